@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file base/error.h
+ * @brief How a function of the core says what went wrong.
+ *
+ * A fallible function returns 0, a positive result that is its own and documented, or a negative enum
+ * rh_status that the caller passes on unchanged. The words go into the last parameter, a fixed-size struct that
+ * needs no allocation, so that out-of-memory can be told too. See docs/errors.md.
+ */
+#ifndef RH_BASE_ERROR_H
+#define RH_BASE_ERROR_H
+
+#include <stdarg.h>
+
+#include "roundhouse/status.h"
+
+/** Room for one message, its terminating zero included, in bytes. Longer ones are cut with "...". */
+#define RH_ERROR_MESSAGE_SIZE 1024
+
+/** One error. All zero is "no error". */
+struct rh_error {
+	int code;                            /**< the enum rh_status that was returned */
+	int line;                            /**< source line where it was born, for debug output */
+	const char *file;                    /**< source file where it was born; static storage */
+	char message[RH_ERROR_MESSAGE_SIZE]; /**< lower case, no full stop, names object, field and fix */
+};
+
+/**
+ * Fill @p err (may be NULL) and return @p code, so that one can `return rh_fail(err, RH_EINVAL, "...")`.
+ * An earlier message in @p err is replaced.
+ */
+#define rh_fail(err, code, ...) rh_error_set((err), (code), __FILE__, __LINE__, __VA_ARGS__)
+
+/** rh_fail() for the one message that out-of-memory needs. */
+#define rh_fail_oom(err) rh_fail((err), RH_ENOMEM, "out of memory")
+
+/** @return @p code. Use rh_fail(). */
+int rh_error_set(struct rh_error *err, int code, const char *file, int line, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+
+/** Put "context: " in front of the message of @p err (may be NULL). @return @p code */
+int rh_wrap(struct rh_error *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/** @return the name of @p code for people who debug ("RH_EINVAL"); static storage, never NULL */
+const char *rh_status_name(int code);
+
+#endif

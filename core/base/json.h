@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file base/json.h
+ * @brief JSON trees. The only module that knows cJSON.
+ *
+ * A tree has one owner, the holder of its root; a value inside is borrowed and lives as long as its root does.
+ * Functions that put a value into a tree take it over ("taken"), also when they fail, so that no caller has to clean
+ * up.
+ */
+#ifndef RH_BASE_JSON_H
+#define RH_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+/** Opaque JSON value. */
+struct rh_json;
+
+/** What a value is. RH_JSON_ABSENT is what a NULL pointer is. */
+enum rh_json_type {
+	RH_JSON_ABSENT,
+	RH_JSON_NULL,
+	RH_JSON_BOOL,
+	RH_JSON_NUMBER,
+	RH_JSON_STRING,
+	RH_JSON_ARRAY,
+	RH_JSON_OBJECT
+};
+
+/** Deepest nesting that a parse accepts. */
+#define RH_JSON_DEPTH_MAX 100
+
+/**
+ * Parse one JSON document of @p length bytes; trailing white space is allowed, anything else after it is not.
+ * Refused with line and column: what RFC 8259 does not allow, bytes that are not UTF-8, U+0000 (texts here end at a
+ * zero), duplicate keys, numbers that are not finite and nesting beyond RH_JSON_DEPTH_MAX.
+ * @param[out] ret_json owned by the caller
+ * @return 0, RH_EINVAL or RH_ENOMEM
+ */
+int rh_json_parse(const char *text, size_t length, struct rh_json **ret_json, struct rh_error *err);
+/** Free a tree that the caller owns. NULL is nothing. */
+void rh_json_free(struct rh_json *json);
+RH_DEFINE_CLEANUP(json);
+/** @return a deep copy owned by the caller, or NULL when memory is out */
+struct rh_json *rh_json_copy(const struct rh_json *json) __attribute__((warn_unused_result));
+/** Print compactly, or with two spaces of indent when @p pretty; appended to @p out (check out->failed). */
+void rh_json_print(const struct rh_json *json, bool pretty, struct rh_str *out);
+/** Append @p text as a JSON string, in quotes; what is not UTF-8 becomes U+FFFD. */
+void rh_json_quote(const char *text, struct rh_str *out);
+/** Print compactly. @return owned by the caller, or NULL when memory is out */
+char *rh_json_text(const struct rh_json *json) __attribute__((warn_unused_result));
+
+/** @return what @p json is; RH_JSON_ABSENT for NULL */
+enum rh_json_type rh_json_type(const struct rh_json *json);
+/** @return "null", "boolean", "integer", "number", "string", "array", "object" or "absent"; static storage */
+const char *rh_json_type_name(const struct rh_json *json);
+/** @return the text of a string value, borrowed; NULL for anything else */
+const char *rh_json_string(const struct rh_json *json);
+/**
+ * @return whether it is a number without fraction that an int64_t holds exactly (magnitude at most 2^53); then *@p
+ * ret_value is set
+ */
+bool rh_json_integer(const struct rh_json *json, int64_t *ret_value);
+/** @return the number, or @p fallback when it is no number */
+double rh_json_number(const struct rh_json *json, double fallback);
+/** @return the truth value, or @p fallback when it is no boolean */
+bool rh_json_bool(const struct rh_json *json, bool fallback);
+/** @return whether both trees are alike; the order of an object's members does not count, 1 and 1.0 are alike */
+bool rh_json_equal(const struct rh_json *a, const struct rh_json *b);
+
+/** @return the member @p key of an object (exact case), or NULL when it is absent or @p json is no object */
+struct rh_json *rh_json_get(const struct rh_json *json, const char *key);
+/**
+ * Walk a path of members and items: "spec.template.containers[0].name"; a key with dots stands in brackets and quotes:
+ * `metadata.labels["training.kubeflow.org/job-name"]`. A path that is not well formed finds nothing.
+ * @return borrowed, or NULL when any step is absent
+ */
+struct rh_json *rh_json_at(const struct rh_json *json, const char *path);
+/** @return the string at @p path, borrowed, or NULL when it is absent or no string */
+const char *rh_json_string_at(const struct rh_json *json, const char *path);
+/** @return number of members or items; 0 for anything else */
+size_t rh_json_size(const struct rh_json *json);
+/** @return the item @p index of an array (constant time is not promised: walk with rh_json_first/next), or NULL */
+struct rh_json *rh_json_item(const struct rh_json *json, size_t index);
+/** @return the first member or item, or NULL */
+struct rh_json *rh_json_first(const struct rh_json *json);
+/** @return what follows @p value among its siblings, or NULL */
+struct rh_json *rh_json_next(const struct rh_json *value);
+/** @return the key under which a member stands in its object, borrowed; NULL for an array item or a root */
+const char *rh_json_key(const struct rh_json *value);
+
+/** New values, owned by the caller; NULL when memory is out (also for a NULL @p text). */
+struct rh_json *rh_json_new_object(void) __attribute__((warn_unused_result));
+/** @see rh_json_new_object */
+struct rh_json *rh_json_new_array(void) __attribute__((warn_unused_result));
+/** @see rh_json_new_object */
+struct rh_json *rh_json_new_string(const char *text) __attribute__((warn_unused_result));
+/** @see rh_json_new_object */
+struct rh_json *rh_json_new_integer(int64_t value) __attribute__((warn_unused_result));
+/** @see rh_json_new_object */
+struct rh_json *rh_json_new_number(double value) __attribute__((warn_unused_result));
+/** @see rh_json_new_object */
+struct rh_json *rh_json_new_bool(bool value) __attribute__((warn_unused_result));
+/** @see rh_json_new_object */
+struct rh_json *rh_json_new_null(void) __attribute__((warn_unused_result));
+
+/**
+ * Set member @p key of @p object to @p value (taken; NULL counts as out of memory); an earlier value is freed, its
+ * place is kept. @return 0 or RH_ENOMEM
+ */
+int rh_json_set(struct rh_json *object, const char *key, struct rh_json *value);
+/** rh_json_set() for a @p key that the caller knows to be absent: constant time. @return 0 or RH_ENOMEM */
+int rh_json_add(struct rh_json *object, const char *key, struct rh_json *value);
+/** rh_json_set() with a new string. @return 0 or RH_ENOMEM */
+int rh_json_set_string(struct rh_json *object, const char *key, const char *text);
+/** rh_json_set() with a new integer. @return 0 or RH_ENOMEM */
+int rh_json_set_integer(struct rh_json *object, const char *key, int64_t value);
+/** rh_json_set() with a new boolean. @return 0 or RH_ENOMEM */
+int rh_json_set_bool(struct rh_json *object, const char *key, bool value);
+/** Append @p value (taken; NULL counts as out of memory) to @p array. @return 0 or RH_ENOMEM */
+int rh_json_append(struct rh_json *array, struct rh_json *value);
+/** Take the member @p key out. @return owned by the caller, or NULL when it was absent */
+struct rh_json *rh_json_detach(struct rh_json *object, const char *key);
+/** Take the item @p index out. @return owned by the caller, or NULL when it was absent */
+struct rh_json *rh_json_detach_item(struct rh_json *array, size_t index);
+/** Free the member @p key, if it is there. */
+void rh_json_remove(struct rh_json *object, const char *key);
+/**
+ * @return the member @p key, made as an empty object (or array) where it was absent or null; NULL when memory is out or
+ * it is something else
+ */
+struct rh_json *rh_json_ensure_object(struct rh_json *object, const char *key);
+/** @see rh_json_ensure_object */
+struct rh_json *rh_json_ensure_array(struct rh_json *object, const char *key);
+/**
+ * Apply a JSON merge patch (RFC 7386) to @p target, which must be an object; a @p patch that is none changes nothing.
+ * @return 0 or RH_ENOMEM, then @p target may be half patched
+ */
+int rh_json_merge(struct rh_json *target, const struct rh_json *patch);
+
+#endif

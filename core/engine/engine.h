@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file engine/engine.h
+ * @brief Keeps jobs running: watches, cache, work queue, and the carrying out of plans.
+ *
+ * The engine owns no loop, clock or thread: the owner calls rh_engine_step() after store callbacks and when rh_engine_deadline() comes. One thread.
+ */
+#ifndef RH_ENGINE_ENGINE_H
+#define RH_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/plan.h"
+#include "engine/store.h"
+#include "host/host.h"
+#include "job/addresses.h"
+
+/** Opaque engine. */
+struct rh_engine;
+
+/** What the owner of an engine gives it. All borrowed for its life. */
+struct rh_engine_options {
+	const struct rh_host *host;
+	struct rh_store *store;
+	/**
+	 * Local mode: make the address plan of one attempt of a job. NULL: a cluster. @p ret_addresses is empty at the call.
+	 * @return 0 or a negative status; the job is then tried again with back-off
+	 */
+	int (*addresses)(void *arg, const struct rh_job *job, int32_t attempt, struct rh_addresses *ret_addresses,
+	                 struct rh_error *err);
+	/** Called with every plan that is carried out, for logs and tests; may be NULL. */
+	void (*observe)(void *arg, const struct rh_job *job, const struct rh_plan *plan);
+	void *arg;
+	size_t window;      /**< most creates and deletes of one job in flight; 0: 64 */
+	int64_t backoff_first; /**< per-key retry back-off, microseconds; 0: 5 ms */
+	int64_t backoff_max;   /**< 0: 1000 s */
+};
+
+/** @return 0, RH_ENOMEM, or what the store's watch returned. Starts the watches. */
+int rh_engine_new(const struct rh_engine_options *options, struct rh_engine **ret_engine, struct rh_error *err);
+/** Free it; its requests are cancelled. NULL is nothing. */
+void rh_engine_free(struct rh_engine *engine);
+RH_DEFINE_CLEANUP(engine);
+/** Decide and act for every job that is due. @param now wall-clock microseconds. Never blocks, never fails as a whole: what fails is retried. */
+void rh_engine_step(struct rh_engine *engine, int64_t now);
+/** @return when rh_engine_step() is to be called though nothing happens; RH_NEVER for not at all; a time that has passed: at once */
+int64_t rh_engine_deadline(const struct rh_engine *engine);
+/** @return whether requests are in flight or jobs are due */
+bool rh_engine_busy(const struct rh_engine *engine);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file engine/plan.h
+ * @brief What decide() wants done: data. Carried out in order of stages; bodies are made when they are sent.
+ */
+#ifndef RH_ENGINE_PLAN_H
+#define RH_ENGINE_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/ledger.h"
+#include "job/status.h"
+
+/** What one action does. */
+enum rh_action_verb {
+	RH_CREATE_POD,
+	RH_CREATE_SERVICE,
+	RH_CREATE_OBJECT, /**< index is the place in world.objects */
+	RH_UPDATE_OBJECT, /**< likewise: its content differs */
+	RH_DELETE_POD,
+	RH_DELETE_SERVICE,
+	RH_DELETE_OBJECT,
+	RH_DELETE_JOB /**< ttlSecondsAfterFinished is over */
+};
+
+/** One action. Texts are owned by the plan. */
+struct rh_action {
+	enum rh_action_verb verb;
+	char *type;         /**< canonical replica type for pods and Services to create; else NULL */
+	int32_t index;      /**< replica index, or place in world.objects */
+	char *api_version;  /**< for objects */
+	char *kind;         /**< for objects */
+	char *name;
+	char *uid;          /**< precondition of a delete */
+	bool force;         /**< delete with grace period 0: the terminating timeout is over */
+};
+
+/** One event to tell. */
+struct rh_plan_event {
+	bool warning;  /**< type Warning, else Normal */
+	char *reason;
+	char *message;
+};
+
+/**
+ * A plan. The ledger goes out first when write_ledger is set (its write must be confirmed before any delete of this plan), then creates and deletes,
+ * then one status patch. Events of what happened are the carrier's (SuccessfulCreatePod …); events here are the decision's.
+ */
+struct rh_plan {
+	struct rh_action *actions;
+	size_t action_count;
+	size_t action_capacity;
+	struct rh_plan_event *events;
+	size_t event_count;
+	size_t event_capacity;
+	bool write_ledger;
+	struct rh_ledger ledger;      /**< the new ledger */
+	bool write_status;
+	struct rh_job_status status;  /**< the new status */
+	int64_t wake_at;              /**< when to decide again though nothing happens; RH_NEVER when that needs no timer */
+	bool done;                    /**< nothing will ever be to do again for this UID, but for its deletion or spec changes */
+};
+
+/** Free what the plan holds and make it empty. */
+void rh_plan_deinit(struct rh_plan *plan);
+/** Append an action with copies of the texts (each may be NULL). @return it, borrowed, or NULL when memory is out */
+struct rh_action *rh_plan_act(struct rh_plan *plan, enum rh_action_verb verb, const char *type, int32_t index,
+                              const char *name);
+/** Append an event. @return 0 or RH_ENOMEM */
+int rh_plan_tell(struct rh_plan *plan, bool warning, const char *reason, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/** Print the plan as stable text, one line a thing, for tests and for `-v` logs. */
+void rh_plan_print(const struct rh_plan *plan, struct rh_str *out);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file host/host.h
+ * @brief Plugins: found, checked, loaded, and asked.
+ *
+ * A plugin that is refused or fails never takes another one down: its state and the reason are kept and shown. Plugins are never unloaded before
+ * rh_host_free() (a shared object that is gone leaves dangling pointers in everything it ever returned).
+ * One thread uses a host.
+ */
+#ifndef RH_HOST_HOST_H
+#define RH_HOST_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "host/config.h"
+#include "job/addresses.h"
+#include "job/findings.h"
+#include "job/job.h"
+#include "job/pod.h"
+#include "roundhouse/plugin.h"
+
+/** Opaque host. */
+struct rh_host;
+
+/** How far a plugin came. */
+enum rh_plugin_state {
+	RH_PLUGIN_REFUSED,  /**< not loaded or not fit: no entry symbol, other version, short struct, other vendor, bad description */
+	RH_PLUGIN_DISABLED, /**< fit, but not on the allow-list */
+	RH_PLUGIN_FAILED,   /**< fit, but init() failed */
+	RH_PLUGIN_READY     /**< its kinds are available */
+};
+
+/** One plugin file, for `plugins list`. Borrowed from the host. */
+struct rh_plugin_info {
+	const char *path;
+	const char *name;    /**< the plugin's own name; the file's where it could not be asked */
+	const char *release; /**< "" when unknown */
+	enum rh_plugin_state state;
+	const char *reason;  /**< why it is not ready, naming both sides; "" when it is */
+	const struct rh_kind *const *kinds; /**< NULL-terminated; empty when not ready */
+};
+
+/** @param config borrowed for the life of the host. @return 0 or RH_ENOMEM */
+int rh_host_new(const struct rh_config *config, struct rh_host **ret_host, struct rh_error *err);
+/** Call every fini() and free the host. NULL is nothing. */
+void rh_host_free(struct rh_host *host);
+RH_DEFINE_CLEANUP(host);
+/**
+ * Load every *.so of the configured folders, by name within a folder. A missing folder is skipped. Two plugins with one name, or for one kind: the
+ * first stays, the second is refused by naming both files.
+ * @return 0, or RH_ENOMEM; a refused plugin is no error here
+ */
+int rh_host_load_all(struct rh_host *host, struct rh_error *err);
+/** Load one file. @return 0 when it is ready, RH_EPLUGIN with the reason when not, RH_ENOMEM */
+int rh_host_load_file(struct rh_host *host, const char *path, struct rh_error *err);
+/** Register a plugin that is linked in, for tests. @p path names it in messages. @return as rh_host_load_file() */
+int rh_host_add(struct rh_host *host, const char *path, const struct rh_plugin *plugin, struct rh_error *err);
+/** @return number of plugin files seen, whatever their state */
+size_t rh_host_plugin_count(const struct rh_host *host);
+/** Look at plugin file @p index. */
+void rh_host_plugin(const struct rh_host *host, size_t index, struct rh_plugin_info *ret_info);
+
+/**
+ * Find the kind of an object. @return borrowed, or NULL: then @p err says what is known ("no plugin serves kind "PyTorchjob" of kubeflow.org/v1; did you
+ * mean PyTorchJob?", or that the plugin that serves it was refused, and why)
+ */
+const struct rh_kind *rh_host_kind(const struct rh_host *host, const char *api_version, const char *kind,
+                                   struct rh_error *err);
+/** rh_host_kind() and rh_job_parse() of one object (taken, also on error). @return 0, RH_ENOENT (no such kind), RH_EINVAL or RH_ENOMEM */
+int rh_host_parse(const struct rh_host *host, struct rh_json *object, struct rh_job **ret_job, struct rh_error *err);
+
+/** What a plugin is shown: one job and its state at one moment. All borrowed; the caller fills it. */
+struct rh_snapshot {
+	const struct rh_host *host;
+	const struct rh_job *job;
+	const struct rh_addresses *addresses; /**< NULL or empty: a cluster's */
+	const struct rh_counts *counts;       /**< one for each of job->specs; NULL outside judge() */
+	const struct rh_pod *const *pods;     /**< pods by spec and index: slot offsets[s] + i; NULL where absent; NULL outside judge() */
+	const size_t *offsets;                /**< for each of job->specs where its slots start in pods */
+	int32_t attempt;
+	bool suspended;                       /**< the job is, or is to be, suspended */
+	bool finished;
+};
+
+/** One thing that judge() said. */
+struct rh_verdict {
+	int32_t verdict;  /**< RH_VERDICT_* */
+	char *type;       /**< owned; NULL when none */
+	char *message;    /**< owned; never NULL: the core's words where the plugin has none */
+};
+
+/** Most things that one judge() may say. */
+#define RH_VERDICTS_MAX 16
+
+/** All that judge() said. All zero is nothing. */
+struct rh_judgement {
+	struct rh_verdict items[RH_VERDICTS_MAX];
+	size_t count;
+};
+
+/** Free it and make it empty. */
+void rh_judgement_deinit(struct rh_judgement *judgement);
+
+/** Rules of the core (rh_job_validate) and of the job's plugin. @return 0, RH_ENOMEM or RH_EPLUGIN */
+int rh_host_validate(const struct rh_snapshot *snapshot, struct rh_findings *findings, struct rh_error *err);
+/**
+ * Let the plugin edit @p pod, the body of replica @p index of @p type, which has template, labels, owner and ports already.
+ * @return 0, RH_EPLUGIN, RH_EINVAL (the plugin's words) or RH_ENOMEM
+ */
+int rh_host_pod(const struct rh_snapshot *snapshot, const char *type, int32_t index, struct rh_json *pod,
+                struct rh_error *err);
+/** Collect the further objects that the job needs now. @param[out] ret_objects an array, owned by the caller. @return as rh_host_pod() */
+int rh_host_objects(const struct rh_snapshot *snapshot, struct rh_json **ret_objects, struct rh_error *err);
+/** Ask what the counts mean; the core's default where the plugin has no judge(). @p judgement must be empty. @return as rh_host_pod() */
+int rh_host_judge(const struct rh_snapshot *snapshot, struct rh_judgement *judgement, struct rh_error *err);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file job/names.h
+ * @brief Names, label keys and annotation keys: V1's (COMPAT C.1) and ours.
+ */
+#ifndef RH_JOB_NAMES_H
+#define RH_JOB_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/** @name V1's label keys @{ */
+#define RH_LABEL_OPERATOR "training.kubeflow.org/operator-name"
+#define RH_LABEL_JOB "training.kubeflow.org/job-name"
+#define RH_LABEL_TYPE "training.kubeflow.org/replica-type"
+#define RH_LABEL_INDEX "training.kubeflow.org/replica-index"
+#define RH_LABEL_ROLE "training.kubeflow.org/job-role"
+/** @} */
+
+/** @name Our annotations @{ */
+#define RH_ANNOTATION_LEDGER "roundhouse.dev/ledger"
+#define RH_ANNOTATION_RESTART "roundhouse.dev/restart"
+#define RH_ANNOTATION_TERMINATING_TIMEOUT "roundhouse.dev/terminating-timeout"
+#define RH_ANNOTATION_ATTEMPT "roundhouse.dev/attempt" /**< on pods: under which attempt they were made; absent is 0 */
+/** @} */
+
+/** Who reconciles a job whose runPolicy.managedBy is absent. */
+#define RH_MANAGER_SELF "kubeflow.org/training-operator"
+/** The other value that V1 accepts for managedBy. */
+#define RH_MANAGER_KUEUE "kueue.x-k8s.io/multikueue"
+
+/** Longest label value, DNS label, and so name of a Service or of a pod with a Service. */
+#define RH_LABEL_MAX 63
+/** Longest DNS subdomain. */
+#define RH_SUBDOMAIN_MAX 253
+/** Room for a child's name, terminating zero included; longer names are cut (validation refuses them before). */
+#define RH_NAME_SIZE 256
+
+/** Write "{job}-{type in lower case}-{index}". @return @p buffer */
+const char *rh_name_replica(const char *job, const char *type, int32_t index, char buffer[RH_NAME_SIZE]);
+/** Write @p type in lower case. @return @p buffer */
+const char *rh_name_lower(const char *type, char buffer[RH_NAME_SIZE]);
+/** @return whether @p name is a DNS-1035 label: `[a-z]([-a-z0-9]*[a-z0-9])?`, at most 63 characters */
+bool rh_name_is_dns1035(const char *name);
+/** @return whether @p name is a DNS-1123 label, as names of containers and namespaces must be: `[a-z0-9]([-a-z0-9]*[a-z0-9])?`, at most 63 characters */
+bool rh_name_is_label(const char *name);
+/** @return whether @p name is a DNS-1123 subdomain, as names of jobs, ConfigMaps and Secrets must be: at most 253 characters */
+bool rh_name_is_dns1123(const char *name);
+/** Write V1's selector of a replica type (COMPAT E.4): keys sorted, comma-separated. @return @p buffer */
+const char *rh_name_selector(const char *job, const char *controller, const char *type, char *buffer, size_t size);
+
+#endif

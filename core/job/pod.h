@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file job/pod.h
+ * @brief A pod as decisions see it: what is kept of one observed Pod.
+ */
+#ifndef RH_JOB_POD_H
+#define RH_JOB_POD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "job/job.h"
+
+/** Most bytes of a container's last lines that are kept. */
+#define RH_LAST_LINES_MAX 2048
+
+/** An observed pod. Texts are owned, never NULL ("" when unset). */
+struct rh_pod {
+	char *name;
+	char *uid;
+	char *resource_version;
+	char *owner_uid;    /**< UID of the controller owner reference */
+	char *type;         /**< replica type as labelled: lower case */
+	char *node;         /**< spec.nodeName */
+	char *reason;       /**< status.reason ("Evicted"), or of the end of failed_container, else of the main one ("OOMKilled", "Error") */
+	char *waiting;      /**< reason and message of what a container waits for ("ImagePullBackOff: ..."), or of Unschedulable */
+	char *last_lines;   /**< termination message of failed_container, else of the main one, cut to its last RH_LAST_LINES_MAX bytes */
+	char *failed_container; /**< container to blame when the pod failed: the main one unless it ended well or not at all and another ended badly */
+	int32_t index;      /**< replica index; -1 when the label is missing or no number in 0 … INT32_MAX */
+	int32_t attempt;    /**< RH_ANNOTATION_ATTEMPT */
+	int32_t phase;      /**< RH_PHASE_*; Unknown counts as RH_PHASE_PENDING */
+	int32_t restarts;   /**< sum of restartCount over init and regular containers */
+	int32_t exit_code;  /**< of the main container when it has terminated, else -1; restart rules go by this one */
+	int32_t failed_code; /**< of failed_container when the pod failed, else -1; for what people are told */
+	int64_t created_at; /**< microseconds; 0 is unset, likewise below */
+	int64_t started_at; /**< when the main container started */
+	int64_t finished_at; /**< when the pod's last container ended */
+	int64_t deleted_at; /**< deletionTimestamp */
+	bool deleting;      /**< deletionTimestamp is set */
+	bool ready;         /**< condition Ready is True */
+};
+
+/**
+ * Trim a Pod object. Members of a wrong type count as unset; nothing in a pod that a user can write makes this fail.
+ * @param kind names the main container
+ * @return 0 or RH_ENOMEM
+ */
+int rh_pod_parse(const struct rh_kind *kind, const struct rh_json *object, struct rh_pod **ret_pod);
+/** Free a pod. NULL is nothing. */
+void rh_pod_free(struct rh_pod *pod);
+RH_DEFINE_CLEANUP(pod);
+/** @return whether the pod ended, well or not */
+bool rh_pod_finished(const struct rh_pod *pod);
+/** @return the signal behind an exit code of 128 + n for a known signal n, else 0 */
+int rh_exit_signal(int32_t exit_code);
+/** @return whether ExitCode restarts a replica that ended with @p exit_code (COMPAT C.3: 128 and above, or unknown) */
+bool rh_exit_retryable(int32_t exit_code);
+
+#endif

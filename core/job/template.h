@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file job/template.h
+ * @brief The rules for a replica's pod template. Running out of memory is told by the list of findings.
+ */
+#ifndef RH_JOB_TEMPLATE_H
+#define RH_JOB_TEMPLATE_H
+
+#include "base/json.h"
+#include "job/fields.h"
+#include "job/findings.h"
+#include "roundhouse/plugin.h"
+
+/**
+ * V1's rules (COMPAT A.5-7 to A.5-9): there are containers, each has an image, one has the kind's name. A kind without a container
+ * name asks for none.
+ * @param template_ may be NULL
+ * @param place of the template
+ */
+void rh_template_check_containers(const struct rh_kind *kind, const struct rh_json *template_,
+                                  const struct rh_place *place, struct rh_findings *findings);
+/**
+ * What an API server would refuse when it gets the pod, so that it is told before any pod is made: types, names, ports, variables,
+ * resources, mounts. Warnings for what the operator overwrites.
+ * @param template_ may be NULL
+ * @param place of the template
+ */
+void rh_template_check_fields(const struct rh_json *template_, const struct rh_place *place,
+                              struct rh_findings *findings);
+
+#endif
