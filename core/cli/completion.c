@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static void completion_words(const struct rh_option *rows)
+{
+	for (; rows && rows->name; rows++)
+		printf("--%s ", rows->name);
+}
+
+/* Values that an option allows, as alternatives of the shell's case. */
+static void completion_values(const struct rh_option *rows)
+{
+	for (; rows && rows->name; rows++) {
+		if (!rows->values)
+			continue;
+		printf("\t--%s", rows->name);
+		if (rows->letter)
+			printf("|-%c", rows->letter);
+		fputs(") COMPREPLY=($(compgen -W \"", stdout);
+		for (const char *at = rows->values; *at; at++)
+			putchar(*at == '|' ? ' ' : *at);
+		puts("\" -- \"$word\")); return ;;");
+	}
+}
+
+static void completion_bash(void)
+{
+	puts("# bash completion for roundhouse; `source <(roundhouse completion bash)`\n_roundhouse() {\n"
+	     "\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
+	     "\tCOMPREPLY=()\n\tif [ \"$COMP_CWORD\" -eq 1 ]; then");
+	fputs("\t\tCOMPREPLY=($(compgen -W \"", stdout);
+	for (const struct rh_command *const *at = rh_commands; *at; at++)
+		if (!(*at)->hidden)
+			printf("%s ", (*at)->name);
+	puts("\" -- \"$word\")); return\n\tfi\n\tcase $before in");
+	for (const struct rh_command *const *at = rh_commands; *at; at++)
+		completion_values((*at)->options);
+	completion_values(rh_cli_common_options);
+	puts("\tesac\n\tcase $word in -*) ;; *)\n\t\tCOMPREPLY=($(compgen -f -- \"$word\")); return ;;\n\tesac\n"
+	     "\tcase $command in");
+	for (const struct rh_command *const *at = rh_commands; *at; at++) {
+		if ((*at)->hidden)
+			continue;
+		printf("\t%s) COMPREPLY=($(compgen -W \"", (*at)->name);
+		completion_words((*at)->options);
+		completion_words(rh_cli_common_options);
+		puts("\" -- \"$word\")) ;;");
+	}
+	puts("\tesac\n}\ncomplete -o filenames -F _roundhouse roundhouse");
+}
+
+/* zsh runs bash's function through its own emulation, so that there is one description of the words. */
+static void completion_zsh(void)
+{
+	puts("#compdef roundhouse\nautoload -U +X bashcompinit && bashcompinit");
+	completion_bash();
+}
+
+static void completion_fish_options(const char *command, const struct rh_option *rows)
+{
+	for (; rows && rows->name; rows++) {
+		printf("complete -c roundhouse -n '__fish_seen_subcommand_from %s' -l %s", command, rows->name);
+		if (rows->letter)
+			printf(" -s %c", rows->letter);
+		if (rows->argument)
+			fputs(" -r", stdout);
+		if (rows->values) {
+			fputs(" -f -a '", stdout);
+			for (const char *at = rows->values; *at; at++)
+				putchar(*at == '|' ? ' ' : *at);
+			putchar('\'');
+		}
+		printf(" -d '%s'\n", rows->help);
+	}
+}
+
+static void completion_fish(void)
+{
+	puts("# fish completion for roundhouse; `roundhouse completion fish | source`");
+	for (const struct rh_command *const *at = rh_commands; *at; at++) {
+		if ((*at)->hidden)
+			continue;
+		printf("complete -c roundhouse -n __fish_use_subcommand -f -a %s -d '%s'\n", (*at)->name, (*at)->summary);
+		completion_fish_options((*at)->name, (*at)->options);
+		completion_fish_options((*at)->name, rh_cli_common_options);
+	}
+}
+
+static int completion_run(const struct rh_cli *cli)
+{
+	if (strcmp(cli->operands[0], "bash") == 0)
+		completion_bash();
+	else if (strcmp(cli->operands[0], "zsh") == 0)
+		completion_zsh();
+	else if (strcmp(cli->operands[0], "fish") == 0)
+		completion_fish();
+	else
+		return rh_cli_fail(cli, RH_EXIT_BAD_INPUT, "the shell is one of bash, zsh, fish");
+	return RH_EXIT_OK;
+}
+
+const struct rh_command rh_command_completion = {
+	.name = "completion",
+	.synopsis = "bash | zsh | fish",
+	.summary = "print a completion script for a shell",
+	.details = "For bash: source <(roundhouse completion bash)",
+	.operands_min = 1,
+	.operands_max = 1,
+	.run = completion_run,
+};

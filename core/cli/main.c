@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "cli/cli.h"
+
+static const struct rh_command *main_find(const char *name)
+{
+	for (const struct rh_command *const *at = rh_commands; *at; at++)
+		if (strcmp((*at)->name, name) == 0)
+			return *at;
+	return NULL;
+}
+
+static int main_unknown(const char *name)
+{
+	const char *names[32];
+	const char *nearest;
+	size_t count = 0;
+
+	for (const struct rh_command *const *at = rh_commands; *at && count < 32; at++)
+		if (!(*at)->hidden)
+			names[count++] = (*at)->name;
+	nearest = rh_nearest(name, names, count);
+	fprintf(stderr, "roundhouse: unknown command \"%s\"", name);
+	if (nearest)
+		fprintf(stderr, "; did you mean \"%s\"?\n", nearest);
+	else
+		fprintf(stderr, "; `roundhouse --help` lists the commands\n");
+	return RH_EXIT_BAD_INPUT;
+}
+
+static bool main_is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
+}
+
+/* `roundhouse help run` is `roundhouse run --help`. */
+static int main_help(const char *name)
+{
+	const struct rh_command *command = name ? main_find(name) : NULL;
+
+	if (name && !command)
+		return main_unknown(name);
+	rh_cli_help(command);
+	return RH_EXIT_OK;
+}
+
+static int main_run(const struct rh_command *command, int argc, char **argv)
+{
+	struct rh_cli cli = {.command = command};
+	struct rh_error err = {0};
+
+	if (rh_cli_parse(command, argc, argv, &cli, &err) < 0)
+		return rh_cli_fail(&cli, RH_EXIT_BAD_INPUT, err.message);
+	if (rh_cli_option(&cli, "help"))
+		return main_help(command->name);
+	return command->run(&cli);
+}
+
+int main(int argc, char **argv)
+{
+	const struct rh_command *command;
+	int status;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (argc < 2) {
+		fputs("roundhouse: no command; `roundhouse --help` lists them\n", stderr);
+		return RH_EXIT_BAD_INPUT;
+	}
+	if (main_is_help(argv[1]))
+		return main_help(argc > 2 ? argv[2] : NULL);
+	command = main_find(strcmp(argv[1], "--version") == 0 ? "version" : argv[1]);
+	if (!command)
+		return main_unknown(argv[1]);
+	status = main_run(command, argc - 2, argv + 2);
+	/* A full disk or a closed pipe behind standard output must not look like success. */
+	if (fflush(stdout) != 0 && status == RH_EXIT_OK) {
+		perror("roundhouse: standard output");
+		status = RH_EXIT_FAILED;
+	}
+	return status;
+}

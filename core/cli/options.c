@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "cli/cli.h"
+
+/* Where an option of a command line belongs: a row, and the slot for its value. */
+struct options_slot {
+	const struct rh_option *option;
+	const char **value;
+};
+
+static struct options_slot options_in(const struct rh_option *rows, const char **values, const char *name,
+                                      size_t length, char letter)
+{
+	struct options_slot none = {NULL, NULL};
+
+	for (size_t i = 0; rows && rows[i].name; i++) {
+		bool matches = letter ? rows[i].letter == letter
+		                      : strlen(rows[i].name) == length && strncmp(rows[i].name, name, length) == 0;
+
+		if (matches)
+			return (struct options_slot){&rows[i], &values[i]};
+	}
+	return none;
+}
+
+static struct options_slot options_find(struct rh_cli *cli, const char *name, size_t length, char letter)
+{
+	struct options_slot slot = options_in(cli->command->options, cli->values, name, length, letter);
+
+	return slot.option ? slot : options_in(rh_cli_common_options, cli->common, name, length, letter);
+}
+
+static size_t options_names(const struct rh_option *rows, const char **names, size_t count)
+{
+	for (size_t i = 0; rows && rows[i].name; i++)
+		names[count++] = rows[i].name;
+	return count;
+}
+
+static int options_unknown(const struct rh_cli *cli, const char *word, size_t length, struct rh_error *err)
+{
+	const char *names[2 * RH_OPTIONS_MAX];
+	size_t count = options_names(cli->command->options, names, 0);
+	char typed[64];
+	const char *nearest;
+
+	count = options_names(rh_cli_common_options, names, count);
+	rh_copy(typed, length + 1 < sizeof(typed) ? length + 1 : sizeof(typed), word);
+	nearest = rh_nearest(typed, names, count);
+	if (nearest)
+		return rh_fail(err, RH_EINVAL, "unknown option --%s; did you mean --%s?", typed, nearest);
+	return rh_fail(err, RH_EINVAL, "unknown option --%s; `roundhouse %s --help` lists them", typed,
+	               cli->command->name);
+}
+
+static bool options_allows(const char *values, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = values; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
+		if (strncmp(at, word, length) == 0 && (at[length] == '|' || at[length] == '\0'))
+			return true;
+	return false;
+}
+
+static int options_set(struct options_slot slot, const char *value, struct rh_error *err)
+{
+	if (slot.option->values && !options_allows(slot.option->values, value))
+		return rh_fail(err, RH_EINVAL, "option --%s: \"%s\" is none of %s", slot.option->name, value,
+		               slot.option->values);
+	*slot.value = value;
+	return 0;
+}
+
+/* One "--name", "--name=value" or "--name value". @return words used up, or a negative status */
+static int options_long(struct rh_cli *cli, int left, char **argv, struct rh_error *err)
+{
+	const char *word = argv[0] + 2;
+	const char *equals = strchr(word, '=');
+	size_t length = equals ? (size_t)(equals - word) : strlen(word);
+	struct options_slot slot = options_find(cli, word, length, 0);
+	const char *value = equals ? equals + 1 : NULL;
+	int used = 1;
+	int r;
+
+	if (!slot.option)
+		return options_unknown(cli, word, length, err);
+	if (!slot.option->argument && value)
+		return rh_fail(err, RH_EINVAL, "option --%s takes no argument", slot.option->name);
+	if (slot.option->argument && !value) {
+		if (left < 2)
+			return rh_fail(err, RH_EINVAL, "option --%s needs %s", slot.option->name, slot.option->argument);
+		value = argv[1];
+		used = 2;
+	}
+	r = options_set(slot, value ? value : "", err);
+	return r < 0 ? r : used;
+}
+
+/* One "-x", "-xVALUE" or "-x VALUE"; flags may not be bundled. @return words used up, or a negative status */
+static int options_short(struct rh_cli *cli, int left, char **argv, struct rh_error *err)
+{
+	struct options_slot slot = options_find(cli, "", 0, argv[0][1]);
+	const char *rest = argv[0] + 2;
+	int r;
+
+	if (!slot.option)
+		return rh_fail(err, RH_EINVAL, "unknown option -%c; `roundhouse %s --help` lists them", argv[0][1],
+		               cli->command->name);
+	if (!slot.option->argument) {
+		if (*rest)
+			return rh_fail(err, RH_EINVAL, "option -%c takes no argument", slot.option->letter);
+		*slot.value = "";
+		return 1;
+	}
+	if (*rest) {
+		r = options_set(slot, rest, err);
+		return r < 0 ? r : 1;
+	}
+	if (left < 2)
+		return rh_fail(err, RH_EINVAL, "option -%c needs %s", slot.option->letter, slot.option->argument);
+	r = options_set(slot, argv[1], err);
+	return r < 0 ? r : 2;
+}
+
+static int options_check_operands(const struct rh_cli *cli, struct rh_error *err)
+{
+	const struct rh_command *command = cli->command;
+
+	if (rh_cli_option(cli, "help"))
+		return 0;
+	if (cli->operand_count < command->operands_min)
+		return rh_fail(err, RH_EINVAL, "missing operand: %s", command->synopsis);
+	if (cli->operand_count > command->operands_max)
+		return rh_fail(err, RH_EINVAL, "too many operands: \"%s\"", cli->operands[command->operands_max]);
+	return 0;
+}
+
+int rh_cli_parse(const struct rh_command *command, int argc, char **argv, struct rh_cli *ret_cli, struct rh_error *err)
+{
+	struct rh_cli cli = {.command = command, .operands = argv};
+	bool options = true;
+
+	for (int i = 0; i < argc;) {
+		int used = 1;
+
+		if (options && strcmp(argv[i], "--") == 0)
+			options = false;
+		else if (options && rh_starts_with(argv[i], "--"))
+			used = options_long(&cli, argc - i, argv + i, err);
+		else if (options && argv[i][0] == '-' && argv[i][1])
+			used = options_short(&cli, argc - i, argv + i, err);
+		else
+			argv[cli.operand_count++] = argv[i];
+		if (used < 0)
+			return used;
+		i += used;
+	}
+	*ret_cli = cli;
+	return options_check_operands(&cli, err);
+}
+
+const char *rh_cli_option(const struct rh_cli *cli, const char *name)
+{
+	struct rh_cli *looked = (struct rh_cli *)cli;
+	struct options_slot slot = options_find(looked, name, strlen(name), 0);
+
+	return slot.value ? *slot.value : NULL;
+}
+
+int rh_cli_fail(const struct rh_cli *cli, int status, const char *message)
+{
+	fprintf(stderr, "roundhouse %s: %s\n", cli->command->name, message);
+	return status;
+}
+
+int rh_cli_status(int code)
+{
+	return code == RH_EINVAL || code == RH_ENOENT ? RH_EXIT_BAD_INPUT : RH_EXIT_FAILED;
+}
+
+bool rh_cli_colour(int fd)
+{
+	const char *term = getenv("TERM");
+	const char *no_colour = getenv("NO_COLOR");
+
+	if (no_colour && *no_colour)
+		return false;
+	return isatty(fd) && term && strcmp(term, "dumb") != 0;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const char *plugins_state(enum rh_plugin_state state)
+{
+	static const char *const names[] = {"refused", "disabled", "failed", "ready"};
+
+	return names[state];
+}
+
+static void plugins_print_kinds(const struct rh_plugin_info *info)
+{
+	for (size_t i = 0; info->kinds && info->kinds[i]; i++)
+		printf("%s%s", i ? "," : "", info->kinds[i]->kind);
+	if (!info->kinds || !info->kinds[0])
+		putchar('-');
+}
+
+static void plugins_print_text(const struct rh_host *host)
+{
+	printf("%-14s %-9s %-8s %-24s %s\n", "NAME", "STATE", "RELEASE", "KINDS", "FILE");
+	for (size_t i = 0; i < rh_host_plugin_count(host); i++) {
+		struct rh_plugin_info info = {0};
+		char kinds[256] = "-";
+
+		rh_host_plugin(host, i, &info);
+		for (size_t k = 0, at = 0; info.kinds && info.kinds[k] && at < sizeof(kinds); k++)
+			at += (size_t)snprintf(kinds + at, sizeof(kinds) - at, "%s%s", k ? "," : "", info.kinds[k]->kind);
+		printf("%-14s %-9s %-8s %-24s %s\n", info.name, plugins_state(info.state),
+		       *info.release ? info.release : "-", kinds, info.path);
+		if (*info.reason)
+			printf("  %s\n", info.reason);
+	}
+}
+
+static int plugins_json_row(struct rh_json *list, const struct rh_plugin_info *info)
+{
+	rh_auto(json) row = rh_json_new_object();
+	struct rh_json *kinds = row ? rh_json_ensure_array(row, "kinds") : NULL;
+	int r = kinds ? 0 : RH_ENOMEM;
+
+	for (size_t i = 0; info->kinds && info->kinds[i] && r == 0; i++)
+		r = rh_json_append(kinds, rh_json_new_string(info->kinds[i]->kind));
+	if (r < 0 || rh_json_set_string(row, "name", info->name) < 0 ||
+	    rh_json_set_string(row, "state", plugins_state(info->state)) < 0 ||
+	    rh_json_set_string(row, "release", info->release) < 0 || rh_json_set_string(row, "file", info->path) < 0 ||
+	    rh_json_set_string(row, "reason", info->reason) < 0)
+		return RH_ENOMEM;
+	return rh_json_append(list, rh_take(row));
+}
+
+static int plugins_print_json(const struct rh_host *host)
+{
+	rh_auto(json) list = rh_json_new_array();
+	rh_auto_str out = {0};
+	int r = list ? 0 : RH_ENOMEM;
+
+	for (size_t i = 0; i < rh_host_plugin_count(host) && r == 0; i++) {
+		struct rh_plugin_info info = {0};
+
+		rh_host_plugin(host, i, &info);
+		r = plugins_json_row(list, &info);
+	}
+	if (r < 0)
+		return r;
+	rh_json_print(list, true, &out);
+	puts(rh_str_text(&out));
+	return out.failed ? RH_ENOMEM : 0;
+}
+
+static int plugins_list(const struct rh_cli *cli, struct rh_error *err)
+{
+	rh_auto_session session = {0};
+	const char *format = rh_cli_option(cli, "output");
+	int r = rh_session_open(cli, &session, err);
+
+	if (r < 0)
+		return r;
+	if (format && strcmp(format, "json") == 0)
+		return plugins_print_json(session.host) < 0 ? rh_fail_oom(err) : 0;
+	plugins_print_text(session.host);
+	return 0;
+}
+
+/* Loaded into a host of its own, so that the installed plugins cannot clash with it. */
+static int plugins_check(const char *file, struct rh_error *err)
+{
+	rh_auto(config) config = rh_config_new();
+	rh_auto(host) host = NULL;
+	struct rh_plugin_info info = {0};
+	int r = config ? rh_host_new(config, &host, err) : rh_fail_oom(err);
+
+	if (r == 0)
+		r = rh_host_load_file(host, file, err);
+	if (r < 0)
+		return r;
+	rh_host_plugin(host, 0, &info);
+	printf("%s: plugin \"%s\" %s fits plugin ABI %d.%d and serves ", file, info.name, info.release, RH_ABI_MAJOR,
+	       RH_ABI_MINOR);
+	plugins_print_kinds(&info);
+	putchar('\n');
+	return 0;
+}
+
+static int plugins_run(const struct rh_cli *cli)
+{
+	struct rh_error err = {0};
+	const char *what = cli->operands[0];
+	int r;
+
+	if (strcmp(what, "list") == 0 && cli->operand_count == 1)
+		r = plugins_list(cli, &err);
+	else if (strcmp(what, "check") == 0 && cli->operand_count == 2)
+		r = plugins_check(cli->operands[1], &err);
+	else
+		return rh_cli_fail(cli, RH_EXIT_BAD_INPUT, "use `plugins list` or `plugins check FILE`");
+	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
+}
+
+static const struct rh_option plugins_options[] = {
+	{"output", 'o', "FORMAT", "text|json", "how to print the list"},
+	{NULL, 0, NULL, NULL, NULL},
+};
+
+const struct rh_command rh_command_plugins = {
+	.name = "plugins",
+	.synopsis = "list | check FILE",
+	.summary = "list the plugins with their state, or check one file",
+	.details = "`list` shows every plugin file that was found, its state (ready, disabled by the allow-list, refused, failed)\n"
+			   "and, where it is not ready, why. `check FILE` loads one file and says whether it fits this host.\n\n"
+			   "Exit status: 0 fine, 1 the checked plugin was refused, 2 wrong arguments or no such file.",
+	.options = plugins_options,
+	.operands_min = 1,
+	.operands_max = 2,
+	.run = plugins_run,
+};

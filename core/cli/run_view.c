@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/run_view.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "job/status.h"
+
+/* One row of the closing table. */
+struct view_row {
+	char *replica;
+	char *outcome;
+	int32_t exit_code;
+	int32_t restarts;
+	int64_t duration;
+	char *log;
+};
+
+struct rh_text_view {
+	bool quiet;
+	bool multiple;
+	bool colour;    /* of standard output */
+	bool live;      /* both streams are terminals: a status line is kept at the bottom */
+	bool shown;     /* the status line is on the screen */
+	struct rh_str status;
+	struct rh_map *states; /* job name -> last condition that was told, owned */
+	struct rh_str failure; /* messages of Failed conditions */
+	struct view_row *rows;
+	size_t row_count;
+};
+
+/* Foreground colours that can be told apart on light and dark ground; red is kept for failures. */
+static const char *const view_colours[] = {"\033[36m", "\033[32m", "\033[35m", "\033[34m", "\033[33m", "\033[96m",
+                                           "\033[92m", "\033[95m"};
+
+static void view_wipe(struct rh_text_view *view)
+{
+	if (view->shown)
+		fputs("\r\033[K", stderr);
+	view->shown = false;
+}
+
+static void view_restore(struct rh_text_view *view)
+{
+	if (!view->live || view->status.length == 0)
+		return;
+	(void)fflush(stdout);
+	fprintf(stderr, "\033[7m %s \033[0m", rh_str_text(&view->status));
+	(void)fflush(stderr);
+	view->shown = true;
+}
+
+static void view_say(struct rh_text_view *view, const char *colour, const char *text)
+{
+	bool coloured = view->live && colour;
+
+	view_wipe(view);
+	(void)fflush(stdout);
+	fprintf(stderr, "%s%s%s\n", coloured ? colour : "", text, coloured ? "\033[0m" : "");
+	view_restore(view);
+}
+
+static void view_line(void *arg, const char *job, const char *replica, const char *container, const char *text,
+                      size_t length)
+{
+	struct rh_text_view *view = arg;
+	size_t colour = rh_hash(replica, strlen(replica)) % (sizeof(view_colours) / sizeof(*view_colours));
+
+	(void)container;
+	view_wipe(view);
+	if (view->colour)
+		fputs(view_colours[colour], stdout);
+	if (view->multiple)
+		printf("%s/", job);
+	printf("%-9s|%s ", replica, view->colour ? "\033[0m" : "");
+	(void)fwrite(text, 1, length, stdout);
+	putchar('\n');
+	view_restore(view);
+}
+
+static void view_event(void *arg, const struct rh_json *event)
+{
+	struct rh_text_view *view = arg;
+	rh_auto_str text = {0};
+
+	/* What is normal shows as conditions and logs; what is not must be seen. */
+	if (!rh_text_equal(rh_json_string_at(event, "type"), "Warning"))
+		return;
+	rh_str_appendf(&text, "warning: %s: %s", rh_json_string_at(event, "reason"), rh_json_string_at(event, "message"));
+	view_say(view, "\033[33m", rh_str_text(&text));
+}
+
+static int32_t view_desired(const struct rh_json *job, const char *type)
+{
+	const struct rh_json *member;
+	int64_t replicas = 1;
+
+	for (member = rh_json_first(rh_json_get(job, "spec")); member; member = rh_json_next(member)) {
+		const char *key = rh_json_key(member);
+		size_t length = strlen(key);
+
+		if (length > 12 && strcmp(key + length - 12, "ReplicaSpecs") == 0)
+			(void)rh_json_integer(rh_json_get(rh_json_get(member, type), "replicas"), &replicas);
+	}
+	return (int32_t)replicas;
+}
+
+static void view_compose(struct rh_text_view *view, const struct rh_json *job, const char *state)
+{
+	struct rh_job_status status;
+	struct rh_str *out = &view->status;
+
+	rh_str_clear(out);
+	rh_str_appendf(out, "%s  %s", rh_json_string_at(job, "metadata.name"), state);
+	if (rh_job_status_parse(rh_json_get(job, "status"), &status) < 0)
+		return;
+	for (size_t i = 0; i < status.replica_count; i++) {
+		const struct rh_replica_status *replica = &status.replicas[i];
+
+		rh_str_appendf(out, "  %s %d/%d running", replica->type, replica->active, view_desired(job, replica->type));
+		if (replica->succeeded)
+			rh_str_appendf(out, ", %d succeeded", replica->succeeded);
+		if (replica->failed)
+			rh_str_appendf(out, ", %d failed", replica->failed);
+	}
+	rh_job_status_deinit(&status);
+}
+
+/* The newest condition that is True is what the job is doing. */
+static const struct rh_json *view_condition(const struct rh_json *job)
+{
+	const struct rh_json *newest = NULL;
+	const struct rh_json *condition;
+
+	for (condition = rh_json_first(rh_json_at(job, "status.conditions")); condition; condition = rh_json_next(condition))
+		if (rh_text_equal(rh_json_string_at(condition, "status"), "True"))
+			newest = condition;
+	return newest;
+}
+
+static void view_transition(struct rh_text_view *view, const char *name, const struct rh_json *condition)
+{
+	const char *type = rh_json_string_at(condition, "type");
+	const char *message = rh_json_string_at(condition, "message");
+	bool failed = rh_text_equal(type, RH_CONDITION_FAILED);
+	rh_auto_str text = {0};
+	char *told = rh_strdup(type);
+	void *old = NULL;
+
+	if (!told || rh_map_set(view->states, name, told, &old) < 0) {
+		rh_free(told);
+		return;
+	}
+	rh_free(old);
+	if (failed)
+		rh_str_appendf(&view->failure, "%s\n", message ? message : "");
+	if (view->quiet)
+		return;
+	rh_str_appendf(&text, "%s: %s: %s", name, type, message ? message : "");
+	view_say(view, failed ? "\033[31m" : "\033[1m", rh_str_text(&text));
+}
+
+static void view_job(void *arg, const struct rh_json *job)
+{
+	struct rh_text_view *view = arg;
+	const struct rh_json *condition = view_condition(job);
+	const char *name = rh_json_string_at(job, "metadata.name");
+	const char *type = rh_json_string_at(condition, "type");
+
+	if (!name || !type)
+		return;
+	view_compose(view, job, type);
+	if (!rh_text_equal(rh_map_get(view->states, name), type))
+		view_transition(view, name, condition);
+	else
+		view_wipe(view);
+	view_restore(view);
+}
+
+static void view_replica(void *arg, const struct rh_run_replica *replica)
+{
+	struct rh_text_view *view = arg;
+	struct view_row *rows = rh_realloc_array(view->rows, view->row_count + 1, sizeof(*rows));
+	struct view_row *row;
+
+	if (!rows)
+		return;
+	view->rows = rows;
+	row = &rows[view->row_count++];
+	*row = (struct view_row){
+		.replica = rh_asprintf("%s%s%s-%d", view->multiple ? replica->job : "", view->multiple ? "/" : "",
+	                           replica->type, replica->index),
+		.outcome = rh_strdup(replica->outcome),
+		.exit_code = replica->exit_code,
+		.restarts = replica->restarts,
+		.duration = replica->duration,
+		.log = rh_strdup(replica->log),
+	};
+}
+
+static void view_note(void *arg, const char *text)
+{
+	struct rh_text_view *view = arg;
+	rh_auto_str line = {0};
+
+	rh_str_appendf(&line, "note: %s", text);
+	view_say(view, NULL, rh_str_text(&line));
+}
+
+static void view_table(const struct rh_text_view *view)
+{
+	char buffer[RH_TIME_SIZE];
+
+	fprintf(stderr, "\n%-20s %-14s %5s %9s %9s\n", "REPLICA", "OUTCOME", "EXIT", "RESTARTS", "DURATION");
+	for (size_t i = 0; i < view->row_count; i++) {
+		const struct view_row *row = &view->rows[i];
+		char code[16] = "-";
+
+		if (row->exit_code >= 0)
+			(void)snprintf(code, sizeof(code), "%d", row->exit_code);
+		fprintf(stderr, "%-20s %-14s %5s %9d %9s\n", row->replica ? row->replica : "?",
+		        row->outcome ? row->outcome : "?", code, row->restarts, rh_duration_format(row->duration, buffer));
+	}
+}
+
+void rh_text_view_finish(struct rh_text_view *view, int result)
+{
+	view_wipe(view);
+	rh_str_clear(&view->status);
+	(void)fflush(stdout);
+	if (view->row_count && (!view->quiet || result != RH_RUN_SUCCEEDED))
+		view_table(view);
+	if (view->failure.length)
+		fprintf(stderr, "\n%s", rh_str_text(&view->failure));
+	if (!view->quiet || result != RH_RUN_SUCCEEDED)
+		fprintf(stderr, "%s\n", rh_run_result_name(result));
+}
+
+const char *rh_run_result_name(int result)
+{
+	if (result == RH_RUN_SUCCEEDED)
+		return "Succeeded";
+	if (result == RH_RUN_TIMED_OUT)
+		return "TimedOut";
+	return result == RH_RUN_INTERRUPTED ? "Interrupted" : "Failed";
+}
+
+struct rh_text_view *rh_text_view_new(bool quiet, bool multiple)
+{
+	struct rh_text_view *view = rh_alloc(sizeof(*view));
+
+	if (!view)
+		return NULL;
+	*view = (struct rh_text_view){.quiet = quiet, .multiple = multiple};
+	view->states = rh_map_new();
+	if (!view->states) {
+		rh_free(view);
+		return NULL;
+	}
+	view->colour = rh_cli_colour(STDOUT_FILENO);
+	view->live = !quiet && view->colour && rh_cli_colour(STDERR_FILENO);
+	return view;
+}
+
+void rh_text_view_free(struct rh_text_view *view)
+{
+	const char *key;
+	void *value;
+
+	if (!view)
+		return;
+	view_wipe(view);
+	for (size_t cursor = 0; rh_map_next(view->states, &cursor, &key, &value);)
+		rh_free(value);
+	rh_map_free(view->states);
+	for (size_t i = 0; i < view->row_count; i++) {
+		rh_free(view->rows[i].replica);
+		rh_free(view->rows[i].outcome);
+		rh_free(view->rows[i].log);
+	}
+	rh_free(view->rows);
+	rh_str_deinit(&view->status);
+	rh_str_deinit(&view->failure);
+	rh_free(view);
+}
+
+struct rh_run_hooks rh_text_view_hooks(struct rh_text_view *view)
+{
+	return (struct rh_run_hooks){
+		.line = view_line,
+		.event = view_event,
+		.job = view_job,
+		.replica = view_replica,
+		.note = view_note,
+		.arg = view,
+	};
+}

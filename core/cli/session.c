@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/log.h"
+#include "cli/cli.h"
+
+/* --plugins DIR stands in front of the configured folders. */
+static int session_add_plugin_dir(struct rh_config *config, const char *dir, struct rh_error *err)
+{
+	char **dirs = rh_realloc_array(config->plugin_dirs, config->plugin_dir_count + 1, sizeof(*dirs));
+	char *copy = rh_strdup(dir);
+
+	if (dirs)
+		config->plugin_dirs = dirs;
+	if (!dirs || !copy) {
+		rh_free(copy);
+		return rh_fail_oom(err);
+	}
+	memmove(dirs + 1, dirs, config->plugin_dir_count * sizeof(*dirs));
+	dirs[0] = copy;
+	config->plugin_dir_count++;
+	return 0;
+}
+
+static int session_configure(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err)
+{
+	const char *dir = rh_cli_option(cli, "plugins");
+	int r;
+
+	session->config = rh_config_new();
+	if (!session->config)
+		return rh_fail_oom(err);
+	r = rh_config_find(session->config, rh_cli_option(cli, "config"), err);
+	if (r < 0 || !dir)
+		return r;
+	return session_add_plugin_dir(session->config, dir, err);
+}
+
+int rh_session_open(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err)
+{
+	const char *word = rh_cli_option(cli, "log-level");
+	enum rh_log_level level = RH_LOG_WARN;
+	int r;
+
+	/* The words were checked when the command line was parsed. */
+	if (word)
+		(void)rh_log_level_parse(word, &level);
+	rh_log_setup(level, false);
+	r = session_configure(cli, session, err);
+	if (r == 0)
+		r = rh_host_new(session->config, &session->host, err);
+	if (r == 0)
+		r = rh_host_load_all(session->host, err);
+	return r;
+}
+
+void rh_session_close(struct rh_session *session)
+{
+	rh_host_free(session->host);
+	rh_config_free(session->config);
+	*session = (struct rh_session){NULL, NULL};
+}
