@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DINPUT=FILE -DTEMPLATE=FILE.c.in -DOUTPUT=FILE.c -P EmbedText.cmake: a file's bytes as a C array.
+file(READ "${INPUT}" RH_BYTES HEX)
+string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," RH_BYTES "${RH_BYTES}")
+configure_file("${TEMPLATE}" "${OUTPUT}" @ONLY)

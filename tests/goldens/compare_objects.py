@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compare the objects a program makes for a job with the recorded ones.
+
+usage: compare_objects.py JOB.objects.json MADE.json [--allow FILE]
+
+MADE.json is a Kubernetes List (or a JSON array) of objects: what `render -o json` prints, or what a controller created.
+What kube-apiserver itself fills in is dropped on both sides. --allow names the differences file: a JSON list of objects with
+at least "golden" (a glob on the golden's name) and "path" (a glob on what is printed before the colon, brackets literal).
+Exit 0 when alike; otherwise prints one line per difference that is not allowed.
+"""
+import fnmatch
+import json
+import os
+import sys
+
+DROP = {"creationTimestamp", "status", "uid", "resourceVersion", "managedFields", "generation"}
+
+
+def clean(o):
+    """Drop nulls, empty maps (but for emptyDir) and server-owned metadata."""
+    if isinstance(o, dict):
+        kept = {k: clean(v) for k, v in o.items() if k not in DROP}
+        return {k: v for k, v in kept.items() if v is not None and (v != {} or k == "emptyDir")}
+    if isinstance(o, list):
+        return [clean(x) for x in o]
+    return o
+
+
+def pop_default(o, **defaults):
+    for k, v in defaults.items():
+        if o.get(k) == v:
+            del o[k]
+
+
+def strip_pod(s):
+    pop_default(s, dnsPolicy="ClusterFirst", schedulerName="default-scheduler", terminationGracePeriodSeconds=30,
+                enableServiceLinks=True)
+    if s.get("serviceAccount") == s.get("serviceAccountName"):
+        s.pop("serviceAccount", None)
+    for c in s.get("containers", []) + s.get("initContainers", []):
+        pop_default(c, terminationMessagePath="/dev/termination-log", terminationMessagePolicy="File")
+        name = c.get("image", "").rsplit("/", 1)[-1]
+        tag = name.split(":", 1)[1] if ":" in name else "latest"
+        pop_default(c, imagePullPolicy="Always" if tag == "latest" else "IfNotPresent")
+        for p in c.get("ports", []):
+            pop_default(p, protocol="TCP")
+            if s.get("hostNetwork") and p.get("hostPort") == p.get("containerPort"):
+                p.pop("hostPort", None)
+        for e in c.get("env", []):
+            pop_default(e.get("valueFrom", {}).get("fieldRef", {}), apiVersion="v1")
+            pop_default(e, value="")
+        r = c.get("resources") or {}
+        if r.get("limits") and r.get("requests"):
+            r["requests"] = {k: v for k, v in r["requests"].items() if r["limits"].get(k) != v}
+            if not r["requests"]:
+                del r["requests"]
+    for v in s.get("volumes", []):
+        for t in ("configMap", "secret"):
+            pop_default(v.get(t, {}), defaultMode=420)
+
+
+def strip(o):
+    o = clean(o)
+    s = o.get("spec", {})
+    if o.get("kind") == "Pod":
+        strip_pod(s)
+    elif o.get("kind") == "Service":
+        pop_default(s, type="ClusterIP", sessionAffinity="None", internalTrafficPolicy="Cluster")
+        for p in s.get("ports", []):
+            pop_default(p, protocol="TCP")
+            if p.get("targetPort") in (p.get("port"), 0):
+                p.pop("targetPort")
+    for r in o["metadata"].get("ownerReferences", []):
+        r.pop("uid", None)
+    o["metadata"].pop("namespace", None)
+    return clean(o)
+
+
+def load(path):
+    with open(path) as f:
+        d = json.load(f)
+    items = d["items"] if isinstance(d, dict) else d
+    return {(o["kind"], o["metadata"]["name"]): strip(o) for o in items}
+
+
+def differ(path, want, got):
+    if isinstance(want, dict) and isinstance(got, dict):
+        for k in sorted(want.keys() | got.keys()):
+            yield from differ(f"{path}.{k}", want.get(k), got.get(k))
+    elif isinstance(want, list) and isinstance(got, list) and len(want) == len(got):
+        for i, (w, g) in enumerate(zip(want, got)):
+            yield from differ(f"{path}[{i}]", w, g)
+    elif want != got:
+        yield path, want, got
+
+
+def allowed(allow, golden, where):
+    return any(fnmatch.fnmatch(golden, a["golden"]) and fnmatch.fnmatch(where, a["path"].replace("[", "[[]"))
+               for a in allow)
+
+
+def main(argv):
+    allow = []
+    if "--allow" in argv:
+        i = argv.index("--allow")
+        with open(argv[i + 1]) as f:
+            allow = json.load(f)
+        del argv[i:i + 2]
+    golden = os.path.basename(argv[1]).replace(".objects.json", "")
+    want, got = load(argv[1]), load(argv[2])
+    bad = 0
+    for key in sorted(want.keys() | got.keys()):
+        for path, w, g in differ("", want.get(key), got.get(key)):
+            where = f"{key[0]}/{key[1]}{path}"
+            if allowed(allow, golden, where):
+                continue
+            bad += 1
+            print(f"{where}: V1 {json.dumps(w)[:300]} here {json.dumps(g)[:300]}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Play the lives of jobs against a controller on a real API server, and compare with what V1 reported.
+
+usage: play_lives.py API_BASE DIR [GLOB] [--allow FILE]     API_BASE is for example http://127.0.0.1:8001 (kubectl proxy)
+
+--allow names the differences file, as for compare_objects.py; "path" there is a glob on what is printed before the colon.
+
+Nothing else may change pods meanwhile: no kubelet, no fake nodes, no scheduler. The namespace default must have its default
+service account. Prints one line per difference and a sum at the end; exit status 0 when all lives are alike. Compared after each
+step: conditions (type, status, reason, message), replicaStatuses, presence of startTime and completionTime, pods with their
+phase, services; at the end, the set of events. Left out is what V1 itself does not repeat: the selector of a finished job's replica
+status, and events that say that something "is exist" or tell of a second create.
+"""
+import datetime
+import fnmatch
+import glob
+import json
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import yaml
+
+PLURAL = {"PyTorchJob": "pytorchjobs", "TFJob": "tfjobs", "XGBoostJob": "xgboostjobs", "MPIJob": "mpijobs",
+          "PaddleJob": "paddlejobs", "JAXJob": "jaxjobs"}
+LABEL = "training.kubeflow.org/job-name"
+
+
+class Api:
+    def __init__(self, base):
+        self.base = base
+
+    def call(self, method, path, body=None, kind="application/json"):
+        data = None if body is None else json.dumps(body).encode()
+        req = urllib.request.Request(self.base + path, method=method, data=data, headers={"Content-Type": kind})
+        try:
+            with urllib.request.urlopen(req, timeout=20) as f:
+                return f.status, json.load(f)
+        except urllib.error.HTTPError as e:
+            return e.code, json.loads(e.read() or b"{}")
+
+    def owned(self, what, name):
+        code, o = self.call("GET", f"/api/v1/namespaces/default/{what}?labelSelector={LABEL}={name}")
+        assert code == 200, o
+        return {x["metadata"]["name"]: x for x in o["items"]}
+
+
+def job_path(job):
+    return f"/apis/kubeflow.org/v1/namespaces/default/{PLURAL[job['kind']]}/{job['metadata']['name']}"
+
+
+def now():
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def set_phase(api, pod, phase, code=None, restarts=0):
+    states = []
+    for c in pod["spec"]["containers"]:
+        running = {"running": {"startedAt": now()}}
+        ended = {"terminated": {"exitCode": code, "reason": "Completed" if code == 0 else "Error",
+                                "startedAt": now(), "finishedAt": now()}}
+        up = phase == "Running"
+        states.append({"name": c["name"], "image": c["image"], "imageID": "", "ready": up, "started": up,
+                       "restartCount": restarts, "state": running if up else ended, "lastState": {}})
+    ready = {"type": "Ready", "status": "True" if phase == "Running" else "False", "lastProbeTime": None,
+             "lastTransitionTime": now()}
+    body = {"status": {"phase": phase, "startTime": now(), "containerStatuses": states, "conditions": [ready]}}
+    api.call("PATCH", f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}/status", body,
+             "application/merge-patch+json")
+
+
+def snapshot(api, job):
+    name = job["metadata"]["name"]
+    code, o = api.call("GET", job_path(job))
+    pods = api.owned("pods", name)
+    if code == 404:
+        return {"job": "gone", "pods": sorted(pods)}
+    st = o.get("status", {})
+    counts = {k: {a: b for a, b in v.items() if a != "labelSelector"}
+              for k, v in (st.get("replicaStatuses") or {}).items()}
+    return {"conditions": [{k: c.get(k) for k in ("type", "status", "reason", "message")}
+                           for c in st.get("conditions", [])],
+            "replicaStatuses": counts, "startTime": "startTime" in st, "completionTime": "completionTime" in st,
+            "lastReconcileTime": "lastReconcileTime" in st,
+            "pods": {k: v["status"].get("phase") for k, v in sorted(pods.items())},
+            "services": sorted(api.owned("services", name))}
+
+
+def settle(api, job, limit=6.0):
+    """The state once it has not changed for a second."""
+    last, same, start = None, 0, time.time()
+    while time.time() - start < limit and same < 5:
+        s = snapshot(api, job)
+        same, last = (same + 1, last) if s == last else (0, s)
+        time.sleep(0.2)
+    return last
+
+
+def clear(api, job):
+    """Delete the job and all that it owns: no garbage collector runs."""
+    name = job["metadata"]["name"]
+    api.call("DELETE", job_path(job))
+    for what in ("pods", "services"):
+        for n in api.owned(what, name):
+            api.call("DELETE", f"/api/v1/namespaces/default/{what}/{n}?gracePeriodSeconds=0")
+    rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
+    for path in (f"/api/v1/namespaces/default/configmaps/{name}-config", f"{rbac}/roles/{name}-launcher",
+                 f"/api/v1/namespaces/default/serviceaccounts/{name}-launcher", f"{rbac}/rolebindings/{name}-launcher",
+                 f"/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/{name}"):
+        api.call("DELETE", path)
+    code, ev = api.call("GET", f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.name={name}")
+    for e in ev["items"]:
+        api.call("DELETE", f"/api/v1/namespaces/default/events/{e['metadata']['name']}")
+    time.sleep(0.3)
+
+
+def do_step(api, job, step):
+    name = job["metadata"]["name"]
+    pods = api.owned("pods", name)
+
+    def chosen(globs):
+        return [p for k, p in sorted(pods.items()) if any(fnmatch.fnmatch(k, f"{name}-{g}") for g in globs)]
+
+    if "run" in step:
+        for p in chosen(step["run"]):
+            if p["status"].get("phase") in ("Pending", "Running"):
+                set_phase(api, p, "Running", restarts=step.get("restartCount", 0))
+    elif "succeed" in step:
+        for p in chosen(step["succeed"]):
+            set_phase(api, p, "Succeeded", 0)
+    elif "fail" in step:
+        for p in chosen(step["fail"]):
+            set_phase(api, p, "Failed", step["exitCode"])
+    elif "deletePod" in step:
+        for p in chosen(step["deletePod"]):
+            api.call("DELETE", f"/api/v1/namespaces/default/pods/{p['metadata']['name']}?gracePeriodSeconds=0")
+    elif "patchJob" in step:
+        api.call("PATCH", job_path(job), step["patchJob"], "application/merge-patch+json")
+    elif "waitSeconds" in step:
+        time.sleep(step["waitSeconds"])
+
+
+def play(api, life):
+    job = life["job"]
+    clear(api, job)
+    coll, name = job_path(job).rsplit("/", 1)
+    code, o = api.call("POST", coll, job)
+    if code != 201:
+        return {"error": o.get("message")}
+    out = {"afterCreate": settle(api, job), "afterStep": []}
+    for step in life["steps"]:
+        do_step(api, job, step)
+        out["afterStep"].append(settle(api, job))
+    _, ev = api.call("GET", f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.name={name}")
+    out["events"] = sorted({(e["type"], e["reason"], e["message"]) for e in ev["items"]})
+    clear(api, job)
+    return out
+
+
+def differ(path, want, got):
+    if isinstance(want, dict) and isinstance(got, dict):
+        for k in sorted(want.keys() | got.keys()):
+            yield from differ(f"{path}.{k}", want.get(k), got.get(k))
+    elif isinstance(want, list) and isinstance(got, list) and len(want) == len(got):
+        for i, (w, g) in enumerate(zip(want, got)):
+            yield from differ(f"{path}[{i}]", w, g)
+    elif want != got:
+        yield path, want, got
+
+
+def steady(life):
+    """Without what V1 itself reports one way in one run and another way in the next."""
+    for s in [life.get("afterCreate") or {}] + (life.get("afterStep") or []):
+        if any(c["type"] in ("Succeeded", "Failed") and c["status"] == "True" for c in s.get("conditions", [])):
+            for counts in s["replicaStatuses"].values():
+                counts.pop("selector", None)
+    if "events" in life:
+        life["events"] = [e for e in life["events"] if not e[1].endswith(" is exist") and "already exists" not in e[2]]
+    return life
+
+
+def allowed(allow, golden, where):
+    return any(fnmatch.fnmatch(golden, a["golden"]) and fnmatch.fnmatch(where, a["path"].replace("[", "[[]"))
+               for a in allow)
+
+
+def main(argv):
+    allow = []
+    if "--allow" in argv:
+        i = argv.index("--allow")
+        with open(argv[i + 1]) as f:
+            allow = json.load(f)
+        del argv[i:i + 2]
+    api, folder, pattern = Api(argv[1]), argv[2], argv[3] if len(argv) > 3 else "*"
+    alike = total = 0
+    for f in sorted(glob.glob(os.path.join(folder, pattern + ".yaml"))):
+        name = os.path.basename(f)[:-5]
+        with open(f) as a, open(f[:-5] + ".v1.json") as b:
+            life, want = yaml.safe_load(a), steady(json.load(b))
+        got = steady(json.loads(json.dumps(play(api, life))))
+        diffs = [d for d in differ("", want, got) if not allowed(allow, name, name + d[0])]
+        for path, w, g in diffs:
+            print(f"{name}{path}: V1 {json.dumps(w)[:300]} here {json.dumps(g)[:300]}", flush=True)
+        total, alike = total + 1, alike + (not diffs)
+    print(f"{alike} of {total} lives alike")
+    return 0 if alike == total else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Cut what a pod template may hold out of a Kubernetes OpenAPI document.
+
+usage: pod_schema.py SWAGGER.json KUBERNETES_VERSION > conf/pod-template.openapi.json
+
+SWAGGER.json is api/openapi-spec/swagger.json of a Kubernetes release, or what `kubectl get --raw /openapi/v2` prints.
+Descriptions are dropped; what is left is enough to find unknown fields and values of a wrong type.
+"""
+import json
+import sys
+
+ROOT = "io.k8s.api.core.v1.PodTemplateSpec"
+# What OpenAPI v2 cannot say of these is said here: they are written as a number or a text.
+INT_OR_STRING = {"io.k8s.apimachinery.pkg.api.resource.Quantity", "io.k8s.apimachinery.pkg.util.intstr.IntOrString"}
+
+
+def short(name):
+    return name.rsplit(".", 1)[-1]
+
+
+def shrink(node, seen):
+    """A schema node with its references shortened; definitions that it needs are added to seen."""
+    if "$ref" in node:
+        name = node["$ref"].rsplit("/", 1)[-1]
+        seen.setdefault(short(name), name)
+        return {"$ref": short(name)}
+    kept = {}
+    if node.get("x-kubernetes-int-or-string") or node.get("format") == "int-or-string":
+        return {"x-kubernetes-int-or-string": True}
+    if "type" in node:
+        kept["type"] = node["type"]
+    if "properties" in node:
+        kept["properties"] = {k: shrink(v, seen) for k, v in sorted(node["properties"].items())}
+    if "items" in node:
+        kept["items"] = shrink(node["items"], seen)
+    if "additionalProperties" in node:
+        kept["additionalProperties"] = shrink(node["additionalProperties"], seen)
+    if "required" in node:
+        kept["required"] = sorted(node["required"])
+    return kept
+
+
+def main(argv):
+    with open(argv[1], encoding="utf-8") as f:
+        document = json.load(f)
+    definitions = document["definitions"]
+    seen, done = {short(ROOT): ROOT}, {}
+    while len(done) < len(seen):
+        for key, name in list(seen.items()):
+            if key in done:
+                continue
+            if name in INT_OR_STRING:
+                done[key] = {"x-kubernetes-int-or-string": True}
+            else:
+                done[key] = shrink(definitions[name], seen)
+    out = {"kubernetes": argv[2], "root": short(ROOT),
+           "definitions": dict(sorted(done.items()))}
+    print("{")
+    print(f' "kubernetes": {json.dumps(out["kubernetes"])},')
+    print(f' "root": {json.dumps(out["root"])},')
+    print(' "definitions": {')
+    rows = [f"  {json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}" for k, v in out["definitions"].items()]
+    print(",\n".join(rows))
+    print(" }\n}")
+
+
+if __name__ == "__main__":
+    main(sys.argv)
