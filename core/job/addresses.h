@@ -3,8 +3,8 @@
  * @file job/addresses.h
  * @brief The address plan: where each replica of a job is reached. Data, part of the world.
  *
- * On a cluster the plan is empty: a replica's host is its Service's name and its port is what its template says. Locally each replica has an address of
- * its own in 127.0.0.0/8 and a port that no other process of this program uses.
+ * On a cluster the plan is empty: a replica's host is its Service's name and its port is what its template says.
+ * Locally each replica has an address of its own in 127.0.0.0/8 and a port that no other process of this program uses.
  */
 #ifndef RH_JOB_ADDRESSES_H
 #define RH_JOB_ADDRESSES_H
@@ -17,10 +17,10 @@
 
 /** One replica's place. */
 struct rh_address {
-	char type[64];  /**< canonical type */
+	char type[64]; /**< canonical type */
 	int32_t index;
-	char host[64];  /**< "127.1.0.3" */
-	int32_t port;   /**< 1 … 65535 */
+	char host[64]; /**< "127.1.0.3" */
+	int32_t port;  /**< 1 … 65535 */
 };
 
 /** All places of a job, sorted by type and index. All zero is the empty plan: a cluster's. */

@@ -3,20 +3,22 @@
  * @file job/fields.h
  * @brief Where a value stands in an object, and typed reads that refuse in the API server's words.
  *
- * A place is a chain of steps on the stack; its text is made only when there is something to say about it, so that checking costs no allocation.
+ * A place is a chain of steps on the stack; its text is made only when there is something to say about it, so that
+ * checking costs no allocation.
  */
 #ifndef RH_JOB_FIELDS_H
 #define RH_JOB_FIELDS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "base/str.h"
 
-/** What a step is: RH_STEP_MEMBER ".name", RH_STEP_KEY "[name]" of a map whose keys are the user's, RH_STEP_ITEM "[0]". */
+/** What a step is: RH_STEP_MEMBER ".name", RH_STEP_KEY "[name]" of a map with the user's keys, RH_STEP_ITEM "[0]". */
 enum rh_step { RH_STEP_MEMBER, RH_STEP_KEY, RH_STEP_ITEM };
 
 /** One step of a path. Texts and the chain are borrowed. */
@@ -58,6 +60,12 @@ struct rh_fields {
 	struct rh_error *err;         /**< where refusals go; may be NULL */
 };
 
+/** @return the first item of the list @p key of @p object, or NULL when there is none or it is no list; borrowed */
+struct rh_json *rh_fields_first(const struct rh_json *object, const char *key);
+/** @return the text @p key of @p object, borrowed; "" when it is absent or no text */
+const char *rh_fields_text_or_empty(const struct rh_json *object, const char *key);
+/** @return the time @p key of @p object in microseconds; 0 when it is absent or no RFC 3339 text */
+int64_t rh_fields_time_or_zero(const struct rh_json *object, const char *key);
 /** @return @p json, or NULL when it is JSON's null: null counts as absent */
 struct rh_json *rh_fields_present(struct rh_json *json);
 /** Read an object. @param[out] ret_value borrowed. @return 0 or RH_EINVAL */

@@ -6,8 +6,9 @@
 #ifndef RH_JOB_FINDINGS_H
 #define RH_JOB_FINDINGS_H
 
-#include <stdbool.h>
 #include <stddef.h>
+
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -45,8 +46,8 @@ void rh_findings_deinit(struct rh_findings *findings);
 int rh_findings_add(struct rh_findings *findings, enum rh_severity severity, const char *path, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /** rh_findings_add() with a path that is made only when it is needed. @return 0 or RH_ENOMEM */
-int rh_findings_at(struct rh_findings *findings, enum rh_severity severity, const struct rh_place *place, const char *fmt,
-                   ...) __attribute__((format(printf, 4, 5)));
+int rh_findings_at(struct rh_findings *findings, enum rh_severity severity, const struct rh_place *place,
+                   const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /** @return how many are errors */
 size_t rh_findings_errors(const struct rh_findings *findings);
 /** Append the errors as V1's webhook words them: one as "path: detail", several as "[a, b]" (COMPAT A.4). */

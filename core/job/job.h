@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file job/job.h
- * @brief A training job as the core sees it: the parsed form of one object, with V1's defaults (COMPAT A.3) applied in memory.
+ * @brief A training job as the core sees it: the parsed form of one object, with V1's defaults (COMPAT A.3) applied in
+ * memory.
  *
  * What differs from kind to kind is data, struct rh_kind. The object itself is kept and never changed.
  */
 #ifndef RH_JOB_JOB_H
 #define RH_JOB_JOB_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "job/status.h"
 #include "roundhouse/plugin.h"
 
-/** What happens to a replica whose container ended. RH_RESTART_UNKNOWN is a word that V1 let in; it acts as Never and lint refuses it. */
+/** What happens to a replica whose container ended. RH_RESTART_UNKNOWN is a word that V1 let in; it acts as Never and
+ * lint refuses it. */
 enum rh_restart_policy {
 	RH_RESTART_ALWAYS,
 	RH_RESTART_ON_FAILURE,
@@ -39,7 +42,7 @@ enum rh_restart_scope { RH_SCOPE_REPLICA, RH_SCOPE_JOB };
 /** Scheduling policy, used with a gang scheduler only. Texts are borrowed from the object. */
 struct rh_scheduling_policy {
 	bool present;
-	int32_t min_available; /**< -1 is unset */
+	int32_t min_available;   /**< -1 is unset */
 	int32_t timeout_seconds; /**< scheduleTimeoutSeconds; -1 is unset */
 	const char *queue;
 	const char *priority_class;
@@ -59,24 +62,24 @@ struct rh_run_policy {
 
 /** The replicas of one type, defaults applied. */
 struct rh_replica_spec {
-	const char *type;                 /**< canonical spelling where the kind knows the type; borrowed */
-	const char *key;                  /**< as the user wrote it; borrowed from the object */
+	const char *type;                    /**< canonical spelling where the kind knows the type; borrowed */
+	const char *key;                     /**< as the user wrote it; borrowed from the object */
 	const struct rh_replica_type *known; /**< NULL for a type that the kind does not know */
 	int32_t replicas;
 	enum rh_restart_policy policy;
-	const struct rh_json *template_;  /**< borrowed from the object; NULL when it is missing */
+	const struct rh_json *template_; /**< borrowed from the object; NULL when it is missing */
 };
 
 /** One job. */
 struct rh_job {
-	const struct rh_kind *kind;   /**< borrowed */
-	struct rh_json *object;       /**< the whole object; owned */
-	const char *namespace_;       /**< "default" when the object names none; borrowed like all texts here */
+	const struct rh_kind *kind; /**< borrowed */
+	struct rh_json *object;     /**< the whole object; owned */
+	const char *namespace_;     /**< "default" when the object names none; borrowed like all texts here */
 	const char *name;
-	const char *uid;              /**< "" before it is stored */
-	const char *resource_version; /**< "" before it is stored */
-	int64_t created_at;           /**< microseconds; 0 before it is stored */
-	bool deleting;                /**< metadata.deletionTimestamp is set */
+	const char *uid;                            /**< "" before it is stored */
+	const char *resource_version;               /**< "" before it is stored */
+	int64_t created_at;                         /**< microseconds; 0 before it is stored */
+	bool deleting;                              /**< metadata.deletionTimestamp is set */
 	struct rh_replica_spec specs[RH_TYPES_MAX]; /**< in the kind's order, then unknown types by name */
 	size_t spec_count;
 	struct rh_run_policy policy;
@@ -86,8 +89,9 @@ struct rh_job {
 };
 
 /**
- * Parse @p object (taken, also on error). Fails only where the job cannot be understood at all: no name, spec or a member of it of the wrong type,
- * a number out of its range, more than RH_TYPES_MAX types; rh_job_validate() finds the rest.
+ * Parse @p object (taken, also on error). Fails only where the job cannot be understood at all: no name, spec or a
+ * member of it of the wrong type, a number out of its range, more than RH_TYPES_MAX types; rh_job_validate() finds the
+ * rest.
  * @param[out] ret_job owned by the caller
  * @return 0, RH_EINVAL (the message names the field path and value) or RH_ENOMEM
  */
@@ -108,7 +112,8 @@ int32_t rh_job_rank(const struct rh_job *job, const char *type, int32_t index);
 bool rh_job_is_ours(const struct rh_job *job);
 /** @return the container named rh_kind.container in @p pod_spec, else the first, else NULL; borrowed */
 struct rh_json *rh_job_main_container(const struct rh_kind *kind, const struct rh_json *pod_spec);
-/** @return number of the port named rh_kind.port_name of the main container of @p type; rh_kind.port where it sets none; -1 when there is no such type */
+/** @return number of the port named rh_kind.port_name of the main container of @p type; rh_kind.port where it sets
+ * none; -1 when there is no such type */
 int32_t rh_job_port(const struct rh_job *job, const char *type);
 /** @return "Always", "OnFailure", "Never" or "ExitCode"; static storage */
 const char *rh_restart_policy_name(enum rh_restart_policy policy);

@@ -30,15 +30,16 @@ struct rh_manifest {
 /** Free it and make it empty. */
 void rh_manifest_deinit(struct rh_manifest *manifest);
 /**
- * Read one file ("-" is standard input) and append its objects. Each must be a map with apiVersion, kind and metadata.name (or
- * generateName is refused with a hint); two objects of one kind, namespace and name are refused.
+ * Read one file ("-" is standard input) and append its objects. Each must be a map with apiVersion, kind and
+ * metadata.name (or generateName is refused with a hint); two objects of one kind, namespace and name are refused.
  * @return 0, RH_EINVAL, RH_EIO, RH_ENOENT or RH_ENOMEM; the message names file, line or document, and field
  */
 int rh_manifest_read(struct rh_manifest *manifest, const char *path, struct rh_error *err);
 /** rh_manifest_read() of a text that is in memory; @p source names it in messages. */
 int rh_manifest_parse(struct rh_manifest *manifest, const char *source, const char *text, size_t length,
                       struct rh_error *err);
-/** @return the object of @p kind, @p namespace_ ("default" where an object names none) and @p name, borrowed, or NULL */
+/** @return the object of @p kind, @p namespace_ ("default" where an object names none) and @p name, borrowed, or NULL
+ */
 const struct rh_json *rh_manifest_find(const struct rh_manifest *manifest, const char *kind, const char *namespace_,
                                        const char *name);
 

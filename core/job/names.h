@@ -6,9 +6,10 @@
 #ifndef RH_JOB_NAMES_H
 #define RH_JOB_NAMES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <stdbool.h>
 
 #include "base/error.h"
 
@@ -24,7 +25,8 @@
 #define RH_ANNOTATION_LEDGER "roundhouse.dev/ledger"
 #define RH_ANNOTATION_RESTART "roundhouse.dev/restart"
 #define RH_ANNOTATION_TERMINATING_TIMEOUT "roundhouse.dev/terminating-timeout"
-#define RH_ANNOTATION_ATTEMPT "roundhouse.dev/attempt" /**< on pods: under which attempt they were made; absent is 0 */
+/** On pods: under which attempt they were made; absent is 0. */
+#define RH_ANNOTATION_ATTEMPT "roundhouse.dev/attempt"
 /** @} */
 
 /** Who reconciles a job whose runPolicy.managedBy is absent. */
@@ -45,9 +47,11 @@ const char *rh_name_replica(const char *job, const char *type, int32_t index, ch
 const char *rh_name_lower(const char *type, char buffer[RH_NAME_SIZE]);
 /** @return whether @p name is a DNS-1035 label: `[a-z]([-a-z0-9]*[a-z0-9])?`, at most 63 characters */
 bool rh_name_is_dns1035(const char *name);
-/** @return whether @p name is a DNS-1123 label, as names of containers and namespaces must be: `[a-z0-9]([-a-z0-9]*[a-z0-9])?`, at most 63 characters */
+/** @return whether @p name is a DNS-1123 label, as names of containers and namespaces must be:
+ * `[a-z0-9]([-a-z0-9]*[a-z0-9])?`, at most 63 characters */
 bool rh_name_is_label(const char *name);
-/** @return whether @p name is a DNS-1123 subdomain, as names of jobs, ConfigMaps and Secrets must be: at most 253 characters */
+/** @return whether @p name is a DNS-1123 subdomain, as names of jobs, ConfigMaps and Secrets must be: at most 253
+ * characters */
 bool rh_name_is_dns1123(const char *name);
 /** Write V1's selector of a replica type (COMPAT E.4): keys sorted, comma-separated. @return @p buffer */
 const char *rh_name_selector(const char *job, const char *controller, const char *type, char *buffer, size_t size);

@@ -6,8 +6,9 @@
 #ifndef RH_JOB_POD_H
 #define RH_JOB_POD_H
 
-#include <stdbool.h>
 #include <stdint.h>
+
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -21,25 +22,27 @@ struct rh_pod {
 	char *name;
 	char *uid;
 	char *resource_version;
-	char *owner_uid;    /**< UID of the controller owner reference */
-	char *type;         /**< replica type as labelled: lower case */
-	char *node;         /**< spec.nodeName */
-	char *reason;       /**< status.reason ("Evicted"), or of the end of failed_container, else of the main one ("OOMKilled", "Error") */
-	char *waiting;      /**< reason and message of what a container waits for ("ImagePullBackOff: ..."), or of Unschedulable */
-	char *last_lines;   /**< termination message of failed_container, else of the main one, cut to its last RH_LAST_LINES_MAX bytes */
-	char *failed_container; /**< container to blame when the pod failed: the main one unless it ended well or not at all and another ended badly */
-	int32_t index;      /**< replica index; -1 when the label is missing or no number in 0 … INT32_MAX */
-	int32_t attempt;    /**< RH_ANNOTATION_ATTEMPT */
-	int32_t phase;      /**< RH_PHASE_*; Unknown counts as RH_PHASE_PENDING */
-	int32_t restarts;   /**< sum of restartCount over init and regular containers */
-	int32_t exit_code;  /**< of the main container when it has terminated, else -1; restart rules go by this one */
+	char *owner_uid; /**< UID of the controller owner reference */
+	char *type;      /**< replica type as labelled: lower case */
+	char *node;      /**< spec.nodeName */
+	char *reason;    /**< status.reason ("Evicted"), or of the culprit's end, else the main container's ("OOMKilled") */
+	char *waiting;   /**< what a container waits for ("ImagePullBackOff: ..."), or why the pod is Unschedulable */
+	/** Termination message of the culprit, else of the main container: its last RH_LAST_LINES_MAX bytes. */
+	char *last_lines;
+	/** The culprit of a failed pod: the main container, unless it ended well or not at all and another ended badly. */
+	char *failed_container;
+	int32_t index;       /**< replica index; -1 when the label is missing or no number in 0 … INT32_MAX */
+	int32_t attempt;     /**< RH_ANNOTATION_ATTEMPT */
+	int32_t phase;       /**< RH_PHASE_*; Unknown counts as RH_PHASE_PENDING */
+	int32_t restarts;    /**< sum of restartCount over init and regular containers */
+	int32_t exit_code;   /**< of the main container when it has terminated, else -1; restart rules go by this one */
 	int32_t failed_code; /**< of failed_container when the pod failed, else -1; for what people are told */
-	int64_t created_at; /**< microseconds; 0 is unset, likewise below */
-	int64_t started_at; /**< when the main container started */
+	int64_t created_at;  /**< microseconds; 0 is unset, likewise below */
+	int64_t started_at;  /**< when the main container started */
 	int64_t finished_at; /**< when the pod's last container ended */
-	int64_t deleted_at; /**< deletionTimestamp */
-	bool deleting;      /**< deletionTimestamp is set */
-	bool ready;         /**< condition Ready is True */
+	int64_t deleted_at;  /**< deletionTimestamp */
+	bool deleting;       /**< deletionTimestamp is set */
+	bool ready;          /**< condition Ready is True */
 };
 
 /**

@@ -12,7 +12,8 @@
 #include "base/json.h"
 
 /**
- * Read a quantity in thousandths ("1" is 1000), rounded away from zero as Kubernetes does; what is beyond the range of the type is clamped to it.
+ * Read a quantity in thousandths ("1" is 1000), rounded away from zero as Kubernetes does; what is beyond the range of
+ * the type is clamped to it.
  * @return 0 or RH_EINVAL
  */
 int rh_quantity_parse(const char *text, int64_t *ret_milli, struct rh_error *err);

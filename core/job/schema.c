@@ -2,6 +2,7 @@
 #include "job/schema.h"
 
 #include <stdint.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -176,10 +177,9 @@ static int schema_enum(struct schema_walk *walk, const struct rh_json *words, co
 		rh_str_appendf(&supported, "%s\"%s\"", supported.length ? ", " : "",
 		               rh_json_string(word) ? rh_json_string(word) : "");
 	}
-	return rh_findings_add(walk->findings, RH_FINDING_ERROR, rh_str_text(&walk->path),
-	                       "Unsupported value: \"%s\": supported values: %s",
-	                       rh_json_string(value) ? rh_json_string(value) : rh_json_type_name(value),
-	                       rh_str_text(&supported));
+	return rh_findings_add(
+		walk->findings, RH_FINDING_ERROR, rh_str_text(&walk->path), "Unsupported value: \"%s\": supported values: %s",
+		rh_json_string(value) ? rh_json_string(value) : rh_json_type_name(value), rh_str_text(&supported));
 }
 
 static int schema_value(struct schema_walk *walk, const struct rh_json *schema, const struct rh_json *value)

@@ -3,8 +3,9 @@
  * @file job/schema.h
  * @brief Objects held against OpenAPI schemas: unknown fields with a "did you mean", and values of a wrong type.
  *
- * A schema document is {"root": NAME, "definitions": {NAME: SCHEMA}}; SCHEMA uses type, properties, items, additionalProperties, required, enum, $ref (a NAME),
- * x-kubernetes-int-or-string and x-kubernetes-preserve-unknown-fields.
+ * A schema document is {"root": NAME, "definitions": {NAME: SCHEMA}}; SCHEMA uses type, properties, items,
+ * additionalProperties, required, enum, $ref (a NAME), x-kubernetes-int-or-string and
+ * x-kubernetes-preserve-unknown-fields.
  */
 #ifndef RH_JOB_SCHEMA_H
 #define RH_JOB_SCHEMA_H
@@ -14,19 +15,21 @@
 #include "job/findings.h"
 #include "roundhouse/plugin.h"
 
-/** @return the schema document of pod templates that this build carries, as JSON text of *@p ret_length bytes; static storage */
+/** @return the schema document of pod templates that this build carries, as JSON text of *@p ret_length bytes; static
+ * storage */
 const char *rh_schema_pod_text(size_t *ret_length);
 
 /**
- * Make the schema document of a kind: metadata, runPolicy, its replica map with @p pod (a schema document of pod templates; its
- * definitions are copied), and what rh_kind.spec_schema declares.
+ * Make the schema document of a kind: metadata, runPolicy, its replica map with @p pod (a schema document of pod
+ * templates; its definitions are copied), and what rh_kind.spec_schema declares.
  * @param[out] ret_document owned by the caller
  * @return 0, RH_EPLUGIN (spec_schema is no JSON object) or RH_ENOMEM
  */
 int rh_schema_of_kind(const struct rh_kind *kind, const struct rh_json *pod, struct rh_json **ret_document,
                       struct rh_error *err);
 /**
- * Hold @p value against the root of @p document. Findings use paths as V1 words them: map keys of additionalProperties in brackets.
+ * Hold @p value against the root of @p document. Findings use paths as V1 words them: map keys of additionalProperties
+ * in brackets.
  * @return 0 or RH_ENOMEM
  */
 int rh_schema_check(const struct rh_json *document, const struct rh_json *value, struct rh_findings *findings);

@@ -6,9 +6,10 @@
 #ifndef RH_JOB_STATUS_H
 #define RH_JOB_STATUS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -32,14 +33,14 @@ struct rh_condition {
 	char *type;
 	char *reason;
 	char *message;
-	bool status;            /**< True or not */
-	int64_t updated_at;     /**< lastUpdateTime, microseconds */
+	bool status;             /**< True or not */
+	int64_t updated_at;      /**< lastUpdateTime, microseconds */
 	int64_t transitioned_at; /**< lastTransitionTime, microseconds */
 };
 
 /** Counts of one replica type, as V1 reports them. */
 struct rh_replica_status {
-	char *type;     /**< canonical type; owned */
+	char *type; /**< canonical type; owned */
 	int32_t active;
 	int32_t succeeded;
 	int32_t failed;
@@ -61,9 +62,11 @@ struct rh_job_status {
 void rh_job_status_deinit(struct rh_job_status *status);
 /** Copy @p from into @p to, which must be empty. @return 0 or RH_ENOMEM, then @p to is empty */
 int rh_job_status_copy(struct rh_job_status *to, const struct rh_job_status *from);
-/** Read .status of a job; members that are missing or of a wrong type are left out, NULL is the empty status. @return 0 or RH_ENOMEM */
+/** Read .status of a job; members that are missing or of a wrong type are left out, NULL is the empty status. @return 0
+ * or RH_ENOMEM */
 int rh_job_status_parse(const struct rh_json *json, struct rh_job_status *ret_status);
-/** Write it as V1 does: zero counts, empty texts and unset times are left out, an entry without counts is {}. @return owned by the caller; NULL: out of memory */
+/** Write it as V1 does: zero counts, empty texts and unset times are left out, an entry without counts is {}. @return
+ * owned by the caller; NULL: out of memory */
 struct rh_json *rh_job_status_json(const struct rh_job_status *status) __attribute__((warn_unused_result));
 /** @return whether both say the same, times included */
 bool rh_job_status_equal(const struct rh_job_status *a, const struct rh_job_status *b);
@@ -75,8 +78,9 @@ bool rh_job_status_is(const struct rh_job_status *status, const char *type);
 /** @return whether Succeeded or Failed is True */
 bool rh_job_status_finished(const struct rh_job_status *status);
 /**
- * Set a condition with V1's mechanics (COMPAT E.1): nothing changes once Failed is True or when type, status and reason are as before; the old entry is
- * removed and the new one appended; Restarting removes Running and vice versa; Succeeded and Failed turn Running to False in place.
+ * Set a condition with V1's mechanics (COMPAT E.1): nothing changes once Failed is True or when type, status and reason
+ * are as before; the old entry is removed and the new one appended; Restarting removes Running and vice versa;
+ * Succeeded and Failed turn Running to False in place.
  * @return 1 when something changed, 0 when not, RH_ENOMEM
  */
 int rh_job_status_set(struct rh_job_status *status, const char *type, bool value, const char *reason,

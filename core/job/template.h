@@ -12,16 +12,16 @@
 #include "roundhouse/plugin.h"
 
 /**
- * V1's rules (COMPAT A.5-7 to A.5-9): there are containers, each has an image, one has the kind's name. A kind without a container
- * name asks for none.
+ * V1's rules (COMPAT A.5-7 to A.5-9): there are containers, each has an image, one has the kind's name. A kind without
+ * a container name asks for none.
  * @param template_ may be NULL
  * @param place of the template
  */
 void rh_template_check_containers(const struct rh_kind *kind, const struct rh_json *template_,
                                   const struct rh_place *place, struct rh_findings *findings);
 /**
- * What an API server would refuse when it gets the pod, so that it is told before any pod is made: types, names, ports, variables,
- * resources, mounts. Warnings for what the operator overwrites.
+ * What an API server would refuse when it gets the pod, so that it is told before any pod is made: types, names, ports,
+ * variables, resources, mounts. Warnings for what the operator overwrites.
  * @param template_ may be NULL
  * @param place of the template
  */

@@ -10,8 +10,9 @@
 #include "job/job.h"
 
 /**
- * Add a finding for each broken rule. Errors: V1's rules, child names over 63 characters, negative counts and times, unknown restart and clean-pod
- * policies, no replica type at all, quantities that do not parse. Warnings: a template's restartPolicy that is overwritten, other fields that have no effect.
+ * Add a finding for each broken rule. Errors: V1's rules, child names over 63 characters, negative counts and times,
+ * unknown restart and clean-pod policies, no replica type at all, quantities that do not parse. Warnings: a template's
+ * restartPolicy that is overwritten, other fields that have no effect.
  * @return 0 or RH_ENOMEM
  */
 int rh_job_validate(const struct rh_job *job, struct rh_findings *findings);

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/manifest.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/yaml.h"
+#include "job/fields.h"
+
+/* One read: the objects of a text that are being added. */
+struct manifest_read {
+	struct rh_manifest *manifest;
+	struct rh_map *seen; /* identities of all objects, with the text that names where each stands */
+	struct rh_error *err;
+};
+
+void rh_manifest_deinit(struct rh_manifest *manifest)
+{
+	for (size_t i = 0; i < manifest->count; i++) {
+		rh_json_free(manifest->items[i].object);
+		rh_free(manifest->items[i].source);
+	}
+	rh_free(manifest->items);
+	*manifest = (struct rh_manifest){0};
+}
+
+static const char *manifest_namespace(const struct rh_json *object)
+{
+	const char *namespace_ = rh_json_string_at(object, "metadata.namespace");
+
+	return namespace_ && *namespace_ ? namespace_ : "default";
+}
+
+static const char *manifest_text(const struct rh_json *object, const char *path)
+{
+	const char *text = rh_json_string_at(object, path);
+
+	return text ? text : "";
+}
+
+/* What no two objects may share; the separator cannot stand in a kind or name that an API server accepts. */
+static char *manifest_identity(const struct rh_json *object)
+{
+	return rh_asprintf("%s\n%s\n%s", rh_fields_text_or_empty(object, "kind"), manifest_namespace(object),
+	                   manifest_text(object, "metadata.name"));
+}
+
+static int manifest_require_text(const struct rh_json *object, const char *key, const struct rh_place *up,
+                                 struct rh_error *err)
+{
+	struct rh_place place = rh_place_member(up, key);
+	struct rh_fields fields = {object, up, err};
+	const char *text = "";
+	rh_auto_str path = {0};
+	int r = rh_fields_text(&fields, key, &text);
+
+	if (r != 0 || *text)
+		return r;
+	rh_place_print(&place, false, &path);
+	return rh_fail(err, RH_EINVAL, "%s: Required value", rh_str_text(&path));
+}
+
+static int manifest_check_names(const struct rh_json *metadata, const struct rh_place *place, struct rh_error *err)
+{
+	struct rh_fields fields = {metadata, place, err};
+	const char *namespace_ = NULL;
+	const char *name = "";
+	int r = rh_fields_text(&fields, "name", &name);
+
+	if (r != 0 || (r = rh_fields_text(&fields, "namespace", &namespace_)) != 0 || *name)
+		return r;
+	if (rh_fields_present(rh_json_get(metadata, "generateName")))
+		return rh_fail(err, RH_EINVAL, "metadata.generateName: Forbidden: write metadata.name instead");
+	return manifest_require_text(metadata, "name", place, err);
+}
+
+static int manifest_check(const struct rh_json *object, struct rh_error *err)
+{
+	struct rh_place place = rh_place_member(NULL, "metadata");
+	struct rh_fields fields = {object, NULL, err};
+	const struct rh_json *metadata = NULL;
+	int r;
+
+	if (rh_json_type(object) != RH_JSON_OBJECT)
+		return rh_fail(err, RH_EINVAL, "it must be a map with apiVersion, kind and metadata, not of type %s",
+		               rh_json_type_name(object));
+	if ((r = manifest_require_text(object, "apiVersion", NULL, err)) != 0 ||
+	    (r = manifest_require_text(object, "kind", NULL, err)) != 0 ||
+	    (r = rh_fields_object(&fields, "metadata", &metadata)) != 0)
+		return r;
+	return manifest_check_names(metadata, &place, err);
+}
+
+static int manifest_grow(struct rh_manifest *manifest)
+{
+	size_t capacity = manifest->capacity ? 2 * manifest->capacity : 4;
+	struct rh_manifest_object *items;
+
+	if (manifest->count < manifest->capacity)
+		return 0;
+	items = rh_realloc_array(manifest->items, capacity, sizeof(*items));
+	if (!items)
+		return RH_ENOMEM;
+	manifest->items = items;
+	manifest->capacity = capacity;
+	return 0;
+}
+
+/* Remember where the object stands, or refuse it when another has its identity. */
+static int manifest_note(struct manifest_read *read, const struct rh_json *object, char *source)
+{
+	rh_auto_free char *identity = manifest_identity(object);
+	const char *earlier;
+
+	if (!identity)
+		return rh_fail_oom(read->err);
+	earlier = rh_map_get(read->seen, identity);
+	if (earlier)
+		return rh_fail(read->err, RH_EINVAL, "%s %s/%s is there already, in %s",
+		               rh_fields_text_or_empty(object, "kind"), manifest_namespace(object),
+		               manifest_text(object, "metadata.name"), earlier);
+	if (rh_map_set(read->seen, identity, source, NULL) != 0)
+		return rh_fail_oom(read->err);
+	return 0;
+}
+
+/* Takes @p object. */
+static int manifest_add_object(struct manifest_read *read, const char *source, struct rh_json *object)
+{
+	struct rh_manifest *manifest = read->manifest;
+	rh_auto(json) owned = object;
+	rh_auto_free char *copy = NULL;
+	int r = manifest_check(object, read->err);
+
+	if (r != 0)
+		return rh_wrap(read->err, r, "%s", source);
+	copy = rh_strdup(source);
+	if (!copy || manifest_grow(manifest) != 0)
+		return rh_fail_oom(read->err);
+	r = manifest_note(read, object, copy);
+	if (r != 0)
+		return r == RH_ENOMEM ? r : rh_wrap(read->err, r, "%s", source);
+	manifest->items[manifest->count++] = (struct rh_manifest_object){rh_take(owned), rh_take(copy)};
+	return 0;
+}
+
+/* "List" of v1, and the typed ones: "PyTorchJobList". */
+static bool manifest_is_list(const struct rh_json *object)
+{
+	const char *kind = rh_fields_text_or_empty(object, "kind");
+	size_t length = strlen(kind);
+
+	return length >= 4 && strcmp(kind + length - 4, "List") == 0 &&
+	       rh_json_type(rh_json_get(object, "items")) == RH_JSON_ARRAY;
+}
+
+/* Takes @p object. A list in a list is refused, so that no input makes this call itself deeply. */
+static int manifest_add(struct manifest_read *read, const char *source, struct rh_json *object)
+{
+	rh_auto(json) list = object;
+	struct rh_json *items = rh_json_get(list, "items");
+	struct rh_json *item;
+	int r = 0;
+
+	if (!manifest_is_list(list))
+		return manifest_add_object(read, source, rh_take(list));
+	for (size_t number = 1; r == 0 && (item = rh_json_detach_item(items, 0)); number++) {
+		rh_auto_free char *place = rh_asprintf("%s, item %zu", source, number);
+
+		if (!place) {
+			rh_json_free(item);
+			return rh_fail_oom(read->err);
+		}
+		if (manifest_is_list(item)) {
+			rh_json_free(item);
+			return rh_fail(read->err, RH_EINVAL, "%s: a list cannot stand in a list", place);
+		}
+		r = manifest_add_object(read, place, item);
+	}
+	return r;
+}
+
+static int manifest_add_documents(struct manifest_read *read, const char *source, struct rh_json *documents)
+{
+	size_t count = rh_json_size(documents);
+	int r = 0;
+
+	for (size_t number = 1; number <= count && r == 0; number++) {
+		rh_auto_free char *place = count == 1 ? rh_strdup(source) : rh_asprintf("%s, document %zu", source, number);
+
+		if (!place)
+			return rh_fail_oom(read->err);
+		r = manifest_add(read, place, rh_json_detach_item(documents, 0));
+	}
+	return r;
+}
+
+static int manifest_note_all(struct manifest_read *read)
+{
+	for (size_t i = 0; i < read->manifest->count; i++) {
+		struct rh_manifest_object *item = &read->manifest->items[i];
+		int r = manifest_note(read, item->object, item->source);
+
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+int rh_manifest_parse(struct rh_manifest *manifest, const char *source, const char *text, size_t length,
+                      struct rh_error *err)
+{
+	rh_auto(json) documents = NULL;
+	rh_auto(map) seen = rh_map_new();
+	struct manifest_read read = {manifest, seen, err};
+	int r = rh_yaml_parse(text, length, &documents, err);
+
+	if (r != 0)
+		return r == RH_ENOMEM ? r : rh_wrap(err, r, "%s", source);
+	if (rh_json_size(documents) == 0)
+		return rh_fail(err, RH_EINVAL, "%s: there is no object in it", source);
+	if (!seen)
+		return rh_fail_oom(err);
+	r = manifest_note_all(&read);
+	return r != 0 ? r : manifest_add_documents(&read, source, documents);
+}
+
+int rh_manifest_read(struct rh_manifest *manifest, const char *path, struct rh_error *err)
+{
+	const char *source = strcmp(path, "-") == 0 ? "standard input" : path;
+	rh_auto_free char *text = NULL;
+	size_t length = 0;
+	int r = rh_file_read(path, RH_MANIFEST_FILE_MAX, &text, &length, err);
+
+	return r != 0 ? r : rh_manifest_parse(manifest, source, text, length, err);
+}
+
+const struct rh_json *rh_manifest_find(const struct rh_manifest *manifest, const char *kind, const char *namespace_,
+                                       const char *name)
+{
+	for (size_t i = 0; i < manifest->count; i++) {
+		const struct rh_json *object = manifest->items[i].object;
+
+		if (strcmp(rh_fields_text_or_empty(object, "kind"), kind) == 0 &&
+		    strcmp(manifest_namespace(object), namespace_) == 0 &&
+		    strcmp(manifest_text(object, "metadata.name"), name) == 0)
+			return object;
+	}
+	return NULL;
+}

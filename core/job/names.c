@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+/* The C library's classes follow the locale; names are ASCII. */
+static bool names_is_lower(char c)
+{
+	return c >= 'a' && c <= 'z';
+}
+
+static bool names_is_alnum(char c)
+{
+	return names_is_lower(c) || (c >= '0' && c <= '9');
+}
+
+static char names_to_lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+const char *rh_name_lower(const char *type, char buffer[RH_NAME_SIZE])
+{
+	rh_copy(buffer, RH_NAME_SIZE, type);
+	for (char *c = buffer; *c; c++)
+		*c = names_to_lower(*c);
+	return buffer;
+}
+
+static void names_append(char buffer[RH_NAME_SIZE], const char *text)
+{
+	size_t used = strlen(buffer);
+
+	rh_copy(buffer + used, RH_NAME_SIZE - used, text);
+}
+
+const char *rh_name_replica(const char *job, const char *type, int32_t index, char buffer[RH_NAME_SIZE])
+{
+	char lower[RH_NAME_SIZE];
+	char number[16];
+
+	(void)snprintf(number, sizeof(number), "-%" PRId32, index);
+	rh_copy(buffer, RH_NAME_SIZE, job);
+	names_append(buffer, "-");
+	names_append(buffer, rh_name_lower(type, lower));
+	names_append(buffer, number);
+	for (char *c = buffer; *c; c++)
+		*c = *c == '/' ? '-' : *c;
+	return buffer;
+}
+
+/* `[a-z0-9]([-a-z0-9]*[a-z0-9])?`; returns what follows the label, or NULL where none starts or it ends in '-'. */
+static const char *names_skip_label(const char *name)
+{
+	const char *end = name;
+
+	while (names_is_alnum(*end) || *end == '-')
+		end++;
+	return end > name && names_is_alnum(*name) && names_is_alnum(end[-1]) ? end : NULL;
+}
+
+bool rh_name_is_label(const char *name)
+{
+	const char *end = names_skip_label(name);
+
+	return end && !*end && end - name <= RH_LABEL_MAX;
+}
+
+bool rh_name_is_dns1035(const char *name)
+{
+	return names_is_lower(*name) && rh_name_is_label(name);
+}
+
+bool rh_name_is_dns1123(const char *name)
+{
+	const char *label = name;
+
+	if (strlen(name) > RH_SUBDOMAIN_MAX)
+		return false;
+	while ((label = names_skip_label(label))) {
+		if (!*label)
+			return true;
+		if (*label++ != '.')
+			return false;
+	}
+	return false;
+}
+
+const char *rh_name_selector(const char *job, const char *controller, const char *type, char *buffer, size_t size)
+{
+	char lower[RH_NAME_SIZE];
+
+	(void)snprintf(buffer, size, RH_LABEL_JOB "=%s," RH_LABEL_OPERATOR "=%s," RH_LABEL_TYPE "=%s", job, controller,
+	               rh_name_lower(type, lower));
+	return buffer;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What stands in a pod can be written by whoever may create pods, so nothing here trusts a type, a number or a length.
+ */
+#include "job/pod.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "job/fields.h"
+#include "job/names.h"
+
+/* Signals 1 to 31 have names on Linux; 128 + n beyond them is just an exit code. */
+#define POD_SIGNAL_MAX 31
+
+/* Decimal digits only, 0 … INT32_MAX; else the fallback. */
+static int32_t pod_number(const char *text, int32_t fallback)
+{
+	int64_t number = 0;
+
+	if (!*text)
+		return fallback;
+	for (; *text; text++) {
+		if (*text < '0' || *text > '9')
+			return fallback;
+		number = number * 10 + (*text - '0');
+		if (number > INT32_MAX)
+			return fallback;
+	}
+	return (int32_t)number;
+}
+
+static int32_t pod_phase(const char *phase)
+{
+	if (strcmp(phase, "Running") == 0)
+		return RH_PHASE_RUNNING;
+	if (strcmp(phase, "Succeeded") == 0)
+		return RH_PHASE_SUCCEEDED;
+	return strcmp(phase, "Failed") == 0 ? RH_PHASE_FAILED : RH_PHASE_PENDING;
+}
+
+static const char *pod_owner_uid(const struct rh_json *metadata)
+{
+	const struct rh_json *item = rh_fields_first(metadata, "ownerReferences");
+
+	while (item && !rh_json_bool(rh_json_get(item, "controller"), false))
+		item = rh_json_next(item);
+	return rh_fields_text_or_empty(item, "uid");
+}
+
+static const struct rh_json *pod_condition(const struct rh_json *status, const char *type)
+{
+	const struct rh_json *item = rh_fields_first(status, "conditions");
+
+	while (item && strcmp(rh_fields_text_or_empty(item, "type"), type) != 0)
+		item = rh_json_next(item);
+	return item;
+}
+
+static const struct rh_json *pod_terminated(const struct rh_json *container_status)
+{
+	const struct rh_json *end = rh_json_get(rh_json_get(container_status, "state"), "terminated");
+
+	return rh_json_type(end) == RH_JSON_OBJECT ? end : NULL;
+}
+
+static int32_t pod_exit_code(const struct rh_json *container_status)
+{
+	int64_t code;
+
+	return rh_json_integer(rh_json_get(pod_terminated(container_status), "exitCode"), &code) && code >= 0 &&
+	               code <= INT32_MAX
+	           ? (int32_t)code
+	           : -1;
+}
+
+/* The status of the main container; a pod whose spec is not at hand is taken to have it first. */
+static const struct rh_json *pod_main_status(const struct rh_kind *kind, const struct rh_json *object)
+{
+	const struct rh_json *first = rh_fields_first(rh_json_get(object, "status"), "containerStatuses");
+	const char *name = rh_fields_text_or_empty(rh_job_main_container(kind, rh_json_get(object, "spec")), "name");
+
+	for (const struct rh_json *item = first; item; item = rh_json_next(item)) {
+		if (*name && strcmp(rh_fields_text_or_empty(item, "name"), name) == 0)
+			return item;
+	}
+	return *name ? NULL : first;
+}
+
+static const struct rh_json *pod_first_failed(const struct rh_json *item)
+{
+	while (item && pod_exit_code(item) <= 0)
+		item = rh_json_next(item);
+	return item;
+}
+
+/* The container to blame for a failed pod: the main one, unless another ended badly and it did not. */
+static const struct rh_json *pod_culprit(const struct rh_json *status, const struct rh_json *main_status)
+{
+	const struct rh_json *culprit = pod_exit_code(main_status) > 0 ? main_status : NULL;
+
+	if (!culprit)
+		culprit = pod_first_failed(rh_fields_first(status, "initContainerStatuses"));
+	if (!culprit)
+		culprit = pod_first_failed(rh_fields_first(status, "containerStatuses"));
+	return culprit ? culprit : main_status;
+}
+
+static int32_t pod_restarts(const struct rh_json *status)
+{
+	static const char *const lists[] = {"initContainerStatuses", "containerStatuses"};
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < 2; i++) {
+		for (const struct rh_json *item = rh_fields_first(status, lists[i]); item; item = rh_json_next(item)) {
+			int64_t count;
+
+			if (rh_json_integer(rh_json_get(item, "restartCount"), &count) && count > 0)
+				sum += count > INT32_MAX ? INT32_MAX : count;
+		}
+	}
+	return sum > INT32_MAX ? INT32_MAX : (int32_t)sum;
+}
+
+static int64_t pod_last_end(const struct rh_json *status)
+{
+	static const char *const lists[] = {"initContainerStatuses", "containerStatuses"};
+	int64_t last = 0;
+
+	for (size_t i = 0; i < 2; i++) {
+		for (const struct rh_json *item = rh_fields_first(status, lists[i]); item; item = rh_json_next(item)) {
+			int64_t end = rh_fields_time_or_zero(pod_terminated(item), "finishedAt");
+
+			last = end > last ? end : last;
+		}
+	}
+	return last;
+}
+
+static int64_t pod_main_start(const struct rh_json *main_status)
+{
+	const struct rh_json *state = rh_json_get(main_status, "state");
+	int64_t start = rh_fields_time_or_zero(rh_json_get(state, "running"), "startedAt");
+
+	return start ? start : rh_fields_time_or_zero(pod_terminated(main_status), "startedAt");
+}
+
+static const struct rh_json *pod_first_waiting(const struct rh_json *item)
+{
+	for (; item; item = rh_json_next(item)) {
+		const struct rh_json *waiting = rh_json_get(rh_json_get(item, "state"), "waiting");
+		const char *reason = rh_fields_text_or_empty(waiting, "reason");
+
+		/* A container that waits for those before it says nothing. */
+		if (*reason && strcmp(reason, "PodInitializing") != 0)
+			return waiting;
+	}
+	return NULL;
+}
+
+static char *pod_waiting(const struct rh_json *status)
+{
+	const struct rh_json *scheduled = pod_condition(status, "PodScheduled");
+	const struct rh_json *cause = pod_first_waiting(rh_fields_first(status, "initContainerStatuses"));
+	const char *message;
+
+	if (!cause)
+		cause = pod_first_waiting(rh_fields_first(status, "containerStatuses"));
+	if (!cause && strcmp(rh_fields_text_or_empty(scheduled, "status"), "False") == 0)
+		cause = scheduled;
+	message = rh_fields_text_or_empty(cause, "message");
+	return rh_asprintf("%s%s%s", rh_fields_text_or_empty(cause, "reason"), *message ? ": " : "", message);
+}
+
+/* The last bytes of the text, from the start of a UTF-8 character on. */
+static char *pod_tail(const char *text)
+{
+	size_t length = strlen(text);
+
+	if (length > RH_LAST_LINES_MAX) {
+		text += length - RH_LAST_LINES_MAX;
+		while (((unsigned char)*text & 0xc0) == 0x80)
+			text++;
+	}
+	return rh_strdup(text);
+}
+
+static const char *pod_reason(const struct rh_json *status, const struct rh_json *culprit)
+{
+	const char *reason = rh_fields_text_or_empty(status, "reason");
+
+	return *reason ? reason : rh_fields_text_or_empty(pod_terminated(culprit), "reason");
+}
+
+static void pod_read_metadata(struct rh_pod *pod, const struct rh_json *metadata)
+{
+	const struct rh_json *labels = rh_json_get(metadata, "labels");
+	const struct rh_json *deleted = rh_json_get(metadata, "deletionTimestamp");
+
+	pod->name = rh_strdup(rh_fields_text_or_empty(metadata, "name"));
+	pod->uid = rh_strdup(rh_fields_text_or_empty(metadata, "uid"));
+	pod->resource_version = rh_strdup(rh_fields_text_or_empty(metadata, "resourceVersion"));
+	pod->owner_uid = rh_strdup(pod_owner_uid(metadata));
+	pod->type = rh_strdup(rh_fields_text_or_empty(labels, RH_LABEL_TYPE));
+	pod->index = pod_number(rh_fields_text_or_empty(labels, RH_LABEL_INDEX), -1);
+	pod->attempt = pod_number(rh_fields_text_or_empty(rh_json_get(metadata, "annotations"), RH_ANNOTATION_ATTEMPT), 0);
+	pod->created_at = rh_fields_time_or_zero(metadata, "creationTimestamp");
+	pod->deleted_at = rh_fields_time_or_zero(metadata, "deletionTimestamp");
+	pod->deleting = deleted && rh_json_type(deleted) != RH_JSON_NULL;
+}
+
+static void pod_read_status(struct rh_pod *pod, const struct rh_json *status, const struct rh_json *main_status)
+{
+	const struct rh_json *culprit;
+
+	pod->phase = pod_phase(rh_fields_text_or_empty(status, "phase"));
+	culprit = pod->phase == RH_PHASE_FAILED ? pod_culprit(status, main_status) : main_status;
+	pod->reason = rh_strdup(pod_reason(status, culprit));
+	pod->waiting = pod_waiting(status);
+	pod->last_lines = pod_tail(rh_fields_text_or_empty(pod_terminated(culprit), "message"));
+	pod->failed_container = rh_strdup(pod->phase == RH_PHASE_FAILED ? rh_fields_text_or_empty(culprit, "name") : "");
+	pod->failed_code = pod->phase == RH_PHASE_FAILED ? pod_exit_code(culprit) : -1;
+	pod->exit_code = pod_exit_code(main_status);
+	pod->restarts = pod_restarts(status);
+	pod->started_at = pod_main_start(main_status);
+	pod->finished_at = rh_pod_finished(pod) ? pod_last_end(status) : 0;
+	pod->ready = strcmp(rh_fields_text_or_empty(pod_condition(status, "Ready"), "status"), "True") == 0;
+}
+
+int rh_pod_parse(const struct rh_kind *kind, const struct rh_json *object, struct rh_pod **ret_pod)
+{
+	rh_auto(pod) pod = rh_alloc(sizeof(*pod));
+
+	if (!pod)
+		return RH_ENOMEM;
+	pod_read_metadata(pod, rh_json_get(object, "metadata"));
+	pod_read_status(pod, rh_json_get(object, "status"), pod_main_status(kind, object));
+	pod->node = rh_strdup(rh_fields_text_or_empty(rh_json_get(object, "spec"), "nodeName"));
+	if (!pod->name || !pod->uid || !pod->resource_version || !pod->owner_uid || !pod->type || !pod->node ||
+	    !pod->reason || !pod->waiting || !pod->last_lines || !pod->failed_container)
+		return RH_ENOMEM;
+	*ret_pod = rh_take(pod);
+	return 0;
+}
+
+void rh_pod_free(struct rh_pod *pod)
+{
+	if (!pod)
+		return;
+	rh_free(pod->name);
+	rh_free(pod->uid);
+	rh_free(pod->resource_version);
+	rh_free(pod->owner_uid);
+	rh_free(pod->type);
+	rh_free(pod->node);
+	rh_free(pod->reason);
+	rh_free(pod->waiting);
+	rh_free(pod->last_lines);
+	rh_free(pod->failed_container);
+	rh_free(pod);
+}
+
+bool rh_pod_finished(const struct rh_pod *pod)
+{
+	return pod->phase == RH_PHASE_SUCCEEDED || pod->phase == RH_PHASE_FAILED;
+}
+
+int rh_exit_signal(int32_t exit_code)
+{
+	return exit_code > 128 && exit_code <= 128 + POD_SIGNAL_MAX ? exit_code - 128 : 0;
+}
+
+bool rh_exit_retryable(int32_t exit_code)
+{
+	return exit_code < 0 || exit_code >= 128;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A quantity is digits x 10^exponent x 1024^binary. The digits that count are kept in 128 bits, so that every
+ * value that fits the result is exact; whatever is cut off only says that the result must be rounded up.
+ */
+#include "job/quantity.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 20 digits stay below 2^67, so that 1024^6 times them stays below 2^127. */
+#define QUANTITY_DIGITS_MAX 20
+/* Far beyond any exponent that matters, far below an overflow of int. */
+#define QUANTITY_EXPONENT_MAX 100000000
+
+/* 128 bits: ISO C has no type of this width, both compilers that are supported do. */
+typedef unsigned quantity_wide __attribute__((mode(TI)));
+
+struct quantity {
+	bool negative;
+	bool inexact; /* digits other than zero were cut off */
+	quantity_wide digits;
+	int exponent; /* power of ten */
+	int binary;   /* power of 1024 */
+};
+
+struct quantity_suffix {
+	const char *text;
+	int exponent;
+	int binary;
+};
+
+static const struct quantity_suffix quantity_suffixes[] = {
+	{"", 0, 0},   {"n", -9, 0}, {"u", -6, 0}, {"m", -3, 0}, {"k", 3, 0},  {"M", 6, 0},  {"G", 9, 0},  {"T", 12, 0},
+	{"P", 15, 0}, {"E", 18, 0}, {"Ki", 0, 1}, {"Mi", 0, 2}, {"Gi", 0, 3}, {"Ti", 0, 4}, {"Pi", 0, 5}, {"Ei", 0, 6},
+};
+
+static int quantity_shift(int exponent, int by)
+{
+	int sum = exponent + by;
+
+	return sum > QUANTITY_EXPONENT_MAX ? QUANTITY_EXPONENT_MAX
+	                                   : (sum < -QUANTITY_EXPONENT_MAX ? -QUANTITY_EXPONENT_MAX : sum);
+}
+
+static void quantity_add_digit(struct quantity *quantity, int *count, int digit, bool fraction)
+{
+	if (*count == 0 && digit == 0) {
+		if (fraction)
+			quantity->exponent = quantity_shift(quantity->exponent, -1);
+		return;
+	}
+	if (*count < QUANTITY_DIGITS_MAX) {
+		quantity->digits = quantity->digits * 10 + (unsigned)digit;
+		(*count)++;
+		if (fraction)
+			quantity->exponent = quantity_shift(quantity->exponent, -1);
+		return;
+	}
+	quantity->inexact = quantity->inexact || digit != 0;
+	if (!fraction)
+		quantity->exponent = quantity_shift(quantity->exponent, 1);
+}
+
+/* Returns what follows the number, or NULL when there is no digit. */
+static const char *quantity_read_number(const char *text, struct quantity *quantity)
+{
+	bool fraction = false;
+	bool any = false;
+	int count = 0;
+
+	if (*text == '+' || *text == '-')
+		quantity->negative = *text++ == '-';
+	for (; isdigit((unsigned char)*text) || (*text == '.' && !fraction); text++) {
+		if (*text == '.') {
+			fraction = true;
+			continue;
+		}
+		any = true;
+		quantity_add_digit(quantity, &count, *text - '0', fraction);
+	}
+	return any ? text : NULL;
+}
+
+/* "e3", "E-3"; a bare "E" is the suffix of 10^18. */
+static bool quantity_read_exponent(const char *text, struct quantity *quantity)
+{
+	bool negative = text[1] == '-';
+	int exponent = 0;
+
+	if (text[0] != 'e' && text[0] != 'E')
+		return false;
+	text += text[1] == '+' || text[1] == '-' ? 2 : 1;
+	if (!*text)
+		return false;
+	for (; isdigit((unsigned char)*text); text++)
+		exponent = exponent < QUANTITY_EXPONENT_MAX / 10 ? exponent * 10 + (*text - '0') : QUANTITY_EXPONENT_MAX;
+	if (*text)
+		return false;
+	quantity->exponent = quantity_shift(quantity->exponent, negative ? -exponent : exponent);
+	return true;
+}
+
+static bool quantity_read_suffix(const char *text, struct quantity *quantity)
+{
+	for (size_t i = 0; i < sizeof(quantity_suffixes) / sizeof(quantity_suffixes[0]); i++) {
+		if (strcmp(text, quantity_suffixes[i].text) != 0)
+			continue;
+		quantity->exponent = quantity_shift(quantity->exponent, quantity_suffixes[i].exponent);
+		quantity->binary = quantity_suffixes[i].binary;
+		return true;
+	}
+	return quantity_read_exponent(text, quantity);
+}
+
+static uint64_t quantity_magnitude(const struct quantity *quantity)
+{
+	quantity_wide value = quantity->digits << (10 * quantity->binary);
+	bool inexact = quantity->inexact;
+	int exponent = quantity->exponent + 3;
+
+	if (value == 0)
+		return 0;
+	for (; exponent > 0 && value <= INT64_MAX; exponent--)
+		value *= 10;
+	for (; exponent < 0 && value > 0; exponent++) {
+		inexact = inexact || value % 10 != 0;
+		value /= 10;
+	}
+	if (inexact && value < INT64_MAX)
+		value++;
+	return value > INT64_MAX ? INT64_MAX : (uint64_t)value;
+}
+
+int rh_quantity_parse(const char *text, int64_t *ret_milli, struct rh_error *err)
+{
+	struct quantity quantity = {0};
+	const char *suffix = quantity_read_number(text, &quantity);
+	int64_t magnitude;
+
+	if (!suffix || !quantity_read_suffix(suffix, &quantity))
+		return rh_fail(err, RH_EINVAL,
+		               "quantity \"%.64s\" is not a number with an optional suffix, such as 500m, 1.5 or 2Gi", text);
+	magnitude = (int64_t)quantity_magnitude(&quantity);
+	*ret_milli = quantity.negative ? -magnitude : magnitude;
+	return 0;
+}
+
+/* The shortest digits that read back as the number: 0.1 must not become 0.10000000000000001 and be rounded up. */
+static void quantity_print(double number, char *buffer, size_t size)
+{
+	for (int digits = 15; digits <= 17; digits++) {
+		(void)snprintf(buffer, size, "%.*g", digits, number);
+		if (strtod(buffer, NULL) == number)
+			return;
+	}
+}
+
+int rh_quantity_from_json(const struct rh_json *json, int64_t *ret_milli, struct rh_error *err)
+{
+	char text[40] = "";
+	int64_t integer;
+
+	if (rh_json_string(json))
+		return rh_quantity_parse(rh_json_string(json), ret_milli, err);
+	if (rh_json_type(json) != RH_JSON_NUMBER)
+		return rh_fail(err, RH_EINVAL, "a quantity must be of type string or number, not %s", rh_json_type_name(json));
+	if (rh_json_integer(json, &integer))
+		(void)snprintf(text, sizeof(text), "%" PRId64, integer);
+	else
+		quantity_print(rh_json_number(json, 0), text, sizeof(text));
+	return rh_quantity_parse(text, ret_milli, err);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "job/names.h"
+#include "job/support.h"
+
+#define A63 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+struct name_row {
+	const char *name;
+	bool label;
+	bool dns1035;
+	bool dns1123;
+};
+
+static const struct name_row name_rows[] = {
+	{"a", true, true, true},
+	{"mnist", true, true, true},
+	{"my-name", true, true, true},
+	{"a--b", true, true, true},
+	{"a1", true, true, true},
+	{"1a", true, false, true},
+	{"0bad", true, false, true},
+	{"9", true, false, true},
+	{"", false, false, false},
+	{"-a", false, false, false},
+	{"a-", false, false, false},
+	{"-", false, false, false},
+	{"A", false, false, false},
+	{"aB", false, false, false},
+	{"a_b", false, false, false},
+	{"a b", false, false, false},
+	{"a/b", false, false, false},
+	{"../x", false, false, false},
+	{"a.b", false, false, true},
+	{"a..b", false, false, false},
+	{".a", false, false, false},
+	{"a.", false, false, false},
+	{"a.-b", false, false, false},
+	{"a-.b", false, false, false},
+	{"\xc3\xa4", false, false, false},
+	{"a\n", false, false, false},
+	{A63, true, true, true},
+	{A63 "a", false, false, true},
+	{A63 "." A63 "." A63 "." A63, false, false, false},
+	{A63 "." A63 "." A63 ".aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false, false, true},
+};
+
+static void test_names__well_formed(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(name_rows) / sizeof(name_rows[0]); i++) {
+		const struct name_row *row = &name_rows[i];
+
+		if (rh_name_is_label(row->name) != row->label || rh_name_is_dns1035(row->name) != row->dns1035 ||
+		    rh_name_is_dns1123(row->name) != row->dns1123)
+			fail_msg("\"%s\"", row->name);
+	}
+}
+
+static void test_names__replica(void **state)
+{
+	char buffer[RH_NAME_SIZE];
+
+	(void)state;
+	assert_string_equal(rh_name_replica("mnist", "Worker", 12, buffer), "mnist-worker-12");
+	assert_string_equal(rh_name_replica("mnist", "PS", 0, buffer), "mnist-ps-0");
+	assert_string_equal(rh_name_replica("a/b", "Master", 0, buffer), "a-b-master-0");
+	assert_string_equal(rh_name_replica("j", "Worker", INT32_MAX, buffer), "j-worker-2147483647");
+}
+
+static void test_names__replica_is_cut(void **state)
+{
+	char job[2 * RH_NAME_SIZE];
+	char buffer[RH_NAME_SIZE];
+
+	(void)state;
+	memset(job, 'x', sizeof(job));
+	job[sizeof(job) - 1] = '\0';
+	assert_int_equal(strlen(rh_name_replica(job, job, 1, buffer)), RH_NAME_SIZE - 1);
+	assert_int_equal(strlen(rh_name_lower(job, buffer)), RH_NAME_SIZE - 1);
+}
+
+static void test_names__lower(void **state)
+{
+	char buffer[RH_NAME_SIZE];
+
+	(void)state;
+	assert_string_equal(rh_name_lower("Evaluator", buffer), "evaluator");
+	assert_string_equal(rh_name_lower("AZ@[az19", buffer), "az@[az19");
+	assert_string_equal(rh_name_lower("", buffer), "");
+}
+
+static void test_names__selector(void **state)
+{
+	char buffer[512];
+	char small[8];
+
+	(void)state;
+	assert_string_equal(rh_name_selector("s-pt-success", "pytorchjob-controller", "Master", buffer, sizeof(buffer)),
+	                    "training.kubeflow.org/job-name=s-pt-success,"
+	                    "training.kubeflow.org/operator-name=pytorchjob-controller,"
+	                    "training.kubeflow.org/replica-type=master");
+	assert_string_equal(rh_name_selector("a", "b", "c", small, sizeof(small)), "trainin");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names__well_formed),    cmocka_unit_test(test_names__replica),
+		cmocka_unit_test(test_names__replica_is_cut), cmocka_unit_test(test_names__lower),
+		cmocka_unit_test(test_names__selector),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/clock.h"
+#include "job/kinds.h"
+#include "job/pod.h"
+#include "job/support.h"
+
+static struct rh_pod *pod_parse(const char *text)
+{
+	rh_auto(json) object = test_json(text);
+	struct rh_pod *pod = NULL;
+
+	assert_int_equal(rh_pod_parse(&test_pytorch, object, &pod), 0);
+	return pod;
+}
+
+static const char pod_running[] =
+	"{'metadata':{'name':'j-worker-1','uid':'u1','resourceVersion':'77','creationTimestamp':'2026-11-21T10:00:00Z',"
+	"'labels':{'training.kubeflow.org/replica-type':'worker','training.kubeflow.org/replica-index':'1'},"
+	"'annotations':{'roundhouse.dev/attempt':'3'},"
+	"'ownerReferences':[{'uid':'other'},{'uid':'job','controller':true}]},"
+	"'spec':{'nodeName':'n1','containers':[{'name':'side'},{'name':'pytorch'}]},"
+	"'status':{'phase':'Running','conditions':[{'type':'Ready','status':'True'}],"
+	"'initContainerStatuses':[{'name':'init','restartCount':2}],"
+	"'containerStatuses':[{'name':'side','restartCount':1,'state':{'running':{'startedAt':'2026-11-21T10:00:09Z'}}},"
+	"{'name':'pytorch','restartCount':4,'state':{'running':{'startedAt':'2026-11-21T10:00:05Z'}}}]}}";
+
+static void test_pod__running_texts(void **state)
+{
+	rh_auto(pod) pod = pod_parse(pod_running);
+
+	(void)state;
+	assert_string_equal(pod->name, "j-worker-1");
+	assert_string_equal(pod->uid, "u1");
+	assert_string_equal(pod->resource_version, "77");
+	assert_string_equal(pod->owner_uid, "job");
+	assert_string_equal(pod->type, "worker");
+	assert_string_equal(pod->node, "n1");
+	assert_string_equal(pod->reason, "");
+	assert_string_equal(pod->waiting, "");
+	assert_string_equal(pod->last_lines, "");
+	assert_string_equal(pod->failed_container, "");
+}
+
+static void test_pod__running_numbers(void **state)
+{
+	rh_auto(pod) pod = pod_parse(pod_running);
+	int64_t created = 0;
+
+	(void)state;
+	assert_int_equal(rh_time_parse("2026-11-21T10:00:00Z", &created, NULL), 0);
+	assert_int_equal(pod->index, 1);
+	assert_int_equal(pod->attempt, 3);
+	assert_int_equal(pod->phase, RH_PHASE_RUNNING);
+	assert_int_equal(pod->restarts, 7);
+	assert_int_equal(pod->exit_code, -1);
+	assert_int_equal(pod->failed_code, -1);
+	assert_int_equal(pod->created_at, created);
+	assert_int_equal(pod->started_at, created + 5 * RH_SECOND);
+	assert_int_equal(pod->finished_at, 0);
+	assert_int_equal(pod->deleted_at, 0);
+	assert_false(pod->deleting);
+	assert_true(pod->ready);
+	assert_false(rh_pod_finished(pod));
+}
+
+#define POD_OF(status) "{'spec':{'containers':[{'name':'pytorch'},{'name':'side'}]},'status':" status "}"
+#define ENDED(name, code, message)                                                                            \
+	"{'name':'" name "','state':{'terminated':{'exitCode':" code ",'reason':'Error','message':'" message "'," \
+	"'startedAt':'2026-11-21T10:00:00Z','finishedAt':'2026-11-21T10:00:07Z'}}}"
+
+struct fault_row {
+	const char *name;
+	const char *pod;
+	int32_t exit_code;
+	int32_t failed_code;
+	const char *container;
+	const char *last_lines;
+	const char *reason;
+};
+
+static const struct fault_row fault_rows[] = {
+	{"main container", POD_OF("{'phase':'Failed','containerStatuses':[" ENDED("pytorch", "137", "oh") "]}"), 137, 137,
+     "pytorch", "oh", "Error"},
+	{"main before sidecar",
+     POD_OF("{'phase':'Failed','containerStatuses':[" ENDED("side", "2", "s") "," ENDED("pytorch", "1", "m") "]}"), 1,
+     1, "pytorch", "m", "Error"},
+	{"sidecar, main ended well",
+     POD_OF("{'phase':'Failed','containerStatuses':[" ENDED("pytorch", "0", "m") "," ENDED("side", "2", "s") "]}"), 0,
+     2, "side", "s", "Error"},
+	{"init container",
+     POD_OF("{'phase':'Failed','initContainerStatuses':[" ENDED("a", "0", "") "," ENDED(
+		 "b", "3", "i") "],'containerStatuses':[{'name':'pytorch','state':{'waiting':{'reason':'PodInitializing'}}}]}"),
+     -1, 3, "b", "i", "Error"},
+	{"evicted", POD_OF("{'phase':'Failed','reason':'Evicted','message':'disk'}"), -1, -1, "", "", "Evicted"},
+	{"pod's own reason first",
+     POD_OF("{'phase':'Failed','reason':'NodeLost','containerStatuses':[" ENDED("pytorch", "9", "m") "]}"), 9, 9,
+     "pytorch", "m", "NodeLost"},
+	{"succeeded", POD_OF("{'phase':'Succeeded','containerStatuses':[" ENDED("pytorch", "0", "fine") "]}"), 0, -1, "",
+     "fine", "Error"},
+	{"no spec", "{'status':{'phase':'Failed','containerStatuses':[" ENDED("x", "5", "m") "]}}", 5, 5, "x", "m",
+     "Error"},
+	{"negative exit code", POD_OF("{'phase':'Failed','containerStatuses':[" ENDED("pytorch", "-5", "m") "]}"), -1, -1,
+     "pytorch", "m", "Error"},
+	{"huge exit code", POD_OF("{'phase':'Failed','containerStatuses':[" ENDED("pytorch", "1e15", "m") "]}"), -1, -1,
+     "pytorch", "m", "Error"},
+};
+
+static void test_pod__fault(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(fault_rows) / sizeof(fault_rows[0]); i++) {
+		const struct fault_row *row = &fault_rows[i];
+		rh_auto(pod) pod = pod_parse(row->pod);
+
+		if (pod->exit_code != row->exit_code || pod->failed_code != row->failed_code)
+			fail_msg("%s: codes %d and %d", row->name, (int)pod->exit_code, (int)pod->failed_code);
+		assert_string_equal(pod->failed_container, row->container);
+		assert_string_equal(pod->last_lines, row->last_lines);
+		assert_string_equal(pod->reason, row->reason);
+		assert_true(rh_pod_finished(pod));
+	}
+}
+
+static void test_pod__times_of_the_end(void **state)
+{
+	rh_auto(pod) pod = pod_parse(POD_OF("{'phase':'Failed','initContainerStatuses':[" ENDED(
+		"init", "0",
+		"") "],'containerStatuses':["
+	        "{'name':'side','state':{'terminated':{'exitCode':0,'finishedAt':'2026-11-21T10:00:30Z'}}}," ENDED(
+				"pytorch", "1", "") "]}"));
+
+	(void)state;
+	assert_int_equal(pod->finished_at - pod->started_at, 30 * RH_SECOND);
+}
+
+struct waiting_row {
+	const char *status;
+	const char *waiting;
+};
+
+static const struct waiting_row waiting_rows[] = {
+	{"{'containerStatuses':[{'state':{'waiting':{'reason':'ImagePullBackOff','message':'Back-off pulling'}}}]}",
+     "ImagePullBackOff: Back-off pulling"},
+	{"{'containerStatuses':[{'state':{'waiting':{'reason':'ContainerCreating'}}}]}", "ContainerCreating"},
+	{"{'initContainerStatuses':[{'state':{'waiting':{'reason':'ErrImagePull'}}}],"
+     "'containerStatuses':[{'state':{'waiting':{'reason':'PodInitializing'}}}]}",
+     "ErrImagePull"},
+	{"{'containerStatuses':[{'state':{'waiting':{'reason':'PodInitializing'}}}]}", ""},
+	{"{'conditions':[{'type':'PodScheduled','status':'False','reason':'Unschedulable','message':'0/3 nodes'}]}",
+     "Unschedulable: 0/3 nodes"},
+	{"{'conditions':[{'type':'PodScheduled','status':'True','reason':'x'}]}", ""},
+	{"{}", ""},
+};
+
+static void test_pod__waiting(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(waiting_rows) / sizeof(waiting_rows[0]); i++) {
+		rh_auto_free char *text = rh_asprintf("{'status':%s}", waiting_rows[i].status);
+		rh_auto(pod) pod = pod_parse(text);
+
+		assert_string_equal(pod->waiting, waiting_rows[i].waiting);
+		assert_int_equal(pod->phase, RH_PHASE_PENDING);
+	}
+}
+
+struct index_row {
+	const char *label;
+	int32_t index;
+};
+
+static const struct index_row index_rows[] = {
+	{"'0'", 0},
+	{"'17'", 17},
+	{"'007'", 7},
+	{"'2000000000'", 2000000000},
+	{"'2147483647'", INT32_MAX},
+	{"''", -1},
+	{"'2147483648'", -1},
+	{"'-1'", -1},
+	{"'+1'", -1},
+	{"'x'", -1},
+	{"'1x'", -1},
+	{"' 1'", -1},
+	{"'1.0'", -1},
+	{"'99999999999999999999'", -1},
+	{"1", -1},
+	{"null", -1},
+	{"{'a':1}", -1},
+	{"['1']", -1},
+	{"'0x10'", -1},
+	{"'1e3'", -1},
+};
+
+static void test_pod__index(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(index_rows) / sizeof(index_rows[0]); i++) {
+		rh_auto_free char *text = rh_asprintf("{'metadata':{'labels':{'training.kubeflow.org/"
+		                                      "replica-index':%s},'annotations':{'roundhouse.dev/attempt':%s}}}",
+		                                      index_rows[i].label, index_rows[i].label);
+		rh_auto(pod) pod = pod_parse(text);
+
+		if (pod->index != index_rows[i].index)
+			fail_msg("%s: index %d", index_rows[i].label, (int)pod->index);
+		assert_int_equal(pod->attempt, index_rows[i].index < 0 ? 0 : index_rows[i].index);
+	}
+}
+
+/* Pods that a user could write to harm the program; each must parse to something harmless. */
+static const char *const hostile_pods[] = {
+	"{}",
+	"[]",
+	"null",
+	"'pod'",
+	"{'metadata':[],'spec':[],'status':[]}",
+	"{'metadata':7,'spec':'x','status':true}",
+	"{'metadata':{'labels':[],'annotations':'x','ownerReferences':{'controller':true,'uid':'x'},'name':5}}",
+	"{'metadata':{'ownerReferences':[null,5,[],{'controller':'true','uid':'x'}]}}",
+	"{'metadata':{'creationTimestamp':'yesterday','deletionTimestamp':''}}",
+	"{'status':{'phase':['Running'],'conditions':{'type':'Ready','status':'True'}}}",
+	"{'status':{'phase':'Failed','containerStatuses':{'a':{'name':'pytorch'}}}}",
+	"{'status':{'phase':'Failed','containerStatuses':[null,5,[],{},{'state':5},{'state':{'terminated':[]}}]}}",
+	"{'status':{'phase':'Running','containerStatuses':[{'restartCount':1e300},{'restartCount':-5}]}}",
+	"{'status':{'phase':'Running','containerStatuses':[{'restartCount':[]},{'restartCount':'7'}]}}",
+	"{'spec':{'containers':{'name':'pytorch'},'nodeName':[]}}",
+	"{'spec':{'containers':[5,null,'x']}}",
+};
+
+static void test_pod__hostile(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(hostile_pods) / sizeof(hostile_pods[0]); i++) {
+		rh_auto(pod) pod = pod_parse(hostile_pods[i]);
+
+		assert_string_equal(pod->name, "");
+		assert_string_equal(pod->owner_uid, "");
+		assert_string_equal(pod->node, "");
+		assert_int_equal(pod->index, -1);
+		assert_int_equal(pod->restarts, 0);
+		assert_int_equal(pod->exit_code, -1);
+		assert_int_equal(pod->created_at, 0);
+		assert_false(pod->ready);
+	}
+}
+
+static void test_pod__restarts_saturate(void **state)
+{
+	rh_auto(pod) pod = pod_parse("{'status':{'containerStatuses':[{'restartCount':2147483647},"
+	                             "{'restartCount':2147483647},{'restartCount':9007199254740992}]}}");
+
+	(void)state;
+	assert_int_equal(pod->restarts, INT32_MAX);
+}
+
+static void test_pod__deleting(void **state)
+{
+	rh_auto(pod) pod = pod_parse("{'metadata':{'deletionTimestamp':'1970-01-01T00:00:02Z'}}");
+	rh_auto(pod) odd = pod_parse("{'metadata':{'deletionTimestamp':5}}");
+	rh_auto(pod) not_yet = pod_parse("{'metadata':{'deletionTimestamp':null}}");
+
+	(void)state;
+	assert_true(pod->deleting);
+	assert_int_equal(pod->deleted_at, 2 * RH_SECOND);
+	assert_true(odd->deleting);
+	assert_int_equal(odd->deleted_at, 0);
+	assert_false(not_yet->deleting);
+}
+
+/* A message of 2-byte characters behind one single byte, so that the cut falls into a character. */
+static void test_pod__last_lines_are_cut(void **state)
+{
+	static const char head[] = "{'status':{'phase':'Failed','containerStatuses':[{'name':'x','state':{'terminated':{"
+							   "'exitCode':1,'message':'";
+	rh_auto_str text = {0};
+	rh_auto(pod) pod = NULL;
+
+	(void)state;
+	rh_str_append(&text, head);
+	for (int i = 0; i < 4000; i++)
+		rh_str_append(&text, "\xc3\xa4");
+	rh_str_append(&text, "z'}}}]}}");
+	pod = pod_parse(rh_str_text(&text));
+	assert_int_equal(strlen(pod->last_lines), RH_LAST_LINES_MAX - 1);
+	assert_true(rh_starts_with(pod->last_lines, "\xc3\xa4"));
+	assert_int_equal(pod->last_lines[strlen(pod->last_lines) - 1], 'z');
+}
+
+static void test_pod__no_container_name(void **state)
+{
+	rh_auto(json) object =
+		test_json("{'spec':{'containers':[{'name':'any'}]},'status':{'phase':'Failed','containerStatuses':["
+	              "{'name':'side'},{'name':'any','state':{'terminated':{'exitCode':4}}}]}}");
+	rh_auto(pod) pod = NULL;
+
+	(void)state;
+	assert_int_equal(rh_pod_parse(&test_mpi, object, &pod), 0);
+	assert_int_equal(pod->exit_code, 4);
+}
+
+struct exit_row {
+	int32_t code;
+	int signal;
+	bool retryable;
+};
+
+static const struct exit_row exit_rows[] = {
+	{0, 0, false},  {1, 0, false},    {127, 0, false}, {128, 0, true},       {129, 1, true},       {130, 2, true},
+	{137, 9, true}, {139, 11, true},  {143, 15, true}, {159, 31, true},      {160, 0, true},       {255, 0, true},
+	{-1, 0, true},  {48879, 0, true}, {9, 0, false},   {INT32_MAX, 0, true}, {INT32_MIN, 0, true},
+};
+
+static void test_pod__exit_codes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(exit_rows) / sizeof(exit_rows[0]); i++) {
+		assert_int_equal(rh_exit_signal(exit_rows[i].code), exit_rows[i].signal);
+		assert_int_equal(rh_exit_retryable(exit_rows[i].code), exit_rows[i].retryable);
+	}
+}
+
+static void test_pod__failing_allocations(void **state)
+{
+	rh_auto(json) object = test_json(pod_running);
+	long failures = 0;
+	int r;
+
+	(void)state;
+	do {
+		rh_auto(pod) pod = NULL;
+
+		rh_mem_fail_after(failures++);
+		r = rh_pod_parse(&test_pytorch, object, &pod);
+		rh_mem_fail_after(-1);
+		assert_true(r == 0 || (r == RH_ENOMEM && !pod));
+	} while (r != 0);
+	assert_true(failures > 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pod__running_texts),
+		cmocka_unit_test(test_pod__running_numbers),
+		cmocka_unit_test(test_pod__fault),
+		cmocka_unit_test(test_pod__times_of_the_end),
+		cmocka_unit_test(test_pod__waiting),
+		cmocka_unit_test(test_pod__index),
+		cmocka_unit_test(test_pod__hostile),
+		cmocka_unit_test(test_pod__restarts_saturate),
+		cmocka_unit_test(test_pod__deleting),
+		cmocka_unit_test(test_pod__last_lines_are_cut),
+		cmocka_unit_test(test_pod__no_container_name),
+		cmocka_unit_test(test_pod__exit_codes),
+		cmocka_unit_test(test_pod__failing_allocations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
