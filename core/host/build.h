@@ -3,7 +3,8 @@
  * @file host/build.h
  * @brief The bodies of a job's objects: pods, Services, and what the plugin adds. Pure: same job, same bodies.
  *
- * A builder computes what is constant for the job once (template copies with ports and labels, the plugin's edits that do not differ).
+ * A builder computes what is constant for the job once (template copies with ports and labels, the plugin's edits that
+ * do not differ).
  */
 #ifndef RH_HOST_BUILD_H
 #define RH_HOST_BUILD_H
@@ -21,13 +22,23 @@ int rh_builder_new(const struct rh_snapshot *snapshot, struct rh_builder **ret_b
 /** Free it. NULL is nothing. */
 void rh_builder_free(struct rh_builder *builder);
 RH_DEFINE_CLEANUP(builder);
-/** Make the Pod of a replica (COMPAT C.1, C.2, A.3-5, and the plugin's part). @param[out] ret_pod owned by the caller. @return 0, RH_EPLUGIN, RH_EINVAL or RH_ENOMEM */
+/**
+ * Make the Pod of a replica (COMPAT C.1, C.2, A.3-5, and the plugin's part). @param[out] ret_pod owned by the caller.
+ * @return 0, RH_EPLUGIN, RH_EINVAL or RH_ENOMEM
+ */
 int rh_build_pod(struct rh_builder *builder, const char *type, int32_t index, struct rh_json **ret_pod,
                  struct rh_error *err);
-/** Make the headless Service of a replica (COMPAT D.1). @param[out] ret_service owned by the caller. @return 0 or RH_ENOMEM */
+/**
+ * Make the headless Service of a replica (COMPAT D.1). @param[out] ret_service owned by the caller.
+ * @return 0 or RH_ENOMEM
+ */
 int rh_build_service(struct rh_builder *builder, const char *type, int32_t index, struct rh_json **ret_service,
                      struct rh_error *err);
-/** Make the further objects (COMPAT D.5 for PyTorch), namespace and owner added. @param[out] ret_objects an array, owned by the caller. @return as rh_build_pod() */
+/**
+ * Make the further objects (COMPAT D.5 for PyTorch), namespace and owner added. @param[out] ret_objects an array, owned
+ * by the caller.
+ * @return as rh_build_pod()
+ */
 int rh_build_objects(struct rh_builder *builder, struct rh_json **ret_objects, struct rh_error *err);
 
 #endif

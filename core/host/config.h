@@ -3,15 +3,17 @@
  * @file host/config.h
  * @brief The configuration: what roundhouse.ini (COMPAT-free, ours) says, with defaults.
  *
- * One immutable struct that everything above reads. Sections: [plugins] (path: folders, separated by colons, relative to the file;
- * allow: names, separated by white space or commas), [plugin NAME], [controller] (no keys yet), [local], [images].
+ * One immutable struct that everything above reads. Sections: [plugins] (path: folders, separated by colons, relative
+ * to the file; allow: names, separated by white space or commas), [plugin NAME], [controller] (no keys yet), [local],
+ * [images].
  */
 #ifndef RH_HOST_CONFIG_H
 #define RH_HOST_CONFIG_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -25,28 +27,35 @@ struct rh_setting {
 
 /** The configuration. */
 struct rh_config {
-	char **plugin_dirs;      /**< folders that are searched for *.so, in order; owned */
+	char **plugin_dirs; /**< folders that are searched for *.so, in order; owned */
 	size_t plugin_dir_count;
-	bool plugin_dirs_fixed;  /**< $ROUNDHOUSE_PLUGIN_PATH gave them: files do not change them */
-	char **plugin_allow;     /**< names that may load; none means all; owned */
+	bool plugin_dirs_fixed; /**< $ROUNDHOUSE_PLUGIN_PATH gave them: files do not change them */
+	char **plugin_allow;    /**< names that may load; none means all; owned */
 	size_t plugin_allow_count;
 	struct rh_setting *settings; /**< settings of free sections, in file order; owned */
 	size_t setting_count;
-	int64_t restart_backoff; /**< [local] restart-backoff: first wait before a container is restarted in place; microseconds, default 1 s */
+	int64_t restart_backoff;     /**< [local] restart-backoff: first wait before a container is restarted in place;
+	                                microseconds, default 1 s */
 	int64_t restart_backoff_max; /**< [local] restart-backoff-max; default 5 min */
-	int64_t grace_period;    /**< [local] grace-period: SIGTERM to SIGKILL where the pod says nothing; default 30 s */
-	char *state_dir;         /**< [local] state-dir: where lock files live; default $XDG_RUNTIME_DIR/roundhouse or /tmp/roundhouse-UID; owned */
-	int32_t port_first;      /**< [local] ports = 20000-29999: range that replicas' ports come from, outside the ephemeral range */
+	int64_t grace_period; /**< [local] grace-period: SIGTERM to SIGKILL where the pod says nothing; default 30 s */
+	char *state_dir;      /**< [local] state-dir: where lock files live; default $XDG_RUNTIME_DIR/roundhouse or
+	                         /tmp/roundhouse-UID; owned */
+	int32_t port_first;   /**< [local] ports = 20000-29999: range that replicas' ports come from, outside the ephemeral
+	                         range */
 	int32_t port_last;
 };
 
-/** @return a configuration with every default, owned by the caller, or NULL when memory is out. Reads the environment once (RH plugin path, XDG_RUNTIME_DIR). */
+/**
+ * @return a configuration with every default, owned by the caller, or NULL when memory is out. Reads the environment
+ * once (RH plugin path, XDG_RUNTIME_DIR).
+ */
 struct rh_config *rh_config_new(void) __attribute__((warn_unused_result));
 /** Free it. NULL is nothing. */
 void rh_config_free(struct rh_config *config);
 RH_DEFINE_CLEANUP(config);
 /**
- * Read one file over what @p config has. Unknown sections and keys, and values out of range, are refused with file, line and the fix.
+ * Read one file over what @p config has. Unknown sections and keys, and values out of range, are refused with file,
+ * line and the fix.
  * @return 0, RH_EINVAL, RH_ENOENT, RH_EIO or RH_ENOMEM
  */
 int rh_config_read(struct rh_config *config, const char *path, struct rh_error *err);
@@ -55,8 +64,9 @@ int rh_config_parse(struct rh_config *config, const char *name, const char *text
 /** @return the last value of @p key in @p section, borrowed, or NULL */
 const char *rh_config_setting(const struct rh_config *config, const char *section, const char *key);
 /**
- * Find and read the file that counts: @p path when it is not NULL, else $ROUNDHOUSE_CONFIG, else conf/roundhouse.ini beside the
- * program (../conf, or ../../../conf where that is a build tree), else /etc/roundhouse/roundhouse.ini; none of the latter is no error. @return as rh_config_read()
+ * Find and read the file that counts: @p path when it is not NULL, else $ROUNDHOUSE_CONFIG, else conf/roundhouse.ini
+ * beside the program (../conf, or ../../../conf where that is a build tree), else /etc/roundhouse/roundhouse.ini; none
+ * of the latter is no error. @return as rh_config_read()
  */
 int rh_config_find(struct rh_config *config, const char *path, struct rh_error *err);
 

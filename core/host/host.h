@@ -3,16 +3,17 @@
  * @file host/host.h
  * @brief Plugins: found, checked, loaded, and asked.
  *
- * A plugin that is refused or fails never takes another one down: its state and the reason are kept and shown. Plugins are never unloaded before
- * rh_host_free() (a shared object that is gone leaves dangling pointers in everything it ever returned).
- * One thread uses a host.
+ * A plugin that is refused or fails never takes another one down: its state and the reason are kept and shown. Plugins
+ * are never unloaded before rh_host_free() (a shared object that is gone leaves dangling pointers in everything it ever
+ * returned). One thread uses a host.
  */
 #ifndef RH_HOST_HOST_H
 #define RH_HOST_HOST_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -29,7 +30,8 @@ struct rh_host;
 
 /** How far a plugin came. */
 enum rh_plugin_state {
-	RH_PLUGIN_REFUSED,  /**< not loaded or not fit: no entry symbol, other version, short struct, other vendor, bad description */
+	RH_PLUGIN_REFUSED,  /**< not loaded or not fit: no entry symbol, other version, short struct, other vendor, bad
+	                       description */
 	RH_PLUGIN_DISABLED, /**< fit, but not on the allow-list */
 	RH_PLUGIN_FAILED,   /**< fit, but init() failed */
 	RH_PLUGIN_READY     /**< its kinds are available */
@@ -41,7 +43,7 @@ struct rh_plugin_info {
 	const char *name;    /**< the plugin's own name; the file's where it could not be asked */
 	const char *release; /**< "" when unknown */
 	enum rh_plugin_state state;
-	const char *reason;  /**< why it is not ready, naming both sides; "" when it is */
+	const char *reason;                 /**< why it is not ready, naming both sides; "" when it is */
 	const struct rh_kind *const *kinds; /**< NULL-terminated; empty when not ready */
 };
 
@@ -51,8 +53,8 @@ int rh_host_new(const struct rh_config *config, struct rh_host **ret_host, struc
 void rh_host_free(struct rh_host *host);
 RH_DEFINE_CLEANUP(host);
 /**
- * Load every *.so of the configured folders, by name within a folder. A missing folder is skipped. Two plugins with one name, or for one kind: the
- * first stays, the second is refused by naming both files.
+ * Load every *.so of the configured folders, by name within a folder. A missing folder is skipped. Two plugins with one
+ * name, or for one kind: the first stays, the second is refused by naming both files.
  * @return 0, or RH_ENOMEM; a refused plugin is no error here
  */
 int rh_host_load_all(struct rh_host *host, struct rh_error *err);
@@ -66,12 +68,15 @@ size_t rh_host_plugin_count(const struct rh_host *host);
 void rh_host_plugin(const struct rh_host *host, size_t index, struct rh_plugin_info *ret_info);
 
 /**
- * Find the kind of an object. @return borrowed, or NULL: then @p err says what is known ("no plugin serves kind "PyTorchjob" of kubeflow.org/v1; did you
- * mean PyTorchJob?", or that the plugin that serves it was refused, and why)
+ * Find the kind of an object. @return borrowed, or NULL: then @p err says what is known ("no plugin serves kind
+ * "PyTorchjob" of kubeflow.org/v1; did you mean PyTorchJob?", or that the plugin that serves it was refused, and why)
  */
 const struct rh_kind *rh_host_kind(const struct rh_host *host, const char *api_version, const char *kind,
                                    struct rh_error *err);
-/** rh_host_kind() and rh_job_parse() of one object (taken, also on error). @return 0, RH_ENOENT (no such kind), RH_EINVAL or RH_ENOMEM */
+/**
+ * rh_host_kind() and rh_job_parse() of one object (taken, also on error).
+ * @return 0, RH_ENOENT (no such kind), RH_EINVAL or RH_ENOMEM
+ */
 int rh_host_parse(const struct rh_host *host, struct rh_json *object, struct rh_job **ret_job, struct rh_error *err);
 
 /** What a plugin is shown: one job and its state at one moment. All borrowed; the caller fills it. */
@@ -80,18 +85,19 @@ struct rh_snapshot {
 	const struct rh_job *job;
 	const struct rh_addresses *addresses; /**< NULL or empty: a cluster's */
 	const struct rh_counts *counts;       /**< one for each of job->specs; NULL outside judge() */
-	const struct rh_pod *const *pods;     /**< pods by spec and index: slot offsets[s] + i; NULL where absent; NULL outside judge() */
-	const size_t *offsets;                /**< for each of job->specs where its slots start in pods */
+	const struct rh_pod *const
+		*pods;             /**< pods by spec and index: slot offsets[s] + i; NULL where absent; NULL outside judge() */
+	const size_t *offsets; /**< for each of job->specs where its slots start in pods */
 	int32_t attempt;
-	bool suspended;                       /**< the job is, or is to be, suspended */
+	bool suspended; /**< the job is, or is to be, suspended */
 	bool finished;
 };
 
 /** One thing that judge() said. */
 struct rh_verdict {
-	int32_t verdict;  /**< RH_VERDICT_* */
-	char *type;       /**< owned; NULL when none */
-	char *message;    /**< owned; never NULL: the core's words where the plugin has none */
+	int32_t verdict; /**< RH_VERDICT_* */
+	char *type;      /**< owned; NULL when none */
+	char *message;   /**< owned; never NULL: the core's words where the plugin has none */
 };
 
 /** Most things that one judge() may say. */
@@ -109,14 +115,21 @@ void rh_judgement_deinit(struct rh_judgement *judgement);
 /** Rules of the core (rh_job_validate) and of the job's plugin. @return 0, RH_ENOMEM or RH_EPLUGIN */
 int rh_host_validate(const struct rh_snapshot *snapshot, struct rh_findings *findings, struct rh_error *err);
 /**
- * Let the plugin edit @p pod, the body of replica @p index of @p type, which has template, labels, owner and ports already.
+ * Let the plugin edit @p pod, the body of replica @p index of @p type, which has template, labels, owner and ports
+ * already.
  * @return 0, RH_EPLUGIN, RH_EINVAL (the plugin's words) or RH_ENOMEM
  */
 int rh_host_pod(const struct rh_snapshot *snapshot, const char *type, int32_t index, struct rh_json *pod,
                 struct rh_error *err);
-/** Collect the further objects that the job needs now. @param[out] ret_objects an array, owned by the caller. @return as rh_host_pod() */
+/**
+ * Collect the further objects that the job needs now. @param[out] ret_objects an array, owned by the caller.
+ * @return as rh_host_pod()
+ */
 int rh_host_objects(const struct rh_snapshot *snapshot, struct rh_json **ret_objects, struct rh_error *err);
-/** Ask what the counts mean; the core's default where the plugin has no judge(). @p judgement must be empty. @return as rh_host_pod() */
+/**
+ * Ask what the counts mean; the core's default where the plugin has no judge(). @p judgement must be empty.
+ * @return as rh_host_pod()
+ */
 int rh_host_judge(const struct rh_snapshot *snapshot, struct rh_judgement *judgement, struct rh_error *err);
 
 #endif

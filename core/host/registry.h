@@ -17,13 +17,13 @@
 /** One plugin file, whatever its state. Texts are owned. */
 struct rh_slot {
 	char *path;
-	char *name;                      /**< NULL until the plugin was asked */
-	char *release;                   /**< NULL until the plugin was asked */
-	char *section;                   /**< of the configuration: "plugin NAME"; NULL until the plugin was asked */
+	char *name;    /**< NULL until the plugin was asked */
+	char *release; /**< NULL until the plugin was asked */
+	char *section; /**< of the configuration: "plugin NAME"; NULL until the plugin was asked */
 	enum rh_plugin_state state;
-	struct rh_error reason;          /**< why it is not ready */
-	void *handle;                    /**< of dlopen(); NULL when it is linked in */
-	const struct rh_plugin *plugin;  /**< NULL until it was checked */
+	struct rh_error reason;         /**< why it is not ready */
+	void *handle;                   /**< of dlopen(); NULL when it is linked in */
+	const struct rh_plugin *plugin; /**< NULL until it was checked */
 	void *self;
 	const struct rh_kind *kinds[RH_PLUGIN_KINDS_MAX + 1]; /**< NULL-terminated; empty when not ready */
 	size_t kind_count;
@@ -37,12 +37,16 @@ struct rh_host {
 };
 
 /**
- * Open a plugin file and fetch its table. The file, and the folder that it lies in, must belong to root, to this user or to the owner of this
- * program, and not be writable by all. Runs the constructors of the file. @param[out] ret_handle for dlclose()
+ * Open a plugin file and fetch its table. The file, and the folder that it lies in, must belong to root, to this user
+ * or to the owner of this program, and not be writable by all. Runs the constructors of the file. @param[out]
+ * ret_handle for dlclose()
  * @return 0, or RH_EPLUGIN with the reason
  */
 int rh_loader_open(const char *path, void **ret_handle, const struct rh_plugin **ret_plugin, struct rh_error *err);
-/** Check that a table is of this host's ABI and complete. Reads nothing behind a check that fails. @return 0 or RH_EPLUGIN with both sides named */
+/**
+ * Check that a table is of this host's ABI and complete. Reads nothing behind a check that fails.
+ * @return 0 or RH_EPLUGIN with both sides named
+ */
 int rh_abi_check_plugin(const struct rh_plugin *plugin, struct rh_error *err);
 /** Check a kind in the same way. @return 0 or RH_EPLUGIN */
 int rh_abi_check_kind(const struct rh_kind *kind, struct rh_error *err);

@@ -19,7 +19,13 @@
 #include "roundhouse/plugin.h"
 
 /** What a plugin is asked to do: which services of struct rh_reply it may use. */
-enum rh_operation { RH_OPERATION_INIT, RH_OPERATION_VALIDATE, RH_OPERATION_POD, RH_OPERATION_OBJECTS, RH_OPERATION_JUDGE };
+enum rh_operation {
+	RH_OPERATION_INIT,
+	RH_OPERATION_VALIDATE,
+	RH_OPERATION_POD,
+	RH_OPERATION_OBJECTS,
+	RH_OPERATION_JUDGE
+};
 
 /** One job at one moment. All borrowed for the call. */
 struct rh_view {
@@ -32,14 +38,14 @@ struct rh_view {
 /** The answer of one call, as it is gathered. All borrowed for the call but what the error holds. */
 struct rh_reply {
 	enum rh_operation operation;
-	const char *plugin;              /**< name, for messages */
-	const char *object;              /**< "PyTorchJob default/mnist", for log lines; NULL in init() */
-	struct rh_findings *findings;    /**< for validate() */
-	struct rh_json *pod;             /**< for pod() */
-	struct rh_json *objects;         /**< for objects(): an array */
-	struct rh_judgement *judgement;  /**< for judge() */
-	int status;                      /**< the first error of a service, or what fail() was given; sticky */
-	struct rh_error error;           /**< its words */
+	const char *plugin;             /**< name, for messages */
+	const char *object;             /**< "PyTorchJob default/mnist", for log lines; NULL in init() */
+	struct rh_findings *findings;   /**< for validate() */
+	struct rh_json *pod;            /**< for pod() */
+	struct rh_json *objects;        /**< for objects(): an array */
+	struct rh_judgement *judgement; /**< for judge() */
+	int status;                     /**< the first error of a service, or what fail() was given; sticky */
+	struct rh_error error;          /**< its words */
 };
 
 /** @name Services that read (view.c); they are documented in struct rh_services. @{ */
@@ -70,7 +76,8 @@ uint32_t rh_view_state(const struct rh_view *view);
 /** @see rh_services.counts @return see there */
 int32_t rh_view_counts(const struct rh_view *view, const char *type, struct rh_counts *ret_counts);
 /** @see rh_services.replica @return see there */
-int32_t rh_view_replica(const struct rh_view *view, const char *type, int32_t index, struct rh_replica_state *ret_state);
+int32_t rh_view_replica(const struct rh_view *view, const char *type, int32_t index,
+                        struct rh_replica_state *ret_state);
 /** @see rh_services.condition @return see there */
 int32_t rh_view_condition(const struct rh_view *view, const char *type);
 /** @} */
@@ -96,7 +103,8 @@ int32_t rh_reply_verdict(struct rh_reply *reply, int32_t verdict, const char *ty
 const struct rh_services *rh_services_table(void);
 
 /**
- * Set what stands at @p path below @p root to @p value (taken, also on error); missing maps and lists are made on the way, "[+]" appends.
+ * Set what stands at @p path below @p root to @p value (taken, also on error); missing maps and lists are made on the
+ * way, "[+]" appends.
  * @return 0, RH_ENOMEM, or RH_EPLUGIN when the path is not well formed or meets a value of another type
  */
 int rh_edit(struct rh_json *root, const char *path, struct rh_json *value, struct rh_error *err);

@@ -3,14 +3,16 @@
  * @file roundhouse/plugin.h
  * @brief The ABI between Roundhouse and one framework plugin. The only header that a plugin needs.
  *
- * A plugin is a shared object that exports exactly one function, rh_plugin_entry_v0(). It links nothing of the core: every
- * service comes as a function pointer in struct rh_services. Life cycle: the host loads the object, checks entry symbol, size, version and
- * vendor, calls init() once, then describe() for each kind, then the operations as often as it likes, and fini() before it ends.
+ * A plugin is a shared object that exports exactly one function, rh_plugin_entry_v0(). It links nothing of the core:
+ * every service comes as a function pointer in struct rh_services. Life cycle: the host loads the object, checks entry
+ * symbol, size, version and vendor, calls init() once, then describe() for each kind, then the operations as often as
+ * it likes, and fini() before it ends.
  *
- * Rules for every operation: it answers from the view alone, it does no I/O, never blocks, owns no thread, and keeps no pointer past the
- * call. What init() put into self does not change afterwards. All calls come from one thread. Text that a service returns is borrowed and valid until the
- * operation returns; text that is handed to a service is copied. An operation returns 0, or the negative enum rh_status that a service
- * returned to it.
+ * Rules for every operation: it answers from the view alone, it does no I/O, never blocks, owns no thread, and keeps no
+ * pointer past the call. What init() put into self does not change afterwards. All calls come from one thread. Text
+ * that a service returns is borrowed and valid until the operation returns; text that is handed to a service is copied.
+ * Where a service ran out of memory, the host fails the operation whatever it returns, so NULL can be taken for
+ * "absent". An operation returns 0, or the negative enum rh_status that a service returned to it.
  *
  * Version 0.x: the ABI may still change with each minor version; docs/plugin-abi.md says what 1.0 will promise.
  */
@@ -42,11 +44,13 @@ struct rh_head {
 };
 
 /** Fills the head of a struct of type @p T. */
-#define RH_HEAD(T) {(uint32_t)sizeof(T), RH_ABI_MAJOR, RH_ABI_MINOR, RH_ABI_VENDOR}
+#define RH_HEAD(T)                                                     \
+	{                                                                  \
+		(uint32_t)sizeof(T), RH_ABI_MAJOR, RH_ABI_MINOR, RH_ABI_VENDOR \
+	}
 
 /** True when @p ptr comes from a build that knows @p field and sets it. */
-#define RH_HAS(ptr, type, field)                                                                   \
-	((ptr)->head.size >= offsetof(type, field) + sizeof((ptr)->field) && (ptr)->field)
+#define RH_HAS(ptr, type, field) ((ptr)->head.size >= offsetof(type, field) + sizeof((ptr)->field) && (ptr)->field)
 
 /** @name What holds of the moment that a view shows (rh_services.state) @{ */
 #define RH_STATE_LOCAL UINT32_C(1)     /**< replicas are reached by address: there are no names to wait for */
@@ -60,7 +64,7 @@ struct rh_reply; /**< opaque: gathers the answer of one call */
 /** @name Flags of a replica type (rh_replica_type.flags) @{ */
 #define RH_REPLICA_LEADER UINT32_C(1)   /**< every pod of this type has the master role */
 #define RH_REPLICA_REQUIRED UINT32_C(2) /**< a job without this type is refused */
-#define RH_REPLICA_EXPLICIT UINT32_C(4) /**< the job must write replicas itself; the default does not satisfy validation */
+#define RH_REPLICA_EXPLICIT UINT32_C(4) /**< the job must write replicas itself; the default will not do */
 /** @} */
 
 /** One replica type of a kind. */
@@ -85,26 +89,26 @@ struct rh_replica_type {
 
 /** What describe() says of one kind. Static data; lives as long as the plugin. */
 struct rh_kind {
-	struct rh_head head;                              /**< RH_HEAD(struct rh_kind) */
-	const char *group;                                /**< "kubeflow.org" */
-	const char *version;                              /**< "v1" */
-	const char *kind;                                 /**< "PyTorchJob" */
-	const char *plural;                               /**< "pytorchjobs" */
-	const char *singular;                             /**< "pytorchjob" */
-	const char *framework;                            /**< value of the metrics label framework: "pytorch" */
-	const char *controller;                           /**< value of the operator-name label: "pytorchjob-controller" */
-	const char *replicas_field;                       /**< member of spec that maps types to replicas: "pytorchReplicaSpecs" */
-	const struct rh_replica_type *const *types;       /**< NULL-terminated, in start order */
-	const char *leader_fallback;                      /**< type whose index 0 has the master role in a job without a leader type; NULL: nobody */
-	const char *container;                            /**< name of the main container: "pytorch" */
-	const char *port_name;                            /**< name of its port: "pytorchjob-port"; NULL: the core adds no port */
-	int32_t port;                                     /**< number that port gets where the job sets none; 0 without port_name */
-	const char *restart_policy;                       /**< default restartPolicy of a replica */
-	const char *scale_type;                           /**< type that the scale subresource scales; NULL: none */
-	const char *spec_schema;                          /**< OpenAPI v3 "properties" of spec beside runPolicy and replicas_field, as a JSON object; NULL: none */
-	const char *columns;                              /**< additionalPrinterColumns as a JSON array; NULL: State and Age */
-	const char *rules;                                /**< further RBAC PolicyRules that its objects need, as a JSON array; NULL: none */
-	uint32_t flags;                                   /**< RH_KIND_* */
+	struct rh_head head;        /**< RH_HEAD(struct rh_kind) */
+	const char *group;          /**< "kubeflow.org" */
+	const char *version;        /**< "v1" */
+	const char *kind;           /**< "PyTorchJob" */
+	const char *plural;         /**< "pytorchjobs" */
+	const char *singular;       /**< "pytorchjob" */
+	const char *framework;      /**< value of the metrics label framework: "pytorch" */
+	const char *controller;     /**< value of the operator-name label: "pytorchjob-controller" */
+	const char *replicas_field; /**< member of spec that maps types to replicas: "pytorchReplicaSpecs" */
+	const struct rh_replica_type *const *types; /**< NULL-terminated, in start order */
+	const char *leader_fallback; /**< its index 0 has the master role in a job without a leader type; or NULL */
+	const char *container;       /**< name of the main container: "pytorch" */
+	const char *port_name;       /**< name of its port: "pytorchjob-port"; NULL: the core adds no port */
+	int32_t port;                /**< its number where the job sets none; 0 without port_name */
+	const char *restart_policy;  /**< default restartPolicy of a replica */
+	const char *scale_type;      /**< type that the scale subresource scales; NULL: none */
+	const char *spec_schema;     /**< OpenAPI v3 "properties" of spec beside runPolicy and replicas_field; or NULL */
+	const char *columns;         /**< JSON array of additionalPrinterColumns; NULL: State and Age */
+	const char *rules;           /**< JSON array of further RBAC PolicyRules that its objects need; or NULL */
+	uint32_t flags;              /**< RH_KIND_* */
 };
 
 /** One replica. */
@@ -169,18 +173,30 @@ struct rh_services {
 	int32_t (*size)(const struct rh_view *view, const char *path);
 	/** Read any value as JSON text. @return borrowed, or NULL when absent or memory is out */
 	const char *(*json)(const struct rh_view *view, const char *path);
-	/** Write @p text as a JSON string, quotes included, for edit() and object(). @return borrowed, or NULL when @p text is NULL or memory is out */
+	/**
+	 * Write @p text as a JSON string, quotes included, for edit() and object().
+	 * @return borrowed, or NULL when @p text is NULL or memory is out
+	 */
 	const char *(*quote)(const struct rh_view *view, const char *text);
-	/** Read a setting of this plugin: section [plugin NAME] of the configuration. @return borrowed, or NULL when unset */
+	/**
+	 * Read a setting of this plugin: section [plugin NAME] of the configuration.
+	 * @return borrowed, or NULL when unset
+	 */
 	const char *(*setting)(const struct rh_view *view, const char *key);
 
 	/** @return the replicas that the job wants of @p type, defaults applied; -1 when it has no such type */
 	int32_t (*replicas)(const struct rh_view *view, const char *type);
 	/** @return "Always", "OnFailure", "Never" or "ExitCode", defaults applied; NULL when there is no such type */
 	const char *(*restart_policy)(const struct rh_view *view, const char *type);
-	/** Where replica @p index of @p type is reached: V1's Service name on a cluster, an address locally. @return borrowed; NULL when there is no such type or memory is out */
+	/**
+	 * Where replica @p index of @p type is reached: V1's Service name on a cluster, an address locally.
+	 * @return borrowed; NULL when there is no such type or memory is out
+	 */
 	const char *(*host)(const struct rh_view *view, const char *type, int32_t index);
-	/** Which number the port named rh_kind.port_name has at that replica. @return 1 to 65535; -1 when there is no such type */
+	/**
+	 * Which number the port named rh_kind.port_name has at that replica.
+	 * @return 1 to 65535; -1 when there is no such type
+	 */
 	int32_t (*port)(const struct rh_view *view, const char *type, int32_t index);
 
 	/** @return the RH_STATE_* flags that hold */
@@ -195,7 +211,10 @@ struct rh_services {
 
 	/** For init() and all operations: give up with @p code, in the words of @p text. @return @p code */
 	int32_t (*fail)(struct rh_reply *reply, int32_t code, const char *text);
-	/** Add a log line (RH_NOTE_*); in validate() a RH_NOTE_WARN becomes a warning that users see. @return 0 or a negative status */
+	/**
+	 * Add a log line (RH_NOTE_*); in validate() a RH_NOTE_WARN becomes a warning that users see.
+	 * @return 0 or a negative status
+	 */
 	int32_t (*note)(struct rh_reply *reply, int32_t level, const char *text);
 	/**
 	 * For validate(): refuse the job. @p detail uses the words of Kubernetes: "Required value: must be configured",
@@ -203,22 +222,27 @@ struct rh_services {
 	 */
 	int32_t (*refuse)(struct rh_reply *reply, const char *path, const char *detail);
 
-	/** For pod(): append a variable to every regular container, or to @p container alone when it is not NULL. @return 0 or a negative status */
+	/**
+	 * For pod(): append a variable to every regular container, or to @p container alone when it is not NULL.
+	 * @return 0 or a negative status
+	 */
 	int32_t (*env)(struct rh_reply *reply, const char *container, const char *name, const char *value);
 	/**
-	 * For pod(): set what stands at @p path of the Pod ("spec.hostNetwork") to the value @p json; missing maps and lists are made on
-	 * the way, and "[+]" appends to a list: "spec.initContainers[+]". A key with dots stands in brackets and quotes. apiVersion, kind,
-	 * status, metadata.namespace and metadata.ownerReferences are the core's. @return 0 or a negative status (RH_EPLUGIN: no JSON, or no such path)
+	 * For pod(): set what stands at @p path of the Pod ("spec.hostNetwork") to the value @p json; missing maps and
+	 * lists are made on the way, and "[+]" appends to a list: "spec.initContainers[+]". A key with dots stands in
+	 * brackets and quotes. apiVersion, kind, status, metadata.namespace and metadata.ownerReferences are the core's.
+	 * @return 0 or a negative status (RH_EPLUGIN: no JSON, or no such path)
 	 */
 	int32_t (*edit)(struct rh_reply *reply, const char *path, const char *json);
 	/**
-	 * For objects(): one object that the job needs beside pods and Services, as JSON with apiVersion, kind and metadata.name; the host
-	 * adds namespace and owner. @return 0 or a negative status
+	 * For objects(): one object that the job needs beside pods and Services, as JSON with apiVersion, kind and
+	 * metadata.name; the host adds namespace and owner. @return 0 or a negative status
 	 */
 	int32_t (*object)(struct rh_reply *reply, const char *json);
 	/**
-	 * For judge(): say one RH_VERDICT_*. @p type is the replica type that causes FAILED or RESTARTING, else NULL. @p message is for the condition;
-	 * NULL takes the core's words. May be called several times; of RUNNING and RESTARTING, which exclude each other, say only one. @return 0 or a negative status
+	 * For judge(): say one RH_VERDICT_*. @p type is the replica type that causes FAILED or RESTARTING, else NULL. @p
+	 * message is for the condition; NULL takes the core's words. May be called several times; of RUNNING and
+	 * RESTARTING, which exclude each other, say only one. @return 0 or a negative status
 	 */
 	int32_t (*verdict)(struct rh_reply *reply, int32_t verdict, const char *type, const char *message);
 };
@@ -226,10 +250,11 @@ struct rh_services {
 /** What a plugin gives to the host. Append only; an operation that is NULL means the core's default. */
 struct rh_plugin {
 	struct rh_head head; /**< RH_HEAD(struct rh_plugin) */
-	const char *name;    /**< "pytorch": letters, digits, '-'; the name that allow-lists and configuration use */
+	const char *name;    /**< "pytorch": lower-case letters, digits, '-'; what allow-lists and configuration use */
 	const char *release; /**< the plugin's own version, for people: "0.1.0" */
 	/**
-	 * Called once after loading. @p services lives as long as the plugin. @param[out] ret_self handed to every operation, may stay NULL
+	 * Called once after loading. @p services lives as long as the plugin. @param[out] ret_self handed to every
+	 * operation, may stay NULL
 	 * @return 0, or a negative status: the plugin is then in state failed and its kinds are not available
 	 */
 	int32_t (*init)(const struct rh_services *services, void **ret_self, struct rh_reply *reply);
@@ -239,13 +264,17 @@ struct rh_plugin {
 	const struct rh_kind *(*describe)(void *self, uint32_t index);
 	/** Refuse what this framework cannot run, beyond the rules of rh_kind and rh_replica_type. */
 	int32_t (*validate)(void *self, const struct rh_view *view, struct rh_reply *reply);
-	/** Add to one replica's pod what its processes need to find each other. The pod has the template, labels and ports already. */
+	/**
+	 * Add to one replica's pod what its processes need to find each other. The pod has the template, labels and ports
+	 * already.
+	 */
 	int32_t (*pod)(void *self, const struct rh_view *view, const struct rh_replica *me, struct rh_reply *reply);
 	/** Name the further objects that the job needs now; one that was named before and is not any more is deleted. */
 	int32_t (*objects)(void *self, const struct rh_view *view, struct rh_reply *reply);
 	/**
-	 * Say what the counts mean. Default: the leader type decides (all of it succeeded: SUCCEEDED, and nothing else; some active: RUNNING), or else the
-	 * first type; failed replicas of any type: FAILED; restarting ones: RESTARTING instead of RUNNING.
+	 * Say what the counts mean. Default: the leader type decides (all of it succeeded: SUCCEEDED, and nothing else;
+	 * some active: RUNNING), or else the first type; failed replicas of any type: FAILED; restarting ones: RESTARTING
+	 * instead of RUNNING.
 	 */
 	int32_t (*judge)(void *self, const struct rh_view *view, struct rh_reply *reply);
 };
@@ -259,7 +288,7 @@ typedef const struct rh_plugin *rh_plugin_entry_fn(void);
 /** Marks the one exported function. */
 #define RH_PLUGIN_EXPORT __attribute__((visibility("default")))
 
-/** The entry function. A plugin defines it: `RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v0(void) { return &plugin; }` @return the plugin's table, static storage */
+/** The entry function. A plugin defines it, with RH_PLUGIN_EXPORT. @return the plugin's table, static storage */
 RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v0(void);
 
 #ifdef __cplusplus

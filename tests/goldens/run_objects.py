@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Render every recorded job whose name starts with PREFIX, and compare with the objects that V1 created for it.
+
+usage: run_objects.py ROUNDHOUSE PREFIX [GOLDENS]
+
+Differences are allowed by entries of differences.json; an entry with "suite": "objects" whose golden starts with PREFIX and that
+nothing uses fails, too. GOLDENS is the folder of this file unless it is given.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+
+import compare_objects
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def render(roundhouse, path):
+    """The objects that the program makes, by kind and name."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("ROUNDHOUSE_")}
+    done = subprocess.run([roundhouse, "render", "-o", "json", path], capture_output=True, text=True, env=environment)
+    if done.returncode != 0:
+        raise SystemExit(f"{path}: exit status {done.returncode}: {done.stderr}")
+    items = json.loads(done.stdout)["items"]
+    return {(item["kind"], item["metadata"]["name"]): compare_objects.strip(item) for item in items}
+
+
+def unlisted(golden, want, got, entries, used):
+    """Differences that no entry allows; entries that allow one are added to used."""
+    for key in sorted(want.keys() | got.keys()):
+        for path, ours, theirs in compare_objects.differ("", want.get(key), got.get(key)):
+            where = f"{key[0]}/{key[1]}{path}"
+            matching = [entry["id"] for entry in entries if compare_objects.allowed([entry], golden, where)]
+            used.update(matching)
+            if not matching:
+                yield f"{golden}: {where}: V1 {json.dumps(ours)[:300]} here {json.dumps(theirs)[:300]}"
+
+
+def main(argv):
+    roundhouse, prefix = argv[1:3]
+    goldens = argv[3] if len(argv) > 3 else HERE
+    with open(os.path.join(goldens, "differences.json")) as file:
+        entries = [entry for entry in json.load(file) if entry.get("suite", "objects") == "objects"]
+    paths = sorted(glob.glob(os.path.join(goldens, "objects", prefix + "*.yaml")))
+    problems = [] if paths else [f"no golden starts with {prefix}"]
+    used = set()
+    for path in paths:
+        golden = os.path.basename(path)[:-len(".yaml")]
+        want = compare_objects.load(path[:-len(".yaml")] + ".objects.json")
+        problems += unlisted(golden, want, render(roundhouse, path), entries, used)
+    problems += [f"differences.json: nothing uses {entry['id']}"
+                 for entry in entries if entry["golden"].startswith(prefix) and entry["id"] not in used]
+    print("\n".join(problems) if problems else f"{len(paths)} goldens are alike")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

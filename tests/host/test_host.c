@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "host/fixture.h"
+#include "host/view.h"
+#include "job/kinds.h"
+
+static const struct rh_kind *host_describe_tensorflow(void *self, uint32_t index)
+{
+	(void)self;
+	return index == 0 ? &test_tensorflow : NULL;
+}
+
+static const struct rh_kind *host_describe_two(void *self, uint32_t index)
+{
+	static const struct rh_kind *const kinds[] = {&test_xgboost, &test_paddle};
+
+	(void)self;
+	return index < 2 ? kinds[index] : NULL;
+}
+
+static const struct rh_kind *host_describe_none(void *self, uint32_t index)
+{
+	(void)self;
+	(void)index;
+	return NULL;
+}
+
+static const struct rh_kind *host_describe_for_ever(void *self, uint32_t index)
+{
+	(void)self;
+	(void)index;
+	return &test_jax;
+}
+
+static int32_t host_init_badly(const struct rh_services *services, void **ret_self, struct rh_reply *reply)
+{
+	(void)ret_self;
+	return (services->fail)(reply, RH_EIO, "no licence server");
+}
+
+static int32_t host_init_silently(const struct rh_services *services, void **ret_self, struct rh_reply *reply)
+{
+	(void)services;
+	(void)ret_self;
+	(void)reply;
+	return -77;
+}
+
+static int host_add(struct rh_host *host, const char *path, const char *name, struct rh_plugin *plugin,
+                    struct rh_error *err)
+{
+	plugin->name = name;
+	return rh_host_add(host, path, plugin, err);
+}
+
+static void host_assert_state(const struct rh_host *host, size_t index, enum rh_plugin_state want, const char *words)
+{
+	struct rh_plugin_info info;
+
+	rh_host_plugin(host, index, &info);
+	assert_int_equal(info.state, want);
+	if (*words ? !strstr(info.reason, words) : *info.reason != '\0')
+		fail_msg("\"%s\" does not say \"%s\"", info.reason, words);
+	assert_true((info.kinds[0] != NULL) == (want == RH_PLUGIN_READY));
+}
+
+static void test_host__a_ready_plugin(void **state)
+{
+	struct rh_plugin_info info;
+	auto_fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, fixture_plugin(), fixture_job);
+	assert_int_equal(rh_host_plugin_count(fixture.host), 1);
+	rh_host_plugin(fixture.host, 0, &info);
+	assert_string_equal(info.path, "fake.so");
+	assert_string_equal(info.name, "fake");
+	assert_string_equal(info.release, "1.2.3");
+	assert_string_equal(info.reason, "");
+	assert_int_equal(info.state, RH_PLUGIN_READY);
+	assert_ptr_equal(info.kinds[0], &test_pytorch);
+	assert_null(info.kinds[1]);
+}
+
+static void test_host__a_second_plugin_for_a_kind_is_refused(void **state)
+{
+	struct rh_plugin plugin = *fixture_plugin();
+	auto_fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, fixture_plugin(), fixture_job);
+	assert_int_equal(host_add(fixture.host, "second.so", "second", &plugin, &fixture.err), RH_EPLUGIN);
+	assert_string_equal(fixture.err.message,
+	                    "plugin \"second.so\": its kind PyTorchJob.kubeflow.org is served by the plugin in "
+	                    "\"fake.so\"; remove one of them");
+	host_assert_state(fixture.host, 0, RH_PLUGIN_READY, "");
+	host_assert_state(fixture.host, 1, RH_PLUGIN_REFUSED, "served by the plugin in \"fake.so\"");
+	assert_ptr_equal(rh_host_kind(fixture.host, "kubeflow.org/v1", "PyTorchJob", NULL), &test_pytorch);
+}
+
+static void test_host__a_second_plugin_of_a_name_is_refused(void **state)
+{
+	struct rh_plugin plugin = *fixture_plugin();
+	auto_fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, fixture_plugin(), fixture_job);
+	plugin.describe = host_describe_tensorflow;
+	assert_int_equal(host_add(fixture.host, "second.so", "fake", &plugin, &fixture.err), RH_EPLUGIN);
+	host_assert_state(fixture.host, 1, RH_PLUGIN_REFUSED, "name \"fake\" is that of the plugin in \"fake.so\"");
+}
+
+static void test_host__plugins_that_do_not_get_ready(void **state)
+{
+	static const struct {
+		int32_t (*init)(const struct rh_services *services, void **ret_self, struct rh_reply *reply);
+		const struct rh_kind *(*describe)(void *self, uint32_t index);
+		enum rh_plugin_state state;
+		const char *words;
+	} rows[] = {
+		{NULL, host_describe_none, RH_PLUGIN_REFUSED, "it describes no kind"},
+		{NULL, host_describe_for_ever, RH_PLUGIN_REFUSED, "JAXJob.kubeflow.org is served by the plugin in \"bad.so\""},
+		{host_init_badly, host_describe_two, RH_PLUGIN_FAILED, "its init() failed: no licence server"},
+		{host_init_silently, host_describe_two, RH_PLUGIN_FAILED, "no words"},
+	};
+	struct rh_plugin plugin = *fixture_plugin();
+	auto_fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, fixture_plugin(), fixture_job);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		static const char *const names[] = {"a", "b", "c", "d"};
+
+		plugin.init = rows[i].init;
+		plugin.describe = rows[i].describe;
+		assert_int_equal(host_add(fixture.host, "bad.so", names[i], &plugin, NULL), RH_EPLUGIN);
+		host_assert_state(fixture.host, i + 1, rows[i].state, rows[i].words);
+	}
+	plugin.init = NULL;
+	plugin.describe = host_describe_two;
+	assert_int_equal(host_add(fixture.host, "good.so", "good", &plugin, NULL), 0);
+	assert_ptr_equal(rh_host_kind(fixture.host, "kubeflow.org/v1", "PaddleJob", NULL), &test_paddle);
+}
+
+static void test_host__the_allow_list(void **state)
+{
+	static const char ini[] = "[plugins]\nallow = other, fake\n";
+	struct rh_plugin plugin = *fixture_plugin();
+	auto_fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, fixture_plugin(), fixture_job);
+	assert_int_equal(rh_config_parse(fixture.config, "x.ini", ini, strlen(ini), NULL), 0);
+	plugin.describe = host_describe_tensorflow;
+	plugin.init = host_init_badly;
+	assert_int_equal(host_add(fixture.host, "tf.so", "tensorflow", &plugin, NULL), RH_EPLUGIN);
+	host_assert_state(fixture.host, 1, RH_PLUGIN_DISABLED,
+	                  "\"tensorflow\" is not among those that [plugins] allow names");
+	plugin.init = NULL;
+	assert_int_equal(host_add(fixture.host, "other.so", "other", &plugin, NULL), 0);
+}
+
+static void test_host__kinds_that_are_not_there(void **state)
+{
+	static const struct {
+		const char *api_version;
+		const char *kind;
+		const char *words;
+	} rows[] = {
+		{"kubeflow.org/v1", "PyTorchjob", "did you mean PyTorchJob?"},
+		{"kubeflow.org/v2", "PyTorchJob", "PyTorchJob is there as kubeflow.org/v1"},
+		{"kubeflow.org", "PyTorchJob", "PyTorchJob is there as kubeflow.org/v1"},
+		{"batch/v1", "PyTorchJob", "PyTorchJob is there as kubeflow.org/v1"},
+		{"kubeflow.org/v1", "Xyz", "there are PyTorchJob"},
+		{"kubeflow.org/v1", "TFJob", "plugin \"tf.so\" is not available: its init() failed: no licence server"},
+	};
+	struct rh_plugin plugin = *fixture_plugin();
+	auto_fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, fixture_plugin(), fixture_job);
+	plugin.describe = host_describe_tensorflow;
+	plugin.init = host_init_badly;
+	(void)host_add(fixture.host, "tf.so", "tensorflow", &plugin, NULL);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_null(rh_host_kind(fixture.host, rows[i].api_version, rows[i].kind, &fixture.err));
+		assert_int_equal(fixture.err.code, RH_ENOENT);
+		if (!strstr(fixture.err.message, rows[i].words))
+			fail_msg("\"%s\" does not say \"%s\"", fixture.err.message, rows[i].words);
+	}
+}
+
+static void test_host__parse_needs_kind_and_version(void **state)
+{
+	struct rh_job *job = NULL;
+	auto_fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, fixture_plugin(), fixture_job);
+	assert_int_equal(rh_host_parse(fixture.host, fixture_yaml("{kind: PyTorchJob}"), &job, &fixture.err), RH_EINVAL);
+	assert_string_equal(fixture.err.message, "apiVersion is missing, or no text");
+	assert_int_equal(rh_host_parse(fixture.host, fixture_yaml("{apiVersion: a/v1, kind: 1}"), &job, &fixture.err),
+	                 RH_EINVAL);
+	assert_int_equal(rh_host_parse(fixture.host, fixture_yaml("{apiVersion: a/v1, kind: B}"), &job, &fixture.err),
+	                 RH_ENOENT);
+	assert_int_equal(rh_host_parse(fixture.host, NULL, &job, &fixture.err), RH_EINVAL);
+	assert_null(job);
+}
+
+static void test_host__an_empty_host_says_so(void **state)
+{
+	rh_auto(config) config = rh_config_new();
+	rh_auto(host) host = NULL;
+	struct rh_error err = {0};
+
+	(void)state;
+	assert_int_equal(rh_host_new(config, &host, NULL), 0);
+	assert_null(rh_host_kind(host, "kubeflow.org/v1", "PyTorchJob", &err));
+	assert_non_null(strstr(err.message, "no plugin is loaded"));
+}
+
+static void test_host__survives_allocation_failures(void **state)
+{
+	int r = RH_ENOMEM;
+
+	(void)state;
+	for (long n = 0; r == RH_ENOMEM && n < 200; n++) {
+		rh_auto(config) config = rh_config_new();
+		rh_auto(host) host = NULL;
+
+		rh_mem_fail_after(n);
+		r = rh_host_new(config, &host, NULL);
+		if (r == 0)
+			r = rh_host_add(host, "fake.so", fixture_plugin(), NULL);
+		rh_mem_fail_after(-1);
+	}
+	assert_int_equal(r, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_host__a_ready_plugin),
+		cmocka_unit_test(test_host__a_second_plugin_for_a_kind_is_refused),
+		cmocka_unit_test(test_host__a_second_plugin_of_a_name_is_refused),
+		cmocka_unit_test(test_host__plugins_that_do_not_get_ready),
+		cmocka_unit_test(test_host__the_allow_list),
+		cmocka_unit_test(test_host__kinds_that_are_not_there),
+		cmocka_unit_test(test_host__parse_needs_kind_and_version),
+		cmocka_unit_test(test_host__an_empty_host_says_so),
+		cmocka_unit_test(test_host__survives_allocation_failures),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
