@@ -3,13 +3,15 @@
  * @file cli/cli.h
  * @brief Commands, their options, and what they share.
  *
- * A command is one row of a table and one file. Its options are data: parsing, --help, shell completion and the man page all read the same rows.
+ * A command is one row of a table and one file. Its options are data: parsing, --help, shell completion and the man
+ * page all read the same rows.
  */
 #ifndef RH_CLI_CLI_H
 #define RH_CLI_CLI_H
 
-#include <stdbool.h>
 #include <stddef.h>
+
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "host/config.h"
@@ -39,9 +41,9 @@ struct rh_cli;
 /** One command. */
 struct rh_command {
 	const char *name;
-	const char *synopsis; /**< operands: "FILE..." */
-	const char *summary;  /**< one line, lower case, no full stop */
-	const char *details;  /**< paragraphs for --help and the man page */
+	const char *synopsis;            /**< operands: "FILE..." */
+	const char *summary;             /**< one line, lower case, no full stop */
+	const char *details;             /**< paragraphs for --help and the man page */
 	const struct rh_option *options; /**< beside the common ones; NULL: none */
 	size_t operands_min;
 	size_t operands_max;
@@ -53,9 +55,10 @@ struct rh_command {
 /** A parsed command line. */
 struct rh_cli {
 	const struct rh_command *command;
-	const char *values[RH_OPTIONS_MAX];        /**< by row of command->options; "" for a flag that was given, NULL: not given */
-	const char *common[RH_OPTIONS_MAX];        /**< likewise for rh_cli_common_options */
-	char **operands;                           /**< borrowed from argv */
+	const char
+		*values[RH_OPTIONS_MAX]; /**< by row of command->options; "" for a flag that was given, NULL: not given */
+	const char *common[RH_OPTIONS_MAX]; /**< likewise for rh_cli_common_options */
+	char **operands;                    /**< borrowed from argv */
 	size_t operand_count;
 };
 
@@ -80,7 +83,8 @@ extern const struct rh_command rh_command_shim;
  * @return 0 or RH_EINVAL, with a message that says what would be right
  */
 int rh_cli_parse(const struct rh_command *command, int argc, char **argv, struct rh_cli *ret_cli, struct rh_error *err);
-/** @return the value of option @p name of the command or of the common ones, "" for a flag that was given, NULL when it was not given */
+/** @return the value of option @p name of the command or of the common ones, "" for a flag that was given, NULL when it
+ * was not given */
 const char *rh_cli_option(const struct rh_cli *cli, const char *name);
 /** Print the help of @p command, or of the program when it is NULL, on standard output. */
 void rh_cli_help(const struct rh_command *command);
@@ -97,7 +101,8 @@ struct rh_session {
 	struct rh_host *host;
 };
 
-/** Read the configuration (--config) and load the plugins (--plugins DIR adds a folder in front). @return 0 or a negative status */
+/** Read the configuration (--config) and load the plugins (--plugins DIR adds a folder in front). @return 0 or a
+ * negative status */
 int rh_session_open(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err);
 /** Free it and make it empty. */
 void rh_session_close(struct rh_session *session);
@@ -108,17 +113,21 @@ void rh_session_close(struct rh_session *session);
 /** Jobs of the files that the operands name, parsed and checked. All zero is empty. */
 struct rh_jobs {
 	struct rh_manifest manifest;
-	struct rh_job **items;       /**< jobs in the order of the files; owned */
-	const char **sources;        /**< where each stands; borrowed from the manifest */
+	struct rh_job **items; /**< jobs in the order of the files; owned */
+	const char **sources;  /**< where each stands; borrowed from the manifest */
 	size_t count;
 };
 
 /**
- * Read every operand as a manifest and parse its jobs. Findings go to standard error, each as "FILE: KIND NAME: path: detail".
- * @return 0 when there is at least one job and no error; RH_EINVAL when there were errors (they have been printed; @p err says how many) or there is no job
+ * Read every operand as a manifest and parse its jobs. Findings go to standard error, each as "FILE: KIND NAME: path:
+ * detail".
+ * @return 0 when there is at least one job and no error; RH_EINVAL when there were errors (they have been printed; @p
+ * err says how many) or there is no job
  */
 int rh_jobs_open(const struct rh_cli *cli, const struct rh_session *session, struct rh_jobs *jobs,
                  struct rh_error *err);
+/** @return whether an object of a file is a job: of a kind that a plugin serves, or of the group kubeflow.org */
+bool rh_jobs_is_job(const struct rh_session *session, const struct rh_json *object);
 /** Free it and make it empty. */
 void rh_jobs_close(struct rh_jobs *jobs);
 

@@ -4,10 +4,13 @@
 
 #include "cli/cli.h"
 
-/* What stands beside jobs in a user's file and is used by them, or is no business of ours. */
-static bool jobs_is_job(const struct rh_json *object)
+bool rh_jobs_is_job(const struct rh_session *session, const struct rh_json *object)
 {
-	return rh_starts_with(rh_json_string_at(object, "apiVersion"), "kubeflow.org/");
+	const char *api_version = rh_json_string_at(object, "apiVersion");
+
+	/* A kind of V1's group that nobody serves is a mistake to be told, not an object that stands beside the jobs. */
+	return rh_starts_with(api_version, "kubeflow.org/") ||
+	       rh_host_kind(session->host, api_version, rh_json_string_at(object, "kind"), NULL);
 }
 
 static void jobs_print_findings(const struct rh_findings *findings, const char *source, const struct rh_job *job)
@@ -15,13 +18,14 @@ static void jobs_print_findings(const struct rh_findings *findings, const char *
 	for (size_t i = 0; i < findings->count; i++) {
 		const struct rh_finding *finding = &findings->items[i];
 
-		fprintf(stderr, "%s: %s %s: %s%s: %s\n", source, job->kind->kind, job->name,
-		        finding->severity == RH_FINDING_ERROR ? "" : "warning: ", finding->path, finding->detail);
+		fprintf(stderr, "%s: %s %s: %s%s%s%s\n", source, job->kind->kind, job->name,
+		        finding->severity == RH_FINDING_ERROR ? "" : "warning: ", finding->path, *finding->path ? ": " : "",
+		        finding->detail);
 	}
 }
 
-static int jobs_validate(const struct rh_session *session, const struct rh_job *job, const char *source,
-                         size_t *errors, struct rh_error *err)
+static int jobs_validate(const struct rh_session *session, const struct rh_job *job, const char *source, size_t *errors,
+                         struct rh_error *err)
 {
 	rh_auto_findings findings = {0};
 	struct rh_snapshot snapshot = {.host = session->host, .job = job};
@@ -67,7 +71,7 @@ static int jobs_collect(const struct rh_session *session, struct rh_jobs *jobs, 
 	if (!jobs->items || !jobs->sources)
 		return rh_fail_oom(err);
 	for (size_t i = 0; i < manifest->count && r == 0; i++)
-		if (jobs_is_job(manifest->items[i].object))
+		if (rh_jobs_is_job(session, manifest->items[i].object))
 			r = jobs_add(session, &manifest->items[i], jobs, errors, err);
 	return r;
 }

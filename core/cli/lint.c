@@ -114,7 +114,7 @@ static int lint_file(struct lint *lint, const char *path, struct rh_error *err)
 		return 0;
 	}
 	for (size_t i = 0; i < manifest.count && r == 0; i++)
-		if (rh_starts_with(rh_json_string_at(manifest.items[i].object, "apiVersion"), "kubeflow.org/"))
+		if (rh_jobs_is_job(lint->session, manifest.items[i].object))
 			r = lint_job(lint, &manifest.items[i], err);
 	return r;
 }

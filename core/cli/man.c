@@ -82,7 +82,8 @@ static int man_run(const struct rh_cli *cli)
 	puts(".SH COMMON OPTIONS");
 	man_options(rh_cli_common_options);
 	puts(".SH ENVIRONMENT\n.TP\nROUNDHOUSE_CONFIG\nconfiguration file, where \\-\\-config does not name one\n"
-	     ".TP\nROUNDHOUSE_PLUGIN_PATH\nfolders that are searched for plugins, separated by colons, in place of the built\\-in ones\n"
+	     ".TP\nROUNDHOUSE_PLUGIN_PATH\nfolders that are searched for plugins, separated by colons, in place of the "
+	     "built\\-in ones\n"
 	     ".TP\nNO_COLOR\nwhen set and not empty, nothing is coloured\n"
 	     ".SH FILES\n.TP\n/etc/roundhouse/roundhouse.ini\nconfiguration of an installed roundhouse");
 	return RH_EXIT_OK;

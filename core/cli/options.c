@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <stdlib.h>
 
 #include "base/str.h"
 #include "cli/cli.h"
@@ -55,8 +54,7 @@ static int options_unknown(const struct rh_cli *cli, const char *word, size_t le
 	nearest = rh_nearest(typed, names, count);
 	if (nearest)
 		return rh_fail(err, RH_EINVAL, "unknown option --%s; did you mean --%s?", typed, nearest);
-	return rh_fail(err, RH_EINVAL, "unknown option --%s; `roundhouse %s --help` lists them", typed,
-	               cli->command->name);
+	return rh_fail(err, RH_EINVAL, "unknown option --%s; `roundhouse %s --help` lists them", typed, cli->command->name);
 }
 
 static bool options_allows(const char *values, const char *word)

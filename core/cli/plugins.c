@@ -29,8 +29,8 @@ static void plugins_print_text(const struct rh_host *host)
 		rh_host_plugin(host, i, &info);
 		for (size_t k = 0, at = 0; info.kinds && info.kinds[k] && at < sizeof(kinds); k++)
 			at += (size_t)snprintf(kinds + at, sizeof(kinds) - at, "%s%s", k ? "," : "", info.kinds[k]->kind);
-		printf("%-14s %-9s %-8s %-24s %s\n", info.name, plugins_state(info.state),
-		       *info.release ? info.release : "-", kinds, info.path);
+		printf("%-14s %-9s %-8s %-24s %s\n", info.name, plugins_state(info.state), *info.release ? info.release : "-",
+		       kinds, info.path);
 		if (*info.reason)
 			printf("  %s\n", info.reason);
 	}
@@ -129,7 +129,8 @@ const struct rh_command rh_command_plugins = {
 	.name = "plugins",
 	.synopsis = "list | check FILE",
 	.summary = "list the plugins with their state, or check one file",
-	.details = "`list` shows every plugin file that was found, its state (ready, disabled by the allow-list, refused, failed)\n"
+	.details = "`list` shows every plugin file that was found, its state (ready, disabled by the allow-list, refused, "
+               "failed)\n"
 			   "and, where it is not ready, why. `check FILE` loads one file and says whether it fits this host.\n\n"
 			   "Exit status: 0 fine, 1 the checked plugin was refused, 2 wrong arguments or no such file.",
 	.options = plugins_options,

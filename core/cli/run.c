@@ -80,7 +80,8 @@ static const struct rh_option run_option_rows[] = {
 	{"output", 'o', "FORMAT", "text|json", "show text, or write a stream of JSON objects, one a line"},
 	{"quiet", 'q', NULL, NULL, "show the output of the replicas and what went wrong, nothing else"},
 	{"timeout", 't', "TIME", NULL, "give up after TIME (90, 90s, 1h30m)"},
-	{"linger", 0, "TIME", NULL, "how long replicas may go on after their job succeeded (default: grace-period of the configuration)"},
+	{"linger", 0, "TIME", NULL,
+     "how long replicas may go on after their job succeeded (default: grace-period of the configuration)"},
 	{NULL, 0, NULL, NULL, NULL},
 };
 
@@ -88,12 +89,14 @@ const struct rh_command rh_command_run = {
 	.name = "run",
 	.synopsis = "FILE...",
 	.summary = "run jobs to their end on this machine, each replica as processes",
-	.details =
-		"Every replica becomes processes with the environment that it would have on a cluster, and with an address of its\n"
-		"own in 127.0.0.0/8. Restart policies, back-off, deadlines and clean-up are those of the cluster. ConfigMaps and\n"
-		"Secrets may stand in the files beside the jobs. FILE may be - for standard input.\n\n"
-		"Ctrl-C once stops the replicas gracefully, twice at once. Nothing is left behind.\n\n"
-		"Exit status: 0 every job succeeded, 1 a job failed, 2 bad input and nothing was started, 3 timed out, 130 interrupted.",
+	.details = "Every replica becomes processes with the environment that it would have on a cluster, and with an "
+               "address of its\n"
+			   "own in 127.0.0.0/8. Restart policies, back-off, deadlines and clean-up are those of the cluster. "
+               "ConfigMaps and\n"
+			   "Secrets may stand in the files beside the jobs. FILE may be - for standard input.\n\n"
+			   "Ctrl-C once stops the replicas gracefully, twice at once. Nothing is left behind.\n\n"
+			   "Exit status: 0 every job succeeded, 1 a job failed, 2 bad input and nothing was started, 3 timed out, "
+               "130 interrupted.",
 	.options = run_option_rows,
 	.operands_min = 1,
 	.operands_max = 1000,

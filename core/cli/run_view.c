@@ -24,9 +24,9 @@ struct view_row {
 struct rh_text_view {
 	bool quiet;
 	bool multiple;
-	bool colour;    /* of standard output */
-	bool live;      /* both streams are terminals: a status line is kept at the bottom */
-	bool shown;     /* the status line is on the screen */
+	bool colour; /* of standard output */
+	bool live;   /* both streams are terminals: a status line is kept at the bottom */
+	bool shown;  /* the status line is on the screen */
 	struct rh_str status;
 	struct rh_map *states; /* job name -> last condition that was told, owned */
 	struct rh_str failure; /* messages of Failed conditions */
@@ -35,8 +35,8 @@ struct rh_text_view {
 };
 
 /* Foreground colours that can be told apart on light and dark ground; red is kept for failures. */
-static const char *const view_colours[] = {"\033[36m", "\033[32m", "\033[35m", "\033[34m", "\033[33m", "\033[96m",
-                                           "\033[92m", "\033[95m"};
+static const char *const view_colours[] = {"\033[36m", "\033[32m", "\033[35m", "\033[34m",
+                                           "\033[33m", "\033[96m", "\033[92m", "\033[95m"};
 
 static void view_wipe(struct rh_text_view *view)
 {
@@ -137,7 +137,8 @@ static const struct rh_json *view_condition(const struct rh_json *job)
 	const struct rh_json *newest = NULL;
 	const struct rh_json *condition;
 
-	for (condition = rh_json_first(rh_json_at(job, "status.conditions")); condition; condition = rh_json_next(condition))
+	for (condition = rh_json_first(rh_json_at(job, "status.conditions")); condition;
+	     condition = rh_json_next(condition))
 		if (rh_text_equal(rh_json_string_at(condition, "status"), "True"))
 			newest = condition;
 	return newest;

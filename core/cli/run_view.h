@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file cli/run_view.h
- * @brief What `roundhouse run` shows: logs with a prefix and a status line on a terminal, plain lines elsewhere, or a stream of JSON.
+ * @brief What `roundhouse run` shows: logs with a prefix and a status line on a terminal, plain lines elsewhere, or a
+ * stream of JSON.
  */
 #ifndef RH_CLI_RUN_VIEW_H
 #define RH_CLI_RUN_VIEW_H
 
-#include <stdbool.h>
 #include <stddef.h>
+
+#include <stdbool.h>
 
 #include "base/mem.h"
 #include "local/run.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/version.h"
+
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "cli/version.h"
 
 static int version_run(const struct rh_cli *cli)
 {
