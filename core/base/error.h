@@ -27,9 +27,15 @@ struct rh_error {
 
 /**
  * Fill @p err (may be NULL) and return @p code, so that one can `return rh_fail(err, RH_EINVAL, "...")`.
- * An earlier message in @p err is replaced.
+ * An earlier message in @p err is replaced. It is no plain call so that compilers and analysers, which see one file at
+ * a time, know that the result is the code.
  */
-#define rh_fail(err, code, ...) rh_error_set((err), (code), __FILE__, __LINE__, __VA_ARGS__)
+#define rh_fail(err, code, ...)                                               \
+	(__extension__({                                                          \
+		const int rh_code_ = (code);                                          \
+		(void)rh_error_set((err), rh_code_, __FILE__, __LINE__, __VA_ARGS__); \
+		rh_code_;                                                             \
+	}))
 
 /** rh_fail() for the one message that out-of-memory needs. */
 #define rh_fail_oom(err) rh_fail((err), RH_ENOMEM, "out of memory")

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
 #include <sys/types.h>
 
 #include "base/error.h"

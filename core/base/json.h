@@ -10,9 +10,10 @@
 #ifndef RH_BASE_JSON_H
 #define RH_BASE_JSON_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -30,10 +30,11 @@ struct rh_json_span {
 	const char *text; /**< borrowed */
 	size_t start;     /**< first byte of the document */
 	size_t end;       /**< first byte behind it */
+	size_t values;    /**< most values that it may hold; a parse takes off what it made */
 };
 
 /** rh_json_parse() for a part of a text. @return 0, RH_EINVAL or RH_ENOMEM */
-int rh_json_parse_span(const struct rh_json_span *span, struct rh_json **ret_json, struct rh_error *err);
+int rh_json_parse_span(struct rh_json_span *span, struct rh_json **ret_json, struct rh_error *err);
 
 /** Count the line and the column (in characters) of byte @p offset in @p text, both from 1. */
 void rh_json_position(const char *text, size_t offset, size_t *ret_line, size_t *ret_column);

@@ -6,9 +6,10 @@
 #ifndef RH_BASE_MAP_H
 #define RH_BASE_MAP_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <stdbool.h>
 
 #include "base/mem.h"
 

@@ -9,8 +9,9 @@
 #ifndef RH_BASE_STR_H
 #define RH_BASE_STR_H
 
-#include <stdbool.h>
 #include <stddef.h>
+
+#include <stdbool.h>
 
 #include "base/mem.h"
 

@@ -6,8 +6,9 @@
 #ifndef RH_BASE_YAML_PARTS_H
 #define RH_BASE_YAML_PARTS_H
 
-#include <stdbool.h>
 #include <stddef.h>
+
+#include <stdbool.h>
 
 #include "base/error.h"
 

@@ -5,34 +5,11 @@
 #include "base/str.h"
 #include "cli/run_view.h"
 
-/* Length of the UTF-8 sequence at @p text (RFC 3629: no surrogates, nothing overlong), or 0 when it is none. */
-static size_t json_utf8(const unsigned char *text, size_t left)
-{
-	static const struct {
-		unsigned char first, last, low, high;
-		size_t length;
-	} rows[] = {{0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-	            {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-	            {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4}};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		if (*text < rows[i].first || *text > rows[i].last || rows[i].length > left)
-			continue;
-		if (rows[i].length > 1 && (text[1] < rows[i].low || text[1] > rows[i].high))
-			return 0;
-		for (size_t k = 2; k < rows[i].length; k++)
-			if ((text[k] & 0xc0) != 0x80)
-				return 0;
-		return rows[i].length;
-	}
-	return 0;
-}
-
 /* Output of a program may hold any bytes; JSON may not. */
 static void json_append_clean(struct rh_str *out, const char *text, size_t length)
 {
 	for (size_t at = 0; at < length;) {
-		size_t step = json_utf8((const unsigned char *)text + at, length - at);
+		size_t step = text[at] ? rh_utf8_length(text + at, length - at) : 0;
 
 		if (step)
 			rh_str_append_bytes(out, text + at, step);

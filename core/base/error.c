@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+#define ERROR_ELLIPSIS "..."
+
+/* A message that was cut ends with "...", and never in the middle of a UTF-8 character. */
+static void error_mark_cut(char message[RH_ERROR_MESSAGE_SIZE])
+{
+	size_t end = RH_ERROR_MESSAGE_SIZE - sizeof(ERROR_ELLIPSIS);
+
+	while (end > 0 && ((unsigned char)message[end] & 0xC0) == 0x80)
+		end--;
+	memcpy(message + end, ERROR_ELLIPSIS, sizeof(ERROR_ELLIPSIS));
+}
+
+int rh_error_set(struct rh_error *err, int code, const char *file, int line, const char *fmt, ...)
+{
+	/* Not written in place: an argument may be the earlier message. */
+	char message[RH_ERROR_MESSAGE_SIZE];
+	va_list args;
+	int length;
+
+	if (!err)
+		return code;
+	va_start(args, fmt);
+	length = vsnprintf(message, sizeof(message), fmt, args);
+	va_end(args);
+	if (length < 0)
+		rh_copy(message, sizeof(message), fmt);
+	else if ((size_t)length >= sizeof(message))
+		error_mark_cut(message);
+	err->code = code;
+	err->file = file;
+	err->line = line;
+	rh_copy(err->message, sizeof(err->message), message);
+	return code;
+}
+
+int rh_wrap(struct rh_error *err, int code, const char *fmt, ...)
+{
+	char message[RH_ERROR_MESSAGE_SIZE];
+	va_list args;
+	int length;
+
+	if (!err)
+		return code;
+	va_start(args, fmt);
+	length = vsnprintf(message, sizeof(message), fmt, args);
+	va_end(args);
+	if (length >= 0 && (size_t)length < sizeof(message))
+		length += snprintf(message + length, sizeof(message) - (size_t)length, ": %s", err->message);
+	if (length >= 0 && (size_t)length >= sizeof(message))
+		error_mark_cut(message);
+	err->code = code;
+	rh_copy(err->message, sizeof(err->message), message);
+	return code;
+}
+
+const char *rh_status_name(int code)
+{
+	static const char *const names[] = {"RH_OK",  "RH_EINVAL", "RH_ENOMEM", "RH_EAGAIN",   "RH_EPLUGIN",
+	                                    "RH_EIO", "RH_ENOENT", "RH_EEXIST", "RH_ECONFLICT"};
+
+	if (code > 0)
+		return "positive result";
+	if (code <= -(int)(sizeof(names) / sizeof(names[0])))
+		return "unknown status";
+	return names[-code];
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/str.h"
+
+/* Room for the first read when a file does not tell its size (pipes, /proc). */
+#define FILE_FIRST_READ 16384
+
+static int file_fail(struct rh_error *err, const char *verb, const char *path)
+{
+	return rh_fail(err, errno == ENOENT ? RH_ENOENT : RH_EIO, "cannot %s \"%s\": %s", verb, path, strerror(errno));
+}
+
+/* Read up to `room` bytes until the end. @return bytes read, or -1 */
+static ssize_t file_read_some(int fd, char *to, size_t room)
+{
+	size_t got = 0;
+
+	while (got < room) {
+		ssize_t n = read(fd, to + got, room - got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		got += (size_t)n;
+	}
+	return (ssize_t)got;
+}
+
+/* A file may grow between fstat() and read(), and a pipe has no size: so one byte more than the limit is asked for. */
+static int file_read_all(int fd, const char *path, size_t limit, size_t expected, struct rh_str *text,
+                         struct rh_error *err)
+{
+	size_t room = (expected > 0 ? expected : FILE_FIRST_READ) + 1;
+
+	for (;;) {
+		rh_auto_free char *chunk = rh_alloc(room);
+		ssize_t got;
+
+		if (!chunk)
+			return rh_fail_oom(err);
+		got = file_read_some(fd, chunk, room);
+		if (got < 0)
+			return file_fail(err, "read", path);
+		if ((size_t)got > limit - text->length)
+			return rh_fail(err, RH_EINVAL, "\"%s\" is larger than the limit of %zu bytes", path, limit);
+		rh_str_append_bytes(text, chunk, (size_t)got);
+		if (text->failed)
+			return rh_fail_oom(err);
+		if ((size_t)got < room)
+			return 0;
+	}
+}
+
+static int file_read_fd(int fd, const char *path, size_t limit, struct rh_str *text, struct rh_error *err)
+{
+	struct stat st;
+	size_t size;
+
+	if (fstat(fd, &st) < 0)
+		return file_fail(err, "read", path);
+	if (S_ISDIR(st.st_mode))
+		return rh_fail(err, RH_EINVAL, "\"%s\" is a directory, not a file", path);
+	size = S_ISREG(st.st_mode) && st.st_size > 0 ? (size_t)st.st_size : 0;
+	if (size > limit)
+		return rh_fail(err, RH_EINVAL, "\"%s\" has %zu bytes, more than the limit of %zu bytes", path, size, limit);
+	return file_read_all(fd, path, limit, size, text, err);
+}
+
+int rh_file_read(const char *path, size_t limit, char **ret_text, size_t *ret_length, struct rh_error *err)
+{
+	bool standard_input = strcmp(path, "-") == 0;
+	rh_auto_close int opened = -1;
+	rh_auto_str text = {0};
+	size_t length;
+	char *taken;
+	int r;
+
+	if (!standard_input) {
+		opened = open(path, O_RDONLY | O_CLOEXEC);
+		if (opened < 0)
+			return file_fail(err, "open", path);
+	}
+	r = file_read_fd(standard_input ? STDIN_FILENO : opened, standard_input ? "standard input" : path, limit, &text,
+	                 err);
+	if (r < 0)
+		return r;
+	length = text.length;
+	taken = rh_str_take(&text);
+	if (!taken)
+		return rh_fail_oom(err);
+	*ret_text = taken;
+	if (ret_length)
+		*ret_length = length;
+	return 0;
+}
+
+int rh_fd_write_all(int fd, const char *bytes, size_t length, struct rh_error *err)
+{
+	while (length > 0) {
+		ssize_t n = write(fd, bytes, length);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		/* Standard output can be non-blocking because another process of the terminal made it so. */
+		if (n < 0 && errno == EAGAIN) {
+			struct pollfd wait = {.fd = fd, .events = POLLOUT};
+
+			poll(&wait, 1, -1);
+			continue;
+		}
+		if (n < 0)
+			return rh_fail(err, RH_EIO, "cannot write: %s", strerror(errno));
+		bytes += n;
+		length -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Make the new name last: a rename is only durable once its folder is on the disk. */
+static void file_sync_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	rh_auto_free char *folder = NULL;
+	rh_auto_close int fd = -1;
+
+	if (slash)
+		folder = rh_strndup(path, slash == path ? 1 : (size_t)(slash - path));
+	else
+		folder = rh_strdup(".");
+	if (!folder)
+		return;
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		fsync(fd);
+}
+
+static int file_fill(int fd, const char *path, const char *bytes, size_t length, struct rh_error *err)
+{
+	int r = rh_fd_write_all(fd, bytes, length, err);
+
+	if (r < 0)
+		return rh_wrap(err, r, "\"%s\"", path);
+	if (fsync(fd) < 0)
+		return rh_fail(err, RH_EIO, "cannot write \"%s\": %s", path, strerror(errno));
+	return 0;
+}
+
+int rh_file_write_atomic(const char *path, const char *bytes, size_t length, mode_t mode, struct rh_error *err)
+{
+	rh_auto_free char *temporary = rh_asprintf("%s.XXXXXX", path);
+	rh_auto_close int fd = -1;
+	int r;
+
+	if (!temporary)
+		return rh_fail_oom(err);
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0)
+		return rh_fail(err, RH_EIO, "cannot write \"%s\": %s", path, strerror(errno));
+	r = file_fill(fd, path, bytes, length, err);
+	if (r == 0 && (fchmod(fd, mode) < 0 || rename(temporary, path) < 0))
+		r = rh_fail(err, RH_EIO, "cannot write \"%s\": %s", path, strerror(errno));
+	if (r < 0)
+		unlink(temporary);
+	else
+		file_sync_folder(path);
+	return r;
+}
+
+static int dir_make_one(const char *path, mode_t mode, struct rh_error *err)
+{
+	struct stat st;
+
+	if (mkdir(path, mode) == 0)
+		return 0;
+	if (errno == EEXIST && stat(path, &st) == 0) {
+		if (S_ISDIR(st.st_mode))
+			return 0;
+		errno = ENOTDIR;
+	}
+	return rh_fail(err, RH_EIO, "cannot make the directory \"%s\": %s", path, strerror(errno));
+}
+
+int rh_dir_make(const char *path, mode_t mode, struct rh_error *err)
+{
+	rh_auto_free char *partial = rh_strdup(path);
+
+	if (!partial)
+		return rh_fail_oom(err);
+	for (char *slash = strchr(partial + (path[0] == '/'), '/'); slash; slash = strchr(slash + 1, '/')) {
+		int r;
+
+		*slash = '\0';
+		r = dir_make_one(partial, mode, err);
+		*slash = '/';
+		if (r < 0)
+			return r;
+	}
+	return dir_make_one(path, mode, err);
+}
+
+static int dir_remove_at(int parent, const char *name, struct rh_error *err);
+
+static int dir_remove_fail(struct rh_error *err, const char *name)
+{
+	return rh_fail(err, RH_EIO, "cannot remove \"%s\": %s", name, strerror(errno));
+}
+
+static bool dir_is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Open a folder that may lack permission bits, as a process of a job can leave it. */
+static int dir_open_at(int parent, const char *name)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(parent, name, flags);
+	struct stat st;
+
+	if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0)
+		fd = openat(parent, name, flags);
+	if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
+		fchmod(fd, 0700);
+	return fd;
+}
+
+static int dir_remove_entries(DIR *dir, struct rh_error *err)
+{
+	struct dirent *entry;
+
+	while ((errno = 0, entry = readdir(dir))) {
+		int r = dir_is_dots(entry->d_name) ? 0 : dir_remove_at(dirfd(dir), entry->d_name, err);
+
+		if (r < 0)
+			return r;
+	}
+	return errno != 0 ? dir_remove_fail(err, "its entries") : 0;
+}
+
+static int dir_empty_at(int parent, const char *name, struct rh_error *err)
+{
+	int fd = dir_open_at(parent, name);
+	DIR *dir;
+	int r;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : dir_remove_fail(err, name);
+	dir = fdopendir(fd);
+	if (!dir) {
+		close(fd);
+		return dir_remove_fail(err, name);
+	}
+	r = dir_remove_entries(dir, err);
+	closedir(dir);
+	return r < 0 ? rh_wrap(err, r, "in \"%s\"", name) : 0;
+}
+
+/* Names are looked up from an open folder, so that no one can swap a folder for a link on the way. */
+static int dir_remove_at(int parent, const char *name, struct rh_error *err)
+{
+	struct stat st;
+	bool folder;
+
+	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : dir_remove_fail(err, name);
+	folder = S_ISDIR(st.st_mode);
+	if (folder) {
+		int r = dir_empty_at(parent, name, err);
+
+		if (r < 0)
+			return r;
+	}
+	if (unlinkat(parent, name, folder ? AT_REMOVEDIR : 0) < 0 && errno != ENOENT)
+		return dir_remove_fail(err, name);
+	return 0;
+}
+
+int rh_dir_remove(const char *path, struct rh_error *err)
+{
+	return dir_remove_at(AT_FDCWD, path, err);
+}
+
+char *rh_path_join(const char *base, const char *name)
+{
+	size_t length = strlen(base);
+
+	if (name[0] == '/' || length == 0)
+		return rh_strdup(name);
+	return rh_asprintf("%s%s%s", base, base[length - 1] == '/' ? "" : "/", name);
+}

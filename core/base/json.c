@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/map.h"
+
+/* 2^53: up to here a double holds every integer. */
+#define JSON_INTEGER_MAX 9007199254740992.0
+/* Objects with more members are compared through a hash map. */
+#define JSON_WALK_MAX 16
+
+/*
+ * cJSON keeps its allocator in a global; it is set before main() so that every node, on any thread, comes from mem.h.
+ */
+__attribute__((constructor)) static void json_use_allocator(void)
+{
+	cJSON_Hooks hooks = {.malloc_fn = rh_alloc, .free_fn = rh_free};
+
+	cJSON_InitHooks(&hooks);
+}
+
+static cJSON *json_node(const struct rh_json *json)
+{
+	return (cJSON *)(uintptr_t)json;
+}
+
+static struct rh_json *json_value(cJSON *node)
+{
+	return (struct rh_json *)node;
+}
+
+static bool json_is(const struct rh_json *json, enum rh_json_type type)
+{
+	return rh_json_type(json) == type;
+}
+
+void rh_json_free(struct rh_json *json)
+{
+	cJSON_Delete(json_node(json));
+}
+
+/* A value that stands alone, or in an array, has no key. */
+static struct rh_json *json_drop_key(struct rh_json *json)
+{
+	if (json) {
+		rh_free(json_node(json)->string);
+		json_node(json)->string = NULL;
+	}
+	return json;
+}
+
+struct rh_json *rh_json_copy(const struct rh_json *json)
+{
+	return json_drop_key(json_value(cJSON_Duplicate(json_node(json), true)));
+}
+
+enum rh_json_type rh_json_type(const struct rh_json *json)
+{
+	if (!json)
+		return RH_JSON_ABSENT;
+	switch (json_node(json)->type & 0xFF) {
+	case cJSON_False:
+	case cJSON_True:
+		return RH_JSON_BOOL;
+	case cJSON_Number:
+		return RH_JSON_NUMBER;
+	case cJSON_String:
+		return RH_JSON_STRING;
+	case cJSON_Array:
+		return RH_JSON_ARRAY;
+	case cJSON_Object:
+		return RH_JSON_OBJECT;
+	default:
+		return RH_JSON_NULL;
+	}
+}
+
+const char *rh_json_type_name(const struct rh_json *json)
+{
+	static const char *const names[] = {"absent", "null", "boolean", "number", "string", "array", "object"};
+	int64_t value;
+
+	return rh_json_integer(json, &value) ? "integer" : names[rh_json_type(json)];
+}
+
+const char *rh_json_string(const struct rh_json *json)
+{
+	return json_is(json, RH_JSON_STRING) ? json_node(json)->valuestring : NULL;
+}
+
+bool rh_json_integer(const struct rh_json *json, int64_t *ret_value)
+{
+	double value;
+
+	if (!json_is(json, RH_JSON_NUMBER))
+		return false;
+	value = json_node(json)->valuedouble;
+	if (!(fabs(value) <= JSON_INTEGER_MAX) || trunc(value) != value)
+		return false;
+	*ret_value = (int64_t)value;
+	return true;
+}
+
+double rh_json_number(const struct rh_json *json, double fallback)
+{
+	return json_is(json, RH_JSON_NUMBER) ? json_node(json)->valuedouble : fallback;
+}
+
+bool rh_json_bool(const struct rh_json *json, bool fallback)
+{
+	return json_is(json, RH_JSON_BOOL) ? (json_node(json)->type & cJSON_True) != 0 : fallback;
+}
+
+/* Members of an object by key. @return NULL where walking is as good, or memory is out */
+static struct rh_map *json_index(const struct rh_json *object)
+{
+	rh_auto(map) index = NULL;
+
+	if (rh_json_size(object) <= JSON_WALK_MAX)
+		return NULL;
+	index = rh_map_new();
+	if (!index)
+		return NULL;
+	for (struct rh_json *member = rh_json_first(object); member; member = rh_json_next(member))
+		if (rh_map_set(index, rh_json_key(member), member, NULL) < 0)
+			return NULL;
+	return rh_take(index);
+}
+
+/* Most objects that are compared have the same order, so an index is only made when the orders part. */
+static bool json_members_equal(const struct rh_json *a, const struct rh_json *b)
+{
+	const struct rh_json *x = rh_json_first(a), *y = rh_json_first(b);
+	rh_auto(map) index = NULL;
+
+	for (; x && y && strcmp(rh_json_key(x), rh_json_key(y)) == 0; x = rh_json_next(x), y = rh_json_next(y))
+		if (!rh_json_equal(x, y))
+			return false;
+	if (x)
+		index = json_index(b);
+	for (; x; x = rh_json_next(x)) {
+		const char *key = rh_json_key(x);
+
+		y = index ? rh_map_get(index, key) : rh_json_get(b, key);
+		if (!y || !rh_json_equal(x, y))
+			return false;
+	}
+	return true;
+}
+
+static bool json_items_equal(const struct rh_json *a, const struct rh_json *b)
+{
+	const struct rh_json *x = rh_json_first(a), *y = rh_json_first(b);
+
+	for (; x && y; x = rh_json_next(x), y = rh_json_next(y))
+		if (!rh_json_equal(x, y))
+			return false;
+	return !x && !y;
+}
+
+bool rh_json_equal(const struct rh_json *a, const struct rh_json *b)
+{
+	if (rh_json_type(a) != rh_json_type(b))
+		return false;
+	switch (rh_json_type(a)) {
+	case RH_JSON_BOOL:
+		return rh_json_bool(a, false) == rh_json_bool(b, false);
+	case RH_JSON_NUMBER:
+		return rh_json_number(a, 0) == rh_json_number(b, 0);
+	case RH_JSON_STRING:
+		return strcmp(rh_json_string(a), rh_json_string(b)) == 0;
+	case RH_JSON_ARRAY:
+		return json_items_equal(a, b);
+	case RH_JSON_OBJECT:
+		return rh_json_size(a) == rh_json_size(b) && json_members_equal(a, b);
+	case RH_JSON_ABSENT:
+	case RH_JSON_NULL:
+	default:
+		return true;
+	}
+}
+
+static struct rh_json *json_get_n(const struct rh_json *json, const char *key, size_t length)
+{
+	if (!json_is(json, RH_JSON_OBJECT))
+		return NULL;
+	for (struct rh_json *member = rh_json_first(json); member; member = rh_json_next(member)) {
+		const char *name = rh_json_key(member);
+
+		if (strncmp(name, key, length) == 0 && name[length] == '\0')
+			return member;
+	}
+	return NULL;
+}
+
+struct rh_json *rh_json_get(const struct rh_json *json, const char *key)
+{
+	return json_get_n(json, key, strlen(key));
+}
+
+/* One step in brackets: [12] or ["a.b/c"]. */
+static struct rh_json *json_at_bracket(const struct rh_json *json, const char **path)
+{
+	const char *start = *path + 1, *end;
+	size_t index = 0;
+
+	if (*start == '"') {
+		end = strstr(start + 1, "\"]");
+		if (!end)
+			return NULL;
+		*path = end + 2;
+		return json_get_n(json, start + 1, (size_t)(end - start - 1));
+	}
+	for (end = start; *end >= '0' && *end <= '9'; end++)
+		if (__builtin_mul_overflow(index, 10u, &index) || __builtin_add_overflow(index, (size_t)(*end - '0'), &index))
+			return NULL;
+	if (end == start || *end != ']')
+		return NULL;
+	*path = end + 1;
+	return rh_json_item(json, index);
+}
+
+struct rh_json *rh_json_at(const struct rh_json *json, const char *path)
+{
+	struct rh_json *at = json_value(json_node(json));
+	bool first = true;
+
+	for (; at && *path != '\0'; first = false) {
+		if (*path == '[') {
+			at = json_at_bracket(at, &path);
+			continue;
+		}
+		if (first != (*path != '.'))
+			return NULL;
+		path += !first;
+		size_t length = strcspn(path, ".[");
+
+		at = length > 0 ? json_get_n(at, path, length) : NULL;
+		path += length;
+	}
+	return at;
+}
+
+const char *rh_json_string_at(const struct rh_json *json, const char *path)
+{
+	return rh_json_string(rh_json_at(json, path));
+}
+
+size_t rh_json_size(const struct rh_json *json)
+{
+	size_t size = 0;
+
+	for (const struct rh_json *value = rh_json_first(json); value; value = rh_json_next(value))
+		size++;
+	return size;
+}
+
+struct rh_json *rh_json_item(const struct rh_json *json, size_t index)
+{
+	struct rh_json *item = json_is(json, RH_JSON_ARRAY) ? rh_json_first(json) : NULL;
+
+	for (; item && index > 0; index--)
+		item = rh_json_next(item);
+	return item;
+}
+
+struct rh_json *rh_json_first(const struct rh_json *json)
+{
+	return json ? json_value(json_node(json)->child) : NULL;
+}
+
+struct rh_json *rh_json_next(const struct rh_json *value)
+{
+	return json_value(json_node(value)->next);
+}
+
+const char *rh_json_key(const struct rh_json *value)
+{
+	return value ? json_node(value)->string : NULL;
+}
+
+struct rh_json *rh_json_new_object(void)
+{
+	return json_value(cJSON_CreateObject());
+}
+
+struct rh_json *rh_json_new_array(void)
+{
+	return json_value(cJSON_CreateArray());
+}
+
+struct rh_json *rh_json_new_string(const char *text)
+{
+	return text ? json_value(cJSON_CreateString(text)) : NULL;
+}
+
+struct rh_json *rh_json_new_integer(int64_t value)
+{
+	return rh_json_new_number((double)value);
+}
+
+struct rh_json *rh_json_new_number(double value)
+{
+	return json_value(cJSON_CreateNumber(value));
+}
+
+struct rh_json *rh_json_new_bool(bool value)
+{
+	return json_value(cJSON_CreateBool(value));
+}
+
+struct rh_json *rh_json_new_null(void)
+{
+	return json_value(cJSON_CreateNull());
+}
+
+/* Give `value` its key. @return whether memory sufficed */
+static bool json_rename(struct rh_json *value, const char *key)
+{
+	char *copy = rh_strdup(key);
+
+	if (!copy)
+		return false;
+	rh_free(json_node(value)->string);
+	json_node(value)->string = copy;
+	return true;
+}
+
+int rh_json_add(struct rh_json *object, const char *key, struct rh_json *value)
+{
+	if (!value || !json_is(object, RH_JSON_OBJECT) || !json_rename(value, key)) {
+		rh_json_free(value);
+		return RH_ENOMEM;
+	}
+	cJSON_AddItemToArray(json_node(object), json_node(value));
+	return 0;
+}
+
+int rh_json_set(struct rh_json *object, const char *key, struct rh_json *value)
+{
+	struct rh_json *old = rh_json_get(object, key);
+
+	if (!old)
+		return rh_json_add(object, key, value);
+	if (!value || !json_rename(value, key)) {
+		rh_json_free(value);
+		return RH_ENOMEM;
+	}
+	cJSON_ReplaceItemViaPointer(json_node(object), json_node(old), json_node(value));
+	return 0;
+}
+
+int rh_json_set_string(struct rh_json *object, const char *key, const char *text)
+{
+	return rh_json_set(object, key, rh_json_new_string(text));
+}
+
+int rh_json_set_integer(struct rh_json *object, const char *key, int64_t value)
+{
+	return rh_json_set(object, key, rh_json_new_integer(value));
+}
+
+int rh_json_set_bool(struct rh_json *object, const char *key, bool value)
+{
+	return rh_json_set(object, key, rh_json_new_bool(value));
+}
+
+int rh_json_append(struct rh_json *array, struct rh_json *value)
+{
+	if (!value || !json_is(array, RH_JSON_ARRAY)) {
+		rh_json_free(value);
+		return RH_ENOMEM;
+	}
+	cJSON_AddItemToArray(json_node(array), json_node(json_drop_key(value)));
+	return 0;
+}
+
+static struct rh_json *json_detach(struct rh_json *from, struct rh_json *value)
+{
+	if (!value)
+		return NULL;
+	return json_drop_key(json_value(cJSON_DetachItemViaPointer(json_node(from), json_node(value))));
+}
+
+struct rh_json *rh_json_detach(struct rh_json *object, const char *key)
+{
+	return json_detach(object, rh_json_get(object, key));
+}
+
+struct rh_json *rh_json_detach_item(struct rh_json *array, size_t index)
+{
+	return json_detach(array, rh_json_item(array, index));
+}
+
+void rh_json_remove(struct rh_json *object, const char *key)
+{
+	rh_json_free(rh_json_detach(object, key));
+}
+
+static struct rh_json *json_ensure(struct rh_json *object, const char *key, enum rh_json_type type)
+{
+	struct rh_json *member = rh_json_get(object, key), *made;
+
+	if (member && !json_is(member, RH_JSON_NULL))
+		return json_is(member, type) ? member : NULL;
+	made = type == RH_JSON_OBJECT ? rh_json_new_object() : rh_json_new_array();
+	return rh_json_set(object, key, made) < 0 ? NULL : made;
+}
+
+struct rh_json *rh_json_ensure_object(struct rh_json *object, const char *key)
+{
+	return json_ensure(object, key, RH_JSON_OBJECT);
+}
+
+struct rh_json *rh_json_ensure_array(struct rh_json *object, const char *key)
+{
+	return json_ensure(object, key, RH_JSON_ARRAY);
+}
+
+static int json_merge_member(struct rh_json *target, const struct rh_json *change)
+{
+	const char *key = rh_json_key(change);
+	struct rh_json *member = rh_json_get(target, key);
+	int r;
+
+	if (json_is(change, RH_JSON_NULL)) {
+		rh_json_remove(target, key);
+		return 0;
+	}
+	if (!json_is(change, RH_JSON_OBJECT))
+		return rh_json_set(target, key, rh_json_copy(change));
+	if (!json_is(member, RH_JSON_OBJECT)) {
+		r = rh_json_set(target, key, rh_json_new_object());
+		if (r < 0)
+			return r;
+		member = rh_json_get(target, key);
+	}
+	return rh_json_merge(member, change);
+}
+
+int rh_json_merge(struct rh_json *target, const struct rh_json *patch)
+{
+	if (!json_is(patch, RH_JSON_OBJECT))
+		return 0;
+	for (const struct rh_json *change = rh_json_first(patch); change; change = rh_json_next(change)) {
+		int r = json_merge_member(target, change);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
