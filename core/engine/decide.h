@@ -10,10 +10,11 @@
 #include "engine/world.h"
 
 /**
- * Decide what is to be done for one job. The same world always gives the same plan; carrying out a plan in a world and deciding again gives, after
- * finitely many rounds, an empty plan.
+ * Decide what is to be done for one job. The same world always gives the same plan; carrying out a plan in a world and
+ * deciding again gives, after finitely many rounds, an empty plan.
  * @param[out] ret_plan written on success only; rh_plan_deinit() it
- * @return 0, RH_ENOMEM, or RH_EPLUGIN / RH_EINVAL with the plugin's words (the caller puts them on the job as an event and retries with back-off)
+ * @return 0, RH_ENOMEM, or RH_EPLUGIN / RH_EINVAL with the plugin's words (the caller puts them on the job as an event
+ * and retries with back-off)
  */
 int rh_decide(const struct rh_world *world, struct rh_plan *ret_plan, struct rh_error *err);
 

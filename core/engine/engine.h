@@ -38,9 +38,9 @@ struct rh_engine_options {
 	int64_t backoff_max;   /**< 0: 1000 s */
 };
 
-/** @return 0, RH_ENOMEM, or what the store's watch returned. Starts the watches. */
+/** @return 0, RH_ENOMEM, or what the store's watch returned. Starts the watches; after a failure some may be: as after rh_engine_free(). */
 int rh_engine_new(const struct rh_engine_options *options, struct rh_engine **ret_engine, struct rh_error *err);
-/** Free it; its requests are cancelled. NULL is nothing. */
+/** Free it; its requests are cancelled. What its watches have yet to tell must not be told any more: the store is freed or disconnected next. NULL is nothing. */
 void rh_engine_free(struct rh_engine *engine);
 RH_DEFINE_CLEANUP(engine);
 /** Decide and act for every job that is due. @param now wall-clock microseconds. Never blocks, never fails as a whole: what fails is retried. */

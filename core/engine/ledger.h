@@ -3,8 +3,8 @@
  * @file engine/ledger.h
  * @brief What live pods cannot tell, kept in one annotation of the job (RH_ANNOTATION_LEDGER, DESIGN section 4).
  *
- * Bounded in size whatever the job is. Written before the delete that it accounts for, with a resourceVersion precondition; idempotent by pod UID: a restart
- * whose pod UID has been counted is not counted again.
+ * Bounded in size whatever the job is. Written before the delete that it accounts for, with a resourceVersion
+ * precondition; idempotent by pod UID: a restart whose pod UID has been counted is not counted again.
  */
 #ifndef RH_ENGINE_LEDGER_H
 #define RH_ENGINE_LEDGER_H
@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/str.h"
 #include "job/job.h"
 #include "job/pod.h"
 
@@ -31,36 +32,80 @@ enum rh_restart_cause {
 #define RH_LEDGER_TEXT_MAX (32 * 1024)
 /** Most pod UIDs that are remembered as counted; those of pods that are gone for good are dropped first. */
 #define RH_LEDGER_COUNTED_MAX 512
+/** Indices beyond this one are not kept: no job that is let in has so many replicas. */
+#define RH_LEDGER_INDEX_MAX 10000000
+
+/** Why a job is to fail, once that is decided; from then on nothing that is observed can change it. */
+enum rh_ledger_end {
+	RH_END_NONE,
+	RH_END_BACKOFF, /**< backoffLimit */
+	RH_END_DEADLINE /**< activeDeadlineSeconds */
+};
+
+/** A set of replica indices. All zero is the empty one. */
+struct rh_index_set {
+	uint8_t *bits; /**< owned; NULL when room is 0 */
+	int32_t room;  /**< indices that bits has room for, a multiple of 8 */
+};
+
+/** Free the set and make it empty. */
+void rh_index_set_deinit(struct rh_index_set *set);
+/** @return whether @p index is in the set; false for a negative one */
+bool rh_index_set_has(const struct rh_index_set *set, int32_t index);
+/** Put @p index (0 … RH_LEDGER_INDEX_MAX; others are left out) into the set. @return 0 or RH_ENOMEM */
+int rh_index_set_add(struct rh_index_set *set, int32_t index);
+/** Take @p index out. */
+void rh_index_set_remove(struct rh_index_set *set, int32_t index);
+/** @return whether both hold the same indices */
+bool rh_index_set_equal(const struct rh_index_set *a, const struct rh_index_set *b);
+/**
+ * Write the set as ranges ("0-3,7"), or, when those are many and it is shorter, as "x" and hexadecimal bytes (lowest
+ * index in the lowest bit of the first); "" when empty.
+ */
+void rh_index_set_print(const struct rh_index_set *set, struct rh_str *out);
+/**
+ * Read what rh_index_set_print() wrote into @p set, which must be empty. What is not well formed, not in ascending
+ * order or not below @p limit ends the read, so that a hostile text costs neither time nor memory. @return 0 or
+ * RH_ENOMEM
+ */
+int rh_index_set_parse(struct rh_index_set *set, const char *text, int32_t limit);
 
 /** The first failure of an attempt. All texts owned; type NULL: there is none. */
 struct rh_first_fault {
-	char *type;       /**< canonical replica type */
+	char *type; /**< canonical replica type */
 	int32_t index;
 	char *pod;
-	char *node;       /**< "" locally */
+	char *node; /**< "" locally */
 	char *container;
-	char *reason;     /**< "OOMKilled", "Evicted", "Error", … */
-	char *last_lines; /**< cut to 1024 bytes in the ledger */
+	char *reason;      /**< "OOMKilled", "Evicted", "Error", … */
+	char *last_lines;  /**< cut to 1024 bytes in the ledger */
 	int32_t exit_code; /**< -1 when unknown */
 	int32_t attempt;
-	int64_t at;       /**< microseconds */
+	int64_t at; /**< microseconds */
 };
 
 /** Restarts and successes of one replica type. */
 struct rh_ledger_type {
-	char *type;                     /**< canonical type; owned */
-	int64_t restarts[RH_CAUSES];    /**< by cause; RH_CAUSE_IN_PLACE holds those of pods that are gone: live ones are read from the pods */
-	uint8_t *succeeded;             /**< bitmap of indices that succeeded; owned, NULL when none */
-	int32_t succeeded_bits;         /**< bits in it */
+	char *type;                  /**< canonical type; owned */
+	int64_t restarts[RH_CAUSES]; /**< by cause; RH_CAUSE_IN_PLACE holds those of pods that are gone: live ones are read
+	                                from the pods */
+	struct rh_index_set succeeded; /**< indices that succeeded; none of them is run again in this attempt */
+	struct rh_index_set
+		lost; /**< indices whose restart has been counted and whose next pod has not been seen to run yet */
 };
 
 /** The ledger. All zero is the empty one. */
 struct rh_ledger {
 	struct rh_ledger_type types[RH_TYPES_MAX];
 	size_t type_count;
-	int32_t attempt;       /**< 0 at first; counts whole-job restarts */
-	bool stopping;         /**< the attempt is over, its pods are being stopped; the next begins when all are gone */
-	char **counted;        /**< UIDs of pods whose restart has been counted; owned */
+	int32_t attempt;        /**< 0 at first; counts whole-job restarts */
+	bool stopping;          /**< the attempt is over, its pods are being stopped; the next begins when all are gone */
+	enum rh_ledger_end end; /**< decided: the job fails and all its pods go, whatever cleanPodPolicy says */
+	/**
+	 * Sorted: UIDs of pods whose end has been accounted for (a restart that was counted, or one that is none because we
+	 * stop the pod), and what has been told once ("waiting/UID", "invalid/HASH"); owned.
+	 */
+	char **counted;
 	size_t counted_count;
 	struct rh_first_fault fault;
 };
@@ -70,25 +115,57 @@ void rh_ledger_deinit(struct rh_ledger *ledger);
 /** Deep copy into @p to, which must be empty. @return 0 or RH_ENOMEM */
 int rh_ledger_copy(struct rh_ledger *to, const struct rh_ledger *from);
 /**
- * Read the annotation of @p job. None, one that does not parse, or one of another UID gives an empty ledger (what can be seen is observed again).
+ * Read the annotation of @p job. None, one that does not parse, or one of another UID gives an empty ledger (what can
+ * be seen is observed again).
  * @return 0 or RH_ENOMEM
  */
 int rh_ledger_read(const struct rh_job *job, struct rh_ledger *ret_ledger);
-/** Write it as the annotation's text, carrying the job's UID; index sets as ranges ("0-3,7"). @return owned by the caller; NULL: out of memory */
+/** Write it as the annotation's text, carrying the job's UID; index sets as ranges ("0-3,7"). @return owned by the
+ * caller; NULL: out of memory */
 char *rh_ledger_text(const struct rh_ledger *ledger, const struct rh_job *job) __attribute__((warn_unused_result));
 /** @return whether both say the same */
 bool rh_ledger_equal(const struct rh_ledger *a, const struct rh_ledger *b);
 /** @return the entry of @p type, made when it was missing; NULL when memory or room is out */
 struct rh_ledger_type *rh_ledger_type_of(struct rh_ledger *ledger, const char *type);
+/** @return the entry of @p type, borrowed, or NULL when there is none */
+const struct rh_ledger_type *rh_ledger_find(const struct rh_ledger *ledger, const char *type);
 /** @return whether @p index of @p type is known to have succeeded */
 bool rh_ledger_succeeded(const struct rh_ledger *ledger, const char *type, int32_t index);
 /** Remember that @p index of @p type succeeded. @return 0 or RH_ENOMEM */
 int rh_ledger_set_succeeded(struct rh_ledger *ledger, const char *type, int32_t index);
-/** @return whether the restart of pod @p uid has been counted */
+/** @return whether the end of pod @p uid has been accounted for, or the note @p uid has been made */
 bool rh_ledger_counted(const struct rh_ledger *ledger, const char *uid);
-/** Count a restart of @p type once for pod @p uid. @return 0 or RH_ENOMEM */
+/** @return how many more UIDs and notes there is room for */
+size_t rh_ledger_room(const struct rh_ledger *ledger);
+/** Account for the end of pod @p uid, or make a note, without counting a restart. @return 1 when that is new, 0 when it
+ * was there or room is out, or RH_ENOMEM */
+int rh_ledger_note(struct rh_ledger *ledger, const char *uid);
+/** Count a restart of @p type once for pod @p uid; for a NULL @p uid always. @return 1 when it was counted, 0 when it
+ * was before or room is out, or RH_ENOMEM */
 int rh_ledger_count(struct rh_ledger *ledger, const char *type, enum rh_restart_cause cause, const char *uid);
-/** @return restarts that count against backoffLimit: every cause, but those that a whole-job restart caused count once for the attempt */
+/** Take @p uid out of what is accounted for; nothing when it is not there. */
+void rh_ledger_unnote(struct rh_ledger *ledger, const char *uid);
+/**
+ * Forget what is counted and noted of pods that are gone.
+ * @param keep for each of the counted, whether it stays
+ */
+void rh_ledger_retain(struct rh_ledger *ledger, const bool *keep);
+/** @return place of @p uid among the counted, or RH_LEDGER_COUNTED_MAX when it is not there */
+size_t rh_ledger_place(const struct rh_ledger *ledger, const char *uid);
+/** Forget the successes and losses of the attempt, as when all ranks are to run again. Counts, attempt and fault stay.
+ */
+void rh_ledger_forget_indices(struct rh_ledger *ledger);
+/** @return restarts that count against backoffLimit: every cause but RH_CAUSE_JOB, for a whole-job restart counts once,
+ * by what caused it */
 int64_t rh_ledger_restarts(const struct rh_ledger *ledger);
+/** @return restarts of @p cause over all types */
+int64_t rh_ledger_restarts_of(const struct rh_ledger *ledger, enum rh_restart_cause cause);
+/** Free what @p fault holds and make it empty. */
+void rh_first_fault_deinit(struct rh_first_fault *fault);
+/** @return "exit", "deleted", "evicted", "in-place" or "job"; static storage */
+const char *rh_restart_cause_name(enum rh_restart_cause cause);
+
+/** A local ledger that is freed when it goes out of scope. */
+#define rh_auto_ledger __attribute__((cleanup(rh_ledger_deinit))) struct rh_ledger
 
 #endif

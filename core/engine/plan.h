@@ -28,25 +28,26 @@ enum rh_action_verb {
 /** One action. Texts are owned by the plan. */
 struct rh_action {
 	enum rh_action_verb verb;
-	char *type;         /**< canonical replica type for pods and Services to create; else NULL */
-	int32_t index;      /**< replica index, or place in world.objects */
-	char *api_version;  /**< for objects */
-	char *kind;         /**< for objects */
+	char *type;        /**< canonical replica type for pods and Services to create; else NULL */
+	int32_t index;     /**< replica index, or place in world.objects */
+	char *api_version; /**< for objects */
+	char *kind;        /**< for objects */
 	char *name;
-	char *uid;          /**< precondition of a delete */
-	bool force;         /**< delete with grace period 0: the terminating timeout is over */
+	char *uid;  /**< precondition of a delete */
+	bool force; /**< delete with grace period 0: the terminating timeout is over */
 };
 
 /** One event to tell. */
 struct rh_plan_event {
-	bool warning;  /**< type Warning, else Normal */
+	bool warning; /**< type Warning, else Normal */
 	char *reason;
 	char *message;
 };
 
 /**
- * A plan. The ledger goes out first when write_ledger is set (its write must be confirmed before any delete of this plan), then creates and deletes,
- * then one status patch. Events of what happened are the carrier's (SuccessfulCreatePod …); events here are the decision's.
+ * A plan. The ledger goes out first when write_ledger is set (its write must be confirmed before any delete of this
+ * plan), then creates and deletes, then one status patch. Events of what happened are the carrier's
+ * (SuccessfulCreatePod …); events here are the decision's.
  */
 struct rh_plan {
 	struct rh_action *actions;
@@ -56,12 +57,16 @@ struct rh_plan {
 	size_t event_count;
 	size_t event_capacity;
 	bool write_ledger;
-	struct rh_ledger ledger;      /**< the new ledger */
+	struct rh_ledger ledger; /**< the new ledger */
 	bool write_status;
-	struct rh_job_status status;  /**< the new status */
-	int64_t wake_at;              /**< when to decide again though nothing happens; RH_NEVER when that needs no timer */
-	bool done;                    /**< nothing will ever be to do again for this UID, but for its deletion or spec changes */
+	struct rh_job_status status; /**< the new status */
+	int64_t wake_at;             /**< when to decide again though nothing happens; RH_NEVER when that needs no timer */
+	bool done; /**< nothing will ever be to do again for this UID, but for its deletion or spec changes */
 };
+
+/** Most creates of one plan: what is left over is planned again once these are answered, so that deciding stays cheap
+ * while a large job starts. */
+#define RH_PLAN_CREATES_MAX 256
 
 /** Free what the plan holds and make it empty. */
 void rh_plan_deinit(struct rh_plan *plan);
@@ -71,7 +76,18 @@ struct rh_action *rh_plan_act(struct rh_plan *plan, enum rh_action_verb verb, co
 /** Append an event. @return 0 or RH_ENOMEM */
 int rh_plan_tell(struct rh_plan *plan, bool warning, const char *reason, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/** Print the plan as stable text, one line a thing, for tests and for `-v` logs. */
+/**
+ * Append a delete with the precondition @p uid; nothing when @p uid is "": what has no UID yet cannot be deleted
+ * safely.
+ * @param force grace period 0, for pods. @return 0 or RH_ENOMEM
+ */
+int rh_plan_delete(struct rh_plan *plan, enum rh_action_verb verb, const char *name, const char *uid, bool force);
+/** @return whether the plan asks for nothing but time */
+bool rh_plan_is_empty(const struct rh_plan *plan);
+/** Print the plan as stable text, one line a thing, for tests and for `-v` logs. An empty one prints nothing. */
 void rh_plan_print(const struct rh_plan *plan, struct rh_str *out);
+
+/** A local plan that is freed when it goes out of scope. */
+#define rh_auto_plan __attribute__((cleanup(rh_plan_deinit))) struct rh_plan
 
 #endif

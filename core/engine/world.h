@@ -29,8 +29,8 @@ struct rh_child {
 };
 
 /**
- * The world of one job. What is observed is the cache overlaid with the writes in flight: a pod whose create is under way is there (phase pending, uid ""), a pod
- * whose delete is under way has deleting set.
+ * The world of one job. What is observed is the cache overlaid with the writes in flight: a pod whose create is under
+ * way is there (phase pending, uid ""), a pod whose delete is under way has deleting set.
  */
 struct rh_world {
 	const struct rh_host *host;
@@ -41,8 +41,11 @@ struct rh_world {
 	size_t pod_count;
 	const struct rh_child *const *children; /**< Services with the job's labels, and further objects */
 	size_t child_count;
-	const struct rh_json *objects;        /**< what rh_build_objects() said, an array; NULL where there is nothing to say */
-	int64_t now;                          /**< wall-clock microseconds */
+	const struct rh_json *objects; /**< what rh_build_objects() said, an array; NULL where there is nothing to say */
+	int64_t now;                   /**< wall-clock microseconds */
 };
+
+/** Hash a further object as it is to be written, for rh_child.hash; never 0. @return 0 or RH_ENOMEM */
+int rh_object_hash(const struct rh_json *object, uint64_t *ret_hash);
 
 #endif

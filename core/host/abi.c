@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -130,6 +131,9 @@ static int abi_check_range(const struct rh_replica_type *type, struct rh_error *
 		               type->name);
 	if (type->max_replicas != 0 && type->max_replicas < type->min_replicas)
 		return rh_fail(err, RH_EPLUGIN, "replica type %s: max_replicas is less than min_replicas", type->name);
+	if ((type->flags & RH_REPLICA_UNINDEXED) && type->max_replicas != 1)
+		return rh_fail(err, RH_EPLUGIN, "replica type %s: max_replicas is %" PRId32 ", without an index it must be 1",
+		               type->name, type->max_replicas);
 	return 0;
 }
 
@@ -202,6 +206,14 @@ static int abi_check_json(const struct rh_kind *kind, const char *field, const c
 	return 0;
 }
 
+static int abi_check_container(const struct rh_kind *kind, struct rh_error *err)
+{
+	if (kind->container && !abi_is_name(kind->container))
+		return rh_fail(err, RH_EPLUGIN, "kind %s: container \"%.64s\" is no name of a container", kind->kind,
+		               kind->container);
+	return 0;
+}
+
 static int abi_check_port(const struct rh_kind *kind, struct rh_error *err)
 {
 	if (!kind->port_name)
@@ -225,7 +237,6 @@ static int abi_check_kind_texts(const struct rh_kind *kind, struct rh_error *err
 		{"framework", kind->framework, abi_is_text, "a word"},
 		{"controller", kind->controller, abi_is_name, "a label value in lower case"},
 		{"replicas_field", kind->replicas_field, abi_is_word, "letters and digits, a letter first"},
-		{"container", kind->container, abi_is_name, "the name of a container"},
 		{"restart_policy", kind->restart_policy, abi_is_policy, "Always, OnFailure, Never or ExitCode"},
 	};
 
@@ -240,6 +251,8 @@ int rh_abi_check_kind(const struct rh_kind *kind, struct rh_error *err)
 		r = abi_check_kind_texts(kind, err);
 	if (r == 0)
 		r = abi_check_types(kind, err);
+	if (r == 0)
+		r = abi_check_container(kind, err);
 	if (r == 0)
 		r = abi_check_port(kind, err);
 	if (r == 0)

@@ -67,16 +67,21 @@ static int build_add_owner(const struct rh_job *job, struct rh_json *metadata)
 	return rh_json_append(owners, rh_take(owner));
 }
 
+static bool build_is_unindexed(const struct rh_replica_spec *spec)
+{
+	return spec->known && (spec->known->flags & RH_REPLICA_UNINDEXED);
+}
+
 /** V1's labels of a replica; the index is put in its place for each replica. */
-static int build_add_labels(const struct rh_job *job, const char *type, struct rh_json *labels)
+static int build_add_labels(const struct rh_job *job, const struct rh_replica_spec *spec, struct rh_json *labels)
 {
 	char lower[RH_NAME_SIZE];
 
 	if (!labels || rh_json_set_string(labels, RH_LABEL_OPERATOR, job->kind->controller) < 0 ||
 	    rh_json_set_string(labels, RH_LABEL_JOB, job->name) < 0 ||
-	    rh_json_set_string(labels, RH_LABEL_TYPE, rh_name_lower(type, lower)) < 0)
+	    rh_json_set_string(labels, RH_LABEL_TYPE, rh_name_lower(spec->type, lower)) < 0)
 		return RH_ENOMEM;
-	return rh_json_set_string(labels, RH_LABEL_INDEX, "");
+	return build_is_unindexed(spec) ? 0 : rh_json_set_string(labels, RH_LABEL_INDEX, "");
 }
 
 static int build_add_attempt(const struct rh_snapshot *snapshot, struct rh_json *metadata)
@@ -116,7 +121,7 @@ static int build_pod_metadata(const struct rh_snapshot *snapshot, const struct r
 	const struct rh_json *from = rh_json_get(spec->template_, "metadata");
 
 	if (build_copy_member(metadata, "labels", from, RH_JSON_OBJECT) < 0 ||
-	    build_add_labels(snapshot->job, spec->type, rh_json_ensure_object(metadata, "labels")) < 0)
+	    build_add_labels(snapshot->job, spec, rh_json_ensure_object(metadata, "labels")) < 0)
 		return RH_ENOMEM;
 	if (build_copy_member(metadata, "annotations", from, RH_JSON_OBJECT) < 0 ||
 	    build_add_attempt(snapshot, metadata) < 0 || build_copy_member(metadata, "finalizers", from, RH_JSON_ARRAY) < 0)
@@ -157,6 +162,40 @@ static int build_set_policy(const struct rh_replica_spec *spec, struct rh_json *
 	return rh_json_set_string(pod_spec, "restartPolicy", known ? rh_restart_policy_name(spec->policy) : "Never");
 }
 
+static int build_print_numbers(struct rh_json *map)
+{
+	struct rh_json *next;
+
+	for (struct rh_json *item = rh_json_first(map); item; item = next) {
+		rh_auto_free char *text = NULL;
+
+		next = rh_json_next(item);
+		if (rh_json_type(item) != RH_JSON_NUMBER)
+			continue;
+		text = rh_json_text(item);
+		if (!text || rh_json_set_string(map, rh_json_key(item), text) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
+/** Quantities are texts; the API server takes numbers for them, too, and what it gives back are texts. */
+static int build_print_quantities(const struct rh_json *pod_spec)
+{
+	static const char *const lists[] = {"containers", "initContainers"};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		for (const struct rh_json *item = rh_json_first(rh_json_get(pod_spec, lists[i])); item; item = rh_json_next(item)) {
+			const struct rh_json *resources = rh_json_get(item, "resources");
+
+			if (build_print_numbers(rh_json_get(resources, "limits")) < 0 ||
+			    build_print_numbers(rh_json_get(resources, "requests")) < 0)
+				return RH_ENOMEM;
+		}
+	}
+	return 0;
+}
+
 static int build_pod_base(const struct rh_snapshot *snapshot, const struct rh_replica_spec *spec,
                           struct rh_json **ret_pod, struct rh_error *err)
 {
@@ -174,7 +213,8 @@ static int build_pod_base(const struct rh_snapshot *snapshot, const struct rh_re
 		return rh_fail_oom(err);
 	pod_spec = rh_json_get(pod, "spec");
 	container = rh_job_main_container(job->kind, pod_spec);
-	if (build_add_port(job->kind, container) < 0 || build_set_policy(spec, pod_spec) < 0)
+	if (build_add_port(job->kind, container) < 0 || build_set_policy(spec, pod_spec) < 0 ||
+	    build_print_quantities(pod_spec) < 0)
 		return rh_fail_oom(err);
 	*ret_pod = rh_take(pod);
 	return 0;
@@ -239,7 +279,7 @@ static int build_service_base(const struct rh_snapshot *snapshot, const struct r
 	rh_auto(json) service = build_object(job, "Service", &metadata);
 
 	if (!container || !service || build_add_port(job->kind, container) < 0 ||
-	    build_add_labels(job, spec->type, rh_json_ensure_object(metadata, "labels")) < 0 ||
+	    build_add_labels(job, spec, rh_json_ensure_object(metadata, "labels")) < 0 ||
 	    build_add_owner(job, metadata) < 0)
 		return rh_fail_oom(err);
 	if (build_service_spec(container, rh_json_ensure_object(service, "spec")) < 0)
@@ -269,8 +309,10 @@ static int build_number(const struct rh_builder *builder, struct rh_json *object
 	char name[RH_NAME_SIZE], number[16];
 
 	snprintf(number, sizeof(number), "%" PRId32, index);
-	if (rh_json_set_string(metadata, "name", rh_name_replica(job->name, type, index, name)) < 0)
+	if (rh_json_set_string(metadata, "name", rh_job_replica_name(job, type, index, name)) < 0)
 		return RH_ENOMEM;
+	if (build_is_unindexed(rh_job_spec(job, type)))
+		return 0;
 	return rh_json_set_string(rh_json_get(metadata, "labels"), RH_LABEL_INDEX, number);
 }
 

@@ -3,11 +3,16 @@
 
 #include <inttypes.h>
 
+static bool judge_is_leader(const struct rh_replica_spec *spec)
+{
+	return spec->known && (spec->known->flags & RH_REPLICA_LEADER);
+}
+
 /** Place of the type that decides about success: the first with the master role, else the first. */
 static size_t judge_leader(const struct rh_job *job)
 {
 	for (size_t i = 0; i < job->spec_count; i++) {
-		if (job->specs[i].known && (job->specs[i].known->flags & RH_REPLICA_LEADER))
+		if (judge_is_leader(&job->specs[i]))
 			return i;
 	}
 	return 0;
@@ -61,14 +66,19 @@ static char *judge_because(const struct rh_snapshot *snapshot, const struct rh_v
 	                   spec->type);
 }
 
+/** V1 says it in other words of a job that no leader decides about, and names the namespace (COMPAT E.3). */
 static char *judge_message(const struct rh_snapshot *snapshot, const struct rh_verdict *verdict)
 {
 	const struct rh_job *job = snapshot->job;
+	const char *kind = job->kind->kind;
+	bool led = job->spec_count > 0 && judge_is_leader(&job->specs[judge_leader(job)]);
 
 	if (verdict->verdict == RH_VERDICT_RUNNING)
-		return rh_asprintf("%s %s is running.", job->kind->kind, job->name);
+		return led ? rh_asprintf("%s %s is running.", kind, job->name)
+		           : rh_asprintf("%s %s/%s is running.", kind, job->namespace_, job->name);
 	if (verdict->verdict == RH_VERDICT_SUCCEEDED)
-		return rh_asprintf("%s %s is successfully completed.", job->kind->kind, job->name);
+		return led ? rh_asprintf("%s %s is successfully completed.", kind, job->name)
+		           : rh_asprintf("%s %s/%s successfully completed.", kind, job->namespace_, job->name);
 	return judge_because(snapshot, verdict, verdict->verdict == RH_VERDICT_FAILED ? "failed" : "restarting");
 }
 

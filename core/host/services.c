@@ -25,6 +25,7 @@ static const struct rh_services services_table = {
 	.edit = rh_reply_edit,
 	.object = rh_reply_object,
 	.verdict = rh_reply_verdict,
+	.type = rh_view_type,
 };
 
 const struct rh_services *rh_services_table(void)

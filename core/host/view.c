@@ -108,7 +108,7 @@ const char *rh_view_host(const struct rh_view *view, const char *type, int32_t i
 	if (!spec || index < 0)
 		return NULL;
 	if (!addresses)
-		return rh_arena_copy(view->texts, rh_name_replica(view->snapshot->job->name, spec->type, index, name));
+		return rh_arena_copy(view->texts, rh_job_replica_name(view->snapshot->job, spec->type, index, name));
 	address = rh_addresses_find(addresses, spec->type, index);
 	return address ? address->host : NULL;
 }
@@ -177,4 +177,11 @@ int32_t rh_view_replica(const struct rh_view *view, const char *type, int32_t in
 int32_t rh_view_condition(const struct rh_view *view, const char *type)
 {
 	return type ? rh_job_status_is(&view->snapshot->job->status, type) : 0;
+}
+
+const char *rh_view_type(const struct rh_view *view, uint32_t place)
+{
+	const struct rh_job *job = view->snapshot->job;
+
+	return place < job->spec_count ? job->specs[place].type : NULL;
 }

@@ -80,6 +80,8 @@ int32_t rh_view_replica(const struct rh_view *view, const char *type, int32_t in
                         struct rh_replica_state *ret_state);
 /** @see rh_services.condition @return see there */
 int32_t rh_view_condition(const struct rh_view *view, const char *type);
+/** @see rh_services.type @return see there */
+const char *rh_view_type(const struct rh_view *view, uint32_t place);
 /** @} */
 
 /** @name Services that answer (reply.c); they are documented in struct rh_services. @{ */

@@ -375,6 +375,14 @@ int32_t rh_job_rank(const struct rh_job *job, const char *type, int32_t index)
 	return rank > INT32_MAX ? INT32_MAX : (int32_t)rank;
 }
 
+const char *rh_job_replica_name(const struct rh_job *job, const char *type, int32_t index, char buffer[RH_NAME_SIZE])
+{
+	const struct rh_replica_spec *spec = rh_job_spec(job, type);
+	bool unindexed = spec && spec->known && (spec->known->flags & RH_REPLICA_UNINDEXED);
+
+	return rh_name_replica(job->name, type, unindexed ? -1 : index, buffer);
+}
+
 bool rh_job_is_ours(const struct rh_job *job)
 {
 	return !job->policy.managed_by || strcmp(job->policy.managed_by, RH_MANAGER_SELF) == 0;

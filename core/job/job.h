@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "job/names.h"
 #include "job/status.h"
 #include "roundhouse/plugin.h"
 
@@ -108,6 +109,8 @@ int64_t rh_job_total_replicas(const struct rh_job *job);
 bool rh_job_is_leader(const struct rh_job *job, const char *type, int32_t index);
 /** @return the rank of a replica: its place over all types in the kind's order */
 int32_t rh_job_rank(const struct rh_job *job, const char *type, int32_t index);
+/** Write the name of a replica's pod (COMPAT C.1; C.11 for a type without index). @return @p buffer */
+const char *rh_job_replica_name(const struct rh_job *job, const char *type, int32_t index, char buffer[RH_NAME_SIZE]);
 /** @return whether this program is the one to reconcile the job (runPolicy.managedBy, COMPAT B.6) */
 bool rh_job_is_ours(const struct rh_job *job);
 /** @return the container named rh_kind.container in @p pod_spec, else the first, else NULL; borrowed */

@@ -41,9 +41,10 @@ static void names_append(char buffer[RH_NAME_SIZE], const char *text)
 const char *rh_name_replica(const char *job, const char *type, int32_t index, char buffer[RH_NAME_SIZE])
 {
 	char lower[RH_NAME_SIZE];
-	char number[16];
+	char number[16] = "";
 
-	(void)snprintf(number, sizeof(number), "-%" PRId32, index);
+	if (index >= 0)
+		(void)snprintf(number, sizeof(number), "-%" PRId32, index);
 	rh_copy(buffer, RH_NAME_SIZE, job);
 	names_append(buffer, "-");
 	names_append(buffer, rh_name_lower(type, lower));

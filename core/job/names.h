@@ -41,7 +41,7 @@
 /** Room for a child's name, terminating zero included; longer names are cut (validation refuses them before). */
 #define RH_NAME_SIZE 256
 
-/** Write "{job}-{type in lower case}-{index}". @return @p buffer */
+/** Write "{job}-{type in lower case}-{index}"; without the index when it is negative. @return @p buffer */
 const char *rh_name_replica(const char *job, const char *type, int32_t index, char buffer[RH_NAME_SIZE]);
 /** Write @p type in lower case. @return @p buffer */
 const char *rh_name_lower(const char *type, char buffer[RH_NAME_SIZE]);

@@ -5,6 +5,7 @@
 #include "job/pod.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -193,7 +194,19 @@ static const char *pod_reason(const struct rh_json *status, const struct rh_json
 	return *reason ? reason : rh_fields_text_or_empty(pod_terminated(culprit), "reason");
 }
 
-static void pod_read_metadata(struct rh_pod *pod, const struct rh_json *metadata)
+/* The pod of a type without index carries no label for it (COMPAT C.11); it is number 0. */
+static int32_t pod_index(const struct rh_kind *kind, const struct rh_json *labels)
+{
+	const char *type = rh_fields_text_or_empty(labels, RH_LABEL_TYPE);
+
+	for (const struct rh_replica_type *const *known = kind->types; *known; known++) {
+		if (((*known)->flags & RH_REPLICA_UNINDEXED) && strcasecmp((*known)->name, type) == 0)
+			return 0;
+	}
+	return pod_number(rh_fields_text_or_empty(labels, RH_LABEL_INDEX), -1);
+}
+
+static void pod_read_metadata(struct rh_pod *pod, const struct rh_kind *kind, const struct rh_json *metadata)
 {
 	const struct rh_json *labels = rh_json_get(metadata, "labels");
 	const struct rh_json *deleted = rh_json_get(metadata, "deletionTimestamp");
@@ -203,7 +216,7 @@ static void pod_read_metadata(struct rh_pod *pod, const struct rh_json *metadata
 	pod->resource_version = rh_strdup(rh_fields_text_or_empty(metadata, "resourceVersion"));
 	pod->owner_uid = rh_strdup(pod_owner_uid(metadata));
 	pod->type = rh_strdup(rh_fields_text_or_empty(labels, RH_LABEL_TYPE));
-	pod->index = pod_number(rh_fields_text_or_empty(labels, RH_LABEL_INDEX), -1);
+	pod->index = pod_index(kind, labels);
 	pod->attempt = pod_number(rh_fields_text_or_empty(rh_json_get(metadata, "annotations"), RH_ANNOTATION_ATTEMPT), 0);
 	pod->created_at = rh_fields_time_or_zero(metadata, "creationTimestamp");
 	pod->deleted_at = rh_fields_time_or_zero(metadata, "deletionTimestamp");
@@ -234,7 +247,7 @@ int rh_pod_parse(const struct rh_kind *kind, const struct rh_json *object, struc
 
 	if (!pod)
 		return RH_ENOMEM;
-	pod_read_metadata(pod, rh_json_get(object, "metadata"));
+	pod_read_metadata(pod, kind, rh_json_get(object, "metadata"));
 	pod_read_status(pod, rh_json_get(object, "status"), pod_main_status(kind, object));
 	pod->node = rh_strdup(rh_fields_text_or_empty(rh_json_get(object, "spec"), "nodeName"));
 	if (!pod->name || !pod->uid || !pod->resource_version || !pod->owner_uid || !pod->type || !pod->node ||

@@ -31,7 +31,7 @@ struct rh_pod {
 	char *last_lines;
 	/** The culprit of a failed pod: the main container, unless it ended well or not at all and another ended badly. */
 	char *failed_container;
-	int32_t index;       /**< replica index; -1 when the label is missing or no number in 0 … INT32_MAX */
+	int32_t index;       /**< replica index, 0 for a type without; -1 when the label is no number in 0 … INT32_MAX */
 	int32_t attempt;     /**< RH_ANNOTATION_ATTEMPT */
 	int32_t phase;       /**< RH_PHASE_*; Unknown counts as RH_PHASE_PENDING */
 	int32_t restarts;    /**< sum of restartCount over init and regular containers */

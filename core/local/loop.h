@@ -3,8 +3,9 @@
  * @file local/loop.h
  * @brief The event loop. The only module that knows libuv.
  *
- * One function, the turn, is called before each sleep, whatever woke the loop; it does what is due and says how long the loop may sleep. So there
- * are no timers to keep: what is due is decided anew from the state. Sleeps are measured with the monotonic clock.
+ * One function, the turn, is called before each sleep, whatever woke the loop; it does what is due and says how long
+ * the loop may sleep. So there are no timers to keep: what is due is decided anew from the state. Sleeps are measured
+ * with the monotonic clock.
  */
 #ifndef RH_LOCAL_LOOP_H
 #define RH_LOCAL_LOOP_H
@@ -19,7 +20,8 @@ struct rh_loop;
 /** Opaque watch of one descriptor. */
 struct rh_loop_watch;
 
-/** Do what is due. @return microseconds until it is to be called again though nothing happens; 0: at once, after a look at descriptors and signals; RH_NEVER */
+/** Do what is due. @return microseconds until it is to be called again though nothing happens; 0: at once, after a look
+ * at descriptors and signals; RH_NEVER */
 typedef int64_t rh_loop_turn_fn(void *arg);
 /** A descriptor can be read, or its other end has closed. */
 typedef void rh_loop_ready_fn(void *arg);

@@ -3,7 +3,8 @@
  * @file local/run.h
  * @brief One `roundhouse run`: jobs of a manifest as processes of this machine, to their end.
  *
- * Puts together memory store, engine and runner on one libuv loop, and tells what happens through callbacks; what is shown is the command's business.
+ * Puts together memory store, engine and runner on one libuv loop, and tells what happens through callbacks; what is
+ * shown is the command's business.
  */
 #ifndef RH_LOCAL_RUN_H
 #define RH_LOCAL_RUN_H
@@ -18,28 +19,31 @@
 
 /** How a run ended. Values are exit statuses of the command. */
 enum rh_run_result {
-	RH_RUN_SUCCEEDED = 0,   /**< every job Succeeded */
-	RH_RUN_FAILED = 1,      /**< a job Failed, or a fault of this machine ended the run */
-	RH_RUN_TIMED_OUT = 3,   /**< the time limit came first */
+	RH_RUN_SUCCEEDED = 0,    /**< every job Succeeded */
+	RH_RUN_FAILED = 1,       /**< a job Failed, or a fault of this machine ended the run */
+	RH_RUN_TIMED_OUT = 3,    /**< the time limit came first */
 	RH_RUN_INTERRUPTED = 130 /**< SIGINT or SIGTERM */
 };
 
 /** How one replica ended, for the closing table. Texts are borrowed from the run. */
 struct rh_run_replica {
-	const char *job;      /**< job's name */
-	const char *type;     /**< canonical type */
+	const char *job;  /**< job's name */
+	const char *type; /**< canonical type */
 	int32_t index;
-	const char *outcome;  /**< "Succeeded", "Failed", "Stopped" (we ended it after its job had finished), "Never started" */
-	int32_t exit_code;    /**< -1 when it never ran */
-	int32_t restarts;     /**< in place and by re-creation */
-	int64_t duration;     /**< microseconds its last container ran; 0 when it never ran */
-	const char *log;      /**< path of its last main container's log */
+	/** "Succeeded", "Failed", "Stopped" (asked to end: its job had finished, or the run was ended), "Never started" */
+	const char *outcome;
+	int32_t exit_code; /**< -1 when it never ran */
+	int32_t restarts;  /**< in place and by re-creation */
+	int64_t duration;  /**< microseconds its last container ran; 0 when it never ran */
+	const char *log;   /**< path of its last main container's log */
 };
 
 /** What a run tells. All called on the loop's thread; each may be NULL; texts are borrowed during the call. */
 struct rh_run_hooks {
-	/** One line of output of a container, without its newline; @p replica is "worker-1". Lines over 64 KiB come in pieces. */
-	void (*line)(void *arg, const char *job, const char *replica, const char *container, const char *text, size_t length);
+	/** One line of output of a container, without its newline; @p replica is "worker-1". Lines over 64 KiB come in
+	 * pieces. */
+	void (*line)(void *arg, const char *job, const char *replica, const char *container, const char *text,
+	             size_t length);
 	/** An Event object was written or its count raised. */
 	void (*event)(void *arg, const struct rh_json *event);
 	/** The job changed: its whole object as kubectl get -o json would show it. */
@@ -57,16 +61,19 @@ struct rh_run_hooks {
 struct rh_run_options {
 	const struct rh_host *host;
 	const struct rh_config *config;
-	const struct rh_manifest *manifest; /**< validated by the caller; every object that is no job, ConfigMap or Secret is ignored with a note */
-	const char *log_dir;   /**< keep logs below it, one file a container: JOB/REPLICA/CONTAINER.log; NULL: in a private folder that is removed at the end */
-	int64_t timeout;       /**< microseconds until the run is given up; RH_NEVER is none */
-	int64_t linger;        /**< microseconds that replicas may go on after their job Succeeded, before they are stopped; < 0: the configuration's grace period */
+	const struct rh_manifest *manifest; /**< validated by the caller; every object that is no job, ConfigMap or Secret
+	                                       is ignored with a note */
+	const char *log_dir; /**< keep logs below it, one file a container: JOB/REPLICA/CONTAINER.log; NULL: in a private
+	                        folder that is removed at the end */
+	int64_t timeout;     /**< microseconds until the run is given up; RH_NEVER is none */
+	int64_t linger; /**< microseconds that replicas may go on after their job Succeeded, before they are stopped; < 0:
+	                   the configuration's grace period */
 	struct rh_run_hooks hooks;
 };
 
 /**
- * Run all jobs to their end. Blocks; handles SIGINT and SIGTERM (the first stops gracefully, the second at once) and SIGCHLD while it runs. Whatever the result, no
- * process, port lock, or folder of it is left behind.
+ * Run all jobs to their end. Blocks; handles SIGINT and SIGTERM (the first stops gracefully, the second at once) and
+ * SIGCHLD while it runs. Whatever the result, no process, port lock, or folder of it is left behind.
  * @return an enum rh_run_result, or a negative status when nothing was started (then @p err tells)
  */
 int rh_run(const struct rh_run_options *options, struct rh_error *err);

@@ -65,6 +65,7 @@ struct rh_reply; /**< opaque: gathers the answer of one call */
 #define RH_REPLICA_LEADER UINT32_C(1)   /**< every pod of this type has the master role */
 #define RH_REPLICA_REQUIRED UINT32_C(2) /**< a job without this type is refused */
 #define RH_REPLICA_EXPLICIT UINT32_C(4) /**< the job must write replicas itself; the default will not do */
+#define RH_REPLICA_UNINDEXED UINT32_C(8) /**< its one pod has no index, in its name or as a label; max_replicas is 1 */
 /** @} */
 
 /** One replica type of a kind. */
@@ -100,7 +101,7 @@ struct rh_kind {
 	const char *replicas_field; /**< member of spec that maps types to replicas: "pytorchReplicaSpecs" */
 	const struct rh_replica_type *const *types; /**< NULL-terminated, in start order */
 	const char *leader_fallback; /**< its index 0 has the master role in a job without a leader type; or NULL */
-	const char *container;       /**< name of the main container: "pytorch" */
+	const char *container;       /**< name of the main container: "pytorch"; NULL: the first one, whatever its name */
 	const char *port_name;       /**< name of its port: "pytorchjob-port"; NULL: the core adds no port */
 	int32_t port;                /**< its number where the job sets none; 0 without port_name */
 	const char *restart_policy;  /**< default restartPolicy of a replica */
@@ -204,7 +205,10 @@ struct rh_services {
 
 	/** For judge(): count the replicas of @p type. @return 1; 0 when the job has no such type */
 	int32_t (*counts)(const struct rh_view *view, const char *type, struct rh_counts *ret_counts);
-	/** For judge(): look at one replica. @return 1; 0 when the job has no such replica */
+	/**
+	 * For judge() and objects(): look at one replica.
+	 * @return 1; 0 when the job has no such replica, or when nothing was observed (render)
+	 */
 	int32_t (*replica)(const struct rh_view *view, const char *type, int32_t index, struct rh_replica_state *ret_state);
 	/** For judge(): @return 1 when the job's condition @p type is True */
 	int32_t (*condition)(const struct rh_view *view, const char *type);
@@ -245,6 +249,13 @@ struct rh_services {
 	 * RESTARTING, which exclude each other, say only one. @return 0 or a negative status
 	 */
 	int32_t (*verdict)(struct rh_reply *reply, int32_t verdict, const char *type, const char *message);
+
+	/**
+	 * List the replica types that the job has, also those that only RH_KIND_OPEN_TYPES lets in: those of the kind in its
+	 * order, then the others by name.
+	 * @return type number @p place (0 …), borrowed, or NULL after the last
+	 */
+	const char *(*type)(const struct rh_view *view, uint32_t place);
 };
 
 /** What a plugin gives to the host. Append only; an operation that is NULL means the core's default. */

@@ -104,7 +104,7 @@ static void test_abi__a_plugin_needs_describe(void **state)
 static void test_abi__the_kinds_of_v1_fit(void **state)
 {
 	static const struct rh_kind *const kinds[] = {&test_pytorch, &test_tensorflow, &test_xgboost, &test_paddle,
-	                                              &test_jax};
+	                                              &test_jax,     &test_mpi};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -160,9 +160,9 @@ static void abi_no_field(struct rh_kind *kind)
 	kind->replicas_field = "a.b";
 }
 
-static void abi_no_container(struct rh_kind *kind)
+static void abi_bad_container(struct rh_kind *kind)
 {
-	kind->container = NULL;
+	kind->container = "Main";
 }
 
 static void abi_bad_policy(struct rh_kind *kind)
@@ -205,6 +205,15 @@ static void abi_bad_range(struct rh_kind *kind)
 {
 	static const struct rh_replica_type type = {
 		.head = RH_HEAD(struct rh_replica_type), .name = "Worker", .min_replicas = 3, .max_replicas = 2};
+	static const struct rh_replica_type *const types[] = {&type, NULL};
+
+	kind->types = types;
+}
+
+static void abi_many_without_index(struct rh_kind *kind)
+{
+	static const struct rh_replica_type type = {
+		.head = RH_HEAD(struct rh_replica_type), .name = "Launcher", .flags = RH_REPLICA_UNINDEXED};
 	static const struct rh_replica_type *const types[] = {&type, NULL};
 
 	kind->types = types;
@@ -278,7 +287,7 @@ static const struct {
 	{abi_no_plural, "plural is NULL"},
 	{abi_no_controller, "controller is \"\""},
 	{abi_no_field, "replicas_field is \"a.b\""},
-	{abi_no_container, "container is NULL"},
+	{abi_bad_container, "container \"Main\" is no name of a container"},
 	{abi_bad_policy, "restart_policy is \"Sometimes\""},
 	{abi_bad_port, "port 65536"},
 	{abi_bad_port_name, "port_name \"Port\""},
@@ -286,6 +295,7 @@ static const struct {
 	{abi_empty_types, "no replica type"},
 	{abi_twice, "worker is there twice"},
 	{abi_bad_range, "max_replicas is less than min_replicas"},
+	{abi_many_without_index, "replica type Launcher: max_replicas is 0, without an index it must be 1"},
 	{abi_bad_type_head, "struct rh_replica_type has 0 bytes"},
 	{abi_too_many_types, "more than 16 replica types"},
 	{abi_bad_fallback, "leader_fallback \"Chief\""},

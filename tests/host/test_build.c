@@ -10,6 +10,7 @@
 
 #include "host/fixture.h"
 #include "host/view.h"
+#include "job/kinds.h"
 
 /** A job whose Worker template is @p worker, in flow style. */
 #define BUILD_JOB(worker)                                                                             \
@@ -86,6 +87,51 @@ static void test_build__a_service_in_full(void **state)
 			"0") "}," BUILD_OWNER "},\"spec\":{\"ports\":["
 				 "{\"name\":\"pytorchjob-port\",\"port\":23456}],\"clusterIP\":\"None\",\"selector\":{" BUILD_LABELS(
 					 "0") "}}}");
+}
+
+static const struct rh_kind *build_describe_mpi(void *self, uint32_t index)
+{
+	(void)self;
+	return index == 0 ? &test_mpi : NULL;
+}
+
+/* COMPAT C.11: the launcher has no index, in its name or as a label. */
+static void test_build__a_type_without_index(void **state)
+{
+	struct rh_plugin plugin = *fixture_plugin();
+	auto_fixture fixture;
+
+	(void)state;
+	plugin.describe = build_describe_mpi;
+	fixture_open(&fixture, &plugin,
+	             "apiVersion: kubeflow.org/v1\nkind: MPIJob\nmetadata: {name: sum}\nspec: {mpiReplicaSpecs: {\n"
+	             "  Launcher: {template: {spec: {containers: [{name: l}]}}},\n"
+	             "  Worker: {replicas: 1, template: {spec: {containers: [{name: w}]}}}}}\n");
+	rh_auto(json) launcher = build_pod(&fixture, "Launcher", 0);
+	rh_auto(json) worker = build_pod(&fixture, "Worker", 0);
+	assert_string_equal(rh_json_string_at(launcher, "metadata.name"), "sum-launcher");
+	fixture_assert_json(rh_json_at(launcher, "metadata.labels"),
+	                    "{\"training.kubeflow.org/operator-name\":\"mpijob-controller\","
+	                    "\"training.kubeflow.org/job-name\":\"sum\","
+	                    "\"training.kubeflow.org/replica-type\":\"launcher\","
+	                    "\"training.kubeflow.org/job-role\":\"master\"}");
+	assert_string_equal(rh_json_string_at(worker, "metadata.name"), "sum-worker-0");
+	assert_string_equal(rh_json_string_at(worker, "metadata.labels[\"training.kubeflow.org/replica-index\"]"), "0");
+}
+
+static void test_build__quantities_are_texts(void **state)
+{
+	auto_fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, fixture_plugin(),
+	             BUILD_JOB("template: {spec: {initContainers: [{name: i, resources: {limits: {cpu: 2}}}], containers: [{name: "
+	                       "pytorch, resources: {limits: {nvidia.com/gpu: 1, cpu: 0.5, memory: 1Gi}, requests: null}}]}}"));
+	rh_auto(json) pod = build_pod(&fixture, "Worker", 0);
+	fixture_assert_json(rh_json_at(pod, "spec.initContainers[0].resources"), "{\"limits\":{\"cpu\":\"2\"}}");
+	fixture_assert_json(
+		rh_json_at(pod, "spec.containers[0].resources"),
+		"{\"limits\":{\"nvidia.com/gpu\":\"1\",\"cpu\":\"0.5\",\"memory\":\"1Gi\"},\"requests\":null}");
 }
 
 static void test_build__the_job_is_not_changed(void **state)
@@ -335,6 +381,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_build__a_pod_in_full),
 		cmocka_unit_test(test_build__a_service_in_full),
+		cmocka_unit_test(test_build__a_type_without_index),
+		cmocka_unit_test(test_build__quantities_are_texts),
 		cmocka_unit_test(test_build__the_job_is_not_changed),
 		cmocka_unit_test(test_build__leaders_have_the_master_role),
 		cmocka_unit_test(test_build__pods_of_one_builder_do_not_share),

@@ -61,14 +61,15 @@ static const char judge_workers_only[] =
 	"  pytorchReplicaSpecs:\n"
 	"    Worker: {replicas: 2, template: {spec: {containers: [{name: pytorch, image: i}]}}}\n";
 
+/* COMPAT E.3: where no leader decides, V1 names the namespace. */
 static const struct judge_case judge_without_leader[] = {
 	{"nothing yet", {.desired = 2}, {.desired = 0}, ""},
-	{"one runs", {.desired = 2, .active = 1}, {.desired = 0}, "1 - PyTorchJob mnist is running.\n"},
-	{"one is done", {.desired = 2, .active = 1, .succeeded = 1}, {.desired = 0}, "1 - PyTorchJob mnist is running.\n"},
+	{"one runs", {.desired = 2, .active = 1}, {.desired = 0}, "1 - PyTorchJob default/mnist is running.\n"},
+	{"one is done", {.desired = 2, .active = 1, .succeeded = 1}, {.desired = 0}, "1 - PyTorchJob default/mnist is running.\n"},
 	{"all are done",
      {.desired = 2, .succeeded = 2},
      {.desired = 0},
-     "2 - PyTorchJob mnist is successfully completed.\n"},
+     "2 - PyTorchJob default/mnist successfully completed.\n"},
 };
 
 static void judge_print(const struct rh_judgement *judgement, struct rh_str *out)

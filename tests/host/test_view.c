@@ -156,6 +156,10 @@ static void test_view__replicas_and_policies(void **state)
 	view_assert_text("Worker", rh_view_restart_policy(&fixture.view, "Worker"), "ExitCode");
 	view_assert_text("Master", rh_view_restart_policy(&fixture.view, "Master"), "OnFailure");
 	assert_null(rh_view_restart_policy(&fixture.view, "PS"));
+	view_assert_text("first", rh_view_type(&fixture.view, 0), "Master");
+	view_assert_text("second", rh_view_type(&fixture.view, 1), "Worker");
+	assert_null(rh_view_type(&fixture.view, 2));
+	assert_null(rh_view_type(&fixture.view, UINT32_MAX));
 }
 
 static void test_view__hosts_and_ports_of_a_cluster(void **state)

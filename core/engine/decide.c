@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The order of the rules (DESIGN sections 1 and 4, COMPAT 0.7). What a rule needs to remember is in the status or the
+ * ledger that the same plan writes, so that each is decided from the world alone, and told once.
+ */
+#include "engine/decide.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "engine/decide_parts.h"
+#include "job/names.h"
+
+/* Most pods whose waiting is told at once, and remembered: one bad image is told of in a few events, not in thousands.
+ */
+#define DECIDE_WAITING_MAX 8
+/* Room for a note in the ledger: a word and a UID. */
+#define DECIDE_NOTE_SIZE 256
+#define DECIDE_NOTE_WAITING "waiting/"
+#define DECIDE_NOTE_INVALID "invalid/"
+
+void rh_decision_wake(struct rh_decision *decision, int64_t time)
+{
+	if (time < decision->plan->wake_at)
+		decision->plan->wake_at = time;
+}
+
+int rh_decide_condition(struct rh_decision *decision, const char *type, bool value, const char *word,
+                        const char *message)
+{
+	rh_auto_free char *reason = rh_asprintf("%s%s", decision->job->kind->kind, word);
+
+	if (!reason)
+		return RH_ENOMEM;
+	return rh_job_status_set(&decision->plan->status, type, value, reason, message, decision->world->now);
+}
+
+int rh_decide_tell(struct rh_decision *decision, bool warning, const char *word, const char *message)
+{
+	rh_auto_free char *reason = rh_asprintf("%s%s", decision->job->kind->kind, word);
+
+	return reason ? rh_plan_tell(decision->plan, warning, reason, "%s", message) : RH_ENOMEM;
+}
+
+/* Counts of types that the job does not have any more go; a foreign status must not fill the table either. */
+static void decide_drop_counts(struct rh_decision *decision)
+{
+	struct rh_job_status *status = &decision->plan->status;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < status->replica_count; i++) {
+		struct rh_replica_status *replica = &status->replicas[i];
+
+		if (rh_job_spec(decision->job, replica->type)) {
+			status->replicas[kept++] = *replica;
+			continue;
+		}
+		rh_free(replica->type);
+		rh_free(replica->selector);
+	}
+	status->replica_count = kept;
+}
+
+static int decide_set_selector(const struct rh_decision *decision, struct rh_replica_status *replica)
+{
+	const struct rh_kind *kind = decision->job->kind;
+	char text[4 * RH_NAME_SIZE];
+	char *copy;
+
+	if (!(kind->flags & RH_KIND_SELECTOR))
+		return 0;
+	rh_name_selector(decision->job->name, kind->controller, replica->type, text, sizeof(text));
+	if (rh_text_equal(replica->selector, text))
+		return 0;
+	copy = rh_strdup(text);
+	if (!copy)
+		return RH_ENOMEM;
+	rh_free(replica->selector);
+	replica->selector = copy;
+	return 0;
+}
+
+/* As V1 does, a failed pod counts as long as it is there, also when it is about to be replaced. */
+static int32_t decide_count_failed(const struct rh_decision *decision, size_t spec)
+{
+	int32_t count = 0;
+
+	for (size_t place = decision->offsets[spec]; place < decision->offsets[spec + 1]; place++)
+		count += decision->pods[place] && decision->pods[place]->phase == RH_PHASE_FAILED &&
+		         decision->slots[place] != RH_SLOT_SUCCEEDED && decision->slots[place] != RH_SLOT_STALE;
+	return count;
+}
+
+int rh_decide_counts(struct rh_decision *decision)
+{
+	decide_drop_counts(decision);
+	for (size_t i = 0; i < decision->job->spec_count; i++) {
+		struct rh_replica_status *replica =
+			rh_job_status_replica(&decision->plan->status, decision->job->specs[i].type);
+
+		if (!replica || decide_set_selector(decision, replica) < 0)
+			return RH_ENOMEM;
+		replica->active = decision->counts[i].active;
+		replica->succeeded = decision->counts[i].succeeded;
+		replica->failed = decide_count_failed(decision, i);
+	}
+	return 0;
+}
+
+static struct rh_snapshot decide_snapshot(const struct rh_decision *decision)
+{
+	return (struct rh_snapshot){
+		.host = decision->world->host,
+		.job = decision->job,
+		.addresses = decision->world->addresses,
+		.attempt = decision->plan->ledger.attempt,
+		.suspended = decision->job->policy.suspend,
+	};
+}
+
+static int decide_created(struct rh_decision *decision)
+{
+	const struct rh_job *job = decision->job;
+	rh_auto_free char *message = rh_asprintf("%s %s is created.", job->kind->kind, job->name);
+
+	if (rh_job_status_condition(&job->status, RH_CONDITION_CREATED))
+		return 0;
+	return message ? rh_decide_condition(decision, RH_CONDITION_CREATED, true, "Created", message) : RH_ENOMEM;
+}
+
+/* A job that has begun is not failed by a bad edit, and neither is one that V1 let in: they are only told, once for
+ * each set of findings. */
+static int decide_tell_invalid(struct rh_decision *decision, const char *message)
+{
+	int r;
+
+	snprintf(decision->invalid, sizeof(decision->invalid), DECIDE_NOTE_INVALID "%016" PRIx64,
+	         rh_hash(message, strlen(message)));
+	r = rh_ledger_note(&decision->plan->ledger, decision->invalid);
+	return r == 1 ? rh_decide_tell(decision, true, "FailedValidation", message) : r;
+}
+
+/* @return 1 when the job is refused, then the pass is over; 0 or a negative status */
+static int decide_admit(struct rh_decision *decision)
+{
+	struct rh_snapshot snapshot = decide_snapshot(decision);
+	bool is_new = decision->job->status.condition_count == 0;
+	rh_auto_findings findings = {0};
+	rh_auto_str message = {0};
+	int r = rh_host_validate(&snapshot, &findings, decision->err);
+
+	if (r == 0 && decide_created(decision) < 0)
+		r = rh_fail_oom(decision->err);
+	if (r < 0 || rh_findings_errors(&findings) == 0)
+		return r;
+	rh_str_appendf(&message, "%s failed validation because ", decision->job->kind->kind);
+	rh_findings_print_v1(&findings, &message);
+	if (message.failed)
+		return RH_ENOMEM;
+	if (!is_new)
+		return decide_tell_invalid(decision, rh_str_text(&message));
+	r = rh_decide_fail(decision, true, "FailedValidation", rh_str_text(&message));
+	return r < 0 ? r : 1;
+}
+
+/* A job of more replicas than can be decided about: a new one fails, one that has begun waits for a better edit. */
+static int decide_refuse_size(struct rh_decision *decision)
+{
+	const struct rh_job *job = decision->job;
+	rh_auto_free char *message = NULL;
+
+	if (job->status.condition_count > 0)
+		return RH_EINVAL;
+	message =
+		rh_asprintf("%s failed validation because spec.%s: Invalid value: %" PRId64 ": must be at most %d replicas",
+	                job->kind->kind, job->kind->replicas_field, rh_job_total_replicas(job), RH_DECIDE_REPLICAS_MAX);
+	if (!message || decide_created(decision) < 0)
+		return RH_ENOMEM;
+	return rh_decide_fail(decision, true, "FailedValidation", message);
+}
+
+static int decide_judge(struct rh_decision *decision)
+{
+	struct rh_snapshot snapshot = decide_snapshot(decision);
+
+	snapshot.counts = decision->counts;
+	snapshot.pods = decision->pods;
+	snapshot.offsets = decision->offsets;
+	return rh_host_judge(&snapshot, &decision->judgement, decision->err);
+}
+
+static const struct rh_verdict *decide_verdict(const struct rh_decision *decision, int32_t verdict)
+{
+	for (size_t i = 0; i < decision->judgement.count; i++) {
+		if (decision->judgement.items[i].verdict == verdict)
+			return &decision->judgement.items[i];
+	}
+	return NULL;
+}
+
+static int decide_say_running(struct rh_decision *decision)
+{
+	const struct rh_verdict *verdict = decide_verdict(decision, RH_VERDICT_RUNNING);
+	int r = 0;
+
+	if (verdict)
+		r = rh_decide_condition(decision, RH_CONDITION_RUNNING, true, "Running", verdict->message);
+	return r < 0 ? r : 0;
+}
+
+static int decide_say_restarting(struct rh_decision *decision)
+{
+	const struct rh_verdict *verdict = decide_verdict(decision, RH_VERDICT_RESTARTING);
+	int r = 0;
+
+	if (verdict)
+		r = rh_decide_condition(decision, RH_CONDITION_RESTARTING, true, "Restarting", verdict->message);
+	return r > 0 ? rh_decide_tell(decision, true, "Restarting", verdict->message) : r;
+}
+
+/* The type of a replica whose exit code says that it fails again however often it is started (COMPAT C.3), or NULL. */
+static const char *decide_permanent(const struct rh_decision *decision)
+{
+	for (size_t place = 0; place < rh_decision_places(decision); place++) {
+		int32_t index;
+		const struct rh_replica_spec *spec;
+
+		if (decision->slots[place] != RH_SLOT_FAILED)
+			continue;
+		spec = rh_decision_spec(decision, place, &index);
+		if (spec->policy == RH_RESTART_EXIT_CODE)
+			return spec->type;
+	}
+	return NULL;
+}
+
+static int decide_fail_permanent(struct rh_decision *decision, const char *type)
+{
+	rh_auto_free char *message =
+		rh_asprintf("job \"%s\" is failing because \"%s\" replica(s) failed.", decision->job->name, type);
+
+	return message ? rh_decide_fail(decision, true, "Failed", message) : RH_ENOMEM;
+}
+
+/* @return 1 when the job has failed, then the pass is over; 0 or RH_ENOMEM */
+static int decide_failed(struct rh_decision *decision)
+{
+	const struct rh_verdict *verdict = decide_verdict(decision, RH_VERDICT_FAILED);
+	const char *type = decide_permanent(decision);
+	int r;
+
+	if (!verdict && !type)
+		return 0;
+	if (decide_say_running(decision) < 0 || rh_decide_counts(decision) < 0)
+		return RH_ENOMEM;
+	r = type ? decide_fail_permanent(decision, type) : rh_decide_fail(decision, false, "Failed", verdict->message);
+	return r < 0 ? r : 1;
+}
+
+static int decide_tell_waiting(struct rh_decision *decision, const struct rh_pod *pod)
+{
+	const char *message = strstr(pod->waiting, ": ");
+	rh_auto_free char *reason = message ? rh_strndup(pod->waiting, (size_t)(message - pod->waiting)) : NULL;
+	char note[DECIDE_NOTE_SIZE];
+	int r;
+
+	snprintf(note, sizeof(note), DECIDE_NOTE_WAITING "%s", pod->uid);
+	if (!reason)
+		return RH_ENOMEM;
+	r = rh_ledger_note(&decision->plan->ledger, note);
+	if (r <= 0)
+		return r;
+	return rh_plan_tell(decision->plan, true, reason, "Error pod %s %s: %s", pod->name,
+	                    strcmp(reason, "Unschedulable") == 0 ? "condition message" : "waiting message", message + 2);
+}
+
+static size_t decide_count_waiting(const struct rh_ledger *ledger)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < ledger->counted_count; i++)
+		count += rh_starts_with(ledger->counted[i], DECIDE_NOTE_WAITING);
+	return count;
+}
+
+/* Pods that do not come up, in V1's words (COMPAT F.1), each once. */
+static int decide_waiting(struct rh_decision *decision)
+{
+	for (size_t place = 0; place < rh_decision_places(decision); place++) {
+		const struct rh_pod *pod = decision->pods[place];
+
+		if (!pod || rh_pod_finished(pod) || pod->deleting || !*pod->uid || !strstr(pod->waiting, ": "))
+			continue;
+		if (decide_count_waiting(&decision->plan->ledger) >= DECIDE_WAITING_MAX)
+			break;
+		if (decide_tell_waiting(decision, pod) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
+/* The start of the job, told of templates whose restartPolicy has no effect (COMPAT C.2); once, not for each pod. */
+static int decide_start(struct rh_decision *decision)
+{
+	struct rh_job_status *status = &decision->plan->status;
+
+	if (status->started_at)
+		return 0;
+	status->started_at = decision->world->now;
+	for (size_t i = 0; i < decision->job->spec_count; i++) {
+		const char *policy = rh_json_string_at(decision->job->specs[i].template_, "spec.restartPolicy");
+
+		if (policy && *policy)
+			return rh_plan_tell(decision->plan, true, "SetPodTemplateRestartPolicy",
+			                    "Restart policy in pod template will be overwritten by restart policy in replica spec");
+	}
+	return 0;
+}
+
+/* @return 1 when a limit ended the job, then the pass is over; 0 or RH_ENOMEM */
+static int decide_limits(struct rh_decision *decision)
+{
+	int r = 0;
+
+	if (rh_decide_over_budget(decision))
+		r = rh_decide_end(decision, RH_END_BACKOFF);
+	else if (rh_decide_past_deadline(decision))
+		r = rh_decide_end(decision, RH_END_DEADLINE);
+	else
+		return 0;
+	return r < 0 ? r : 1;
+}
+
+/* Keep the replicas as they should be. */
+static int decide_keep(struct rh_decision *decision)
+{
+	if (rh_decide_objects(decision) < 0 || rh_decide_restart(decision) < 0)
+		return RH_ENOMEM;
+	if (!decision->plan->ledger.stopping &&
+	    (rh_decide_children(decision) < 0 || decide_say_running(decision) < 0 || decide_say_restarting(decision) < 0))
+		return RH_ENOMEM;
+	return decide_waiting(decision) < 0 ? RH_ENOMEM : rh_decide_counts(decision);
+}
+
+static int decide_running(struct rh_decision *decision)
+{
+	const struct rh_verdict *success;
+	int r = rh_decide_observe(decision);
+
+	if (r == 0)
+		r = decide_judge(decision);
+	if (r < 0)
+		return r;
+	success = decide_verdict(decision, RH_VERDICT_SUCCEEDED);
+	if (success)
+		return decide_say_running(decision) < 0 ? RH_ENOMEM : rh_decide_succeed(decision, success);
+	if (decision->job->policy.suspend)
+		return rh_decide_suspend(decision);
+	r = decide_start(decision);
+	if (r == 0)
+		r = decide_limits(decision);
+	if (r == 0)
+		r = decide_failed(decision);
+	return r == 0 ? decide_keep(decision) : r;
+}
+
+static int decide_stopping(struct rh_decision *decision)
+{
+	if (decision->job->policy.suspend)
+		return rh_decide_suspend(decision);
+	if (rh_decide_past_deadline(decision))
+		return rh_decide_end(decision, RH_END_DEADLINE);
+	return rh_decide_drain(decision);
+}
+
+/* Drop what the ledger remembers of pods that are gone for good. */
+static void decide_prune(struct rh_decision *decision)
+{
+	struct rh_ledger *ledger = &decision->plan->ledger;
+	bool keep[RH_LEDGER_COUNTED_MAX + 1] = {false};
+	char note[DECIDE_NOTE_SIZE];
+
+	for (size_t i = 0; i < decision->owned_count; i++) {
+		const char *uid = decision->owned[i]->uid;
+
+		keep[rh_ledger_place(ledger, uid)] = true;
+		snprintf(note, sizeof(note), DECIDE_NOTE_WAITING "%s", uid);
+		keep[rh_ledger_place(ledger, note)] = true;
+	}
+	keep[rh_ledger_place(ledger, decision->invalid)] = true;
+	rh_ledger_retain(ledger, keep);
+}
+
+/* @return 0, a positive value when a rule ended the pass, or a negative status */
+static int decide_run(struct rh_decision *decision)
+{
+	const struct rh_job *job = decision->job;
+	int r;
+
+	if (rh_job_status_finished(&job->status))
+		return rh_decide_finished(decision);
+	r = decide_admit(decision);
+	if (r != 0)
+		return r;
+	/* Dropping is worth a write of its own only when there is need of room. */
+	if (rh_ledger_room(&decision->plan->ledger) < RH_LEDGER_COUNTED_MAX / 2)
+		decide_prune(decision);
+	if (rh_job_status_is(&job->status, RH_CONDITION_SUSPENDED))
+		return rh_decide_suspended(decision);
+	if (decision->plan->ledger.end != RH_END_NONE)
+		return rh_decide_end(decision, decision->plan->ledger.end);
+	if (decision->plan->ledger.stopping)
+		return decide_stopping(decision);
+	if (job->policy.suspend && !job->status.started_at)
+		return rh_decide_suspend(decision);
+	return decide_running(decision);
+}
+
+static void decide_close(struct rh_decision *decision)
+{
+	struct rh_plan *plan = decision->plan;
+
+	if (!rh_ledger_equal(&plan->ledger, decision->world->ledger)) {
+		decide_prune(decision);
+		plan->write_ledger = true;
+	}
+	plan->write_status = !rh_job_status_equal(&plan->status, &decision->job->status);
+	plan->done = plan->done && !plan->write_status && !plan->write_ledger;
+}
+
+/* One pass. The decision's tables and the plan are the caller's to free. */
+static int decide_pass(struct rh_decision *decision)
+{
+	const struct rh_job *job = decision->job;
+	struct rh_plan *plan = decision->plan;
+	int r;
+
+	if (rh_ledger_copy(&plan->ledger, decision->world->ledger) < 0 ||
+	    rh_job_status_copy(&plan->status, &job->status) < 0)
+		return rh_fail_oom(decision->err);
+	if (!job->kind || job->deleting || !rh_job_is_ours(job)) {
+		plan->done = true;
+		return 0;
+	}
+	r = rh_decide_tables(decision);
+	if (r == RH_EINVAL)
+		r = decide_refuse_size(decision);
+	else if (r == 0)
+		r = decide_run(decision);
+	if (r == RH_ENOMEM)
+		return rh_fail_oom(decision->err);
+	if (r < 0)
+		return r;
+	decide_close(decision);
+	return 0;
+}
+
+int rh_decide(const struct rh_world *world, struct rh_plan *ret_plan, struct rh_error *err)
+{
+	rh_auto_plan plan = {.wake_at = RH_NEVER};
+	struct rh_decision decision = {.world = world, .job = world->job, .plan = &plan, .err = err, .first = SIZE_MAX};
+	int r = decide_pass(&decision);
+
+	rh_decision_deinit(&decision);
+	if (r < 0)
+		return r;
+	*ret_plan = plan;
+	plan = (struct rh_plan){0};
+	return 0;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pods, Services and further objects: what is missing, what is too many (COMPAT C.3, D).
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "engine/decide_parts.h"
+#include "job/names.h"
+
+int rh_object_hash(const struct rh_json *object, uint64_t *ret_hash)
+{
+	rh_auto_free char *text = rh_json_text(object);
+	uint64_t hash;
+
+	if (!text)
+		return RH_ENOMEM;
+	hash = rh_hash(text, strlen(text));
+	*ret_hash = hash ? hash : 1;
+	return 0;
+}
+
+bool rh_decide_is_service(const struct rh_decision *decision, const struct rh_child *child)
+{
+	return strcmp(child->kind, "Service") == 0 && strcmp(child->api_version, "v1") == 0 &&
+	       strcmp(child->owner_uid, decision->job->uid) == 0;
+}
+
+int rh_decide_stop(struct rh_decision *decision, const struct rh_pod *pod)
+{
+	int64_t timeout = decision->job->terminating_timeout;
+
+	decision->left = true;
+	if (!pod->deleting)
+		return rh_plan_delete(decision->plan, RH_DELETE_POD, pod->name, pod->uid, false);
+	if (pod->deleted_at == 0 || timeout >= RH_NEVER - pod->deleted_at)
+		return 0;
+	if (decision->world->now >= pod->deleted_at + timeout)
+		return rh_plan_delete(decision->plan, RH_DELETE_POD, pod->name, pod->uid, true);
+	rh_decision_wake(decision, pod->deleted_at + timeout);
+	return 0;
+}
+
+int rh_decide_stop_all(struct rh_decision *decision)
+{
+	for (size_t i = 0; i < decision->owned_count; i++) {
+		if (rh_decide_stop(decision, decision->owned[i]) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
+int rh_decide_drop_service(struct rh_decision *decision, const struct rh_child *service)
+{
+	decision->left = true;
+	if (service->deleting)
+		return 0;
+	return rh_plan_delete(decision->plan, RH_DELETE_SERVICE, service->name, service->uid, false);
+}
+
+int rh_decide_drop_services(struct rh_decision *decision)
+{
+	for (size_t i = 0; i < decision->world->child_count; i++) {
+		const struct rh_child *child = decision->world->children[i];
+
+		if (rh_decide_is_service(decision, child) && rh_decide_drop_service(decision, child) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
+static int children_create(struct rh_decision *decision, enum rh_action_verb verb, size_t place)
+{
+	int32_t index;
+	const struct rh_replica_spec *spec = rh_decision_spec(decision, place, &index);
+	char name[RH_NAME_SIZE];
+
+	if (decision->creates >= RH_PLAN_CREATES_MAX)
+		return 0;
+	rh_job_replica_name(decision->job, spec->type, index, name);
+	if (!rh_plan_act(decision->plan, verb, spec->type, index, name))
+		return RH_ENOMEM;
+	decision->creates++;
+	if (verb == RH_CREATE_POD)
+		decision->slots[place] = RH_SLOT_STARTING;
+	return 0;
+}
+
+static bool children_lack_pod(const struct rh_decision *decision, size_t place)
+{
+	return !decision->pods[place] &&
+	       (decision->slots[place] == RH_SLOT_ABSENT || decision->slots[place] == RH_SLOT_RESTARTING);
+}
+
+/* Index 0 goes first and alone: a template that is refused is then one refusal and not a thousand. */
+static bool children_may_follow(const struct rh_decision *decision, size_t spec)
+{
+	size_t lead = decision->offsets[spec];
+
+	if (lead == decision->offsets[spec + 1])
+		return false;
+	return decision->slots[lead] == RH_SLOT_SUCCEEDED || (decision->pods[lead] && *decision->pods[lead]->uid);
+}
+
+static int children_create_leads(struct rh_decision *decision)
+{
+	for (size_t i = 0; i < decision->job->spec_count; i++) {
+		size_t lead = decision->offsets[i];
+
+		if (lead < decision->offsets[i + 1] && children_lack_pod(decision, lead) &&
+		    children_create(decision, RH_CREATE_POD, lead) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
+static int children_create_rest(struct rh_decision *decision)
+{
+	for (size_t i = 0; i < decision->job->spec_count; i++) {
+		if (!children_may_follow(decision, i))
+			continue;
+		for (size_t place = decision->offsets[i] + 1; place < decision->offsets[i + 1]; place++) {
+			if (children_lack_pod(decision, place) && children_create(decision, RH_CREATE_POD, place) < 0)
+				return RH_ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* A Service for each replica that has a pod, or gets one now. */
+static int children_create_services(struct rh_decision *decision)
+{
+	if (!(decision->job->kind->flags & RH_KIND_SERVICES))
+		return 0;
+	for (size_t place = 0; place < rh_decision_places(decision); place++) {
+		bool has_pod = decision->pods[place] || decision->slots[place] == RH_SLOT_STARTING;
+
+		if (has_pod && !decision->services[place] && children_create(decision, RH_CREATE_SERVICE, place) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
+/* Whether labels name a replica of a known type that the job does not want any more. */
+static bool children_is_surplus(const struct rh_decision *decision, const char *type, int32_t index, size_t *ret_spec)
+{
+	return rh_decision_type(decision, type, ret_spec) && index >= decision->job->specs[*ret_spec].replicas &&
+	       index >= 0;
+}
+
+/*
+ * A surplus pod goes when the status does not tell of it any more: it could be taken for one that was lost when the job
+ * is scaled up again. Its UID is accounted for, so that its end is no restart either.
+ */
+static int children_stop_surplus(struct rh_decision *decision, const struct rh_pod *pod, size_t spec)
+{
+	const struct rh_job_status *status = &decision->job->status;
+
+	for (size_t i = 0; i < status->replica_count; i++) {
+		if (strcmp(status->replicas[i].type, decision->job->specs[spec].type) == 0 &&
+		    status->replicas[i].active > decision->counts[spec].active)
+			return 0;
+	}
+	if (!pod->deleting && *pod->uid && rh_ledger_note(&decision->plan->ledger, pod->uid) < 0)
+		return RH_ENOMEM;
+	return rh_decide_stop(decision, pod);
+}
+
+/* Pods that count for no replica: surplus, second ones for one index, those of another attempt. */
+static int children_stop_pod(struct rh_decision *decision, const struct rh_pod *pod)
+{
+	size_t spec, place;
+
+	if (children_is_surplus(decision, pod->type, pod->index, &spec))
+		return children_stop_surplus(decision, pod, spec);
+	if (!rh_decision_place(decision, pod->type, pod->index, &place))
+		return 0;
+	if (decision->pods[place] != pod) {
+		if (!pod->deleting && *pod->uid && rh_ledger_note(&decision->plan->ledger, pod->uid) < 0)
+			return RH_ENOMEM;
+		return rh_decide_stop(decision, pod);
+	}
+	return decision->slots[place] == RH_SLOT_STALE || pod->deleting ? rh_decide_stop(decision, pod) : 0;
+}
+
+static int children_stop(struct rh_decision *decision)
+{
+	size_t spec;
+
+	for (size_t i = 0; i < decision->owned_count; i++) {
+		if (children_stop_pod(decision, decision->owned[i]) < 0)
+			return RH_ENOMEM;
+	}
+	for (size_t i = 0; i < decision->world->child_count; i++) {
+		const struct rh_child *child = decision->world->children[i];
+
+		if (rh_decide_is_service(decision, child) && children_is_surplus(decision, child->type, child->index, &spec) &&
+		    rh_decide_drop_service(decision, child) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
+int rh_decide_children(struct rh_decision *decision)
+{
+	if (children_create_leads(decision) < 0 || children_create_rest(decision) < 0 ||
+	    children_create_services(decision) < 0)
+		return RH_ENOMEM;
+	return children_stop(decision);
+}
+
+static const char *children_text(const struct rh_json *object, const char *path)
+{
+	const char *text = rh_json_string_at(object, path);
+
+	return text ? text : "";
+}
+
+static bool children_is_object(const struct rh_child *child, const struct rh_json *object)
+{
+	return strcmp(child->api_version, children_text(object, "apiVersion")) == 0 &&
+	       strcmp(child->kind, children_text(object, "kind")) == 0 &&
+	       strcmp(child->name, children_text(object, "metadata.name")) == 0;
+}
+
+static bool children_is_further(const struct rh_decision *decision, const struct rh_child *child)
+{
+	return strcmp(child->owner_uid, decision->job->uid) == 0 && !rh_decide_is_service(decision, child);
+}
+
+static int children_act_object(struct rh_decision *decision, enum rh_action_verb verb, const struct rh_json *object,
+                               int32_t index)
+{
+	struct rh_action *action = rh_plan_act(decision->plan, verb, NULL, index, children_text(object, "metadata.name"));
+
+	if (!action)
+		return RH_ENOMEM;
+	action->api_version = rh_strdup(children_text(object, "apiVersion"));
+	action->kind = rh_strdup(children_text(object, "kind"));
+	return action->api_version && action->kind ? 0 : RH_ENOMEM;
+}
+
+static int children_want_object(struct rh_decision *decision, const struct rh_json *object, int32_t index)
+{
+	const struct rh_world *world = decision->world;
+	uint64_t hash;
+
+	if (rh_object_hash(object, &hash) < 0)
+		return RH_ENOMEM;
+	for (size_t i = 0; i < world->child_count; i++) {
+		const struct rh_child *child = world->children[i];
+
+		if (!children_is_further(decision, child) || !children_is_object(child, object))
+			continue;
+		if (child->deleting || child->hash == hash)
+			return 0;
+		return children_act_object(decision, RH_UPDATE_OBJECT, object, index);
+	}
+	return children_act_object(decision, RH_CREATE_OBJECT, object, index);
+}
+
+static int children_drop_object(struct rh_decision *decision, const struct rh_child *child)
+{
+	struct rh_action *action;
+
+	decision->left = true;
+	if (child->deleting)
+		return 0;
+	action = rh_plan_act(decision->plan, RH_DELETE_OBJECT, NULL, 0, child->name);
+	if (!action)
+		return RH_ENOMEM;
+	action->api_version = rh_strdup(child->api_version);
+	action->kind = rh_strdup(child->kind);
+	/* One whose UID nobody has read yet goes by its name: it is ours by what we wrote. */
+	action->uid = *child->uid ? rh_strdup(child->uid) : NULL;
+	return action->api_version && action->kind && (action->uid || !*child->uid) ? 0 : RH_ENOMEM;
+}
+
+static bool children_is_wanted(const struct rh_decision *decision, const struct rh_child *child)
+{
+	const struct rh_json *object = rh_json_first(decision->world->objects);
+
+	while (object && !children_is_object(child, object))
+		object = rh_json_next(object);
+	return object != NULL;
+}
+
+int rh_decide_objects(struct rh_decision *decision)
+{
+	const struct rh_world *world = decision->world;
+	int32_t index = 0;
+
+	if (!world->objects)
+		return 0;
+	for (const struct rh_json *object = rh_json_first(world->objects); object; object = rh_json_next(object)) {
+		if (children_want_object(decision, object, index++) < 0)
+			return RH_ENOMEM;
+	}
+	for (size_t i = 0; i < world->child_count; i++) {
+		const struct rh_child *child = world->children[i];
+
+		if (children_is_further(decision, child) && !children_is_wanted(decision, child) &&
+		    children_drop_object(decision, child) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}

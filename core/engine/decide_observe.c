@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is the case: which pod counts for which replica, and what that says about the replica.
+ */
+#include <signal.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "engine/decide_parts.h"
+
+void rh_decision_deinit(struct rh_decision *decision)
+{
+	rh_free(decision->pods);
+	rh_free(decision->services);
+	rh_free(decision->slots);
+	rh_free(decision->owned);
+	rh_judgement_deinit(&decision->judgement);
+}
+
+size_t rh_decision_places(const struct rh_decision *decision)
+{
+	return decision->offsets[decision->job->spec_count];
+}
+
+const struct rh_replica_spec *rh_decision_spec(const struct rh_decision *decision, size_t place, int32_t *ret_index)
+{
+	size_t spec = 0;
+
+	while (place >= decision->offsets[spec + 1])
+		spec++;
+	*ret_index = (int32_t)(place - decision->offsets[spec]);
+	return &decision->job->specs[spec];
+}
+
+bool rh_decision_type(const struct rh_decision *decision, const char *type, size_t *ret_spec)
+{
+	for (size_t i = 0; i < decision->job->spec_count; i++) {
+		if (strcasecmp(decision->job->specs[i].type, type) == 0) {
+			*ret_spec = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool rh_decision_place(const struct rh_decision *decision, const char *type, int32_t index, size_t *ret_place)
+{
+	size_t spec;
+
+	if (index < 0 || !rh_decision_type(decision, type, &spec) || index >= decision->job->specs[spec].replicas)
+		return false;
+	*ret_place = decision->offsets[spec] + (size_t)index;
+	return true;
+}
+
+/* Of two pods for one replica the one that lives, then the older one counts; the name settles the rest, so that every
+ * pass says the same. */
+static bool observe_counts_before(const struct rh_pod *a, const struct rh_pod *b)
+{
+	if (a->deleting != b->deleting)
+		return b->deleting;
+	if (rh_pod_finished(a) != rh_pod_finished(b))
+		return rh_pod_finished(b);
+	if (a->created_at != b->created_at)
+		return a->created_at < b->created_at;
+	return strcmp(a->name, b->name) < 0;
+}
+
+static void observe_pod(struct rh_decision *decision, const struct rh_pod *pod)
+{
+	struct rh_ledger *ledger = &decision->plan->ledger;
+	size_t place;
+
+	/* The annotation of a job is the only memory of its attempt, and users can remove it. */
+	if (pod->attempt > ledger->attempt)
+		ledger->attempt = pod->attempt;
+	if (!rh_decision_place(decision, pod->type, pod->index, &place))
+		return;
+	if (!decision->pods[place] || observe_counts_before(pod, decision->pods[place]))
+		decision->pods[place] = pod;
+}
+
+static void observe_service(struct rh_decision *decision, const struct rh_child *child)
+{
+	size_t place;
+
+	if (rh_decide_is_service(decision, child) && rh_decision_place(decision, child->type, child->index, &place))
+		decision->services[place] = child;
+}
+
+/* offsets[], from the replicas that the job wants; all 0 when those are too many. */
+static int observe_sizes(struct rh_decision *decision)
+{
+	const struct rh_job *job = decision->job;
+	size_t total = 0;
+
+	for (size_t i = 0; i < job->spec_count; i++) {
+		total += job->specs[i].replicas > 0 ? (size_t)job->specs[i].replicas : 0;
+		decision->offsets[i + 1] = total;
+	}
+	if (total <= RH_DECIDE_REPLICAS_MAX)
+		return 0;
+	memset(decision->offsets, 0, sizeof(decision->offsets));
+	return rh_fail(decision->err, RH_EINVAL, "spec.%s: wants %zu replicas; at most %d can be run",
+	               job->kind->replicas_field, total, RH_DECIDE_REPLICAS_MAX);
+}
+
+static int observe_allocate(struct rh_decision *decision)
+{
+	size_t places = rh_decision_places(decision);
+
+	decision->pods = rh_alloc_array(places, sizeof(*decision->pods));
+	decision->services = rh_alloc_array(places, sizeof(*decision->services));
+	decision->slots = rh_alloc_array(places, sizeof(*decision->slots));
+	decision->owned = rh_alloc_array(decision->world->pod_count, sizeof(*decision->owned));
+	if (!decision->pods || !decision->services || !decision->slots || !decision->owned)
+		return rh_fail_oom(decision->err);
+	return 0;
+}
+
+int rh_decide_tables(struct rh_decision *decision)
+{
+	const struct rh_world *world = decision->world;
+	int r = observe_sizes(decision);
+
+	if (r == 0)
+		r = observe_allocate(decision);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < world->pod_count; i++) {
+		if (strcmp(world->pods[i]->owner_uid, decision->job->uid) != 0)
+			continue;
+		decision->owned[decision->owned_count++] = world->pods[i];
+		observe_pod(decision, world->pods[i]);
+	}
+	for (size_t i = 0; i < world->child_count; i++)
+		observe_service(decision, world->children[i]);
+	return 0;
+}
+
+static bool observe_restarts(const struct rh_replica_spec *spec, const struct rh_pod *pod)
+{
+	int death = rh_exit_signal(pod->exit_code);
+
+	/* Somebody deletes it and it died of that: the deletion is what counts, as it does while it still runs. */
+	if (pod->deleting && (death == SIGTERM || death == SIGKILL))
+		return true;
+	switch (spec->policy) {
+	case RH_RESTART_ALWAYS:
+	case RH_RESTART_ON_FAILURE:
+		return true;
+	case RH_RESTART_EXIT_CODE:
+		return rh_exit_retryable(pod->exit_code);
+	case RH_RESTART_NEVER:
+	case RH_RESTART_UNKNOWN:
+		return false;
+	}
+	return false;
+}
+
+/* A pod that is accounted for is being replaced; one that is no loss was stopped by us, as when it was scaled away, and
+ * says nothing. */
+static enum rh_slot observe_ended(const struct rh_decision *decision, const struct rh_replica_spec *spec,
+                                  const struct rh_pod *pod)
+{
+	const struct rh_ledger_type *type = rh_ledger_find(&decision->plan->ledger, spec->type);
+
+	if (!rh_ledger_counted(&decision->plan->ledger, pod->uid))
+		return RH_SLOT_BROKEN;
+	return type && rh_index_set_has(&type->lost, pod->index) ? RH_SLOT_RESTARTING : RH_SLOT_STALE;
+}
+
+static enum rh_slot observe_pod_slot(const struct rh_decision *decision, const struct rh_replica_spec *spec,
+                                     const struct rh_pod *pod)
+{
+	const struct rh_ledger *ledger = &decision->plan->ledger;
+
+	if (!*pod->uid)
+		return RH_SLOT_STARTING;
+	if (pod->attempt != ledger->attempt)
+		return RH_SLOT_STALE;
+	switch (pod->phase) {
+	case RH_PHASE_SUCCEEDED:
+		return RH_SLOT_SUCCEEDED;
+	case RH_PHASE_FAILED:
+		/* Whatever the policy: its deletion by somebody else has been counted while it still ran. */
+		if (pod->deleting && rh_ledger_counted(ledger, pod->uid))
+			return observe_ended(decision, spec, pod);
+		return observe_restarts(spec, pod) ? observe_ended(decision, spec, pod) : RH_SLOT_FAILED;
+	case RH_PHASE_RUNNING:
+		return pod->deleting ? observe_ended(decision, spec, pod) : RH_SLOT_ACTIVE;
+	default:
+		return RH_SLOT_STARTING;
+	}
+}
+
+static enum rh_slot observe_slot(const struct rh_decision *decision, size_t spec, int32_t index)
+{
+	const struct rh_replica_spec *replica = &decision->job->specs[spec];
+	const struct rh_ledger_type *type = rh_ledger_find(&decision->plan->ledger, replica->type);
+	const struct rh_pod *pod = decision->pods[decision->offsets[spec] + (size_t)index];
+
+	if (type && rh_index_set_has(&type->succeeded, index))
+		return RH_SLOT_SUCCEEDED;
+	if (pod)
+		return observe_pod_slot(decision, replica, pod);
+	return type && rh_index_set_has(&type->lost, index) ? RH_SLOT_RESTARTING : RH_SLOT_ABSENT;
+}
+
+/* A success that is new: from now on the ledger knows it, and the in-place restarts that it took. */
+static int observe_success(struct rh_decision *decision, size_t place)
+{
+	struct rh_ledger *ledger = &decision->plan->ledger;
+	int32_t index;
+	const struct rh_replica_spec *spec = rh_decision_spec(decision, place, &index);
+	struct rh_ledger_type *type = rh_ledger_type_of(ledger, spec->type);
+
+	if (!type)
+		return RH_ENOMEM;
+	if (rh_index_set_has(&type->succeeded, index))
+		return 0;
+	type->restarts[RH_CAUSE_IN_PLACE] += decision->pods[place]->restarts;
+	rh_index_set_remove(&type->lost, index);
+	if (rh_index_set_add(&type->succeeded, index) < 0)
+		return RH_ENOMEM;
+	return rh_decide_tell_exit(decision, place);
+}
+
+/*
+ * A pod that lives: if it was accounted for because it was to be scaled away, and then was wanted again before that
+ * could happen, its end counts like any other. One that runs is no loss any more.
+ */
+static void observe_living(struct rh_decision *decision, size_t spec, size_t place)
+{
+	struct rh_ledger *ledger = &decision->plan->ledger;
+	const struct rh_ledger_type *type = rh_ledger_find(ledger, decision->job->specs[spec].type);
+
+	if (!decision->pods[place]->deleting)
+		rh_ledger_unnote(ledger, decision->pods[place]->uid);
+	if (type && decision->slots[place] == RH_SLOT_ACTIVE)
+		rh_index_set_remove(&ledger->types[type - ledger->types].lost, (int32_t)(place - decision->offsets[spec]));
+}
+
+/* What the status says of how many ran, or had run, when it was last written. */
+static int64_t observe_said(const struct rh_job_status *status, const char *type)
+{
+	for (size_t i = 0; i < status->replica_count; i++) {
+		const struct rh_replica_status *replica = &status->replicas[i];
+
+		if (strcmp(replica->type, type) == 0)
+			return (int64_t)replica->active + replica->succeeded + replica->failed;
+	}
+	return 0;
+}
+
+/* Whether the counts of the status, once written, tell of this replica. */
+static bool observe_is_told(const struct rh_decision *decision, size_t place)
+{
+	const struct rh_pod *pod = decision->pods[place];
+
+	return decision->slots[place] == RH_SLOT_ACTIVE || decision->slots[place] == RH_SLOT_SUCCEEDED ||
+	       (pod && pod->phase == RH_PHASE_FAILED && decision->slots[place] != RH_SLOT_STALE);
+}
+
+/* Whether the replica may be one of those that the status told of: it is, or its end is counted and the status may not
+ * know that yet. */
+static bool observe_accounted(const struct rh_decision *decision, size_t spec, size_t place)
+{
+	const struct rh_ledger_type *type = rh_ledger_find(&decision->plan->ledger, decision->job->specs[spec].type);
+	const struct rh_pod *pod = decision->pods[place];
+
+	if (observe_is_told(decision, place) || (pod && pod->phase == RH_PHASE_RUNNING))
+		return true;
+	return type && rh_index_set_has(&type->lost, (int32_t)(place - decision->offsets[spec]));
+}
+
+/* Once the status tells of what is there and of nothing else, no mark is needed any more to know which losses it does
+ * not know of. */
+static void observe_forget_lost(struct rh_decision *decision, size_t spec)
+{
+	struct rh_ledger *ledger = &decision->plan->ledger;
+	const struct rh_ledger_type *type = rh_ledger_find(ledger, decision->job->specs[spec].type);
+	int64_t told = 0;
+
+	if (!type)
+		return;
+	for (size_t place = decision->offsets[spec]; place < decision->offsets[spec + 1]; place++)
+		told += observe_is_told(decision, place);
+	if (told != observe_said(&decision->job->status, type->type))
+		return;
+	for (size_t place = decision->offsets[spec]; place < decision->offsets[spec + 1]; place++) {
+		if (!decision->pods[place] || decision->slots[place] == RH_SLOT_STARTING)
+			rh_index_set_remove(&ledger->types[type - ledger->types].lost, (int32_t)(place - decision->offsets[spec]));
+	}
+}
+
+static bool observe_remembered(const struct rh_ledger_type *type, int32_t index)
+{
+	return type && (rh_index_set_has(&type->succeeded, index) || rh_index_set_has(&type->lost, index));
+}
+
+/* Those that were scaled away were counted, too: as long as their pods are there, or the ledger knows them. */
+static int64_t observe_surplus(const struct rh_decision *decision, size_t spec)
+{
+	const struct rh_replica_spec *replica = &decision->job->specs[spec];
+	const struct rh_ledger_type *type = rh_ledger_find(&decision->plan->ledger, replica->type);
+	int64_t count = 0;
+
+	for (size_t i = 0; i < decision->owned_count; i++) {
+		const struct rh_pod *pod = decision->owned[i];
+
+		count += pod->index >= replica->replicas && pod->phase > RH_PHASE_PENDING &&
+		         strcasecmp(pod->type, replica->type) == 0 && !observe_remembered(type, pod->index);
+	}
+	for (int32_t i = replica->replicas; type && (i < type->succeeded.room || i < type->lost.room); i++)
+		count += observe_remembered(type, i);
+	return count;
+}
+
+/*
+ * Pods that went without a trace, as by a forced deletion while nobody watched: the status tells of more than can be
+ * accounted for. Replicas whose restart is counted are accounted for, so a status that could not be written in time
+ * makes no second count.
+ */
+static void observe_vanished(struct rh_decision *decision, size_t spec)
+{
+	int64_t missing = observe_said(&decision->job->status, decision->job->specs[spec].type);
+	size_t end = decision->offsets[spec + 1];
+
+	for (size_t place = decision->offsets[spec]; place < end && missing > 0; place++)
+		missing -= observe_accounted(decision, spec, place);
+	if (missing > 0)
+		missing -= observe_surplus(decision, spec);
+	for (size_t place = decision->offsets[spec]; place < end && missing > 0; place++) {
+		if (decision->slots[place] == RH_SLOT_ABSENT) {
+			decision->slots[place] = RH_SLOT_BROKEN;
+			missing--;
+		}
+	}
+}
+
+static int observe_spec(struct rh_decision *decision, size_t spec)
+{
+	const struct rh_replica_spec *replica = &decision->job->specs[spec];
+
+	for (int32_t i = 0; i < replica->replicas; i++) {
+		size_t place = decision->offsets[spec] + (size_t)i;
+
+		decision->slots[place] = (uint8_t)observe_slot(decision, spec, i);
+		if (decision->slots[place] == RH_SLOT_ACTIVE || decision->slots[place] == RH_SLOT_STARTING)
+			observe_living(decision, spec, place);
+		if (decision->slots[place] == RH_SLOT_SUCCEEDED && observe_success(decision, place) < 0)
+			return rh_fail_oom(decision->err);
+	}
+	if (decision->job->status.started_at)
+		observe_vanished(decision, spec);
+	observe_forget_lost(decision, spec);
+	return 0;
+}
+
+static void observe_count(struct rh_decision *decision, size_t spec)
+{
+	struct rh_counts *counts = &decision->counts[spec];
+
+	*counts = (struct rh_counts){.head = RH_HEAD(struct rh_counts), .desired = decision->job->specs[spec].replicas};
+	for (size_t place = decision->offsets[spec]; place < decision->offsets[spec + 1]; place++) {
+		counts->active += decision->slots[place] == RH_SLOT_ACTIVE;
+		counts->succeeded += decision->slots[place] == RH_SLOT_SUCCEEDED;
+		counts->failed += decision->slots[place] == RH_SLOT_FAILED;
+		counts->restarting += decision->slots[place] == RH_SLOT_BROKEN || decision->slots[place] == RH_SLOT_RESTARTING;
+	}
+}
+
+/*
+ * Under restart scope job the failure that came first decides for all: what fails after it may have failed because of
+ * it, so a bad exit code of a peer does not turn a restart into the end of the job.
+ */
+static void observe_consequences(struct rh_decision *decision)
+{
+	if (decision->job->scope != RH_SCOPE_JOB || decision->first == SIZE_MAX ||
+	    decision->slots[decision->first] == RH_SLOT_FAILED)
+		return;
+	for (size_t place = 0; place < rh_decision_places(decision); place++) {
+		if (decision->slots[place] == RH_SLOT_FAILED)
+			decision->slots[place] = RH_SLOT_BROKEN;
+	}
+}
+
+int rh_decide_observe(struct rh_decision *decision)
+{
+	for (size_t i = 0; i < decision->job->spec_count; i++) {
+		int r = observe_spec(decision, i);
+
+		if (r < 0)
+			return r;
+	}
+	if (rh_decide_fault(decision) < 0)
+		return rh_fail_oom(decision->err);
+	observe_consequences(decision);
+	for (size_t i = 0; i < decision->job->spec_count; i++)
+		observe_count(decision, i);
+	return 0;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file engine/decide_parts.h
+ * @brief What the files of decide() share; for core/engine/decide*.c alone.
+ *
+ * One decision is one pass over one world. The new ledger and the new status grow in the plan; whether they are to be
+ * written comes out at the end, by comparison.
+ */
+#ifndef RH_ENGINE_DECIDE_PARTS_H
+#define RH_ENGINE_DECIDE_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/plan.h"
+#include "engine/world.h"
+
+/** Most replicas of one job that are decided about: beyond it the tables below would be a way to eat the memory of all.
+ */
+#define RH_DECIDE_REPLICAS_MAX 1000000
+
+/** What is the case with one replica. */
+enum rh_slot {
+	RH_SLOT_ABSENT,     /**< there is no pod, and none was lost */
+	RH_SLOT_STARTING,   /**< its pod has not started */
+	RH_SLOT_ACTIVE,     /**< its pod runs and is not being deleted */
+	RH_SLOT_SUCCEEDED,  /**< it ended well, now or before; its pod may be gone */
+	RH_SLOT_FAILED,     /**< it failed, and its policy says that it stays so */
+	RH_SLOT_BROKEN,     /**< it is to be restarted and that has not been counted yet */
+	RH_SLOT_RESTARTING, /**< its restart has been counted; its next pod is not there yet */
+	RH_SLOT_STALE       /**< its pod is of another attempt, or we stopped it for no failure of its own */
+};
+
+/** One decision under way. Replica i of spec s has place offsets[s] + i in the tables. */
+struct rh_decision {
+	const struct rh_world *world;
+	const struct rh_job *job;
+	struct rh_plan *plan;
+	struct rh_error *err;
+	size_t offsets[RH_TYPES_MAX + 1];
+	const struct rh_pod **pods;       /**< the pod that counts for each replica; owned table */
+	const struct rh_child **services; /**< its Service; owned table */
+	uint8_t *slots;                   /**< enum rh_slot; owned table */
+	const struct rh_pod **owned;      /**< every pod of the job, also those that count for no replica; owned table */
+	size_t owned_count;
+	struct rh_counts counts[RH_TYPES_MAX];
+	struct rh_judgement judgement;
+	size_t first;     /**< place of the replica behind the fault of this pass; SIZE_MAX: none */
+	size_t creates;   /**< creates in the plan so far */
+	bool left;        /**< something is there that is to go */
+	char invalid[32]; /**< the note that stands for the findings of this pass; "" without any */
+};
+
+/** Free the tables. */
+void rh_decision_deinit(struct rh_decision *decision);
+/** @return the spec whose table holds @p place, and its @p ret_index there */
+const struct rh_replica_spec *rh_decision_spec(const struct rh_decision *decision, size_t place, int32_t *ret_index);
+/** @return number of replicas of all types */
+size_t rh_decision_places(const struct rh_decision *decision);
+/** @return whether the spec of the type label @p type exists; then *@p ret_spec is its number */
+bool rh_decision_type(const struct rh_decision *decision, const char *type, size_t *ret_spec);
+/** @return whether the job wants the replica that the labels @p type and @p index name; then *@p ret_place is its place
+ */
+bool rh_decision_place(const struct rh_decision *decision, const char *type, int32_t index, size_t *ret_place);
+/** Have the decision made again no later than @p time. */
+void rh_decision_wake(struct rh_decision *decision, int64_t time);
+
+/** Put pods and Services into the tables. @return 0, RH_EINVAL or RH_ENOMEM */
+int rh_decide_tables(struct rh_decision *decision);
+/** Say what is the case with each replica, and count. Successes that are new go into the ledger, with their events.
+ * @return 0 or RH_ENOMEM */
+int rh_decide_observe(struct rh_decision *decision);
+
+/** Find the fault that came first and keep it in the ledger (DESIGN section 4). @return 0 or RH_ENOMEM */
+int rh_decide_fault(struct rh_decision *decision);
+/** Append " First fault: …" when the ledger holds one of the running attempt. */
+void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *out);
+
+/** @return whether the restarts of this pass would go beyond backoffLimit */
+bool rh_decide_over_budget(const struct rh_decision *decision);
+/** Count restarts and delete what failed, or begin to stop the whole job. @return 0 or RH_ENOMEM */
+int rh_decide_restart(struct rh_decision *decision);
+/** Go on stopping the whole job; when nothing is left of the attempt, begin the next. @return 0 or RH_ENOMEM */
+int rh_decide_drain(struct rh_decision *decision);
+/** Tell how the main container of the pod at @p place exited. @return 0 or RH_ENOMEM */
+int rh_decide_tell_exit(struct rh_decision *decision, size_t place);
+
+/** Set a condition; its reason is the kind's name and @p word. @return 1 when it changed, 0 or RH_ENOMEM */
+int rh_decide_condition(struct rh_decision *decision, const char *type, bool value, const char *word,
+                        const char *message);
+/** Tell an event; its reason is the kind's name and @p word. @return 0 or RH_ENOMEM */
+int rh_decide_tell(struct rh_decision *decision, bool warning, const char *word, const char *message);
+/** Write the counts into replicaStatuses. @return 0 or RH_ENOMEM */
+int rh_decide_counts(struct rh_decision *decision);
+
+/** A job that has finished: clean up, wait for its TTL. @return 0 or RH_ENOMEM */
+int rh_decide_finished(struct rh_decision *decision);
+/** The job succeeds. @return 0 or RH_ENOMEM */
+int rh_decide_succeed(struct rh_decision *decision, const struct rh_verdict *verdict);
+/** The job fails: @p message becomes the condition's, the first fault appended. @return 0 or RH_ENOMEM */
+int rh_decide_fail(struct rh_decision *decision, bool warning, const char *word, const char *message);
+/** The job fails because of a limit: all pods go. @return 0 or RH_ENOMEM */
+int rh_decide_end(struct rh_decision *decision, enum rh_ledger_end end);
+/** @return whether activeDeadlineSeconds is over; if not, the decision wakes when it will be */
+bool rh_decide_past_deadline(struct rh_decision *decision);
+
+/** Suspend a job that is not. @return 0 or RH_ENOMEM */
+int rh_decide_suspend(struct rh_decision *decision);
+/** A job that is suspended: keep it so, or resume it when nothing of it is left. @return 0 or RH_ENOMEM */
+int rh_decide_suspended(struct rh_decision *decision);
+
+/** Stop one pod: delete it, or force it when it has been terminating for too long. @return 0 or RH_ENOMEM */
+int rh_decide_stop(struct rh_decision *decision, const struct rh_pod *pod);
+/** Stop every pod of the job. @return 0 or RH_ENOMEM */
+int rh_decide_stop_all(struct rh_decision *decision);
+/** Delete every Service of the job. @return 0 or RH_ENOMEM */
+int rh_decide_drop_services(struct rh_decision *decision);
+/** Delete a Service of the job, unless that is under way. @return 0 or RH_ENOMEM */
+int rh_decide_drop_service(struct rh_decision *decision, const struct rh_child *service);
+/** @return whether @p child is a Service of the job */
+bool rh_decide_is_service(const struct rh_decision *decision, const struct rh_child *child);
+/** Create pods and Services that are missing, delete those that are too many. @return 0 or RH_ENOMEM */
+int rh_decide_children(struct rh_decision *decision);
+/** Create, update and delete the further objects. @return 0 or RH_ENOMEM */
+int rh_decide_objects(struct rh_decision *decision);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The phases in which a job does not run: suspended, and finished (COMPAT B.1 to B.5). A phase is entered by a status
+ * write; what follows from it (pods that go) is done when the status tells of it, so a crash in between leaves nothing
+ * that is not done again.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "engine/decide_parts.h"
+
+/* "{K} {n} {what}" as V1 words suspension; also an event, once. */
+static int phase_say(struct rh_decision *decision, bool suspended)
+{
+	const struct rh_job *job = decision->job;
+	const char *word = suspended ? "Suspended" : "Resumed";
+	rh_auto_free char *message =
+		rh_asprintf("%s %s is %s.", job->kind->kind, job->name, suspended ? "suspended" : "resumed");
+	int r = message ? 0 : RH_ENOMEM;
+
+	if (r == 0 && suspended &&
+	    (rh_job_status_is(&job->status, RH_CONDITION_RUNNING) ||
+	     rh_job_status_is(&job->status, RH_CONDITION_RESTARTING)))
+		r = rh_decide_condition(decision, RH_CONDITION_RUNNING, false, word, message);
+	if (r >= 0)
+		r = rh_decide_condition(decision, RH_CONDITION_SUSPENDED, suspended, word, message);
+	return r > 0 ? rh_decide_tell(decision, false, word, message) : r;
+}
+
+static void phase_clear_active(struct rh_job_status *status)
+{
+	for (size_t i = 0; i < status->replica_count; i++)
+		status->replicas[i].active = 0;
+}
+
+static void phase_clear_counts(struct rh_job_status *status)
+{
+	phase_clear_active(status);
+	for (size_t i = 0; i < status->replica_count; i++) {
+		status->replicas[i].succeeded = 0;
+		status->replicas[i].failed = 0;
+	}
+}
+
+int rh_decide_suspend(struct rh_decision *decision)
+{
+	phase_clear_active(&decision->plan->status);
+	return phase_say(decision, true);
+}
+
+/* All ranks run again after a suspension, also those that succeeded; what was being stopped is part of it. */
+static void phase_forget_run(struct rh_ledger *ledger)
+{
+	if (ledger->stopping)
+		ledger->attempt += ledger->attempt < INT32_MAX;
+	ledger->stopping = false;
+	rh_ledger_forget_indices(ledger);
+	rh_first_fault_deinit(&ledger->fault);
+}
+
+int rh_decide_suspended(struct rh_decision *decision)
+{
+	phase_forget_run(&decision->plan->ledger);
+	if (rh_decide_stop_all(decision) < 0)
+		return RH_ENOMEM;
+	if (decision->job->policy.suspend) {
+		phase_clear_active(&decision->plan->status);
+		return rh_decide_drop_services(decision) < 0 ? RH_ENOMEM : rh_decide_objects(decision);
+	}
+	/* Pods that still terminate would be taken for losses of the new run, so it begins without them. */
+	if (decision->owned_count > 0)
+		return 0;
+	decision->plan->status.started_at = decision->world->now;
+	phase_clear_counts(&decision->plan->status);
+	return phase_say(decision, false);
+}
+
+/* Exits that the end of the job leaves nobody else to tell of. */
+static int phase_tell_exits(struct rh_decision *decision)
+{
+	for (size_t place = 0; place < rh_decision_places(decision); place++) {
+		const struct rh_pod *pod = decision->pods[place];
+		int r = 0;
+
+		if (pod && pod->phase == RH_PHASE_FAILED &&
+		    (decision->slots[place] == RH_SLOT_FAILED || decision->slots[place] == RH_SLOT_BROKEN))
+			r = rh_ledger_note(&decision->plan->ledger, pod->uid);
+		if (r < 0 || (r == 1 && rh_decide_tell_exit(decision, place) < 0))
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
+/* What still ran when the job succeeded counts as succeeded (COMPAT 0.7-2). */
+static void phase_fold_active(struct rh_job_status *status)
+{
+	for (size_t i = 0; i < status->replica_count; i++) {
+		status->replicas[i].succeeded += status->replicas[i].active;
+		status->replicas[i].active = 0;
+	}
+}
+
+/* V1 leaves a Restarting of True beside the end of the job. */
+static int phase_end_restarting(struct rh_decision *decision)
+{
+	const struct rh_condition *restarting = rh_job_status_condition(&decision->plan->status, RH_CONDITION_RESTARTING);
+	rh_auto_free char *message = restarting ? rh_strdup(restarting->message) : NULL;
+
+	if (!restarting || !restarting->status)
+		return 0;
+	return message ? rh_decide_condition(decision, RH_CONDITION_RESTARTING, false, "Restarting", message) : RH_ENOMEM;
+}
+
+int rh_decide_succeed(struct rh_decision *decision, const struct rh_verdict *verdict)
+{
+	struct rh_job_status *status = &decision->plan->status;
+
+	if (phase_tell_exits(decision) < 0 || rh_decide_counts(decision) < 0 || phase_end_restarting(decision) < 0 ||
+	    rh_decide_condition(decision, RH_CONDITION_SUCCEEDED, true, "Succeeded", verdict->message) < 0)
+		return RH_ENOMEM;
+	phase_fold_active(status);
+	status->completed_at = decision->world->now;
+	return rh_decide_tell(decision, false, "Succeeded", verdict->message);
+}
+
+int rh_decide_fail(struct rh_decision *decision, bool warning, const char *word, const char *message)
+{
+	rh_auto_str text = {0};
+
+	rh_str_append(&text, message);
+	rh_decide_print_fault(decision, &text);
+	if (text.failed || phase_tell_exits(decision) < 0 || phase_end_restarting(decision) < 0 ||
+	    rh_decide_condition(decision, RH_CONDITION_FAILED, true, word, rh_str_text(&text)) < 0)
+		return RH_ENOMEM;
+	if (decision->plan->status.completed_at == 0)
+		decision->plan->status.completed_at = decision->world->now;
+	return rh_decide_tell(decision, warning, word, rh_str_text(&text));
+}
+
+int rh_decide_end(struct rh_decision *decision, enum rh_ledger_end end)
+{
+	const char *because = end == RH_END_BACKOFF ? "it has reached the specified backoff limit"
+	                                            : "it was active longer than specified deadline";
+	rh_auto_free char *message = rh_asprintf("Job %s has failed because %s", decision->job->name, because);
+
+	decision->plan->ledger.end = end;
+	if (!message || rh_decide_fail(decision, false, "Failed", message) < 0 || rh_decide_stop_all(decision) < 0)
+		return RH_ENOMEM;
+	return rh_decide_drop_services(decision);
+}
+
+/* @p seconds after @p time, or RH_NEVER when that is beyond all times. */
+static int64_t phase_after(int64_t time, int64_t seconds)
+{
+	return seconds < 0 || seconds > (RH_NEVER - time) / RH_SECOND - 1 ? RH_NEVER : time + seconds * RH_SECOND;
+}
+
+bool rh_decide_past_deadline(struct rh_decision *decision)
+{
+	int64_t started = decision->plan->status.started_at;
+	int64_t deadline = started ? phase_after(started, decision->job->policy.deadline_seconds) : RH_NEVER;
+
+	if (decision->world->now >= deadline)
+		return true;
+	rh_decision_wake(decision, deadline);
+	return false;
+}
+
+static bool phase_pod_goes(enum rh_clean_policy policy, const struct rh_pod *pod)
+{
+	return policy == RH_CLEAN_ALL || (policy == RH_CLEAN_RUNNING && !rh_pod_finished(pod));
+}
+
+/* A Service stays as long as the pod of its replica does. V1 forgets one whose pod has gone before it. */
+static bool phase_service_goes(const struct rh_decision *decision, const struct rh_child *service)
+{
+	const struct rh_pod *pod = NULL;
+	size_t place;
+
+	if (rh_decision_place(decision, service->type, service->index, &place))
+		pod = decision->pods[place];
+	return !pod || phase_pod_goes(decision->job->policy.clean, pod);
+}
+
+static int phase_clean(struct rh_decision *decision)
+{
+	enum rh_clean_policy policy = decision->job->policy.clean;
+
+	if (policy == RH_CLEAN_NONE)
+		return 0;
+	for (size_t i = 0; i < decision->owned_count; i++) {
+		if (phase_pod_goes(policy, decision->owned[i]) && rh_decide_stop(decision, decision->owned[i]) < 0)
+			return RH_ENOMEM;
+	}
+	for (size_t i = 0; i < decision->world->child_count; i++) {
+		const struct rh_child *child = decision->world->children[i];
+
+		if (rh_decide_is_service(decision, child) && phase_service_goes(decision, child) &&
+		    rh_decide_drop_service(decision, child) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
+static int phase_expire(struct rh_decision *decision)
+{
+	const struct rh_job *job = decision->job;
+	int64_t due = phase_after(decision->plan->status.completed_at, job->policy.ttl_seconds);
+
+	if (job->policy.suspend || due == RH_NEVER)
+		return 0;
+	if (decision->world->now >= due)
+		return rh_plan_delete(decision->plan, RH_DELETE_JOB, job->name, job->uid, false);
+	rh_decision_wake(decision, due);
+	return 0;
+}
+
+/* Jobs that V1 failed may lack a completionTime (COMPAT E.5-4), and those that it left have active replicas for ever.
+ */
+static void phase_repair(struct rh_decision *decision)
+{
+	struct rh_job_status *status = &decision->plan->status;
+	const struct rh_condition *failed = rh_job_status_condition(status, RH_CONDITION_FAILED);
+
+	if (status->completed_at == 0)
+		status->completed_at = failed && failed->transitioned_at > 0 ? failed->transitioned_at : decision->world->now;
+	if (rh_job_status_is(status, RH_CONDITION_SUCCEEDED))
+		phase_fold_active(status);
+}
+
+int rh_decide_finished(struct rh_decision *decision)
+{
+	int r;
+
+	phase_repair(decision);
+	if (decision->plan->ledger.end != RH_END_NONE)
+		r = rh_decide_stop_all(decision) < 0 ? RH_ENOMEM : rh_decide_drop_services(decision);
+	else
+		r = phase_clean(decision);
+	if (r == 0)
+		r = rh_decide_objects(decision);
+	if (r == 0)
+		r = phase_expire(decision);
+	decision->plan->done = decision->plan->action_count == 0 && !decision->left;
+	return r;
+}

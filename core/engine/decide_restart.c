@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Restarts (COMPAT C.3, DESIGN section 4). Whatever is counted goes into the ledger before anything is deleted, by UID
+ * where there is one, so that no order of events and no crash counts twice or forgets.
+ */
+#include <inttypes.h>
+#include <signal.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "engine/decide_parts.h"
+
+int rh_decide_tell_exit(struct rh_decision *decision, size_t place)
+{
+	const struct rh_pod *pod = decision->pods[place];
+
+	if (!pod || !rh_pod_finished(pod) || pod->exit_code < 0)
+		return 0;
+	return rh_plan_tell(decision->plan, false, "ExitedWithCode", "Pod: %s.%s exited with code %" PRId32,
+	                    decision->job->namespace_, pod->name, pod->exit_code);
+}
+
+static enum rh_restart_cause restart_cause(const struct rh_pod *pod)
+{
+	int death;
+
+	if (!pod || pod->phase != RH_PHASE_FAILED)
+		return RH_CAUSE_DELETED;
+	death = rh_exit_signal(pod->exit_code);
+	if (pod->deleting && (death == SIGTERM || death == SIGKILL))
+		return RH_CAUSE_DELETED;
+	return pod->exit_code < 0 ? RH_CAUSE_EVICTED : RH_CAUSE_EXIT;
+}
+
+/* Restarts in place of the pod at @p place that only the pod itself tells of so far. V1 looks at pods that run (COMPAT
+ * B.3). */
+static int64_t restart_live(const struct rh_decision *decision, size_t place)
+{
+	const struct rh_pod *pod = decision->pods[place];
+	int32_t index;
+	enum rh_restart_policy policy = rh_decision_spec(decision, place, &index)->policy;
+
+	if (!pod || decision->slots[place] == RH_SLOT_SUCCEEDED || decision->slots[place] == RH_SLOT_STALE ||
+	    (pod->phase != RH_PHASE_RUNNING && pod->phase != RH_PHASE_FAILED))
+		return 0;
+	if (policy == RH_RESTART_NEVER || policy == RH_RESTART_UNKNOWN ||
+	    rh_ledger_counted(&decision->plan->ledger, pod->uid))
+		return 0;
+	return pod->restarts;
+}
+
+bool rh_decide_over_budget(const struct rh_decision *decision)
+{
+	const struct rh_ledger *ledger = &decision->plan->ledger;
+	int64_t limit = decision->job->policy.backoff_limit;
+	int64_t live = 0, coming = 0, in_place;
+
+	if (limit < 0)
+		return false;
+	for (size_t place = 0; place < rh_decision_places(decision); place++) {
+		live += restart_live(decision, place);
+		coming += decision->slots[place] == RH_SLOT_BROKEN;
+	}
+	if (decision->job->scope == RH_SCOPE_JOB && coming > 1)
+		coming = 1;
+	in_place = rh_ledger_restarts_of(ledger, RH_CAUSE_IN_PLACE) + live;
+	/* V1 fails a job with the restart in place that reaches the limit; a replica is re-created as often as the limit
+	 * says. */
+	return rh_ledger_restarts(ledger) + live + coming > limit || (in_place > 0 && in_place >= limit);
+}
+
+/* What the pod at @p place took in restarts in place is kept, for the pod will be gone. */
+static int restart_fold(struct rh_decision *decision, size_t place)
+{
+	int64_t live = restart_live(decision, place);
+	int32_t index;
+	struct rh_ledger_type *type;
+
+	if (live == 0)
+		return 0;
+	type = rh_ledger_type_of(&decision->plan->ledger, rh_decision_spec(decision, place, &index)->type);
+	if (!type)
+		return RH_ENOMEM;
+	type->restarts[RH_CAUSE_IN_PLACE] += live;
+	return 0;
+}
+
+static int restart_count(struct rh_decision *decision, size_t place)
+{
+	struct rh_ledger *ledger = &decision->plan->ledger;
+	const struct rh_pod *pod = decision->pods[place];
+	int32_t index;
+	const struct rh_replica_spec *spec = rh_decision_spec(decision, place, &index);
+	const char *uid = pod && rh_ledger_room(ledger) > 0 ? pod->uid : NULL;
+
+	if (restart_fold(decision, place) < 0 || rh_ledger_count(ledger, spec->type, restart_cause(pod), uid) < 0)
+		return RH_ENOMEM;
+	return rh_decide_tell_exit(decision, place);
+}
+
+/* One replica: count, and remember that its next pod has not been seen. */
+static int restart_replica(struct rh_decision *decision, size_t place)
+{
+	int32_t index;
+	const struct rh_replica_spec *spec = rh_decision_spec(decision, place, &index);
+	struct rh_ledger_type *type = rh_ledger_type_of(&decision->plan->ledger, spec->type);
+
+	if (!type || restart_count(decision, place) < 0 || rh_index_set_add(&type->lost, index) < 0)
+		return RH_ENOMEM;
+	decision->slots[place] = RH_SLOT_RESTARTING;
+	return 0;
+}
+
+/* A failure that nobody restarts and that did not end the job is told of once. */
+static int restart_note_failed(struct rh_decision *decision, size_t place)
+{
+	int r = rh_ledger_note(&decision->plan->ledger, decision->pods[place]->uid);
+
+	return r == 1 ? rh_decide_tell_exit(decision, place) : r;
+}
+
+static int restart_tell_type(struct rh_decision *decision, const struct rh_replica_spec *spec)
+{
+	rh_auto_free char *message =
+		rh_asprintf("job %s is restarting because %s replica(s) failed.", decision->job->name, spec->type);
+
+	return message ? rh_decide_tell(decision, true, "Restarting", message) : RH_ENOMEM;
+}
+
+static int restart_spec(struct rh_decision *decision, size_t spec)
+{
+	bool failed = false;
+
+	for (size_t place = decision->offsets[spec]; place < decision->offsets[spec + 1]; place++) {
+		const struct rh_pod *pod = decision->pods[place];
+		int r = 0;
+
+		if (decision->slots[place] == RH_SLOT_FAILED)
+			r = restart_note_failed(decision, place);
+		/* What finds no room among the counted waits for the next pass, when pods that are gone have left it. */
+		if (decision->slots[place] == RH_SLOT_BROKEN && rh_ledger_room(&decision->plan->ledger) > 0) {
+			failed = failed || (pod && pod->phase == RH_PHASE_FAILED);
+			r = restart_replica(decision, place);
+		}
+		if (r >= 0 && decision->slots[place] == RH_SLOT_RESTARTING && pod && !pod->deleting)
+			r = rh_decide_stop(decision, pod);
+		if (r < 0)
+			return r;
+	}
+	return failed ? restart_tell_type(decision, &decision->job->specs[spec]) : 0;
+}
+
+static int restart_replicas(struct rh_decision *decision)
+{
+	for (size_t i = 0; i < decision->job->spec_count; i++) {
+		if (restart_spec(decision, i) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
+/* The replica that makes the whole job restart: the one whose fault came first. SIZE_MAX: there is none. */
+static size_t restart_trigger(const struct rh_decision *decision)
+{
+	size_t place = 0;
+
+	if (decision->first != SIZE_MAX && decision->slots[decision->first] == RH_SLOT_BROKEN)
+		return decision->first;
+	while (place < rh_decision_places(decision) && decision->slots[place] != RH_SLOT_BROKEN)
+		place++;
+	return place < rh_decision_places(decision) ? place : SIZE_MAX;
+}
+
+static int restart_count_job(struct rh_decision *decision, size_t trigger)
+{
+	for (size_t place = 0; place < rh_decision_places(decision); place++) {
+		struct rh_ledger_type *type;
+		int32_t index;
+
+		if (place == trigger || !decision->pods[place])
+			continue;
+		type = rh_ledger_type_of(&decision->plan->ledger, rh_decision_spec(decision, place, &index)->type);
+		if (!type || restart_fold(decision, place) < 0)
+			return RH_ENOMEM;
+		type->restarts[RH_CAUSE_JOB]++;
+		if (decision->slots[place] == RH_SLOT_BROKEN && rh_decide_tell_exit(decision, place) < 0)
+			return RH_ENOMEM;
+	}
+	return restart_count(decision, trigger);
+}
+
+static int restart_tell_job(struct rh_decision *decision, size_t trigger)
+{
+	const struct rh_job *job = decision->job;
+	rh_auto_str message = {0};
+	int32_t index;
+	const char *words = NULL;
+
+	for (size_t i = 0; i < decision->judgement.count; i++) {
+		if (decision->judgement.items[i].verdict == RH_VERDICT_RESTARTING)
+			words = decision->judgement.items[i].message;
+	}
+	if (words)
+		rh_str_append(&message, words);
+	else
+		rh_str_appendf(&message, "job %s is restarting because %s replica(s) failed.", job->name,
+		               rh_decision_spec(decision, trigger, &index)->type);
+	rh_decide_print_fault(decision, &message);
+	if (message.failed ||
+	    rh_decide_condition(decision, RH_CONDITION_RESTARTING, true, "Restarting", rh_str_text(&message)) < 0)
+		return RH_ENOMEM;
+	return rh_decide_tell(decision, true, "Restarting", rh_str_text(&message));
+}
+
+int rh_decide_restart(struct rh_decision *decision)
+{
+	size_t trigger;
+
+	if (decision->job->scope == RH_SCOPE_REPLICA)
+		return restart_replicas(decision);
+	trigger = restart_trigger(decision);
+	if (trigger == SIZE_MAX)
+		return restart_replicas(decision);
+	if (restart_count_job(decision, trigger) < 0 || restart_tell_job(decision, trigger) < 0)
+		return RH_ENOMEM;
+	decision->plan->ledger.stopping = true;
+	return rh_decide_stop_all(decision);
+}
+
+static void drain_count(struct rh_decision *decision)
+{
+	for (size_t i = 0; i < decision->job->spec_count; i++) {
+		decision->counts[i].desired = decision->job->specs[i].replicas;
+		for (size_t place = decision->offsets[i]; place < decision->offsets[i + 1]; place++) {
+			const struct rh_pod *pod = decision->pods[place];
+
+			decision->counts[i].active += pod && pod->phase == RH_PHASE_RUNNING && !pod->deleting;
+		}
+	}
+}
+
+/*
+ * The next attempt begins when no pod is left and the status tells of none: a status that still told of pods of the old
+ * attempt would make their absence look like a loss in the new one.
+ */
+static bool drain_is_done(const struct rh_decision *decision)
+{
+	const struct rh_job_status *status = &decision->job->status;
+
+	for (size_t i = 0; i < status->replica_count; i++) {
+		if (status->replicas[i].active || status->replicas[i].succeeded || status->replicas[i].failed)
+			return false;
+	}
+	return decision->owned_count == 0;
+}
+
+int rh_decide_drain(struct rh_decision *decision)
+{
+	struct rh_ledger *ledger = &decision->plan->ledger;
+
+	if (drain_is_done(decision)) {
+		ledger->attempt += ledger->attempt < INT32_MAX;
+		ledger->stopping = false;
+		rh_ledger_forget_indices(ledger);
+		return 0;
+	}
+	drain_count(decision);
+	if (rh_decide_fault(decision) < 0 || rh_decide_stop_all(decision) < 0)
+		return RH_ENOMEM;
+	return rh_decide_counts(decision);
+}

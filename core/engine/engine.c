@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/engine.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "engine/engine_parts.h"
+#include "job/names.h"
+
+#define ENGINE_WINDOW 64
+#define ENGINE_BACKOFF_FIRST (5 * RH_SECOND / 1000)
+#define ENGINE_BACKOFF_MAX (1000 * RH_SECOND)
+/* How long to wait when there is no memory to list everything again. */
+#define ENGINE_PAUSE (RH_SECOND / 10)
+
+int rh_engine_submit(struct rh_engine *engine, struct rh_request *request, rh_done_fn *done, void *arg,
+                     uint64_t *ret_id)
+{
+	struct rh_store *store = engine->options.store;
+	int r = store->submit(store, request, done, arg, ret_id, NULL);
+
+	if (r == 0)
+		engine->requests++;
+	return r;
+}
+
+void rh_engine_cancel(struct rh_engine *engine, uint64_t id)
+{
+	struct rh_store *store = engine->options.store;
+
+	store->cancel(store, id);
+	engine->requests--;
+}
+
+static int engine_add_kind(struct rh_engine *engine, const struct rh_kind *kind)
+{
+	struct rh_engine_kind *kinds = rh_realloc_array(engine->kinds, engine->kind_count + 1, sizeof(*kinds));
+	char *api_version = rh_asprintf("%s/%s", kind->group, kind->version);
+
+	if (kinds)
+		engine->kinds = kinds;
+	if (!kinds || !api_version) {
+		rh_free(api_version);
+		return RH_ENOMEM;
+	}
+	kinds[engine->kind_count++] = (struct rh_engine_kind){kind, {api_version, kind->kind, kind->plural}};
+	return 0;
+}
+
+static int engine_find_kinds(struct rh_engine *engine)
+{
+	const struct rh_host *host = engine->options.host;
+
+	for (size_t i = 0; i < rh_host_plugin_count(host); i++) {
+		struct rh_plugin_info info;
+
+		rh_host_plugin(host, i, &info);
+		for (size_t k = 0; info.state == RH_PLUGIN_READY && info.kinds[k]; k++) {
+			if (engine_add_kind(engine, info.kinds[k]) < 0)
+				return RH_ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int engine_watch(struct rh_engine *engine, const struct rh_engine_kind *kind, const struct rh_resource *resource,
+                        struct rh_error *err)
+{
+	struct rh_store *store = engine->options.store;
+	struct rh_engine_watch *watch = rh_alloc(sizeof(*watch));
+
+	if (!watch)
+		return rh_fail_oom(err);
+	watch->engine = engine;
+	watch->kind = kind;
+	watch->services = resource == &rh_resource_services;
+	watch->next = engine->watches;
+	engine->watches = watch;
+	engine->unsynced++;
+	return store->watch(store, resource, kind ? NULL : RH_LABEL_JOB, rh_engine_on_watch, watch, err);
+}
+
+static int engine_watch_all(struct rh_engine *engine, struct rh_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < engine->kind_count && r == 0; i++)
+		r = engine_watch(engine, &engine->kinds[i], &engine->kinds[i].resource, err);
+	if (r == 0)
+		r = engine_watch(engine, NULL, &rh_resource_pods, err);
+	return r == 0 ? engine_watch(engine, NULL, &rh_resource_services, err) : r;
+}
+
+int rh_engine_new(const struct rh_engine_options *options, struct rh_engine **ret_engine, struct rh_error *err)
+{
+	rh_auto(engine) engine = rh_alloc(sizeof(*engine));
+	int r;
+
+	if (!engine)
+		return rh_fail_oom(err);
+	engine->options = *options;
+	if (!engine->options.window)
+		engine->options.window = ENGINE_WINDOW;
+	engine->queue.backoff_first = options->backoff_first ? options->backoff_first : ENGINE_BACKOFF_FIRST;
+	engine->queue.backoff_max = options->backoff_max ? options->backoff_max : ENGINE_BACKOFF_MAX;
+	engine->entries = rh_map_new();
+	engine->resources = rh_map_new();
+	if (!engine->entries || !engine->resources || engine_find_kinds(engine) < 0)
+		return rh_fail_oom(err);
+	r = engine_watch_all(engine, err);
+	if (r < 0)
+		return r;
+	*ret_engine = rh_take(engine);
+	return 0;
+}
+
+void rh_engine_free(struct rh_engine *engine)
+{
+	size_t cursor = 0;
+	void *entry;
+	struct rh_engine_watch *watch;
+
+	if (!engine)
+		return;
+	while (engine->entries && rh_map_next(engine->entries, &cursor, NULL, &entry))
+		rh_engine_entry_free(entry);
+	while ((watch = engine->watches)) {
+		engine->watches = watch->next;
+		rh_free(watch);
+	}
+	for (size_t i = 0; i < engine->kind_count; i++)
+		rh_free((char *)(uintptr_t)engine->kinds[i].resource.api_version);
+	rh_free(engine->kinds);
+	rh_map_free(engine->entries);
+	rh_engine_free_resources(engine);
+	rh_queue_deinit(&engine->queue);
+	rh_free(engine);
+}
+
+/* Forget what is known and list everything again, by watches that take the place of the first ones. */
+static int engine_list_again(struct rh_engine *engine)
+{
+	rh_engine_forget_all(engine);
+	for (struct rh_engine_watch *watch = engine->watches; watch; watch = watch->next)
+		watch->dropped = true;
+	engine->unsynced = 0;
+	if (engine_watch_all(engine, NULL) < 0)
+		return RH_ENOMEM;
+	engine->lost = false;
+	return 0;
+}
+
+void rh_engine_step(struct rh_engine *engine, int64_t now)
+{
+	size_t turns = 2 * engine->queue.members + 1; /* what is queued meanwhile may wait for the next step */
+	struct rh_queue_item *item;
+
+	engine->now = now;
+	if (engine->lost && engine_list_again(engine) < 0)
+		return;
+	while (engine->unsynced == 0 && turns-- > 0 && (item = rh_queue_take(&engine->queue, now)))
+		rh_engine_work((struct rh_engine_entry *)item);
+}
+
+int64_t rh_engine_deadline(const struct rh_engine *engine)
+{
+	if (engine->lost)
+		return engine->now + ENGINE_PAUSE;
+	return engine->unsynced > 0 ? RH_NEVER : rh_queue_next(&engine->queue);
+}
+
+bool rh_engine_busy(const struct rh_engine *engine)
+{
+	return engine->lost || engine->unsynced > 0 || engine->requests > 0 || rh_queue_next(&engine->queue) <= engine->now;
+}

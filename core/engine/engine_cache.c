@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is observed, by job. Own writes are seen at once: what a write returned is as good as what a watch tells, and whichever is older gives way.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/engine_parts.h"
+#include "job/names.h"
+
+static const char *cache_text(const struct rh_json *object, const char *member, const char *key)
+{
+	const char *text = rh_json_string(rh_json_get(rh_json_get(object, member), key));
+
+	return text ? text : "";
+}
+
+static const char *cache_label(const struct rh_json *object, const char *label)
+{
+	const char *text = rh_json_string(rh_json_get(rh_json_get(rh_json_get(object, "metadata"), "labels"), label));
+
+	return text ? text : "";
+}
+
+/* Versions are opaque, but every API server counts them up; 0 where one is no number, and then nothing is older. */
+static uint64_t cache_revision(const char *text)
+{
+	char *end;
+	unsigned long long value;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	return end != text && !*end && errno == 0 ? value : 0;
+}
+
+static const char *cache_owner(const struct rh_json *object)
+{
+	const struct rh_json *owners = rh_json_get(rh_json_get(object, "metadata"), "ownerReferences");
+
+	for (const struct rh_json *owner = rh_json_first(owners); owner; owner = rh_json_next(owner)) {
+		const char *uid = rh_json_string(rh_json_get(owner, "uid"));
+
+		if (uid && rh_json_bool(rh_json_get(owner, "controller"), false))
+			return uid;
+	}
+	return "";
+}
+
+void rh_child_free(struct rh_child *child)
+{
+	if (!child)
+		return;
+	rh_free(child->api_version);
+	rh_free(child->kind);
+	rh_free(child->name);
+	rh_free(child->uid);
+	rh_free(child->owner_uid);
+	rh_free(child->type);
+	rh_free(child);
+}
+
+static int32_t cache_index(const char *label)
+{
+	char *end;
+	long value;
+
+	errno = 0;
+	value = strtol(label, &end, 10);
+	return end != label && !*end && errno == 0 && value >= 0 && value <= INT32_MAX ? (int32_t)value : -1;
+}
+
+int rh_child_parse(const struct rh_json *object, struct rh_child **ret_child)
+{
+	rh_auto(child) child = rh_alloc(sizeof(*child));
+	const char *api_version = rh_json_string(rh_json_get(object, "apiVersion"));
+	const char *kind = rh_json_string(rh_json_get(object, "kind"));
+
+	if (!child)
+		return RH_ENOMEM;
+	child->api_version = rh_strdup(api_version ? api_version : "v1");
+	child->kind = rh_strdup(kind ? kind : "Service");
+	child->name = rh_strdup(cache_text(object, "metadata", "name"));
+	child->uid = rh_strdup(cache_text(object, "metadata", "uid"));
+	child->owner_uid = rh_strdup(cache_owner(object));
+	child->type = rh_strdup(cache_label(object, RH_LABEL_TYPE));
+	child->index = cache_index(cache_label(object, RH_LABEL_INDEX));
+	child->deleting = *cache_text(object, "metadata", "deletionTimestamp") != '\0';
+	if (!child->api_version || !child->kind || !child->name || !child->uid || !child->owner_uid || !child->type)
+		return RH_ENOMEM;
+	*ret_child = rh_take(child);
+	return 0;
+}
+
+void rh_cached_free(struct rh_cached *cached)
+{
+	if (!cached)
+		return;
+	rh_pod_free(cached->pod);
+	rh_child_free(cached->child);
+	rh_free(cached);
+}
+
+const char *rh_cached_uid(const struct rh_cached *cached)
+{
+	return cached->pod ? cached->pod->uid : cached->child->uid;
+}
+
+void rh_cached_set_stopping(struct rh_cached *cached, bool stopping)
+{
+	cached->stopping = stopping;
+	if (cached->pod)
+		cached->pod->deleting = stopping || cached->pod->deleted_at != 0;
+	else
+		cached->child->deleting = stopping;
+}
+
+static int cache_parse(const struct rh_engine_entry *entry, bool service, const struct rh_json *object,
+                       struct rh_cached **ret_cached)
+{
+	rh_auto(cached) cached = rh_alloc(sizeof(*cached));
+	int r;
+
+	if (!cached)
+		return RH_ENOMEM;
+	r = service ? rh_child_parse(object, &cached->child) : rh_pod_parse(entry->kind->kind, object, &cached->pod);
+	if (r < 0)
+		return r;
+	*ret_cached = rh_take(cached);
+	return 0;
+}
+
+static void cache_free_map(struct rh_map **map)
+{
+	size_t cursor = 0;
+	void *value;
+
+	while (*map && rh_map_next(*map, &cursor, NULL, &value))
+		rh_cached_free(value);
+	rh_map_free(*map);
+	*map = NULL;
+}
+
+static void cache_clear_map(struct rh_map *map)
+{
+	const char *key;
+	size_t cursor = 0;
+	void *value;
+
+	while (rh_map_next(map, &cursor, &key, &value)) {
+		(void)rh_map_remove(map, key);
+		rh_cached_free(value);
+	}
+}
+
+/* Put @p cached (taken) at @p name. @return 1, 0 when what is there says the same, or RH_ENOMEM */
+static int cache_put(struct rh_map *map, const char *name, struct rh_cached *cached)
+{
+	rh_auto(cached) guard = cached;
+	struct rh_cached *before = rh_map_get(map, name);
+	bool same = before && strcmp(rh_cached_uid(before), rh_cached_uid(cached)) == 0;
+
+	if (before && cached->pod) {
+		uint64_t old = cache_revision(before->pod->resource_version);
+		uint64_t new = cache_revision(cached->pod->resource_version);
+
+		if (new < old || (same && new == old && new > 0))
+			return 0;
+	}
+	if (rh_map_set(map, name, cached, NULL) < 0)
+		return RH_ENOMEM;
+	if (same && before->stopping)
+		rh_cached_set_stopping(cached, true);
+	rh_cached_free(before);
+	(void)rh_take(guard);
+	return 1;
+}
+
+int rh_engine_take_child(struct rh_flight *flight, const struct rh_json *object)
+{
+	struct rh_engine_entry *entry = flight->entry;
+	bool service = flight->verb == RH_CREATE_SERVICE;
+	struct rh_map *map = service ? entry->services : entry->pods;
+	const struct rh_cached *before = rh_map_get(map, flight->name);
+	const char *uid = cache_text(object, "metadata", "uid");
+	rh_auto_free char *buried = rh_asprintf("/%s/", uid);
+	struct rh_cached *cached;
+
+	if (!buried)
+		return RH_ENOMEM;
+	if (strstr(rh_str_text(&flight->buried), buried) || (before && strcmp(uid, rh_cached_uid(before)) == 0))
+		return 0;
+	if (cache_parse(entry, service, object, &cached) < 0 || cache_put(map, flight->name, cached) < 0)
+		return RH_ENOMEM;
+	return 0;
+}
+
+static void cache_bury(struct rh_engine_entry *entry, bool service, const char *name, const char *uid)
+{
+	enum rh_action_verb verb = service ? RH_CREATE_SERVICE : RH_CREATE_POD;
+
+	for (struct rh_flight *flight = entry->flights; flight; flight = flight->next) {
+		if (flight->verb != verb || strcmp(flight->name, name) != 0)
+			continue;
+		rh_str_appendf(&flight->buried, "/%s/", uid);
+		if (flight->buried.failed)
+			entry->engine->lost = true;
+	}
+	rh_engine_release(entry, verb, name);
+}
+
+static void cache_free_kept(struct rh_engine_entry *entry)
+{
+	rh_engine_stop_carrying(entry);
+	rh_job_free(rh_take(entry->job));
+	rh_builder_free(rh_take(entry->builder));
+	rh_json_free(rh_take(entry->wanted));
+	rh_addresses_deinit(&entry->addresses);
+	entry->addresses_attempt = -1;
+	rh_ledger_deinit(&entry->ledger);
+	rh_engine_release_all(entry);
+}
+
+void rh_engine_forget_job(struct rh_engine_entry *entry)
+{
+	cache_free_kept(entry);
+	cache_clear_map(entry->objects);
+	rh_engine_forget_events(entry);
+	for (struct rh_flight *flight = entry->flights; flight; flight = flight->next)
+		flight->old = true;
+	rh_free(rh_take(entry->uid));
+	entry->revision = 0;
+	entry->unfit = entry->refresh = entry->checked = false;
+	entry->checks = 0;
+	rh_queue_forgive(&entry->item);
+}
+
+void rh_engine_cool(struct rh_engine_entry *entry)
+{
+	cache_free_kept(entry);
+	rh_engine_trim_events(entry);
+}
+
+void rh_engine_entry_free(struct rh_engine_entry *entry)
+{
+	struct rh_engine *engine = entry->engine;
+
+	if (entry->pods && entry->services && entry->objects && entry->holds)
+		rh_engine_forget_job(entry);
+	while (entry->flights)
+		rh_flight_free(entry->flights);
+	cache_free_map(&entry->pods);
+	cache_free_map(&entry->services);
+	cache_free_map(&entry->objects);
+	rh_map_free(entry->holds);
+	rh_queue_leave(&engine->queue, &entry->item);
+	if (entry->key)
+		(void)rh_map_remove(engine->entries, entry->key);
+	rh_free(entry->key);
+	rh_free(entry->namespace_);
+	rh_free(entry->name);
+	rh_free(entry);
+}
+
+void rh_engine_reap(struct rh_engine_entry *entry)
+{
+	if (!entry->uid && !entry->flights && entry->events_in_flight == 0 && rh_map_size(entry->pods) == 0 &&
+	    rh_map_size(entry->services) == 0)
+		rh_engine_entry_free(entry);
+}
+
+static struct rh_engine_entry *cache_add_entry(struct rh_engine *engine, const struct rh_engine_kind *kind,
+                                               const char *key, const char *namespace_, const char *name)
+{
+	struct rh_engine_entry *entry;
+
+	if (rh_queue_join(&engine->queue) < 0)
+		return NULL;
+	entry = rh_alloc(sizeof(*entry));
+	if (!entry) {
+		engine->queue.members--;
+		return NULL;
+	}
+	entry->engine = engine;
+	entry->kind = kind;
+	entry->addresses_attempt = -1;
+	entry->namespace_ = rh_strdup(namespace_);
+	entry->name = rh_strdup(name);
+	entry->pods = rh_map_new();
+	entry->services = rh_map_new();
+	entry->objects = rh_map_new();
+	entry->holds = rh_map_new();
+	if (entry->namespace_ && entry->name && entry->pods && entry->services && entry->objects && entry->holds &&
+	    rh_map_set(engine->entries, key, entry, NULL) == 0) {
+		entry->key = rh_strdup(key);
+		if (entry->key)
+			return entry;
+		(void)rh_map_remove(engine->entries, key);
+	}
+	rh_engine_entry_free(entry);
+	return NULL;
+}
+
+/* @return the entry, made when it is missing and @p add is set; NULL when it is missing, or memory is out: then the engine is lost */
+static struct rh_engine_entry *cache_entry(struct rh_engine *engine, const struct rh_engine_kind *kind,
+                                           const char *namespace_, const char *name, bool add)
+{
+	rh_auto_free char *key = rh_asprintf("%s/%s/%s", kind->kind->controller, namespace_, name);
+	struct rh_engine_entry *entry = key ? rh_map_get(engine->entries, key) : NULL;
+
+	if (!entry && key && add)
+		entry = cache_add_entry(engine, kind, key, namespace_, name);
+	if (!key || (!entry && add))
+		engine->lost = true;
+	return entry;
+}
+
+static void cache_touch(struct rh_engine_entry *entry)
+{
+	if (entry->uid)
+		rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
+}
+
+static const struct rh_engine_kind *cache_kind(const struct rh_engine *engine, const char *controller)
+{
+	for (size_t i = 0; i < engine->kind_count; i++) {
+		if (strcmp(engine->kinds[i].kind->controller, controller) == 0)
+			return &engine->kinds[i];
+	}
+	return NULL;
+}
+
+static void cache_child_gone(struct rh_engine_entry *entry, bool service, const struct rh_json *object)
+{
+	struct rh_map *map = service ? entry->services : entry->pods;
+	const char *name = cache_text(object, "metadata", "name");
+	const char *uid = cache_text(object, "metadata", "uid");
+	struct rh_cached *cached = rh_map_get(map, name);
+
+	cache_bury(entry, service, name, uid);
+	if (cached && strcmp(rh_cached_uid(cached), uid) == 0) {
+		(void)rh_map_remove(map, name);
+		rh_cached_free(cached);
+	}
+	cache_touch(entry);
+	rh_engine_reap(entry);
+}
+
+/* A job that has finished for good does not care what becomes of its pods. */
+static void cache_child(const struct rh_engine_watch *watch, enum rh_watch_event event, const struct rh_json *object)
+{
+	struct rh_engine *engine = watch->engine;
+	const struct rh_engine_kind *kind = cache_kind(engine, cache_label(object, RH_LABEL_OPERATOR));
+	struct rh_engine_entry *entry = NULL;
+	struct rh_cached *cached = NULL;
+	int r;
+
+	if (kind)
+		entry = cache_entry(engine, kind, cache_text(object, "metadata", "namespace"), cache_label(object, RH_LABEL_JOB),
+		                    event != RH_WATCH_DELETED);
+	if (!entry)
+		return;
+	if (event == RH_WATCH_DELETED) {
+		cache_child_gone(entry, watch->services, object);
+		return;
+	}
+	r = cache_parse(entry, watch->services, object, &cached);
+	if (r == 0)
+		r = cache_put(watch->services ? entry->services : entry->pods, cache_text(object, "metadata", "name"), cached);
+	if (r < 0)
+		engine->lost = true;
+	else if (r == 1 && entry->job)
+		cache_touch(entry);
+}
+
+static void cache_tell_unfit(struct rh_engine_entry *entry, const char *message)
+{
+	rh_auto_free char *reason = rh_asprintf("%sFailedValidation", entry->kind->kind->kind);
+	rh_auto_free char *text = rh_asprintf("%s failed validation because %s", entry->kind->kind->kind, message);
+
+	if (reason && text)
+		rh_engine_tell(entry, &(struct rh_engine_news){entry->uid, true, reason, text});
+}
+
+static bool cache_is_old(const struct rh_engine_entry *entry, const char *uid, uint64_t revision)
+{
+	if (!entry->uid || revision == 0)
+		return false;
+	return revision < entry->revision ||
+	       (revision == entry->revision && !entry->refresh && strcmp(entry->uid, uid) == 0);
+}
+
+/* What follows from the spec is worked out again when that changed. */
+static void cache_set_job(struct rh_engine_entry *entry, struct rh_job *job, struct rh_ledger *ledger)
+{
+	bool same = entry->job && job &&
+	            rh_json_equal(rh_json_get(entry->job->object, "spec"), rh_json_get(job->object, "spec"));
+
+	if (!same) {
+		rh_engine_release_all(entry);
+		rh_json_free(rh_take(entry->wanted));
+	}
+	rh_builder_free(rh_take(entry->builder));
+	rh_job_free(entry->job);
+	entry->job = job;
+	rh_ledger_deinit(&entry->ledger);
+	entry->ledger = *ledger;
+	*ledger = (struct rh_ledger){0};
+}
+
+/* @return 0, RH_EINVAL or RH_ENOMEM */
+static int cache_parse_job(const struct rh_engine_entry *entry, const struct rh_json *object, struct rh_job **ret_job,
+                           struct rh_ledger *ret_ledger, struct rh_error *err)
+{
+	rh_auto(json) copy = rh_json_copy(object);
+	rh_auto(job) job = NULL;
+	int r;
+
+	if (!copy)
+		return RH_ENOMEM;
+	rh_json_remove(rh_json_get(copy, "metadata"), "managedFields");
+	r = rh_job_parse(entry->kind->kind, rh_take(copy), &job, err);
+	if (r == 0)
+		r = rh_ledger_read(job, ret_ledger);
+	if (r == 0)
+		*ret_job = rh_take(job);
+	return r;
+}
+
+int rh_engine_take_job(struct rh_engine_entry *entry, const struct rh_json *object)
+{
+	const char *uid = cache_text(object, "metadata", "uid");
+	uint64_t revision = cache_revision(cache_text(object, "metadata", "resourceVersion"));
+	rh_auto_free char *copy = NULL;
+	rh_auto_ledger ledger = {0};
+	struct rh_job *job = NULL;
+	struct rh_error err = {0};
+	int r;
+
+	if (cache_is_old(entry, uid, revision))
+		return 0;
+	copy = rh_strdup(uid);
+	r = copy ? cache_parse_job(entry, object, &job, &ledger, &err) : RH_ENOMEM;
+	if (r == RH_ENOMEM)
+		return r;
+	if (!entry->uid || strcmp(entry->uid, uid) != 0) {
+		rh_engine_forget_job(entry);
+		entry->uid = rh_take(copy);
+	}
+	cache_set_job(entry, job, &ledger);
+	entry->revision = revision;
+	entry->refresh = false;
+	entry->unfit = r < 0;
+	if (entry->unfit)
+		cache_tell_unfit(entry, err.message);
+	return 1;
+}
+
+static void cache_job(const struct rh_engine_watch *watch, enum rh_watch_event event, const struct rh_json *object)
+{
+	struct rh_engine *engine = watch->engine;
+	struct rh_engine_entry *entry =
+		cache_entry(engine, watch->kind, cache_text(object, "metadata", "namespace"),
+	                cache_text(object, "metadata", "name"), event != RH_WATCH_DELETED);
+	int r;
+
+	if (!entry)
+		return;
+	if (event == RH_WATCH_DELETED) {
+		if (entry->uid && strcmp(entry->uid, cache_text(object, "metadata", "uid")) == 0)
+			rh_engine_forget_job(entry);
+		rh_engine_reap(entry);
+		return;
+	}
+	r = rh_engine_take_job(entry, object);
+	if (r < 0)
+		engine->lost = true;
+	entry->item.late = engine->unsynced > 0;
+	if (r == 1)
+		cache_touch(entry);
+}
+
+void rh_engine_on_watch(void *arg, enum rh_watch_event event, const struct rh_json *object)
+{
+	struct rh_engine_watch *watch = arg;
+
+	if (watch->dropped)
+		return;
+	if (event == RH_WATCH_SYNCED) {
+		if (!watch->synced)
+			watch->engine->unsynced--;
+		watch->synced = true;
+	} else if (watch->kind) {
+		cache_job(watch, event, object);
+	} else {
+		cache_child(watch, event, object);
+	}
+}
+
+void rh_engine_forget_all(struct rh_engine *engine)
+{
+	size_t cursor = 0;
+	void *value;
+
+	while (rh_map_next(engine->entries, &cursor, NULL, &value)) {
+		struct rh_engine_entry *entry = value;
+
+		rh_engine_forget_job(entry);
+		cache_clear_map(entry->pods);
+		cache_clear_map(entry->services);
+		rh_engine_reap(entry);
+	}
+}

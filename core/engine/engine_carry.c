@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Carrying out a plan. The ledger is written first and confirmed, because what follows cannot be told from the pods afterwards; then the children; then the
+ * status. Each write to the job demands the version that was decided about: after a conflict the job is read and decided about again.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "engine/engine_parts.h"
+#include "job/names.h"
+
+void rh_engine_stop_carrying(struct rh_engine_entry *entry)
+{
+	if (entry->stage != RH_STAGE_IDLE)
+		rh_engine_cancel(entry->engine, entry->write_id);
+	entry->stage = RH_STAGE_IDLE;
+	rh_plan_deinit(&entry->plan);
+}
+
+static int carry_diff_member(struct rh_json *diff, const char *key, const struct rh_json *from,
+                             const struct rh_json *to)
+{
+	rh_auto(json) inner = NULL;
+
+	if (rh_json_equal(from, to))
+		return 0;
+	if (rh_json_type(from) != RH_JSON_OBJECT || rh_json_type(to) != RH_JSON_OBJECT)
+		return rh_json_add(diff, key, rh_json_copy(to));
+	inner = rh_engine_diff(from, to);
+	return rh_json_add(diff, key, rh_take(inner));
+}
+
+struct rh_json *rh_engine_diff(const struct rh_json *from, const struct rh_json *to)
+{
+	rh_auto(json) diff = rh_json_new_object();
+
+	if (!diff)
+		return NULL;
+	for (const struct rh_json *member = rh_json_first(to); member; member = rh_json_next(member)) {
+		const char *key = rh_json_key(member);
+
+		if (carry_diff_member(diff, key, rh_json_get(from, key), member) < 0)
+			return NULL;
+	}
+	for (const struct rh_json *member = rh_json_first(from); member; member = rh_json_next(member)) {
+		const char *key = rh_json_key(member);
+
+		if (!rh_json_get(to, key) && rh_json_add(diff, key, rh_json_new_null()) < 0)
+			return NULL;
+	}
+	return rh_take(diff);
+}
+
+/* What others keep in the status is theirs. */
+static int carry_keep_foreign(struct rh_json *status, const struct rh_json *before)
+{
+	static const char *const ours[] = {"conditions", "replicaStatuses", "startTime", "completionTime",
+	                                   "lastReconcileTime"};
+
+	for (const struct rh_json *member = rh_json_first(before); member; member = rh_json_next(member)) {
+		bool is_ours = false;
+
+		for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+			is_ours = is_ours || strcmp(rh_json_key(member), ours[i]) == 0;
+		if (!is_ours && rh_json_set(status, rh_json_key(member), rh_json_copy(member)) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
+/* @return the patch, {} when there is nothing to write; NULL when memory is out */
+static struct rh_json *carry_status_patch(const struct rh_engine_entry *entry)
+{
+	const struct rh_json *before = rh_json_get(entry->job->object, "status");
+	rh_auto(json) status = rh_job_status_json(&entry->plan.status);
+	rh_auto(json) patch = rh_json_new_object();
+	rh_auto(json) diff = NULL;
+
+	if (!status || !patch || carry_keep_foreign(status, before) < 0)
+		return NULL;
+	diff = rh_engine_diff(before, status);
+	if (!diff)
+		return NULL;
+	if (rh_json_size(diff) > 0 && rh_json_add(patch, "status", rh_take(diff)) < 0)
+		return NULL;
+	return rh_take(patch);
+}
+
+static struct rh_json *carry_ledger_patch(const struct rh_engine_entry *entry)
+{
+	rh_auto(json) patch = rh_json_new_object();
+	rh_auto_free char *text = rh_ledger_text(&entry->plan.ledger, entry->job);
+	struct rh_json *metadata = patch ? rh_json_ensure_object(patch, "metadata") : NULL;
+	struct rh_json *annotations = metadata ? rh_json_ensure_object(metadata, "annotations") : NULL;
+
+	if (!text || !annotations || rh_json_set_string(annotations, RH_ANNOTATION_LEDGER, text) < 0)
+		return NULL;
+	return rh_take(patch);
+}
+
+static void carry_on_write(void *arg, const struct rh_outcome *outcome);
+
+/* @return 0 or RH_ENOMEM */
+static int carry_write(struct rh_engine_entry *entry, enum rh_engine_stage stage, struct rh_json *body)
+{
+	struct rh_request request = {
+		.verb = stage == RH_STAGE_LEDGER   ? RH_VERB_PATCH
+	            : stage == RH_STAGE_STATUS ? RH_VERB_PATCH_STATUS
+	                                       : RH_VERB_GET,
+		.resource = &entry->kind->resource,
+		.namespace_ = entry->namespace_,
+		.name = entry->name,
+		.body = body,
+	};
+
+	if (stage != RH_STAGE_REFRESH) {
+		request.uid = entry->uid;
+		request.resource_version = entry->job->resource_version;
+	}
+	if (rh_engine_submit(entry->engine, &request, carry_on_write, entry, &entry->write_id) < 0)
+		return RH_ENOMEM;
+	entry->stage = stage;
+	return 0;
+}
+
+void rh_engine_refresh(struct rh_engine_entry *entry)
+{
+	entry->refresh = true;
+	if (carry_write(entry, RH_STAGE_REFRESH, NULL) < 0)
+		rh_queue_fail(&entry->engine->queue, &entry->item, entry->engine->now);
+}
+
+/* What is left of the plan is not done: it is decided again, after a while. */
+static void carry_give_up(struct rh_engine_entry *entry)
+{
+	rh_plan_deinit(&entry->plan);
+	rh_queue_fail(&entry->engine->queue, &entry->item, entry->engine->now);
+}
+
+static void carry_tell(struct rh_engine_entry *entry)
+{
+	for (size_t i = 0; i < entry->plan.event_count; i++) {
+		const struct rh_plan_event *event = &entry->plan.events[i];
+
+		rh_engine_tell(entry,
+		               &(struct rh_engine_news){entry->uid, event->warning, event->reason, event->message});
+	}
+}
+
+/* Everything was sent, and all writes to the job are confirmed. */
+static void carry_end(struct rh_engine_entry *entry, bool wrote)
+{
+	struct rh_queue *queue = &entry->engine->queue;
+	int64_t wake_at = entry->plan.wake_at;
+	bool done = entry->plan.done && !wrote && entry->flight_count == 0;
+
+	carry_tell(entry);
+	rh_plan_deinit(&entry->plan);
+	rh_queue_forgive(&entry->item);
+	if (wrote)
+		rh_queue_add(queue, &entry->item, RH_QUEUE_NOW);
+	else if (wake_at != RH_NEVER)
+		rh_queue_add(queue, &entry->item, wake_at);
+	if (done)
+		rh_engine_cool(entry);
+}
+
+static void carry_status(struct rh_engine_entry *entry)
+{
+	bool wrote = entry->plan.write_ledger;
+	rh_auto(json) patch = NULL;
+
+	if (!entry->plan.write_status) {
+		carry_end(entry, wrote);
+		return;
+	}
+	patch = carry_status_patch(entry);
+	if (patch && rh_json_size(patch) == 0)
+		carry_end(entry, wrote);
+	else if (!patch || carry_write(entry, RH_STAGE_STATUS, rh_take(patch)) < 0)
+		carry_give_up(entry);
+}
+
+static void carry_act(struct rh_engine_entry *entry)
+{
+	for (size_t i = 0; i < entry->plan.action_count; i++) {
+		int r = rh_engine_act(entry, &entry->plan.actions[i]);
+
+		if (r == RH_EAGAIN)
+			continue; /* what the window holds back is planned again when it opens; deletes may still fit */
+		if (r < 0) {
+			carry_give_up(entry);
+			return;
+		}
+	}
+	carry_status(entry);
+}
+
+void rh_engine_carry(struct rh_engine_entry *entry)
+{
+	rh_auto(json) patch = NULL;
+
+	if (!entry->plan.write_ledger) {
+		carry_act(entry);
+		return;
+	}
+	patch = carry_ledger_patch(entry);
+	if (!patch || carry_write(entry, RH_STAGE_LEDGER, rh_take(patch)) < 0)
+		carry_give_up(entry);
+}
+
+static void carry_tell_denied(struct rh_engine_entry *entry, const struct rh_outcome *outcome)
+{
+	rh_auto_free char *reason = rh_asprintf("FailedUpdate%s", entry->kind->kind->kind);
+	rh_auto_free char *message = rh_asprintf("Error updating: %s", outcome->message);
+
+	if (reason && message)
+		rh_engine_tell(entry, &(struct rh_engine_news){entry->uid, true, reason, message});
+}
+
+static void carry_failed(struct rh_engine_entry *entry, const struct rh_outcome *outcome)
+{
+	struct rh_engine *engine = entry->engine;
+
+	rh_plan_deinit(&entry->plan);
+	switch (outcome->code) {
+	case RH_OUTCOME_CONFLICT:
+		entry->refresh = true;
+		rh_queue_add(&engine->queue, &entry->item, RH_QUEUE_NOW);
+		return;
+	case RH_OUTCOME_GONE: /* the watch will tell; until then there is nothing to decide about */
+		entry->refresh = true;
+		break;
+	case RH_OUTCOME_THROTTLED:
+		rh_queue_add(&engine->queue, &entry->item, engine->now + outcome->retry_after);
+		return;
+	case RH_OUTCOME_DENIED:
+		carry_tell_denied(entry, outcome);
+		break;
+	case RH_OUTCOME_UNKNOWN:
+	case RH_OUTCOME_EXISTS:
+	case RH_OUTCOME_OK:
+	default:
+		entry->refresh = true;
+		break;
+	}
+	rh_queue_fail(&engine->queue, &entry->item, engine->now);
+}
+
+/* @return whether the write was done, and what is known of the job is at least as new */
+static bool carry_take(struct rh_engine_entry *entry, const struct rh_outcome *outcome)
+{
+	if (outcome->code == RH_OUTCOME_OK && outcome->object && rh_engine_take_job(entry, outcome->object) >= 0)
+		return true;
+	entry->refresh = outcome->code == RH_OUTCOME_OK || entry->refresh;
+	return false;
+}
+
+/* The ledger is written. Where somebody has changed the job since, the rest of the plan is decided again, and only what has happened is told. */
+static void carry_on(struct rh_engine_entry *entry, const struct rh_json *written)
+{
+	const char *version = rh_json_string_at(written, "metadata.resourceVersion");
+
+	if (rh_text_equal(version, entry->job->resource_version)) {
+		carry_act(entry);
+		return;
+	}
+	carry_tell(entry);
+	rh_plan_deinit(&entry->plan);
+	rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
+}
+
+static void carry_on_write(void *arg, const struct rh_outcome *outcome)
+{
+	struct rh_engine_entry *entry = arg;
+	enum rh_engine_stage stage = entry->stage;
+	struct rh_queue *queue = &entry->engine->queue;
+
+	entry->engine->requests--;
+	entry->stage = RH_STAGE_IDLE;
+	if (stage == RH_STAGE_REFRESH && outcome->code == RH_OUTCOME_GONE) {
+		rh_engine_forget_job(entry);
+		rh_engine_reap(entry);
+		return;
+	}
+	if (!carry_take(entry, outcome)) {
+		carry_failed(entry, outcome);
+		return;
+	}
+	if (stage == RH_STAGE_LEDGER && entry->job && entry->plan.write_ledger)
+		carry_on(entry, outcome->object);
+	else if (stage == RH_STAGE_STATUS && entry->job)
+		carry_end(entry, true);
+	else
+		rh_queue_add(queue, &entry->item, RH_QUEUE_NOW);
+}

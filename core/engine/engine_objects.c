@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Further objects: those that the plugin names. They are not watched. What was written is known by its hash; what was there before a start is looked at once.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "engine/engine_parts.h"
+
+char *rh_engine_object_key(const char *api_version, const char *kind, const char *name)
+{
+	return rh_asprintf("%s/%s/%s", api_version, kind, name);
+}
+
+static void objects_free_resource(struct rh_resource *resource)
+{
+	rh_free((char *)(uintptr_t)resource->api_version);
+	rh_free(resource);
+}
+
+/* One block holds all three texts. The plural is made as that of every kind that a plugin may name: small letters and an s. */
+static struct rh_resource *objects_new_resource(const char *api_version, const char *kind)
+{
+	struct rh_resource *resource = rh_alloc(sizeof(*resource));
+	size_t version_size = strlen(api_version) + 1;
+	size_t kind_size = strlen(kind) + 1;
+	char *texts = resource ? rh_alloc(version_size + 2 * kind_size + 1) : NULL;
+	char *plural = texts + version_size + kind_size;
+
+	if (!texts) {
+		rh_free(resource);
+		return NULL;
+	}
+	memcpy(texts, api_version, version_size);
+	memcpy(texts + version_size, kind, kind_size);
+	for (size_t i = 0; i + 1 < kind_size; i++)
+		plural[i] = (char)tolower((unsigned char)kind[i]);
+	plural[kind_size - 1] = 's';
+	*resource = (struct rh_resource){texts, texts + version_size, plural};
+	return resource;
+}
+
+const struct rh_resource *rh_engine_resource(struct rh_engine *engine, const char *api_version, const char *kind)
+{
+	rh_auto_free char *key = api_version && kind ? rh_asprintf("%s/%s", api_version, kind) : NULL;
+	struct rh_resource *resource = key ? rh_map_get(engine->resources, key) : NULL;
+
+	if (resource || !key)
+		return resource;
+	resource = objects_new_resource(api_version, kind);
+	if (resource && rh_map_set(engine->resources, key, resource, NULL) < 0) {
+		objects_free_resource(resource);
+		resource = NULL;
+	}
+	return resource;
+}
+
+void rh_engine_free_resources(struct rh_engine *engine)
+{
+	size_t cursor = 0;
+	void *resource;
+
+	while (engine->resources && rh_map_next(engine->resources, &cursor, NULL, &resource))
+		objects_free_resource(resource);
+	rh_map_free(rh_take(engine->resources));
+}
+
+static bool objects_cover_list(const struct rh_json *actual, const struct rh_json *wanted)
+{
+	const struct rh_json *have = rh_json_first(actual);
+
+	if (rh_json_size(actual) != rh_json_size(wanted))
+		return false;
+	for (const struct rh_json *want = rh_json_first(wanted); want; want = rh_json_next(want)) {
+		if (!rh_engine_covers(have, want))
+			return false;
+		have = rh_json_next(have);
+	}
+	return true;
+}
+
+bool rh_engine_covers(const struct rh_json *actual, const struct rh_json *wanted)
+{
+	if (rh_json_type(actual) != rh_json_type(wanted))
+		return false;
+	if (rh_json_type(wanted) == RH_JSON_ARRAY)
+		return objects_cover_list(actual, wanted);
+	if (rh_json_type(wanted) != RH_JSON_OBJECT)
+		return rh_json_equal(actual, wanted);
+	for (const struct rh_json *want = rh_json_first(wanted); want; want = rh_json_next(want)) {
+		if (!rh_engine_covers(rh_json_get(actual, rh_json_key(want)), want))
+			return false;
+	}
+	return true;
+}
+
+int rh_engine_keep_object(struct rh_engine_entry *entry, const struct rh_json *object, uint64_t hash)
+{
+	rh_auto(cached) cached = rh_alloc(sizeof(*cached));
+	rh_auto_free char *key = NULL;
+	void *before = NULL;
+
+	if (!cached || rh_child_parse(object, &cached->child) < 0)
+		return RH_ENOMEM;
+	cached->child->hash = hash;
+	key = rh_engine_object_key(cached->child->api_version, cached->child->kind, cached->child->name);
+	if (!key || rh_map_set(entry->objects, key, cached, &before) < 0)
+		return RH_ENOMEM;
+	rh_cached_free(before);
+	(void)rh_take(cached);
+	return 0;
+}
+
+/* @return 0, RH_EPLUGIN, RH_EINVAL or RH_ENOMEM */
+static int objects_build(const struct rh_snapshot *snapshot, struct rh_json **ret_objects, struct rh_error *err)
+{
+	rh_auto(builder) builder = NULL;
+	int r = rh_builder_new(snapshot, &builder, err);
+
+	return r == 0 ? rh_build_objects(builder, ret_objects, err) : r;
+}
+
+static int objects_check(struct rh_engine_entry *entry, const struct rh_json *objects, const struct rh_json *but)
+{
+	for (const struct rh_json *object = rh_json_first(objects); object; object = rh_json_next(object)) {
+		const struct rh_json *other = rh_json_first(but);
+
+		while (other && !rh_json_equal(object, other))
+			other = rh_json_next(other);
+		if (!other && rh_engine_check_object(entry, object) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * A program that is gone may have left what the job wants now, and what it wanted while it was not suspended. @return 0, or RH_ENOMEM; then what was asked is
+ * answered, and the rest asked again
+ */
+static int objects_check_all(struct rh_engine_entry *entry, const struct rh_snapshot *snapshot, struct rh_error *err)
+{
+	struct rh_snapshot other = *snapshot;
+	rh_auto(json) objects = NULL;
+	int r = objects_check(entry, entry->wanted, NULL);
+
+	other.suspended = !other.suspended;
+	if (r == 0)
+		r = objects_build(&other, &objects, err);
+	return r == 0 ? objects_check(entry, objects, entry->wanted) : r;
+}
+
+int rh_engine_want_objects(struct rh_engine_entry *entry, struct rh_error *err)
+{
+	struct rh_snapshot snapshot = {
+		.host = entry->engine->options.host,
+		.job = entry->job,
+		.addresses = &entry->addresses,
+		.attempt = entry->ledger.attempt,
+		.suspended = entry->job->policy.suspend,
+		.finished = rh_job_status_finished(&entry->job->status),
+	};
+	int state = (snapshot.suspended ? 1 : 0) + (snapshot.finished ? 2 : 0);
+	int r = 0;
+
+	if (!entry->wanted || entry->wanted_state != state) {
+		rh_json_free(rh_take(entry->wanted));
+		r = objects_build(&snapshot, &entry->wanted, err);
+		entry->wanted_state = state;
+	}
+	if (r == 0 && !entry->checked && entry->checks == 0) {
+		entry->checked = true;
+		r = objects_check_all(entry, &snapshot, err);
+		if (r < 0)
+			entry->checked = false;
+	}
+	if (r < 0)
+		return r;
+	return entry->checks > 0 || !entry->checked ? 1 : 0;
+}

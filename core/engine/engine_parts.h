@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file engine/engine_parts.h
+ * @brief What the files of the engine share; for core/engine/engine*.c alone.
+ *
+ * engine.c owns the loop's face, engine_cache.c what is observed, engine_work.c the decisions, engine_carry.c writes to the job, engine_flight.c writes to
+ * children, engine_objects.c the further objects, engine_events.c Events.
+ */
+#ifndef RH_ENGINE_ENGINE_PARTS_H
+#define RH_ENGINE_ENGINE_PARTS_H
+
+#include "base/map.h"
+#include "base/str.h"
+#include "engine/engine.h"
+#include "engine/queue.h"
+#include "engine/world.h"
+#include "host/build.h"
+
+/** A kind that is watched. */
+struct rh_engine_kind {
+	const struct rh_kind *kind;
+	struct rh_resource resource; /**< api_version is owned */
+};
+
+/** One watch; what its callback gets. */
+struct rh_engine_watch {
+	struct rh_engine_watch *next;
+	struct rh_engine *engine;
+	const struct rh_engine_kind *kind; /**< of a watch of jobs, else NULL */
+	bool services;                     /**< a watch of Services, else of pods */
+	bool synced;
+	bool dropped;                      /**< another one took its place: what it tells is old */
+};
+
+/** The engine. */
+struct rh_engine {
+	struct rh_engine_options options;
+	struct rh_queue queue;
+	struct rh_map *entries;   /**< "controller/namespace/name" to struct rh_engine_entry */
+	struct rh_map *resources; /**< "apiVersion/kind" to struct rh_resource of further objects; owned */
+	struct rh_engine_kind *kinds;
+	size_t kind_count;
+	struct rh_engine_watch *watches;
+	size_t unsynced;          /**< watches that have not told all that exists */
+	size_t requests;          /**< in flight */
+	uint64_t events;          /**< Events named so far */
+	int64_t now;
+	bool lost;                /**< there was no memory for something that a watch told: everything is to be listed again */
+};
+
+/** One observed pod, Service or further object. */
+struct rh_cached {
+	struct rh_pod *pod;     /**< a pod, owned; else NULL */
+	struct rh_child *child; /**< anything else, owned */
+	bool stopping;          /**< its deletion is under way, or done and not yet observed */
+};
+
+/** A write to a child that is under way. */
+struct rh_flight {
+	struct rh_flight *next;
+	struct rh_flight **link; /**< what points here */
+	struct rh_engine_entry *entry;
+	enum rh_action_verb verb;
+	const struct rh_resource *resource;
+	char *name;
+	char *uid;               /**< of what is deleted or updated; "" for a create */
+	char *job_uid;
+	int32_t index;           /**< of the replica */
+	struct rh_pod *pod;      /**< the pod that is to come; owned */
+	struct rh_child *child;  /**< likewise anything else; owned */
+	struct rh_json *body;    /**< of an update, until it is sent; owned */
+	struct rh_str buried;    /**< UIDs, each in slashes, of objects of this name that were observed to go meanwhile */
+	uint64_t id;             /**< of the request */
+	bool asking;             /**< the request is a get, which settles what the write came to */
+	bool checking;           /**< it is only a get: the look at a further object after a start */
+	bool unknown;            /**< the write was not answered */
+	bool old;                /**< its job is gone: it concerns nobody any more */
+};
+
+/** What a refused write waits for. */
+struct rh_hold {
+	int64_t until;
+	uint32_t failures;
+};
+
+/** One Event and how often it happened. */
+struct rh_engine_event {
+	struct rh_engine_event *next;
+	struct rh_engine_entry *entry;
+	char *reason;
+	char *message;
+	char *name;    /**< of the Event object */
+	char *uid;     /**< of the job */
+	int64_t first; /**< microseconds */
+	int64_t last;
+	int64_t count;
+	int64_t sent;  /**< when it was written last */
+	uint32_t writes;
+	uint64_t id;   /**< of the request in flight; 0: none */
+	bool warning;
+	bool combined; /**< stands for all further ones of its reason */
+	bool written;  /**< the object exists */
+	bool dirty;    /**< it happened again since it was sent */
+};
+
+/** How far the carrying out of a plan has come. Only one write to the job is under way at a time. */
+enum rh_engine_stage { RH_STAGE_IDLE, RH_STAGE_LEDGER, RH_STAGE_STATUS, RH_STAGE_REFRESH };
+
+/** One job with all that is known about it. There is also one while only children of a job are there. */
+struct rh_engine_entry {
+	struct rh_queue_item item; /**< first, so that a queue's item is its entry */
+	struct rh_engine *engine;
+	const struct rh_engine_kind *kind;
+	char *key;
+	char *namespace_;
+	char *name;
+
+	char *uid;              /**< of the job; NULL: there is none */
+	uint64_t revision;      /**< its resourceVersion; 0: not known as a number */
+	struct rh_job *job;     /**< NULL: there is none, it cannot be understood, or it has finished for good */
+	struct rh_ledger ledger;
+	bool unfit;             /**< the job cannot be understood */
+	bool refresh;           /**< it is to be read again before anything is decided */
+
+	struct rh_map *pods;     /**< name to struct rh_cached */
+	struct rh_map *services; /**< likewise */
+	struct rh_map *objects;  /**< "apiVersion/kind/name" to struct rh_cached */
+	struct rh_flight *flights;
+	size_t flight_count;
+	struct rh_map *holds;    /**< "verb/name" to struct rh_hold */
+
+	enum rh_engine_stage stage;
+	uint64_t write_id;
+	struct rh_plan plan;     /**< that is being carried out */
+
+	struct rh_addresses addresses;
+	int32_t addresses_attempt; /**< -1: there are none */
+	struct rh_snapshot snapshot;
+	struct rh_builder *builder; /**< of the snapshot; NULL until something is built */
+	struct rh_json *wanted;     /**< further objects that the job needs; NULL: not known */
+	int wanted_state;           /**< for which state of the job */
+	bool checked;               /**< which of them exist is known */
+	size_t checks;              /**< gets under way to know it */
+
+	struct rh_engine_event *events;
+	size_t event_count;
+	size_t events_in_flight;
+};
+
+/** What is to be told as an Event. */
+struct rh_engine_news {
+	const char *uid; /**< of the job */
+	bool warning;
+	const char *reason;
+	const char *message;
+};
+
+/** Submit; counted in engine->requests, which the callback takes one off. @return as rh_store.submit */
+int rh_engine_submit(struct rh_engine *engine, struct rh_request *request, rh_done_fn *done, void *arg,
+                     uint64_t *ret_id);
+/** Cancel a request of the engine. */
+void rh_engine_cancel(struct rh_engine *engine, uint64_t id);
+
+/** @name engine_cache.c @{ */
+/** Free a cached thing. NULL is nothing. */
+void rh_cached_free(struct rh_cached *cached);
+RH_DEFINE_CLEANUP(cached);
+/** @return its UID; "" while that is unknown */
+const char *rh_cached_uid(const struct rh_cached *cached);
+/** Trim a Service or further object. @return 0 or RH_ENOMEM */
+int rh_child_parse(const struct rh_json *object, struct rh_child **ret_child);
+/** Free a child. NULL is nothing. */
+void rh_child_free(struct rh_child *child);
+RH_DEFINE_CLEANUP(child);
+/** Say that a delete of @p cached is under way, or that it came to nothing. */
+void rh_cached_set_stopping(struct rh_cached *cached, bool stopping);
+/** Put an object that a write or get returned into the cache, unless that knows better. @return 0 or RH_ENOMEM */
+int rh_engine_take_child(struct rh_flight *flight, const struct rh_json *object);
+/** Take the job as it is now, unless a newer one is known. @return 0 or RH_ENOMEM */
+int rh_engine_take_job(struct rh_engine_entry *entry, const struct rh_json *object);
+/** The job is gone, or is another one now: forget all that was the old one's. */
+void rh_engine_forget_job(struct rh_engine_entry *entry);
+/** The job has finished for good: keep only what a later change of it needs. */
+void rh_engine_cool(struct rh_engine_entry *entry);
+/** Free the entry if nothing holds it any more. */
+void rh_engine_reap(struct rh_engine_entry *entry);
+/** Free an entry whatever holds it. */
+void rh_engine_entry_free(struct rh_engine_entry *entry);
+/** Callback of all watches; @p arg is a struct rh_engine_watch. */
+void rh_engine_on_watch(void *arg, enum rh_watch_event event, const struct rh_json *object);
+/** Forget everything that was observed. */
+void rh_engine_forget_all(struct rh_engine *engine);
+/** @} */
+
+/** @name engine_work.c @{ */
+/** Decide for one job that is due, and begin to carry the plan out. */
+void rh_engine_work(struct rh_engine_entry *entry);
+/** @return the builder of the job as it is; NULL: then @p err tells, and *@p ret_status is the status */
+struct rh_builder *rh_engine_builder(struct rh_engine_entry *entry, int *ret_status, struct rh_error *err);
+/** Something about the job failed: tell it, if it is the user's to know, and try again with back-off. */
+void rh_engine_retry(struct rh_engine_entry *entry, int status, const struct rh_error *err);
+/** @} */
+
+/** @name engine_carry.c @{ */
+/** Carry out entry->plan. */
+void rh_engine_carry(struct rh_engine_entry *entry);
+/** Read the job again. */
+void rh_engine_refresh(struct rh_engine_entry *entry);
+/** Drop the plan and the write under way. */
+void rh_engine_stop_carrying(struct rh_engine_entry *entry);
+/** @return a merge patch that makes @p from into @p to, {} when they are alike; owned by the caller; NULL when memory is out */
+struct rh_json *rh_engine_diff(const struct rh_json *from, const struct rh_json *to);
+/** @} */
+
+/** @name engine_flight.c @{ */
+/** Begin one action of the plan. @return 0, also when it waits for something; RH_EAGAIN when the window is full; RH_ENOMEM */
+int rh_engine_act(struct rh_engine_entry *entry, const struct rh_action *action);
+/** Free a flight; what is under way is cancelled. */
+void rh_flight_free(struct rh_flight *flight);
+/** Look whether a further object exists. @return 0 or RH_ENOMEM */
+int rh_engine_check_object(struct rh_engine_entry *entry, const struct rh_json *object);
+/** Forget that a create of the pod or Service @p name was refused: what stood in its way is gone. */
+void rh_engine_release(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *name);
+/** Forget all refusals: the job has changed. */
+void rh_engine_release_all(struct rh_engine_entry *entry);
+/** @} */
+
+/** @name engine_objects.c @{ */
+/** Know what further objects the job wants, and which exist. @return 0; 1 when that is being found out; or a negative status */
+int rh_engine_want_objects(struct rh_engine_entry *entry, struct rh_error *err);
+/** @return the resource of an object, borrowed from the engine, or NULL when memory is out */
+const struct rh_resource *rh_engine_resource(struct rh_engine *engine, const char *api_version, const char *kind);
+/** Free what rh_engine_resource() made. */
+void rh_engine_free_resources(struct rh_engine *engine);
+/** @return whether @p actual has all that @p wanted says; what a server fills in does not count */
+bool rh_engine_covers(const struct rh_json *actual, const struct rh_json *wanted);
+/** Put a further object, or what is known of it, into entry->objects. @p hash is what was written. @return 0 or RH_ENOMEM */
+int rh_engine_keep_object(struct rh_engine_entry *entry, const struct rh_json *object, uint64_t hash);
+/** Print the key of a further object for entry->objects. @return owned by the caller; NULL: memory is out */
+char *rh_engine_object_key(const char *api_version, const char *kind, const char *name);
+/** @} */
+
+/** @name engine_events.c @{ */
+/** Forget the Events of the entry that are not under way. */
+void rh_engine_trim_events(struct rh_engine_entry *entry);
+/** Tell an Event about the job. It is best effort: what there is no memory for is not told. */
+void rh_engine_tell(struct rh_engine_entry *entry, const struct rh_engine_news *news);
+/** Forget all Events of the entry; what is under way is cancelled. */
+void rh_engine_forget_events(struct rh_engine_entry *entry);
+/** @} */
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One decision: what is known is put together into a world, and the plan is handed on.
+ */
+#include <string.h>
+
+#include "engine/decide.h"
+#include "engine/engine_parts.h"
+
+/* What rh_world points to. Tables are owned. */
+struct work_tables {
+	const struct rh_pod **pods;
+	const struct rh_child **children;
+	size_t pod_count;
+	size_t child_count;
+};
+
+static void work_free_tables(struct work_tables *tables)
+{
+	rh_free(tables->pods);
+	rh_free(tables->children);
+}
+
+static bool work_is_live(const struct rh_engine_entry *entry)
+{
+	const struct rh_job *job = entry->job;
+
+	return rh_job_is_ours(job) && !job->deleting && !rh_job_status_finished(&job->status);
+}
+
+/* Only a job that is to run needs places; they stay its own while the attempt lasts. */
+static int work_addresses(struct rh_engine_entry *entry, struct rh_error *err)
+{
+	const struct rh_engine_options *options = &entry->engine->options;
+	struct rh_addresses made = {0};
+	int r;
+
+	if (!options->addresses || entry->addresses_attempt == entry->ledger.attempt || !work_is_live(entry) ||
+	    entry->job->policy.suspend)
+		return 0;
+	r = options->addresses(options->arg, entry->job, entry->ledger.attempt, &made, err);
+	if (r < 0) {
+		rh_addresses_deinit(&made);
+		return r;
+	}
+	rh_builder_free(rh_take(entry->builder));
+	rh_addresses_deinit(&entry->addresses);
+	entry->addresses = made;
+	entry->addresses_attempt = entry->ledger.attempt;
+	return 0;
+}
+
+struct rh_builder *rh_engine_builder(struct rh_engine_entry *entry, int *ret_status, struct rh_error *err)
+{
+	int r = work_addresses(entry, err);
+
+	if (r == 0 && entry->builder && entry->snapshot.attempt != entry->ledger.attempt)
+		rh_builder_free(rh_take(entry->builder));
+	if (r == 0 && !entry->builder) {
+		entry->snapshot = (struct rh_snapshot){
+			.host = entry->engine->options.host,
+			.job = entry->job,
+			.addresses = &entry->addresses,
+			.attempt = entry->ledger.attempt,
+			.suspended = entry->job->policy.suspend,
+			.finished = rh_job_status_finished(&entry->job->status),
+		};
+		r = rh_builder_new(&entry->snapshot, &entry->builder, err);
+	}
+	if (r == 0)
+		return entry->builder;
+	*ret_status = r;
+	return NULL;
+}
+
+void rh_engine_retry(struct rh_engine_entry *entry, int status, const struct rh_error *err)
+{
+	struct rh_engine *engine = entry->engine;
+	rh_auto_free char *reason = NULL;
+
+	rh_queue_fail(&engine->queue, &entry->item, engine->now);
+	if (status == RH_ENOMEM || !entry->uid)
+		return;
+	reason = rh_asprintf("%sFailedReconcile", entry->kind->kind->kind);
+	if (reason)
+		rh_engine_tell(entry, &(struct rh_engine_news){entry->uid, true, reason, err->message});
+}
+
+static size_t work_add_cached(struct work_tables *tables, const struct rh_map *map)
+{
+	size_t cursor = 0;
+	void *value;
+
+	while (map && rh_map_next(map, &cursor, NULL, &value)) {
+		const struct rh_cached *cached = value;
+
+		if (cached->pod)
+			tables->pods[tables->pod_count++] = cached->pod;
+		else
+			tables->children[tables->child_count++] = cached->child;
+	}
+	return cursor;
+}
+
+/* Whether a watch has shown what a create that is under way is to make. */
+static bool work_is_shown(const struct rh_engine_entry *entry, const struct rh_flight *flight)
+{
+	const struct rh_map *map = flight->pod ? entry->pods : entry->services;
+	const struct rh_cached *cached = rh_map_get(map, flight->name);
+	const char *owner = NULL;
+
+	if (cached)
+		owner = cached->pod ? cached->pod->owner_uid : cached->child->owner_uid;
+	return owner && strcmp(owner, entry->uid) == 0;
+}
+
+static void work_add_flights(struct work_tables *tables, const struct rh_engine_entry *entry)
+{
+	for (const struct rh_flight *flight = entry->flights; flight; flight = flight->next) {
+		if (flight->old || flight->checking || (!flight->pod && !flight->child) || work_is_shown(entry, flight))
+			continue;
+		if (flight->pod)
+			tables->pods[tables->pod_count++] = flight->pod;
+		else
+			tables->children[tables->child_count++] = flight->child;
+	}
+}
+
+static int work_fill(struct work_tables *tables, const struct rh_engine_entry *entry)
+{
+	size_t pods = rh_map_size(entry->pods) + entry->flight_count;
+	size_t children = rh_map_size(entry->services) + rh_map_size(entry->objects) + entry->flight_count;
+
+	tables->pods = rh_alloc_array(pods + 1, sizeof(*tables->pods));
+	tables->children = rh_alloc_array(children + 1, sizeof(*tables->children));
+	if (!tables->pods || !tables->children)
+		return RH_ENOMEM;
+	work_add_cached(tables, entry->pods);
+	work_add_cached(tables, entry->services);
+	work_add_cached(tables, entry->objects);
+	work_add_flights(tables, entry);
+	return 0;
+}
+
+static int work_decide(struct rh_engine_entry *entry, struct rh_error *err)
+{
+	__attribute__((cleanup(work_free_tables))) struct work_tables tables = {0};
+	const struct rh_engine_options *options = &entry->engine->options;
+	struct rh_world world = {
+		.host = options->host,
+		.job = entry->job,
+		.ledger = &entry->ledger,
+		.addresses = &entry->addresses,
+		.objects = entry->wanted,
+		.now = entry->engine->now,
+	};
+	int r = work_fill(&tables, entry);
+
+	if (r < 0)
+		return r;
+	world.pods = tables.pods;
+	world.pod_count = tables.pod_count;
+	world.children = tables.children;
+	world.child_count = tables.child_count;
+	r = rh_decide(&world, &entry->plan, err);
+	if (r == 0 && options->observe && !rh_plan_is_empty(&entry->plan))
+		options->observe(options->arg, entry->job, &entry->plan);
+	return r;
+}
+
+void rh_engine_work(struct rh_engine_entry *entry)
+{
+	struct rh_error err = {0};
+	int r;
+
+	if (entry->stage != RH_STAGE_IDLE || !entry->uid || entry->unfit)
+		return;
+	if (!entry->job || entry->refresh) {
+		rh_engine_refresh(entry);
+		return;
+	}
+	r = work_addresses(entry, &err);
+	if (r == 0 && work_is_live(entry))
+		r = rh_engine_want_objects(entry, &err);
+	if (r == 0)
+		r = work_decide(entry, &err);
+	if (r == 0)
+		rh_engine_carry(entry);
+	else if (r < 0)
+		rh_engine_retry(entry, r, &err);
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/ledger.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+void rh_index_set_deinit(struct rh_index_set *set)
+{
+	rh_free(set->bits);
+	*set = (struct rh_index_set){0};
+}
+
+bool rh_index_set_has(const struct rh_index_set *set, int32_t index)
+{
+	return index >= 0 && index < set->room && (set->bits[index / 8] >> (index % 8) & 1);
+}
+
+static int index_set_grow(struct rh_index_set *set, int32_t index)
+{
+	size_t old = (size_t)set->room / 8;
+	size_t room = (size_t)index / 8 + 1;
+	uint8_t *bits;
+
+	/* Doubling keeps a pass that adds many indices in order linear. */
+	if (room < old * 2)
+		room = old * 2;
+	bits = rh_realloc_array(set->bits, room, 1);
+	if (!bits)
+		return RH_ENOMEM;
+	memset(bits + old, 0, room - old);
+	set->bits = bits;
+	set->room = (int32_t)(room * 8);
+	return 0;
+}
+
+int rh_index_set_add(struct rh_index_set *set, int32_t index)
+{
+	if (index < 0 || index > RH_LEDGER_INDEX_MAX)
+		return 0;
+	if (index >= set->room && index_set_grow(set, index) < 0)
+		return RH_ENOMEM;
+	set->bits[index / 8] |= (uint8_t)(1u << (index % 8));
+	return 0;
+}
+
+void rh_index_set_remove(struct rh_index_set *set, int32_t index)
+{
+	if (rh_index_set_has(set, index))
+		set->bits[index / 8] &= (uint8_t) ~(1u << (index % 8));
+}
+
+/* Bytes up to the last that is not zero. */
+static size_t index_set_bytes(const struct rh_index_set *set)
+{
+	size_t bytes = (size_t)set->room / 8;
+
+	while (bytes > 0 && !set->bits[bytes - 1])
+		bytes--;
+	return bytes;
+}
+
+bool rh_index_set_equal(const struct rh_index_set *a, const struct rh_index_set *b)
+{
+	size_t bytes = index_set_bytes(a);
+
+	return bytes == index_set_bytes(b) && (bytes == 0 || memcmp(a->bits, b->bits, bytes) == 0);
+}
+
+static int index_set_copy(struct rh_index_set *to, const struct rh_index_set *from)
+{
+	size_t bytes = index_set_bytes(from);
+
+	if (bytes == 0)
+		return 0;
+	to->bits = rh_alloc(bytes);
+	if (!to->bits)
+		return RH_ENOMEM;
+	memcpy(to->bits, from->bits, bytes);
+	to->room = (int32_t)(bytes * 8);
+	return 0;
+}
+
+void rh_first_fault_deinit(struct rh_first_fault *fault)
+{
+	rh_free(fault->type);
+	rh_free(fault->pod);
+	rh_free(fault->node);
+	rh_free(fault->container);
+	rh_free(fault->reason);
+	rh_free(fault->last_lines);
+	*fault = (struct rh_first_fault){0};
+}
+
+static int fault_copy(struct rh_first_fault *to, const struct rh_first_fault *from)
+{
+	if (!from->type)
+		return 0;
+	*to = *from;
+	to->type = rh_strdup(from->type);
+	to->pod = rh_strdup(from->pod);
+	to->node = rh_strdup(from->node);
+	to->container = rh_strdup(from->container);
+	to->reason = rh_strdup(from->reason);
+	to->last_lines = rh_strdup(from->last_lines);
+	return to->type && to->pod && to->node && to->container && to->reason && to->last_lines ? 0 : RH_ENOMEM;
+}
+
+static bool fault_equal(const struct rh_first_fault *a, const struct rh_first_fault *b)
+{
+	if (!a->type || !b->type)
+		return !a->type && !b->type;
+	return a->index == b->index && a->exit_code == b->exit_code && a->attempt == b->attempt && a->at == b->at &&
+	       strcmp(a->type, b->type) == 0 && strcmp(a->pod, b->pod) == 0 && strcmp(a->node, b->node) == 0 &&
+	       strcmp(a->container, b->container) == 0 && strcmp(a->reason, b->reason) == 0 &&
+	       strcmp(a->last_lines, b->last_lines) == 0;
+}
+
+static void ledger_type_deinit(struct rh_ledger_type *type)
+{
+	rh_free(type->type);
+	rh_index_set_deinit(&type->succeeded);
+	rh_index_set_deinit(&type->lost);
+}
+
+void rh_ledger_deinit(struct rh_ledger *ledger)
+{
+	for (size_t i = 0; i < ledger->type_count; i++)
+		ledger_type_deinit(&ledger->types[i]);
+	for (size_t i = 0; i < ledger->counted_count; i++)
+		rh_free(ledger->counted[i]);
+	rh_free(ledger->counted);
+	rh_first_fault_deinit(&ledger->fault);
+	*ledger = (struct rh_ledger){0};
+}
+
+static int ledger_copy_types(struct rh_ledger *to, const struct rh_ledger *from)
+{
+	for (size_t i = 0; i < from->type_count; i++) {
+		const struct rh_ledger_type *source = &from->types[i];
+		struct rh_ledger_type *type = rh_ledger_type_of(to, source->type);
+
+		if (!type || index_set_copy(&type->succeeded, &source->succeeded) < 0 ||
+		    index_set_copy(&type->lost, &source->lost) < 0)
+			return RH_ENOMEM;
+		memcpy(type->restarts, source->restarts, sizeof(type->restarts));
+	}
+	return 0;
+}
+
+static int ledger_copy_counted(struct rh_ledger *to, const struct rh_ledger *from)
+{
+	if (from->counted_count == 0)
+		return 0;
+	to->counted = rh_alloc_array(from->counted_count, sizeof(*to->counted));
+	if (!to->counted)
+		return RH_ENOMEM;
+	for (size_t i = 0; i < from->counted_count; i++) {
+		to->counted[i] = rh_strdup(from->counted[i]);
+		if (!to->counted[i])
+			return RH_ENOMEM;
+		to->counted_count = i + 1;
+	}
+	return 0;
+}
+
+int rh_ledger_copy(struct rh_ledger *to, const struct rh_ledger *from)
+{
+	if (ledger_copy_types(to, from) < 0 || ledger_copy_counted(to, from) < 0 ||
+	    fault_copy(&to->fault, &from->fault) < 0) {
+		rh_ledger_deinit(to);
+		return RH_ENOMEM;
+	}
+	to->attempt = from->attempt;
+	to->stopping = from->stopping;
+	to->end = from->end;
+	return 0;
+}
+
+static bool ledger_type_equal(const struct rh_ledger_type *a, const struct rh_ledger_type *b)
+{
+	return memcmp(a->restarts, b->restarts, sizeof(a->restarts)) == 0 &&
+	       rh_index_set_equal(&a->succeeded, &b->succeeded) && rh_index_set_equal(&a->lost, &b->lost);
+}
+
+/* An entry that is missing says the same as an empty one. */
+static bool ledger_types_within(const struct rh_ledger *a, const struct rh_ledger *b)
+{
+	static const struct rh_ledger_type none;
+
+	for (size_t i = 0; i < a->type_count; i++) {
+		const struct rh_ledger_type *other = rh_ledger_find(b, a->types[i].type);
+
+		if (!ledger_type_equal(&a->types[i], other ? other : &none))
+			return false;
+	}
+	return true;
+}
+
+bool rh_ledger_equal(const struct rh_ledger *a, const struct rh_ledger *b)
+{
+	if (a->attempt != b->attempt || a->stopping != b->stopping || a->end != b->end ||
+	    a->counted_count != b->counted_count || !fault_equal(&a->fault, &b->fault))
+		return false;
+	for (size_t i = 0; i < a->counted_count; i++) {
+		if (strcmp(a->counted[i], b->counted[i]) != 0)
+			return false;
+	}
+	return ledger_types_within(a, b) && ledger_types_within(b, a);
+}
+
+const struct rh_ledger_type *rh_ledger_find(const struct rh_ledger *ledger, const char *type)
+{
+	for (size_t i = 0; i < ledger->type_count; i++) {
+		if (strcmp(ledger->types[i].type, type) == 0)
+			return &ledger->types[i];
+	}
+	return NULL;
+}
+
+struct rh_ledger_type *rh_ledger_type_of(struct rh_ledger *ledger, const char *type)
+{
+	const struct rh_ledger_type *found = rh_ledger_find(ledger, type);
+	char *copy;
+
+	if (found)
+		return &ledger->types[found - ledger->types];
+	if (ledger->type_count == RH_TYPES_MAX)
+		return NULL;
+	copy = rh_strdup(type);
+	if (!copy)
+		return NULL;
+	ledger->types[ledger->type_count].type = copy;
+	return &ledger->types[ledger->type_count++];
+}
+
+bool rh_ledger_succeeded(const struct rh_ledger *ledger, const char *type, int32_t index)
+{
+	const struct rh_ledger_type *found = rh_ledger_find(ledger, type);
+
+	return found && rh_index_set_has(&found->succeeded, index);
+}
+
+int rh_ledger_set_succeeded(struct rh_ledger *ledger, const char *type, int32_t index)
+{
+	struct rh_ledger_type *found = rh_ledger_type_of(ledger, type);
+
+	return found ? rh_index_set_add(&found->succeeded, index) : RH_ENOMEM;
+}
+
+/* First place whose text is not before @p uid. */
+static size_t ledger_lower_bound(const struct rh_ledger *ledger, const char *uid)
+{
+	size_t low = 0, high = ledger->counted_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(ledger->counted[middle], uid) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+size_t rh_ledger_place(const struct rh_ledger *ledger, const char *uid)
+{
+	size_t place = ledger_lower_bound(ledger, uid);
+
+	return place < ledger->counted_count && strcmp(ledger->counted[place], uid) == 0 ? place : RH_LEDGER_COUNTED_MAX;
+}
+
+bool rh_ledger_counted(const struct rh_ledger *ledger, const char *uid)
+{
+	return ledger->counted_count > 0 && rh_ledger_place(ledger, uid) < ledger->counted_count;
+}
+
+size_t rh_ledger_room(const struct rh_ledger *ledger)
+{
+	return RH_LEDGER_COUNTED_MAX - ledger->counted_count;
+}
+
+int rh_ledger_note(struct rh_ledger *ledger, const char *uid)
+{
+	size_t place = ledger_lower_bound(ledger, uid);
+	rh_auto_free char *copy = NULL;
+	char **counted;
+
+	if (rh_ledger_counted(ledger, uid) || rh_ledger_room(ledger) == 0)
+		return 0;
+	copy = rh_strdup(uid);
+	counted = copy ? rh_realloc_array(ledger->counted, ledger->counted_count + 1, sizeof(*counted)) : NULL;
+	if (!counted)
+		return RH_ENOMEM;
+	memmove(counted + place + 1, counted + place, (ledger->counted_count - place) * sizeof(*counted));
+	counted[place] = rh_take(copy);
+	ledger->counted = counted;
+	ledger->counted_count++;
+	return 1;
+}
+
+void rh_ledger_unnote(struct rh_ledger *ledger, const char *uid)
+{
+	size_t place = ledger_lower_bound(ledger, uid);
+
+	if (!rh_ledger_counted(ledger, uid))
+		return;
+	rh_free(ledger->counted[place]);
+	ledger->counted_count--;
+	memmove(ledger->counted + place, ledger->counted + place + 1,
+	        (ledger->counted_count - place) * sizeof(*ledger->counted));
+}
+
+int rh_ledger_count(struct rh_ledger *ledger, const char *type, enum rh_restart_cause cause, const char *uid)
+{
+	struct rh_ledger_type *found = rh_ledger_type_of(ledger, type);
+	int r = 1;
+
+	if (!found)
+		return RH_ENOMEM;
+	if (uid)
+		r = rh_ledger_note(ledger, uid);
+	if (r == 1)
+		found->restarts[cause]++;
+	return r;
+}
+
+void rh_ledger_retain(struct rh_ledger *ledger, const bool *keep)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < ledger->counted_count; i++) {
+		if (keep[i])
+			ledger->counted[kept++] = ledger->counted[i];
+		else
+			rh_free(ledger->counted[i]);
+	}
+	ledger->counted_count = kept;
+}
+
+void rh_ledger_forget_indices(struct rh_ledger *ledger)
+{
+	for (size_t i = 0; i < ledger->type_count; i++) {
+		rh_index_set_deinit(&ledger->types[i].succeeded);
+		rh_index_set_deinit(&ledger->types[i].lost);
+	}
+}
+
+int64_t rh_ledger_restarts_of(const struct rh_ledger *ledger, enum rh_restart_cause cause)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < ledger->type_count; i++)
+		sum += ledger->types[i].restarts[cause];
+	return sum;
+}
+
+int64_t rh_ledger_restarts(const struct rh_ledger *ledger)
+{
+	int64_t sum = 0;
+
+	for (int cause = 0; cause < RH_CAUSES; cause++) {
+		if (cause != RH_CAUSE_JOB)
+			sum += rh_ledger_restarts_of(ledger, (enum rh_restart_cause)cause);
+	}
+	return sum;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file local/devices.h
+ * @brief The GPUs of this machine, and which of them a pod gets.
+ */
+#ifndef RH_LOCAL_DEVICES_H
+#define RH_LOCAL_DEVICES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/** Most devices that are told apart. */
+#define RH_DEVICES_MAX 64
+
+/** One device. */
+struct rh_device {
+	char id[64];    /**< what CUDA_VISIBLE_DEVICES calls it: "3", "GPU-8932f937-…" */
+	int32_t number; /**< the same for all processes that see it, 0 to 65535: for a lock */
+};
+
+/** The devices that this process may use. */
+struct rh_devices {
+	struct rh_device items[RH_DEVICES_MAX];
+	size_t count;
+};
+
+/**
+ * Look for NVIDIA devices. Never fails: what cannot be read is not there.
+ * @param root "" for this machine; the folder that stands for / in tests
+ * @param visible our own $CUDA_VISIBLE_DEVICES, which is the whole answer when it is set (up to the first -1); NULL when it is not
+ */
+void rh_devices_find(const char *root, const char *visible, struct rh_devices *ret_devices);
+/**
+ * Choose @p want devices, the first ones that are not in use. Pure.
+ * @param used as long as @p devices; a chosen one is set
+ * @param[out] ret_ids @p want texts, borrowed from @p devices
+ * @return 0; RH_EINVAL: this machine has not as many; RH_EAGAIN: it has, but too few are free now
+ */
+int rh_devices_pick(const struct rh_devices *devices, bool *used, size_t want, const char **ret_ids, struct rh_error *err);
+
+#endif

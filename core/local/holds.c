@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "local/holds.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+/* Byte 0 says "I use this file": shared by all users, exclusive for the one that removes it. */
+#define HOLDS_MEMBER INT64_C(0)
+/* How often the file may vanish under the hands of the one that opens it: another process is just closing it. */
+#define HOLDS_TRIES 200
+#define HOLDS_PAUSE_NS 1000000
+
+struct rh_holds {
+	int fd;
+	char *path;
+};
+
+static bool holds_lock(int fd, short type, int64_t start, int64_t length)
+{
+	struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
+
+	return fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
+/* Whether `path` is still the file that is open: the last user may have removed it in between. */
+static bool holds_is_current(int fd, const char *path)
+{
+	struct stat opened;
+	struct stat named;
+
+	return fstat(fd, &opened) == 0 && stat(path, &named) == 0 && opened.st_dev == named.st_dev &&
+	       opened.st_ino == named.st_ino;
+}
+
+int rh_holds_folder(const char *folder, struct rh_error *err)
+{
+	struct stat st;
+	int r = rh_dir_make(folder, 0700, err);
+
+	if (r < 0)
+		return r;
+	if (lstat(folder, &st) < 0)
+		return rh_fail(err, RH_EIO, "cannot look at \"%s\": %s", folder, strerror(errno));
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+		return rh_fail(err, RH_EINVAL, "\"%s\" is not a folder of this user; remove it or choose another one", folder);
+	if ((st.st_mode & 077) != 0 && chmod(folder, 0700) < 0)
+		return rh_fail(err, RH_EIO, "cannot make \"%s\" private: %s", folder, strerror(errno));
+	return 0;
+}
+
+static int holds_try_open(const char *path, int *ret_fd, struct rh_error *err)
+{
+	rh_auto_close int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0 && errno == ENOENT)
+		return RH_EAGAIN; /* the last user of the folder has just removed it */
+	if (fd < 0)
+		return rh_fail(err, RH_EIO, "cannot open \"%s\": %s", path, strerror(errno));
+	if (!holds_lock(fd, F_RDLCK, HOLDS_MEMBER, 1)) {
+		if (errno != EAGAIN && errno != EACCES)
+			return rh_fail(err, RH_EIO, "cannot lock \"%s\": %s; choose a folder with locks: [local] state-dir", path,
+			               strerror(errno));
+		return RH_EAGAIN;
+	}
+	if (!holds_is_current(fd, path))
+		return RH_EAGAIN;
+	*ret_fd = fd;
+	fd = -1;
+	return 0;
+}
+
+int rh_holds_open(const char *folder, struct rh_holds **ret_holds, struct rh_error *err)
+{
+	static const struct timespec pause = {0, HOLDS_PAUSE_NS};
+	rh_auto(holds) holds = rh_alloc(sizeof(*holds));
+	int r = RH_EAGAIN;
+
+	if (!holds)
+		return rh_fail_oom(err);
+	holds->fd = -1;
+	holds->path = rh_path_join(folder, "holds");
+	if (!holds->path)
+		return rh_fail_oom(err);
+	for (int i = 0; i < HOLDS_TRIES && r == RH_EAGAIN; i++) {
+		r = rh_holds_folder(folder, err);
+		if (r == 0)
+			r = holds_try_open(holds->path, &holds->fd, err);
+		if (r == RH_EAGAIN)
+			(void)nanosleep(&pause, NULL);
+	}
+	if (r == RH_EAGAIN)
+		return rh_fail(err, RH_EIO, "cannot lock \"%s\": another process holds it", holds->path);
+	if (r < 0)
+		return r;
+	*ret_holds = rh_take(holds);
+	return 0;
+}
+
+void rh_holds_free(struct rh_holds *holds)
+{
+	if (!holds)
+		return;
+	if (holds->fd >= 0) {
+		/* succeeds for the last user only; whoever opens the old file now finds that it is not current */
+		if (holds_lock(holds->fd, F_WRLCK, 0, 0))
+			(void)unlink(holds->path);
+		(void)close(holds->fd);
+	}
+	rh_free(holds->path);
+	rh_free(holds);
+}
+
+bool rh_holds_take(struct rh_holds *holds, int64_t number)
+{
+	return holds_lock(holds->fd, F_WRLCK, number, 1);
+}
+
+void rh_holds_drop(struct rh_holds *holds, int64_t number)
+{
+	(void)holds_lock(holds->fd, F_UNLCK, number, 1);
+}

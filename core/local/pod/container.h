@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file local/pod/container.h
+ * @brief The plan of one container.
+ */
+#ifndef RH_LOCAL_POD_CONTAINER_H
+#define RH_LOCAL_POD_CONTAINER_H
+
+#include "local/pod/context.h"
+#include "local/pod/volumes.h"
+
+/** What a container's plan is made from, beside the pod. All borrowed. */
+struct rh_container_input {
+	const struct rh_pod_context *context;
+	const struct rh_volumes *volumes;
+	const struct rh_json *json; /**< the container as the pod has it */
+	const char *hosts;          /**< file that takes the place of /etc/hosts; NULL: none */
+	const char *const *gpus;    /**< this container's devices */
+	size_t gpu_count;
+};
+
+/** @return how many GPUs the container asks for, or RH_EINVAL when it is no whole number from 0 to RH_DEVICES_MAX */
+int rh_container_gpus(const struct rh_json *container, struct rh_error *err);
+/** Make the plan. @param[out] ret_plan owned by the caller. @return as rh_podplan_make() */
+int rh_container_plan(const struct rh_container_input *input, struct rh_json **ret_plan, struct rh_error *err);
+
+#endif

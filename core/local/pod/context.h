@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file local/pod/context.h
+ * @brief What the makers of a pod plan share. For them alone.
+ */
+#ifndef RH_LOCAL_POD_CONTEXT_H
+#define RH_LOCAL_POD_CONTEXT_H
+
+#include "local/podplan.h"
+
+/** The pod under work. All borrowed. */
+struct rh_pod_context {
+	const struct rh_podplan_input *input;
+	const char *namespace_;
+	const char *name;
+	const char *uid;
+	const struct rh_json *spec;
+	struct rh_str *notes; /**< NULL: nobody wants them */
+};
+
+/** Append a sentence to the notes. */
+void rh_pod_note(const struct rh_pod_context *context, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

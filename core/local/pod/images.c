@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "local/pod/images.h"
+
+#include <fnmatch.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#define IMAGES_SECTION "images"
+/* What a process without PATH gets: what a login shell of Debian has. */
+#define IMAGES_DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+static const struct rh_setting *images_find(const struct rh_config *config, const char *image)
+{
+	for (size_t i = 0; i < config->setting_count; i++) {
+		const struct rh_setting *setting = &config->settings[i];
+
+		if (strcmp(setting->section, IMAGES_SECTION) == 0 && fnmatch(setting->key, image, 0) == 0)
+			return setting;
+	}
+	return NULL;
+}
+
+static bool images_has(const char *folder, const char *name, bool is_folder)
+{
+	rh_auto_free char *path = rh_asprintf("%s/%s", folder, name);
+	struct stat st;
+
+	return path && stat(path, &st) == 0 && S_ISDIR(st.st_mode) == is_folder;
+}
+
+/* Turn one folder of a setting into a folder of PATH. */
+static int images_append(const struct rh_setting *setting, const char *folder, struct rh_str *path,
+                         struct rh_error *err)
+{
+	if (folder[0] != '/' || !images_has(folder, ".", true))
+		return rh_fail(err, RH_EINVAL, "[" IMAGES_SECTION "] %s: \"%s\" is not a folder of this machine (write its whole path)",
+		               setting->key, folder);
+	rh_str_appendf(path, "%s%s:", folder, images_has(folder, "bin", true) ? "/bin" : "");
+	return 0;
+}
+
+static int images_read(const struct rh_setting *setting, struct rh_str *path, struct rh_error *err)
+{
+	int r = 0;
+
+	for (const char *at = setting->value; *at && r == 0; at += *at == ':' ? 1 : 0) {
+		size_t length = strcspn(at, ":");
+		rh_auto_free char *folder = rh_strndup(at, length);
+
+		if (!folder)
+			return rh_fail_oom(err);
+		if (length > 0)
+			r = images_append(setting, folder, path, err);
+		at += length;
+	}
+	return r;
+}
+
+int rh_images_apply(const struct rh_config *config, const char *image, struct rh_environment *environment,
+                    struct rh_error *err)
+{
+	const struct rh_setting *setting = images_find(config, image);
+	rh_auto_str path = {0};
+	const char *before;
+	int r;
+
+	if (!setting)
+		return 0;
+	r = images_read(setting, &path, err);
+	if (r < 0)
+		return r;
+	before = rh_environment_get(environment, "PATH", RH_ENV_INHERITED);
+	rh_str_append(&path, before ? before : IMAGES_DEFAULT_PATH);
+	if (path.failed)
+		return rh_fail_oom(err);
+	r = rh_environment_set(environment, "PATH", rh_str_text(&path), RH_ENV_INHERITED);
+	if (r == 0 && images_has(setting->value, "pyvenv.cfg", false)) {
+		/* as the environment's own activate does */
+		rh_environment_remove(environment, "PYTHONHOME");
+		r = rh_environment_set(environment, "VIRTUAL_ENV", setting->value, RH_ENV_INHERITED);
+	}
+	return r < 0 ? rh_fail_oom(err) : 0;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "local/run/dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "local/holds.h"
+
+#define RUN_DIR_PREFIX "run-"
+#define RUN_DIR_LOCK "alive"
+/* A folder without lock file belongs to a run that is just starting, unless it is older than this, in seconds. */
+#define RUN_DIR_START_MAX 60
+#define RUN_DIR_TRIES 50
+
+struct rh_run_dir {
+	char *base;
+	char *path;
+	int lock;
+};
+
+static bool run_dir_is_old(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && time(NULL) - st.st_mtime > RUN_DIR_START_MAX;
+}
+
+/* Whether the run that made the folder has ended: its lock went with it. */
+static bool run_dir_is_stale(const char *path)
+{
+	rh_auto_free char *lock = rh_path_join(path, RUN_DIR_LOCK);
+	rh_auto_close int fd = -1;
+
+	if (!lock)
+		return false;
+	fd = open(lock, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return errno == ENOENT && run_dir_is_old(path);
+	return flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+static void run_dir_clean(const char *base)
+{
+	DIR *folder = opendir(base);
+	const struct dirent *entry;
+
+	while (folder && (entry = readdir(folder))) {
+		rh_auto_free char *path = NULL;
+
+		if (!rh_starts_with(entry->d_name, RUN_DIR_PREFIX))
+			continue;
+		path = rh_path_join(base, entry->d_name);
+		if (path && run_dir_is_stale(path))
+			(void)rh_dir_remove(path, NULL); /* what cannot be removed now is tried again by the next run */
+	}
+	if (folder)
+		(void)closedir(folder);
+}
+
+static int run_dir_lock(struct rh_run_dir *dir, struct rh_error *err)
+{
+	rh_auto_free char *lock = rh_path_join(dir->path, RUN_DIR_LOCK);
+
+	if (!lock)
+		return rh_fail_oom(err);
+	dir->lock = open(lock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (dir->lock < 0 || flock(dir->lock, LOCK_EX | LOCK_NB) < 0)
+		return rh_fail(err, RH_EIO, "cannot make \"%s\": %s", lock, strerror(errno));
+	return 0;
+}
+
+static int run_dir_make(struct rh_run_dir *dir, struct rh_error *err)
+{
+	int r = 0;
+
+	/* a run that ends removes the folder above when it is empty */
+	for (int i = 0; i < RUN_DIR_TRIES; i++) {
+		r = rh_holds_folder(dir->base, err);
+		if (r < 0)
+			return r;
+		dir->path = rh_path_join(dir->base, RUN_DIR_PREFIX "XXXXXX");
+		if (!dir->path)
+			return rh_fail_oom(err);
+		if (mkdtemp(dir->path))
+			return run_dir_lock(dir, err);
+		rh_free(rh_take(dir->path));
+		if (errno != ENOENT)
+			break;
+	}
+	return rh_fail(err, RH_EIO, "cannot make a folder in \"%s\": %s", dir->base, strerror(errno));
+}
+
+int rh_run_dir_new(struct rh_run_dir **ret_dir, struct rh_error *err)
+{
+	const char *above = getenv("TMPDIR");
+	rh_auto(run_dir) dir = rh_alloc(sizeof(*dir));
+	int r;
+
+	if (!dir)
+		return rh_fail_oom(err);
+	dir->lock = -1;
+	if (!above || above[0] != '/')
+		above = "/tmp";
+	dir->base = rh_asprintf("%s/roundhouse-%u", above, (unsigned)geteuid());
+	if (!dir->base)
+		return rh_fail_oom(err);
+	r = rh_holds_folder(dir->base, err);
+	if (r < 0)
+		return r;
+	run_dir_clean(dir->base);
+	r = run_dir_make(dir, err);
+	if (r < 0)
+		return r;
+	*ret_dir = rh_take(dir);
+	return 0;
+}
+
+void rh_run_dir_free(struct rh_run_dir *dir)
+{
+	if (!dir)
+		return;
+	if (dir->path)
+		(void)rh_dir_remove(dir->path, NULL);
+	if (dir->lock >= 0)
+		(void)close(dir->lock);
+	if (dir->base)
+		(void)rmdir(dir->base);
+	rh_free(dir->base);
+	rh_free(dir->path);
+	rh_free(dir);
+}
+
+const char *rh_run_dir_path(const struct rh_run_dir *dir)
+{
+	return dir->path;
+}

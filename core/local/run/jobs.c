@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The jobs of a run: checked, stored, and watched until they have finished. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "local/devices.h"
+#include "local/podplan.h"
+#include "local/run/parts.h"
+
+static const struct rh_resource run_configmaps = {"v1", "ConfigMap", "configmaps"};
+static const struct rh_resource run_secrets = {"v1", "Secret", "secrets"};
+
+static const struct rh_resource *run_core_resource(const struct rh_json *object)
+{
+	const char *kind = rh_json_string(rh_json_get(object, "kind"));
+
+	if (!rh_text_equal(rh_json_string(rh_json_get(object, "apiVersion")), "v1"))
+		return NULL;
+	if (rh_text_equal(kind, "ConfigMap"))
+		return &run_configmaps;
+	return rh_text_equal(kind, "Secret") ? &run_secrets : NULL;
+}
+
+/* The folder of the file that an object comes from; what follows the file's name in its source has no slash. */
+static char *run_folder(const char *source)
+{
+	const char *slash = strrchr(source, '/');
+	rh_auto_free char *name = rh_strndup(slash ? source : ".", slash ? (size_t)(slash - source) + 1 : 1);
+	char *real = name ? realpath(name, NULL) : NULL; /* malloc'ed by the C library, so copied into ours */
+	char *folder = rh_strdup(real ? real : "/");
+
+	free(real);
+	return folder;
+}
+
+/* GPUs that all replicas together ask for: they run at the same time, so fewer are never enough. */
+static int run_check_gpus(const struct rh_job *job, struct rh_error *err)
+{
+	struct rh_devices devices = {.count = 0};
+	int64_t want = 0;
+
+	for (size_t i = 0; i < job->spec_count; i++) {
+		int each = rh_podplan_gpus(job->specs[i].template_, err);
+
+		if (each < 0)
+			return each;
+		want += (int64_t)each * job->specs[i].replicas;
+	}
+	if (want == 0)
+		return 0;
+	rh_devices_find("", getenv("CUDA_VISIBLE_DEVICES"), &devices);
+	if (want > (int64_t)devices.count)
+		return rh_fail(err, RH_EINVAL, "its replicas ask for %lld nvidia.com/gpu in all; this machine has %zu",
+		               (long long)want, devices.count);
+	return 0;
+}
+
+static int run_check(const struct rh_job *job, struct rh_error *err)
+{
+	if (job->policy.suspend)
+		return rh_fail(err, RH_EINVAL, "spec.runPolicy.suspend is true, so it would never start; set it to false");
+	if (!rh_job_is_ours(job))
+		return rh_fail(err, RH_EINVAL,
+		               "spec.runPolicy.managedBy is \"%s\", so another controller is to run it; remove it",
+		               job->policy.managed_by ? job->policy.managed_by : "");
+	return run_check_gpus(job, err);
+}
+
+static int run_add_records(struct rh_run_job *job, struct rh_error *err)
+{
+	int64_t total = rh_job_total_replicas(job->job);
+
+	job->records = rh_alloc_array(total > 0 ? (size_t)total : 1, sizeof(*job->records));
+	if (!job->records)
+		return rh_fail_oom(err);
+	for (size_t i = 0; i < job->job->spec_count; i++) {
+		for (int32_t k = 0; k < job->job->specs[i].replicas; k++) {
+			struct rh_run_record *record = &job->records[job->record_count++];
+
+			record->type = rh_strdup(job->job->specs[i].type);
+			record->index = k;
+			record->exit_code = -1;
+			if (!record->type)
+				return rh_fail_oom(err);
+		}
+	}
+	return 0;
+}
+
+static int run_add_job(struct rh_run *run, const struct rh_manifest_object *item, struct rh_error *err)
+{
+	struct rh_run_job *job = &run->jobs[run->job_count];
+	struct rh_json *copy = rh_json_copy(item->object);
+	const struct rh_kind *kind;
+	int r;
+
+	if (!copy)
+		return rh_fail_oom(err);
+	r = rh_host_parse(run->options->host, copy, &job->job, err);
+	if (r < 0)
+		return rh_wrap(err, r, "%s", item->source);
+	run->job_count++;
+	kind = job->job->kind;
+	r = run_check(job->job, err);
+	if (r < 0)
+		return rh_wrap(err, r, "%s: %s %s", item->source, kind->kind, job->job->name);
+	job->api_version = rh_asprintf("%s/%s", kind->group, kind->version);
+	job->folder = run_folder(item->source);
+	if (!job->api_version || !job->folder)
+		return rh_fail_oom(err);
+	job->resource = (struct rh_resource){job->api_version, kind->kind, kind->plural};
+	return run_add_records(job, err);
+}
+
+static void run_note_ignored(const struct rh_run *run, const struct rh_manifest_object *item)
+{
+	const char *kind = rh_json_string(rh_json_get(item->object, "kind"));
+	const char *name = rh_json_string_at(item->object, "metadata.name");
+	rh_auto_free char *text = rh_asprintf("%s: %s %s means nothing on one machine and is left out", item->source,
+	                                      kind ? kind : "", name ? name : "");
+
+	if (text)
+		rh_run_note(run, text);
+}
+
+static bool run_is_job(const struct rh_run *run, const struct rh_json *object)
+{
+	const char *api_version = rh_json_string(rh_json_get(object, "apiVersion"));
+	const char *kind = rh_json_string(rh_json_get(object, "kind"));
+
+	return api_version && kind && rh_host_kind(run->options->host, api_version, kind, NULL);
+}
+
+/* What the folder of a job's logs is called, and whether that needs the namespace. */
+static int run_name_logs(struct rh_run *run, struct rh_error *err)
+{
+	for (size_t i = 0; i < run->job_count; i++) {
+		for (size_t k = 0; k < i; k++)
+			run->qualify = run->qualify || strcmp(run->jobs[i].job->name, run->jobs[k].job->name) == 0;
+	}
+	for (size_t i = 0; i < run->job_count; i++) {
+		const struct rh_job *job = run->jobs[i].job;
+
+		run->jobs[i].log_name = run->qualify ? rh_asprintf("%s.%s", job->namespace_, job->name) : rh_strdup(job->name);
+		if (!run->jobs[i].log_name)
+			return rh_fail_oom(err);
+	}
+	return 0;
+}
+
+int rh_run_jobs_load(struct rh_run *run, struct rh_error *err)
+{
+	const struct rh_manifest *manifest = run->options->manifest;
+
+	run->jobs = rh_alloc_array(manifest->count + 1, sizeof(*run->jobs));
+	if (!run->jobs)
+		return rh_fail_oom(err);
+	for (size_t i = 0; i < manifest->count; i++) {
+		const struct rh_manifest_object *item = &manifest->items[i];
+		int r = run_is_job(run, item->object) ? run_add_job(run, item, err) : 0;
+
+		if (r < 0)
+			return r;
+		if (!run_is_job(run, item->object) && !run_core_resource(item->object))
+			run_note_ignored(run, item);
+	}
+	if (run->job_count == 0)
+		return rh_fail(err, RH_EINVAL, "there is no job to run");
+	return run_name_logs(run, err);
+}
+
+static void run_on_created(void *arg, const struct rh_outcome *outcome)
+{
+	struct rh_run *run = arg;
+
+	if (outcome->code == RH_OUTCOME_OK)
+		return;
+	run->faulty = true;
+	run->state = RH_RUN_STOPPING;
+	run->result = RH_RUN_FAILED;
+	rh_run_note(run, outcome->message);
+}
+
+static int run_create(struct rh_run *run, const struct rh_resource *resource, const struct rh_json *object,
+                      struct rh_error *err)
+{
+	struct rh_store *store = rh_memory_store_face(run->store);
+	rh_auto(json) body = rh_json_copy(object);
+	struct rh_json *metadata = body ? rh_json_get(body, "metadata") : NULL;
+	struct rh_request request = {.verb = RH_VERB_CREATE, .resource = resource};
+
+	if (!metadata)
+		return rh_fail_oom(err);
+	if (!rh_json_string(rh_json_get(metadata, "namespace")) && rh_json_set_string(metadata, "namespace", "default") < 0)
+		return rh_fail_oom(err);
+	rh_json_remove(body, "status"); /* a file that was exported from a cluster has one */
+	request.namespace_ = rh_json_string(rh_json_get(metadata, "namespace"));
+	request.body = rh_take(body);
+	return store->submit(store, &request, run_on_created, run, NULL, err);
+}
+
+static struct rh_run_job *run_job_named(const struct rh_run *run, const struct rh_json *object)
+{
+	const char *kind = rh_json_string(rh_json_get(object, "kind"));
+	const char *namespace_ = rh_json_string_at(object, "metadata.namespace");
+	const char *name = rh_json_string_at(object, "metadata.name");
+
+	for (size_t i = 0; i < run->job_count; i++) {
+		struct rh_run_job *job = &run->jobs[i];
+
+		if (rh_text_equal(kind, job->resource.kind) && rh_text_equal(namespace_, job->job->namespace_) &&
+		    rh_text_equal(name, job->job->name))
+			return job;
+	}
+	return NULL;
+}
+
+static void run_see_status(struct rh_run_job *job, const struct rh_json *object)
+{
+	struct rh_job_status status = {.condition_count = 0};
+
+	if (job->finished || rh_job_status_parse(rh_json_get(object, "status"), &status) < 0)
+		return;
+	job->finished = rh_job_status_finished(&status);
+	job->succeeded = rh_job_status_is(&status, RH_CONDITION_SUCCEEDED);
+	if (job->finished)
+		job->finished_at = rh_clock_monotonic();
+	rh_job_status_deinit(&status);
+}
+
+static void run_on_job(void *arg, enum rh_watch_event event, const struct rh_json *object)
+{
+	struct rh_run *run = arg;
+	struct rh_run_job *job = object ? run_job_named(run, object) : NULL;
+	const struct rh_run_hooks *hooks = &run->options->hooks;
+
+	if (!job || event == RH_WATCH_SYNCED)
+		return;
+	if (!job->uid)
+		job->uid = rh_strdup(rh_json_string_at(object, "metadata.uid")); /* without memory: with the next change */
+	run_see_status(job, object);
+	if (event == RH_WATCH_DELETED && !job->finished) {
+		job->finished = true;
+		job->finished_at = rh_clock_monotonic();
+	}
+	if (event != RH_WATCH_DELETED && hooks->job)
+		hooks->job(hooks->arg, object);
+}
+
+static void run_on_event(void *arg, enum rh_watch_event event, const struct rh_json *object)
+{
+	const struct rh_run *run = arg;
+	const struct rh_run_hooks *hooks = &run->options->hooks;
+
+	if ((event == RH_WATCH_ADDED || event == RH_WATCH_MODIFIED) && hooks->event)
+		hooks->event(hooks->arg, object);
+}
+
+/* One watch for each kind. */
+static int run_watch_jobs(struct rh_run *run, struct rh_error *err)
+{
+	struct rh_store *store = rh_memory_store_face(run->store);
+
+	for (size_t i = 0; i < run->job_count; i++) {
+		size_t before = 0;
+		int r;
+
+		while (before < i && run->jobs[before].job->kind != run->jobs[i].job->kind)
+			before++;
+		if (before < i)
+			continue;
+		r = store->watch(store, &run->jobs[i].resource, NULL, run_on_job, run, err);
+		if (r < 0)
+			return r;
+	}
+	return store->watch(store, &rh_resource_events, NULL, run_on_event, run, err);
+}
+
+int rh_run_jobs_store(struct rh_run *run, struct rh_error *err)
+{
+	const struct rh_manifest *manifest = run->options->manifest;
+	int r = run_watch_jobs(run, err);
+
+	for (size_t i = 0; r == 0 && i < manifest->count; i++) {
+		const struct rh_resource *resource = run_core_resource(manifest->items[i].object);
+
+		if (resource)
+			r = run_create(run, resource, manifest->items[i].object, err);
+	}
+	for (size_t i = 0; r == 0 && i < run->job_count; i++)
+		r = run_create(run, &run->jobs[i].resource, run->jobs[i].job->object, err);
+	return r;
+}
+
+struct rh_run_job *rh_run_job_of(const struct rh_run *run, const char *uid)
+{
+	for (size_t i = 0; i < run->job_count; i++) {
+		if (run->jobs[i].uid && rh_text_equal(run->jobs[i].uid, uid))
+			return &run->jobs[i];
+	}
+	return NULL;
+}
+
+struct rh_run_job *rh_run_job_of_pod(const struct rh_run *run, const struct rh_json *pod)
+{
+	const struct rh_json *owner = rh_json_first(rh_json_at(pod, "metadata.ownerReferences"));
+
+	while (owner && !rh_json_bool(rh_json_get(owner, "controller"), false))
+		owner = rh_json_next(owner);
+	return rh_run_job_of(run, rh_json_string(rh_json_get(owner, "uid")));
+}
+
+void rh_run_job_refuse(struct rh_run *run, struct rh_run_job *job, const char *message)
+{
+	if (job->finished || job->refused)
+		return;
+	job->refused = true;
+	job->refusal = rh_asprintf("%s %s cannot run on this machine: %s", job->resource.kind, job->job->name, message);
+	if (!job->refusal)
+		run->faulty = true;
+}
+
+static struct rh_json *run_refused_status(const struct rh_run *run, const struct rh_run_job *job, int64_t now)
+{
+	const struct rh_json *object =
+		rh_memory_store_find(run->store, &job->resource, job->job->namespace_, job->job->name);
+	struct rh_job_status status = {.condition_count = 0};
+	rh_auto_free char *reason = rh_asprintf("%sFailed", job->resource.kind);
+	rh_auto(json) patch = rh_json_new_object();
+	int r;
+
+	if (!reason || !patch || rh_job_status_parse(rh_json_get(object, "status"), &status) < 0)
+		return NULL;
+	r = rh_job_status_set(&status, RH_CONDITION_FAILED, true, reason, job->refusal, now);
+	if (status.completed_at == 0)
+		status.completed_at = now;
+	if (r >= 0)
+		r = rh_json_set(patch, "status", rh_job_status_json(&status));
+	rh_job_status_deinit(&status);
+	return r < 0 ? NULL : rh_take(patch);
+}
+
+static void run_on_refused(void *arg, const struct rh_outcome *outcome)
+{
+	(void)arg; /* the watch tells */
+	(void)outcome;
+}
+
+void rh_run_jobs_write(struct rh_run *run, int64_t now)
+{
+	struct rh_store *store = rh_memory_store_face(run->store);
+
+	for (size_t i = 0; i < run->job_count; i++) {
+		struct rh_run_job *job = &run->jobs[i];
+		struct rh_request request = {.verb = RH_VERB_PATCH_STATUS,
+		                             .resource = &job->resource,
+		                             .namespace_ = job->job->namespace_,
+		                             .name = job->job->name};
+
+		if (!job->refusal || job->finished)
+			continue;
+		request.body = run_refused_status(run, job, now);
+		if (!request.body || store->submit(store, &request, run_on_refused, NULL, NULL, NULL) < 0)
+			continue;
+		rh_run_note(run, job->refusal);
+		rh_free(rh_take(job->refusal));
+	}
+}
+
+static void run_job_deinit(struct rh_run_job *job)
+{
+	for (size_t i = 0; i < job->record_count; i++) {
+		rh_free(job->records[i].type);
+		rh_free(job->records[i].uid);
+	}
+	rh_free(job->records);
+	rh_job_free(job->job);
+	rh_free(job->api_version);
+	rh_free(job->folder);
+	rh_free(job->log_name);
+	rh_free(job->uid);
+	rh_free(job->refusal);
+}
+
+void rh_run_jobs_deinit(struct rh_run *run)
+{
+	for (size_t i = 0; i < run->job_count; i++)
+		run_job_deinit(&run->jobs[i]);
+	rh_free(run->jobs);
+	run->jobs = NULL;
+	run->job_count = 0;
+}

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "local/run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "job/names.h"
+#include "local/run/parts.h"
+
+/* How long, beyond the longest grace period, pods may take to end before they are killed; and then, before the run
+ * gives them up. */
+#define RUN_PATIENCE (10 * RH_SECOND)
+/* How long the engine may take to write the last status once everything has ended. */
+#define RUN_SETTLE (2 * RH_SECOND)
+/* Descriptors that a run needs beside one for each pod. */
+#define RUN_DESCRIPTORS 64
+
+void rh_run_note(const struct rh_run *run, const char *text)
+{
+	if (run->options->hooks.note)
+		run->options->hooks.note(run->options->hooks.arg, text);
+}
+
+/* Wall-clock time that does not jump: deadlines and back-off are not to be cut short or stretched by whoever sets the
+ * clock. */
+static int64_t run_now(const struct rh_run *run)
+{
+	return run->wall_start + (rh_clock_monotonic() - run->clock_start);
+}
+
+static int run_addresses(void *arg, const struct rh_job *job, int32_t attempt, struct rh_addresses *ret_addresses,
+                         struct rh_error *err)
+{
+	struct rh_run *run = arg;
+	struct rh_error local = {0};
+	struct rh_run_job *mine = rh_run_job_of(run, job->uid);
+	int r = rh_address_pool_plan(run->pool, job, attempt, ret_addresses, &local);
+
+	if (r < 0 && r != RH_ENOMEM && mine)
+		rh_run_job_refuse(run, mine, local.message);
+	return r < 0 ? rh_fail(err, r, "%s", local.message) : 0;
+}
+
+static const struct rh_json *run_find(void *arg, const char *kind, const char *namespace_, const char *name)
+{
+	const struct rh_run *run = arg;
+	const struct rh_resource resource = {"v1", kind, strcmp(kind, "Secret") == 0 ? "secrets" : "configmaps"};
+
+	return rh_memory_store_find(run->store, &resource, namespace_, name);
+}
+
+static const char *run_address(void *arg, const struct rh_json *pod)
+{
+	const struct rh_run *run = arg;
+	const struct rh_run_job *job = rh_run_job_of_pod(run, pod);
+	const struct rh_json *labels = rh_json_at(pod, "metadata.labels");
+	const char *type = rh_json_string(rh_json_get(labels, RH_LABEL_TYPE));
+	const char *index = rh_json_string(rh_json_get(labels, RH_LABEL_INDEX));
+	const struct rh_address *place = NULL;
+
+	if (job && type)
+		place = rh_address_pool_find(run->pool, job->uid, type, index ? (int32_t)strtol(index, NULL, 10) : 0);
+	return place ? place->host : NULL;
+}
+
+static const char *run_folder(void *arg, const struct rh_json *pod)
+{
+	const struct rh_run_job *job = rh_run_job_of_pod(arg, pod);
+
+	return job ? job->folder : "/";
+}
+
+static void run_hosts(void *arg, const char *namespace_, struct rh_str *out)
+{
+	const struct rh_run *run = arg;
+
+	rh_str_append(out, "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n");
+	rh_address_pool_hosts(run->pool, namespace_, out);
+}
+
+static void run_on_note(void *arg, const char *text)
+{
+	rh_run_note(arg, text);
+}
+
+static void run_on_fault(void *arg, const char *text)
+{
+	struct rh_run *run = arg;
+
+	run->faulty = true;
+	rh_run_note(run, text);
+}
+
+static void run_on_refused_pod(void *arg, const struct rh_json *pod, const char *reason, const char *message)
+{
+	struct rh_run *run = arg;
+	struct rh_run_job *job = rh_run_job_of_pod(run, pod);
+	rh_auto_free char *text = rh_asprintf("replica %s: %s: %s", rh_runner_replica(pod), reason, message);
+
+	if (job)
+		rh_run_job_refuse(run, job, text ? text : message);
+}
+
+static void run_on_line(void *arg, const char *job, const char *replica, const char *container, const char *text,
+                        size_t length)
+{
+	const struct rh_run_hooks *hooks = &((const struct rh_run *)arg)->options->hooks;
+
+	hooks->line(hooks->arg, job, replica, container, text, length);
+}
+
+static void run_stop(struct rh_run *run, int result)
+{
+	if (run->state == RH_RUN_GOING) {
+		run->state = RH_RUN_STOPPING;
+		run->result = result;
+		return;
+	}
+	run->state = RH_RUN_KILLING;
+	rh_runner_kill(run->runner);
+}
+
+static void run_on_signal(void *arg, int number)
+{
+	(void)number;
+	run_stop(arg, RH_RUN_INTERRUPTED);
+}
+
+/* The longest that any pod of the run may take to end after SIGTERM. */
+static int64_t run_longest_grace(const struct rh_run *run)
+{
+	int64_t longest = run->options->config->grace_period;
+
+	for (size_t i = 0; i < run->job_count; i++) {
+		for (size_t k = 0; k < run->jobs[i].job->spec_count; k++) {
+			int64_t seconds = 0;
+
+			if (rh_json_integer(rh_json_at(run->jobs[i].job->specs[k].template_, "spec.terminationGracePeriodSeconds"),
+			                    &seconds) &&
+			    seconds < INT32_MAX && seconds * RH_SECOND > longest)
+				longest = seconds * RH_SECOND;
+		}
+	}
+	return longest;
+}
+
+/* What is to be stopped now is stopped. @return how many pods that are being stopped have not ended */
+static size_t run_stop_pods(struct rh_run *run, int64_t clock, int64_t *delay)
+{
+	int64_t linger = run->options->linger < 0 ? run->options->config->grace_period : run->options->linger;
+	size_t left = 0;
+
+	if (run->state != RH_RUN_GOING)
+		return rh_run_pods_stop(run, NULL);
+	for (size_t i = 0; i < run->job_count; i++) {
+		const struct rh_run_job *job = &run->jobs[i];
+		int64_t rest = job->succeeded ? job->finished_at + linger - clock : 0;
+
+		if (!job->finished)
+			continue;
+		if (rest <= 0)
+			left += rh_run_pods_stop(run, job);
+		else if (rest < *delay && rh_run_pods_left(run, job) > 0)
+			*delay = rest;
+	}
+	return left;
+}
+
+/* The stop has not come to its end in time: the next, harder step. */
+static void run_press(struct rh_run *run, int64_t clock)
+{
+	if (run->state == RH_RUN_KILLING) {
+		rh_run_note(run, "processes of the run do not end though they were killed; look for them with ps");
+		run->faulty = true;
+		run->done = true;
+		return;
+	}
+	run_stop(run, RH_RUN_FAILED);
+	run->faulty = true;
+	run->stop_by = clock + run_longest_grace(run) + RUN_PATIENCE;
+}
+
+/* No stop without an end. The runner kills what outlives its grace period; this is for what even that does not end. */
+static void run_watch_stop(struct rh_run *run, size_t left, int64_t clock, int64_t *delay)
+{
+	if (left == 0) {
+		run->stop_by = RH_NEVER;
+		return;
+	}
+	if (run->stop_by == RH_NEVER)
+		run->stop_by = clock + run_longest_grace(run) + RUN_PATIENCE;
+	if (run->stop_by <= clock)
+		run_press(run, clock);
+	if (run->stop_by - clock < *delay)
+		*delay = run->stop_by > clock ? run->stop_by - clock : 0;
+}
+
+static bool run_all_finished(const struct rh_run *run)
+{
+	for (size_t i = 0; i < run->job_count; i++) {
+		if (!run->jobs[i].finished)
+			return false;
+	}
+	return true;
+}
+
+/* The run is over when nothing lives and all has been written; the engine's last writes are waited for, but not for
+ * ever. */
+static void run_watch_end(struct rh_run *run, int64_t clock, int64_t *delay)
+{
+	bool over = run->state != RH_RUN_GOING || run_all_finished(run);
+
+	if (!over || rh_run_pods_left(run, NULL) > 0 || rh_runner_alive(run->runner) > 0) {
+		run->quiet_since = 0;
+		return;
+	}
+	if (run->quiet_since == 0)
+		run->quiet_since = clock;
+	if (rh_memory_store_pending(run->store) > 0 && clock - run->quiet_since < RUN_SETTLE)
+		return;
+	if (run->state == RH_RUN_GOING && rh_engine_busy(run->engine) && clock - run->quiet_since < RUN_SETTLE) {
+		if (*delay > RUN_SETTLE)
+			*delay = RUN_SETTLE;
+		return;
+	}
+	run->done = true;
+}
+
+static void run_watch_time(struct rh_run *run, int64_t clock, int64_t *delay)
+{
+	int64_t timeout = run->options->timeout;
+
+	if (timeout == RH_NEVER || run->state != RH_RUN_GOING || run_all_finished(run))
+		return;
+	if (clock - run->clock_start >= timeout)
+		run_stop(run, RH_RUN_TIMED_OUT);
+	else if (timeout - (clock - run->clock_start) < *delay)
+		*delay = timeout - (clock - run->clock_start);
+}
+
+static void run_drive_engine(struct rh_run *run, int64_t *delay)
+{
+	int64_t now = run_now(run);
+	int64_t deadline;
+
+	if (run->state != RH_RUN_GOING)
+		return; /* it would only replace what is being stopped */
+	rh_engine_step(run->engine, now);
+	deadline = rh_engine_deadline(run->engine);
+	if (deadline != RH_NEVER && deadline - now < *delay)
+		*delay = deadline > now ? deadline - now : 0;
+}
+
+static int64_t run_turn(void *arg)
+{
+	struct rh_run *run = arg;
+	int64_t clock = rh_clock_monotonic();
+	int64_t delay = RH_NEVER;
+	int64_t runner;
+
+	rh_memory_store_set_time(run->store, run_now(run));
+	rh_memory_store_drain(run->store);
+	rh_run_jobs_write(run, run_now(run));
+	run_watch_time(run, clock, &delay);
+	run_drive_engine(run, &delay);
+	runner = rh_runner_turn(run->runner, run_now(run));
+	if (runner < delay)
+		delay = runner;
+	run_watch_stop(run, run_stop_pods(run, clock, &delay), clock, &delay);
+	run_watch_end(run, clock, &delay);
+	if (run->done)
+		rh_loop_stop(run->loop);
+	return rh_memory_store_pending(run->store) > 0 ? 0 : delay;
+}
+
+/* A folder that the user named and that cannot be had is the user's to mend, so it counts as bad input. */
+static int run_open_logs(struct rh_run *run, struct rh_error *err)
+{
+	const char *wanted = run->options->log_dir;
+	int r = rh_dir_make(wanted, 0755, err);
+	char *real;
+
+	if (r < 0)
+		return rh_wrap(err, RH_EINVAL, "folder of logs");
+	real = realpath(wanted, NULL);
+	run->log_dir = rh_strdup(real);
+	if (!real || access(real, W_OK | X_OK) < 0)
+		r = rh_fail(err, RH_EINVAL, "cannot write into the folder of logs \"%s\": %s", wanted, strerror(errno));
+	else if (!run->log_dir)
+		r = rh_fail_oom(err);
+	free(real); /* realpath() has it from malloc() */
+	return r;
+}
+
+/* The folders: a private one for pods, and one for logs, which is the user's where one is named. */
+static int run_open_folders(struct rh_run *run, struct rh_error *err)
+{
+	int r = rh_run_dir_new(&run->dir, err);
+
+	if (r < 0)
+		return r;
+	run->pods_dir = rh_path_join(rh_run_dir_path(run->dir), "pods");
+	if (!run->pods_dir)
+		return rh_fail_oom(err);
+	if (!run->options->log_dir) {
+		run->log_dir = rh_path_join(rh_run_dir_path(run->dir), "logs");
+		return run->log_dir ? rh_dir_make(run->pods_dir, 0700, err) : rh_fail_oom(err);
+	}
+	r = run_open_logs(run, err);
+	return r < 0 ? r : rh_dir_make(run->pods_dir, 0700, err);
+}
+
+/* Each pod needs a descriptor; the limit is raised only where it is needed, since pods inherit it. */
+static void run_raise_limit(const struct rh_run *run)
+{
+	rlim_t need = RUN_DESCRIPTORS;
+	struct rlimit limit;
+
+	for (size_t i = 0; i < run->job_count; i++)
+		need += run->jobs[i].record_count;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= need)
+		return;
+	limit.rlim_cur = limit.rlim_max < need ? limit.rlim_max : need;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int run_open_signals(struct rh_run *run, struct rh_error *err)
+{
+	struct sigaction hangup;
+	int r = rh_loop_signal(run->loop, SIGINT, run_on_signal, run, err);
+
+	if (r == 0)
+		r = rh_loop_signal(run->loop, SIGTERM, run_on_signal, run, err);
+	/* nohup means it: a terminal that closes does not count then */
+	if (r == 0 && sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+		r = rh_loop_signal(run->loop, SIGHUP, run_on_signal, run, err);
+	return r;
+}
+
+static int run_open_engine(struct rh_run *run, struct rh_error *err)
+{
+	const struct rh_engine_options options = {
+		.host = run->options->host, .store = rh_memory_store_face(run->store), .addresses = run_addresses, .arg = run};
+
+	return rh_engine_new(&options, &run->engine, err);
+}
+
+static int run_open_runner(struct rh_run *run, struct rh_error *err)
+{
+	struct rh_runner_options options = {.store = rh_memory_store_face(run->store),
+	                                    .loop = run->loop,
+	                                    .config = run->options->config,
+	                                    .holds = run->holds,
+	                                    .dir = run->pods_dir,
+	                                    .log_dir = run->log_dir,
+	                                    .qualify = run->qualify};
+
+	options.hooks = (struct rh_runner_hooks){.find = run_find,
+	                                         .address = run_address,
+	                                         .folder = run_folder,
+	                                         .hosts = run_hosts,
+	                                         .line = run->options->hooks.line ? run_on_line : NULL,
+	                                         .note = run_on_note,
+	                                         .fault = run_on_fault,
+	                                         .refused = run_on_refused_pod,
+	                                         .arg = run};
+	return rh_runner_new(&options, &run->runner, err);
+}
+
+static int run_open_pool(struct rh_run *run, struct rh_error *err)
+{
+	struct rh_address_options options = {.config = run->options->config, .note = run_on_note, .arg = run};
+	int r = rh_holds_open(run->options->config->state_dir, &run->holds, err);
+
+	options.holds = run->holds;
+	return r < 0 ? r : rh_address_pool_new(&options, &run->pool, err);
+}
+
+static int run_open(struct rh_run *run, struct rh_error *err)
+{
+	int r = rh_run_jobs_load(run, err);
+
+	if (r == 0)
+		r = run_open_pool(run, err);
+	if (r == 0)
+		r = run_open_folders(run, err);
+	if (r == 0)
+		r = rh_loop_new(run_turn, run, &run->loop, err);
+	if (r == 0)
+		r = run_open_signals(run, err);
+	if (r == 0 && rh_memory_store_new(true, NULL, NULL, &run->store) < 0)
+		r = rh_fail_oom(err);
+	if (r < 0)
+		return r;
+	rh_memory_store_set_time(run->store, run_now(run));
+	r = run_open_engine(run, err);
+	if (r == 0)
+		r = run_open_runner(run, err);
+	if (r == 0)
+		r = rh_run_pods_watch(run, err);
+	return r < 0 ? r : rh_run_jobs_store(run, err);
+}
+
+static void run_close(struct rh_run *run)
+{
+	rh_runner_free(run->runner);
+	rh_engine_free(run->engine);
+	rh_run_pods_deinit(run);
+	rh_memory_store_free(run->store);
+	rh_loop_free(run->loop);
+	rh_address_pool_free(run->pool);
+	rh_holds_free(run->holds);
+	rh_run_dir_free(run->dir);
+	(void)rmdir(run->options->config->state_dir); /* unless another run uses it */
+	rh_free(run->pods_dir);
+	rh_free(run->log_dir);
+	rh_run_jobs_deinit(run);
+}
+
+static int run_result(const struct rh_run *run)
+{
+	bool failed = run->faulty;
+
+	for (size_t i = 0; i < run->job_count; i++)
+		failed = failed || !run->jobs[i].succeeded;
+	if (run->state != RH_RUN_GOING && !run_all_finished(run))
+		return run->result;
+	return failed ? RH_RUN_FAILED : RH_RUN_SUCCEEDED;
+}
+
+int rh_run(const struct rh_run_options *options, struct rh_error *err)
+{
+	struct rh_run run = {.options = options, .stop_by = RH_NEVER, .result = RH_RUN_FAILED};
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	struct sigaction before;
+	int r;
+
+	run.clock_start = rh_clock_monotonic();
+	run.wall_start = rh_clock_wall();
+	(void)sigaction(SIGPIPE, &ignore,
+	                &before); /* whoever reads our output may go; the replicas are still to be ended */
+	r = run_open(&run, err);
+	if (r == 0) {
+		run_raise_limit(&run);
+		rh_loop_run(run.loop);
+		rh_run_pods_tell(&run);
+		r = run_result(&run);
+	}
+	run_close(&run);
+	(void)sigaction(SIGPIPE, &before, NULL);
+	return r;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lifeline between the runner and the shims: what they say, and how they are ended. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "job/pod.h"
+#include "local/runner/parts.h"
+
+/* Longest line of a shim; a report is far below it. */
+#define RUNNER_LINE_MAX 16384
+/* How long a shim may take, beyond a grace period, before the next harder step: kill, SIGKILL for the shim. */
+#define RUNNER_PATIENCE (3 * RH_SECOND)
+
+static void runner_take_end(struct rh_runner_container *container)
+{
+	rh_auto_str tail = {0};
+
+	container->ended = container->report;
+	rh_free(rh_take(container->last_lines));
+	if (container->report.exit_code != 0) {
+		rh_log_tail(container->log.path, container->log_start, RH_LAST_LINES_MAX, &tail);
+		container->last_lines = rh_str_take(&tail);
+	}
+	container->log_start = rh_log_size(container->log.path);
+}
+
+static void runner_take_report(struct rh_runner_pod *pod, const struct rh_json *json)
+{
+	struct rh_shim_report report;
+	struct rh_runner_container *container;
+
+	if (rh_shim_report_parse(json, &report) < 0)
+		return;
+	container = rh_runner_pod_container(pod, report.container, report.init);
+	if (!container)
+		return;
+	container->report = report;
+	container->reported = true;
+	container->grown = true;
+	pod->changed = true;
+	if (!report.running)
+		runner_take_end(container);
+}
+
+static void runner_take_fault(struct rh_runner_pod *pod, const char *text)
+{
+	const struct rh_runner_hooks *hooks = &pod->runner->options.hooks;
+	rh_auto_free char *whole = rh_asprintf("%s: %s", pod->name, text);
+
+	if (hooks->fault)
+		hooks->fault(hooks->arg, whole ? whole : text);
+}
+
+static void runner_take_line(struct rh_runner_pod *pod, const char *text, size_t length)
+{
+	rh_auto(json) json = NULL;
+	const char *note;
+
+	for (size_t i = 0; length == 0 && i < pod->container_count; i++)
+		pod->containers[i].grown = true;
+	if (length == 0 || rh_json_parse(text, length, &json, NULL) < 0)
+		return;
+	note = rh_json_string(rh_json_get(json, "note"));
+	if (note)
+		runner_take_fault(pod, note);
+	else
+		runner_take_report(pod, json);
+}
+
+static void runner_take_bytes(struct rh_runner_pod *pod, const char *bytes, size_t length)
+{
+	while (length > 0) {
+		const char *end = memchr(bytes, '\n', length);
+		size_t line = end ? (size_t)(end - bytes) : length;
+
+		if (end && pod->input.length == 0) {
+			runner_take_line(pod, bytes, line);
+		} else {
+			if (pod->input.length + line <= RUNNER_LINE_MAX)
+				rh_str_append_bytes(&pod->input, bytes, line);
+			if (end) {
+				runner_take_line(pod, rh_str_text(&pod->input), pod->input.length);
+				rh_str_deinit(&pod->input);
+			}
+		}
+		line += end ? 1 : 0;
+		bytes += line;
+		length -= line;
+	}
+}
+
+static void runner_close_line(struct rh_runner_pod *pod)
+{
+	rh_loop_unwatch(rh_take(pod->watch));
+	(void)close(pod->line);
+	pod->line = -1;
+}
+
+void rh_runner_hear(struct rh_runner_pod *pod)
+{
+	char buffer[4096];
+
+	while (pod->line >= 0) {
+		ssize_t n = recv(pod->line, buffer, sizeof(buffer), MSG_DONTWAIT);
+
+		if (n > 0)
+			runner_take_bytes(pod, buffer, (size_t)n);
+		else if (n < 0 && errno == EINTR)
+			continue;
+		else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return;
+		else
+			runner_close_line(pod);
+	}
+}
+
+/* A few bytes at most twice a pod: the socket always has room for them, and when the shim is gone there is nobody to
+ * tell. */
+static void runner_say(const struct rh_runner_pod *pod, const char *text)
+{
+	if (pod->line >= 0)
+		(void)!send(pod->line, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void rh_runner_stop(struct rh_runner_pod *pod)
+{
+	char text[48];
+
+	(void)snprintf(text, sizeof(text), "stop %" PRId64 "\n", pod->grace);
+	runner_say(pod, text);
+	pod->stopping = true;
+	pod->pressed = 0;
+	pod->limit = rh_clock_monotonic() + pod->grace + RUNNER_PATIENCE;
+}
+
+void rh_runner_crush(struct rh_runner_pod *pod)
+{
+	runner_say(pod, "kill\n");
+	pod->stopping = true;
+	pod->pressed = 1;
+	pod->limit = rh_clock_monotonic() + RUNNER_PATIENCE;
+}
+
+void rh_runner_press(struct rh_runner_pod *pod)
+{
+	if (pod->pressed == 0) {
+		rh_runner_crush(pod);
+		return;
+	}
+	/* what the shim leaves behind falls to this process as its subreaper */
+	if (pod->pid > 0)
+		(void)kill(pod->pid, SIGKILL);
+	pod->limit = rh_clock_monotonic() + RUNNER_PATIENCE;
+}

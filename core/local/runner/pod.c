@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "local/runner/pod.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+static void runner_container_deinit(struct rh_runner_container *container)
+{
+	rh_free(container->name);
+	rh_free(container->image);
+	rh_free(container->last_lines);
+	rh_log_deinit(&container->log);
+}
+
+void rh_runner_pod_free(struct rh_runner_pod *pod)
+{
+	if (!pod)
+		return;
+	rh_loop_unwatch(pod->watch);
+	if (pod->line >= 0)
+		(void)close(pod->line);
+	for (size_t i = 0; i < pod->container_count; i++)
+		runner_container_deinit(&pod->containers[i]);
+	rh_free(pod->containers);
+	rh_str_deinit(&pod->input);
+	rh_free(pod->namespace_);
+	rh_free(pod->name);
+	rh_free(pod->uid);
+	rh_free(pod->job);
+	rh_free(pod->replica);
+	rh_free(pod->restart_policy);
+	rh_free(pod->ip);
+	rh_free(pod->dir);
+	rh_free(pod->message);
+	rh_free(pod->gpus);
+	rh_free(pod);
+}
+
+struct rh_runner_container *rh_runner_pod_container(struct rh_runner_pod *pod, const char *name, bool init)
+{
+	for (size_t i = 0; i < pod->container_count; i++) {
+		if (pod->containers[i].init == init && strcmp(pod->containers[i].name, name) == 0)
+			return &pod->containers[i];
+	}
+	return NULL;
+}
+
+static bool runner_container_running(const struct rh_runner_container *container)
+{
+	return container->reported && container->report.running;
+}
+
+static bool runner_container_over(const struct rh_runner_container *container)
+{
+	return container->reported && !container->report.running && !container->report.again;
+}
+
+/* Whether the shim did all that it had to: it also has when an init container failed for good. */
+bool rh_runner_pod_all_ended(const struct rh_runner_pod *pod)
+{
+	for (size_t i = 0; i < pod->container_count; i++) {
+		const struct rh_runner_container *container = &pod->containers[i];
+
+		if (!runner_container_over(container))
+			return false;
+		if (container->init && container->report.exit_code != 0)
+			return true;
+	}
+	return true;
+}
+
+static bool runner_pod_initialized(const struct rh_runner_pod *pod)
+{
+	for (size_t i = 0; i < pod->container_count; i++) {
+		const struct rh_runner_container *container = &pod->containers[i];
+
+		if (container->init && (!runner_container_over(container) || container->report.exit_code != 0))
+			return false;
+	}
+	return pod->started_at != 0;
+}
+
+static bool runner_pod_is_ready(const struct rh_runner_pod *pod)
+{
+	for (size_t i = 0; i < pod->container_count; i++) {
+		if (!pod->containers[i].init && !runner_container_running(&pod->containers[i]))
+			return false;
+	}
+	return pod->stage == RH_RUNNER_STARTED;
+}
+
+void rh_runner_pod_settle(struct rh_runner_pod *pod, int64_t now)
+{
+	bool ready = runner_pod_is_ready(pod);
+
+	if (pod->initialized_at == 0 && runner_pod_initialized(pod))
+		pod->initialized_at = now;
+	if (pod->ready_at == 0 || ready != pod->ready)
+		pod->ready_at = now;
+	pod->ready = ready;
+}
+
+/* What is left of a pod whose processes are all gone: its containers' exit codes decide, whatever the restart policy
+ * would have done next. */
+static const char *runner_pod_final_phase(const struct rh_runner_pod *pod)
+{
+	if (pod->broken)
+		return "Failed";
+	for (size_t i = 0; i < pod->container_count; i++) {
+		const struct rh_runner_container *container = &pod->containers[i];
+
+		if (container->ended.finished_at == 0 || container->ended.exit_code != 0)
+			return "Failed";
+	}
+	return "Succeeded";
+}
+
+const char *rh_runner_pod_phase(const struct rh_runner_pod *pod)
+{
+	if (pod->stage == RH_RUNNER_ENDED)
+		return runner_pod_final_phase(pod);
+	for (size_t i = 0; i < pod->container_count; i++) {
+		const struct rh_runner_container *container = &pod->containers[i];
+
+		if (container->init && (!runner_container_over(container) || container->report.exit_code != 0))
+			return "Pending";
+		/* a container that waits for its restart has run, and its pod goes on running */
+		if (!container->init && !container->reported)
+			return "Pending";
+	}
+	return pod->stage == RH_RUNNER_STARTED ? "Running" : "Pending";
+}
+
+static int runner_set_time(struct rh_json *object, const char *key, int64_t time, bool micro)
+{
+	char text[RH_TIME_SIZE];
+
+	if (time == 0)
+		return rh_json_set(object, key, rh_json_new_null());
+	return rh_json_set_string(object, key, micro ? rh_time_format_micro(time, text) : rh_time_format(time, text));
+}
+
+/* state.terminated and lastState.terminated. Times have microseconds, so that the first of several faults can be told.
+ */
+static struct rh_json *runner_terminated(const struct rh_runner_container *container)
+{
+	const struct rh_shim_report *end = &container->ended;
+	rh_auto(json) terminated = rh_json_new_object();
+	const char *message = end->message[0] ? end->message : container->last_lines;
+
+	if (!terminated || rh_json_set_integer(terminated, "exitCode", end->exit_code) < 0 ||
+	    (end->signal != 0 && rh_json_set_integer(terminated, "signal", end->signal) < 0) ||
+	    rh_json_set_string(terminated, "reason", end->reason) < 0 ||
+	    (message && message[0] && rh_json_set_string(terminated, "message", message) < 0) ||
+	    runner_set_time(terminated, "startedAt", end->started_at, true) < 0 ||
+	    runner_set_time(terminated, "finishedAt", end->finished_at, true) < 0)
+		return NULL;
+	return rh_take(terminated);
+}
+
+static struct rh_json *runner_waiting(const struct rh_runner_pod *pod, const struct rh_runner_container *container)
+{
+	rh_auto(json) waiting = rh_json_new_object();
+	const char *reason = "PodInitializing";
+	const char *message = NULL;
+
+	if (pod->stage == RH_RUNNER_REFUSED) {
+		reason = pod->reason;
+		message = pod->message;
+	} else if (container->reported) {
+		reason = "CrashLoopBackOff";
+		message = "waiting to be restarted";
+	} else if (pod->stage == RH_RUNNER_QUEUED) {
+		reason = "ContainerCreating";
+	}
+	if (!waiting || rh_json_set_string(waiting, "reason", reason) < 0 ||
+	    (message && rh_json_set_string(waiting, "message", message) < 0))
+		return NULL;
+	return rh_take(waiting);
+}
+
+static struct rh_json *runner_running(const struct rh_runner_container *container)
+{
+	rh_auto(json) running = rh_json_new_object();
+
+	if (!running || runner_set_time(running, "startedAt", container->report.started_at, true) < 0)
+		return NULL;
+	return rh_take(running);
+}
+
+static int runner_set_states(struct rh_json *status, const struct rh_runner_pod *pod,
+                             const struct rh_runner_container *container)
+{
+	bool running = runner_container_running(container);
+	bool over = runner_container_over(container);
+	struct rh_json *state = rh_json_ensure_object(status, "state");
+	struct rh_json *last = rh_json_ensure_object(status, "lastState");
+
+	if (!state || !last)
+		return RH_ENOMEM;
+	if (!over && container->ended.finished_at != 0 && rh_json_set(last, "terminated", runner_terminated(container)) < 0)
+		return RH_ENOMEM;
+	if (running)
+		return rh_json_set(state, "running", runner_running(container));
+	if (over)
+		return rh_json_set(state, "terminated", runner_terminated(container));
+	return rh_json_set(state, "waiting", runner_waiting(pod, container));
+}
+
+static struct rh_json *runner_container_status(const struct rh_runner_pod *pod,
+                                               const struct rh_runner_container *container)
+{
+	rh_auto(json) status = rh_json_new_object();
+	bool running = runner_container_running(container);
+	bool ready = container->init ? runner_container_over(container) && container->report.exit_code == 0 : running;
+
+	if (!status || rh_json_set_string(status, "name", container->name) < 0 ||
+	    rh_json_set_string(status, "image", container->image) < 0 || rh_json_set_string(status, "imageID", "") < 0 ||
+	    rh_json_set_bool(status, "ready", ready) < 0 || rh_json_set_bool(status, "started", running) < 0 ||
+	    rh_json_set_integer(status, "restartCount", container->reported ? container->report.restarts : 0) < 0 ||
+	    runner_set_states(status, pod, container) < 0)
+		return NULL;
+	return rh_take(status);
+}
+
+static int runner_set_containers(struct rh_json *status, const struct rh_runner_pod *pod)
+{
+	for (size_t i = 0; i < pod->container_count; i++) {
+		const struct rh_runner_container *container = &pod->containers[i];
+		struct rh_json *list =
+			rh_json_ensure_array(status, container->init ? "initContainerStatuses" : "containerStatuses");
+
+		if (!list || rh_json_append(list, runner_container_status(pod, container)) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
+/* One condition of the pod. */
+struct runner_condition {
+	const char *type;
+	bool value;
+	const char *reason; /* of a False */
+	int64_t at;
+};
+
+static struct rh_json *runner_condition_json(const struct runner_condition *condition)
+{
+	rh_auto(json) json = rh_json_new_object();
+
+	if (!json || rh_json_set_string(json, "type", condition->type) < 0 ||
+	    rh_json_set_string(json, "status", condition->value ? "True" : "False") < 0 ||
+	    runner_set_time(json, "lastTransitionTime", condition->at, false) < 0 ||
+	    (!condition->value && rh_json_set_string(json, "reason", condition->reason) < 0))
+		return NULL;
+	return rh_take(json);
+}
+
+static int runner_set_conditions(struct rh_json *status, const struct rh_runner_pod *pod)
+{
+	const char *unready = strcmp(rh_runner_pod_phase(pod), "Succeeded") == 0 ? "PodCompleted" : "ContainersNotReady";
+	const struct runner_condition all[] = {
+		{"Initialized", pod->initialized_at != 0, "ContainersNotInitialized",
+	     pod->initialized_at != 0 ? pod->initialized_at : pod->created_at},
+		{"Ready", pod->ready, unready, pod->ready_at},
+		{"ContainersReady", pod->ready, unready, pod->ready_at},
+		{"PodScheduled", true, "", pod->created_at},
+	};
+	struct rh_json *list = rh_json_ensure_array(status, "conditions");
+
+	for (size_t i = 0; list && i < sizeof(all) / sizeof(all[0]); i++) {
+		if (rh_json_append(list, runner_condition_json(&all[i])) < 0)
+			return RH_ENOMEM;
+	}
+	return list ? 0 : RH_ENOMEM;
+}
+
+static int runner_append_ip(struct rh_json *status, const char *key, const char *ip)
+{
+	rh_auto(json) item = rh_json_new_object();
+	struct rh_json *list = rh_json_ensure_array(status, key);
+
+	if (!item || !list || rh_json_set_string(item, "ip", ip) < 0)
+		return RH_ENOMEM;
+	return rh_json_append(list, rh_take(item));
+}
+
+static int runner_set_addresses(struct rh_json *status, const struct rh_runner_pod *pod)
+{
+	if (rh_json_set_string(status, "hostIP", "127.0.0.1") < 0 || runner_append_ip(status, "hostIPs", "127.0.0.1") < 0)
+		return RH_ENOMEM;
+	if (!pod->ip)
+		return 0;
+	if (rh_json_set_string(status, "podIP", pod->ip) < 0)
+		return RH_ENOMEM;
+	return runner_append_ip(status, "podIPs", pod->ip);
+}
+
+static int runner_set_words(struct rh_json *status, const struct rh_runner_pod *pod)
+{
+	if (pod->stage != RH_RUNNER_ENDED || !pod->reason)
+		return 0;
+	if (rh_json_set_string(status, "reason", pod->reason) < 0)
+		return RH_ENOMEM;
+	return pod->message ? rh_json_set_string(status, "message", pod->message) : 0;
+}
+
+struct rh_json *rh_runner_pod_status(const struct rh_runner_pod *pod)
+{
+	rh_auto(json) patch = rh_json_new_object();
+	struct rh_json *status = patch ? rh_json_ensure_object(patch, "status") : NULL;
+
+	if (!status || rh_json_set_string(status, "phase", rh_runner_pod_phase(pod)) < 0 ||
+	    runner_set_conditions(status, pod) < 0 || runner_set_words(status, pod) < 0 ||
+	    runner_set_addresses(status, pod) < 0 ||
+	    (pod->started_at != 0 && runner_set_time(status, "startTime", pod->started_at, false) < 0) ||
+	    runner_set_containers(status, pod) < 0)
+		return NULL;
+	return rh_take(patch);
+}

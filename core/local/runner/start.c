@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a pod to the process of its shim. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "local/runner/parts.h"
+
+/* The program itself: what main() was started from, also when its file has been replaced since. */
+#define RUNNER_PROGRAM "/proc/self/exe"
+/* Descriptors handed over are first moved up here, so that neither stands where the other is to go. */
+#define RUNNER_FD_SAFE 10
+/* Wait before GPUs that others use are asked for again. */
+#define RUNNER_GPU_PAUSE RH_SECOND
+
+/* A pod under start. */
+struct runner_start {
+	struct rh_runner_pod *pod;
+	const struct rh_json *object;
+	struct rh_error *err;
+	char *log_dir;      /* of this pod; owned */
+	const char *reason; /* of a refusal, in Kubernetes' words; NULL: what fits the error */
+};
+
+/* Take the devices that no other process holds; those that were not free are set in `used`. */
+static void runner_hold_free_gpus(struct rh_runner *runner, bool *used)
+{
+	for (size_t i = 0; i < runner->devices.count; i++)
+		used[i] = runner->devices_used[i] ||
+		          !rh_holds_take(runner->options.holds, RH_HOLD_GPU + runner->devices.items[i].number);
+}
+
+static bool runner_pod_has_gpu(const struct rh_runner_pod *pod, const char *id)
+{
+	for (size_t i = 0; i < pod->gpu_count; i++) {
+		if (pod->gpus[i] == id)
+			return true;
+	}
+	return false;
+}
+
+/* Keep what the pod got, and give back the rest of what was taken to choose from. */
+static void runner_keep_gpus(struct rh_runner_pod *pod, const bool *before)
+{
+	struct rh_runner *runner = pod->runner;
+
+	for (size_t i = 0; i < runner->devices.count; i++) {
+		if (before[i])
+			continue;
+		if (runner_pod_has_gpu(pod, runner->devices.items[i].id))
+			runner->devices_used[i] = true;
+		else
+			rh_holds_drop(runner->options.holds, RH_HOLD_GPU + runner->devices.items[i].number);
+	}
+}
+
+static int runner_take_gpus(struct runner_start *start)
+{
+	struct rh_runner_pod *pod = start->pod;
+	struct rh_runner *runner = pod->runner;
+	int want = rh_podplan_gpus(start->object, start->err);
+	bool before[RH_DEVICES_MAX] = {false};
+	bool used[RH_DEVICES_MAX];
+	int r;
+
+	start->reason = "OutOfnvidia.com/gpu";
+	if (want < 0)
+		return want;
+	if (want == 0 || pod->gpu_count > 0) {
+		start->reason = NULL;
+		return 0;
+	}
+	rh_free(pod->gpus);
+	pod->gpus = rh_alloc_array((size_t)want, sizeof(*pod->gpus));
+	if (!pod->gpus)
+		return rh_fail_oom(start->err);
+	runner_hold_free_gpus(runner, before);
+	memcpy(used, before, sizeof(used));
+	r = rh_devices_pick(&runner->devices, used, (size_t)want, pod->gpus, start->err);
+	if (r == 0) {
+		pod->gpu_count = (size_t)want;
+		start->reason = NULL;
+	}
+	runner_keep_gpus(pod, before);
+	return r;
+}
+
+void rh_runner_drop_gpus(struct rh_runner_pod *pod)
+{
+	struct rh_runner *runner = pod->runner;
+
+	for (size_t i = 0; i < runner->devices.count; i++) {
+		if (!runner_pod_has_gpu(pod, runner->devices.items[i].id))
+			continue;
+		runner->devices_used[i] = false;
+		rh_holds_drop(runner->options.holds, RH_HOLD_GPU + runner->devices.items[i].number);
+	}
+	pod->gpu_count = 0;
+}
+
+/* The folder of the pod's logs; what an earlier run left there goes, what an earlier pod of this replica wrote stays.
+ */
+static int runner_make_logs(struct runner_start *start)
+{
+	struct rh_runner_pod *pod = start->pod;
+	struct rh_runner *runner = pod->runner;
+	bool first;
+	int r;
+
+	start->log_dir = rh_asprintf("%s/%s/%s", runner->options.log_dir, pod->job, pod->replica);
+	if (!start->log_dir)
+		return rh_fail_oom(start->err);
+	r = rh_dir_make(start->log_dir, 0700, start->err);
+	first = !rh_map_get(runner->begun, start->log_dir);
+	if (r == 0 && first && rh_map_set(runner->begun, start->log_dir, runner, NULL) < 0)
+		return rh_fail_oom(start->err);
+	for (size_t i = 0; r == 0 && i < pod->container_count; i++) {
+		struct rh_runner_container *container = &pod->containers[i];
+
+		if (first && unlink(container->log.path) < 0 && errno != ENOENT)
+			r = rh_fail(start->err, RH_EIO, "cannot remove the log \"%s\" of an earlier run: %s", container->log.path,
+			            strerror(errno));
+		container->log.offset = rh_log_size(container->log.path);
+		container->log_start = container->log.offset;
+	}
+	return r;
+}
+
+static int runner_prepare(struct runner_start *start)
+{
+	struct rh_runner_pod *pod = start->pod;
+	const struct rh_runner_hooks *hooks = &pod->runner->options.hooks;
+	const char *address = hooks->address(hooks->arg, start->object);
+
+	if (!pod->dir)
+		pod->dir = rh_path_join(pod->runner->options.dir, pod->uid);
+	if (address && !pod->ip)
+		pod->ip = rh_strdup(address);
+	if (!pod->dir || (address && !pod->ip))
+		return rh_fail_oom(start->err);
+	return runner_make_logs(start);
+}
+
+static void runner_ask_machine(struct rh_runner *runner)
+{
+	if (runner->asked_machine)
+		return;
+	runner->machine.can_mount = rh_podplan_can_mount();
+	runner->machine.can_limit = rh_podplan_can_limit();
+	runner->asked_machine = true;
+}
+
+static int runner_hosts(const struct rh_runner_pod *pod, struct rh_str *out, struct rh_error *err)
+{
+	const struct rh_runner_hooks *hooks = &pod->runner->options.hooks;
+
+	if (!hooks->hosts || !pod->runner->machine.can_mount)
+		return 0;
+	hooks->hosts(hooks->arg, pod->namespace_, out);
+	return out->failed ? rh_fail_oom(err) : 0;
+}
+
+static void runner_tell_notes(struct rh_runner *runner, const struct rh_str *notes)
+{
+	const char *text = rh_str_text(notes);
+
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+		rh_auto_free char *note = rh_strndup(text, length);
+
+		if (note && length > 0)
+			rh_runner_note(runner, note);
+		text += length + (text[length] == '\n' ? 1 : 0);
+	}
+}
+
+static int runner_make_plan(const struct runner_start *start, struct rh_json **ret_plan)
+{
+	const struct rh_runner_pod *pod = start->pod;
+	struct rh_runner *runner = pod->runner;
+	const struct rh_runner_hooks *hooks = &runner->options.hooks;
+	rh_auto_str hosts = {0};
+	rh_auto_str notes = {0};
+	struct rh_podplan_input input = {.pod = start->object,
+	                                 .config = runner->options.config,
+	                                 .lookup = hooks->find,
+	                                 .lookup_arg = hooks->arg,
+	                                 .pod_dir = pod->dir,
+	                                 .log_dir = start->log_dir,
+	                                 .work_dir = hooks->folder(hooks->arg, start->object),
+	                                 .pod_ip = pod->ip,
+	                                 .gpus = pod->gpus,
+	                                 .gpu_count = pod->gpu_count};
+	int r;
+
+	runner_ask_machine(runner);
+	input.machine = runner->machine;
+	r = runner_hosts(pod, &hosts, start->err);
+	if (r < 0)
+		return r;
+	input.hosts = hosts.length > 0 ? rh_str_text(&hosts) : NULL;
+	r = rh_podplan_make(&input, ret_plan, &notes, start->err);
+	runner_tell_notes(runner, &notes);
+	return r;
+}
+
+/* The plan holds secrets, so it goes by way of memory. */
+static int runner_write_plan(const struct rh_json *plan, int *ret_fd, struct rh_error *err)
+{
+	rh_auto_str text = {0};
+	rh_auto_close int fd = memfd_create("roundhouse-plan", MFD_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return rh_fail(err, RH_EIO, "cannot make a file in memory: %s", strerror(errno));
+	rh_json_print(plan, false, &text);
+	if (text.failed)
+		return rh_fail_oom(err);
+	r = rh_fd_write_all(fd, text.data, text.length, err);
+	if (r < 0)
+		return r;
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return rh_fail(err, RH_EIO, "cannot rewind a file in memory: %s", strerror(errno));
+	*ret_fd = fcntl(fd, F_DUPFD_CLOEXEC, RUNNER_FD_SAFE);
+	return *ret_fd < 0 ? rh_fail(err, RH_EIO, "cannot hand over the plan: %s", strerror(errno)) : 0;
+}
+
+static int runner_make_line(int *ret_ours, int *ret_theirs, struct rh_error *err)
+{
+	int pair[2];
+	int theirs;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return rh_fail(err, RH_EIO, "cannot make a socket: %s", strerror(errno));
+	theirs = fcntl(pair[1], F_DUPFD_CLOEXEC, RUNNER_FD_SAFE);
+	(void)close(pair[1]);
+	if (theirs < 0) {
+		(void)close(pair[0]);
+		return rh_fail(err, RH_EIO, "cannot make a socket: %s", strerror(errno));
+	}
+	*ret_ours = pair[0];
+	*ret_theirs = theirs;
+	return 0;
+}
+
+static int runner_fill_actions(posix_spawn_file_actions_t *actions, int plan, int line)
+{
+	int r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
+
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(actions, STDIN_FILENO, STDOUT_FILENO);
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(actions, plan, RH_SHIM_PLAN_FD);
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(actions, line, RH_SHIM_LINE_FD);
+	return r;
+}
+
+/* A session of its own from the start: Ctrl-C on the terminal must not reach it. */
+static int runner_fill_attributes(posix_spawnattr_t *attributes)
+{
+	sigset_t all;
+	sigset_t none;
+	int r;
+
+	(void)sigfillset(&all);
+	(void)sigemptyset(&none);
+	r = posix_spawnattr_setsigdefault(attributes, &all);
+	if (r == 0)
+		r = posix_spawnattr_setsigmask(attributes, &none);
+	if (r == 0)
+		r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
+	return r;
+}
+
+static int runner_spawn(int plan, int line, pid_t *ret_pid)
+{
+	char name[] = "roundhouse";
+	char command[] = "shim";
+	char *argv[] = {name, command, NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	int r = posix_spawn_file_actions_init(&actions);
+
+	if (r != 0)
+		return r;
+	r = posix_spawnattr_init(&attributes);
+	if (r == 0) {
+		r = runner_fill_actions(&actions, plan, line);
+		if (r == 0)
+			r = runner_fill_attributes(&attributes);
+		if (r == 0)
+			r = posix_spawn(ret_pid, RUNNER_PROGRAM, &actions, &attributes, argv, environ);
+		(void)posix_spawnattr_destroy(&attributes);
+	}
+	(void)posix_spawn_file_actions_destroy(&actions);
+	return r;
+}
+
+static void runner_on_shim(void *arg)
+{
+	rh_runner_hear(arg);
+}
+
+static int runner_launch(const struct runner_start *start, const struct rh_json *plan)
+{
+	struct rh_runner_pod *pod = start->pod;
+	rh_auto_close int plan_fd = -1;
+	rh_auto_close int ours = -1;
+	rh_auto_close int theirs = -1;
+	int r = runner_write_plan(plan, &plan_fd, start->err);
+
+	if (r == 0)
+		r = runner_make_line(&ours, &theirs, start->err);
+	if (r == 0)
+		r = rh_loop_watch(pod->runner->options.loop, ours, runner_on_shim, pod, &pod->watch, start->err);
+	if (r < 0)
+		return r;
+	r = runner_spawn(plan_fd, theirs, &pod->pid);
+	if (r != 0) {
+		pod->pid = 0;
+		rh_loop_unwatch(rh_take(pod->watch));
+		return rh_fail(start->err, r == ENOMEM || r == EAGAIN ? RH_EAGAIN : RH_EIO, "cannot start a process: %s",
+		               strerror(r));
+	}
+	pod->line = ours;
+	ours = -1;
+	return 0;
+}
+
+static int runner_try(struct runner_start *start)
+{
+	rh_auto(json) plan = NULL;
+	int r = runner_prepare(start);
+
+	if (r == 0)
+		r = runner_take_gpus(start);
+	if (r == 0)
+		r = runner_make_plan(start, &plan);
+	if (r == 0)
+		r = runner_launch(start, plan);
+	return r;
+}
+
+static void runner_wait(struct rh_runner_pod *pod, const char *why)
+{
+	rh_auto_free char *text = rh_asprintf("%s waits: %s", pod->name, why);
+
+	if (text)
+		rh_runner_note(pod->runner, text);
+	pod->retry_at = rh_clock_monotonic() + RUNNER_GPU_PAUSE;
+}
+
+static void runner_give_up(const struct runner_start *start, int code)
+{
+	struct rh_runner_pod *pod = start->pod;
+
+	pod->stage = RH_RUNNER_REFUSED;
+	pod->reason = code == RH_ENOENT ? "CreateContainerConfigError" : "CreateContainerError";
+	if (start->reason)
+		pod->reason = start->reason;
+	pod->message = rh_strdup(start->err->message);
+	pod->changed = true;
+}
+
+void rh_runner_start(struct rh_runner_pod *pod, const struct rh_json *object, int64_t now)
+{
+	struct rh_error err = {0};
+	struct runner_start start = {.pod = pod, .object = object, .err = &err};
+	int r = runner_try(&start);
+
+	rh_free(start.log_dir);
+	if (r == 0) {
+		pod->stage = RH_RUNNER_STARTED;
+		pod->started_at = now;
+		return;
+	}
+	rh_runner_drop_gpus(pod);
+	if (r == RH_EAGAIN)
+		runner_wait(pod, err.message);
+	else if (r != RH_ENOMEM)
+		runner_give_up(&start, r);
+}

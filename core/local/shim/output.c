@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "local/shim/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+/* The size of a pipe: what one read can bring. */
+#define OUTPUT_CHUNK 65536
+/* At the end a stranger may still hold the pipe and write into it for ever: so much is taken, and no more. */
+#define OUTPUT_REST_MAX (16 * 1024 * 1024)
+
+static void output_fail(struct rh_shim_output *output, int error, struct rh_error *note)
+{
+	if (!output->failed)
+		rh_fail(note, RH_EIO, "cannot write the log \"%s\" of container \"%s\": %s; output is lost", output->path,
+		        output->container, strerror(error));
+	output->failed = true;
+}
+
+static void output_shut(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+}
+
+/* Something else may stand where the log should: a pipe would make the open wait for a reader. */
+static void output_open_log(struct rh_shim_output *output, struct rh_error *note)
+{
+	struct stat st;
+
+	output->log = open(output->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	if (output->log < 0) {
+		output_fail(output, errno, note);
+	} else if (fstat(output->log, &st) < 0 || !S_ISREG(st.st_mode)) {
+		output_shut(&output->log);
+		output_fail(output, EINVAL, note);
+	}
+}
+
+int rh_shim_output_open(struct rh_shim_output *output, int *ret_end, struct rh_error *note, struct rh_error *err)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return rh_fail(err, RH_EIO, "no pipe for the output of container \"%s\": %s", output->container,
+		               strerror(errno));
+	/* the container's own end stays as programs expect it: blocking */
+	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	output->pipe = ends[0];
+	output_open_log(output, note);
+	*ret_end = ends[1];
+	return 0;
+}
+
+static void output_write(struct rh_shim_output *output, const char *bytes, size_t length, struct rh_error *note)
+{
+	while (output->log >= 0 && length > 0) {
+		ssize_t n = write(output->log, bytes, length);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			output_fail(output, n < 0 ? errno : ENOSPC, note);
+			return;
+		}
+		bytes += n;
+		length -= (size_t)n;
+	}
+}
+
+int rh_shim_output_move(struct rh_shim_output *output, int budget, struct rh_error *note)
+{
+	char chunk[OUTPUT_CHUNK];
+	int moved = 0;
+
+	while (output->pipe >= 0 && moved < budget) {
+		ssize_t n = read(output->pipe, chunk, sizeof(chunk));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return moved;
+		if (n == 0)
+			output_shut(&output->pipe);
+		output_write(output, chunk, (size_t)n, note);
+		moved += (int)n;
+	}
+	return output->pipe < 0 && moved == 0 ? -1 : moved;
+}
+
+bool rh_shim_output_close(struct rh_shim_output *output, struct rh_error *note)
+{
+	bool some = rh_shim_output_move(output, OUTPUT_REST_MAX, note) > 0;
+
+	output_shut(&output->pipe);
+	output_shut(&output->log);
+	return some;
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "local/shim/pod.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "local/shim/spawn.h"
+#include "local/shim/tree.h"
+
+/* What a container's first process leaves gets so long between SIGTERM and SIGKILL: time to give back shared memory, which here is the machine's. */
+#define POD_LEFTOVER_GRACE RH_SECOND
+/* How often SIGKILL is said again: to those that started meanwhile. */
+#define POD_KILL_PAUSE (RH_SECOND / 50)
+/* A process that SIGKILL does not end in this time hangs in the kernel; nobody waits for it any longer. */
+#define POD_KILL_PATIENCE (10 * RH_SECOND)
+/* A container that ran so long starts its back-off anew (a kubelet's rule). */
+#define POD_BACKOFF_RESET (600 * RH_SECOND)
+/* Bytes of one container's output that are moved before others have their turn. */
+#define POD_OUTPUT_TURN (1024 * 1024)
+
+int rh_shim_pod_init(struct rh_shim_pod *pod, const struct rh_shim_plan *plan, struct rh_shim_line *line)
+{
+	*pod = (struct rh_shim_pod){.plan = plan, .line = line, .kill_at = RH_NEVER, .killed_at = RH_NEVER};
+	pod->childless = true;
+	pod->containers = rh_alloc_array(plan->spec_count, sizeof(*pod->containers));
+	if (!pod->containers)
+		return RH_ENOMEM;
+	for (size_t i = 0; i < plan->spec_count; i++) {
+		struct rh_shim_container *container = &pod->containers[i];
+
+		container->spec = &plan->specs[i];
+		container->due = RH_NEVER;
+		container->output = (struct rh_shim_output){
+			.container = container->spec->name, .path = container->spec->log, .pipe = -1, .log = -1};
+		rh_copy(container->report.container, sizeof(container->report.container), container->spec->name);
+		container->report.init = container->spec->init;
+	}
+	return 0;
+}
+
+void rh_shim_pod_deinit(struct rh_shim_pod *pod)
+{
+	for (size_t i = 0; pod->containers && i < pod->plan->spec_count; i++) {
+		(void)rh_shim_output_close(&pod->containers[i].output, NULL);
+		rh_shim_limits_free(pod->containers[i].limits);
+	}
+	rh_free(pod->containers);
+	pod->containers = NULL;
+}
+
+void rh_shim_pod_output(struct rh_shim_pod *pod, size_t index)
+{
+	struct rh_error note = {0};
+
+	if (rh_shim_output_move(&pod->containers[index].output, POD_OUTPUT_TURN, &note) > 0)
+		rh_shim_line_nudge(pod->line);
+	rh_shim_line_note(pod->line, note.message);
+}
+
+static bool pod_is_active(const struct rh_shim_container *container)
+{
+	return container->state == RH_SHIM_RUNNING || container->state == RH_SHIM_LEAVING;
+}
+
+static size_t pod_active_count(const struct rh_shim_pod *pod)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < pod->plan->spec_count; i++)
+		count += pod_is_active(&pod->containers[i]) ? 1 : 0;
+	return count;
+}
+
+/* Whether the policy starts the container again after an end like its last one. */
+static bool pod_wants_again(const struct rh_shim_pod *pod, const struct rh_shim_container *container)
+{
+	bool failed = container->report.exit_code != 0;
+
+	if (pod->stopping || pod->plan->policy == RH_SHIM_NEVER)
+		return false;
+	return failed || (pod->plan->policy == RH_SHIM_ALWAYS && !container->spec->init);
+}
+
+static int64_t pod_next_pause(const struct rh_shim_pod *pod, const struct rh_shim_container *container, int64_t now)
+{
+	int64_t pause = container->pause * 2;
+
+	if (container->pause == 0 || now - container->began >= POD_BACKOFF_RESET)
+		pause = pod->plan->backoff;
+	return pause < pod->plan->backoff_max ? pause : pod->plan->backoff_max;
+}
+
+/* What the kernel says of a SIGKILL that was not ours. */
+static void pod_blame_memory(const struct rh_shim_pod *pod, struct rh_shim_container *container)
+{
+	struct rh_shim_report *report = &container->report;
+
+	if (report->signal != SIGKILL || pod->killed_at != RH_NEVER)
+		return;
+	if (rh_shim_limits_kills(container->limits) > container->kills)
+		rh_copy(report->reason, sizeof(report->reason), "OOMKilled");
+	else if (container->machine_kills >= 0 && rh_shim_limits_machine_kills("") > container->machine_kills)
+		rh_copy(report->message, sizeof(report->message),
+		        "killed by signal 9; the kernel's out-of-memory killer was active on this machine meanwhile");
+}
+
+/* The end of one run of a container: all of its processes are gone, report says how it ended. */
+static void pod_conclude(struct rh_shim_pod *pod, struct rh_shim_container *container, int64_t now)
+{
+	struct rh_error note = {0};
+
+	(void)rh_shim_output_close(&container->output, &note);
+	rh_shim_line_note(pod->line, note.message);
+	container->report.running = false;
+	container->report.again = pod_wants_again(pod, container);
+	container->state = container->report.again ? RH_SHIM_RESTING : RH_SHIM_ENDED;
+	container->due = RH_NEVER;
+	if (container->report.again) {
+		container->pause = pod_next_pause(pod, container, now);
+		container->due = now + container->pause;
+	}
+	rh_shim_line_report(pod->line, &container->report);
+}
+
+static void pod_refuse(struct rh_shim_pod *pod, struct rh_shim_container *container, int exit_code, const char *message)
+{
+	struct rh_shim_report *report = &container->report;
+
+	report->exit_code = exit_code;
+	rh_copy(report->reason, sizeof(report->reason), "StartError");
+	rh_copy(report->message, sizeof(report->message), message);
+	report->finished_at = rh_clock_wall();
+	pod_conclude(pod, container, rh_clock_monotonic());
+}
+
+static int pod_limit(struct rh_shim_container *container, struct rh_error *err)
+{
+	char name[128];
+	struct rh_shim_limits_options options = {
+		.root = "", .name = name, .memory = container->spec->memory, .cpu = container->spec->cpu};
+	int r = 0;
+
+	(void)snprintf(name, sizeof(name), "roundhouse-%d-%s", (int)getpid(), container->spec->name);
+	if (!container->limits && (options.memory > 0 || options.cpu > 0))
+		r = rh_shim_limits_new(&options, &container->limits, err);
+	container->kills = rh_shim_limits_kills(container->limits);
+	container->machine_kills = rh_shim_limits_machine_kills("");
+	return r;
+}
+
+static void pod_run(struct rh_shim_pod *pod, struct rh_shim_container *container)
+{
+	struct rh_shim_refusal refusal = {.exit_code = 128};
+	struct rh_error err = {0};
+	struct rh_error note = {0};
+	rh_auto_close int end = -1;
+	bool ready = pod->refusal[0] == '\0' && pod_limit(container, &err) == 0 &&
+	             rh_shim_output_open(&container->output, &end, &note, &err) == 0;
+
+	rh_shim_line_note(pod->line, note.message);
+	if (!ready) {
+		pod_refuse(pod, container, refusal.exit_code, pod->refusal[0] ? pod->refusal : err.message);
+		return;
+	}
+	if (rh_shim_spawn(container->spec, end, container->limits, &container->pid, &refusal) < 0) {
+		pod_refuse(pod, container, refusal.exit_code, refusal.message);
+		return;
+	}
+	pod->childless = false;
+	container->state = RH_SHIM_RUNNING;
+	container->report.running = true;
+	container->report.pid = container->pid;
+	rh_shim_line_report(pod->line, &container->report);
+}
+
+static void pod_start(struct rh_shim_pod *pod, struct rh_shim_container *container, int64_t now)
+{
+	struct rh_shim_report *report = &container->report;
+	int32_t restarts = report->restarts + (container->state == RH_SHIM_RESTING ? 1 : 0);
+	struct rh_shim_report fresh = {.init = report->init, .restarts = restarts, .started_at = rh_clock_wall()};
+
+	rh_copy(fresh.container, sizeof(fresh.container), report->container);
+	*report = fresh;
+	container->began = now;
+	container->due = RH_NEVER;
+	container->told_at = RH_NEVER;
+	pod_run(pod, container);
+}
+
+static void pod_take_end(struct rh_shim_container *container, int status, int64_t now)
+{
+	struct rh_shim_report *report = &container->report;
+
+	report->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	report->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	rh_copy(report->reason, sizeof(report->reason), report->exit_code == 0 ? "Completed" : "Error");
+	report->finished_at = rh_clock_wall();
+	container->state = RH_SHIM_LEAVING;
+	container->due = now;
+}
+
+void rh_shim_pod_reap(struct rh_shim_pod *pod, int64_t now)
+{
+	int status = 0;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		for (size_t i = 0; i < pod->plan->spec_count; i++) {
+			struct rh_shim_container *container = &pod->containers[i];
+
+			if (container->state == RH_SHIM_RUNNING && container->pid == pid)
+				pod_take_end(container, status, now);
+			else if (container->state == RH_SHIM_LEAVING)
+				container->due = now;
+		}
+	}
+	pod->childless = pid < 0 && errno == ECHILD;
+}
+
+/* To which container a child of ours belongs: by its session, else by the mark in its environment; -1: nobody knows. */
+static int pod_owner_of_child(const struct rh_shim_pod *pod, const struct rh_shim_process *process)
+{
+	size_t count = pod->plan->spec_count;
+
+	for (size_t i = 0; i < count; i++) {
+		if (pod_is_active(&pod->containers[i]) && pod->containers[i].pid == process->session)
+			return (int)i;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const char *mark = rh_shim_spec_mark(&pod->plan->specs[i]);
+
+		if (pod_is_active(&pod->containers[i]) && mark && rh_shim_tree_has_entry(process->pid, mark))
+			return (int)i;
+	}
+	return -1;
+}
+
+/* Find what belongs to container number `index`; the last one that is active owns all there is. */
+static void pod_scan(const struct rh_shim_pod *pod, size_t index, struct rh_shim_tree *tree)
+{
+	bool alone = pod_active_count(pod) == 1;
+
+	(void)rh_shim_tree_scan(tree);
+	for (size_t i = 0; i < tree->count; i++) {
+		struct rh_shim_process *process = &tree->items[i];
+
+		if (alone)
+			process->owner = (int)index;
+		else if (process->above != SIZE_MAX)
+			process->owner = tree->items[process->above].owner;
+		else
+			process->owner = pod_owner_of_child(pod, process);
+	}
+}
+
+/* Send `number` to what belongs to container number `index`. @return how many there are */
+static size_t pod_signal_owned(const struct rh_shim_pod *pod, size_t index, int number)
+{
+	rh_auto_shim_tree tree = {0};
+	size_t count = 0;
+
+	pod_scan(pod, index, &tree);
+	for (size_t i = 0; i < tree.count; i++) {
+		if (tree.items[i].owner != (int)index)
+			continue;
+		count++;
+		if (number != 0)
+			rh_shim_tree_signal(&tree.items[i], number);
+	}
+	return count;
+}
+
+/* Which signal what a container left is to get now. When all is being stopped, it has its SIGTERM and the rest of the pod's grace. */
+static int pod_leave_signal(const struct rh_shim_pod *pod, const struct rh_shim_container *container, int64_t now)
+{
+	if (container->told_at == RH_NEVER)
+		return pod->stopping ? 0 : SIGTERM;
+	return now - container->told_at >= POD_LEFTOVER_GRACE ? SIGKILL : 0;
+}
+
+/* End what a container's first process left. */
+static void pod_leave(struct rh_shim_pod *pod, size_t index, int64_t now)
+{
+	struct rh_shim_container *container = &pod->containers[index];
+	int number = pod_leave_signal(pod, container, now);
+	bool hopeless = container->told_at != RH_NEVER && now - container->told_at > POD_KILL_PATIENCE;
+
+	if (pod->childless || hopeless || pod_signal_owned(pod, index, number) == 0) {
+		pod_blame_memory(pod, container);
+		pod_conclude(pod, container, now);
+		return;
+	}
+	if (number == SIGTERM)
+		container->told_at = now;
+	container->due = now + (number == SIGKILL ? POD_KILL_PAUSE : POD_LEFTOVER_GRACE);
+}
+
+/* Whether the init containers before number `index` are done; a regular container comes after all of them. */
+static bool pod_may_start(const struct rh_shim_pod *pod, size_t index)
+{
+	for (size_t i = 0; i < index && pod->plan->specs[i].init; i++) {
+		const struct rh_shim_container *before = &pod->containers[i];
+
+		if (before->state != RH_SHIM_ENDED || before->report.exit_code != 0)
+			return false;
+	}
+	return true;
+}
+
+static void pod_step_container(struct rh_shim_pod *pod, size_t index, int64_t now)
+{
+	struct rh_shim_container *container = &pod->containers[index];
+
+	if (container->state == RH_SHIM_LEAVING && now >= container->due)
+		pod_leave(pod, index, now);
+	else if (container->state == RH_SHIM_LEAVING || pod->stopping)
+		return;
+	else if (container->state == RH_SHIM_QUEUED && pod_may_start(pod, index))
+		pod_start(pod, container, now);
+	else if (container->state == RH_SHIM_RESTING && now >= container->due)
+		pod_start(pod, container, now);
+}
+
+/* Nothing runs, and nothing will: an init container failed for good, or all regular ones ended. */
+static bool pod_is_over(const struct rh_shim_pod *pod)
+{
+	for (size_t i = 0; i < pod->plan->spec_count; i++) {
+		const struct rh_shim_container *container = &pod->containers[i];
+
+		if (pod_is_active(container) || container->state == RH_SHIM_RESTING)
+			return false;
+		if (container->state == RH_SHIM_QUEUED && !pod->stopping && pod_may_start(pod, i))
+			return false;
+	}
+	return true;
+}
+
+void rh_shim_pod_stop(struct rh_shim_pod *pod, int64_t grace, int64_t now)
+{
+	int64_t end = grace > 0 ? now + grace : now;
+
+	if (end < pod->kill_at)
+		pod->kill_at = end;
+	if (pod->stopping)
+		return;
+	pod->stopping = true;
+	for (size_t i = 0; i < pod->plan->spec_count; i++) {
+		struct rh_shim_container *container = &pod->containers[i];
+
+		if (container->state != RH_SHIM_RESTING)
+			continue;
+		container->state = RH_SHIM_ENDED;
+		container->due = RH_NEVER;
+		container->report.again = false;
+		rh_shim_line_report(pod->line, &container->report);
+	}
+	if (grace > 0)
+		(void)rh_shim_tree_signal_all(SIGTERM);
+}
+
+/* SIGKILL did not help: tell what is known, and wait no longer. */
+static void pod_give_up(struct rh_shim_pod *pod, int64_t now)
+{
+	for (size_t i = 0; i < pod->plan->spec_count; i++) {
+		struct rh_shim_container *container = &pod->containers[i];
+
+		if (!pod_is_active(container))
+			continue;
+		if (container->state == RH_SHIM_RUNNING)
+			pod_take_end(container, SIGKILL, now);
+		rh_copy(container->report.message, sizeof(container->report.message), "a process of it did not end on SIGKILL");
+		pod_conclude(pod, container, now);
+	}
+	pod->childless = true;
+}
+
+static void pod_kill(struct rh_shim_pod *pod, int64_t now)
+{
+	pod->stopping = true;
+	if (pod->killed_at == RH_NEVER)
+		pod->killed_at = now;
+	if (!pod->childless)
+		(void)rh_shim_tree_signal_all(SIGKILL);
+	if (now - pod->killed_at > POD_KILL_PATIENCE)
+		pod_give_up(pod, now);
+	pod->kill_at = now + POD_KILL_PAUSE;
+}
+
+int64_t rh_shim_pod_step(struct rh_shim_pod *pod, int64_t now)
+{
+	int64_t next;
+
+	if (now >= pod->kill_at)
+		pod_kill(pod, now);
+	for (size_t i = 0; i < pod->plan->spec_count; i++)
+		pod_step_container(pod, i, now);
+	if (pod_is_over(pod) && !pod->childless && pod->killed_at == RH_NEVER)
+		pod_kill(pod, now);
+	next = pod->kill_at;
+	for (size_t i = 0; i < pod->plan->spec_count; i++)
+		next = pod->containers[i].due < next ? pod->containers[i].due : next;
+	return next;
+}
+
+bool rh_shim_pod_done(const struct rh_shim_pod *pod)
+{
+	return pod->childless && pod_is_over(pod);
+}

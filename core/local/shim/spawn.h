@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file local/shim/spawn.h
+ * @brief One container's first process: fork, what it must have around it, exec. For the shim alone.
+ */
+#ifndef RH_LOCAL_SHIM_SPAWN_H
+#define RH_LOCAL_SHIM_SPAWN_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "local/shim/limits.h"
+#include "local/shim/plan.h"
+
+/** Why a container did not start, as a shell would say it: exit codes of struct rh_shim_report. */
+struct rh_shim_refusal {
+	int exit_code; /**< 127: no such program; 126: it cannot be run; 128: the machine could not do it */
+	char message[512];
+};
+
+/**
+ * Start @p spec in a session of its own with nothing but standard input (empty), output and error open, signals as a fresh process has them, and umask 022; it
+ * is killed when this process ends. Blocks until the program runs or is refused.
+ * @param end what it writes to: standard output and error
+ * @param limits NULL: none
+ * @param[out] ret_pid the process; set on success only
+ * @return 0, or RH_EINVAL with @p ret_refusal filled
+ */
+int rh_shim_spawn(const struct rh_shim_spec *spec, int end, const struct rh_shim_limits *limits, pid_t *ret_pid,
+                  struct rh_shim_refusal *ret_refusal);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file local/harness.h
+ * @brief rh_run() for tests: a job as text in, what was told out. A failure in here fails the test that calls.
+ *
+ * A program that uses it must start with `if (test_is_shim(argc, argv)) return rh_shim_main();`, since shims are this
+ * program itself.
+ */
+#ifndef RH_TEST_LOCAL_HARNESS_H
+#define RH_TEST_LOCAL_HARNESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/json.h"
+#include "base/str.h"
+#include "host/config.h"
+#include "host/host.h"
+#include "local/run.h"
+
+/** One run and what it told. */
+struct test_run {
+	char *scratch; /**< all that the run writes is below it */
+	char *tmpdir_before;
+	struct rh_config *config; /**< short times; a test may change it before test_run_go() */
+	struct rh_host *host;
+	struct rh_run_options options; /**< likewise */
+	struct rh_error err;
+	int result;
+	struct rh_str lines; /**< "worker-0 pytorch: text", one a line, in the order in which they came */
+	struct rh_str notes;
+	struct rh_str events; /**< "Reason: message", one a line */
+	struct rh_str table;  /**< "worker-0 Failed 3 restarts=0", one a line */
+	struct rh_json *job;  /**< as it was told last; owned */
+	size_t pods_told;
+	/** Called for each line, after it was noted; may be NULL. */
+	void (*on_line)(struct test_run *run, const char *line);
+	int counter;     /**< for on_line */
+	int descriptors; /**< open before the run */
+};
+
+/** @return whether this program was started to be a shim */
+bool test_is_shim(int argc, char **argv);
+/** cmocka's set-up and tear-down: *state is a struct test_run. The tear-down fails when processes, files, descriptors
+ * or locks are left. */
+int test_run_set_up(void **state);
+/** @see test_run_set_up */
+int test_run_tear_down(void **state);
+/** Run the manifest @p yaml. @return the result, also in run->result */
+int test_run_go(struct test_run *run, const char *yaml);
+/** Run a PyTorchJob "j" of one Master and some Workers, all under one restart policy. @p spec holds further members of
+ * the spec, @p master and @p worker are shell scripts. @return as test_run_go() */
+struct test_job {
+	const char *annotations; /**< YAML flow map; NULL: none */
+	const char *spec;        /**< YAML lines, indented by two spaces; NULL: none */
+	const char *policy;      /**< NULL: Never */
+	const char *pod;         /**< further members of every pod spec, YAML lines indented by ten spaces; NULL: none */
+	const char *master;      /**< script, one line, without single quotes */
+	const char *worker;      /**< NULL: no Workers */
+	int workers;             /**< 0: 1 */
+};
+/** @see struct test_job */
+int test_run_job(struct test_run *run, const struct test_job *job);
+/** Fail unless @p text is part of what @p seen holds. */
+void test_run_expect(const struct rh_str *seen, const char *text);
+/** @return how often @p text stands in what @p seen holds */
+size_t test_run_times(const struct rh_str *seen, const char *text);
+/** @return the job's condition @p type when it is True: its message, borrowed; else NULL */
+const char *test_run_condition(const struct test_run *run, const char *type);
+
+#endif

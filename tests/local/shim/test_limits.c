@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The real thing needs a machine that delegates cgroups; so a folder stands for its file systems. */
+#include "local/shim/limits.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include "base/file.h"
+#include "base/str.h"
+#include "local/scratch.h"
+
+/* Write ROOT/PATH and the folders above it. */
+static void put(const char *root, const char *path, const char *text)
+{
+	rh_auto_free char *whole = rh_asprintf("%s/%s", root, path);
+	rh_auto_free char *folder = rh_strdup(whole);
+
+	*strrchr(folder, '/') = '\0';
+	assert_int_equal(rh_dir_make(folder, 0755, NULL), 0);
+	assert_int_equal(rh_file_write_atomic(whole, text, strlen(text), 0644, NULL), 0);
+}
+
+static char *get(const char *root, const char *path)
+{
+	rh_auto_free char *whole = rh_asprintf("%s/%s", root, path);
+	char *text = NULL;
+
+	if (rh_file_read(whole, 10000, &text, NULL, NULL) < 0)
+		return rh_strdup("");
+	return text;
+}
+
+static int set_up(void **state)
+{
+	*state = test_scratch();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	test_scratch_remove(*state);
+	return 0;
+}
+
+/* A cgroup as its folder shows it. */
+static void put_cgroup(const char *root, const char *path, const char *controllers)
+{
+	static const char *const names[] = {"cgroup.controllers", "cgroup.subtree_control", "cgroup.procs"};
+
+	for (int i = 0; i < 3; i++) {
+		rh_auto_free char *file = rh_asprintf("sys/fs/cgroup%s/%s", path, names[i]);
+
+		put(root, file, i < 2 ? controllers : "");
+	}
+}
+
+static void test_limits__finds_the_nearest_parent(void **state)
+{
+	const char *root = *state;
+	static const struct {
+		const char *name;
+		const char *own;
+		const char *parent; /* below /sys/fs/cgroup; NULL: none */
+	} rows[] = {
+		{"the own one", "0::/good\n", "/good"},
+		{"one above", "0::/good/leaf\n", "/good"},
+		{"two above, past one without cpu", "0::/good/half/leaf\n", "/good"},
+		{"names that only contain the words", "0::/fake\n", NULL},
+		{"beside version 1", "3:cpuset:/\n1:cpu:/x\n0::/good\n", "/good"},
+		{"version 1 only", "3:cpuset:/\n1:cpu:/good\n", NULL},
+		{"nothing fits", "0::/half\n", NULL},
+		{"at the root", "0::/\n", NULL},
+	};
+
+	put_cgroup(root, "", "");
+	put_cgroup(root, "/good", "cpuset cpu io memory pids\n");
+	put_cgroup(root, "/good/leaf", "");
+	put_cgroup(root, "/good/half", "memory pids\n");
+	put_cgroup(root, "/good/half/leaf", "");
+	put_cgroup(root, "/half", "memory\n");
+	put_cgroup(root, "/fake", "cpuset xmemory memoryx cpux\n");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto_free char *expected = rh_asprintf("%s/sys/fs/cgroup%s", root, rows[i].parent ? rows[i].parent : "");
+		rh_auto_free char *found = NULL;
+
+		put(root, "proc/self/cgroup", rows[i].own);
+		found = rh_shim_limits_parent(root);
+		if (!rh_text_equal(found, rows[i].parent ? expected : NULL))
+			fail_msg("%s: %s", rows[i].name, found ? found : "none");
+	}
+}
+
+static void test_limits__finds_the_mount_of_a_hybrid(void **state)
+{
+	const char *root = *state;
+	rh_auto_free char *expected = rh_asprintf("%s/sys/fs/cgroup/unified", root);
+	rh_auto_free char *found = NULL;
+
+	put_cgroup(root, "/unified", "cpu memory\n");
+	put(root, "proc/self/cgroup", "0::/\n");
+	found = rh_shim_limits_parent(root);
+	assert_non_null(found);
+	assert_true(rh_starts_with(found, expected));
+}
+
+static void test_limits__writes_what_a_kubelet_writes(void **state)
+{
+	const char *root = *state;
+	static const char *const files[] = {"memory.max", "memory.swap.max", "memory.oom.group", "cpu.max", "cgroup.procs"};
+	static const struct {
+		const char *name;
+		int64_t memory;
+		int64_t cpu;
+		const char *memory_max;
+		const char *cpu_max;
+	} rows[] = {
+		{"both", 1048576, 1500, "1048576", "150000 100000"},
+		{"memory", 4096, 0, "4096", ""},
+		{"cpu", 0, 250, "", "25000 100000"},
+		{"least cpu", 0, 1, "", "1000 100000"},
+	};
+
+	put_cgroup(root, "/good", "cpu memory\n");
+	put(root, "sys/fs/cgroup/cgroup.controllers", "");
+	put(root, "proc/self/cgroup", "0::/good\n");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rh_shim_limits_options options = {
+			.root = root, .name = "x", .memory = rows[i].memory, .cpu = rows[i].cpu};
+		rh_auto(shim_limits) limits = NULL;
+		rh_auto_free char *memory_max = NULL;
+		rh_auto_free char *cpu_max = NULL;
+		rh_auto_free char *procs = NULL;
+
+		/* the kernel makes these files with the folder */
+		for (size_t f = 0; f < sizeof(files) / sizeof(files[0]); f++) {
+			rh_auto_free char *file = rh_asprintf("sys/fs/cgroup/good/x/%s", files[f]);
+
+			put(root, file, "");
+		}
+		assert_int_equal(rh_shim_limits_new(&options, &limits, NULL), 0);
+		assert_int_equal(rh_shim_limits_enter(limits), 0);
+		memory_max = get(root, "sys/fs/cgroup/good/x/memory.max");
+		cpu_max = get(root, "sys/fs/cgroup/good/x/cpu.max");
+		procs = get(root, "sys/fs/cgroup/good/x/cgroup.procs");
+		if (strcmp(memory_max, rows[i].memory_max) != 0 || strcmp(cpu_max, rows[i].cpu_max) != 0)
+			fail_msg("%s: memory.max %s, cpu.max %s", rows[i].name, memory_max, cpu_max);
+		assert_string_equal(procs, "0");
+	}
+}
+
+static void test_limits__counts_kills(void **state)
+{
+	const char *root = *state;
+	struct rh_shim_limits_options options = {.root = root, .name = "x"};
+	rh_auto(shim_limits) limits = NULL;
+
+	put_cgroup(root, "/good", "cpu memory\n");
+	put(root, "sys/fs/cgroup/cgroup.controllers", "");
+	put(root, "sys/fs/cgroup/good/x/cgroup.procs", "");
+	put(root, "proc/self/cgroup", "0::/good\n");
+	assert_int_equal(rh_shim_limits_new(&options, &limits, NULL), 0);
+	assert_int_equal(rh_shim_limits_kills(limits), 0);
+	put(root, "sys/fs/cgroup/good/x/memory.events", "low 0\nhigh 1\nmax 7\noom 2\noom_kill 3\noom_group_kill 1\n");
+	assert_int_equal(rh_shim_limits_kills(limits), 3);
+	assert_int_equal(rh_shim_limits_kills(NULL), 0);
+	assert_int_equal(rh_shim_limits_enter(NULL), 0);
+}
+
+static void test_limits__counts_kills_of_the_machine(void **state)
+{
+	const char *root = *state;
+
+	assert_int_equal(rh_shim_limits_machine_kills(root), -1);
+	put(root, "proc/vmstat", "nr_free_pages 5\noom_kill 12\noom_kill_x 3\n");
+	assert_int_equal(rh_shim_limits_machine_kills(root), 12);
+	put(root, "proc/vmstat", "nr_free_pages 5\n");
+	assert_int_equal(rh_shim_limits_machine_kills(root), -1);
+	assert_true(rh_shim_limits_machine_kills("") >= 0);
+}
+
+static void test_limits__says_when_there_is_none(void **state)
+{
+	struct rh_shim_limits_options options = {.root = *state, .name = "x", .memory = 1};
+	rh_auto(shim_limits) limits = NULL;
+	struct rh_error err = {0};
+
+	assert_int_equal(rh_shim_limits_new(&options, &limits, &err), RH_ENOENT);
+	assert_null(limits);
+	assert_non_null(strstr(err.message, "cgroup"));
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_limits__finds_the_nearest_parent),
+		CASE(test_limits__finds_the_mount_of_a_hybrid),
+		CASE(test_limits__writes_what_a_kubelet_writes),
+		CASE(test_limits__counts_kills),
+		CASE(test_limits__counts_kills_of_the_machine),
+		CASE(test_limits__says_when_there_is_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a pod is ended: nothing of it may be left, whatever its processes do. */
+#include "local/shim/pod.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "local/shim/harness.h"
+#include "local/shim/tree.h"
+
+/* A descendant that left the session, and whose parent is gone; it says "orphan" once it is there. */
+#define ORPHAN "(setsid sh -c 'echo orphan; exec sleep 1000' &) & wait; "
+/* The same, deaf to everything but SIGKILL. */
+#define DEAF_ORPHAN "(setsid sh -c 'trap \"\" TERM INT HUP; echo orphan; while :; do sleep 0.05; done' &) & wait; "
+/* Wait for the orphan's word in the container's own log. */
+#define SEEN "until grep -q orphan main.log; do sleep 0.01; done; "
+
+static void start_main(struct test_shim *shim, const char *script)
+{
+	test_shim_add(shim, "containers", "main", script);
+	test_shim_start(shim);
+	test_shim_hear_start(shim, "main");
+}
+
+static void test_pod__ends_what_a_container_left(void **state)
+{
+	static const struct {
+		const char *name;
+		const char *script;
+	} rows[] = {
+		{"child in the background", "sleep 1000 & exit 3"},
+		{"many children", "for i in 1 2 3 4 5 6 7 8; do sleep 1000 & done; exit 3"},
+		{"own session", ORPHAN SEEN "exit 3"},
+		{"deaf to SIGTERM", DEAF_ORPHAN SEEN "exit 3"},
+		{"stopped", "sleep 1000 & kill -STOP $!; exit 3"},
+		{"main killed", ORPHAN SEEN "kill -9 $$"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rh_shim_report report;
+		struct test_shim *shim;
+		void *own = NULL;
+
+		(void)test_shim_setup(&own);
+		shim = own;
+		start_main(shim, rows[i].script);
+		test_shim_hear_end(shim, "main", &report);
+		/* the end is told when all is gone, with the code of the first process */
+		if (test_shim_alive(shim, NULL) != 0 || (report.exit_code != 3 && report.exit_code != 137))
+			fail_msg("%s: code %d, %zu left", rows[i].name, report.exit_code, test_shim_alive(shim, NULL));
+		assert_int_equal(test_shim_wait(shim), 0);
+		(void)test_shim_teardown(&own);
+	}
+}
+
+/* What one container left goes; another container's orphan, and the other container, stay. */
+static void test_pod__tells_containers_apart(void **state)
+{
+	struct test_shim *shim = *state;
+	struct rh_shim_report report;
+
+	test_shim_add(shim, "containers", "main", "while ! test -e go; do sleep 0.01; done; " ORPHAN SEEN "exit 3");
+	test_shim_add(shim, "containers", "other",
+	              "(setsid sh -c 'echo orphan; exec sleep 1000' &) & wait; until grep -q orphan other.log; do sleep 0.01; "
+	              "done; touch go; exec sleep 1000");
+	test_shim_start(shim);
+	test_shim_hear_end(shim, "main", &report);
+	assert_int_equal(report.exit_code, 3);
+	assert_int_equal(test_shim_alive(shim, "main"), 0);
+	assert_int_equal(test_shim_alive(shim, "other"), 2);
+	test_shim_say(shim, "stop 10000000\n");
+	test_shim_hear_end(shim, "other", &report);
+	assert_int_equal(report.signal, SIGTERM);
+	assert_int_equal(test_shim_wait(shim), 0);
+}
+
+/* An orphan without session and mark of its container is nobody's: it goes with the pod. */
+static void test_pod__ends_strangers_last(void **state)
+{
+	struct test_shim *shim = *state;
+	struct rh_shim_report report;
+
+	test_shim_add(shim, "containers", "main", "(setsid env -i sleep 1001 &) & wait; touch go; sleep 0.2; exit 3");
+	test_shim_add(shim, "containers", "other", "until test -e go; do sleep 0.01; done; sleep 0.5; exit 4");
+	test_shim_start(shim);
+	test_shim_hear_end(shim, "other", &report);
+	assert_int_equal(test_shim_wait(shim), 0);
+}
+
+static void test_pod__stop_is_sigterm_to_all(void **state)
+{
+	struct test_shim *shim = *state;
+	struct rh_shim_report report;
+	rh_auto_free char *log = NULL;
+
+	start_main(shim, "sh -c 'trap \"echo child; exit 0\" TERM; echo ready1; while :; do sleep 0.01; done' & "
+	                 "trap 'echo parent; wait; exit 5' TERM; echo ready2; while :; do sleep 0.01; done");
+	test_shim_await_log(shim, "main", "ready1");
+	test_shim_await_log(shim, "main", "ready2");
+	test_shim_say(shim, "stop 60000000\n");
+	test_shim_hear_end(shim, "main", &report);
+	assert_int_equal(report.exit_code, 5);
+	assert_int_equal(test_shim_wait(shim), 0);
+	log = test_shim_log(shim, "main");
+	assert_non_null(strstr(log, "child"));
+	assert_non_null(strstr(log, "parent"));
+}
+
+/* A wrapper that dies at once must not cost its child the grace that it needs. */
+static void test_pod__stop_gives_children_the_whole_grace(void **state)
+{
+	struct test_shim *shim = *state;
+	struct rh_shim_report report;
+	rh_auto_free char *log = NULL;
+
+	start_main(shim, "sh -c 'trap \"sleep 2; echo saved; exit 0\" TERM; echo ready; while :; do sleep 0.01; done'; true");
+	test_shim_await_log(shim, "main", "ready");
+	test_shim_say(shim, "stop 60000000\n");
+	test_shim_hear_end(shim, "main", &report);
+	assert_int_equal(report.signal, SIGTERM);
+	log = test_shim_log(shim, "main");
+	assert_non_null(strstr(log, "saved"));
+}
+
+static void test_pod__stop_ends_in_sigkill(void **state)
+{
+	static const struct {
+		const char *name;
+		const char *script;
+	} rows[] = {
+		{"deaf", "trap '' TERM; echo ready; while :; do sleep 0.05; done"},
+		{"deaf orphan", DEAF_ORPHAN SEEN "trap '' TERM; echo ready; while :; do sleep 0.05; done"},
+		{"answers by forking", "trap 'sleep 1000 & sleep 1000 &' TERM; echo ready; while :; do sleep 0.05; done"},
+		{"stopped", "(until grep -q '^State:.T' /proc/$$/status; do sleep 0.01; done; echo ready) & kill -STOP $$; sleep 1000"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rh_shim_report report;
+		struct test_shim *shim;
+		void *own = NULL;
+
+		(void)test_shim_setup(&own);
+		shim = own;
+		start_main(shim, rows[i].script);
+		test_shim_await_log(shim, "main", "ready");
+		test_shim_say(shim, "stop 300000\n");
+		test_shim_hear_end(shim, "main", &report);
+		if (report.exit_code != 137 || report.signal != SIGKILL || test_shim_alive(shim, NULL) != 0)
+			fail_msg("%s: code %d signal %d", rows[i].name, report.exit_code, report.signal);
+		assert_int_equal(test_shim_wait(shim), 0);
+		(void)test_shim_teardown(&own);
+	}
+}
+
+static void test_pod__second_stop_shortens(void **state)
+{
+	struct test_shim *shim = *state;
+	struct rh_shim_report report;
+
+	start_main(shim, "trap '' TERM; echo ready; while :; do sleep 0.05; done");
+	test_shim_await_log(shim, "main", "ready");
+	test_shim_say(shim, "stop 3600000000\n");
+	test_shim_say(shim, "stop 100000\n");
+	test_shim_hear_end(shim, "main", &report);
+	assert_int_equal(report.signal, SIGKILL);
+	assert_int_equal(test_shim_wait(shim), 0);
+}
+
+static void test_pod__kill_is_at_once(void **state)
+{
+	struct test_shim *shim = *state;
+	struct rh_shim_report report;
+
+	start_main(shim, DEAF_ORPHAN SEEN "trap 'touch asked' TERM; echo ready; while :; do sleep 0.05; done");
+	test_shim_await_log(shim, "main", "ready");
+	test_shim_say(shim, "kill\n");
+	test_shim_hear_end(shim, "main", &report);
+	assert_int_equal(report.signal, SIGKILL);
+	assert_string_equal(report.reason, "Error");
+	assert_int_equal(test_shim_wait(shim), 0);
+}
+
+static void test_pod__stops_by_signals_of_its_own(void **state)
+{
+	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		struct rh_shim_report report;
+		struct test_shim *shim;
+		void *own = NULL;
+
+		(void)test_shim_setup(&own);
+		shim = own;
+		start_main(shim, "trap 'exit 6' TERM; echo ready; while :; do sleep 0.01; done");
+		test_shim_await_log(shim, "main", "ready");
+		assert_int_equal(kill(shim->pid, signals[i]), 0);
+		test_shim_hear_end(shim, "main", &report);
+		assert_int_equal(report.exit_code, 6);
+		assert_int_equal(test_shim_wait(shim), 0);
+		(void)test_shim_teardown(&own);
+	}
+}
+
+static void test_pod__ends_with_its_runner(void **state)
+{
+	struct test_shim *shim = *state;
+
+	start_main(shim, DEAF_ORPHAN SEEN "trap '' TERM; echo ready; while :; do sleep 0.05; done");
+	test_shim_await_log(shim, "main", "ready");
+	test_shim_hang_up(shim);
+	assert_int_equal(test_shim_wait(shim), 0);
+	assert_int_equal(test_shim_alive(shim, NULL), 0);
+}
+
+static void test_pod__detached_goes_on(void **state)
+{
+	struct test_shim *shim = *state;
+	rh_auto_free char *log = NULL;
+
+	assert_int_equal(rh_json_set_bool(shim->plan, "detached", true), 0);
+	start_main(shim, "while ! test -e go; do sleep 0.01; done; echo done");
+	test_shim_hang_up(shim);
+	test_shim_add(shim, "init", "unused", ""); /* the running shim has its plan already */
+	{
+		rh_auto_free char *go = rh_path_join(shim->folder, "go");
+		FILE *file = fopen(go, "w");
+
+		assert_non_null(file);
+		(void)fclose(file);
+	}
+	assert_int_equal(test_shim_wait(shim), 0);
+	log = test_shim_log(shim, "main");
+	assert_string_equal(log, "done\n");
+}
+
+/* Kill every child of this process: what a runner does with what a killed shim left to it. */
+static void kill_orphans(void)
+{
+	rh_auto_shim_tree tree = {0};
+	int status;
+
+	(void)rh_shim_tree_signal_all(SIGKILL);
+	while (waitpid(-1, &status, WNOHANG) > 0)
+		continue;
+}
+
+static void test_pod__killed_shim_takes_first_processes_along(void **state)
+{
+	struct test_shim *shim = *state;
+
+	test_shim_add(shim, "containers", "one", "trap '' TERM HUP; echo ready; exec sleep 1000");
+	test_shim_add(shim, "containers", "two", "exec sleep 1000");
+	test_shim_start(shim);
+	test_shim_hear_start(shim, "one");
+	test_shim_hear_start(shim, "two");
+	assert_int_equal(kill(shim->pid, SIGKILL), 0);
+	assert_true(WIFSIGNALED(test_shim_wait(shim)));
+	test_shim_await_alive(shim, NULL, 0);
+}
+
+static void test_pod__killed_shim_leaves_the_rest_to_the_subreaper(void **state)
+{
+	struct test_shim *shim = *state;
+	int cursor = 0;
+
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	start_main(shim, DEAF_ORPHAN SEEN "echo ready; sleep 1000");
+	test_shim_await_log(shim, "main", "ready");
+	assert_int_equal(kill(shim->pid, SIGKILL), 0);
+	assert_true(WIFSIGNALED(test_shim_wait(shim)));
+	while (test_shim_alive(shim, NULL) > 0) {
+		kill_orphans();
+		assert_true(test_shim_pause(&cursor));
+	}
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+}
+
+/* A small generator, so that a failure can be repeated. */
+static uint32_t next_number(uint32_t *seed)
+{
+	*seed = *seed * 1664525 + 1013904223;
+	return *seed >> 8;
+}
+
+/* One pod, ended at a moment and in a way that the seed says. */
+static void kill_somehow(uint32_t *seed, uint32_t round)
+{
+	static const char *const scripts[] = {
+		"sleep 0.02; exit 0",
+		"exec sleep 1000",
+		"(setsid sh -c 'trap \"\" TERM; sleep 1000' &) & sleep 1000",
+		"for i in 1 2 3 4 5; do (sleep 0.01; sleep 1000) & done; wait",
+	};
+	struct timespec moment = {0, (long)(next_number(seed) % 30) * 1000000};
+	uint32_t way = next_number(seed) % 4;
+	struct test_shim *shim;
+	void *own = NULL;
+	int status;
+
+	(void)test_shim_setup(&own);
+	shim = own;
+	test_shim_add(shim, "containers", "main", scripts[next_number(seed) % 4]);
+	test_shim_add(shim, "containers", "side", scripts[next_number(seed) % 4]);
+	test_shim_start(shim);
+	(void)nanosleep(&moment, NULL);
+	if (way == 0)
+		test_shim_hang_up(shim);
+	else if (way == 1)
+		(void)send(shim->line, "kill\n", 5, MSG_NOSIGNAL);
+	else if (way == 2)
+		(void)send(shim->line, "stop 20000\n", 11, MSG_NOSIGNAL);
+	else
+		(void)send(shim->line, "stop 10000000\nkill\n", 19, MSG_NOSIGNAL);
+	status = test_shim_wait(shim);
+	if (status != 0 || test_shim_alive(shim, NULL) != 0)
+		fail_msg("round %u, way %u: status %d, %zu left", round, way, status, test_shim_alive(shim, NULL));
+	(void)test_shim_teardown(&own);
+}
+
+static void test_pod__two_hundred_kills(void **state)
+{
+	uint32_t seed = 20261121;
+
+	(void)state;
+	for (uint32_t round = 0; round < 200; round++)
+		kill_somehow(&seed, round);
+}
+
+/* The pod's own functions with a clock of the test: a rest doubles up to its most, and starts anew after ten minutes of running. */
+static void test_pod__rests_longer_each_time(void **state)
+{
+	struct test_shim *shim = *state;
+	struct rh_shim_plan plan = {0};
+	struct rh_shim_line line = {.fd = -1};
+	struct rh_shim_pod pod;
+	static const int64_t rests[] = {1, 2, 4, 8, 10, 10};
+	int64_t now = 1000 * RH_SECOND;
+
+	assert_int_equal(rh_json_set_string(shim->plan, "restartPolicy", "Always"), 0);
+	assert_int_equal(rh_json_set_integer(shim->plan, "backoff", RH_SECOND), 0);
+	assert_int_equal(rh_json_set_integer(shim->plan, "backoffMax", 10 * RH_SECOND), 0);
+	test_shim_add(shim, "containers", "main", "");
+	assert_int_equal(rh_shim_plan_parse(rh_json_copy(shim->plan), &plan, NULL), 0);
+	assert_int_equal(rh_shim_pod_init(&pod, &plan, &line), 0);
+	for (size_t i = 0; i < sizeof(rests) / sizeof(rests[0]); i++) {
+		pod.containers[0].state = RH_SHIM_LEAVING;
+		pod.containers[0].told_at = RH_NEVER;
+		pod.containers[0].began = now;
+		pod.containers[0].due = now;
+		assert_int_equal(rh_shim_pod_step(&pod, now), now + rests[i] * RH_SECOND);
+		assert_int_equal(pod.containers[0].state, RH_SHIM_RESTING);
+	}
+	pod.containers[0].state = RH_SHIM_LEAVING;
+	pod.containers[0].began = now - 600 * RH_SECOND;
+	pod.containers[0].due = now;
+	assert_int_equal(rh_shim_pod_step(&pod, now), now + RH_SECOND);
+	assert_false(rh_shim_pod_done(&pod));
+	rh_shim_pod_stop(&pod, RH_SECOND, now);
+	assert_true(rh_shim_pod_done(&pod));
+	rh_shim_pod_deinit(&pod);
+	rh_shim_plan_deinit(&plan);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, test_shim_setup, test_shim_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pod__ends_what_a_container_left),
+		cmocka_unit_test(test_pod__stop_ends_in_sigkill),
+		cmocka_unit_test(test_pod__stops_by_signals_of_its_own),
+		cmocka_unit_test(test_pod__two_hundred_kills),
+		CASE(test_pod__tells_containers_apart),
+		CASE(test_pod__ends_strangers_last),
+		CASE(test_pod__stop_is_sigterm_to_all),
+		CASE(test_pod__stop_gives_children_the_whole_grace),
+		CASE(test_pod__second_stop_shortens),
+		CASE(test_pod__kill_is_at_once),
+		CASE(test_pod__ends_with_its_runner),
+		CASE(test_pod__detached_goes_on),
+		CASE(test_pod__killed_shim_takes_first_processes_along),
+		CASE(test_pod__killed_shim_leaves_the_rest_to_the_subreaper),
+		CASE(test_pod__rests_longer_each_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
