@@ -67,6 +67,7 @@ static void test_names__replica(void **state)
 	assert_string_equal(rh_name_replica("mnist", "PS", 0, buffer), "mnist-ps-0");
 	assert_string_equal(rh_name_replica("a/b", "Master", 0, buffer), "a-b-master-0");
 	assert_string_equal(rh_name_replica("j", "Worker", INT32_MAX, buffer), "j-worker-2147483647");
+	assert_string_equal(rh_name_replica("mnist", "Launcher", -1, buffer), "mnist-launcher");
 }
 
 static void test_names__replica_is_cut(void **state)

@@ -209,6 +209,23 @@ static void test_pod__index(void **state)
 	}
 }
 
+/* COMPAT C.11: the launcher's pod has no index label; a worker's that lost it counts for no replica. */
+static void test_pod__of_a_type_without_index(void **state)
+{
+	static const char *const types[] = {"launcher", "worker"};
+
+	(void)state;
+	for (int32_t i = 0; i < 2; i++) {
+		rh_auto(json) object = rh_json_new_object();
+		struct rh_json *labels = rh_json_ensure_object(rh_json_ensure_object(object, "metadata"), "labels");
+		rh_auto(pod) pod = NULL;
+
+		assert_int_equal(rh_json_set_string(labels, "training.kubeflow.org/replica-type", types[i]), 0);
+		assert_int_equal(rh_pod_parse(&test_mpi, object, &pod), 0);
+		assert_int_equal(pod->index, -i);
+	}
+}
+
 /* Pods that a user could write to harm the program; each must parse to something harmless. */
 static const char *const hostile_pods[] = {
 	"{}",
@@ -348,6 +365,7 @@ int main(void)
 		cmocka_unit_test(test_pod__times_of_the_end),
 		cmocka_unit_test(test_pod__waiting),
 		cmocka_unit_test(test_pod__index),
+		cmocka_unit_test(test_pod__of_a_type_without_index),
 		cmocka_unit_test(test_pod__hostile),
 		cmocka_unit_test(test_pod__restarts_saturate),
 		cmocka_unit_test(test_pod__deleting),

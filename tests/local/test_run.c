@@ -183,7 +183,7 @@ static void test_run__scope_job(void **state)
 	rh_auto_free char *count = failing_script(run, 1, "137", "echo again");
 	rh_auto_free char *worker = rh_asprintf("sleep 0.3; %s", count);
 	const struct test_job job = {.annotations = "{roundhouse.dev/restart: job}",
-	                             .policy = "OnFailure",
+	                             .policy = "ExitCode",
 	                             .master =
 	                                 "echo place $MASTER_ADDR $MASTER_PORT; for i in 1 2 3 4 5 6; do sleep 0.1; done",
 	                             .worker = worker};

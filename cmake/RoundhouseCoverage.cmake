@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake --build --preset coverage --target coverage-report: what the tests that ran so far have covered.
+find_program(RH_LCOV lcov)
+find_program(RH_GENHTML genhtml)
+if(RH_LCOV AND RH_GENHTML AND CMAKE_C_FLAGS MATCHES "--coverage")
+  set(info "${PROJECT_BINARY_DIR}/coverage.info")
+  add_custom_target(coverage-report
+    COMMAND "${RH_LCOV}" --quiet --capture --rc lcov_branch_coverage=1 --directory "${PROJECT_BINARY_DIR}"
+            --base-directory "${PROJECT_SOURCE_DIR}" --no-external --output-file "${info}"
+    COMMAND "${RH_LCOV}" --quiet --rc lcov_branch_coverage=1 --extract "${info}"
+            "${PROJECT_SOURCE_DIR}/core/*" "${PROJECT_SOURCE_DIR}/plugins/*" --output-file "${info}"
+    COMMAND "${RH_LCOV}" --rc lcov_branch_coverage=1 --list "${info}"
+    COMMAND "${RH_GENHTML}" --quiet --branch-coverage --output-directory "${PROJECT_BINARY_DIR}/coverage" "${info}"
+    COMMENT "Line and branch coverage; pages in ${PROJECT_BINARY_DIR}/coverage"
+    VERBATIM)
+endif()

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Print what local mode costs, beside its yardsticks. usage: bench.py BUILD_DIR [ROUNDS]
+
+Nothing here passes or fails: machines differ. Ratios come from runs that alternate.
+"""
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+REPLICA = """    {type}:
+      replicas: {count}
+      restartPolicy: Never
+      template:
+        spec:
+          containers:
+          - {{name: pytorch, image: none, command: [{command}]}}
+"""
+HEAD = "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: bench}\nspec:\n  pytorchReplicaSpecs:\n"
+
+
+def job(folder, workers, command):
+    """A job file with one master and so many workers."""
+    path = os.path.join(folder, f"bench-{workers}.yaml")
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(HEAD + REPLICA.format(type="Master", count=1, command=command))
+        out.write(REPLICA.format(type="Worker", count=workers, command=command))
+    return path
+
+
+def measure(words):
+    """Wall seconds and peak KiB of the process itself (not of its children)."""
+    start = time.monotonic()
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        sys.exit(f"bench: {' '.join(words)} ended with {child.returncode}")
+    return time.monotonic() - start, usage.ru_maxrss
+
+
+def overhead(program, folder, rounds):
+    """Three sleeping processes under `run`, and under a shell, in turn."""
+    path = job(folder, 2, "sleep, '0.5'")
+    shell = ["sh", "-c", "sleep 0.5 & sleep 0.5 & sleep 0.5 & wait"]
+    ours, theirs = [], []
+    for _ in range(rounds):
+        ours.append(measure([program, "run", "-q", path])[0])
+        theirs.append(measure(shell)[0])
+    extra = statistics.median(a - b for a, b in zip(ours, theirs))
+    print(f"run adds to a shell script of the same 3 processes: {extra * 1000:.0f} ms (yardstick: 150 ms)")
+
+
+def many(program, folder, rounds):
+    """200 replicas that end at once."""
+    path = job(folder, 199, "/bin/true")
+    runs = [measure([program, "run", "-q", path]) for _ in range(rounds)]
+    print(f"200 replicas of /bin/true: {statistics.median(r[0] for r in runs):.2f} s (yardstick: 2 s), "
+          f"own peak memory {max(r[1] for r in runs) / 1024:.1f} MiB (yardstick: 10 MiB)")
+
+
+def render(program, folder, rounds):
+    """Bodies of a 1000-replica job, printed."""
+    path = job(folder, 999, "/bin/true")
+    for form in ("json", "yaml"):
+        runs = [measure([program, "render", "-o", form, path])[0] for _ in range(rounds)]
+        print(f"render of 1000 replicas as {form}: {statistics.median(runs) * 1000:.0f} ms (yardstick: 100 ms)")
+
+
+def main(argv):
+    """All numbers."""
+    build, rounds = os.path.abspath(argv[1]), int(argv[2]) if len(argv) > 2 else 5
+    program = os.path.join(build, "bin", "roundhouse")
+    with tempfile.TemporaryDirectory() as folder:
+        overhead(program, folder, rounds)
+        many(program, folder, rounds)
+        render(program, folder, rounds)
+    subprocess.run(["cmake", "--build", build, "--target", "bench_decide"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([os.path.join(build, "tests", "bench_decide"),
+                    os.path.join(build, "lib", "roundhouse", "plugins", "pytorch.so")], check=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands as a person meets them: help, mistakes, completion, manual, plugins."""
+import json
+import shutil
+import subprocess
+import unittest
+
+from program import Case, call, job, main
+
+COMMANDS = ["run", "render", "lint", "plugins", "version", "completion", "man"]
+
+
+class Help(Case):
+    def test_program_lists_every_command_but_the_hidden(self):
+        done = call("--help")
+        self.assertEqual(done.returncode, 0)
+        for name in COMMANDS:
+            self.assertIn(f"  {name} ", done.stdout)
+        self.assertNotIn("shim", done.stdout)
+
+    def test_each_command_has_help(self):
+        for name in COMMANDS:
+            for words in ([name, "--help"], ["help", name]):
+                done = call(*words)
+                self.assertEqual(done.returncode, 0, words)
+                self.assertTrue(done.stdout.startswith(f"usage: roundhouse {name}"), done.stdout)
+
+    def test_version(self):
+        for words in (["version"], ["--version"]):
+            self.assertRegex(call(*words).stdout, r"^roundhouse \d+\.\d+\.\d+ \(plugin ABI \d+\.\d+\)\n$")
+
+
+class Mistakes(Case):
+    def test_statuses_and_words(self):
+        rows = [
+            ([], "no command"),
+            (["rnu"], 'did you mean "run"?'),
+            (["run"], "missing operand: FILE..."),
+            (["run", "--timout", "3", "x"], "did you mean --timeout?"),
+            (["run", "--timeout", "soon", "x"], "option --timeout"),
+            (["render", "-o", "xml", "x"], '"xml" is none of'),
+            (["run", "/nowhere/job.yaml"], "/nowhere/job.yaml"),
+            (["lint", "/nowhere/job.yaml"], "/nowhere/job.yaml"),
+            (["plugins", "lsit"], "plugins list"),
+            (["plugins", "check", "/nowhere.so"], "/nowhere.so"),
+            (["completion", "tcsh"], "bash, zsh, fish"),
+            (["--config", "x"], "unknown command"),
+            (["run", "--config", "/nowhere.ini", "x"], "/nowhere.ini"),
+        ]
+        for words, message in rows:
+            done = call(*words)
+            self.assertEqual(done.returncode, 2, (words, done.stderr))
+            self.assertIn(message, done.stderr, words)
+            self.assertEqual(done.stdout, "", words)
+
+    def test_full_standard_output_is_no_success(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            import program
+            done = subprocess.run([program.PROGRAM, "man"], stdout=full, stderr=subprocess.PIPE, timeout=20, check=False)
+        self.assertEqual(done.returncode, 1)
+
+
+class Shells(Case):
+    def test_bash_completion_parses_and_completes(self):
+        script = call("completion", "bash").stdout
+        probe = script + """
+        try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _roundhouse; echo "${COMPREPLY[*]}"; }
+        try roundhouse r; try roundhouse run --tim; try roundhouse render -o ""
+        """
+        done = subprocess.run(["bash", "-c", probe], capture_output=True, text=True, timeout=20, check=False)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(done.stdout.split("\n")[0].split(), ["run", "render"])
+        self.assertIn("--timeout", done.stdout.split("\n")[1])
+        self.assertEqual(done.stdout.split("\n")[2].split(), ["yaml", "json"])
+
+    def test_fish_and_zsh_name_every_command(self):
+        for shell in ("fish", "zsh"):
+            script = call("completion", shell).stdout
+            for name in COMMANDS:
+                self.assertIn(name, script, shell)
+
+    @unittest.skipUnless(shutil.which("man"), "man is not installed")
+    def test_manual_has_no_warnings(self):
+        page = call("man").stdout
+        done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-"], input=page, text=True,
+                              capture_output=True, timeout=30, check=False, env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for name in COMMANDS:
+            self.assertIn(name, done.stdout)
+        self.assertIn("--timeout", done.stdout)
+
+
+class Plugins(Case):
+    def test_list_as_text_and_json(self):
+        text = call("plugins", "list").stdout
+        self.assertRegex(text, r"(?m)^pytorch +ready +\S+ +PyTorchJob +\S+/pytorch\.so$")
+        rows = {r["name"]: r for r in json.loads(call("plugins", "list", "-o", "json").stdout)}
+        self.assertEqual((rows["pytorch"]["state"], rows["pytorch"]["kinds"]), ("ready", ["PyTorchJob"]))
+
+    def test_check_of_a_good_and_a_bad_file(self):
+        path = [r["file"] for r in json.loads(call("plugins", "list", "-o", "json").stdout) if r["name"] == "pytorch"][0]
+        good = call("plugins", "check", path)
+        self.assertEqual(good.returncode, 0, good.stderr)
+        self.assertIn("serves PyTorchJob", good.stdout)
+        bad = call("plugins", "check", self.file("no shared object", "bad.so"))
+        self.assertEqual(bad.returncode, 1)
+        self.assertIn("bad.so", bad.stderr)
+
+    def test_missing_plugin_names_what_is_there(self):
+        done = call("lint", self.file(job().replace("PyTorchJob", "PytorchJob")))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('did you mean "PyTorchJob"', (done.stdout + done.stderr).replace("mean PyTorchJob", 'mean "PyTorchJob"'))
+
+
+main()

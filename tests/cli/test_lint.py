@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""lint: what V1 refused is refused in its words, what it wrongly let in too, and files of any kind get one clear message."""
+import glob
+import json
+import os
+import random
+
+from program import SOURCE, Case, call, job, main
+
+GOLDENS = os.path.join(SOURCE, "tests", "goldens")
+
+
+def pytorch(folder):
+    """The recorded PyTorchJobs of a folder."""
+    for path in sorted(glob.glob(os.path.join(GOLDENS, folder, "*.yaml"))):
+        with open(path, encoding="utf-8") as f:
+            if "kind: PyTorchJob" in f.read():
+                yield path
+
+
+class Goldens(Case):
+    def test_what_v1_refused_is_refused_in_its_words(self):
+        with open(os.path.join(GOLDENS, "invalid", "messages.json"), encoding="utf-8") as f:
+            messages = json.load(f)
+        seen = 0
+        for path in pytorch("invalid"):
+            want = messages[os.path.basename(path)[:-5]]
+            done = call("lint", path)
+            self.assertEqual(done.returncode, 2, path)
+            seen += 1
+            if want.get("by") != "webhook":
+                continue
+            for part in want["message"].strip("[]").split(", spec."):
+                self.assertIn(part.removeprefix("spec."), done.stdout, path)
+        self.assertGreaterEqual(seen, 8)
+
+    def test_wrong_type_names_field_and_type(self):
+        done = call("lint", os.path.join(GOLDENS, "invalid", "bad-replicas-string.yaml"))
+        self.assertIn("spec.pytorchReplicaSpecs[Master].replicas: Invalid value", done.stdout)
+        self.assertIn("must be of type integer", done.stdout)
+
+    def test_what_v1_took_passes(self):
+        for path in pytorch("objects"):
+            done = call("lint", path)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), path + done.stdout)
+
+
+class Fields(Case):
+    def check(self, text, *parts):
+        done = call("lint", self.file(text))
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        for part in parts:
+            self.assertIn(part, done.stdout + done.stderr)
+
+    def test_misspelt_fields_at_every_depth(self):
+        base = job()
+        rows = [
+            (base.replace("spec:\n  pytorch", "sepc:\n  pytorch"), 'did you mean "spec"'),
+            (base.replace("restartPolicy: Never", "restartpolicy: Never"),
+             'spec.pytorchReplicaSpecs[Master].restartpolicy: Unknown field: did you mean "restartPolicy"'),
+            (base.replace("image:", "imgae:"), 'containers[0].imgae: Unknown field: did you mean "image"'),
+            (base + "            volumeMount: []\n", 'did you mean "volumeMounts"'),
+            (base.replace("spec:\n  pyt", "spec:\n  runPolicy: {backofLimit: 3}\n  pyt"), 'spec.runPolicy.backofLimit'),
+            (base + "            frobnicate: 1\n", "frobnicate: Unknown field: remove it"),
+        ]
+        for text, part in rows:
+            self.check(text, part)
+
+    def test_wrong_types_in_the_template(self):
+        self.check(job() + "            env: {A: b}\n", "env", "must be of type array")
+        self.check(job() + "            tty: 'yes'\n", "tty", "must be of type boolean")
+
+    def test_policies_and_long_names(self):
+        self.check(job().replace("Never", "Sometimes"), "restartPolicy", "Sometimes", "OnFailure")
+        self.check(job(name="a" * 60), "63")
+
+    def test_json_report(self):
+        done = call("lint", "-o", "json", self.file(job().replace("image:", "imgae:")))
+        rows = json.loads(done.stdout)
+        self.assertEqual(done.returncode, 2)
+        misspelt = [r for r in rows if r["path"].endswith("imgae")]
+        self.assertEqual(len(misspelt), 1)
+        self.assertEqual((misspelt[0]["severity"], misspelt[0]["kind"], misspelt[0]["name"]), ("error", "PyTorchJob", "one"))
+
+
+class Files(Case):
+    def refused(self, path, *parts, command="lint"):
+        done = call(command, path)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertLess(len(done.stderr.splitlines()), 4, done.stderr)
+        for part in parts:
+            self.assertIn(part, done.stderr)
+
+    def test_broken_files(self):
+        rows = [
+            ("a: [1, 2\n", "line"),
+            ("a: 1\na: 2\n", "a"),
+            ("\tkey: 1\n", "line"),
+            ("a: &x [1]\nb: *y\n", "line"),
+            ("[" * 5000 + "]" * 5000, ""),
+            ("{\"a\": 1, \"a\": 2}", "a"),
+            ("just text\n", ""),
+            ("a: !!python/object:os.system x\n", ""),
+            ("\xff\xfe", ""),
+            ("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\n", "metadata.name"),
+        ]
+        for text, part in rows:
+            for command in ("lint", "run", "render"):
+                self.refused(self.file(text), "job.yaml", part, command=command)
+
+    def test_aliases_that_explode(self):
+        lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+        lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
+        self.refused(self.file("\n".join(lines) + "\n"), "alias")
+
+    def test_huge_file(self):
+        path = os.path.join(self.folder, "huge.yaml")
+        with open(path, "wb") as out:
+            out.truncate(100 * 1024 * 1024)
+        self.refused(path, "huge.yaml")
+
+    def test_folder_and_missing_file(self):
+        self.refused(self.folder, self.folder)
+        self.refused(os.path.join(self.folder, "missing.yaml"), "missing.yaml")
+
+    def test_mutations_never_crash(self):
+        chooser = random.Random(7)
+        with open(os.path.join(GOLDENS, "objects", "pt-elastic-etcd-hpa.yaml"), "rb") as f:
+            base = f.read()
+        for _ in range(40):
+            data = bytearray(base)
+            for _ in range(chooser.randint(1, 6)):
+                at = chooser.randrange(len(data))
+                data[at:at + chooser.randint(0, 3)] = bytes(chooser.choices(b"\n\t :-[]{}\"'&*%!|>0aZ\xff", k=chooser.randint(0, 3)))
+            path = os.path.join(self.folder, "m.yaml")
+            with open(path, "wb") as out:
+                out.write(data)
+            self.assertIn(call("lint", path).returncode, (0, 2))
+
+
+class Streams(Case):
+    def test_standard_input_and_several_documents(self):
+        done = call("lint", "-", text=job("one") + "---\n" + job("two"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("2 jobs, no error", done.stdout)
+
+    def test_two_jobs_of_one_name_are_refused(self):
+        done = call("lint", "-", text=job("one") + "---\n" + job("one"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("one", done.stderr)
+
+
+main()

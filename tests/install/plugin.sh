@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# plugin.sh CMAKE BUILD_DIR SOURCE_DIR CC: install the build, then do what the author of a plugin does.
+set -euo pipefail
+cmake=$1 build=$2 source=$3 cc=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset DESTDIR
+prefix=$work/prefix
+
+fail() {
+	echo "FAIL: $*" >&2
+	exit 1
+}
+
+# A plugin exports its entry function and nothing else, and needs no library but the C library.
+check_symbols() {
+	local file=$1 defined needed
+	[ "${RH_INSTRUMENTED:-0}" = 0 ] || return 0
+	defined=$(nm -D --defined-only "$file" | awk '{print $NF}')
+	[ "$defined" = rh_plugin_entry_v0 ] || fail "$file exports: $defined"
+	needed=$(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v '^libc\.so' || true)
+	[ -z "$needed" ] || fail "$file needs: $needed"
+}
+
+# The installed program, not the one of the build tree, must accept the file.
+check_loads() {
+	"$prefix/bin/roundhouse" plugins check "$1" >"$work/log" 2>&1 || {
+		cat "$work/log" >&2
+		fail "roundhouse plugins check $1"
+	}
+}
+
+"$cmake" --install "$build" --prefix "$prefix" >"$work/install.log"
+for file in bin/roundhouse include/roundhouse/plugin.h include/roundhouse/status.h include/roundhouse/version.h \
+	lib/roundhouse/plugins/pytorch.so etc/roundhouse/roundhouse.ini share/man/man1/roundhouse.1 \
+	share/bash-completion/completions/roundhouse share/roundhouse/pod-template.openapi.json; do
+	[ -s "$prefix/$file" ] || fail "$file was not installed, or is empty"
+done
+for file in "$prefix"/lib/roundhouse/plugins/*.so; do
+	check_symbols "$file"
+done
+
+echo "== with find_package(roundhouse)"
+cp -r "$source/examples/plugin" "$work/plugin"
+"$cmake" -S "$work/plugin" -B "$work/plugin/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
+	-DCMAKE_C_FLAGS="-std=c11 -Wall -Wextra -Wpedantic -Werror" >"$work/configure.log"
+"$cmake" --build "$work/plugin/build"
+check_symbols "$work/plugin/build/echo.so"
+check_loads "$work/plugin/build/echo.so"
+
+echo "== with pkg-config"
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+read -ra flags <<<"$(pkg-config --cflags roundhouse-plugin)"
+"$cc" -std=c11 -fPIC -shared -fvisibility=hidden -Wl,--no-undefined "${flags[@]}" -o "$work/echo.so" "$work/plugin/echo.c"
+check_symbols "$work/echo.so"
+check_loads "$work/echo.so"
+
+echo "== installed beside the others, the program serves its kind"
+cp "$work/echo.so" "$(pkg-config --variable=plugindir roundhouse-plugin)"
+"$prefix/bin/roundhouse" plugins list | tee "$work/list"
+grep -q EchoJob "$work/list" || fail "plugins list does not name EchoJob"
+grep -q PyTorchJob "$work/list" || fail "plugins list does not name PyTorchJob"
+
+echo "== and runs it"
+"$prefix/bin/roundhouse" run "$work/plugin/echo.yaml" >"$work/log" 2>&1 || {
+	cat "$work/log" >&2
+	fail "roundhouse run echo.yaml"
+}
+for peer in 0 1; do
+	grep -q "peer $peer of 2, first is at [0-9]" "$work/log" || fail "no line of peer $peer: $(cat "$work/log")"
+done

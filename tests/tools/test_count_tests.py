@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The last line of ./check, from files as ctest writes them."""
+import contextlib
+import io
+import pathlib
+import tempfile
+import unittest
+
+import tool
+
+MISSING = '<skipped message="Unable to find executable: x"/>'
+# name: (runs by file, each a list of (test, status, inner text), last line, exit status)
+CASES = {
+    "nothing ran": ({}, "0 passed, 0 failed, 0 skipped", 0),
+    "all three": ({"dev": [("a", "run", ""), ("b", "fail", ""), ("c", "notrun", '<skipped message="x"/>')]},
+                  "1 passed, 1 failed, 1 skipped", 1),
+    "disabled is skipped": ({"dev": [("a", "disabled", "")]}, "0 passed, 0 failed, 1 skipped", 0),
+    "once for all builds": ({"dev": [("a", "run", ""), ("b", "run", "")], "asan": [("a", "run", "")]}, "2 passed, 0 failed, 0 skipped", 0),
+    "failed in one build": ({"dev": [("a", "run", "")], "asan": [("a", "fail", "")]}, "0 passed, 1 failed, 0 skipped", 1),
+    "skipped in one build": ({"asan": [("a", "notrun", "")], "dev": [("a", "run", "")]}, "1 passed, 0 failed, 0 skipped", 0),
+    "not built": ({"dev": [("a", "notrun", MISSING)]}, "0 passed, 1 failed, 0 skipped", 1),
+}
+
+
+def run(runs):
+    count_tests = tool.load("count_tests")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, cases in runs.items():
+            inner = "".join(f'<testcase name="{test}" status="{status}">{text}</testcase>' for test, status, text in cases)
+            pathlib.Path(folder, name + ".xml").write_text(f"<testsuite>{inner}</testsuite>")
+        count_tests.sys.argv = ["count_tests.py", folder]
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            status = count_tests.main()
+    return output.getvalue().splitlines()[-1], status
+
+
+class CountTests(unittest.TestCase):
+    def test_count_tests__last_line(self):
+        for name, (runs, line, status) in CASES.items():
+            with self.subTest(name):
+                self.assertEqual(run(runs), (line, status))
+
+
+if __name__ == "__main__":
+    unittest.main()

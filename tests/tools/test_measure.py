@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each rule is broken once, in a tree of its own, and must be reported at that place and nothing else."""
+import contextlib
+import io
+import pathlib
+import tempfile
+import unittest
+
+import tool
+
+SPDX_C = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+SHORT = SPDX_C + "int f(void)\n{\n}\n" * 40
+SPDX_PY = "# SPDX-License-Identifier: Apache-2.0\n"
+# name: (file, text, words of the one report)
+BROKEN = {
+    "long function": ("core/base/a.c", SPDX_C + "int f(void)\n{\n" + "\tf();\n" * 98 + "}\n", "a.c:2: f has 101 lines"),
+    "nesting": ("core/base/a.c", SPDX_C + "int f(void)\n{\n{{{{{ }}}}}\n}\n", "a.c:2: f nests 5"),
+    "parameters": ("core/base/a.c", SPDX_C + "int f(int a, int b, int c, int d, int e, int g, int h)\n{\n}\n",
+                   "f has 7 parameters"),
+    "long file": ("core/base/a.c", SPDX_C + "\n" * 800, "801 lines"),
+    "banned call": ("plugins/p/a.c", SPDX_C + "void f(char *s)\n{\n\tstrcpy(s, \"x\");\n}\n", "a.c:4: strcpy() is banned"),
+    "mark": ("core/base/a.c", SPDX_C + "/* FIXME: later */\n", "a.c:2: FIXME"),
+    "licence": ("core/base/a.c", "int f(void);\n", "a.c:1: the first line"),
+    "licence of a script": ("tools/x.py", "#!/usr/bin/python3\nimport sys\n", "x.py:1: the first lines"),
+    "undocumented": ("core/base/a.h", SPDX_C + "/** fine */\nint f(void);\nint g(int a,\n      int b);\n", "a.h:4: declaration"),
+    "undocumented member": ("include/roundhouse/a.h", SPDX_C + "struct a {\n\tint b; /**< fine */\n\tint c;\n};\n", "a.h:4: member"),
+    "arrow": ("core/base/a.c", SPDX_C + '#include "job/b.h"\n', "layer base must not include layer job"),
+    "plugin and core": ("plugins/p/a.c", SPDX_C + '#include "job/b.h"\n', "a plugin includes nothing of the core"),
+    "library": ("core/job/a.c", SPDX_C + "#include <cjson/cJSON.h>\n", "may be included by core/base/json.c only"),
+    "cycle": ("core/job/b.h", SPDX_C + '#include "job/c.h"\n', "include cycle"),
+    "variable": ("core/base/a.c", SPDX_C + "static const char *last = 0;\n", "a.c:2: mutable variable"),
+    "variable of a struct": ("core/base/a.c", SPDX_C + "static struct a all[4];\n", "a.c:2: mutable variable"),
+    "name of a test": ("tests/base/test_a.c", SPDX_C + "static void test_b__x(void **state)\n{\n}\n", "must be named test_a__<case>"),
+}
+FINE = {
+    "constant": "static const char *const names[] = {\"a\", \"b\"};\nstatic const struct x table[] = {{1}, {2}};\n",
+    "comment": "/* strcpy(a, b) in words */\n",
+    "string": "const char *f(void)\n{\n\treturn \"strcpy(a) { { { { {\";\n}\n",
+    "method": "void f(struct x *x)\n{\n\tx->system(1);\n}\n",
+    "types": "struct a;\nstruct b {\n\tint c;\n};\nenum d { E, F };\nRH_DEFINE_CLEANUP(b);\nextern \"C\" {\nint g(void);\n}\n",
+    "long table": "static const int t[] = {\n" + "\t1,\n" * 200 + "};\n",
+    "attribute": "static int f(int a) __attribute__((pure));\nstatic int f(int a)\n{\n\treturn a;\n}\n",
+}
+
+
+def run(files):
+    """-> status and output of measure.py on a tree of these files."""
+    measure = tool.load("measure")
+    with tempfile.TemporaryDirectory() as folder:
+        measure.ROOT = pathlib.Path(folder)
+        everything = {"check": SPDX_PY, "quickstart": SPDX_PY, ".ci/run": SPDX_PY, "core/job/b.h": SPDX_C, "core/job/d.c": SHORT,
+                      "core/job/c.h": SPDX_C + '#include "job/b.h"\n', **files}
+        for name, text in everything.items():
+            path = measure.ROOT / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        measure.sys.argv = ["measure.py"]
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            status = measure.main()
+    return status, output.getvalue()
+
+
+class Measure(unittest.TestCase):
+    def test_measure__broken_rule_is_reported(self):
+        for name, (file, text, words) in BROKEN.items():
+            with self.subTest(name):
+                status, output = run({file: text})
+                self.assertEqual(status, 1)
+                self.assertIn(words, output)
+                self.assertIn("measures: 1 rules broken", output)
+
+    def test_measure__fine_text_is_not(self):
+        for name, text in FINE.items():
+            with self.subTest(name):
+                status, output = run({"core/base/a.c": SPDX_C + text})
+                self.assertEqual((status, output.count("\n")), (0, 2), output)
+
+    def test_measure__most_functions_must_be_short(self):
+        body = SPDX_C + "".join(f"int f{i}(void)\n{{\n" + "\tf();\n" * 60 + "}\n" for i in range(40))
+        status, output = run({"core/base/a.c": body})
+        self.assertEqual(status, 1)
+        self.assertIn("95 % have at most 63 lines", output)
+
+
+if __name__ == "__main__":
+    unittest.main()

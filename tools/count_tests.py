@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""count_tests.py FOLDER: sum up the JUnit files that ctest wrote there, in one line.
+
+A test that ran in several builds counts once: as failed when it failed in any, as passed when it passed in any.
+Ends with 1 when a test failed.
+"""
+import pathlib
+import sys
+import xml.etree.ElementTree
+
+RANK = {"skipped": 0, "passed": 1, "failed": 2}
+RESULT = {"run": "passed", "fail": "failed"}
+
+
+def main():
+    worst = {}
+    for path in sorted(pathlib.Path(sys.argv[1]).glob("*.xml")):
+        for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
+            result = RESULT.get(case.get("status"), "skipped")
+            # a test whose program could not be started has not run, which is no reason to skip it
+            if case.find("skipped") is not None and "Unable to find executable" in case.find("skipped").get("message", ""):
+                result = "failed"
+            name = case.get("name")
+            worst[name] = max(worst.get(name, "skipped"), result, key=RANK.get)
+            if result == "failed":
+                print(f"failed in {path.stem}: {name}")
+    counts = [list(worst.values()).count(result) for result in ("passed", "failed", "skipped")]
+    print("{} passed, {} failed, {} skipped".format(*counts))
+    return 1 if counts[1] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

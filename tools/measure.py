@@ -1,0 +1,321 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""measure.py [--list]: hold the sources to the rules of CONTRIBUTING.md that a compiler does not know.
+
+It reads text, not C: comments and strings are blanked, of each #if the first branch counts, and what is left is cut into
+functions and declarations by its braces. --list also prints the longest functions. Ends with 1 when a rule is broken.
+"""
+import collections
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+FUNCTION_P95, FUNCTION_MAX = 60, 100
+NESTING_MAX = 4
+PARAMETERS_MAX = 6  # five, and the error
+FILE_MAX = 800
+
+# A layer may include itself and what stands before it; "public" is include/roundhouse.
+LAYERS = ["public", "base", "job", "host", "engine", "local", "cli"]
+# The one file that may know a library's types.
+CONFINED = {"cjson/cJSON.h": "core/base/json.c", "yaml.h": "core/base/yaml.c", "ini.h": "core/base/ini.c",
+            "uv.h": "core/local/loop.c", "cmocka.h": "tests/"}
+BANNED = re.compile(r"(?<![\w.>])(gets|strcpy|strcat|sprintf|vsprintf|atoi|atol|atof|strtok|alloca|mktemp|tmpnam|system|popen|"
+                    r"rand|srand)\s*\(")
+MARKS = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+
+LEX = re.compile(r"//(?:[^\n\\]|\\(?:.|\n))*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\(?:.|\n))*\"|'(?:[^'\\\n]|\\(?:.|\n))*'", re.S)
+TOKEN = re.compile(r"[A-Za-z_]\w*|\n|[^\s\w]|\d\w*")
+INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"\n]+)[>\"]", re.M)
+KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "do", "else", "__attribute__", "_Static_assert", "__typeof__"}
+SPDX = "SPDX-License-Identifier: Apache-2.0"
+
+
+def blank(match):
+    """A comment or string, replaced by as many newlines as it held."""
+    text = match.group(0)
+    return {"/": " ", '"': '""', "'": "0"}[text[0]] + "\n" * text.count("\n")
+
+
+def live(code):
+    """Without preprocessor lines, every #else branch, #if 0, and what is for C++ alone."""
+    out, stack, continued = [], [], False
+    for line in code.split("\n"):
+        directive = re.match(r"\s*#\s*(\w*)\s*(.*)", line)
+        if continued or directive:
+            was_continued, continued = continued, line.rstrip().endswith("\\")
+            word, rest = directive.groups() if directive and not was_continued else ("", "")
+            if word in ("if", "ifdef", "ifndef"):
+                dead = rest == "0" or (word == "ifdef" and rest == "__cplusplus")
+                stack.append([not dead, not dead])
+            elif word in ("elif", "else") and stack:
+                stack[-1] = [not stack[-1][1], True]
+            elif word == "endif" and stack:
+                stack.pop()
+            line = ""
+        out.append(line if all(branch[0] for branch in stack) else "")
+    return "\n".join(out)
+
+
+def tokens_of(code):
+    line, out = 1, []
+    for match in TOKEN.finditer(code):
+        if match.group(0) == "\n":
+            line += 1
+        else:
+            out.append((match.group(0), line))
+    return out
+
+
+def matching(tokens, start):
+    """Index of the brace that closes the one at start, and the deepest level between."""
+    depth = deepest = 0
+    for index in range(start, len(tokens)):
+        depth += {"{": 1, "}": -1}.get(tokens[index][0], 0)
+        deepest = max(deepest, depth)
+        if depth == 0:
+            return index, deepest
+    return len(tokens) - 1, deepest
+
+
+def head_of(words):
+    """Name and parameter count of a function's head, or (None, 0). Macros that take arguments are no names."""
+    depth, start = 0, None
+    for index, word in enumerate(words):
+        if word == "(":
+            if depth == 0 and index and re.match(r"[A-Za-z_]", words[index - 1]) and words[index - 1] not in KEYWORDS:
+                start = index if start is None else start
+            depth += 1
+        elif word == ")":
+            depth -= 1
+    if start is None:
+        return None, 0
+    depth, commas, inside = 0, 0, []
+    for word in words[start:]:
+        depth += {"(": 1, ")": -1}.get(word, 0)
+        if depth == 0:
+            break
+        commas += word == "," and depth == 1
+        inside.append(word)
+    return words[start - 1], 0 if inside[1:] in ([], ["void"]) else commas + 1
+
+
+Function = collections.namedtuple("Function", "file name line length nesting parameters")
+Declaration = collections.namedtuple("Declaration", "words first last")
+
+
+def scan(file, code):
+    """-> functions, declarations at file scope, bodies of structs and unions."""
+    tokens = tokens_of(code)
+    functions, declarations, bodies, words, first, index = [], [], [], [], None, 0
+    while index < len(tokens):
+        word, line = tokens[index]
+        if word == "{" and words[:1] == ["extern"] and "(" not in words:
+            words, first = [], None
+        elif word == "{":
+            end, deepest = matching(tokens, index)
+            name, parameters = head_of(words) if "=" not in words else (None, 0)
+            if name:
+                functions.append(Function(file, name, first, tokens[end][1] - first + 1, deepest - 1, parameters))
+                words, first = [], None
+            else:
+                if words and words[-2:-1] and words[-2] in ("struct", "union") and "=" not in words:
+                    bodies.append(tokens[index + 1 : end])
+                words.append("{}")
+            index = end
+        elif word in (";", "}"):
+            if word == ";" and words and not words[0].startswith("RH_DEFINE_"):
+                declarations.append(Declaration(words, first, line))
+            words, first = [], None
+        elif word != "__extension__":
+            words.append(word)
+            first = first or line
+        index += 1
+    return functions, declarations, bodies
+
+
+def is_prototype(words):
+    return "=" not in words and "(" in words and words[0] not in ("typedef", "_Static_assert") and head_of(words)[0]
+
+
+def is_mutable_variable(words):
+    head = words[: words.index("=")] if "=" in words else words
+    names = [word for word in head if re.match(r"[A-Za-z_]", word)]
+    if head[0] in ("typedef", "extern", "_Static_assert") or "(" in head:
+        return False
+    if head[-1] == "{}" or len(names) - sum(word in ("struct", "union", "enum", "static") for word in names) < 2:
+        return False  # a type, or only its name
+    # what is behind the last star says whether the variable itself is constant
+    stars = [index for index, word in enumerate(head) if word == "*"]
+    return "const" not in (head[stars[-1] :] if stars else head)
+
+
+class Report:
+    def __init__(self):
+        self.broken = 0
+
+    def add(self, where, what):
+        self.broken += 1
+        print(f"{where}: {what}")
+
+
+def comment_lines(text):
+    """Numbers of the lines on which a comment stands."""
+    out = set()
+    for match in LEX.finditer(text):
+        if match.group(0)[0] == "/":
+            begin = text.count("\n", 0, match.start()) + 1
+            out.update(range(begin, begin + match.group(0).count("\n") + 1))
+    return out
+
+
+def check_docs(report, file, text, declarations, bodies):
+    beside = comment_lines(text)
+    code = LEX.sub(blank, text).split("\n")
+    # the comment behind one declaration does not speak of the next
+    above = {line for line in beside if not code[line - 1].strip()}
+    for declaration in declarations:
+        if is_prototype(declaration.words) or declaration.words[0] == "typedef":
+            if declaration.first - 1 not in above and declaration.last not in beside:
+                report.add(f"{file}:{declaration.first}", "declaration without a comment")
+    if not file.startswith("include/"):
+        return
+    for body in bodies:
+        begin = None
+        for word, line in body:
+            begin = begin or line
+            if word == ";":
+                if begin - 1 not in above and line not in beside:
+                    report.add(f"{file}:{line}", "member of a public struct without a comment")
+                begin = None
+
+
+def check_text(report, file, text, code):
+    if SPDX not in text.split("\n", 1)[0]:
+        report.add(f"{file}:1", "the first line must carry the SPDX identifier")
+    if text.count("\n") > FILE_MAX:
+        report.add(file, f"{text.count(chr(10))} lines, at most {FILE_MAX}")
+    for match in BANNED.finditer(code):
+        report.add(f"{file}:{code.count(chr(10), 0, match.start()) + 1}", f"{match.group(1)}() is banned")
+    for match in MARKS.finditer(text):
+        report.add(f"{file}:{text.count(chr(10), 0, match.start()) + 1}", f"{match.group(1)}: open an issue instead")
+
+
+def layer_of(file):
+    parts = file.split("/")
+    if parts[0] == "include":
+        return "public"
+    return parts[1] if parts[0] == "core" and len(parts) > 2 else None
+
+
+def check_include(report, file, quote, name):
+    """-> the file of the tree that is included, or None."""
+    allowed = CONFINED.get(name)
+    if allowed and not file.startswith(allowed):
+        report.add(file, f"<{name}> may be included by {allowed} only")
+    if quote == "<":
+        return None
+    candidates = ["core/" + name, "include/" + name, str(pathlib.PurePosixPath(file).parent / name)]
+    target = next((candidate for candidate in candidates if (ROOT / candidate).is_file()), None)
+    if not target:
+        return None
+    source, destination = layer_of(file), layer_of(target)
+    if source and destination and LAYERS.index(destination) > LAYERS.index(source):
+        report.add(file, f"layer {source} must not include layer {destination} ({name})")
+    if file.startswith("plugins/") and target.startswith("core/"):
+        report.add(file, f"a plugin includes nothing of the core ({name})")
+    return target
+
+
+def check_cycles(report, graph):
+    done, path = set(), []
+
+    def visit(file):
+        if file in path:
+            report.add(file, "include cycle: " + " -> ".join(path[path.index(file) :] + [file]))
+        elif file not in done:
+            path.append(file)
+            for target in sorted(graph.get(file, ())):
+                visit(target)
+            path.pop()
+            done.add(file)
+
+    for file in sorted(graph):
+        visit(file)
+
+
+def check_tests(report, file, code):
+    """A cmocka test is a function of (void **state); what else stands in the file may be named freely."""
+    stem = pathlib.PurePosixPath(file).stem
+    for match in re.finditer(r"^static void (\w+)\(void \*\*\w+\)\n?\s*{", code, re.M):
+        if stem.startswith("test_") and re.match(r"test_", match.group(1)) and not match.group(1).startswith(stem + "__"):
+            line = code.count("\n", 0, match.start()) + 1
+            report.add(f"{file}:{line}", f"{match.group(1)} must be named {stem}__<case>")
+
+
+def check_functions(report, functions, show):
+    for function in functions:
+        where = f"{function.file}:{function.line}"
+        if function.length > FUNCTION_MAX:
+            report.add(where, f"{function.name} has {function.length} lines, at most {FUNCTION_MAX}")
+        if function.nesting > NESTING_MAX:
+            report.add(where, f"{function.name} nests {function.nesting} levels, at most {NESTING_MAX}")
+        if function.parameters > PARAMETERS_MAX:
+            report.add(where, f"{function.name} has {function.parameters} parameters, at most {PARAMETERS_MAX}")
+    lengths = sorted(function.length for function in functions) or [0]
+    p50, p95 = (lengths[round(q * (len(lengths) - 1))] for q in (0.5, 0.95))
+    if p95 > FUNCTION_P95:
+        report.add("functions", f"95 % have at most {p95} lines, the limit is {FUNCTION_P95}")
+    print(f"{len(functions)} functions: half have at most {p50} lines, 95 % at most {p95}, the longest has {lengths[-1]}")
+    for function in sorted(functions, key=lambda f: -f.length)[: 20 if show else 0]:
+        print(f"  {function.length:4} {function.name} {function.file}:{function.line}")
+
+
+def check_c(report):
+    functions, graph = [], collections.defaultdict(set)
+    for top in ("include", "core", "plugins", "examples", "tests"):
+        for path in sorted((ROOT / top).rglob("*.[ch]")):
+            file, text = path.relative_to(ROOT).as_posix(), path.read_text()
+            code = LEX.sub(blank, text)
+            found, declarations, bodies = scan(file, live(code))
+            check_text(report, file, text, code)
+            for quote, name in INCLUDE.findall(text):
+                target = check_include(report, file, quote, name)
+                if target:
+                    graph[file].add(target)
+            if top == "tests":
+                check_tests(report, file, code)
+                continue
+            functions += found
+            if file.endswith(".h"):
+                check_docs(report, file, text, declarations, bodies)
+            for declaration in declarations:
+                if is_mutable_variable(declaration.words):
+                    report.add(f"{file}:{declaration.first}", "mutable variable at file scope: " + " ".join(declaration.words[:6]))
+    check_cycles(report, graph)
+    return functions
+
+
+def check_others(report):
+    """Scripts and build files carry the licence line too, behind a first line #! where they have one."""
+    names = ["CMakeLists.txt", "*.cmake", "*.cmake.in", "*.py", "*.sh"]
+    files = [path for name in names for path in ROOT.rglob(name)] + [ROOT / "check", ROOT / "quickstart", ROOT / ".ci/run"]
+    for path in sorted(set(files)):
+        file = path.relative_to(ROOT).as_posix()
+        if not file.startswith("build") and SPDX not in "".join(path.read_text().split("\n")[:2]):
+            report.add(f"{file}:1", "the first lines must carry the SPDX identifier")
+
+
+def main():
+    report = Report()
+    functions = check_c(report)
+    check_others(report)
+    check_functions(report, functions, "--list" in sys.argv[1:])
+    print(f"measures: {report.broken} rules broken")
+    return 1 if report.broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
