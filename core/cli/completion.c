@@ -10,18 +10,23 @@ static void completion_words(const struct rh_option *rows)
 		printf("--%s ", rows->name);
 }
 
-/* Values that an option allows, as alternatives of the shell's case. */
-static void completion_values(const struct rh_option *rows)
+static void completion_alternatives(const char *values)
+{
+	for (; *values; values++)
+		putchar(*values == '|' ? ' ' : *values);
+}
+
+/* Values that an option allows: one pattern of the shell's case on "COMMAND WORD-BEFORE". */
+static void completion_values(const char *command, const struct rh_option *rows)
 {
 	for (; rows && rows->name; rows++) {
 		if (!rows->values)
 			continue;
-		printf("\t--%s", rows->name);
+		printf("\t%s\\ --%s", command, rows->name);
 		if (rows->letter)
-			printf("|-%c", rows->letter);
+			printf("|%s\\ -%c", command, rows->letter);
 		fputs(") COMPREPLY=($(compgen -W \"", stdout);
-		for (const char *at = rows->values; *at; at++)
-			putchar(*at == '|' ? ' ' : *at);
+		completion_alternatives(rows->values);
 		puts("\" -- \"$word\")); return ;;");
 	}
 }
@@ -35,10 +40,10 @@ static void completion_bash(void)
 	for (const struct rh_command *const *at = rh_commands; *at; at++)
 		if (!(*at)->hidden)
 			printf("%s ", (*at)->name);
-	puts("\" -- \"$word\")); return\n\tfi\n\tcase $before in");
+	puts("\" -- \"$word\")); return\n\tfi\n\tcase \"$command $before\" in");
 	for (const struct rh_command *const *at = rh_commands; *at; at++)
-		completion_values((*at)->options);
-	completion_values(rh_cli_common_options);
+		completion_values((*at)->name, (*at)->options);
+	completion_values("*", rh_cli_common_options);
 	puts("\tesac\n\tcase $word in -*) ;; *)\n\t\tCOMPREPLY=($(compgen -f -- \"$word\")); return ;;\n\tesac\n"
 	     "\tcase $command in");
 	for (const struct rh_command *const *at = rh_commands; *at; at++) {
@@ -69,8 +74,7 @@ static void completion_fish_options(const char *command, const struct rh_option 
 			fputs(" -r", stdout);
 		if (rows->values) {
 			fputs(" -f -a '", stdout);
-			for (const char *at = rows->values; *at; at++)
-				putchar(*at == '|' ? ' ' : *at);
+			completion_alternatives(rows->values);
 			putchar('\'');
 		}
 		printf(" -d '%s'\n", rows->help);

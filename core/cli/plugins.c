@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -93,6 +95,8 @@ static int plugins_check(const char *file, struct rh_error *err)
 	struct rh_plugin_info info = {0};
 	int r = config ? rh_host_new(config, &host, err) : rh_fail_oom(err);
 
+	if (r == 0 && access(file, F_OK) != 0)
+		r = rh_fail(err, RH_ENOENT, "plugin \"%s\": %s", file, strerror(errno));
 	if (r == 0)
 		r = rh_host_load_file(host, file, err);
 	if (r < 0)
