@@ -31,15 +31,25 @@ def job(folder, workers, command):
     return path
 
 
+def peak(pid):
+    """Peak KiB of a running process; 0 when it is gone. (What wait4 tells starts with this interpreter's own size.)"""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+            return max((int(line.split()[1]) for line in f if line.startswith("VmHWM")), default=0)
+    except OSError:
+        return 0
+
+
 def measure(words):
     """Wall seconds and peak KiB of the process itself (not of its children)."""
-    start = time.monotonic()
+    most, start = 0, time.monotonic()
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
+        while child.poll() is None:
+            most = max(most, peak(child.pid))
+            time.sleep(0.005)
     if child.returncode != 0:
         sys.exit(f"bench: {' '.join(words)} ended with {child.returncode}")
-    return time.monotonic() - start, usage.ru_maxrss
+    return time.monotonic() - start, most
 
 
 def overhead(program, folder, rounds):
