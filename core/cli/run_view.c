@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -45,12 +46,23 @@ static void view_wipe(struct rh_text_view *view)
 	view->shown = false;
 }
 
+/* Columns that the status line may take: a line that wraps could not be wiped. */
+static size_t view_width(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col < 8)
+		return 72;
+	return (size_t)size.ws_col - 3;
+}
+
 static void view_restore(struct rh_text_view *view)
 {
+	view_wipe(view);
 	if (!view->live || view->status.length == 0)
 		return;
 	(void)fflush(stdout);
-	fprintf(stderr, "\033[7m %s \033[0m", rh_str_text(&view->status));
+	fprintf(stderr, "\033[7m %.*s \033[0m", (int)view_width(), rh_str_text(&view->status));
 	(void)fflush(stderr);
 	view->shown = true;
 }
@@ -178,8 +190,6 @@ static void view_job(void *arg, const struct rh_json *job)
 	view_compose(view, job, type);
 	if (!rh_text_equal(rh_map_get(view->states, name), type))
 		view_transition(view, name, condition);
-	else
-		view_wipe(view);
 	view_restore(view);
 }
 

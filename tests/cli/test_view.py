@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `run` shows: on pipes, on a terminal, quietly, and as JSON for programs."""
+import json
+import os
+import pty
+import re
+import select
+import time
+
+import program
+from program import Case, call, job, main
+
+
+def on_terminal(*words):
+    """Run the program on a pseudo-terminal of 40 columns; returns its exit status and all that it wrote."""
+    child, fd = pty.fork()
+    if child == 0:
+        os.environ.update(TERM="xterm", COLUMNS="40")
+        os.execv(program.PROGRAM, [program.PROGRAM, *words])
+    text, end = b"", time.monotonic() + program.TIMEOUT
+    while time.monotonic() < end:
+        if not select.select([fd], [], [], 1)[0]:
+            continue
+        try:
+            part = os.read(fd, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        text += part
+    os.close(fd)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), text.decode()
+
+
+class Pipes(Case):
+    def test_logs_on_standard_output_and_the_rest_beside_it(self):
+        done = call("run", self.file(job(command="'echo first; echo second >&2'")))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(done.stdout.splitlines()), ["master-0 | first", "master-0 | second"])
+        self.assertIn("one: Succeeded: PyTorchJob one is successfully completed.", done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^Master-0 +Succeeded +0 +0 ")
+        self.assertNotIn("\033", done.stdout + done.stderr)
+
+    def test_failure_tells_which_replica_and_its_last_lines(self):
+        done = call("run", self.file(job(command="'echo the cause; exit 7'")))
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"First fault: Master-0 .*exited with code 7 .*last lines: the cause")
+        self.assertRegex(done.stderr, r"(?m)^Master-0 +Failed +7 ")
+
+    def test_quiet_is_quiet(self):
+        done = call("run", "-q", self.file(job(command="'echo hello'")))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "master-0 | hello\n", ""))
+        done = call("run", "-q", self.file(job(command="'exit 3'")))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("First fault", done.stderr)
+
+    def test_several_jobs_are_told_apart(self):
+        text = job("one", "'echo x'") + "---\n" + job("two", "'echo y'")
+        done = call("run", self.file(text))
+        self.assertEqual(sorted(done.stdout.splitlines()), ["one/master-0 | x", "two/master-0 | y"])
+
+
+class Terminal(Case):
+    def test_status_line_is_wiped_before_anything_else_is_written(self):
+        status, text = on_terminal("run", self.file(job("a-long-name-that-needs-more-than-a-line", "'echo hello; sleep 0.3'")))
+        self.assertEqual(status, 0)
+        lines = re.findall("\033\\[7m([^\033]*)\033\\[0m(.{4})", text, re.S)
+        self.assertGreater(len(lines), 1)
+        for shown, after in lines:
+            self.assertEqual(after, "\r\033[K", shown)
+            self.assertLess(len(shown), 80)
+        self.assertIn("hello", text)
+
+    def test_no_color_is_honoured(self):
+        os.environ["NO_COLOR"] = "1"
+        self.addCleanup(os.environ.pop, "NO_COLOR")
+        _, text = on_terminal("run", self.file(job(command="'echo hello'")))
+        self.assertNotIn("\033[", text)
+
+
+class Json(Case):
+    def rows(self, *words):
+        done = call("run", "-o", "json", *words)
+        return done, [json.loads(line) for line in done.stdout.splitlines()]
+
+    def test_stream_tells_everything(self):
+        done, rows = self.rows(self.file(job(command="'echo hello; exit 4'")))
+        self.assertEqual(done.returncode, 1)
+        kinds = {r["type"] for r in rows}
+        self.assertLessEqual({"log", "job", "pod", "event", "replica", "result"}, kinds)
+        log = [r for r in rows if r["type"] == "log"]
+        self.assertEqual([(r["job"], r["replica"], r["container"], r["line"]) for r in log],
+                         [("one", "master-0", "pytorch", "hello")])
+        replica = [r for r in rows if r["type"] == "replica"][0]
+        self.assertEqual((replica["replicaType"], replica["index"], replica["exitCode"]), ("Master", 0, 4))
+        self.assertEqual((rows[-1]["result"], rows[-1]["exitStatus"]), ("Failed", 1))
+
+    def test_any_bytes_are_valid_json(self):
+        _, rows = self.rows(self.file(job(command=r"""'printf "a\377b\303\050c\000d\n"'""")))
+        self.assertEqual([r["line"] for r in rows if r["type"] == "log"], ["a\ufffdb\ufffd(c\ufffdd"])
+
+
+main()
