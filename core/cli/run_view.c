@@ -30,6 +30,7 @@ struct rh_text_view {
 	bool shown;  /* the status line is on the screen */
 	struct rh_str status;
 	struct rh_map *states; /* job name -> last condition that was told, owned */
+	struct rh_str told;    /* message of the last condition that was told */
 	struct rh_str failure; /* messages of Failed conditions */
 	struct view_row *rows;
 	size_t row_count;
@@ -100,10 +101,13 @@ static void view_event(void *arg, const struct rh_json *event)
 	struct rh_text_view *view = arg;
 	rh_auto_str text = {0};
 
-	/* What is normal shows as conditions and logs; what is not must be seen. */
-	if (!rh_text_equal(rh_json_string_at(event, "type"), "Warning"))
+	const char *message = rh_json_string_at(event, "message");
+
+	/* What is normal shows as conditions and logs; what is not must be seen, once. */
+	if (!rh_text_equal(rh_json_string_at(event, "type"), "Warning") ||
+	    rh_text_equal(message, rh_str_text(&view->told)))
 		return;
-	rh_str_appendf(&text, "warning: %s: %s", rh_json_string_at(event, "reason"), rh_json_string_at(event, "message"));
+	rh_str_appendf(&text, "warning: %s: %s", rh_json_string_at(event, "reason"), message);
 	view_say(view, "\033[33m", rh_str_text(&text));
 }
 
@@ -174,7 +178,9 @@ static void view_transition(struct rh_text_view *view, const char *name, const s
 		rh_str_appendf(&view->failure, "%s\n", message ? message : "");
 	if (view->quiet)
 		return;
-	rh_str_appendf(&text, "%s: %s: %s", name, type, message ? message : "");
+	rh_str_clear(&view->told);
+	rh_str_append(&view->told, message ? message : "");
+	rh_str_appendf(&text, "%s: %s: %s", name, type, rh_str_text(&view->told));
 	view_say(view, failed ? "\033[31m" : "\033[1m", rh_str_text(&text));
 }
 
@@ -273,6 +279,8 @@ struct rh_text_view *rh_text_view_new(bool quiet, bool multiple)
 		rh_free(view);
 		return NULL;
 	}
+	/* Logs are live behind a pipe, too. */
+	(void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 	view->colour = rh_cli_colour(STDOUT_FILENO);
 	view->live = !quiet && view->colour && rh_cli_colour(STDERR_FILENO);
 	return view;
@@ -297,6 +305,7 @@ void rh_text_view_free(struct rh_text_view *view)
 	rh_free(view->rows);
 	rh_str_deinit(&view->status);
 	rh_str_deinit(&view->failure);
+	rh_str_deinit(&view->told);
 	rh_free(view);
 }
 

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import subprocess
 import time
 
 import program
@@ -46,6 +47,15 @@ class Pipes(Case):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"First fault: Master-0 .*exited with code 7 .*last lines: the cause")
         self.assertRegex(done.stderr, r"(?m)^Master-0 +Failed +7 ")
+
+    def test_logs_are_live_behind_a_pipe(self):
+        go = os.path.join(self.folder, "go")
+        path = self.file(job(command=f"'echo early; while [ ! -e {go} ]; do sleep 0.05; done; echo late'"))
+        with subprocess.Popen([program.PROGRAM, "run", "-q", path], stdout=subprocess.PIPE, text=True) as child:
+            self.assertEqual(child.stdout.readline(), "master-0 | early\n")
+            self.file("", "go")
+            self.assertEqual(child.stdout.read(), "master-0 | late\n")
+        self.assertEqual(child.returncode, 0)
 
     def test_quiet_is_quiet(self):
         done = call("run", "-q", self.file(job(command="'echo hello'")))
