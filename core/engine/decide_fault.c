@@ -24,29 +24,50 @@ struct fault_candidate {
 	bool signal;
 };
 
-/* Under restart scope replica a fault is over when its replica runs again; the ledger keeps it as the last one that
- * there was. */
+/*
+ * Under restart scope replica a fault is over when its replica runs again; the ledger keeps it as the last one that
+ * there was. What the ledger holds when a limit has ended the job is what ended it.
+ */
 static bool fault_is_current(const struct rh_decision *decision)
 {
-	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
+	const struct rh_ledger *ledger = &decision->plan->ledger;
 	size_t place;
 
-	if (!fault->type || fault->attempt != decision->plan->ledger.attempt)
+	if (!ledger->fault.type || ledger->fault.attempt != ledger->attempt)
 		return false;
-	if (decision->job->scope == RH_SCOPE_JOB)
+	if (decision->job->scope == RH_SCOPE_JOB || ledger->end != RH_END_NONE)
 		return true;
-	return rh_decision_place(decision, fault->type, fault->index, &place) && decision->slots[place] != RH_SLOT_ACTIVE &&
-	       decision->slots[place] != RH_SLOT_SUCCEEDED;
+	return rh_decision_place(decision, ledger->fault.type, ledger->fault.index, &place) &&
+	       decision->slots[place] != RH_SLOT_ACTIVE && decision->slots[place] != RH_SLOT_SUCCEEDED;
 }
 
-/* Times of containers have whole seconds, so what cannot be told apart by time goes by what is likelier a cause. */
+/*
+ * On a cluster times of containers have whole seconds, so what cannot be told apart by time goes by what is likelier a
+ * cause. Local pods have microseconds.
+ */
 static bool fault_before(const struct fault_candidate *a, const struct fault_candidate *b)
 {
-	if (a->at / RH_SECOND != b->at / RH_SECOND)
+	bool exact = a->at % RH_SECOND != 0 && b->at % RH_SECOND != 0;
+	int64_t unit = exact ? 1 : RH_SECOND;
+
+	if (a->at / unit != b->at / unit)
 		return a->at < b->at;
 	if (a->signal != b->signal)
 		return a->signal;
 	return a->rank < b->rank;
+}
+
+/* Whether the pod tells how its replica failed; else somebody took it away. */
+static bool fault_is_told(const struct rh_pod *pod)
+{
+	return pod && (pod->phase == RH_PHASE_FAILED || (pod->failed_code > 0 && !pod->deleting));
+}
+
+static int64_t fault_time(const struct rh_decision *decision, const struct rh_pod *pod)
+{
+	if (fault_is_told(pod) && pod->failed_at > 0)
+		return pod->failed_at;
+	return fault_is_told(pod) && pod->finished_at > 0 ? pod->finished_at : decision->world->now;
 }
 
 /*
@@ -65,21 +86,20 @@ static bool fault_is_candidate(const struct rh_decision *decision, size_t place)
 		return false;
 	if (!pod->deleting)
 		return true;
-	return fault_is_current(decision) && pod->finished_at > 0 && pod->finished_at < ledger->fault.at;
+	return fault_is_current(decision) && fault_time(decision, pod) < ledger->fault.at;
 }
 
 static struct fault_candidate fault_candidate(const struct rh_decision *decision, size_t place)
 {
 	const struct rh_pod *pod = decision->pods[place];
-	bool failed = pod && pod->phase == RH_PHASE_FAILED;
 	int32_t index;
 	const struct rh_replica_spec *spec = rh_decision_spec(decision, place, &index);
 
 	return (struct fault_candidate){
 		.place = place,
-		.at = failed && pod->finished_at > 0 ? pod->finished_at : decision->world->now,
+		.at = fault_time(decision, pod),
 		.rank = rh_job_rank(decision->job, spec->type, index),
-		.signal = failed && rh_exit_signal(pod->failed_code) != 0,
+		.signal = fault_is_told(pod) && rh_exit_signal(pod->failed_code) != 0,
 	};
 }
 
@@ -100,7 +120,7 @@ static struct fault_candidate fault_known(const struct rh_decision *decision)
 
 static int fault_fill_texts(struct rh_first_fault *fault, const struct rh_pod *pod, const char *name)
 {
-	bool failed = pod && pod->phase == RH_PHASE_FAILED;
+	bool failed = fault_is_told(pod);
 
 	fault->pod = rh_strdup(pod ? pod->name : name);
 	fault->node = rh_strdup(pod ? pod->node : "");
@@ -115,7 +135,7 @@ static int fault_keep(struct rh_decision *decision, const struct fault_candidate
 	const struct rh_pod *pod = decision->pods[candidate->place];
 	struct rh_first_fault *fault = &decision->plan->ledger.fault;
 	struct rh_first_fault made = {
-		.exit_code = pod && pod->phase == RH_PHASE_FAILED ? pod->failed_code : -1,
+		.exit_code = fault_is_told(pod) ? pod->failed_code : -1,
 		.attempt = decision->plan->ledger.attempt,
 		.at = candidate->at,
 	};
@@ -152,6 +172,39 @@ int rh_decide_fault(struct rh_decision *decision)
 	}
 	decision->first = best.place;
 	return changed ? fault_keep(decision, &best) : 0;
+}
+
+/* The replica that was restarted in its place most often, and whose last end is known; SIZE_MAX: there is none. */
+static size_t fault_restarter(const struct rh_decision *decision)
+{
+	size_t found = SIZE_MAX;
+	int32_t most = 0;
+
+	for (size_t place = 0; place < rh_decision_places(decision); place++) {
+		const struct rh_pod *pod = decision->pods[place];
+
+		if (!pod || pod->failed_code <= 0 || pod->restarts <= most || decision->slots[place] == RH_SLOT_STALE)
+			continue;
+		most = pod->restarts;
+		found = place;
+	}
+	return found;
+}
+
+int rh_decide_fault_of_limit(struct rh_decision *decision, enum rh_ledger_end end)
+{
+	struct fault_candidate candidate;
+	size_t place;
+
+	if (fault_is_current(decision))
+		return 0;
+	place = end == RH_END_BACKOFF ? fault_restarter(decision) : SIZE_MAX;
+	if (place == SIZE_MAX) {
+		rh_first_fault_deinit(&decision->plan->ledger.fault);
+		return 0;
+	}
+	candidate = fault_candidate(decision, place);
+	return fault_keep(decision, &candidate);
 }
 
 static void fault_print_how(const struct rh_first_fault *fault, struct rh_str *out)

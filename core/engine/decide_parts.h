@@ -74,6 +74,11 @@ int rh_decide_observe(struct rh_decision *decision);
 
 /** Find the fault that came first and keep it in the ledger (DESIGN section 4). @return 0 or RH_ENOMEM */
 int rh_decide_fault(struct rh_decision *decision);
+/**
+ * Have the ledger hold the fault that a limit ends the job for, or none: with restarts in place nothing has failed for
+ * good, so it is the last end of the replica that was restarted most. @return 0 or RH_ENOMEM
+ */
+int rh_decide_fault_of_limit(struct rh_decision *decision, enum rh_ledger_end end);
 /** Append " First fault: …" when the ledger holds one of the running attempt. */
 void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *out);
 

@@ -146,6 +146,8 @@ int rh_decide_end(struct rh_decision *decision, enum rh_ledger_end end)
 	                                            : "it was active longer than specified deadline";
 	rh_auto_free char *message = rh_asprintf("Job %s has failed because %s", decision->job->name, because);
 
+	if (decision->plan->ledger.end == RH_END_NONE && rh_decide_fault_of_limit(decision, end) < 0)
+		return RH_ENOMEM;
 	decision->plan->ledger.end = end;
 	if (!message || rh_decide_fail(decision, false, "Failed", message) < 0 || rh_decide_stop_all(decision) < 0)
 		return RH_ENOMEM;

@@ -43,7 +43,7 @@ static int engine_add_kind(struct rh_engine *engine, const struct rh_kind *kind)
 		rh_free(api_version);
 		return RH_ENOMEM;
 	}
-	kinds[engine->kind_count++] = (struct rh_engine_kind){kind, {api_version, kind->kind, kind->plural}};
+	kinds[engine->kind_count++] = (struct rh_engine_kind){kind, {api_version, kind->kind, kind->plural}, api_version};
 	return 0;
 }
 
@@ -129,7 +129,7 @@ void rh_engine_free(struct rh_engine *engine)
 		rh_free(watch);
 	}
 	for (size_t i = 0; i < engine->kind_count; i++)
-		rh_free((char *)(uintptr_t)engine->kinds[i].resource.api_version);
+		rh_free(engine->kinds[i].api_version);
 	rh_free(engine->kinds);
 	rh_map_free(engine->entries);
 	rh_engine_free_resources(engine);

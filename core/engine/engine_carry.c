@@ -9,12 +9,19 @@
 #include "engine/engine_parts.h"
 #include "job/names.h"
 
+static void carry_drop(struct rh_engine_entry *entry)
+{
+	if (entry->plan)
+		rh_plan_deinit(entry->plan);
+	rh_free(rh_take(entry->plan));
+}
+
 void rh_engine_stop_carrying(struct rh_engine_entry *entry)
 {
 	if (entry->stage != RH_STAGE_IDLE)
 		rh_engine_cancel(entry->engine, entry->write_id);
 	entry->stage = RH_STAGE_IDLE;
-	rh_plan_deinit(&entry->plan);
+	carry_drop(entry);
 }
 
 static int carry_diff_member(struct rh_json *diff, const char *key, const struct rh_json *from,
@@ -72,7 +79,7 @@ static int carry_keep_foreign(struct rh_json *status, const struct rh_json *befo
 static struct rh_json *carry_status_patch(const struct rh_engine_entry *entry)
 {
 	const struct rh_json *before = rh_json_get(entry->job->object, "status");
-	rh_auto(json) status = rh_job_status_json(&entry->plan.status);
+	rh_auto(json) status = rh_job_status_json(&entry->plan->status);
 	rh_auto(json) patch = rh_json_new_object();
 	rh_auto(json) diff = NULL;
 
@@ -89,7 +96,7 @@ static struct rh_json *carry_status_patch(const struct rh_engine_entry *entry)
 static struct rh_json *carry_ledger_patch(const struct rh_engine_entry *entry)
 {
 	rh_auto(json) patch = rh_json_new_object();
-	rh_auto_free char *text = rh_ledger_text(&entry->plan.ledger, entry->job);
+	rh_auto_free char *text = rh_ledger_text(&entry->plan->ledger, entry->job);
 	struct rh_json *metadata = patch ? rh_json_ensure_object(patch, "metadata") : NULL;
 	struct rh_json *annotations = metadata ? rh_json_ensure_object(metadata, "annotations") : NULL;
 
@@ -133,14 +140,14 @@ void rh_engine_refresh(struct rh_engine_entry *entry)
 /* What is left of the plan is not done: it is decided again, after a while. */
 static void carry_give_up(struct rh_engine_entry *entry)
 {
-	rh_plan_deinit(&entry->plan);
+	carry_drop(entry);
 	rh_queue_fail(&entry->engine->queue, &entry->item, entry->engine->now);
 }
 
 static void carry_tell(struct rh_engine_entry *entry)
 {
-	for (size_t i = 0; i < entry->plan.event_count; i++) {
-		const struct rh_plan_event *event = &entry->plan.events[i];
+	for (size_t i = 0; i < entry->plan->event_count; i++) {
+		const struct rh_plan_event *event = &entry->plan->events[i];
 
 		rh_engine_tell(entry,
 		               &(struct rh_engine_news){entry->uid, event->warning, event->reason, event->message});
@@ -151,11 +158,11 @@ static void carry_tell(struct rh_engine_entry *entry)
 static void carry_end(struct rh_engine_entry *entry, bool wrote)
 {
 	struct rh_queue *queue = &entry->engine->queue;
-	int64_t wake_at = entry->plan.wake_at;
-	bool done = entry->plan.done && !wrote && entry->flight_count == 0;
+	int64_t wake_at = entry->plan->wake_at;
+	bool done = entry->plan->done && !wrote && entry->flight_count == 0;
 
 	carry_tell(entry);
-	rh_plan_deinit(&entry->plan);
+	carry_drop(entry);
 	rh_queue_forgive(&entry->item);
 	if (wrote)
 		rh_queue_add(queue, &entry->item, RH_QUEUE_NOW);
@@ -167,10 +174,10 @@ static void carry_end(struct rh_engine_entry *entry, bool wrote)
 
 static void carry_status(struct rh_engine_entry *entry)
 {
-	bool wrote = entry->plan.write_ledger;
+	bool wrote = entry->plan->write_ledger;
 	rh_auto(json) patch = NULL;
 
-	if (!entry->plan.write_status) {
+	if (!entry->plan->write_status) {
 		carry_end(entry, wrote);
 		return;
 	}
@@ -183,8 +190,8 @@ static void carry_status(struct rh_engine_entry *entry)
 
 static void carry_act(struct rh_engine_entry *entry)
 {
-	for (size_t i = 0; i < entry->plan.action_count; i++) {
-		int r = rh_engine_act(entry, &entry->plan.actions[i]);
+	for (size_t i = 0; i < entry->plan->action_count; i++) {
+		int r = rh_engine_act(entry, &entry->plan->actions[i]);
 
 		if (r == RH_EAGAIN)
 			continue; /* what the window holds back is planned again when it opens; deletes may still fit */
@@ -200,7 +207,7 @@ void rh_engine_carry(struct rh_engine_entry *entry)
 {
 	rh_auto(json) patch = NULL;
 
-	if (!entry->plan.write_ledger) {
+	if (!entry->plan->write_ledger) {
 		carry_act(entry);
 		return;
 	}
@@ -222,7 +229,7 @@ static void carry_failed(struct rh_engine_entry *entry, const struct rh_outcome 
 {
 	struct rh_engine *engine = entry->engine;
 
-	rh_plan_deinit(&entry->plan);
+	carry_drop(entry);
 	switch (outcome->code) {
 	case RH_OUTCOME_CONFLICT:
 		entry->refresh = true;
@@ -266,7 +273,7 @@ static void carry_on(struct rh_engine_entry *entry, const struct rh_json *writte
 		return;
 	}
 	carry_tell(entry);
-	rh_plan_deinit(&entry->plan);
+	carry_drop(entry);
 	rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
 }
 
@@ -287,7 +294,7 @@ static void carry_on_write(void *arg, const struct rh_outcome *outcome)
 		carry_failed(entry, outcome);
 		return;
 	}
-	if (stage == RH_STAGE_LEDGER && entry->job && entry->plan.write_ledger)
+	if (stage == RH_STAGE_LEDGER && entry->job && entry->plan)
 		carry_on(entry, outcome->object);
 	else if (stage == RH_STAGE_STATUS && entry->job)
 		carry_end(entry, true);

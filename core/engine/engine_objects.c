@@ -12,47 +12,46 @@ char *rh_engine_object_key(const char *api_version, const char *kind, const char
 	return rh_asprintf("%s/%s/%s", api_version, kind, name);
 }
 
-static void objects_free_resource(struct rh_resource *resource)
-{
-	rh_free((char *)(uintptr_t)resource->api_version);
-	rh_free(resource);
-}
+/* A resource with room for its texts behind it. */
+struct objects_resource {
+	struct rh_resource resource;
+	char texts[];
+};
 
-/* One block holds all three texts. The plural is made as that of every kind that a plugin may name: small letters and an s. */
-static struct rh_resource *objects_new_resource(const char *api_version, const char *kind)
+/* The plural is made as that of every kind that a plugin may name: small letters and an s. */
+static struct objects_resource *objects_new_resource(const char *api_version, const char *kind)
 {
-	struct rh_resource *resource = rh_alloc(sizeof(*resource));
 	size_t version_size = strlen(api_version) + 1;
 	size_t kind_size = strlen(kind) + 1;
-	char *texts = resource ? rh_alloc(version_size + 2 * kind_size + 1) : NULL;
-	char *plural = texts + version_size + kind_size;
+	struct objects_resource *made = rh_alloc(sizeof(*made) + version_size + 2 * kind_size + 1);
+	char *plural;
 
-	if (!texts) {
-		rh_free(resource);
+	if (!made)
 		return NULL;
-	}
-	memcpy(texts, api_version, version_size);
-	memcpy(texts + version_size, kind, kind_size);
+	memcpy(made->texts, api_version, version_size);
+	memcpy(made->texts + version_size, kind, kind_size);
+	plural = made->texts + version_size + kind_size;
 	for (size_t i = 0; i + 1 < kind_size; i++)
 		plural[i] = (char)tolower((unsigned char)kind[i]);
 	plural[kind_size - 1] = 's';
-	*resource = (struct rh_resource){texts, texts + version_size, plural};
-	return resource;
+	made->resource = (struct rh_resource){made->texts, made->texts + version_size, plural};
+	return made;
 }
 
 const struct rh_resource *rh_engine_resource(struct rh_engine *engine, const char *api_version, const char *kind)
 {
 	rh_auto_free char *key = api_version && kind ? rh_asprintf("%s/%s", api_version, kind) : NULL;
-	struct rh_resource *resource = key ? rh_map_get(engine->resources, key) : NULL;
+	struct objects_resource *found = key ? rh_map_get(engine->resources, key) : NULL;
 
-	if (resource || !key)
-		return resource;
-	resource = objects_new_resource(api_version, kind);
-	if (resource && rh_map_set(engine->resources, key, resource, NULL) < 0) {
-		objects_free_resource(resource);
-		resource = NULL;
-	}
-	return resource;
+	if (!key)
+		return NULL;
+	if (found)
+		return &found->resource;
+	found = objects_new_resource(api_version, kind);
+	if (found && rh_map_set(engine->resources, key, found, NULL) == 0)
+		return &found->resource;
+	rh_free(found);
+	return NULL;
 }
 
 void rh_engine_free_resources(struct rh_engine *engine)
@@ -61,7 +60,7 @@ void rh_engine_free_resources(struct rh_engine *engine)
 	void *resource;
 
 	while (engine->resources && rh_map_next(engine->resources, &cursor, NULL, &resource))
-		objects_free_resource(resource);
+		rh_free(resource);
 	rh_map_free(rh_take(engine->resources));
 }
 

@@ -4,7 +4,7 @@
  * @brief What the files of the engine share; for core/engine/engine*.c alone.
  *
  * engine.c owns the loop's face, engine_cache.c what is observed, engine_work.c the decisions, engine_carry.c writes to the job, engine_flight.c writes to
- * children, engine_objects.c the further objects, engine_events.c Events.
+ * children, engine_landing.c their answers, engine_holds.c what was refused, engine_objects.c the further objects, engine_events.c Events.
  */
 #ifndef RH_ENGINE_ENGINE_PARTS_H
 #define RH_ENGINE_ENGINE_PARTS_H
@@ -19,7 +19,8 @@
 /** A kind that is watched. */
 struct rh_engine_kind {
 	const struct rh_kind *kind;
-	struct rh_resource resource; /**< api_version is owned */
+	struct rh_resource resource;
+	char *api_version; /**< of the resource; owned */
 };
 
 /** One watch; what its callback gets. */
@@ -131,7 +132,7 @@ struct rh_engine_entry {
 
 	enum rh_engine_stage stage;
 	uint64_t write_id;
-	struct rh_plan plan;     /**< that is being carried out */
+	struct rh_plan *plan;    /**< that is being carried out; NULL when none is */
 
 	struct rh_addresses addresses;
 	int32_t addresses_attempt; /**< -1: there are none */
@@ -212,13 +213,55 @@ void rh_engine_stop_carrying(struct rh_engine_entry *entry);
 struct rh_json *rh_engine_diff(const struct rh_json *from, const struct rh_json *to);
 /** @} */
 
+/** @return whether @p verb creates */
+static inline bool rh_verb_creates(enum rh_action_verb verb)
+{
+	return verb == RH_CREATE_POD || verb == RH_CREATE_SERVICE || verb == RH_CREATE_OBJECT;
+}
+
+/** @return whether it deletes */
+static inline bool rh_verb_deletes(enum rh_action_verb verb)
+{
+	return verb == RH_DELETE_POD || verb == RH_DELETE_SERVICE || verb == RH_DELETE_OBJECT || verb == RH_DELETE_JOB;
+}
+
+/** @return whether it is about a pod */
+static inline bool rh_verb_of_pod(enum rh_action_verb verb)
+{
+	return verb == RH_CREATE_POD || verb == RH_DELETE_POD;
+}
+
+/** @return whether it is about a Service */
+static inline bool rh_verb_of_service(enum rh_action_verb verb)
+{
+	return verb == RH_CREATE_SERVICE || verb == RH_DELETE_SERVICE;
+}
+
 /** @name engine_flight.c @{ */
 /** Begin one action of the plan. @return 0, also when it waits for something; RH_EAGAIN when the window is full; RH_ENOMEM */
 int rh_engine_act(struct rh_engine_entry *entry, const struct rh_action *action);
-/** Free a flight; what is under way is cancelled. */
+/** Free a flight; what is under way is cancelled. NULL is nothing. */
 void rh_flight_free(struct rh_flight *flight);
+/** Send a request of the flight: resource and names are filled in, its body is taken. @return 0 or RH_ENOMEM */
+int rh_flight_send(struct rh_flight *flight, struct rh_request *request);
+/** @return what the flight deletes or updates, if it is still what is known under its name; else NULL */
+struct rh_cached *rh_flight_target(const struct rh_flight *flight);
+/** Tell how it went; @p detail is what went wrong. */
+void rh_flight_tell(const struct rh_flight *flight, bool failed, const char *detail);
 /** Look whether a further object exists. @return 0 or RH_ENOMEM */
 int rh_engine_check_object(struct rh_engine_entry *entry, const struct rh_json *object);
+/** @} */
+
+/** Callback of the requests of flights (engine_landing.c); @p arg is a struct rh_flight. */
+void rh_flight_on_done(void *arg, const struct rh_outcome *outcome);
+
+/** @name engine_holds.c @{ */
+/** Let the write of @p flight wait: for @p delay microseconds, or, when that is negative, longer each time. */
+void rh_engine_hold(const struct rh_flight *flight, int64_t delay);
+/** Forget that it was refused. */
+void rh_engine_drop_hold(const struct rh_flight *flight);
+/** @return whether such a write waits; then the job is due when it has waited */
+bool rh_engine_is_held(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *kind, const char *name);
 /** Forget that a create of the pod or Service @p name was refused: what stood in its way is gone. */
 void rh_engine_release(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *name);
 /** Forget all refusals: the job has changed. */

@@ -162,9 +162,12 @@ static int work_decide(struct rh_engine_entry *entry, struct rh_error *err)
 	world.pod_count = tables.pod_count;
 	world.children = tables.children;
 	world.child_count = tables.child_count;
-	r = rh_decide(&world, &entry->plan, err);
-	if (r == 0 && options->observe && !rh_plan_is_empty(&entry->plan))
-		options->observe(options->arg, entry->job, &entry->plan);
+	entry->plan = rh_alloc(sizeof(*entry->plan));
+	r = entry->plan ? rh_decide(&world, entry->plan, err) : RH_ENOMEM;
+	if (r < 0)
+		rh_free(rh_take(entry->plan));
+	else if (options->observe && !rh_plan_is_empty(entry->plan))
+		options->observe(options->arg, entry->job, entry->plan);
 	return r;
 }
 

@@ -78,12 +78,14 @@ static struct rh_memory_event *memory_event(struct rh_memory_watch *watch, const
 {
 	bool was = change->before && rh_memory_wants(watch, change->object, change->before);
 	bool is = change->after && rh_memory_wants(watch, change->object, change->after);
-	enum rh_watch_event event = was ? (is ? RH_WATCH_MODIFIED : RH_WATCH_DELETED) : RH_WATCH_ADDED;
 	struct rh_memory_event *made;
 
 	if (!was && !is)
 		return NULL;
-	made = rh_memory_event_new(watch, event, change->version);
+	if (!is) /* the last state that the watch knows */
+		made = rh_memory_event_new(watch, RH_WATCH_DELETED, change->object->now);
+	else
+		made = rh_memory_event_new(watch, was ? RH_WATCH_MODIFIED : RH_WATCH_ADDED, change->version);
 	if (!made)
 		*failed = true;
 	return made;

@@ -154,10 +154,15 @@ static int build_add_port(const struct rh_kind *kind, struct rh_json *container)
 	return rh_json_append(ports, rh_take(port));
 }
 
-/** The replica's policy takes the place of the template's; a pod knows no ExitCode (COMPAT C.2). */
-static int build_set_policy(const struct rh_replica_spec *spec, struct rh_json *pod_spec)
+/**
+ * The replica's policy takes the place of the template's; a pod knows no ExitCode (COMPAT C.2). Where one failure
+ * restarts the whole job, no container may be restarted in its place: nobody would learn of the failure, and the other
+ * ranks would wait for one that has begun anew.
+ */
+static int build_set_policy(const struct rh_job *job, const struct rh_replica_spec *spec, struct rh_json *pod_spec)
 {
-	bool known = spec->policy == RH_RESTART_ALWAYS || spec->policy == RH_RESTART_ON_FAILURE;
+	bool known =
+		job->scope == RH_SCOPE_REPLICA && (spec->policy == RH_RESTART_ALWAYS || spec->policy == RH_RESTART_ON_FAILURE);
 
 	return rh_json_set_string(pod_spec, "restartPolicy", known ? rh_restart_policy_name(spec->policy) : "Never");
 }
@@ -185,7 +190,8 @@ static int build_print_quantities(const struct rh_json *pod_spec)
 	static const char *const lists[] = {"containers", "initContainers"};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-		for (const struct rh_json *item = rh_json_first(rh_json_get(pod_spec, lists[i])); item; item = rh_json_next(item)) {
+		for (const struct rh_json *item = rh_json_first(rh_json_get(pod_spec, lists[i])); item;
+		     item = rh_json_next(item)) {
 			const struct rh_json *resources = rh_json_get(item, "resources");
 
 			if (build_print_numbers(rh_json_get(resources, "limits")) < 0 ||
@@ -213,7 +219,7 @@ static int build_pod_base(const struct rh_snapshot *snapshot, const struct rh_re
 		return rh_fail_oom(err);
 	pod_spec = rh_json_get(pod, "spec");
 	container = rh_job_main_container(job->kind, pod_spec);
-	if (build_add_port(job->kind, container) < 0 || build_set_policy(spec, pod_spec) < 0 ||
+	if (build_add_port(job->kind, container) < 0 || build_set_policy(job, spec, pod_spec) < 0 ||
 	    build_print_quantities(pod_spec) < 0)
 		return rh_fail_oom(err);
 	*ret_pod = rh_take(pod);

@@ -66,14 +66,17 @@ static const struct rh_json *pod_terminated(const struct rh_json *container_stat
 	return rh_json_type(end) == RH_JSON_OBJECT ? end : NULL;
 }
 
-static int32_t pod_exit_code(const struct rh_json *container_status)
+static int32_t pod_end_code(const struct rh_json *terminated)
 {
 	int64_t code;
 
-	return rh_json_integer(rh_json_get(pod_terminated(container_status), "exitCode"), &code) && code >= 0 &&
-	               code <= INT32_MAX
-	           ? (int32_t)code
-	           : -1;
+	return rh_json_integer(rh_json_get(terminated, "exitCode"), &code) && code >= 0 && code <= INT32_MAX ? (int32_t)code
+	                                                                                                     : -1;
+}
+
+static int32_t pod_exit_code(const struct rh_json *container_status)
+{
+	return pod_end_code(pod_terminated(container_status));
 }
 
 /* The status of the main container; a pod whose spec is not at hand is taken to have it first. */
@@ -106,6 +109,33 @@ static const struct rh_json *pod_culprit(const struct rh_json *status, const str
 	if (!culprit)
 		culprit = pod_first_failed(rh_fields_first(status, "containerStatuses"));
 	return culprit ? culprit : main_status;
+}
+
+/* How a container ended badly before it was restarted in its place, or is about to be; NULL when it did not. */
+static const struct rh_json *pod_bad_end(const struct rh_json *container_status)
+{
+	const struct rh_json *last = rh_json_get(rh_json_get(container_status, "lastState"), "terminated");
+
+	if (pod_exit_code(container_status) > 0)
+		return pod_terminated(container_status);
+	return pod_end_code(last) > 0 ? last : NULL;
+}
+
+static const struct rh_json *pod_first_bad(const struct rh_json *item)
+{
+	while (item && !pod_bad_end(item))
+		item = rh_json_next(item);
+	return item;
+}
+
+/* The container to blame for restarts in a pod that has not ended, or NULL. */
+static const struct rh_json *pod_restarter(const struct rh_json *status, const struct rh_json *main_status)
+{
+	const struct rh_json *culprit = pod_bad_end(main_status) ? main_status : NULL;
+
+	if (!culprit)
+		culprit = pod_first_bad(rh_fields_first(status, "initContainerStatuses"));
+	return culprit ? culprit : pod_first_bad(rh_fields_first(status, "containerStatuses"));
 }
 
 static int32_t pod_restarts(const struct rh_json *status)
@@ -187,11 +217,31 @@ static char *pod_tail(const char *text)
 	return rh_strdup(text);
 }
 
-static const char *pod_reason(const struct rh_json *status, const struct rh_json *culprit)
+static const char *pod_reason(const struct rh_json *status, const struct rh_json *end)
 {
 	const char *reason = rh_fields_text_or_empty(status, "reason");
 
-	return *reason ? reason : rh_fields_text_or_empty(pod_terminated(culprit), "reason");
+	return *reason ? reason : rh_fields_text_or_empty(end, "reason");
+}
+
+/* What people are told of how the pod, or one of its containers, ended. */
+static void pod_read_end(struct rh_pod *pod, const struct rh_json *status, const struct rh_json *main_status)
+{
+	const struct rh_json *culprit = NULL;
+	const struct rh_json *end;
+
+	if (pod->phase == RH_PHASE_FAILED)
+		culprit = pod_culprit(status, main_status);
+	else if (pod->phase != RH_PHASE_SUCCEEDED)
+		culprit = pod_restarter(status, main_status);
+	end = pod->phase == RH_PHASE_FAILED ? pod_terminated(culprit) : pod_bad_end(culprit);
+	pod->failed_container = rh_strdup(rh_fields_text_or_empty(culprit, "name"));
+	pod->failed_code = pod_end_code(end);
+	pod->failed_at = rh_fields_time_or_zero(end, "finishedAt");
+	if (!culprit)
+		end = pod_terminated(main_status);
+	pod->reason = rh_strdup(pod_reason(status, end));
+	pod->last_lines = pod_tail(rh_fields_text_or_empty(end, "message"));
 }
 
 /* The pod of a type without index carries no label for it (COMPAT C.11); it is number 0. */
@@ -225,15 +275,9 @@ static void pod_read_metadata(struct rh_pod *pod, const struct rh_kind *kind, co
 
 static void pod_read_status(struct rh_pod *pod, const struct rh_json *status, const struct rh_json *main_status)
 {
-	const struct rh_json *culprit;
-
 	pod->phase = pod_phase(rh_fields_text_or_empty(status, "phase"));
-	culprit = pod->phase == RH_PHASE_FAILED ? pod_culprit(status, main_status) : main_status;
-	pod->reason = rh_strdup(pod_reason(status, culprit));
+	pod_read_end(pod, status, main_status);
 	pod->waiting = pod_waiting(status);
-	pod->last_lines = pod_tail(rh_fields_text_or_empty(pod_terminated(culprit), "message"));
-	pod->failed_container = rh_strdup(pod->phase == RH_PHASE_FAILED ? rh_fields_text_or_empty(culprit, "name") : "");
-	pod->failed_code = pod->phase == RH_PHASE_FAILED ? pod_exit_code(culprit) : -1;
 	pod->exit_code = pod_exit_code(main_status);
 	pod->restarts = pod_restarts(status);
 	pod->started_at = pod_main_start(main_status);

@@ -29,17 +29,21 @@ struct rh_pod {
 	char *waiting;   /**< what a container waits for ("ImagePullBackOff: ..."), or why the pod is Unschedulable */
 	/** Termination message of the culprit, else of the main container: its last RH_LAST_LINES_MAX bytes. */
 	char *last_lines;
-	/** The culprit of a failed pod: the main container, unless it ended well or not at all and another ended badly. */
+	/**
+	 * The culprit of a failed pod: the main container, unless it ended well or not at all and another ended badly. Of a
+	 * pod that has not ended: likewise, of a container that ended badly and is, or was, restarted in its place.
+	 */
 	char *failed_container;
 	int32_t index;       /**< replica index, 0 for a type without; -1 when the label is no number in 0 … INT32_MAX */
 	int32_t attempt;     /**< RH_ANNOTATION_ATTEMPT */
 	int32_t phase;       /**< RH_PHASE_*; Unknown counts as RH_PHASE_PENDING */
 	int32_t restarts;    /**< sum of restartCount over init and regular containers */
 	int32_t exit_code;   /**< of the main container when it has terminated, else -1; restart rules go by this one */
-	int32_t failed_code; /**< of failed_container when the pod failed, else -1; for what people are told */
+	int32_t failed_code; /**< how the culprit ended, else -1; for what people are told */
 	int64_t created_at;  /**< microseconds; 0 is unset, likewise below */
 	int64_t started_at;  /**< when the main container started */
 	int64_t finished_at; /**< when the pod's last container ended */
+	int64_t failed_at;   /**< when the culprit ended */
 	int64_t deleted_at;  /**< deletionTimestamp */
 	bool deleting;       /**< deletionTimestamp is set */
 	bool ready;          /**< condition Ready is True */

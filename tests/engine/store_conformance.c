@@ -383,6 +383,27 @@ static void test_store__watch_of_an_empty_store_syncs(void **state)
 	assert_told(*state, &log, "SYNCED\n");
 }
 
+/* Appends each DELETED object as it is told. */
+static void note_deleted(void *arg, enum rh_watch_event event, const struct rh_json *object)
+{
+	if (event == RH_WATCH_DELETED)
+		rh_str_appendf(arg, "%s ", rh_json_string_at(object, "metadata.labels.app"));
+}
+
+static void test_store__what_leaves_a_watch_is_told_as_it_was(void **state)
+{
+	struct sut *sut = *state;
+	auto_answer a = {0};
+	rh_auto_str log = {0};
+
+	create(sut, &rh_resource_pods, POD, &a);
+	assert_int_equal(sut->face->watch(sut->face, &rh_resource_pods, "app", note_deleted, &log, NULL), 0);
+	patch(sut, RH_VERB_PATCH, "{'metadata':{'labels':{'app':null}}}", &a);
+	patch(sut, RH_VERB_PATCH, "{'metadata':{'labels':{'app':'y'}}}", &a);
+	remove_pod(sut, "p", 0, &a);
+	assert_told(sut, &log, "x y ");
+}
+
 static void test_store__watch_by_label_sees_objects_come_and_go(void **state)
 {
 	struct sut *sut = *state;
@@ -520,6 +541,7 @@ int conformance_run(const struct conformance_target *target)
 		CASE(watch_tells_what_exists_then_what_happens, target),
 		CASE(watch_of_an_empty_store_syncs, target),
 		CASE(watch_by_label_sees_objects_come_and_go, target),
+		CASE(what_leaves_a_watch_is_told_as_it_was, target),
 		CASE(cancelled_requests_are_not_answered, target),
 		CASE(removed_owners_take_what_they_own_along, target),
 		CASE(what_is_born_an_orphan_goes, target),

@@ -383,6 +383,46 @@ static const struct worlds_row restart_first_fault[] = {
      "event Warning PyTorchJobRestarting: PyTorchJob j is restarting because 1 Worker replica(s) failed.\n"
      "status: Created=True/PyTorchJobCreated Restarting=True/PyTorchJobRestarting; Master 1/0/0; Worker 1/0/1;"
      " started\n"},
+	{"first fault: restarts in place that reach the limit", "backoff=3",
+     WORLDS_RUNNING "; pod worker-0 Running restarts=1 last=3 at=-9; pod worker-1 Running restarts=2 last=137 "
+                    "container=pytorch at=-3 reason=OOMKilled lines=boom",
+     "ledger: attempt 0 end=backoff; fault Worker-1 code 137 attempt 0\n"
+     "delete pod j-master-0 uid u-master-0\n"
+     "delete pod j-worker-0 uid u-worker-0\n"
+     "delete pod j-worker-1 uid u-worker-1\n"
+     "delete service j-master-0 uid s-j-master-0\n"
+     "delete service j-worker-0 uid s-j-worker-0\n"
+     "delete service j-worker-1 uid s-j-worker-1\n"
+     "event Normal PyTorchJobFailed: Job j has failed because it has reached the specified backoff limit. "
+     "First fault: Worker-1 (pod j-worker-1, container pytorch) exited with code 137 (SIGKILL, OOMKilled) at "
+     "2025-12-31T23:59:57Z; last lines: boom\n"
+     "status: Created=True/PyTorchJobCreated Running=False/PyTorchJobRunning Failed=True/PyTorchJobFailed; "
+     "Master 1/0/0; Worker 2/0/0; started; completed\n"},
+	{"first fault: where times are exact they decide", "",
+     WORLDS_RUNNING "; pod worker-1 Failed code=1 at=-3.5; pod worker-0 Failed code=134 at=-3.4",
+     "ledger: attempt 0; Worker exit=2 lost=0-1; counted u-worker-0 u-worker-1; fault Worker-1 code 1 attempt "
+     "0\n"
+     "delete pod j-worker-0 uid u-worker-0\n"
+     "delete pod j-worker-1 uid u-worker-1\n"
+     "event Normal ExitedWithCode: Pod: default.j-worker-0 exited with code 134\n"
+     "event Normal ExitedWithCode: Pod: default.j-worker-1 exited with code 1\n"
+     "event Warning PyTorchJobRestarting: job j is restarting because Worker replica(s) failed.\n"
+     "event Warning PyTorchJobRestarting: PyTorchJob j is restarting because 2 Worker replica(s) failed.\n"
+     "status: Created=True/PyTorchJobCreated Restarting=True/PyTorchJobRestarting; Master 1/0/0; Worker 0/0/2;"
+     " started\n"},
+	{"first fault: a deadline has none", "deadline=100",
+     WORLDS_RUNNING "; pod worker-1 Running restarts=2 last=137 at=-3; ledger {'fault':{'type':'Worker','index':0,"
+                    "'attempt':0,'exitCode':1,'at':'2025-12-31T23:59:57.000000Z','pod':'j-worker-0'}}",
+     "ledger: attempt 0 end=deadline\n"
+     "delete pod j-master-0 uid u-master-0\n"
+     "delete pod j-worker-0 uid u-worker-0\n"
+     "delete pod j-worker-1 uid u-worker-1\n"
+     "delete service j-master-0 uid s-j-master-0\n"
+     "delete service j-worker-0 uid s-j-worker-0\n"
+     "delete service j-worker-1 uid s-j-worker-1\n"
+     "event Normal PyTorchJobFailed: Job j has failed because it was active longer than specified deadline\n"
+     "status: Created=True/PyTorchJobCreated Running=False/PyTorchJobRunning Failed=True/PyTorchJobFailed; "
+     "Master 1/0/0; Worker 2/0/0; started; completed\n"},
 };
 
 static const struct worlds_row restart_terminating[] = {

@@ -231,7 +231,7 @@ static bool worlds_set_pod_text(struct rh_pod *pod, const char *word)
 /* The moment that is "-3" seconds from now. */
 static int64_t worlds_time(const struct worlds *worlds, const char *value)
 {
-	return worlds->now + atoi(value) * RH_SECOND;
+	return worlds->now + (int64_t)(strtod(value, NULL) * (double)RH_SECOND);
 }
 
 static void worlds_set_pod(const struct worlds *worlds, struct rh_pod *pod, const char *word)
@@ -242,8 +242,10 @@ static void worlds_set_pod(const struct worlds *worlds, struct rh_pod *pod, cons
 		return;
 	if ((value = worlds_value(word, "code")))
 		pod->exit_code = pod->failed_code = atoi(value);
+	else if ((value = worlds_value(word, "last")))
+		pod->failed_code = atoi(value);
 	else if ((value = worlds_value(word, "at")))
-		pod->finished_at = worlds_time(worlds, value);
+		pod->finished_at = pod->failed_at = worlds_time(worlds, value);
 	else if ((value = worlds_value(word, "created")))
 		pod->created_at = worlds_time(worlds, value);
 	else if ((value = worlds_value(word, "restarts")))

@@ -103,8 +103,8 @@ static void test_abi__a_plugin_needs_describe(void **state)
 
 static void test_abi__the_kinds_of_v1_fit(void **state)
 {
-	static const struct rh_kind *const kinds[] = {&test_pytorch, &test_tensorflow, &test_xgboost, &test_paddle,
-	                                              &test_jax,     &test_mpi};
+	static const struct rh_kind *const kinds[] = {&test_pytorch, &test_tensorflow, &test_xgboost,
+	                                              &test_paddle,  &test_jax,        &test_mpi};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

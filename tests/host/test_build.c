@@ -124,14 +124,14 @@ static void test_build__quantities_are_texts(void **state)
 	auto_fixture fixture;
 
 	(void)state;
-	fixture_open(&fixture, fixture_plugin(),
-	             BUILD_JOB("template: {spec: {initContainers: [{name: i, resources: {limits: {cpu: 2}}}], containers: [{name: "
-	                       "pytorch, resources: {limits: {nvidia.com/gpu: 1, cpu: 0.5, memory: 1Gi}, requests: null}}]}}"));
+	fixture_open(
+		&fixture, fixture_plugin(),
+		BUILD_JOB("template: {spec: {initContainers: [{name: i, resources: {limits: {cpu: 2}}}], containers: [{name: "
+	              "pytorch, resources: {limits: {nvidia.com/gpu: 1, cpu: 0.5, memory: 1Gi}, requests: null}}]}}"));
 	rh_auto(json) pod = build_pod(&fixture, "Worker", 0);
 	fixture_assert_json(rh_json_at(pod, "spec.initContainers[0].resources"), "{\"limits\":{\"cpu\":\"2\"}}");
-	fixture_assert_json(
-		rh_json_at(pod, "spec.containers[0].resources"),
-		"{\"limits\":{\"nvidia.com/gpu\":\"1\",\"cpu\":\"0.5\",\"memory\":\"1Gi\"},\"requests\":null}");
+	fixture_assert_json(rh_json_at(pod, "spec.containers[0].resources"),
+	                    "{\"limits\":{\"nvidia.com/gpu\":\"1\",\"cpu\":\"0.5\",\"memory\":\"1Gi\"},\"requests\":null}");
 }
 
 static void test_build__the_job_is_not_changed(void **state)
@@ -199,6 +199,21 @@ static void test_build__restart_policies(void **state)
 		fixture_open(&fixture, fixture_plugin(), rows[i].job);
 		rh_auto(json) pod = build_pod(&fixture, "Worker", 0);
 		assert_string_equal(rh_json_string_at(pod, "spec.restartPolicy"), rows[i].want);
+	}
+}
+
+/* A failure that restarts the whole job must be seen, whatever the policy of its replica. */
+static void test_build__restart_scope_job(void **state)
+{
+	(void)state;
+	for (int policy = RH_RESTART_ALWAYS; policy <= RH_RESTART_UNKNOWN; policy++) {
+		auto_fixture fixture;
+
+		fixture_open(&fixture, fixture_plugin(), fixture_job);
+		fixture.job->scope = RH_SCOPE_JOB;
+		fixture.job->specs[0].policy = (enum rh_restart_policy)policy;
+		rh_auto(json) pod = build_pod(&fixture, fixture.job->specs[0].type, 0);
+		assert_string_equal(rh_json_string_at(pod, "spec.restartPolicy"), "Never");
 	}
 }
 
@@ -387,6 +402,7 @@ int main(void)
 		cmocka_unit_test(test_build__leaders_have_the_master_role),
 		cmocka_unit_test(test_build__pods_of_one_builder_do_not_share),
 		cmocka_unit_test(test_build__restart_policies),
+		cmocka_unit_test(test_build__restart_scope_job),
 		cmocka_unit_test(test_build__ports),
 		cmocka_unit_test(test_build__a_plan_of_addresses_leaves_the_container_port),
 		cmocka_unit_test(test_build__later_attempts_are_noted),

@@ -65,7 +65,10 @@ static const char judge_workers_only[] =
 static const struct judge_case judge_without_leader[] = {
 	{"nothing yet", {.desired = 2}, {.desired = 0}, ""},
 	{"one runs", {.desired = 2, .active = 1}, {.desired = 0}, "1 - PyTorchJob default/mnist is running.\n"},
-	{"one is done", {.desired = 2, .active = 1, .succeeded = 1}, {.desired = 0}, "1 - PyTorchJob default/mnist is running.\n"},
+	{"one is done",
+     {.desired = 2, .active = 1, .succeeded = 1},
+     {.desired = 0},
+     "1 - PyTorchJob default/mnist is running.\n"},
 	{"all are done",
      {.desired = 2, .succeeded = 2},
      {.desired = 0},

@@ -15,9 +15,12 @@ static const struct rh_replica_type kinds_master = {
 	RH_HEAD(struct rh_replica_type), "Master", 1, 0, 0, RH_REPLICA_LEADER};
 static const struct rh_replica_type kinds_chief = {
 	RH_HEAD(struct rh_replica_type), "Chief", 1, 0, 0, RH_REPLICA_LEADER};
-static const struct rh_replica_type kinds_launcher = {
-	RH_HEAD(struct rh_replica_type),  "Launcher", 1, 1, 1,
-	RH_REPLICA_LEADER | RH_REPLICA_REQUIRED | RH_REPLICA_UNINDEXED};
+static const struct rh_replica_type kinds_launcher = {RH_HEAD(struct rh_replica_type),
+                                                      "Launcher",
+                                                      1,
+                                                      1,
+                                                      1,
+                                                      RH_REPLICA_LEADER | RH_REPLICA_REQUIRED | RH_REPLICA_UNINDEXED};
 static const struct rh_replica_type kinds_worker = {RH_HEAD(struct rh_replica_type), "Worker", 1, 0, 0, 0};
 static const struct rh_replica_type kinds_some_worker = {RH_HEAD(struct rh_replica_type), "Worker", 1, 1, 0, 0};
 static const struct rh_replica_type kinds_mpi_worker = {RH_HEAD(struct rh_replica_type), "Worker", 0, 0, 0, 0};

@@ -123,6 +123,45 @@ static void test_pod__fault(void **state)
 	}
 }
 
+#define WAS(name, code, message)                                                                             \
+	"{'name':'" name "','restartCount':1,'state':{'running':{}},'lastState':{'terminated':{'exitCode':" code \
+	",'reason':'OOMKilled','message':'" message "','finishedAt':'2026-11-21T10:00:07Z'}}}"
+
+/* A container that ended badly and was restarted in its place is the culprit of a pod that goes on. */
+static void test_pod__restarted_in_place(void **state)
+{
+	static const struct fault_row rows[] = {
+		{"main container", POD_OF("{'phase':'Running','containerStatuses':[" WAS("pytorch", "137", "oh") "]}"), -1, 137,
+	     "pytorch", "oh", "OOMKilled"},
+		{"main before sidecar",
+	     POD_OF("{'phase':'Running','containerStatuses':[" WAS("side", "2", "s") "," WAS("pytorch", "1", "m") "]}"), -1,
+	     1, "pytorch", "m", "OOMKilled"},
+		{"sidecar",
+	     POD_OF("{'phase':'Running','containerStatuses':[" WAS("pytorch", "0", "m") "," WAS("side", "2", "s") "]}"), -1,
+	     2, "side", "s", "OOMKilled"},
+		{"init container", POD_OF("{'phase':'Pending','initContainerStatuses':[" WAS("a", "3", "i") "]}"), -1, 3, "a",
+	     "i", "OOMKilled"},
+		{"between two runs", POD_OF("{'phase':'Running','containerStatuses':[" ENDED("pytorch", "4", "now") "]}"), 4, 4,
+	     "pytorch", "now", "Error"},
+		{"ended well before", POD_OF("{'phase':'Running','containerStatuses':[" WAS("pytorch", "0", "m") "]}"), -1, -1,
+	     "", "", ""},
+		{"not while it succeeded", POD_OF("{'phase':'Succeeded','containerStatuses':[" WAS("pytorch", "9", "m") "]}"),
+	     -1, -1, "", "", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto(pod) pod = pod_parse(rows[i].pod);
+
+		if (pod->exit_code != rows[i].exit_code || pod->failed_code != rows[i].failed_code)
+			fail_msg("%s: codes %d and %d", rows[i].name, (int)pod->exit_code, (int)pod->failed_code);
+		assert_string_equal(pod->failed_container, rows[i].container);
+		assert_string_equal(pod->last_lines, rows[i].last_lines);
+		assert_string_equal(pod->reason, rows[i].reason);
+		assert_int_equal(pod->failed_at != 0, rows[i].failed_code > 0);
+	}
+}
+
 static void test_pod__times_of_the_end(void **state)
 {
 	rh_auto(pod) pod = pod_parse(POD_OF("{'phase':'Failed','initContainerStatuses':[" ENDED(
@@ -362,6 +401,7 @@ int main(void)
 		cmocka_unit_test(test_pod__running_texts),
 		cmocka_unit_test(test_pod__running_numbers),
 		cmocka_unit_test(test_pod__fault),
+		cmocka_unit_test(test_pod__restarted_in_place),
 		cmocka_unit_test(test_pod__times_of_the_end),
 		cmocka_unit_test(test_pod__waiting),
 		cmocka_unit_test(test_pod__index),

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How writes to children end. What an answer leaves open is settled by a get; what was refused is told in the server's words and waits, longer each time.
+ */
+#include <string.h>
+
+#include "engine/engine_parts.h"
+
+/* Decide again when that may have something to do: what waits for the lead replica, or what the window held back. */
+static void flight_end(struct rh_flight *flight)
+{
+	struct rh_engine_entry *entry = flight->entry;
+	struct rh_engine *engine = entry->engine;
+	bool leads = flight->index == 0;
+
+	rh_flight_free(flight);
+	if (entry->job && (leads || 2 * entry->flight_count <= engine->options.window))
+		rh_queue_add(&engine->queue, &entry->item, RH_QUEUE_NOW);
+	rh_engine_reap(entry);
+}
+
+/* V1 tells nothing of further objects that went well. */
+static void flight_tell_success(const struct rh_flight *flight)
+{
+	if (rh_verb_of_pod(flight->verb) || rh_verb_of_service(flight->verb) || flight->verb == RH_DELETE_JOB)
+		rh_flight_tell(flight, false, "");
+}
+
+static void flight_refused(struct rh_flight *flight, const struct rh_outcome *outcome)
+{
+	if (outcome->code == RH_OUTCOME_THROTTLED) {
+		rh_engine_hold(flight, outcome->retry_after);
+	} else {
+		if (outcome->code != RH_OUTCOME_UNKNOWN)
+			rh_flight_tell(flight, true, outcome->message);
+		rh_engine_hold(flight, -1);
+	}
+	flight_end(flight);
+}
+
+static void flight_ask(struct rh_flight *flight)
+{
+	struct rh_request request = {.verb = RH_VERB_GET};
+
+	flight->asking = true;
+	if (rh_flight_send(flight, &request) == 0)
+		return;
+	rh_engine_hold(flight, -1);
+	flight_end(flight);
+}
+
+static bool flight_is_ours(const struct rh_flight *flight, const struct rh_json *object)
+{
+	rh_auto(child) child = NULL;
+
+	if (rh_child_parse(object, &child) < 0)
+		return false;
+	return strcmp(child->owner_uid, flight->job_uid) == 0;
+}
+
+/* A further object that was written by somebody else under our name, or by us before a start, counts by its content. */
+static int flight_keep_found(const struct rh_flight *flight, const struct rh_json *object)
+{
+	uint64_t hash = 0;
+
+	if (flight->body && rh_engine_covers(object, flight->body) && rh_object_hash(flight->body, &hash) < 0)
+		return RH_ENOMEM;
+	return rh_engine_keep_object(flight->entry, object, hash);
+}
+
+static void flight_arrived(struct rh_flight *flight, const struct rh_json *object, bool tell)
+{
+	struct rh_engine_entry *entry = flight->entry;
+	int r = flight->verb == RH_CREATE_OBJECT ? flight_keep_found(flight, object) : rh_engine_take_child(flight, object);
+
+	if (r < 0)
+		entry->engine->lost = true;
+	if (tell)
+		flight_tell_success(flight);
+	rh_engine_drop_hold(flight);
+	flight_end(flight);
+}
+
+/* The name is taken by something that is not ours: say by whom. */
+static void flight_foreign(struct rh_flight *flight, const struct rh_json *object)
+{
+	const struct rh_json *owner = rh_json_item(rh_json_at(object, "metadata.ownerReferences"), 0);
+	const char *kind = rh_json_string(rh_json_get(owner, "kind"));
+	const char *name = rh_json_string(rh_json_get(owner, "name"));
+	const char *uid = rh_json_string(rh_json_get(owner, "uid"));
+	rh_auto_free char *detail = NULL;
+
+	if (kind && name)
+		detail = rh_asprintf("%s \"%s\" already exists, and belongs to %s \"%s\" (UID %s)", flight->resource->plural,
+		                     flight->name, kind, name, uid ? uid : "unknown");
+	else
+		detail = rh_asprintf("%s \"%s\" already exists, and belongs to nobody: delete or rename it",
+		                     flight->resource->plural, flight->name);
+	if (detail)
+		rh_flight_tell(flight, true, detail);
+	rh_engine_hold(flight, -1);
+	flight_end(flight);
+}
+
+static void flight_created(struct rh_flight *flight, const struct rh_outcome *outcome)
+{
+	if (flight->asking && outcome->code == RH_OUTCOME_OK && outcome->object) {
+		if (flight_is_ours(flight, outcome->object))
+			flight_arrived(flight, outcome->object, flight->unknown);
+		else
+			flight_foreign(flight, outcome->object);
+	} else if (flight->asking) {
+		if (flight->unknown || outcome->code != RH_OUTCOME_GONE)
+			rh_engine_hold(flight, -1);
+		flight_end(flight);
+	} else if (outcome->code == RH_OUTCOME_OK && outcome->object) {
+		flight_arrived(flight, outcome->object, true);
+	} else if (outcome->code == RH_OUTCOME_OK || outcome->code == RH_OUTCOME_EXISTS ||
+	           outcome->code == RH_OUTCOME_UNKNOWN) {
+		flight->unknown = outcome->code != RH_OUTCOME_EXISTS;
+		flight_ask(flight);
+	} else {
+		flight_refused(flight, outcome);
+	}
+}
+
+static void flight_drop_object(const struct rh_flight *flight)
+{
+	rh_auto_free char *key =
+		rh_engine_object_key(flight->resource->api_version, flight->resource->kind, flight->name);
+
+	if (key && rh_flight_target(flight))
+		rh_cached_free(rh_map_remove(flight->entry->objects, key));
+}
+
+/* A job that is gone, or going, is not decided about any more. */
+static void flight_deleted_job(struct rh_flight *flight, const struct rh_outcome *outcome)
+{
+	struct rh_engine_entry *entry = flight->entry;
+	bool is_it = entry->uid && strcmp(entry->uid, flight->job_uid) == 0;
+
+	if (is_it && outcome->object)
+		(void)rh_engine_take_job(entry, outcome->object);
+	else if (is_it)
+		rh_engine_forget_job(entry);
+	flight_tell_success(flight);
+	flight_end(flight);
+}
+
+static void flight_deleted(struct rh_flight *flight, const struct rh_outcome *outcome)
+{
+	struct rh_cached *cached;
+	bool gone = outcome->code == RH_OUTCOME_GONE || outcome->code == RH_OUTCOME_CONFLICT;
+
+	if (flight->verb == RH_DELETE_JOB && outcome->code == RH_OUTCOME_OK) {
+		flight_deleted_job(flight, outcome);
+		return;
+	}
+	if (outcome->code == RH_OUTCOME_OK || gone) {
+		if (!gone)
+			flight_tell_success(flight);
+		if (flight->verb == RH_DELETE_OBJECT)
+			flight_drop_object(flight);
+		rh_engine_drop_hold(flight);
+		flight_end(flight);
+		return;
+	}
+	cached = rh_flight_target(flight);
+	if (cached)
+		rh_cached_set_stopping(cached, false);
+	flight_refused(flight, outcome);
+}
+
+/* What a server filled in goes with the rest: it fills it in again. Of metadata only labels and annotations are ours. */
+static struct rh_json *flight_update_patch(const struct rh_json *actual, const struct rh_json *wanted)
+{
+	static const char *const kept[] = {"labels", "annotations"};
+	rh_auto(json) patch = rh_engine_diff(actual, wanted);
+	rh_auto(json) metadata = rh_json_new_object();
+
+	if (!patch || !metadata)
+		return NULL;
+	for (size_t i = 0; i < 2; i++) {
+		const struct rh_json *value = rh_json_at(rh_json_get(wanted, "metadata"), kept[i]);
+
+		if (value && rh_json_add(metadata, kept[i], rh_json_copy(value)) < 0)
+			return NULL;
+	}
+	rh_json_remove(patch, "status");
+	if (rh_json_set(patch, "metadata", rh_take(metadata)) < 0)
+		return NULL;
+	return rh_take(patch);
+}
+
+static void flight_update(struct rh_flight *flight, const struct rh_json *actual)
+{
+	struct rh_request request = {
+		.verb = RH_VERB_PATCH,
+		.uid = flight->uid,
+		.resource_version = rh_json_string_at(actual, "metadata.resourceVersion"),
+		.body = flight_update_patch(actual, flight->body),
+	};
+
+	flight->asking = false;
+	if (request.body && rh_flight_send(flight, &request) == 0)
+		return;
+	rh_engine_hold(flight, -1);
+	flight_end(flight);
+}
+
+static void flight_updated(struct rh_flight *flight, const struct rh_outcome *outcome)
+{
+	uint64_t hash = 0;
+
+	if (outcome->code == RH_OUTCOME_OK && flight->asking) {
+		flight_update(flight, outcome->object);
+	} else if (outcome->code == RH_OUTCOME_OK) {
+		if (rh_object_hash(flight->body, &hash) < 0 ||
+		    rh_engine_keep_object(flight->entry, outcome->object, hash) < 0)
+			rh_engine_hold(flight, -1);
+		else
+			rh_engine_drop_hold(flight);
+		flight_end(flight);
+	} else if (outcome->code == RH_OUTCOME_GONE) {
+		flight_drop_object(flight);
+		flight_end(flight);
+	} else if (outcome->code == RH_OUTCOME_CONFLICT) {
+		rh_engine_hold(flight, -1);
+		flight_end(flight);
+	} else {
+		flight_refused(flight, outcome);
+	}
+}
+
+/* After a start. What cannot be found out now is asked again. */
+static void flight_checked(struct rh_flight *flight, const struct rh_outcome *outcome)
+{
+	struct rh_engine_entry *entry = flight->entry;
+	bool known = outcome->code == RH_OUTCOME_GONE;
+
+	if (outcome->code == RH_OUTCOME_OK && outcome->object)
+		known = !flight_is_ours(flight, outcome->object) || flight_keep_found(flight, outcome->object) == 0;
+	entry->checks--;
+	if (!known) {
+		entry->checked = false;
+		rh_queue_fail(&entry->engine->queue, &entry->item, entry->engine->now);
+	}
+	rh_flight_free(flight);
+	if (entry->checks == 0 && entry->checked)
+		rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
+}
+
+void rh_flight_on_done(void *arg, const struct rh_outcome *outcome)
+{
+	struct rh_flight *flight = arg;
+
+	flight->entry->engine->requests--;
+	flight->id = 0;
+	if (flight->old && flight->verb != RH_DELETE_JOB)
+		flight_end(flight);
+	else if (flight->checking)
+		flight_checked(flight, outcome);
+	else if (rh_verb_creates(flight->verb))
+		flight_created(flight, outcome);
+	else if (rh_verb_deletes(flight->verb))
+		flight_deleted(flight, outcome);
+	else
+		flight_updated(flight, outcome);
+}
