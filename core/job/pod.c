@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "job/fields.h"
@@ -256,6 +257,18 @@ static int32_t pod_index(const struct rh_kind *kind, const struct rh_json *label
 	return pod_number(rh_fields_text_or_empty(labels, RH_LABEL_INDEX), -1);
 }
 
+/* deletionTimestamp lies a grace period ahead of the request. */
+static int64_t pod_deleted_at(const struct rh_json *metadata)
+{
+	int64_t time = rh_fields_time_or_zero(metadata, "deletionTimestamp");
+	int64_t grace;
+
+	if (!rh_json_integer(rh_json_get(metadata, "deletionGracePeriodSeconds"), &grace) || grace < 0 ||
+	    grace >= time / RH_SECOND)
+		return time;
+	return time - grace * RH_SECOND;
+}
+
 static void pod_read_metadata(struct rh_pod *pod, const struct rh_kind *kind, const struct rh_json *metadata)
 {
 	const struct rh_json *labels = rh_json_get(metadata, "labels");
@@ -269,7 +282,7 @@ static void pod_read_metadata(struct rh_pod *pod, const struct rh_kind *kind, co
 	pod->index = pod_index(kind, labels);
 	pod->attempt = pod_number(rh_fields_text_or_empty(rh_json_get(metadata, "annotations"), RH_ANNOTATION_ATTEMPT), 0);
 	pod->created_at = rh_fields_time_or_zero(metadata, "creationTimestamp");
-	pod->deleted_at = rh_fields_time_or_zero(metadata, "deletionTimestamp");
+	pod->deleted_at = pod_deleted_at(metadata);
 	pod->deleting = deleted && rh_json_type(deleted) != RH_JSON_NULL;
 }
 

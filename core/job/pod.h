@@ -44,7 +44,7 @@ struct rh_pod {
 	int64_t started_at;  /**< when the main container started */
 	int64_t finished_at; /**< when the pod's last container ended */
 	int64_t failed_at;   /**< when the culprit ended */
-	int64_t deleted_at;  /**< deletionTimestamp */
+	int64_t deleted_at;  /**< when its deletion was asked for: deletionTimestamp less the grace period */
 	bool deleting;       /**< deletionTimestamp is set */
 	bool ready;          /**< condition Ready is True */
 };

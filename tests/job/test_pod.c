@@ -315,11 +315,17 @@ static void test_pod__deleting(void **state)
 {
 	rh_auto(pod) pod = pod_parse("{'metadata':{'deletionTimestamp':'1970-01-01T00:00:02Z'}}");
 	rh_auto(pod) odd = pod_parse("{'metadata':{'deletionTimestamp':5}}");
+	rh_auto(pod) graceful =
+		pod_parse("{'metadata':{'deletionTimestamp':'1970-01-01T00:01:00Z','deletionGracePeriodSeconds':30}}");
+	rh_auto(pod) bad_grace =
+		pod_parse("{'metadata':{'deletionTimestamp':'1970-01-01T00:00:02Z','deletionGracePeriodSeconds':-7}}");
 	rh_auto(pod) not_yet = pod_parse("{'metadata':{'deletionTimestamp':null}}");
 
 	(void)state;
 	assert_true(pod->deleting);
 	assert_int_equal(pod->deleted_at, 2 * RH_SECOND);
+	assert_int_equal(graceful->deleted_at, 30 * RH_SECOND);
+	assert_int_equal(bad_grace->deleted_at, 2 * RH_SECOND);
 	assert_true(odd->deleting);
 	assert_int_equal(odd->deleted_at, 0);
 	assert_false(not_yet->deleting);
