@@ -18,8 +18,12 @@
 #define RUN_PATIENCE (10 * RH_SECOND)
 /* How long the engine may take to write the last status once everything has ended. */
 #define RUN_SETTLE (2 * RH_SECOND)
+/* Pause before another try where memory is short. */
+#define RUN_PAUSE (RH_SECOND / 100)
 /* Descriptors that a run needs beside one for each pod. */
 #define RUN_DESCRIPTORS 64
+/* Largest /etc/hosts of this machine that is taken over, in bytes. */
+#define RUN_HOSTS_MAX (1024 * 1024)
 
 void rh_run_note(const struct rh_run *run, const char *text)
 {
@@ -76,11 +80,22 @@ static const char *run_folder(void *arg, const struct rh_json *pod)
 	return job ? job->folder : "/";
 }
 
+/* The names of this machine stay: torchrun's rendezvous hands out the machine's own host name, for one. */
+static void run_machine_hosts(struct rh_str *out)
+{
+	rh_auto_free char *text = NULL;
+
+	if (rh_file_read("/etc/hosts", RUN_HOSTS_MAX, &text, NULL, NULL) == 0)
+		rh_str_appendf(out, "%s\n", text);
+	else
+		rh_str_append(out, "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n");
+}
+
 static void run_hosts(void *arg, const char *namespace_, struct rh_str *out)
 {
 	const struct rh_run *run = arg;
 
-	rh_str_append(out, "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n");
+	run_machine_hosts(out);
 	rh_address_pool_hosts(run->pool, namespace_, out);
 }
 
@@ -95,6 +110,11 @@ static void run_on_fault(void *arg, const char *text)
 
 	run->faulty = true;
 	rh_run_note(run, text);
+}
+
+static void run_on_lost(void *arg)
+{
+	((struct rh_run *)arg)->lost = true;
 }
 
 static void run_on_refused_pod(void *arg, const struct rh_json *pod, const char *reason, const char *message)
@@ -257,6 +277,16 @@ static void run_drive_engine(struct rh_run *run, int64_t *delay)
 		*delay = deadline > now ? deadline - now : 0;
 }
 
+/* What the store told while memory was short is looked up. */
+static void run_recover(struct rh_run *run)
+{
+	if (!run->lost)
+		return;
+	run->lost = false;
+	rh_run_jobs_see(run);
+	rh_run_pods_see(run);
+}
+
 static int64_t run_turn(void *arg)
 {
 	struct rh_run *run = arg;
@@ -266,6 +296,7 @@ static int64_t run_turn(void *arg)
 
 	rh_memory_store_set_time(run->store, run_now(run));
 	rh_memory_store_drain(run->store);
+	run_recover(run);
 	rh_run_jobs_write(run, run_now(run));
 	run_watch_time(run, clock, &delay);
 	run_drive_engine(run, &delay);
@@ -276,6 +307,8 @@ static int64_t run_turn(void *arg)
 	run_watch_end(run, clock, &delay);
 	if (run->done)
 		rh_loop_stop(run->loop);
+	if (run->lost && delay > RUN_PAUSE)
+		delay = RUN_PAUSE;
 	return rh_memory_store_pending(run->store) > 0 ? 0 : delay;
 }
 
@@ -369,6 +402,7 @@ static int run_open_runner(struct rh_run *run, struct rh_error *err)
 	                                         .note = run_on_note,
 	                                         .fault = run_on_fault,
 	                                         .refused = run_on_refused_pod,
+	                                         .lost = run_on_lost,
 	                                         .arg = run};
 	return rh_runner_new(&options, &run->runner, err);
 }

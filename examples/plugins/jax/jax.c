@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JAXJob (kubeflow.org/v1) as a plugin that is built outside the tree. What a job's counts mean, and what a job may say, is
- * the core's default.
+ * JAXJob (kubeflow.org/v1) as a plugin that is built outside the tree. What a job's counts mean, and what a job may
+ * say, is the core's default.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,7 +59,8 @@ static int32_t jax_env_number(const struct rh_services *host, struct rh_reply *r
 	return host->env(reply, NULL, name, text);
 }
 
-/* What jax.distributed.initialize() wants to know (COMPAT C.10). Every process is told the same, but for its own number. */
+/* What jax.distributed.initialize() wants to know (COMPAT C.10). Every process is told the same, but for its own
+ * number. */
 static int32_t jax_pod(void *self, const struct rh_view *view, const struct rh_replica *me, struct rh_reply *reply)
 {
 	const struct rh_services *host = (const struct rh_services *)self;

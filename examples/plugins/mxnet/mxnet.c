@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MXJob (kubeflow.org/v1) in its mode MXTrain, which the training operator served up to its version 1.8: a scheduler, servers
- * that hold the parameters, and workers.
+ * MXJob (kubeflow.org/v1) in its mode MXTrain, which the training operator served up to its version 1.8: a scheduler,
+ * servers that hold the parameters, and workers.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -79,7 +79,8 @@ static int32_t mxnet_validate(void *self, const struct rh_view *view, struct rh_
 	return host->refuse(reply, "spec.jobMode", detail);
 }
 
-static int32_t mxnet_env_number(const struct rh_services *host, struct rh_reply *reply, const char *name, int32_t number)
+static int32_t mxnet_env_number(const struct rh_services *host, struct rh_reply *reply, const char *name,
+                                int32_t number)
 {
 	char text[16];
 
