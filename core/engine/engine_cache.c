@@ -164,7 +164,7 @@ static int cache_put(struct rh_map *map, const char *name, struct rh_cached *cac
 		uint64_t old = cache_revision(before->pod->resource_version);
 		uint64_t new = cache_revision(cached->pod->resource_version);
 
-		if (new < old || (same && new == old && new > 0))
+		if (new > 0 && (new < old || (same && new == old)))
 			return 0;
 	}
 	if (rh_map_set(map, name, cached, NULL) < 0)

@@ -80,7 +80,7 @@ int rh_plan_delete(struct rh_plan *plan, enum rh_action_verb verb, const char *n
 }
 
 /* vasprintf() through the core's own allocator. */
-static char *plan_format(const char *fmt, va_list args)
+static __attribute__((format(printf, 1, 0))) char *plan_format(const char *fmt, va_list args)
 {
 	va_list again;
 	char *text;

@@ -62,10 +62,10 @@ struct rh_view;  /**< opaque: one job and its state at one moment; lives as long
 struct rh_reply; /**< opaque: gathers the answer of one call */
 
 /** @name Flags of a replica type (rh_replica_type.flags) @{ */
-#define RH_REPLICA_LEADER UINT32_C(1)   /**< every pod of this type has the master role */
-#define RH_REPLICA_REQUIRED UINT32_C(2) /**< a job without this type is refused */
-#define RH_REPLICA_EXPLICIT UINT32_C(4) /**< the job must write replicas itself; the default will not do */
-#define RH_REPLICA_UNINDEXED UINT32_C(8) /**< its one pod has no index, in its name or as a label; max_replicas is 1 */
+#define RH_REPLICA_LEADER UINT32_C(1)    /**< every pod of this type has the master role */
+#define RH_REPLICA_REQUIRED UINT32_C(2)  /**< a job without this type is refused */
+#define RH_REPLICA_EXPLICIT UINT32_C(4)  /**< the job must write replicas itself; the default will not do */
+#define RH_REPLICA_UNINDEXED UINT32_C(8) /**< its one pod has no index in name and labels; max_replicas is 1 */
 /** @} */
 
 /** One replica type of a kind. */
@@ -251,8 +251,8 @@ struct rh_services {
 	int32_t (*verdict)(struct rh_reply *reply, int32_t verdict, const char *type, const char *message);
 
 	/**
-	 * List the replica types that the job has, also those that only RH_KIND_OPEN_TYPES lets in: those of the kind in its
-	 * order, then the others by name.
+	 * List the replica types that the job has, also those that only RH_KIND_OPEN_TYPES lets in: those of the kind in
+	 * its order, then the others by name.
 	 * @return type number @p place (0 …), borrowed, or NULL after the last
 	 */
 	const char *(*type)(const struct rh_view *view, uint32_t place);

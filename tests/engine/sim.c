@@ -161,8 +161,9 @@ void sim_set_pod(struct sim *sim, const char *name, const char *phase, int code,
 	rh_time_format_micro(sim->now, now);
 	rh_str_appendf(&text,
 	               "{'status':{'phase':'%s','startTime':'%s','conditions':[{'type':'Ready','status':'%s'}],"
-	               "'containerStatuses':[{'name':'pytorch','ready':%s,'restartCount':%d,'state':",
-	               phase, now, runs ? "True" : "False", runs ? "true" : "false", restarts);
+	               "'containerStatuses':[{'name':'%s','ready':%s,'restartCount':%d,'state':",
+	               phase, now, runs ? "True" : "False", rh_json_string_at(sim_pod(sim, name), "spec.containers[0].name"),
+	               runs ? "true" : "false", restarts);
 	if (runs)
 		rh_str_appendf(&text, "{'running':{'startedAt':'%s'}}", now);
 	else

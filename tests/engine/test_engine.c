@@ -142,7 +142,7 @@ static void test_engine__lost_pods_come_back(void **state)
 static void test_engine__a_restart_is_in_the_ledger_before_its_pod_goes(void **state)
 {
 	auto_sim sim = {0};
-	const struct rh_json *annotations;
+	const struct rh_json *annotations = NULL;
 
 	(void)state;
 	open_running(&sim, "Master=ExitCode Worker=ExitCode", NULL);
@@ -191,9 +191,9 @@ static void test_engine__a_pod_that_never_ends_is_forced(void **state)
 	sim_patch(&sim, "j", "{'spec':{'pytorchReplicaSpecs':{'Worker':{'replicas':1}}}}");
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created | worker-0 Pending, worker-1 Pending stopping");
-	sim_wait(&sim, 39);
+	sim_wait(&sim, 8);
 	sim_assert(&sim, "j", "Created | worker-0 Pending, worker-1 Pending stopping");
-	sim_wait(&sim, 2);
+	sim_wait(&sim, 3);
 	sim_assert(&sim, "j", "Created | worker-0 Pending");
 }
 

@@ -17,7 +17,7 @@
 
 void kit_open(struct kit *kit, const char *plugin, const char *ini, const char *yaml)
 {
-	rh_auto_free char *path = rh_asprintf("%s/%s.so", RH_PLUGIN_DIR, plugin);
+	rh_auto_free char *path = strchr(plugin, '/') ? rh_strdup(plugin) : rh_asprintf("%s/%s.so", RH_PLUGIN_DIR, plugin);
 	const struct rh_job *job;
 
 	memset(kit, 0, sizeof(*kit));
@@ -151,7 +151,8 @@ void kit_assert_kind(const struct kit *kit, const struct rh_kind *want, uint32_t
 	assert_int_equal(got->port, want->port);
 	assert_int_equal(got->flags, flags);
 	for (size_t i = 0; want->types[i] || got->types[i]; i++) {
-		kit_assert_text("type", got->types[i] ? got->types[i]->name : NULL, want->types[i] ? want->types[i]->name : NULL);
+		kit_assert_text("type", got->types[i] ? got->types[i]->name : NULL,
+		                want->types[i] ? want->types[i]->name : NULL);
 		assert_int_equal(got->types[i]->flags, want->types[i]->flags);
 		assert_int_equal(got->types[i]->default_replicas, want->types[i]->default_replicas);
 	}

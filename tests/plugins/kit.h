@@ -37,7 +37,8 @@ struct kit {
 /** A counted table. */
 #define KIT_COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
-/** Open with the built plugin NAME, configuration @p ini (NULL: none) and a job; what cannot be made fails the test. */
+/** Open with the built plugin of that name, or the file of that path, configuration @p ini (NULL: none) and a job; what
+ * cannot be made fails the test. */
 void kit_open(struct kit *kit, const char *plugin, const char *ini, const char *yaml);
 /** Free it and make it empty. */
 void kit_close(struct kit *kit);
@@ -57,7 +58,8 @@ void kit_assert_verdicts(struct kit *kit, const char *want);
 void kit_assert_kind(const struct kit *kit, const struct rh_kind *want, uint32_t flags);
 /** A recorded job that breaks a rule (tests/goldens/invalid/NAME.yaml) must be refused in V1's words. */
 void kit_assert_words_of_v1(const char *plugin, const char *name);
-/** Ask for a pod, findings, objects and verdicts with every allocation failing in turn: out of memory or the same answer. */
+/** Ask for a pod, findings, objects and verdicts with every allocation failing in turn: out of memory or the same
+ * answer. */
 void kit_assert_survives(struct kit *kit, const char *type, int32_t index);
 
 /** A local kit that is closed when it goes out of scope. */

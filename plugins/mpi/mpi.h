@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file mpi/mpi.h
+ * @brief What the files of this plugin share.
+ */
+#ifndef RH_MPI_MPI_H
+#define RH_MPI_MPI_H
+
+#include <stdint.h>
+
+#include "roundhouse/plugin.h"
+
+/** @name Paths of an MPIJob that more than one file reads @{ */
+#define MPI_LAUNCHER_SPEC "spec.mpiReplicaSpecs.Launcher.template.spec"
+#define MPI_WORKER_SPEC "spec.mpiReplicaSpecs.Worker.template.spec"
+#define MPI_SLOTS "spec.slotsPerWorker"
+#define MPI_MAIN_CONTAINER "spec.mainContainer"
+/** @} */
+
+/** @return the job's name with @p suffix behind it as a JSON string, borrowed; NULL when memory is out */
+const char *mpi_quote_name(const struct rh_services *host, const struct rh_view *view, const char *suffix);
+/** @return the job's namespace as a JSON string, borrowed; NULL when memory is out */
+const char *mpi_quote_namespace(const struct rh_services *host, const struct rh_view *view);
+/**
+ * Which account the launcher runs under: the template's, or one that is made for it.
+ * @return a JSON string, borrowed; NULL when memory is out
+ */
+const char *mpi_quote_account(const struct rh_services *host, const struct rh_view *view);
+/** @return whether the template names the launcher's account itself */
+int mpi_has_account(const struct rh_services *host, const struct rh_view *view);
+/** @return whether the launcher asks for GPUs, and so takes part in the work (COMPAT C.11) */
+int mpi_launcher_works(const struct rh_services *host, const struct rh_view *view);
+
+/** @see rh_plugin.validate @return 0 or a negative status */
+int32_t mpi_validate(void *self, const struct rh_view *view, struct rh_reply *reply);
+/** @see rh_plugin.pod @return 0 or a negative status */
+int32_t mpi_pod(void *self, const struct rh_view *view, const struct rh_replica *me, struct rh_reply *reply);
+/** @see rh_plugin.objects @return 0 or a negative status */
+int32_t mpi_objects(void *self, const struct rh_view *view, struct rh_reply *reply);
+
+#endif

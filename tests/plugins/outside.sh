@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# outside.sh CMAKE BUILD_DIR SOURCE_DIR CC PYTHON: install the build; then build the plugins of examples/plugins against nothing but
+# the installed files, check them, and render and run their jobs.
+set -euo pipefail
+cmake=$1 build=$2 source=$3 cc=$4 python=$5
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset DESTDIR
+prefix=$work/prefix
+roundhouse=$prefix/bin/roundhouse
+
+fail() {
+	echo "FAIL: $*" >&2
+	exit 1
+}
+
+# A copy outside the tree, so that no path leads back.
+build_plugin() {
+	local name=$1
+	cp -r "$source/examples/plugins/$name" "$work/$name"
+	"$cmake" -S "$work/$name" -B "$work/$name/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
+		-DCMAKE_C_FLAGS="-std=c11 -Wall -Wextra -Wpedantic -Werror" >"$work/configure.log"
+	"$cmake" --build "$work/$name/build"
+	"$roundhouse" plugins check "$work/$name/build/$name.so" >"$work/log" 2>&1 ||
+		fail "plugins check $name.so: $(cat "$work/log")"
+	"$cmake" --install "$work/$name/build" --prefix "$prefix" >>"$work/install.log"
+	[ -s "$prefix/lib/roundhouse/plugins/$name.so" ] || fail "$name.so was not installed beside the others"
+}
+
+run_job() {
+	"$roundhouse" run "$1" >"$work/log" 2>&1 || fail "roundhouse run $1: $(cat "$work/log")"
+}
+
+said() {
+	grep -Eq "$1" "$work/log" || fail "no line has \"$1\": $(cat "$work/log")"
+}
+
+"$cmake" --install "$build" --prefix "$prefix" >"$work/install.log"
+build_plugin jax
+build_plugin mxnet
+"$roundhouse" plugins list | tee "$work/list"
+for kind in JAXJob MXJob MPIJob PaddleJob PyTorchJob TFJob XGBoostJob; do
+	grep -q "$kind" "$work/list" || fail "plugins list does not name $kind"
+done
+
+echo "== recorded JAXJobs"
+"$python" -B "$source/tests/goldens/run_objects.py" "$roundhouse" jax-
+
+echo "== a JAXJob runs"
+run_job "$work/jax/jaxjob.yaml"
+for process in 0 1 2; do
+	said "process $process of 3, coordinator [0-9.]+:[0-9]+"
+done
+
+echo "== an MXJob runs"
+run_job "$work/mxnet/mxjob.yaml"
+said "server , scheduler [0-9.]+:[0-9]+"
+said "worker 0, scheduler [0-9.]+:[0-9]+"
