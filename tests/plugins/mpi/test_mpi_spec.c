@@ -49,6 +49,18 @@ static void test_mpi_spec__rules(void **state)
 	}
 }
 
+static void test_mpi_spec__not_on_one_machine(void **state)
+{
+	struct rh_address places[] = {{"Launcher", 0, "127.1.0.1", 20000}};
+	const struct rh_addresses plan = {places, 1};
+	auto_kit kit;
+
+	(void)state;
+	kit_open(&kit, "mpi", NULL, SPEC_JOB(""));
+	kit.fixture.snapshot.addresses = &plan;
+	kit_assert_findings(&kit, "E kind: Forbidden: an MPIJob cannot run on one machine yet\n");
+}
+
 /* V1 let it in (tests/goldens/invalid) and tried for ever. */
 static void test_mpi_spec__no_launcher(void **state)
 {
@@ -78,6 +90,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mpi_spec__rules),
+		cmocka_unit_test(test_mpi_spec__not_on_one_machine),
 		cmocka_unit_test(test_mpi_spec__no_launcher),
 		cmocka_unit_test(test_mpi_spec__names),
 	};
