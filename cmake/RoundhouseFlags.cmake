@@ -25,7 +25,8 @@ target_compile_options(rh_flags INTERFACE
   -Wswitch-enum -Wpointer-arith -Wwrite-strings -Wimplicit-fallthrough
   $<$<BOOL:${RH_WERROR}>:-Werror>
   -fstack-protector-strong -fstack-clash-protection -fno-common
-  $<$<C_COMPILER_ID:Clang>:-Wno-gnu-statement-expression>)
+  # clang does not count a cleanup attribute as use
+  $<$<C_COMPILER_ID:Clang>:-Wno-gnu-statement-expression$<SEMICOLON>-Wno-unused-variable>)
 # Some distributions' compilers define _FORTIFY_SOURCE themselves; an unoptimised build must not have it at all.
 if(NOT RH_INSTRUMENTED)
   target_compile_options(rh_flags INTERFACE

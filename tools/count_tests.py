@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""count_tests.py FOLDER: sum up the JUnit files that ctest wrote there, in one line.
+"""count_tests.py FILE...: sum up JUnit files that ctest wrote, in one line. A file that is not there counts nothing.
 
 A test that ran in several builds counts once: as failed when it failed in any, as passed when it passed in any.
 Ends with 1 when a test failed.
@@ -15,7 +15,7 @@ RESULT = {"run": "passed", "fail": "failed"}
 
 def main():
     worst = {}
-    for path in sorted(pathlib.Path(sys.argv[1]).glob("*.xml")):
+    for path in filter(pathlib.Path.exists, map(pathlib.Path, sys.argv[1:])):
         for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
             result = RESULT.get(case.get("status"), "skipped")
             # a test whose program could not be started has not run, which is no reason to skip it

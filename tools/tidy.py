@@ -38,7 +38,7 @@ def main():
                       and "build" not in pathlib.Path(entry["file"]).relative_to(ROOT).parts})
     stamps = build / "tidy"
     stamps.mkdir(exist_ok=True)
-    common = digest([ROOT / ".clang-tidy", build / "compile_commands.json", *headers()])
+    common = digest([ROOT / ".clang-tidy", ROOT / "tests/.clang-tidy", build / "compile_commands.json", *headers()])
     todo = {}
     for source in sources:
         stamp = stamps / (common[:16] + digest([source])[:16])

@@ -42,7 +42,7 @@ static void man_options(const struct rh_option *rows)
 
 static void man_details(const char *details)
 {
-	for (const char *at = details; at && *at;) {
+	for (const char *at = details ? details : ""; *at;) {
 		puts(".PP");
 		for (; *at && !(at[0] == '\n' && at[1] == '\n'); at++) {
 			char one[2] = {*at, '\0'};

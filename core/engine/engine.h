@@ -3,7 +3,8 @@
  * @file engine/engine.h
  * @brief Keeps jobs running: watches, cache, work queue, and the carrying out of plans.
  *
- * The engine owns no loop, clock or thread: the owner calls rh_engine_step() after store callbacks and when rh_engine_deadline() comes. One thread.
+ * The engine owns no loop, clock or thread: the owner calls rh_engine_step() after store callbacks and when
+ * rh_engine_deadline() comes. One thread.
  */
 #ifndef RH_ENGINE_ENGINE_H
 #define RH_ENGINE_ENGINE_H
@@ -25,7 +26,8 @@ struct rh_engine_options {
 	const struct rh_host *host;
 	struct rh_store *store;
 	/**
-	 * Local mode: make the address plan of one attempt of a job. NULL: a cluster. @p ret_addresses is empty at the call.
+	 * Local mode: make the address plan of one attempt of a job. NULL: a cluster. @p ret_addresses is empty at the
+	 * call.
 	 * @return 0 or a negative status; the job is then tried again with back-off
 	 */
 	int (*addresses)(void *arg, const struct rh_job *job, int32_t attempt, struct rh_addresses *ret_addresses,
@@ -38,14 +40,26 @@ struct rh_engine_options {
 	int64_t backoff_max;   /**< 0: 1000 s */
 };
 
-/** @return 0, RH_ENOMEM, or what the store's watch returned. Starts the watches; after a failure some may be: as after rh_engine_free(). */
+/**
+ * @return 0, RH_ENOMEM, or what the store's watch returned. Starts the watches; after a failure some may be: as after
+ * rh_engine_free().
+ */
 int rh_engine_new(const struct rh_engine_options *options, struct rh_engine **ret_engine, struct rh_error *err);
-/** Free it; its requests are cancelled. What its watches have yet to tell must not be told any more: the store is freed or disconnected next. NULL is nothing. */
+/**
+ * Free it; its requests are cancelled. What its watches have yet to tell must not be told any more: the store is freed
+ * or disconnected next. NULL is nothing.
+ */
 void rh_engine_free(struct rh_engine *engine);
 RH_DEFINE_CLEANUP(engine);
-/** Decide and act for every job that is due. @param now wall-clock microseconds. Never blocks, never fails as a whole: what fails is retried. */
+/**
+ * Decide and act for every job that is due. @param now wall-clock microseconds. Never blocks, never fails as a whole:
+ * what fails is retried.
+ */
 void rh_engine_step(struct rh_engine *engine, int64_t now);
-/** @return when rh_engine_step() is to be called though nothing happens; RH_NEVER for not at all; a time that has passed: at once */
+/**
+ * @return when rh_engine_step() is to be called though nothing happens; RH_NEVER for not at all; a time that has
+ * passed: at once
+ */
 int64_t rh_engine_deadline(const struct rh_engine *engine);
 /** @return whether requests are in flight or jobs are due */
 bool rh_engine_busy(const struct rh_engine *engine);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is observed, by job. Own writes are seen at once: what a write returned is as good as what a watch tells, and whichever is older gives way.
+ * What is observed, by job. Own writes are seen at once: what a write returned is as good as what a watch tells, and
+ * whichever is older gives way.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -301,7 +302,10 @@ static struct rh_engine_entry *cache_add_entry(struct rh_engine *engine, const s
 	return NULL;
 }
 
-/* @return the entry, made when it is missing and @p add is set; NULL when it is missing, or memory is out: then the engine is lost */
+/*
+ * @return the entry, made when it is missing and @p add is set; NULL when it is missing, or memory is out: then the
+ * engine is lost
+ */
 static struct rh_engine_entry *cache_entry(struct rh_engine *engine, const struct rh_engine_kind *kind,
                                            const char *namespace_, const char *name, bool add)
 {
@@ -356,8 +360,8 @@ static void cache_child(const struct rh_engine_watch *watch, enum rh_watch_event
 	int r;
 
 	if (kind)
-		entry = cache_entry(engine, kind, cache_text(object, "metadata", "namespace"), cache_label(object, RH_LABEL_JOB),
-		                    event != RH_WATCH_DELETED);
+		entry = cache_entry(engine, kind, cache_text(object, "metadata", "namespace"),
+		                    cache_label(object, RH_LABEL_JOB), event != RH_WATCH_DELETED);
 	if (!entry)
 		return;
 	if (event == RH_WATCH_DELETED) {

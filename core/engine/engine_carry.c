@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Carrying out a plan. The ledger is written first and confirmed, because what follows cannot be told from the pods afterwards; then the children; then the
- * status. Each write to the job demands the version that was decided about: after a conflict the job is read and decided about again.
+ * Carrying out a plan. The ledger is written first and confirmed, because what follows cannot be told from the pods
+ * afterwards; then the children; then the status. Each write to the job demands the version that was decided about:
+ * after a conflict the job is read and decided about again.
  */
 #include <string.h>
 
@@ -263,7 +264,10 @@ static bool carry_take(struct rh_engine_entry *entry, const struct rh_outcome *o
 	return false;
 }
 
-/* The ledger is written. Where somebody has changed the job since, the rest of the plan is decided again, and only what has happened is told. */
+/*
+ * The ledger is written. Where somebody has changed the job since, the rest of the plan is decided again, and only what
+ * has happened is told.
+ */
 static void carry_on(struct rh_engine_entry *entry, const struct rh_json *written)
 {
 	const char *version = rh_json_string_at(written, "metadata.resourceVersion");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events. One that happens again raises the count of its object; of one reason only so many are told one by one, so that a thousand creations do not drown a
- * failure; and the oftener one is repeated, the rarer it is written.
+ * Events. One that happens again raises the count of its object; of one reason only so many are told one by one, so
+ * that a thousand creations do not drown a failure; and the oftener one is repeated, the rarer it is written.
  */
 #include <inttypes.h>
 #include <string.h>

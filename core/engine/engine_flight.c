@@ -4,9 +4,7 @@
  */
 #include <string.h>
 
-#include "base/clock.h"
 #include "engine/engine_parts.h"
-#include "job/names.h"
 
 void rh_flight_free(struct rh_flight *flight)
 {
@@ -98,13 +96,16 @@ struct rh_cached *rh_flight_target(const struct rh_flight *flight)
 /* V1's words: "SuccessfulCreatePod", "Created pod: x"; "FailedDeleteService", "Error deleting: …" (COMPAT F.1). */
 void rh_flight_tell(const struct rh_flight *flight, bool failed, const char *detail)
 {
-	const char *verb = rh_verb_creates(flight->verb) ? "Create" : rh_verb_deletes(flight->verb) ? "Delete" : "Update";
-	const char *participle = rh_verb_creates(flight->verb) ? "creating" : rh_verb_deletes(flight->verb) ? "deleting" : "updating";
-	const char *kind = flight->verb == RH_DELETE_JOB ? "Pod" : flight->resource->kind; /* as V1 says of a PyTorchJob, COMPAT B.2 */
+	bool creates = rh_verb_creates(flight->verb);
+	bool deletes = rh_verb_deletes(flight->verb);
+	const char *verb = creates ? "Create" : deletes ? "Delete" : "Update";
+	const char *doing = creates ? "creating" : deletes ? "deleting" : "updating";
+	/* V1 has the word Pod also for a PyTorchJob whose time is over (COMPAT B.2). */
+	const char *kind = flight->verb == RH_DELETE_JOB ? "Pod" : flight->resource->kind;
 	const char *noun = rh_verb_of_pod(flight->verb) ? "pod" : flight->verb == RH_DELETE_JOB ? "job" : "service";
 	rh_auto_free char *reason = rh_asprintf("%s%s%s", failed ? "Failed" : "Successful", verb, kind);
 	rh_auto_free char *message =
-		failed ? rh_asprintf("Error %s: %s", participle, detail) : rh_asprintf("%sd %s: %s", verb, noun, flight->name);
+		failed ? rh_asprintf("Error %s: %s", doing, detail) : rh_asprintf("%sd %s: %s", verb, noun, flight->name);
 
 	if (reason && message)
 		rh_engine_tell(flight->entry, &(struct rh_engine_news){flight->job_uid, failed, reason, message});

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How writes to children end. What an answer leaves open is settled by a get; what was refused is told in the server's words and waits, longer each time.
+ * How writes to children end. What an answer leaves open is settled by a get; what was refused is told in the server's
+ * words and waits, longer each time.
  */
 #include <string.h>
 
@@ -171,7 +172,9 @@ static void flight_deleted(struct rh_flight *flight, const struct rh_outcome *ou
 	flight_refused(flight, outcome);
 }
 
-/* What a server filled in goes with the rest: it fills it in again. Of metadata only labels and annotations are ours. */
+/*
+ * What a server filled in goes with the rest: it fills it in again. Of metadata only labels and annotations are ours.
+ */
 static struct rh_json *flight_update_patch(const struct rh_json *actual, const struct rh_json *wanted)
 {
 	static const char *const kept[] = {"labels", "annotations"};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Further objects: those that the plugin names. They are not watched. What was written is known by its hash; what was there before a start is looked at once.
+ * Further objects: those that the plugin names. They are not watched. What was written is known by its hash; what was
+ * there before a start is looked at once.
  */
 #include <ctype.h>
 #include <string.h>
@@ -133,8 +134,8 @@ static int objects_check(struct rh_engine_entry *entry, const struct rh_json *ob
 }
 
 /*
- * A program that is gone may have left what the job wants now, and what it wanted while it was not suspended. @return 0, or RH_ENOMEM; then what was asked is
- * answered, and the rest asked again
+ * A program that is gone may have left what the job wants now, and what it wanted while it was not suspended. @return
+ * 0, or RH_ENOMEM; then what was asked is answered, and the rest asked again
  */
 static int objects_check_all(struct rh_engine_entry *entry, const struct rh_snapshot *snapshot, struct rh_error *err)
 {

@@ -3,8 +3,9 @@
  * @file engine/engine_parts.h
  * @brief What the files of the engine share; for core/engine/engine*.c alone.
  *
- * engine.c owns the loop's face, engine_cache.c what is observed, engine_work.c the decisions, engine_carry.c writes to the job, engine_flight.c writes to
- * children, engine_landing.c their answers, engine_holds.c what was refused, engine_objects.c the further objects, engine_events.c Events.
+ * engine.c owns the loop's face, engine_cache.c what is observed, engine_work.c the decisions, engine_carry.c writes to
+ * the job, engine_flight.c writes to children, engine_landing.c their answers, engine_holds.c what was refused,
+ * engine_objects.c the further objects, engine_events.c Events.
  */
 #ifndef RH_ENGINE_ENGINE_PARTS_H
 #define RH_ENGINE_ENGINE_PARTS_H
@@ -46,7 +47,8 @@ struct rh_engine {
 	size_t requests;          /**< in flight */
 	uint64_t events;          /**< Events named so far */
 	int64_t now;
-	bool lost;                /**< there was no memory for something that a watch told: everything is to be listed again */
+	/** there was no memory for something that a watch told: everything is to be listed again */
+	bool lost;
 };
 
 /** One observed pod, Service or further object. */
@@ -209,7 +211,10 @@ void rh_engine_carry(struct rh_engine_entry *entry);
 void rh_engine_refresh(struct rh_engine_entry *entry);
 /** Drop the plan and the write under way. */
 void rh_engine_stop_carrying(struct rh_engine_entry *entry);
-/** @return a merge patch that makes @p from into @p to, {} when they are alike; owned by the caller; NULL when memory is out */
+/**
+ * @return a merge patch that makes @p from into @p to, {} when they are alike; owned by the caller; NULL when memory is
+ * out
+ */
 struct rh_json *rh_engine_diff(const struct rh_json *from, const struct rh_json *to);
 /** @} */
 
@@ -238,7 +243,10 @@ static inline bool rh_verb_of_service(enum rh_action_verb verb)
 }
 
 /** @name engine_flight.c @{ */
-/** Begin one action of the plan. @return 0, also when it waits for something; RH_EAGAIN when the window is full; RH_ENOMEM */
+/**
+ * Begin one action of the plan. @return 0, also when it waits for something; RH_EAGAIN when the window is full;
+ * RH_ENOMEM
+ */
 int rh_engine_act(struct rh_engine_entry *entry, const struct rh_action *action);
 /** Free a flight; what is under way is cancelled. NULL is nothing. */
 void rh_flight_free(struct rh_flight *flight);
@@ -269,7 +277,10 @@ void rh_engine_release_all(struct rh_engine_entry *entry);
 /** @} */
 
 /** @name engine_objects.c @{ */
-/** Know what further objects the job wants, and which exist. @return 0; 1 when that is being found out; or a negative status */
+/**
+ * Know what further objects the job wants, and which exist. @return 0; 1 when that is being found out; or a negative
+ * status
+ */
 int rh_engine_want_objects(struct rh_engine_entry *entry, struct rh_error *err);
 /** @return the resource of an object, borrowed from the engine, or NULL when memory is out */
 const struct rh_resource *rh_engine_resource(struct rh_engine *engine, const char *api_version, const char *kind);
@@ -277,7 +288,10 @@ const struct rh_resource *rh_engine_resource(struct rh_engine *engine, const cha
 void rh_engine_free_resources(struct rh_engine *engine);
 /** @return whether @p actual has all that @p wanted says; what a server fills in does not count */
 bool rh_engine_covers(const struct rh_json *actual, const struct rh_json *wanted);
-/** Put a further object, or what is known of it, into entry->objects. @p hash is what was written. @return 0 or RH_ENOMEM */
+/**
+ * Put a further object, or what is known of it, into entry->objects. @p hash is what was written. @return 0 or
+ * RH_ENOMEM
+ */
 int rh_engine_keep_object(struct rh_engine_entry *entry, const struct rh_json *object, uint64_t hash);
 /** Print the key of a further object for entry->objects. @return owned by the caller; NULL: memory is out */
 char *rh_engine_object_key(const char *api_version, const char *kind, const char *name);

@@ -3,8 +3,8 @@
  * @file engine/memory_objects.h
  * @brief The objects of a memory store and their versions; for core/engine/memory_*.c alone.
  *
- * An object is kept as text, a tenth of what its tree takes, and becomes a tree while somebody looks at it. A version never changes; who holds a reference to one
- * sees what was there then.
+ * An object is kept as text, a tenth of what its tree takes, and becomes a tree while somebody looks at it. A version
+ * never changes; who holds a reference to one sees what was there then.
  */
 #ifndef RH_ENGINE_MEMORY_OBJECTS_H
 #define RH_ENGINE_MEMORY_OBJECTS_H
@@ -67,7 +67,10 @@ struct rh_memory_object *rh_memory_objects_find(const struct rh_memory_objects *
 struct rh_memory_object *rh_memory_objects_add(struct rh_memory_objects *objects, const char *key, const char *uid);
 /** Take out and free the object at @p object->key. */
 void rh_memory_objects_remove(struct rh_memory_objects *objects, struct rh_memory_object *object);
-/** Count the owners that @p tree names; @p by is 1 when it comes and -1 when it goes. Without memory an owner is not counted, and what it owned stays. */
+/**
+ * Count the owners that @p tree names; @p by is 1 when it comes and -1 when it goes. Without memory an owner is not
+ * counted, and what it owned stays.
+ */
 void rh_memory_objects_count(struct rh_memory_objects *objects, const struct rh_json *tree, int by);
 /** @return whether @p object is owned, by owners of this store, and all of them are gone. False when memory is out */
 bool rh_memory_objects_orphaned(struct rh_memory_objects *objects, const struct rh_memory_object *object);

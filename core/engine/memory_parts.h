@@ -92,7 +92,10 @@ struct rh_memory_event *rh_memory_event_new(struct rh_memory_watch *watch, enum 
 void rh_memory_event_free(struct rh_memory_event *event);
 /** Put an event (taken) into the queue. */
 void rh_memory_tell(struct rh_memory_store *store, struct rh_memory_event *event);
-/** Apply a request: change the objects, tell the watches, fill the answer in. Never fails: what cannot be done is answered. */
+/**
+ * Apply a request: change the objects, tell the watches, fill the answer in. Never fails: what cannot be done is
+ * answered.
+ */
 void rh_memory_apply(struct rh_memory_store *store, struct rh_memory_request *request);
 
 #endif

@@ -3,8 +3,8 @@
  * @file engine/memory_store.h
  * @brief A store in memory: the one of local mode, and the simulated one of the tests.
  *
- * Requests are applied and events delivered only when the owner pumps, one at a time, so a loop decides when and a test decides in which order. Nothing
- * here knows a clock: the owner says what time it is.
+ * Requests are applied and events delivered only when the owner pumps, one at a time, so a loop decides when and a test
+ * decides in which order. Nothing here knows a clock: the owner says what time it is.
  */
 #ifndef RH_ENGINE_MEMORY_STORE_H
 #define RH_ENGINE_MEMORY_STORE_H
@@ -19,8 +19,8 @@
 struct rh_memory_store;
 
 /**
- * @param graceful_pods a deleted pod that has not ended stays, with deletionTimestamp, until somebody deletes it with grace period 0 (as under a kubelet);
- * else it goes at once
+ * @param graceful_pods a deleted pod that has not ended stays, with deletionTimestamp, until somebody deletes it with
+ * grace period 0 (as under a kubelet); else it goes at once
  * @param ready called (may be NULL) when the pending queue stops being empty, so that a loop can schedule a pump
  * @return 0 or RH_ENOMEM
  */
@@ -31,28 +31,39 @@ RH_DEFINE_CLEANUP(memory_store);
 /** @return its rh_store face, as long-lived as the store */
 struct rh_store *rh_memory_store_face(struct rh_memory_store *store);
 /**
- * Asked before each request is applied. @return whether it settles the request itself: then it has filled @p ret_outcome (code, message, borrowed until it is called
- * again, and retry_after), and the request is carried out all the same when *@p ret_apply was set, as when only the answer is lost
+ * Asked before each request is applied. @return whether it settles the request itself: then it has filled @p
+ * ret_outcome (code, message, borrowed until it is called again, and retry_after), and the request is carried out all
+ * the same when *@p ret_apply was set, as when only the answer is lost
  */
 typedef bool rh_memory_gate_fn(void *arg, const struct rh_request *request, struct rh_outcome *ret_outcome,
                                bool *ret_apply);
 /** Let @p gate (NULL: none) refuse requests: admission rules, and faults in tests. */
 void rh_memory_store_set_gate(struct rh_memory_store *store, rh_memory_gate_fn *gate, void *arg);
-/** Say whether what a removed object owned is removed too, as it is at first. Off, it is an API server without its controllers. */
+/**
+ * Say whether what a removed object owned is removed too, as it is at first. Off, it is an API server without its
+ * controllers.
+ */
 void rh_memory_store_set_collector(struct rh_memory_store *store, bool on);
 /** Set the time that new objects and deletions get, wall-clock microseconds. */
 void rh_memory_store_set_time(struct rh_memory_store *store, int64_t now);
 
 /**
- * The pending queue holds requests not yet applied, outcomes not yet told and watch events not yet told. Order that must hold holds within one watch, and between a
- * request and its outcome; all else is independent. @return how many independent heads can be pumped now
+ * The pending queue holds requests not yet applied, outcomes not yet told and watch events not yet told. Order that
+ * must hold holds within one watch, and between a request and its outcome; all else is independent. @return how many
+ * independent heads can be pumped now
  */
 size_t rh_memory_store_pending(const struct rh_memory_store *store);
-/** Pump the head number @p choice (0 … pending-1; 0 is the oldest). @return false when there is none, or no memory to tell it: then it stays pending */
+/**
+ * Pump the head number @p choice (0 … pending-1; 0 is the oldest). @return false when there is none, or no memory to
+ * tell it: then it stays pending
+ */
 bool rh_memory_store_pump(struct rh_memory_store *store, size_t choice);
 /** Pump the oldest until nothing is pending, or memory is out. */
 void rh_memory_store_drain(struct rh_memory_store *store);
-/** Drop all watches, undelivered outcomes and events, as when the program that used the store is killed; requests not yet applied are lost too. */
+/**
+ * Drop all watches, undelivered outcomes and events, as when the program that used the store is killed; requests not
+ * yet applied are lost too.
+ */
 void rh_memory_store_disconnect(struct rh_memory_store *store);
 
 /** @return the object as it is now, borrowed until the next change, or NULL. For the runner and tests; no request. */

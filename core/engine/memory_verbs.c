@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an API server does with a request. Messages are those of Kubernetes, so that events read the same wherever a job runs.
+ * What an API server does with a request. Messages are those of Kubernetes, so that events read the same wherever a job
+ * runs.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -214,7 +215,8 @@ static int memory_delete(struct rh_memory_store *store, struct rh_memory_object 
 }
 
 /*
- * Delete what has lost its last owner, until nothing more goes. What memory does not suffice for stays until the next time something that was owned goes.
+ * Delete what has lost its last owner, until nothing more goes. What memory does not suffice for stays until the next
+ * time something that was owned goes.
  */
 static void memory_collect(struct rh_memory_store *store)
 {
@@ -248,8 +250,8 @@ static bool memory_holds(struct rh_memory_request *request, const struct rh_memo
 	memory_print_name(request, name, sizeof(name));
 	if (r->uid && strcmp(r->uid, object->uid) != 0) {
 		memory_answer(request, RH_OUTCOME_CONFLICT,
-		              "Operation cannot be fulfilled on %s: Precondition failed: UID in precondition: %s, UID in object "
-		              "meta: %s",
+		              "Operation cannot be fulfilled on %s: Precondition failed: UID in precondition: %s, UID in "
+		              "object meta: %s",
 		              name, r->uid, object->uid);
 		return false;
 	}

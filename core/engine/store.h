@@ -3,9 +3,9 @@
  * @file engine/store.h
  * @brief Where objects live: the one interface behind which a cluster, a laptop and a test look alike.
  *
- * All calls are asynchronous and return at once; answers and events come as callbacks, never from inside the call that asked, on the thread of the
- * event loop. A store keeps Kubernetes' rules: resourceVersion and UID preconditions, the status subresource, graceful deletion of pods,
- * collection of what a deleted object owned.
+ * All calls are asynchronous and return at once; answers and events come as callbacks, never from inside the call that
+ * asked, on the thread of the event loop. A store keeps Kubernetes' rules: resourceVersion and UID preconditions, the
+ * status subresource, graceful deletion of pods, collection of what a deleted object owned.
  */
 #ifndef RH_ENGINE_STORE_H
 #define RH_ENGINE_STORE_H
@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/json.h"
 
-/** A resource. Static or as long-lived as the store. */
+/** A resource. A store copies what it keeps of one. */
 struct rh_resource {
 	const char *api_version; /**< "v1", "kubeflow.org/v1" */
 	const char *kind;        /**< "Pod" */
@@ -30,7 +30,10 @@ extern const struct rh_resource rh_resource_services;
 /** @see rh_resource_pods */
 extern const struct rh_resource rh_resource_events;
 
-/** What happened to a watched object. RH_WATCH_SYNCED: all that existed when the watch began has been told; its object is NULL. */
+/**
+ * What happened to a watched object. RH_WATCH_SYNCED: all that existed when the watch began has been told; its object
+ * is NULL.
+ */
 enum rh_watch_event { RH_WATCH_ADDED, RH_WATCH_MODIFIED, RH_WATCH_DELETED, RH_WATCH_SYNCED };
 
 /** Called for each event of a watch. @p object is borrowed until it returns; for DELETED it is the last state. */
@@ -50,7 +53,8 @@ enum rh_outcome_code {
 /** The answer to a request. */
 struct rh_outcome {
 	enum rh_outcome_code code;
-	const struct rh_json *object; /**< the object as it is now; NULL when there is none; borrowed until the callback returns */
+	/** the object as it is now; NULL when there is none; borrowed until the callback returns */
+	const struct rh_json *object;
 	const char *message;          /**< the store's own words for anything but OK; never NULL */
 	int64_t retry_after;          /**< microseconds; for THROTTLED */
 };
@@ -82,8 +86,8 @@ struct rh_request {
 /** A store: its operations, then whatever the implementation keeps behind them. */
 struct rh_store {
 	/**
-	 * Tell @p fn of every object of @p resource that carries the label key @p label (NULL: of all). ADDED for what exists, then SYNCED, then what
-	 * happens. Lasts as long as the store. @return 0 or RH_ENOMEM
+	 * Tell @p fn of every object of @p resource that carries the label key @p label (NULL: of all). ADDED for what
+	 * exists, then SYNCED, then what happens. Lasts as long as the store. @return 0 or RH_ENOMEM
 	 */
 	int (*watch)(struct rh_store *store, const struct rh_resource *resource, const char *label, rh_watch_fn *fn,
 	             void *arg, struct rh_error *err);

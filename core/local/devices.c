@@ -86,7 +86,8 @@ void rh_devices_find(const char *root, const char *visible, struct rh_devices *r
 		devices_read_list(visible, ret_devices);
 		return;
 	}
-	/* a container sees the driver's list of all devices, but nodes of its own only; on a machine the nodes may not be made yet */
+	/* a container sees the driver's list of all devices, but nodes of its own only; on a machine the nodes may not be
+	 * made yet */
 	count = devices_count(root, "/dev", "nvidia");
 	if (count == 0)
 		count = devices_count(root, "/proc/driver/nvidia/gpus", NULL);
@@ -98,7 +99,8 @@ void rh_devices_find(const char *root, const char *visible, struct rh_devices *r
 	}
 }
 
-int rh_devices_pick(const struct rh_devices *devices, bool *used, size_t want, const char **ret_ids, struct rh_error *err)
+int rh_devices_pick(const struct rh_devices *devices, bool *used, size_t want, const char **ret_ids,
+                    struct rh_error *err)
 {
 	size_t free_count = 0;
 	size_t picked = 0;
@@ -106,9 +108,10 @@ int rh_devices_pick(const struct rh_devices *devices, bool *used, size_t want, c
 	for (size_t i = 0; i < devices->count; i++)
 		free_count += used[i] ? 0 : 1;
 	if (want > devices->count)
-		return rh_fail(err, RH_EINVAL,
-		               "the pod wants %zu GPUs (nvidia.com/gpu), but this machine has %zu that may be used; ask for fewer",
-		               want, devices->count);
+		return rh_fail(
+			err, RH_EINVAL,
+			"the pod wants %zu GPUs (nvidia.com/gpu), but this machine has %zu that may be used; ask for fewer", want,
+			devices->count);
 	if (want > free_count)
 		return rh_fail(err, RH_EAGAIN, "the pod wants %zu GPUs (nvidia.com/gpu), but %zu of %zu are in use", want,
 		               devices->count - free_count, devices->count);

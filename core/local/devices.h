@@ -30,7 +30,8 @@ struct rh_devices {
 /**
  * Look for NVIDIA devices. Never fails: what cannot be read is not there.
  * @param root "" for this machine; the folder that stands for / in tests
- * @param visible our own $CUDA_VISIBLE_DEVICES, which is the whole answer when it is set (up to the first -1); NULL when it is not
+ * @param visible our own $CUDA_VISIBLE_DEVICES, which is the whole answer when it is set (up to the first -1); NULL
+ * when it is not
  */
 void rh_devices_find(const char *root, const char *visible, struct rh_devices *ret_devices);
 /**
@@ -39,6 +40,7 @@ void rh_devices_find(const char *root, const char *visible, struct rh_devices *r
  * @param[out] ret_ids @p want texts, borrowed from @p devices
  * @return 0; RH_EINVAL: this machine has not as many; RH_EAGAIN: it has, but too few are free now
  */
-int rh_devices_pick(const struct rh_devices *devices, bool *used, size_t want, const char **ret_ids, struct rh_error *err);
+int rh_devices_pick(const struct rh_devices *devices, bool *used, size_t want, const char **ret_ids,
+                    struct rh_error *err);
 
 #endif

@@ -46,6 +46,8 @@ struct rh_runner_hooks {
 	void (*fault)(void *arg, const char *text);
 	/** The pod cannot be started here, now or ever; it stays Pending, its containers waiting for @p reason. */
 	void (*refused)(void *arg, const struct rh_json *pod, const char *reason, const char *message);
+	/** Memory was short and what the store told is lost: every pod is to be shown again with rh_runner_see(). */
+	void (*lost)(void *arg);
 	void *arg;
 };
 
@@ -73,6 +75,8 @@ RH_DEFINE_CLEANUP(runner);
  * @return microseconds until it is to be called again though nothing happens; 0: at once; RH_NEVER
  */
 int64_t rh_runner_turn(struct rh_runner *runner, int64_t now);
+/** Look at a pod of the store, as if it had been told of a change of it. */
+void rh_runner_see(struct rh_runner *runner, const struct rh_json *pod);
 /** Kill every process of every pod now. Does not wait for their end. */
 void rh_runner_kill(struct rh_runner *runner);
 /** @return number of pods whose processes live, or whose last status is not written yet */

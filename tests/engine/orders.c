@@ -124,7 +124,8 @@ static void start_engine(struct run *run)
 {
 	struct rh_error err = {0};
 
-	run->quiet = (struct quiet){{quiet_watch, quiet_submit, quiet_cancel}, rh_memory_store_face(run->sim.store), {{0}}, 0};
+	run->quiet = (struct quiet){.face = {quiet_watch, quiet_submit, quiet_cancel},
+	                            .inner = rh_memory_store_face(run->sim.store)};
 	run->sim.options.host = run->sim.host;
 	run->sim.options.store = &run->quiet.face;
 	if (rh_engine_new(&run->sim.options, &run->sim.engine, &err) < 0)
@@ -191,7 +192,8 @@ static void look_at_patch(struct run *run, const struct rh_request *request)
 }
 
 /* The gate sees each request as it is applied, whatever the order of what is told. */
-static bool look_at_request(void *arg, const struct rh_request *request, struct rh_outcome *ret_outcome, bool *ret_apply)
+static bool look_at_request(void *arg, const struct rh_request *request, struct rh_outcome *ret_outcome,
+                            bool *ret_apply)
 {
 	struct run *run = arg;
 	bool pod = strcmp(request->resource->kind, "Pod") == 0;
@@ -470,7 +472,9 @@ static void tell_wrong(const struct run *run, const char *how)
 	         rh_str_text(&text));
 }
 
-/* Play one run. @param given its first choices; @p seed 0: then the default, else random ones. @return what was chosen */
+/*
+ * Play one run. @param given its first choices; @p seed 0: then the default, else random ones. @return what was chosen
+ */
 static struct run *play_one(struct sim *sim, const struct scenario *scenario, const int *given, int count,
                             uint32_t seed)
 {

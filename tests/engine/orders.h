@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file engine/orders.h
- * @brief Runs a small scenario in every order in which requests, answers and events can happen, with a kill of the engine between any two of them.
+ * @brief Runs a small scenario in every order in which requests, answers and events can happen, with a kill of the
+ * engine between any two of them.
  *
- * At each point the choices are: any pending head of the store, what a kubelet could do to any pod, the user's next act, and once in a run to kill the engine
- * and start another. The default is the oldest head; a run is a list of choices. All runs with one choice that is not the default are made, then random ones.
+ * At each point the choices are: any pending head of the store, what a kubelet could do to any pod, the user's next
+ * act, and once in a run to kill the engine and start another. The default is the oldest head; a run is a list of
+ * choices. All runs with one choice that is not the default are made, then random ones.
  */
 #ifndef RH_TEST_ENGINE_ORDERS_H
 #define RH_TEST_ENGINE_ORDERS_H

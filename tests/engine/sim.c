@@ -162,13 +162,14 @@ void sim_set_pod(struct sim *sim, const char *name, const char *phase, int code,
 	rh_str_appendf(&text,
 	               "{'status':{'phase':'%s','startTime':'%s','conditions':[{'type':'Ready','status':'%s'}],"
 	               "'containerStatuses':[{'name':'%s','ready':%s,'restartCount':%d,'state':",
-	               phase, now, runs ? "True" : "False", rh_json_string_at(sim_pod(sim, name), "spec.containers[0].name"),
-	               runs ? "true" : "false", restarts);
+	               phase, now, runs ? "True" : "False",
+	               rh_json_string_at(sim_pod(sim, name), "spec.containers[0].name"), runs ? "true" : "false", restarts);
 	if (runs)
 		rh_str_appendf(&text, "{'running':{'startedAt':'%s'}}", now);
 	else
 		rh_str_appendf(&text,
-		               "{'terminated':{'exitCode':%d,'reason':'%s','startedAt':'%s','finishedAt':'%s','message':'bye'}}",
+		               "{'terminated':{'exitCode':%d,'reason':'%s','startedAt':'%s','finishedAt':'%s',"
+		               "'message':'bye'}}",
 		               code, code ? "Error" : "Completed", now, now);
 	rh_str_append(&text, "}]}}");
 	(void)sim_user(sim, (struct rh_request){.verb = RH_VERB_PATCH_STATUS,
@@ -294,7 +295,7 @@ int sim_assert_event(const struct sim *sim, const char *line)
 	end = end ? end : found + strlen(found);
 	for (count = end; *count != '('; count--)
 		continue;
-	return atoi(count + 1);
+	return (int)strtol(count + 1, NULL, 10);
 }
 
 void sim_assert_no_event(const struct sim *sim, const char *line)

@@ -51,7 +51,10 @@ void sim_settle(struct sim *sim);
 /** Let time pass, settling at each timer. */
 void sim_wait(struct sim *sim, int64_t seconds);
 
-/** What a user, or a kubelet, does: it is applied at once, and what it brings about is left pending. @return how it ended */
+/**
+ * What a user, or a kubelet, does: it is applied at once, and what it brings about is left pending. @return how it
+ * ended
+ */
 enum rh_outcome_code sim_user(struct sim *sim, struct rh_request request);
 /** Create a PyTorchJob. @p job is taken. */
 void sim_create(struct sim *sim, struct rh_json *job);
@@ -70,18 +73,26 @@ struct rh_json *sim_json(const char *text);
 const struct rh_json *sim_job(const struct sim *sim, const char *name);
 /** @return the pod as it is, borrowed until the next change; NULL when it is gone */
 const struct rh_json *sim_pod(const struct sim *sim, const char *name);
-/** @return the true conditions of a job, and its pods: "Created Running | master-0 Running, worker-0 Pending"; owned by the caller */
+/**
+ * @return the true conditions of a job, and its pods: "Created Running | master-0 Running, worker-0 Pending"; owned by
+ * the caller
+ */
 char *sim_show(const struct sim *sim, const char *name);
 /** Compare sim_show() with @p expected. */
 void sim_assert(const struct sim *sim, const char *name, const char *expected);
-/** @return the Events of all jobs, one a line, sorted: "Normal SuccessfulCreatePod Created pod: x"; owned by the caller */
+/**
+ * @return the Events of all jobs, one a line, sorted: "Normal SuccessfulCreatePod Created pod: x"; owned by the caller
+ */
 char *sim_events(const struct sim *sim);
 /** Make sure that there is an Event whose line starts with @p line. @return its count */
 int sim_assert_event(const struct sim *sim, const char *line);
 /** Make sure that there is none. */
 void sim_assert_no_event(const struct sim *sim, const char *line);
 
-/** @return a PyTorchJob: replicas "Master=OnFailure Worker=ExitCode*2", run policy and annotations as test JSON; owned by the caller */
+/**
+ * @return a PyTorchJob: replicas "Master=OnFailure Worker=ExitCode*2", run policy and annotations as test JSON; owned
+ * by the caller
+ */
 struct rh_json *sim_new_job(const char *name, const char *replicas, const char *policy, const char *annotations);
 
 #endif

@@ -147,7 +147,9 @@ static void test_store__create_fills_in_what_is_the_servers(void **state)
 	auto_answer a = {0};
 
 	create(*state, &rh_resource_pods,
-	       "{'metadata':{'name':'p','uid':'mine','resourceVersion':'7','generation':9,'labels':{'a':'b'}},'spec':{}}", &a);
+	       "{'metadata':{'name':'p','uid':'mine','resourceVersion':'7','generation':9,'labels':{'a':'b'}},"
+	       "'spec':{}}",
+	       &a);
 	assert_int_equal(a.code, RH_OUTCOME_OK);
 	assert_string_equal(text(&a, "apiVersion"), "v1");
 	assert_string_equal(text(&a, "kind"), "Pod");
@@ -245,8 +247,8 @@ static void test_store__patch_status_changes_nothing_else(void **state)
 	auto_answer a = {0};
 
 	create(*state, &rh_resource_pods, POD, &a);
-	patch(*state, RH_VERB_PATCH_STATUS, "{'metadata':{'labels':{'app':'y'}},'spec':{'x':1},'status':{'a':{'b':1,'c':2}}}",
-	      &a);
+	patch(*state, RH_VERB_PATCH_STATUS,
+	      "{'metadata':{'labels':{'app':'y'}},'spec':{'x':1},'status':{'a':{'b':1,'c':2}}}", &a);
 	patch(*state, RH_VERB_PATCH_STATUS, "{'status':{'phase':'Running','a':{'b':null}}}", &a);
 	assert_int_equal(a.code, RH_OUTCOME_OK);
 	assert_string_equal(text(&a, "metadata.labels.app"), "x");

@@ -52,7 +52,10 @@ void answer_deinit(struct answer *answer);
 /** A local answer that is freed when it goes out of scope. */
 #define auto_answer __attribute__((cleanup(answer_deinit))) struct answer
 
-/** rh_watch_fn whose @p arg is a struct rh_str: appends "ADDED name", "MODIFIED name", "DELETED name" or "SYNCED", one a line. */
+/**
+ * rh_watch_fn whose @p arg is a struct rh_str: appends "ADDED name", "MODIFIED name", "DELETED name" or "SYNCED", one a
+ * line.
+ */
 void watch_note(void *arg, enum rh_watch_event event, const struct rh_json *object);
 /** @return the tree of JSON text in which ' stands for "; owned by the caller */
 struct rh_json *conformance_json(const char *text);

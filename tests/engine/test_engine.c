@@ -298,18 +298,17 @@ static void test_engine__a_name_that_is_used_again_is_another_job(void **state)
 
 static void test_engine__two_kinds_of_one_name_do_not_mix(void **state)
 {
+	static const char foreign[] = "{'metadata':{'name':'j-ps-0','labels':{'training.kubeflow.org/job-name':'j',"
+								  "'training.kubeflow.org/operator-name':'tfjob-controller',"
+								  "'training.kubeflow.org/replica-type':'worker',"
+								  "'training.kubeflow.org/replica-index':'0'}},'spec':{}}";
 	auto_sim sim = {0};
 
 	(void)state;
 	open_running(&sim, PAIR, NULL);
-	(void)sim_user(&sim, (struct rh_request){
-							 .verb = RH_VERB_CREATE,
-							 .resource = &rh_resource_pods,
-							 .body = sim_json("{'metadata':{'name':'j-ps-0','labels':{'training.kubeflow.org/job-name':'j',"
-	                                          "'training.kubeflow.org/operator-name':'tfjob-controller',"
-	                                          "'training.kubeflow.org/replica-type':'worker',"
-	                                          "'training.kubeflow.org/replica-index':'0'}},'spec':{}}"),
-						 });
+	(void)sim_user(&sim, (struct rh_request){.verb = RH_VERB_CREATE,
+	                                         .resource = &rh_resource_pods,
+	                                         .body = sim_json(foreign)});
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Running | master-0 Running, ps-0 Pending, worker-0 Running");
 }
@@ -325,7 +324,7 @@ static void test_engine__the_window_bounds_what_is_under_way(void **state)
 	sim.options.window = 4;
 	sim_start(&sim);
 	sim_create(&sim, sim_new_job("j", "Worker=OnFailure*30", NULL, NULL));
-	for (bool more = true; more; more = rh_memory_store_pump(sim.store, 0) || rh_engine_deadline(sim.engine) <= sim.now) {
+	while (rh_memory_store_pump(sim.store, 0) || rh_engine_deadline(sim.engine) <= sim.now) {
 		size_t cursor = 0;
 		void *entry;
 

@@ -217,7 +217,45 @@ static void test_engine_races__a_job_may_be_gone_before_its_writes_are_answered(
 		assert_int_equal(rh_map_size(sim.engine->entries), 0);
 		assert_int_equal(sim.engine->requests, 0);
 		sim_assert_no_event(&sim, "Warning");
+		if (rows[i].verb == RH_VERB_CREATE)
+			sim_assert_no_event(&sim, "Normal SuccessfulCreatePod");
 	}
+}
+
+static bool ledger_says(const struct sim *sim, const char *text)
+{
+	const char *ledger = rh_json_string(
+		rh_json_get(rh_json_at(sim_job(sim, "j"), "metadata.annotations"), RH_ANNOTATION_LEDGER));
+
+	return ledger && strstr(ledger, text);
+}
+
+/*
+ * The plan that counts a lost pod and makes it again has its ledger written, and meanwhile the user suspends the job.
+ */
+static void test_engine_races__what_is_overtaken_is_not_carried_out(void **state)
+{
+	auto_sim sim = {0};
+	struct late late;
+
+	(void)state;
+	open_late(&sim, &late, RH_VERB_PATCH, "-");
+	create(&sim, "Worker=OnFailure*2");
+	sim_set_pod(&sim, "j-worker-0", "Running", 0, 0);
+	sim_set_pod(&sim, "j-worker-1", "Running", 0, 0);
+	sim_settle(&sim);
+	late.name = "j";
+	sim_delete_pod(&sim, "j-worker-1", 0);
+	sim_settle(&sim);
+	assert_true(ledger_says(&sim, "\"deleted\":1"));
+	assert_null(sim_pod(&sim, "j-worker-1"));
+	sim_patch(&sim, "j", "{'spec':{'runPolicy':{'suspend':true}}}");
+	sim_settle(&sim);
+	late_tell(&late);
+	assert_int_equal(only_entry(&sim)->flight_count, 0);
+	sim_settle(&sim);
+	sim_assert(&sim, "j", "Created Suspended | ");
+	sim_assert_no_event(&sim, "Warning Failed");
 }
 
 /* Tell a watch of the engine something, as a store would. */
@@ -321,6 +359,7 @@ int main(void)
 		cmocka_unit_test(test_engine_races__an_answer_is_seen_before_the_watch),
 		cmocka_unit_test(test_engine_races__nothing_is_asked_for_twice),
 		cmocka_unit_test(test_engine_races__a_job_may_be_gone_before_its_writes_are_answered),
+		cmocka_unit_test(test_engine_races__what_is_overtaken_is_not_carried_out),
 		cmocka_unit_test(test_engine_races__old_news_change_nothing),
 		cmocka_unit_test(test_engine_races__versions_may_be_anything),
 		cmocka_unit_test(test_engine_races__a_stopping_pod_that_changes_is_still_stopping),

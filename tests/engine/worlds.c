@@ -88,7 +88,7 @@ static int32_t worlds_split(const char *name, char type[WORLDS_TEXT])
 
 	assert_non_null(dash);
 	snprintf(type, WORLDS_TEXT, "%.*s", (int)(dash - name), name);
-	return atoi(dash + 1);
+	return (int)strtol(dash + 1, NULL, 10);
 }
 
 struct rh_pod *worlds_add_pod(struct worlds *worlds, const char *type, int32_t index, const char *uid)
@@ -241,19 +241,19 @@ static void worlds_set_pod(const struct worlds *worlds, struct rh_pod *pod, cons
 	if (worlds_set_pod_text(pod, word))
 		return;
 	if ((value = worlds_value(word, "code")))
-		pod->exit_code = pod->failed_code = atoi(value);
+		pod->exit_code = pod->failed_code = (int)strtol(value, NULL, 10);
 	else if ((value = worlds_value(word, "last")))
-		pod->failed_code = atoi(value);
+		pod->failed_code = (int)strtol(value, NULL, 10);
 	else if ((value = worlds_value(word, "at")))
 		pod->finished_at = pod->failed_at = worlds_time(worlds, value);
 	else if ((value = worlds_value(word, "created")))
 		pod->created_at = worlds_time(worlds, value);
 	else if ((value = worlds_value(word, "restarts")))
-		pod->restarts = atoi(value);
+		pod->restarts = (int)strtol(value, NULL, 10);
 	else if ((value = worlds_value(word, "attempt")))
-		pod->attempt = atoi(value);
+		pod->attempt = (int)strtol(value, NULL, 10);
 	else if ((value = worlds_value(word, "index")))
-		pod->index = atoi(value);
+		pod->index = (int)strtol(value, NULL, 10);
 	else if ((value = worlds_value(word, "deleting")))
 		pod->deleted_at = worlds_time(worlds, value);
 	else if (strcmp(word, "deleting") != 0)

@@ -31,7 +31,8 @@ static int replay_file(const char *path, const struct stat *st, int kind, struct
 	if (!exact)
 		return -1;
 	memcpy(exact, text, length);
-	(void)LLVMFuzzerTestOneInput(exact, length); /* NOLINT(clang-analyzer-unix.Malloc): it does not know cleanup attributes */
+	(void)LLVMFuzzerTestOneInput(exact,
+	                             length); /* NOLINT(clang-analyzer-unix.Malloc): it does not know cleanup attributes */
 	return 0;
 }
 

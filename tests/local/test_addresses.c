@@ -207,14 +207,14 @@ static void test_addresses__ports_in_use_are_left_out(void **state)
 	rh_auto(address_pool) pool = NULL;
 	rh_auto(job) job = make_job(fixture, "a", 1, "");
 	auto_addresses places = {0};
-	int fd = listen_on("127.9.9.9", 20501);
+	int fd = listen_on("127.9.9.9", 19501);
 
-	fixture->config->port_first = 20500;
-	fixture->config->port_last = 20502;
+	fixture->config->port_first = 19500;
+	fixture->config->port_last = 19502;
 	assert_int_equal(rh_address_pool_new(&options, &pool, NULL), 0);
 	plan(pool, job, 0, &places);
-	assert_int_not_equal(places.items[0].port, 20501);
-	assert_int_not_equal(places.items[1].port, 20501);
+	assert_int_not_equal(places.items[0].port, 19501);
+	assert_int_not_equal(places.items[1].port, 19501);
 	assert_int_equal(close(fd), 0);
 }
 
@@ -227,15 +227,15 @@ static void test_addresses__no_port_is_left(void **state)
 	auto_addresses places = {0};
 	struct rh_error err = {0};
 
-	fixture->config->port_first = 20510;
-	fixture->config->port_last = 20511;
+	fixture->config->port_first = 19510;
+	fixture->config->port_last = 19511;
 	assert_int_equal(rh_address_pool_new(&options, &pool, NULL), 0);
 	assert_int_equal(rh_address_pool_plan(pool, job, 0, &places, &err), RH_EAGAIN);
-	assert_string_equal(err.message, "addresses of PyTorchJob a: no port between 20510 and 20511 is free; set another "
+	assert_string_equal(err.message, "addresses of PyTorchJob a: no port between 19510 and 19511 is free; set another "
 	                                 "range: [local] ports");
 	/* nothing stays held */
-	assert_true(rh_holds_take(fixture->holds[1], RH_HOLD_PORT + 20510));
-	assert_true(rh_holds_take(fixture->holds[1], RH_HOLD_PORT + 20511));
+	assert_true(rh_holds_take(fixture->holds[1], RH_HOLD_PORT + 19510));
+	assert_true(rh_holds_take(fixture->holds[1], RH_HOLD_PORT + 19511));
 }
 
 static void test_addresses__ephemeral_ports_are_left_out(void **state)
@@ -280,7 +280,7 @@ static void test_addresses__range_must_be_one(void **state)
 	}
 }
 
-#define OWN_PORT ",'ports':[{'name':'pytorchjob-port','containerPort':20777}]"
+#define OWN_PORT ",'ports':[{'name':'pytorchjob-port','containerPort':19777}]"
 
 static void test_addresses__own_port_is_kept(void **state)
 {
@@ -291,8 +291,8 @@ static void test_addresses__own_port_is_kept(void **state)
 	fixture->kind.flags &= ~RH_KIND_BINDS_ALL;
 	job = make_job(fixture, "a", 1, OWN_PORT);
 	plan(fixture->pools[0], job, 0, &places);
-	assert_int_equal(places.items[0].port, 20777);
-	assert_int_equal(places.items[1].port, 20777);
+	assert_int_equal(places.items[0].port, 19777);
+	assert_int_equal(places.items[1].port, 19777);
 	assert_string_equal(rh_str_text(&fixture->notes), "");
 }
 
@@ -309,15 +309,15 @@ static void test_addresses__own_port_of_those_that_bind_all(void **state)
 	job = make_job(fixture, "a", 1, OWN_PORT);
 	other = make_job(fixture, "b", 1, OWN_PORT);
 	plan(fixture->pools[0], job, 0, &places);
-	assert_int_equal(places.items[0].port, 20777);
-	assert_int_not_equal(places.items[1].port, 20777);
+	assert_int_equal(places.items[0].port, 19777);
+	assert_int_not_equal(places.items[1].port, 19777);
 	plan(fixture->pools[0], job, 1, &again);
-	assert_int_equal(again.items[0].port, 20777);
+	assert_int_equal(again.items[0].port, 19777);
 	assert_int_not_equal(again.items[1].port, places.items[1].port);
 	plan(fixture->pools[1], other, 0, &others);
-	assert_int_not_equal(others.items[0].port, 20777);
+	assert_int_not_equal(others.items[0].port, 19777);
 	assert_non_null(
-		strstr(rh_str_text(&fixture->notes), "b: port 20777 of Master 0 is in use on this machine; it gets port "));
+		strstr(rh_str_text(&fixture->notes), "b: port 19777 of Master 0 is in use on this machine; it gets port "));
 }
 
 static void test_addresses__own_port_that_is_in_use(void **state)
@@ -325,13 +325,13 @@ static void test_addresses__own_port_that_is_in_use(void **state)
 	struct fixture *fixture = *state;
 	rh_auto(job) job = NULL;
 	auto_addresses places = {0};
-	int fd = listen_on("0.0.0.0", 20777);
+	int fd = listen_on("0.0.0.0", 19777);
 
 	fixture->kind.flags &= ~RH_KIND_BINDS_ALL;
 	job = make_job(fixture, "a", 1, OWN_PORT);
 	plan(fixture->pools[0], job, 0, &places);
-	assert_int_not_equal(places.items[0].port, 20777);
-	assert_int_not_equal(places.items[1].port, 20777);
+	assert_int_not_equal(places.items[0].port, 19777);
+	assert_int_not_equal(places.items[1].port, 19777);
 	assert_int_equal(close(fd), 0);
 }
 

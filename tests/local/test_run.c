@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 /* clang-format off */
@@ -80,10 +81,14 @@ static void test_run__failure_names_the_first_fault(void **state)
 static void test_run__healthy_replica_that_hangs_hides_no_failure(void **state)
 {
 	struct test_run *run = *state;
-	const struct test_job job = {.master = "trap : TERM; while :; do sleep 1; done", .worker = "exit 1"};
+	rh_auto_free char *up = rh_path_join(run->scratch, "up");
+	rh_auto_free char *master = rh_asprintf("trap : TERM; touch %s; while :; do sleep 1; done", up);
+	rh_auto_free char *worker = rh_asprintf("until [ -e %s ]; do sleep 0.02; done; exit 1", up);
+	const struct test_job job = {.master = master, .worker = worker};
 
 	run->config->grace_period = RH_SECOND / 2;
 	test_run_job(run, &job);
+	(void)unlink(up);
 	expect_result(run, RH_RUN_FAILED);
 	test_run_expect(&run->table, "j Master-0 Stopped 137 restarts=0\n");
 }
@@ -183,7 +188,7 @@ static void test_run__scope_job(void **state)
 	rh_auto_free char *count = failing_script(run, 1, "137", "echo again");
 	rh_auto_free char *worker = rh_asprintf("sleep 0.3; %s", count);
 	const struct test_job job = {.annotations = "{roundhouse.dev/restart: job}",
-	                             .policy = "ExitCode",
+	                             .policy = "OnFailure",
 	                             .master =
 	                                 "echo place $MASTER_ADDR $MASTER_PORT; for i in 1 2 3 4 5 6; do sleep 0.1; done",
 	                             .worker = worker};
@@ -449,9 +454,10 @@ static void test_run__log_dir(void **state)
 	rh_auto_free char *logs = rh_path_join(run->scratch, "logs");
 	rh_auto_free char *file = rh_path_join(logs, "j/master-0/pytorch.log");
 	const struct test_job first = {.master = "echo first"};
-	const struct test_job second = {.policy = "ExitCode",
-	                                .master = "if [ -e flag ]; then echo b; else touch flag; echo a; exit 200; fi",
-	                                .pod = NULL};
+	rh_auto_free char *flag = rh_path_join(run->scratch, "flag");
+	rh_auto_free char *script =
+		rh_asprintf("if [ -e %s ]; then echo b; else touch %s; echo a; exit 200; fi", flag, flag);
+	const struct test_job second = {.policy = "ExitCode", .master = script};
 	rh_auto_free char *text = NULL;
 
 	run->options.log_dir = logs;
@@ -460,7 +466,7 @@ static void test_run__log_dir(void **state)
 	assert_int_equal(rh_file_read(file, 1000, &text, NULL, NULL), 0);
 	assert_string_equal(text, "first\n");
 	test_run_job(run, &second);
-	(void)unlink("flag");
+	(void)unlink(flag);
 	expect_result(run, RH_RUN_SUCCEEDED);
 	rh_free(rh_take(text));
 	assert_int_equal(rh_file_read(file, 1000, &text, NULL, NULL), 0);
@@ -505,6 +511,61 @@ static void test_run__many_replicas(void **state)
 	assert_int_equal(test_run_times(&run->table, "Succeeded 0 restarts=0"), 61);
 }
 
+static void give_memory_back(int number)
+{
+	(void)number;
+	(void)rh_mem_fail_after(-1);
+}
+
+/* Memory is out after `count` allocations, for a moment. */
+static void short_of_memory(long count)
+{
+	const struct itimerval moment = {.it_value = {.tv_usec = 30000}};
+
+	assert_int_equal(setitimer(ITIMER_REAL, &moment, NULL), 0);
+	(void)rh_mem_fail_after(count);
+}
+
+static void enough_memory(void)
+{
+	const struct itimerval never = {.it_value = {.tv_usec = 0}};
+
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	(void)rh_mem_fail_after(-1);
+}
+
+/* Either nothing is started and that is said, or the run ends as one that has failed, or it goes on once there is
+ * memory again. */
+static void test_run__short_memory(void **state)
+{
+	struct test_run *run = *state;
+	const struct rh_run_hooks hooks = {.arg = NULL};
+	const struct sigaction action = {.sa_handler = give_memory_back};
+	rh_auto_manifest manifest = {0};
+	static const char yaml[] = "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: "
+							   "{pytorchReplicaSpecs: {Master: {replicas: 1, "
+							   "restartPolicy: Never, template: {spec: {containers: [{name: pytorch, image: none, "
+							   "command: [\"true\"]}]}}}}}\n";
+	int succeeded = 0;
+
+	assert_int_equal(rh_manifest_parse(&manifest, "test.yaml", yaml, sizeof(yaml) - 1, NULL), 0);
+	assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+	run->options.manifest = &manifest;
+	run->options.hooks = hooks;
+	for (long count = 0; count < 5000 && succeeded<20; count += succeeded> 0 ? 41 : 1) {
+		int r;
+
+		short_of_memory(count);
+		r = rh_run(&run->options, &run->err);
+		enough_memory();
+		if (r != RH_ENOMEM && r != RH_RUN_FAILED && r != RH_RUN_SUCCEEDED)
+			fail_msg("after %ld allocations: %d, %s", count, r, run->err.message);
+		succeeded += r == RH_RUN_SUCCEEDED ? 1 : 0;
+	}
+	assert_int_equal(succeeded, 20);
+	run->options.manifest = NULL;
+}
+
 #define ROW(name) cmocka_unit_test_setup_teardown(name, test_run_set_up, test_run_tear_down)
 
 int main(int argc, char **argv)
@@ -533,6 +594,7 @@ int main(int argc, char **argv)
 		ROW(test_run__killed_shim_leaves_nothing),
 		ROW(test_run__log_dir),
 		ROW(test_run__log_dir_that_cannot_be_made),
+		ROW(test_run__short_memory),
 		ROW(test_run__much_output),
 		ROW(test_run__many_replicas),
 	};

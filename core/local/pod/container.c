@@ -45,7 +45,8 @@ int rh_container_gpus(const struct rh_json *container, struct rh_error *err)
 	if (r <= 0)
 		return r;
 	if (milli < 0 || milli % 1000 != 0 || milli / 1000 > CONTAINER_GPUS_MAX)
-		return rh_fail(err, RH_EINVAL, "container \"%s\": resources.limits[\"" CONTAINER_GPU "\"] must be a whole number",
+		return rh_fail(err, RH_EINVAL,
+		               "container \"%s\": resources.limits[\"" CONTAINER_GPU "\"] must be a whole number",
 		               name ? name : "");
 	return (int)(milli / 1000);
 }
@@ -73,8 +74,7 @@ static int container_fill_environment(struct container_job *job)
 	const struct rh_pod_context *context = job->input->context;
 	const struct rh_podplan_input *input = context->input;
 	const char *image = rh_json_string(rh_json_get(job->input->json, "image"));
-	const char *const *inherited =
-		input->environment ? input->environment : (const char *const *)(uintptr_t)environ;
+	const char *const *inherited = input->environment ? input->environment : (const char *const *)(uintptr_t)environ;
 	int r = rh_environment_inherit(&job->environment, inherited) < 0 ? rh_fail_oom(job->err) : 0;
 
 	if (r == 0)
@@ -90,10 +90,11 @@ static int container_fill_environment(struct container_job *job)
 static int container_refuse_path(const struct container_job *job, const struct rh_place *place, const char *where,
                                  const char *text)
 {
-	return rh_fail(job->err, RH_EINVAL,
-	               "container \"%s\": %s \"%.200s\" names mountPath \"%s\" of volume \"%s\", but this machine allows no private "
-	               "mounts; put the path into a variable of env and write $(NAME)",
-	               job->name, where, text, place->to, place->volume);
+	return rh_fail(
+		job->err, RH_EINVAL,
+		"container \"%s\": %s \"%.200s\" names mountPath \"%s\" of volume \"%s\", but this machine allows no private "
+		"mounts; put the path into a variable of env and write $(NAME)",
+		job->name, where, text, place->to, place->volume);
 }
 
 /* Values that the pod set, and that are not below its own folder already. */
@@ -186,7 +187,8 @@ static int container_add_argv(struct container_job *job)
 
 	if (rh_json_size(rh_json_get(job->input->json, "command")) == 0)
 		return rh_fail(job->err, RH_EINVAL,
-		               "container \"%s\" has no command: on one machine its image \"%s\" is not run, so the program must be named; add "
+		               "container \"%s\" has no command: on one machine its image \"%s\" is not run, so the program "
+		               "must be named; add "
 		               "command: [\"python3\", \"train.py\"] or the like",
 		               job->name, image ? image : "");
 	argv = rh_json_ensure_array(job->plan, "argv");
@@ -225,7 +227,8 @@ static int container_limit(struct container_job *job, const char *resource, cons
 	if (r <= 0 || milli <= 0)
 		return r < 0 ? r : 0;
 	if (!context->input->machine.can_limit) {
-		rh_pod_note(context, "limits of cpu and memory are not enforced: this user may not make cgroups with these controllers");
+		rh_pod_note(context,
+		            "limits of cpu and memory are not enforced: this user may not make cgroups with these controllers");
 		return 0;
 	}
 	return rh_json_set_integer(job->plan, key, (milli - 1) / unit + 1) < 0 ? rh_fail_oom(job->err) : 0;
@@ -247,8 +250,8 @@ static int container_add_id(struct container_job *job, const char *member, const
 	if (!container_id(job, member, &id) || id == ours)
 		return 0;
 	if (geteuid() != 0) {
-		rh_pod_note(job->input->context, "securityContext.%s is not honoured: containers run as the user who runs roundhouse",
-		            member);
+		rh_pod_note(job->input->context,
+		            "securityContext.%s is not honoured: containers run as the user who runs roundhouse", member);
 		return 0;
 	}
 	return rh_json_set_integer(job->plan, key, id) < 0 ? rh_fail_oom(job->err) : 0;
@@ -273,7 +276,8 @@ static void container_note_unused(const struct container_job *job)
 
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
 		if (rh_json_type(rh_json_get(job->input->json, members[i])) == RH_JSON_OBJECT)
-			rh_pod_note(job->input->context, "container \"%s\": %s has no effect on one machine", job->name, members[i]);
+			rh_pod_note(job->input->context, "container \"%s\": %s has no effect on one machine", job->name,
+			            members[i]);
 	}
 }
 
@@ -304,17 +308,18 @@ static int container_check_name(struct container_job *job)
 		return rh_fail(job->err, RH_EINVAL, "container \"%s\": the name must be lower-case letters, digits and \"-\"",
 		               name ? name : "");
 	if (rh_json_string(rh_json_get(job->input->json, "restartPolicy")))
-		return rh_fail(job->err, RH_EINVAL,
-		               "init container \"%s\" has a restartPolicy (a sidecar), which cannot be had on one machine; make it one of "
-		               "the containers",
-		               name);
+		return rh_fail(
+			job->err, RH_EINVAL,
+			"init container \"%s\" has a restartPolicy (a sidecar), which cannot be had on one machine; make it one of "
+			"the containers",
+			name);
 	job->name = name;
 	return rh_json_set_string(job->plan, "name", name) < 0 ? rh_fail_oom(job->err) : 0;
 }
 
 int rh_container_plan(const struct rh_container_input *input, struct rh_json **ret_plan, struct rh_error *err)
 {
-	static int (*const steps[])(struct container_job *job) = {
+	static int (*const steps[])(struct container_job * job) = {
 		container_check_name, container_fill_environment, container_place_volumes, container_add_argv,
 		container_add_folder, container_add_limits,       container_finish,
 	};

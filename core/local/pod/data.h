@@ -29,7 +29,8 @@ void rh_data_deinit(struct rh_data *data);
  * Find the object that @p reference ({"name", "optional"?}) names and decode it.
  * @param kind "ConfigMap" or "Secret"
  * @param[out] ret_data must be empty; the caller deinitialises it
- * @return 1; 0: there is none, and it is optional; RH_ENOENT: there is none; RH_EINVAL: it is not what its kind should be; RH_ENOMEM
+ * @return 1; 0: there is none, and it is optional; RH_ENOENT: there is none; RH_EINVAL: it is not what its kind should
+ * be; RH_ENOMEM
  */
 int rh_data_find(const struct rh_pod_context *context, const char *kind, const struct rh_json *reference,
                  struct rh_data *ret_data, struct rh_error *err);

@@ -3,8 +3,8 @@
  * @file local/pod/environment.h
  * @brief The environment of one container.
  *
- * What a container inherits from this machine (a laptop's PATH, HOME and virtual environment) is overlaid by what the pod says, as an image's environment is
- * on a cluster. $(VAR) sees the pod's own variables only, as there.
+ * What a container inherits from this machine (a laptop's PATH, HOME and virtual environment) is overlaid by what the
+ * pod says, as an image's environment is on a cluster. $(VAR) sees the pod's own variables only, as there.
  */
 #ifndef RH_LOCAL_POD_ENVIRONMENT_H
 #define RH_LOCAL_POD_ENVIRONMENT_H
@@ -46,8 +46,8 @@ void rh_environment_remove(struct rh_environment *environment, const char *name)
 /** Set all of "NAME=value", NULL-terminated, as inherited. @return 0 or RH_ENOMEM */
 int rh_environment_inherit(struct rh_environment *environment, const char *const *entries);
 /**
- * Append @p text with its $(NAME) references replaced by values whose origin is @p least or higher. $$ stands for $, and a reference to an unknown name stays
- * as it is (Kubernetes third_party/forked/golang/expansion).
+ * Append @p text with its $(NAME) references replaced by values whose origin is @p least or higher. $$ stands for $,
+ * and a reference to an unknown name stays as it is (Kubernetes third_party/forked/golang/expansion).
  */
 void rh_environment_expand(const struct rh_environment *environment, const char *text, enum rh_env_origin least,
                            struct rh_str *out);

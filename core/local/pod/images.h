@@ -10,8 +10,8 @@
 #include "local/pod/environment.h"
 
 /**
- * Put the folders that the first fitting setting names in front of PATH, and set VIRTUAL_ENV when it is a virtual environment. No fitting setting changes
- * nothing.
+ * Put the folders that the first fitting setting names in front of PATH, and set VIRTUAL_ENV when it is a virtual
+ * environment. No fitting setting changes nothing.
  * @return 0, RH_EINVAL (the setting names no folder) or RH_ENOMEM
  */
 int rh_images_apply(const struct rh_config *config, const char *image, struct rh_environment *environment,

@@ -140,8 +140,9 @@ int rh_places_make(const struct rh_volumes *volumes, const struct rh_json *conta
 		int r;
 
 		if (!volume)
-			return rh_fail(err, RH_EINVAL, "container \"%s\": volumeMounts names a volume \"%s\" that the pod does not have",
-			               name, volume_name ? volume_name : "");
+			return rh_fail(err, RH_EINVAL,
+			               "container \"%s\": volumeMounts names a volume \"%s\" that the pod does not have", name,
+			               volume_name ? volume_name : "");
 		r = places_add(volume, mount, environment, &places->items[places->count++], err);
 		if (r < 0)
 			return rh_wrap(err, r, "container \"%s\": volumeMount \"%s\"", name, volume_name);

@@ -3,8 +3,9 @@
  * @file local/pod/places.h
  * @brief Where a container finds its volumes.
  *
- * With a mount namespace they appear at their mountPath. Without one they stay where they are: a variable whose value is such a path becomes the real one,
- * so that $(VAR) hands it on; a path that is written out elsewhere cannot be honoured and is refused.
+ * With a mount namespace they appear at their mountPath. Without one they stay where they are: a variable whose value
+ * is such a path becomes the real one, so that $(VAR) hands it on; a path that is written out elsewhere cannot be
+ * honoured and is refused.
  */
 #ifndef RH_LOCAL_POD_PLACES_H
 #define RH_LOCAL_POD_PLACES_H
@@ -39,9 +40,15 @@ void rh_places_deinit(struct rh_places *places);
  */
 int rh_places_make(const struct rh_volumes *volumes, const struct rh_json *container,
                    const struct rh_environment *environment, struct rh_places *places, struct rh_error *err);
-/** Where there is no mount namespace: drop the places that need nothing, since the machine has the same, or an empty folder that may be written, there. */
+/**
+ * Where there is no mount namespace: drop the places that need nothing, since the machine has the same, or an empty
+ * folder that may be written, there.
+ */
 void rh_places_drop_same(struct rh_places *places, const struct rh_volumes *volumes);
-/** @return a copy of @p text, with the mountPath at its start replaced by the real place; owned by the caller; NULL: out of memory */
+/**
+ * @return a copy of @p text, with the mountPath at its start replaced by the real place; owned by the caller; NULL:
+ * out of memory
+ */
 char *rh_places_translate(const struct rh_places *places, const char *text) __attribute__((warn_unused_result));
 /** @return the place whose mountPath is written somewhere in @p text, or NULL */
 const struct rh_place *rh_places_named(const struct rh_places *places, const char *text);

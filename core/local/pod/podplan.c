@@ -133,7 +133,8 @@ static int podplan_write_hosts(struct podplan_job *job)
 	return rh_fd_write_all(fd, input->hosts, strlen(input->hosts), job->err);
 }
 
-/* Plan a list of containers. Regular ones share the pod's devices out; init containers run before them, each with the first of all. */
+/* Plan a list of containers. Regular ones share the pod's devices out; init containers run before them, each with the
+ * first of all. */
 static int podplan_fill_list(struct podplan_job *job, const char *member, const char *key)
 {
 	bool init = strcmp(key, "init") == 0;

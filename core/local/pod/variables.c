@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules by which a kubelet fills a container's environment (pkg/kubelet/kubelet_pods.go, makeEnvironmentVariables). */
+/* The rules by which a kubelet fills a container's environment (pkg/kubelet/kubelet_pods.go, makeEnvironmentVariables).
+ */
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
@@ -45,7 +46,8 @@ static int variables_set(const struct variables_job *job, const char *name, cons
 static int variables_check_bytes(const struct variables_job *job, const struct rh_data_item *item, const char *kind)
 {
 	if (memchr(item->bytes, '\0', item->length))
-		return rh_fail(job->err, RH_EINVAL, "container \"%s\": key \"%s\" of a %s has a zero byte, which no variable can hold",
+		return rh_fail(job->err, RH_EINVAL,
+		               "container \"%s\": key \"%s\" of a %s has a zero byte, which no variable can hold",
 		               variables_container(job), item->key, rh_data_word(kind));
 	return 0;
 }
@@ -84,7 +86,8 @@ static int variables_from(const struct variables_job *job, const struct rh_json 
 	if (!reference)
 		reference = rh_json_get(source, "secretRef");
 	if (!reference)
-		return rh_fail(job->err, RH_EINVAL, "container \"%s\": an item of envFrom has neither configMapRef nor secretRef",
+		return rh_fail(job->err, RH_EINVAL,
+		               "container \"%s\": an item of envFrom has neither configMapRef nor secretRef",
 		               variables_container(job));
 	r = rh_data_find(job->context, kind, reference, &data, job->err);
 	return r <= 0 ? r : variables_add_all(job, prefix, kind, &data);
@@ -138,7 +141,8 @@ static int variables_value_from(const struct variables_job *job, const struct rh
 		r = rh_pod_resource(job->context, job->container, reference, ret_text, job->err);
 		return r < 0 ? r : 1;
 	}
-	return rh_fail(job->err, RH_EINVAL, "valueFrom has none of configMapKeyRef, secretKeyRef, fieldRef, resourceFieldRef");
+	return rh_fail(job->err, RH_EINVAL,
+	               "valueFrom has none of configMapKeyRef, secretKeyRef, fieldRef, resourceFieldRef");
 }
 
 static int variables_own(const struct variables_job *job, const struct rh_json *variable)

@@ -55,7 +55,8 @@ static int files_write(const struct files_file *file, struct rh_error *err)
 	int r;
 
 	if (!files_path_is_safe(file->path))
-		return rh_fail(err, RH_EINVAL, "path \"%s\" of a volume's file must be relative and without \"..\"", file->path);
+		return rh_fail(err, RH_EINVAL, "path \"%s\" of a volume's file must be relative and without \"..\"",
+		               file->path);
 	path = rh_asprintf("%s/%s", file->folder, file->path);
 	if (!path)
 		return rh_fail_oom(err);

@@ -86,7 +86,7 @@ static int volumes_projected(const struct volumes_job *job, const struct rh_json
 /* The types of hostPath (k8s.io/api/core/v1, HostPathType). */
 struct volumes_host_type {
 	const char *name;
-	mode_t format;   /* what must stand there; 0: anything */
+	mode_t format; /* what must stand there; 0: anything */
 	bool create;
 };
 
@@ -117,9 +117,14 @@ static int volumes_check_host_path(const char *path, const struct volumes_host_t
 static int volumes_host_path(const struct volumes_job *job, const struct rh_json *source)
 {
 	static const struct volumes_host_type types[] = {
-		{"", 0, false},           {"DirectoryOrCreate", S_IFDIR, true}, {"Directory", S_IFDIR, false},
-		{"File", S_IFREG, false}, {"FileOrCreate", S_IFREG, true},      {"Socket", S_IFSOCK, false},
-		{"BlockDevice", S_IFBLK, false}, {"CharDevice", S_IFCHR, false},
+		{"", 0, false},
+		{"DirectoryOrCreate", S_IFDIR, true},
+		{"Directory", S_IFDIR, false},
+		{"File", S_IFREG, false},
+		{"FileOrCreate", S_IFREG, true},
+		{"Socket", S_IFSOCK, false},
+		{"BlockDevice", S_IFBLK, false},
+		{"CharDevice", S_IFCHR, false},
 	};
 	const char *path = rh_json_string(rh_json_get(source, "path"));
 	const char *type = rh_json_string(rh_json_get(source, "type"));
@@ -170,9 +175,10 @@ static int volumes_make_one(const struct volumes_job *job)
 			return r == RH_ENOENT ? rh_wrap(job->err, r, "volume \"%s\"", job->volume->name) : r;
 		}
 	}
-	return rh_fail(job->err, RH_EINVAL,
-	               "volume \"%s\": %s cannot be had on one machine; name a folder of this machine with hostPath instead",
-	               job->volume->name, sort);
+	return rh_fail(
+		job->err, RH_EINVAL,
+		"volume \"%s\": %s cannot be had on one machine; name a folder of this machine with hostPath instead",
+		job->volume->name, sort);
 }
 
 static bool volumes_container_uses(const struct rh_json *container, const char *name)

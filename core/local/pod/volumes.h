@@ -33,12 +33,16 @@ void rh_volumes_deinit(struct rh_volumes *volumes);
 /**
  * Make the volumes that containers of the pod mount, below the pod's directory.
  * @param volumes must be empty
- * @return 0, RH_ENOENT (a ConfigMap, Secret or key is missing), RH_EINVAL (a sort of volume that is not had here), RH_EIO or RH_ENOMEM
+ * @return 0, RH_ENOENT (a ConfigMap, Secret or key is missing), RH_EINVAL (a sort of volume that is not had here),
+ * RH_EIO or RH_ENOMEM
  */
 int rh_volumes_make(const struct rh_pod_context *context, struct rh_volumes *volumes, struct rh_error *err);
 /** @return the volume @p name, or NULL */
 const struct rh_volume *rh_volumes_find(const struct rh_volumes *volumes, const char *name);
-/** Write the files of a volume: what @p source (a member of the volume or of one of its projections: "configMap", "secret", "downwardAPI") says. @return as rh_volumes_make() */
+/**
+ * Write the files of a volume: what @p source (a member of the volume or of one of its projections: "configMap",
+ * "secret", "downwardAPI") says. @return as rh_volumes_make()
+ */
 int rh_volume_files(const struct rh_pod_context *context, const char *folder, const struct rh_json *source,
                     struct rh_error *err);
 

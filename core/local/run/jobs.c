@@ -217,17 +217,30 @@ static struct rh_run_job *run_job_named(const struct rh_run *run, const struct r
 	return NULL;
 }
 
-static void run_see_status(struct rh_run_job *job, const struct rh_json *object)
+static void run_see_status(struct rh_run *run, struct rh_run_job *job, const struct rh_json *object)
 {
 	struct rh_job_status status = {.condition_count = 0};
 
-	if (job->finished || rh_job_status_parse(rh_json_get(object, "status"), &status) < 0)
+	if (job->finished)
 		return;
+	if (rh_job_status_parse(rh_json_get(object, "status"), &status) < 0) {
+		run->lost = true;
+		return;
+	}
 	job->finished = rh_job_status_finished(&status);
 	job->succeeded = rh_job_status_is(&status, RH_CONDITION_SUCCEEDED);
 	if (job->finished)
 		job->finished_at = rh_clock_monotonic();
 	rh_job_status_deinit(&status);
+}
+
+static void run_see_job(struct rh_run *run, struct rh_run_job *job, const struct rh_json *object)
+{
+	if (!job->uid)
+		job->uid = rh_strdup(rh_json_string_at(object, "metadata.uid"));
+	if (!job->uid)
+		run->lost = true;
+	run_see_status(run, job, object);
 }
 
 static void run_on_job(void *arg, enum rh_watch_event event, const struct rh_json *object)
@@ -238,15 +251,25 @@ static void run_on_job(void *arg, enum rh_watch_event event, const struct rh_jso
 
 	if (!job || event == RH_WATCH_SYNCED)
 		return;
-	if (!job->uid)
-		job->uid = rh_strdup(rh_json_string_at(object, "metadata.uid")); /* without memory: with the next change */
-	run_see_status(job, object);
+	run_see_job(run, job, object);
 	if (event == RH_WATCH_DELETED && !job->finished) {
 		job->finished = true;
 		job->finished_at = rh_clock_monotonic();
 	}
 	if (event != RH_WATCH_DELETED && hooks->job)
 		hooks->job(hooks->arg, object);
+}
+
+void rh_run_jobs_see(struct rh_run *run)
+{
+	for (size_t i = 0; i < run->job_count; i++) {
+		struct rh_run_job *job = &run->jobs[i];
+		const struct rh_json *object =
+			rh_memory_store_find(run->store, &job->resource, job->job->namespace_, job->job->name);
+
+		if (object)
+			run_see_job(run, job, object);
+	}
 }
 
 static void run_on_event(void *arg, enum rh_watch_event event, const struct rh_json *object)
@@ -362,8 +385,10 @@ void rh_run_jobs_write(struct rh_run *run, int64_t now)
 		if (!job->refusal || job->finished)
 			continue;
 		request.body = run_refused_status(run, job, now);
-		if (!request.body || store->submit(store, &request, run_on_refused, NULL, NULL, NULL) < 0)
+		if (!request.body || store->submit(store, &request, run_on_refused, NULL, NULL, NULL) < 0) {
+			run->lost = true;
 			continue;
+		}
 		rh_run_note(run, job->refusal);
 		rh_free(rh_take(job->refusal));
 	}

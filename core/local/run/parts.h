@@ -87,6 +87,7 @@ struct rh_run {
 	int result;   /**< of an interrupted or timed out run */
 	bool qualify; /**< jobs of one name are in several namespaces */
 	bool faulty;  /**< a fault of this machine: the run cannot have succeeded */
+	bool lost;    /**< memory was short: what the store told, or what it was to be asked, is lost */
 	bool done;
 	int64_t clock_start; /**< monotonic and wall time of the start: wall time goes on evenly from there, whatever is
 	                        done to the clock */
@@ -109,6 +110,8 @@ struct rh_run_job *rh_run_job_of(const struct rh_run *run, const char *uid);
 void rh_run_job_refuse(struct rh_run *run, struct rh_run_job *job, const char *message);
 /** Write the refusals that are not written yet. */
 void rh_run_jobs_write(struct rh_run *run, int64_t now);
+/** Look at all jobs again. */
+void rh_run_jobs_see(struct rh_run *run);
 /** Free the jobs. */
 void rh_run_jobs_deinit(struct rh_run *run);
 /** @} */
@@ -123,6 +126,8 @@ size_t rh_run_pods_stop(struct rh_run *run, const struct rh_run_job *job);
 size_t rh_run_pods_left(const struct rh_run *run, const struct rh_run_job *job);
 /** Tell how every replica ended. */
 void rh_run_pods_tell(const struct rh_run *run);
+/** Look at all pods again, and show them to the runner. */
+void rh_run_pods_see(struct rh_run *run);
 /** Free what is known of pods. */
 void rh_run_pods_deinit(struct rh_run *run);
 /** @} */

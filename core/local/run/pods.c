@@ -69,43 +69,69 @@ static bool run_pod_ended(const struct rh_pod *pod)
 	return pod->phase == RH_PHASE_SUCCEEDED || pod->phase == RH_PHASE_FAILED;
 }
 
-static void run_record_see(struct rh_run_record *record, const struct rh_pod *pod)
+static int run_record_see(struct rh_run_record *record, const struct rh_pod *pod)
 {
 	if (!rh_text_equal(record->uid, pod->uid) && run_record_switch(record, pod) < 0)
-		return;
+		return RH_ENOMEM;
 	record->restarts = pod->restarts;
 	if (pod->deleting && record->phase != RH_PHASE_SUCCEEDED && record->phase != RH_PHASE_FAILED)
 		record->deleting = true;
 	if (pod->started_at == 0 && !run_pod_ended(pod))
-		return;
+		return 0;
 	record->phase = pod->phase;
 	record->exit_code = pod->exit_code;
 	record->started_at = pod->started_at;
 	record->finished_at = pod->finished_at;
+	return 0;
+}
+
+/* @return the pod, noted down where it was not; NULL: out of memory */
+static struct rh_run_pod *run_know_pod(struct rh_run *run, struct rh_run_job *job, const struct rh_json *object)
+{
+	const char *uid = rh_json_string_at(object, "metadata.uid");
+	struct rh_run_pod *known = rh_map_get(run->pods, uid);
+
+	if (known)
+		return known;
+	known = run_pod_new(job, object);
+	if (known && rh_map_set(run->pods, uid, known, NULL) < 0)
+		run_pod_free(rh_take(known));
+	return known;
+}
+
+static int run_take_pod(struct rh_run *run, struct rh_run_job *job, const struct rh_json *object)
+{
+	struct rh_run_pod *known = run_know_pod(run, job, object);
+	struct rh_run_record *record;
+	rh_auto(pod) pod = NULL;
+
+	if (!known || rh_pod_parse(job->job->kind, object, &pod) < 0)
+		return RH_ENOMEM;
+	known->finished = run_pod_ended(pod);
+	known->deleting = known->deleting || pod->deleting;
+	record = run_record_of(job, pod);
+	return record ? run_record_see(record, pod) : 0;
 }
 
 static void run_see_pod(struct rh_run *run, const struct rh_json *object)
 {
-	const char *uid = rh_json_string_at(object, "metadata.uid");
-	struct rh_run_pod *known = uid ? rh_map_get(run->pods, uid) : NULL;
-	struct rh_run_job *job = known ? known->job : rh_run_job_of_pod(run, object);
-	struct rh_run_record *record;
-	rh_auto(pod) pod = NULL;
+	struct rh_run_job *job = rh_run_job_of_pod(run, object);
 
-	if (!job || rh_pod_parse(job->job->kind, object, &pod) < 0)
-		return;
-	if (!known) {
-		known = run_pod_new(job, object);
-		if (known && rh_map_set(run->pods, uid, known, NULL) < 0)
-			run_pod_free(rh_take(known));
-	}
-	if (known) {
-		known->finished = run_pod_ended(pod);
-		known->deleting = known->deleting || pod->deleting;
-	}
-	record = run_record_of(job, pod);
-	if (record)
-		run_record_see(record, pod);
+	if (job && run_take_pod(run, job, object) < 0)
+		run->lost = true;
+}
+
+static void run_see_again(void *arg, const struct rh_json *object)
+{
+	struct rh_run *run = arg;
+
+	run_see_pod(run, object);
+	rh_runner_see(run->runner, object);
+}
+
+void rh_run_pods_see(struct rh_run *run)
+{
+	rh_memory_store_each(run->store, &rh_resource_pods, run_see_again, run);
 }
 
 static void run_on_pod(void *arg, enum rh_watch_event event, const struct rh_json *object)
@@ -149,8 +175,9 @@ static void run_pod_stop(struct rh_run *run, struct rh_run_pod *pod)
 	                             .uid = pod->uid,
 	                             .grace_seconds = -1};
 
-	/* without memory it is asked for again in the next turn */
 	pod->deleting = store->submit(store, &request, run_on_deleted, NULL, NULL, NULL) == 0;
+	if (!pod->deleting)
+		run->lost = true;
 }
 
 size_t rh_run_pods_stop(struct rh_run *run, const struct rh_run_job *job)

@@ -148,23 +148,29 @@ static void runner_see_deletion(struct rh_runner_pod *pod, const struct rh_json 
 	pod->stopping = false;
 }
 
+void rh_runner_see(struct rh_runner *runner, const struct rh_json *object)
+{
+	const char *uid = rh_json_string_at(object, "metadata.uid");
+	struct rh_runner_pod *pod = uid ? rh_map_get(runner->pods, uid) : NULL;
+
+	if (uid && !pod)
+		pod = runner_add(runner, object);
+	if (pod)
+		runner_see_deletion(pod, object);
+	else if (uid && runner->options.hooks.lost)
+		runner->options.hooks.lost(runner->options.hooks.arg);
+}
+
 static void runner_on_pod(void *arg, enum rh_watch_event event, const struct rh_json *object)
 {
 	struct rh_runner *runner = arg;
 	const char *uid = rh_json_string_at(object, "metadata.uid");
 	struct rh_runner_pod *pod = uid ? rh_map_get(runner->pods, uid) : NULL;
 
-	if (!uid)
-		return;
-	if (event == RH_WATCH_DELETED) {
-		if (pod)
-			pod->gone = true;
-		return;
-	}
-	if (!pod)
-		pod = runner_add(runner, object); /* without memory it is added with its next change */
-	if (pod)
-		runner_see_deletion(pod, object);
+	if (event == RH_WATCH_DELETED && pod)
+		pod->gone = true;
+	if (event == RH_WATCH_ADDED || event == RH_WATCH_MODIFIED)
+		rh_runner_see(runner, object);
 }
 
 static void runner_on_done(void *arg, const struct rh_outcome *outcome)

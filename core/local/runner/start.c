@@ -148,12 +148,20 @@ static int runner_prepare(struct runner_start *start)
 	return runner_make_logs(start);
 }
 
+/* The question is put by a child that has this process's signal handlers: a Ctrl-C must not count twice because of it.
+ */
 static void runner_ask_machine(struct rh_runner *runner)
 {
+	sigset_t all;
+	sigset_t before;
+
 	if (runner->asked_machine)
 		return;
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_BLOCK, &all, &before);
 	runner->machine.can_mount = rh_podplan_can_mount();
 	runner->machine.can_limit = rh_podplan_can_limit();
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	runner->asked_machine = true;
 }
 

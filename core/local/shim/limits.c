@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "local/shim/limits.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +54,8 @@ static bool limits_may_write(const char *folder, const char *name)
 	return path && access(path, W_OK) == 0;
 }
 
-/* Moving a process needs the right to write cgroup.procs of the common ancestor too (cgroup-v2.rst, "Delegation Containment"). */
+/* Moving a process needs the right to write cgroup.procs of the common ancestor too (cgroup-v2.rst, "Delegation
+ * Containment"). */
 static bool limits_fits(const char *folder)
 {
 	rh_auto_free char *controllers = limits_read(folder, "cgroup.subtree_control");
@@ -146,6 +149,24 @@ static int limits_set(const char *folder, const struct rh_shim_limits_options *o
 	return limits_write(folder, "cpu.max", text, err);
 }
 
+/* Remove what shims that were killed left: empty cgroups named after a process that is gone. */
+static void limits_sweep(const char *parent)
+{
+	DIR *folder = opendir(parent);
+	const struct dirent *entry;
+
+	while (folder && (entry = readdir(folder))) {
+		long pid = rh_starts_with(entry->d_name, RH_SHIM_LIMITS_PREFIX)
+		               ? strtol(entry->d_name + strlen(RH_SHIM_LIMITS_PREFIX), NULL, 10)
+		               : 0;
+
+		if (pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+			(void)unlinkat(dirfd(folder), entry->d_name, AT_REMOVEDIR);
+	}
+	if (folder)
+		(void)closedir(folder);
+}
+
 int rh_shim_limits_new(const struct rh_shim_limits_options *options, struct rh_shim_limits **ret_limits,
                        struct rh_error *err)
 {
@@ -156,6 +177,7 @@ int rh_shim_limits_new(const struct rh_shim_limits_options *options, struct rh_s
 
 	if (!parent)
 		return rh_fail(err, RH_ENOENT, "no cgroup with memory and cpu controllers that this user may write");
+	limits_sweep(parent);
 	limits = rh_alloc(sizeof(*limits));
 	if (!limits)
 		return rh_fail_oom(err);

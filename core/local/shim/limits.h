@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/shim/limits.h
- * @brief Limits of memory and processors by cgroups, where this process may make them (version 2 only), and what the kernel says of memory that ran out.
+ * @brief Limits of memory and processors by cgroups, where this process may make them (version 2 only), and what the
+ * kernel says of memory that ran out.
  *
- * A cgroup is made beside the one that we are in, below the nearest folder above us that is ours to write and passes both controllers on. Nothing that
- * exists is changed.
+ * A cgroup is made beside the one that we are in, below the nearest folder above us that is ours to write and passes
+ * both controllers on. Nothing that exists is changed.
  */
 #ifndef RH_LOCAL_SHIM_LIMITS_H
 #define RH_LOCAL_SHIM_LIMITS_H
@@ -15,20 +16,27 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+/** How names of cgroups start; the number of the process that made it, "-" and the container's name follow. */
+#define RH_SHIM_LIMITS_PREFIX "roundhouse-"
+
 /** A cgroup of ours. */
 struct rh_shim_limits;
 
 /** What to make. Texts are borrowed for the call. */
 struct rh_shim_limits_options {
-	const char *root;      /**< "" for this machine; the folder that stands for / in tests */
-	const char *name;      /**< the cgroup's own name */
-	int64_t memory;        /**< bytes; 0: no limit */
-	int64_t cpu;           /**< thousandths of a processor; 0: no limit */
+	const char *root; /**< "" for this machine; the folder that stands for / in tests */
+	const char *name; /**< the cgroup's own name */
+	int64_t memory;   /**< bytes; 0: no limit */
+	int64_t cpu;      /**< thousandths of a processor; 0: no limit */
 };
 
-/** Find the folder below which cgroups with both controllers can be made. @return owned by the caller; NULL when there is none (or memory is out) */
+/**
+ * Find the folder below which cgroups with both controllers can be made.
+ * @return owned by the caller; NULL when there is none (or memory is out)
+ */
 char *rh_shim_limits_parent(const char *root);
-/** Make a cgroup. @return 0, RH_EIO, RH_ENOENT (there is no such folder) or RH_ENOMEM */
+/** Make a cgroup, and remove those of processes that are gone. @return 0, RH_EIO, RH_ENOENT (there is no such folder)
+ * or RH_ENOMEM */
 int rh_shim_limits_new(const struct rh_shim_limits_options *options, struct rh_shim_limits **ret_limits,
                        struct rh_error *err);
 /** Remove the cgroup, which must be empty, and free it. NULL is nothing. */
@@ -38,7 +46,10 @@ RH_DEFINE_CLEANUP(shim_limits);
 int rh_shim_limits_enter(const struct rh_shim_limits *limits);
 /** @return how many processes of the cgroup the kernel killed because memory ran out; 0 for NULL */
 int64_t rh_shim_limits_kills(const struct rh_shim_limits *limits);
-/** @return how many processes the kernel killed on the whole machine because memory ran out, since it started; -1: not known. @param root as above */
+/**
+ * @return how many processes the kernel killed on the whole machine because memory ran out, since it started; -1: not
+ * known. @param root as above
+ */
 int64_t rh_shim_limits_machine_kills(const char *root);
 
 #endif

@@ -14,10 +14,10 @@
 
 /** The lifeline. */
 struct rh_shim_line {
-	int fd;               /**< -1: the other end is gone */
-	bool nudged;          /**< the last thing said was an empty line */
+	int fd;      /**< -1: the other end is gone */
+	bool nudged; /**< the last thing said was an empty line */
 	struct rh_str unsent;
-	struct rh_str heard;  /**< start of a line whose end has not come */
+	struct rh_str heard; /**< start of a line whose end has not come */
 };
 
 /** Told of each command: "stop" with its time in microseconds, and "kill" as 0. */

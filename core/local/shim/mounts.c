@@ -82,7 +82,8 @@ int rh_shim_mounts_tmpfs(const struct rh_shim_tmpfs *tmpfs, size_t count, struct
 	return 0;
 }
 
-/* Make entry `name` of the copy: what the original has there, as if it were the same. An entry that cannot be had stays empty. */
+/* Make entry `name` of the copy: what the original has there, as if it were the same. An entry that cannot be had stays
+ * empty. */
 static void mounts_copy_entry(int from, int to, const char *name)
 {
 	char source[64 + 256];
@@ -162,13 +163,14 @@ static int mounts_replace_folder(const char *folder, struct rh_error *err)
 }
 
 /*
- * The same for the root: the copy is put together on top of the workshop, whose own contents are set aside, and then becomes the root. The last steps are
- * those of pivot_root(2), "pivot_root(".", ".")": the old root ends up on top of the new one and is taken off.
+ * The same for the root: the copy is put together on top of the workshop, whose own contents are set aside, and then
+ * becomes the root. The last steps are those of pivot_root(2), "pivot_root(".", ".")": the old root ends up on top of
+ * the new one and is taken off.
  */
 static int mounts_replace_root(struct rh_error *err)
 {
-	rh_auto_close int aside = open_tree(AT_FDCWD, "/" MOUNTS_WORKSHOP,
-	                                    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (unsigned)AT_RECURSIVE);
+	rh_auto_close int aside =
+		open_tree(AT_FDCWD, "/" MOUNTS_WORKSHOP, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (unsigned)AT_RECURSIVE);
 	rh_auto_close int copy = -1;
 	int r;
 
@@ -228,7 +230,8 @@ static bool mounts_in_copy(const struct mounts_job *job, const char *folder)
 	return false;
 }
 
-/* Whether `folder` lies in a volume that is mounted already: there the missing folder is made, as container runtimes do. */
+/* Whether `folder` lies in a volume that is mounted already: there the missing folder is made, as container runtimes
+ * do. */
 static bool mounts_in_volume(const struct mounts_job *job, const char *folder)
 {
 	for (size_t i = 0; i < job->done; i++) {

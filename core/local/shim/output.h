@@ -16,7 +16,7 @@
 struct rh_shim_output {
 	const char *container;
 	const char *path;
-	int pipe;    /**< what is to be read */
+	int pipe; /**< what is to be read */
 	int log;
 	bool failed; /**< a fault was told */
 };

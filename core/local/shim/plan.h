@@ -61,7 +61,10 @@ struct rh_shim_plan {
 	size_t spec_count;
 };
 
-/** Take @p json apart; it is taken over, also on failure. @return 0, RH_EINVAL (names the member) or RH_ENOMEM; @p plan must be deinitialised in any case */
+/**
+ * Take @p json apart; it is taken over, also on failure. @return 0, RH_EINVAL (names the member) or RH_ENOMEM; @p plan
+ * must be deinitialised in any case
+ */
 int rh_shim_plan_parse(struct rh_json *json, struct rh_shim_plan *plan, struct rh_error *err);
 /** Read the plan from @p fd to its end. Blocks. @return as rh_shim_plan_parse(), or RH_EIO */
 int rh_shim_plan_read(int fd, struct rh_shim_plan *plan, struct rh_error *err);

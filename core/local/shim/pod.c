@@ -12,7 +12,8 @@
 #include "local/shim/spawn.h"
 #include "local/shim/tree.h"
 
-/* What a container's first process leaves gets so long between SIGTERM and SIGKILL: time to give back shared memory, which here is the machine's. */
+/* What a container's first process leaves gets so long between SIGTERM and SIGKILL: time to give back shared memory,
+ * which here is the machine's. */
 #define POD_LEFTOVER_GRACE RH_SECOND
 /* How often SIGKILL is said again: to those that started meanwhile. */
 #define POD_KILL_PAUSE (RH_SECOND / 50)
@@ -145,7 +146,7 @@ static int pod_limit(struct rh_shim_container *container, struct rh_error *err)
 		.root = "", .name = name, .memory = container->spec->memory, .cpu = container->spec->cpu};
 	int r = 0;
 
-	(void)snprintf(name, sizeof(name), "roundhouse-%d-%s", (int)getpid(), container->spec->name);
+	(void)snprintf(name, sizeof(name), RH_SHIM_LIMITS_PREFIX "%d-%s", (int)getpid(), container->spec->name);
 	if (!container->limits && (options.memory > 0 || options.cpu > 0))
 		r = rh_shim_limits_new(&options, &container->limits, err);
 	container->kills = rh_shim_limits_kills(container->limits);
@@ -275,7 +276,8 @@ static size_t pod_signal_owned(const struct rh_shim_pod *pod, size_t index, int 
 	return count;
 }
 
-/* Which signal what a container left is to get now. When all is being stopped, it has its SIGTERM and the rest of the pod's grace. */
+/* Which signal what a container left is to get now. When all is being stopped, it has its SIGTERM and the rest of the
+ * pod's grace. */
 static int pod_leave_signal(const struct rh_shim_pod *pod, const struct rh_shim_container *container, int64_t now)
 {
 	if (container->told_at == RH_NEVER)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/shim/pod.h
- * @brief The life of a pod's containers: started in order, restarted, ended with all that they left. For the shim alone.
+ * @brief The life of a pod's containers: started in order, restarted, ended with all that they left. For the shim
+ * alone.
  *
  * The owner calls rh_shim_pod_step() whenever something happened or the time it named has come. Nothing here waits.
  */
@@ -21,7 +22,7 @@
 
 /** How far a container came. */
 enum rh_shim_state {
-	RH_SHIM_QUEUED,  /**< not started yet */
+	RH_SHIM_QUEUED, /**< not started yet */
 	RH_SHIM_RUNNING,
 	RH_SHIM_LEAVING, /**< its first process ended; what that left is being ended */
 	RH_SHIM_RESTING, /**< to be started again at its due time */
@@ -34,14 +35,14 @@ struct rh_shim_container {
 	enum rh_shim_state state;
 	struct rh_shim_output output;
 	struct rh_shim_limits *limits; /**< NULL: none, or not made yet */
-	pid_t pid;             /**< of its first process: also the number of its session */
-	int64_t due;           /**< monotonic time of the next thing to do; RH_NEVER */
-	int64_t began;         /**< monotonic time of its last start */
-	int64_t pause;         /**< how long it rested last; 0: not yet */
-	int64_t kills;         /**< what rh_shim_limits_kills() said at its start */
-	int64_t machine_kills; /**< likewise rh_shim_limits_machine_kills() */
-	int64_t told_at;       /**< when what it left got SIGTERM; RH_NEVER: it did not */
-	struct rh_shim_report report; /**< the latest */
+	pid_t pid;                     /**< of its first process: also the number of its session */
+	int64_t due;                   /**< monotonic time of the next thing to do; RH_NEVER */
+	int64_t began;                 /**< monotonic time of its last start */
+	int64_t pause;                 /**< how long it rested last; 0: not yet */
+	int64_t kills;                 /**< what rh_shim_limits_kills() said at its start */
+	int64_t machine_kills;         /**< likewise rh_shim_limits_machine_kills() */
+	int64_t told_at;               /**< when what it left got SIGTERM; RH_NEVER: it did not */
+	struct rh_shim_report report;  /**< the latest */
 };
 
 /** A pod. */
@@ -49,11 +50,11 @@ struct rh_shim_pod {
 	const struct rh_shim_plan *plan;
 	struct rh_shim_line *line;
 	struct rh_shim_container *containers; /**< as many as the plan's specs, in their order */
-	char refusal[512];  /**< why no container can be started; "": they can */
-	int64_t kill_at;    /**< monotonic time at which everything is killed; RH_NEVER */
-	int64_t killed_at;  /**< when that was first done; RH_NEVER: not yet */
-	bool stopping;      /**< nothing is started any more */
-	bool childless;     /**< this process had no child when it looked last */
+	char refusal[512];                    /**< why no container can be started; "": they can */
+	int64_t kill_at;                      /**< monotonic time at which everything is killed; RH_NEVER */
+	int64_t killed_at;                    /**< when that was first done; RH_NEVER: not yet */
+	bool stopping;                        /**< nothing is started any more */
+	bool childless;                       /**< this process had no child when it looked last */
 };
 
 /** @return 0 or RH_ENOMEM. @param plan and @p line are borrowed for the life of the pod */
@@ -64,7 +65,10 @@ void rh_shim_pod_deinit(struct rh_shim_pod *pod);
 void rh_shim_pod_reap(struct rh_shim_pod *pod, int64_t now);
 /** Send SIGTERM to all and plan SIGKILL after @p grace microseconds; again: at the earlier of both times. */
 void rh_shim_pod_stop(struct rh_shim_pod *pod, int64_t grace, int64_t now);
-/** Do what is due at @p now. @return the monotonic time at which it is to be called again though nothing happens; RH_NEVER */
+/**
+ * Do what is due at @p now. @return the monotonic time at which it is to be called again though nothing happens;
+ * RH_NEVER
+ */
 int64_t rh_shim_pod_step(struct rh_shim_pod *pod, int64_t now);
 /** @return whether all is over */
 bool rh_shim_pod_done(const struct rh_shim_pod *pod);

@@ -95,7 +95,16 @@ static void spawn_exec_file(const struct rh_shim_spec *spec, const char *file)
 	execve(file, (char *const *)(uintptr_t)spec->argv, (char *const *)(uintptr_t)spec->env);
 }
 
-/* Try each folder of PATH, as execvp() does; what was found and could not be run counts more than what was not found. */
+/* What was found and could not be run counts more than what was not found; a folder that may not be searched has
+ * nothing. */
+static int spawn_worse(int before, int error, const char *file)
+{
+	if (error == ENOENT || error == ENOTDIR || (error == EACCES && access(file, F_OK) < 0))
+		return before;
+	return error;
+}
+
+/* Try each folder of PATH, as execvp() does. */
 static int spawn_exec_search(const struct rh_shim_spec *spec)
 {
 	int error = ENOENT;
@@ -108,8 +117,7 @@ static int spawn_exec_search(const struct rh_shim_spec *spec)
 
 		if (n > 0 && (size_t)n < sizeof(file)) {
 			spawn_exec_file(spec, file);
-			if (errno != ENOENT && errno != ENOTDIR)
-				error = errno;
+			error = spawn_worse(error, errno, file);
 		}
 		at += length;
 		if (*at == '\0')
@@ -135,8 +143,8 @@ static void spawn_explain_missing(const struct rh_shim_spec *spec, struct rh_shi
 		spawn_refuse(refusal, SPAWN_NOT_FOUND, "cannot start \"%s\": no such program in PATH=%.300s", program,
 		             spawn_path(spec));
 	else if (access(program, F_OK) == 0)
-		spawn_refuse(refusal, SPAWN_NOT_FOUND, "cannot start \"%s\": the interpreter that its first line names is missing",
-		             program);
+		spawn_refuse(refusal, SPAWN_NOT_FOUND,
+		             "cannot start \"%s\": the interpreter that its first line names is missing", program);
 	else
 		spawn_refuse(refusal, SPAWN_NOT_FOUND, "cannot start \"%s\": no such file (working directory \"%s\")", program,
 		             spec->cwd);
@@ -207,7 +215,8 @@ static void spawn_child(const struct spawn_job *job)
 	_exit(SPAWN_NOT_FOUND);
 }
 
-/* @return whether the child refused, which it says before it ends; a program that runs has closed the pipe without a word */
+/* @return whether the child refused, which it says before it ends; a program that runs has closed the pipe without a
+ * word */
 static bool spawn_hear(int answer, struct rh_shim_refusal *ret_refusal)
 {
 	ssize_t n;

@@ -19,8 +19,9 @@ struct rh_shim_refusal {
 };
 
 /**
- * Start @p spec in a session of its own with nothing but standard input (empty), output and error open, signals as a fresh process has them, and umask 022; it
- * is killed when this process ends. Blocks until the program runs or is refused.
+ * Start @p spec in a session of its own with nothing but standard input (empty), output and error open, signals as a
+ * fresh process has them, and umask 022; it is killed when this process ends. Blocks until the program runs or is
+ * refused.
  * @param end what it writes to: standard output and error
  * @param limits NULL: none
  * @param[out] ret_pid the process; set on success only

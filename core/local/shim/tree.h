@@ -3,8 +3,9 @@
  * @file local/shim/tree.h
  * @brief The descendants of this process: found, told apart, signalled. For the shim alone.
  *
- * A child subreaper keeps every descendant below itself, whatever it does to its session or parents, so /proc tells them all. It tells them while they
- * fork and end: every answer may be old, so who wants them all gone asks again until there is no child left.
+ * A child subreaper keeps every descendant below itself, whatever it does to its session or parents, so /proc tells
+ * them all. It tells them while they fork and end: every answer may be old, so who wants them all gone asks again until
+ * there is no child left.
  */
 #ifndef RH_LOCAL_SHIM_TREE_H
 #define RH_LOCAL_SHIM_TREE_H

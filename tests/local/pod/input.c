@@ -17,18 +17,17 @@
 #include "base/yaml.h"
 #include "local/scratch.h"
 
-static const char pod_text[] =
-	"metadata:\n"
-	"  name: job-worker-1\n"
-	"  namespace: team\n"
-	"  uid: u-1\n"
-	"  labels: {app: train, b.example/x-y: 'quoted \"z\"'}\n"
-	"  annotations: {note: hello}\n"
-	"spec:\n"
-	"  restartPolicy: Never\n"
-	"  nodeName: laptop\n"
-	"  containers:\n"
-	"  - {name: main, image: 'example/train:1', command: [python3, train.py]}\n";
+static const char pod_text[] = "metadata:\n"
+							   "  name: job-worker-1\n"
+							   "  namespace: team\n"
+							   "  uid: u-1\n"
+							   "  labels: {app: train, b.example/x-y: 'quoted \"z\"'}\n"
+							   "  annotations: {note: hello}\n"
+							   "spec:\n"
+							   "  restartPolicy: Never\n"
+							   "  nodeName: laptop\n"
+							   "  containers:\n"
+							   "  - {name: main, image: 'example/train:1', command: [python3, train.py]}\n";
 
 static const char objects_text[] =
 	"- {kind: ConfigMap, metadata: {name: settings}, data: {rate: '0.1', epochs: '3', bad name: x, 1st: z},\n"

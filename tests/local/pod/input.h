@@ -11,17 +11,18 @@
 
 /** Everything that a test needs. */
 struct test_pod {
-	char *folder;               /**< of this test; the pod's directory is "pod" in it */
+	char *folder; /**< of this test; the pod's directory is "pod" in it */
 	char *pod_dir;
 	struct rh_config *config;
 	struct rh_json *pod;
-	struct rh_json *objects;    /**< ConfigMaps and Secrets */
+	struct rh_json *objects; /**< ConfigMaps and Secrets */
 	struct rh_str notes;
 	struct rh_podplan_input input;
 	struct rh_pod_context context;
 };
 
-/** cmocka's setup and teardown: a struct test_pod with a pod of one container, and some ConfigMaps and Secrets (see input.c). */
+/** cmocka's setup and teardown: a struct test_pod with a pod of one container, and some ConfigMaps and Secrets (see
+ * input.c). */
 int test_pod_setup(void **state);
 /** @see test_pod_setup */
 int test_pod_teardown(void **state);

@@ -86,15 +86,25 @@ static void test_data__base64(void **state)
 		const char *text;
 		const char *bytes; /* NULL: refused */
 	} rows[] = {
-		{"", ""},          {"YQ==", "a"},   {"YWI=", "ab"},     {"YWJj", "abc"}, {"YWJj\\nZGVm", "abcdef"},
-		{"YW\\r\\nJj", "abc"}, {"YQ", NULL},    {"YQ=", NULL},      {"Y===", NULL},  {"YQ==YQ==", NULL},
-		{"=YQ=", NULL},    {"Y Q=", NULL},  {"YQ-_", NULL},     {"+/+/", "\xfb\xff\xbf"},
+		{"", ""},
+		{"YQ==", "a"},
+		{"YWI=", "ab"},
+		{"YWJj", "abc"},
+		{"YWJj\\nZGVm", "abcdef"},
+		{"YW\\r\\nJj", "abc"},
+		{"YQ", NULL},
+		{"YQ=", NULL},
+		{"Y===", NULL},
+		{"YQ==YQ==", NULL},
+		{"=YQ=", NULL},
+		{"Y Q=", NULL},
+		{"YQ-_", NULL},
+		{"+/+/", "\xfb\xff\xbf"},
 	};
 	struct test_pod *test = *state;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		rh_auto_free char *yaml =
-			rh_asprintf("[{kind: Secret, metadata: {name: s}, data: {k: \"%s\"}}]", rows[i].text);
+		rh_auto_free char *yaml = rh_asprintf("[{kind: Secret, metadata: {name: s}, data: {k: \"%s\"}}]", rows[i].text);
 		rh_auto(json) objects = test_pod_yaml(yaml);
 		rh_auto_data data = {0};
 		int r;

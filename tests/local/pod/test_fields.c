@@ -103,9 +103,10 @@ static void test_fields__resources(void **state)
 	};
 	const struct rh_json *main_container;
 
-	test_pod_spec(test, "{containers: [{name: main, resources: {limits: {cpu: '1.5', memory: 1Gi}, requests: {cpu: 250m}}}, "
-	                    "{name: side, resources: {limits: {cpu: 3}}}, {name: broken, resources: {limits: {cpu: x}}}], "
-	                    "initContainers: [{name: first, resources: {limits: {cpu: 4}}}]}");
+	test_pod_spec(test,
+	              "{containers: [{name: main, resources: {limits: {cpu: '1.5', memory: 1Gi}, requests: {cpu: 250m}}}, "
+	              "{name: side, resources: {limits: {cpu: 3}}}, {name: broken, resources: {limits: {cpu: x}}}], "
+	              "initContainers: [{name: first, resources: {limits: {cpu: 4}}}]}");
 	main_container = rh_json_at(test->pod, "spec.containers[0]");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		rh_auto(json) reference = test_pod_yaml(rows[i].reference);
@@ -160,10 +161,8 @@ static void test_fields__quantities(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_fields__of_the_pod),
-		CASE(test_fields__node_is_this_machine_by_default),
-		CASE(test_fields__resources),
-		CASE(test_fields__missing_limits_are_the_machine),
+		CASE(test_fields__of_the_pod), CASE(test_fields__node_is_this_machine_by_default),
+		CASE(test_fields__resources),  CASE(test_fields__missing_limits_are_the_machine),
 		CASE(test_fields__quantities),
 	};
 

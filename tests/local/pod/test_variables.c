@@ -38,16 +38,18 @@ static void test_variables__are_filled(void **state)
 		{"plain values", "{env: [{name: A, value: x}, {name: B, value: ''}, {name: C}]}", "A=x B= C= "},
 		{"the last of a name counts", "{env: [{name: A, value: x}, {name: A, value: z}]}", "A=z "},
 		{"only earlier ones expand",
-	     "{env: [{name: A, value: '$(B)'}, {name: B, value: b}, {name: C, value: '$(A)-$(B)'}]}", "A=$(B) B=b C=$(B)-b "},
+	     "{env: [{name: A, value: '$(B)'}, {name: B, value: b}, {name: C, value: '$(A)-$(B)'}]}",
+	     "A=$(B) B=b C=$(B)-b "},
 		{"itself, earlier", "{env: [{name: A, value: x}, {name: A, value: '$(A)y'}]}", "A=xy "},
-		{"a key of a ConfigMap",
-	     "{env: [{name: A, valueFrom: {configMapKeyRef: {name: settings, key: rate}}}]}", "A=0.1 "},
+		{"a key of a ConfigMap", "{env: [{name: A, valueFrom: {configMapKeyRef: {name: settings, key: rate}}}]}",
+	     "A=0.1 "},
 		{"a key of a Secret", "{env: [{name: A, valueFrom: {secretKeyRef: {name: login, key: user}}}]}", "A=ada "},
 		{"values from elsewhere are not expanded, but expand",
 	     "{env: [{name: A, valueFrom: {fieldRef: {fieldPath: status.podIP}}}, {name: B, value: '$(A):80'}]}",
 	     "A=127.1.0.3 B=127.1.0.3:80 "},
 		{"optional object", "{env: [{name: A, valueFrom: {secretKeyRef: {name: gone, key: x, optional: true}}}]}", ""},
-		{"optional key", "{env: [{name: A, valueFrom: {configMapKeyRef: {name: settings, key: x, optional: true}}}]}", ""},
+		{"optional key", "{env: [{name: A, valueFrom: {configMapKeyRef: {name: settings, key: x, optional: true}}}]}",
+	     ""},
 		{"a value counts before valueFrom",
 	     "{env: [{name: A, value: x, valueFrom: {configMapKeyRef: {name: settings, key: rate}}}]}", "A=x "},
 		{"resource of the container itself",
@@ -55,8 +57,9 @@ static void test_variables__are_filled(void **state)
 	     "A=2 "},
 		{"envFrom with prefix", "{envFrom: [{prefix: X_, configMapRef: {name: files}}]}",
 	     "X_a.txt=A X_b.conf=B X_zero.bin=z "},
-		{"envFrom, later ones count", "{envFrom: [{configMapRef: {name: files}}, {secretRef: {name: optional, optional: true}}], "
-	                                  "env: [{name: a.txt, value: own}]}",
+		{"envFrom, later ones count",
+	     "{envFrom: [{configMapRef: {name: files}}, {secretRef: {name: optional, optional: true}}], "
+	     "env: [{name: a.txt, value: own}]}",
 	     "a.txt=own b.conf=B zero.bin=z "},
 		{"env does not see envFrom", "{envFrom: [{configMapRef: {name: files}}], env: [{name: A, value: '$(a.txt)'}]}",
 	     "a.txt=A b.conf=B zero.bin=z A=$(a.txt) "},
@@ -110,7 +113,8 @@ static void test_variables__bad_names_are_left_out_and_told(void **state)
 	struct test_pod *test = *state;
 	struct rh_error err = {0};
 	int r = -1;
-	rh_auto(json) settings = test_pod_yaml("[{kind: ConfigMap, metadata: {name: s}, data: {ok: x, bad name: why, 1st: z}}]");
+	rh_auto(json) settings =
+		test_pod_yaml("[{kind: ConfigMap, metadata: {name: s}, data: {ok: x, bad name: why, 1st: z}}]");
 	rh_auto_free char *text = NULL;
 
 	test->input.lookup_arg = settings;
@@ -131,7 +135,8 @@ static void test_variables__survive_a_lack_of_memory(void **state)
 {
 	const struct test_pod *test = *state;
 	rh_auto(json) container = test_pod_yaml(
-		"{name: c, envFrom: [{prefix: P_, configMapRef: {name: files}}], env: [{name: A, value: '$(B)'}, {name: B, valueFrom: "
+		"{name: c, envFrom: [{prefix: P_, configMapRef: {name: files}}], env: [{name: A, value: '$(B)'}, {name: B, "
+		"valueFrom: "
 		"{secretKeyRef: {name: login, key: user}}}, {name: C, valueFrom: {fieldRef: {fieldPath: metadata.labels}}}]}");
 	int r = RH_ENOMEM;
 

@@ -2,7 +2,7 @@
 """Kill processes of random runs at random moments. Whatever is killed, the run ends in the right condition and leaves nothing.
 
 Usage: chaos.py PROGRAM [--kills N] [--seconds S] [--seed N]
-Ends when N kills were made, or fails when they were not within S seconds.
+Ends when N kills were made, or after S seconds. The seed that it prints makes the same choices again, though not at the same moments.
 """
 import argparse
 import json
@@ -125,10 +125,7 @@ def main():
     end = time.monotonic() + arguments.seconds
     kills = rounds = 0
     print(f"seed {arguments.seed}", flush=True)
-    while kills < arguments.kills:
-        if time.monotonic() > end:
-            print(f"only {kills} kills in {arguments.seconds} s")
-            return 1
+    while kills < arguments.kills and time.monotonic() < end:
         try:
             kills += one_round(arguments.program, chance, chance.randint(1, 6))
         except AssertionError:

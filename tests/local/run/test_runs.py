@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -17,10 +18,14 @@ STUBBORN = 'trap "echo no" TERM; echo ready; while :; do sleep 0.05; done'
 def wait_for_output(process, text):
     """Read the process's output until `text` is in it."""
     seen = ""
+    end = time.monotonic() + LIMIT
     while text not in seen:
-        line = process.stdout.readline()
-        assert line, f"the output ended without {text!r}:\n{seen}"
-        seen += line
+        ready, _, _ = select.select([process.stdout], [], [], max(0, end - time.monotonic()))
+        data = os.read(process.stdout.fileno(), 65536).decode() if ready else ""
+        if not data:
+            process.kill()
+            raise AssertionError(f"the output has no {text!r}:\n{seen}")
+        seen += data
     return seen
 
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/shim/harness.h
- * @brief A shim under test: a child of the test that runs rh_shim_main() with a plan and a lifeline. Waits are bounded; a failure in here fails the test that
- * calls.
+ * @brief A shim under test: a child of the test that runs rh_shim_main() with a plan and a lifeline. Waits are bounded;
+ * a failure in here fails the test that calls.
  */
 #ifndef RH_TEST_LOCAL_SHIM_HARNESS_H
 #define RH_TEST_LOCAL_SHIM_HARNESS_H
@@ -16,13 +16,13 @@
 
 /** A plan under work, and the shim that carries it out. */
 struct test_shim {
-	char *folder;         /**< the pod's directory; logs lie in it as CONTAINER.log */
+	char *folder; /**< the pod's directory; logs lie in it as CONTAINER.log */
 	struct rh_json *plan;
-	pid_t pid;            /**< 0: not started, or waited for */
-	int line;             /**< the runner's end; -1: closed */
+	pid_t pid; /**< 0: not started, or waited for */
+	int line;  /**< the runner's end; -1: closed */
 	struct rh_str input;
-	struct rh_str notes;  /**< those that came, a line each */
-	size_t nudges;        /**< empty lines that came */
+	struct rh_str notes; /**< those that came, a line each */
+	size_t nudges;       /**< empty lines that came */
 };
 
 /** cmocka's setup: a struct test_shim with an empty plan of policy Never, back-off 1 ms up to 4 ms, grace 20 s. */

@@ -188,6 +188,28 @@ static void test_limits__counts_kills_of_the_machine(void **state)
 	assert_true(rh_shim_limits_machine_kills("") >= 0);
 }
 
+static void test_limits__removes_what_dead_shims_left(void **state)
+{
+	const char *root = *state;
+	struct rh_shim_limits_options options = {.root = root, .name = "x"};
+	rh_auto(shim_limits) limits = NULL;
+	rh_auto_free char *good = rh_asprintf("%s/sys/fs/cgroup/good", root);
+	rh_auto_free char *dead = rh_asprintf("%s/roundhouse-4194303-main", good);
+	rh_auto_free char *living = rh_asprintf("%s/roundhouse-%d-main", good, (int)getpid());
+	rh_auto_free char *strange = rh_asprintf("%s/other-4194303-main", good);
+	struct stat st;
+
+	put_cgroup(root, "/good", "cpu memory\n");
+	put(root, "sys/fs/cgroup/cgroup.controllers", "");
+	put(root, "sys/fs/cgroup/good/x/cgroup.procs", "");
+	put(root, "proc/self/cgroup", "0::/good\n");
+	assert_int_equal(mkdir(dead, 0755) | mkdir(living, 0755) | mkdir(strange, 0755), 0);
+	assert_int_equal(rh_shim_limits_new(&options, &limits, NULL), 0);
+	assert_int_equal(stat(dead, &st), -1);
+	assert_int_equal(stat(living, &st), 0);
+	assert_int_equal(stat(strange, &st), 0);
+}
+
 static void test_limits__says_when_there_is_none(void **state)
 {
 	struct rh_shim_limits_options options = {.root = *state, .name = "x", .memory = 1};
@@ -204,12 +226,10 @@ static void test_limits__says_when_there_is_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_limits__finds_the_nearest_parent),
-		CASE(test_limits__finds_the_mount_of_a_hybrid),
-		CASE(test_limits__writes_what_a_kubelet_writes),
-		CASE(test_limits__counts_kills),
-		CASE(test_limits__counts_kills_of_the_machine),
-		CASE(test_limits__says_when_there_is_none),
+		CASE(test_limits__finds_the_nearest_parent),     CASE(test_limits__finds_the_mount_of_a_hybrid),
+		CASE(test_limits__writes_what_a_kubelet_writes), CASE(test_limits__counts_kills),
+		CASE(test_limits__counts_kills_of_the_machine),  CASE(test_limits__says_when_there_is_none),
+		CASE(test_limits__removes_what_dead_shims_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

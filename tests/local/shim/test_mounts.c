@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Volumes at their mountPath, in processes whose mounts are their own. Where no namespace can be had, all of this is skipped. */
+/* Volumes at their mountPath, in processes whose mounts are their own. Where no namespace can be had, all of this is
+ * skipped. */
 #include "local/shim/mounts.h"
 
 #include <errno.h>
@@ -83,7 +84,8 @@ static void test_mounts__appear_at_their_path(void **state)
 		{"new in /etc", "/etc/roundhouse-test", "cat /etc/roundhouse-test/f && test -s /etc/passwd"},
 		{"the workshop itself", "/tmp/roundhouse-test-x/y", "cat /tmp/roundhouse-test-x/y/f"},
 		{"the rest stays", "/roundhouse-test-data",
-	     "test -x /bin/sh && test -e /dev/null && test -d /proc/$$ && test -d /usr/bin && test -d /tmp && echo x > /dev/null "
+	     "test -x /bin/sh && test -e /dev/null && test -d /proc/$$ && test -d /usr/bin && test -d /tmp && echo x > "
+	     "/dev/null "
 	     "&& test \"$(stat -c %a /tmp)\" = 1777"},
 		{"files in the pod's directory stay", "/roundhouse-test-data", "test -f vol/f && touch new"},
 	};
@@ -116,7 +118,8 @@ static void test_mounts__leave_the_host_alone(void **state)
 
 static void test_mounts__read_only(void **state)
 {
-	run_mounted(*state, "/roundhouse-test-data", true, "cat /roundhouse-test-data/f && ! touch /roundhouse-test-data/x");
+	run_mounted(*state, "/roundhouse-test-data", true,
+	            "cat /roundhouse-test-data/f && ! touch /roundhouse-test-data/x");
 }
 
 static void test_mounts__written_to(void **state)
@@ -137,10 +140,10 @@ static void test_mounts__files_and_nesting(void **state)
 	rh_auto_free char *volume = make_volume(shim);
 	rh_auto_free char *file = rh_asprintf("%s/f", volume);
 	rh_auto_free char *other = rh_path_join(shim->folder, "other");
-	struct rh_json *container = test_shim_add(
-		shim, "containers", "main",
-		"grep -q hello /etc/hosts && test -f /roundhouse-test/inner/f && test -d /roundhouse-test/inner && grep -q hello "
-		"/roundhouse-test-file && grep -q hello /etc/roundhouse-test/deep/file");
+	struct rh_json *container = test_shim_add(shim, "containers", "main",
+	                                          "grep -q hello /etc/hosts && test -f /roundhouse-test/inner/f && test -d "
+	                                          "/roundhouse-test/inner && grep -q hello "
+	                                          "/roundhouse-test-file && grep -q hello /etc/roundhouse-test/deep/file");
 	struct rh_json *mounts = add_mounts(container);
 
 	assert_int_equal(rh_dir_make(other, 0755, NULL), 0);
@@ -222,7 +225,8 @@ static void mount_as_nobody(struct test_shim *shim)
 	if (setgroups(0, NULL) < 0 || setgid(65534) < 0 || setuid(65534) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0 ||
 	    !rh_podplan_can_mount())
 		_exit(77);
-	run_mounted(shim, "/roundhouse-test-data", true, "cat /roundhouse-test-data/f; id -u; ! touch /roundhouse-test-data/x");
+	run_mounted(shim, "/roundhouse-test-data", true,
+	            "cat /roundhouse-test-data/f; id -u; ! touch /roundhouse-test-data/x");
 	log = test_shim_log(shim, "main");
 	_exit(rh_starts_with(log, "hello\n65534\n") ? 0 : 1);
 }

@@ -107,9 +107,10 @@ static void test_output__nudges_once(void **state)
 	struct test_shim *shim = *state;
 	struct rh_shim_report report;
 
-	test_shim_add(shim, "containers", "main",
-	              "i=0; while test $i -lt 200; do echo $i; i=$((i + 1)); done; touch there; while ! test -e go; do sleep "
-	              "0.01; done; echo again");
+	test_shim_add(
+		shim, "containers", "main",
+		"i=0; while test $i -lt 200; do echo $i; i=$((i + 1)); done; touch there; while ! test -e go; do sleep "
+		"0.01; done; echo again");
 	test_shim_start(shim);
 	test_shim_hear_start(shim, "main");
 	test_shim_await_log(shim, "main", "199\n");
@@ -159,13 +160,15 @@ static void fill_a_disk(struct test_shim *shim)
 
 	if (mkdir(disk, 0700) < 0 || rh_shim_mounts_enter(&err) < 0 || rh_shim_mounts_tmpfs(&tmpfs, 1, &err) < 0)
 		_exit(77);
-	container = test_shim_add(shim, "containers", "main", "head -c 1000000 /dev/zero; head -c 1000000 /dev/zero; exit 3");
+	container =
+		test_shim_add(shim, "containers", "main", "head -c 1000000 /dev/zero; head -c 1000000 /dev/zero; exit 3");
 	assert_int_equal(rh_json_set_string(container, "log", log), 0);
 	test_shim_start(shim);
 	test_shim_hear_end(shim, "main", &report);
 	notes = rh_str_text(&shim->notes);
-	_exit(report.exit_code == 3 && strstr(notes, "No space left") && strchr(notes, '\n') == notes + strlen(notes) - 1 ? 0
-	                                                                                                                : 1);
+	_exit(report.exit_code == 3 && strstr(notes, "No space left") && strchr(notes, '\n') == notes + strlen(notes) - 1
+	          ? 0
+	          : 1);
 }
 
 static void test_output__full_disk_is_told_once(void **state)
@@ -230,14 +233,10 @@ static void test_output__sees_the_last_writer_go(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_output__is_exact),
-		cmocka_unit_test(test_output__refuses_what_is_no_file),
-		CASE(test_output__appends_over_restarts),
-		CASE(test_output__log_is_private),
-		CASE(test_output__fifty_megabytes),
-		CASE(test_output__nudges_once),
-		CASE(test_output__full_disk_is_told_once),
-		CASE(test_output__close_does_not_wait_for_strangers),
+		cmocka_unit_test(test_output__is_exact),    cmocka_unit_test(test_output__refuses_what_is_no_file),
+		CASE(test_output__appends_over_restarts),   CASE(test_output__log_is_private),
+		CASE(test_output__fifty_megabytes),         CASE(test_output__nudges_once),
+		CASE(test_output__full_disk_is_told_once),  CASE(test_output__close_does_not_wait_for_strangers),
 		CASE(test_output__sees_the_last_writer_go),
 	};
 

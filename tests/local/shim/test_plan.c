@@ -15,11 +15,11 @@
 
 #include "base/mem.h"
 
-#define CONTAINER(more)                                                                                                \
-	"{\"name\":\"main\",\"argv\":[\"sh\",\"-c\",\"x\"],\"env\":[\"A=b\",\"ROUNDHOUSE_CONTAINER=u/main\"],"                 \
+#define CONTAINER(more)                                                                                    \
+	"{\"name\":\"main\",\"argv\":[\"sh\",\"-c\",\"x\"],\"env\":[\"A=b\",\"ROUNDHOUSE_CONTAINER=u/main\"]," \
 	"\"cwd\":\"/\",\"log\":\"/l\"" more "}"
-#define PLAN(more, containers)                                                                                         \
-	"{\"pod\":\"p\",\"dir\":\"/d\",\"restartPolicy\":\"OnFailure\",\"backoff\":1,\"backoffMax\":2,\"grace\":3" more      \
+#define PLAN(more, containers)                                                                                      \
+	"{\"pod\":\"p\",\"dir\":\"/d\",\"restartPolicy\":\"OnFailure\",\"backoff\":1,\"backoffMax\":2,\"grace\":3" more \
 	",\"containers\":[" containers "]}"
 
 static const char whole[] =

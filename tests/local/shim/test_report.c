@@ -59,7 +59,7 @@ static void test_report__comes_back_as_it_was(void **state)
 
 static void test_report__refuses_what_is_none(void **state)
 {
-	static const char *const members[] = {"state",  "container", "reason",    "message",   "pid",
+	static const char *const members[] = {"state",  "container", "reason",    "message",    "pid",
 	                                      "signal", "restarts",  "startedAt", "finishedAt", "exitCode"};
 
 	(void)state;

@@ -35,12 +35,9 @@ static void test_shim__ends(void **state)
 		int32_t signal;
 		const char *reason;
 	} rows[] = {
-		{"success", "exit 0", 0, 0, "Completed"},
-		{"failure", "exit 3", 3, 0, "Error"},
-		{"highest code", "exit 255", 255, 0, "Error"},
-		{"SIGKILL", "kill -9 $$", 137, 9, "Error"},
-		{"SIGTERM", "kill -15 $$", 143, 15, "Error"},
-		{"SIGSEGV", "kill -11 $$", 139, 11, "Error"},
+		{"success", "exit 0", 0, 0, "Completed"},      {"failure", "exit 3", 3, 0, "Error"},
+		{"highest code", "exit 255", 255, 0, "Error"}, {"SIGKILL", "kill -9 $$", 137, 9, "Error"},
+		{"SIGTERM", "kill -15 $$", 143, 15, "Error"},  {"SIGSEGV", "kill -11 $$", 139, 11, "Error"},
 		{"SIGINT", "kill -2 $$", 130, 2, "Error"},
 	};
 
@@ -306,7 +303,8 @@ static void test_shim__refuses_a_broken_plan(void **state)
 	assert_non_null(strstr(rh_str_text(&shim->notes), "containers"));
 }
 
-/* Runs a program that looks at itself, under a shim whose own parent ignores one signal and blocks another. @return the log, owned by the caller */
+/* Runs a program that looks at itself, under a shim whose own parent ignores one signal and blocks another. @return the
+ * log, owned by the caller */
 static char *look_at_itself(const char *script)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -333,7 +331,8 @@ static char *look_at_itself(const char *script)
 static void test_shim__gives_a_clean_process(void **state)
 {
 	rh_auto_free char *status = look_at_itself("exec cat /proc/self/status");
-	rh_auto_free char *files = look_at_itself("cd /proc/self/fd; exec readlink 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18");
+	rh_auto_free char *files =
+		look_at_itself("cd /proc/self/fd; exec readlink 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18");
 	rh_auto_free char *ids = look_at_itself("exec cut -d ' ' -f 1,6 /proc/self/stat");
 	int pid = -1;
 	int session = -2;
