@@ -23,7 +23,8 @@ quietly() {
 	shift
 	mkdir -p "$logs"
 	"$@" >"$log" 2>&1 </dev/null && return 0
-	tail -n 60 "$log" >&2
+	# without ninja's lines of progress
+	{ grep -v '^\[[0-9]*/[0-9]*\] ' "$log" || true; } | tail -n 60 >&2
 	printf 'error: "%s" failed; all of its output is in %s\n' "$*" "$log" >&2
 	return 1
 }

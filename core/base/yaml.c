@@ -551,10 +551,16 @@ static int yaml_try(yaml_parse_fn *parse, const struct rh_json_span *all, struct
 
 int rh_yaml_parse(const char *text, size_t length, struct rh_json **ret_documents, struct rh_error *err)
 {
-	struct rh_json_span all = {.text = text, .start = 0, .end = length};
 	struct rh_error json_err = {0};
+	struct rh_json_span all;
 	int json_r = 1, r;
 
+	/* A byte order mark, as editors of Windows write it, says nothing in UTF-8; libyaml would choke on it. */
+	if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+		text += 3;
+		length -= 3;
+	}
+	all = (struct rh_json_span){.text = text, .start = 0, .end = length};
 	if (length > RH_YAML_TEXT_MAX)
 		return rh_fail(err, RH_EINVAL, "the text has %zu bytes, more than the limit of %u bytes", length,
 		               RH_YAML_TEXT_MAX);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/str.h"
 #include "cli/cli.h"
@@ -60,12 +62,22 @@ static int main_run(const struct rh_command *command, int argc, char **argv)
 	return command->run(&cli);
 }
 
-int main(int argc, char **argv)
+/* A standard descriptor that is closed would be the next file that is opened, and what is printed would go into it. */
+static void main_hold_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		(void)close(fd);
+}
+
+static int main_dispatch(int argc, char **argv)
 {
 	const struct rh_command *command;
-	int status;
 
-	(void)signal(SIGPIPE, SIG_IGN);
 	if (argc < 2) {
 		fputs("roundhouse: no command; `roundhouse --help` lists them\n", stderr);
 		return RH_EXIT_BAD_INPUT;
@@ -75,10 +87,19 @@ int main(int argc, char **argv)
 	command = main_find(strcmp(argv[1], "--version") == 0 ? "version" : argv[1]);
 	if (!command)
 		return main_unknown(argv[1]);
-	status = main_run(command, argc - 2, argv + 2);
+	return main_run(command, argc - 2, argv + 2);
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	main_hold_descriptors();
+	status = main_dispatch(argc, argv);
 	/* A full disk or a closed pipe behind standard output must not look like success. */
-	if (fflush(stdout) != 0 && status == RH_EXIT_OK) {
-		perror("roundhouse: standard output");
+	if ((fflush(stdout) != 0 || ferror(stdout)) && status == RH_EXIT_OK) {
+		fputs("roundhouse: standard output could not be written\n", stderr);
 		status = RH_EXIT_FAILED;
 	}
 	return status;

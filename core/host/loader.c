@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +60,34 @@ static int loader_check_file(const char *path, char real[PATH_MAX], struct rh_er
 	return loader_check_owner("folder", folder[0] ? folder : "/", err);
 }
 
+/**
+ * A file that was cut short, as by a copy onto a full disk, would be mapped beyond its end, and the first touch of what is
+ * missing would be the end of the program. What is no 64-bit ELF file is left to dlopen() to refuse.
+ */
+static int loader_check_whole(const char *path, struct rh_error *err)
+{
+	rh_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ElfW(Ehdr) head;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return rh_fail(err, RH_EPLUGIN, "cannot open it: %s", strerror(errno));
+	if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    head.e_phentsize != sizeof(ElfW(Phdr)))
+		return 0;
+	for (size_t i = 0; i < head.e_phnum; i++) {
+		ElfW(Phdr) part;
+		off_t at = (off_t)(head.e_phoff + i * sizeof(part));
+
+		if (pread(fd, &part, sizeof(part), at) != (ssize_t)sizeof(part) ||
+		    (part.p_type == PT_LOAD && (part.p_offset > (uint64_t)st.st_size ||
+		                                part.p_filesz > (uint64_t)st.st_size - part.p_offset)))
+			return rh_fail(err, RH_EPLUGIN, "the file is cut short: it has %lld bytes, its headers tell of more",
+			               (long long)st.st_size);
+	}
+	return 0;
+}
+
 /** @return the major version that the entry symbol of @p handle names, or -1 */
 static int loader_probe_major(void *handle)
 {
@@ -106,6 +136,8 @@ int rh_loader_open(const char *path, void **ret_handle, const struct rh_plugin *
 	void *handle;
 	int r = loader_check_file(path, real, err);
 
+	if (r == 0)
+		r = loader_check_whole(real, err);
 	if (r < 0)
 		return r;
 	handle = dlopen(real, RTLD_NOW | RTLD_LOCAL);

@@ -22,6 +22,7 @@
 /** @} */
 
 /** @name Our annotations @{ */
+#define RH_ANNOTATION_PREFIX "roundhouse.dev/"
 #define RH_ANNOTATION_LEDGER "roundhouse.dev/ledger"
 #define RH_ANNOTATION_RESTART "roundhouse.dev/restart"
 #define RH_ANNOTATION_TERMINATING_TIMEOUT "roundhouse.dev/terminating-timeout"

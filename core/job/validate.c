@@ -142,6 +142,23 @@ static void validate_run_policy(const struct rh_job *job, struct rh_findings *fi
 	validate_min_resources(job->policy.scheduling.min_resources, &gang_place, findings);
 }
 
+/* Other people's annotations are their own business; one of ours that nothing reads is a typing error. */
+static void validate_own_annotation(struct rh_findings *findings, const struct rh_place *place, const char *key)
+{
+	static const char *const known[] = {RH_ANNOTATION_LEDGER, RH_ANNOTATION_RESTART, RH_ANNOTATION_TERMINATING_TIMEOUT};
+	size_t count = sizeof(known) / sizeof(*known);
+	const char *nearest = rh_nearest(key, known, count);
+
+	if (!rh_starts_with(key, RH_ANNOTATION_PREFIX))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(key, known[i]) == 0)
+			return;
+	}
+	(void)rh_findings_at(findings, RH_FINDING_WARNING, place, "unknown annotation, nothing reads it%s%s%s",
+	                     nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+}
+
 static void validate_annotations(const struct rh_job *job, struct rh_findings *findings)
 {
 	struct rh_place metadata = rh_place_member(NULL, "metadata");
@@ -156,6 +173,7 @@ static void validate_annotations(const struct rh_job *job, struct rh_findings *f
 	for (const struct rh_json *item = rh_json_first(annotations); item; item = rh_json_next(item)) {
 		struct rh_place place = rh_place_key(&map, rh_json_key(item));
 
+		validate_own_annotation(findings, &place, rh_json_key(item));
 		if (!rh_json_string(item))
 			(void)rh_findings_at(findings, RH_FINDING_ERROR, &place, "Invalid value: \"%s\": must be of type string",
 			                     rh_json_type_name(item));

@@ -76,7 +76,7 @@ RH_DEFINE_CLEANUP(runner);
  */
 int64_t rh_runner_turn(struct rh_runner *runner, int64_t now);
 /** Look at a pod of the store, as if it had been told of a change of it. */
-void rh_runner_see(struct rh_runner *runner, const struct rh_json *pod);
+void rh_runner_see(struct rh_runner *runner, const struct rh_json *object);
 /** Kill every process of every pod now. Does not wait for their end. */
 void rh_runner_kill(struct rh_runner *runner);
 /** @return number of pods whose processes live, or whose last status is not written yet */

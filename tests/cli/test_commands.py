@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands as a person meets them: help, mistakes, completion, manual, plugins."""
 import json
+import os
 import re
 import shutil
 import subprocess
 import unittest
 
-from program import Case, call, job, main
+from program import PROGRAM, Case, call, job, main
 
 COMMANDS = ["run", "render", "lint", "plugins", "version", "completion", "man"]
 
@@ -55,10 +56,17 @@ class Mistakes(Case):
             self.assertEqual(done.stdout, "", words)
 
     def test_full_standard_output_is_no_success(self):
-        with open("/dev/full", "w", encoding="utf-8") as full:
-            import program
-            done = subprocess.run([program.PROGRAM, "man"], stdout=full, stderr=subprocess.PIPE, timeout=20, check=False)
-        self.assertEqual(done.returncode, 1)
+        path = self.file(job(command="'echo lost'"))
+        for words in (["man"], ["--help"], ["run", "-q", path], ["lint", path]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, timeout=20, check=False)
+            self.assertEqual(done.returncode, 1, words)
+            self.assertIn(b"standard output", done.stderr)
+
+    def test_closed_descriptors_do_no_harm(self):
+        path = self.file(job(command="'exit 0'"))
+        done = subprocess.run(["sh", "-c", 'exec "$0" run "$1" <&- >&- 2>&-', PROGRAM, path], timeout=20, check=False)
+        self.assertEqual(done.returncode, 0)
 
 
 class Shells(Case):
@@ -104,6 +112,11 @@ class Plugins(Case):
         good = call("plugins", "check", path)
         self.assertEqual(good.returncode, 0, good.stderr)
         self.assertIn("serves PyTorchJob", good.stdout)
+        with open(path, "rb") as whole, open(os.path.join(self.folder, "cut.so"), "wb") as cut:
+            cut.write(whole.read(9000))
+        short = call("plugins", "check", cut.name)
+        self.assertEqual(short.returncode, 1, short.stderr)
+        self.assertIn("cut short", short.stderr)
         bad = call("plugins", "check", self.file("no shared object", "bad.so"))
         self.assertEqual(bad.returncode, 1)
         self.assertIn("bad.so", bad.stderr)

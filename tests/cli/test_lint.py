@@ -138,7 +138,22 @@ class Files(Case):
             self.assertIn(call("lint", path).returncode, (0, 2))
 
 
+class Annotations(Case):
+    def test_misspelt_one_of_ours_is_a_warning(self):
+        text = job().replace("  name: one", "  name: one\n  annotations: {roundhouse.dev/restrt: job, example.org/own: x}")
+        done = call("lint", self.file(text))
+        self.assertEqual(done.returncode, 0)
+        self.assertIn('warning: metadata.annotations[roundhouse.dev/restrt]: unknown annotation', done.stdout)
+        self.assertIn('did you mean "roundhouse.dev/restart"', done.stdout)
+        self.assertNotIn("example.org", done.stdout)
+
+
 class Streams(Case):
+    def test_byte_order_mark_says_nothing(self):
+        for text in (job(), json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}})):
+            done = call("lint", self.file("\ufeff" + text))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_standard_input_and_several_documents(self):
         done = call("lint", "-", text=job("one") + "---\n" + job("two"))
         self.assertEqual((done.returncode, done.stderr), (0, ""))

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "local/harness.h"
+#include "local/podplan.h"
 #include "local/scratch.h"
 #include "local/shim.h"
 
@@ -306,6 +307,43 @@ static void test_run__gpus(void **state)
 	assert_int_equal(test_run_times(&run->lines, "pytorch: CUDA_VISIBLE_DEVICES="), 4);
 }
 
+static const char one_gpu_yaml[] =
+	"---\napiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: %s}\nspec:\n  pytorchReplicaSpecs:\n"
+	"    Master:\n      replicas: 1\n      restartPolicy: Never\n      template:\n        spec:\n"
+	"          containers: [{name: pytorch, image: none, command: [sh, -c, \"echo $CUDA_VISIBLE_DEVICES; sleep 0.3\"], "
+	"resources: {limits: {nvidia.com/gpu: 1}}}]\n";
+
+/* Two jobs, one device: the one waits for the other. */
+static void test_run__gpu_is_waited_for(void **state)
+{
+	struct test_run *run = *state;
+	rh_auto_str yaml = {0};
+
+	rh_str_appendf(&yaml, one_gpu_yaml, "a");
+	rh_str_appendf(&yaml, one_gpu_yaml, "b");
+	(void)setenv("CUDA_VISIBLE_DEVICES", "5", 1);
+	test_run_go(run, rh_str_text(&yaml));
+	(void)unsetenv("CUDA_VISIBLE_DEVICES");
+	expect_result(run, RH_RUN_SUCCEEDED);
+	assert_int_equal(test_run_times(&run->lines, "master-0 pytorch: 5\n"), 2);
+	test_run_expect(&run->notes, "-master-0 waits: ");
+}
+
+/* V1's Service names are found by every program, where the machine lets a pod have its own /etc/hosts. */
+static void test_run__service_names(void **state)
+{
+	struct test_run *run = *state;
+	const struct test_job job = {.master = "getent hosts j-worker-0 j-worker-0.default.svc localhost; sleep 0.3",
+	                             .worker = "sleep 0.3"};
+
+	if (!rh_podplan_can_mount())
+		return;
+	test_run_job(run, &job);
+	expect_result(run, RH_RUN_SUCCEEDED);
+	assert_int_equal(test_run_times(&run->lines, "j-worker-0 j-worker-0.default "), 2);
+	test_run_expect(&run->lines, "localhost");
+}
+
 static const char config_yaml[] =
 	"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {rate: \"0.1\", steps: \"7\"}\n---\n"
 	"apiVersion: v1\nkind: Secret\nmetadata: {name: token}\nstringData: {key: open}\n---\n"
@@ -584,6 +622,8 @@ int main(int argc, char **argv)
 		ROW(test_run__ttl_is_not_waited_for),
 		ROW(test_run__jobs_that_would_never_start),
 		ROW(test_run__gpus),
+		ROW(test_run__gpu_is_waited_for),
+		ROW(test_run__service_names),
 		ROW(test_run__config_maps_and_secrets),
 		ROW(test_run__missing_config_map),
 		ROW(test_run__init_containers_in_order),
