@@ -72,12 +72,12 @@ struct rh_run_options {
 };
 
 /**
- * Run all jobs to their end. Blocks; handles SIGINT, SIGTERM and SIGHUP (the first stops gracefully, the second at once)
- * and SIGCHLD while it runs, and waits for every child that the process has. Whatever the result, no process, port lock,
- * or folder of it is left behind. A job that turns out not to be possible here (a ConfigMap that is missing, no free
- * port) gets the condition Failed with the reason; a log that cannot be written makes the result RH_RUN_FAILED.
- * @return an enum rh_run_result, or a negative status when nothing was started, then @p err tells: RH_EINVAL for what the
- *         user can mend (a job that is suspended, managed by another controller, or asks for more GPUs than there are; a
+ * Run all jobs to their end. Blocks; handles SIGINT, SIGTERM and SIGHUP (the first stops gracefully, the second at
+ * once) and SIGCHLD while it runs, and waits for every child that the process has. Whatever the result, no process,
+ * port lock, or folder of it is left behind. A job that turns out not to be possible here (a ConfigMap that is missing,
+ * no free port) gets the condition Failed with the reason; a log that cannot be written makes the result RH_RUN_FAILED.
+ * @return an enum rh_run_result, or a negative status when nothing was started, then @p err tells: RH_EINVAL for what
+ * the user can mend (a job that is suspended, managed by another controller, or asks for more GPUs than there are; a
  *         folder of logs that cannot be had), RH_EIO or RH_ENOMEM
  */
 int rh_run(const struct rh_run_options *options, struct rh_error *err);

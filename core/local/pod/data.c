@@ -90,6 +90,7 @@ static int data_add(struct rh_data *data, const struct data_part *part, const st
 		return rh_fail(err, RH_EINVAL, "%s \"%s\": %s[\"%s\"] must be a string", rh_data_word(part->kind), part->name,
 		               part->member, rh_json_key(member));
 	item->key = rh_json_key(member);
+	item->binary = strcmp(part->member, "binaryData") == 0;
 	item->length = strlen(text);
 	/* room for a last group before its padding is taken off */
 	item->bytes = rh_alloc(item->length + 4);

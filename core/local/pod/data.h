@@ -6,6 +6,7 @@
 #ifndef RH_LOCAL_POD_DATA_H
 #define RH_LOCAL_POD_DATA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "local/pod/context.h"
@@ -15,6 +16,7 @@ struct rh_data_item {
 	const char *key; /**< borrowed from the object */
 	char *bytes;     /**< owned, with a zero behind them */
 	size_t length;
+	bool binary;   /**< of a ConfigMap's binaryData: fit for files, never for variables (as the kubelet has it) */
 };
 
 /** All entries. All zero is empty. */

@@ -63,6 +63,8 @@ static int variables_add_all(const struct variables_job *job, const char *prefix
 
 		if (!name)
 			return rh_fail_oom(job->err);
+		if (item->binary)
+			continue;
 		if (!variables_name_is_valid(name)) {
 			rh_pod_note(job->context, "container \"%s\": envFrom leaves out \"%s\", which is no name of a variable",
 			            variables_container(job), name);
@@ -106,6 +108,8 @@ static int variables_key(const struct variables_job *job, const char *kind, cons
 	if (r <= 0)
 		return r;
 	item = key ? rh_data_item(&data, key) : NULL;
+	if (item && item->binary)
+		item = NULL;
 	if (!item && rh_json_bool(rh_json_get(reference, "optional"), false))
 		return 0;
 	if (!item)

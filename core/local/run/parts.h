@@ -81,7 +81,6 @@ struct rh_run {
 	struct rh_map *pods; /**< struct rh_run_pod by UID; owned */
 	char *pods_dir;      /**< pods' folders */
 	char *log_dir;       /**< absolute */
-	char *hosts;            /**< the machine's own /etc/hosts */
 	struct rh_run_job *jobs;
 	size_t job_count;
 	enum rh_run_state state;

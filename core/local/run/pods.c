@@ -79,7 +79,7 @@ static int run_record_see(struct rh_run_record *record, const struct rh_pod *pod
 	if (pod->started_at == 0 && !run_pod_ended(pod))
 		return 0;
 	record->phase = pod->phase;
-	record->exit_code = pod->exit_code;
+	record->exit_code = pod->exit_code >= 0 || pod->phase != RH_PHASE_FAILED ? pod->exit_code : pod->failed_code;
 	record->started_at = pod->started_at;
 	record->finished_at = pod->finished_at;
 	return 0;
@@ -239,9 +239,10 @@ static void run_tell_record(const struct rh_run *run, const struct rh_run_job *j
 	if (replica)
 		log = rh_runner_log_path(run->log_dir, job->log_name, replica, container ? container : "");
 	told.outcome = run_outcome(record);
-	told.exit_code = record->started_at != 0 ? record->exit_code : -1;
+	told.exit_code = record->exit_code;
 	told.restarts = record->restarts_before + record->restarts + (record->pods > 1 ? record->pods - 1 : 0);
-	told.duration = record->finished_at > record->started_at ? record->finished_at - record->started_at : 0;
+	if (record->started_at != 0 && record->finished_at > record->started_at)
+		told.duration = record->finished_at - record->started_at;
 	told.log = log ? log : "";
 	run->options->hooks.replica(run->options->hooks.arg, &told);
 }

@@ -20,10 +20,10 @@
 #define RUN_SETTLE (2 * RH_SECOND)
 /* Pause before another try where memory is short. */
 #define RUN_PAUSE (RH_SECOND / 100)
-/* Largest /etc/hosts that pods get a copy of, in bytes. */
-#define RUN_HOSTS_MAX (256 * 1024)
 /* Descriptors that a run needs beside one for each pod. */
 #define RUN_DESCRIPTORS 64
+/* Largest /etc/hosts of this machine that is taken over, in bytes. */
+#define RUN_HOSTS_MAX (1024 * 1024)
 
 void rh_run_note(const struct rh_run *run, const char *text)
 {
@@ -81,12 +81,21 @@ static const char *run_folder(void *arg, const struct rh_json *pod)
 }
 
 /* The names of this machine stay: torchrun's rendezvous hands out the machine's own host name, for one. */
+static void run_machine_hosts(struct rh_str *out)
+{
+	rh_auto_free char *text = NULL;
+
+	if (rh_file_read("/etc/hosts", RUN_HOSTS_MAX, &text, NULL, NULL) == 0)
+		rh_str_appendf(out, "%s\n", text);
+	else
+		rh_str_append(out, "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n");
+}
+
 static void run_hosts(void *arg, const char *namespace_, struct rh_str *out)
 {
 	const struct rh_run *run = arg;
 
-	rh_str_append(out, run->hosts ? run->hosts : "127.0.0.1\tlocalhost\n::1\tlocalhost");
-	rh_str_append(out, "\n");
+	run_machine_hosts(out);
 	rh_address_pool_hosts(run->pool, namespace_, out);
 }
 
@@ -445,7 +454,6 @@ static void run_close(struct rh_run *run)
 	(void)rmdir(run->options->config->state_dir); /* unless another run uses it */
 	rh_free(run->pods_dir);
 	rh_free(run->log_dir);
-	rh_free(run->hosts);
 	rh_run_jobs_deinit(run);
 }
 
@@ -467,7 +475,6 @@ int rh_run(const struct rh_run_options *options, struct rh_error *err)
 	struct sigaction before;
 	int r;
 
-	(void)rh_file_read("/etc/hosts", RUN_HOSTS_MAX, &run.hosts, NULL, NULL); /* pods see its names too, where it can be read */
 	run.clock_start = rh_clock_monotonic();
 	run.wall_start = rh_clock_wall();
 	(void)sigaction(SIGPIPE, &ignore,

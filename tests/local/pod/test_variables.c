@@ -61,6 +61,7 @@ static void test_variables__are_filled(void **state)
 	     "{envFrom: [{configMapRef: {name: files}}, {secretRef: {name: optional, optional: true}}], "
 	     "env: [{name: a.txt, value: own}]}",
 	     "a.txt=own b.conf=B zero.bin=z "},
+		{"binaryData is for files alone", "{envFrom: [{configMapRef: {name: settings}}]}", "rate=0.1 epochs=3 "},
 		{"env does not see envFrom", "{envFrom: [{configMapRef: {name: files}}], env: [{name: A, value: '$(a.txt)'}]}",
 	     "a.txt=A b.conf=B zero.bin=z A=$(a.txt) "},
 	};
@@ -86,6 +87,8 @@ static void test_variables__are_refused(void **state)
 	     "container \"c\": env \"A\": configmap \"gone\" not found"},
 		{"{name: c, env: [{name: A, valueFrom: {configMapKeyRef: {name: settings, key: x}}}]}", RH_ENOENT,
 	     "couldn't find key x in ConfigMap team/settings"},
+		{"{name: c, env: [{name: A, valueFrom: {configMapKeyRef: {name: settings, key: bin}}}]}", RH_ENOENT,
+	     "couldn't find key bin in ConfigMap team/settings"},
 		{"{name: c, env: [{name: A, valueFrom: {secretKeyRef: {name: login, key: x}}}]}", RH_ENOENT,
 	     "couldn't find key x in Secret team/login"},
 		{"{name: c, envFrom: [{secretRef: {name: gone}}]}", RH_ENOENT, "secret \"gone\" not found"},

@@ -54,6 +54,17 @@ def test_failure_is_named(program):
         place.expect_nothing_left()
 
 
+def test_failed_init_container_is_named(program):
+    """What never ran has no duration, and the exit code is that of the container that ended it."""
+    with Place(program) as place:
+        status, output = place.run(job(pod="initContainers: [{name: prepare, image: x, command: [sh, -c, exit 9]}]"))
+        assert status == 1, output
+        assert "container prepare) exited with code 9" in output, output
+        row = next(line.split() for line in output.splitlines() if line.startswith("Master-0 "))
+        assert row == ["Master-0", "Failed", "9", "0", "0.0s"], row
+        place.expect_nothing_left()
+
+
 def test_two_runs_never_collide(program):
     """Ten runs at a time: no address, and no port, is given twice."""
     with Place(program) as place:
