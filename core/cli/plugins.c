@@ -134,7 +134,7 @@ const struct rh_command rh_command_plugins = {
 	.synopsis = "list | check FILE",
 	.summary = "list the plugins with their state, or check one file",
 	.details = "`list` shows every plugin file that was found, its state (ready, disabled by the allow-list, refused, "
-               "failed)\n"
+			   "failed)\n"
 			   "and, where it is not ready, why. `check FILE` loads one file and says whether it fits this host.\n\n"
 			   "Exit status: 0 fine, 1 the checked plugin was refused, 2 wrong arguments or no such file.",
 	.options = plugins_options,

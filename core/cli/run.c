@@ -90,13 +90,13 @@ const struct rh_command rh_command_run = {
 	.synopsis = "FILE...",
 	.summary = "run jobs to their end on this machine, each replica as processes",
 	.details = "Every replica becomes processes with the environment that it would have on a cluster, and with an "
-               "address of its\n"
+			   "address of its\n"
 			   "own in 127.0.0.0/8. Restart policies, back-off, deadlines and clean-up are those of the cluster. "
-               "ConfigMaps and\n"
+			   "ConfigMaps and\n"
 			   "Secrets may stand in the files beside the jobs. FILE may be - for standard input.\n\n"
 			   "Ctrl-C once stops the replicas gracefully, twice at once. Nothing is left behind.\n\n"
 			   "Exit status: 0 every job succeeded, 1 a job failed, 2 bad input and nothing was started, 3 timed out, "
-               "130 interrupted.",
+			   "130 interrupted.",
 	.options = run_option_rows,
 	.operands_min = 1,
 	.operands_max = 1000,

@@ -104,8 +104,7 @@ static void view_event(void *arg, const struct rh_json *event)
 	const char *message = rh_json_string_at(event, "message");
 
 	/* What is normal shows as conditions and logs; what is not must be seen, once. */
-	if (!rh_text_equal(rh_json_string_at(event, "type"), "Warning") ||
-	    rh_text_equal(message, rh_str_text(&view->told)))
+	if (!rh_text_equal(rh_json_string_at(event, "type"), "Warning") || rh_text_equal(message, rh_str_text(&view->told)))
 		return;
 	rh_str_appendf(&text, "warning: %s: %s", rh_json_string_at(event, "reason"), message);
 	view_say(view, "\033[33m", rh_str_text(&text));

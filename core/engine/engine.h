@@ -35,7 +35,7 @@ struct rh_engine_options {
 	/** Called with every plan that is carried out, for logs and tests; may be NULL. */
 	void (*observe)(void *arg, const struct rh_job *job, const struct rh_plan *plan);
 	void *arg;
-	size_t window;      /**< most creates and deletes of one job in flight; 0: 64 */
+	size_t window;         /**< most creates and deletes of one job in flight; 0: 64 */
 	int64_t backoff_first; /**< per-key retry back-off, microseconds; 0: 5 ms */
 	int64_t backoff_max;   /**< 0: 1000 s */
 };

@@ -55,8 +55,8 @@ struct rh_outcome {
 	enum rh_outcome_code code;
 	/** the object as it is now; NULL when there is none; borrowed until the callback returns */
 	const struct rh_json *object;
-	const char *message;          /**< the store's own words for anything but OK; never NULL */
-	int64_t retry_after;          /**< microseconds; for THROTTLED */
+	const char *message; /**< the store's own words for anything but OK; never NULL */
+	int64_t retry_after; /**< microseconds; for THROTTLED */
 };
 
 /** Called once for each request that was submitted, unless it is cancelled. */

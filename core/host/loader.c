@@ -61,8 +61,8 @@ static int loader_check_file(const char *path, char real[PATH_MAX], struct rh_er
 }
 
 /**
- * A file that was cut short, as by a copy onto a full disk, would be mapped beyond its end, and the first touch of what is
- * missing would be the end of the program. What is no 64-bit ELF file is left to dlopen() to refuse.
+ * A file that was cut short, as by a copy onto a full disk, would be mapped beyond its end, and the first touch of what
+ * is missing would be the end of the program. What is no 64-bit ELF file is left to dlopen() to refuse.
  */
 static int loader_check_whole(const char *path, struct rh_error *err)
 {
@@ -80,8 +80,8 @@ static int loader_check_whole(const char *path, struct rh_error *err)
 		off_t at = (off_t)(head.e_phoff + i * sizeof(part));
 
 		if (pread(fd, &part, sizeof(part), at) != (ssize_t)sizeof(part) ||
-		    (part.p_type == PT_LOAD && (part.p_offset > (uint64_t)st.st_size ||
-		                                part.p_filesz > (uint64_t)st.st_size - part.p_offset)))
+		    (part.p_type == PT_LOAD &&
+		     (part.p_offset > (uint64_t)st.st_size || part.p_filesz > (uint64_t)st.st_size - part.p_offset)))
 			return rh_fail(err, RH_EPLUGIN, "the file is cut short: it has %lld bytes, its headers tell of more",
 			               (long long)st.st_size);
 	}

@@ -13,7 +13,7 @@
 
 static const char job_text[] =
 	"apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: big, namespace: default, uid: u-1, "
-    "resourceVersion: '7'}\n"
+	"resourceVersion: '7'}\n"
 	"spec:\n  pytorchReplicaSpecs:\n"
 	"    Master: {replicas: 1, template: {spec: {containers: [{name: pytorch, image: a, command: [sh]}]}}}\n"
 	"    Worker: {replicas: 999, template: {spec: {containers: [{name: pytorch, image: a, command: [sh]}]}}}\n";

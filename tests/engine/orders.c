@@ -39,10 +39,10 @@ struct run {
 	const struct scenario *scenario;
 	int choices[CHOICES_MAX];
 	int options[CHOICES_MAX];
-	int count;      /* choices made */
-	int given;      /* choices that were given */
-	uint32_t seed;  /* of further ones; 0: the default */
-	size_t acts;    /* done by the user */
+	int count;     /* choices made */
+	int given;     /* choices that were given */
+	uint32_t seed; /* of further ones; 0: the default */
+	size_t acts;   /* done by the user */
 	bool killed;
 	struct replica replicas[REPLICAS_MAX];
 	struct rh_str deletes; /* UIDs of the pods that this life of the engine has deleted, each in slashes */
@@ -148,8 +148,7 @@ static struct replica *replica_of(struct run *run, const char *name)
 
 static int attempt_of(const struct rh_json *pod)
 {
-	const char *text =
-		rh_json_string(rh_json_get(rh_json_at(pod, "metadata.annotations"), RH_ANNOTATION_ATTEMPT));
+	const char *text = rh_json_string(rh_json_get(rh_json_at(pod, "metadata.annotations"), RH_ANNOTATION_ATTEMPT));
 
 	return text ? (int)strtol(text, NULL, 10) : 0;
 }

@@ -14,7 +14,7 @@
 #include "engine/sim.h"
 
 /** @name What a replica's container does: exits with a code of 0 … 255, or @{ */
-#define FATE_RUNS (-1) /**< runs on */
+#define FATE_RUNS (-1)  /**< runs on */
 #define FATE_WAITS (-2) /**< exits with 0 once all other pods of the job have succeeded */
 /** @} */
 
@@ -37,16 +37,16 @@ struct act {
 /** One scenario; the job is called "j". */
 struct scenario {
 	const char *name;
-	const char *replicas;    /**< as sim_new_job() */
+	const char *replicas; /**< as sim_new_job() */
 	const char *policy;
 	const char *annotations;
 	bool graceful;
 	struct fate fates[4];
 	struct act acts[4];
-	const char *ends[4];     /**< sim_show() at the end: one of these */
-	int restarts;            /**< that the ledger counts at the end; -1: not to be checked */
-	int attempt;             /**< of the ledger at the end; -1: not to be checked */
-	bool again;              /**< replicas that succeeded may run again, in another attempt */
+	const char *ends[4]; /**< sim_show() at the end: one of these */
+	int restarts;        /**< that the ledger counts at the end; -1: not to be checked */
+	int attempt;         /**< of the ledger at the end; -1: not to be checked */
+	bool again;          /**< replicas that succeeded may run again, in another attempt */
 };
 
 /** How many runs to make of each scenario. */

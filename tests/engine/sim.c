@@ -117,11 +117,11 @@ void sim_create(struct sim *sim, struct rh_json *job)
 
 void sim_patch(struct sim *sim, const char *name, const char *patch)
 {
-	assert_int_equal(sim_user(sim, (struct rh_request){.verb = RH_VERB_PATCH,
-	                                                   .resource = &sim->jobs,
-	                                                   .name = name,
-	                                                   .body = sim_json(patch)}),
-	                 RH_OUTCOME_OK);
+	assert_int_equal(
+		sim_user(
+			sim,
+			(struct rh_request){.verb = RH_VERB_PATCH, .resource = &sim->jobs, .name = name, .body = sim_json(patch)}),
+		RH_OUTCOME_OK);
 }
 
 void sim_delete(struct sim *sim, const char *name)
@@ -132,10 +132,9 @@ void sim_delete(struct sim *sim, const char *name)
 
 void sim_delete_pod(struct sim *sim, const char *name, int64_t grace)
 {
-	(void)sim_user(sim, (struct rh_request){.verb = RH_VERB_DELETE,
-	                                        .resource = &rh_resource_pods,
-	                                        .name = name,
-	                                        .grace_seconds = grace});
+	(void)sim_user(sim,
+	               (struct rh_request){
+					   .verb = RH_VERB_DELETE, .resource = &rh_resource_pods, .name = name, .grace_seconds = grace});
 }
 
 struct rh_json *sim_json(const char *text)

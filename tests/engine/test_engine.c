@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/engine_parts.h"
+#include "engine/carry/parts.h"
 #include "engine/sim.h"
 #include "job/names.h"
 
@@ -306,9 +306,8 @@ static void test_engine__two_kinds_of_one_name_do_not_mix(void **state)
 
 	(void)state;
 	open_running(&sim, PAIR, NULL);
-	(void)sim_user(&sim, (struct rh_request){.verb = RH_VERB_CREATE,
-	                                         .resource = &rh_resource_pods,
-	                                         .body = sim_json(foreign)});
+	(void)sim_user(
+		&sim, (struct rh_request){.verb = RH_VERB_CREATE, .resource = &rh_resource_pods, .body = sim_json(foreign)});
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Running | master-0 Running, ps-0 Pending, worker-0 Running");
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/engine_parts.h"
+#include "engine/carry/parts.h"
 #include "engine/sim.h"
 
 /* An engine with one job, and the job's entry. */
@@ -226,8 +226,7 @@ static void test_engine_events__one_whose_time_is_over_is_written_anew(void **st
 	tell(entry, true, "Odd", "m");
 	sim_settle(&sim);
 	rh_memory_store_each(sim.store, &rh_resource_events, delete_event, name);
-	(void)sim_user(&sim,
-	               (struct rh_request){.verb = RH_VERB_DELETE, .resource = &rh_resource_events, .name = name});
+	(void)sim_user(&sim, (struct rh_request){.verb = RH_VERB_DELETE, .resource = &rh_resource_events, .name = name});
 	tell(entry, true, "Odd", "m");
 	sim_settle(&sim);
 	sim_wait(&sim, 10);

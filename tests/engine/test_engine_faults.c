@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/engine_parts.h"
+#include "engine/carry/parts.h"
 #include "engine/sim.h"
 #include "job/names.h"
 
@@ -253,9 +253,9 @@ static void test_engine_faults__a_conflict_is_decided_again(void **state)
 		sim_settle(&sim);
 		assert_int_equal(fault.times, 0);
 		sim_assert(&sim, "j", "Created Running | master-0 Running, worker-0 Pending");
-		assert_non_null(strstr(rh_json_string(rh_json_get(rh_json_at(sim_job(&sim, "j"), "metadata.annotations"),
-		                                                  RH_ANNOTATION_LEDGER)),
-		                       "\"exit\":1"));
+		assert_non_null(strstr(
+			rh_json_string(rh_json_get(rh_json_at(sim_job(&sim, "j"), "metadata.annotations"), RH_ANNOTATION_LEDGER)),
+			"\"exit\":1"));
 	}
 }
 

@@ -3,13 +3,12 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/engine_parts.h"
+#include "engine/carry/parts.h"
 #include "engine/sim.h"
 
 #define METRICS "'metrics':[{'type':'Resource','resource':{'name':'cpu'}}]"
 
-static const struct rh_resource autoscalers = {"autoscaling/v2", "HorizontalPodAutoscaler",
-                                               "horizontalpodautoscalers"};
+static const struct rh_resource autoscalers = {"autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"};
 
 static struct rh_json *elastic_job(void)
 {
@@ -96,11 +95,11 @@ static void test_engine_objects__are_not_written_again_after_a_start(void **stat
 
 static void patch_autoscaler(struct sim *sim, const char *patch)
 {
-	assert_int_equal(sim_user(sim, (struct rh_request){.verb = RH_VERB_PATCH,
-	                                                   .resource = &autoscalers,
-	                                                   .name = "j",
-	                                                   .body = sim_json(patch)}),
-	                 RH_OUTCOME_OK);
+	assert_int_equal(
+		sim_user(
+			sim,
+			(struct rh_request){.verb = RH_VERB_PATCH, .resource = &autoscalers, .name = "j", .body = sim_json(patch)}),
+		RH_OUTCOME_OK);
 }
 
 static void test_engine_objects__that_were_changed_are_put_right_after_a_start(void **state)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/engine_parts.h"
+#include "engine/carry/parts.h"
 #include "engine/sim.h"
 #include "job/names.h"
 
@@ -37,8 +37,8 @@ static void late_keep(void *arg, const struct rh_outcome *outcome)
 	late->object = outcome->object ? rh_json_copy(outcome->object) : NULL;
 }
 
-static int late_submit(struct rh_store *face, struct rh_request *request, rh_done_fn *done, void *arg,
-                       uint64_t *ret_id, struct rh_error *err)
+static int late_submit(struct rh_store *face, struct rh_request *request, rh_done_fn *done, void *arg, uint64_t *ret_id,
+                       struct rh_error *err)
 {
 	struct late *late = (struct late *)face;
 	const char *name = request->body ? rh_json_string_at(request->body, "metadata.name") : NULL;
@@ -224,8 +224,8 @@ static void test_engine_races__a_job_may_be_gone_before_its_writes_are_answered(
 
 static bool ledger_says(const struct sim *sim, const char *text)
 {
-	const char *ledger = rh_json_string(
-		rh_json_get(rh_json_at(sim_job(sim, "j"), "metadata.annotations"), RH_ANNOTATION_LEDGER));
+	const char *ledger =
+		rh_json_string(rh_json_get(rh_json_at(sim_job(sim, "j"), "metadata.annotations"), RH_ANNOTATION_LEDGER));
 
 	return ledger && strstr(ledger, text);
 }
@@ -263,8 +263,8 @@ static void tell(const struct sim *sim, bool job, enum rh_watch_event event, str
 {
 	struct rh_engine_watch *watch = sim->engine->watches;
 
-	while (watch && (job ? !watch->kind || strcmp(watch->kind->kind->kind, "PyTorchJob") != 0
-	                     : watch->kind || watch->services))
+	while (watch &&
+	       (job ? !watch->kind || strcmp(watch->kind->kind->kind, "PyTorchJob") != 0 : watch->kind || watch->services))
 		watch = watch->next;
 	assert_non_null(watch);
 	rh_engine_on_watch(watch, event, object);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plays what befell the pods of V1's jobs, and compares what the jobs said after each step with what V1 said (tests/goldens/README.md). Steps and comparison are
- * those of tests/goldens/play_lives.py; the store has no kubelet and no garbage collector, as the API server had none.
+ * Plays what befell the pods of V1's jobs, and compares what the jobs said after each step with what V1 said
+ * (tests/goldens/README.md). Steps and comparison are those of tests/goldens/play_lives.py; the store has no kubelet
+ * and no garbage collector, as the API server had none.
  */
 #include "engine/sim.h"
 
@@ -97,9 +98,8 @@ static void add_service(void *arg, const struct rh_json *service)
 	const struct children *children = arg;
 
 	if (of_job(service, children->job))
-		assert_int_equal(rh_json_append(children->services,
-		                                rh_json_new_string(rh_json_string_at(service, "metadata.name"))),
-		                 0);
+		assert_int_equal(
+			rh_json_append(children->services, rh_json_new_string(rh_json_string_at(service, "metadata.name"))), 0);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -152,8 +152,8 @@ static struct rh_json *copy_conditions(const struct rh_json *status)
 		struct rh_json *copy = rh_json_new_object();
 
 		for (size_t i = 0; i < 4; i++)
-			assert_int_equal(
-				rh_json_set_string(copy, members[i], rh_json_string(rh_json_get(condition, members[i]))), 0);
+			assert_int_equal(rh_json_set_string(copy, members[i], rh_json_string(rh_json_get(condition, members[i]))),
+			                 0);
 		assert_int_equal(rh_json_append(list, copy), 0);
 	}
 	return list;

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "engine/queue.h"
+#include "engine/carry/queue.h"
 
 #define ITEMS 200
 

@@ -99,7 +99,8 @@ static void worlds_add_type(struct worlds_spec *spec, const char *word)
 
 	assert_non_null(policy);
 	rh_str_appendf(&spec->types, "%s\"%.*s\":{\"replicas\":%d,\"restartPolicy\":\"%.*s\",\"template\":%s}",
-	               spec->types.length ? "," : "", (int)(policy - word), word, count ? (int)strtol(count + 1, NULL, 10) : 1,
+	               spec->types.length ? "," : "", (int)(policy - word), word,
+	               count ? (int)strtol(count + 1, NULL, 10) : 1,
 	               count ? (int)(count - policy - 1) : (int)strlen(policy + 1), policy + 1, spec->template_);
 }
 

@@ -16,7 +16,7 @@ struct rh_data_item {
 	const char *key; /**< borrowed from the object */
 	char *bytes;     /**< owned, with a zero behind them */
 	size_t length;
-	bool binary;   /**< of a ConfigMap's binaryData: fit for files, never for variables (as the kubelet has it) */
+	bool binary; /**< of a ConfigMap's binaryData: fit for files, never for variables (as the kubelet has it) */
 };
 
 /** All entries. All zero is empty. */

@@ -6,7 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "engine/engine_parts.h"
+#include "engine/carry/parts.h"
 
 char *rh_engine_object_key(const char *api_version, const char *kind, const char *name)
 {

@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/memory_parts.h"
+#include "engine/memory/parts.h"
 
 bool rh_memory_key(const struct rh_resource *resource, const char *namespace_, const char *name,
                    char buffer[RH_MEMORY_KEY_SIZE])
 {
-	int length = namespace_ ? snprintf(buffer, RH_MEMORY_KEY_SIZE, "%s/%s/%s/%s", resource->api_version,
-	                                   resource->kind, namespace_, name)
+	int length = namespace_ ? snprintf(buffer, RH_MEMORY_KEY_SIZE, "%s/%s/%s/%s", resource->api_version, resource->kind,
+	                                   namespace_, name)
 	                        : snprintf(buffer, RH_MEMORY_KEY_SIZE, "%s/%s/", resource->api_version, resource->kind);
 
 	return length >= 0 && length < RH_MEMORY_KEY_SIZE;

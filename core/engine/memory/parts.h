@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file engine/memory_parts.h
+ * @file engine/memory/parts.h
  * @brief What the files of the memory store share; for core/engine/memory_*.c alone.
  */
 #ifndef RH_ENGINE_MEMORY_PARTS_H
 #define RH_ENGINE_MEMORY_PARTS_H
 
-#include "engine/memory_objects.h"
+#include "engine/memory/objects.h"
 #include "engine/memory_store.h"
 
 /** Most texts that a request has. */
@@ -47,8 +47,8 @@ struct rh_memory_event {
 /** One request, and its answer once it has been applied. */
 struct rh_memory_request {
 	struct rh_memory_item item;
-	struct rh_request request;   /**< its body is owned */
-	struct rh_resource resource; /**< what request.resource points to */
+	struct rh_request request;        /**< its body is owned */
+	struct rh_resource resource;      /**< what request.resource points to */
 	char *texts[RH_MEMORY_TEXTS_MAX]; /**< all texts of the two; owned */
 	size_t text_count;
 	uint64_t id;

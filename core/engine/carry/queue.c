@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/queue.h"
+#include "engine/carry/queue.h"
 
 #include "base/clock.h"
 #include "base/error.h"

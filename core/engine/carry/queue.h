@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file engine/queue.h
+ * @file engine/carry/queue.h
  * @brief When to look at what: one heap of timers, in which each key stands at most once, and back-off by key.
  *
  * Room for a key is made when it joins, so that nothing that comes later can fail for lack of memory.
  */
-#ifndef RH_ENGINE_QUEUE_H
-#define RH_ENGINE_QUEUE_H
+#ifndef RH_ENGINE_CARRY_QUEUE_H
+#define RH_ENGINE_CARRY_QUEUE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ struct rh_queue {
 	struct rh_queue_item **heap; /**< earliest first */
 	size_t count;
 	size_t capacity;
-	size_t members;        /**< keys that may be queued */
+	size_t members; /**< keys that may be queued */
 	uint64_t turns;
 	int64_t backoff_first; /**< first wait after a failure, microseconds */
 	int64_t backoff_max;

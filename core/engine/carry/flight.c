@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "engine/engine_parts.h"
+#include "engine/carry/parts.h"
 
 void rh_flight_free(struct rh_flight *flight)
 {
@@ -217,8 +217,8 @@ static int flight_act_delete(struct rh_engine_entry *entry, const struct rh_acti
                              const struct rh_resource *resource)
 {
 	struct rh_request request = {.verb = RH_VERB_DELETE, .grace_seconds = action->force ? 0 : -1};
-	struct rh_flight *flight = flight_new(entry, action->verb, resource, action->name ? action->name : entry->name,
-	                                      action->uid);
+	struct rh_flight *flight =
+		flight_new(entry, action->verb, resource, action->name ? action->name : entry->name, action->uid);
 	struct rh_cached *cached;
 
 	if (!flight)

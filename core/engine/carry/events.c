@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/engine_parts.h"
+#include "engine/carry/parts.h"
 
 /* Messages of one reason that are told one by one, as Kubernetes' clients do. */
 #define EVENTS_SIMILAR_MAX 10

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
-#include "engine/decide_parts.h"
+#include "engine/decide/parts.h"
 
 void rh_decision_deinit(struct rh_decision *decision)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/engine_parts.h"
+#include "engine/carry/parts.h"
 #include "job/names.h"
 
 static const char *cache_text(const struct rh_json *object, const char *member, const char *key)
@@ -397,8 +397,8 @@ static bool cache_is_old(const struct rh_engine_entry *entry, const char *uid, u
 /* What follows from the spec is worked out again when that changed. */
 static void cache_set_job(struct rh_engine_entry *entry, struct rh_job *job, struct rh_ledger *ledger)
 {
-	bool same = entry->job && job &&
-	            rh_json_equal(rh_json_get(entry->job->object, "spec"), rh_json_get(job->object, "spec"));
+	bool same =
+		entry->job && job && rh_json_equal(rh_json_get(entry->job->object, "spec"), rh_json_get(job->object, "spec"));
 
 	if (!same) {
 		rh_engine_release_all(entry);
@@ -463,9 +463,8 @@ int rh_engine_take_job(struct rh_engine_entry *entry, const struct rh_json *obje
 static void cache_job(const struct rh_engine_watch *watch, enum rh_watch_event event, const struct rh_json *object)
 {
 	struct rh_engine *engine = watch->engine;
-	struct rh_engine_entry *entry =
-		cache_entry(engine, watch->kind, cache_text(object, "metadata", "namespace"),
-	                cache_text(object, "metadata", "name"), event != RH_WATCH_DELETED);
+	struct rh_engine_entry *entry = cache_entry(engine, watch->kind, cache_text(object, "metadata", "namespace"),
+	                                            cache_text(object, "metadata", "name"), event != RH_WATCH_DELETED);
 	int r;
 
 	if (!entry)

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "engine/decide_parts.h"
+#include "engine/decide/parts.h"
 #include "job/names.h"
 
 /* Most bytes of last lines in a condition's or an event's message: an event holds 1024 characters in all. */

@@ -2,23 +2,22 @@
 /*
  * Writes that were refused, and until when each waits. One that waits holds up no other.
  */
-#include "engine/engine_parts.h"
+#include "engine/carry/parts.h"
 
 static char *holds_key(enum rh_action_verb verb, const char *kind, const char *name)
 {
 	return rh_asprintf("%d/%s/%s", (int)verb, kind, name);
 }
 
-static struct rh_hold *holds_find(const struct rh_engine_entry *entry, enum rh_action_verb verb,
-                                        const char *kind, const char *name)
+static struct rh_hold *holds_find(const struct rh_engine_entry *entry, enum rh_action_verb verb, const char *kind,
+                                  const char *name)
 {
 	rh_auto_free char *key = holds_key(verb, kind, name);
 
 	return key ? rh_map_get(entry->holds, key) : NULL;
 }
 
-static void holds_drop(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *kind,
-                             const char *name)
+static void holds_drop(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *kind, const char *name)
 {
 	rh_auto_free char *key = rh_map_size(entry->holds) > 0 ? holds_key(verb, kind, name) : NULL;
 

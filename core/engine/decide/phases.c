@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "engine/decide_parts.h"
+#include "engine/decide/parts.h"
 
 /* "{K} {n} {what}" as V1 words suspension; also an event, once. */
 static int phase_say(struct rh_decision *decision, bool suspended)

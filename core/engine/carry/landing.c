@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "engine/engine_parts.h"
+#include "engine/carry/parts.h"
 
 /* Decide again when that may have something to do: what waits for the lead replica, or what the window held back. */
 static void flight_end(struct rh_flight *flight)
@@ -127,8 +127,7 @@ static void flight_created(struct rh_flight *flight, const struct rh_outcome *ou
 
 static void flight_drop_object(const struct rh_flight *flight)
 {
-	rh_auto_free char *key =
-		rh_engine_object_key(flight->resource->api_version, flight->resource->kind, flight->name);
+	rh_auto_free char *key = rh_engine_object_key(flight->resource->api_version, flight->resource->kind, flight->name);
 
 	if (key && rh_flight_target(flight))
 		rh_cached_free(rh_map_remove(flight->entry->objects, key));
@@ -218,8 +217,7 @@ static void flight_updated(struct rh_flight *flight, const struct rh_outcome *ou
 	if (outcome->code == RH_OUTCOME_OK && flight->asking) {
 		flight_update(flight, outcome->object);
 	} else if (outcome->code == RH_OUTCOME_OK) {
-		if (rh_object_hash(flight->body, &hash) < 0 ||
-		    rh_engine_keep_object(flight->entry, outcome->object, hash) < 0)
+		if (rh_object_hash(flight->body, &hash) < 0 || rh_engine_keep_object(flight->entry, outcome->object, hash) < 0)
 			rh_engine_hold(flight, -1);
 		else
 			rh_engine_drop_hold(flight);

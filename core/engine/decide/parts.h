@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file engine/decide_parts.h
- * @brief What the files of decide() share; for core/engine/decide*.c alone.
+ * @file engine/decide/parts.h
+ * @brief What the files of decide() share; for core/engine/decide/ alone.
  *
  * One decision is one pass over one world. The new ledger and the new status grow in the plan; whether they are to be
  * written comes out at the end, by comparison.

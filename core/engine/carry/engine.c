@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/engine_parts.h"
+#include "engine/carry/parts.h"
 #include "job/names.h"
 
 #define ENGINE_WINDOW 64

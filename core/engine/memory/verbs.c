@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/memory_parts.h"
+#include "engine/memory/parts.h"
 
 /* terminationGracePeriodSeconds of a pod that says nothing. */
 #define MEMORY_GRACE_SECONDS 30
@@ -69,8 +69,8 @@ bool rh_memory_wants(const struct rh_memory_watch *watch, const struct rh_memory
 /* One change of one object. */
 struct memory_change {
 	struct rh_memory_object *object;
-	const struct rh_json *before; /* NULL: it is new */
-	const struct rh_json *after;  /* NULL: it goes */
+	const struct rh_json *before;      /* NULL: it is new */
+	const struct rh_json *after;       /* NULL: it goes */
 	struct rh_memory_version *version; /* what is told */
 };
 
@@ -197,8 +197,7 @@ static int memory_terminate(struct rh_memory_store *store, struct rh_memory_obje
 	next = rh_json_copy(tree);
 	metadata = rh_json_get(next, "metadata");
 	if (!next || rh_json_set_integer(metadata, "deletionGracePeriodSeconds", grace) < 0 ||
-	    rh_json_set_string(metadata, "deletionTimestamp",
-	                       rh_time_format(store->now + grace * RH_SECOND, when)) < 0)
+	    rh_json_set_string(metadata, "deletionTimestamp", rh_time_format(store->now + grace * RH_SECOND, when)) < 0)
 		return RH_ENOMEM;
 	return memory_store_version(store, object, tree, rh_take(next));
 }
@@ -230,8 +229,7 @@ static void memory_collect(struct rh_memory_store *store)
 		while (rh_map_next(store->objects.by_key, &cursor, NULL, &value)) {
 			struct rh_memory_object *object = value;
 
-			if (strstr(object->now->text, "\"ownerReferences\"") &&
-			    rh_memory_objects_orphaned(&store->objects, object))
+			if (strstr(object->now->text, "\"ownerReferences\"") && rh_memory_objects_orphaned(&store->objects, object))
 				(void)memory_delete(store, object, -1);
 			rh_memory_trees_trim(store->objects.trees, RH_MEMORY_TREES_KEPT);
 		}

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
+#include "engine/carry/parts.h"
 #include "engine/decide.h"
-#include "engine/engine_parts.h"
 
 /* What rh_world points to. Tables are owned. */
 struct work_tables {

@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "engine/decide_parts.h"
+#include "engine/decide/parts.h"
 #include "job/names.h"
 
 int rh_object_hash(const struct rh_json *object, uint64_t *ret_hash)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file engine/memory_objects.h
+ * @file engine/memory/objects.h
  * @brief The objects of a memory store and their versions; for core/engine/memory_*.c alone.
  *
  * An object is kept as text, a tenth of what its tree takes, and becomes a tree while somebody looks at it. A version
@@ -50,9 +50,9 @@ struct rh_memory_objects {
 	struct rh_map *by_uid;
 	struct rh_map *owners; /**< UID to the number of objects that name it in their ownerReferences */
 	struct rh_memory_trees *trees;
-	uint64_t seed;         /**< first half of every UID of this store */
-	uint64_t uids;         /**< UIDs given out */
-	uint64_t revision;     /**< resourceVersion given out last */
+	uint64_t seed;     /**< first half of every UID of this store */
+	uint64_t uids;     /**< UIDs given out */
+	uint64_t revision; /**< resourceVersion given out last */
 };
 
 /** Make @p objects empty. @return 0 or RH_ENOMEM */

@@ -13,7 +13,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "engine/decide_parts.h"
+#include "engine/decide/parts.h"
 #include "job/names.h"
 
 /* Most pods whose waiting is told at once, and remembered: one bad image is told of in a few events, not in thousands.

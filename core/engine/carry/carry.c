@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/engine_parts.h"
+#include "engine/carry/parts.h"
 #include "job/names.h"
 
 static void carry_drop(struct rh_engine_entry *entry)
@@ -150,8 +150,7 @@ static void carry_tell(struct rh_engine_entry *entry)
 	for (size_t i = 0; i < entry->plan->event_count; i++) {
 		const struct rh_plan_event *event = &entry->plan->events[i];
 
-		rh_engine_tell(entry,
-		               &(struct rh_engine_news){entry->uid, event->warning, event->reason, event->message});
+		rh_engine_tell(entry, &(struct rh_engine_news){entry->uid, event->warning, event->reason, event->message});
 	}
 }
 

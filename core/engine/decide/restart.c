@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "engine/decide_parts.h"
+#include "engine/decide/parts.h"
 
 int rh_decide_tell_exit(struct rh_decision *decision, size_t place)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file engine/engine_parts.h
+ * @file engine/carry/parts.h
  * @brief What the files of the engine share; for core/engine/engine*.c alone.
  *
  * engine.c owns the loop's face, engine_cache.c what is observed, engine_work.c the decisions, engine_carry.c writes to
  * the job, engine_flight.c writes to children, engine_landing.c their answers, engine_holds.c what was refused,
  * engine_objects.c the further objects, engine_events.c Events.
  */
-#ifndef RH_ENGINE_ENGINE_PARTS_H
-#define RH_ENGINE_ENGINE_PARTS_H
+#ifndef RH_ENGINE_CARRY_PARTS_H
+#define RH_ENGINE_CARRY_PARTS_H
 
 #include "base/map.h"
 #include "base/str.h"
+#include "engine/carry/queue.h"
 #include "engine/engine.h"
-#include "engine/queue.h"
 #include "engine/world.h"
 #include "host/build.h"
 
@@ -31,7 +31,7 @@ struct rh_engine_watch {
 	const struct rh_engine_kind *kind; /**< of a watch of jobs, else NULL */
 	bool services;                     /**< a watch of Services, else of pods */
 	bool synced;
-	bool dropped;                      /**< another one took its place: what it tells is old */
+	bool dropped; /**< another one took its place: what it tells is old */
 };
 
 /** The engine. */
@@ -43,9 +43,9 @@ struct rh_engine {
 	struct rh_engine_kind *kinds;
 	size_t kind_count;
 	struct rh_engine_watch *watches;
-	size_t unsynced;          /**< watches that have not told all that exists */
-	size_t requests;          /**< in flight */
-	uint64_t events;          /**< Events named so far */
+	size_t unsynced; /**< watches that have not told all that exists */
+	size_t requests; /**< in flight */
+	uint64_t events; /**< Events named so far */
 	int64_t now;
 	/** there was no memory for something that a watch told: everything is to be listed again */
 	bool lost;
@@ -66,18 +66,18 @@ struct rh_flight {
 	enum rh_action_verb verb;
 	const struct rh_resource *resource;
 	char *name;
-	char *uid;               /**< of what is deleted or updated; "" for a create */
+	char *uid; /**< of what is deleted or updated; "" for a create */
 	char *job_uid;
-	int32_t index;           /**< of the replica */
-	struct rh_pod *pod;      /**< the pod that is to come; owned */
-	struct rh_child *child;  /**< likewise anything else; owned */
-	struct rh_json *body;    /**< of an update, until it is sent; owned */
-	struct rh_str buried;    /**< UIDs, each in slashes, of objects of this name that were observed to go meanwhile */
-	uint64_t id;             /**< of the request */
-	bool asking;             /**< the request is a get, which settles what the write came to */
-	bool checking;           /**< it is only a get: the look at a further object after a start */
-	bool unknown;            /**< the write was not answered */
-	bool old;                /**< its job is gone: it concerns nobody any more */
+	int32_t index;          /**< of the replica */
+	struct rh_pod *pod;     /**< the pod that is to come; owned */
+	struct rh_child *child; /**< likewise anything else; owned */
+	struct rh_json *body;   /**< of an update, until it is sent; owned */
+	struct rh_str buried;   /**< UIDs, each in slashes, of objects of this name that were observed to go meanwhile */
+	uint64_t id;            /**< of the request */
+	bool asking;            /**< the request is a get, which settles what the write came to */
+	bool checking;          /**< it is only a get: the look at a further object after a start */
+	bool unknown;           /**< the write was not answered */
+	bool old;               /**< its job is gone: it concerns nobody any more */
 };
 
 /** What a refused write waits for. */
@@ -97,9 +97,9 @@ struct rh_engine_event {
 	int64_t first; /**< microseconds */
 	int64_t last;
 	int64_t count;
-	int64_t sent;  /**< when it was written last */
+	int64_t sent; /**< when it was written last */
 	uint32_t writes;
-	uint64_t id;   /**< of the request in flight; 0: none */
+	uint64_t id; /**< of the request in flight; 0: none */
 	bool warning;
 	bool combined; /**< stands for all further ones of its reason */
 	bool written;  /**< the object exists */
@@ -118,23 +118,23 @@ struct rh_engine_entry {
 	char *namespace_;
 	char *name;
 
-	char *uid;              /**< of the job; NULL: there is none */
-	uint64_t revision;      /**< its resourceVersion; 0: not known as a number */
-	struct rh_job *job;     /**< NULL: there is none, it cannot be understood, or it has finished for good */
+	char *uid;          /**< of the job; NULL: there is none */
+	uint64_t revision;  /**< its resourceVersion; 0: not known as a number */
+	struct rh_job *job; /**< NULL: there is none, it cannot be understood, or it has finished for good */
 	struct rh_ledger ledger;
-	bool unfit;             /**< the job cannot be understood */
-	bool refresh;           /**< it is to be read again before anything is decided */
+	bool unfit;   /**< the job cannot be understood */
+	bool refresh; /**< it is to be read again before anything is decided */
 
 	struct rh_map *pods;     /**< name to struct rh_cached */
 	struct rh_map *services; /**< likewise */
 	struct rh_map *objects;  /**< "apiVersion/kind/name" to struct rh_cached */
 	struct rh_flight *flights;
 	size_t flight_count;
-	struct rh_map *holds;    /**< "verb/name" to struct rh_hold */
+	struct rh_map *holds; /**< "verb/name" to struct rh_hold */
 
 	enum rh_engine_stage stage;
 	uint64_t write_id;
-	struct rh_plan *plan;    /**< that is being carried out; NULL when none is */
+	struct rh_plan *plan; /**< that is being carried out; NULL when none is */
 
 	struct rh_addresses addresses;
 	int32_t addresses_attempt; /**< -1: there are none */
