@@ -138,6 +138,7 @@ static int config_read_state_dir(struct config_reader *reader, const char *key, 
 		return rh_fail_oom(err);
 	rh_free(reader->config->state_dir);
 	reader->config->state_dir = path;
+	reader->config->state_dir_named = true;
 	return 0;
 }
 

@@ -40,6 +40,7 @@ struct rh_config {
 	int64_t grace_period; /**< [local] grace-period: SIGTERM to SIGKILL where the pod says nothing; default 30 s */
 	char *state_dir;      /**< [local] state-dir: where lock files live; default $XDG_RUNTIME_DIR/roundhouse or
 	                         /tmp/roundhouse-UID; owned */
+	bool state_dir_named; /**< a file names state-dir: the folder is the user's, it is never removed */
 	int32_t port_first;   /**< [local] ports = 20000-29999: range that replicas' ports come from, outside the ephemeral
 	                         range */
 	int32_t port_last;

@@ -148,8 +148,12 @@ static void run_stop(struct rh_run *run, int result)
 
 static void run_on_signal(void *arg, int number)
 {
+	struct rh_run *run = arg;
+
 	(void)number;
-	run_stop(arg, RH_RUN_INTERRUPTED);
+	rh_run_note(run, run->state == RH_RUN_GOING ? "stopping the replicas; once more to kill them at once"
+	                                            : "killing the replicas");
+	run_stop(run, RH_RUN_INTERRUPTED);
 }
 
 /* The longest that any pod of the run may take to end after SIGTERM. */
@@ -258,10 +262,12 @@ static void run_watch_time(struct rh_run *run, int64_t clock, int64_t *delay)
 
 	if (timeout == RH_NEVER || run->state != RH_RUN_GOING || run_all_finished(run))
 		return;
-	if (clock - run->clock_start >= timeout)
+	if (clock - run->clock_start >= timeout) {
+		rh_run_note(run, "the time limit of the run is over; stopping the replicas");
 		run_stop(run, RH_RUN_TIMED_OUT);
-	else if (timeout - (clock - run->clock_start) < *delay)
+	} else if (timeout - (clock - run->clock_start) < *delay) {
 		*delay = timeout - (clock - run->clock_start);
+	}
 }
 
 static void run_drive_engine(struct rh_run *run, int64_t *delay)
@@ -451,7 +457,8 @@ static void run_close(struct rh_run *run)
 	rh_address_pool_free(run->pool);
 	rh_holds_free(run->holds);
 	rh_run_dir_free(run->dir);
-	(void)rmdir(run->options->config->state_dir); /* unless another run uses it */
+	if (!run->options->config->state_dir_named)
+		(void)rmdir(run->options->config->state_dir); /* unless another run uses it */
 	rh_free(run->pods_dir);
 	rh_free(run->log_dir);
 	rh_run_jobs_deinit(run);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "local/runner/pod.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -165,15 +167,19 @@ static struct rh_json *runner_terminated(const struct rh_runner_container *conta
 static struct rh_json *runner_waiting(const struct rh_runner_pod *pod, const struct rh_runner_container *container)
 {
 	rh_auto(json) waiting = rh_json_new_object();
+	const struct rh_shim_report *end = &container->ended;
 	const char *reason = "PodInitializing";
 	const char *message = NULL;
+	char text[192];
 
 	if (pod->stage == RH_RUNNER_REFUSED) {
 		reason = pod->reason;
 		message = pod->message;
 	} else if (container->reported) {
 		reason = "CrashLoopBackOff";
-		message = "waiting to be restarted";
+		(void)snprintf(text, sizeof(text), "container %s ended with exit code %" PRId32 "%s; it waits to be restarted",
+		               end->container, end->exit_code, end->signal ? " (a signal)" : "");
+		message = text;
 	} else if (pod->stage == RH_RUNNER_QUEUED) {
 		reason = "ContainerCreating";
 	}

@@ -27,11 +27,14 @@ class Round:
         self.scope = chance.choice(["replica", "job"])
         self.policy = chance.choice(["OnFailure", "ExitCode", "Never"])
         self.killed = []
+        # a sanitizer looks for leaks with a process of its own, and hangs when that is killed
+        place.environment["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
         workers = chance.randint(1, 3)
         text = job(policy=self.policy, master=REPLICA, worker=REPLICA, workers=workers,
                    annotations=f"{{roundhouse.dev/restart: {self.scope}}}", pod="terminationGracePeriodSeconds: 1")
         self.process = place.start("-o", "json", "--linger", "1s", place.write(f"{chance.random()}.yaml", text),
-                                   stdout=open(os.path.join(place.files, "out"), "w+", encoding="utf-8"))
+                                   stdout=open(os.path.join(place.files, "out"), "w", encoding="utf-8"),
+                                   stderr=open(os.path.join(place.files, "errors"), "w", encoding="utf-8"))
 
     def candidates(self):
         return [pid for pid in self.place.processes() if pid != self.process.pid]
@@ -62,8 +65,8 @@ class Round:
         self.killed.append("roundhouse run SIGKILL")
         wait_for(lambda: not self.place.processes(), "the end of what a killed run had started")
 
-    def output(self):
-        with open(os.path.join(self.place.files, "out"), encoding="utf-8") as file:
+    def output(self, name="out"):
+        with open(os.path.join(self.place.files, name), encoding="utf-8") as file:
             return file.read()
 
     def condition(self):
@@ -81,6 +84,7 @@ class Round:
         status = self.process.returncode
         condition = self.condition()
         self.place.expect_nothing_left()
+        assert not self.output("errors"), self.output("errors")
         assert (status, condition) in ((0, "Succeeded"), (1, "Failed")), (status, condition)
         if self.policy == "OnFailure":
             assert status == 0, f"{self.policy} is restarted whatever happens"
