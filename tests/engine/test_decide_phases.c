@@ -89,7 +89,8 @@ static const struct worlds_row phases_ttl[] = {
 
 static const struct worlds_row phases_deadline[] = {
 	{"B.4 the deadline is a timer", "deadline=150", WORLDS_RUNNING, "wake at 2026-01-01T00:00:50Z\n"},
-	{"B.4 the deadline is over: all goes", "deadline=100 clean=None",
+	{"B.4 a start within its second is not ended early", "deadline=100", WORLDS_RUNNING, "wake at 2026-01-01T00:00:00Z\n"},
+	{"B.4 the deadline is over: all goes", "deadline=99 clean=None",
      WORLDS_RUNNING "; pod worker-1 Succeeded; ledger {'types':{'Worker':{'succeeded':'1'}}}",
      "ledger: attempt 0 end=deadline; Worker succeeded=1\n"
      "delete pod j-master-0 uid u-master-0\n"
@@ -101,7 +102,7 @@ static const struct worlds_row phases_deadline[] = {
      "event Normal PyTorchJobFailed: Job j has failed because it was active longer than specified deadline\n"
      "status: Created=True/PyTorchJobCreated Running=False/PyTorchJobRunning Failed=True/PyTorchJobFailed; "
      "Master 1/0/0; Worker 2/0/0; started; completed\n"},
-	{"B.4 what a limit ended is cleaned whatever the policy says", "deadline=100 clean=None",
+	{"B.4 what a limit ended is cleaned whatever the policy says", "deadline=99 clean=None",
      "conditions Created Running=False Failed; started -100; completed -1; counts Master 1/0/0; counts Worker "
      "2/0/0; all Running; ledger {'end':'deadline'}",
      "delete pod j-master-0 uid u-master-0\n"
@@ -110,7 +111,7 @@ static const struct worlds_row phases_deadline[] = {
      "delete service j-master-0 uid s-j-master-0\n"
      "delete service j-worker-0 uid s-j-worker-0\n"
      "delete service j-worker-1 uid s-j-worker-1\n"},
-	{"B.4 and then it is done", "deadline=100 clean=None",
+	{"B.4 and then it is done", "deadline=99 clean=None",
      "conditions Created Running=False Failed; started -100; completed -1; counts Master 1/0/0; counts Worker "
      "2/0/0; ledger {'end':'deadline'}",
      "done\n"},

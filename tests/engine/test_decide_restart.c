@@ -410,7 +410,7 @@ static const struct worlds_row restart_first_fault[] = {
      "event Warning PyTorchJobRestarting: PyTorchJob j is restarting because 2 Worker replica(s) failed.\n"
      "status: Created=True/PyTorchJobCreated Restarting=True/PyTorchJobRestarting; Master 1/0/0; Worker 0/0/2;"
      " started\n"},
-	{"first fault: a deadline has none", "deadline=100",
+	{"first fault: a deadline has none", "deadline=99",
      WORLDS_RUNNING "; pod worker-1 Running restarts=2 last=137 at=-3; ledger {'fault':{'type':'Worker','index':0,"
                     "'attempt':0,'exitCode':1,'at':'2025-12-31T23:59:57.000000Z','pod':'j-worker-0'}}",
      "ledger: attempt 0 end=deadline\n"

@@ -65,6 +65,23 @@ def test_failed_init_container_is_named(program):
         place.expect_nothing_left()
 
 
+def test_state_dir_of_the_user_stays(program):
+    with Place(program, "state-dir = mine\n") as place:
+        folder = os.path.join(place.files, "mine")
+        os.mkdir(folder, 0o700)
+        status, output = place.run(job())
+        assert status == 0, output
+        assert os.listdir(folder) == [], os.listdir(folder)
+        place.expect_nothing_left()
+
+
+def test_stopping_is_told(program):
+    with Place(program) as place:
+        status, output = place.run(job(master="sleep 600"), "--timeout", "0.5")
+        assert status == 3 and "the time limit of the run is over" in output, output
+        place.expect_nothing_left()
+
+
 def test_two_runs_never_collide(program):
     """Ten runs at a time: no address, and no port, is given twice."""
     with Place(program) as place:
