@@ -89,7 +89,8 @@ static const struct worlds_row phases_ttl[] = {
 
 static const struct worlds_row phases_deadline[] = {
 	{"B.4 the deadline is a timer", "deadline=150", WORLDS_RUNNING, "wake at 2026-01-01T00:00:50Z\n"},
-	{"B.4 a start within its second is not ended early", "deadline=100", WORLDS_RUNNING, "wake at 2026-01-01T00:00:00Z\n"},
+	{"B.4 a start within its second is not ended early", "deadline=100", WORLDS_RUNNING,
+     "wake at 2026-01-01T00:00:00Z\n"},
 	{"B.4 the deadline is over: all goes", "deadline=99 clean=None",
      WORLDS_RUNNING "; pod worker-1 Succeeded; ledger {'types':{'Worker':{'succeeded':'1'}}}",
      "ledger: attempt 0 end=deadline; Worker succeeded=1\n"

@@ -165,7 +165,8 @@ bool rh_decide_past_deadline(struct rh_decision *decision)
 	int64_t started = decision->plan->status.started_at;
 	int64_t deadline = started ? phase_after(started, decision->job->policy.deadline_seconds) : RH_NEVER;
 
-	/* startTime has whole seconds: the job may have started almost one second later, and is not to be ended too early. */
+	/* startTime has whole seconds: the job may have started almost one second later, and is not to be ended too early.
+	 */
 	if (deadline != RH_NEVER)
 		deadline += RH_SECOND - 1;
 	if (decision->world->now >= deadline)
