@@ -132,6 +132,13 @@ void rh_run_pods_see(struct rh_run *run);
 void rh_run_pods_deinit(struct rh_run *run);
 /** @} */
 
+/**
+ * Write what a pod's /etc/hosts says of this machine: @p text, the machine's own file (NULL: it has none), and @p name,
+ * the machine's name, where that is not in it: torchrun hands it to its peers, and without it a machine whose name no
+ * server knows could not be reached by itself.
+ */
+void rh_run_hosts_machine(struct rh_str *out, const char *text, const char *name);
+
 /** Tell the user something. */
 void rh_run_note(const struct rh_run *run, const char *text);
 

@@ -2,6 +2,7 @@
 #include "local/run.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,15 +81,15 @@ static const char *run_folder(void *arg, const struct rh_json *pod)
 	return job ? job->folder : "/";
 }
 
-/* The names of this machine stay: torchrun's rendezvous hands out the machine's own host name, for one. */
 static void run_machine_hosts(struct rh_str *out)
 {
+	char name[HOST_NAME_MAX + 1] = "";
 	rh_auto_free char *text = NULL;
 
-	if (rh_file_read("/etc/hosts", RUN_HOSTS_MAX, &text, NULL, NULL) == 0)
-		rh_str_appendf(out, "%s\n", text);
-	else
-		rh_str_append(out, "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n");
+	(void)rh_file_read("/etc/hosts", RUN_HOSTS_MAX, &text, NULL, NULL);
+	if (gethostname(name, sizeof(name) - 1) < 0)
+		name[0] = '\0';
+	rh_run_hosts_machine(out, text, name);
 }
 
 static void run_hosts(void *arg, const char *namespace_, struct rh_str *out)
