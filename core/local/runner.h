@@ -21,7 +21,7 @@
 #include "engine/store.h"
 #include "host/config.h"
 #include "local/holds.h"
-#include "local/loop.h"
+#include "base/loop.h"
 
 /** Opaque runner. */
 struct rh_runner;

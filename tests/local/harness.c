@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "job/manifest.h"
-#include "local/loop.h"
+#include "base/loop.h"
 #include "local/scratch.h"
 
 bool test_is_shim(int argc, char **argv)

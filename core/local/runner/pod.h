@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 #include "local/logs.h"
-#include "local/loop.h"
+#include "base/loop.h"
 #include "local/shim.h"
 
 /** One container. Texts are owned. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "local/loop.h"
+#include "base/loop.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -194,5 +194,5 @@ int main(void)
 		cmocka_unit_test(test_loop__without_memory),
 	};
 
-	return cmocka_run_group_tests_name("local/loop", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("base/loop", tests, NULL, NULL);
 }

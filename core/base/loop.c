@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "local/loop.h"
+#include "base/loop.h"
 
 #include <stdbool.h>
 #include <uv.h>

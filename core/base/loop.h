@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file local/loop.h
+ * @file base/loop.h
  * @brief The event loop. The only module that knows libuv.
  *
  * One function, the turn, is called before each sleep, whatever woke the loop; it does what is due and says how long
  * the loop may sleep. So there are no timers to keep: what is due is decided anew from the state. Sleeps are measured
  * with the monotonic clock.
  */
-#ifndef RH_LOCAL_LOOP_H
-#define RH_LOCAL_LOOP_H
+#ifndef RH_BASE_LOOP_H
+#define RH_BASE_LOOP_H
 
 #include <stdint.h>
 
