@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file roundhouse/comm_backend.h
+ * @brief The ABI between rh_comm and one backend: what moves bytes between ranks.
+ *
+ * A backend is a shared object librhcomm_NAME.so that exports rh_comm_backend_entry_v0() and links nothing of rh_comm.
+ * It needs send, recv, test and abort; every collective that it does not do itself the core makes of those. Liveness,
+ * time limits, fusion and the parameter server are the core's.
+ *
+ * Threads: the core calls one context from one thread at a time, not always the same one; abort() may come from another
+ * one beside any call. No call but open() and close() blocks.
+ */
+#ifndef ROUNDHOUSE_COMM_BACKEND_H
+#define ROUNDHOUSE_COMM_BACKEND_H
+
+#include "roundhouse/comm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Breaking level; part of the entry symbol's name. */
+#define RH_COMM_BACKEND_MAJOR 0
+/** Growth level; in major 0, library and backend must agree on it. */
+#define RH_COMM_BACKEND_MINOR 1
+/** Who defines this ABI. */
+#define RH_COMM_BACKEND_VENDOR "roundhouse"
+
+/** First bytes of every struct that crosses the border. */
+struct rh_comm_head {
+	uint32_t size;   /**< sizeof the struct where it was compiled */
+	uint16_t major;  /**< RH_COMM_BACKEND_MAJOR there */
+	uint16_t minor;  /**< RH_COMM_BACKEND_MINOR there */
+	char vendor[16]; /**< RH_COMM_BACKEND_VENDOR there, zero-padded */
+};
+
+/** Fills the head of a struct of type @p T. */
+#define RH_COMM_HEAD(T)                                                                           \
+	{                                                                                             \
+		(uint32_t)sizeof(T), RH_COMM_BACKEND_MAJOR, RH_COMM_BACKEND_MINOR, RH_COMM_BACKEND_VENDOR \
+	}
+
+/** @name Kinds of memory, as bits @{ */
+#define RH_COMM_MEMORY_HOST UINT32_C(1)
+#define RH_COMM_MEMORY_CUDA UINT32_C(2)
+/** @} */
+
+/** What the core gives to a backend's context. Valid until close(). */
+struct rh_comm_team {
+	struct rh_comm_head head;
+	int32_t rank;         /**< ours */
+	int32_t world;        /**< number of ranks */
+	int32_t local_rank;   /**< our place among the ranks that share memory with us */
+	int32_t local_world;  /**< how many those are */
+	const int32_t *hosts; /**< for each rank the number of its host, 0 …: equal numbers share memory */
+	int64_t deadline;     /**< CLOCK_MONOTONIC microseconds by which open() must be done */
+	void *core;           /**< for the functions below */
+	/** Publish @p value under @p key for all ranks of the team. @return 0 or RH_COMM_E* */
+	int32_t (*put)(void *core, const char *key, const void *value, size_t length);
+	/** Wait for what a rank put there, at most until the deadline. @return its length; RH_COMM_E* */
+	int64_t (*get)(void *core, const char *key, void *value, size_t room);
+	/** Read a setting: RH_COMM_<NAME>_<key> or configuration. @return borrowed, or NULL */
+	const char *(*setting)(void *core, const char *key);
+	/** Say how open() or an operation failed. @return @p code */
+	int32_t (*fail)(void *core, int32_t code, int32_t rank, const char *text);
+	/** Reduce @p count elements: into[i] = into[i] op from[i]. AVG is SUM here: the core divides at the end. */
+	void (*reduce)(void *into, const void *from, size_t count, int32_t type, int32_t reduce);
+};
+
+/** A backend. Append only; a NULL operation is one that it leaves to the core. */
+struct rh_comm_backend {
+	struct rh_comm_head head; /**< RH_COMM_HEAD(struct rh_comm_backend) */
+	const char *name;         /**< "ucx" */
+	const char *release;      /**< of the backend and of what it wraps, for people */
+	uint32_t memories;        /**< RH_COMM_MEMORY_* that it moves by itself */
+	int32_t score;            /**< for "auto": the highest that probe() of every rank lets pass wins; native has 50 */
+	/**
+	 * Can it work here? Quick, without side effects, never aborts the process.
+	 * @param[out] why one line when not. @return 0 or RH_COMM_ENOTSUP
+	 */
+	int32_t (*probe)(int32_t rank, int32_t world, char *why, size_t room);
+	/** Connect to all ranks of the team. May block until the deadline. @return 0 or RH_COMM_E* */
+	int32_t (*open)(const struct rh_comm_team *team, void **ret_self);
+	/** Free everything; no operation is in flight, or abort() was called. */
+	void (*close)(void *self);
+	/** Post a send of @p length bytes. @return 0 and *@p ret_work (NULL: it is done already); RH_COMM_E* */
+	int32_t (*send)(void *self, int32_t peer, uint64_t tag, const void *data, size_t length, void **ret_work);
+	/** Post a receive of exactly @p length bytes. @return as send() */
+	int32_t (*recv)(void *self, int32_t peer, uint64_t tag, void *data, size_t length, void **ret_work);
+	/**
+	 * Post a collective itself. @p op is checked and complete, in and out are set; @p sequence counts the collectives
+	 * of the team, equal on all ranks. @return 0 and *@p ret_work; RH_COMM_ENOTSUP: the core is to do it of messages;
+	 * the answer must be the same on every rank
+	 */
+	int32_t (*collective)(void *self, const struct rh_comm_op *op, uint64_t sequence, void **ret_work);
+	/** Move on, and look at @p work. @return 0: done, and @p work is freed; RH_COMM_BUSY; RH_COMM_E*: failed, freed */
+	int32_t (*test)(void *self, void *work);
+	/** Make every pending test() end soon with an error. From any thread. */
+	void (*abort)(void *self);
+	/** A descriptor that is readable when progress can be made, for sleeping; -1: there is none. May be NULL. */
+	int32_t (*descriptor)(void *self);
+	/** @param self context whose descriptor is to be slept on. @return 0: sleep; RH_COMM_BUSY: there is something to do
+	 */
+	int32_t (*arm)(void *self);
+};
+
+/** Type of the one exported function. @return static data, never NULL */
+typedef const struct rh_comm_backend *rh_comm_backend_entry_fn(void);
+
+/** Name of the entry function of this major version. */
+#define RH_COMM_BACKEND_SYMBOL "rh_comm_backend_entry_v0"
+
+/** The entry function. A backend defines it. @return the backend's table, static storage */
+RH_COMM_API const struct rh_comm_backend *rh_comm_backend_entry_v0(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
