@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "comm/core/env.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/core/error.h"
+
+#define PORT_MAX 65535
+#define INIT_TIMEOUT (300 * RH_COMM_SECOND)
+#define OP_TIMEOUT (1800 * RH_COMM_SECOND)
+#define DEATH_TIMEOUT (5 * RH_COMM_SECOND)
+
+/* Who may say what rank we have. */
+struct env_source {
+	const char *rank;
+	const char *world;
+	bool mpi;
+};
+
+static const struct env_source env_sources[] = {
+	{"RH_COMM_RANK", "RH_COMM_WORLD", false},
+	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true},
+	{"PMI_RANK", "PMI_SIZE", true},
+	{"RANK", "WORLD_SIZE", false},
+};
+
+/* What is read, and who said it first. */
+struct env_reader {
+	const struct rh_comm_options *options;
+	rh_comm_lookup_fn *lookup;
+	void *arg;
+	struct rh_comm_env env;
+	const char *said_rank;
+	const char *said_world;
+	struct rh_comm_error *err;
+};
+
+static const char *env_text(const struct env_reader *reader, const char *name)
+{
+	const char *text = reader->lookup(reader->arg, name);
+
+	return text && text[0] ? text : NULL;
+}
+
+/* @return 1: it is there; 0: it is not; RH_COMM_EINVAL */
+static int32_t env_number(const struct env_reader *reader, const char *name, int64_t min, int64_t max,
+                          int64_t *ret_value)
+{
+	const char *text = env_text(reader, name);
+	char *end = NULL;
+	long long value;
+
+	if (!text)
+		return 0;
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	if (errno || *end || value < min || value > max)
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "%s: \"%s\" must be a whole number from %lld to %lld", name, text, (long long)min,
+		                    (long long)max);
+	*ret_value = value;
+	return 1;
+}
+
+/* Take one number, unless another source said another one. */
+static int32_t env_agree(const struct env_reader *reader, int32_t *known, const char **said, const char *name,
+                         int64_t value)
+{
+	if (*said && *known != value)
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "%s says %d and %s says %lld: unset one of them, or set RH_COMM_RANK and RH_COMM_WORLD and "
+		                    "unset both",
+		                    *said, (int)*known, name, (long long)value);
+	if (!*said) {
+		*known = (int32_t)value;
+		*said = name;
+	}
+	return 0;
+}
+
+static int32_t env_take_source(struct env_reader *reader, const struct env_source *source)
+{
+	int64_t rank = 0;
+	int64_t world = 0;
+	int32_t has_rank = env_number(reader, source->rank, 0, RH_COMM_WORLD_MAX - 1, &rank);
+	int32_t has_world = has_rank < 0 ? has_rank : env_number(reader, source->world, 1, RH_COMM_WORLD_MAX, &world);
+	int32_t r;
+
+	if (has_world < 0)
+		return has_world;
+	if (has_rank != has_world)
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "%s is set and %s is not: both are needed",
+		                    has_rank ? source->rank : source->world, has_rank ? source->world : source->rank);
+	if (!has_rank)
+		return 0;
+	reader->env.launched_by_mpi |= source->mpi;
+	r = env_agree(reader, &reader->env.rank, &reader->said_rank, source->rank, rank);
+	return r < 0 ? r : env_agree(reader, &reader->env.world, &reader->said_world, source->world, world);
+}
+
+static int32_t env_read_ranks(struct env_reader *reader)
+{
+	int32_t r = 0;
+
+	if (reader->options && reader->options->has_rank) {
+		reader->said_rank = "options.rank";
+		reader->said_world = "options.world";
+		reader->env.rank = reader->options->rank;
+		reader->env.world = reader->options->world;
+	}
+	for (size_t i = 0; i < sizeof(env_sources) / sizeof(*env_sources) && r == 0; i++)
+		r = env_take_source(reader, &env_sources[i]);
+	if (r < 0)
+		return r;
+	if (!reader->said_rank)
+		return rh_comm_fail(
+			reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+			"no rank is known: set RH_COMM_RANK and RH_COMM_WORLD, or RANK and WORLD_SIZE, or start the "
+			"program with mpirun");
+	if (reader->env.world < 1 || reader->env.world > RH_COMM_WORLD_MAX || reader->env.rank < 0 ||
+	    reader->env.rank >= reader->env.world)
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "%s is %d, which is not below %s, %d (at most %d)", reader->said_rank,
+		                    (int)reader->env.rank, reader->said_world, (int)reader->env.world, RH_COMM_WORLD_MAX);
+	return 0;
+}
+
+static int32_t env_read_address(struct env_reader *reader)
+{
+	const struct rh_comm_options *options = reader->options;
+	int64_t port = options ? options->port : 0;
+	int64_t master = 0;
+	int32_t r = 0;
+
+	reader->env.host = options && options->host ? options->host : env_text(reader, "RH_COMM_HOST");
+	if (!reader->env.host)
+		reader->env.host = env_text(reader, "MASTER_ADDR");
+	if (!reader->env.host)
+		reader->env.host = env_text(reader, "DMLC_PS_ROOT_URI");
+	if (port == 0)
+		r = env_number(reader, "RH_COMM_PORT", 1, PORT_MAX, &port);
+	if (r == 0 && port == 0) {
+		/* MASTER_PORT itself is torch's */
+		r = env_number(reader, "MASTER_PORT", 1, PORT_MAX - 1, &master);
+		port = r > 0 ? master + 1 : 0;
+	}
+	reader->env.port = (int32_t)port;
+	return r < 0 ? r : 0;
+}
+
+static int32_t env_check_address(const struct env_reader *reader)
+{
+	if (reader->env.world == 1 || (reader->options && reader->options->kv_set))
+		return 0;
+	if (!reader->env.host)
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "nobody says where rank 0 is: set RH_COMM_HOST, or MASTER_ADDR");
+	if (reader->env.port == 0)
+		return rh_comm_fail(
+			reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+			"nobody says on which port rank 0 listens: set RH_COMM_PORT, or MASTER_PORT (then it is the "
+			"one after it)");
+	return 0;
+}
+
+/* A time in seconds from the environment, unless the options say one. */
+static int32_t env_read_time(const struct env_reader *reader, const char *name, int64_t option, int64_t fallback,
+                             int64_t *ret_time)
+{
+	int64_t seconds = 0;
+	int32_t r;
+
+	if (option != 0) {
+		*ret_time = option < 0 ? RH_COMM_NEVER : option;
+		return 0;
+	}
+	r = env_number(reader, name, 1, 1000000000, &seconds);
+	*ret_time = r > 0 ? seconds * RH_COMM_SECOND : fallback;
+	return r < 0 ? r : 0;
+}
+
+static int32_t env_read_times(struct env_reader *reader)
+{
+	const struct rh_comm_options none = {0};
+	const struct rh_comm_options *options = reader->options ? reader->options : &none;
+	struct rh_comm_env *env = &reader->env;
+	int32_t r = env_read_time(reader, "RH_COMM_INIT_TIMEOUT", options->init_timeout, INIT_TIMEOUT, &env->init_timeout);
+
+	if (r == 0)
+		r = env_read_time(reader, "RH_COMM_TIMEOUT", options->op_timeout, OP_TIMEOUT, &env->op_timeout);
+	if (r == 0)
+		r = env_read_time(reader, "RH_COMM_DEATH_TIMEOUT", options->death_timeout, DEATH_TIMEOUT, &env->death_timeout);
+	return r;
+}
+
+static const char *env_word(const struct env_reader *reader, const char *option, const char *name, const char *fallback)
+{
+	const char *text = option ? option : env_text(reader, name);
+
+	return text ? text : fallback;
+}
+
+int32_t rh_comm_env_read(const struct rh_comm_options *options, rh_comm_lookup_fn *lookup, void *arg,
+                         struct rh_comm_env *ret_env, struct rh_comm_error *err)
+{
+	struct env_reader reader = {.options = options, .lookup = lookup, .arg = arg, .err = err};
+	const char *log = env_text(&reader, "RH_COMM_LOG");
+	int32_t r = env_read_ranks(&reader);
+
+	if (r == 0)
+		r = env_read_address(&reader);
+	if (r == 0)
+		r = env_check_address(&reader);
+	if (r == 0)
+		r = env_read_times(&reader);
+	if (r < 0)
+		return r;
+	reader.env.log = !log || strcmp(log, "off") != 0;
+	reader.env.backend = env_word(&reader, options ? options->backend : NULL, "RH_COMM_BACKEND", "auto");
+	reader.env.job = env_word(&reader, options ? options->job : NULL, "RH_COMM_JOB", "");
+	reader.env.secret = env_word(&reader, options ? options->secret : NULL, "RH_COMM_SECRET", "");
+	*ret_env = reader.env;
+	return 0;
+}

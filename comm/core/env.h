@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file comm/core/env.h
+ * @brief Who we are and where rank 0 listens: from the options and the environment. Pure: it asks a function.
+ *
+ * Sources, all of which must agree: the options, RH_COMM_*, Open MPI's and PMI's variables, and torch's (RANK,
+ * WORLD_SIZE, LOCAL_RANK), which are V1's PyTorchJob contract too.
+ */
+#ifndef RH_COMM_CORE_ENV_H
+#define RH_COMM_CORE_ENV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "roundhouse/comm.h"
+
+/** Most ranks of a world. */
+#define RH_COMM_WORLD_MAX 65536
+
+/** @return the value of variable @p name, or NULL; as getenv() */
+typedef const char *rh_comm_lookup_fn(void *arg, const char *name);
+
+/** Who we are. Texts are borrowed from the options or the environment. */
+struct rh_comm_env {
+	int32_t rank;
+	int32_t world;
+	const char *host;     /**< where rank 0 listens; NULL only in a world of one or under a foreign key-value store */
+	int32_t port;         /**< there */
+	const char *backend;  /**< never NULL */
+	const char *job;      /**< "" when nobody says */
+	const char *secret;   /**< "" when nobody says */
+	bool launched_by_mpi; /**< a launcher of MPI started us */
+	bool log;             /**< lines on standard error are wanted */
+	int64_t init_timeout; /**< microseconds */
+	int64_t op_timeout;   /**< microseconds; RH_COMM_NEVER: none */
+	int64_t death_timeout;
+};
+
+/**
+ * Read all sources.
+ * @param options NULL: none. @return 0, or RH_COMM_EINVAL naming the variables: two that disagree, one that is
+ * missing or malformed
+ */
+int32_t rh_comm_env_read(const struct rh_comm_options *options, rh_comm_lookup_fn *lookup, void *arg,
+                         struct rh_comm_env *ret_env, struct rh_comm_error *err);
+
+#endif

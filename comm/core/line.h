@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file comm/core/line.h
+ * @brief A rank's connection to the hub: values, heartbeats, and the news that the world is over.
+ *
+ * The service thread of a context calls rh_comm_line_serve(); everything else may come from any thread.
+ */
+#ifndef RH_COMM_CORE_LINE_H
+#define RH_COMM_CORE_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "comm/core/env.h"
+#include "comm/core/frame.h"
+
+/** Opaque line. */
+struct rh_comm_line;
+
+/**
+ * Connect, and prove each to the other to know the secret. Tried again until @p deadline while nobody listens or the
+ * name is not known yet: pods start at different times.
+ * @return 0, RH_COMM_EINVAL (refused, with the hub's reason), RH_COMM_ETIME, RH_COMM_EIO or RH_COMM_ENOMEM
+ */
+int32_t rh_comm_line_new(const struct rh_comm_env *env, int64_t deadline, struct rh_comm_line **ret_line,
+                         struct rh_comm_error *err);
+/** Close it. NULL is nothing. */
+void rh_comm_line_free(struct rh_comm_line *line);
+/** Publish @p value under @p key. @return 0, RH_COMM_EINVAL (too long), RH_COMM_ENOMEM or what ended the world */
+int32_t rh_comm_line_put(struct rh_comm_line *line, const char *key, const void *value, size_t length);
+/**
+ * Wait until some rank has put @p key.
+ * @return its length; RH_COMM_EINVAL when it does not fit @p room; RH_COMM_ETIME; or what ended the world
+ */
+int64_t rh_comm_line_get(struct rh_comm_line *line, const char *key, void *value, size_t room, int64_t deadline,
+                         struct rh_comm_error *err);
+/** Say how we do. */
+void rh_comm_line_beat(struct rh_comm_line *line, const struct rh_comm_beat *beat);
+/** Tell all ranks that the world is over. */
+void rh_comm_line_end(struct rh_comm_line *line, int32_t code, int32_t rank, const char *text);
+/** Say that we go; then wait until all others have said so too, the world is over, or @p deadline. */
+void rh_comm_line_leave(struct rh_comm_line *line, int64_t deadline);
+/** @return 0, or the code of what ended the world, with @p err filled. Quick: one load when all is well */
+int32_t rh_comm_line_check(const struct rh_comm_line *line, struct rh_comm_error *err);
+/**
+ * Read, send, and deliver. Blocks at most @p timeout microseconds, or until rh_comm_line_wake().
+ * @return whether the line still works
+ */
+bool rh_comm_line_serve(struct rh_comm_line *line, int64_t timeout);
+/** Make rh_comm_line_serve() return soon. */
+void rh_comm_line_wake(struct rh_comm_line *line);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "comm/core/socket.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "comm/core/error.h"
+
+#define BACKLOG 1024
+
+static int socket_bind(int family, int32_t port)
+{
+	static const int on = 1;
+	static const int off = 0;
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
+	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	const struct sockaddr *address =
+		family == AF_INET6 ? (const struct sockaddr *)&six : (const struct sockaddr *)&four;
+	socklen_t length = family == AF_INET6 ? sizeof(six) : sizeof(four);
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -1;
+	if (family == AF_INET6)
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, address, length) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	(void)close(fd);
+	return -1;
+}
+
+static int32_t socket_port(int fd)
+{
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+	in_port_t port;
+
+	if (getsockname(fd, (struct sockaddr *)&address, &length) < 0)
+		return 0;
+	port = address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
+	                                     : ((struct sockaddr_in *)&address)->sin_port;
+	return ntohs(port);
+}
+
+int32_t rh_comm_socket_listen(int32_t port, int *ret_fd, int32_t *ret_port, struct rh_comm_error *err)
+{
+	int fd = socket_bind(AF_INET6, port);
+	char what[64];
+
+	/* a kernel without IPv6 */
+	if (fd < 0 && errno != EADDRINUSE)
+		fd = socket_bind(AF_INET, port);
+	if (fd < 0) {
+		(void)snprintf(what, sizeof(what), "listen on port %d", (int)port);
+		return rh_comm_fail_os(err, errno, what);
+	}
+	*ret_port = socket_port(fd);
+	*ret_fd = fd;
+	return 0;
+}
+
+static int socket_finish(int fd, int64_t deadline)
+{
+	struct pollfd set = {.fd = fd, .events = POLLOUT};
+	int number = 0;
+	socklen_t length = sizeof(number);
+	int64_t left = deadline - rh_comm_now();
+
+	if (poll(&set, 1, left > 0 ? (int)(left / 1000) + 1 : 0) <= 0)
+		return ETIMEDOUT;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &number, &length) < 0)
+		return errno;
+	return number;
+}
+
+/* @return the connected descriptor, or -1 with errno */
+static int socket_try(const struct addrinfo *address, int64_t deadline)
+{
+	int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int number = 0;
+
+	if (fd < 0)
+		return -1;
+	if (connect(fd, address->ai_addr, address->ai_addrlen) < 0)
+		number = errno == EINPROGRESS ? socket_finish(fd, deadline) : errno;
+	if (number == 0)
+		return fd;
+	(void)close(fd);
+	errno = number;
+	return -1;
+}
+
+int32_t rh_comm_socket_connect(const char *host, int32_t port, int64_t deadline, int *ret_fd, struct rh_comm_error *err)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
+	struct addrinfo *found = NULL;
+	char service[16];
+	char what[300];
+	int fd = -1;
+	int r;
+
+	(void)snprintf(service, sizeof(service), "%d", (int)port);
+	(void)snprintf(what, sizeof(what), "connect to %s port %d", host, (int)port);
+	r = getaddrinfo(host, service, &hints, &found);
+	if (r != 0)
+		return rh_comm_fail(err, RH_COMM_EIO, RH_COMM_NO_RANK, "%s: %s", what, gai_strerror(r));
+	errno = EADDRNOTAVAIL;
+	for (const struct addrinfo *at = found; at && fd < 0; at = at->ai_next)
+		fd = socket_try(at, deadline);
+	freeaddrinfo(found);
+	if (fd < 0)
+		return rh_comm_fail_os(err, errno, what);
+	*ret_fd = fd;
+	return 0;
+}
+
+void rh_comm_socket_watch_peer(int fd, int64_t timeout)
+{
+	static const int on = 1;
+	int seconds = (int)(timeout / RH_COMM_SECOND);
+	int probes = seconds > 2 ? seconds - 1 : 1;
+	unsigned milliseconds = (unsigned)(timeout / 1000);
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &on, sizeof(on));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &on, sizeof(on));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof(milliseconds));
+}
