@@ -17,6 +17,7 @@
 #include "comm/core/error.h"
 #include "comm/core/frame.h"
 #include "comm/core/socket.h"
+#include "comm/core/thread.h"
 
 /* Who has connected has so long to say who it is. */
 #define HUB_HELLO_TIMEOUT (10 * RH_COMM_SECOND)
@@ -61,6 +62,7 @@ struct rh_comm_hub {
 	int wake;
 	int32_t world;
 	int32_t port;
+	char host[64];
 	uint8_t job[RH_COMM_DIGEST];
 	char *secret;
 	int64_t death_timeout;
@@ -555,8 +557,7 @@ static void *hub_run(void *arg)
 	}
 }
 
-static int32_t hub_start(struct rh_comm_hub *hub, const struct rh_comm_env *env, int32_t port,
-                         struct rh_comm_error *err)
+static int32_t hub_start(struct rh_comm_hub *hub, const struct rh_comm_env *env, struct rh_comm_error *err)
 {
 	struct rh_comm_sha256 hash;
 	int r;
@@ -568,10 +569,10 @@ static int32_t hub_start(struct rh_comm_hub *hub, const struct rh_comm_env *env,
 	hub->wake = eventfd(0, EFD_CLOEXEC);
 	if (!hub->secret || hub->wake < 0)
 		return rh_comm_fail_os(err, errno, "rh_comm");
-	r = rh_comm_socket_listen(port, &hub->listener, &hub->port, err);
+	r = rh_comm_socket_listen(env->host, env->port, &hub->listener, &hub->port, hub->host, sizeof(hub->host), err);
 	if (r < 0)
 		return r;
-	r = pthread_create(&hub->thread, NULL, hub_run, hub);
+	r = rh_comm_thread_start(&hub->thread, hub_run, hub);
 	return r == 0 ? 0 : rh_comm_fail_os(err, r, "a thread for the hub");
 }
 
@@ -596,8 +597,7 @@ static void hub_release(struct rh_comm_hub *hub)
 	free(hub);
 }
 
-int32_t rh_comm_hub_new(const struct rh_comm_env *env, int32_t port, struct rh_comm_hub **ret_hub,
-                        struct rh_comm_error *err)
+int32_t rh_comm_hub_new(const struct rh_comm_env *env, struct rh_comm_hub **ret_hub, struct rh_comm_error *err)
 {
 	struct rh_comm_hub *hub = calloc(1, sizeof(*hub));
 	int32_t r;
@@ -609,7 +609,7 @@ int32_t rh_comm_hub_new(const struct rh_comm_env *env, int32_t port, struct rh_c
 	hub->world = env->world;
 	hub->death_timeout = env->death_timeout;
 	hub->log = env->log;
-	r = hub_start(hub, env, port, err);
+	r = hub_start(hub, env, err);
 	if (r < 0) {
 		hub_release(hub);
 		return r;
@@ -621,6 +621,11 @@ int32_t rh_comm_hub_new(const struct rh_comm_env *env, int32_t port, struct rh_c
 int32_t rh_comm_hub_port(const struct rh_comm_hub *hub)
 {
 	return hub->port;
+}
+
+const char *rh_comm_hub_host(const struct rh_comm_hub *hub)
+{
+	return hub->host;
 }
 
 void rh_comm_hub_free(struct rh_comm_hub *hub)

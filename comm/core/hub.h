@@ -20,13 +20,14 @@ struct rh_comm_hub;
 
 /**
  * Listen and start the thread.
- * @param env copied where it is needed. @param port 0: any. @return 0, RH_COMM_EIO (the port is taken, …) or
+ * @param env copied where it is needed; port 0: any. @return 0, RH_COMM_EIO (the port is taken, …) or
  * RH_COMM_ENOMEM
  */
-int32_t rh_comm_hub_new(const struct rh_comm_env *env, int32_t port, struct rh_comm_hub **ret_hub,
-                        struct rh_comm_error *err);
+int32_t rh_comm_hub_new(const struct rh_comm_env *env, struct rh_comm_hub **ret_hub, struct rh_comm_error *err);
 /** @return the port on which it listens */
 int32_t rh_comm_hub_port(const struct rh_comm_hub *hub);
+/** @return the address at which this process reaches it; as long-lived as the hub */
+const char *rh_comm_hub_host(const struct rh_comm_hub *hub);
 /** Stop the thread and close all connections. NULL is nothing. */
 void rh_comm_hub_free(struct rh_comm_hub *hub);
 

@@ -2,6 +2,7 @@
 #include "comm/core/line.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -224,6 +225,17 @@ int32_t rh_comm_line_new(const struct rh_comm_env *env, int64_t deadline, struct
 	return 0;
 }
 
+int32_t rh_comm_line_address(const struct rh_comm_line *line, char *text, size_t room)
+{
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+
+	if (getsockname(line->fd, (struct sockaddr *)&address, &length) < 0 ||
+	    getnameinfo((struct sockaddr *)&address, length, text, (socklen_t)room, NULL, 0, NI_NUMERICHOST) != 0)
+		return RH_COMM_EIO;
+	return 0;
+}
+
 void rh_comm_line_free(struct rh_comm_line *line)
 {
 	if (!line)
@@ -355,8 +367,17 @@ void rh_comm_line_end(struct rh_comm_line *line, int32_t code, int32_t rank, con
 
 	memcpy(end.text, text, strnlen(text, sizeof(end.text) - 1));
 	(void)line_queue(line, RH_COMM_FRAME_END, &end, sizeof(end), NULL, 0);
+}
+
+void rh_comm_line_await_end(struct rh_comm_line *line, int64_t deadline, int32_t code, int32_t rank, const char *text)
+{
+	struct timespec until = line_time(deadline);
+	int r = 0;
+
 	(void)pthread_mutex_lock(&line->lock);
-	line_set_end(line, code, rank, end.text);
+	while (rh_comm_line_check(line, NULL) == 0 && r == 0)
+		r = pthread_cond_timedwait(&line->news, &line->lock, &until);
+	line_set_end(line, code, rank, text);
 	(void)pthread_mutex_unlock(&line->lock);
 }
 

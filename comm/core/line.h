@@ -27,6 +27,8 @@ int32_t rh_comm_line_new(const struct rh_comm_env *env, int64_t deadline, struct
                          struct rh_comm_error *err);
 /** Close it. NULL is nothing. */
 void rh_comm_line_free(struct rh_comm_line *line);
+/** Print the address at which other hosts reach this one: that of our end of the line. @return 0 or RH_COMM_EIO */
+int32_t rh_comm_line_address(const struct rh_comm_line *line, char *text, size_t room);
 /** Publish @p value under @p key. @return 0, RH_COMM_EINVAL (too long), RH_COMM_ENOMEM or what ended the world */
 int32_t rh_comm_line_put(struct rh_comm_line *line, const char *key, const void *value, size_t length);
 /**
@@ -37,8 +39,15 @@ int64_t rh_comm_line_get(struct rh_comm_line *line, const char *key, void *value
                          struct rh_comm_error *err);
 /** Say how we do. */
 void rh_comm_line_beat(struct rh_comm_line *line, const struct rh_comm_beat *beat);
-/** Tell all ranks that the world is over. */
+/**
+ * Ask the hub to end the world for all ranks; the first who asks gives the reason. Returns at once.
+ */
 void rh_comm_line_end(struct rh_comm_line *line, int32_t code, int32_t rank, const char *text);
+/**
+ * Wait until the hub has said why the world is over, at most until @p deadline; then it is over for the reason given
+ * here. The hub's reason is the true one: who sees a peer's connection close may see only what another death led to.
+ */
+void rh_comm_line_await_end(struct rh_comm_line *line, int64_t deadline, int32_t code, int32_t rank, const char *text);
 /** Say that we go; then wait until all others have said so too, the world is over, or @p deadline. */
 void rh_comm_line_leave(struct rh_comm_line *line, int64_t deadline);
 /** @return 0, or the code of what ended the world, with @p err filled. Quick: one load when all is well */

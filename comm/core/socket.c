@@ -6,7 +6,9 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,54 +17,79 @@
 
 #define BACKLOG 1024
 
-static int socket_bind(int family, int32_t port)
+static int socket_bind(const struct sockaddr *address, socklen_t length)
 {
 	static const int on = 1;
 	static const int off = 0;
-	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
-	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-	const struct sockaddr *address =
-		family == AF_INET6 ? (const struct sockaddr *)&six : (const struct sockaddr *)&four;
-	socklen_t length = family == AF_INET6 ? sizeof(six) : sizeof(four);
-	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int number;
 
 	if (fd < 0)
 		return -1;
-	if (family == AF_INET6)
+	if (address->sa_family == AF_INET6)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(fd, address, length) == 0 && listen(fd, BACKLOG) == 0)
 		return fd;
+	number = errno;
 	(void)close(fd);
+	errno = number;
 	return -1;
 }
 
-static int32_t socket_port(int fd)
+static int socket_bind_host(const char *host, int32_t port)
 {
-	struct sockaddr_storage address;
-	socklen_t length = sizeof(address);
-	in_port_t port;
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+	struct addrinfo *found = NULL;
+	char service[16];
+	int fd = -1;
 
-	if (getsockname(fd, (struct sockaddr *)&address, &length) < 0)
-		return 0;
-	port = address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
-	                                     : ((struct sockaddr_in *)&address)->sin_port;
-	return ntohs(port);
+	(void)snprintf(service, sizeof(service), "%d", (int)port);
+	errno = EADDRNOTAVAIL;
+	if (!host || getaddrinfo(host, service, &hints, &found) != 0)
+		return -1;
+	for (const struct addrinfo *at = found; at && fd < 0 && errno == EADDRNOTAVAIL; at = at->ai_next)
+		fd = socket_bind(at->ai_addr, at->ai_addrlen);
+	freeaddrinfo(found);
+	return fd;
 }
 
-int32_t rh_comm_socket_listen(int32_t port, int *ret_fd, int32_t *ret_port, struct rh_comm_error *err)
+static int socket_bind_all(int32_t port)
 {
-	int fd = socket_bind(AF_INET6, port);
-	char what[64];
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
+	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	int fd = socket_bind((const struct sockaddr *)&six, sizeof(six));
 
 	/* a kernel without IPv6 */
 	if (fd < 0 && errno != EADDRINUSE)
-		fd = socket_bind(AF_INET, port);
+		fd = socket_bind((const struct sockaddr *)&four, sizeof(four));
+	return fd;
+}
+
+int32_t rh_comm_socket_listen(const char *host, int32_t port, int *ret_fd, int32_t *ret_port, char *ret_host,
+                              size_t host_room, struct rh_comm_error *err)
+{
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+	bool all = false;
+	char service[16] = "0";
+	char what[300];
+	int fd = socket_bind_host(host, port);
+
+	if (fd < 0 && errno == EADDRNOTAVAIL) {
+		fd = socket_bind_all(port);
+		all = true;
+	}
 	if (fd < 0) {
-		(void)snprintf(what, sizeof(what), "listen on port %d", (int)port);
+		(void)snprintf(what, sizeof(what), "listen on %s port %d", host ? host : "all addresses,", (int)port);
 		return rh_comm_fail_os(err, errno, what);
 	}
-	*ret_port = socket_port(fd);
+	(void)getsockname(fd, (struct sockaddr *)&address, &length);
+	(void)getnameinfo((struct sockaddr *)&address, length, ret_host, (socklen_t)host_room, service, sizeof(service),
+	                  NI_NUMERICHOST | NI_NUMERICSERV);
+	if (all)
+		(void)snprintf(ret_host, host_room, "127.0.0.1");
+	*ret_port = (int32_t)strtol(service, NULL, 10);
 	*ret_fd = fd;
 	return 0;
 }

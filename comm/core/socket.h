@@ -6,15 +6,18 @@
 #ifndef RH_COMM_CORE_SOCKET_H
 #define RH_COMM_CORE_SOCKET_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "roundhouse/comm.h"
 
 /**
- * Listen on all addresses, IPv6 and IPv4.
- * @param port 0: any. @return 0, RH_COMM_EIO or RH_COMM_ENOMEM
+ * Listen, on the address of @p host when that is one of this machine's, else on all.
+ * @param host NULL: on all. @param port 0: any. @param ret_host where we ourselves reach it: an address as text
+ * @return 0, RH_COMM_EIO or RH_COMM_ENOMEM
  */
-int32_t rh_comm_socket_listen(int32_t port, int *ret_fd, int32_t *ret_port, struct rh_comm_error *err);
+int32_t rh_comm_socket_listen(const char *host, int32_t port, int *ret_fd, int32_t *ret_port, char *ret_host,
+                              size_t host_room, struct rh_comm_error *err);
 /**
  * Connect to a name or address, once. @param deadline rh_comm_now() by which it must be done; it blocks until then at
  * most, but for the look-up of a name. @return 0; RH_COMM_EIO: with the words, may be tried again; RH_COMM_ENOMEM

@@ -111,17 +111,24 @@ struct rh_comm_options {
 	void *kv_arg;
 };
 
+/** @name Where buffers lie (rh_comm_op.memory) @{ */
+#define RH_COMM_HOST 0 /**< memory that the processor reads and writes */
+#define RH_COMM_CUDA 1 /**< memory of a CUDA device */
+/** @} */
+
 /** One operation. Buffers stay the caller's and must live until it is done. */
 struct rh_comm_op {
 	uint32_t size;  /**< sizeof(struct rh_comm_op) where it was compiled */
 	int32_t what;   /**< RH_COMM_ALL_REDUCE … */
-	const void *in; /**< may equal out: in place; NULL is out */
+	const void *in; /**< NULL is out, or, for ALL_GATHER, where this rank's part of out lies: in place */
 	void *out;
 	size_t count;    /**< elements; see the operation */
 	int32_t type;    /**< RH_COMM_F32 … */
 	int32_t reduce;  /**< RH_COMM_SUM … */
 	int32_t peer;    /**< root, destination or source */
 	uint32_t tag;    /**< of messages: only those with the same tag meet, in the order of posting */
+	int32_t memory;  /**< RH_COMM_HOST or RH_COMM_CUDA */
+	int32_t zero;    /**< 0 */
 	void *stream;    /**< CUDA memory: the caller's cudaStream_t, in whose order the operation takes part; else NULL */
 	int64_t timeout; /**< microseconds; 0: the context's; -1: no limit */
 };
@@ -176,7 +183,7 @@ RH_COMM_API const char *rh_comm_status_text(int32_t code);
 static inline int32_t rh_comm_all_reduce(struct rh_comm *comm, void *buffer, size_t count, int32_t type, int32_t reduce,
                                          struct rh_comm_error *err)
 {
-	struct rh_comm_op op = {sizeof(op), RH_COMM_ALL_REDUCE, buffer, buffer, count, type, reduce, 0, 0, NULL, 0};
+	struct rh_comm_op op = {sizeof(op), RH_COMM_ALL_REDUCE, buffer, buffer, count, type, reduce, 0, 0, 0, 0, NULL, 0};
 
 	return rh_comm_run(comm, &op, err);
 }

@@ -48,13 +48,15 @@ struct rh_comm_head {
 /** What the core gives to a backend's context. Valid until close(). */
 struct rh_comm_team {
 	struct rh_comm_head head;
-	int32_t rank;         /**< ours */
-	int32_t world;        /**< number of ranks */
-	int32_t local_rank;   /**< our place among the ranks that share memory with us */
-	int32_t local_world;  /**< how many those are */
-	const int32_t *hosts; /**< for each rank the number of its host, 0 …: equal numbers share memory */
-	int64_t deadline;     /**< CLOCK_MONOTONIC microseconds by which open() must be done */
-	void *core;           /**< for the functions below */
+	int32_t rank;          /**< ours */
+	int32_t world;         /**< number of ranks */
+	int32_t local_rank;    /**< our place among the ranks that share memory with us */
+	int32_t local_world;   /**< how many those are */
+	const int32_t *hosts;  /**< for each rank the number of its host, 0 …: equal numbers share memory */
+	int64_t deadline;      /**< CLOCK_MONOTONIC microseconds by which open() must be done */
+	int64_t death_timeout; /**< microseconds of silence after which a host counts as lost */
+	const char *address;   /**< of this rank, for its peers: a name or an IP address */
+	void *core;            /**< for the functions below */
 	/** Publish @p value under @p key for all ranks of the team. @return 0 or RH_COMM_E* */
 	int32_t (*put)(void *core, const char *key, const void *value, size_t length);
 	/** Wait for what a rank put there, at most until the deadline. @return its length; RH_COMM_E* */
@@ -63,8 +65,10 @@ struct rh_comm_team {
 	const char *(*setting)(void *core, const char *key);
 	/** Say how open() or an operation failed. @return @p code */
 	int32_t (*fail)(void *core, int32_t code, int32_t rank, const char *text);
-	/** Reduce @p count elements: into[i] = into[i] op from[i]. AVG is SUM here: the core divides at the end. */
-	void (*reduce)(void *into, const void *from, size_t count, int32_t type, int32_t reduce);
+	/** out[i] = a[i] op b[i]; out may be a or b. AVG is SUM here: who has the total divides it. */
+	void (*reduce)(void *out, const void *a, const void *b, size_t count, int32_t type, int32_t reduce);
+	/** Divide each element, which is how AVG ends. */
+	void (*divide)(void *data, size_t count, int32_t type, int32_t divisor);
 };
 
 /** A backend. Append only; a NULL operation is one that it leaves to the core. */
@@ -90,7 +94,7 @@ struct rh_comm_backend {
 	/**
 	 * Post a collective itself. @p op is checked and complete, in and out are set; @p sequence counts the collectives
 	 * of the team, equal on all ranks. @return 0 and *@p ret_work; RH_COMM_ENOTSUP: the core is to do it of messages;
-	 * the answer must be the same on every rank
+	 * the answer must be the same on every rank. AVG is the backend's own to finish
 	 */
 	int32_t (*collective)(void *self, const struct rh_comm_op *op, uint64_t sequence, void **ret_work);
 	/** Move on, and look at @p work. @return 0: done, and @p work is freed; RH_COMM_BUSY; RH_COMM_E*: failed, freed */

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts: the world's own, and those of groups. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/core/context.h"
+#include "comm/core/error.h"
+#include "comm/core/thread.h"
+
+static const char *context_lookup(void *arg, const char *name)
+{
+	(void)arg;
+	return getenv(name);
+}
+
+static struct rh_comm *context_new(struct rh_comm_world *world, int32_t rank, int32_t size)
+{
+	struct rh_comm *comm = calloc(1, sizeof(*comm));
+
+	if (!comm)
+		return NULL;
+	comm->world = world;
+	comm->rank = rank;
+	comm->size = size;
+	comm->last = &comm->first;
+	comm->deadline = rh_comm_now() + world->env.init_timeout;
+	comm->hosts = calloc((size_t)size, sizeof(*comm->hosts));
+	(void)pthread_mutex_init(&comm->lock, NULL);
+	if (comm->hosts)
+		return comm;
+	free(comm);
+	return NULL;
+}
+
+static void context_release(struct rh_comm *comm)
+{
+	if (comm->self)
+		comm->module.backend->close(comm->self);
+	if (!comm->is_group)
+		rh_comm_unload(&comm->module);
+	while (comm->spare) {
+		struct rh_comm_request *request = comm->spare;
+
+		comm->spare = request->next;
+		free(request);
+	}
+	(void)pthread_mutex_destroy(&comm->lock);
+	free(comm->ranks);
+	free(comm->hosts);
+	free(comm->made);
+	free(comm);
+}
+
+/* The world's own context is the list's first. */
+static void context_enlist(struct rh_comm *comm)
+{
+	struct rh_comm **at = &comm->world->contexts;
+
+	(void)pthread_mutex_lock(&comm->world->lock);
+	while (*at)
+		at = &(*at)->next;
+	*at = comm;
+	(void)pthread_mutex_unlock(&comm->world->lock);
+}
+
+static void context_delist(struct rh_comm *comm)
+{
+	struct rh_comm **at = &comm->world->contexts;
+
+	(void)pthread_mutex_lock(&comm->world->lock);
+	while (*at && *at != comm)
+		at = &(*at)->next;
+	if (*at)
+		*at = comm->next;
+	(void)pthread_mutex_unlock(&comm->world->lock);
+}
+
+/* Let the backend connect. */
+static int32_t context_connect(struct rh_comm *comm, struct rh_comm_error *err)
+{
+	int32_t r;
+
+	rh_comm_team_init(comm);
+	if (comm->size == 1)
+		return 0;
+	comm->said.code = 0;
+	r = comm->module.backend->open(&comm->team, &comm->self);
+	if (r == 0)
+		return 0;
+	comm->self = NULL;
+	/* another rank's death says more than that we could not reach it */
+	if (rh_comm_world_check(comm->world, err) < 0)
+		return rh_comm_world_check(comm->world, err);
+	if (comm->said.code == 0)
+		return rh_comm_fail(err, r, RH_COMM_NO_RANK, "%s: %s", comm->module.backend->name, rh_comm_status_text(r));
+	if (err)
+		*err = comm->said;
+	return r;
+}
+
+static int32_t context_open(struct rh_comm *comm, const char *backend, struct rh_comm_error *err)
+{
+	struct rh_comm_world *world = comm->world;
+	int32_t r = rh_comm_find_hosts(comm, err);
+
+	if (r == 0)
+		r = rh_comm_load(comm, backend, &comm->module, err);
+	if (r < 0)
+		return r;
+	memcpy(comm->hosts, world->hosts, (size_t)comm->size * sizeof(*comm->hosts));
+	r = context_connect(comm, err);
+	world->crowded = comm->local_world > rh_comm_processors();
+	if (r == 0)
+		context_enlist(comm);
+	return r;
+}
+
+/* The others need not wait for one that cannot come. */
+static void init_give_up(struct rh_comm_world *world, int32_t rank, int32_t code, const struct rh_comm_error *err)
+{
+	struct rh_comm_error reason;
+
+	(void)rh_comm_fail(&reason, code, rank, "rank %d could not start: %.400s", (int)rank,
+	                   err ? err->text : rh_comm_status_text(code));
+	(void)rh_comm_world_fail(world, &reason, NULL);
+}
+
+int32_t rh_comm_init(const struct rh_comm_options *options, struct rh_comm **ret_comm, struct rh_comm_error *err)
+{
+	struct rh_comm_options whole = {0};
+	struct rh_comm_world *world = NULL;
+	struct rh_comm_env env;
+	struct rh_comm *comm;
+	int32_t r;
+
+	if (options)
+		memcpy(&whole, options, options->size < sizeof(whole) ? options->size : sizeof(whole));
+	r = rh_comm_env_read(&whole, context_lookup, NULL, &env, err);
+	if (r == 0)
+		r = rh_comm_world_open(&whole, &env, &world, err);
+	if (r < 0)
+		return r;
+	comm = context_new(world, env.rank, env.world);
+	r = comm ? context_open(comm, env.backend, err)
+	         : rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
+	if (r == 0) {
+		*ret_comm = comm;
+		return 0;
+	}
+	init_give_up(world, env.rank, r, err);
+	if (comm)
+		context_release(comm);
+	rh_comm_world_close(world);
+	return r;
+}
+
+void rh_comm_free(struct rh_comm *comm)
+{
+	struct rh_comm_world *world;
+
+	if (!comm)
+		return;
+	world = comm->world;
+	context_delist(comm);
+	if (comm->is_group) {
+		context_release(comm);
+		return;
+	}
+	/* the others may still read what this rank sent: all leave together */
+	if (world->line)
+		rh_comm_line_leave(world->line, rh_comm_now() + world->env.death_timeout);
+	context_release(comm);
+	rh_comm_world_close(world);
+}
+
+static int32_t group_check(const struct rh_comm *comm, const int32_t *ranks, int32_t count, int32_t *ret_rank,
+                           struct rh_comm_error *err)
+{
+	int32_t own = RH_COMM_NO_RANK;
+
+	for (int32_t i = 0; i < count; i++) {
+		if (ranks[i] < 0 || ranks[i] >= comm->size)
+			return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "ranks[%d] is %d, which is not below %d", (int)i,
+			                    (int)ranks[i], (int)comm->size);
+		for (int32_t j = 0; j < i; j++) {
+			if (ranks[i] == ranks[j])
+				return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "rank %d is in the group twice",
+				                    (int)ranks[i]);
+		}
+		if (ranks[i] == comm->rank)
+			own = i;
+	}
+	if (own == RH_COMM_NO_RANK)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "rank %d is not in the group that it makes",
+		                    (int)comm->rank);
+	*ret_rank = own;
+	return 0;
+}
+
+/* FNV-1a over what the group is made of and its ranks. */
+static uint64_t group_hash(const char *prefix, const int32_t *ranks, int32_t count)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (const char *at = prefix; *at; at++)
+		hash = (hash ^ (uint8_t)*at) * UINT64_C(0x100000001b3);
+	for (int32_t i = 0; i < count; i++) {
+		for (int shift = 0; shift < 32; shift += 8)
+			hash = (hash ^ ((uint32_t)ranks[i] >> shift & 0xff)) * UINT64_C(0x100000001b3);
+	}
+	return hash;
+}
+
+static struct rh_comm_made *group_made(struct rh_comm *comm, uint64_t hash)
+{
+	struct rh_comm_made *made;
+
+	for (size_t i = 0; i < comm->made_count; i++) {
+		if (comm->made[i].hash == hash)
+			return &comm->made[i];
+	}
+	made = realloc(comm->made, (comm->made_count + 1) * sizeof(*made));
+	if (!made)
+		return NULL;
+	comm->made = made;
+	made = &comm->made[comm->made_count++];
+	*made = (struct rh_comm_made){.hash = hash};
+	return made;
+}
+
+/* All members find the same name, whatever other groups each of them has made. */
+static int32_t group_name(struct rh_comm *comm, const int32_t *ranks, int32_t count, struct rh_comm *group)
+{
+	uint64_t hash = group_hash(comm->prefix, ranks, count);
+	struct rh_comm_made *made;
+	uint32_t times = 0;
+
+	(void)pthread_mutex_lock(&comm->lock);
+	made = group_made(comm, hash);
+	if (made)
+		times = made->times++;
+	(void)pthread_mutex_unlock(&comm->lock);
+	if (!made)
+		return RH_COMM_ENOMEM;
+	(void)snprintf(group->prefix, sizeof(group->prefix), "g%llx.%u/", (unsigned long long)hash, times);
+	return 0;
+}
+
+int32_t rh_comm_group(struct rh_comm *comm, const int32_t *ranks, int32_t count, struct rh_comm **ret_comm,
+                      struct rh_comm_error *err)
+{
+	struct rh_comm *group;
+	int32_t rank = 0;
+	int32_t r = group_check(comm, ranks, count, &rank, err);
+
+	if (r < 0)
+		return r;
+	group = context_new(comm->world, rank, count);
+	if (!group)
+		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
+	group->is_group = true;
+	group->module = comm->module;
+	r = group_name(comm, ranks, count, group);
+	if (r < 0) {
+		context_release(group);
+		return rh_comm_fail(err, r, RH_COMM_NO_RANK, "out of memory");
+	}
+	for (int32_t i = 0; i < count; i++)
+		group->hosts[i] = comm->hosts[ranks[i]];
+	r = context_connect(group, err);
+	if (r < 0) {
+		context_release(group);
+		return r;
+	}
+	context_enlist(group);
+	*ret_comm = group;
+	return 0;
+}
+
+void rh_comm_abort(struct rh_comm *comm, const char *why)
+{
+	struct rh_comm_error reason;
+
+	(void)rh_comm_fail(&reason, RH_COMM_EABORTED, comm->rank, "rank %d aborted: %s", (int)comm->rank, why ? why : "");
+	(void)rh_comm_world_fail(comm->world, &reason, NULL);
+}
+
+int32_t rh_comm_rank(const struct rh_comm *comm)
+{
+	return comm->rank;
+}
+
+int32_t rh_comm_world(const struct rh_comm *comm)
+{
+	return comm->size;
+}
+
+int32_t rh_comm_local_rank(const struct rh_comm *comm)
+{
+	return comm->local_rank;
+}
+
+int32_t rh_comm_local_world(const struct rh_comm *comm)
+{
+	return comm->local_world;
+}
+
+const char *rh_comm_backend_name(const struct rh_comm *comm)
+{
+	return comm->module.backend->name;
+}

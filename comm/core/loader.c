@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Backends: found, checked, and chosen so that all ranks have the same one. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/core/context.h"
+#include "comm/core/error.h"
+
+#define WHY_ROOM 200
+#define PATH_ROOM 4096
+
+/* A backend that may be chosen. */
+struct candidate {
+	char name[RH_COMM_NAME_MAX];
+	struct rh_comm_module module; /* empty when it was refused */
+	char why[WHY_ROOM];           /* why not; "" when it can be had */
+};
+
+/* Known by name, for "auto"; further ones can be named. */
+static const char *const loader_known[] = {"native", "ucx", "mpi"};
+
+#define CANDIDATES (sizeof(loader_known) / sizeof(*loader_known))
+
+/* @return whether it is one that this library can talk to; else `why` says both sides */
+static bool loader_fits(const struct rh_comm_backend *backend, const char *name, char *why)
+{
+	const struct rh_comm_head *head = &backend->head;
+
+	if (strncmp(head->vendor, RH_COMM_BACKEND_VENDOR, sizeof(head->vendor)) != 0)
+		(void)snprintf(why, WHY_ROOM, "it is for the ABI of \"%.16s\", this is \"%s\"", head->vendor,
+		               RH_COMM_BACKEND_VENDOR);
+	else if (head->major != RH_COMM_BACKEND_MAJOR || head->minor != RH_COMM_BACKEND_MINOR)
+		(void)snprintf(why, WHY_ROOM, "it was built for ABI %d.%d, this library has %d.%d", head->major, head->minor,
+		               RH_COMM_BACKEND_MAJOR, RH_COMM_BACKEND_MINOR);
+	else if (head->size < sizeof(*backend))
+		(void)snprintf(why, WHY_ROOM, "its table has %u bytes, this library needs %zu", head->size, sizeof(*backend));
+	else if (!backend->name || strcmp(backend->name, name) != 0)
+		(void)snprintf(why, WHY_ROOM, "it calls itself \"%s\"", backend->name ? backend->name : "");
+	else if (!backend->probe || !backend->open || !backend->close || !backend->send || !backend->recv ||
+	         !backend->test || !backend->abort)
+		(void)snprintf(why, WHY_ROOM, "it lacks one of probe, open, close, send, recv, test, abort");
+	else
+		return true;
+	return false;
+}
+
+/* Where librhcomm itself lies, with the slash. */
+static void loader_own_folder(char *folder, size_t room)
+{
+	Dl_info info;
+	const char *slash;
+
+	folder[0] = '\0';
+	if (dladdr((const void *)&rh_comm_native, &info) == 0 || !info.dli_fname)
+		return;
+	slash = strrchr(info.dli_fname, '/');
+	if (slash && (size_t)(slash - info.dli_fname) + 2 < room)
+		(void)snprintf(folder, room, "%.*s", (int)(slash - info.dli_fname) + 1, info.dli_fname);
+}
+
+static void *loader_dlopen(const char *name)
+{
+	const char *path = getenv("RH_COMM_PATH");
+	char folder[PATH_ROOM];
+	char file[PATH_ROOM + 64];
+	void *library = NULL;
+
+	if (path && path[0])
+		(void)snprintf(folder, sizeof(folder), "%s/", path);
+	else
+		loader_own_folder(folder, sizeof(folder));
+	(void)snprintf(file, sizeof(file), "%slibrhcomm_%s.so", folder, name);
+	library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+	return library;
+}
+
+static void loader_open(struct candidate *candidate, const char *name)
+{
+	rh_comm_backend_entry_fn *entry = NULL;
+	const char *words;
+	void *library;
+
+	(void)snprintf(candidate->name, sizeof(candidate->name), "%s", name);
+	if (strcmp(name, "native") == 0) {
+		candidate->module.backend = &rh_comm_native;
+		return;
+	}
+	library = loader_dlopen(name);
+	if (library)
+		*(void **)&entry = dlsym(library, RH_COMM_BACKEND_SYMBOL);
+	if (!entry) {
+		words = dlerror();
+		(void)snprintf(candidate->why, WHY_ROOM, "%s", words ? words : "it has no entry function");
+	} else if (loader_fits(entry(), name, candidate->why)) {
+		candidate->module = (struct rh_comm_module){entry(), library};
+		return;
+	}
+	if (library)
+		(void)dlclose(library);
+}
+
+static void loader_probe(const struct rh_comm *comm, struct candidate *candidate)
+{
+	const struct rh_comm_backend *backend = candidate->module.backend;
+
+	if (!backend)
+		return;
+	if (backend->probe(comm->rank, comm->size, candidate->why, WHY_ROOM) < 0) {
+		if (!candidate->why[0])
+			(void)snprintf(candidate->why, WHY_ROOM, "it cannot work here");
+	} else if ((backend->memories & RH_COMM_MEMORY_HOST) == 0) {
+		(void)snprintf(candidate->why, WHY_ROOM, "it does not move host memory");
+	} else {
+		candidate->why[0] = '\0';
+	}
+}
+
+/* Take the candidates that some rank cannot have out, naming the first such rank. */
+static int32_t loader_agree(struct rh_comm *comm, struct candidate *candidates, size_t count, struct rh_comm_error *err)
+{
+	char text[CANDIDATES * WHY_ROOM] = "";
+	char key[32];
+
+	for (size_t i = 0; i < count; i++)
+		(void)snprintf(text + i * WHY_ROOM, WHY_ROOM, "%s", candidates[i].why);
+	(void)snprintf(key, sizeof(key), "backend/%d", (int)comm->rank);
+	if (rh_comm_put(comm, key, text, sizeof(text), err) < 0)
+		return err ? err->code : RH_COMM_EIO;
+	for (int32_t rank = 0; rank < comm->size; rank++) {
+		int64_t n;
+
+		(void)snprintf(key, sizeof(key), "backend/%d", (int)rank);
+		n = rh_comm_get(comm, key, text, sizeof(text), err);
+		if (n < 0)
+			return (int32_t)n;
+		for (size_t i = 0; i < count; i++) {
+			text[(i + 1) * WHY_ROOM - 1] = '\0';
+			if (text[i * WHY_ROOM] && !candidates[i].why[0])
+				(void)snprintf(candidates[i].why, WHY_ROOM, "rank %d: %.150s", (int)rank, text + i * WHY_ROOM);
+		}
+	}
+	return 0;
+}
+
+static struct candidate *loader_best(struct candidate *candidates, size_t count)
+{
+	struct candidate *best = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!candidates[i].why[0] && (!best || candidates[i].module.backend->score > best->module.backend->score))
+			best = &candidates[i];
+	}
+	return best;
+}
+
+/* One line that tells what was chosen, and why not the others. */
+static void loader_tell(const struct rh_comm *comm, const struct candidate *best, const struct candidate *candidates,
+                        size_t count)
+{
+	char text[1024] = "";
+	size_t length = 0;
+
+	if (!comm->world->env.log || comm->rank != 0)
+		return;
+	for (size_t i = 0; i < count && length < sizeof(text); i++) {
+		if (candidates[i].why[0])
+			length += (size_t)snprintf(text + length, sizeof(text) - length, "; not %s: %s", candidates[i].name,
+			                           candidates[i].why);
+	}
+	(void)fprintf(stderr, "rh_comm: %d ranks, backend %s%s\n", (int)comm->size, best->name, text);
+}
+
+static int32_t loader_refuse(const struct candidate *candidates, size_t count, struct rh_comm_error *err)
+{
+	if (count == 1)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the backend %s cannot be had: %s",
+		                    candidates[0].name, candidates[0].why);
+	return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "no backend can be had; %s: %s", candidates[0].name,
+	                    candidates[0].why);
+}
+
+int32_t rh_comm_load(struct rh_comm *comm, const char *wanted, struct rh_comm_module *ret_module,
+                     struct rh_comm_error *err)
+{
+	struct candidate candidates[CANDIDATES] = {{.why = ""}};
+	bool automatic = strcmp(wanted, "auto") == 0;
+	size_t count = automatic ? CANDIDATES : 1;
+	struct candidate *best;
+	int32_t r = 0;
+
+	if (strlen(wanted) >= RH_COMM_NAME_MAX || strchr(wanted, '/'))
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "\"%.40s\" is no name of a backend", wanted);
+	for (size_t i = 0; i < count; i++) {
+		loader_open(&candidates[i], automatic ? loader_known[i] : wanted);
+		loader_probe(comm, &candidates[i]);
+	}
+	if (comm->size > 1)
+		r = loader_agree(comm, candidates, count, err);
+	best = r == 0 ? loader_best(candidates, count) : NULL;
+	if (best) {
+		loader_tell(comm, best, candidates, count);
+		*ret_module = best->module;
+		best->module.library = NULL;
+	} else if (r == 0) {
+		r = loader_refuse(candidates, count, err);
+	}
+	for (size_t i = 0; i < count; i++)
+		rh_comm_unload(&candidates[i].module);
+	return r;
+}
+
+void rh_comm_unload(struct rh_comm_module *module)
+{
+	if (module->library)
+		(void)dlclose(module->library);
+	*module = (struct rh_comm_module){0};
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The connection to all other ranks, and the thread that serves it and what nobody waits for. */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/core/context.h"
+#include "comm/core/error.h"
+#include "comm/core/thread.h"
+
+#define BEAT_PERIOD RH_COMM_SECOND
+/* Operations in the background: so many rounds in a row, then so long a sleep when none of them moves. */
+#define SERVICE_ROUNDS 2000
+#define SERVICE_PAUSE 200
+/* How long the hub's reason is waited for. */
+#define FAIL_PATIENCE RH_COMM_SECOND
+/* Rank 0's address as it stands in a foreign store: a port and a host. */
+#define ADDRESS_ROOM 400
+#define ADDRESS_KEY "rh_comm/hub"
+
+int32_t rh_comm_world_check(const struct rh_comm_world *world, struct rh_comm_error *err)
+{
+	return world->line ? rh_comm_line_check(world->line, err) : 0;
+}
+
+int32_t rh_comm_world_fail(struct rh_comm_world *world, const struct rh_comm_error *reason, struct rh_comm_error *err)
+{
+	if (!world->line) {
+		if (err)
+			*err = *reason;
+		return reason->code;
+	}
+	if (rh_comm_line_check(world->line, NULL) == 0) {
+		rh_comm_line_end(world->line, reason->code, reason->rank, reason->text);
+		rh_comm_line_await_end(world->line, rh_comm_now() + FAIL_PATIENCE, reason->code, reason->rank, reason->text);
+	}
+	return rh_comm_line_check(world->line, err);
+}
+
+void rh_comm_world_wake(struct rh_comm_world *world)
+{
+	if (world->line && atomic_load_explicit(&world->asleep, memory_order_relaxed))
+		rh_comm_line_wake(world->line);
+}
+
+/* Drive one context that nobody attends. @return whether it has operations in flight */
+static bool service_drive(struct rh_comm *comm, bool over)
+{
+	if (atomic_load_explicit(&comm->pending, memory_order_relaxed) == 0)
+		return false;
+	if (atomic_load_explicit(&comm->attended, memory_order_relaxed) > 0)
+		return false;
+	if (pthread_mutex_trylock(&comm->lock) != 0)
+		return true;
+	if (over)
+		rh_comm_fail_all(comm);
+	else
+		rh_comm_progress(comm);
+	(void)pthread_mutex_unlock(&comm->lock);
+	return true;
+}
+
+static bool service_drive_all(struct rh_comm_world *world)
+{
+	bool over = rh_comm_world_check(world, NULL) < 0;
+	bool busy = false;
+
+	(void)pthread_mutex_lock(&world->lock);
+	for (struct rh_comm *comm = world->contexts; comm; comm = comm->next)
+		busy |= service_drive(comm, over);
+	(void)pthread_mutex_unlock(&world->lock);
+	return busy;
+}
+
+/* How the world's own context does. */
+static void service_beat(struct rh_comm_world *world)
+{
+	struct rh_comm_beat beat = {0};
+	const struct rh_comm *comm;
+
+	(void)pthread_mutex_lock(&world->lock);
+	comm = world->contexts;
+	if (comm && pthread_mutex_trylock(&world->contexts->lock) == 0) {
+		beat.posted = comm->posted;
+		beat.done = comm->done;
+		if (comm->first && comm->first->sequence > 0) {
+			beat.waiting = rh_comm_now() - comm->first->since;
+			beat.what = comm->first->op.what;
+		}
+		(void)pthread_mutex_unlock(&world->contexts->lock);
+		rh_comm_line_beat(world->line, &beat);
+	}
+	(void)pthread_mutex_unlock(&world->lock);
+}
+
+static void *service_run(void *arg)
+{
+	struct rh_comm_world *world = arg;
+	int64_t beat = 0;
+	int rounds = 0;
+
+	while (!atomic_load(&world->stop)) {
+		bool busy = service_drive_all(world);
+		int64_t now = rh_comm_now();
+
+		if (now >= beat) {
+			service_beat(world);
+			beat = now + BEAT_PERIOD;
+		}
+		if (busy && ++rounds < SERVICE_ROUNDS) {
+			(void)sched_yield();
+			continue;
+		}
+		rounds = 0;
+		atomic_store_explicit(&world->asleep, !busy, memory_order_seq_cst);
+		(void)rh_comm_line_serve(world->line, busy ? SERVICE_PAUSE : beat - now);
+		atomic_store_explicit(&world->asleep, false, memory_order_relaxed);
+	}
+	return NULL;
+}
+
+/* Rank 0 publishes where its hub is through somebody else's store; the others look there. */
+static int32_t world_exchange_address(const struct rh_comm_options *options, struct rh_comm_world *world, char *host,
+                                      size_t room, struct rh_comm_error *err)
+{
+	char text[ADDRESS_ROOM];
+	int64_t n;
+
+	if (world->env.rank == 0) {
+		(void)snprintf(text, sizeof(text), "%d %.300s", (int)rh_comm_hub_port(world->hub), host);
+		n = options->kv_set(options->kv_arg, ADDRESS_KEY, text, strlen(text));
+	} else {
+		n = options->kv_get(options->kv_arg, ADDRESS_KEY, text, sizeof(text) - 1, world->env.init_timeout);
+		if (n > 0) {
+			text[n] = '\0';
+			world->env.port = (int32_t)strtol(text, NULL, 10);
+			(void)snprintf(host, room, "%s", strchr(text, ' ') ? strchr(text, ' ') + 1 : "");
+		}
+	}
+	if (n < 0)
+		return rh_comm_fail(err, RH_COMM_EIO, RH_COMM_NO_RANK, "the key-value store of the options failed");
+	return 0;
+}
+
+/* Start the hub in rank 0, and find out where everybody reaches it. */
+static int32_t world_find_hub(const struct rh_comm_options *options, struct rh_comm_world *world, char *host,
+                              size_t room, struct rh_comm_error *err)
+{
+	bool foreign = options && options->kv_set && options->kv_get;
+	int32_t r = 0;
+
+	(void)snprintf(host, room, "%s", world->env.host ? world->env.host : "");
+	if (world->env.rank == 0)
+		r = rh_comm_hub_new(&world->env, &world->hub, err);
+	if (r == 0 && foreign)
+		r = world_exchange_address(options, world, host, room, err);
+	if (r == 0 && world->hub) {
+		world->env.port = rh_comm_hub_port(world->hub);
+		(void)snprintf(host, room, "%s", rh_comm_hub_host(world->hub));
+	}
+	world->env.host = host;
+	return r;
+}
+
+static int32_t world_connect(const struct rh_comm_options *options, struct rh_comm_world *world,
+                             struct rh_comm_error *err)
+{
+	const char *named = world->env.host ? world->env.host : "";
+	char host[ADDRESS_ROOM];
+	int32_t r = world_find_hub(options, world, host, sizeof(host), err);
+
+	if (r == 0)
+		(void)snprintf(world->address, sizeof(world->address), "%s", named);
+	if (r == 0)
+		r = rh_comm_line_new(&world->env, rh_comm_now() + world->env.init_timeout, &world->line, err);
+	world->env.host = NULL;
+	/* to itself rank 0 may be 127.0.0.1; the others know it by the name that all were given */
+	if (r == 0 && (world->env.rank != 0 || !world->address[0]))
+		r = rh_comm_line_address(world->line, world->address, sizeof(world->address));
+	if (r < 0)
+		return r;
+	r = rh_comm_thread_start(&world->service, service_run, world);
+	if (r != 0)
+		return rh_comm_fail_os(err, r, "a thread for the context");
+	world->serving = true;
+	return 0;
+}
+
+int32_t rh_comm_world_open(const struct rh_comm_options *options, const struct rh_comm_env *env,
+                           struct rh_comm_world **ret_world, struct rh_comm_error *err)
+{
+	struct rh_comm_world *world = calloc(1, sizeof(*world));
+	int32_t r = 0;
+
+	if (!world)
+		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
+	(void)pthread_mutex_init(&world->lock, NULL);
+	world->env = *env;
+	if (env->world > 1)
+		r = world_connect(options, world, err);
+	/* texts of the environment and the options do not outlive this call */
+	world->env.job = world->env.secret = world->env.backend = NULL;
+	if (r < 0) {
+		rh_comm_world_close(world);
+		return r;
+	}
+	*ret_world = world;
+	return 0;
+}
+
+void rh_comm_world_close(struct rh_comm_world *world)
+{
+	if (!world)
+		return;
+	atomic_store(&world->stop, true);
+	if (world->serving) {
+		rh_comm_line_wake(world->line);
+		(void)pthread_join(world->service, NULL);
+	}
+	rh_comm_line_free(world->line);
+	rh_comm_hub_free(world->hub);
+	(void)pthread_mutex_destroy(&world->lock);
+	free(world->hosts);
+	free(world);
+}

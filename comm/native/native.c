@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "comm/native/native.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A context of the backend. */
+struct native {
+	const struct rh_comm_team *team;
+	struct native_segment segment;
+	struct native_reducer reducer;
+	struct native_channel *channels; /* by rank */
+	char nothing[2];                 /* what a barrier sums */
+	_Atomic bool aborted;
+};
+
+static int32_t native_probe(int32_t rank, int32_t world, char *why, size_t room)
+{
+	(void)rank;
+	(void)world;
+	(void)why;
+	(void)room;
+	return 0;
+}
+
+static void native_close(void *self)
+{
+	struct native *native = self;
+
+	for (int32_t rank = 0; native->channels && rank < native->team->world; rank++) {
+		if (native->channels[rank].stream.fd >= 0)
+			(void)close(native->channels[rank].stream.fd);
+		native_channel_deinit(&native->channels[rank]);
+	}
+	native_reducer_deinit(&native->reducer);
+	native_segment_close(&native->segment);
+	free(native->channels);
+	free(native);
+}
+
+/* The ranks of this host, over rings. */
+static int32_t native_open_near(struct native *native)
+{
+	const struct rh_comm_team *team = native->team;
+	int32_t local = 0;
+	int32_t r;
+
+	if (team->local_world == 1)
+		return 0;
+	r = native_segment_open(team, &native->segment);
+	for (int32_t rank = 0; rank < team->world && r == 0; rank++) {
+		struct native_stream *stream = &native->channels[rank].stream;
+
+		if (team->hosts[rank] != team->hosts[team->rank])
+			continue;
+		stream->out = native_segment_ring(&native->segment, team->local_rank, local);
+		stream->in = native_segment_ring(&native->segment, local, team->local_rank);
+		local++;
+	}
+	return r;
+}
+
+static int32_t native_open_far(struct native *native)
+{
+	const struct rh_comm_team *team = native->team;
+	struct native_stream *streams;
+	int32_t r;
+
+	if (team->local_world == team->world)
+		return 0;
+	streams = malloc((size_t)team->world * sizeof(*streams));
+	if (!streams)
+		return RH_COMM_ENOMEM;
+	for (int32_t rank = 0; rank < team->world; rank++)
+		streams[rank] = (struct native_stream){.fd = -1};
+	r = native_tcp_open(team, streams);
+	for (int32_t rank = 0; rank < team->world; rank++)
+		native->channels[rank].stream.fd = streams[rank].fd;
+	free(streams);
+	return r;
+}
+
+static int32_t native_open(const struct rh_comm_team *team, void **ret_self)
+{
+	struct native *native = calloc(1, sizeof(*native));
+	int32_t r;
+
+	if (!native)
+		return RH_COMM_ENOMEM;
+	native->team = team;
+	native_reducer_init(&native->reducer, team, &native->segment);
+	native->channels = calloc((size_t)team->world, sizeof(*native->channels));
+	for (int32_t rank = 0; native->channels && rank < team->world; rank++)
+		native_channel_init(&native->channels[rank], rank);
+	r = native->channels ? native_open_near(native) : RH_COMM_ENOMEM;
+	if (r == 0)
+		r = native_open_far(native);
+	if (r < 0) {
+		native_close(native);
+		return r;
+	}
+	*ret_self = native;
+	return 0;
+}
+
+static int32_t native_send(void *self, int32_t peer, uint64_t tag, const void *data, size_t length, void **ret_work)
+{
+	struct native *native = self;
+	struct native_message *message = NULL;
+	int32_t r = native_channel_send(&native->channels[peer], tag, data, length, &message);
+
+	*ret_work = message;
+	return r;
+}
+
+static int32_t native_recv(void *self, int32_t peer, uint64_t tag, void *data, size_t length, void **ret_work)
+{
+	struct native *native = self;
+	struct native_message *message = NULL;
+	int32_t r = native_channel_recv(&native->channels[peer], tag, data, length, &message);
+
+	*ret_work = message;
+	return r;
+}
+
+/* A barrier of one host is an all-reduce of one byte. */
+static void native_as_reduce(struct native *native, const struct rh_comm_op *op, struct rh_comm_op *reduce)
+{
+	*reduce = *op;
+	if (op->what != RH_COMM_BARRIER)
+		return;
+	reduce->in = &native->nothing[0];
+	reduce->out = &native->nothing[1];
+	reduce->count = 1;
+	reduce->type = RH_COMM_U8;
+	reduce->reduce = RH_COMM_SUM;
+}
+
+static int32_t native_collective(void *self, const struct rh_comm_op *op, uint64_t sequence, void **ret_work)
+{
+	struct native *native = self;
+	struct native_reduce *work = NULL;
+	struct rh_comm_op reduce;
+	int32_t r;
+
+	(void)sequence;
+	if (native->team->local_world != native->team->world ||
+	    (op->what != RH_COMM_BARRIER && (op->what != RH_COMM_ALL_REDUCE || op->count == 0)))
+		return RH_COMM_ENOTSUP;
+	native_as_reduce(native, op, &reduce);
+	r = native_reduce_post(&native->reducer, &reduce, &work);
+	*ret_work = work;
+	return r;
+}
+
+static int32_t native_explain(const struct native *native, const struct native_message *message)
+{
+	const struct native_channel *channel = message->channel;
+	char words[100];
+	char text[160];
+
+	if (message->status != RH_COMM_EPEER)
+		return native->team->fail(native->team->core, message->status, channel->peer,
+		                          message->status == RH_COMM_EINVAL
+		                              ? "a message has another length than the receiver expects"
+		                              : "out of memory");
+	(void)snprintf(text, sizeof(text), "the connection to rank %d is lost: %s", (int)channel->peer,
+	               channel->number ? strerror_r(channel->number, words, sizeof(words)) : "closed");
+	return native->team->fail(native->team->core, RH_COMM_EPEER, channel->peer, text);
+}
+
+static int32_t native_test_message(struct native *native, struct native_message *message)
+{
+	int32_t status;
+
+	if (!message->done)
+		native_channel_progress(message->channel);
+	if (!message->done)
+		return RH_COMM_BUSY;
+	status = message->status == 0 ? 0 : native_explain(native, message);
+	native_message_free(message);
+	return status;
+}
+
+static int32_t native_test(void *self, void *work)
+{
+	struct native *native = self;
+	enum native_kind kind = *(enum native_kind *)work;
+
+	if (!atomic_load_explicit(&native->aborted, memory_order_relaxed)) {
+		if (kind == NATIVE_MESSAGE)
+			return native_test_message(native, work);
+		return native_reduce_test(&native->reducer, work) ? 0 : RH_COMM_BUSY;
+	}
+	/* bytes move only in here, so nothing touches the buffers any more; an all-reduce is freed with the context */
+	if (kind == NATIVE_MESSAGE)
+		native_message_free(work);
+	return RH_COMM_EABORTED;
+}
+
+static void native_abort(void *self)
+{
+	struct native *native = self;
+
+	atomic_store(&native->aborted, true);
+}
+
+const struct rh_comm_backend rh_comm_native = {
+	.head = RH_COMM_HEAD(struct rh_comm_backend),
+	.name = "native",
+	.release = "0.1",
+	.memories = RH_COMM_MEMORY_HOST,
+	.score = 50,
+	.probe = native_probe,
+	.open = native_open,
+	.close = native_close,
+	.send = native_send,
+	.recv = native_recv,
+	.collective = native_collective,
+	.test = native_test,
+	.abort = native_abort,
+};
