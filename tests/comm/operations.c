@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs in the rank processes, where a failure is an exit status: cmocka lives in the parent. */
+#include "comm/operations.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/core/reduce.h"
+
+#define TYPES 8
+#define GUARD 64
+#define PENDING 12
+
+#define CHECK(condition)                                                                                    \
+	do {                                                                                                    \
+		if (!(condition)) {                                                                                 \
+			(void)fprintf(stderr, "rank %d: line %d: %s\n", (int)rh_comm_rank(comm), __LINE__, #condition); \
+			return 1;                                                                                       \
+		}                                                                                                   \
+	} while (0)
+
+/* One collective as it is tried. */
+struct trial {
+	int32_t what;
+	int32_t type;
+	int32_t reduce;
+	int32_t root;
+	size_t count;
+	size_t offset; /* bytes that the buffers are off alignment */
+	bool in_place;
+};
+
+static float single_of(int32_t type, uint16_t half)
+{
+	return type == RH_COMM_F16 ? rh_comm_f32_from_f16(half) : rh_comm_f32_from_bf16(half);
+}
+
+/* Write a small whole number as one element. */
+static void put(char *data, size_t at, int32_t type, int value)
+{
+	size_t size = rh_comm_type_size(type);
+	float single = (float)value;
+	double wide = value;
+	int64_t whole = value;
+	uint16_t half = type == RH_COMM_F16 ? rh_comm_f16_from_f32(single) : rh_comm_bf16_from_f32(single);
+	const void *from = &whole;
+
+	if (type == RH_COMM_F32)
+		from = &single;
+	else if (type == RH_COMM_F64)
+		from = &wide;
+	else if (type == RH_COMM_F16 || type == RH_COMM_BF16)
+		from = &half;
+	memcpy(data + at * size, from, size);
+}
+
+/* Read one element, whatever it is, as a number. */
+static double take(const char *data, size_t at, int32_t type)
+{
+	size_t size = rh_comm_type_size(type);
+	float single;
+	double wide;
+	int64_t whole = 0;
+	uint16_t half;
+	int32_t word;
+
+	memcpy(&wide, data + at * size, type == RH_COMM_F64 ? sizeof(wide) : 0);
+	memcpy(&single, data + at * size, type == RH_COMM_F32 ? sizeof(single) : 0);
+	memcpy(&half, data + at * size, type == RH_COMM_F16 || type == RH_COMM_BF16 ? sizeof(half) : 0);
+	memcpy(&word, data + at * size, type == RH_COMM_I32 ? sizeof(word) : 0);
+	switch (type) {
+	case RH_COMM_F64:
+		return wide;
+	case RH_COMM_F32:
+		return (double)single;
+	case RH_COMM_F16:
+	case RH_COMM_BF16:
+		return (double)single_of(type, half);
+	case RH_COMM_I8:
+		return (double)*(const int8_t *)(data + at);
+	case RH_COMM_I32:
+		return (double)word;
+	case RH_COMM_I64:
+		memcpy(&whole, data + at * size, sizeof(whole));
+		return (double)whole;
+	default:
+		return (double)*(const uint8_t *)(data + at);
+	}
+}
+
+/* Small enough that sums, and products of ones and twos, are exact in every type. */
+static int value_of(int32_t rank, size_t i, int32_t reduce)
+{
+	int value = (int)((i * 7 + (size_t)rank * 3) % 5);
+
+	return reduce == RH_COMM_PROD ? 1 + (value == 0 && rank < 4) : value;
+}
+
+static double combine(double a, double b, int32_t reduce)
+{
+	switch (reduce) {
+	case RH_COMM_MIN:
+		return a < b ? a : b;
+	case RH_COMM_MAX:
+		return a > b ? a : b;
+	case RH_COMM_PROD:
+		return a * b;
+	default:
+		return a + b;
+	}
+}
+
+static double reduced(const struct trial *trial, int32_t world, size_t i)
+{
+	double total = value_of(0, i, trial->reduce);
+
+	for (int32_t rank = 1; rank < world; rank++)
+		total = combine(total, value_of(rank, i, trial->reduce), trial->reduce);
+	if (trial->reduce != RH_COMM_AVG)
+		return total;
+	if (trial->type >= RH_COMM_I8)
+		return (double)(int)(total / world);
+	return total / world;
+}
+
+static double expected(const struct trial *trial, int32_t world, int32_t rank, size_t i)
+{
+	switch (trial->what) {
+	case RH_COMM_ALL_REDUCE:
+		return reduced(trial, world, i);
+	case RH_COMM_REDUCE_SCATTER:
+		return reduced(trial, world, (size_t)rank * trial->count + i);
+	case RH_COMM_ALL_GATHER:
+		return value_of((int32_t)(i / trial->count), i % trial->count, trial->reduce);
+	default:
+		return value_of(trial->root, i, trial->reduce);
+	}
+}
+
+/* Averages that are no whole numbers are as exact as the type is. */
+static bool close_to(double a, double b, int32_t type)
+{
+	double slack = type == RH_COMM_F64 ? 1e-12 : type == RH_COMM_F32 ? 1e-5 : type == RH_COMM_F16 ? 4e-3 : 3e-2;
+	double scale = (b < 0 ? -b : b) + 1;
+
+	return a - b <= slack * scale && b - a <= slack * scale;
+}
+
+static size_t in_count(const struct trial *trial, int32_t world)
+{
+	return trial->what == RH_COMM_REDUCE_SCATTER ? trial->count * (size_t)world : trial->count;
+}
+
+static size_t out_count(const struct trial *trial, int32_t world)
+{
+	return trial->what == RH_COMM_ALL_GATHER ? trial->count * (size_t)world : trial->count;
+}
+
+static int compare(struct rh_comm *comm, const struct trial *trial, const char *out)
+{
+	int32_t world = rh_comm_world(comm);
+	size_t count = out_count(trial, world);
+
+	for (size_t i = 0; i < count; i++) {
+		double got = take(out, i, trial->type);
+		double wanted = expected(trial, world, rh_comm_rank(comm), i);
+
+		if (close_to(got, wanted, trial->type))
+			continue;
+		(void)fprintf(stderr, "rank %d of %d: what %d type %d reduce %d count %zu: [%zu] is %g, not %g\n",
+		              (int)rh_comm_rank(comm), (int)world, (int)trial->what, (int)trial->type, (int)trial->reduce,
+		              trial->count, i, got, wanted);
+		return 1;
+	}
+	for (size_t i = 0; i < GUARD; i++)
+		CHECK(out[count * rh_comm_type_size(trial->type) + i] == 0x5a);
+	return 0;
+}
+
+static int try_one(struct rh_comm *comm, const struct trial *trial)
+{
+	struct rh_comm_error err = {0};
+	int32_t world = rh_comm_world(comm);
+	size_t size = rh_comm_type_size(trial->type);
+	size_t longest = trial->count * (size_t)world * size + trial->offset + GUARD;
+	char *in = malloc(longest);
+	char *out = malloc(longest);
+	struct rh_comm_op op = {.size = sizeof(op),
+	                        .what = trial->what,
+	                        .in = in + trial->offset,
+	                        .out = out + trial->offset,
+	                        .count = trial->count,
+	                        .type = trial->type,
+	                        .reduce = trial->reduce,
+	                        .peer = trial->root};
+	int status;
+
+	CHECK(in && out);
+	memset(out, 0x5a, longest);
+	for (size_t i = 0; i < in_count(trial, world); i++)
+		put(in + trial->offset, i, trial->type, value_of(rh_comm_rank(comm), i, trial->reduce));
+	if (trial->in_place) {
+		memcpy(out + trial->offset, in + trial->offset, trial->count * size);
+		op.in = op.out;
+	}
+	CHECK(rh_comm_run(comm, &op, &err) == 0);
+	status = compare(comm, trial, out + trial->offset);
+	free(in);
+	free(out);
+	return status;
+}
+
+static int try_counts(struct rh_comm *comm, struct trial *trial)
+{
+	static const size_t counts[] = {0, 1, 2, 3, 17, 255, 1000, 4099, 70001};
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		trial->count = counts[i];
+		trial->offset = i % 3 == 2 ? rh_comm_type_size(trial->type) : 0;
+		trial->root = (int32_t)(i % (size_t)rh_comm_world(comm));
+		trial->in_place = (trial->what == RH_COMM_ALL_REDUCE || trial->what == RH_COMM_BROADCAST) && i % 2 == 1;
+		if (try_one(comm, trial) != 0)
+			return 1;
+	}
+	return 0;
+}
+
+int operations_collectives(struct rh_comm *comm, const void *arg)
+{
+	struct rh_comm_op barrier = {.size = sizeof(barrier), .what = RH_COMM_BARRIER};
+	struct trial trial = {0};
+
+	(void)arg;
+	for (trial.what = RH_COMM_ALL_REDUCE; trial.what <= RH_COMM_BROADCAST; trial.what++) {
+		bool reduces = trial.what <= RH_COMM_REDUCE_SCATTER;
+
+		for (trial.type = 1; trial.type <= TYPES; trial.type++) {
+			for (trial.reduce = 1; trial.reduce <= (reduces ? RH_COMM_PROD : 1); trial.reduce++) {
+				if (try_counts(comm, &trial) != 0)
+					return 1;
+			}
+		}
+		CHECK(rh_comm_run(comm, &barrier, NULL) == 0);
+	}
+	return 0;
+}
+
+/* What rank `from` sends to rank `to` under a tag. */
+static int32_t letter(int32_t from, int32_t to, uint32_t tag, size_t i)
+{
+	return from * 1000000 + to * 10000 + (int32_t)tag * 100 + (int32_t)(i % 97);
+}
+
+static int exchange(struct rh_comm *comm, int32_t peer, size_t count, int32_t *buffers)
+{
+	struct rh_comm_request *requests[4] = {NULL};
+	struct rh_comm_error err = {0};
+	int32_t rank = rh_comm_rank(comm);
+
+	for (uint32_t tag = 0; tag < 2; tag++) {
+		int32_t *out = buffers + tag * count;
+		struct rh_comm_op send = {.size = sizeof(send),
+		                          .what = RH_COMM_SEND,
+		                          .in = out,
+		                          .count = count,
+		                          .type = RH_COMM_I32,
+		                          .peer = peer,
+		                          .tag = tag};
+		/* asked for in the other order */
+		struct rh_comm_op recv = {.size = sizeof(recv),
+		                          .what = RH_COMM_RECV,
+		                          .out = buffers + (3 - tag) * count,
+		                          .count = count,
+		                          .type = RH_COMM_I32,
+		                          .peer = peer,
+		                          .tag = 1 - tag};
+
+		for (size_t i = 0; i < count; i++)
+			out[i] = letter(rank, peer, tag, i);
+		CHECK(rh_comm_post(comm, &send, &requests[tag * 2], &err) == 0);
+		CHECK(rh_comm_post(comm, &recv, &requests[tag * 2 + 1], &err) == 0);
+	}
+	for (int i = 3; i >= 0; i--)
+		CHECK(rh_comm_wait(requests[i], &err) == 0);
+	for (uint32_t tag = 0; tag < 2; tag++) {
+		for (size_t i = 0; i < count; i++)
+			CHECK(buffers[(2 + tag) * count + i] == letter(peer, rank, tag, i));
+	}
+	return 0;
+}
+
+int operations_messages(struct rh_comm *comm, const void *arg)
+{
+	static const size_t counts[] = {1, 100, 30000, 300000};
+
+	(void)arg;
+	for (size_t c = 0; c < sizeof(counts) / sizeof(*counts); c++) {
+		int32_t *buffers = malloc(4 * counts[c] * sizeof(*buffers));
+
+		CHECK(buffers);
+		for (int32_t distance = 1; distance < rh_comm_world(comm); distance++) {
+			int32_t peer = rh_comm_rank(comm) ^ distance;
+
+			if (peer < rh_comm_world(comm) && exchange(comm, peer, counts[c], buffers) != 0)
+				return 1;
+		}
+		free(buffers);
+	}
+	return 0;
+}
+
+int operations_in_flight(struct rh_comm *comm, const void *arg)
+{
+	struct rh_comm_request *requests[PENDING];
+	struct rh_comm_error err = {0};
+	float *data[PENDING];
+	float world = (float)rh_comm_world(comm);
+
+	(void)arg;
+	for (int k = 0; k < PENDING; k++) {
+		size_t count = k % 3 == 0 ? 10 : k % 3 == 1 ? 5000 : 200000;
+		struct rh_comm_op op = {
+			.size = sizeof(op), .what = RH_COMM_ALL_REDUCE, .count = count, .type = RH_COMM_F32, .reduce = RH_COMM_SUM};
+
+		data[k] = malloc(count * sizeof(float));
+		CHECK(data[k]);
+		for (size_t i = 0; i < count; i++)
+			data[k][i] = (float)k;
+		op.out = data[k];
+		CHECK(rh_comm_post(comm, &op, &requests[k], &err) == 0);
+	}
+	for (int k = 0; k < PENDING; k++) {
+		int at = (k * 5 + 3) % PENDING;
+		size_t count = at % 3 == 0 ? 10 : at % 3 == 1 ? 5000 : 200000;
+		int32_t status = RH_COMM_BUSY;
+
+		while (k % 2 == 0 && status == RH_COMM_BUSY)
+			status = rh_comm_test(requests[at], &err);
+		CHECK((k % 2 == 0 ? status : rh_comm_wait(requests[at], &err)) == 0);
+		for (size_t i = 0; i < count; i++)
+			CHECK(data[at][i] == (float)at * world);
+		free(data[at]);
+	}
+	return 0;
+}
+
+static int try_group(struct rh_comm *comm, const int32_t *ranks, int32_t count, int64_t sum)
+{
+	struct rh_comm_error err = {0};
+	struct rh_comm *group = NULL;
+	int64_t value = rh_comm_rank(comm);
+
+	CHECK(rh_comm_group(comm, ranks, count, &group, &err) == 0);
+	CHECK(rh_comm_world(group) == count);
+	CHECK(ranks[rh_comm_rank(group)] == rh_comm_rank(comm));
+	CHECK(rh_comm_all_reduce(group, &value, 1, RH_COMM_I64, RH_COMM_SUM, &err) == 0);
+	CHECK(value == sum);
+	rh_comm_free(group);
+	return 0;
+}
+
+int operations_groups(struct rh_comm *comm, const void *arg)
+{
+	int32_t world = rh_comm_world(comm);
+	int32_t own = rh_comm_rank(comm);
+	int32_t half[RANKS_MAX];
+	int32_t back[RANKS_MAX];
+	int32_t count = 0;
+	int64_t sum = 0;
+
+	(void)arg;
+	for (int32_t rank = 0; rank < world; rank++) {
+		back[rank] = world - 1 - rank;
+		if (rank % 2 == own % 2) {
+			half[count++] = rank;
+			sum += rank;
+		}
+	}
+	/* ranks of one half make a group more than the others */
+	for (int32_t times = 0; times < 2 + own % 2; times++) {
+		if (try_group(comm, half, count, sum) != 0)
+			return 1;
+	}
+	return try_group(comm, back, world, (int64_t)world * (world - 1) / 2);
+}

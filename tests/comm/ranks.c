@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "comm/ranks.h"
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#define PAUSE_MS 5
+#define WAIT_MS 60000
+
+/* A port that was free a moment ago. */
+static int free_port(void)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+	(void)close(fd);
+	return ntohs(address.sin_port);
+}
+
+static void set_number(const char *name, int value)
+{
+	char text[16];
+
+	(void)snprintf(text, sizeof(text), "%d", value);
+	(void)setenv(name, text, 1);
+}
+
+static int run_rank(const struct ranks_plan *plan, int32_t rank, int port)
+{
+	struct rh_comm_error err = {0};
+	struct rh_comm *comm = NULL;
+	int status;
+
+	set_number("RH_COMM_RANK", rank);
+	set_number("RH_COMM_WORLD", plan->world);
+	set_number("RH_COMM_PORT", port);
+	(void)setenv("RH_COMM_HOST", "127.0.0.1", 1);
+	(void)setenv("RH_COMM_LOG", "off", 1);
+	(void)setenv("RH_COMM_BACKEND", plan->backend ? plan->backend : "native", 1);
+	(void)setenv("RH_COMM_DEATH_TIMEOUT", plan->death ? plan->death : "5", 1);
+	if (plan->no_shm)
+		(void)setenv("RH_COMM_SHM", "off", 1);
+	if (rh_comm_init(NULL, &comm, &err) != 0) {
+		(void)fprintf(stderr, "rank %d: init: %s\n", (int)rank, err.text);
+		return 99;
+	}
+	status = plan->fn(comm, plan->arg);
+	rh_comm_free(comm);
+	return status;
+}
+
+void ranks_start(const struct ranks_plan *plan, struct ranks *ret_ranks)
+{
+	int port = free_port();
+
+	*ret_ranks = (struct ranks){.world = plan->world};
+	for (int32_t rank = 0; rank < plan->world; rank++) {
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (pid == 0) {
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+			exit(run_rank(plan, rank, port));
+		}
+		ret_ranks->pids[rank] = pid;
+	}
+}
+
+int ranks_wait(struct ranks *ranks, int32_t rank)
+{
+	static const struct timespec pause = {0, PAUSE_MS * 1000000L};
+	pid_t pid = ranks->pids[rank];
+	int status = 0;
+	int waited = 0;
+
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (waited > WAIT_MS) {
+			for (int32_t i = 0; i < ranks->world; i++)
+				(void)kill(ranks->pids[i], SIGKILL);
+			fail_msg("rank %d does not end", (int)rank);
+		}
+		(void)nanosleep(&pause, NULL);
+		waited += PAUSE_MS;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void ranks_run(const struct ranks_plan *plan)
+{
+	struct ranks ranks;
+
+	ranks_start(plan, &ranks);
+	for (int32_t rank = 0; rank < plan->world; rank++)
+		assert_int_equal(ranks_wait(&ranks, rank), 0);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file comm/ranks.h
+ * @brief A world of processes on this machine, for tests of rh_comm.
+ */
+#ifndef RH_TEST_COMM_RANKS_H
+#define RH_TEST_COMM_RANKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "roundhouse/comm.h"
+
+/** Most ranks of a test. */
+#define RANKS_MAX 8
+
+/** What a rank does once the world stands. @return exit status of its process; 0 is good */
+typedef int ranks_fn(struct rh_comm *comm, const void *arg);
+
+/** How a world starts. */
+struct ranks_plan {
+	int32_t world;
+	bool no_shm;         /**< every rank counts as a host of its own */
+	const char *backend; /**< NULL: native */
+	const char *death;   /**< seconds of RH_COMM_DEATH_TIMEOUT; NULL: 5 */
+	ranks_fn *fn;
+	const void *arg;
+};
+
+/** Processes that run. */
+struct ranks {
+	int32_t world;
+	pid_t pids[RANKS_MAX];
+};
+
+/** Start them. */
+void ranks_start(const struct ranks_plan *plan, struct ranks *ret_ranks);
+/**
+ * Wait for rank @p rank, at most a minute; then it is killed and the test fails.
+ * @return its exit status, or 128 + signal
+ */
+int ranks_wait(struct ranks *ranks, int32_t rank);
+/** Start them, wait for all, and fail unless all end with 0. */
+void ranks_run(const struct ranks_plan *plan);
+
+#endif
