@@ -59,11 +59,11 @@ static void put(char *data, size_t at, int32_t type, int value)
 static double take(const char *data, size_t at, int32_t type)
 {
 	size_t size = rh_comm_type_size(type);
-	float single;
-	double wide;
+	float single = 0;
+	double wide = 0;
 	int64_t whole = 0;
-	uint16_t half;
-	int32_t word;
+	uint16_t half = 0;
+	int32_t word = 0;
 
 	memcpy(&wide, data + at * size, type == RH_COMM_F64 ? sizeof(wide) : 0);
 	memcpy(&single, data + at * size, type == RH_COMM_F32 ? sizeof(single) : 0);
