@@ -18,20 +18,6 @@ struct schema_walk {
 	struct rh_str path;
 };
 
-static const char schema_run_policy[] =
-	"{\"type\":\"object\",\"properties\":{"
-	"\"cleanPodPolicy\":{\"type\":\"string\"},\"ttlSecondsAfterFinished\":{\"type\":\"integer\"},"
-	"\"activeDeadlineSeconds\":{\"type\":\"integer\"},\"backoffLimit\":{\"type\":\"integer\"},"
-	"\"suspend\":{\"type\":\"boolean\"},\"managedBy\":{\"type\":\"string\"},"
-	"\"schedulingPolicy\":{\"type\":\"object\",\"properties\":{\"minAvailable\":{\"type\":\"integer\"},"
-	"\"queue\":{\"type\":\"string\"},\"priorityClass\":{\"type\":\"string\"},"
-	"\"minResources\":{\"type\":\"object\",\"additionalProperties\":{\"x-kubernetes-int-or-string\":true}},"
-	"\"scheduleTimeoutSeconds\":{\"type\":\"integer\"}}}}}";
-
-static const char schema_replica_spec[] =
-	"{\"type\":\"object\",\"properties\":{\"replicas\":{\"type\":\"integer\"},"
-	"\"restartPolicy\":{\"type\":\"string\"},\"template\":{\"$ref\":\"PodTemplateSpec\"}}}";
-
 static const char schema_status[] = "{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}";
 
 static int schema_value(struct schema_walk *walk, const struct rh_json *schema, const struct rh_json *value);
@@ -249,29 +235,36 @@ static int schema_object_of(struct rh_json *parent, const char *key, struct rh_j
 	return *ret_properties ? 0 : RH_ENOMEM;
 }
 
+int rh_schema_job(struct rh_json **ret_document, struct rh_error *err)
+{
+	size_t length;
+	const char *text = rh_schema_job_text(&length);
+
+	return rh_json_parse(text, length, ret_document, err);
+}
+
 static int schema_spec(const struct rh_kind *kind, struct rh_json *job, struct rh_error *err)
 {
 	rh_auto(json) own = NULL;
+	rh_auto(json) common = NULL;
 	struct rh_json *properties;
 	struct rh_json *map;
-	int r;
+	int r = rh_schema_job(&common, err);
 
-	if (schema_object_of(job, "spec", &properties) < 0)
-		return rh_fail_oom(err);
-	if (kind->spec_schema) {
+	if (r == 0 && schema_object_of(job, "spec", &properties) < 0)
+		r = rh_fail_oom(err);
+	if (r == 0 && kind->spec_schema)
 		r = schema_parse("rh_kind.spec_schema", kind->spec_schema, &own, err);
-		if (r < 0)
-			return r;
-		if (rh_json_merge(properties, own) < 0)
-			return rh_fail_oom(err);
-	}
-	map = rh_json_ensure_object(properties, kind->replicas_field);
-	if (!map || rh_json_set_string(map, "type", "object") < 0)
-		return rh_fail_oom(err);
-	r = schema_set_parsed(map, "additionalProperties", "replica spec", schema_replica_spec, err);
 	if (r < 0)
 		return r;
-	return schema_set_parsed(properties, "runPolicy", "run policy", schema_run_policy, err);
+	if (own && rh_json_merge(properties, own) < 0)
+		return rh_fail_oom(err);
+	map = rh_json_ensure_object(properties, kind->replicas_field);
+	if (!map || rh_json_set_string(map, "type", "object") < 0 ||
+	    rh_json_set(map, "additionalProperties", rh_json_detach(common, "replicaSpec")) < 0 ||
+	    rh_json_set(properties, "runPolicy", rh_json_detach(common, "runPolicy")) < 0)
+		return rh_fail_oom(err);
+	return 0;
 }
 
 static int schema_job(const struct rh_kind *kind, struct rh_json *definitions, struct rh_error *err)

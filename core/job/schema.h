@@ -20,6 +20,15 @@
 const char *rh_schema_pod_text(size_t *ret_length);
 
 /**
+ * @return what jobs of all kinds have in common, as JSON text of *@p ret_length bytes: an object with the OpenAPI v3
+ * schemas "runPolicy", "replicaSpec" (its template is a $ref), "status", "podTemplate" (the fields of a template that
+ * a small CRD names) and "podMetadata"; static storage
+ */
+const char *rh_schema_job_text(size_t *ret_length);
+/** Parse rh_schema_job_text(). @param[out] ret_document owned by the caller. @return 0 or RH_ENOMEM */
+int rh_schema_job(struct rh_json **ret_document, struct rh_error *err);
+
+/**
  * Make the schema document of a kind: metadata, runPolicy, its replica map with @p pod (a schema document of pod
  * templates; its definitions are copied), and what rh_kind.spec_schema declares.
  * @param[out] ret_document owned by the caller

