@@ -3,9 +3,10 @@
 """count_tests.py FILE...: sum up JUnit files that ctest wrote, in one line. A file that is not there counts nothing.
 
 A test that ran in several builds counts once: as failed when it failed in any, as passed when it passed in any.
-Ends with 1 when a test failed.
+What was skipped is named, with the reason where the test wrote "SKIPPED: reason". Ends with 1 when a test failed.
 """
 import pathlib
+import re
 import sys
 import xml.etree.ElementTree
 
@@ -13,8 +14,14 @@ RANK = {"skipped": 0, "passed": 1, "failed": 2}
 RESULT = {"run": "passed", "fail": "failed"}
 
 
+def reason_of(case):
+    """Why a test says that it was skipped."""
+    found = re.search(r"^SKIPPED: (.*)$", case.findtext("system-out") or "", re.M)
+    return ": " + found[1] if found else ""
+
+
 def main():
-    worst = {}
+    worst, reasons = {}, {}
     for path in filter(pathlib.Path.exists, map(pathlib.Path, sys.argv[1:])):
         for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
             result = RESULT.get(case.get("status"), "skipped")
@@ -23,8 +30,11 @@ def main():
                 result = "failed"
             name = case.get("name")
             worst[name] = max(worst.get(name, "skipped"), result, key=RANK.get)
+            reasons[name] = reason_of(case) or reasons.get(name, "")
             if result == "failed":
                 print(f"failed in {path.stem}: {name}")
+    for name in sorted(name for name, result in worst.items() if result == "skipped"):
+        print(f"skipped: {name}{reasons[name]}")
     counts = [list(worst.values()).count(result) for result in ("passed", "failed", "skipped")]
     print("{} passed, {} failed, {} skipped".format(*counts))
     return 1 if counts[1] else 0

@@ -32,14 +32,20 @@ def run(runs):
         count_tests.sys.argv = ["count_tests.py", *files, folder + "/absent.xml"]
         with contextlib.redirect_stdout(io.StringIO()) as output:
             status = count_tests.main()
-    return output.getvalue().splitlines()[-1], status
+    return output.getvalue().splitlines(), status
 
 
 class CountTests(unittest.TestCase):
     def test_count_tests__last_line(self):
         for name, (runs, line, status) in CASES.items():
             with self.subTest(name):
-                self.assertEqual(run(runs), (line, status))
+                written, found = run(runs)
+                self.assertEqual((written[-1], found), (line, status))
+
+    def test_count_tests__names_what_was_skipped(self):
+        why = '<skipped message="SKIP_RETURN_CODE=77"/><system-out>some words\nSKIPPED: no torch here\n</system-out>'
+        written, _ = run({"dev": [("b", "notrun", why), ("c", "notrun", why), ("a", "disabled", "")], "asan": [("c", "run", "")]})
+        self.assertEqual(written, ["skipped: a", "skipped: b: no torch here", "1 passed, 0 failed, 2 skipped"])
 
 
 if __name__ == "__main__":

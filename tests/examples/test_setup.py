@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""examples/setup, with frameworks that need no download. usage: test_setup.py PROGRAM SOURCE"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
+PYTHON = "/usr/bin/python3"
+
+JOB = """
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: where}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      replicas: 1
+      template:
+        spec:
+          containers:
+          - {name: pytorch, image: "example/empty:1", command: [python3, -c, "import sys; print('prefix', sys.prefix)"]}
+"""
+
+
+class Setup(unittest.TestCase):
+    def setUp(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="roundhouse-setup-"))
+        self.addCleanup(shutil.rmtree, folder)
+        self.examples, self.environments = folder / "examples", folder / "env"
+        self.examples.mkdir()
+        shutil.copy(os.path.join(SOURCE, "examples", "setup"), self.examples)
+        self.framework("empty", "# import: json\n")
+
+    def framework(self, name, text):
+        (self.examples / name).mkdir(exist_ok=True)
+        (self.examples / name / "requirements.txt").write_text(text)
+
+    def setup(self, *words, want=0):
+        """Run it without any index; returns what it said."""
+        environment = os.environ | {"ROUNDHOUSE_ENV_DIR": str(self.environments), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
+        done = subprocess.run([sys.executable, str(self.examples / "setup"), *words], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, env=environment, check=False)
+        self.assertEqual(done.returncode, want, done.stdout)
+        return done.stdout
+
+    def made(self):
+        return sorted(path for path in self.environments.glob("*-*") if path.is_dir())
+
+    def mapping(self):
+        return (self.environments / "roundhouse.ini").read_text()
+
+    def test_makes_maps_and_runs(self):
+        self.assertIn("empty: done", self.setup("empty"))
+        (place,) = self.made()
+        self.assertIn(f"\n[images]\nexample/empty:* = {place}\n", self.mapping())
+        (self.examples / "job.yaml").write_text(JOB)
+        done = subprocess.run([PROGRAM, "run", "--config", str(self.environments / "roundhouse.ini"), str(self.examples / "job.yaml")],
+                              text=True, capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(f"prefix {place}", done.stdout)
+
+    def test_made_once_and_again_when_its_packages_change(self):
+        self.setup("empty")
+        first = self.made()
+        self.assertIn("empty: is there", self.setup("empty"))
+        self.framework("empty", "# import: json\n# another remark\n")
+        self.assertIn("empty: is there", self.setup("all"))
+        self.assertEqual(self.made(), first)
+        self.framework("empty", "no-such-package-of-anybody==1.0\n")
+        self.assertIn("not made", self.setup("--list"))
+
+    def test_what_an_interrupted_setup_left_is_made_anew(self):
+        self.setup("empty")
+        (place,) = self.made()
+        (place / ".roundhouse-ready").unlink()
+        (place / "left").touch()
+        self.setup("empty")
+        self.assertFalse((place / "left").exists())
+
+    def test_one_that_fails_leaves_the_others_and_says_why(self):
+        self.framework("absent", "no-such-package-of-anybody==1.0\n")
+        said = self.setup("all", want=1)
+        self.assertIn("pip could not install absent", said)
+        self.assertIn("no-such-package-of-anybody", said)
+        self.assertIn("not made: absent", said)
+        self.assertIn("example/empty:*", self.mapping())
+        self.assertNotIn("example/absent:*", self.mapping())
+        self.assertIn("pip could not install", (self.environments / "absent.fault").read_text())
+
+    def test_a_module_that_does_not_start_is_a_failure(self):
+        self.framework("empty", "# import: json no_such_module\n")
+        self.assertIn("no_such_module does not start", self.setup("empty", want=1))
+        self.assertNotIn("example/empty:*", self.mapping())
+
+    def test_one_that_sees_the_packages_of_the_system(self):
+        self.setup("empty")
+        (place,) = self.made()
+        self.assertIn("include-system-site-packages = false", (place / "pyvenv.cfg").read_text())
+        self.framework("empty", "# import: json\n# system: yes\n")
+        self.setup("empty")
+        (other,) = [made for made in self.made() if made != place]
+        self.assertIn("include-system-site-packages = true", (other / "pyvenv.cfg").read_text())
+
+    def test_what_is_needed_to_build_comes_first(self):
+        self.framework("built", "# build: no-such-builder==1.0\n# environment: A=b C=d=e\nno-such-package-of-anybody==1.0\n")
+        said = self.setup("built", want=1)
+        self.assertIn("no-such-builder", said)
+        self.assertNotIn("no-such-package-of-anybody", said)
+
+    def test_refuses_before_it_begins(self):
+        self.framework("large", "# disk: 1000000000 GB\n")
+        said = self.setup("large", want=1)
+        self.assertIn("large needs 1e+09 GB", said)
+        self.assertIn("ROUNDHOUSE_ENV_DIR", said)
+        self.assertIn('no framework "tensor"; there are: empty, large', self.setup("tensor", want=1))
+        self.assertIn("which framework? empty, large, or all", self.setup(want=2))
+        self.assertIn("/no/python does not run", self.setup("--python", "/no/python", "empty", want=1))
+        self.assertEqual(self.made(), [])
+
+    def test_list(self):
+        self.framework("large", "# download: 3 MB\n# disk: 4 GB\n")
+        self.setup("empty")
+        said = self.setup("--list").splitlines()
+        self.assertRegex(said[0], r"empty +/.*/empty-[0-9a-f]{12}")
+        self.assertRegex(said[1], r"large +not made \(3 MB to download, 4 GB of disk\)")
+
+
+if subprocess.run([PYTHON, "-c", "import ensurepip"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+    print(f"SKIPPED: {PYTHON} cannot make environments; install python3-venv")
+    sys.exit(77)
+unittest.main(argv=sys.argv[:1], verbosity=2)
