@@ -11,7 +11,7 @@ install(FILES "${PROJECT_BINARY_DIR}/include/roundhouse/version.h"
 install(FILES "${PROJECT_SOURCE_DIR}/conf/roundhouse.ini" DESTINATION "${CMAKE_INSTALL_SYSCONFDIR}/roundhouse")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE" "${PROJECT_SOURCE_DIR}/README.md"
         DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${CMAKE_INSTALL_DOCDIR}" USE_SOURCE_PERMISSIONS
         PATTERN "__pycache__" EXCLUDE)
 
 # The program knows its commands and options best, so it writes its manual page and completion itself.
@@ -38,8 +38,8 @@ install(FILES "${PROJECT_BINARY_DIR}/roundhouse-plugin.pc" DESTINATION "${CMAKE_
 configure_package_config_file(cmake/roundhouse-config.cmake.in "${PROJECT_BINARY_DIR}/roundhouse-config.cmake"
   INSTALL_DESTINATION "${RH_CMAKE_DIR}"
   PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_BINDIR RH_PLUGIN_SUBDIR)
-# before 1.0 each minor version may change the ABI
+# the plugin ABI only grows, so what an older release offered to plugins a newer one does, too
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/roundhouse-config-version.cmake"
-  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+  COMPATIBILITY AnyNewerVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/roundhouse-config.cmake" "${PROJECT_BINARY_DIR}/roundhouse-config-version.cmake"
         DESTINATION "${RH_CMAKE_DIR}")

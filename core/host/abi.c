@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a plugin of ABI 0 must look like. A later major gets a file of its own beside this one, which turns its structs
- * into what the host works with.
+ * What a plugin of ABI 1 must look like, whatever its minor version. A later major gets a file of its own beside this
+ * one, which turns its structs into what the host works with.
  */
+#include <stddef.h>
 #include <stdint.h>
 
 #include <ctype.h>
@@ -18,6 +19,15 @@
 #define ABI_HEAD_SIZE 24
 
 _Static_assert(sizeof(struct rh_head) == ABI_HEAD_SIZE, "the head never changes");
+
+/**
+ * @name Bytes of the structs of 1.0, the least that a plugin gives. A field that came later is read through RH_HAS()
+ * alone. @{
+ */
+#define ABI_PLUGIN_SIZE (offsetof(struct rh_plugin, judge) + sizeof(((struct rh_plugin *)NULL)->judge))
+#define ABI_KIND_SIZE (offsetof(struct rh_kind, contract) + sizeof(((struct rh_kind *)NULL)->contract))
+#define ABI_TYPE_SIZE (offsetof(struct rh_replica_type, flags) + sizeof(((struct rh_replica_type *)NULL)->flags))
+/** @} */
 
 /** A required text of a struct. */
 struct abi_text {
@@ -50,7 +60,7 @@ static int abi_check_head(const struct rh_head *head, const char *what, size_t s
 		return rh_fail(err, RH_EPLUGIN, "its %s is of the ABI of \"%s\", this host has that of \"%s\"", what, theirs,
 		               RH_ABI_VENDOR);
 	}
-	if (head->major != RH_ABI_MAJOR || head->minor != RH_ABI_MINOR)
+	if (head->major != RH_ABI_MAJOR)
 		return rh_fail(err, RH_EPLUGIN, "its %s is of plugin ABI %u.%u, this host has %d.%d; rebuild one of them", what,
 		               (unsigned)head->major, (unsigned)head->minor, RH_ABI_MAJOR, RH_ABI_MINOR);
 	if (head->size < size)
@@ -107,7 +117,7 @@ static int abi_check_texts(const char *what, const struct abi_text *texts, size_
 
 int rh_abi_check_plugin(const struct rh_plugin *plugin, struct rh_error *err)
 {
-	int r = abi_check_head(&plugin->head, "struct rh_plugin", sizeof(*plugin), err);
+	int r = abi_check_head(&plugin->head, "struct rh_plugin", ABI_PLUGIN_SIZE, err);
 
 	if (r < 0)
 		return r;
@@ -140,7 +150,7 @@ static int abi_check_range(const struct rh_replica_type *type, struct rh_error *
 static int abi_check_type(const struct rh_kind *kind, size_t index, struct rh_error *err)
 {
 	const struct rh_replica_type *type = kind->types[index];
-	int r = abi_check_head(&type->head, "struct rh_replica_type", sizeof(*type), err);
+	int r = abi_check_head(&type->head, "struct rh_replica_type", ABI_TYPE_SIZE, err);
 	const struct abi_text text = {"name", r == 0 ? type->name : NULL, abi_is_word,
 	                              "letters and digits, a letter first"};
 
@@ -245,7 +255,7 @@ static int abi_check_kind_texts(const struct rh_kind *kind, struct rh_error *err
 
 int rh_abi_check_kind(const struct rh_kind *kind, struct rh_error *err)
 {
-	int r = abi_check_head(&kind->head, "struct rh_kind", sizeof(*kind), err);
+	int r = abi_check_head(&kind->head, "struct rh_kind", ABI_KIND_SIZE, err);
 
 	if (r == 0)
 		r = abi_check_kind_texts(kind, err);
@@ -260,6 +270,10 @@ int rh_abi_check_kind(const struct rh_kind *kind, struct rh_error *err)
 	if (r == 0)
 		r = abi_check_json(kind, "columns", kind->columns, RH_JSON_ARRAY, err);
 	if (r == 0)
-		r = abi_check_json(kind, "rules", kind->rules, RH_JSON_ARRAY, err);
+		r = abi_check_json(kind, "rbac_rules", kind->rbac_rules, RH_JSON_ARRAY, err);
+	if (r == 0)
+		r = abi_check_json(kind, "contract", kind->contract, RH_JSON_ARRAY, err);
+	if (r == 0)
+		r = abi_check_json(kind, "cel_rules", kind->cel_rules, RH_JSON_ARRAY, err);
 	return r;
 }

@@ -50,7 +50,7 @@ static int build_copy_member(struct rh_json *to, const char *key, const struct r
 }
 
 /** Add the one controller owner reference (COMPAT C.1). An object that is not stored has no UID to name. */
-static int build_add_owner(const struct rh_job *job, struct rh_json *metadata)
+int rh_build_owner(const struct rh_job *job, struct rh_json *metadata)
 {
 	const struct rh_kind *kind = job->kind;
 	rh_auto_free char *api_version = rh_asprintf("%s/%s", kind->group, kind->version);
@@ -126,7 +126,7 @@ static int build_pod_metadata(const struct rh_snapshot *snapshot, const struct r
 	if (build_copy_member(metadata, "annotations", from, RH_JSON_OBJECT) < 0 ||
 	    build_add_attempt(snapshot, metadata) < 0 || build_copy_member(metadata, "finalizers", from, RH_JSON_ARRAY) < 0)
 		return RH_ENOMEM;
-	return build_add_owner(snapshot->job, metadata);
+	return rh_build_owner(snapshot->job, metadata);
 }
 
 static bool build_has_port(const struct rh_json *container, const char *name)
@@ -220,7 +220,7 @@ static int build_pod_base(const struct rh_snapshot *snapshot, const struct rh_re
 	pod_spec = rh_json_get(pod, "spec");
 	container = rh_job_main_container(job->kind, pod_spec);
 	if (build_add_port(job->kind, container) < 0 || build_set_policy(job, spec, pod_spec) < 0 ||
-	    build_print_quantities(pod_spec) < 0)
+	    build_print_quantities(pod_spec) < 0 || rh_gang_decorate(snapshot->gang, job, spec, pod) < 0)
 		return rh_fail_oom(err);
 	*ret_pod = rh_take(pod);
 	return 0;
@@ -285,8 +285,7 @@ static int build_service_base(const struct rh_snapshot *snapshot, const struct r
 	rh_auto(json) service = build_object(job, "Service", &metadata);
 
 	if (!container || !service || build_add_port(job->kind, container) < 0 ||
-	    build_add_labels(job, spec, rh_json_ensure_object(metadata, "labels")) < 0 ||
-	    build_add_owner(job, metadata) < 0)
+	    build_add_labels(job, spec, rh_json_ensure_object(metadata, "labels")) < 0 || rh_build_owner(job, metadata) < 0)
 		return rh_fail_oom(err);
 	if (build_service_spec(container, rh_json_ensure_object(service, "spec")) < 0)
 		return rh_fail_oom(err);
@@ -373,7 +372,21 @@ static int build_own(const struct rh_job *job, struct rh_json *object)
 	rh_json_remove(metadata, "ownerReferences");
 	if (rh_json_set_string(metadata, "namespace", job->namespace_) < 0)
 		return RH_ENOMEM;
-	return build_add_owner(job, metadata);
+	return rh_build_owner(job, metadata);
+}
+
+/** A job that does not run holds no place in a queue. */
+static int build_add_group(const struct rh_snapshot *snapshot, struct rh_json *objects, struct rh_error *err)
+{
+	struct rh_json *group;
+	int r;
+
+	if (!rh_gang_is_on(snapshot->gang) || snapshot->suspended || snapshot->finished)
+		return 0;
+	r = rh_gang_pod_group(snapshot->gang, snapshot->job, &group, err);
+	if (r == 0 && rh_json_append(objects, group) < 0)
+		r = rh_fail_oom(err);
+	return r;
 }
 
 int rh_build_objects(struct rh_builder *builder, struct rh_json **ret_objects, struct rh_error *err)
@@ -382,6 +395,8 @@ int rh_build_objects(struct rh_builder *builder, struct rh_json **ret_objects, s
 	rh_auto(json) objects = NULL;
 	int r = rh_host_objects(snapshot, &objects, err);
 
+	if (r == 0)
+		r = build_add_group(snapshot, objects, err);
 	if (r < 0)
 		return r;
 	for (struct rh_json *object = rh_json_first(objects); object; object = rh_json_next(object)) {

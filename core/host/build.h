@@ -19,6 +19,8 @@ struct rh_builder;
  * @return 0 or RH_ENOMEM
  */
 int rh_builder_new(const struct rh_snapshot *snapshot, struct rh_builder **ret_builder, struct rh_error *err);
+/** Add the job's controller owner reference to @p metadata (COMPAT C.1). @return 0 or RH_ENOMEM */
+int rh_build_owner(const struct rh_job *job, struct rh_json *metadata);
 /** Free it. NULL is nothing. */
 void rh_builder_free(struct rh_builder *builder);
 RH_DEFINE_CLEANUP(builder);
@@ -35,7 +37,8 @@ int rh_build_pod(struct rh_builder *builder, const char *type, int32_t index, st
 int rh_build_service(struct rh_builder *builder, const char *type, int32_t index, struct rh_json **ret_service,
                      struct rh_error *err);
 /**
- * Make the further objects (COMPAT D.5 for PyTorch), namespace and owner added. @param[out] ret_objects an array, owned
+ * Make the further objects (COMPAT D.5 for PyTorch; the PodGroup where there is a gang scheduler), namespace and owner
+ * added. @param[out] ret_objects an array, owned
  * by the caller.
  * @return as rh_build_pod()
  */

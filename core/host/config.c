@@ -157,9 +157,36 @@ static int config_read_ports(struct config_reader *reader, const char *key, cons
 	return 0;
 }
 
+static int config_read_gang(struct config_reader *reader, const char *key, const char *value, struct rh_error *err)
+{
+	int r = rh_gang_parse(value, &reader->config->gang, err);
+
+	return r < 0 ? rh_wrap(err, r, "%s", key) : 0;
+}
+
+/* What these mean is the controller's to know: they are its options. */
+static int config_read_controller(struct config_reader *reader, const char *key, const char *value,
+                                  struct rh_error *err)
+{
+	return rh_config_set(reader->config, "controller", key, value) < 0 ? rh_fail_oom(err) : 0;
+}
+
 static const struct config_key config_keys[] = {
 	{"plugins", "path", config_read_path},
 	{"plugins", "allow", config_read_allow},
+	{"controller", "gang-scheduler", config_read_gang},
+	{"controller", "namespace", config_read_controller},
+	{"controller", "enable-scheme", config_read_controller},
+	{"controller", "leader-elect", config_read_controller},
+	{"controller", "leader-election-id", config_read_controller},
+	{"controller", "leader-election-namespace", config_read_controller},
+	{"controller", "metrics-bind-address", config_read_controller},
+	{"controller", "health-probe-bind-address", config_read_controller},
+	{"controller", "kube-api-qps", config_read_controller},
+	{"controller", "kube-api-burst", config_read_controller},
+	{"controller", "webhook-server-port", config_read_controller},
+	{"controller", "webhook-cert-dir", config_read_controller},
+	{"controller", "log-format", config_read_controller},
 	{"local", "restart-backoff", config_read_duration},
 	{"local", "restart-backoff-max", config_read_duration},
 	{"local", "grace-period", config_read_duration},
@@ -174,7 +201,7 @@ static bool config_is_free_section(const char *section)
 	return strcmp(section, "images") == 0 || (rh_starts_with(section, "plugin ") && section[strlen("plugin ")]);
 }
 
-static int config_keep(struct rh_config *config, const char *section, const char *key, const char *value)
+int rh_config_set(struct rh_config *config, const char *section, const char *key, const char *value)
 {
 	struct rh_setting *grown = rh_realloc_array(config->settings, config->setting_count + 1, sizeof(*grown));
 	struct rh_setting *setting;
@@ -223,7 +250,7 @@ static bool config_is_section(const char *section)
 		if (strcmp(config_keys[i].section, section) == 0)
 			return true;
 	}
-	return strcmp(section, "controller") == 0;
+	return false;
 }
 
 static int config_take(void *arg, const char *section, const char *key, const char *value, int line,
@@ -233,7 +260,7 @@ static int config_take(void *arg, const char *section, const char *key, const ch
 
 	(void)line;
 	if (config_is_free_section(section))
-		return config_keep(reader->config, section, key, value) < 0 ? rh_fail_oom(err) : 0;
+		return rh_config_set(reader->config, section, key, value) < 0 ? rh_fail_oom(err) : 0;
 	if (!config_is_section(section))
 		return config_refuse_section(section, err);
 	for (size_t i = 0; i < CONFIG_KEYS; i++) {

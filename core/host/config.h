@@ -4,7 +4,7 @@
  * @brief The configuration: what roundhouse.ini (COMPAT-free, ours) says, with defaults.
  *
  * One immutable struct that everything above reads. Sections: [plugins] (path: folders, separated by colons, relative
- * to the file; allow: names, separated by white space or commas), [plugin NAME], [controller] (no keys yet), [local],
+ * to the file; allow: names, separated by white space or commas), [plugin NAME], [controller], [local],
  * [images].
  */
 #ifndef RH_HOST_CONFIG_H
@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "host/gang.h"
 
 /** One "key = value" whose key is free: a plugin's setting or an image mapping. Strings are owned. */
 struct rh_setting {
@@ -44,6 +45,7 @@ struct rh_config {
 	int32_t port_first;   /**< [local] ports = 20000-29999: range that replicas' ports come from, outside the ephemeral
 	                         range */
 	int32_t port_last;
+	struct rh_gang gang; /**< [controller] gang-scheduler: none, volcano or scheduler-plugins[:NAME]; default none */
 };
 
 /**
@@ -62,6 +64,11 @@ RH_DEFINE_CLEANUP(config);
 int rh_config_read(struct rh_config *config, const char *path, struct rh_error *err);
 /** rh_config_read() of a text in memory. */
 int rh_config_parse(struct rh_config *config, const char *name, const char *text, size_t length, struct rh_error *err);
+/**
+ * Set a key of a free section ("plugin tensorflow") over what the files say, as an environment variable of V1's does.
+ * @return 0 or RH_ENOMEM
+ */
+int rh_config_set(struct rh_config *config, const char *section, const char *key, const char *value);
 /** @return the last value of @p key in @p section, borrowed, or NULL */
 const char *rh_config_setting(const struct rh_config *config, const char *section, const char *key);
 /**

@@ -149,6 +149,16 @@ static int host_describe(const struct rh_host *host, struct rh_slot *slot, struc
 	return slot->kind_count > 0 ? 0 : rh_fail(err, RH_EPLUGIN, "it describes no kind");
 }
 
+/** Note the kinds of a plugin that does not start, so that whoever misses one can be told. */
+static void host_note_idle(struct rh_slot *slot)
+{
+	const struct rh_kind *kind;
+
+	while (slot->idle_count < RH_PLUGIN_KINDS_MAX &&
+	       (kind = slot->plugin->describe(NULL, (uint32_t)slot->idle_count)) && rh_abi_check_kind(kind, NULL) == 0)
+		slot->idle[slot->idle_count++] = kind;
+}
+
 static int host_init(struct rh_slot *slot, struct rh_error *err)
 {
 	struct rh_reply reply = {.operation = RH_OPERATION_INIT, .plugin = slot->name};
@@ -176,8 +186,10 @@ static int host_start(const struct rh_host *host, struct rh_slot *slot, struct r
 	int r = host_init(slot, err);
 
 	slot->state = RH_PLUGIN_FAILED;
-	if (r < 0)
+	if (r < 0) {
+		host_note_idle(slot);
 		return r;
+	}
 	r = host_describe(host, slot, err);
 	if (r == 0) {
 		slot->state = RH_PLUGIN_READY;
@@ -205,7 +217,9 @@ static int host_admit(struct rh_host *host, struct rh_slot *slot, const struct r
 	slot->plugin = plugin;
 	if (!host_is_allowed(host->config, slot->name)) {
 		slot->state = RH_PLUGIN_DISABLED;
-		return rh_fail(err, RH_EPLUGIN, "its name \"%s\" is not among those that [plugins] allow names", slot->name);
+		host_note_idle(slot);
+		return rh_fail(err, RH_EPLUGIN, "its name \"%s\" is not among those that [plugins] allow names; add it there",
+		               slot->name);
 	}
 	return host_start(host, slot, err);
 }
@@ -395,6 +409,20 @@ static void host_look_at(struct host_search *search, const struct rh_kind *kind)
 		search->names[search->name_count++] = kind->kind;
 }
 
+/** @return the plugin that would serve the kind if it were started, or NULL */
+static const struct rh_slot *host_find_idle(const struct rh_host *host, const struct host_search *search)
+{
+	for (size_t i = 0; i < host->slot_count; i++) {
+		const struct rh_slot *slot = host->slots[i];
+
+		for (size_t k = 0; k < slot->idle_count; k++) {
+			if (strcmp(slot->idle[k]->kind, search->kind) == 0 && host_is_version(slot->idle[k], search->api_version))
+				return slot;
+		}
+	}
+	return NULL;
+}
+
 /** Name the plugins that are not ready: one of them may be the one that is missed. */
 static void host_append_absent(const struct rh_host *host, struct rh_str *out)
 {
@@ -406,25 +434,38 @@ static void host_append_absent(const struct rh_host *host, struct rh_str *out)
 	}
 }
 
-static void host_append_hint(const struct host_search *search, struct rh_str *out)
+/** Say where a plugin would have to be. */
+static void host_append_folders(const struct rh_host *host, struct rh_str *out)
+{
+	for (size_t i = 0; i < host->config->plugin_dir_count; i++)
+		rh_str_appendf(out, "%s\"%s\"", i == 0 ? "; plugins are looked for in " : ", ", host->config->plugin_dirs[i]);
+}
+
+static void host_append_hint(const struct rh_host *host, const struct host_search *search, struct rh_str *out)
 {
 	const char *near = rh_nearest(search->kind, search->names, search->name_count);
 
-	if (search->other_version)
+	if (search->other_version) {
 		rh_str_appendf(out, "; %s is there as %s/%s", search->kind, search->other_version->group,
 		               search->other_version->version);
-	else if (near)
+		return;
+	}
+	if (near) {
 		rh_str_appendf(out, "; did you mean %s?", near);
-	else if (search->name_count == 0)
-		rh_str_append(out, "; no plugin is loaded, see roundhouse plugins list");
-	for (size_t i = 0; !search->other_version && !near && i < search->name_count; i++)
+		return;
+	}
+	if (search->name_count == 0)
+		rh_str_append(out, "; no plugin is loaded");
+	for (size_t i = 0; i < search->name_count; i++)
 		rh_str_appendf(out, "%s%s", i == 0 ? "; there are " : ", ", search->names[i]);
+	host_append_folders(host, out);
 }
 
 const struct rh_kind *rh_host_kind(const struct rh_host *host, const char *api_version, const char *kind,
                                    struct rh_error *err)
 {
 	struct host_search search = {.api_version = api_version, .kind = kind};
+	const struct rh_slot *idle;
 	rh_auto_str hint = {0};
 
 	for (size_t i = 0; i < host->slot_count; i++) {
@@ -433,7 +474,13 @@ const struct rh_kind *rh_host_kind(const struct rh_host *host, const char *api_v
 	}
 	if (search.found)
 		return search.found;
-	host_append_hint(&search, &hint);
+	idle = host_find_idle(host, &search);
+	if (idle) {
+		rh_fail(err, RH_ENOENT, "kind \"%s\" of %s is served by plugin \"%s\" in \"%s\", which is not loaded: %s", kind,
+		        api_version, idle->name, idle->path, idle->reason.message);
+		return NULL;
+	}
+	host_append_hint(host, &search, &hint);
 	host_append_absent(host, &hint);
 	rh_fail(err, RH_ENOENT, "no plugin serves kind \"%s\" of %s%s", kind, api_version, rh_str_text(&hint));
 	return NULL;

@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "host/config.h"
+#include "host/gang.h"
 #include "job/addresses.h"
 #include "job/findings.h"
 #include "job/job.h"
@@ -88,6 +89,8 @@ struct rh_snapshot {
 	const struct rh_pod *const
 		*pods;             /**< pods by spec and index: slot offsets[s] + i; NULL where absent; NULL outside judge() */
 	const size_t *offsets; /**< for each of job->specs where its slots start in pods */
+	const struct rh_gang *gang; /**< NULL: there is no gang scheduler */
+	bool *looked; /**< set when the plugin looked at single replicas, so that its answer follows them; may be NULL */
 	int32_t attempt;
 	bool suspended; /**< the job is, or is to be, suspended */
 	bool finished;

@@ -145,9 +145,8 @@ int rh_host_judge(const struct rh_snapshot *snapshot, struct rh_judgement *judge
 		return r;
 	call.reply.judgement = judgement;
 	plugin = call.slot->plugin;
-	if (plugin->judge)
-		result = plugin->judge(call.slot->self, &call.view, &call.reply);
-	else
+	result = plugin->judge ? plugin->judge(call.slot->self, &call.view, &call.reply) : RH_DEFAULT;
+	if (result == RH_DEFAULT)
 		result = rh_judge_default(snapshot, &call.reply);
 	r = ops_end(&call, result, err);
 	if (r == 0 && rh_judge_words(snapshot, judgement) < 0)

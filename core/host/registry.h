@@ -27,6 +27,8 @@ struct rh_slot {
 	void *self;
 	const struct rh_kind *kinds[RH_PLUGIN_KINDS_MAX + 1]; /**< NULL-terminated; empty when not ready */
 	size_t kind_count;
+	const struct rh_kind *idle[RH_PLUGIN_KINDS_MAX]; /**< kinds that it would serve, were it started */
+	size_t idle_count;
 };
 
 /** The host. */

@@ -4,6 +4,9 @@
 #include "base/log.h"
 #include "host/view.h"
 
+/** Longest variable that Linux takes, its name, the equals sign and the final zero included (MAX_ARG_STRLEN). */
+#define REPLY_ENV_MAX (128 * 1024)
+
 /** Parts of a Pod that only the core writes. */
 static const char *const reply_core_paths[] = {"apiVersion", "kind", "status", "metadata.namespace",
                                                "metadata.ownerReferences"};
@@ -97,6 +100,21 @@ static int reply_add_env(struct rh_json *container, const char *name, const char
 	return env ? rh_json_append(env, reply_env_entry(name, value)) : RH_ENOMEM;
 }
 
+/** A container with a longer variable could not start: "argument list too long". */
+static int32_t reply_check_size(struct rh_reply *reply, const char *name, const char *value)
+{
+	size_t bytes = strlen(name) + strlen(value) + sizeof("=");
+	struct rh_error error = {0};
+
+	if (bytes <= REPLY_ENV_MAX)
+		return 0;
+	return reply_stick(reply,
+	                   rh_fail(&error, RH_EINVAL,
+	                           "variable %s would have %zu bytes, and Linux takes %d: the job needs fewer replicas",
+	                           name, bytes, REPLY_ENV_MAX),
+	                   &error);
+}
+
 int32_t rh_reply_env(struct rh_reply *reply, const char *container, const char *name, const char *value)
 {
 	int32_t r = reply_check(reply, RH_OPERATION_POD, "env");
@@ -107,6 +125,9 @@ int32_t rh_reply_env(struct rh_reply *reply, const char *container, const char *
 		return r;
 	if (!name || !*name || !value)
 		return reply_blame(reply, "env", value ? "the name is empty" : "the value is NULL");
+	r = reply_check_size(reply, name, value);
+	if (r < 0)
+		return r;
 	for (item = rh_json_first(rh_json_at(reply->pod, "spec.containers")); item; item = rh_json_next(item)) {
 		if (container && !rh_text_equal(rh_json_string(rh_json_get(item, "name")), container))
 			continue;

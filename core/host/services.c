@@ -15,6 +15,7 @@ static const struct rh_services services_table = {
 	.host = rh_view_host,
 	.port = rh_view_port,
 	.state = rh_view_state,
+	.attempt = rh_view_attempt,
 	.counts = rh_view_counts,
 	.replica = rh_view_replica,
 	.condition = rh_view_condition,
@@ -26,6 +27,7 @@ static const struct rh_services services_table = {
 	.object = rh_reply_object,
 	.verdict = rh_reply_verdict,
 	.type = rh_view_type,
+	.pod_name = rh_view_pod_name,
 };
 
 const struct rh_services *rh_services_table(void)

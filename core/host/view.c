@@ -24,6 +24,8 @@ const char *rh_view_text(const struct rh_view *view, const char *path)
 	const struct rh_json *value = view_at(view, path);
 	enum rh_json_type type = rh_json_type(value);
 
+	if (path && strcmp(path, "metadata.namespace") == 0)
+		return view->snapshot->job->namespace_;
 	if (type == RH_JSON_STRING)
 		return rh_json_string(value);
 	if (type == RH_JSON_NUMBER || type == RH_JSON_BOOL)
@@ -98,17 +100,26 @@ static const struct rh_addresses *view_addresses(const struct rh_view *view)
 	return addresses && addresses->count > 0 ? addresses : NULL;
 }
 
+const char *rh_view_pod_name(const struct rh_view *view, const char *type, int32_t index)
+{
+	const struct rh_replica_spec *spec = view_spec(view, type);
+	char name[RH_NAME_SIZE];
+
+	if (!spec || index < 0)
+		return NULL;
+	return rh_arena_copy(view->texts, rh_job_replica_name(view->snapshot->job, spec->type, index, name));
+}
+
 const char *rh_view_host(const struct rh_view *view, const char *type, int32_t index)
 {
 	const struct rh_replica_spec *spec = view_spec(view, type);
 	const struct rh_addresses *addresses = view_addresses(view);
 	const struct rh_address *address;
-	char name[RH_NAME_SIZE];
 
 	if (!spec || index < 0)
 		return NULL;
 	if (!addresses)
-		return rh_arena_copy(view->texts, rh_job_replica_name(view->snapshot->job, spec->type, index, name));
+		return rh_view_pod_name(view, type, index);
 	address = rh_addresses_find(addresses, spec->type, index);
 	return address ? address->host : NULL;
 }
@@ -129,6 +140,11 @@ uint32_t rh_view_state(const struct rh_view *view)
 {
 	return (view_addresses(view) ? RH_STATE_LOCAL : 0) | (view->snapshot->suspended ? RH_STATE_SUSPENDED : 0) |
 	       (view->snapshot->finished ? RH_STATE_FINISHED : 0);
+}
+
+int32_t rh_view_attempt(const struct rh_view *view)
+{
+	return view->snapshot->attempt;
 }
 
 /**
@@ -164,6 +180,8 @@ int32_t rh_view_replica(const struct rh_view *view, const char *type, int32_t in
 	struct rh_replica_state state = {.phase = RH_PHASE_ABSENT, .exit_code = -1};
 	const struct rh_pod *pod;
 
+	if (snapshot->looked)
+		*snapshot->looked = true;
 	if (!spec || index < 0 || index >= spec->replicas || !snapshot->pods || !snapshot->offsets)
 		return 0;
 	pod = snapshot->pods[snapshot->offsets[spec - snapshot->job->specs] + (size_t)index];

@@ -73,6 +73,8 @@ const char *rh_view_host(const struct rh_view *view, const char *type, int32_t i
 int32_t rh_view_port(const struct rh_view *view, const char *type, int32_t index);
 /** @see rh_services.state @return see there */
 uint32_t rh_view_state(const struct rh_view *view);
+/** @see rh_services.attempt @return see there */
+int32_t rh_view_attempt(const struct rh_view *view);
 /** @see rh_services.counts @return see there */
 int32_t rh_view_counts(const struct rh_view *view, const char *type, struct rh_counts *ret_counts);
 /** @see rh_services.replica @return see there */
@@ -82,6 +84,8 @@ int32_t rh_view_replica(const struct rh_view *view, const char *type, int32_t in
 int32_t rh_view_condition(const struct rh_view *view, const char *type);
 /** @see rh_services.type @return see there */
 const char *rh_view_type(const struct rh_view *view, uint32_t place);
+/** @see rh_services.pod_name */
+const char *rh_view_pod_name(const struct rh_view *view, const char *type, int32_t index);
 /** @} */
 
 /** @name Services that answer (reply.c); they are documented in struct rh_services. @{ */

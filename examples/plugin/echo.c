@@ -18,6 +18,10 @@ static const struct rh_replica_type echo_peer = {
 
 static const struct rh_replica_type *const echo_types[] = {&echo_peer, NULL};
 
+static const char echo_contract[] = "[{\"what\":\"env\",\"name\":\"ECHO_PEER\",\"value\":\"the replica's index\"},"
+									"{\"what\":\"env\",\"name\":\"ECHO_PEERS\",\"value\":\"all replicas\"},"
+									"{\"what\":\"env\",\"name\":\"ECHO_FIRST\",\"value\":\"host and port of Peer 0\"}]";
+
 static const struct rh_kind echo_kind = {
 	.head = RH_HEAD(struct rh_kind),
 	.group = "example.org",
@@ -34,6 +38,7 @@ static const struct rh_kind echo_kind = {
 	.port = 7007,
 	.restart_policy = "OnFailure",
 	.flags = RH_KIND_SERVICES | RH_KIND_DNS_NAME,
+	.contract = echo_contract,
 };
 
 static int32_t echo_init(const struct rh_services *services, void **ret_self, struct rh_reply *reply)
@@ -77,7 +82,7 @@ static const struct rh_plugin echo_plugin = {
 	.pod = echo_pod,
 };
 
-RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v0(void)
+RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void)
 {
 	return &echo_plugin;
 }

@@ -3,7 +3,7 @@
  * @file roundhouse/plugin.h
  * @brief The ABI between Roundhouse and one framework plugin. The only header that a plugin needs.
  *
- * A plugin is a shared object that exports exactly one function, rh_plugin_entry_v0(). It links nothing of the core:
+ * A plugin is a shared object that exports exactly one function, rh_plugin_entry_v1(). It links nothing of the core:
  * every service comes as a function pointer in struct rh_services. Life cycle: the host loads the object, checks entry
  * symbol, size, version and vendor, calls init() once, then describe() for each kind, then the operations as often as
  * it likes, and fini() before it ends.
@@ -14,7 +14,10 @@
  * Where a service ran out of memory, the host fails the operation whatever it returns, so NULL can be taken for
  * "absent". An operation returns 0, or the negative enum rh_status that a service returned to it.
  *
- * Version 0.x: the ABI may still change with each minor version; docs/plugin-abi.md says what 1.0 will promise.
+ * This is major version 1. What is in it stays: a later minor version appends fields to structs and adds flag bits, and
+ * changes nothing else. So host and plugin of any two minor versions fit. Whoever reads a field that came after 1.0
+ * asks RH_HAS() first; bits that a reader does not know it ignores. Minor 0 is kept in tests/abi/frozen and built for
+ * ever; docs/plugin-abi.md says more.
  */
 #ifndef ROUNDHOUSE_PLUGIN_H
 #define ROUNDHOUSE_PLUGIN_H
@@ -29,15 +32,15 @@ extern "C" {
 #endif
 
 /** Breaking level; part of the entry symbol's name. */
-#define RH_ABI_MAJOR 0
-/** Growth level; raised whenever a struct gains a field at its end. In major 0, host and plugin must agree on it. */
-#define RH_ABI_MINOR 1
+#define RH_ABI_MAJOR 1
+/** Growth level; raised whenever a struct gains a field at its end. Host and plugin need not have the same. */
+#define RH_ABI_MINOR 0
 /** Who defines this ABI; a fork that changes it changes this text. */
 #define RH_ABI_VENDOR "roundhouse"
 
 /** First bytes of every struct that crosses the border. */
 struct rh_head {
-	uint32_t size;   /**< sizeof the struct where it was compiled */
+	uint32_t size;   /**< sizeof the struct where it was compiled: what lies behind it is not there */
 	uint16_t major;  /**< RH_ABI_MAJOR there */
 	uint16_t minor;  /**< RH_ABI_MINOR there */
 	char vendor[16]; /**< RH_ABI_VENDOR there, zero-padded */
@@ -51,6 +54,9 @@ struct rh_head {
 
 /** True when @p ptr comes from a build that knows @p field and sets it. */
 #define RH_HAS(ptr, type, field) ((ptr)->head.size >= offsetof(type, field) + sizeof((ptr)->field) && (ptr)->field)
+
+/** What judge() returns to leave it to the core, as if it were NULL. */
+#define RH_DEFAULT 1
 
 /** @name What holds of the moment that a view shows (rh_services.state) @{ */
 #define RH_STATE_LOCAL UINT32_C(1)     /**< replicas are reached by address: there are no names to wait for */
@@ -103,13 +109,32 @@ struct rh_kind {
 	const char *leader_fallback; /**< its index 0 has the master role in a job without a leader type; or NULL */
 	const char *container;       /**< name of the main container: "pytorch"; NULL: the first one, whatever its name */
 	const char *port_name;       /**< name of its port: "pytorchjob-port"; NULL: the core adds no port */
-	int32_t port;                /**< its number where the job sets none; 0 without port_name */
 	const char *restart_policy;  /**< default restartPolicy of a replica */
 	const char *scale_type;      /**< type that the scale subresource scales; NULL: none */
-	const char *spec_schema;     /**< OpenAPI v3 "properties" of spec beside runPolicy and replicas_field; or NULL */
-	const char *columns;         /**< JSON array of additionalPrinterColumns; NULL: State and Age */
-	const char *rules;           /**< JSON array of further RBAC PolicyRules that its objects need; or NULL */
+	int32_t port;                /**< number of port_name where the job sets none; 0 without port_name */
 	uint32_t flags;              /**< RH_KIND_* */
+	/**
+	 * OpenAPI v3 "properties" of spec beside runPolicy and replicas_field, as JSON; or NULL. It becomes a part of the
+	 * kind's CRD. A description may end with "Default: X.", which `roundhouse explain` shows apart.
+	 */
+	const char *spec_schema;
+	const char *columns;    /**< JSON array of additionalPrinterColumns; NULL: State and Age */
+	const char *rbac_rules; /**< JSON array of further RBAC PolicyRules that its objects need; or NULL */
+	/**
+	 * Rules that the kind's CRD is to carry beside those that follow from the rest of this description, so that an API
+	 * server refuses what validate() refuses: a JSON array of CEL rules (x-kubernetes-validations: "rule", "message",
+	 * "fieldPath", "reason", "optionalOldSelf"), each with one member more, "at": "spec", or "replicas" for the map of
+	 * replica types; or NULL. A rule at "spec" is asked again at each change of spec: with optionalOldSelf it can let a
+	 * job pass that broke it before. Rules on one field of spec_schema stand there.
+	 */
+	const char *cel_rules;
+	/**
+	 * What pod() and objects() add, for people: a JSON array of objects with the texts "what" (env, initContainer,
+	 * volume, mount, field or object), "name", "value" (what it holds), and where they apply "types" (an array: pods of
+	 * these replica types alone), "when" (the condition) and "source" (the field of the job that it is taken from); or
+	 * NULL. `roundhouse explain` shows it.
+	 */
+	const char *contract;
 };
 
 /** One replica. */
@@ -164,7 +189,10 @@ struct rh_replica_state {
 struct rh_services {
 	struct rh_head head; /**< check RH_HAS before using a service that a later minor version added */
 
-	/** Read a string or, printed, a number or boolean. @return borrowed, or NULL when absent, null, or a map or list */
+	/**
+	 * Read a string or, printed, a number or boolean. metadata.namespace is always there.
+	 * @return borrowed, or NULL when absent, null, or a map or list
+	 */
 	const char *(*text)(const struct rh_view *view, const char *path);
 	/** Read an integer. @return 1 and *@p ret_value set; 0 when absent, null or no integer */
 	int32_t (*integer)(const struct rh_view *view, const char *path, int64_t *ret_value);
@@ -185,10 +213,21 @@ struct rh_services {
 	 */
 	const char *(*setting)(const struct rh_view *view, const char *key);
 
+	/**
+	 * List the replica types that the job has, also those that only RH_KIND_OPEN_TYPES lets in: those of the kind in
+	 * its order, then the others by name.
+	 * @return type number @p place (0 …), borrowed, or NULL after the last
+	 */
+	const char *(*type)(const struct rh_view *view, uint32_t place);
 	/** @return the replicas that the job wants of @p type, defaults applied; -1 when it has no such type */
 	int32_t (*replicas)(const struct rh_view *view, const char *type);
 	/** @return "Always", "OnFailure", "Never" or "ExitCode", defaults applied; NULL when there is no such type */
 	const char *(*restart_policy)(const struct rh_view *view, const char *type);
+	/**
+	 * What the pod of replica @p index of @p type is called: for tools that ask for a pod, not for an address.
+	 * @return borrowed; NULL when there is no such type or memory is out
+	 */
+	const char *(*pod_name)(const struct rh_view *view, const char *type, int32_t index);
 	/**
 	 * Where replica @p index of @p type is reached: V1's Service name on a cluster, an address locally.
 	 * @return borrowed; NULL when there is no such type or memory is out
@@ -202,7 +241,8 @@ struct rh_services {
 
 	/** @return the RH_STATE_* flags that hold */
 	uint32_t (*state)(const struct rh_view *view);
-
+	/** @return how often all replicas were restarted together so far (restart scope "job"): 0 for the first attempt */
+	int32_t (*attempt)(const struct rh_view *view);
 	/** For judge(): count the replicas of @p type. @return 1; 0 when the job has no such type */
 	int32_t (*counts)(const struct rh_view *view, const char *type, struct rh_counts *ret_counts);
 	/**
@@ -225,7 +265,6 @@ struct rh_services {
 	 * "Forbidden: must be 1". May be called several times. @return 0 or a negative status
 	 */
 	int32_t (*refuse)(struct rh_reply *reply, const char *path, const char *detail);
-
 	/**
 	 * For pod(): append a variable to every regular container, or to @p container alone when it is not NULL.
 	 * @return 0 or a negative status
@@ -249,13 +288,6 @@ struct rh_services {
 	 * RESTARTING, which exclude each other, say only one. @return 0 or a negative status
 	 */
 	int32_t (*verdict)(struct rh_reply *reply, int32_t verdict, const char *type, const char *message);
-
-	/**
-	 * List the replica types that the job has, also those that only RH_KIND_OPEN_TYPES lets in: those of the kind in
-	 * its order, then the others by name.
-	 * @return type number @p place (0 …), borrowed, or NULL after the last
-	 */
-	const char *(*type)(const struct rh_view *view, uint32_t place);
 };
 
 /** What a plugin gives to the host. Append only; an operation that is NULL means the core's default. */
@@ -271,7 +303,11 @@ struct rh_plugin {
 	int32_t (*init)(const struct rh_services *services, void **ret_self, struct rh_reply *reply);
 	/** Called once at the end, when init() had succeeded. May be NULL. */
 	void (*fini)(void *self);
-	/** @return the kind number @p index (0 …), or NULL after the last. Required; at least one kind. */
+	/**
+	 * Required; at least one kind. A plugin that is not started (it is not allowed, or its init() failed) may be asked,
+	 * too, with @p self NULL, so that whoever misses a kind can be told which plugin has it.
+	 * @return the kind number @p index (0 …), or NULL after the last
+	 */
 	const struct rh_kind *(*describe)(void *self, uint32_t index);
 	/** Refuse what this framework cannot run, beyond the rules of rh_kind and rh_replica_type. */
 	int32_t (*validate)(void *self, const struct rh_view *view, struct rh_reply *reply);
@@ -283,9 +319,9 @@ struct rh_plugin {
 	/** Name the further objects that the job needs now; one that was named before and is not any more is deleted. */
 	int32_t (*objects)(void *self, const struct rh_view *view, struct rh_reply *reply);
 	/**
-	 * Say what the counts mean. Default: the leader type decides (all of it succeeded: SUCCEEDED, and nothing else;
-	 * some active: RUNNING), or else the first type; failed replicas of any type: FAILED; restarting ones: RESTARTING
-	 * instead of RUNNING.
+	 * Say what the counts mean. RH_DEFAULT instead of 0 adds what the core would say. The core's default: the leader
+	 * type decides (all of it succeeded: SUCCEEDED, and nothing else; some active: RUNNING), or else the first type;
+	 * failed replicas of any type: FAILED; restarting ones: RESTARTING instead of RUNNING.
 	 */
 	int32_t (*judge)(void *self, const struct rh_view *view, struct rh_reply *reply);
 };
@@ -294,13 +330,13 @@ struct rh_plugin {
 typedef const struct rh_plugin *rh_plugin_entry_fn(void);
 
 /** Name of the entry function of this major version. */
-#define RH_PLUGIN_SYMBOL "rh_plugin_entry_v0"
+#define RH_PLUGIN_SYMBOL "rh_plugin_entry_v1"
 
 /** Marks the one exported function. */
 #define RH_PLUGIN_EXPORT __attribute__((visibility("default")))
 
 /** The entry function. A plugin defines it, with RH_PLUGIN_EXPORT. @return the plugin's table, static storage */
-RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v0(void);
+RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void);
 
 #ifdef __cplusplus
 }

@@ -20,9 +20,30 @@ static const struct rh_replica_type mpi_launcher = {
 
 static const struct rh_replica_type *const mpi_types[] = {&mpi_worker, &mpi_launcher, NULL};
 
-static const char mpi_schema[] = "{\"slotsPerWorker\":{\"type\":\"integer\",\"format\":\"int32\"},"
-								 "\"cleanPodPolicy\":{\"type\":\"string\"},"
-								 "\"mainContainer\":{\"type\":\"string\"}}";
+static const char mpi_schema[] =
+	"{"
+	"\"slotsPerWorker\":{\"type\":\"integer\","
+	"\"description\":\"Processes of one Worker, as the hostfile says. Default: 1.\",\"format\":\"int32\","
+	"\"minimum\":1},"
+	"\"cleanPodPolicy\":{\"type\":\"string\","
+	"\"description\":\"The policy of runPolicy, where that has none. Default: None.\","
+	"\"enum\":[\"All\",\"None\",\"Running\"]},"
+	"\"mainContainer\":{\"type\":\"string\","
+	"\"description\":\"Container of the Workers in which the launcher starts its processes. Default: the first.\","
+	"\"maxLength\":63}}";
+
+/* The name is looked at when it is new, so that a job that was stored with a bad one can change in other ways. */
+static const char mpi_cel[] =
+	"[{\"at\":\"spec\","
+	"\"rule\":\"!has(self.mainContainer) || self.mainContainer == '' || oldSelf.hasValue() && "
+	"has(oldSelf.value().mainContainer) && oldSelf.value().mainContainer == self.mainContainer || !('Worker' "
+	"in self.mpiReplicaSpecs) || !has(self.mpiReplicaSpecs['Worker'].template) || "
+	"!has(self.mpiReplicaSpecs['Worker'].template.spec) || "
+	"!has(self.mpiReplicaSpecs['Worker'].template.spec.containers) || "
+	"self.mpiReplicaSpecs['Worker'].template.spec.containers.exists(c, c.name == self.mainContainer)\","
+	"\"message\":\"must be the name of a container of Worker\","
+	"\"fieldPath\":\".mainContainer\","
+	"\"optionalOldSelf\":true}]";
 
 /* V1 shows the age first for this kind (COMPAT A.7). */
 static const char mpi_columns[] =
@@ -51,7 +72,9 @@ static const struct rh_kind mpi_kind = {
 	.restart_policy = "Never",
 	.spec_schema = mpi_schema,
 	.columns = mpi_columns,
-	.rules = mpi_rules,
+	.rbac_rules = mpi_rules,
+	.contract = mpi_contract,
+	.cel_rules = mpi_cel,
 };
 
 static int32_t mpi_init(const struct rh_services *services, void **ret_self, struct rh_reply *reply)
@@ -78,7 +101,7 @@ static const struct rh_plugin mpi_plugin = {
 	.objects = mpi_objects,
 };
 
-RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v0(void)
+RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void)
 {
 	return &mpi_plugin;
 }

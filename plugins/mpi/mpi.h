@@ -17,6 +17,12 @@
 #define MPI_MAIN_CONTAINER "spec.mainContainer"
 /** @} */
 
+/** Variable that says to the remote shell agent on one machine where kubectl is: it may be elsewhere than on a cluster.
+ */
+#define MPI_KUBECTL "MPI_KUBECTL"
+
+/** @return whether the job is to run on one machine */
+int mpi_is_local(const struct rh_services *host, const struct rh_view *view);
 /** @return the job's name with @p suffix behind it as a JSON string, borrowed; NULL when memory is out */
 const char *mpi_quote_name(const struct rh_services *host, const struct rh_view *view, const char *suffix);
 /** @return the job's namespace as a JSON string, borrowed; NULL when memory is out */
@@ -30,6 +36,9 @@ const char *mpi_quote_account(const struct rh_services *host, const struct rh_vi
 int mpi_has_account(const struct rh_services *host, const struct rh_view *view);
 /** @return whether the launcher asks for GPUs, and so takes part in the work (COMPAT C.11) */
 int mpi_launcher_works(const struct rh_services *host, const struct rh_view *view);
+
+/** @see rh_kind.contract */
+extern const char mpi_contract[];
 
 /** @see rh_plugin.validate @return 0 or a negative status */
 int32_t mpi_validate(void *self, const struct rh_view *view, struct rh_reply *reply);

@@ -12,6 +12,8 @@
 
 #define ENV_MOUNT_KUBECTL "{\"name\":\"mpi-job-kubectl\",\"mountPath\":\"/opt/kube\"}"
 #define ENV_MOUNT_CONFIG "{\"name\":\"mpi-job-config\",\"mountPath\":\"/etc/mpi\"}"
+/** On one machine this program stands for kubectl, and the image that would bring it along is not run. */
+#define ENV_LINK_KUBECTL "[\"/bin/sh\",\"-c\",\"ln -sf \\\"$ROUNDHOUSE_PROGRAM\\\" \\\"$TARGET_DIR/kubectl\\\"\"]"
 /** One key of the ConfigMap as a file; modes are decimal: 365 is 0555, 292 is 0444. */
 #define ENV_FILE(key, mode) "{\"key\":\"" key "\",\"path\":\"" key "\",\"mode\":" mode "}"
 /** Room for a path or a small object. */
@@ -52,20 +54,30 @@ static void env_set(struct env_call *call, const char *name, const char *value)
 	env_edit(call, "spec.containers[0].env[+]", json);
 }
 
-static int env_has(const struct env_call *call, const char *wanted)
+/** @param spec MPI_LAUNCHER_SPEC or MPI_WORKER_SPEC */
+static int env_has(const struct env_call *call, const char *spec, const char *wanted)
 {
-	int32_t size = call->host->size(call->view, MPI_LAUNCHER_SPEC ".containers[0].env");
 	char path[ENV_TEXT_SIZE];
+	int32_t size;
+
+	snprintf(path, sizeof(path), "%s.containers[0].env", spec);
+	size = call->host->size(call->view, path);
 
 	for (int32_t i = 0; i < size; i++) {
 		const char *name;
 
-		snprintf(path, sizeof(path), MPI_LAUNCHER_SPEC ".containers[0].env[%" PRId32 "].name", i);
+		snprintf(path, sizeof(path), "%s.containers[0].env[%" PRId32 "].name", spec, i);
 		name = call->host->text(call->view, path);
 		if (name && strcmp(name, wanted) == 0)
 			return 1;
 	}
 	return 0;
+}
+
+static void env_set_absent(struct env_call *call, const char *spec, const char *name, const char *value)
+{
+	if (!env_has(call, spec, name))
+		env_set(call, name, value);
 }
 
 static void env_set_launcher(struct env_call *call)
@@ -76,10 +88,25 @@ static void env_set_launcher(struct env_call *call)
 		env_set(call, "NVIDIA_VISIBLE_DEVICES", "");
 		env_set(call, "NVIDIA_DRIVER_CAPABILITIES", "");
 	}
-	if (!env_has(call, "I_MPI_HYDRA_BOOTSTRAP"))
-		env_set(call, "I_MPI_HYDRA_BOOTSTRAP", "rsh");
-	if (!env_has(call, "I_MPI_HYDRA_BOOTSTRAP_EXEC"))
-		env_set(call, "I_MPI_HYDRA_BOOTSTRAP_EXEC", "/etc/mpi/kubexec.sh");
+	env_set_absent(call, MPI_LAUNCHER_SPEC, "I_MPI_HYDRA_BOOTSTRAP", "rsh");
+	env_set_absent(call, MPI_LAUNCHER_SPEC, "I_MPI_HYDRA_BOOTSTRAP_EXEC", "/etc/mpi/kubexec.sh");
+}
+
+/**
+ * One machine has no network of its own for the pods: Open MPI is to use loopback alone, where nobody else can reach
+ * it. Root's containers are this machine's root. What Open MPI writes into the machine's /tmp stays there when it is
+ * killed, so it gets a folder of the pod, which goes with the pod.
+ */
+static void env_set_local(struct env_call *call, const char *spec)
+{
+	env_set_absent(call, spec, "OMPI_MCA_oob_tcp_if_include", "lo");
+	env_set_absent(call, spec, "OMPI_MCA_btl_tcp_if_include", "lo");
+	env_set_absent(call, spec, "OMPI_ALLOW_RUN_AS_ROOT", "1");
+	env_set_absent(call, spec, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+	env_set_absent(call, spec, "OMPI_MCA_orte_tmpdir_base", "/opt/mpi-job");
+	env_edit(call, "spec.volumes[+]", "{\"name\":\"mpi-job-session\",\"emptyDir\":{}}");
+	env_edit(call, "spec.containers[0].volumeMounts[+]",
+	         "{\"name\":\"mpi-job-session\",\"mountPath\":\"/opt/mpi-job\"}");
 }
 
 /** The ConfigMap as a volume, with @p files of it. */
@@ -103,17 +130,18 @@ static void env_add_delivery(struct env_call *call)
 	const char *image = call->host->quote(call->view, setting ? setting : "kubeflow/kubectl-delivery:latest");
 	const char *namespace_ = mpi_quote_namespace(call->host, call->view);
 	const char *amount = "{\"cpu\":\"100m\",\"ephemeral-storage\":\"5Gi\",\"memory\":\"512Mi\"}";
+	const char *command = mpi_is_local(call->host, call->view) ? "\"command\":" ENV_LINK_KUBECTL "," : "";
 	char *json = NULL;
 	int length = -1;
 
 	if (image && namespace_)
 		length = asprintf(&json,
-		                  "{\"name\":\"kubectl-delivery\",\"image\":%s,\"imagePullPolicy\":\"IfNotPresent\","
+		                  "{\"name\":\"kubectl-delivery\",\"image\":%s,\"imagePullPolicy\":\"IfNotPresent\",%s"
 		                  "\"env\":[{\"name\":\"TARGET_DIR\",\"value\":\"/opt/kube\"},"
 		                  "{\"name\":\"NAMESPACE\",\"value\":%s}],"
 		                  "\"resources\":{\"limits\":%s,\"requests\":%s},"
 		                  "\"volumeMounts\":[" ENV_MOUNT_KUBECTL "," ENV_MOUNT_CONFIG "]}",
-		                  image, namespace_, amount, amount);
+		                  image, command, namespace_, amount, amount);
 	env_edit_made(call, "spec.initContainers[+]", length, json);
 }
 
@@ -124,6 +152,10 @@ static void env_edit_launcher(struct env_call *call)
 	if (!mpi_has_account(call->host, call->view))
 		env_edit(call, "spec.serviceAccountName", account);
 	env_set_launcher(call);
+	if (mpi_is_local(call->host, call->view)) {
+		env_set_local(call, MPI_LAUNCHER_SPEC);
+		env_set(call, MPI_KUBECTL, "/opt/kube/kubectl");
+	}
 	env_add_delivery(call);
 	env_edit(call, "spec.volumes[+]", "{\"name\":\"mpi-job-kubectl\",\"emptyDir\":{}}");
 	env_edit(call, "spec.containers[0].volumeMounts[+]", ENV_MOUNT_KUBECTL);
@@ -138,6 +170,8 @@ static void env_edit_worker(struct env_call *call)
 		env_edit(call, "spec.containers[0].command", "[\"sleep\"]");
 		env_edit(call, "spec.containers[0].args", "[\"365d\"]");
 	}
+	if (mpi_is_local(call->host, call->view))
+		env_set_local(call, MPI_WORKER_SPEC);
 	env_add_config(call, ENV_FILE("kubexec.sh", "365"));
 }
 

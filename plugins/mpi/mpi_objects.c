@@ -56,14 +56,14 @@ static void objects_add(struct objects_call *call, int length, char *json)
 
 static const char *objects_worker(const struct objects_call *call, int32_t index)
 {
-	const char *name = call->host->host(call->view, "Worker", index);
+	const char *name = call->host->pod_name(call->view, "Worker", index);
 
 	return name ? name : "";
 }
 
 static void objects_write_hostfile(const struct objects_call *call, FILE *out)
 {
-	const char *launcher = call->host->host(call->view, "Launcher", 0);
+	const char *launcher = call->host->pod_name(call->view, "Launcher", 0);
 
 	if (launcher && mpi_launcher_works(call->host, call->view))
 		fprintf(out, "%s slots=%" PRId64 "\n", launcher, call->slots);
@@ -75,7 +75,8 @@ static void objects_write_agent(const struct objects_call *call, FILE *out)
 {
 	const char *container = call->host->text(call->view, MPI_MAIN_CONTAINER);
 
-	fputs("#!/bin/sh\nset -x\nPOD_NAME=$1\nshift\n/opt/kube/kubectl exec ${POD_NAME}", out);
+	fprintf(out, "#!/bin/sh\nset -x\nPOD_NAME=$1\nshift\n%s exec ${POD_NAME}",
+	        mpi_is_local(call->host, call->view) ? "\"${" MPI_KUBECTL "}\"" : "/opt/kube/kubectl");
 	if (container && *container)
 		fprintf(out, " --container %s", container);
 	fputs(" -- /bin/sh -c \"$*\"", out);
@@ -94,7 +95,7 @@ static int objects_compare(const void *a, const void *b)
 /** Elastic Horovod asks this script who is there: the workers that run. */
 static void objects_write_discovery(const struct objects_call *call, FILE *out)
 {
-	const char *launcher = call->host->host(call->view, "Launcher", 0);
+	const char *launcher = call->host->pod_name(call->view, "Launcher", 0);
 	int32_t *running = calloc((size_t)call->workers + 1, sizeof(*running));
 	size_t count = 0;
 

@@ -19,11 +19,14 @@ static const struct rh_replica_type paddle_worker = {
 static const struct rh_replica_type *const paddle_types[] = {&paddle_master, &paddle_worker, NULL};
 
 static const char paddle_schema[] =
-	"{\"elasticPolicy\":{\"type\":\"object\",\"properties\":{"
-	"\"minReplicas\":{\"type\":\"integer\",\"format\":\"int32\"},"
-	"\"maxReplicas\":{\"type\":\"integer\",\"format\":\"int32\"},"
-	"\"maxRestarts\":{\"type\":\"integer\",\"format\":\"int32\"},"
-	"\"metrics\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}}}}}";
+	"{"
+	"\"elasticPolicy\":{\"type\":\"object\","
+	"\"description\":\"It has no effect: the number of replicas is fixed.\",\"properties\":{"
+	"\"minReplicas\":{\"type\":\"integer\",\"description\":\"It has no effect.\",\"format\":\"int32\",\"minimum\":0},"
+	"\"maxReplicas\":{\"type\":\"integer\",\"description\":\"It has no effect.\",\"format\":\"int32\",\"minimum\":0},"
+	"\"maxRestarts\":{\"type\":\"integer\",\"description\":\"It has no effect.\",\"format\":\"int32\",\"minimum\":0},"
+	"\"metrics\":{\"type\":\"array\",\"description\":\"It has no effect.\","
+	"\"items\":{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}}}}}";
 
 /* Paddle's launcher serves its rendezvous on every interface (RH_KIND_BINDS_ALL). */
 static const struct rh_kind paddle_kind = {
@@ -44,6 +47,7 @@ static const struct rh_kind paddle_kind = {
 	.scale_type = "Worker",
 	.spec_schema = paddle_schema,
 	.flags = RH_KIND_SERVICES | RH_KIND_DNS_NAME | RH_KIND_SELECTOR | RH_KIND_BINDS_ALL,
+	.contract = paddle_contract,
 };
 
 static int32_t paddle_init(const struct rh_services *services, void **ret_self, struct rh_reply *reply)
@@ -69,7 +73,7 @@ static const struct rh_plugin paddle_plugin = {
 	.pod = paddle_pod,
 };
 
-RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v0(void)
+RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void)
 {
 	return &paddle_plugin;
 }

@@ -10,6 +10,9 @@
 
 #include "roundhouse/plugin.h"
 
+/** @see rh_kind.contract */
+extern const char paddle_contract[];
+
 /** @see rh_plugin.validate @return 0 or a negative status */
 int32_t paddle_validate(void *self, const struct rh_view *view, struct rh_reply *reply);
 /** @see rh_plugin.pod @return 0 or a negative status */

@@ -53,6 +53,16 @@ static void env_set_master(struct env_call *call, const char *leader)
 	env_set(call, "PADDLE_MASTER", address ? text : NULL);
 }
 
+/**
+ * paddle.distributed.launch serves the rendezvous where PADDLE_MASTER is the address that the machine's name has, which
+ * on a cluster is the pod's. On one machine it is not, and all would wait for each other; POD_IP says the address.
+ */
+static void env_set_machine(struct env_call *call)
+{
+	if (call->host->state(call->view) & RH_STATE_LOCAL)
+		env_set(call, "POD_IP", call->host->host(call->view, call->me->type, call->me->index));
+}
+
 int32_t paddle_pod(void *self, const struct rh_view *view, const struct rh_replica *me, struct rh_reply *reply)
 {
 	struct env_call call = {self, view, me, reply, 0};
@@ -68,5 +78,6 @@ int32_t paddle_pod(void *self, const struct rh_view *view, const struct rh_repli
 	env_set_master(&call, masters < 0 ? "Worker" : "Master");
 	if (masters >= 0)
 		env_set(&call, strcmp(me->type, "Master") == 0 ? "PADDLE_SERVER_NUM" : "PADDLE_TRAINER_NUM", "1");
+	env_set_machine(&call);
 	return call.status;
 }

@@ -21,20 +21,63 @@ static const struct rh_replica_type pytorch_worker = {
 static const struct rh_replica_type *const pytorch_types[] = {&pytorch_master, &pytorch_worker, NULL};
 
 static const char pytorch_schema[] =
-	"{\"nprocPerNode\":{\"type\":\"string\"},"
-	"\"elasticPolicy\":{\"type\":\"object\",\"properties\":{"
-	"\"minReplicas\":{\"type\":\"integer\",\"format\":\"int32\"},"
-	"\"maxReplicas\":{\"type\":\"integer\",\"format\":\"int32\"},"
-	"\"rdzvBackend\":{\"type\":\"string\"},"
-	"\"rdzvHost\":{\"type\":\"string\"},"
-	"\"rdzvPort\":{\"type\":\"integer\",\"format\":\"int32\"},"
-	"\"rdzvId\":{\"type\":\"string\"},"
-	"\"rdzvConf\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
-	"\"key\":{\"type\":\"string\"},\"value\":{\"type\":\"string\"}}}},"
-	"\"standalone\":{\"type\":\"boolean\"},"
-	"\"nProcPerNode\":{\"type\":\"integer\",\"format\":\"int32\"},"
-	"\"maxRestarts\":{\"type\":\"integer\",\"format\":\"int32\"},"
-	"\"metrics\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}}}}}";
+	"{"
+	"\"nprocPerNode\":{\"type\":\"string\","
+	"\"description\":\"Processes of one replica: auto, cpu, gpu or a number. Default: auto.\","
+	"\"pattern\":\"^(auto|cpu|gpu|[1-9][0-9]{0,9})$\"},"
+	"\"elasticPolicy\":{\"type\":\"object\",\"description\":\"Lets torchrun go on with more or fewer Workers.\","
+	"\"x-kubernetes-validations\":[{"
+	"\"rule\":\"!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas\","
+	"\"message\":\"must not be greater than maxReplicas\",\"fieldPath\":\".minReplicas\"}],"
+	"\"properties\":{"
+	"\"minReplicas\":{\"type\":\"integer\","
+	"\"description\":\"Fewest Workers. Default: maxReplicas, or else the number of Workers.\","
+	"\"format\":\"int32\",\"minimum\":1},"
+	"\"maxReplicas\":{\"type\":\"integer\","
+	"\"description\":\"Most Workers. Default: minReplicas, or else the number of Workers.\","
+	"\"format\":\"int32\",\"minimum\":1},"
+	"\"rdzvBackend\":{\"type\":\"string\","
+	"\"description\":\"Backend of the rendezvous: c10d, etcd, etcd-v2 or static. Default: c10d.\"},"
+	"\"rdzvHost\":{\"type\":\"string\",\"description\":\"Host of the rendezvous. Default: Worker 0.\"},"
+	"\"rdzvPort\":{\"type\":\"integer\","
+	"\"description\":\"Port of the rendezvous. Default: the port of Worker 0.\",\"format\":\"int32\","
+	"\"minimum\":1,\"maximum\":65535},"
+	"\"rdzvId\":{\"type\":\"string\",\"description\":\"Name of the rendezvous.\"},"
+	"\"rdzvConf\":{\"type\":\"array\",\"description\":\"Further settings of the rendezvous.\","
+	"\"maxItems\":64,\"items\":{\"type\":\"object\",\"x-kubernetes-validations\":[{"
+	"\"rule\":\"has(self.key) && has(self.value)\",\"message\":\"must have a key and a value\"}],\"properties\":{"
+	"\"key\":{\"type\":\"string\",\"description\":\"Name of the setting, without comma and equals sign.\","
+	"\"pattern\":\"^[^,=]+$\"},"
+	"\"value\":{\"type\":\"string\",\"description\":\"Value of the setting, without comma.\","
+	"\"pattern\":\"^[^,]+$\"}}}},"
+	"\"standalone\":{\"type\":\"boolean\","
+	"\"description\":\"Whether torchrun brings its own rendezvous along, for one replica. Default: false.\"},"
+	"\"nProcPerNode\":{\"type\":\"integer\","
+	"\"description\":\"Deprecated: see nprocPerNode, beside which it is refused.\",\"format\":\"int32\","
+	"\"minimum\":1},"
+	"\"maxRestarts\":{\"type\":\"integer\",\"description\":\"How often torchrun starts its processes again.\","
+	"\"format\":\"int32\",\"minimum\":0},"
+	"\"metrics\":{\"type\":\"array\","
+	"\"description\":\"Metrics of a HorizontalPodAutoscaler (autoscaling/v2) that scales the Workers.\","
+	"\"items\":{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}}}}}";
+
+/* COMPAT A.5, rules 13 and 14; a job that broke them before stays as it is. */
+static const char pytorch_cel[] =
+	"[{\"at\":\"spec\","
+	"\"rule\":\"!has(self.elasticPolicy) || 'Worker' in self.pytorchReplicaSpecs || oldSelf.hasValue() && "
+	"has(oldSelf.value().elasticPolicy) && !('Worker' in oldSelf.value().pytorchReplicaSpecs)\","
+	"\"message\":\"must be configured if elastic policy is used\","
+	"\"reason\":\"FieldValueRequired\","
+	"\"fieldPath\":\".pytorchReplicaSpecs.Worker\","
+	"\"optionalOldSelf\":true},"
+	"{\"at\":\"spec\","
+	"\"rule\":\"!has(self.nprocPerNode) || !has(self.elasticPolicy) || !has(self.elasticPolicy.nProcPerNode) "
+	"|| oldSelf.hasValue() && has(oldSelf.value().nprocPerNode) && has(oldSelf.value().elasticPolicy) && "
+	"has(oldSelf.value().elasticPolicy.nProcPerNode)\","
+	"\"message\":\"must not be used with spec.nprocPerNode\","
+	"\"reason\":\"FieldValueForbidden\","
+	"\"fieldPath\":\".elasticPolicy.nProcPerNode\","
+	"\"optionalOldSelf\":true}]";
 
 static const char pytorch_rules[] =
 	"[{\"apiGroups\":[\"autoscaling\"],\"resources\":[\"horizontalpodautoscalers\"],"
@@ -59,8 +102,10 @@ static const struct rh_kind pytorch_kind = {
 	.restart_policy = "OnFailure",
 	.scale_type = "Worker",
 	.spec_schema = pytorch_schema,
-	.rules = pytorch_rules,
+	.rbac_rules = pytorch_rules,
 	.flags = RH_KIND_SERVICES | RH_KIND_DNS_NAME | RH_KIND_SELECTOR | RH_KIND_BINDS_ALL,
+	.contract = pytorch_contract,
+	.cel_rules = pytorch_cel,
 };
 
 static int32_t pytorch_init(const struct rh_services *services, void **ret_self, struct rh_reply *reply)
@@ -89,7 +134,7 @@ static const struct rh_plugin pytorch_plugin = {
 	.judge = pytorch_judge,
 };
 
-RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v0(void)
+RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void)
 {
 	return &pytorch_plugin;
 }

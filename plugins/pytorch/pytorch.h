@@ -27,6 +27,9 @@ void pytorch_read_bounds(const struct rh_services *host, const struct rh_view *v
 /** @return whether the job has an elastic policy */
 int pytorch_is_elastic(const struct rh_services *host, const struct rh_view *view);
 
+/** @see rh_kind.contract */
+extern const char pytorch_contract[];
+
 /** @see rh_plugin.validate @return 0 or a negative status */
 int32_t pytorch_validate(void *self, const struct rh_view *view, struct rh_reply *reply);
 /** @see rh_plugin.pod @return 0 or a negative status */

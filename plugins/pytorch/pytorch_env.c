@@ -112,9 +112,24 @@ static void env_set_given(struct env_call *call, const char *name, const char *p
 		env_set(call, name, text);
 }
 
+/**
+ * Whether this replica must be told if it serves torchrun's c10d rendezvous. torchrun compares the endpoint with the
+ * machine's addresses, and on one machine each replica takes it for its own: the first one would serve, whose death
+ * then ends the rendezvous of all.
+ */
+static int env_tells_host(const struct env_call *call)
+{
+	const char *backend = call->host->text(call->view, PYTORCH_ELASTIC ".rdzvBackend");
+
+	return (call->host->state(call->view) & RH_STATE_LOCAL) && (!backend || strcmp(backend, "c10d") == 0) &&
+	       !call->host->text(call->view, PYTORCH_ELASTIC ".rdzvHost") &&
+	       !call->host->boolean(call->view, PYTORCH_ELASTIC ".standalone");
+}
+
 /** Write "k=v,k=v" into @p out; what has no key or value is left out. */
 static void env_write_conf(const struct env_call *call, int32_t size, FILE *out)
 {
+	int tells_host = env_tells_host(call);
 	const char *comma = "";
 
 	for (int32_t i = 0; i < size; i++) {
@@ -129,7 +144,10 @@ static void env_write_conf(const struct env_call *call, int32_t size, FILE *out)
 			continue;
 		fprintf(out, "%s%s=%s", comma, key, value);
 		comma = ",";
+		tells_host = tells_host && strcmp(key, "is_host") != 0;
 	}
+	if (tells_host)
+		fprintf(out, "%sis_host=%d", comma, strcmp(call->me->type, "Worker") == 0 && call->me->index == 0);
 }
 
 static void env_set_conf(struct env_call *call)
@@ -139,7 +157,7 @@ static void env_set_conf(struct env_call *call)
 	size_t length;
 	FILE *out;
 
-	if (size <= 0 || call->status < 0)
+	if ((size <= 0 && !env_tells_host(call)) || call->status < 0)
 		return;
 	out = open_memstream(&text, &length);
 	if (out)

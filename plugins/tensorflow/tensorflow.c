@@ -41,8 +41,21 @@ static const struct rh_replica_type tensorflow_evaluator = {
 static const struct rh_replica_type *const tensorflow_types[] = {
 	&tensorflow_chief, &tensorflow_master, &tensorflow_ps, &tensorflow_worker, &tensorflow_evaluator, NULL};
 
-static const char tensorflow_schema[] = "{\"successPolicy\":{\"type\":\"string\"},"
-										"\"enableDynamicWorker\":{\"type\":\"boolean\"}}";
+static const char tensorflow_schema[] = "{"
+										"\"successPolicy\":{\"type\":\"string\","
+										"\"description\":\"Empty: a job without a chief has succeeded when Worker 0 "
+										"has. AllWorkers: when all Workers have. Default: empty.\","
+										"\"enum\":[\"\",\"AllWorkers\"]},"
+										"\"enableDynamicWorker\":{\"type\":\"boolean\","
+										"\"description\":\"Whether Workers may come and go: TF_CONFIG then names no "
+										"Workers but the own one, and their failures fail nothing. Default: false.\"}}";
+
+/* COMPAT A.5, rule 12. */
+static const char tensorflow_cel[] =
+	"[{\"at\":\"replicas\","
+	"\"rule\":\"!(self.exists(t, t.lowerAscii() == 'chief') && self.exists(t, t.lowerAscii() == 'master'))\","
+	"\"message\":\"must not have more than 1 Chief or Master role\","
+	"\"reason\":\"FieldValueForbidden\"}]";
 
 /* TensorFlow's servers listen on every interface, so those of one machine need a port each (RH_KIND_BINDS_ALL). */
 static const struct rh_kind tensorflow_kind = {
@@ -63,6 +76,8 @@ static const struct rh_kind tensorflow_kind = {
 	.restart_policy = "Never",
 	.spec_schema = tensorflow_schema,
 	.flags = RH_KIND_SERVICES | RH_KIND_DNS_NAME | RH_KIND_ANY_CASE | RH_KIND_OPEN_TYPES | RH_KIND_BINDS_ALL,
+	.contract = tensorflow_contract,
+	.cel_rules = tensorflow_cel,
 };
 
 static int32_t tensorflow_init(const struct rh_services *services, void **ret_self, struct rh_reply *reply)
@@ -89,7 +104,7 @@ static const struct rh_plugin tensorflow_plugin = {
 	.judge = tensorflow_judge,
 };
 
-RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v0(void)
+RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void)
 {
 	return &tensorflow_plugin;
 }

@@ -34,6 +34,9 @@ int tensorflow_is_distributed(const struct rh_services *host, const struct rh_vi
  */
 char *tensorflow_config(const struct rh_services *host, const struct rh_view *view, const struct rh_replica *me);
 
+/** @see rh_kind.contract */
+extern const char tensorflow_contract[];
+
 /** @see rh_plugin.validate @return 0 or a negative status */
 int32_t tensorflow_validate(void *self, const struct rh_view *view, struct rh_reply *reply);
 /** @see rh_plugin.pod @return 0 or a negative status */

@@ -61,11 +61,10 @@ int tensorflow_is_distributed(const struct rh_services *host, const struct rh_vi
 static void config_set_suffix(struct config_call *call)
 {
 	const char *domain = call->host->setting(call->view, "cluster-domain");
-	const char *namespace_ = call->host->text(call->view, "metadata.namespace");
 
 	if (call->host->state(call->view) & RH_STATE_LOCAL)
 		return;
-	snprintf(call->suffix, sizeof(call->suffix), ".%s.svc%s%s", namespace_ && *namespace_ ? namespace_ : "default",
+	snprintf(call->suffix, sizeof(call->suffix), ".%s.svc%s%s", call->host->text(call->view, "metadata.namespace"),
 	         domain && *domain ? "." : "", domain ? domain : "");
 }
 

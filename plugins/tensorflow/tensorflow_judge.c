@@ -98,7 +98,6 @@ static const char *judge_failing(const struct judge_call *call, int restarting, 
 int32_t tensorflow_judge(void *self, const struct rh_view *view, struct rh_reply *reply)
 {
 	struct judge_call call = {.host = self, .view = view, .reply = reply};
-	const char *namespace_ = call.host->text(view, "metadata.namespace");
 	const char *name = call.host->text(view, "metadata.name");
 	const char *decider = judge_decider(&call);
 	const char *failed, *restarting;
@@ -106,7 +105,7 @@ int32_t tensorflow_judge(void *self, const struct rh_view *view, struct rh_reply
 	int32_t count = 0, r = 0;
 	int known = decider && judge_count(&call, decider, &counts);
 
-	call.namespace_ = namespace_ && *namespace_ ? namespace_ : "default";
+	call.namespace_ = call.host->text(view, "metadata.namespace");
 	call.name = name ? name : "";
 	if (known &&
 	    (counts.succeeded >= counts.desired || (strcmp(decider, "Worker") == 0 && judge_worker_0_is_done(&call))))

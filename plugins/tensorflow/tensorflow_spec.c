@@ -85,11 +85,10 @@ static int64_t spec_digits(int64_t number)
 static int64_t spec_entry_bytes(const struct spec_call *call, const char *type)
 {
 	const char *host = call->host->host(call->view, type, 0);
-	const char *namespace_ = call->host->text(call->view, "metadata.namespace");
 	const char *domain = call->host->setting(call->view, "cluster-domain");
 	size_t bytes = host ? strlen(host) - 1 : 0;
 
-	bytes += strlen("\"..svc:\"") + strlen(namespace_ && *namespace_ ? namespace_ : "default");
+	bytes += strlen("\"..svc:\"") + strlen(call->host->text(call->view, "metadata.namespace"));
 	if (domain && *domain)
 		bytes += strlen(".") + strlen(domain);
 	return (int64_t)bytes + spec_digits(call->host->port(call->view, type, 0));

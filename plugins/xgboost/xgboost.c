@@ -36,6 +36,7 @@ static const struct rh_kind xgboost_kind = {
 	.port = 9999,
 	.restart_policy = "Never",
 	.flags = RH_KIND_SERVICES | RH_KIND_DNS_NAME | RH_KIND_SHARED_PORT,
+	.contract = xgboost_contract,
 };
 
 static int32_t xgboost_init(const struct rh_services *services, void **ret_self, struct rh_reply *reply)
@@ -57,11 +58,12 @@ static const struct rh_plugin xgboost_plugin = {
 	.release = "0.1.0",
 	.init = xgboost_init,
 	.describe = xgboost_describe,
+	.validate = xgboost_validate,
 	.pod = xgboost_pod,
 	.judge = xgboost_judge,
 };
 
-RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v0(void)
+RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void)
 {
 	return &xgboost_plugin;
 }

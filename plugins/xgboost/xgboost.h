@@ -10,6 +10,11 @@
 
 #include "roundhouse/plugin.h"
 
+/** @see rh_kind.contract */
+extern const char xgboost_contract[];
+
+/** @see rh_plugin.validate @return 0 or a negative status */
+int32_t xgboost_validate(void *self, const struct rh_view *view, struct rh_reply *reply);
 /** @see rh_plugin.pod @return 0 or a negative status */
 int32_t xgboost_pod(void *self, const struct rh_view *view, const struct rh_replica *me, struct rh_reply *reply);
 /** @see rh_plugin.judge @return 0 or a negative status */

@@ -82,8 +82,8 @@ static const struct rh_plugin case_plugin = {
 #elif defined(CASE_VENDOR)
 	.head = {sizeof(struct rh_plugin), RH_ABI_MAJOR, RH_ABI_MINOR, "acme"},
 	.name = CASE_POISON,
-#elif defined(CASE_MINOR)
-	.head = {sizeof(struct rh_plugin), RH_ABI_MAJOR, RH_ABI_MINOR + 1, RH_ABI_VENDOR},
+#elif defined(CASE_TABLE_MAJOR)
+	.head = {sizeof(struct rh_plugin), RH_ABI_MAJOR + 1, 0, RH_ABI_VENDOR},
 	.name = CASE_POISON,
 #elif defined(CASE_B_SECOND_KIND)
 	.head = RH_HEAD(struct rh_plugin),
@@ -99,13 +99,17 @@ static const struct rh_plugin case_plugin = {
 #endif
 };
 
-#ifdef CASE_OTHER_MAJOR
-RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void);
-
-const struct rh_plugin *rh_plugin_entry_v1(void)
+#if defined(CASE_EARLIER_MAJOR)
+#define CASE_ENTRY rh_plugin_entry_v0
+#elif defined(CASE_LATER_MAJOR)
+#define CASE_ENTRY rh_plugin_entry_v2
 #else
-const struct rh_plugin *rh_plugin_entry_v0(void)
+#define CASE_ENTRY rh_plugin_entry_v1
 #endif
+
+RH_PLUGIN_EXPORT const struct rh_plugin *CASE_ENTRY(void);
+
+const struct rh_plugin *CASE_ENTRY(void)
 {
 #ifdef CASE_NULL_TABLE
 	(void)case_plugin;

@@ -28,7 +28,7 @@ def check(program, path):
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", readelf(program, "--dynamic", path))
     foreign = [name for name in needed if not LIBRARIES.search(name)]
     problems = []
-    if symbols != ["rh_plugin_entry_v0"]:
+    if symbols != ["rh_plugin_entry_v1"]:
         problems.append(f"exports {symbols}")
     if foreign:
         problems.append(f"links {foreign}")

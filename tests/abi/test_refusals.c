@@ -80,13 +80,15 @@ static void test_refusals__files_that_do_not_fit(void **state)
 		enum rh_plugin_state state;
 		const char *words;
 	} rows[] = {
-		{"no_symbol", RH_PLUGIN_REFUSED, "it does not export rh_plugin_entry_v0, so it is no plugin"},
-		{"other_major", RH_PLUGIN_REFUSED,
-	     "made for plugin ABI 1.x (it exports rh_plugin_entry_v1), this host has 0.1 (rh_plugin_entry_v0)"},
-		{"null_table", RH_PLUGIN_REFUSED, "rh_plugin_entry_v0() returned NULL"},
+		{"no_symbol", RH_PLUGIN_REFUSED, "it does not export rh_plugin_entry_v1, so it is no plugin"},
+		{"earlier_major", RH_PLUGIN_REFUSED,
+	     "made for plugin ABI 0.x (it exports rh_plugin_entry_v0), this host has 1.0 (rh_plugin_entry_v1)"},
+		{"later_major", RH_PLUGIN_REFUSED,
+	     "made for plugin ABI 2.x (it exports rh_plugin_entry_v2), this host has 1.0 (rh_plugin_entry_v1)"},
+		{"null_table", RH_PLUGIN_REFUSED, "rh_plugin_entry_v1() returned NULL"},
 		{"short_struct", RH_PLUGIN_REFUSED, "its struct rh_plugin has 32 bytes, this host wants at least"},
 		{"vendor", RH_PLUGIN_REFUSED, "is of the ABI of \"acme\", this host has that of \"roundhouse\""},
-		{"minor", RH_PLUGIN_REFUSED, "is of plugin ABI 0.2, this host has 0.1"},
+		{"table_major", RH_PLUGIN_REFUSED, "its struct rh_plugin is of plugin ABI 2.0, this host has 1.0"},
 		{"no_describe", RH_PLUGIN_REFUSED, "it has no describe()"},
 		{"no_kind", RH_PLUGIN_REFUSED, "it describes no kind"},
 		{"kind_head", RH_PLUGIN_REFUSED, "its struct rh_kind has"},
@@ -155,7 +157,7 @@ static void test_refusals__a_folder_of_good_and_bad(void **state)
 	setenv("ROUNDHOUSE_PLUGIN_PATH", "/nonexistent:" RH_ABI_PLUGIN_DIR, 1);
 	refusals_open(&test);
 	assert_int_equal(rh_host_load_all(test.host, &test.err), 0);
-	assert_int_equal(rh_host_plugin_count(test.host), 13);
+	assert_int_equal(rh_host_plugin_count(test.host), 14);
 	for (size_t i = 0; i < rh_host_plugin_count(test.host); i++) {
 		rh_host_plugin(test.host, i, &info);
 		ready += info.state == RH_PLUGIN_READY;

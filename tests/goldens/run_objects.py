@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Render every recorded job whose name starts with PREFIX, and compare with the objects that V1 created for it.
 
-usage: run_objects.py ROUNDHOUSE PREFIX [GOLDENS]
+usage: run_objects.py [--gang] ROUNDHOUSE PREFIX [GOLDENS]
 
 Differences are allowed by entries of differences.json; an entry with "suite": "objects" whose golden starts with PREFIX and that
-nothing uses fails, too. GOLDENS is the folder of this file unless it is given.
+nothing uses fails, too. GOLDENS is the folder of this file unless it is given. With --gang it is the suite "gang": the same jobs
+under each gang scheduler that they were recorded with.
 """
 import glob
 import json
@@ -17,10 +18,10 @@ import compare_objects
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def render(roundhouse, path):
+def render(roundhouse, path, options=()):
     """The objects that the program makes, by kind and name."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("ROUNDHOUSE_")}
-    done = subprocess.run([roundhouse, "render", "-o", "json", path], capture_output=True, text=True, env=environment)
+    done = subprocess.run([roundhouse, "render", "-o", "json", *options, path], capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         raise SystemExit(f"{path}: exit status {done.returncode}: {done.stderr}")
     items = json.loads(done.stdout)["items"]
@@ -38,21 +39,29 @@ def unlisted(golden, want, got, entries, used):
                 yield f"{golden}: {where}: V1 {json.dumps(ours)[:300]} here {json.dumps(theirs)[:300]}"
 
 
+def cases(goldens, suite, prefix):
+    """The golden's name, its job's file, the recorded objects' file, and the options for render."""
+    for path in sorted(glob.glob(os.path.join(goldens, suite, prefix + "*.objects.json"))):
+        golden = os.path.basename(path)[:-len(".objects.json")]
+        job, _, scheduler = golden.rpartition(".") if suite == "gang" else (golden, "", "")
+        options = ["--gang-scheduler", scheduler] if scheduler else []
+        yield golden, os.path.join(goldens, "objects", job + ".yaml"), path, options
+
+
 def main(argv):
-    roundhouse, prefix = argv[1:3]
-    goldens = argv[3] if len(argv) > 3 else HERE
+    suite = "gang" if "--gang" in argv else "objects"
+    roundhouse, prefix, *rest = [word for word in argv[1:] if word != "--gang"]
+    goldens = rest[0] if rest else HERE
     with open(os.path.join(goldens, "differences.json")) as file:
-        entries = [entry for entry in json.load(file) if entry.get("suite", "objects") == "objects"]
-    paths = sorted(glob.glob(os.path.join(goldens, "objects", prefix + "*.yaml")))
-    problems = [] if paths else [f"no golden starts with {prefix}"]
+        entries = [entry for entry in json.load(file) if entry.get("suite", "objects") == suite]
+    found = list(cases(goldens, suite, prefix))
+    problems = [] if found else [f"no golden starts with {prefix}"]
     used = set()
-    for path in paths:
-        golden = os.path.basename(path)[:-len(".yaml")]
-        want = compare_objects.load(path[:-len(".yaml")] + ".objects.json")
-        problems += unlisted(golden, want, render(roundhouse, path), entries, used)
+    for golden, job, path, options in found:
+        problems += unlisted(golden, compare_objects.load(path), render(roundhouse, job, options), entries, used)
     problems += [f"differences.json: nothing uses {entry['id']}"
                  for entry in entries if entry["golden"].startswith(prefix) and entry["id"] not in used]
-    print("\n".join(problems) if problems else f"{len(paths)} goldens are alike")
+    print("\n".join(problems) if problems else f"{len(found)} goldens are alike")
     return 1 if problems else 0
 
 

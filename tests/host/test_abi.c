@@ -26,16 +26,18 @@ struct abi_head_case {
 };
 
 static const struct abi_head_case abi_heads[] = {
-	{"shorter than a head", {8, 0, 1, RH_ABI_VENDOR}, {"8 bytes", "this host wants at least"}},
-	{"size 0", {0, 0, 1, RH_ABI_VENDOR}, {"0 bytes", "this host wants at least"}},
-	{"one byte short", {sizeof(struct rh_plugin) - 1, 0, 1, RH_ABI_VENDOR}, {"bytes", "this host wants at least"}},
-	{"other vendor", {sizeof(struct rh_plugin), 0, 1, "acme"}, {"\"acme\"", "\"roundhouse\""}},
-	{"longer vendor", {sizeof(struct rh_plugin), 0, 1, "roundhouse2"}, {"\"roundhouse2\"", "\"roundhouse\""}},
-	{"vendor of bytes", {sizeof(struct rh_plugin), 0, 1, "\033[2J\xff"}, {"\"?[2J?\"", "\"roundhouse\""}},
-	{"no vendor", {sizeof(struct rh_plugin), 0, 1, ""}, {"\"\"", "\"roundhouse\""}},
-	{"later major", {sizeof(struct rh_plugin), 1, 1, RH_ABI_VENDOR}, {"ABI 1.1", "this host has 0.1"}},
-	{"earlier minor", {sizeof(struct rh_plugin), 0, 0, RH_ABI_VENDOR}, {"ABI 0.0", "this host has 0.1"}},
-	{"later minor", {sizeof(struct rh_plugin) + 8, 0, 2, RH_ABI_VENDOR}, {"ABI 0.2", "this host has 0.1"}},
+	{"shorter than a head", {8, 1, 0, RH_ABI_VENDOR}, {"8 bytes", "this host wants at least"}},
+	{"size 0", {0, 1, 0, RH_ABI_VENDOR}, {"0 bytes", "this host wants at least"}},
+	{"one byte short", {sizeof(struct rh_plugin) - 1, 1, 0, RH_ABI_VENDOR}, {"bytes", "this host wants at least"}},
+	{"short, of a later minor",
+     {sizeof(struct rh_head), 1, 9, RH_ABI_VENDOR},
+     {"24 bytes", "this host wants at least"}},
+	{"other vendor", {sizeof(struct rh_plugin), 1, 0, "acme"}, {"\"acme\"", "\"roundhouse\""}},
+	{"longer vendor", {sizeof(struct rh_plugin), 1, 0, "roundhouse2"}, {"\"roundhouse2\"", "\"roundhouse\""}},
+	{"vendor of bytes", {sizeof(struct rh_plugin), 1, 0, "\033[2J\xff"}, {"\"?[2J?\"", "\"roundhouse\""}},
+	{"no vendor", {sizeof(struct rh_plugin), 1, 0, ""}, {"\"\"", "\"roundhouse\""}},
+	{"later major", {sizeof(struct rh_plugin), 2, 1, RH_ABI_VENDOR}, {"ABI 2.1", "this host has 1.0"}},
+	{"earlier major", {sizeof(struct rh_plugin), 0, 1, RH_ABI_VENDOR}, {"ABI 0.1", "this host has 1.0"}},
 };
 
 static void test_abi__heads(void **state)
@@ -51,6 +53,29 @@ static void test_abi__heads(void **state)
 		assert_int_equal(rh_abi_check_plugin(&plugin, &err), RH_EPLUGIN);
 		abi_assert_words(abi_heads[i].name, &err, abi_heads[i].words[0]);
 		abi_assert_words(abi_heads[i].name, &err, abi_heads[i].words[1]);
+	}
+}
+
+/* What a later minor version has more lies behind what this host reads. */
+static void test_abi__any_minor_fits(void **state)
+{
+	static const struct rh_head heads[] = {
+		{sizeof(struct rh_plugin), 1, 0, RH_ABI_VENDOR},
+		{sizeof(struct rh_plugin) + 64, 1, 7, RH_ABI_VENDOR},
+		{sizeof(struct rh_plugin), 1, UINT16_MAX, RH_ABI_VENDOR},
+		{UINT32_MAX, 1, UINT16_MAX, RH_ABI_VENDOR},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+		struct rh_plugin plugin = *fixture_plugin();
+		struct rh_kind kind = test_pytorch;
+
+		plugin.head = heads[i];
+		assert_int_equal(rh_abi_check_plugin(&plugin, NULL), 0);
+		kind.head = heads[i];
+		kind.head.size += heads[i].size == UINT32_MAX ? 0 : sizeof(kind) - sizeof(plugin);
+		assert_int_equal(rh_abi_check_kind(&kind, NULL), 0);
 	}
 }
 
@@ -268,12 +293,12 @@ static void abi_schema_of_other_type(struct rh_kind *kind)
 
 static void abi_rules_of_other_type(struct rh_kind *kind)
 {
-	kind->rules = "{}";
+	kind->rbac_rules = "{}";
 }
 
 static void abi_old_head(struct rh_kind *kind)
 {
-	kind->head.minor = 0;
+	kind->head.major = 0;
 }
 
 static const struct {
@@ -302,8 +327,8 @@ static const struct {
 	{abi_bad_scale, "scale_type \"worker\""},
 	{abi_bad_schema, "spec_schema"},
 	{abi_schema_of_other_type, "spec_schema is JSON of type array"},
-	{abi_rules_of_other_type, "rules is JSON of type object"},
-	{abi_old_head, "struct rh_kind is of plugin ABI 0.0"},
+	{abi_rules_of_other_type, "rbac_rules is JSON of type object"},
+	{abi_old_head, "struct rh_kind is of plugin ABI 0.0, this host has 1.0"},
 };
 
 static void test_abi__kinds(void **state)
@@ -323,6 +348,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_abi__heads),
+		cmocka_unit_test(test_abi__any_minor_fits),
 		cmocka_unit_test(test_abi__a_vendor_without_end_is_cut),
 		cmocka_unit_test(test_abi__plugins),
 		cmocka_unit_test(test_abi__a_plugin_needs_describe),

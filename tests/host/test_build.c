@@ -260,7 +260,7 @@ static void test_build__ports(void **state)
 
 static void test_build__a_plan_of_addresses_leaves_the_container_port(void **state)
 {
-	struct rh_address places[] = {{"Worker", 0, "127.1.0.2", 20002}};
+	struct rh_address places[] = {{.type = "Worker", .index = 0, .host = "127.1.0.2", .port = 20002}};
 	const struct rh_addresses plan = {places, 1};
 	auto_fixture fixture;
 

@@ -90,6 +90,30 @@ static void test_config__reads_everything(void **state)
 	assert_int_equal(config->port_last, 21999);
 }
 
+static void test_config__a_gang_scheduler(void **state)
+{
+	rh_auto(config) config = rh_config_new();
+	struct rh_error err = {0};
+
+	(void)state;
+	assert_int_equal(config->gang.kind, RH_GANG_NONE);
+	assert_int_equal(config_parse(config, "[controller]\ngang-scheduler = volcano\n", &err), 0);
+	assert_int_equal(config->gang.kind, RH_GANG_VOLCANO);
+	assert_int_equal(config_parse(config, "[controller]\ngang-scheduler = volcno\n", &err), RH_EINVAL);
+	assert_non_null(strstr(err.message, "gang-scheduler: gang scheduler \"volcno\" is not known; write none, volcano"));
+	assert_int_equal(config->gang.kind, RH_GANG_VOLCANO);
+}
+
+static void test_config__set_counts_more_than_a_file(void **state)
+{
+	rh_auto(config) config = rh_config_new();
+
+	(void)state;
+	assert_int_equal(config_parse(config, "[plugin tensorflow]\ncluster-domain = a\n", NULL), 0);
+	assert_int_equal(rh_config_set(config, "plugin tensorflow", "cluster-domain", "b"), 0);
+	assert_string_equal(rh_config_setting(config, "plugin tensorflow", "cluster-domain"), "b");
+}
+
 static void test_config__settings_keep_order_and_the_last_counts(void **state)
 {
 	rh_auto(config) config = rh_config_new();
@@ -229,6 +253,8 @@ int main(void)
 		cmocka_unit_test_setup(test_config__defaults, config_clear_environment),
 		cmocka_unit_test_setup(test_config__state_dir_without_a_runtime_dir, config_clear_environment),
 		cmocka_unit_test_setup(test_config__reads_everything, config_clear_environment),
+		cmocka_unit_test_setup(test_config__a_gang_scheduler, config_clear_environment),
+		cmocka_unit_test_setup(test_config__set_counts_more_than_a_file, config_clear_environment),
 		cmocka_unit_test_setup(test_config__settings_keep_order_and_the_last_counts, config_clear_environment),
 		cmocka_unit_test_setup(test_config__refusals, config_clear_environment),
 		cmocka_unit_test_setup(test_config__refusals_name_file_and_line, config_clear_environment),

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "host/fixture.h"
@@ -163,7 +164,10 @@ static void test_host__the_allow_list(void **state)
 	plugin.init = host_init_badly;
 	assert_int_equal(host_add(fixture.host, "tf.so", "tensorflow", &plugin, NULL), RH_EPLUGIN);
 	host_assert_state(fixture.host, 1, RH_PLUGIN_DISABLED,
-	                  "\"tensorflow\" is not among those that [plugins] allow names");
+	                  "\"tensorflow\" is not among those that [plugins] allow names; add it there");
+	assert_null(rh_host_kind(fixture.host, "kubeflow.org/v1", "TFJob", &fixture.err));
+	assert_non_null(
+		strstr(fixture.err.message, "is served by plugin \"tensorflow\" in \"tf.so\", which is not loaded"));
 	plugin.init = NULL;
 	assert_int_equal(host_add(fixture.host, "other.so", "other", &plugin, NULL), 0);
 }
@@ -180,13 +184,20 @@ static void test_host__kinds_that_are_not_there(void **state)
 		{"kubeflow.org", "PyTorchJob", "PyTorchJob is there as kubeflow.org/v1"},
 		{"batch/v1", "PyTorchJob", "PyTorchJob is there as kubeflow.org/v1"},
 		{"kubeflow.org/v1", "Xyz", "there are PyTorchJob"},
-		{"kubeflow.org/v1", "TFJob", "plugin \"tf.so\" is not available: its init() failed: no licence server"},
+		{"kubeflow.org/v1", "TFJob",
+	     "kind \"TFJob\" of kubeflow.org/v1 is served by plugin \"tensorflow\" in \"tf.so\", which is not loaded: its "
+	     "init() failed: no licence server"},
+		{"kubeflow.org/v1", "Xyz", "plugin \"tf.so\" is not available: its init() failed: no licence server"},
+		{"kubeflow.org/v1", "Xyz", "; plugins are looked for in \"/a\", \"/b\""},
 	};
+	static const char ini[] = "[plugins]\npath = /a:/b\n";
 	struct rh_plugin plugin = *fixture_plugin();
 	auto_fixture fixture;
 
 	(void)state;
+	unsetenv("ROUNDHOUSE_PLUGIN_PATH");
 	fixture_open(&fixture, fixture_plugin(), fixture_job);
+	assert_int_equal(rh_config_parse(fixture.config, "x.ini", ini, strlen(ini), NULL), 0);
 	plugin.describe = host_describe_tensorflow;
 	plugin.init = host_init_badly;
 	(void)host_add(fixture.host, "tf.so", "tensorflow", &plugin, NULL);

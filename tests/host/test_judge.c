@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "host/fixture.h"
+#include "host/view.h"
 
 /** Counts of two replica types, and all that the default judge says of them. */
 struct judge_case {
@@ -140,6 +141,31 @@ static void test_judge__a_plugin_that_says_nothing_is_taken_at_its_word(void **s
 	assert_int_equal(judgement.count, 0);
 }
 
+static int32_t judge_and_default(void *self, const struct rh_view *view, struct rh_reply *reply)
+{
+	(void)self;
+	(void)view;
+	return rh_reply_verdict(reply, RH_VERDICT_RUNNING, NULL, "mine") == 0 ? RH_DEFAULT : RH_EPLUGIN;
+}
+
+/* What the plugin has said stays, and what the core says comes behind it. */
+static void test_judge__a_plugin_can_leave_it_to_the_core(void **state)
+{
+	struct rh_plugin plugin = *fixture_plugin();
+	struct rh_judgement judgement = {0};
+	rh_auto_str said = {0};
+	auto_fixture fixture;
+
+	(void)state;
+	plugin.judge = judge_and_default;
+	fixture_open(&fixture, &plugin, fixture_job);
+	fixture.counts[0].succeeded = 1;
+	assert_int_equal(rh_host_judge(&fixture.snapshot, &judgement, NULL), 0);
+	judge_print(&judgement, &said);
+	rh_judgement_deinit(&judgement);
+	assert_string_equal(rh_str_text(&said), "1 - mine\n2 - PyTorchJob mnist is successfully completed.\n");
+}
+
 static void test_judge__survives_allocation_failures(void **state)
 {
 	int r = RH_ENOMEM;
@@ -167,6 +193,7 @@ int main(void)
 		cmocka_unit_test(test_judge__default_with_a_leader),
 		cmocka_unit_test(test_judge__default_without_a_leader),
 		cmocka_unit_test(test_judge__a_plugin_that_says_nothing_is_taken_at_its_word),
+		cmocka_unit_test(test_judge__a_plugin_can_leave_it_to_the_core),
 		cmocka_unit_test(test_judge__survives_allocation_failures),
 	};
 

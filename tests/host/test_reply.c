@@ -114,6 +114,25 @@ static void test_reply__env_refusals(void **state)
 	}
 }
 
+/* The kernel takes 128 KiB for name, equals sign, value and final zero. */
+static void test_reply__env_fits_what_linux_takes(void **state)
+{
+	static const size_t limit = 128 * 1024 - sizeof("LIST=");
+	rh_auto(json) pod = fixture_yaml("{spec: {containers: [{name: a}]}}");
+	struct rh_reply reply = {.operation = RH_OPERATION_POD, .pod = pod};
+	rh_auto_free char *value = rh_alloc(limit + 2);
+
+	(void)state;
+	memset(value, 'x', limit);
+	assert_int_equal(rh_reply_env(&reply, NULL, "LIST", value), 0);
+	assert_int_equal(reply.status, 0);
+	value[limit] = 'x';
+	assert_int_equal(rh_reply_env(&reply, NULL, "LIST", value), RH_EINVAL);
+	assert_string_equal(reply.error.message,
+	                    "variable LIST would have 131073 bytes, and Linux takes 131072: the job needs fewer replicas");
+	assert_int_equal(rh_json_size(rh_json_at(pod, "spec.containers[0].env")), 1);
+}
+
 static void test_reply__edit(void **state)
 {
 	rh_auto(json) pod = rh_json_new_object();
@@ -256,6 +275,7 @@ int main(void)
 		cmocka_unit_test(test_reply__refuse),
 		cmocka_unit_test(test_reply__env_goes_to_every_regular_container),
 		cmocka_unit_test(test_reply__env_refusals),
+		cmocka_unit_test(test_reply__env_fits_what_linux_takes),
 		cmocka_unit_test(test_reply__edit),
 		cmocka_unit_test(test_reply__edit_refusals),
 		cmocka_unit_test(test_reply__a_name_that_only_starts_like_the_core_s_is_free),

@@ -99,6 +99,35 @@ static void test_view__text_json_and_size(void **state)
 	}
 }
 
+static void test_view__a_namespace_is_always_there(void **state)
+{
+	static const char *const jobs[][2] = {
+		{"{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: a, namespace: team}, spec: {}}", "team"},
+		{"{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: a}, spec: {}}", "default"},
+		{"{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: a, namespace: ''}, spec: {}}", "default"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
+		auto_fixture fixture;
+		struct rh_view view = {.snapshot = &fixture.snapshot};
+
+		fixture_open(&fixture, fixture_plugin(), jobs[i][0]);
+		view_assert_text(jobs[i][0], rh_view_text(&view, "metadata.namespace"), jobs[i][1]);
+	}
+}
+
+static void test_view__attempt(void **state)
+{
+	auto_view fixture;
+
+	(void)state;
+	view_open(&fixture);
+	assert_int_equal(rh_view_attempt(&fixture.view), 0);
+	fixture.base.snapshot.attempt = 3;
+	assert_int_equal(rh_view_attempt(&fixture.view), 3);
+}
+
 static void test_view__integer_and_boolean(void **state)
 {
 	auto_view fixture;
@@ -172,6 +201,9 @@ static void test_view__hosts_and_ports_of_a_cluster(void **state)
 	view_assert_text("beyond the replicas", rh_view_host(&fixture.view, "Worker", 9), "mnist-worker-9");
 	assert_null(rh_view_host(&fixture.view, "Worker", -1));
 	assert_null(rh_view_host(&fixture.view, "PS", 0));
+	view_assert_text("pod", rh_view_pod_name(&fixture.view, "Worker", 1), "mnist-worker-1");
+	assert_null(rh_view_pod_name(&fixture.view, "Worker", -1));
+	assert_null(rh_view_pod_name(&fixture.view, "PS", 0));
 	assert_int_equal(rh_view_port(&fixture.view, "Master", 0), 23456);
 	assert_int_equal(rh_view_port(&fixture.view, "Worker", 0), 4000);
 	assert_int_equal(rh_view_port(&fixture.view, "PS", 0), -1);
@@ -180,7 +212,8 @@ static void test_view__hosts_and_ports_of_a_cluster(void **state)
 
 static void test_view__hosts_and_ports_of_a_plan(void **state)
 {
-	struct rh_address places[] = {{"Master", 0, "127.1.0.1", 20001}, {"Worker", 0, "127.1.0.2", 20002}};
+	struct rh_address places[] = {{.type = "Master", .index = 0, .host = "127.1.0.1", .port = 20001},
+	                              {.type = "Worker", .index = 0, .host = "127.1.0.2", .port = 20002}};
 	const struct rh_addresses plan = {places, 2};
 	auto_view fixture;
 
@@ -189,6 +222,8 @@ static void test_view__hosts_and_ports_of_a_plan(void **state)
 	fixture.base.snapshot.addresses = &plan;
 	view_assert_text("host", rh_view_host(&fixture.view, "Worker", 0), "127.1.0.2");
 	assert_null(rh_view_host(&fixture.view, "Worker", 1));
+	view_assert_text("a pod has its name, not its address", rh_view_pod_name(&fixture.view, "Worker", 0),
+	                 "mnist-worker-0");
 	assert_int_equal(rh_view_port(&fixture.view, "Master", 0), 20001);
 	assert_int_equal(rh_view_port(&fixture.view, "Worker", 1), 4000);
 	assert_int_equal(rh_view_state(&fixture.view), RH_STATE_LOCAL);
@@ -290,6 +325,7 @@ static void test_view__out_of_memory_is_null(void **state)
 	assert_null(rh_view_json(&fixture.view, "spec.text"));
 	assert_null(rh_view_quote(&fixture.view, "x"));
 	assert_null(rh_view_host(&fixture.view, "Worker", 0));
+	assert_null(rh_view_pod_name(&fixture.view, "Worker", 0));
 	assert_true(fixture.texts.failed);
 	view_assert_text("borrowed from the job", rh_view_text(&fixture.view, "spec.text"), "words");
 	rh_mem_fail_after(-1);
@@ -311,6 +347,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_view__text_json_and_size),
+		cmocka_unit_test(test_view__a_namespace_is_always_there),
+		cmocka_unit_test(test_view__attempt),
 		cmocka_unit_test(test_view__integer_and_boolean),
 		cmocka_unit_test(test_view__quote),
 		cmocka_unit_test(test_view__setting),

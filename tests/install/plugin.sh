@@ -18,7 +18,7 @@ check_symbols() {
 	local file=$1 defined needed
 	[ "${RH_INSTRUMENTED:-0}" = 0 ] || return 0
 	defined=$(nm -D --defined-only "$file" | awk '{print $NF}')
-	[ "$defined" = rh_plugin_entry_v0 ] || fail "$file exports: $defined"
+	[ "$defined" = rh_plugin_entry_v1 ] || fail "$file exports: $defined"
 	needed=$(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v '^libc\.so' || true)
 	[ -z "$needed" ] || fail "$file needs: $needed"
 }

@@ -18,7 +18,7 @@ fail() {
 # A copy outside the tree, so that no path leads back.
 build_plugin() {
 	local name=$1
-	cp -r "$source/examples/plugins/$name" "$work/$name"
+	cp -r "$source/examples/$2" "$work/$name"
 	"$cmake" -S "$work/$name" -B "$work/$name/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
 		-DCMAKE_C_FLAGS="-std=c11 -Wall -Wextra -Wpedantic -Werror" >"$work/configure.log"
 	"$cmake" --build "$work/$name/build"
@@ -37,15 +37,21 @@ said() {
 }
 
 "$cmake" --install "$build" --prefix "$prefix" >"$work/install.log"
-build_plugin jax
-build_plugin mxnet
+build_plugin jax plugins/jax
+build_plugin mxnet plugins/mxnet
+build_plugin echo plugin
 "$roundhouse" plugins list | tee "$work/list"
-for kind in JAXJob MXJob MPIJob PaddleJob PyTorchJob TFJob XGBoostJob; do
+for kind in EchoJob JAXJob MXJob MPIJob PaddleJob PyTorchJob TFJob XGBoostJob; do
 	grep -q "$kind" "$work/list" || fail "plugins list does not name $kind"
 done
 
 echo "== recorded JAXJobs"
 "$python" -B "$source/tests/goldens/run_objects.py" "$roundhouse" jax-
+
+echo "== what they say of themselves"
+"$python" -B "$source/tests/plugins/test_contract.py" "$roundhouse" JAXJob "$source"/tests/goldens/objects/jax-*.yaml
+"$python" -B "$source/tests/plugins/test_contract.py" "$roundhouse" MXJob "$work/mxnet/mxjob.yaml"
+"$python" -B "$source/tests/plugins/test_contract.py" "$roundhouse" EchoJob "$work/echo/echo.yaml"
 
 echo "== a JAXJob runs"
 run_job "$work/jax/jaxjob.yaml"

@@ -17,6 +17,14 @@ static const struct rh_replica_type jax_worker = {
 
 static const struct rh_replica_type *const jax_types[] = {&jax_worker, NULL};
 
+static const char jax_contract[] =
+	"[{\"what\":\"env\",\"name\":\"PYTHONUNBUFFERED\",\"value\":\"1\"},"
+	"{\"what\":\"env\",\"name\":\"COORDINATOR_PORT\",\"value\":\"Worker 0's port\","
+	"\"source\":\"spec.jaxReplicaSpecs[Worker].template.spec.containers[].ports\"},"
+	"{\"what\":\"env\",\"name\":\"COORDINATOR_ADDRESS\",\"value\":\"where Worker 0 is reached\"},"
+	"{\"what\":\"env\",\"name\":\"NUM_PROCESSES\",\"value\":\"all replicas\"},"
+	"{\"what\":\"env\",\"name\":\"PROCESS_ID\",\"value\":\"the replica's index\"}]";
+
 /* The coordinator listens on every interface, so each job of a machine needs a port of its own (RH_KIND_BINDS_ALL). */
 static const struct rh_kind jax_kind = {
 	.head = RH_HEAD(struct rh_kind),
@@ -36,6 +44,7 @@ static const struct rh_kind jax_kind = {
 	.restart_policy = "Never",
 	.scale_type = "Worker",
 	.flags = RH_KIND_SERVICES | RH_KIND_DNS_NAME | RH_KIND_SELECTOR | RH_KIND_BINDS_ALL,
+	.contract = jax_contract,
 };
 
 static int32_t jax_init(const struct rh_services *services, void **ret_self, struct rh_reply *reply)
@@ -84,7 +93,7 @@ static const struct rh_plugin jax_plugin = {
 	.pod = jax_pod,
 };
 
-RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v0(void)
+RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void)
 {
 	return &jax_plugin;
 }

@@ -34,6 +34,18 @@ static const struct rh_replica_type mxnet_worker = {
 
 static const struct rh_replica_type *const mxnet_types[] = {&mxnet_scheduler, &mxnet_server, &mxnet_worker, NULL};
 
+static const char mxnet_contract[] =
+	"[{\"what\":\"env\",\"name\":\"DMLC_PS_ROOT_PORT\",\"value\":\"the Scheduler's port\","
+	"\"source\":\"spec.mxReplicaSpecs[Scheduler].template.spec.containers[].ports\"},"
+	"{\"what\":\"env\",\"name\":\"DMLC_PS_ROOT_URI\",\"value\":\"where the Scheduler is reached\"},"
+	"{\"what\":\"env\",\"name\":\"DMLC_NUM_SERVER\",\"value\":\"how many Servers there are\"},"
+	"{\"what\":\"env\",\"name\":\"DMLC_NUM_WORKER\",\"value\":\"how many Workers there are\"},"
+	"{\"what\":\"env\",\"name\":\"DMLC_ROLE\",\"value\":\"scheduler, server or worker\"},"
+	"{\"what\":\"env\",\"name\":\"DMLC_USE_KUBERNETES\",\"value\":\"1\"},"
+	"{\"what\":\"env\",\"name\":\"DMLC_WORKER_ID\",\"value\":\"the replica's index\",\"types\":[\"Worker\"]},"
+	"{\"what\":\"env\",\"name\":\"DMLC_NODE_HOST\",\"value\":\"where the replica itself is reached\","
+	"\"when\":\"the job runs on one machine\"}]";
+
 /* Schedulers listen on every interface, so each job of a machine needs a port of its own (RH_KIND_BINDS_ALL). */
 static const struct rh_kind mxnet_kind = {
 	.head = RH_HEAD(struct rh_kind),
@@ -52,6 +64,7 @@ static const struct rh_kind mxnet_kind = {
 	.restart_policy = "Never",
 	.spec_schema = "{\"jobMode\":{\"type\":\"string\"}}",
 	.flags = RH_KIND_SERVICES | RH_KIND_DNS_NAME | RH_KIND_ANY_CASE | RH_KIND_BINDS_ALL,
+	.contract = mxnet_contract,
 };
 
 static int32_t mxnet_init(const struct rh_services *services, void **ret_self, struct rh_reply *reply)
@@ -155,7 +168,7 @@ static const struct rh_plugin mxnet_plugin = {
 	.judge = mxnet_judge,
 };
 
-RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v0(void)
+RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void)
 {
 	return &mxnet_plugin;
 }

@@ -57,7 +57,8 @@ static void test_jax__variables_in_order(void **state)
 /* Every process gets the coordinator's port, not its own. */
 static void test_jax__addresses_of_a_plan(void **state)
 {
-	struct rh_address places[] = {{"Worker", 0, "127.9.0.1", 20001}, {"Worker", 1, "127.9.0.2", 20002}};
+	struct rh_address places[] = {{.type = "Worker", .index = 0, .host = "127.9.0.1", .port = 20001},
+	                              {.type = "Worker", .index = 1, .host = "127.9.0.2", .port = 20002}};
 	const struct rh_addresses plan = {places, 2};
 	auto_kit kit;
 

@@ -38,7 +38,7 @@ static void test_mpi__rights(void **state)
 
 	(void)state;
 	kit_open(&kit, "mpi", NULL, MPI_JOB);
-	text = kit.fixture.job->kind->rules;
+	text = kit.fixture.job->kind->rbac_rules;
 	assert_int_equal(rh_json_parse(text, strlen(text), &rules, NULL), 0);
 	assert_non_null(strstr(text, "\"configmaps\""));
 	assert_non_null(strstr(text, "\"serviceaccounts\""));

@@ -136,6 +136,67 @@ static void test_mpi_env__worker(void **state)
 	}
 }
 
+#define ENV_LOCAL                                                      \
+	"OMPI_MCA_oob_tcp_if_include=lo\nOMPI_MCA_btl_tcp_if_include=lo\n" \
+	"OMPI_ALLOW_RUN_AS_ROOT=1\nOMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"     \
+	"OMPI_MCA_orte_tmpdir_base=/opt/mpi-job\n"
+#define ENV_SESSION "{\"name\":\"mpi-job-session\",\"mountPath\":\"/opt/mpi-job\"},"
+
+/** Open a job that is to run on one machine. */
+static void env_open_local(struct kit *kit, const struct rh_addresses *plan, const char *job)
+{
+	kit_open(kit, "mpi", NULL, job);
+	kit->fixture.snapshot.addresses = plan;
+}
+
+/* One machine has no image that brings kubectl, no network of its own for pods, and its /tmp outlives them. */
+static void test_mpi_env__launcher_on_one_machine(void **state)
+{
+	struct rh_address places[] = {{.type = "Launcher", .host = "127.1.0.1", .port = 20000}};
+	const struct rh_addresses plan = {places, 1};
+	auto_kit kit;
+
+	(void)state;
+	env_open_local(&kit, &plan, JOBS_JOB("", ENV_LAUNCHER("", "image: i")));
+	rh_auto(json) pod = kit_pod(&kit, "Launcher", 0);
+	kit_assert_env(pod, 0, ENV_MPI ENV_NO_GPU ENV_INTEL ENV_LOCAL "MPI_KUBECTL=/opt/kube/kubectl\n");
+	fixture_assert_json(rh_json_at(pod, "spec.initContainers[0].command"),
+	                    "[\"/bin/sh\",\"-c\",\"ln -sf \\\"$ROUNDHOUSE_PROGRAM\\\" \\\"$TARGET_DIR/kubectl\\\"\"]");
+	fixture_assert_json(rh_json_at(pod, "spec.containers[0].volumeMounts"), ENV_MOUNTS(ENV_SESSION ENV_KUBECTL));
+	fixture_assert_json(rh_json_at(pod, "spec.volumes[0]"), "{\"name\":\"mpi-job-session\",\"emptyDir\":{}}");
+}
+
+static void test_mpi_env__worker_on_one_machine(void **state)
+{
+	struct rh_address places[] = {{.type = "Worker", .host = "127.1.0.2", .port = 20001}};
+	const struct rh_addresses plan = {places, 1};
+	auto_kit kit;
+
+	(void)state;
+	env_open_local(&kit, &plan, JOBS_JOB("", ENV_LAUNCHER("", "image: i") JOBS_TYPE("Worker", "1")));
+	rh_auto(json) pod = kit_pod(&kit, "Worker", 0);
+	kit_assert_env(pod, 0, ENV_LOCAL);
+	fixture_assert_json(rh_json_at(pod, "spec.containers[0].volumeMounts"), ENV_MOUNTS(ENV_SESSION));
+}
+
+/* A user who knows better is asked first. */
+static void test_mpi_env__own_variables_on_one_machine(void **state)
+{
+	struct rh_address places[] = {{.type = "Launcher", .host = "127.1.0.1", .port = 20000}};
+	const struct rh_addresses plan = {places, 1};
+	auto_kit kit;
+
+	(void)state;
+	env_open_local(&kit, &plan,
+	               JOBS_JOB("", ENV_LAUNCHER("", "env: [{name: OMPI_MCA_btl_tcp_if_include, value: eth0}, "
+	                                             "{name: OMPI_MCA_orte_tmpdir_base, value: /tmp}]")));
+	rh_auto(json) pod = kit_pod(&kit, "Launcher", 0);
+	kit_assert_env(pod, 0,
+	               "OMPI_MCA_btl_tcp_if_include=eth0\nOMPI_MCA_orte_tmpdir_base=/tmp\n" ENV_MPI ENV_NO_GPU ENV_INTEL
+	               "OMPI_MCA_oob_tcp_if_include=lo\nOMPI_ALLOW_RUN_AS_ROOT=1\nOMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"
+	               "MPI_KUBECTL=/opt/kube/kubectl\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -143,6 +204,9 @@ int main(void)
 		cmocka_unit_test(test_mpi_env__launcher),
 		cmocka_unit_test(test_mpi_env__account_and_image_of_the_user),
 		cmocka_unit_test(test_mpi_env__worker),
+		cmocka_unit_test(test_mpi_env__launcher_on_one_machine),
+		cmocka_unit_test(test_mpi_env__worker_on_one_machine),
+		cmocka_unit_test(test_mpi_env__own_variables_on_one_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

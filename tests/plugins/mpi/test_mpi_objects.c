@@ -80,6 +80,27 @@ static void test_mpi_objects__files(void **state)
 	}
 }
 
+/* On one machine replicas have addresses, but `kubectl exec` asks for a pod, and kubectl may be anywhere. */
+static void test_mpi_objects__files_on_one_machine(void **state)
+{
+	struct rh_address places[] = {{.type = "Launcher", .host = "127.1.0.1", .port = 20000},
+	                              {.type = "Worker", .host = "127.1.0.2", .port = 20001}};
+	const struct rh_addresses plan = {places, 2};
+	rh_auto(json) objects = NULL;
+	auto_kit kit;
+
+	(void)state;
+	kit_open(&kit, "mpi", NULL,
+	         JOBS_JOB("  mainContainer: main\n", JOBS_TYPE("Launcher", "1") JOBS_TYPE("Worker", "1")));
+	kit.fixture.snapshot.addresses = &plan;
+	objects = kit_objects(&kit);
+	assert_string_equal(objects_file(objects, "hostfile"), "mnist-worker-0 slots=1\n");
+	assert_string_equal(
+		objects_file(objects, "kubexec.sh"),
+		"#!/bin/sh\nset -x\nPOD_NAME=$1\nshift\n\"${MPI_KUBECTL}\" exec ${POD_NAME} --container main -- "
+		"/bin/sh -c \"$*\"");
+}
+
 /* Only workers that run are there to be used. */
 static void test_mpi_objects__only_running_workers_are_discovered(void **state)
 {
@@ -173,6 +194,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mpi_objects__files),
+		cmocka_unit_test(test_mpi_objects__files_on_one_machine),
 		cmocka_unit_test(test_mpi_objects__only_running_workers_are_discovered),
 		cmocka_unit_test(test_mpi_objects__rights_of_the_launcher),
 		cmocka_unit_test(test_mpi_objects__no_workers_no_exec),

@@ -41,7 +41,8 @@ static void test_mxnet__variables_in_order(void **state)
 
 static void test_mxnet__addresses_of_a_plan(void **state)
 {
-	struct rh_address places[] = {{"Scheduler", 0, "127.9.0.1", 20001}, {"Worker", 0, "127.9.0.2", 20002}};
+	struct rh_address places[] = {{.type = "Scheduler", .index = 0, .host = "127.9.0.1", .port = 20001},
+	                              {.type = "Worker", .index = 0, .host = "127.9.0.2", .port = 20002}};
 	const struct rh_addresses plan = {places, 2};
 	auto_kit kit;
 

@@ -69,7 +69,8 @@ static void test_paddle_env__every_container(void **state)
 
 static void test_paddle_env__addresses_of_a_plan(void **state)
 {
-	struct rh_address places[] = {{"Worker", 0, "127.9.0.1", 20001}, {"Worker", 1, "127.9.0.2", 20002}};
+	struct rh_address places[] = {{.type = "Worker", .index = 0, .host = "127.9.0.1", .port = 20001},
+	                              {.type = "Worker", .index = 1, .host = "127.9.0.2", .port = 20002}};
 	const struct rh_addresses plan = {places, 2};
 	auto_kit kit;
 
@@ -78,8 +79,8 @@ static void test_paddle_env__addresses_of_a_plan(void **state)
 	kit.fixture.snapshot.addresses = &plan;
 	rh_auto(json) leader = kit_pod(&kit, "Worker", 0);
 	rh_auto(json) other = kit_pod(&kit, "Worker", 1);
-	kit_assert_env(leader, 0, ENV_FIRST("2") ENV_SELF("20001"));
-	kit_assert_env(other, 0, ENV_FIRST("2") "PADDLE_MASTER=127.9.0.1:20001\n");
+	kit_assert_env(leader, 0, ENV_FIRST("2") ENV_SELF("20001") "POD_IP=127.9.0.1\n");
+	kit_assert_env(other, 0, ENV_FIRST("2") "PADDLE_MASTER=127.9.0.1:20001\nPOD_IP=127.9.0.2\n");
 }
 
 int main(void)

@@ -114,7 +114,8 @@ static void test_pytorch_env__variables_in_order(void **state)
 
 static void test_pytorch_env__addresses_of_a_plan(void **state)
 {
-	struct rh_address places[] = {{"Master", 0, "127.9.0.1", 20001}, {"Worker", 0, "127.9.0.2", 20002}};
+	struct rh_address places[] = {{.type = "Master", .index = 0, .host = "127.9.0.1", .port = 20001},
+	                              {.type = "Worker", .index = 0, .host = "127.9.0.2", .port = 20002}};
 	const struct rh_addresses plan = {places, 2};
 	rh_auto_str env = {0};
 	auto_fixture fixture;
@@ -129,9 +130,51 @@ static void test_pytorch_env__addresses_of_a_plan(void **state)
 	assert_null(rh_json_at(pod, "spec.initContainers"));
 }
 
+/** An elasticPolicy, and what a worker is told of the rendezvous where replicas have addresses. */
+struct env_host_case {
+	const char *name;
+	const char *policy;
+	int32_t index;
+	const char *conf; /**< NULL: no such variable */
+};
+
+static const struct env_host_case env_host_cases[] = {
+	{"worker 0 serves", "{}", 0, "is_host=1"},
+	{"worker 1 does not", "{rdzvBackend: c10d}", 1, "is_host=0"},
+	{"behind the user's own", "{rdzvConf: [{key: a, value: b}]}", 1, "a=b,is_host=0"},
+	{"the user's word counts", "{rdzvConf: [{key: is_host, value: \"1\"}]}", 1, "is_host=1"},
+	{"another backend", "{rdzvBackend: etcd}", 0, NULL},
+	{"another host", "{rdzvHost: elsewhere}", 0, NULL},
+	{"each for itself", "{standalone: true}", 0, NULL},
+};
+
+static void test_pytorch_env__who_serves_the_rendezvous_of_a_plan(void **state)
+{
+	struct rh_address places[] = {{.type = "Worker", .index = 0, .host = "127.9.0.1", .port = 20001},
+	                              {.type = "Worker", .index = 1, .host = "127.9.0.2", .port = 20002}};
+	const struct rh_addresses plan = {places, 2};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(env_host_cases) / sizeof(env_host_cases[0]); i++) {
+		const struct env_host_case *row = &env_host_cases[i];
+		rh_auto_free char *job = rh_asprintf(JOBS_JOB("  elasticPolicy: %s\n", JOBS_WORKERS("2")), row->policy);
+		rh_auto_str env = {0}, want = {0};
+		auto_fixture fixture;
+
+		print_message("%s\n", row->name);
+		jobs_open(&fixture, NULL, job);
+		fixture.snapshot.addresses = &plan;
+		rh_auto(json) pod = env_build(&fixture, "Worker", row->index);
+		env_print(pod, &env);
+		rh_str_appendf(&want, "\nPET_RDZV_CONF=%s\n", row->conf ? row->conf : "");
+		assert_int_equal(strstr(rh_str_text(&env), row->conf ? rh_str_text(&want) : "PET_RDZV_CONF") != NULL,
+		                 row->conf != NULL);
+	}
+}
+
 static void test_pytorch_env__a_plan_without_the_master_is_an_error(void **state)
 {
-	struct rh_address places[] = {{"Worker", 0, "127.9.0.2", 20002}};
+	struct rh_address places[] = {{.type = "Worker", .index = 0, .host = "127.9.0.2", .port = 20002}};
 	const struct rh_addresses plan = {places, 1};
 	rh_auto(builder) builder = NULL;
 	struct rh_json *pod = NULL;
@@ -235,6 +278,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pytorch_env__variables_in_order),
 		cmocka_unit_test(test_pytorch_env__addresses_of_a_plan),
+		cmocka_unit_test(test_pytorch_env__who_serves_the_rendezvous_of_a_plan),
 		cmocka_unit_test(test_pytorch_env__a_plan_without_the_master_is_an_error),
 		cmocka_unit_test(test_pytorch_env__init_container),
 		cmocka_unit_test(test_pytorch_env__no_init_container_without_a_master),

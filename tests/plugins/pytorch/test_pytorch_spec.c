@@ -122,8 +122,8 @@ static void test_pytorch_spec__elastic_needs_workers(void **state)
 /* The jobs that V1 refused, in V1's words; the rest of the recorded ones are other layers' or other kinds'. */
 static void test_pytorch_spec__words_of_v1(void **state)
 {
-	static const char *const names[] = {"bad-container-name",    "bad-name-Upper",  "bad-no-image",  "bad-nproc-both",
-	                                    "bad-pt-lowercase-keys", "bad-two-masters", "bad-unknown-rt"};
+	static const char *const names[] = {"bad-container-name", "bad-name-Upper",  "bad-no-image",
+	                                    "bad-nproc-both",     "bad-two-masters", "bad-unknown-rt"};
 	rh_auto(json) messages = NULL;
 	rh_auto_free char *text = NULL;
 

@@ -114,7 +114,8 @@ static void test_tensorflow_config__domain_of_the_cluster(void **state)
 /* With a plan each replica has its own address and port, and no name is completed. */
 static void test_tensorflow_config__addresses_of_a_plan(void **state)
 {
-	struct rh_address places[] = {{"Worker", 0, "127.9.0.1", 20001}, {"Worker", 1, "127.9.0.2", 20002}};
+	struct rh_address places[] = {{.type = "Worker", .index = 0, .host = "127.9.0.1", .port = 20001},
+	                              {.type = "Worker", .index = 1, .host = "127.9.0.2", .port = 20002}};
 	const struct rh_addresses plan = {places, 2};
 	auto_kit kit;
 

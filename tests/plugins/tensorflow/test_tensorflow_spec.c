@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -76,17 +77,22 @@ static const char *spec_job_of(int workers, const char *spec, char *buffer, size
 	return buffer;
 }
 
-/* How long the longest TF_CONFIG of so many workers really is. */
+/* How long the longest TF_CONFIG of so many workers really is, also where the core makes no pod with it. */
 static int spec_real_length(int workers)
 {
+	static const char words[] = "TFJob team/mnist: variable TF_CONFIG would have ";
 	char yaml[1024];
 	auto_kit kit;
 	rh_auto(json) pod = NULL;
+	rh_auto(builder) builder = NULL;
 
 	kit_open(&kit, "tensorflow", "[plugin tensorflow]\ncluster-domain = c.d\n",
 	         spec_job_of(workers, JOBS_JOB("", ""), yaml, sizeof(yaml)));
-	pod = kit_pod(&kit, "Worker", workers - 1);
-	return (int)strlen(rh_json_string_at(pod, "spec.containers[0].env[0].value"));
+	assert_int_equal(rh_builder_new(&kit.fixture.snapshot, &builder, NULL), 0);
+	if (rh_build_pod(builder, "Worker", workers - 1, &pod, &kit.fixture.err) == 0)
+		return (int)strlen(rh_json_string_at(pod, "spec.containers[0].env[0].value"));
+	assert_true(rh_starts_with(kit.fixture.err.message, words));
+	return (int)strtol(kit.fixture.err.message + strlen(words), NULL, 10) - (int)sizeof("TF_CONFIG=");
 }
 
 /* What the message says; all zero when the job is accepted. */

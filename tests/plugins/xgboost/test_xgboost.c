@@ -32,7 +32,9 @@ static void test_xgboost__rules(void **state)
 		{JOBS_JOB("", JOBS_TYPE("Master", "2")), "E spec.xgbReplicaSpecs[Master].replicas: Forbidden: must be 1\n"},
 		{JOBS_JOB("", JOBS_TYPE("Master", "null")), "E spec.xgbReplicaSpecs[Master].replicas: Forbidden: must be 1\n"},
 		{JOBS_JOB("", JOBS_TYPE("Master", "1") JOBS_TYPE("worker", "1")),
-	     "E spec.xgbReplicaSpecs[worker]: Unsupported value: \"worker\": supported values: \"Master\", \"Worker\"\n"},
+	     "E spec.xgbReplicaSpecs[worker]: Unsupported value: \"worker\": supported values: \"Master\", \"Worker\"; did "
+	     "you mean "
+	     "\"Worker\"?\n"},
 	};
 
 	(void)state;

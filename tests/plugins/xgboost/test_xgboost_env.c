@@ -74,8 +74,9 @@ static void test_xgboost_env__every_container(void **state)
 /* The workers' port is one for all, also in a plan (RH_KIND_SHARED_PORT). */
 static void test_xgboost_env__addresses_of_a_plan(void **state)
 {
-	struct rh_address places[] = {
-		{"Master", 0, "127.9.0.1", 20001}, {"Worker", 0, "127.9.0.2", 20002}, {"Worker", 1, "127.9.0.3", 20002}};
+	struct rh_address places[] = {{.type = "Master", .index = 0, .host = "127.9.0.1", .port = 20001},
+	                              {.type = "Worker", .index = 0, .host = "127.9.0.2", .port = 20002},
+	                              {.type = "Worker", .index = 1, .host = "127.9.0.3", .port = 20002}};
 	const struct rh_addresses plan = {places, 3};
 	auto_kit kit;
 

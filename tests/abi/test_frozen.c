@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plugins of other versions than this host's: the first release's (frozen/1.0), and one that is to come. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/file.h"
+#include "host/fixture.h"
+
+#define FROZEN_TEMPLATE "template: {spec: {containers: [{name: main, image: i}, {name: side, image: i}]}}"
+
+static const char frozen_job[] = "apiVersion: example.org/v1\n"
+								 "kind: VeteranJob\n"
+								 "metadata: {name: old}\n"
+								 "spec:\n"
+								 "  word: hello\n"
+								 "  count: 7\n"
+								 "  flag: true\n"
+								 "  list: [a, b]\n"
+								 "  veteranReplicaSpecs:\n"
+								 "    Chief: {" FROZEN_TEMPLATE "}\n"
+								 "    Worker: {restartPolicy: ExitCode, " FROZEN_TEMPLATE "}\n";
+
+static const char frozen_grown_job[] = "apiVersion: example.org/v1\n"
+									   "kind: GrownJob\n"
+									   "metadata: {name: new}\n"
+									   "spec: {grownReplicaSpecs: {Worker: {replicas: 5, " FROZEN_TEMPLATE "}}}\n";
+
+static void frozen_open(struct fixture *fixture)
+{
+	fixture_open_file(fixture, RH_ABI_VETERAN, "[plugin veteran]\ngreeting = salve\n", frozen_job);
+}
+
+static void frozen_assert_text(const struct rh_json *json, const char *path, const char *want)
+{
+	const char *got = rh_json_string_at(json, path);
+
+	if (!rh_text_equal(got, want))
+		fail_msg("%s is \"%s\", not \"%s\"", path, got ? got : "NULL", want ? want : "NULL");
+}
+
+static void test_frozen__is_ready_with_its_kind(void **state)
+{
+	struct rh_plugin_info info;
+	const struct rh_kind *kind;
+	auto_fixture fixture;
+
+	(void)state;
+	frozen_open(&fixture);
+	rh_host_plugin(fixture.host, 0, &info);
+	assert_int_equal(info.state, RH_PLUGIN_READY);
+	assert_string_equal(info.name, "veteran");
+	kind = fixture.job->kind;
+	assert_int_equal(kind->head.major, 1);
+	assert_int_equal(kind->head.minor, 0);
+	assert_int_equal(kind->port, 4242);
+	assert_int_equal(kind->flags, 7);
+	assert_string_equal(kind->contract, "[{\"what\":\"env\",\"name\":\"READ\",\"value\":\"what was read\"}]");
+	assert_int_equal(rh_job_total_replicas(fixture.job), 3);
+}
+
+static void test_frozen__pod(void **state)
+{
+	rh_auto(json) pod = NULL;
+	rh_auto(builder) builder = NULL;
+	auto_fixture fixture;
+
+	(void)state;
+	frozen_open(&fixture);
+	assert_int_equal(rh_builder_new(&fixture.snapshot, &builder, NULL), 0);
+	if (rh_build_pod(builder, "Worker", 1, &pod, &fixture.err) < 0)
+		fail_msg("%s", fixture.err.message);
+	frozen_assert_text(pod, "spec.containers[0].env[0].value", "hello 1 7 1 2 [\"a\",\"b\"] salve default");
+	frozen_assert_text(pod, "spec.containers[0].env[1].value",
+	                   "Chief,Worker 2 ExitCode old-worker-1 old-worker-1 4242 0 0");
+	frozen_assert_text(pod, "spec.containers[1].env[0].name", "READ");
+	assert_null(rh_json_at(pod, "spec.containers[1].env[1]"));
+	frozen_assert_text(pod, "metadata.annotations[\"example.org/me\"]", "Worker 1 2");
+}
+
+static void test_frozen__objects(void **state)
+{
+	rh_auto(json) objects = NULL;
+	rh_auto(json) none = NULL;
+	auto_fixture fixture;
+
+	(void)state;
+	frozen_open(&fixture);
+	assert_int_equal(rh_host_objects(&fixture.snapshot, &objects, NULL), 0);
+	frozen_assert_text(rh_json_item(objects, 0), "metadata.name", "old");
+	fixture.snapshot.finished = true;
+	assert_int_equal(rh_host_objects(&fixture.snapshot, &none, NULL), 0);
+	assert_int_equal(rh_json_size(none), 0);
+}
+
+static void test_frozen__rules(void **state)
+{
+	static const struct {
+		const char *word;
+		const char *said;
+	} rows[] = {
+		{"hello", ""},
+		{"odd", "spec.word is odd"},
+		{"bad", "Forbidden: must not be bad"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto_findings findings = {0};
+		auto_fixture fixture;
+
+		frozen_open(&fixture);
+		assert_int_equal(rh_json_set_string(rh_json_get(fixture.job->object, "spec"), "word", rows[i].word), 0);
+		assert_int_equal(rh_host_validate(&fixture.snapshot, &findings, NULL), 0);
+		assert_int_equal(findings.count, *rows[i].said ? 1 : 0);
+		if (findings.count)
+			assert_string_equal(findings.items[0].detail, rows[i].said);
+	}
+}
+
+static void frozen_judge(struct fixture *fixture, const char *want)
+{
+	struct rh_judgement judgement = {0};
+
+	assert_int_equal(rh_host_judge(&fixture->snapshot, &judgement, &fixture->err), 0);
+	assert_int_equal(judgement.count, 1);
+	assert_string_equal(judgement.items[0].message, want);
+	rh_judgement_deinit(&judgement);
+}
+
+static void test_frozen__judge(void **state)
+{
+	static const size_t offsets[] = {0, 1};
+	const struct rh_pod chief = {.phase = RH_PHASE_RUNNING, .exit_code = -1};
+	const struct rh_pod *pods[3] = {&chief, NULL, NULL};
+	auto_fixture fixture;
+
+	(void)state;
+	frozen_open(&fixture);
+	fixture.counts[1] = (struct rh_counts){.desired = 2, .active = 3, .succeeded = 4, .failed = 5, .restarting = 6};
+	fixture.snapshot.pods = pods;
+	fixture.snapshot.offsets = offsets;
+	frozen_judge(&fixture, "2 3 4 5 6, 2 -1, 0");
+	/* without pods it leaves the judgement to the core */
+	fixture.snapshot.pods = NULL;
+	fixture.counts[0].succeeded = 1;
+	frozen_judge(&fixture, "VeteranJob old is successfully completed.");
+}
+
+static void test_frozen__a_later_minor_is_taken(void **state)
+{
+	auto_fixture fixture;
+
+	(void)state;
+	fixture_open_file(&fixture, RH_ABI_GROWN, NULL, frozen_grown_job);
+	assert_int_equal(fixture.job->kind->head.minor, RH_ABI_MINOR + 3);
+	frozen_judge(&fixture, "well");
+}
+
+/* Each promise has a file; a change of one of them is a mistake. */
+static void test_frozen__headers_are_those_of_today_as_far_as_they_go(void **state)
+{
+	static const char *const names[] = {"plugin.h", "status.h"};
+
+	(void)state;
+	if (RH_ABI_MINOR != 0)
+		skip();
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		rh_auto_free char *old_path = rh_asprintf("%s/tests/abi/frozen/1.0/roundhouse/%s", RH_SOURCE_DIR, names[i]);
+		rh_auto_free char *new_path = rh_asprintf("%s/include/roundhouse/%s", RH_SOURCE_DIR, names[i]);
+		rh_auto_free char *old_text = NULL;
+		rh_auto_free char *new_text = NULL;
+
+		assert_int_equal(rh_file_read(old_path, 1 << 20, &old_text, NULL, NULL), 0);
+		assert_int_equal(rh_file_read(new_path, 1 << 20, &new_text, NULL, NULL), 0);
+		assert_string_equal(old_text, new_text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_frozen__is_ready_with_its_kind),
+		cmocka_unit_test(test_frozen__pod),
+		cmocka_unit_test(test_frozen__objects),
+		cmocka_unit_test(test_frozen__rules),
+		cmocka_unit_test(test_frozen__judge),
+		cmocka_unit_test(test_frozen__a_later_minor_is_taken),
+		cmocka_unit_test(test_frozen__headers_are_those_of_today_as_far_as_they_go),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
