@@ -108,7 +108,7 @@ struct rh_comm_options {
 	int32_t (*kv_set)(void *arg, const char *key, const void *value, size_t length);
 	/** Wait for @p key. @return its length, or negative; what does not fit @p room is an error */
 	int64_t (*kv_get)(void *arg, const char *key, void *value, size_t room, int64_t timeout);
-	void *kv_arg;
+	void *kv_arg; /**< first argument of both */
 };
 
 /** @name Where buffers lie (rh_comm_op.memory) @{ */
@@ -118,10 +118,10 @@ struct rh_comm_options {
 
 /** One operation. Buffers stay the caller's and must live until it is done. */
 struct rh_comm_op {
-	uint32_t size;  /**< sizeof(struct rh_comm_op) where it was compiled */
-	int32_t what;   /**< RH_COMM_ALL_REDUCE … */
-	const void *in; /**< NULL is out, or, for ALL_GATHER, where this rank's part of out lies: in place */
-	void *out;
+	uint32_t size;   /**< sizeof(struct rh_comm_op) where it was compiled */
+	int32_t what;    /**< RH_COMM_ALL_REDUCE … */
+	const void *in;  /**< NULL is out, or, for ALL_GATHER, where this rank's part of out lies: in place */
+	void *out;       /**< where the result goes; the operation says how long it is */
 	size_t count;    /**< elements; see the operation */
 	int32_t type;    /**< RH_COMM_F32 … */
 	int32_t reduce;  /**< RH_COMM_SUM … */

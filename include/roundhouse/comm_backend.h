@@ -47,16 +47,16 @@ struct rh_comm_head {
 
 /** What the core gives to a backend's context. Valid until close(). */
 struct rh_comm_team {
-	struct rh_comm_head head;
-	int32_t rank;          /**< ours */
-	int32_t world;         /**< number of ranks */
-	int32_t local_rank;    /**< our place among the ranks that share memory with us */
-	int32_t local_world;   /**< how many those are */
-	const int32_t *hosts;  /**< for each rank the number of its host, 0 …: equal numbers share memory */
-	int64_t deadline;      /**< CLOCK_MONOTONIC microseconds by which open() must be done */
-	int64_t death_timeout; /**< microseconds of silence after which a host counts as lost */
-	const char *address;   /**< of this rank, for its peers: a name or an IP address */
-	void *core;            /**< for the functions below */
+	struct rh_comm_head head; /**< RH_COMM_HEAD(struct rh_comm_team) */
+	int32_t rank;             /**< ours */
+	int32_t world;            /**< number of ranks */
+	int32_t local_rank;       /**< our place among the ranks that share memory with us */
+	int32_t local_world;      /**< how many those are */
+	const int32_t *hosts;     /**< for each rank the number of its host, 0 …: equal numbers share memory */
+	int64_t deadline;         /**< CLOCK_MONOTONIC microseconds by which open() must be done */
+	int64_t death_timeout;    /**< microseconds of silence after which a host counts as lost */
+	const char *address;      /**< of this rank, for its peers: a name or an IP address */
+	void *core;               /**< for the functions below */
 	/** Publish @p value under @p key for all ranks of the team. @return 0 or RH_COMM_E* */
 	int32_t (*put)(void *core, const char *key, const void *value, size_t length);
 	/** Wait for what a rank put there, at most until the deadline. @return its length; RH_COMM_E* */
