@@ -50,7 +50,7 @@ static bool render_is_due(const struct rh_job *job)
 static int render_job(const struct rh_session *session, const struct rh_job *job, struct rh_json *items,
                       struct rh_error *err)
 {
-	const struct rh_snapshot snapshot = {.host = session->host, .job = job};
+	const struct rh_snapshot snapshot = {.host = session->host, .job = job, .gang = &session->config->gang};
 	rh_auto(builder) builder = NULL;
 	int r;
 
@@ -104,8 +104,11 @@ static int render_run(const struct rh_cli *cli)
 	rh_auto_jobs jobs = {0};
 	rh_auto(json) list = NULL;
 	struct rh_error err = {0};
+	const char *gang = rh_cli_option(cli, "gang-scheduler");
 	int r = rh_session_open(cli, &session, &err);
 
+	if (r == 0 && gang)
+		r = rh_gang_parse(gang, &session.config->gang, &err);
 	if (r == 0)
 		r = rh_jobs_open(cli, &session, &jobs, &err);
 	if (r == 0)
@@ -117,6 +120,8 @@ static int render_run(const struct rh_cli *cli)
 
 static const struct rh_option render_options[] = {
 	{"output", 'o', "FORMAT", "yaml|json", "how to print the objects (default: yaml)"},
+	{"gang-scheduler", 0, "NAME", NULL,
+     "with the PodGroup of this gang scheduler: none, volcano, scheduler-plugins[:SCHEDULER] (default: as configured)"},
 	{NULL, 0, NULL, NULL, NULL},
 };
 
@@ -125,9 +130,8 @@ const struct rh_command rh_command_render = {
 	.synopsis = "FILE...",
 	.summary = "print the objects that a controller would create for jobs now",
 	.details =
-		"Prints one List of pods, Services and what else the jobs need, PodGroups excepted, with the names, labels "
-		"and\n"
-		"environment of a cluster. A job that is suspended, finished or managed by another controller has none.\n"
+		"Prints one List of pods, Services and what else the jobs need, with the names, labels and environment of a\n"
+		"cluster. A job that is suspended, finished or managed by another controller has none.\n"
 		"ConfigMaps and Secrets that stand beside the jobs are read, not printed. FILE may be - for standard input.\n\n"
 		"Exit status: 0 printed, 1 it could not be done, 2 wrong arguments or files, or a job that is not valid.",
 	.options = render_options,

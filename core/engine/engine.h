@@ -21,6 +21,17 @@
 /** Opaque engine. */
 struct rh_engine;
 
+/** What a job was and is now, as it was read from the store. All borrowed until the callback returns. */
+struct rh_engine_change {
+	const struct rh_kind *kind;
+	bool first;                            /**< it is new, or existed when the engine started */
+	const struct rh_job *before;           /**< NULL: not known, as of a job that had finished */
+	const struct rh_ledger *ledger_before; /**< never NULL */
+	const struct rh_job *after;            /**< NULL: it cannot be understood */
+	const struct rh_ledger *ledger_after;  /**< never NULL */
+	bool *mark;                            /**< the owner's own: kept as long as the job is known, false at first */
+};
+
 /** What the owner of an engine gives it. All borrowed for its life. */
 struct rh_engine_options {
 	const struct rh_host *host;
@@ -32,8 +43,18 @@ struct rh_engine_options {
 	 */
 	int (*addresses)(void *arg, const struct rh_job *job, int32_t attempt, struct rh_addresses *ret_addresses,
 	                 struct rh_error *err);
+	const struct rh_gang *gang; /**< the gang scheduler; NULL: none. Its PodGroups are watched */
 	/** Called with every plan that is carried out, for logs and tests; may be NULL. */
 	void (*observe)(void *arg, const struct rh_job *job, const struct rh_plan *plan);
+	/** @return whether to serve @p kind; NULL: every kind of the host */
+	bool (*serves)(void *arg, const struct rh_kind *kind);
+	/** Called with every new version of a job, for metrics; may be NULL. */
+	void (*changed)(void *arg, const struct rh_engine_change *change);
+	/**
+	 * Called before each decision with the microseconds that the job was due, and after it with -1, for metrics; may be
+	 * NULL.
+	 */
+	void (*pass)(void *arg, const struct rh_kind *kind, int64_t waited);
 	void *arg;
 	size_t window;         /**< most creates and deletes of one job in flight; 0: 64 */
 	int64_t backoff_first; /**< per-key retry back-off, microseconds; 0: 5 ms */
@@ -61,6 +82,15 @@ void rh_engine_step(struct rh_engine *engine, int64_t now);
  * passed: at once
  */
 int64_t rh_engine_deadline(const struct rh_engine *engine);
+/** How much there is and waits, for metrics. */
+struct rh_engine_load {
+	size_t jobs;     /**< jobs in the cache, finished ones included */
+	size_t due;      /**< of these, how many wait to be decided about now */
+	size_t requests; /**< in flight or in the store's queue */
+	size_t unsynced; /**< watches that have not told all that exists */
+};
+/** Look at the load; takes time that grows with the jobs that wait. */
+void rh_engine_load(const struct rh_engine *engine, struct rh_engine_load *ret_load);
 /** @return whether requests are in flight or jobs are due */
 bool rh_engine_busy(const struct rh_engine *engine);
 

@@ -163,7 +163,8 @@ static void plan_print_ledger(const struct rh_ledger *ledger, struct rh_str *out
 static void plan_print_action(const struct rh_action *action, struct rh_str *out)
 {
 	static const char *const verbs[] = {"create pod", "create service", "create object", "update object",
-	                                    "delete pod", "delete service", "delete object", "delete job"};
+	                                    "delete pod", "delete service", "delete object", "delete job",
+	                                    "adopt pod",  "adopt service"};
 
 	rh_str_appendf(out, "%s", verbs[action->verb]);
 	if (action->kind)

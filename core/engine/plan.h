@@ -22,7 +22,9 @@ enum rh_action_verb {
 	RH_DELETE_POD,
 	RH_DELETE_SERVICE,
 	RH_DELETE_OBJECT,
-	RH_DELETE_JOB /**< ttlSecondsAfterFinished is over */
+	RH_DELETE_JOB, /**< ttlSecondsAfterFinished is over */
+	RH_ADOPT_POD,  /**< it has the job's labels and name, and no owner: make it the job's */
+	RH_ADOPT_SERVICE
 };
 
 /** One action. Texts are owned by the plan. */
@@ -33,7 +35,7 @@ struct rh_action {
 	char *api_version; /**< for objects */
 	char *kind;        /**< for objects */
 	char *name;
-	char *uid;  /**< precondition of a delete */
+	char *uid;  /**< precondition of a delete or adoption */
 	bool force; /**< delete with grace period 0: the terminating timeout is over */
 };
 

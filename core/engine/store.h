@@ -87,7 +87,10 @@ struct rh_request {
 struct rh_store {
 	/**
 	 * Tell @p fn of every object of @p resource that carries the label key @p label (NULL: of all). ADDED for what
-	 * exists, then SYNCED, then what happens. Lasts as long as the store. @return 0 or RH_ENOMEM
+	 * exists, then SYNCED, then what happens. SYNCED is told once. After a gap the store tells
+	 * the difference: ADDED or MODIFIED for what exists, also where nothing changed, and DELETED for what went
+	 * meanwhile, whose last state may then be nothing but apiVersion, kind and metadata with namespace, name, uid and
+	 * the labels that share the prefix of @p label. Lasts as long as the store. @return 0 or RH_ENOMEM
 	 */
 	int (*watch)(struct rh_store *store, const struct rh_resource *resource, const char *label, rh_watch_fn *fn,
 	             void *arg, struct rh_error *err);

@@ -25,7 +25,21 @@ struct rh_child {
 	char *type;    /**< replica type label in lower case; "" when it has none */
 	int32_t index; /**< replica index label; -1 when it has none */
 	uint64_t hash; /**< rh_hash() of the body that was last written; 0 when unknown */
+	/** Of a PodGroup: rh_hash() of its spec as it was seen last, which tells whether another wrote it; else 0. */
+	uint64_t content;
 	bool deleting;
+	bool idle; /**< of a PodGroup: its scheduler has not put it into the queue (no phase yet, or Pending) */
+};
+
+/** A create that the store refused for good, and nobody has done anything about it yet. */
+struct rh_refusal {
+	char *kind;      /**< of the object: "Pod"; owned, likewise below */
+	char *name;      /**< of the object */
+	char *words;     /**< the store's */
+	int64_t since;   /**< microseconds: when the first was refused */
+	int64_t until;   /**< when the next may be tried */
+	uint32_t rounds; /**< how often it has been tried again */
+	bool alone;      /**< it is about this one name: others of its kind may go on */
 };
 
 /**
@@ -42,7 +56,10 @@ struct rh_world {
 	const struct rh_child *const *children; /**< Services with the job's labels, and further objects */
 	size_t child_count;
 	const struct rh_json *objects; /**< what rh_build_objects() said, an array; NULL where there is nothing to say */
-	int64_t now;                   /**< wall-clock microseconds */
+	const struct rh_gang *gang;    /**< NULL: there is no gang scheduler */
+	const struct rh_refusal *refusals; /**< oldest first */
+	size_t refusal_count;
+	int64_t now; /**< wall-clock microseconds */
 };
 
 /** Hash a further object as it is to be written, for rh_child.hash; never 0. @return 0 or RH_ENOMEM */

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <stdbool.h>
+
 #include "base/mem.h"
 #include "job/job.h"
 
@@ -19,8 +21,9 @@
 struct rh_address {
 	char type[64]; /**< canonical type */
 	int32_t index;
-	char host[64]; /**< "127.1.0.3" */
-	int32_t port;  /**< 1 … 65535 */
+	char host[64];  /**< "127.1.0.3" */
+	int32_t port;   /**< 1 … 65535 */
+	bool unindexed; /**< the replica's names have no index (RH_REPLICA_UNINDEXED) */
 };
 
 /** All places of a job, sorted by type and index. All zero is the empty plan: a cluster's. */

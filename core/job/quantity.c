@@ -26,6 +26,7 @@ struct quantity {
 	quantity_wide digits;
 	int exponent; /* power of ten */
 	int binary;   /* power of 1024 */
+	enum rh_quantity_form form;
 };
 
 struct quantity_suffix {
@@ -112,8 +113,10 @@ static bool quantity_read_suffix(const char *text, struct quantity *quantity)
 			continue;
 		quantity->exponent = quantity_shift(quantity->exponent, quantity_suffixes[i].exponent);
 		quantity->binary = quantity_suffixes[i].binary;
+		quantity->form = quantity->binary ? RH_QUANTITY_BINARY : RH_QUANTITY_DECIMAL;
 		return true;
 	}
+	quantity->form = RH_QUANTITY_EXPONENT;
 	return quantity_read_exponent(text, quantity);
 }
 
@@ -136,7 +139,7 @@ static uint64_t quantity_magnitude(const struct quantity *quantity)
 	return value > INT64_MAX ? INT64_MAX : (uint64_t)value;
 }
 
-int rh_quantity_parse(const char *text, int64_t *ret_milli, struct rh_error *err)
+static int quantity_parse(const char *text, struct rh_quantity *ret_quantity, struct rh_error *err)
 {
 	struct quantity quantity = {0};
 	const char *suffix = quantity_read_number(text, &quantity);
@@ -146,8 +149,18 @@ int rh_quantity_parse(const char *text, int64_t *ret_milli, struct rh_error *err
 		return rh_fail(err, RH_EINVAL,
 		               "quantity \"%.64s\" is not a number with an optional suffix, such as 500m, 1.5 or 2Gi", text);
 	magnitude = (int64_t)quantity_magnitude(&quantity);
-	*ret_milli = quantity.negative ? -magnitude : magnitude;
+	*ret_quantity = (struct rh_quantity){quantity.negative ? -magnitude : magnitude, quantity.form};
 	return 0;
+}
+
+int rh_quantity_parse(const char *text, int64_t *ret_milli, struct rh_error *err)
+{
+	struct rh_quantity quantity;
+	int r = quantity_parse(text, &quantity, err);
+
+	if (r == 0)
+		*ret_milli = quantity.milli;
+	return r;
 }
 
 /* The shortest digits that read back as the number: 0.1 must not become 0.10000000000000001 and be rounded up. */
@@ -160,18 +173,80 @@ static void quantity_print(double number, char *buffer, size_t size)
 	}
 }
 
-int rh_quantity_from_json(const struct rh_json *json, int64_t *ret_milli, struct rh_error *err)
+int rh_quantity_read(const struct rh_json *json, struct rh_quantity *ret_quantity, struct rh_error *err)
 {
 	char text[40] = "";
 	int64_t integer;
 
 	if (rh_json_string(json))
-		return rh_quantity_parse(rh_json_string(json), ret_milli, err);
+		return quantity_parse(rh_json_string(json), ret_quantity, err);
 	if (rh_json_type(json) != RH_JSON_NUMBER)
 		return rh_fail(err, RH_EINVAL, "a quantity must be of type string or number, not %s", rh_json_type_name(json));
 	if (rh_json_integer(json, &integer))
 		(void)snprintf(text, sizeof(text), "%" PRId64, integer);
 	else
 		quantity_print(rh_json_number(json, 0), text, sizeof(text));
-	return rh_quantity_parse(text, ret_milli, err);
+	return quantity_parse(text, ret_quantity, err);
+}
+
+int rh_quantity_from_json(const struct rh_json *json, int64_t *ret_milli, struct rh_error *err)
+{
+	struct rh_quantity quantity;
+	int r = rh_quantity_read(json, &quantity, err);
+
+	if (r == 0)
+		*ret_milli = quantity.milli;
+	return r;
+}
+
+void rh_quantity_add(struct rh_quantity *sum, const struct rh_quantity *quantity, int64_t times)
+{
+	int64_t product;
+
+	if (sum->milli == 0)
+		sum->form = quantity->form;
+	if (__builtin_mul_overflow(quantity->milli, times, &product))
+		product = quantity->milli < 0 ? -INT64_MAX : INT64_MAX;
+	if (__builtin_add_overflow(sum->milli, product, &sum->milli))
+		sum->milli = product < 0 ? -INT64_MAX : INT64_MAX;
+}
+
+/* Divide by @p base as often as nothing is left over, at most @p most times. @return how often */
+static int quantity_reduce(int64_t *number, int64_t base, int most)
+{
+	int times = 0;
+
+	while (*number != 0 && times < most && *number % base == 0) {
+		*number /= base;
+		times++;
+	}
+	return times;
+}
+
+static const char *quantity_print_binary(int64_t milli, char buffer[RH_QUANTITY_SIZE])
+{
+	static const char *const suffixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+	int64_t number = milli / 1000 + (milli % 1000 > 0) - (milli % 1000 < 0);
+	int power = quantity_reduce(&number, 1024, 6);
+
+	(void)snprintf(buffer, RH_QUANTITY_SIZE, "%" PRId64 "%s", number, suffixes[power]);
+	return buffer;
+}
+
+const char *rh_quantity_print(const struct rh_quantity *quantity, char buffer[RH_QUANTITY_SIZE])
+{
+	static const char *const suffixes[] = {"m", "", "k", "M", "G", "T", "P", "E"};
+	int64_t number = quantity->milli;
+	int power;
+
+	if (quantity->form == RH_QUANTITY_BINARY && (number >= 1024 * 1000 || number <= -1024 * 1000))
+		return quantity_print_binary(number, buffer);
+	power = quantity_reduce(&number, 1000, 7);
+	if (number == 0)
+		(void)snprintf(buffer, RH_QUANTITY_SIZE, "0");
+	else if (quantity->form == RH_QUANTITY_EXPONENT && power != 1)
+		(void)snprintf(buffer, RH_QUANTITY_SIZE, "%" PRId64 "e%d", number, 3 * (power - 1));
+	else
+		(void)snprintf(buffer, RH_QUANTITY_SIZE, "%" PRId64 "%s", number, suffixes[power]);
+	return buffer;
 }

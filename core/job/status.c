@@ -45,18 +45,22 @@ static void status_remove(struct rh_job_status *status, size_t index)
 	status->conditions[status->condition_count] = (struct rh_condition){0};
 }
 
-static void status_remove_type(struct rh_job_status *status, const char *type)
+bool rh_job_status_remove(struct rh_job_status *status, const char *type)
 {
+	size_t before = status->condition_count;
+
 	for (size_t i = status->condition_count; i-- > 0;) {
 		if (strcmp(status->conditions[i].type, type) == 0)
 			status_remove(status, i);
 	}
+	return status->condition_count < before;
 }
 
 static bool status_is_ours(const char *type)
 {
 	static const char *const ours[] = {RH_CONDITION_CREATED,   RH_CONDITION_RUNNING,   RH_CONDITION_RESTARTING,
-	                                   RH_CONDITION_SUSPENDED, RH_CONDITION_SUCCEEDED, RH_CONDITION_FAILED};
+	                                   RH_CONDITION_SUSPENDED, RH_CONDITION_SUCCEEDED, RH_CONDITION_FAILED,
+	                                   RH_CONDITION_STALLED};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
 		if (strcmp(type, ours[i]) == 0)
@@ -105,7 +109,7 @@ static int status_append(struct rh_job_status *status, const struct status_entry
 
 	if (r != 0)
 		return r;
-	status_remove_type(status, made.type);
+	(void)rh_job_status_remove(status, made.type);
 	status_make_room(status);
 	status->conditions[status->condition_count++] = made;
 	return 0;
@@ -355,9 +359,9 @@ bool rh_job_status_finished(const struct rh_job_status *status)
 static void status_displace(struct rh_job_status *status, const char *type)
 {
 	if (strcmp(type, RH_CONDITION_RESTARTING) == 0)
-		status_remove_type(status, RH_CONDITION_RUNNING);
+		(void)rh_job_status_remove(status, RH_CONDITION_RUNNING);
 	if (strcmp(type, RH_CONDITION_RUNNING) == 0)
-		status_remove_type(status, RH_CONDITION_RESTARTING);
+		(void)rh_job_status_remove(status, RH_CONDITION_RESTARTING);
 	if (strcmp(type, RH_CONDITION_SUCCEEDED) != 0 && strcmp(type, RH_CONDITION_FAILED) != 0)
 		return;
 	for (size_t i = 0; i < status->condition_count; i++) {

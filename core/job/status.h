@@ -21,6 +21,8 @@
 #define RH_CONDITION_SUSPENDED "Suspended"
 #define RH_CONDITION_SUCCEEDED "Succeeded"
 #define RH_CONDITION_FAILED "Failed"
+/** Ours: the store refuses what the job needs; there only while that is so. */
+#define RH_CONDITION_STALLED "Stalled"
 /** @} */
 
 /** Most conditions that are kept; a foreign status with more loses the oldest foreign ones. */
@@ -85,6 +87,8 @@ bool rh_job_status_finished(const struct rh_job_status *status);
  */
 int rh_job_status_set(struct rh_job_status *status, const char *type, bool value, const char *reason,
                       const char *message, int64_t now);
+/** Take the condition @p type out. @return whether it was there */
+bool rh_job_status_remove(struct rh_job_status *status, const char *type);
 /** @return the entry of @p type, made empty and appended when it was missing; NULL when memory or room is out */
 struct rh_replica_status *rh_job_status_replica(struct rh_job_status *status, const char *type);
 

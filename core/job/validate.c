@@ -206,6 +206,20 @@ static void validate_list_types(const struct rh_kind *kind, struct rh_str *out)
 	}
 }
 
+/* Say which type was meant, behind V1's words; most often it is one in another case. */
+static void validate_append_nearest(const struct rh_kind *kind, const char *key, struct rh_str *out)
+{
+	const char *names[RH_TYPES_MAX];
+	const char *nearest;
+	size_t count = 0;
+
+	for (; count < RH_TYPES_MAX && kind->types[count]; count++)
+		names[count] = kind->types[count]->name;
+	nearest = rh_nearest(key, names, count);
+	if (nearest)
+		rh_str_appendf(out, "; did you mean \"%s\"?", nearest);
+}
+
 static void validate_type(const struct rh_job *job, const struct rh_replica_spec *spec, const struct rh_place *place,
                           struct rh_findings *findings)
 {
@@ -214,6 +228,7 @@ static void validate_type(const struct rh_job *job, const struct rh_replica_spec
 
 	if (!spec->known && !(job->kind->flags & RH_KIND_OPEN_TYPES)) {
 		validate_list_types(job->kind, &supported);
+		validate_append_nearest(job->kind, spec->key, &supported);
 		validate_unsupported(findings, place, spec->key, rh_str_text(&supported));
 		findings->failed = findings->failed || supported.failed;
 	} else if (!rh_name_is_label(rh_name_lower(spec->type, lower))) {

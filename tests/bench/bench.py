@@ -88,9 +88,10 @@ def main(argv):
         overhead(program, folder, rounds)
         many(program, folder, rounds)
         render(program, folder, rounds)
-    subprocess.run(["cmake", "--build", build, "--target", "bench_decide"], check=True, stdout=subprocess.DEVNULL)
-    subprocess.run([os.path.join(build, "tests", "bench_decide"),
-                    os.path.join(build, "lib", "roundhouse", "plugins", "pytorch.so")], check=True)
+    plugin = os.path.join(build, "lib", "roundhouse", "plugins", "pytorch.so")
+    for name in ("bench_decide", "bench_cache", "bench_split"):
+        subprocess.run(["cmake", "--build", build, "--target", name], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([os.path.join(build, "tests", name), plugin], check=True)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ struct conformance_target {
 	/** Wait until everything that was submitted is done and told. */
 	void (*settle)(void *sut);
 	bool graceful; /**< a kubelet is expected: deleted pods stay until they are deleted with grace period 0 */
+	bool server;   /**< an API server alone: nobody collects what a removed object owned */
 };
 
 /** Run the suite. @return number of failed tests, as cmocka_run_group_tests() */

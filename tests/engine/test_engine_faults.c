@@ -71,7 +71,7 @@ static void test_engine_faults__a_refused_template_is_one_refusal(void **state)
 	(void)state;
 	open_faulty(&sim, &fault);
 	create(&sim, "Master=OnFailure Worker=OnFailure*100");
-	sim_assert(&sim, "j", "Created | master-0 Pending");
+	sim_assert(&sim, "j", "Created Stalled | master-0 Pending");
 	assert_true(sim_assert_event(&sim, "Warning FailedCreatePod Error creating: no") > 0);
 	assert_in_range(fault.seen, 6, 10); /* in the first second: 5, 10, 20, … ms */
 	fault.seen = 0;
@@ -106,7 +106,7 @@ static void test_engine_faults__one_refusal_holds_up_nothing_else(void **state)
 	(void)state;
 	open_faulty(&sim, &fault);
 	create(&sim, "Worker=OnFailure*5");
-	sim_assert(&sim, "j", "Created | worker-0 Pending, worker-1 Pending, worker-3 Pending, worker-4 Pending");
+	sim_assert(&sim, "j", "Created Stalled | worker-0 Pending, worker-1 Pending, worker-3 Pending, worker-4 Pending");
 }
 
 static void test_engine_faults__a_busy_server_says_how_long_to_wait(void **state)
@@ -196,7 +196,7 @@ static void test_engine_faults__a_foreign_pod_is_named_and_left_alone(void **sta
 	                                                          "'kind':'ReplicaSet','name':'web','uid':'u1',"
 	                                                          "'controller':true}]},'spec':{}}")});
 	create(&sim, PAIR);
-	sim_assert(&sim, "j", "Created | master-0 Pending");
+	sim_assert(&sim, "j", "Created Stalled | master-0 Pending");
 	sim_assert_event(&sim, "Warning FailedCreatePod Error creating: pods \"j-worker-0\" already exists, and belongs to "
 	                       "ReplicaSet \"web\" (UID u1)");
 	fault.seen = 0;

@@ -161,7 +161,114 @@ static void test_engine_objects__of_others_are_left_alone(void **state)
 	assert_int_equal(max_replicas(&sim), 9);
 	sim_assert_event(&sim, "Warning FailedCreateHorizontalPodAutoscaler Error creating: horizontalpodautoscalers \"j\" "
 	                       "already exists, and belongs to nobody");
-	sim_assert(&sim, "j", "Created | worker-0 Pending");
+	sim_assert(&sim, "j", "Created Stalled | worker-0 Pending");
+}
+
+static void test_engine_objects__go_when_the_job_has_finished(void **state)
+{
+	auto_sim sim = {0};
+
+	(void)state;
+	open_elastic(&sim);
+	sim_set_pod(&sim, "j-worker-0", "Succeeded", 0, 0);
+	sim_settle(&sim);
+	sim_assert(&sim, "j", "Created Succeeded | worker-0 Succeeded");
+	assert_null(autoscaler(&sim));
+}
+
+#define MPI_SPEC(type, count)                                                                                   \
+	"'" type "':{'replicas':" count ",'restartPolicy':'Never','template':{'spec':{'containers':[{'name':'mpi'," \
+	"'image':'i'}]}}}"
+
+static const struct rh_resource mpi_jobs = {"kubeflow.org/v1", "MPIJob", "mpijobs"};
+static const struct rh_resource config_maps = {"v1", "ConfigMap", "configmaps"};
+
+static void open_mpi(struct sim *sim)
+{
+	struct rh_error err = {0};
+
+	sim_open(sim, false);
+	if (rh_host_load_file(sim->host, RH_PLUGIN_DIR "/mpi.so", &err) < 0)
+		fail_msg("%s", err.message);
+	sim_start(sim);
+	assert_int_equal(
+		sim_user(sim, (struct rh_request){.verb = RH_VERB_CREATE,
+	                                      .resource = &mpi_jobs,
+	                                      .body = sim_json("{'metadata':{'name':'m'},'spec':{"
+	                                                       "'mpiReplicaSpecs':{" MPI_SPEC("Launcher", "1") "," MPI_SPEC(
+															   "Worker", "2") "}}}")}),
+		RH_OUTCOME_OK);
+	sim_settle(sim);
+}
+
+static void assert_hosts(const struct sim *sim, const char *expected)
+{
+	const struct rh_json *map = rh_memory_store_find(sim->store, &config_maps, "default", "m-config");
+
+	assert_string_equal(rh_json_string_at(map, "data[\"discover_hosts.sh\"]"), expected);
+}
+
+static void set_worker(struct sim *sim, const char *name, const char *phase)
+{
+	sim_set_pod(sim, name, phase, 0, 0);
+	sim_settle(sim);
+}
+
+/* COMPAT C.11: discover_hosts.sh names the workers that run. */
+static void test_engine_objects__follow_the_pods_that_run(void **state)
+{
+	auto_sim sim = {0};
+
+	(void)state;
+	open_mpi(&sim);
+	assert_hosts(&sim, "#!/bin/sh");
+	set_worker(&sim, "m-worker-1", "Running");
+	assert_hosts(&sim, "#!/bin/sh\necho m-worker-1:1");
+	set_worker(&sim, "m-worker-0", "Running");
+	assert_hosts(&sim, "#!/bin/sh\necho m-worker-0:1\necho m-worker-1:1");
+	set_worker(&sim, "m-worker-1", "Succeeded");
+	assert_hosts(&sim, "#!/bin/sh\necho m-worker-0:1");
+	sim_kill(&sim);
+	sim_delete_pod(&sim, "m-worker-0", 0);
+	sim_start(&sim);
+	sim_settle(&sim);
+	assert_hosts(&sim, "#!/bin/sh");
+}
+
+static void test_engine_objects__that_follow_pods_are_written_only_when_they_change(void **state)
+{
+	const struct rh_json *map;
+	auto_sim sim = {0};
+	rh_auto_free char *version = NULL;
+
+	(void)state;
+	open_mpi(&sim);
+	set_worker(&sim, "m-worker-0", "Running");
+	map = rh_memory_store_find(sim.store, &config_maps, "default", "m-config");
+	version = rh_strdup(rh_json_string_at(map, "metadata.resourceVersion"));
+	set_worker(&sim, "m-launcher", "Running");
+	sim_wait(&sim, 3600);
+	map = rh_memory_store_find(sim.store, &config_maps, "default", "m-config");
+	assert_string_equal(rh_json_string_at(map, "metadata.resourceVersion"), version);
+}
+
+/* COMPAT B.2: the word differs from kind to kind; test_engine.c has PyTorch's. */
+static void test_engine_objects__the_end_of_an_mpi_job_is_told_in_v1s_words(void **state)
+{
+	auto_sim sim = {0};
+
+	(void)state;
+	open_mpi(&sim);
+	assert_int_equal(
+		sim_user(&sim, (struct rh_request){.verb = RH_VERB_PATCH,
+	                                       .resource = &mpi_jobs,
+	                                       .name = "m",
+	                                       .body = sim_json("{'spec':{'runPolicy':{'ttlSecondsAfterFinished':5}}}")}),
+		RH_OUTCOME_OK);
+	set_worker(&sim, "m-launcher", "Succeeded");
+	sim_wait(&sim, 6);
+	assert_null(rh_memory_store_find(sim.store, &mpi_jobs, "default", "m"));
+	sim_assert_event(&sim, "Normal SuccessfulDeleteJob Deleted job: m");
 }
 
 /* Settles the next requests about autoscalers. */
@@ -295,6 +402,10 @@ int main(void)
 		cmocka_unit_test(test_engine_objects__that_were_changed_are_put_right_after_a_start),
 		cmocka_unit_test(test_engine_objects__what_a_server_fills_in_is_no_change),
 		cmocka_unit_test(test_engine_objects__left_by_a_killed_engine_go),
+		cmocka_unit_test(test_engine_objects__go_when_the_job_has_finished),
+		cmocka_unit_test(test_engine_objects__follow_the_pods_that_run),
+		cmocka_unit_test(test_engine_objects__that_follow_pods_are_written_only_when_they_change),
+		cmocka_unit_test(test_engine_objects__the_end_of_an_mpi_job_is_told_in_v1s_words),
 		cmocka_unit_test(test_engine_objects__of_others_are_left_alone),
 		cmocka_unit_test(test_engine_objects__every_fault_is_overcome),
 		cmocka_unit_test(test_engine_objects__one_that_vanished_before_an_update_is_made_again),

@@ -263,8 +263,8 @@ static void tell(const struct sim *sim, bool job, enum rh_watch_event event, str
 {
 	struct rh_engine_watch *watch = sim->engine->watches;
 
-	while (watch &&
-	       (job ? !watch->kind || strcmp(watch->kind->kind->kind, "PyTorchJob") != 0 : watch->kind || watch->services))
+	while (watch && (job ? !watch->kind || strcmp(watch->kind->kind->kind, "PyTorchJob") != 0
+	                     : watch->kind || watch->what != RH_WATCHED_PODS))
 		watch = watch->next;
 	assert_non_null(watch);
 	rh_engine_on_watch(watch, event, object);

@@ -281,6 +281,38 @@ static void test_memory_store__without_a_collector_the_owned_stay(void **state)
 	assert_non_null(rh_memory_store_find(*state, &rh_resource_pods, "default", "q"));
 }
 
+static void test_memory_store__a_finalizer_keeps_what_is_to_go(void **state)
+{
+	auto_answer a = {0};
+	const struct rh_json *pod;
+
+	submit(*state, RH_VERB_CREATE, NULL, "{'metadata':{'name':'p','finalizers':['a/b','c/d']},'spec':{}}", &a);
+	submit(*state, RH_VERB_PATCH_STATUS, "p", "{'status':{'phase':'Failed'}}", &a);
+	submit(*state, RH_VERB_DELETE, "p", NULL, &a);
+	rh_memory_store_drain(*state);
+	pod = rh_memory_store_find(*state, &rh_resource_pods, "default", "p");
+	assert_non_null(rh_json_at(pod, "metadata.deletionTimestamp"));
+	submit(*state, RH_VERB_PATCH, "p", "{'metadata':{'finalizers':['c/d']}}", &a);
+	rh_memory_store_drain(*state);
+	assert_non_null(rh_memory_store_find(*state, &rh_resource_pods, "default", "p"));
+	submit(*state, RH_VERB_PATCH, "p", "{'metadata':{'finalizers':null}}", &a);
+	rh_memory_store_drain(*state);
+	assert_int_equal(a.code, RH_OUTCOME_OK);
+	assert_null(rh_memory_store_find(*state, &rh_resource_pods, "default", "p"));
+}
+
+/* What a kubelet has yet to stop stays for it, too. */
+static void test_memory_store__a_finalizer_does_not_stop_a_kubelet(void **state)
+{
+	auto_answer a = {0};
+
+	submit(*state, RH_VERB_CREATE, NULL, "{'metadata':{'name':'p','finalizers':['a/b']},'spec':{}}", &a);
+	submit(*state, RH_VERB_DELETE, "p", NULL, &a);
+	submit(*state, RH_VERB_PATCH, "p", "{'metadata':{'finalizers':null}}", &a);
+	rh_memory_store_drain(*state);
+	assert_non_null(rh_memory_store_find(*state, &rh_resource_pods, "default", "p"));
+}
+
 static void test_memory_store__a_chain_of_owners_goes_whole(void **state)
 {
 	auto_answer a = {0};
@@ -371,14 +403,16 @@ static const struct CMUnitTest memory_tests[] = {
 	cmocka_unit_test(test_memory_store__ready_tells_when_there_is_something_to_pump),
 	cmocka_unit_test_setup_teardown(test_memory_store__a_gate_settles_requests, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_memory_store__without_a_collector_the_owned_stay, setup, teardown),
+	cmocka_unit_test_setup_teardown(test_memory_store__a_finalizer_keeps_what_is_to_go, setup, teardown),
+	cmocka_unit_test_setup_teardown(test_memory_store__a_finalizer_does_not_stop_a_kubelet, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_memory_store__a_chain_of_owners_goes_whole, setup, teardown),
 	cmocka_unit_test(test_memory_store__without_memory_nothing_breaks),
 };
 
 int main(void)
 {
-	static const struct conformance_target graceful = {open_graceful, close_store, face_of, settle, true};
-	static const struct conformance_target prompt = {open_prompt, close_store, face_of, settle, false};
+	static const struct conformance_target graceful = {open_graceful, close_store, face_of, settle, true, false};
+	static const struct conformance_target prompt = {open_prompt, close_store, face_of, settle, false, false};
 	int failed = conformance_run(&graceful);
 
 	failed += conformance_run(&prompt);

@@ -55,6 +55,11 @@ void worlds_free(struct worlds *worlds)
 		rh_pod_free(worlds->pods[i]);
 	for (size_t i = 0; i < worlds->child_count; i++)
 		worlds_free_child(worlds->children[i]);
+	for (size_t i = 0; i < worlds->refusal_count; i++) {
+		rh_free(worlds->refusals[i].kind);
+		rh_free(worlds->refusals[i].name);
+		rh_free(worlds->refusals[i].words);
+	}
 	free(worlds->pods);
 	free(worlds->children);
 	rh_json_free(worlds->objects);
@@ -330,6 +335,9 @@ static void worlds_do_object(struct worlds *worlds, const char *rest)
 		const char *hash = worlds_value(word, "hash");
 
 		child->deleting = child->deleting || strcmp(word, "deleting") == 0;
+		child->idle = child->idle || strcmp(word, "idle") == 0;
+		if (strcmp(word, "coming") == 0)
+			*child->uid = '\0';
 		if (hash && strcmp(hash, "same") == 0)
 			assert_int_equal(rh_object_hash(rh_json_first(worlds->objects), &child->hash), 0);
 		else if (hash)
@@ -426,6 +434,39 @@ static void worlds_do_wants(struct worlds *worlds, const char *rest)
 	worlds->objects = worlds_json(rest);
 }
 
+static void worlds_do_refused(struct worlds *worlds, const char *rest)
+{
+	struct rh_refusal *refusal = &worlds->refusals[worlds->refusal_count++];
+	char word[WORLDS_TEXT];
+
+	assert_true(worlds->refusal_count <= WORLDS_REFUSALS_MAX);
+	*refusal = (struct rh_refusal){.since = worlds->now, .words = rh_strdup("no")};
+	assert_true(worlds_word(&rest, word));
+	refusal->kind = rh_strdup(word);
+	assert_true(worlds_word(&rest, word));
+	refusal->name = rh_strdup(word);
+	while (worlds_word(&rest, word)) {
+		if (strcmp(word, "alone") == 0)
+			refusal->alone = true;
+		else if (worlds_value(word, "until"))
+			refusal->until = worlds_time(worlds, worlds_value(word, "until"));
+		else
+			worlds_set_text(&refusal->words, worlds_value(word, "words"));
+	}
+}
+
+static void worlds_do_more(struct worlds *worlds, const char *verb, const char *rest)
+{
+	char word[WORLDS_TEXT];
+
+	if (strcmp(verb, "refused") == 0)
+		worlds_do_refused(worlds, rest);
+	else if (strcmp(verb, "gang") == 0 && worlds_word(&rest, word))
+		assert_int_equal(rh_gang_parse(word, &worlds->gang, NULL), 0);
+	else
+		fail_msg("no statement: %s", verb);
+}
+
 static void worlds_do(struct worlds *worlds, const char *statement)
 {
 	const char *rest = statement;
@@ -454,7 +495,7 @@ static void worlds_do(struct worlds *worlds, const char *statement)
 	else if (strcmp(verb, "ledger") == 0)
 		worlds_do_ledger(worlds, rest);
 	else
-		fail_msg("no statement: %s", statement);
+		worlds_do_more(worlds, verb, rest);
 }
 
 void worlds_change(struct worlds *worlds, const char *statements)
@@ -486,6 +527,9 @@ struct rh_world worlds_view(const struct worlds *worlds)
 		.children = (const struct rh_child *const *)worlds->children,
 		.child_count = worlds->child_count,
 		.objects = worlds->objects,
+		.gang = &worlds->gang,
+		.refusals = worlds->refusals,
+		.refusal_count = worlds->refusal_count,
 		.now = worlds->now,
 	};
 }

@@ -4,8 +4,8 @@
  * @brief Worlds for tests of decide(), written as short texts. A failure in here fails the test that calls.
  *
  * A job is a list of words: "Master=OnFailure Worker=ExitCode*2 clean=Running backoff=3 deadline=60 ttl=5 suspend
- * scope=job timeout=30s managedBy=x template=Always"; without a replica type it has "Master=OnFailure
- * Worker=OnFailure*2". "kind=ToyJob" takes the kind that is made for tests.
+ * scope=job timeout=30s managedBy=x template=Always scheduler=x" (the last two before the types); without a replica
+ * type it has "Master=OnFailure Worker=OnFailure*2". "kind=ToyJob" takes the kind that is made for tests.
  *
  * A world is a list of statements, parted by ";" or line ends:
  *     conditions Created Running=False/Suspended      true unless said otherwise; the reason is the type unless said
@@ -16,6 +16,8 @@
  *     service worker-5 uid=x owner=y deleting         one Service
  *     object Kind name hash=…                         another child
  *     wants [{…}]                                     world.objects, ' stands for "
+ *     gang volcano                                    the gang scheduler; its PodGroup is "object PodGroup j [idle]"
+ *     refused Pod j-worker-1 until=5 alone words=no   the store refuses to create it
  *     ledger {…}                                      the ledger's annotation without its uid, ' stands for "
  */
 #ifndef RH_TEST_ENGINE_WORLDS_H
@@ -36,6 +38,8 @@
 #define WORLDS_NOW (INT64_C(1767225600) * 1000000)
 /** A job of one Master and two Workers that runs, as nobody has to touch it. */
 #define WORLDS_RUNNING "conditions Created Running; started -100; counts Master 1/0/0; counts Worker 2/0/0; all Running"
+/** Most refusals of one world. */
+#define WORLDS_REFUSALS_MAX 8
 /** UID of every job. */
 #define WORLDS_JOB_UID "job-uid"
 
@@ -50,6 +54,9 @@ struct worlds {
 	struct rh_child **children;
 	size_t child_count;
 	struct rh_json *objects;
+	struct rh_gang gang;
+	struct rh_refusal refusals[WORLDS_REFUSALS_MAX];
+	size_t refusal_count;
 	int64_t now;
 };
 

@@ -143,6 +143,13 @@ static bool worlds_add_annotation(struct worlds_spec *spec, const char *word)
 	return scope || timeout;
 }
 
+static void worlds_set_scheduler(struct worlds_spec *spec, const char *name)
+{
+	rh_auto_free char *more = rh_asprintf("\"schedulerName\":\"%s\",", name);
+
+	snprintf(spec->template_, sizeof(spec->template_), WORLDS_TEMPLATE, more);
+}
+
 static void worlds_add_word(struct worlds_spec *spec, const char *word)
 {
 	const char *value;
@@ -151,6 +158,8 @@ static void worlds_add_word(struct worlds_spec *spec, const char *word)
 		return;
 	if ((value = worlds_value(word, "template")))
 		snprintf(spec->template_, sizeof(spec->template_), WORLDS_TEMPLATE, "\"restartPolicy\":\"Always\",");
+	else if ((value = worlds_value(word, "scheduler")))
+		worlds_set_scheduler(spec, value);
 	else if (worlds_value(word, "kind"))
 		spec->kind = "ToyJob";
 	else

@@ -144,13 +144,67 @@ static void test_quantity__from_json(void **state)
 	assert_int_equal(rh_quantity_from_json(NULL, &(int64_t){0}, NULL), RH_EINVAL);
 }
 
+struct sum_row {
+	const char *json; /* a list: what is added, each once */
+	int64_t times;
+	const char *text;
+};
+
+/* As apimachinery's Quantity prints what Add() made. */
+static const struct sum_row sum_rows[] = {
+	{"[]", 1, "0"},
+	{"['0']", 1, "0"},
+	{"['2','2','2']", 1, "6"},
+	{"['4Gi']", 3, "12Gi"},
+	{"['500m']", 1, "500m"},
+	{"['500m']", 2, "1"},
+	{"['250m']", 6, "1500m"},
+	{"[1000]", 1, "1k"},
+	{"['1500']", 1, "1500"},
+	{"['2M']", 1, "2M"},
+	{"['1.5Gi']", 1, "1536Mi"},
+	{"['512Mi','512Mi']", 1, "1Gi"},
+	{"['1Gi','1']", 1, "1073741825"},
+	{"['1','1Gi']", 1, "1073741825"},
+	{"['0','1Gi']", 1, "1Gi"},
+	{"['1000Mi']", 1, "1000Mi"},
+	{"['0.5Ki']", 1, "512"},
+	{"['1.0001Ki']", 1, "1025"},
+	{"['2e3']", 1, "2e3"},
+	{"['2e3']", 3, "6e3"},
+	{"['5e-3']", 1, "5e-3"},
+	{"['15e0']", 1, "15"},
+	{"['-2Gi']", 1, "-2Gi"},
+	{"['-1.5Ki']", 1, "-1536"},
+	{"['1Pi']", 1000, "9223372036854776"},
+	{"['1G']", 0, "0"},
+};
+
+static void test_quantity__sums(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(sum_rows) / sizeof(sum_rows[0]); i++) {
+		rh_auto(json) list = test_json(sum_rows[i].json);
+		struct rh_quantity sum = {0};
+		char text[RH_QUANTITY_SIZE];
+
+		for (const struct rh_json *item = rh_json_first(list); item; item = rh_json_next(item)) {
+			struct rh_quantity quantity;
+
+			assert_int_equal(rh_quantity_read(item, &quantity, NULL), 0);
+			rh_quantity_add(&sum, &quantity, sum_rows[i].times);
+		}
+		if (strcmp(rh_quantity_print(&sum, text), sum_rows[i].text) != 0)
+			fail_msg("%s: %s, not %s", sum_rows[i].json, text, sum_rows[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_quantity__parse_good),
-		cmocka_unit_test(test_quantity__parse_bad),
-		cmocka_unit_test(test_quantity__long_digits),
-		cmocka_unit_test(test_quantity__from_json),
+		cmocka_unit_test(test_quantity__parse_good),  cmocka_unit_test(test_quantity__parse_bad),
+		cmocka_unit_test(test_quantity__long_digits), cmocka_unit_test(test_quantity__from_json),
+		cmocka_unit_test(test_quantity__sums),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,8 +8,8 @@
 
 /* Jobs that V1 refused for a rule of the core; the rest are the plugins'. */
 static const char *const refused_goldens[] = {
-	"bad-container-name",    "bad-name-Upper",  "bad-no-image",   "bad-paddle-rt",
-	"bad-pt-lowercase-keys", "bad-two-masters", "bad-unknown-rt", "bad-xgb-no-master",
+	"bad-container-name", "bad-name-Upper", "bad-no-image",      "bad-paddle-rt",
+	"bad-two-masters",    "bad-unknown-rt", "bad-xgb-no-master",
 };
 
 static struct rh_job *validate_golden(const char *path)
@@ -239,6 +239,14 @@ static const struct rule_row rule_rows[] = {
 	{"types are listed as V1 does", &test_mpi,
      TYPES("mpiReplicaSpecs", "{'Launcher':{" MPI_TEMPLATE "},'x':{" MPI_TEMPLATE "}}"),
      "spec.mpiReplicaSpecs[x]: Unsupported value: \"x\": supported values: \"Launcher\", \"Worker\"\n"},
+	{"a type in another case", &test_mpi,
+     TYPES("mpiReplicaSpecs", "{'Launcher':{" MPI_TEMPLATE "},'worker':{" MPI_TEMPLATE "}}"),
+     "spec.mpiReplicaSpecs[worker]: Unsupported value: \"worker\": supported values: \"Launcher\", \"Worker\"; did you "
+     "mean \"Worker\"?\n"},
+	{"a misspelt type", &test_mpi,
+     TYPES("mpiReplicaSpecs", "{'Launcher':{" MPI_TEMPLATE "},'Wroker':{" MPI_TEMPLATE "}}"),
+     "spec.mpiReplicaSpecs[Wroker]: Unsupported value: \"Wroker\": supported values: \"Launcher\", \"Worker\"; did you "
+     "mean \"Worker\"?\n"},
 	{"types in any case", &test_tensorflow, TYPES("tfReplicaSpecs", "{'worker':{" TF_TEMPLATE "}}"), ""},
 	{"a displaced type", &test_tensorflow, TYPES("tfReplicaSpecs", "{'Worker':{},'worker':{" TF_TEMPLATE "}}"),
      "warning: spec.tfReplicaSpecs[Worker]: it has no effect: the same type is there in another spelling\n"},

@@ -10,14 +10,14 @@
 #include "engine/carry/parts.h"
 #include "job/names.h"
 
-static const char *cache_text(const struct rh_json *object, const char *member, const char *key)
+const char *rh_object_text(const struct rh_json *object, const char *member, const char *key)
 {
 	const char *text = rh_json_string(rh_json_get(rh_json_get(object, member), key));
 
 	return text ? text : "";
 }
 
-static const char *cache_label(const struct rh_json *object, const char *label)
+const char *rh_object_label(const struct rh_json *object, const char *label)
 {
 	const char *text = rh_json_string(rh_json_get(rh_json_get(rh_json_get(object, "metadata"), "labels"), label));
 
@@ -71,6 +71,15 @@ static int32_t cache_index(const char *label)
 	return end != label && !*end && errno == 0 && value >= 0 && value <= INT32_MAX ? (int32_t)value : -1;
 }
 
+static int cache_read_group(struct rh_child *child, const struct rh_json *object)
+{
+	const struct rh_json *spec = rh_json_get(object, "spec");
+	const char *phase = rh_object_text(object, "status", "phase");
+
+	child->idle = !*phase || strcmp(phase, "Pending") == 0;
+	return spec ? rh_object_hash(spec, &child->content) : 0;
+}
+
 int rh_child_parse(const struct rh_json *object, struct rh_child **ret_child)
 {
 	rh_auto(child) child = rh_alloc(sizeof(*child));
@@ -81,12 +90,14 @@ int rh_child_parse(const struct rh_json *object, struct rh_child **ret_child)
 		return RH_ENOMEM;
 	child->api_version = rh_strdup(api_version ? api_version : "v1");
 	child->kind = rh_strdup(kind ? kind : "Service");
-	child->name = rh_strdup(cache_text(object, "metadata", "name"));
-	child->uid = rh_strdup(cache_text(object, "metadata", "uid"));
+	child->name = rh_strdup(rh_object_text(object, "metadata", "name"));
+	child->uid = rh_strdup(rh_object_text(object, "metadata", "uid"));
 	child->owner_uid = rh_strdup(cache_owner(object));
-	child->type = rh_strdup(cache_label(object, RH_LABEL_TYPE));
-	child->index = cache_index(cache_label(object, RH_LABEL_INDEX));
-	child->deleting = *cache_text(object, "metadata", "deletionTimestamp") != '\0';
+	child->type = rh_strdup(rh_object_label(object, RH_LABEL_TYPE));
+	child->index = cache_index(rh_object_label(object, RH_LABEL_INDEX));
+	child->deleting = *rh_object_text(object, "metadata", "deletionTimestamp") != '\0';
+	if (strcmp(child->kind ? child->kind : "", RH_GANG_OBJECT) == 0 && cache_read_group(child, object) < 0)
+		return RH_ENOMEM;
 	if (!child->api_version || !child->kind || !child->name || !child->uid || !child->owner_uid || !child->type)
 		return RH_ENOMEM;
 	*ret_child = rh_take(child);
@@ -142,7 +153,7 @@ static void cache_free_map(struct rh_map **map)
 	*map = NULL;
 }
 
-static void cache_clear_map(struct rh_map *map)
+void rh_engine_clear_map(struct rh_map *map)
 {
 	const char *key;
 	size_t cursor = 0;
@@ -183,7 +194,7 @@ int rh_engine_take_child(struct rh_flight *flight, const struct rh_json *object)
 	bool service = flight->verb == RH_CREATE_SERVICE;
 	struct rh_map *map = service ? entry->services : entry->pods;
 	const struct rh_cached *before = rh_map_get(map, flight->name);
-	const char *uid = cache_text(object, "metadata", "uid");
+	const char *uid = rh_object_text(object, "metadata", "uid");
 	rh_auto_free char *buried = rh_asprintf("/%s/", uid);
 	struct rh_cached *cached;
 
@@ -196,7 +207,20 @@ int rh_engine_take_child(struct rh_flight *flight, const struct rh_json *object)
 	return 0;
 }
 
-static void cache_bury(struct rh_engine_entry *entry, bool service, const char *name, const char *uid)
+int rh_engine_see_child(struct rh_engine_entry *entry, bool service, const struct rh_json *object)
+{
+	const char *name = rh_object_text(object, "metadata", "name");
+	struct rh_cached *cached;
+	int r = cache_parse(entry, service, object, &cached);
+
+	if (r == 0)
+		r = cache_put(service ? entry->services : entry->pods, name, cached);
+	if (r == 1 && entry->refusal_count > 0)
+		rh_engine_forget_refusal(entry, service ? "Service" : "Pod", name);
+	return r;
+}
+
+void rh_engine_bury_child(struct rh_engine_entry *entry, bool service, const char *name, const char *uid)
 {
 	enum rh_action_verb verb = service ? RH_CREATE_SERVICE : RH_CREATE_POD;
 
@@ -214,18 +238,38 @@ static void cache_free_kept(struct rh_engine_entry *entry)
 {
 	rh_engine_stop_carrying(entry);
 	rh_job_free(rh_take(entry->job));
+	rh_free(rh_take(entry->text));
+	rh_engine_forget_heat(entry);
 	rh_builder_free(rh_take(entry->builder));
 	rh_json_free(rh_take(entry->wanted));
 	rh_addresses_deinit(&entry->addresses);
 	entry->addresses_attempt = -1;
-	rh_ledger_deinit(&entry->ledger);
+	rh_engine_set_ledger(entry, NULL);
 	rh_engine_release_all(entry);
+	rh_engine_forget_refusals(entry);
+}
+
+/* What is watched stays known until the watch tells that it is gone. */
+static void cache_clear_objects(struct rh_engine_entry *entry)
+{
+	const char *key;
+	size_t cursor = 0;
+	void *value;
+
+	while (rh_map_next(entry->objects, &cursor, &key, &value)) {
+		const struct rh_child *child = ((const struct rh_cached *)value)->child;
+
+		if (rh_engine_watches_object(entry->engine, child->api_version, child->kind))
+			continue;
+		(void)rh_map_remove(entry->objects, key);
+		rh_cached_free(value);
+	}
 }
 
 void rh_engine_forget_job(struct rh_engine_entry *entry)
 {
 	cache_free_kept(entry);
-	cache_clear_map(entry->objects);
+	cache_clear_objects(entry);
 	rh_engine_forget_events(entry);
 	for (struct rh_flight *flight = entry->flights; flight; flight = flight->next)
 		flight->old = true;
@@ -266,7 +310,7 @@ void rh_engine_entry_free(struct rh_engine_entry *entry)
 void rh_engine_reap(struct rh_engine_entry *entry)
 {
 	if (!entry->uid && !entry->flights && entry->events_in_flight == 0 && rh_map_size(entry->pods) == 0 &&
-	    rh_map_size(entry->services) == 0)
+	    rh_map_size(entry->services) == 0 && rh_map_size(entry->objects) == 0)
 		rh_engine_entry_free(entry);
 }
 
@@ -306,7 +350,7 @@ static struct rh_engine_entry *cache_add_entry(struct rh_engine *engine, const s
  * @return the entry, made when it is missing and @p add is set; NULL when it is missing, or memory is out: then the
  * engine is lost
  */
-static struct rh_engine_entry *cache_entry(struct rh_engine *engine, const struct rh_engine_kind *kind,
+struct rh_engine_entry *rh_engine_entry_of(struct rh_engine *engine, const struct rh_engine_kind *kind,
                                            const char *namespace_, const char *name, bool add)
 {
 	rh_auto_free char *key = rh_asprintf("%s/%s/%s", kind->kind->controller, namespace_, name);
@@ -319,62 +363,10 @@ static struct rh_engine_entry *cache_entry(struct rh_engine *engine, const struc
 	return entry;
 }
 
-static void cache_touch(struct rh_engine_entry *entry)
+void rh_engine_touch(struct rh_engine_entry *entry)
 {
 	if (entry->uid)
 		rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
-}
-
-static const struct rh_engine_kind *cache_kind(const struct rh_engine *engine, const char *controller)
-{
-	for (size_t i = 0; i < engine->kind_count; i++) {
-		if (strcmp(engine->kinds[i].kind->controller, controller) == 0)
-			return &engine->kinds[i];
-	}
-	return NULL;
-}
-
-static void cache_child_gone(struct rh_engine_entry *entry, bool service, const struct rh_json *object)
-{
-	struct rh_map *map = service ? entry->services : entry->pods;
-	const char *name = cache_text(object, "metadata", "name");
-	const char *uid = cache_text(object, "metadata", "uid");
-	struct rh_cached *cached = rh_map_get(map, name);
-
-	cache_bury(entry, service, name, uid);
-	if (cached && strcmp(rh_cached_uid(cached), uid) == 0) {
-		(void)rh_map_remove(map, name);
-		rh_cached_free(cached);
-	}
-	cache_touch(entry);
-	rh_engine_reap(entry);
-}
-
-/* A job that has finished for good does not care what becomes of its pods. */
-static void cache_child(const struct rh_engine_watch *watch, enum rh_watch_event event, const struct rh_json *object)
-{
-	struct rh_engine *engine = watch->engine;
-	const struct rh_engine_kind *kind = cache_kind(engine, cache_label(object, RH_LABEL_OPERATOR));
-	struct rh_engine_entry *entry = NULL;
-	struct rh_cached *cached = NULL;
-	int r;
-
-	if (kind)
-		entry = cache_entry(engine, kind, cache_text(object, "metadata", "namespace"),
-		                    cache_label(object, RH_LABEL_JOB), event != RH_WATCH_DELETED);
-	if (!entry)
-		return;
-	if (event == RH_WATCH_DELETED) {
-		cache_child_gone(entry, watch->services, object);
-		return;
-	}
-	r = cache_parse(entry, watch->services, object, &cached);
-	if (r == 0)
-		r = cache_put(watch->services ? entry->services : entry->pods, cache_text(object, "metadata", "name"), cached);
-	if (r < 0)
-		engine->lost = true;
-	else if (r == 1 && entry->job)
-		cache_touch(entry);
 }
 
 static void cache_tell_unfit(struct rh_engine_entry *entry, const char *message)
@@ -402,14 +394,18 @@ static void cache_set_job(struct rh_engine_entry *entry, struct rh_job *job, str
 
 	if (!same) {
 		rh_engine_release_all(entry);
+		rh_engine_forget_refusals(entry);
 		rh_json_free(rh_take(entry->wanted));
 	}
 	rh_builder_free(rh_take(entry->builder));
 	rh_job_free(entry->job);
+	rh_free(rh_take(entry->text));
 	entry->job = job;
-	rh_ledger_deinit(&entry->ledger);
-	entry->ledger = *ledger;
-	*ledger = (struct rh_ledger){0};
+	rh_engine_set_ledger(entry, ledger);
+	if (job)
+		rh_engine_heat(entry);
+	else
+		rh_engine_forget_heat(entry);
 }
 
 /* @return 0, RH_EINVAL or RH_ENOMEM */
@@ -431,86 +427,53 @@ static int cache_parse_job(const struct rh_engine_entry *entry, const struct rh_
 	return r;
 }
 
+static void cache_tell_change(struct rh_engine_entry *entry, bool first, const struct rh_job *after,
+                              const struct rh_ledger *ledger)
+{
+	const struct rh_engine_options *options = &entry->engine->options;
+	static const struct rh_ledger none;
+	const struct rh_engine_change change = {
+		entry->kind->kind, first, entry->job, entry->ledger ? entry->ledger : &none, after, ledger, &entry->mark};
+
+	if (first)
+		entry->mark = false;
+	if (options->changed)
+		options->changed(options->arg, &change);
+}
+
 int rh_engine_take_job(struct rh_engine_entry *entry, const struct rh_json *object)
 {
-	const char *uid = cache_text(object, "metadata", "uid");
-	uint64_t revision = cache_revision(cache_text(object, "metadata", "resourceVersion"));
+	const char *uid = rh_object_text(object, "metadata", "uid");
+	uint64_t revision = cache_revision(rh_object_text(object, "metadata", "resourceVersion"));
 	rh_auto_free char *copy = NULL;
-	rh_auto_ledger ledger = {0};
+	struct rh_ledger *ledger;
 	struct rh_job *job = NULL;
 	struct rh_error err = {0};
+	bool first;
 	int r;
 
 	if (cache_is_old(entry, uid, revision))
 		return 0;
 	copy = rh_strdup(uid);
-	r = copy ? cache_parse_job(entry, object, &job, &ledger, &err) : RH_ENOMEM;
-	if (r == RH_ENOMEM)
+	ledger = rh_engine_warm(entry) == 0 ? rh_alloc(sizeof(*ledger)) : NULL;
+	r = copy && ledger ? cache_parse_job(entry, object, &job, ledger, &err) : RH_ENOMEM;
+	if (r == RH_ENOMEM) {
+		if (ledger)
+			rh_ledger_deinit(ledger);
+		rh_free(ledger);
 		return r;
-	if (!entry->uid || strcmp(entry->uid, uid) != 0) {
+	}
+	first = !entry->uid || strcmp(entry->uid, uid) != 0;
+	if (first) {
 		rh_engine_forget_job(entry);
 		entry->uid = rh_take(copy);
 	}
-	cache_set_job(entry, job, &ledger);
+	cache_tell_change(entry, first, job, ledger);
+	cache_set_job(entry, job, ledger);
 	entry->revision = revision;
 	entry->refresh = false;
 	entry->unfit = r < 0;
 	if (entry->unfit)
 		cache_tell_unfit(entry, err.message);
 	return 1;
-}
-
-static void cache_job(const struct rh_engine_watch *watch, enum rh_watch_event event, const struct rh_json *object)
-{
-	struct rh_engine *engine = watch->engine;
-	struct rh_engine_entry *entry = cache_entry(engine, watch->kind, cache_text(object, "metadata", "namespace"),
-	                                            cache_text(object, "metadata", "name"), event != RH_WATCH_DELETED);
-	int r;
-
-	if (!entry)
-		return;
-	if (event == RH_WATCH_DELETED) {
-		if (entry->uid && strcmp(entry->uid, cache_text(object, "metadata", "uid")) == 0)
-			rh_engine_forget_job(entry);
-		rh_engine_reap(entry);
-		return;
-	}
-	r = rh_engine_take_job(entry, object);
-	if (r < 0)
-		engine->lost = true;
-	entry->item.late = engine->unsynced > 0;
-	if (r == 1)
-		cache_touch(entry);
-}
-
-void rh_engine_on_watch(void *arg, enum rh_watch_event event, const struct rh_json *object)
-{
-	struct rh_engine_watch *watch = arg;
-
-	if (watch->dropped)
-		return;
-	if (event == RH_WATCH_SYNCED) {
-		if (!watch->synced)
-			watch->engine->unsynced--;
-		watch->synced = true;
-	} else if (watch->kind) {
-		cache_job(watch, event, object);
-	} else {
-		cache_child(watch, event, object);
-	}
-}
-
-void rh_engine_forget_all(struct rh_engine *engine)
-{
-	size_t cursor = 0;
-	void *value;
-
-	while (rh_map_next(engine->entries, &cursor, NULL, &value)) {
-		struct rh_engine_entry *entry = value;
-
-		rh_engine_forget_job(entry);
-		cache_clear_map(entry->pods);
-		cache_clear_map(entry->services);
-		rh_engine_reap(entry);
-	}
 }

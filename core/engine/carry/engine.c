@@ -43,8 +43,14 @@ static int engine_add_kind(struct rh_engine *engine, const struct rh_kind *kind)
 		rh_free(api_version);
 		return RH_ENOMEM;
 	}
-	kinds[engine->kind_count++] = (struct rh_engine_kind){kind, {api_version, kind->kind, kind->plural}, api_version};
+	kinds[engine->kind_count++] =
+		(struct rh_engine_kind){kind, {api_version, kind->kind, kind->plural}, api_version, false};
 	return 0;
+}
+
+static bool engine_serves(const struct rh_engine *engine, const struct rh_kind *kind)
+{
+	return !engine->options.serves || engine->options.serves(engine->options.arg, kind);
 }
 
 static int engine_find_kinds(struct rh_engine *engine)
@@ -56,15 +62,15 @@ static int engine_find_kinds(struct rh_engine *engine)
 
 		rh_host_plugin(host, i, &info);
 		for (size_t k = 0; info.state == RH_PLUGIN_READY && info.kinds[k]; k++) {
-			if (engine_add_kind(engine, info.kinds[k]) < 0)
+			if (engine_serves(engine, info.kinds[k]) && engine_add_kind(engine, info.kinds[k]) < 0)
 				return RH_ENOMEM;
 		}
 	}
 	return 0;
 }
 
-static int engine_watch(struct rh_engine *engine, const struct rh_engine_kind *kind, const struct rh_resource *resource,
-                        struct rh_error *err)
+static int engine_watch(struct rh_engine *engine, enum rh_engine_watched what, struct rh_engine_kind *kind,
+                        const struct rh_resource *resource, struct rh_error *err)
 {
 	struct rh_store *store = engine->options.store;
 	struct rh_engine_watch *watch = rh_alloc(sizeof(*watch));
@@ -73,22 +79,32 @@ static int engine_watch(struct rh_engine *engine, const struct rh_engine_kind *k
 		return rh_fail_oom(err);
 	watch->engine = engine;
 	watch->kind = kind;
-	watch->services = resource == &rh_resource_services;
+	watch->what = what;
 	watch->next = engine->watches;
 	engine->watches = watch;
 	engine->unsynced++;
+	if (kind)
+		kind->synced = false;
+	else
+		engine->shared_unsynced++;
 	return store->watch(store, resource, kind ? NULL : RH_LABEL_JOB, rh_engine_on_watch, watch, err);
 }
 
 static int engine_watch_all(struct rh_engine *engine, struct rh_error *err)
 {
+	const struct rh_gang *gang = engine->options.gang;
+	const struct rh_resource groups = {rh_gang_api_version(gang), RH_GANG_OBJECT, "podgroups"};
 	int r = 0;
 
 	for (size_t i = 0; i < engine->kind_count && r == 0; i++)
-		r = engine_watch(engine, &engine->kinds[i], &engine->kinds[i].resource, err);
+		r = engine_watch(engine, RH_WATCHED_JOBS, &engine->kinds[i], &engine->kinds[i].resource, err);
 	if (r == 0)
-		r = engine_watch(engine, NULL, &rh_resource_pods, err);
-	return r == 0 ? engine_watch(engine, NULL, &rh_resource_services, err) : r;
+		r = engine_watch(engine, RH_WATCHED_PODS, NULL, &rh_resource_pods, err);
+	if (r == 0)
+		r = engine_watch(engine, RH_WATCHED_SERVICES, NULL, &rh_resource_services, err);
+	if (r == 0 && rh_gang_is_on(gang))
+		r = engine_watch(engine, RH_WATCHED_GROUPS, NULL, &groups, err);
+	return r;
 }
 
 int rh_engine_new(const struct rh_engine_options *options, struct rh_engine **ret_engine, struct rh_error *err)
@@ -143,11 +159,26 @@ static int engine_list_again(struct rh_engine *engine)
 	rh_engine_forget_all(engine);
 	for (struct rh_engine_watch *watch = engine->watches; watch; watch = watch->next)
 		watch->dropped = true;
-	engine->unsynced = 0;
+	engine->unsynced = engine->shared_unsynced = 0;
 	if (engine_watch_all(engine, NULL) < 0)
 		return RH_ENOMEM;
 	engine->lost = false;
 	return 0;
+}
+
+static void engine_work(struct rh_engine *engine, struct rh_engine_entry *entry)
+{
+	const struct rh_engine_options *options = &engine->options;
+	const struct rh_kind *kind = entry->kind->kind;
+	int64_t due = entry->item.at;
+
+	if (!entry->kind->synced)
+		return;
+	if (options->pass)
+		options->pass(options->arg, kind, due > RH_QUEUE_NOW && due < engine->now ? engine->now - due : 0);
+	rh_engine_work(entry);
+	if (options->pass)
+		options->pass(options->arg, kind, -1);
 }
 
 void rh_engine_step(struct rh_engine *engine, int64_t now)
@@ -158,15 +189,28 @@ void rh_engine_step(struct rh_engine *engine, int64_t now)
 	engine->now = now;
 	if (engine->lost && engine_list_again(engine) < 0)
 		return;
-	while (engine->unsynced == 0 && turns-- > 0 && (item = rh_queue_take(&engine->queue, now)))
-		rh_engine_work((struct rh_engine_entry *)item);
+	while (engine->shared_unsynced == 0 && turns-- > 0 && (item = rh_queue_take(&engine->queue, now)))
+		engine_work(engine, (struct rh_engine_entry *)item);
+}
+
+void rh_engine_load(const struct rh_engine *engine, struct rh_engine_load *ret_load)
+{
+	struct rh_engine_load load = {.requests = engine->requests, .unsynced = engine->unsynced};
+	size_t cursor = 0;
+	void *value;
+
+	while (rh_map_next(engine->entries, &cursor, NULL, &value))
+		load.jobs += ((const struct rh_engine_entry *)value)->uid != NULL;
+	for (size_t i = 0; i < engine->queue.count; i++)
+		load.due += engine->queue.heap[i]->at <= engine->now;
+	*ret_load = load;
 }
 
 int64_t rh_engine_deadline(const struct rh_engine *engine)
 {
 	if (engine->lost)
 		return engine->now + ENGINE_PAUSE;
-	return engine->unsynced > 0 ? RH_NEVER : rh_queue_next(&engine->queue);
+	return engine->shared_unsynced > 0 ? RH_NEVER : rh_queue_next(&engine->queue);
 }
 
 bool rh_engine_busy(const struct rh_engine *engine)

@@ -244,7 +244,7 @@ static void events_on_done(void *arg, const struct rh_outcome *outcome)
 	else if (outcome->code == RH_OUTCOME_GONE) /* its time was over: the next one is written anew */
 		event->written = false;
 	events_write(event);
-	if (!entry->job && !event->id)
+	if (!rh_engine_is_kept(entry) && !event->id)
 		events_free(event);
 	rh_engine_reap(entry);
 }

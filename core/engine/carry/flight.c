@@ -93,19 +93,35 @@ struct rh_cached *rh_flight_target(const struct rh_flight *flight)
 	return cached && strcmp(rh_cached_uid(cached), flight->uid) == 0 ? cached : NULL;
 }
 
+/* V1's words for a job whose time is over differ from kind to kind: those with selectors have Pod (COMPAT B.2). */
+static const char *flight_kind_word(const struct rh_flight *flight)
+{
+	if (flight->verb != RH_DELETE_JOB)
+		return flight->resource->kind;
+	return flight->entry->kind->kind->flags & RH_KIND_SELECTOR ? "Pod" : "Job";
+}
+
+static const char *flight_noun(const struct rh_flight *flight)
+{
+	if (rh_verb_of_pod(flight->verb))
+		return "pod";
+	if (rh_verb_of_service(flight->verb))
+		return "service";
+	return flight->verb == RH_DELETE_JOB ? "job" : flight->resource->kind;
+}
+
 /* V1's words: "SuccessfulCreatePod", "Created pod: x"; "FailedDeleteService", "Error deleting: …" (COMPAT F.1). */
 void rh_flight_tell(const struct rh_flight *flight, bool failed, const char *detail)
 {
 	bool creates = rh_verb_creates(flight->verb);
 	bool deletes = rh_verb_deletes(flight->verb);
-	const char *verb = creates ? "Create" : deletes ? "Delete" : "Update";
-	const char *doing = creates ? "creating" : deletes ? "deleting" : "updating";
-	/* V1 has the word Pod also for a PyTorchJob whose time is over (COMPAT B.2). */
-	const char *kind = flight->verb == RH_DELETE_JOB ? "Pod" : flight->resource->kind;
-	const char *noun = rh_verb_of_pod(flight->verb) ? "pod" : flight->verb == RH_DELETE_JOB ? "job" : "service";
-	rh_auto_free char *reason = rh_asprintf("%s%s%s", failed ? "Failed" : "Successful", verb, kind);
+	bool adopts = rh_verb_adopts(flight->verb);
+	const char *verb = creates ? "Create" : deletes ? "Delete" : adopts ? "Adopt" : "Update";
+	const char *doing = creates ? "creating" : deletes ? "deleting" : adopts ? "adopting" : "updating";
+	rh_auto_free char *reason = rh_asprintf("%s%s%s", failed ? "Failed" : "Successful", verb, flight_kind_word(flight));
 	rh_auto_free char *message =
-		failed ? rh_asprintf("Error %s: %s", doing, detail) : rh_asprintf("%sd %s: %s", verb, noun, flight->name);
+		failed ? rh_asprintf("Error %s: %s", doing, detail)
+			   : rh_asprintf("%s%s %s: %s", verb, adopts ? "ed" : "d", flight_noun(flight), flight->name);
 
 	if (reason && message)
 		rh_engine_tell(flight->entry, &(struct rh_engine_news){flight->job_uid, failed, reason, message});
@@ -136,7 +152,7 @@ int rh_engine_check_object(struct rh_engine_entry *entry, const struct rh_json *
 		return RH_ENOMEM;
 	flight->checking = true;
 	flight->body = rh_json_copy(object);
-	if (!flight->body) {
+	if (!flight->body || rh_object_hash(object, &flight->hash) < 0) {
 		rh_flight_free(flight);
 		return RH_ENOMEM;
 	}
@@ -173,7 +189,10 @@ static int flight_foresee(struct rh_flight *flight, const struct rh_json *body)
 	if (flight->verb == RH_CREATE_SERVICE)
 		return 0;
 	flight->body = rh_json_copy(body);
-	return flight->body ? rh_object_hash(body, &flight->child->hash) : RH_ENOMEM;
+	if (!flight->body || rh_object_hash(body, &flight->hash) < 0)
+		return RH_ENOMEM;
+	flight->child->hash = flight->hash;
+	return 0;
 }
 
 static const struct rh_resource *flight_resource(struct rh_engine_entry *entry, const struct rh_action *action)
@@ -200,6 +219,7 @@ static int flight_act_create(struct rh_engine_entry *entry, const struct rh_acti
 		r = RH_ENOMEM;
 	if (r == 0) {
 		flight->index = action->verb == RH_CREATE_OBJECT ? -1 : action->index;
+		flight->probe = rh_engine_is_refused(entry, resource->kind);
 		request.body = rh_take(body);
 		return flight_start(flight, &request);
 	}
@@ -243,10 +263,23 @@ static int flight_act_update(struct rh_engine_entry *entry, const struct rh_acti
 
 	if (flight)
 		flight->body = rh_json_copy(rh_json_item(entry->wanted, (size_t)action->index));
-	if (!flight || !flight->body) {
+	if (!flight || !flight->body || rh_object_hash(flight->body, &flight->hash) < 0) {
 		rh_flight_free(flight);
 		return RH_ENOMEM;
 	}
+	flight->asking = true;
+	return flight_start(flight, &request);
+}
+
+/* What owners it has already is known only by looking. */
+static int flight_act_adopt(struct rh_engine_entry *entry, const struct rh_action *action,
+                            const struct rh_resource *resource)
+{
+	struct rh_request request = {.verb = RH_VERB_GET};
+	struct rh_flight *flight = flight_new(entry, action->verb, resource, action->name, action->uid);
+
+	if (!flight)
+		return RH_ENOMEM;
 	flight->asking = true;
 	return flight_start(flight, &request);
 }
@@ -267,5 +300,7 @@ int rh_engine_act(struct rh_engine_entry *entry, const struct rh_action *action)
 		return flight_act_create(entry, action, resource);
 	if (rh_verb_deletes(action->verb))
 		return flight_act_delete(entry, action, resource);
+	if (rh_verb_adopts(action->verb))
+		return flight_act_adopt(entry, action, resource);
 	return flight_act_update(entry, action, resource);
 }

@@ -27,7 +27,10 @@ static void holds_drop(struct rh_engine_entry *entry, enum rh_action_verb verb, 
 
 void rh_engine_release(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *name)
 {
-	holds_drop(entry, verb, rh_verb_of_pod(verb) ? "Pod" : "Service", name);
+	const char *kind = rh_verb_of_pod(verb) ? "Pod" : rh_verb_of_service(verb) ? "Service" : RH_GANG_OBJECT;
+
+	holds_drop(entry, verb, kind, name);
+	rh_engine_forget_refusal(entry, kind, name);
 }
 
 void rh_engine_release_all(struct rh_engine_entry *entry)

@@ -15,15 +15,24 @@ static void flight_end(struct rh_flight *flight)
 	bool leads = flight->index == 0;
 
 	rh_flight_free(flight);
-	if (entry->job && (leads || 2 * entry->flight_count <= engine->options.window))
+	if (rh_engine_is_kept(entry) && (leads || 2 * entry->flight_count <= engine->options.window))
 		rh_queue_add(&engine->queue, &entry->item, RH_QUEUE_NOW);
 	rh_engine_reap(entry);
 }
 
-/* V1 tells nothing of further objects that went well. */
+static void flight_tell_group(const struct rh_flight *flight)
+{
+	rh_engine_tell(flight->entry, &(struct rh_engine_news){flight->job_uid, false, "JobTerminated",
+	                                                       "Job has been terminated. Deleting PodGroup"});
+	rh_flight_tell(flight, false, "");
+}
+
+/* V1 tells nothing of further objects that went well, but for a PodGroup that goes. */
 static void flight_tell_success(const struct rh_flight *flight)
 {
-	if (rh_verb_of_pod(flight->verb) || rh_verb_of_service(flight->verb) || flight->verb == RH_DELETE_JOB)
+	if (flight->verb == RH_DELETE_OBJECT && strcmp(flight->resource->kind, RH_GANG_OBJECT) == 0)
+		flight_tell_group(flight);
+	else if (rh_verb_of_pod(flight->verb) || rh_verb_of_service(flight->verb) || flight->verb == RH_DELETE_JOB)
 		rh_flight_tell(flight, false, "");
 }
 
@@ -32,9 +41,15 @@ static void flight_refused(struct rh_flight *flight, const struct rh_outcome *ou
 	if (outcome->code == RH_OUTCOME_THROTTLED) {
 		rh_engine_hold(flight, outcome->retry_after);
 	} else {
+		bool counts = rh_verb_creates(flight->verb) && outcome->code != RH_OUTCOME_UNKNOWN;
+		bool alone = flight->verb == RH_CREATE_OBJECT;
+
 		if (outcome->code != RH_OUTCOME_UNKNOWN)
 			rh_flight_tell(flight, true, outcome->message);
-		rh_engine_hold(flight, -1);
+		if (counts)
+			rh_engine_refuse(flight, alone, outcome->message);
+		if (!counts || alone)
+			rh_engine_hold(flight, -1);
 	}
 	flight_end(flight);
 }
@@ -59,14 +74,39 @@ static bool flight_is_ours(const struct rh_flight *flight, const struct rh_json 
 	return strcmp(child->owner_uid, flight->job_uid) == 0;
 }
 
+/* V1 leaves the queue that was chosen for a PodGroup as it is (COMPAT B.8). */
+static int flight_keep_queue(struct rh_json *wanted, const struct rh_json *actual)
+{
+	const char *queue = rh_json_string_at(actual, "spec.queue");
+	struct rh_json *spec = rh_json_get(wanted, "spec");
+
+	if (!rh_json_get(spec, "queue") || !queue || !*queue)
+		return 0;
+	return rh_json_set_string(spec, "queue", queue);
+}
+
+/*
+ * Whether the object is as the flight wants it. Of a PodGroup, annotations are those of its making, and the queue that
+ * it has becomes the one that is wanted. @return 1 when it is, 0 or RH_ENOMEM
+ */
+static int flight_is_right(const struct rh_flight *flight, const struct rh_json *actual)
+{
+	const struct rh_json *wanted = flight->body;
+
+	if (strcmp(flight->resource->kind, RH_GANG_OBJECT) != 0)
+		return rh_engine_covers(actual, wanted);
+	if (flight_keep_queue(flight->body, actual) < 0)
+		return RH_ENOMEM;
+	return rh_engine_covers(rh_json_get(actual, "spec"), rh_json_get(wanted, "spec")) &&
+	       rh_engine_covers(rh_json_at(actual, "metadata.labels"), rh_json_at(wanted, "metadata.labels"));
+}
+
 /* A further object that was written by somebody else under our name, or by us before a start, counts by its content. */
 static int flight_keep_found(const struct rh_flight *flight, const struct rh_json *object)
 {
-	uint64_t hash = 0;
+	int right = flight->body ? flight_is_right(flight, object) : 0;
 
-	if (flight->body && rh_engine_covers(object, flight->body) && rh_object_hash(flight->body, &hash) < 0)
-		return RH_ENOMEM;
-	return rh_engine_keep_object(flight->entry, object, hash);
+	return right < 0 ? right : rh_engine_keep_object(flight->entry, object, right ? flight->hash : 0);
 }
 
 static void flight_arrived(struct rh_flight *flight, const struct rh_json *object, bool tell)
@@ -79,6 +119,7 @@ static void flight_arrived(struct rh_flight *flight, const struct rh_json *objec
 	if (tell)
 		flight_tell_success(flight);
 	rh_engine_drop_hold(flight);
+	rh_engine_forget_refusal(entry, flight->resource->kind, flight->probe ? NULL : flight->name);
 	flight_end(flight);
 }
 
@@ -97,8 +138,12 @@ static void flight_foreign(struct rh_flight *flight, const struct rh_json *objec
 	else
 		detail = rh_asprintf("%s \"%s\" already exists, and belongs to nobody: delete or rename it",
 		                     flight->resource->plural, flight->name);
-	if (detail)
+	if (detail) {
 		rh_flight_tell(flight, true, detail);
+		/* What goes anyway is soon out of the way. */
+		if (!rh_json_at(object, "metadata.deletionTimestamp"))
+			rh_engine_refuse(flight, true, detail);
+	}
 	rh_engine_hold(flight, -1);
 	flight_end(flight);
 }
@@ -194,13 +239,13 @@ static struct rh_json *flight_update_patch(const struct rh_json *actual, const s
 	return rh_take(patch);
 }
 
-static void flight_update(struct rh_flight *flight, const struct rh_json *actual)
+static void flight_patch(struct rh_flight *flight, const struct rh_json *actual, struct rh_json *body)
 {
 	struct rh_request request = {
 		.verb = RH_VERB_PATCH,
 		.uid = flight->uid,
 		.resource_version = rh_json_string_at(actual, "metadata.resourceVersion"),
-		.body = flight_update_patch(actual, flight->body),
+		.body = body,
 	};
 
 	flight->asking = false;
@@ -210,18 +255,74 @@ static void flight_update(struct rh_flight *flight, const struct rh_json *actual
 	flight_end(flight);
 }
 
+static void flight_keep_written(struct rh_flight *flight, const struct rh_json *object)
+{
+	if (rh_engine_keep_object(flight->entry, object, flight->hash) < 0)
+		rh_engine_hold(flight, -1);
+	else
+		rh_engine_drop_hold(flight);
+	flight_end(flight);
+}
+
+/* A PodGroup is watched, so it may be known to be what it should be only now; others are known to differ. */
+static void flight_update(struct rh_flight *flight, const struct rh_json *actual)
+{
+	bool group = strcmp(flight->resource->kind, RH_GANG_OBJECT) == 0;
+
+	if (group && flight_is_right(flight, actual) == 1)
+		flight_keep_written(flight, actual);
+	else
+		flight_patch(flight, actual, flight_update_patch(actual, flight->body));
+}
+
+/* The owner is put beside those that it has; another controller's is left alone. */
+static struct rh_json *flight_adoption(const struct rh_flight *flight, const struct rh_json *actual)
+{
+	rh_auto(json) patch = rh_json_new_object();
+	struct rh_json *metadata = patch ? rh_json_ensure_object(patch, "metadata") : NULL;
+	const struct rh_json *owners = rh_json_at(actual, "metadata.ownerReferences");
+
+	if (!metadata || (owners && rh_json_set(metadata, "ownerReferences", rh_json_copy(owners)) < 0) ||
+	    rh_build_owner(flight->entry->job, metadata) < 0)
+		return NULL;
+	return rh_take(patch);
+}
+
+static bool flight_may_adopt(const struct rh_flight *flight, const struct rh_json *actual)
+{
+	rh_auto(child) child = NULL;
+
+	return flight->entry->job && rh_child_parse(actual, &child) == 0 && !*child->owner_uid && !child->deleting &&
+	       strcmp(child->uid, flight->uid) == 0;
+}
+
+static void flight_adopted(struct rh_flight *flight, const struct rh_outcome *outcome)
+{
+	bool answered = outcome->code == RH_OUTCOME_OK && outcome->object;
+
+	if (answered && flight->asking && flight_may_adopt(flight, outcome->object)) {
+		flight_patch(flight, outcome->object, flight_adoption(flight, outcome->object));
+		return;
+	}
+	if (!answered && outcome->code != RH_OUTCOME_CONFLICT && outcome->code != RH_OUTCOME_GONE) {
+		flight_refused(flight, outcome);
+		return;
+	}
+	if (answered && rh_engine_see_child(flight->entry, flight->verb == RH_ADOPT_SERVICE, outcome->object) < 0)
+		flight->entry->engine->lost = true;
+	if (answered && !flight->asking)
+		rh_flight_tell(flight, false, "");
+	else
+		rh_engine_hold(flight, -1);
+	flight_end(flight);
+}
+
 static void flight_updated(struct rh_flight *flight, const struct rh_outcome *outcome)
 {
-	uint64_t hash = 0;
-
 	if (outcome->code == RH_OUTCOME_OK && flight->asking) {
 		flight_update(flight, outcome->object);
 	} else if (outcome->code == RH_OUTCOME_OK) {
-		if (rh_object_hash(flight->body, &hash) < 0 || rh_engine_keep_object(flight->entry, outcome->object, hash) < 0)
-			rh_engine_hold(flight, -1);
-		else
-			rh_engine_drop_hold(flight);
-		flight_end(flight);
+		flight_keep_written(flight, outcome->object);
 	} else if (outcome->code == RH_OUTCOME_GONE) {
 		flight_drop_object(flight);
 		flight_end(flight);
@@ -265,6 +366,8 @@ void rh_flight_on_done(void *arg, const struct rh_outcome *outcome)
 		flight_created(flight, outcome);
 	else if (rh_verb_deletes(flight->verb))
 		flight_deleted(flight, outcome);
+	else if (rh_verb_adopts(flight->verb))
+		flight_adopted(flight, outcome);
 	else
 		flight_updated(flight, outcome);
 }

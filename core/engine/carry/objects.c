@@ -5,6 +5,7 @@
  */
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "engine/carry/parts.h"
 
@@ -120,6 +121,16 @@ static int objects_build(const struct rh_snapshot *snapshot, struct rh_json **re
 	return r == 0 ? rh_build_objects(builder, ret_objects, err) : r;
 }
 
+bool rh_engine_watches_object(const struct rh_engine *engine, const char *api_version, const char *kind)
+{
+	return strcmp(kind, RH_GANG_OBJECT) == 0 && rh_text_equal(api_version, rh_gang_api_version(engine->options.gang));
+}
+
+static bool objects_is_watched(const struct rh_engine *engine, const struct rh_json *object)
+{
+	return rh_engine_watches_object(engine, rh_json_string_at(object, "apiVersion"), rh_json_string_at(object, "kind"));
+}
+
 static int objects_check(struct rh_engine_entry *entry, const struct rh_json *objects, const struct rh_json *but)
 {
 	for (const struct rh_json *object = rh_json_first(objects); object; object = rh_json_next(object)) {
@@ -127,7 +138,7 @@ static int objects_check(struct rh_engine_entry *entry, const struct rh_json *ob
 
 		while (other && !rh_json_equal(object, other))
 			other = rh_json_next(other);
-		if (!other && rh_engine_check_object(entry, object) < 0)
+		if (!other && !objects_is_watched(entry->engine, object) && rh_engine_check_object(entry, object) < 0)
 			return RH_ENOMEM;
 	}
 	return 0;
@@ -149,24 +160,124 @@ static int objects_check_all(struct rh_engine_entry *entry, const struct rh_snap
 	return r == 0 ? objects_check(entry, objects, entry->wanted) : r;
 }
 
-int rh_engine_want_objects(struct rh_engine_entry *entry, struct rh_error *err)
+static struct rh_snapshot objects_snapshot(const struct rh_engine_entry *entry)
 {
-	struct rh_snapshot snapshot = {
+	return (struct rh_snapshot){
 		.host = entry->engine->options.host,
 		.job = entry->job,
 		.addresses = &entry->addresses,
-		.attempt = entry->ledger.attempt,
+		.gang = entry->engine->options.gang,
+		.attempt = entry->ledger->attempt,
 		.suspended = entry->job->policy.suspend,
 		.finished = rh_job_status_finished(&entry->job->status),
 	};
-	int state = (snapshot.suspended ? 1 : 0) + (snapshot.finished ? 2 : 0);
-	int r = 0;
+}
 
-	if (!entry->wanted || entry->wanted_state != state) {
-		rh_json_free(rh_take(entry->wanted));
-		r = objects_build(&snapshot, &entry->wanted, err);
-		entry->wanted_state = state;
+/* The pods of the job by spec and index, as a snapshot shows them. */
+struct objects_pods {
+	const struct rh_pod **slots;
+	size_t offsets[RH_TYPES_MAX + 1];
+};
+
+static void objects_free_pods(struct objects_pods *pods)
+{
+	rh_free(pods->slots);
+}
+
+static void objects_put_pod(const struct rh_job *job, struct objects_pods *pods, const struct rh_pod *pod)
+{
+	for (size_t i = 0; i < job->spec_count; i++) {
+		if (strcasecmp(job->specs[i].type, pod->type) == 0 && pod->index >= 0 && pod->index < job->specs[i].replicas)
+			pods->slots[pods->offsets[i] + (size_t)pod->index] = pod;
 	}
+}
+
+static int objects_list_pods(const struct rh_engine_entry *entry, struct objects_pods *pods)
+{
+	const struct rh_job *job = entry->job;
+	size_t cursor = 0;
+	void *cached;
+
+	for (size_t i = 0; i < job->spec_count; i++)
+		pods->offsets[i + 1] = pods->offsets[i] + (size_t)(job->specs[i].replicas > 0 ? job->specs[i].replicas : 0);
+	pods->slots = rh_alloc_array(pods->offsets[job->spec_count] + 1, sizeof(struct rh_pod *));
+	if (!pods->slots)
+		return RH_ENOMEM;
+	while (rh_map_next(entry->pods, &cursor, NULL, &cached)) {
+		const struct rh_pod *pod = ((const struct rh_cached *)cached)->pod;
+
+		if (strcmp(pod->owner_uid, job->uid) == 0)
+			objects_put_pod(job, pods, pod);
+	}
+	return 0;
+}
+
+/* Tells apart which pods are in which phase, in whatever order they stand. */
+static uint64_t objects_hash_pods(const struct rh_engine_entry *entry)
+{
+	uint64_t sum = 1;
+	size_t cursor = 0;
+	void *cached;
+
+	while (rh_map_next(entry->pods, &cursor, NULL, &cached)) {
+		const struct rh_pod *pod = ((const struct rh_cached *)cached)->pod;
+
+		sum += rh_hash(pod->name, strlen(pod->name)) * (uint64_t)(pod->phase + 1);
+	}
+	return sum;
+}
+
+/* A plugin that asks for single replicas is asked again with them, and whenever they change. */
+static int objects_build_wanted(struct rh_engine_entry *entry, struct rh_snapshot snapshot, struct rh_error *err)
+{
+	__attribute__((cleanup(objects_free_pods))) struct objects_pods pods = {0};
+	rh_auto(json) objects = NULL;
+	bool looks = false;
+	int r;
+
+	snapshot.looked = &looks;
+	r = objects_build(&snapshot, &objects, err);
+	if (r == 0 && looks) {
+		if (objects_list_pods(entry, &pods) < 0)
+			return rh_fail_oom(err);
+		snapshot.pods = pods.slots;
+		snapshot.offsets = pods.offsets;
+		rh_json_free(rh_take(objects));
+		r = objects_build(&snapshot, &objects, err);
+	}
+	if (r < 0)
+		return r;
+	rh_json_free(entry->wanted);
+	entry->wanted = rh_take(objects);
+	entry->wanted_looks = looks;
+	entry->wanted_pods = looks ? objects_hash_pods(entry) : 0;
+	return 0;
+}
+
+static int objects_want(struct rh_engine_entry *entry, const struct rh_snapshot *snapshot, struct rh_error *err)
+{
+	int state = (snapshot->suspended ? 1 : 0) + (snapshot->finished ? 2 : 0);
+	bool same = entry->wanted && entry->wanted_state == state &&
+	            (!entry->wanted_looks || entry->wanted_pods == objects_hash_pods(entry));
+	int r = same ? 0 : objects_build_wanted(entry, *snapshot, err);
+
+	if (r == 0)
+		entry->wanted_state = state;
+	return r;
+}
+
+int rh_engine_want_last_objects(struct rh_engine_entry *entry, struct rh_error *err)
+{
+	const struct rh_snapshot snapshot = objects_snapshot(entry);
+
+	return objects_want(entry, &snapshot, err);
+}
+
+int rh_engine_want_objects(struct rh_engine_entry *entry, struct rh_error *err)
+{
+	const struct rh_snapshot snapshot = objects_snapshot(entry);
+	int r = objects_want(entry, &snapshot, err);
+
 	if (r == 0 && !entry->checked && entry->checks == 0) {
 		entry->checked = true;
 		r = objects_check_all(entry, &snapshot, err);

@@ -4,8 +4,8 @@
  * @brief What the files of the engine share; for core/engine/engine*.c alone.
  *
  * engine.c owns the loop's face, engine_cache.c what is observed, engine_work.c the decisions, engine_carry.c writes to
- * the job, engine_flight.c writes to children, engine_landing.c their answers, engine_holds.c what was refused,
- * engine_objects.c the further objects, engine_events.c Events.
+ * the job, engine_flight.c writes to children, engine_landing.c their answers, engine_holds.c and engine_refusals.c
+ * what was refused, engine_objects.c the further objects, engine_events.c Events.
  */
 #ifndef RH_ENGINE_CARRY_PARTS_H
 #define RH_ENGINE_CARRY_PARTS_H
@@ -22,14 +22,18 @@ struct rh_engine_kind {
 	const struct rh_kind *kind;
 	struct rh_resource resource;
 	char *api_version; /**< of the resource; owned */
+	bool synced;       /**< all its jobs that existed have been told: before that none is decided about */
 };
+
+/** What a watch tells of. */
+enum rh_engine_watched { RH_WATCHED_JOBS, RH_WATCHED_PODS, RH_WATCHED_SERVICES, RH_WATCHED_GROUPS };
 
 /** One watch; what its callback gets. */
 struct rh_engine_watch {
 	struct rh_engine_watch *next;
 	struct rh_engine *engine;
-	const struct rh_engine_kind *kind; /**< of a watch of jobs, else NULL */
-	bool services;                     /**< a watch of Services, else of pods */
+	struct rh_engine_kind *kind; /**< of a watch of jobs, else NULL */
+	enum rh_engine_watched what;
 	bool synced;
 	bool dropped; /**< another one took its place: what it tells is old */
 };
@@ -43,9 +47,13 @@ struct rh_engine {
 	struct rh_engine_kind *kinds;
 	size_t kind_count;
 	struct rh_engine_watch *watches;
-	size_t unsynced; /**< watches that have not told all that exists */
-	size_t requests; /**< in flight */
-	uint64_t events; /**< Events named so far */
+	size_t unsynced;                 /**< watches that have not told all that exists */
+	size_t shared_unsynced;          /**< of these, the ones that concern jobs of every kind */
+	size_t requests;                 /**< in flight */
+	uint64_t events;                 /**< Events named so far */
+	struct rh_engine_entry *coldest; /**< of the entries with a job, the one that was not looked at for longest */
+	struct rh_engine_entry *hottest;
+	size_t hot_count;
 	int64_t now;
 	/** there was no memory for something that a watch told: everything is to be listed again */
 	bool lost;
@@ -71,12 +79,14 @@ struct rh_flight {
 	int32_t index;          /**< of the replica */
 	struct rh_pod *pod;     /**< the pod that is to come; owned */
 	struct rh_child *child; /**< likewise anything else; owned */
-	struct rh_json *body;   /**< of an update, until it is sent; owned */
+	struct rh_json *body;   /**< of a further object as it is wanted; owned */
+	uint64_t hash;          /**< its hash, as decisions compare it */
 	struct rh_str buried;   /**< UIDs, each in slashes, of objects of this name that were observed to go meanwhile */
 	uint64_t id;            /**< of the request */
 	bool asking;            /**< the request is a get, which settles what the write came to */
 	bool checking;          /**< it is only a get: the look at a further object after a start */
 	bool unknown;           /**< the write was not answered */
+	bool probe;             /**< it was sent although one of its kind had been refused */
 	bool old;               /**< its job is gone: it concerns nobody any more */
 };
 
@@ -120,17 +130,24 @@ struct rh_engine_entry {
 
 	char *uid;          /**< of the job; NULL: there is none */
 	uint64_t revision;  /**< its resourceVersion; 0: not known as a number */
-	struct rh_job *job; /**< NULL: there is none, it cannot be understood, or it has finished for good */
-	struct rh_ledger ledger;
-	bool unfit;   /**< the job cannot be understood */
-	bool refresh; /**< it is to be read again before anything is decided */
+	struct rh_job *job; /**< NULL: there is none, it cannot be understood, it has finished for good, or see text */
+	struct rh_ledger *ledger; /**< of the job, owned; NULL without one */
+	char *text; /**< the job's object: in place of the job while nobody looks at it; owned; NULL: not printed yet */
+	struct rh_engine_entry *hotter; /**< among those with a job: the one that was looked at next, and the one before */
+	struct rh_engine_entry *colder; /**< likewise */
+	bool hot;                       /**< it stands among them */
+	bool unfit;                     /**< the job cannot be understood */
+	bool refresh;                   /**< it is to be read again before anything is decided */
+	bool mark;                      /**< of the engine's owner, see struct rh_engine_change */
 
 	struct rh_map *pods;     /**< name to struct rh_cached */
 	struct rh_map *services; /**< likewise */
 	struct rh_map *objects;  /**< "apiVersion/kind/name" to struct rh_cached */
 	struct rh_flight *flights;
 	size_t flight_count;
-	struct rh_map *holds; /**< "verb/name" to struct rh_hold */
+	struct rh_map *holds;        /**< "verb/name" to struct rh_hold */
+	struct rh_refusal *refusals; /**< oldest first; owned */
+	size_t refusal_count;
 
 	enum rh_engine_stage stage;
 	uint64_t write_id;
@@ -142,6 +159,8 @@ struct rh_engine_entry {
 	struct rh_builder *builder; /**< of the snapshot; NULL until something is built */
 	struct rh_json *wanted;     /**< further objects that the job needs; NULL: not known */
 	int wanted_state;           /**< for which state of the job */
+	bool wanted_looks;          /**< they follow from single pods, too */
+	uint64_t wanted_pods;       /**< then: of which phases of which pods */
 	bool checked;               /**< which of them exist is known */
 	size_t checks;              /**< gets under way to know it */
 
@@ -177,8 +196,26 @@ void rh_child_free(struct rh_child *child);
 RH_DEFINE_CLEANUP(child);
 /** Say that a delete of @p cached is under way, or that it came to nothing. */
 void rh_cached_set_stopping(struct rh_cached *cached, bool stopping);
-/** Put an object that a write or get returned into the cache, unless that knows better. @return 0 or RH_ENOMEM */
+/** @return the text at @p member and @p key of @p object, borrowed; "" when it is none */
+const char *rh_object_text(const struct rh_json *object, const char *member, const char *key);
+/** @return a label of @p object, borrowed; "" when it has none */
+const char *rh_object_label(const struct rh_json *object, const char *label);
+/**
+ * @return the entry of a job, made when it is missing and @p add is set; NULL when it is missing, or memory is out:
+ * then the engine is lost
+ */
+struct rh_engine_entry *rh_engine_entry_of(struct rh_engine *engine, const struct rh_engine_kind *kind,
+                                           const char *namespace_, const char *name, bool add);
+/** Have the job decided about soon, if there is one. */
+void rh_engine_touch(struct rh_engine_entry *entry);
+/** A pod or Service is gone: a create that is answered later must not bring it back. */
+void rh_engine_bury_child(struct rh_engine_entry *entry, bool service, const char *name, const char *uid);
+/** Free all that @p map, of an entry, holds. */
+void rh_engine_clear_map(struct rh_map *map);
+/** Put an object that a create or get returned into the cache, unless that knows better. @return 0 or RH_ENOMEM */
 int rh_engine_take_child(struct rh_flight *flight, const struct rh_json *object);
+/** Put a pod or Service as it was seen into the cache. @return 1, 0 when that knows it, or RH_ENOMEM */
+int rh_engine_see_child(struct rh_engine_entry *entry, bool service, const struct rh_json *object);
 /** Take the job as it is now, unless a newer one is known. @return 0 or RH_ENOMEM */
 int rh_engine_take_job(struct rh_engine_entry *entry, const struct rh_json *object);
 /** The job is gone, or is another one now: forget all that was the old one's. */
@@ -189,10 +226,30 @@ void rh_engine_cool(struct rh_engine_entry *entry);
 void rh_engine_reap(struct rh_engine_entry *entry);
 /** Free an entry whatever holds it. */
 void rh_engine_entry_free(struct rh_engine_entry *entry);
+/** @} */
+
+/** @name engine_watch.c @{ */
 /** Callback of all watches; @p arg is a struct rh_engine_watch. */
 void rh_engine_on_watch(void *arg, enum rh_watch_event event, const struct rh_json *object);
 /** Forget everything that was observed. */
 void rh_engine_forget_all(struct rh_engine *engine);
+/** @} */
+
+/** @return whether the job is one that may have something to do: it is there, understood, and not over for good */
+static inline bool rh_engine_is_kept(const struct rh_engine_entry *entry)
+{
+	return entry->job || entry->text;
+}
+
+/** @name engine_heat.c @{ */
+/** The job has been looked at: it keeps its tree, and others may lose theirs. */
+void rh_engine_heat(struct rh_engine_entry *entry);
+/** Have the tree of a job that is kept as text. @return 0 or RH_ENOMEM */
+int rh_engine_warm(struct rh_engine_entry *entry);
+/** The entry has no tree any more. */
+void rh_engine_forget_heat(struct rh_engine_entry *entry);
+/** Set the ledger (taken; may be NULL); the one before is freed. */
+void rh_engine_set_ledger(struct rh_engine_entry *entry, struct rh_ledger *ledger);
 /** @} */
 
 /** @name engine_work.c @{ */
@@ -230,16 +287,22 @@ static inline bool rh_verb_deletes(enum rh_action_verb verb)
 	return verb == RH_DELETE_POD || verb == RH_DELETE_SERVICE || verb == RH_DELETE_OBJECT || verb == RH_DELETE_JOB;
 }
 
+/** @return whether it makes what has no owner the job's */
+static inline bool rh_verb_adopts(enum rh_action_verb verb)
+{
+	return verb == RH_ADOPT_POD || verb == RH_ADOPT_SERVICE;
+}
+
 /** @return whether it is about a pod */
 static inline bool rh_verb_of_pod(enum rh_action_verb verb)
 {
-	return verb == RH_CREATE_POD || verb == RH_DELETE_POD;
+	return verb == RH_CREATE_POD || verb == RH_DELETE_POD || verb == RH_ADOPT_POD;
 }
 
 /** @return whether it is about a Service */
 static inline bool rh_verb_of_service(enum rh_action_verb verb)
 {
-	return verb == RH_CREATE_SERVICE || verb == RH_DELETE_SERVICE;
+	return verb == RH_CREATE_SERVICE || verb == RH_DELETE_SERVICE || verb == RH_ADOPT_SERVICE;
 }
 
 /** @name engine_flight.c @{ */
@@ -270,10 +333,24 @@ void rh_engine_hold(const struct rh_flight *flight, int64_t delay);
 void rh_engine_drop_hold(const struct rh_flight *flight);
 /** @return whether such a write waits; then the job is due when it has waited */
 bool rh_engine_is_held(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *kind, const char *name);
-/** Forget that a create of the pod or Service @p name was refused: what stood in its way is gone. */
+/** Forget that a create of the pod, Service or PodGroup @p name was refused: what stood in its way is gone. */
 void rh_engine_release(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *name);
 /** Forget all refusals: the job has changed. */
 void rh_engine_release_all(struct rh_engine_entry *entry);
+/** @} */
+
+/** @name engine_refusals.c @{ */
+/**
+ * Remember that the create of @p flight was refused for good, in @p words. @param alone it is about this name only.
+ * What there is no memory for is not remembered.
+ */
+void rh_engine_refuse(const struct rh_flight *flight, bool alone, const char *words);
+/** @return whether creates of @p kind are refused */
+bool rh_engine_is_refused(const struct rh_engine_entry *entry, const char *kind);
+/** Forget what was refused of @p kind: all of it when @p name is NULL, else what is about that name. */
+void rh_engine_forget_refusal(struct rh_engine_entry *entry, const char *kind, const char *name);
+/** Forget all of it. */
+void rh_engine_forget_refusals(struct rh_engine_entry *entry);
 /** @} */
 
 /** @name engine_objects.c @{ */
@@ -282,6 +359,10 @@ void rh_engine_release_all(struct rh_engine_entry *entry);
  * status
  */
 int rh_engine_want_objects(struct rh_engine_entry *entry, struct rh_error *err);
+/** Know what further objects a job wants that has finished. @return 0 or a negative status */
+int rh_engine_want_last_objects(struct rh_engine_entry *entry, struct rh_error *err);
+/** @return whether objects as @p api_version and @p kind are watched: nobody has to ask for them */
+bool rh_engine_watches_object(const struct rh_engine *engine, const char *api_version, const char *kind);
 /** @return the resource of an object, borrowed from the engine, or NULL when memory is out */
 const struct rh_resource *rh_engine_resource(struct rh_engine *engine, const char *api_version, const char *kind);
 /** Free what rh_engine_resource() made. */

@@ -35,10 +35,10 @@ static int work_addresses(struct rh_engine_entry *entry, struct rh_error *err)
 	struct rh_addresses made = {0};
 	int r;
 
-	if (!options->addresses || entry->addresses_attempt == entry->ledger.attempt || !work_is_live(entry) ||
+	if (!options->addresses || entry->addresses_attempt == entry->ledger->attempt || !work_is_live(entry) ||
 	    entry->job->policy.suspend)
 		return 0;
-	r = options->addresses(options->arg, entry->job, entry->ledger.attempt, &made, err);
+	r = options->addresses(options->arg, entry->job, entry->ledger->attempt, &made, err);
 	if (r < 0) {
 		rh_addresses_deinit(&made);
 		return r;
@@ -46,7 +46,7 @@ static int work_addresses(struct rh_engine_entry *entry, struct rh_error *err)
 	rh_builder_free(rh_take(entry->builder));
 	rh_addresses_deinit(&entry->addresses);
 	entry->addresses = made;
-	entry->addresses_attempt = entry->ledger.attempt;
+	entry->addresses_attempt = entry->ledger->attempt;
 	return 0;
 }
 
@@ -54,14 +54,15 @@ struct rh_builder *rh_engine_builder(struct rh_engine_entry *entry, int *ret_sta
 {
 	int r = work_addresses(entry, err);
 
-	if (r == 0 && entry->builder && entry->snapshot.attempt != entry->ledger.attempt)
+	if (r == 0 && entry->builder && entry->snapshot.attempt != entry->ledger->attempt)
 		rh_builder_free(rh_take(entry->builder));
 	if (r == 0 && !entry->builder) {
 		entry->snapshot = (struct rh_snapshot){
 			.host = entry->engine->options.host,
 			.job = entry->job,
 			.addresses = &entry->addresses,
-			.attempt = entry->ledger.attempt,
+			.gang = entry->engine->options.gang,
+			.attempt = entry->ledger->attempt,
 			.suspended = entry->job->policy.suspend,
 			.finished = rh_job_status_finished(&entry->job->status),
 		};
@@ -149,9 +150,12 @@ static int work_decide(struct rh_engine_entry *entry, struct rh_error *err)
 	struct rh_world world = {
 		.host = options->host,
 		.job = entry->job,
-		.ledger = &entry->ledger,
+		.ledger = entry->ledger,
 		.addresses = &entry->addresses,
 		.objects = entry->wanted,
+		.gang = options->gang,
+		.refusals = entry->refusals,
+		.refusal_count = entry->refusal_count,
 		.now = entry->engine->now,
 	};
 	int r = work_fill(&tables, entry);
@@ -178,6 +182,10 @@ void rh_engine_work(struct rh_engine_entry *entry)
 
 	if (entry->stage != RH_STAGE_IDLE || !entry->uid || entry->unfit)
 		return;
+	if (rh_engine_warm(entry) < 0) {
+		rh_queue_fail(&entry->engine->queue, &entry->item, entry->engine->now);
+		return;
+	}
 	if (!entry->job || entry->refresh) {
 		rh_engine_refresh(entry);
 		return;
@@ -185,6 +193,8 @@ void rh_engine_work(struct rh_engine_entry *entry)
 	r = work_addresses(entry, &err);
 	if (r == 0 && work_is_live(entry))
 		r = rh_engine_want_objects(entry, &err);
+	else if (r == 0 && rh_map_size(entry->objects) > 0 && rh_job_is_ours(entry->job) && !entry->job->deleting)
+		r = rh_engine_want_last_objects(entry, &err);
 	if (r == 0)
 		r = work_decide(entry, &err);
 	if (r == 0)

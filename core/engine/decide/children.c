@@ -77,13 +77,15 @@ static int children_create(struct rh_decision *decision, enum rh_action_verb ver
 	int32_t index;
 	const struct rh_replica_spec *spec = rh_decision_spec(decision, place, &index);
 	char name[RH_NAME_SIZE];
+	bool is_service = verb == RH_CREATE_SERVICE;
 
-	if (decision->creates >= RH_PLAN_CREATES_MAX)
+	if (decision->creates >= RH_PLAN_CREATES_MAX || decision->asked[is_service] >= decision->allowed[is_service])
 		return 0;
 	rh_job_replica_name(decision->job, spec->type, index, name);
 	if (!rh_plan_act(decision->plan, verb, spec->type, index, name))
 		return RH_ENOMEM;
 	decision->creates++;
+	decision->asked[is_service]++;
 	if (verb == RH_CREATE_POD)
 		decision->slots[place] = RH_SLOT_STARTING;
 	return 0;
@@ -91,7 +93,7 @@ static int children_create(struct rh_decision *decision, enum rh_action_verb ver
 
 static bool children_lack_pod(const struct rh_decision *decision, size_t place)
 {
-	return !decision->pods[place] &&
+	return !decision->pods[place] && !(decision->orphan_pods && decision->orphan_pods[place]) &&
 	       (decision->slots[place] == RH_SLOT_ABSENT || decision->slots[place] == RH_SLOT_RESTARTING);
 }
 
@@ -137,8 +139,10 @@ static int children_create_services(struct rh_decision *decision)
 		return 0;
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
 		bool has_pod = decision->pods[place] || decision->slots[place] == RH_SLOT_STARTING;
+		bool orphaned = decision->orphan_services && decision->orphan_services[place];
 
-		if (has_pod && !decision->services[place] && children_create(decision, RH_CREATE_SERVICE, place) < 0)
+		if (has_pod && !decision->services[place] && !orphaned &&
+		    children_create(decision, RH_CREATE_SERVICE, place) < 0)
 			return RH_ENOMEM;
 	}
 	return 0;
@@ -204,10 +208,41 @@ static int children_stop(struct rh_decision *decision)
 	return 0;
 }
 
+static int children_adopt(struct rh_decision *decision, enum rh_action_verb verb, const char *name, const char *uid)
+{
+	struct rh_action *action = rh_plan_act(decision->plan, verb, NULL, 0, name);
+
+	if (!action)
+		return RH_ENOMEM;
+	action->uid = rh_strdup(uid);
+	return action->uid ? 0 : RH_ENOMEM;
+}
+
+/* What somebody left behind without an owner, as by deleting a job without what it owns. */
+static int children_adopt_all(struct rh_decision *decision)
+{
+	for (size_t place = 0; place < rh_decision_places(decision); place++) {
+		const struct rh_pod *pod = decision->orphan_pods ? decision->orphan_pods[place] : NULL;
+		const struct rh_child *service = decision->orphan_services ? decision->orphan_services[place] : NULL;
+
+		if (pod && !decision->pods[place] && children_adopt(decision, RH_ADOPT_POD, pod->name, pod->uid) < 0)
+			return RH_ENOMEM;
+		if (service && !decision->services[place] &&
+		    children_adopt(decision, RH_ADOPT_SERVICE, service->name, service->uid) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
 int rh_decide_children(struct rh_decision *decision)
 {
-	if (children_create_leads(decision) < 0 || children_create_rest(decision) < 0 ||
-	    children_create_services(decision) < 0)
+	decision->allowed[0] = rh_decide_creates_allowed(decision, RH_CREATE_POD);
+	decision->allowed[1] = rh_decide_creates_allowed(decision, RH_CREATE_SERVICE);
+	if ((decision->orphan_pods || decision->orphan_services) && children_adopt_all(decision) < 0)
+		return RH_ENOMEM;
+	if (rh_decide_gang_is_open(decision) &&
+	    (children_create_leads(decision) < 0 || children_create_rest(decision) < 0 ||
+	     children_create_services(decision) < 0))
 		return RH_ENOMEM;
 	return children_stop(decision);
 }
@@ -299,7 +334,14 @@ int rh_decide_objects(struct rh_decision *decision)
 		if (children_want_object(decision, object, index++) < 0)
 			return RH_ENOMEM;
 	}
-	for (size_t i = 0; i < world->child_count; i++) {
+	return rh_decide_drop_objects(decision);
+}
+
+int rh_decide_drop_objects(struct rh_decision *decision)
+{
+	const struct rh_world *world = decision->world;
+
+	for (size_t i = 0; world->objects && i < world->child_count; i++) {
 		const struct rh_child *child = world->children[i];
 
 		if (children_is_further(decision, child) && !children_is_wanted(decision, child) &&

@@ -118,6 +118,7 @@ static struct rh_snapshot decide_snapshot(const struct rh_decision *decision)
 		.host = decision->world->host,
 		.job = decision->job,
 		.addresses = decision->world->addresses,
+		.gang = decision->world->gang,
 		.attempt = decision->plan->ledger.attempt,
 		.suspended = decision->job->policy.suspend,
 	};
@@ -304,7 +305,31 @@ static int decide_waiting(struct rh_decision *decision)
 	return 0;
 }
 
-/* The start of the job, told of templates whose restartPolicy has no effect (COMPAT C.2); once, not for each pod. */
+/* What of the templates has no effect, or an unexpected one (COMPAT C.2, B.8); once, not for each pod. */
+static int decide_tell_templates(struct rh_decision *decision)
+{
+	const struct rh_job *job = decision->job;
+	bool policy = false;
+	bool scheduler = false;
+
+	for (size_t i = 0; i < job->spec_count; i++) {
+		const char *word = rh_json_string_at(job->specs[i].template_, "spec.restartPolicy");
+
+		policy = policy || (word && *word);
+		scheduler = scheduler || rh_gang_is_bypassed(decision->world->gang, &job->specs[i]);
+	}
+	if (policy &&
+	    rh_plan_tell(decision->plan, true, "SetPodTemplateRestartPolicy",
+	                 "Restart policy in pod template will be overwritten by restart policy in replica spec") < 0)
+		return RH_ENOMEM;
+	if (!scheduler)
+		return 0;
+	return rh_plan_tell(
+		decision->plan, true, "SetPodTemplateSchedulerName",
+		"Another scheduler is specified when gang-scheduling is enabled and it will not be overwritten");
+}
+
+/* The start of the job. */
 static int decide_start(struct rh_decision *decision)
 {
 	struct rh_job_status *status = &decision->plan->status;
@@ -312,14 +337,7 @@ static int decide_start(struct rh_decision *decision)
 	if (status->started_at)
 		return 0;
 	status->started_at = decision->world->now;
-	for (size_t i = 0; i < decision->job->spec_count; i++) {
-		const char *policy = rh_json_string_at(decision->job->specs[i].template_, "spec.restartPolicy");
-
-		if (policy && *policy)
-			return rh_plan_tell(decision->plan, true, "SetPodTemplateRestartPolicy",
-			                    "Restart policy in pod template will be overwritten by restart policy in replica spec");
-	}
-	return 0;
+	return decide_tell_templates(decision);
 }
 
 /* @return 1 when a limit ended the job, then the pass is over; 0 or RH_ENOMEM */
@@ -361,6 +379,9 @@ static int decide_running(struct rh_decision *decision)
 		return decide_say_running(decision) < 0 ? RH_ENOMEM : rh_decide_succeed(decision, success);
 	if (decision->job->policy.suspend)
 		return rh_decide_suspend(decision);
+	/* Its time begins when its pods may: a queue can be longer than a deadline. */
+	if (!decision->job->status.started_at && !rh_decide_gang_is_open(decision))
+		return rh_decide_gang_wait(decision);
 	r = decide_start(decision);
 	if (r == 0)
 		r = decide_limits(decision);
@@ -456,6 +477,8 @@ static int decide_pass(struct rh_decision *decision)
 		return rh_fail_oom(decision->err);
 	if (r < 0)
 		return r;
+	if (rh_decide_stalled(decision) < 0)
+		return rh_fail_oom(decision->err);
 	decide_close(decision);
 	return 0;
 }

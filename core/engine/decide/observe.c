@@ -14,6 +14,8 @@ void rh_decision_deinit(struct rh_decision *decision)
 	rh_free(decision->pods);
 	rh_free(decision->services);
 	rh_free(decision->slots);
+	rh_free(decision->orphan_pods);
+	rh_free(decision->orphan_services);
 	rh_free(decision->owned);
 	rh_judgement_deinit(&decision->judgement);
 }
@@ -81,6 +83,51 @@ static void observe_pod(struct rh_decision *decision, const struct rh_pod *pod)
 		decision->pods[place] = pod;
 }
 
+/* Whether what has no owner bears the name that the replica's own would have. */
+static bool observe_is_orphan(const struct rh_decision *decision, const char *owner, const char *name, size_t place)
+{
+	char expected[RH_NAME_SIZE];
+	int32_t index;
+	const struct rh_replica_spec *spec;
+
+	if (*owner)
+		return false;
+	spec = rh_decision_spec(decision, place, &index);
+	return strcmp(name, rh_job_replica_name(decision->job, spec->type, index, expected)) == 0;
+}
+
+/* A pod that has ended says nothing about this job; one that goes leaves its name free soon. */
+static int observe_orphan_pod(struct rh_decision *decision, const struct rh_pod *pod)
+{
+	size_t place;
+
+	if (!rh_decision_place(decision, pod->type, pod->index, &place) || pod->deleting || rh_pod_finished(pod) ||
+	    !observe_is_orphan(decision, pod->owner_uid, pod->name, place))
+		return 0;
+	if (!decision->orphan_pods)
+		decision->orphan_pods = rh_alloc_array(rh_decision_places(decision), sizeof(*decision->orphan_pods));
+	if (!decision->orphan_pods)
+		return rh_fail_oom(decision->err);
+	decision->orphan_pods[place] = pod;
+	return 0;
+}
+
+static int observe_orphan_service(struct rh_decision *decision, const struct rh_child *child)
+{
+	size_t place;
+
+	if (strcmp(child->kind, "Service") != 0 || child->deleting ||
+	    !rh_decision_place(decision, child->type, child->index, &place) ||
+	    !observe_is_orphan(decision, child->owner_uid, child->name, place))
+		return 0;
+	if (!decision->orphan_services)
+		decision->orphan_services = rh_alloc_array(rh_decision_places(decision), sizeof(*decision->orphan_services));
+	if (!decision->orphan_services)
+		return rh_fail_oom(decision->err);
+	decision->orphan_services[place] = child;
+	return 0;
+}
+
 static void observe_service(struct rh_decision *decision, const struct rh_child *child)
 {
 	size_t place;
@@ -128,15 +175,19 @@ int rh_decide_tables(struct rh_decision *decision)
 		r = observe_allocate(decision);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < world->pod_count; i++) {
-		if (strcmp(world->pods[i]->owner_uid, decision->job->uid) != 0)
+	for (size_t i = 0; i < world->pod_count && r == 0; i++) {
+		if (strcmp(world->pods[i]->owner_uid, decision->job->uid) != 0) {
+			r = observe_orphan_pod(decision, world->pods[i]);
 			continue;
+		}
 		decision->owned[decision->owned_count++] = world->pods[i];
 		observe_pod(decision, world->pods[i]);
 	}
-	for (size_t i = 0; i < world->child_count; i++)
+	for (size_t i = 0; i < world->child_count && r == 0; i++) {
 		observe_service(decision, world->children[i]);
-	return 0;
+		r = observe_orphan_service(decision, world->children[i]);
+	}
+	return r;
 }
 
 static bool observe_restarts(const struct rh_replica_spec *spec, const struct rh_pod *pod)

@@ -42,14 +42,19 @@ struct rh_decision {
 	const struct rh_pod **pods;       /**< the pod that counts for each replica; owned table */
 	const struct rh_child **services; /**< its Service; owned table */
 	uint8_t *slots;                   /**< enum rh_slot; owned table */
-	const struct rh_pod **owned;      /**< every pod of the job, also those that count for no replica; owned table */
+	/** Pods and Services that could be made the job's: owned tables, NULL while there is none. */
+	const struct rh_pod **orphan_pods;
+	const struct rh_child **orphan_services; /**< likewise */
+	const struct rh_pod **owned; /**< every pod of the job, also those that count for no replica; owned table */
 	size_t owned_count;
 	struct rh_counts counts[RH_TYPES_MAX];
 	struct rh_judgement judgement;
-	size_t first;     /**< place of the replica behind the fault of this pass; SIZE_MAX: none */
-	size_t creates;   /**< creates in the plan so far */
-	bool left;        /**< something is there that is to go */
-	char invalid[32]; /**< the note that stands for the findings of this pass; "" without any */
+	size_t first;      /**< place of the replica behind the fault of this pass; SIZE_MAX: none */
+	size_t creates;    /**< creates in the plan so far */
+	size_t asked[2];   /**< of these, pods and Services */
+	size_t allowed[2]; /**< how many of each the store's refusals leave */
+	bool left;         /**< something is there that is to go */
+	char invalid[32];  /**< the note that stands for the findings of this pass; "" without any */
 };
 
 /** Free the tables. */
@@ -125,9 +130,23 @@ int rh_decide_drop_services(struct rh_decision *decision);
 int rh_decide_drop_service(struct rh_decision *decision, const struct rh_child *service);
 /** @return whether @p child is a Service of the job */
 bool rh_decide_is_service(const struct rh_decision *decision, const struct rh_child *child);
-/** Create pods and Services that are missing, delete those that are too many. @return 0 or RH_ENOMEM */
+/** Create pods and Services that are missing, adopt those without owner, delete those that are too many.
+ * @return 0 or RH_ENOMEM */
 int rh_decide_children(struct rh_decision *decision);
 /** Create, update and delete the further objects. @return 0 or RH_ENOMEM */
 int rh_decide_objects(struct rh_decision *decision);
+/** Delete the further objects that are not wanted. @return 0 or RH_ENOMEM */
+int rh_decide_drop_objects(struct rh_decision *decision);
+
+/** @return whether pods may be made as far as the gang scheduler goes */
+bool rh_decide_gang_is_open(const struct rh_decision *decision);
+/** The job waits for its gang scheduler. @return 0 or RH_ENOMEM */
+int rh_decide_gang_wait(struct rh_decision *decision);
+
+/** @return how many more creates of @p verb (a pod's or a Service's) may be asked for; SIZE_MAX: as many as one likes
+ */
+size_t rh_decide_creates_allowed(struct rh_decision *decision, enum rh_action_verb verb);
+/** Say in a condition what the store refuses, or that it does not any more. @return 0 or RH_ENOMEM */
+int rh_decide_stalled(struct rh_decision *decision);
 
 #endif

@@ -247,7 +247,7 @@ int rh_decide_finished(struct rh_decision *decision)
 	else
 		r = phase_clean(decision);
 	if (r == 0)
-		r = rh_decide_objects(decision);
+		r = rh_decide_drop_objects(decision);
 	if (r == 0)
 		r = phase_expire(decision);
 	decision->plan->done = decision->plan->action_count == 0 && !decision->left;

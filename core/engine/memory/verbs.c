@@ -202,6 +202,21 @@ static int memory_terminate(struct rh_memory_store *store, struct rh_memory_obje
 	return memory_store_version(store, object, tree, rh_take(next));
 }
 
+static bool memory_has_finalizers(const struct rh_json *tree)
+{
+	return rh_json_size(rh_json_get(rh_json_get(tree, "metadata"), "finalizers")) > 0;
+}
+
+/* Whether the last finalizer of an object that is to go has been taken off. */
+static bool memory_is_let_go(const struct rh_json *tree)
+{
+	const struct rh_json *metadata = rh_json_get(tree, "metadata");
+	int64_t grace = 0;
+
+	(void)rh_json_integer(rh_json_get(metadata, "deletionGracePeriodSeconds"), &grace);
+	return rh_json_get(metadata, "deletionTimestamp") && grace == 0 && !memory_has_finalizers(tree);
+}
+
 static int memory_delete(struct rh_memory_store *store, struct rh_memory_object *object, int64_t asked)
 {
 	const struct rh_json *tree = rh_memory_version_look(store->objects.trees, object->now);
@@ -210,7 +225,9 @@ static int memory_delete(struct rh_memory_store *store, struct rh_memory_object 
 	if (!tree)
 		return RH_ENOMEM;
 	grace = memory_grace(store, object, tree, asked);
-	return grace > 0 ? memory_terminate(store, object, tree, grace) : memory_remove(store, object);
+	if (grace > 0 || memory_has_finalizers(tree))
+		return memory_terminate(store, object, tree, grace);
+	return memory_remove(store, object);
 }
 
 /*
@@ -327,6 +344,7 @@ static int memory_patch(struct rh_memory_store *store, struct rh_memory_request 
 {
 	const struct rh_json *before = rh_memory_version_look(store->objects.trees, object->now);
 	rh_auto(json) next = NULL;
+	bool gone;
 
 	if (!before)
 		return RH_ENOMEM;
@@ -338,9 +356,12 @@ static int memory_patch(struct rh_memory_store *store, struct rh_memory_request 
 	}
 	if (memory_patch_tree(request, before, &next) < 0)
 		return RH_ENOMEM;
+	gone = memory_is_let_go(next);
 	if (!rh_json_equal(before, next) && memory_store_version(store, object, before, rh_take(next)) < 0)
 		return RH_ENOMEM;
 	request->version = rh_memory_version_ref(object->now);
+	if (gone && memory_remove(store, object) == 0 && store->collects)
+		memory_collect(store);
 	return 0;
 }
 
