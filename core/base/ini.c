@@ -8,11 +8,14 @@
 #include "base/str.h"
 
 /*
- * inih cuts section names at 50 bytes and lines at 200, as the distributions build it. So this module splits the text
- * into lines, hands inih the key alone and keeps the value, and refuses names that inih would cut.
+ * inih cuts section names at 50 bytes and lines at 200, as the distributions build it, and ends a key at its first ':',
+ * which names of images have. So this module splits the text into lines, keeps key and value, hands inih a mark in
+ * their place, and refuses names that inih would cut.
  */
 #define INI_SECTION_MAX 49
 #define INI_KEY_MAX 150
+/* What inih sees of a setting. */
+#define INI_MARK "k=\n"
 
 /* A text on its way through inih. */
 struct ini_read {
@@ -21,6 +24,7 @@ struct ini_read {
 	rh_ini_fn *fn;
 	void *arg;
 	struct rh_error *err;
+	struct rh_str key;
 	struct rh_str value;
 	int line;
 	int status; /* the first failure; ends the read */
@@ -67,12 +71,14 @@ static int ini_fail(struct ini_read *read, const char *what)
 	return rh_fail(read->err, RH_EINVAL, "%s:%d: %s", read->name, read->line, what);
 }
 
-/* @return the first '=' or ':', which is where inih ends a key, or `to` */
+/* @return the first '=', or where there is none the first ':'; else `to` */
 static const char *ini_key_end(const char *from, const char *to)
 {
-	while (from < to && *from != '=' && *from != ':')
-		from++;
-	return from;
+	const char *end = memchr(from, '=', (size_t)(to - from));
+
+	if (!end)
+		end = memchr(from, ':', (size_t)(to - from));
+	return end ? end : to;
 }
 
 static int ini_check_section(struct ini_read *read, const char *from, const char *to)
@@ -84,7 +90,7 @@ static int ini_check_section(struct ini_read *read, const char *from, const char
 	return 0;
 }
 
-/* Check a setting's line and keep its value. */
+/* Check a setting's line and keep what it says. */
 static int ini_check_setting(struct ini_read *read, const char *from, const char *to)
 {
 	const char *key_end = ini_key_end(from, to);
@@ -95,26 +101,24 @@ static int ini_check_setting(struct ini_read *read, const char *from, const char
 	if (key_end - from > INI_KEY_MAX)
 		return ini_fail(read, "a key has at most 150 bytes");
 	ini_trim(&value, &to);
+	ini_trim(&from, &key_end);
+	rh_str_clear(&read->key);
+	rh_str_append_bytes(&read->key, from, (size_t)(key_end - from));
 	rh_str_clear(&read->value);
 	rh_str_append_bytes(&read->value, value, (size_t)(to - value));
-	return read->value.failed ? rh_fail_oom(read->err) : 0;
+	return read->key.failed || read->value.failed ? rh_fail_oom(read->err) : 0;
 }
 
-/* Write a section's line or a key without its value. */
-static void ini_write(const struct ini_read *read, const char *from, const char *to, char *buffer, size_t size)
+/* Write a section's line, which may be the first one: a space in front keeps inih from taking a second byte order mark
+ * away. Before a later line it would mean that the last value goes on. */
+static void ini_write_section(const struct ini_read *read, const char *from, const char *to, char *buffer, size_t size)
 {
-	/*
-	 * A space in front keeps inih from taking a second byte order mark away. Before a later line it would mean that the
-	 * last value goes on.
-	 */
 	if (read->line == 1) {
 		*buffer++ = ' ';
 		size--;
 	}
-	if (*from != '[')
-		to = ini_key_end(from, to);
 	memcpy(buffer, from, (size_t)(to - from));
-	rh_copy(buffer + (to - from), size - (size_t)(to - from), *from == '[' ? "\n" : "=\n");
+	rh_copy(buffer + (to - from), size - (size_t)(to - from), "\n");
 }
 
 /* inih's reader, in place of fgets(). */
@@ -132,7 +136,10 @@ static char *ini_feed(char *buffer, int size, void *stream)
 	read->status = *from == '[' ? ini_check_section(read, from, to) : ini_check_setting(read, from, to);
 	if (read->status < 0)
 		return NULL;
-	ini_write(read, from, to, buffer, (size_t)size);
+	if (*from == '[')
+		ini_write_section(read, from, to, buffer, (size_t)size);
+	else
+		rh_copy(buffer, (size_t)size, INI_MARK);
 	return buffer;
 }
 
@@ -140,8 +147,10 @@ static int ini_handle(void *user, const char *section, const char *key, const ch
 {
 	struct ini_read *read = user;
 
+	(void)key;
 	(void)value;
-	read->status = read->fn(read->arg, section, key, rh_str_text(&read->value), read->line, read->err);
+	read->status =
+		read->fn(read->arg, section, rh_str_text(&read->key), rh_str_text(&read->value), read->line, read->err);
 	if (read->status < 0)
 		rh_wrap(read->err, read->status, "%s:%d", read->name, read->line);
 	return read->status >= 0;
@@ -149,8 +158,7 @@ static int ini_handle(void *user, const char *section, const char *key, const ch
 
 int rh_ini_parse(const char *name, const char *text, size_t length, rh_ini_fn *fn, void *arg, struct rh_error *err)
 {
-	struct ini_read read = {
-		.name = name, .at = text, .end = text + length, .fn = fn, .arg = arg, .err = err, .value = {0}};
+	struct ini_read read = {.name = name, .at = text, .end = text + length, .fn = fn, .arg = arg, .err = err};
 	int r;
 
 	if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0)
@@ -158,6 +166,7 @@ int rh_ini_parse(const char *name, const char *text, size_t length, rh_ini_fn *f
 	if (memchr(text, '\0', length))
 		return rh_fail(err, RH_EINVAL, "%s: a zero byte; this is no text file", name);
 	r = ini_parse_stream(ini_feed, &read, ini_handle, &read);
+	rh_str_deinit(&read.key);
 	rh_str_deinit(&read.value);
 	if (read.status < 0)
 		return read.status;

@@ -72,54 +72,94 @@ static void log_append_clean(struct rh_str *line, const char *text)
 	}
 }
 
-static void log_text_line(struct rh_str *line, enum rh_log_level level, const char *object, const char *message)
+/* What a line is about: one text, or an object, or nothing. */
+struct log_subject {
+	const char *text;
+	const struct rh_log_object *object;
+};
+
+static void log_text_subject(struct rh_str *line, const struct log_subject *subject)
+{
+	if (subject->text) {
+		log_append_clean(line, subject->text);
+		rh_str_append(line, ": ");
+	}
+	if (!subject->object)
+		return;
+	log_append_clean(line, subject->object->kind);
+	rh_str_append(line, " ");
+	log_append_clean(line, subject->object->namespace_);
+	rh_str_append(line, "/");
+	log_append_clean(line, subject->object->name);
+	if (*subject->object->uid) {
+		rh_str_append(line, " (");
+		log_append_clean(line, subject->object->uid);
+		rh_str_append(line, ")");
+	}
+	rh_str_append(line, ": ");
+}
+
+static void log_json_member(struct rh_str *line, const char *key, const char *value)
+{
+	if (!*value)
+		return;
+	rh_str_appendf(line, ",\"%s\":", key);
+	rh_json_quote(value, line);
+}
+
+static void log_json_subject(struct rh_str *line, const struct log_subject *subject)
+{
+	if (subject->text)
+		log_json_member(line, "object", subject->text);
+	if (!subject->object)
+		return;
+	log_json_member(line, "kind", subject->object->kind);
+	log_json_member(line, "namespace", subject->object->namespace_);
+	log_json_member(line, "name", subject->object->name);
+	log_json_member(line, "uid", subject->object->uid);
+}
+
+static void log_text_line(struct rh_str *line, enum rh_log_level level, const struct log_subject *subject,
+                          const char *message)
 {
 	char time[RH_TIME_SIZE];
 
 	rh_str_appendf(line, "%s %-5s ", rh_time_format_micro(rh_clock_wall(), time), log_level_name(level));
-	if (object) {
-		log_append_clean(line, object);
-		rh_str_append(line, ": ");
-	}
+	log_text_subject(line, subject);
 	log_append_clean(line, message);
 	rh_str_append(line, "\n");
 }
 
-static void log_json_line(struct rh_str *line, enum rh_log_level level, const char *object, const char *message)
+static void log_json_line(struct rh_str *line, enum rh_log_level level, const struct log_subject *subject,
+                          const char *message)
 {
 	char time[RH_TIME_SIZE];
 
 	rh_str_appendf(line, "{\"time\":\"%s\",\"level\":\"%s\"", rh_time_format_micro(rh_clock_wall(), time),
 	               log_level_name(level));
-	if (object) {
-		rh_str_append(line, ",\"object\":");
-		rh_json_quote(object, line);
-	}
+	log_json_subject(line, subject);
 	rh_str_append(line, ",\"message\":");
 	rh_json_quote(message, line);
 	rh_str_append(line, "}\n");
 }
 
-void rh_log(enum rh_log_level level, const char *object, const char *fmt, ...)
+static void log_write(enum rh_log_level level, const struct log_subject *subject, const char *fmt, va_list args)
+	__attribute__((format(printf, 3, 0)));
+
+static void log_write(enum rh_log_level level, const struct log_subject *subject, const char *fmt, va_list args)
 {
 	char message[LOG_MESSAGE_SIZE];
 	rh_auto_str line = {0};
-	va_list args;
-	int length;
+	int length = vsnprintf(message, sizeof(message), fmt, args);
 
-	if (!rh_log_enabled(level))
-		return;
-	va_start(args, fmt);
-	length = vsnprintf(message, sizeof(message), fmt, args);
-	va_end(args);
 	if (length < 0)
 		rh_copy(message, sizeof(message), fmt);
 	else if ((size_t)length >= sizeof(message))
 		memcpy(message + sizeof(message) - 4, "...", 4);
 	if (atomic_load(&log_config()->json))
-		log_json_line(&line, level, object, message);
+		log_json_line(&line, level, subject, message);
 	else
-		log_text_line(&line, level, object, message);
+		log_text_line(&line, level, subject, message);
 	/*
 	 * One write a line keeps lines of several threads and processes whole. A log that cannot be written is nobody's
 	 * error.
@@ -128,4 +168,28 @@ void rh_log(enum rh_log_level level, const char *object, const char *fmt, ...)
 		(void)rh_fd_write_all(STDERR_FILENO, line.data, line.length, NULL);
 	else
 		(void)rh_fd_write_all(STDERR_FILENO, "out of memory for a log line\n", 29, NULL);
+}
+
+void rh_log(enum rh_log_level level, const char *object, const char *fmt, ...)
+{
+	const struct log_subject subject = {.text = object};
+	va_list args;
+
+	if (!rh_log_enabled(level))
+		return;
+	va_start(args, fmt);
+	log_write(level, &subject, fmt, args);
+	va_end(args);
+}
+
+void rh_log_about(enum rh_log_level level, const struct rh_log_object *object, const char *fmt, ...)
+{
+	const struct log_subject subject = {.object = object};
+	va_list args;
+
+	if (!rh_log_enabled(level))
+		return;
+	va_start(args, fmt);
+	log_write(level, &subject, fmt, args);
+	va_end(args);
 }

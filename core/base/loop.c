@@ -22,6 +22,8 @@ struct rh_loop_watch {
 	uv_poll_t poll;
 	rh_loop_ready_fn *fn;
 	void *arg;
+	unsigned events; /* what it looks for */
+	unsigned ready;  /* what it told last */
 };
 
 struct loop_signal {
@@ -152,11 +154,37 @@ int rh_loop_signal(struct rh_loop *loop, int number, rh_loop_signal_fn *fn, void
 
 static void loop_on_poll(uv_poll_t *poll, int status, int events)
 {
-	const struct rh_loop_watch *watch = poll->data;
+	struct rh_loop_watch *watch = poll->data;
 
-	(void)status; /* an error shows again in the owner's read() */
-	(void)events;
+	watch->ready = 0;
+	if (events & (UV_READABLE | UV_DISCONNECT))
+		watch->ready |= RH_LOOP_READ;
+	if (events & UV_WRITABLE)
+		watch->ready |= RH_LOOP_WRITE;
+	if (status < 0 || (events & UV_DISCONNECT))
+		watch->ready |= watch->events; /* the error shows again in the owner's read() or write() */
 	watch->fn(watch->arg);
+}
+
+int rh_loop_watch_for(struct rh_loop_watch *watch, unsigned events, struct rh_error *err)
+{
+	int wanted = 0;
+	int r;
+
+	if (events & RH_LOOP_READ)
+		wanted |= UV_READABLE | UV_DISCONNECT;
+	if (events & RH_LOOP_WRITE)
+		wanted |= UV_WRITABLE;
+	r = wanted ? uv_poll_start(&watch->poll, wanted, loop_on_poll) : uv_poll_stop(&watch->poll);
+	if (r < 0)
+		return loop_fail(err, r, "watch");
+	watch->events = events;
+	return 0;
+}
+
+unsigned rh_loop_ready(const struct rh_loop_watch *watch)
+{
+	return watch->ready;
 }
 
 int rh_loop_watch(struct rh_loop *loop, int fd, rh_loop_ready_fn *fn, void *arg, struct rh_loop_watch **ret_watch,
@@ -175,13 +203,12 @@ int rh_loop_watch(struct rh_loop *loop, int fd, rh_loop_ready_fn *fn, void *arg,
 	watch->poll.data = watch;
 	watch->fn = fn;
 	watch->arg = arg;
-	r = uv_poll_start(&watch->poll, UV_READABLE | UV_DISCONNECT, loop_on_poll);
-	if (r < 0) {
+	r = rh_loop_watch_for(watch, RH_LOOP_READ, err);
+	if (r < 0)
 		uv_close((uv_handle_t *)&watch->poll, loop_free_data);
-		return loop_fail(err, r, "watch");
-	}
-	*ret_watch = watch;
-	return 0;
+	else
+		*ret_watch = watch;
+	return r;
 }
 
 void rh_loop_unwatch(struct rh_loop_watch *watch)

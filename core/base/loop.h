@@ -23,7 +23,13 @@ struct rh_loop_watch;
 /** Do what is due. @return microseconds until it is to be called again though nothing happens; 0: at once, after a look
  * at descriptors and signals; RH_NEVER */
 typedef int64_t rh_loop_turn_fn(void *arg);
-/** A descriptor can be read, or its other end has closed. */
+/** What a descriptor is watched for; a set. */
+enum rh_loop_event {
+	RH_LOOP_READ = 1, /**< it can be read, or its other end has closed */
+	RH_LOOP_WRITE = 2 /**< it can be written, or its other end has closed */
+};
+
+/** A descriptor is ready; rh_loop_ready() says for what. */
 typedef void rh_loop_ready_fn(void *arg);
 /** Signal @p number came; several that came together may be told once. */
 typedef void rh_loop_signal_fn(void *arg, int number);
@@ -38,6 +44,12 @@ int rh_loop_signal(struct rh_loop *loop, int number, rh_loop_signal_fn *fn, void
 /** Call @p fn whenever @p fd (borrowed; must outlive the watch) can be read. @return 0, RH_EIO or RH_ENOMEM */
 int rh_loop_watch(struct rh_loop *loop, int fd, rh_loop_ready_fn *fn, void *arg, struct rh_loop_watch **ret_watch,
                   struct rh_error *err);
+/** Change what @p watch looks for: a set of enum rh_loop_event, 0 for nothing. A new watch reads. @return 0 or RH_EIO
+ */
+int rh_loop_watch_for(struct rh_loop_watch *watch, unsigned events, struct rh_error *err);
+/** @return what @p watch told last: a set of enum rh_loop_event; for its ready function. A descriptor with an error is
+ * ready for all that was asked */
+unsigned rh_loop_ready(const struct rh_loop_watch *watch);
 /** End a watch; to be called before its descriptor is closed. NULL is nothing. */
 void rh_loop_unwatch(struct rh_loop_watch *watch);
 /** Run until rh_loop_stop(). Blocks. */

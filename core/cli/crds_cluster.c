@@ -54,7 +54,7 @@ static int cluster_ask(struct cluster_call *call, const struct rh_kubeconfig *co
 	int r = rh_http_new(&options, &call->http, err);
 
 	if (r == 0)
-		r = rh_http_send(call->http, &request, NULL, cluster_done, call, NULL, err);
+		r = rh_http_send(call->http, &request, cluster_done, call, NULL, err);
 	if (r < 0)
 		return r;
 	rh_loop_run(call->loop);

@@ -10,6 +10,7 @@
 #ifndef RH_KUBE_HTTP_H
 #define RH_KUBE_HTTP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,13 @@ struct rh_kubeconfig;
 /** Opaque client of one API server. */
 struct rh_http;
 
+/**
+ * Called with each piece of the body of an answer whose status is 200 to 299; any other answer's body goes to the
+ * response.
+ * @return 0 to go on; anything else ends the request: its done function is called with status 0
+ */
+typedef int rh_http_chunk_fn(void *arg, const char *data, size_t length);
+
 /** One request. All borrowed during rh_http_send(). */
 struct rh_http_request {
 	const char *method;       /**< "GET", "POST", "PATCH", "DELETE", "PUT" */
@@ -29,8 +37,9 @@ struct rh_http_request {
 	const char *content_type; /**< of the body; NULL without one */
 	const char *body;         /**< copied; NULL: none */
 	size_t body_length;
-	int64_t timeout;      /**< microseconds for the whole exchange; 0: no limit */
-	int64_t idle_timeout; /**< microseconds without a byte from the server after which it is dead; 0: no limit */
+	int64_t timeout;         /**< microseconds for the whole exchange; 0: no limit */
+	int64_t idle_timeout;    /**< microseconds without a byte from the server after which it is dead; 0: no limit */
+	rh_http_chunk_fn *chunk; /**< gets the body of a good answer piece by piece; NULL: it is gathered */
 };
 
 /** How a request ended. Borrowed until the callback returns. */
@@ -43,15 +52,12 @@ struct rh_http_response {
 	size_t body_length;
 };
 
-/**
- * Called with each piece of the body of an answer whose status is 200 to 299; any other answer's body goes to the
- * response.
- * @return 0 to go on; anything else ends the request: its done function is called with status 0
- */
-typedef int rh_http_chunk_fn(void *arg, const char *data, size_t length);
 /** Called once for each request that was sent, unless it is cancelled. */
 typedef void rh_http_done_fn(void *arg, const struct rh_http_response *response);
-/** Told of every answer, for metrics: @p path without its query, @p seconds from sending to the last byte. */
+/**
+ * Told of every call that ends by itself, for metrics: @p path without its query, @p status 0 for no answer, @p seconds
+ * from rh_http_send() to the last byte.
+ */
 typedef void rh_http_observe_fn(void *arg, const char *method, const char *path, int32_t status, double seconds);
 
 /** What a client needs. */
@@ -65,15 +71,15 @@ struct rh_http_options {
 
 /** @return 0, RH_EINVAL (credentials that cannot be used, naming file and field), RH_EIO or RH_ENOMEM */
 int rh_http_new(const struct rh_http_options *options, struct rh_http **ret_http, struct rh_error *err);
-/** Free it; what is under way is cancelled. NULL is nothing. */
+/** Free it; what is under way is cancelled. Not from inside a callback of it. NULL is nothing. */
 void rh_http_free(struct rh_http *http);
 RH_DEFINE_CLEANUP(http);
 /**
- * Send a request. @param chunk gets the body of a good answer piece by piece; NULL: it is gathered.
+ * Send a request.
  * @param[out] ret_id for rh_http_cancel(), never 0; may be NULL. @return 0 or RH_ENOMEM, then @p done is not called
  */
-int rh_http_send(struct rh_http *http, const struct rh_http_request *request, rh_http_chunk_fn *chunk,
-                 rh_http_done_fn *done, void *arg, uint64_t *ret_id, struct rh_error *err);
+int rh_http_send(struct rh_http *http, const struct rh_http_request *request, rh_http_done_fn *done, void *arg,
+                 uint64_t *ret_id, struct rh_error *err);
 /** Forget a request: no callback of it is called any more. An id that is over is nothing. */
 void rh_http_cancel(struct rh_http *http, uint64_t id);
 /** Do what is due; from the loop's turn. @param now monotonic microseconds */

@@ -9,6 +9,7 @@
 #ifndef RH_KUBE_STORE_H
 #define RH_KUBE_STORE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,14 @@ struct rh_kube_problem {
 	const char *words;      /**< the server's, or what the connection says */
 };
 
+/** A call that is over, for metrics. All borrowed until the callback returns. */
+struct rh_kube_call {
+	const char *verb;     /**< "get", "create", "patch", "delete", "list" or "watch" */
+	const char *resource; /**< "pods", "pytorchjobs/status" */
+	int32_t status;       /**< HTTP status; 0: no answer */
+	int64_t took;         /**< microseconds; of a watch, how long it lasted */
+};
+
 /** How a store behaves. */
 struct rh_kube_store_options {
 	struct rh_http *http;   /**< borrowed for its life */
@@ -36,8 +45,13 @@ struct rh_kube_store_options {
 	size_t window;          /**< requests in flight at first; 0: 32 */
 	/** Told once when a watch stops working and once when it works again; may be NULL. */
 	void (*problem)(void *arg, const struct rh_kube_problem *problem);
-	void *arg;
+	/** Told of every call that is over; may be NULL. */
+	void (*observe)(void *arg, const struct rh_kube_call *call);
+	void *arg;     /**< of the callbacks */
 	uint64_t seed; /**< of the jitter; 0: from the kernel */
+	bool pages;    /**< list in pages even where the server could stream the list */
+	/** @return monotonic microseconds; NULL: rh_clock_monotonic(). For tests */
+	int64_t (*clock)(void *arg);
 };
 
 /** @return 0 or RH_ENOMEM */

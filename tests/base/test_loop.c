@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* clang-format off */
@@ -27,6 +28,7 @@ struct seen {
 	int64_t started;
 	int signals;
 	int bytes;
+	unsigned ready; /* what a watch told */
 	bool closed;
 };
 
@@ -136,6 +138,96 @@ static void test_loop__descriptors_wake_it(void **state)
 	assert_int_equal(close(seen.fds[0]), 0);
 }
 
+/* A pair of sockets of which one end is watched. */
+static void open_pair(struct seen *seen)
+{
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, seen->fds), 0);
+}
+
+static void take_ready(void *arg)
+{
+	struct seen *seen = arg;
+
+	seen->ready = rh_loop_ready(seen->watch);
+	rh_loop_stop(seen->loop);
+}
+
+static void test_loop__tells_what_is_ready(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned wanted;
+		bool readable, full, closed;
+		unsigned expected; /* 0: it sleeps */
+	} rows[] = {
+		{"reading", RH_LOOP_READ, true, false, false, RH_LOOP_READ},
+		{"nothing to read", RH_LOOP_READ, false, false, false, 0},
+		{"writing", RH_LOOP_WRITE, true, false, false, RH_LOOP_WRITE},
+		{"no room", RH_LOOP_WRITE, true, true, false, 0},
+		{"both", RH_LOOP_READ | RH_LOOP_WRITE, true, false, false, RH_LOOP_READ | RH_LOOP_WRITE},
+		{"both, one is ready", RH_LOOP_READ | RH_LOOP_WRITE, true, true, false, RH_LOOP_READ},
+		{"nothing", 0, true, false, false, 0},
+		{"closed, reading", RH_LOOP_READ, false, false, true, RH_LOOP_READ},
+		{"closed, both", RH_LOOP_READ | RH_LOOP_WRITE, false, false, true, RH_LOOP_READ | RH_LOOP_WRITE},
+	};
+	static const char fill[4096] = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct seen seen = {.stop_at = 20, .delay = 1000};
+		rh_auto(loop) loop = open_loop(&seen);
+
+		print_message("           row: %s\n", rows[i].name);
+		open_pair(&seen);
+		assert_int_equal(rh_loop_watch(loop, seen.fds[0], take_ready, &seen, &seen.watch, NULL), 0);
+		assert_int_equal(rh_loop_watch_for(seen.watch, rows[i].wanted, NULL), 0);
+		while (rows[i].full && write(seen.fds[0], fill, sizeof(fill)) > 0)
+			continue;
+		if (rows[i].readable)
+			assert_int_equal(write(seen.fds[1], "x", 1), 1);
+		if (rows[i].closed)
+			assert_int_equal(close(seen.fds[1]), 0);
+		rh_loop_run(loop);
+		assert_int_equal(seen.ready, rows[i].expected);
+		rh_loop_unwatch(seen.watch);
+		assert_int_equal(close(seen.fds[0]), 0);
+		if (!rows[i].closed)
+			assert_int_equal(close(seen.fds[1]), 0);
+	}
+}
+
+/* Off, and on again for something else, on the same watch. */
+static void test_loop__what_is_watched_changes(void **state)
+{
+	struct seen seen = {.stop_at = 20, .delay = 1000};
+	rh_auto(loop) loop = open_loop(&seen);
+
+	(void)state;
+	open_pair(&seen);
+	assert_int_equal(rh_loop_watch(loop, seen.fds[0], take_ready, &seen, &seen.watch, NULL), 0);
+	assert_int_equal(write(seen.fds[1], "x", 1), 1);
+	assert_int_equal(rh_loop_watch_for(seen.watch, 0, NULL), 0);
+	rh_loop_run(loop);
+	assert_int_equal(seen.ready, 0);
+	seen.stop_at = 40;
+	assert_int_equal(rh_loop_watch_for(seen.watch, RH_LOOP_WRITE, NULL), 0);
+	rh_loop_run(loop);
+	assert_int_equal(seen.ready, RH_LOOP_WRITE);
+	seen.stop_at = 60;
+	assert_int_equal(rh_loop_watch_for(seen.watch, RH_LOOP_READ, NULL), 0);
+	rh_loop_run(loop);
+	assert_int_equal(seen.ready, RH_LOOP_READ);
+	rh_loop_unwatch(seen.watch);
+	/* at once again: a connection that is closed gives its number to the next */
+	assert_int_equal(rh_loop_watch(loop, seen.fds[0], take_ready, &seen, &seen.watch, NULL), 0);
+	seen.ready = 0;
+	seen.stop_at = 80;
+	rh_loop_run(loop);
+	assert_int_equal(seen.ready, RH_LOOP_READ);
+	assert_int_equal(close(seen.fds[0]), 0);
+	assert_int_equal(close(seen.fds[1]), 0);
+}
+
 static void test_loop__free_ends_what_is_watched(void **state)
 {
 	struct seen seen = {.stop_at = 3, .delay = 0};
@@ -189,6 +281,8 @@ int main(void)
 		cmocka_unit_test(test_loop__signals_wake_it),
 		cmocka_unit_test(test_loop__signals_get_their_handler_back),
 		cmocka_unit_test(test_loop__descriptors_wake_it),
+		cmocka_unit_test(test_loop__tells_what_is_ready),
+		cmocka_unit_test(test_loop__what_is_watched_changes),
 		cmocka_unit_test(test_loop__free_ends_what_is_watched),
 		cmocka_unit_test(test_loop__bad_descriptor_is_refused),
 		cmocka_unit_test(test_loop__without_memory),

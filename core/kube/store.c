@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/store.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "kube/outcome.h"
+#include "kube/path.h"
+#include "kube/store_call.h"
+#include "kube/watch.h"
+#include "kube/window.h"
+
+/* Longest that a request may take. */
+#define STORE_DEADLINE (30 * RH_SECOND)
+/* How long to wait when there is no memory to send something. */
+#define STORE_PAUSE (RH_SECOND / 10)
+
+/* A watch with its connection. */
+struct store_watch {
+	struct store_watch *next;
+	struct rh_kube_store *store;
+	struct rh_kube_watch *watch;
+	char *resource; /* for metrics */
+	uint64_t http_id;
+	int64_t sent_at;
+	bool list; /* the request under way is one */
+};
+
+struct rh_kube_store {
+	struct rh_store face;
+	struct rh_kube_store_options options;
+	char *namespace_;
+	struct rh_window window;
+	struct store_watch *watches;
+	struct rh_call_queue waiting[RH_WINDOW_CLASSES];
+	struct rh_call_queue flying;
+	uint64_t last_id;
+	uint64_t random;
+	int64_t wake; /* when there is something to do */
+};
+
+static int64_t store_now(const struct rh_kube_store *store)
+{
+	return store->options.clock ? store->options.clock(store->options.arg) : rh_clock_monotonic();
+}
+
+/* Have a look again in the next turn. */
+static void store_stir(struct rh_kube_store *store)
+{
+	store->wake = 0;
+}
+
+static void store_observe(const struct rh_kube_store *store, const struct rh_kube_call *call)
+{
+	if (store->options.observe)
+		store->options.observe(store->options.arg, call);
+}
+
+static int store_watch_on_chunk(void *arg, const char *data, size_t length)
+{
+	struct store_watch *watch = arg;
+
+	store_stir(watch->store);
+	return rh_kube_watch_feed(watch->watch, data, length, store_now(watch->store));
+}
+
+static void store_watch_on_done(void *arg, const struct rh_http_response *response)
+{
+	struct store_watch *watch = arg;
+	struct rh_kube_store *store = watch->store;
+	int64_t now = store_now(store);
+	struct rh_kube_call call = {
+		.verb = watch->list ? "list" : "watch",
+		.resource = watch->resource,
+		.status = response->status,
+		.took = now - watch->sent_at,
+	};
+
+	watch->http_id = 0;
+	store_stir(store);
+	store_observe(store, &call);
+	rh_kube_watch_end(watch->watch, response, now);
+}
+
+static void store_watch_send(struct store_watch *watch, int64_t now)
+{
+	struct rh_http_request request;
+	rh_auto_str path = {0};
+
+	if (rh_kube_watch_begin(watch->watch, now, &path, &request) < 0)
+		return;
+	watch->sent_at = now;
+	watch->list = !strstr(request.path, "watch=true");
+	request.chunk = store_watch_on_chunk;
+	if (rh_http_send(watch->store->options.http, &request, store_watch_on_done, watch, &watch->http_id, NULL) < 0) {
+		struct rh_http_response response = {.words = "out of memory", .body = ""};
+
+		rh_kube_watch_end(watch->watch, &response, now);
+	}
+}
+
+static void store_watch_free(struct store_watch *watch)
+{
+	if (!watch)
+		return;
+	if (watch->http_id)
+		rh_http_cancel(watch->store->options.http, watch->http_id);
+	rh_kube_watch_free(watch->watch);
+	rh_free(watch->resource);
+	rh_free(watch);
+}
+
+static uint64_t store_draw_seed(struct rh_kube_store *store)
+{
+	store->random += UINT64_C(0x9E3779B97F4A7C15);
+	return store->random;
+}
+
+static int store_watch(struct rh_store *face, const struct rh_resource *resource, const char *label, rh_watch_fn *fn,
+                       void *arg, struct rh_error *err)
+{
+	struct rh_kube_store *store = (struct rh_kube_store *)face;
+	struct store_watch *watch = rh_alloc(sizeof(*watch));
+	struct rh_kube_watch_options options = {
+		.resource = resource,
+		.namespace_ = store->namespace_,
+		.label = label,
+		.fn = fn,
+		.arg = arg,
+		.problem = store->options.problem,
+		.problem_arg = store->options.arg,
+		.seed = store_draw_seed(store),
+		.pages = store->options.pages,
+	};
+
+	if (!watch)
+		return rh_fail_oom(err);
+	watch->store = store;
+	watch->watch = rh_kube_watch_new(&options);
+	watch->resource = rh_strdup(resource->plural);
+	if (!watch->watch || !watch->resource) {
+		store_watch_free(watch);
+		return rh_fail_oom(err);
+	}
+	watch->next = store->watches;
+	store->watches = watch;
+	store_stir(store);
+	return 0;
+}
+
+static int store_submit(struct rh_store *face, struct rh_request *request, rh_done_fn *done, void *arg,
+                        uint64_t *ret_id, struct rh_error *err)
+{
+	struct rh_kube_store *store = (struct rh_kube_store *)face;
+	struct rh_call *call = rh_call_new(request);
+
+	if (!call)
+		return rh_fail_oom(err);
+	call->owner = store;
+	call->done = done;
+	call->arg = arg;
+	call->id = ++store->last_id;
+	rh_call_append(&store->waiting[call->class], call);
+	if (ret_id)
+		*ret_id = call->id;
+	store_stir(store);
+	return 0;
+}
+
+/* One that is under way goes on, for its answer is still owed to the window; one that waits is dropped. */
+static void store_cancel(struct rh_store *face, uint64_t id)
+{
+	struct rh_kube_store *store = (struct rh_kube_store *)face;
+	struct rh_call *flying = rh_call_find(&store->flying, id);
+
+	if (flying)
+		flying->done = NULL;
+	for (size_t i = 0; i < RH_WINDOW_CLASSES && !flying; i++) {
+		struct rh_call *waiting = rh_call_find(&store->waiting[i], id);
+
+		if (waiting) {
+			rh_call_remove(&store->waiting[i], waiting);
+			rh_call_free(waiting);
+			return;
+		}
+	}
+}
+
+static void store_on_done(void *arg, const struct rh_http_response *response)
+{
+	struct rh_call *call = arg;
+	struct rh_kube_store *store = call->owner;
+	int64_t now = store_now(store);
+	rh_auto_kube_outcome outcome = {0};
+	struct rh_window_answer answer = {.status = response->status, .sent_at = call->sent_at};
+
+	rh_kube_outcome_read(call->verb, response, &outcome);
+	answer.retry_after = response->status == 429 ? outcome.outcome.retry_after : response->retry_after;
+	rh_window_end(&store->window, &answer, now);
+	rh_call_remove(&store->flying, call);
+	store_stir(store);
+	store_observe(store,
+	              &(struct rh_kube_call){rh_call_verb(call), call->resource, response->status, now - call->sent_at});
+	if (call->done)
+		call->done(call->arg, &outcome.outcome);
+	rh_call_free(call);
+}
+
+/* @return 0 or RH_ENOMEM, then it still waits */
+static int store_send(struct rh_kube_store *store, struct rh_call *call, int64_t now)
+{
+	struct rh_http_request request = {
+		.method = call->method,
+		.path = call->path,
+		.content_type = call->content_type,
+		.body = call->body,
+		.body_length = call->body ? strlen(call->body) : 0,
+		.timeout = STORE_DEADLINE,
+	};
+	int r = rh_http_send(store->options.http, &request, store_on_done, call, &call->http_id, NULL);
+
+	if (r < 0)
+		return r;
+	rh_call_remove(&store->waiting[call->class], call);
+	rh_call_append(&store->flying, call);
+	call->sent_at = now;
+	rh_free(rh_take(call->body));
+	rh_window_send(&store->window, now);
+	return 0;
+}
+
+static size_t store_count_waiting(const struct rh_kube_store *store, size_t counts[RH_WINDOW_CLASSES])
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < RH_WINDOW_CLASSES; i++) {
+		counts[i] = store->waiting[i].count;
+		sum += counts[i];
+	}
+	return sum;
+}
+
+/* Send what may go. @return when to try again */
+static int64_t store_send_waiting(struct rh_kube_store *store, int64_t now)
+{
+	size_t counts[RH_WINDOW_CLASSES];
+	int64_t when = RH_NEVER;
+
+	while (store_count_waiting(store, counts) > 0 && rh_window_open(&store->window, now, &when)) {
+		enum rh_window_class class = rh_window_pick(&store->window, counts);
+
+		if (store_send(store, store->waiting[class].first, now) < 0)
+			return now + STORE_PAUSE;
+	}
+	return when;
+}
+
+void rh_kube_store_step(struct rh_kube_store *store, int64_t now)
+{
+	int64_t wake = store_send_waiting(store, now);
+
+	for (struct store_watch *watch = store->watches; watch; watch = watch->next) {
+		int64_t due = rh_kube_watch_due(watch->watch);
+
+		if (due <= now) {
+			store_watch_send(watch, now);
+			due = rh_kube_watch_due(watch->watch);
+		}
+		wake = due < wake ? due : wake;
+	}
+	store->wake = wake;
+}
+
+int64_t rh_kube_store_deadline(const struct rh_kube_store *store)
+{
+	return store->wake;
+}
+
+void rh_kube_store_load(const struct rh_kube_store *store, struct rh_kube_store_load *ret_load)
+{
+	size_t counts[RH_WINDOW_CLASSES];
+
+	*ret_load = (struct rh_kube_store_load){
+		.waiting = store_count_waiting(store, counts),
+		.flying = store->window.flying,
+		.window = (size_t)store->window.size,
+	};
+	for (const struct store_watch *watch = store->watches; watch; watch = watch->next) {
+		struct rh_kube_watch_state state;
+
+		rh_kube_watch_look(watch->watch, &state);
+		ret_load->watches += state.works;
+		ret_load->kept += state.kept;
+	}
+}
+
+static uint64_t store_seed(uint64_t wanted)
+{
+	uint64_t seed = wanted;
+
+	if (seed == 0 && getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed))
+		seed = (uint64_t)rh_clock_monotonic();
+	return seed;
+}
+
+int rh_kube_store_new(const struct rh_kube_store_options *options, struct rh_kube_store **ret_store,
+                      struct rh_error *err)
+{
+	rh_auto(kube_store) store = rh_alloc(sizeof(*store));
+
+	if (!store)
+		return rh_fail_oom(err);
+	store->face = (struct rh_store){.watch = store_watch, .submit = store_submit, .cancel = store_cancel};
+	store->options = *options;
+	store->namespace_ = rh_strdup(options->namespace_);
+	if (options->namespace_ && !store->namespace_)
+		return rh_fail_oom(err);
+	store->random = store_seed(options->seed);
+	rh_window_init(&store->window, options->window, options->qps, options->burst);
+	store->wake = RH_NEVER;
+	*ret_store = rh_take(store);
+	return 0;
+}
+
+void rh_kube_store_free(struct rh_kube_store *store)
+{
+	if (!store)
+		return;
+	while (store->watches) {
+		struct store_watch *watch = store->watches;
+
+		store->watches = watch->next;
+		store_watch_free(watch);
+	}
+	for (size_t i = 0; i < RH_WINDOW_CLASSES; i++)
+		rh_call_clear(&store->waiting[i], NULL);
+	rh_call_clear(&store->flying, store->options.http);
+	rh_free(store->namespace_);
+	rh_free(store);
+}
+
+struct rh_store *rh_kube_store_face(struct rh_kube_store *store)
+{
+	return &store->face;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/window.h"
+
+#include <math.h>
+
+#include "base/clock.h"
+
+#define WINDOW_FIRST 32
+/* Slow answers alone do not shrink it below this. */
+#define WINDOW_CALM 8
+/* A server that cannot be reached, or that gives no time, is left alone for this long. */
+#define WINDOW_PAUSE RH_SECOND
+/* Longest that a server's Retry-After holds everything. */
+#define WINDOW_PAUSE_MAX (60 * RH_SECOND)
+/* Latencies below this are never taken for a sign of load. */
+#define WINDOW_FAST 20000.0
+/* So often a class waits for an earlier one before it has its turn. */
+#define WINDOW_PATIENCE 16
+
+void rh_window_init(struct rh_window *window, size_t size, double qps, int32_t burst)
+{
+	size_t first = size ? size : WINDOW_FIRST;
+
+	*window = (struct rh_window){.size = (double)(first < RH_WINDOW_MAX ? first : RH_WINDOW_MAX)};
+	if (qps > 0) {
+		window->qps = qps;
+		window->burst = burst > 1 ? burst : 1;
+		window->tokens = window->burst;
+		window->tokens_at = -1;
+	}
+}
+
+static void window_fill(struct rh_window *window, int64_t now)
+{
+	if (window->tokens_at >= 0 && now > window->tokens_at)
+		window->tokens += (double)(now - window->tokens_at) * window->qps / (double)RH_SECOND;
+	if (window->tokens > window->burst)
+		window->tokens = window->burst;
+	window->tokens_at = now;
+}
+
+bool rh_window_open(struct rh_window *window, int64_t now, int64_t *ret_when)
+{
+	*ret_when = RH_NEVER;
+	if (now < window->blocked_until) {
+		*ret_when = window->blocked_until;
+		return false;
+	}
+	if ((double)window->flying + 1 > window->size) {
+		window->full = true;
+		return false;
+	}
+	if (window->qps <= 0)
+		return true;
+	window_fill(window, now);
+	if (window->tokens >= 1)
+		return true;
+	*ret_when = now + (int64_t)ceil((1 - window->tokens) / window->qps * (double)RH_SECOND);
+	return false;
+}
+
+enum rh_window_class rh_window_pick(struct rh_window *window, const size_t waiting[RH_WINDOW_CLASSES])
+{
+	enum rh_window_class first = RH_WINDOW_STATE;
+	enum rh_window_class picked;
+
+	while (first < RH_WINDOW_CLASSES && waiting[first] == 0)
+		first++;
+	picked = first;
+	for (enum rh_window_class i = first + 1; i < RH_WINDOW_CLASSES; i++) {
+		if (waiting[i] > 0 && ++window->passed[i] > WINDOW_PATIENCE)
+			picked = i;
+	}
+	if (picked < RH_WINDOW_CLASSES)
+		window->passed[picked] = 0;
+	return picked;
+}
+
+void rh_window_send(struct rh_window *window, int64_t now)
+{
+	window->flying++;
+	if (window->qps > 0) {
+		window_fill(window, now);
+		window->tokens -= 1;
+	}
+}
+
+static void window_begin_round(struct rh_window *window)
+{
+	window->sum = 0;
+	window->answers = 0;
+	window->full = false;
+}
+
+static void window_shrink(struct rh_window *window, double floor, int64_t now)
+{
+	if (window->size > floor)
+		window->size = fmax(floor, window->size / 2);
+	window->settled_at = now;
+	window_begin_round(window);
+}
+
+static void window_block(struct rh_window *window, int64_t pause, int64_t now)
+{
+	int64_t until = now + (pause > WINDOW_PAUSE_MAX ? WINDOW_PAUSE_MAX : pause);
+
+	if (until > window->blocked_until)
+		window->blocked_until = until;
+}
+
+/* A window full of answers is in: what do they say about the server? */
+static void window_judge(struct rh_window *window, int64_t now)
+{
+	double mean = window->sum / (double)window->answers;
+	double usual = window->usual;
+
+	window->usual = usual > 0 ? usual + (mean - usual) / 4 : mean;
+	if (usual > 0 && mean > 2 * usual && mean > WINDOW_FAST) {
+		window_shrink(window, WINDOW_CALM, now);
+		return;
+	}
+	if (window->full && window->size + 1 <= RH_WINDOW_MAX)
+		window->size += 1;
+	window_begin_round(window);
+}
+
+void rh_window_end(struct rh_window *window, const struct rh_window_answer *answer, int64_t now)
+{
+	bool fresh = answer->sent_at >= window->settled_at;
+	bool away = answer->status == 0;
+	bool asked = answer->status == 429 || (answer->status == 503 && answer->retry_after > 0);
+
+	if (window->flying > 0)
+		window->flying--;
+	if (away || asked) {
+		window_block(window, answer->retry_after > 0 ? answer->retry_after : WINDOW_PAUSE, now);
+		if (fresh)
+			window_shrink(window, 1, now);
+		return;
+	}
+	if (!fresh)
+		return;
+	window->sum += (double)(now - answer->sent_at);
+	window->answers++;
+	if (window->answers >= (size_t)window->size)
+		window_judge(window, now);
+}

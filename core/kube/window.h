@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file kube/window.h
+ * @brief How many requests may be in flight, and which of those that wait goes next. Pure: the caller says the time.
+ *
+ * The window grows by one when a window full of requests was answered well, and halves when the server says 429, when
+ * it cannot be reached, or when answers take twice as long as they did (additive increase, multiplicative decrease, as
+ * TCP does). A Retry-After holds for all. With a rate (V1's --kube-api-qps) a token bucket stands before it.
+ */
+#ifndef RH_KUBE_WINDOW_H
+#define RH_KUBE_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Most that may ever be in flight. */
+#define RH_WINDOW_MAX 256
+
+/** What waits is of one of these classes; an earlier one goes first, but a later one never starves. */
+enum rh_window_class {
+	RH_WINDOW_STATE,   /**< the job's own state: patches, and gets that settle a doubt */
+	RH_WINDOW_OBJECTS, /**< creates and deletes */
+	RH_WINDOW_EVENTS,  /**< for people: they may be late */
+	RH_WINDOW_CLASSES  /**< how many there are */
+};
+
+/** The window. Times are monotonic microseconds. Set up by rh_window_init(); read only. */
+struct rh_window {
+	double size;
+	size_t flying;
+	double qps; /**< 0: no rate */
+	double burst;
+	double tokens;
+	int64_t tokens_at;                  /**< when they were counted */
+	int64_t blocked_until;              /**< nothing goes before that */
+	int64_t settled_at;                 /**< answers to what was sent before do not shrink it again */
+	double usual;                       /**< latency that is taken for normal, microseconds; 0: not known yet */
+	double sum;                         /**< of the latencies of this round */
+	size_t answers;                     /**< of this round */
+	bool full;                          /**< this round wanted more than the window */
+	uint32_t passed[RH_WINDOW_CLASSES]; /**< how often each class has waited for an earlier one */
+};
+
+/** How a request went. */
+struct rh_window_answer {
+	int32_t status;      /**< HTTP status; 0: none came */
+	int64_t sent_at;     /**< when rh_window_send() was called for it */
+	int64_t retry_after; /**< microseconds; 0: not said */
+};
+
+/** @param size at first; 0: 32. @param qps 0: no rate. @param burst at least 1 is used */
+void rh_window_init(struct rh_window *window, size_t size, double qps, int32_t burst);
+/**
+ * @return whether a request may go at @p now; if not, *@p ret_when is when to ask again though no answer comes:
+ * RH_NEVER where only an answer can help
+ */
+bool rh_window_open(struct rh_window *window, int64_t now, int64_t *ret_when);
+/** @return the class that goes next, given how many of each wait; RH_WINDOW_CLASSES when none does */
+enum rh_window_class rh_window_pick(struct rh_window *window, const size_t waiting[RH_WINDOW_CLASSES]);
+/** A request goes. */
+void rh_window_send(struct rh_window *window, int64_t now);
+/** A request is over. */
+void rh_window_end(struct rh_window *window, const struct rh_window_answer *answer, int64_t now);
+
+#endif
