@@ -303,7 +303,10 @@ static int addresses_place(struct addresses_draft *draft, const struct rh_replic
 	if (r < 0)
 		return r;
 	place = &draft->next.plan.items[draft->next.plan.count];
-	*place = (struct rh_address){.index = index};
+	*place = (struct rh_address){
+		.index = index,
+		.unindexed = spec->known && (spec->known->flags & RH_REPLICA_UNINDEXED),
+	};
 	rh_copy(place->type, sizeof(place->type), spec->type);
 	before = old ? rh_addresses_find(&old->plan, place->type, index) : NULL;
 	if (before)
@@ -462,7 +465,7 @@ static void addresses_print_host(const struct addresses_job *job, const struct r
 {
 	char name[RH_NAME_SIZE];
 
-	(void)rh_name_replica(job->name, place->type, place->index, name);
+	(void)rh_name_replica(job->name, place->type, place->unindexed ? -1 : place->index, name);
 	rh_str_appendf(out, "%s\t%s %s.%s %s.%s.svc %s.%s.svc.cluster.local\n", place->host, name, name, job->namespace_,
 	               name, job->namespace_, name, job->namespace_);
 }

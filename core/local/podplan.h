@@ -44,6 +44,8 @@ struct rh_podplan_input {
 	const char *const
 		*environment;        /**< "NAME=value", NULL-terminated: what containers inherit; NULL: this process's own */
 	const char *pod_dir;     /**< the pod's private directory; made with mode 0700 where it is missing */
+	const char *pods_dir;    /**< what the pod is told as RH_EXEC_PODS (local/exec.h); NULL: nothing */
+	const char *program;     /**< likewise as RH_EXEC_PROGRAM */
 	const char *log_dir;     /**< exists; each container appends to CONTAINER.log in it */
 	const char *work_dir;    /**< where containers without a workingDir start: the folder of the job file */
 	const char *pod_ip;      /**< "127.1.0.3" */

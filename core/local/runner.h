@@ -16,12 +16,12 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/loop.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "engine/store.h"
 #include "host/config.h"
 #include "local/holds.h"
-#include "base/loop.h"
 
 /** Opaque runner. */
 struct rh_runner;

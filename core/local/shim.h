@@ -16,7 +16,7 @@
  * that log files have grown. No empty line follows another one that is still unread. What a container wrote is in its
  * log before its end is reported. SIGTERM, SIGINT and SIGHUP to the shim do what `stop` does with the plan's grace. At
  * the end it writes {"containers": [the last report of each]} into exit.json in the pod's directory, atomically, and
- * exits.
+ * exits. Until then commands can be run in the pod through a socket in that directory (local/exec.h).
  *
  * Plan: {"pod", "dir", "detached"?, "restartPolicy": "Always"|"OnFailure"|"Never", "backoff": us, "backoffMax": us,
  * "grace": us, "tmpfs"?: [{"path", "size"?: bytes}], "init": [CONTAINER…], "containers": [CONTAINER…]} CONTAINER:

@@ -53,10 +53,10 @@ static const char mpi_columns[] =
 /* Who grants pods/exec to the launcher must have it. */
 static const char mpi_rules[] =
 	"[{\"apiGroups\":[\"\"],\"resources\":[\"configmaps\",\"serviceaccounts\"],"
-	"\"verbs\":[\"create\",\"delete\",\"get\",\"list\",\"patch\",\"update\",\"watch\"]},"
+	"\"verbs\":[\"create\",\"delete\",\"get\",\"patch\"]},"
 	"{\"apiGroups\":[\"\"],\"resources\":[\"pods/exec\"],\"verbs\":[\"create\"]},"
 	"{\"apiGroups\":[\"rbac.authorization.k8s.io\"],\"resources\":[\"rolebindings\",\"roles\"],"
-	"\"verbs\":[\"create\",\"delete\",\"get\",\"list\",\"patch\",\"update\",\"watch\"]}]";
+	"\"verbs\":[\"create\",\"delete\",\"get\",\"patch\"]}]";
 
 static const struct rh_kind mpi_kind = {
 	.head = RH_HEAD(struct rh_kind),

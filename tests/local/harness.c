@@ -16,8 +16,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "job/manifest.h"
 #include "base/loop.h"
+#include "job/manifest.h"
 #include "local/scratch.h"
 
 bool test_is_shim(int argc, char **argv)

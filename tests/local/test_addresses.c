@@ -388,6 +388,24 @@ static void test_addresses__hosts(void **state)
 	assert_string_equal(rh_str_text(&other), "");
 }
 
+static void test_addresses__a_type_without_index_is_named_without(void **state)
+{
+	struct fixture *fixture = *state;
+	struct rh_replica_type master = *test_pytorch.types[0];
+	const struct rh_replica_type *const types[] = {&master, test_pytorch.types[1], NULL};
+	rh_auto(job) job = NULL;
+	auto_addresses places = {0};
+	rh_auto_str hosts = {0};
+
+	master.flags |= RH_REPLICA_UNINDEXED;
+	fixture->kind.types = types;
+	job = make_job(fixture, "a", 1, "");
+	plan(fixture->pools[0], job, 0, &places);
+	rh_address_pool_hosts(fixture->pools[0], "default", &hosts);
+	assert_non_null(strstr(rh_str_text(&hosts), "\ta-master a-master.default "));
+	assert_non_null(strstr(rh_str_text(&hosts), "\ta-worker-0 a-worker-0.default "));
+}
+
 static void test_addresses__many_replicas_need_several_blocks(void **state)
 {
 	struct fixture *fixture = *state;
@@ -440,6 +458,7 @@ int main(void)
 		ROW(test_addresses__shared_port),
 		ROW(test_addresses__found_by_label),
 		ROW(test_addresses__hosts),
+		ROW(test_addresses__a_type_without_index_is_named_without),
 		ROW(test_addresses__many_replicas_need_several_blocks),
 		ROW(test_addresses__without_memory),
 	};

@@ -19,6 +19,7 @@
 /* clang-format on */
 
 #include "base/file.h"
+#include "base/str.h"
 #include "local/scratch.h"
 
 struct fixture {
@@ -89,6 +90,37 @@ static void test_run_dir__two_at_a_time(void **state)
 	assert_int_equal(test_scratch_count(fixture->base), 1);
 	rh_run_dir_free(two);
 	assert_int_equal(test_scratch_count(fixture->scratch), 0);
+}
+
+static void note_dir(void *arg, const char *path)
+{
+	rh_str_appendf(arg, "%s\n", path);
+}
+
+static void test_run_dir__tells_all(void **state)
+{
+	struct fixture *fixture = *state;
+	rh_auto_str told = {0};
+	rh_auto_free char *foreign = rh_path_join(fixture->base, "other");
+	struct rh_run_dir *one;
+	struct rh_run_dir *two;
+
+	assert_int_equal(rh_run_dir_each(note_dir, &told), 0);
+	assert_string_equal(rh_str_text(&told), "");
+	one = open_dir();
+	two = open_dir();
+	assert_int_equal(mkdir(foreign, 0700), 0);
+	assert_int_equal(rh_run_dir_each(note_dir, &told), 0);
+	assert_non_null(strstr(rh_str_text(&told), rh_run_dir_path(one)));
+	assert_non_null(strstr(rh_str_text(&told), rh_run_dir_path(two)));
+	assert_int_equal(told.length, strlen(rh_run_dir_path(one)) + strlen(rh_run_dir_path(two)) + 2);
+	rh_mem_fail_after(0);
+	assert_int_equal(rh_run_dir_each(note_dir, &told), RH_ENOMEM);
+	rh_mem_fail_after(1);
+	assert_int_equal(rh_run_dir_each(note_dir, &told), RH_ENOMEM);
+	rh_mem_fail_after(-1);
+	rh_run_dir_free(one);
+	rh_run_dir_free(two);
 }
 
 /* A child that makes a folder with a file in it and is killed. */
@@ -188,9 +220,13 @@ static void test_run_dir__without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ROW(test_run_dir__is_private_and_goes),        ROW(test_run_dir__two_at_a_time),
-		ROW(test_run_dir__what_killed_runs_left_goes), ROW(test_run_dir__folder_of_a_starting_run_stays),
-		ROW(test_run_dir__foreign_place_is_refused),   ROW(test_run_dir__without_memory),
+		ROW(test_run_dir__is_private_and_goes),
+		ROW(test_run_dir__two_at_a_time),
+		ROW(test_run_dir__what_killed_runs_left_goes),
+		ROW(test_run_dir__folder_of_a_starting_run_stays),
+		ROW(test_run_dir__foreign_place_is_refused),
+		ROW(test_run_dir__without_memory),
+		ROW(test_run_dir__tells_all),
 	};
 
 	return cmocka_run_group_tests_name("local/run_dir", tests, NULL, NULL);

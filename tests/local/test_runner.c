@@ -432,6 +432,52 @@ static void test_runner__folders(void **state)
 	assert_int_equal(access(log, F_OK), 0);
 }
 
+/* @return where the pod's name leads, owned by the caller; NULL: nowhere */
+static char *named_pod(const struct fixture *fixture)
+{
+	rh_auto_free char *path = rh_path_join(fixture->scratch, "n.j-w-0");
+	char uid[128] = "";
+
+	return readlink(path, uid, sizeof(uid) - 1) > 0 ? rh_strdup(uid) : NULL;
+}
+
+/* A pod is found by its name as long as it is there; one that takes its place has the name from then on. */
+static void test_runner__pods_have_names(void **state)
+{
+	struct fixture *fixture = *state;
+	rh_auto_free char *first = NULL;
+	rh_auto_free char *second = NULL;
+	rh_auto_free char *after = NULL;
+
+	create_pod(fixture, "echo up; exec sleep 600", NEVER);
+	run_until(fixture, has_printed);
+	first = named_pod(fixture);
+	assert_string_equal(first, rh_json_string_at(pod_of(fixture), "metadata.uid"));
+	rh_str_clear(&fixture->lines);
+	delete_pod(fixture, 0);
+	create_pod(fixture, "echo up; exec sleep 600", NEVER);
+	run_until(fixture, has_printed);
+	second = named_pod(fixture);
+	assert_string_equal(second, rh_json_string_at(pod_of(fixture), "metadata.uid"));
+	assert_string_not_equal(first, second);
+	fixture->deleted = 0;
+	delete_pod(fixture, 0);
+	run_until(fixture, is_gone);
+	after = named_pod(fixture);
+	assert_null(after);
+}
+
+static void test_runner__tells_where_its_pods_are(void **state)
+{
+	struct fixture *fixture = *state;
+
+	create_pod(fixture, "echo in $ROUNDHOUSE_NAMESPACE $ROUNDHOUSE_PODS; test -x $ROUNDHOUSE_PROGRAM", NEVER);
+	run_until(fixture, has_ended);
+	assert_string_equal(rh_json_string_at(pod_of(fixture), "status.phase"), "Succeeded");
+	assert_non_null(strstr(rh_str_text(&fixture->lines), ": in n /"));
+	assert_non_null(strstr(rh_str_text(&fixture->lines), fixture->scratch));
+}
+
 static void test_runner__replica(void **state)
 {
 	static const char *const rows[][3] = {{"j", "j-worker-1", "worker-1"},
@@ -469,6 +515,8 @@ int main(int argc, char **argv)
 		ROW(test_runner__free_ends_all),
 		ROW(test_runner__short_memory),
 		ROW(test_runner__folders),
+		ROW(test_runner__pods_have_names),
+		ROW(test_runner__tells_where_its_pods_are),
 		cmocka_unit_test(test_runner__replica),
 	};
 

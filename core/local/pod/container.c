@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "local/exec.h"
 #include "local/pod/environment.h"
 #include "local/pod/fields.h"
 #include "local/pod/images.h"
@@ -281,6 +282,19 @@ static void container_note_unused(const struct container_job *job)
 	}
 }
 
+/* What `roundhouse exec` in the container goes by. */
+static int container_set_exec(struct container_job *job)
+{
+	const struct rh_pod_context *context = job->input->context;
+	int r = container_set(job, RH_EXEC_NAMESPACE, context->namespace_, RH_ENV_OWN);
+
+	if (r == 0 && context->input->pods_dir)
+		r = container_set(job, RH_EXEC_PODS, context->input->pods_dir, RH_ENV_OWN);
+	if (r == 0 && context->input->program)
+		r = container_set(job, RH_EXEC_PROGRAM, context->input->program, RH_ENV_OWN);
+	return r;
+}
+
 /* The mark comes last: no variable of the pod may take its place. */
 static int container_finish(struct container_job *job)
 {
@@ -291,7 +305,9 @@ static int container_finish(struct container_job *job)
 
 	if (!mark || !log)
 		return rh_fail_oom(job->err);
-	r = container_set(job, RH_SHIM_MARK, mark, RH_ENV_OWN);
+	r = container_set_exec(job);
+	if (r == 0)
+		r = container_set(job, RH_SHIM_MARK, mark, RH_ENV_OWN);
 	if (r == 0 && (rh_json_set_string(job->plan, "log", log) < 0 ||
 	               rh_json_set(job->plan, "env", rh_environment_json(&job->environment)) < 0))
 		r = rh_fail_oom(job->err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "local/pod/data.h"
 
-#include <stdint.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/mem.h"
 
 /* An object's part under work. */
@@ -40,46 +40,6 @@ const struct rh_data_item *rh_data_item(const struct rh_data *data, const char *
 	return NULL;
 }
 
-static int data_digit(char c)
-{
-	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = c != '\0' ? strchr(alphabet, c) : NULL;
-
-	return at ? (int)(at - alphabet) : -1;
-}
-
-/* RFC 4648 section 4; line ends are skipped, as Go's decoder does. @return false when it is no base64 */
-static bool data_decode(const char *text, char *to, size_t *ret_length)
-{
-	uint32_t bits = 0;
-	int digits = 0;
-	int padding = 0;
-	size_t length = 0;
-
-	for (; *text; text++) {
-		int digit = data_digit(*text);
-
-		if (*text == '\n' || *text == '\r')
-			continue;
-		padding += *text == '=' ? 1 : 0;
-		if ((digit < 0 && *text != '=') || (digit >= 0 && padding > 0))
-			return false;
-		bits = bits << 6 | (uint32_t)(digit < 0 ? 0 : digit);
-		if (++digits % 4 != 0)
-			continue;
-		if (padding > 2)
-			return false;
-		to[length++] = (char)(bits >> 16);
-		to[length++] = (char)(bits >> 8);
-		to[length++] = (char)bits;
-		length -= (size_t)padding;
-		bits = 0;
-	}
-	to[length] = '\0';
-	*ret_length = length;
-	return digits % 4 == 0;
-}
-
 static int data_add(struct rh_data *data, const struct data_part *part, const struct rh_json *member,
                     struct rh_error *err)
 {
@@ -92,14 +52,13 @@ static int data_add(struct rh_data *data, const struct data_part *part, const st
 	item->key = rh_json_key(member);
 	item->binary = strcmp(part->member, "binaryData") == 0;
 	item->length = strlen(text);
-	/* room for a last group before its padding is taken off */
-	item->bytes = rh_alloc(item->length + 4);
+	item->bytes = rh_alloc(rh_base64_room(item->length));
 	if (!item->bytes)
 		return rh_fail_oom(err);
 	data->count++;
 	if (!part->encoded)
 		memcpy(item->bytes, text, item->length);
-	else if (!data_decode(text, item->bytes, &item->length))
+	else if (!rh_base64_decode(text, item->bytes, &item->length))
 		return rh_fail(err, RH_EINVAL, "%s \"%s\": %s[\"%s\"] is not base64", rh_data_word(part->kind), part->name,
 		               part->member, rh_json_key(member));
 	return 0;

@@ -48,10 +48,11 @@ static bool run_dir_is_stale(const char *path)
 	return flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
-static void run_dir_clean(const char *base)
+static int run_dir_list(const char *base, rh_run_dir_fn *fn, void *arg)
 {
 	DIR *folder = opendir(base);
 	const struct dirent *entry;
+	int r = 0;
 
 	while (folder && (entry = readdir(folder))) {
 		rh_auto_free char *path = NULL;
@@ -59,11 +60,38 @@ static void run_dir_clean(const char *base)
 		if (!rh_starts_with(entry->d_name, RUN_DIR_PREFIX))
 			continue;
 		path = rh_path_join(base, entry->d_name);
-		if (path && run_dir_is_stale(path))
-			(void)rh_dir_remove(path, NULL); /* what cannot be removed now is tried again by the next run */
+		if (path)
+			fn(arg, path);
+		else
+			r = RH_ENOMEM;
 	}
 	if (folder)
 		(void)closedir(folder);
+	return r;
+}
+
+static void run_dir_clean(void *arg, const char *path)
+{
+	(void)arg;
+	if (run_dir_is_stale(path))
+		(void)rh_dir_remove(path, NULL); /* what cannot be removed now is tried again by the next run */
+}
+
+/* The folder of all runs of this user. */
+static char *run_dir_base(void)
+{
+	const char *above = getenv("TMPDIR");
+
+	if (!above || above[0] != '/')
+		above = "/tmp";
+	return rh_asprintf("%s/roundhouse-%u", above, (unsigned)geteuid());
+}
+
+int rh_run_dir_each(rh_run_dir_fn *fn, void *arg)
+{
+	rh_auto_free char *base = run_dir_base();
+
+	return base ? run_dir_list(base, fn, arg) : RH_ENOMEM;
 }
 
 static int run_dir_lock(struct rh_run_dir *dir, struct rh_error *err)
@@ -101,22 +129,19 @@ static int run_dir_make(struct rh_run_dir *dir, struct rh_error *err)
 
 int rh_run_dir_new(struct rh_run_dir **ret_dir, struct rh_error *err)
 {
-	const char *above = getenv("TMPDIR");
 	rh_auto(run_dir) dir = rh_alloc(sizeof(*dir));
 	int r;
 
 	if (!dir)
 		return rh_fail_oom(err);
 	dir->lock = -1;
-	if (!above || above[0] != '/')
-		above = "/tmp";
-	dir->base = rh_asprintf("%s/roundhouse-%u", above, (unsigned)geteuid());
+	dir->base = run_dir_base();
 	if (!dir->base)
 		return rh_fail_oom(err);
 	r = rh_holds_folder(dir->base, err);
 	if (r < 0)
 		return r;
-	run_dir_clean(dir->base);
+	(void)run_dir_list(dir->base, run_dir_clean, NULL);
 	r = run_dir_make(dir, err);
 	if (r < 0)
 		return r;

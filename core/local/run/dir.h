@@ -23,5 +23,9 @@ void rh_run_dir_free(struct rh_run_dir *dir);
 RH_DEFINE_CLEANUP(run_dir);
 /** @return its path, absolute, borrowed */
 const char *rh_run_dir_path(const struct rh_run_dir *dir);
+/** Told of the folder of one run, an absolute path, borrowed. */
+typedef void rh_run_dir_fn(void *arg, const char *path);
+/** Tell the folders of all runs of this user, also of those that were killed and left them. @return 0 or RH_ENOMEM */
+int rh_run_dir_each(rh_run_dir_fn *fn, void *arg);
 
 #endif

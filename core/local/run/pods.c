@@ -231,13 +231,10 @@ static void run_tell_record(const struct rh_run *run, const struct rh_run_job *j
 		spec ? rh_job_main_container(job->job->kind, rh_json_get(spec->template_, "spec")) : NULL;
 	const char *container = rh_json_string(rh_json_get(main_container, "name"));
 	char name[RH_NAME_SIZE];
-	rh_auto_free char *replica = NULL;
-	rh_auto_free char *log = NULL;
+	const char *replica = rh_job_replica_name(job->job, record->type, record->index, name) + strlen(job->job->name) + 1;
+	rh_auto_free char *log = rh_runner_log_path(run->log_dir, job->log_name, replica, container ? container : "");
 	struct rh_run_replica told = {.job = job->job->name, .type = record->type, .index = record->index};
 
-	replica = rh_asprintf("%s-%d", rh_name_lower(record->type, name), (int)record->index);
-	if (replica)
-		log = rh_runner_log_path(run->log_dir, job->log_name, replica, container ? container : "");
 	told.outcome = run_outcome(record);
 	told.exit_code = record->exit_code;
 	told.restarts = record->restarts_before + record->restarts + (record->pods > 1 ? record->pods - 1 : 0);

@@ -23,6 +23,7 @@ struct rh_runner {
 	struct rh_map *begun; /**< folders of logs that this run has started to write */
 	struct rh_podplan_machine machine;
 	bool asked_machine; /**< machine says something */
+	char *program;      /**< path of this program; owned; NULL: it cannot be told */
 	struct rh_devices devices;
 	bool devices_used[RH_DEVICES_MAX]; /**< given to a pod, and held */
 	int64_t orphans_until; /**< monotonic time until which children of dead shims are looked for; 0: there are none */
@@ -35,6 +36,8 @@ void rh_runner_note(struct rh_runner *runner, const char *text);
 /** Make the pod's folders and plan, and start its shim. One that can never be started becomes RH_RUNNER_REFUSED, with
  * reason and message; where it may help to try again it stays RH_RUNNER_QUEUED. */
 void rh_runner_start(struct rh_runner_pod *pod, const struct rh_json *object, int64_t now);
+/** Take back the name under which rh_runner_start() made the pod known, unless a newer pod has it. */
+void rh_runner_unlink(const struct rh_runner_pod *pod);
 /** Give back what rh_runner_start() reserved for the pod alone: its GPUs. */
 void rh_runner_drop_gpus(struct rh_runner_pod *pod);
 /** Read what the shim has said; closes the lifeline at its end. */

@@ -13,8 +13,8 @@
 #include <sys/types.h>
 
 #include "base/json.h"
-#include "local/logs.h"
 #include "base/loop.h"
+#include "local/logs.h"
 #include "local/shim.h"
 
 /** One container. Texts are owned. */

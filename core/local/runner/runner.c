@@ -2,6 +2,7 @@
 #include "local/runner.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -356,6 +357,7 @@ static void runner_pod_turn(struct rh_runner_pod *pod, struct runner_round *roun
 
 static void runner_forget(struct rh_runner_pod *pod)
 {
+	rh_runner_unlink(pod);
 	if (pod->dir)
 		(void)rh_dir_remove(pod->dir, NULL); /* the run's end removes what is left of it */
 	rh_runner_drop_gpus(pod);
@@ -403,6 +405,18 @@ static void runner_on_child(void *arg, int number)
 	runner->child_ended = true;
 }
 
+/* A program whose file has been replaced since it was started has no path any more. */
+static char *runner_program(void)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (n <= 0)
+		return NULL;
+	path[n] = '\0';
+	return access(path, X_OK) == 0 ? rh_strdup(path) : NULL;
+}
+
 static int runner_open(struct rh_runner *runner, struct rh_error *err)
 {
 	const struct rh_runner_options *options = &runner->options;
@@ -415,6 +429,7 @@ static int runner_open(struct rh_runner *runner, struct rh_error *err)
 	if (!runner->pods || !runner->told || !runner->begun)
 		return rh_fail_oom(err);
 	rh_devices_find("", getenv("CUDA_VISIBLE_DEVICES"), &runner->devices);
+	runner->program = runner_program();
 	(void)prctl(PR_GET_CHILD_SUBREAPER, &before);
 	runner->was_subreaper = before != 0;
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1L) < 0)
@@ -516,5 +531,6 @@ void rh_runner_free(struct rh_runner *runner)
 	rh_map_free(runner->pods);
 	rh_map_free(runner->told);
 	rh_map_free(runner->begun);
+	rh_free(runner->program);
 	rh_free(runner);
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -201,6 +202,8 @@ static int runner_make_plan(const struct runner_start *start, struct rh_json **r
 	                                 .lookup = hooks->find,
 	                                 .lookup_arg = hooks->arg,
 	                                 .pod_dir = pod->dir,
+	                                 .pods_dir = runner->options.dir,
+	                                 .program = runner->program,
 	                                 .log_dir = start->log_dir,
 	                                 .work_dir = hooks->folder(hooks->arg, start->object),
 	                                 .pod_ip = pod->ip,
@@ -317,6 +320,35 @@ static void runner_on_shim(void *arg)
 	rh_runner_hear(arg);
 }
 
+/* Where a pod is found by its name (local/exec.h). A namespace has no dot, so no two pods share one. */
+static char *runner_link_path(const struct rh_runner_pod *pod)
+{
+	return rh_asprintf("%s/%s.%s", pod->runner->options.dir, pod->namespace_, pod->name);
+}
+
+/* A pod that is made again has the name of the one before, so the new link is renamed over the old one. */
+static int runner_link(const struct rh_runner_pod *pod, struct rh_error *err)
+{
+	rh_auto_free char *path = runner_link_path(pod);
+	rh_auto_free char *fresh = path ? rh_asprintf("%s.%s", path, pod->uid) : NULL;
+
+	if (!fresh)
+		return rh_fail_oom(err);
+	if ((symlink(pod->uid, fresh) < 0 && errno != EEXIST) || rename(fresh, path) < 0)
+		return rh_fail(err, RH_EIO, "cannot make \"%s\": %s", path, strerror(errno));
+	return 0;
+}
+
+void rh_runner_unlink(const struct rh_runner_pod *pod)
+{
+	rh_auto_free char *path = runner_link_path(pod);
+	char uid[128];
+	ssize_t n = path ? readlink(path, uid, sizeof(uid)) : -1;
+
+	if (n > 0 && (size_t)n == strlen(pod->uid) && strncmp(uid, pod->uid, (size_t)n) == 0)
+		(void)unlink(path);
+}
+
 static int runner_launch(const struct runner_start *start, const struct rh_json *plan)
 {
 	struct rh_runner_pod *pod = start->pod;
@@ -352,6 +384,8 @@ static int runner_try(struct runner_start *start)
 		r = runner_take_gpus(start);
 	if (r == 0)
 		r = runner_make_plan(start, &plan);
+	if (r == 0)
+		r = runner_link(start->pod, start->err);
 	if (r == 0)
 		r = runner_launch(start, plan);
 	return r;

@@ -329,3 +329,15 @@ int rh_shim_mounts_apply(const struct rh_shim_mount *mounts, size_t count, struc
 		r = mounts_bind(&job, &mounts[job.done], err);
 	return r;
 }
+
+int rh_shim_mounts_join(pid_t pid, struct rh_error *err)
+{
+	char path[64];
+	rh_auto_close int fd = -1;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNS) < 0)
+		return mounts_fail(err, "enter the mounts of", path);
+	return 0;
+}

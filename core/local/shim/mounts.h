@@ -10,6 +10,7 @@
 #define RH_LOCAL_SHIM_MOUNTS_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "local/shim/plan.h"
@@ -28,5 +29,10 @@ int rh_shim_mounts_tmpfs(const struct rh_shim_tmpfs *tmpfs, size_t count, struct
  * @return 0, RH_EIO or RH_ENOMEM
  */
 int rh_shim_mounts_apply(const struct rh_shim_mount *mounts, size_t count, struct rh_error *err);
+/**
+ * For a child that becomes another process of a container: enter the mounts of @p pid, one that runs in it. @return 0
+ * or RH_EIO
+ */
+int rh_shim_mounts_join(pid_t pid, struct rh_error *err);
 
 #endif

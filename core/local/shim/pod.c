@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "local/shim/exec.h"
 #include "local/shim/spawn.h"
 #include "local/shim/tree.h"
 
@@ -157,6 +158,7 @@ static int pod_limit(struct rh_shim_container *container, struct rh_error *err)
 static void pod_run(struct rh_shim_pod *pod, struct rh_shim_container *container)
 {
 	struct rh_shim_refusal refusal = {.exit_code = 128};
+	struct rh_shim_spawn spawn;
 	struct rh_error err = {0};
 	struct rh_error note = {0};
 	rh_auto_close int end = -1;
@@ -168,7 +170,8 @@ static void pod_run(struct rh_shim_pod *pod, struct rh_shim_container *container
 		pod_refuse(pod, container, refusal.exit_code, pod->refusal[0] ? pod->refusal : err.message);
 		return;
 	}
-	if (rh_shim_spawn(container->spec, end, container->limits, &container->pid, &refusal) < 0) {
+	spawn = (struct rh_shim_spawn){.spec = container->spec, .limits = container->limits, .streams = {-1, end, end}};
+	if (rh_shim_spawn(&spawn, &container->pid, &refusal) < 0) {
 		pod_refuse(pod, container, refusal.exit_code, refusal.message);
 		return;
 	}
@@ -211,6 +214,7 @@ void rh_shim_pod_reap(struct rh_shim_pod *pod, int64_t now)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		rh_shim_exec_reap(pod->exec, pid, status);
 		for (size_t i = 0; i < pod->plan->spec_count; i++) {
 			struct rh_shim_container *container = &pod->containers[i];
 
@@ -227,11 +231,15 @@ void rh_shim_pod_reap(struct rh_shim_pod *pod, int64_t now)
 static int pod_owner_of_child(const struct rh_shim_pod *pod, const struct rh_shim_process *process)
 {
 	size_t count = pod->plan->spec_count;
+	int owner;
 
 	for (size_t i = 0; i < count; i++) {
 		if (pod_is_active(&pod->containers[i]) && pod->containers[i].pid == process->session)
 			return (int)i;
 	}
+	owner = rh_shim_exec_container(pod->exec, process->session);
+	if (owner >= 0)
+		return owner;
 	for (size_t i = 0; i < count; i++) {
 		const char *mark = rh_shim_spec_mark(&pod->plan->specs[i]);
 

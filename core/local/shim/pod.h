@@ -45,10 +45,13 @@ struct rh_shim_container {
 	struct rh_shim_report report;  /**< the latest */
 };
 
+struct rh_shim_exec;
+
 /** A pod. */
 struct rh_shim_pod {
 	const struct rh_shim_plan *plan;
 	struct rh_shim_line *line;
+	struct rh_shim_exec *exec;            /**< commands that run beside the containers; borrowed; NULL: none can */
 	struct rh_shim_container *containers; /**< as many as the plan's specs, in their order */
 	char refusal[512];                    /**< why no container can be started; "": they can */
 	int64_t kill_at;                      /**< monotonic time at which everything is killed; RH_NEVER */

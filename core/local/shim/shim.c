@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "local/shim/exec.h"
 #include "local/shim/mounts.h"
 #include "local/shim/pod.h"
 
@@ -22,19 +23,21 @@
 /* Longest sleep: a stop that got lost somewhere must not last for ever. */
 #define SHIM_SLEEP_MAX (60 * RH_SECOND)
 /* Descriptors that are watched beside the containers' pipes. */
-#define SHIM_FIXED 2
+#define SHIM_FIXED (2 + RH_SHIM_EXEC_POLLS)
 
 /* Everything that the loop works with. */
 struct shim {
 	struct rh_shim_plan plan;
 	struct rh_shim_line line;
 	struct rh_shim_pod pod;
+	struct rh_shim_exec exec;
 	int signals;
 	struct pollfd *polls;
 };
 
 static void shim_deinit(struct shim *shim)
 {
+	rh_shim_exec_close(&shim->exec);
 	rh_shim_pod_deinit(&shim->pod);
 	rh_shim_plan_deinit(&shim->plan);
 	rh_shim_line_deinit(&shim->line);
@@ -86,6 +89,16 @@ static void shim_enter_mounts(struct shim *shim)
 		rh_copy(shim->pod.refusal, sizeof(shim->pod.refusal), err.message);
 }
 
+/* A pod that cannot be asked to run commands is still a pod. */
+static void shim_open_exec(struct shim *shim)
+{
+	struct rh_error err = {0};
+
+	if (rh_shim_exec_open(&shim->exec, shim->plan.dir, &err) < 0)
+		rh_shim_line_note(&shim->line, err.message);
+	shim->pod.exec = &shim->exec;
+}
+
 static int shim_prepare(struct shim *shim, struct rh_error *err)
 {
 	int r = shim_prepare_process(shim, err);
@@ -98,6 +111,7 @@ static int shim_prepare(struct shim *shim, struct rh_error *err)
 	shim->polls = rh_alloc_array(shim->plan.spec_count + SHIM_FIXED, sizeof(*shim->polls));
 	if (!shim->polls || rh_shim_pod_init(&shim->pod, &shim->plan, &shim->line) < 0)
 		return rh_fail_oom(err);
+	shim_open_exec(shim);
 	shim_enter_mounts(shim);
 	return 0;
 }
@@ -140,6 +154,7 @@ static void shim_poll(struct shim *shim, int64_t until)
 	shim->polls[1] = (struct pollfd){.fd = shim->line.fd, .events = POLLIN};
 	if (shim->line.unsent.length > 0)
 		shim->polls[1].events |= POLLOUT;
+	rh_shim_exec_watch(&shim->exec, &shim->polls[2]);
 	for (size_t i = 0; i < shim->plan.spec_count; i++)
 		shim->polls[SHIM_FIXED + i] = (struct pollfd){.fd = shim->pod.containers[i].output.pipe, .events = POLLIN};
 	if (ppoll(shim->polls, shim->plan.spec_count + SHIM_FIXED, &timeout, NULL) < 0)
@@ -151,6 +166,7 @@ static void shim_loop(struct shim *shim)
 	for (;;) {
 		int64_t until = rh_shim_pod_step(&shim->pod, rh_clock_monotonic());
 
+		rh_shim_exec_step(&shim->exec, &shim->pod);
 		rh_shim_line_flush(&shim->line);
 		if (rh_shim_pod_done(&shim->pod))
 			return;
@@ -161,6 +177,7 @@ static void shim_loop(struct shim *shim)
 		}
 		if (shim->polls[1].revents != 0)
 			shim_take_line(shim);
+		rh_shim_exec_take(&shim->exec, &shim->pod, &shim->polls[2]);
 		if (shim->polls[0].revents != 0)
 			shim_take_signals(shim);
 	}
@@ -207,7 +224,8 @@ static void shim_write_record(struct shim *shim)
 
 int rh_shim_main(void)
 {
-	__attribute__((cleanup(shim_deinit))) struct shim shim = {.line = {.fd = RH_SHIM_LINE_FD}, .signals = -1};
+	__attribute__((cleanup(shim_deinit))) struct shim shim = {
+		.line = {.fd = RH_SHIM_LINE_FD}, .exec = {.listener = -1}, .signals = -1};
 	struct rh_error err = {0};
 
 	if (shim_prepare(&shim, &err) < 0) {

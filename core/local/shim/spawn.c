@@ -62,11 +62,12 @@ static void spawn_close_others(void)
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-static int spawn_set_streams(int end)
+static int spawn_set_streams(const int *streams)
 {
 	rh_auto_close int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(end, STDOUT_FILENO) < 0 || dup2(end, STDERR_FILENO) < 0)
+	if (null < 0 || dup2(streams[0] < 0 ? null : streams[0], STDIN_FILENO) < 0 || dup2(streams[1], STDOUT_FILENO) < 0 ||
+	    dup2(streams[2], STDERR_FILENO) < 0)
 		return -1;
 	return 0;
 }
@@ -162,10 +163,8 @@ static void spawn_explain(const struct rh_shim_spec *spec, int error, struct rh_
 
 /* What a fresh child works with. */
 struct spawn_job {
-	const struct rh_shim_spec *spec;
-	const struct rh_shim_limits *limits;
+	const struct rh_shim_spawn *spawn;
 	pid_t parent;
-	int end;
 	int answer;
 };
 
@@ -177,18 +176,27 @@ static void spawn_tie_to_parent(pid_t parent)
 		_exit(SPAWN_MACHINE);
 }
 
+static int spawn_set_mounts(const struct rh_shim_spawn *spawn, struct rh_error *err)
+{
+	const struct rh_shim_spec *spec = spawn->spec;
+
+	if (spawn->beside > 0 && spec->mount_count > 0)
+		return rh_shim_mounts_join(spawn->beside, err);
+	return rh_shim_mounts_apply(spec->mounts, spec->mount_count, err);
+}
+
 /* Make this process, a fresh child, into the container. Returns only when it cannot be. */
 static void spawn_become(const struct spawn_job *job, struct rh_shim_refusal *refusal)
 {
-	const struct rh_shim_spec *spec = job->spec;
+	const struct rh_shim_spec *spec = job->spawn->spec;
 	struct rh_error err = {0};
 
-	if (rh_shim_limits_enter(job->limits) < 0) {
+	if (rh_shim_limits_enter(job->spawn->limits) < 0) {
 		spawn_refuse(refusal, SPAWN_MACHINE, "cannot put container \"%s\" under its limits: %s", spec->name,
 		             strerror(errno));
-	} else if (rh_shim_mounts_apply(spec->mounts, spec->mount_count, &err) < 0) {
+	} else if (spawn_set_mounts(job->spawn, &err) < 0) {
 		spawn_refuse(refusal, SPAWN_MACHINE, "container \"%s\": %.400s", spec->name, err.message);
-	} else if (spawn_set_streams(job->end) < 0) {
+	} else if (spawn_set_streams(job->spawn->streams) < 0) {
 		spawn_refuse(refusal, SPAWN_MACHINE, "container \"%s\": no standard streams: %s", spec->name, strerror(errno));
 	} else if (spawn_set_user(spec) < 0) {
 		spawn_refuse(refusal, SPAWN_NOT_RUNNABLE, "container \"%s\": cannot become user %lld: %s", spec->name,
@@ -227,10 +235,10 @@ static bool spawn_hear(int answer, struct rh_shim_refusal *ret_refusal)
 	return n == (ssize_t)sizeof(*ret_refusal);
 }
 
-int rh_shim_spawn(const struct rh_shim_spec *spec, int end, const struct rh_shim_limits *limits, pid_t *ret_pid,
-                  struct rh_shim_refusal *ret_refusal)
+int rh_shim_spawn(const struct rh_shim_spawn *spawn, pid_t *ret_pid, struct rh_shim_refusal *ret_refusal)
 {
-	struct spawn_job job = {.spec = spec, .limits = limits, .parent = getpid(), .end = end};
+	const struct rh_shim_spec *spec = spawn->spec;
+	struct spawn_job job = {.spawn = spawn, .parent = getpid()};
 	int answers[2];
 	rh_auto_close int answer = -1;
 	pid_t pid;

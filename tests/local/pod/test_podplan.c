@@ -117,6 +117,27 @@ static void test_podplan__environment(void **state)
 	assert_string_equal(rh_json_string_at(plan, "containers[0].cwd"), "/jobs/sub");
 }
 
+/* What `roundhouse exec` in the pod goes by: no variable of the pod, or of a run around this one, may lead it astray.
+ */
+static void test_podplan__environment_of_exec(void **state)
+{
+	struct test_pod *test = *state;
+	rh_auto(json) plan = NULL;
+	rh_auto(json) bare = NULL;
+
+	test_pod_spec(test, "{containers: [{name: main, command: [x], env: [{name: ROUNDHOUSE_PODS, value: forged}, {name: "
+	                    "ROUNDHOUSE_NAMESPACE, value: forged}]}]}");
+	bare = make(test);
+	assert_string_equal(variable(bare, "ROUNDHOUSE_PODS"), "forged");
+	assert_null(variable(bare, "ROUNDHOUSE_PROGRAM"));
+	test->input.pods_dir = "/runs/1/pods";
+	test->input.program = "/usr/bin/roundhouse";
+	plan = make(test);
+	assert_string_equal(variable(plan, "ROUNDHOUSE_PODS"), "/runs/1/pods");
+	assert_string_equal(variable(plan, "ROUNDHOUSE_NAMESPACE"), rh_json_string_at(test->pod, "metadata.namespace"));
+	assert_string_equal(variable(plan, "ROUNDHOUSE_PROGRAM"), "/usr/bin/roundhouse");
+}
+
 static void test_podplan__arguments_expand(void **state)
 {
 	struct test_pod *test = *state;
@@ -429,6 +450,7 @@ int main(void)
 		CASE(test_podplan__is_one_that_a_shim_reads),
 		CASE(test_podplan__defaults),
 		CASE(test_podplan__environment),
+		CASE(test_podplan__environment_of_exec),
 		CASE(test_podplan__arguments_expand),
 		CASE(test_podplan__refusals),
 		CASE(test_podplan__limits),

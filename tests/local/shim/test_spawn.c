@@ -71,7 +71,8 @@ static int spawn(struct fixture *fixture)
 	int r;
 
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-	r = rh_shim_spawn(&fixture->spec, ends[1], NULL, &pid, &fixture->refusal);
+	r = rh_shim_spawn(&(struct rh_shim_spawn){.spec = &fixture->spec, .streams = {-1, ends[1], ends[1]}}, &pid,
+	                  &fixture->refusal);
 	(void)close(ends[1]);
 	if (r == 0) {
 		while ((n = read(ends[0], fixture->said + said, sizeof(fixture->said) - said - 1)) > 0)
