@@ -25,15 +25,20 @@
 /** @} */
 
 /** Most options that a command may have. */
-#define RH_OPTIONS_MAX 24
+#define RH_OPTIONS_MAX 40
+/** Most options that one command line may give. */
+#define RH_GIVEN_MAX 64
 
 /** One option. A row with name NULL ends a list. */
 struct rh_option {
 	const char *name;     /**< long form without dashes */
 	char letter;          /**< short form; 0: none */
 	const char *argument; /**< what its argument is called ("DIR"); NULL: it takes none */
-	const char *values;   /**< allowed words, separated by '|'; NULL: free */
-	const char *help;     /**< one sentence, lower case, no full stop */
+	/**
+	 * allowed words, separated by '|'; NULL: free. "true|false" without an argument is a flag of V1: --x is --x=true
+	 */
+	const char *values;
+	const char *help; /**< one sentence, lower case, no full stop */
 };
 
 struct rh_cli;
@@ -49,7 +54,14 @@ struct rh_command {
 	size_t operands_max;
 	/** Do it. @return the exit status of the program */
 	int (*run)(const struct rh_cli *cli);
-	bool hidden; /**< not shown: for the program's own use */
+	bool hidden;   /**< not shown: for the program's own use */
+	bool go_flags; /**< long options may have one dash, as V1's program let them */
+};
+
+/** One option that was given. */
+struct rh_given {
+	const struct rh_option *option;
+	const char *value;
 };
 
 /** A parsed command line. */
@@ -57,8 +69,11 @@ struct rh_cli {
 	const struct rh_command *command;
 	const char
 		*values[RH_OPTIONS_MAX]; /**< by row of command->options; "" for a flag that was given, NULL: not given */
-	const char *common[RH_OPTIONS_MAX]; /**< likewise for rh_cli_common_options */
-	char **operands;                    /**< borrowed from argv */
+	const char *common[RH_OPTIONS_MAX];  /**< likewise for rh_cli_common_options */
+	struct rh_given given[RH_GIVEN_MAX]; /**< all of them, in order, for options that may be repeated */
+	size_t given_count;
+	char **words;    /**< all words after the command's name, ended by NULL; borrowed from argv */
+	char **operands; /**< borrowed from argv */
 	size_t operand_count;
 };
 
@@ -71,11 +86,16 @@ extern const struct rh_option rh_cli_common_options[];
 extern const struct rh_command rh_command_run;
 extern const struct rh_command rh_command_render;
 extern const struct rh_command rh_command_lint;
+extern const struct rh_command rh_command_explain;
+extern const struct rh_command rh_command_crds;
 extern const struct rh_command rh_command_plugins;
 extern const struct rh_command rh_command_version;
 extern const struct rh_command rh_command_completion;
 extern const struct rh_command rh_command_man;
 extern const struct rh_command rh_command_shim;
+extern const struct rh_command rh_command_controller;
+extern const struct rh_command rh_command_manifests;
+extern const struct rh_command rh_command_exec;
 
 /**
  * Parse the words after the command's name. Options and operands may be mixed; "--" ends the options.
@@ -86,14 +106,29 @@ int rh_cli_parse(const struct rh_command *command, int argc, char **argv, struct
 /** @return the value of option @p name of the command or of the common ones, "" for a flag that was given, NULL when it
  * was not given */
 const char *rh_cli_option(const struct rh_cli *cli, const char *name);
+/**
+ * Walk over the values of an option that may be repeated; start with *@p cursor 0. @return the next, or NULL at the end
+ */
+const char *rh_cli_each(const struct rh_cli *cli, const char *name, size_t *cursor);
 /** Print the help of @p command, or of the program when it is NULL, on standard output. */
 void rh_cli_help(const struct rh_command *command);
 /** Print "roundhouse COMMAND: message" on standard error. @return @p status */
 int rh_cli_fail(const struct rh_cli *cli, int status, const char *message);
 /** @return the exit status that fits a negative rh_status: bad input for what the user can mend, else failed */
 int rh_cli_status(int code);
+/** What every program of ours does first: no signal for a closed pipe, and no file in place of a standard descriptor.
+ */
+void rh_cli_prepare(void);
+/** What it does last. @return @p status, or RH_EXIT_FAILED where it is success but standard output was not written */
+int rh_cli_finish(int status);
 /** @return whether @p fd is a terminal that wants colour (NO_COLOR and TERM=dumb are honoured) */
 bool rh_cli_colour(int fd);
+
+/**
+ * Become the program roundhouse-controller, with the same words after the command's name. @param as what it is called,
+ * which says what it is to do. Comes back only when it cannot be done. @return the exit status
+ */
+int rh_cli_start_controller(const struct rh_cli *cli, const char *as);
 
 /** Configuration and plugins, as every command that deals with jobs needs them. All zero is empty. */
 struct rh_session {

@@ -4,12 +4,14 @@
 
 #include "cli/cli.h"
 #include "job/schema.h"
+#include "local/check.h"
 
 /* What one lint of all files found. */
 struct lint {
 	const struct rh_session *session;
 	struct rh_json *pod_schema;
 	struct rh_json *report; /* for -o json: an array of findings; NULL for text */
+	struct rh_podplan_machine machine;
 	size_t errors;
 	size_t warnings;
 	size_t jobs;
@@ -79,7 +81,10 @@ static int lint_rules(const struct lint *lint, const struct rh_json *object, str
 	if (r < 0)
 		return r;
 	snapshot.job = job;
-	return rh_host_validate(&snapshot, findings, err);
+	r = rh_host_validate(&snapshot, findings, err);
+	if (r < 0)
+		return r;
+	return rh_local_check(job, &lint->machine, findings) < 0 ? rh_fail_oom(err) : 0;
 }
 
 static int lint_job(struct lint *lint, const struct rh_manifest_object *item, struct rh_error *err)
@@ -152,7 +157,7 @@ static int lint_finish(const struct lint *lint)
 static int lint_run(const struct rh_cli *cli)
 {
 	rh_auto_session session = {0};
-	struct lint lint = {.session = &session};
+	struct lint lint = {.session = &session, .machine = {.can_mount = rh_podplan_can_mount()}};
 	struct rh_error err = {0};
 	int r = rh_session_open(cli, &session, &err);
 

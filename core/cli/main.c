@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/str.h"
 #include "cli/cli.h"
@@ -62,22 +59,29 @@ static int main_run(const struct rh_command *command, int argc, char **argv)
 	return command->run(&cli);
 }
 
-/* A standard descriptor that is closed would be the next file that is opened, and what is printed would go into it. */
-static void main_hold_descriptors(void)
+static bool main_is_kubectl(const char *program)
 {
-	int fd;
+	const char *slash = program ? strrchr(program, '/') : NULL;
 
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		(void)close(fd);
+	return program && strcmp(slash ? slash + 1 : program, "kubectl") == 0;
+}
+
+/* In a pod of `run` a link of this name stands for kubectl, with which an MPIJob starts its processes. */
+static int main_kubectl(int argc, char **argv)
+{
+	if (argc < 2 || strcmp(argv[1], rh_command_exec.name) != 0) {
+		fputs("kubectl: on one machine there is only `kubectl exec POD -- COMMAND...`\n", stderr);
+		return RH_EXIT_BAD_INPUT;
+	}
+	return main_run(&rh_command_exec, argc - 2, argv + 2);
 }
 
 static int main_dispatch(int argc, char **argv)
 {
 	const struct rh_command *command;
 
+	if (main_is_kubectl(argv[0]))
+		return main_kubectl(argc, argv);
 	if (argc < 2) {
 		fputs("roundhouse: no command; `roundhouse --help` lists them\n", stderr);
 		return RH_EXIT_BAD_INPUT;
@@ -90,17 +94,22 @@ static int main_dispatch(int argc, char **argv)
 	return main_run(command, argc - 2, argv + 2);
 }
 
+/* In V1's image the program was /manager; it still is one there, with V1's flags and no command. */
+static bool main_is_manager(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return strcmp(slash ? slash + 1 : name, "manager") == 0;
+}
+
 int main(int argc, char **argv)
 {
 	int status;
 
-	(void)signal(SIGPIPE, SIG_IGN);
-	main_hold_descriptors();
-	status = main_dispatch(argc, argv);
-	/* A full disk or a closed pipe behind standard output must not look like success. */
-	if ((fflush(stdout) != 0 || ferror(stdout)) && status == RH_EXIT_OK) {
-		fputs("roundhouse: standard output could not be written\n", stderr);
-		status = RH_EXIT_FAILED;
-	}
-	return status;
+	rh_cli_prepare();
+	if (argc > 0 && main_is_manager(argv[0]))
+		status = main_run(&rh_command_controller, argc - 1, argv + 1);
+	else
+		status = main_dispatch(argc, argv);
+	return rh_cli_finish(status);
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,19 +69,47 @@ static bool options_allows(const char *values, const char *word)
 	return false;
 }
 
-static int options_set(struct options_slot slot, const char *value, struct rh_error *err)
+/* V1's flags: a truth value may be spelt in every way that Go reads. */
+static bool options_is_truth(const struct rh_option *option)
 {
+	return !option->argument && option->values;
+}
+
+static const char *options_truth(const char *value)
+{
+	static const char *const spellings[][2] = {
+		{"1", "true"},  {"t", "true"},  {"T", "true"},  {"TRUE", "true"},   {"True", "true"},
+		{"0", "false"}, {"f", "false"}, {"F", "false"}, {"FALSE", "false"}, {"False", "false"},
+	};
+
+	for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++) {
+		if (strcmp(spellings[i][0], value) == 0)
+			return spellings[i][1];
+	}
+	return value;
+}
+
+static int options_set(struct rh_cli *cli, struct options_slot slot, const char *value, struct rh_error *err)
+{
+	if (options_is_truth(slot.option))
+		value = options_truth(*value ? value : "true");
 	if (slot.option->values && !options_allows(slot.option->values, value))
 		return rh_fail(err, RH_EINVAL, "option --%s: \"%s\" is none of %s", slot.option->name, value,
 		               slot.option->values);
+	if (cli->given_count == RH_GIVEN_MAX)
+		return rh_fail(err, RH_EINVAL, "more than %d options", RH_GIVEN_MAX);
+	cli->given[cli->given_count++] = (struct rh_given){slot.option, value};
 	*slot.value = value;
 	return 0;
 }
 
-/* One "--name", "--name=value" or "--name value". @return words used up, or a negative status */
+/*
+ * One "--name", "--name=value" or "--name value", or the same with one dash. @return words used up, or a negative
+ * status
+ */
 static int options_long(struct rh_cli *cli, int left, char **argv, struct rh_error *err)
 {
-	const char *word = argv[0] + 2;
+	const char *word = argv[0] + (argv[0][1] == '-' ? 2 : 1);
 	const char *equals = strchr(word, '=');
 	size_t length = equals ? (size_t)(equals - word) : strlen(word);
 	struct options_slot slot = options_find(cli, word, length, 0);
@@ -89,7 +119,7 @@ static int options_long(struct rh_cli *cli, int left, char **argv, struct rh_err
 
 	if (!slot.option)
 		return options_unknown(cli, word, length, err);
-	if (!slot.option->argument && value)
+	if (!slot.option->argument && value && !options_is_truth(slot.option))
 		return rh_fail(err, RH_EINVAL, "option --%s takes no argument", slot.option->name);
 	if (slot.option->argument && !value) {
 		if (left < 2)
@@ -97,7 +127,7 @@ static int options_long(struct rh_cli *cli, int left, char **argv, struct rh_err
 		value = argv[1];
 		used = 2;
 	}
-	r = options_set(slot, value ? value : "", err);
+	r = options_set(cli, slot, value ? value : "", err);
 	return r < 0 ? r : used;
 }
 
@@ -114,16 +144,16 @@ static int options_short(struct rh_cli *cli, int left, char **argv, struct rh_er
 	if (!slot.option->argument) {
 		if (*rest)
 			return rh_fail(err, RH_EINVAL, "option -%c takes no argument", slot.option->letter);
-		*slot.value = "";
-		return 1;
+		r = options_set(cli, slot, "", err);
+		return r < 0 ? r : 1;
 	}
 	if (*rest) {
-		r = options_set(slot, rest, err);
+		r = options_set(cli, slot, rest, err);
 		return r < 0 ? r : 1;
 	}
 	if (left < 2)
 		return rh_fail(err, RH_EINVAL, "option -%c needs %s", slot.option->letter, slot.option->argument);
-	r = options_set(slot, argv[1], err);
+	r = options_set(cli, slot, argv[1], err);
 	return r < 0 ? r : 2;
 }
 
@@ -140,9 +170,14 @@ static int options_check_operands(const struct rh_cli *cli, struct rh_error *err
 	return 0;
 }
 
+static bool options_is_go(const struct rh_command *command, const char *word)
+{
+	return command->go_flags && word[0] == '-' && word[1] && word[2];
+}
+
 int rh_cli_parse(const struct rh_command *command, int argc, char **argv, struct rh_cli *ret_cli, struct rh_error *err)
 {
-	struct rh_cli cli = {.command = command, .operands = argv};
+	struct rh_cli cli = {.command = command, .words = argv, .operands = argv};
 	bool options = true;
 
 	for (int i = 0; i < argc;) {
@@ -150,7 +185,7 @@ int rh_cli_parse(const struct rh_command *command, int argc, char **argv, struct
 
 		if (options && strcmp(argv[i], "--") == 0)
 			options = false;
-		else if (options && rh_starts_with(argv[i], "--"))
+		else if (options && (rh_starts_with(argv[i], "--") || options_is_go(command, argv[i])))
 			used = options_long(&cli, argc - i, argv + i, err);
 		else if (options && argv[i][0] == '-' && argv[i][1])
 			used = options_short(&cli, argc - i, argv + i, err);
@@ -172,6 +207,17 @@ const char *rh_cli_option(const struct rh_cli *cli, const char *name)
 	return slot.value ? *slot.value : NULL;
 }
 
+const char *rh_cli_each(const struct rh_cli *cli, const char *name, size_t *cursor)
+{
+	while (*cursor < cli->given_count) {
+		const struct rh_given *given = &cli->given[(*cursor)++];
+
+		if (strcmp(given->option->name, name) == 0)
+			return given->value;
+	}
+	return NULL;
+}
+
 int rh_cli_fail(const struct rh_cli *cli, int status, const char *message)
 {
 	fprintf(stderr, "roundhouse %s: %s\n", cli->command->name, message);
@@ -181,6 +227,33 @@ int rh_cli_fail(const struct rh_cli *cli, int status, const char *message)
 int rh_cli_status(int code)
 {
 	return code == RH_EINVAL || code == RH_ENOENT ? RH_EXIT_BAD_INPUT : RH_EXIT_FAILED;
+}
+
+/* A standard descriptor that is closed would be the next file that is opened, and what is printed would go into it. */
+static void options_hold_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		(void)close(fd);
+}
+
+void rh_cli_prepare(void)
+{
+	(void)signal(SIGPIPE, SIG_IGN);
+	options_hold_descriptors();
+}
+
+/* A full disk or a closed pipe behind standard output must not look like success. */
+int rh_cli_finish(int status)
+{
+	if ((fflush(stdout) == 0 && !ferror(stdout)) || status != RH_EXIT_OK)
+		return status;
+	fputs("roundhouse: standard output could not be written\n", stderr);
+	return RH_EXIT_FAILED;
 }
 
 bool rh_cli_colour(int fd)

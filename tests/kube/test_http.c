@@ -121,7 +121,8 @@ static void test_http__what_is_sent(void **state)
 		                                  rows[i].body,
 		                                  rows[i].body ? strlen(rows[i].body) : 0,
 		                                  0,
-		                                  0};
+		                                  0,
+		                                  NULL};
 		auto_https_call call = {0};
 		rh_auto(json) said = NULL;
 		const struct rh_json *headers;

@@ -433,10 +433,10 @@ static void cache_tell_change(struct rh_engine_entry *entry, bool first, const s
 	const struct rh_engine_options *options = &entry->engine->options;
 	static const struct rh_ledger none;
 	const struct rh_engine_change change = {
-		entry->kind->kind, first, entry->job, entry->ledger ? entry->ledger : &none, after, ledger, &entry->mark};
+		entry->kind->kind, first, entry->job, entry->ledger ? entry->ledger : &none, after, ledger, &entry->marks};
 
 	if (first)
-		entry->mark = false;
+		entry->marks = 0;
 	if (options->changed)
 		options->changed(options->arg, &change);
 }

@@ -138,7 +138,7 @@ struct rh_engine_entry {
 	bool hot;                       /**< it stands among them */
 	bool unfit;                     /**< the job cannot be understood */
 	bool refresh;                   /**< it is to be read again before anything is decided */
-	bool mark;                      /**< of the engine's owner, see struct rh_engine_change */
+	uint32_t marks;                 /**< of the engine's owner, see struct rh_engine_change */
 
 	struct rh_map *pods;     /**< name to struct rh_cached */
 	struct rh_map *services; /**< likewise */

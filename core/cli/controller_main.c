@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program roundhouse-controller, which `roundhouse controller` becomes.
+ *
+ * V1's flags with V1's meaning (COMPAT F.3), and our own. What a flag does not say, [controller] of the configuration
+ * says, under the same name.
+ */
+#include "controller/controller.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/crds.h"
+#include "cli/version.h"
+#include "host/gang.h"
+
+/* Most names of --enable-scheme. */
+#define CONTROLLER_KINDS_MAX 64
+/* Room for a kind's name, or the address of a port. */
+#define CONTROLLER_TEXT_SIZE 64
+
+/* What is worked out of the command line. */
+struct controller_setup {
+	const struct rh_cli *cli;
+	struct rh_session session;
+	char kinds[CONTROLLER_KINDS_MAX][CONTROLLER_TEXT_SIZE]; /* --enable-scheme; none: all */
+	size_t kind_count;
+	char webhook_address[CONTROLLER_TEXT_SIZE];
+	struct rh_controller_options options;
+};
+
+/* A flag that sets what a plugin reads from its section of the configuration. */
+struct controller_setting {
+	const char *flag;
+	const char *section;
+	const char *key;
+};
+
+static const struct controller_setting controller_settings[] = {
+	{"pytorch-init-container-image", "plugin pytorch", "init-container-image"},
+	{"pytorch-init-container-max-tries", "plugin pytorch", "init-container-max-tries"},
+	{"mpi-kubectl-delivery-image", "plugin mpi", "kubectl-delivery-image"},
+};
+
+/* Flags of V1 that nothing depends on here, and why. */
+static const char *const controller_spent[][2] = {
+	{"controller-threads", "one thread decides for all jobs"},
+	{"pytorch-init-container-template-file", "the init container is the one of V1's default template"},
+	{"zap-stacktrace-level", "there are no stack traces in the log"},
+	{"zap-time-encoding", "times in the log are RFC 3339"},
+};
+
+/* @return what the command line says, else the configuration, else @p fallback */
+static const char *controller_value(const struct controller_setup *setup, const char *name, const char *fallback)
+{
+	const char *value = rh_cli_option(setup->cli, name);
+
+	if (!value)
+		value = rh_config_setting(setup->session.config, "controller", name);
+	return value ? value : fallback;
+}
+
+static const char *controller_variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+static bool controller_serves(void *arg, const struct rh_kind *kind)
+{
+	const struct controller_setup *setup = arg;
+
+	for (size_t i = 0; i < setup->kind_count; i++) {
+		if (strcasecmp(setup->kinds[i], kind->kind) == 0)
+			return true;
+	}
+	return setup->kind_count == 0;
+}
+
+static bool controller_is_kind(const struct rh_host *host, const char *name)
+{
+	for (size_t i = 0; i < rh_host_plugin_count(host); i++) {
+		struct rh_plugin_info info;
+
+		rh_host_plugin(host, i, &info);
+		for (size_t k = 0; info.kinds[k]; k++) {
+			if (strcasecmp(info.kinds[k]->kind, name) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+static int controller_enable(struct controller_setup *setup, const char *name, size_t length, struct rh_error *err)
+{
+	char *to = setup->kinds[setup->kind_count];
+
+	if (setup->kind_count == CONTROLLER_KINDS_MAX || length >= CONTROLLER_TEXT_SIZE)
+		return rh_fail(err, RH_EINVAL, "enable-scheme: too many or too long names");
+	rh_copy(to, length + 1, name);
+	if (!controller_is_kind(setup->session.host, to))
+		return rh_fail(err, RH_EINVAL, "scheme %s is not supported yet: no plugin serves it; `roundhouse plugins list`",
+		               to);
+	setup->kind_count++;
+	return 0;
+}
+
+/* @param list names, separated by commas or white space */
+static int controller_enable_list(struct controller_setup *setup, const char *list, struct rh_error *err)
+{
+	int r = 0;
+
+	while (r == 0 && *(list += strspn(list, ", \t"))) {
+		size_t length = strcspn(list, ", \t");
+
+		r = controller_enable(setup, list, length, err);
+		list += length;
+	}
+	return r;
+}
+
+static int controller_kinds(struct controller_setup *setup, struct rh_error *err)
+{
+	const char *configured = rh_config_setting(setup->session.config, "controller", "enable-scheme");
+	const char *value;
+	size_t cursor = 0;
+	int r = 0;
+
+	while (r == 0 && (value = rh_cli_each(setup->cli, "enable-scheme", &cursor)))
+		r = controller_enable_list(setup, value, err);
+	if (r == 0 && !rh_cli_option(setup->cli, "enable-scheme") && configured)
+		r = controller_enable_list(setup, configured, err);
+	return r;
+}
+
+static int controller_number(const struct controller_setup *setup, const char *name, double limit, double *ret_value,
+                             struct rh_error *err)
+{
+	const char *text = controller_value(setup, name, NULL);
+	char *end;
+	double value;
+
+	if (!text)
+		return 0;
+	value = strtod(text, &end);
+	if (!*text || *end || !(value >= 0) || value > limit)
+		return rh_fail(err, RH_EINVAL, "%s: \"%s\" is no number from 0 to %.0f", name, text, limit);
+	*ret_value = value;
+	return 0;
+}
+
+/* V1's rate limit is kept only where somebody asked for one; without, the window adapts to what the server can do. */
+static int controller_rates(struct controller_setup *setup, struct rh_error *err)
+{
+	double burst = 0;
+	int r = controller_number(setup, "kube-api-qps", 1e6, &setup->options.qps, err);
+
+	if (r == 0)
+		r = controller_number(setup, "kube-api-burst", 1e6, &burst, err);
+	setup->options.burst = (int32_t)burst;
+	if (r == 0 && burst > 0 && setup->options.qps == 0)
+		setup->options.qps = 20; /* V1's default, beside a burst that was asked for */
+	if (r == 0 && setup->options.qps > 0 && burst == 0)
+		setup->options.burst = 30;
+	return r;
+}
+
+static int controller_truth(const struct controller_setup *setup, const char *name, bool *value, struct rh_error *err)
+{
+	const char *text = controller_value(setup, name, *value ? "true" : "false");
+
+	if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+		return rh_fail(err, RH_EINVAL, "%s: \"%s\" is neither true nor false", name, text);
+	*value = strcmp(text, "true") == 0;
+	return 0;
+}
+
+static int controller_log(const struct controller_setup *setup, struct rh_error *err)
+{
+	const char *format = controller_value(setup, "log-format", NULL);
+	const char *encoder = rh_cli_option(setup->cli, "zap-encoder");
+	const char *develops = rh_cli_option(setup->cli, "zap-devel");
+	const char *word = rh_cli_option(setup->cli, "log-level");
+	enum rh_log_level level = RH_LOG_INFO;
+	bool json = encoder ? strcmp(encoder, "json") == 0 : develops && strcmp(develops, "false") == 0;
+
+	if (format && strcmp(format, "json") != 0 && strcmp(format, "text") != 0)
+		return rh_fail(err, RH_EINVAL, "log-format: \"%s\" is neither text nor json", format);
+	if (!word)
+		word = rh_cli_option(setup->cli, "zap-log-level");
+	/* zap: a number above 0 is how much more than debug is wanted */
+	if (word && rh_log_level_parse(word, &level) < 0 && strtol(word, NULL, 10) > 0)
+		level = RH_LOG_DEBUG;
+	rh_log_setup(level, format ? strcmp(format, "json") == 0 : json);
+	return 0;
+}
+
+/* Flags and variables of V1 that plugins read as settings. */
+static int controller_plugins(struct controller_setup *setup, struct rh_error *err)
+{
+	struct rh_config *config = setup->session.config;
+	const char *domain = controller_variable("CUSTOM_CLUSTER_DOMAIN");
+	const char *gang = rh_cli_option(setup->cli, "gang-scheduler-name");
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(controller_settings) / sizeof(controller_settings[0]) && r == 0; i++) {
+		const struct controller_setting *setting = &controller_settings[i];
+		const char *value = rh_cli_option(setup->cli, setting->flag);
+
+		if (value && rh_config_set(config, setting->section, setting->key, value) < 0)
+			r = rh_fail_oom(err);
+	}
+	if (r == 0 && domain && !rh_config_setting(config, "plugin tensorflow", "cluster-domain") &&
+	    rh_config_set(config, "plugin tensorflow", "cluster-domain", domain) < 0)
+		r = rh_fail_oom(err);
+	if (r == 0 && gang) {
+		r = rh_gang_parse_flag(gang, &config->gang, err);
+		r = r < 0 ? rh_wrap(err, r, "gang-scheduler-name") : 0;
+	}
+	return r;
+}
+
+static int controller_webhook(struct controller_setup *setup, struct rh_error *err)
+{
+	double port = 9443;
+	int r = controller_number(setup, "webhook-server-port", 65535, &port, err);
+
+	setup->options.webhook_secret = controller_value(setup, "webhook-secret-name", "training-operator-webhook-cert");
+	setup->options.webhook_service = controller_value(setup, "webhook-service-name", "training-operator");
+	(void)snprintf(setup->webhook_address, sizeof(setup->webhook_address), ":%d", (int)port);
+	setup->options.webhook_address = setup->webhook_address;
+	setup->options.webhook_dir = controller_value(setup, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs");
+	return r;
+}
+
+static void controller_note_spent(const struct rh_cli *cli)
+{
+	for (size_t i = 0; i < sizeof(controller_spent) / sizeof(controller_spent[0]); i++) {
+		if (rh_cli_option(cli, controller_spent[i][0]))
+			rh_log(RH_LOG_WARN, NULL, "--%s has no effect: %s", controller_spent[i][0], controller_spent[i][1]);
+	}
+}
+
+static int controller_options(struct controller_setup *setup, struct rh_error *err)
+{
+	struct rh_controller_options *options = &setup->options;
+	int r;
+
+	options->elect = true;
+	options->version = RH_VERSION;
+	options->kubeconfig = rh_cli_option(setup->cli, "kubeconfig");
+	options->context = rh_cli_option(setup->cli, "context");
+	options->namespace_ = controller_value(setup, "namespace", controller_variable("KUBEFLOW_NAMESPACE"));
+	options->metrics_address = controller_value(setup, "metrics-bind-address", ":8080");
+	options->health_address = controller_value(setup, "health-probe-bind-address", ":8081");
+	options->lease_name = controller_value(setup, "leader-election-id", "1ca428e5.training-operator.kubeflow.org");
+	options->lease_namespace = controller_value(setup, "leader-election-namespace", NULL);
+	options->own_namespace = controller_variable("MY_POD_NAMESPACE");
+	options->serves = controller_serves;
+	options->arg = setup;
+	r = controller_truth(setup, "leader-elect", &options->elect, err);
+	if (r == 0)
+		r = controller_webhook(setup, err);
+	if (r == 0)
+		r = controller_rates(setup, err);
+	if (r == 0)
+		r = controller_kinds(setup, err);
+	if (r == 0)
+		r = controller_plugins(setup, err);
+	options->host = setup->session.host;
+	return r;
+}
+
+/* @return the exit status */
+static int controller_end(struct controller_setup *setup, int r, const struct rh_error *err)
+{
+	rh_session_close(&setup->session);
+	return r < 0 ? rh_cli_fail(setup->cli, rh_cli_status(r), err->message) : RH_EXIT_OK;
+}
+
+static int controller_run(const struct rh_cli *cli)
+{
+	struct controller_setup setup = {.cli = cli};
+	struct rh_error err = {0};
+	int r = rh_session_open(cli, &setup.session, &err);
+
+	if (r == 0)
+		r = controller_log(&setup, &err);
+	if (r == 0)
+		controller_note_spent(cli);
+	if (r == 0)
+		r = controller_options(&setup, &err);
+	if (r == 0)
+		r = rh_controller_run(&setup.options, &err);
+	return controller_end(&setup, r, &err);
+}
+
+int main(int argc, char **argv)
+{
+	struct rh_cli cli = {.command = &rh_command_controller};
+	struct rh_error err = {0};
+
+	rh_cli_prepare();
+	if (argc > 0 && strcmp(argv[0], RH_CRDS_PROGRAM) == 0)
+		return rh_cli_finish(rh_crds_cluster_main(argc, argv));
+	if (rh_cli_parse(&rh_command_controller, argc - 1, argv + 1, &cli, &err) < 0)
+		return rh_cli_fail(&cli, RH_EXIT_BAD_INPUT, err.message);
+	if (!rh_cli_option(&cli, "help"))
+		return rh_cli_finish(controller_run(&cli));
+	rh_cli_help(&rh_command_controller);
+	return rh_cli_finish(RH_EXIT_OK);
+}

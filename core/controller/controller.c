@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controller/controller.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "controller/observe.h"
+#include "controller/parts.h"
+
+/* How long the Lease may take to be given back. */
+#define CONTROLLER_RELEASE (2 * RH_SECOND)
+/* How long requests in flight may take once the controller is to end: a pod has 10 s in V1's manifests. */
+#define CONTROLLER_DRAIN (5 * RH_SECOND)
+/* Longest sleep: the wall clock, by which jobs have deadlines, may be set meanwhile. */
+#define CONTROLLER_SLEEP_MAX (30 * RH_SECOND)
+/* A clock that was set back by more makes what waits for a time wait too long. */
+#define CONTROLLER_CLOCK_BACK (5 * RH_SECOND)
+
+static void controller_on_signal(void *arg, int number)
+{
+	struct rh_controller *controller = arg;
+
+	if (controller->state >= RH_CONTROLLER_ENDING) {
+		rh_loop_stop(controller->loop);
+		return;
+	}
+	rh_log(RH_LOG_INFO, NULL, "%s: ending", number == SIGINT ? "SIGINT" : "SIGTERM");
+	controller->state = RH_CONTROLLER_ENDING;
+	controller->stop_by = rh_clock_monotonic() + CONTROLLER_DRAIN;
+}
+
+static bool controller_serves(void *arg, const struct rh_kind *kind)
+{
+	const struct rh_controller_options *options = ((const struct rh_controller *)arg)->options;
+
+	return !options->serves || options->serves(options->arg, kind);
+}
+
+static void controller_on_plan(void *arg, const struct rh_job *job, const struct rh_plan *plan)
+{
+	rh_observe_plan(((const struct rh_controller *)arg)->metrics, job, plan);
+}
+
+static void controller_on_change(void *arg, const struct rh_engine_change *change)
+{
+	const struct rh_controller *controller = arg;
+
+	/* what happens while another instance works is that one's to count */
+	if (controller->state != RH_CONTROLLER_STANDBY)
+		rh_observe_change(controller->metrics, change, controller->wall);
+}
+
+static void controller_on_pass(void *arg, const struct rh_kind *kind, int64_t waited)
+{
+	static const char *const queue[] = {"jobs"};
+	struct rh_controller *controller = arg;
+	const char *const labels[] = {kind->controller};
+	int64_t now = rh_clock_monotonic();
+
+	if (waited < 0) {
+		rh_metrics_add(controller->metrics, RH_METRIC_RECONCILES, labels, 1);
+		rh_metrics_observe(controller->metrics, RH_METRIC_RECONCILE_TIME, labels,
+		                   (double)(now - controller->pass_at) / 1e6);
+		return;
+	}
+	controller->pass_at = now;
+	rh_metrics_observe(controller->metrics, RH_METRIC_QUEUE_TIME, queue,
+	                   (double)(waited + now - controller->step_at) / 1e6);
+}
+
+static void controller_on_call(void *arg, const struct rh_kube_call *call)
+{
+	rh_observe_call(((const struct rh_controller *)arg)->metrics, call);
+}
+
+static void controller_on_problem(void *arg, const struct rh_kube_problem *problem)
+{
+	struct rh_controller *controller = arg;
+	const char *const labels[] = {problem->resource, problem->verb};
+
+	rh_metrics_set(controller->metrics, RH_METRIC_WATCH_PROBLEMS, labels, problem->status != 200);
+	rh_problems_tell(&controller->problems, controller->options->host, problem);
+}
+
+static void controller_stop_work(struct rh_controller *controller)
+{
+	rh_engine_free(rh_take(controller->engine));
+	rh_kube_store_free(rh_take(controller->store));
+	rh_problems_deinit(&controller->problems);
+}
+
+static int controller_start_work(struct rh_controller *controller, struct rh_error *err)
+{
+	const struct rh_controller_options *options = controller->options;
+	const struct rh_kube_store_options store = {
+		.http = controller->http,
+		.namespace_ = options->namespace_ && *options->namespace_ ? options->namespace_ : NULL,
+		.qps = options->qps,
+		.burst = options->burst,
+		.problem = controller_on_problem,
+		.observe = controller_on_call,
+		.arg = controller,
+	};
+	struct rh_engine_options engine = {
+		.host = options->host,
+		.observe = controller_on_plan,
+		.serves = controller_serves,
+		.changed = controller_on_change,
+		.pass = controller_on_pass,
+		.arg = controller,
+	};
+	int r = rh_kube_store_new(&store, &controller->store, err);
+
+	if (r < 0)
+		return r;
+	engine.store = rh_kube_store_face(controller->store);
+	return rh_engine_new(&engine, &controller->engine, err);
+}
+
+/* Something that cannot be mended here: the program is to be started again. */
+static void controller_fail(struct rh_controller *controller, const struct rh_error *err)
+{
+	controller->failure = *err;
+	rh_loop_stop(controller->loop);
+}
+
+/*
+ * Times of a job are wall-clock times. A clock that is set forward makes things due; one that is set back would leave
+ * what is queued waiting for as long, so all is read anew, as after a start.
+ */
+static void controller_watch_clock(struct rh_controller *controller, int64_t now)
+{
+	int64_t wall = rh_clock_wall();
+	int64_t back = (now - controller->clock) - (wall - controller->wall);
+	struct rh_error err = {0};
+
+	if (controller->clock && back > CONTROLLER_CLOCK_BACK && controller->engine) {
+		rh_log(RH_LOG_WARN, NULL, "the clock was set back by %lld s; everything is read again",
+		       (long long)(back / RH_SECOND));
+		controller_stop_work(controller);
+		if (controller_start_work(controller, &err) < 0)
+			controller_fail(controller, &err);
+	}
+	controller->clock = now;
+	controller->wall = wall;
+}
+
+static void controller_watch_ready(struct rh_controller *controller)
+{
+	struct rh_engine_load load;
+
+	if (controller->ready || !controller->engine)
+		return;
+	rh_engine_load(controller->engine, &load);
+	if (load.unsynced > 0)
+		return;
+	controller->ready = true;
+	rh_log(RH_LOG_INFO, NULL, "ready after %lld ms: %zu jobs",
+	       (long long)((rh_clock_monotonic() - controller->started_at) / 1000), load.jobs);
+}
+
+static void controller_lose(struct rh_controller *controller)
+{
+	struct rh_error err = {0};
+
+	(void)rh_fail(&err, RH_EAGAIN, "the Lease \"%s\" was lost to another instance, or could not be renewed in time",
+	              controller->options->lease_name);
+	controller_fail(controller, &err);
+}
+
+static void controller_on_lease(void *arg, enum rh_lease_state state, const char *words)
+{
+	struct rh_controller *controller = arg;
+	const char *name = controller->options->lease_name;
+
+	switch (state) {
+	case RH_LEASE_LEADING:
+		rh_log(RH_LOG_INFO, name, "this instance works now");
+		break;
+	case RH_LEASE_FORBIDDEN:
+		rh_log(RH_LOG_ERROR, name,
+		       "THERE IS NO LEADER ELECTION: %s; run one instance only, or add to its Role: {apiGroups: "
+		       "[\"coordination.k8s.io\"], resources: [leases], verbs: [get, create, update]}",
+		       words);
+		break;
+	case RH_LEASE_LOST:
+		controller_lose(controller);
+		return;
+	case RH_LEASE_RELEASED:
+		rh_loop_stop(controller->loop);
+		return;
+	case RH_LEASE_SEEKING:
+	default:
+		rh_log(RH_LOG_INFO, name, "another instance works%s%s", *words ? ": " : "", words);
+		return;
+	}
+	if (controller->state == RH_CONTROLLER_STANDBY)
+		controller->state = RH_CONTROLLER_WORKING;
+}
+
+static bool controller_is_drained(const struct rh_controller *controller, int64_t now)
+{
+	struct rh_kube_store_load load;
+
+	if (!controller->store || now >= controller->stop_by)
+		return true;
+	rh_kube_store_load(controller->store, &load);
+	return load.flying + load.waiting == 0;
+}
+
+/* @return microseconds until the next look */
+static int64_t controller_work(struct rh_controller *controller, int64_t now)
+{
+	int64_t delay = CONTROLLER_SLEEP_MAX;
+	int64_t deadline;
+
+	if (!controller->engine)
+		return RH_NEVER;
+	if (controller->state == RH_CONTROLLER_WORKING) {
+		controller->step_at = rh_clock_monotonic();
+		rh_engine_step(controller->engine, controller->wall);
+		deadline = rh_engine_deadline(controller->engine);
+		if (deadline != RH_NEVER && deadline - controller->wall < delay)
+			delay = deadline - controller->wall;
+	}
+	controller_watch_ready(controller);
+	rh_kube_store_step(controller->store, now);
+	deadline = rh_kube_store_deadline(controller->store);
+	if (deadline != RH_NEVER && deadline - now < delay)
+		delay = deadline - now;
+	return delay > 0 ? delay : 0;
+}
+
+/* Everything was answered, or takes too long: give the Lease back, so that another instance need not wait for its end.
+ */
+static void controller_release(struct rh_controller *controller, int64_t now)
+{
+	if (!controller->keeper || controller->state == RH_CONTROLLER_RELEASING) {
+		rh_loop_stop(controller->loop);
+		return;
+	}
+	controller->state = RH_CONTROLLER_RELEASING;
+	controller->stop_by = now + CONTROLLER_RELEASE;
+	rh_lease_keeper_release(controller->keeper);
+}
+
+static void controller_end(struct rh_controller *controller, int64_t now)
+{
+	if (controller->state == RH_CONTROLLER_ENDING && controller_is_drained(controller, now))
+		controller_release(controller, now);
+	if (controller->state == RH_CONTROLLER_RELEASING && now >= controller->stop_by)
+		rh_loop_stop(controller->loop);
+}
+
+static int64_t controller_sooner(int64_t delay, int64_t deadline, int64_t now)
+{
+	if (deadline == RH_NEVER)
+		return delay;
+	if (deadline <= now)
+		return 0;
+	return deadline - now < delay ? deadline - now : delay;
+}
+
+static int64_t controller_turn(void *arg)
+{
+	struct rh_controller *controller = arg;
+	int64_t now = rh_clock_monotonic();
+	int64_t servers;
+	int64_t delay;
+
+	controller_watch_clock(controller, now);
+	rh_http_step(controller->http, now);
+	delay = controller_work(controller, now);
+	servers = rh_servers_turn(controller, now);
+	if (servers < delay)
+		delay = servers;
+	controller_end(controller, now);
+	if (controller->keeper) {
+		rh_lease_keeper_step(controller->keeper, now);
+		delay = controller_sooner(delay, rh_lease_keeper_deadline(controller->keeper), now);
+	}
+	if (controller->state >= RH_CONTROLLER_ENDING)
+		delay = controller_sooner(delay, controller->stop_by, now);
+	return controller_sooner(delay, rh_http_deadline(controller->http), now);
+}
+
+static int controller_connect(struct rh_controller *controller, struct rh_error *err)
+{
+	const struct rh_kubeconfig_options where = {.path = controller->options->kubeconfig,
+	                                            .context = controller->options->context};
+	struct rh_http_options options = {.loop = controller->loop};
+	int r = rh_kubeconfig_load(&where, &controller->kubeconfig, err);
+
+	if (r < 0)
+		return r;
+	options.config = controller->kubeconfig;
+	return rh_http_new(&options, &controller->http, err);
+}
+
+static int controller_elect(struct rh_controller *controller, struct rh_error *err)
+{
+	const struct rh_controller_options *options = controller->options;
+	struct rh_lease_keeper_options keeper = {
+		.http = controller->http, .changed = controller_on_lease, .arg = controller};
+
+	if (!options->elect) {
+		controller->state = RH_CONTROLLER_WORKING;
+		return 0;
+	}
+	keeper.lease.name = options->lease_name;
+	keeper.lease.namespace_ = options->lease_namespace && *options->lease_namespace
+	                              ? options->lease_namespace
+	                              : rh_controller_namespace(controller);
+	return rh_lease_keeper_new(&keeper, &controller->keeper, err);
+}
+
+static int controller_open(struct rh_controller *controller, struct rh_error *err)
+{
+	int r;
+
+	controller->started_at = rh_clock_monotonic();
+	controller->metrics = rh_metrics_new();
+	if (!controller->metrics)
+		return rh_fail_oom(err);
+	r = rh_loop_new(controller_turn, controller, &controller->loop, err);
+	if (r == 0)
+		r = controller_connect(controller, err);
+	if (r == 0)
+		r = rh_servers_open(controller, err);
+	if (r == 0)
+		r = rh_loop_signal(controller->loop, SIGTERM, controller_on_signal, controller, err);
+	if (r == 0)
+		r = rh_loop_signal(controller->loop, SIGINT, controller_on_signal, controller, err);
+	if (r == 0)
+		r = controller_elect(controller, err);
+	return r < 0 ? r : controller_start_work(controller, err);
+}
+
+static void controller_close(struct rh_controller *controller)
+{
+	rh_lease_keeper_free(controller->keeper);
+	controller_stop_work(controller);
+	rh_servers_close(controller);
+	rh_http_free(controller->http);
+	rh_kubeconfig_free(controller->kubeconfig);
+	rh_loop_free(controller->loop);
+	rh_metrics_free(controller->metrics);
+}
+
+int rh_controller_run(const struct rh_controller_options *options, struct rh_error *err)
+{
+	struct rh_controller controller = {.options = options};
+	int r = controller_open(&controller, err);
+
+	if (r == 0) {
+		rh_log(RH_LOG_INFO, NULL, "roundhouse %s: controller of %s", options->version, controller.kubeconfig->server);
+		rh_loop_run(controller.loop);
+	}
+	controller_close(&controller);
+	if (r == 0 && controller.failure.code < 0)
+		r = rh_fail(err, controller.failure.code, "%s", controller.failure.message);
+	return r;
+}

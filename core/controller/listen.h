@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file controller/listen.h
+ * @brief Sockets to listen on, from addresses as V1's flags write them.
+ */
+#ifndef RH_CONTROLLER_LISTEN_H
+#define RH_CONTROLLER_LISTEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sys/socket.h>
+
+#include "base/error.h"
+
+/**
+ * @return whether @p address asks for no server at all: "" or "0", as in V1
+ */
+bool rh_listen_is_off(const char *address);
+/**
+ * Read an address: ":8080" (every interface, both IP versions where the system has both), "127.0.0.1:8080",
+ * "[::1]:8080", "localhost:8080"; port 0 lets the system choose. No name is looked up.
+ * @return 0, or RH_EINVAL with what would be right
+ */
+int rh_listen_parse(const char *address, struct sockaddr_storage *ret_address, socklen_t *ret_length,
+                    struct rh_error *err);
+/**
+ * Open a socket that listens at @p address, close-on-exec and non-blocking. @param[out] ret_fd owned by the caller
+ * @return 0, RH_EINVAL (the address) or RH_EIO
+ */
+int rh_listen_open(const char *address, int *ret_fd, struct rh_error *err);
+/** @return the port that @p fd is bound to, or 0 */
+uint16_t rh_listen_port(int fd);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file controller/metrics.h
+ * @brief What the controller counts, in Prometheus' text format.
+ *
+ * Every family is a row of one table: its name, help and labels. A family holds a bounded number of series; what comes
+ * beyond it is counted under the label value "other", so that names chosen by users cannot eat the memory of a
+ * controller or of the one who scrapes it. What there is no memory for is not counted. One thread.
+ */
+#ifndef RH_CONTROLLER_METRICS_H
+#define RH_CONTROLLER_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+/** The families. The comment says their labels, in order. */
+enum rh_metric {
+	RH_METRIC_JOBS_CREATED,      /**< job_namespace, framework: V1's, likewise the next four */
+	RH_METRIC_JOBS_DELETED,      /**< job_namespace, framework */
+	RH_METRIC_JOBS_SUCCESSFUL,   /**< job_namespace, framework */
+	RH_METRIC_JOBS_FAILED,       /**< job_namespace, framework */
+	RH_METRIC_JOBS_RESTARTED,    /**< job_namespace, framework */
+	RH_METRIC_RESTARTS,          /**< framework, cause */
+	RH_METRIC_START_TIME,        /**< framework; histogram: from the job's creation until all its replicas run */
+	RH_METRIC_RECONCILES,        /**< controller */
+	RH_METRIC_RECONCILE_TIME,    /**< controller; histogram */
+	RH_METRIC_QUEUE_TIME,        /**< name; histogram: how long a job that was due has waited */
+	RH_METRIC_QUEUE_DEPTH,       /**< name; gauge */
+	RH_METRIC_JOBS,              /**< gauge, no label */
+	RH_METRIC_API_REQUESTS,      /**< verb, resource, code */
+	RH_METRIC_API_TIME,          /**< verb, resource; histogram */
+	RH_METRIC_API_WAITING,       /**< gauge, no label */
+	RH_METRIC_API_FLYING,        /**< gauge, no label */
+	RH_METRIC_API_WINDOW,        /**< gauge, no label */
+	RH_METRIC_WATCHES,           /**< gauge, no label */
+	RH_METRIC_WATCHED_OBJECTS,   /**< gauge, no label */
+	RH_METRIC_WATCH_PROBLEMS,    /**< resource, verb; gauge: 1 while it does not work */
+	RH_METRIC_LEADER,            /**< name; gauge */
+	RH_METRIC_WEBHOOK_REQUESTS,  /**< kind, allowed */
+	RH_METRIC_BUILD,             /**< version; gauge, always 1 */
+	RH_METRIC_PROCESS_CPU,       /**< counter, no label */
+	RH_METRIC_PROCESS_RESIDENT,  /**< gauge, no label */
+	RH_METRIC_PROCESS_VIRTUAL,   /**< gauge, no label */
+	RH_METRIC_PROCESS_FILES,     /**< gauge, no label */
+	RH_METRIC_PROCESS_MAX_FILES, /**< gauge, no label */
+	RH_METRIC_PROCESS_START,     /**< gauge, no label */
+	RH_METRICS
+};
+
+/** Most series of one family. */
+#define RH_METRIC_SERIES_MAX 500
+
+/** Opaque set of metrics. */
+struct rh_metrics;
+
+/** @return an empty set owned by the caller, or NULL when memory is out */
+struct rh_metrics *rh_metrics_new(void) __attribute__((warn_unused_result));
+/** Free it. NULL is nothing. */
+void rh_metrics_free(struct rh_metrics *metrics);
+RH_DEFINE_CLEANUP(metrics);
+/**
+ * Raise a counter or gauge. @param labels values in the order of the family, one for each label; NULL for a family
+ * without labels. @param amount may be negative for a gauge
+ */
+void rh_metrics_add(struct rh_metrics *metrics, enum rh_metric family, const char *const *labels, double amount);
+/** Set a gauge, or a counter that something else keeps. */
+void rh_metrics_set(struct rh_metrics *metrics, enum rh_metric family, const char *const *labels, double value);
+/** Put @p value into a histogram. */
+void rh_metrics_observe(struct rh_metrics *metrics, enum rh_metric family, const char *const *labels, double value);
+/** @return the value of a counter or gauge, the count of a histogram; 0 for a series that is not there */
+double rh_metrics_value(const struct rh_metrics *metrics, enum rh_metric family, const char *const *labels);
+/** Print all families that have a series, in Prometheus' text format 0.0.4. */
+void rh_metrics_print(const struct rh_metrics *metrics, struct rh_str *out);
+
+#endif

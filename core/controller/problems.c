@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/log.h"
+#include "controller/parts.h"
+
+static void problem_free(struct rh_problem *problem)
+{
+	if (!problem)
+		return;
+	rh_free(problem->resource);
+	rh_free(problem->verb);
+	rh_free(problem->namespace_);
+	rh_free(problem->words);
+	rh_free(problem);
+}
+
+void rh_problems_deinit(struct rh_problems *problems)
+{
+	size_t cursor = 0;
+	void *problem;
+
+	while (problems->items && rh_map_next(problems->items, &cursor, NULL, &problem))
+		problem_free(problem);
+	rh_map_free(rh_take(problems->items));
+}
+
+static const struct rh_kind *problem_kind(const struct rh_host *host, const char *plural, size_t length)
+{
+	for (size_t i = 0; i < rh_host_plugin_count(host); i++) {
+		struct rh_plugin_info info;
+
+		rh_host_plugin(host, i, &info);
+		for (size_t k = 0; info.kinds[k]; k++) {
+			if (strlen(info.kinds[k]->plural) == length && strncmp(info.kinds[k]->plural, plural, length) == 0)
+				return info.kinds[k];
+		}
+	}
+	return NULL;
+}
+
+void rh_problem_cure(const struct rh_host *host, const struct rh_kube_problem *problem, struct rh_str *out)
+{
+	size_t length = strcspn(problem->resource, ".");
+	const char *group = problem->resource + length + (problem->resource[length] == '.');
+	const struct rh_kind *kind = problem_kind(host, problem->resource, length);
+
+	if (problem->status == 404 && kind)
+		rh_str_appendf(out,
+		               "its CustomResourceDefinition is missing; install it: roundhouse crds --kind %s | kubectl apply "
+		               "--server-side -f -",
+		               kind->kind);
+	else if (problem->status == 404)
+		rh_str_append(out, "the server does not have this resource; install what defines it");
+	else if (problem->status == 403)
+		rh_str_appendf(
+			out, "add to the %s of its service account: {apiGroups: [\"%s\"], resources: [%.*s], verbs: [list, watch]}",
+			*problem->namespace_ ? "Role" : "ClusterRole", group, (int)length, problem->resource);
+	else if (problem->status == 401)
+		rh_str_append(out, "the credentials are not accepted; renew them");
+}
+
+/* Where the API server cannot be reached, one line for each watch says nothing more than one for all. */
+static void problem_log(const struct rh_host *host, const struct rh_kube_problem *problem)
+{
+	rh_auto_str cure = {0};
+
+	rh_problem_cure(host, problem, &cure);
+	rh_log(problem->status == 0 ? RH_LOG_WARN : RH_LOG_ERROR, problem->resource, "cannot %s%s%s: %s%s%s", problem->verb,
+	       *problem->namespace_ ? " in namespace " : "", problem->namespace_, problem->words,
+	       cure.length > 0 ? "; " : "", rh_str_text(&cure));
+}
+
+static struct rh_problem *problem_copy(const struct rh_kube_problem *problem)
+{
+	struct rh_problem *copy = rh_alloc(sizeof(*copy));
+
+	if (!copy)
+		return NULL;
+	copy->resource = rh_strdup(problem->resource);
+	copy->verb = rh_strdup(problem->verb);
+	copy->namespace_ = rh_strdup(problem->namespace_);
+	copy->words = rh_strdup(problem->words);
+	copy->status = problem->status;
+	if (copy->resource && copy->verb && copy->namespace_ && copy->words)
+		return copy;
+	problem_free(copy);
+	return NULL;
+}
+
+/* What there is no memory to keep was logged at least. */
+static void problem_keep(struct rh_problems *problems, const struct rh_kube_problem *problem)
+{
+	struct rh_problem *copy = problem_copy(problem);
+	void *old = NULL;
+
+	if (!problems->items)
+		problems->items = rh_map_new();
+	if (!copy || !problems->items || rh_map_set(problems->items, problem->resource, copy, &old) < 0)
+		problem_free(copy);
+	problem_free(old);
+}
+
+void rh_problems_tell(struct rh_problems *problems, const struct rh_host *host, const struct rh_kube_problem *problem)
+{
+	struct rh_problem *known = problems->items ? rh_map_get(problems->items, problem->resource) : NULL;
+
+	if (problem->status != 200) {
+		problem_log(host, problem);
+		problem_keep(problems, problem);
+		return;
+	}
+	if (!known)
+		return;
+	rh_log(RH_LOG_INFO, problem->resource, "works again");
+	problem_free(rh_map_remove(problems->items, problem->resource));
+}
+
+int rh_problems_json(const struct rh_problems *problems, struct rh_json *list)
+{
+	size_t cursor = 0;
+	void *value;
+
+	while (problems->items && rh_map_next(problems->items, &cursor, NULL, &value)) {
+		const struct rh_problem *problem = value;
+		rh_auto(json) row = rh_json_new_object();
+
+		if (!row || rh_json_set_string(row, "resource", problem->resource) < 0 ||
+		    rh_json_set_string(row, "verb", problem->verb) < 0 ||
+		    rh_json_set_string(row, "namespace", problem->namespace_) < 0 ||
+		    rh_json_set_integer(row, "status", problem->status) < 0 ||
+		    rh_json_set_string(row, "message", problem->words) < 0 || rh_json_append(list, rh_take(row)) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}

@@ -1,0 +1,361 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_controller.py ROUNDHOUSE JAX_DIR: the controller on a real API server; pods are set by hand, no kubelet runs."""
+import glob
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import yaml
+
+import support
+from support import apiserver, wait_for
+
+GOLDENS = pathlib.Path(__file__).resolve().parents[1] / "goldens"
+sys.path.insert(0, str(GOLDENS))
+import compare_objects  # noqa: E402
+import run_objects  # noqa: E402
+
+ROUNDHOUSE, JAX = sys.argv[1:3] if len(sys.argv) > 2 else ("roundhouse", "")
+del sys.argv[1:3]
+
+GROUP = "kubeflow.org/v1"
+LABEL = "training.kubeflow.org/job-name"
+# What a controller makes for jobs: kind, group and plural.
+OWNED = [("Pod", "v1", "pods"), ("Service", "v1", "services"), ("ConfigMap", "v1", "configmaps"),
+         ("ServiceAccount", "v1", "serviceaccounts"), ("Role", "rbac.authorization.k8s.io/v1", "roles"),
+         ("RoleBinding", "rbac.authorization.k8s.io/v1", "rolebindings"),
+         ("HorizontalPodAutoscaler", "autoscaling/v2", "horizontalpodautoscalers")]
+# What admission fills in; the recorded objects do without.
+FILLED_IN = {"Pod": ["preemptionPolicy", "priority", "tolerations"], "Service": ["clusterIPs", "ipFamilies", "ipFamilyPolicy"]}
+
+
+def job(name, kind="PyTorchJob", workers=2, namespace="default", **policy):
+    field = {"PyTorchJob": "pytorchReplicaSpecs", "TFJob": "tfReplicaSpecs"}[kind]
+    container = {"PyTorchJob": "pytorch", "TFJob": "tensorflow"}[kind]
+    template = {"spec": {"containers": [{"name": container, "image": "i:1"}]}}
+    return {"apiVersion": GROUP, "kind": kind, "metadata": {"name": name, "namespace": namespace},
+            "spec": {"runPolicy": policy, field: {"Worker": {"replicas": workers, "template": template}}}}
+
+
+class Case(unittest.TestCase):
+    """One API server with our CRDs for all tests of a class."""
+    options = {}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.api = cls.enterClassContext(apiserver.ApiServer(users={"limited": []}, **cls.options))
+        cls.crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
+        cls.api.kubectl("apply", "--server-side", "-f", "-", text=cls.crds)
+        cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+
+    def controller(self, *flags, kubeconfig=None, name="controller"):
+        return support.Controller(ROUNDHOUSE, kubeconfig or self.api.kubeconfig, self.folder, "--plugins", JAX, *flags, name=name)
+
+    def request(self, method, path, body=None, content_type="application/json"):
+        status, text = self.api.request(method, path, None if body is None else json.dumps(body), content_type)
+        return status, json.loads(text)
+
+    def path(self, plural, namespace="default", name=""):
+        return f"/apis/{GROUP}/namespaces/{namespace}/{plural}" + (f"/{name}" if name else "")
+
+    def create(self, body, plural="pytorchjobs"):
+        status, answer = self.request("POST", self.path(plural, body["metadata"].get("namespace", "default")), body)
+        self.assertEqual(status, 201, answer)
+        return answer
+
+    def items(self, group, plural, namespace="default", query=""):
+        root = "/api/v1" if group == "v1" else f"/apis/{group}"
+        return json.loads(self.api.get(f"{root}/namespaces/{namespace}/{plural}{query}"))["items"]
+
+    def pods(self, name, namespace="default"):
+        return self.items("v1", "pods", namespace, f"?labelSelector={LABEL}={name}")
+
+    def conditions(self, name, plural="pytorchjobs", namespace="default"):
+        status, body = self.request("GET", self.path(plural, namespace, name))
+        self.assertEqual(status, 200, body)
+        return {c["type"]: c["status"] for c in body.get("status", {}).get("conditions", [])}
+
+    def set_phase(self, pod, phase):
+        meta = pod["metadata"]
+        state = {"running": {}} if phase == "Running" else {"terminated": {"exitCode": int(phase == "Failed")}}
+        body = {"status": {"phase": phase, "containerStatuses": [
+            {"name": c["name"], "image": "i", "imageID": "", "ready": phase == "Running", "restartCount": 0, "state": state}
+            for c in pod["spec"]["containers"]]}}
+        status, answer = self.request("PATCH", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status", body,
+                                      "application/merge-patch+json")
+        self.assertEqual(status, 200, answer)
+
+    def owned(self, uid):
+        """What belongs to the job, by kind and name."""
+        out = {}
+        for kind, group, plural in OWNED:
+            for item in self.items(group, plural):
+                if any(owner["uid"] == uid for owner in item["metadata"].get("ownerReferences", [])):
+                    for key in FILLED_IN.get(kind, []):
+                        item["spec"].pop(key, None)
+                    out[kind, item["metadata"]["name"]] = compare_objects.strip({**item, "apiVersion": group, "kind": kind})
+        return out
+
+    def drop_owned(self, uid):
+        """No garbage collector runs here."""
+        plurals = {kind: (group, plural) for kind, group, plural in OWNED}
+        for kind, name in self.owned(uid):
+            group, plural = plurals[kind]
+            root = "/api/v1" if group == "v1" else f"/apis/{group}"
+            self.request("DELETE", f"{root}/namespaces/default/{plural}/{name}?gracePeriodSeconds=0")
+
+    def drop_job(self, name, plural="pytorchjobs", namespace="default"):
+        """No garbage collector runs here."""
+        self.request("DELETE", self.path(plural, namespace, name))
+        for what in ("pods", "services"):
+            for item in self.items("v1", what, namespace, f"?labelSelector={LABEL}={name}"):
+                self.request("DELETE", f"/api/v1/namespaces/{namespace}/{what}/{item['metadata']['name']}?gracePeriodSeconds=0")
+
+
+class Objects(Case):
+    """What is created for every recorded job."""
+
+    def test_goldens(self):
+        entries = [e for e in json.loads((GOLDENS / "differences.json").read_text()) if e.get("suite", "objects") == "objects"]
+        with self.controller():
+            for path in sorted(glob.glob(str(GOLDENS / "objects/*.objects.json"))):
+                name = os.path.basename(path)[:-len(".objects.json")]
+                with self.subTest(golden=name):
+                    self.check(name, path, entries)
+
+    def check(self, name, path, entries):
+        want = compare_objects.load(path)
+        body = yaml.safe_load((GOLDENS / "objects" / f"{name}.yaml").read_text())
+        plural = body["kind"].lower() + "s"
+        made = self.create(body, plural)
+        uid = made["metadata"]["uid"]
+        try:
+            wait_for(f"{len(want)} objects of {name}", lambda: len(self.owned(uid)) >= len(want))
+            self.assertEqual(list(run_objects.unlisted(name, want, self.owned(uid), entries, set())), [])
+        finally:
+            self.request("DELETE", self.path(plural, name=made["metadata"]["name"]))
+            self.drop_owned(uid)
+
+
+class Controllers(Case):
+    def test_kubectl(self):
+        """Columns, wait, events, scale."""
+        with self.controller() as controller:
+            self.create(job("columns"))
+            pods = wait_for("pods", lambda: len(p := self.pods("columns")) == 2 and p)
+            self.assertRegex(self.api.kubectl("get", "pytorchjobs").stdout, r"NAME +STATE +AGE\ncolumns +Created ")
+            for pod in pods:
+                self.set_phase(pod, "Running")
+            self.api.kubectl("wait", "--for=condition=Running", "pytorchjob/columns", "--timeout=60s")
+            described = self.api.kubectl("describe", "pytorchjob", "columns").stdout
+            self.assertIn("SuccessfulCreatePod", described)
+            self.assertIn("pytorchjob-controller", described)
+            self.api.kubectl("scale", "--replicas=4", "pytorchjob/columns")
+            wait_for("more pods", lambda: len(self.pods("columns")) == 4)
+            metrics = controller.metrics()
+            self.assertEqual(metrics['roundhouse_job_start_seconds_count{framework="pytorch"}'], 1)
+            self.assertEqual(metrics['training_operator_jobs_created_total{job_namespace="default",framework="pytorch"}'], 1)
+            self.assertGreaterEqual(metrics['roundhouse_api_requests_total{verb="create",resource="pods",code="201"}'], 4)
+            self.drop_job("columns")
+
+    def test_suspend_and_delete(self):
+        with self.controller():
+            self.create(job("stopped"))
+            wait_for("pods", lambda: len(self.pods("stopped")) == 2)
+            self.api.kubectl("patch", "pytorchjob", "stopped", "--type=merge", "-p", '{"spec":{"runPolicy":{"suspend":true}}}')
+            wait_for("suspended", lambda: self.conditions("stopped").get("Suspended") == "True")
+            for pod in self.pods("stopped"):
+                self.request("DELETE", f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}?gracePeriodSeconds=0")
+            self.drop_job("stopped")
+
+    def test_crd_is_missing(self):
+        self.api.kubectl("delete", "crd", "mpijobs.kubeflow.org")
+        try:
+            with self.controller() as controller:
+                controller.wait_said("roundhouse crds --kind MPIJob | kubectl apply --server-side -f -")
+                self.create(job("others"))
+                wait_for("pods", lambda: len(self.pods("others")) == 2)
+                self.assertEqual([p["resource"].split(".")[0] for p in controller.state()["problems"]], ["mpijobs"])
+                self.api.kubectl("apply", "--server-side", "-f", "-", text=self.crds)
+                wait_for("MPIJob", lambda: not controller.state()["problems"], patience=120)
+        finally:
+            self.api.kubectl("apply", "--server-side", "-f", "-", text=self.crds)
+            self.drop_job("others")
+
+    def test_rights_are_missing(self):
+        """No Lease: it works without election, and says so. No pods: it says which rule to add."""
+        rules = [{"apiGroups": ["kubeflow.org"], "resources": ["*"], "verbs": ["*"]},
+                 {"apiGroups": [""], "resources": ["services", "events"], "verbs": ["*"]}]
+        self.grant(rules)
+        controller = self.controller(kubeconfig=self.api.kubeconfig_of("limited"), name="limited")
+        controller.start()
+        try:
+            controller.wait_said("THERE IS NO LEADER ELECTION")
+            controller.wait_said('{apiGroups: [""], resources: [pods], verbs: [list, watch]}')
+            self.assertEqual(controller.get("/readyz")[0], 500)
+            self.grant([*rules, {"apiGroups": [""], "resources": ["pods"], "verbs": ["*"]}])
+            controller.wait_ready()
+            self.assertEqual(controller.state()["state"], "working")
+            controller.stop()
+        finally:
+            controller.kill()
+
+    def grant(self, rules):
+        objects = [{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "limited"},
+                    "rules": rules},
+                   {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "limited"},
+                    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "limited"},
+                    "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "limited"}]}]
+        self.api.kubectl("apply", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+
+    def test_two_controllers(self):
+        """The second waits, takes over when the first ends, and when the first is killed."""
+        first, second = self.controller(name="first"), self.controller(name="second")
+        try:
+            first.start()
+            wait_for("first works", lambda: first.get("/readyz")[0] == 200 and first.state()["state"] == "working")
+            second.start()
+            second.wait_ready()
+            self.create(job("taken"))
+            wait_for("pods", lambda: len(self.pods("taken")) == 2)
+            self.assertEqual((first.state()["state"], second.state()["state"]), ("working", "standby"))
+            self.assertGreaterEqual(second.state()["engine"]["jobs"], 1)
+            first.stop()
+            wait_for("second works", lambda: second.state()["state"] == "working")
+            first.start()
+            first.wait_ready()
+            second.kill()
+            wait_for("first works again", lambda: first.state()["state"] == "working")
+            for pod in self.pods("taken"):
+                self.set_phase(pod, "Succeeded")
+            wait_for("succeeded", lambda: self.conditions("taken").get("Succeeded") == "True")
+            first.stop()
+        finally:
+            first.kill()
+            second.kill()
+            self.drop_job("taken")
+
+    def test_lease_is_lost(self):
+        """Somebody else writes his name into it: the program ends, so that nothing is done by two."""
+        with tempfile.TemporaryDirectory() as folder:
+            controller = support.Controller(ROUNDHOUSE, self.api.kubeconfig, folder, "--leader-election-id", "stolen")
+            controller.start()
+            try:
+                wait_for("works", lambda: controller.get("/readyz")[0] == 200 and controller.state()["state"] == "working")
+                self.api.kubectl("patch", "lease", "stolen", "--type=merge", "-p",
+                                 '{"spec":{"holderIdentity":"thief","renewTime":"2099-01-01T00:00:00.000000Z"}}')
+                self.assertEqual(controller.wait(), 1)
+                self.assertIn('the Lease "stolen" was lost', controller.text())
+            finally:
+                controller.kill()
+
+    def test_scope(self):
+        self.api.kubectl("create", "namespace", "team")
+        with self.controller("--namespace=team", "--enable-scheme=pytorchjob") as controller:
+            self.create(job("outside"))
+            self.create(job("other", kind="TFJob", namespace="team"), "tfjobs")
+            self.create(job("inside", namespace="team"))
+            wait_for("pods", lambda: len(self.pods("inside", "team")) == 2)
+            self.assertEqual(controller.state()["kinds"], ["PyTorchJob"])
+            self.assertEqual((self.conditions("outside"), self.conditions("other", "tfjobs", "team")), ({}, {}))
+        self.drop_job("outside")
+
+    def test_ends_in_the_middle(self):
+        """SIGTERM and SIGKILL while pods are created: the next start goes on, and nothing is there twice."""
+        for number, name in ((signal.SIGTERM, "ended"), (signal.SIGKILL, "killed")):
+            controller = self.controller(name=name)
+            controller.start()
+            try:
+                controller.wait_ready()
+                self.create(job(name, workers=60))
+                wait_for("first pods", lambda: len(self.pods(name)) >= 3)
+                controller.process.send_signal(number)
+                self.assertEqual(controller.wait(), 0 if number == signal.SIGTERM else -number)
+            finally:
+                controller.kill()
+            with self.controller("--leader-elect=false"):
+                wait_for("all pods", lambda: len(self.pods(name)) == 60)
+                wait_for("created", lambda: self.conditions(name).get("Created") == "True")
+            self.drop_job(name)
+
+    def test_server_restarts(self):
+        with self.controller() as controller:
+            self.create(job("survives"))
+            wait_for("pods", lambda: len(self.pods("survives")) == 2)
+            self.api.restart("kube-apiserver", signal.SIGKILL)
+            for pod in self.pods("survives"):
+                self.set_phase(pod, "Succeeded")
+            wait_for("succeeded", lambda: self.conditions("survives").get("Succeeded") == "True", patience=120)
+            wait_for("no problems", lambda: not controller.state()["problems"])
+        self.drop_job("survives")
+
+
+class Rights(Case):
+    """The controller with the rights that `roundhouse manifests` gives it; the API server's audit log is the witness."""
+    options = {"audit": True}
+    ACCOUNT = "system:serviceaccount:roundhouse:roundhouse"
+    # What a quiet life does not need: adoption of orphans, a second look after an answer that does not tell what came of a
+    # write, events that are told again, and what an MPI launcher is granted, which only the owner of a right may grant.
+    SPARE = {("patch", "pods"), ("patch", "services"), ("get", "services"), ("get", "pods"), ("patch", "events"),
+             ("get", "pytorchjobs"), ("create", "pods/exec")}
+
+    def account(self):
+        """-> the path of a kubeconfig"""
+        objects = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
+        self.api.kubectl("apply", "--server-side", "-f", "-", text=objects)
+        token = self.api.kubectl("create", "token", "roundhouse", "-n", "roundhouse").stdout.strip()
+        path = self.folder / "account.kubeconfig"
+        self.api.write_kubeconfig(path, {"token": token})
+        return path
+
+    def life(self, body):
+        """Create, run, succeed, and be deleted when ttlSecondsAfterFinished is over."""
+        plural, name = body["kind"].lower() + "s", body["metadata"]["name"]
+        body["spec"].setdefault("runPolicy", {}).update(ttlSecondsAfterFinished=0, cleanPodPolicy="All")
+        uid = self.create(body, plural)["metadata"]["uid"]
+        wait_for(f"{name} created", lambda: self.conditions(name, plural).get("Created") == "True" and self.pods(name))
+        for phase in ("Running", "Succeeded"):
+            done = lambda: self.api.request("GET", self.path(plural, name=name))[0] == 404 \
+                or self.conditions(name, plural).get(phase) == "True"
+            wait_for(f"{name} {phase}", lambda: self.advance(name, phase) or done())
+        wait_for(f"{name} deleted", lambda: self.api.request("GET", self.path(plural, name=name))[0] == 404)
+        self.drop_owned(uid)
+
+    def advance(self, name, phase):
+        for pod in self.pods(name):
+            if pod["status"].get("phase") not in (phase, "Succeeded"):
+                self.set_phase(pod, phase)
+
+    def test_rights_are_enough_and_needed(self):
+        goldens = [yaml.safe_load((GOLDENS / "objects" / f"{name}.yaml").read_text())
+                   for name in ("mpi-2w", "pt-elastic-etcd-hpa", "tf-ps")]
+        with self.controller("--leader-election-namespace=roundhouse", kubeconfig=self.account()) as controller:
+            controller.wait_said("this instance works now")
+            for body in [job("plain"), *goldens]:
+                self.life(body)
+        events = [event for event in self.api.audit_events() if event["user"]["username"] == self.ACCOUNT]
+        denied = {(e["verb"], e["requestURI"]) for e in events if e["responseStatus"].get("code") == 403}
+        self.assertEqual(denied, set())
+        self.assertLessEqual({unused for unused in self.granted() - self.used(events) if unused[1].split("/")[0] in
+                              ("pods", "services", "events", "pytorchjobs")}, self.SPARE)
+
+    def granted(self):
+        rules = json.loads(self.api.kubectl("get", "clusterrole", "roundhouse", "-o", "json").stdout)["rules"]
+        return {(verb, resource) for rule in rules for verb in rule["verbs"] for resource in rule["resources"]
+                if not resource.endswith("/finalizers")}
+
+    def used(self, events):
+        return {(e["verb"], "/".join(filter(None, (e["objectRef"].get("resource"), e["objectRef"].get("subresource")))))
+                for e in events if "objectRef" in e}
+
+
+if __name__ == "__main__":
+    apiserver.skip_without_assets()
+    unittest.main()

@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_lives.py ROUNDHOUSE JAX_DIR: every recorded life, played against the controller on a real API server."""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import support
+
+apiserver = support.apiserver
+GOLDENS = pathlib.Path(__file__).resolve().parents[1] / "goldens"
+
+
+def main(roundhouse, jax):
+    apiserver.skip_without_assets()
+    with apiserver.ApiServer() as api, tempfile.TemporaryDirectory() as folder:
+        crds = subprocess.run([roundhouse, "crds", "--plugins", jax], check=True, capture_output=True, text=True).stdout
+        api.kubectl("apply", "--server-side", "-f", "-", text=crds)
+        with support.Controller(roundhouse, api.kubeconfig, folder, "--plugins", jax):
+            proxy = subprocess.Popen([api.programs / "kubectl", "proxy", "--port=0"], env=api.environment(), text=True,
+                                     stdout=subprocess.PIPE, preexec_fn=apiserver.die_with_parent)
+            try:
+                base = "http://" + re.search(r"[\d.]+:\d+", proxy.stdout.readline()).group(0)
+                command = [sys.executable, "-B", str(GOLDENS / "play_lives.py"), base, str(GOLDENS / "lives"), *sys.argv[3:],
+                           "--allow", str(GOLDENS / "differences.json")]
+                return subprocess.run(command).returncode
+            finally:
+                proxy.terminate()
+                proxy.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2]))

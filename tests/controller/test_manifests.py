@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_manifests.py ROUNDHOUSE: what `roundhouse manifests` prints, and that conf/deploy says the same."""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+import yaml
+
+import support
+
+ROUNDHOUSE = sys.argv.pop(1) if len(sys.argv) > 1 else "roundhouse"
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+DEPLOY = SOURCE / "conf" / "deploy"
+
+
+def manifests(*words):
+    """-> the objects by kind and name"""
+    done = subprocess.run([ROUNDHOUSE, "manifests", *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return by_name(yaml.safe_load_all(done.stdout))
+
+
+def by_name(objects):
+    return {(o["kind"], o["metadata"]["name"]): o for o in objects if o}
+
+
+def verbs(rules, resource):
+    return {verb for rule in rules if resource in rule["resources"] for verb in rule["verbs"]}
+
+
+class Manifests(unittest.TestCase):
+    maxDiff = None
+
+    def test_cluster_scope(self):
+        objects = manifests()
+        self.assertEqual(objects, manifests("--cluster-scope"))
+        kinds = {kind for kind, _ in objects}
+        self.assertEqual(kinds, {"CustomResourceDefinition", "Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding",
+                                 "Role", "RoleBinding", "Service", "Deployment", "PodDisruptionBudget"})
+        self.assertIn(("CustomResourceDefinition", "pytorchjobs.kubeflow.org"), objects)
+        container = objects["Deployment", "roundhouse"]["spec"]["template"]["spec"]["containers"][0]
+        self.assertEqual(container["args"], ["controller", "--log-format=json"])
+        self.assertNotIn("env", container)
+
+    def test_nothing_of_ours_is_left(self):
+        for words in ([], ["--namespaced"], ["--service-monitor", "--gang-scheduler-name=volcano"]):
+            text = json.dumps(list(manifests("--without-crds", *words).values()))
+            self.assertNotIn("x-roundhouse", text)
+            self.assertNotRegex(text, r"@[A-Z]+@")
+
+    def test_security(self):
+        """What the Pod Security Standard "restricted" asks for, and a root file system that cannot be written."""
+        pod = manifests()["Deployment", "roundhouse"]["spec"]["template"]["spec"]
+        self.assertTrue(pod["securityContext"]["runAsNonRoot"])
+        self.assertEqual(pod["securityContext"]["seccompProfile"], {"type": "RuntimeDefault"})
+        own = pod["containers"][0]["securityContext"]
+        self.assertEqual(own, {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}})
+        self.assertIn("memory", pod["containers"][0]["resources"]["limits"])
+
+    def test_rights(self):
+        rules = manifests()["ClusterRole", "roundhouse"]["rules"]
+        self.assertEqual(verbs(rules, "pods"), {"create", "delete", "get", "list", "patch", "watch"})
+        self.assertEqual(verbs(rules, "pytorchjobs"), {"delete", "get", "list", "patch", "watch"})
+        self.assertEqual(verbs(rules, "events"), {"create", "patch"})
+        self.assertEqual(verbs(rules, "configmaps"), {"create", "delete", "get", "patch"})
+        for never in ("secrets", "nodes", "podgroups", "leases", "*"):
+            self.assertEqual(verbs(rules, never), set())
+        self.assertFalse([rule for rule in rules if "*" in rule["verbs"] + rule["apiGroups"]])
+        rules = manifests("--gang-scheduler-name=volcano")["ClusterRole", "roundhouse"]["rules"]
+        self.assertIn("scheduling.volcano.sh", [g for rule in rules if "podgroups" in rule["resources"] for g in rule["apiGroups"]])
+        rules = manifests("--gang-scheduler-name=x")["ClusterRole", "roundhouse"]["rules"]
+        self.assertIn("scheduling.x-k8s.io", [g for rule in rules if "podgroups" in rule["resources"] for g in rule["apiGroups"]])
+
+    def test_rights_of_users(self):
+        objects = manifests()
+        self.assertEqual(verbs(objects["ClusterRole", "roundhouse-jobs-view"]["rules"], "tfjobs"), {"get", "list", "watch"})
+        edit = objects["ClusterRole", "roundhouse-jobs-edit"]["rules"]
+        self.assertIn("create", verbs(edit, "tfjobs"))
+        self.assertIn("patch", verbs(edit, "pytorchjobs/scale"))
+        self.assertEqual(verbs(edit, "tfjobs/scale"), set())
+        self.assertNotIn("patch", verbs(edit, "tfjobs/status"))
+
+    def test_namespaced(self):
+        objects = manifests("--namespaced", "--namespace=team", "--image=example.org/r:1")
+        self.assertFalse([kind for kind, _ in objects if kind in ("ClusterRole", "ClusterRoleBinding", "Namespace")])
+        self.assertEqual({o["metadata"].get("namespace") for (kind, _), o in objects.items() if kind != "CustomResourceDefinition"},
+                         {"team"})
+        self.assertEqual(objects["Role", "roundhouse"]["rules"], manifests()["ClusterRole", "roundhouse"]["rules"])
+        container = objects["Deployment", "roundhouse"]["spec"]["template"]["spec"]["containers"][0]
+        self.assertEqual(container["image"], "example.org/r:1")
+        self.assertEqual([e["name"] for e in container["env"]], ["KUBEFLOW_NAMESPACE"])
+
+    def test_json(self):
+        done = subprocess.run([ROUNDHOUSE, "manifests", "-o", "json"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(by_name(json.loads(done.stdout)["items"]), manifests())
+
+    def test_refused(self):
+        for words, said in ((["--namespace", "Bad"], 'namespace "Bad"'), (["--namespace", "a: b"], 'namespace "a: b"'),
+                            (["--image", "a b"], 'image "a b"'), (["--image", ""], 'image ""'),
+                            (["--cluster-scope", "--namespaced"], "exclude each other"),
+                            (["--gang-scheduler-name", "No Name"], "No Name"), (["x"], "too many operands")):
+            done = subprocess.run([ROUNDHOUSE, "manifests", *words], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            self.assertIn(said, done.stderr)
+
+    def test_folder_is_fresh(self):
+        done = subprocess.run([sys.executable, "-B", SOURCE / "tools" / "deploy.py", "--check", ROUNDHOUSE], capture_output=True,
+                              text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def kustomize(self, overlay):
+        programs = support.apiserver.assets()
+        kubectl = programs / "kubectl" if programs else shutil.which("kubectl")
+        if not kubectl:
+            self.skipTest("no kubectl")
+        done = subprocess.run([kubectl, "kustomize", DEPLOY / overlay], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return by_name(yaml.safe_load_all(done.stdout))
+
+    def test_kustomize(self):
+        """Overlays that are written by hand say what the program prints for the same wish."""
+        for overlay, words in (("base", []), ("overlays/namespaced", ["--namespaced", "--namespace=default"]),
+                               ("overlays/volcano", ["--gang-scheduler-name=volcano"]),
+                               ("overlays/coscheduling", ["--gang-scheduler-name=scheduler-plugins-scheduler"]),
+                               ("overlays/prometheus", ["--service-monitor"]),
+                               ("overlays/kubeflow", ["--namespace=kubeflow"])):
+            with self.subTest(overlay=overlay):
+                wanted = manifests(*words)
+                wanted.pop(("Namespace", "kubeflow"), None)
+                self.assertEqual(self.sorted_rules(self.kustomize(overlay)), self.sorted_rules(wanted))
+
+    def sorted_rules(self, objects):
+        """The order of rules says nothing."""
+        for object_ in objects.values():
+            if "rules" in object_:
+                object_["rules"].sort(key=json.dumps)
+        return objects
+
+    def test_helm(self):
+        if not shutil.which("helm"):
+            self.skipTest("no helm")
+        for values, words in (([], []), (["scope=namespaced"], ["--namespaced"]),
+                              (["gangSchedulerName=volcano", "serviceMonitor.enabled=true"],
+                               ["--gang-scheduler-name=volcano", "--service-monitor"])):
+            with self.subTest(values=values):
+                done = subprocess.run(["helm", "template", "r", DEPLOY / "helm/roundhouse", "--namespace=team", "--kube-version=1.34",
+                                       *(f"--set={value}" for value in values)], capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                wanted = manifests("--namespace=team", *words)
+                wanted.pop(("Namespace", "team"), None)
+                got = by_name(yaml.safe_load_all(done.stdout))
+                for (kind, _), object_ in got.items():
+                    if kind == "CustomResourceDefinition":
+                        self.assertEqual(object_["metadata"].pop("annotations"), {"helm.sh/resource-policy": "keep"})
+                self.assertEqual(self.sorted_rules(got), self.sorted_rules(wanted))
+
+
+if __name__ == "__main__":
+    unittest.main()

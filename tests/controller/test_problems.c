@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/log.h"
+#include "base/support.h"
+#include "controller/parts.h"
+
+/* A host with one real plugin. */
+struct stage {
+	struct rh_config *config;
+	struct rh_host *host;
+};
+
+static void open_stage(struct stage *stage)
+{
+	struct rh_error err = {0};
+
+	stage->config = rh_config_new();
+	assert_non_null(stage->config);
+	assert_int_equal(rh_host_new(stage->config, &stage->host, &err), 0);
+	if (rh_host_load_file(stage->host, RH_PLUGIN_DIR "/pytorch.so", &err) < 0)
+		fail_msg("%s", err.message);
+	rh_log_setup(RH_LOG_ERROR, false);
+}
+
+static void close_stage(struct stage *stage)
+{
+	rh_host_free(stage->host);
+	rh_config_free(stage->config);
+}
+
+struct row {
+	const char *name;
+	struct rh_kube_problem problem;
+	const char *cure; /* part of it; NULL: none */
+};
+
+static const struct row rows[] = {
+	{"no CRD",
+     {"pytorchjobs.kubeflow.org", "list", "", 404, "not found"},
+     "roundhouse crds --kind PyTorchJob | kubectl"},
+	{"no other resource", {"podgroups.scheduling.volcano.sh", "list", "", 404, "not found"}, "install what defines it"},
+	{"a longer name", {"pytorchjobsx.kubeflow.org", "list", "", 404, "not found"}, "install what defines it"},
+	{"no right",
+     {"pytorchjobs.kubeflow.org", "watch", "", 403, "no"},
+     "ClusterRole of its service account: {apiGroups: [\"kubeflow.org\"], resources: [pytorchjobs], verbs: [list, "
+     "watch]}"},
+	{"no right in a namespace",
+     {"pods", "list", "team", 403, "no"},
+     "to the Role of its service account: {apiGroups: [\"\"], resources: [pods]"},
+	{"credentials", {"pods", "list", "", 401, "no"}, "renew"},
+	{"server", {"pods", "list", "", 500, "no"}, NULL},
+	{"connection", {"pods", "list", "", 0, "refused"}, NULL},
+};
+
+static void test_problems__cure(void **state)
+{
+	struct stage stage = {0};
+
+	(void)state;
+	open_stage(&stage);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto_str out = {0};
+
+		support_row(rows[i].name);
+		rh_problem_cure(stage.host, &rows[i].problem, &out);
+		if (rows[i].cure)
+			assert_non_null(strstr(rh_str_text(&out), rows[i].cure));
+		else
+			assert_int_equal(out.length, 0);
+	}
+	close_stage(&stage);
+}
+
+static void check_list(const struct rh_problems *problems, const char *expected)
+{
+	rh_auto(json) list = rh_json_new_array();
+
+	assert_int_equal(rh_problems_json(problems, list), 0);
+	support_assert_json(list, expected);
+}
+
+static void test_problems__come_and_go(void **state)
+{
+	struct stage stage = {0};
+	struct rh_problems problems = {0};
+	struct rh_kube_problem problem = {"pods", "list", "team", 500, "first"};
+
+	(void)state;
+	open_stage(&stage);
+	check_list(&problems, "[]");
+	rh_problems_tell(&problems, stage.host, &problem);
+	problem.words = "second";
+	rh_problems_tell(&problems, stage.host, &problem);
+	check_list(&problems, "[{\"resource\":\"pods\",\"verb\":\"list\",\"namespace\":\"team\",\"status\":500,"
+	                      "\"message\":\"second\"}]");
+	problem.status = 200;
+	rh_problems_tell(&problems, stage.host, &problem);
+	rh_problems_tell(&problems, stage.host, &problem);
+	check_list(&problems, "[]");
+	rh_problems_deinit(&problems);
+	rh_problems_deinit(&problems);
+	close_stage(&stage);
+}
+
+/* What cannot be kept is not kept; nothing else happens. */
+static void test_problems__memory_is_out(void **state)
+{
+	struct stage stage = {0};
+	const struct rh_kube_problem problem = {"pods", "list", "team", 500, "first"};
+
+	(void)state;
+	open_stage(&stage);
+	rh_log_setup(RH_LOG_ERROR + 1, false);
+	for (long n = 0; n < 20; n++) {
+		struct rh_problems problems = {0};
+
+		rh_mem_fail_after(n);
+		rh_problems_tell(&problems, stage.host, &problem);
+		rh_mem_fail_after(-1);
+		rh_problems_deinit(&problems);
+	}
+	close_stage(&stage);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_problems__cure),
+		cmocka_unit_test(test_problems__come_and_go),
+		cmocka_unit_test(test_problems__memory_is_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
