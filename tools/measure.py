@@ -15,13 +15,15 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FUNCTION_P95, FUNCTION_MAX = 60, 100
 NESTING_MAX = 4
 PARAMETERS_MAX = 6  # five, and the error
+DICTATED = {"httpd_on_access"}  # callbacks whose form a library prescribes
 FILE_MAX = 800
 
 # A layer may include itself and what stands before it; "public" is include/roundhouse.
 LAYERS = ["public", "base", "job", "host", "engine", "kube", "local", "controller", "cli"]
 # The one file that may know a library's types.
 CONFINED = {"cjson/cJSON.h": "core/base/json.c", "yaml.h": "core/base/yaml.c", "ini.h": "core/base/ini.c",
-            "uv.h": "core/base/loop.c", "curl/curl.h": "core/kube/http", "microhttpd.h": "core/controller/httpd.c", "cmocka.h": "tests/"}
+            "uv.h": "core/base/loop.c", "curl/curl.h": "core/kube/http", "microhttpd.h": "core/controller/httpd.c",
+            "openssl/pem.h": "core/controller/certificate.c", "openssl/x509v3.h": "core/controller/certificate.c", "cmocka.h": "tests/"}
 BANNED = re.compile(r"(?<![\w.>])(gets|strcpy|strcat|sprintf|vsprintf|atoi|atol|atof|strtok|alloca|mktemp|tmpnam|system|popen|"
                     r"rand|srand)\s*\(")
 MARKS = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
@@ -262,7 +264,7 @@ def check_functions(report, functions, show):
             report.add(where, f"{function.name} has {function.length} lines, at most {FUNCTION_MAX}")
         if function.nesting > NESTING_MAX:
             report.add(where, f"{function.name} nests {function.nesting} levels, at most {NESTING_MAX}")
-        if function.parameters > PARAMETERS_MAX:
+        if function.parameters > PARAMETERS_MAX and function.name not in DICTATED:
             report.add(where, f"{function.name} has {function.parameters} parameters, at most {PARAMETERS_MAX}")
     lengths = sorted(function.length for function in functions) or [0]
     p50, p95 = (lengths[round(q * (len(lengths) - 1))] for q in (0.5, 0.95))

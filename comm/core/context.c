@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts: the world's own, and those of groups. */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,9 @@ static void context_delist(struct rh_comm *comm)
 	if (*at)
 		*at = comm->next;
 	(void)pthread_mutex_unlock(&comm->world->lock);
+	/* the service thread may be asleep on it, for a millisecond */
+	while (atomic_load(&comm->guests) > 0)
+		(void)sched_yield();
 }
 
 /* Let the backend connect. */
@@ -105,14 +109,19 @@ static int32_t context_open(struct rh_comm *comm, const char *backend, struct rh
 	int32_t r = rh_comm_find_hosts(comm, err);
 
 	if (r == 0)
+		r = rh_comm_share_tune(comm, err);
+	if (r == 0)
 		r = rh_comm_load(comm, backend, &comm->module, err);
 	if (r < 0)
 		return r;
 	memcpy(comm->hosts, world->hosts, (size_t)comm->size * sizeof(*comm->hosts));
 	r = context_connect(comm, err);
-	world->crowded = comm->local_world > rh_comm_processors();
-	if (r == 0)
-		context_enlist(comm);
+	if (r < 0)
+		return r;
+	context_enlist(comm);
+	r = rh_comm_levels_open(comm, err);
+	if (r < 0)
+		context_delist(comm);
 	return r;
 }
 
@@ -163,13 +172,17 @@ void rh_comm_free(struct rh_comm *comm)
 		return;
 	world = comm->world;
 	context_delist(comm);
+	rh_comm_levels_close(comm);
 	if (comm->is_group) {
 		context_release(comm);
 		return;
 	}
 	/* the others may still read what this rank sent: all leave together */
-	if (world->line)
-		rh_comm_line_leave(world->line, rh_comm_now() + world->env.death_timeout);
+	if (world->line) {
+		struct rh_comm_beat last = {.posted = comm->posted, .done = comm->done, .peer = RH_COMM_NO_RANK};
+
+		rh_comm_line_leave(world->line, &last, rh_comm_now() + world->env.death_timeout);
+	}
 	context_release(comm);
 	rh_comm_world_close(world);
 }
@@ -254,6 +267,8 @@ int32_t rh_comm_group(struct rh_comm *comm, const int32_t *ranks, int32_t count,
 	int32_t rank = 0;
 	int32_t r = group_check(comm, ranks, count, &rank, err);
 
+	if (r == 0)
+		r = rh_comm_world_check(comm->world, err);
 	if (r < 0)
 		return r;
 	group = context_new(comm->world, rank, count);
@@ -261,29 +276,43 @@ int32_t rh_comm_group(struct rh_comm *comm, const int32_t *ranks, int32_t count,
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	group->is_group = true;
 	group->module = comm->module;
-	r = group_name(comm, ranks, count, group);
+	group->ranks = malloc((size_t)count * sizeof(*group->ranks));
+	r = group->ranks ? group_name(comm, ranks, count, group) : RH_COMM_ENOMEM;
 	if (r < 0) {
 		context_release(group);
 		return rh_comm_fail(err, r, RH_COMM_NO_RANK, "out of memory");
 	}
-	for (int32_t i = 0; i < count; i++)
+	for (int32_t i = 0; i < count; i++) {
 		group->hosts[i] = comm->hosts[ranks[i]];
+		group->ranks[i] = rh_comm_world_rank(comm, ranks[i]);
+	}
 	r = context_connect(group, err);
 	if (r < 0) {
 		context_release(group);
 		return r;
 	}
 	context_enlist(group);
+	r = rh_comm_levels_open(group, err);
+	if (r < 0) {
+		rh_comm_free(group);
+		return r;
+	}
 	*ret_comm = group;
 	return 0;
 }
 
 void rh_comm_abort(struct rh_comm *comm, const char *why)
 {
+	int32_t rank = rh_comm_world_rank(comm, comm->rank);
 	struct rh_comm_error reason;
 
-	(void)rh_comm_fail(&reason, RH_COMM_EABORTED, comm->rank, "rank %d aborted: %s", (int)comm->rank, why ? why : "");
+	(void)rh_comm_fail(&reason, RH_COMM_EABORTED, rank, "rank %d aborted: %s", (int)rank, why ? why : "");
 	(void)rh_comm_world_fail(comm->world, &reason, NULL);
+}
+
+int32_t rh_comm_world_rank(const struct rh_comm *comm, int32_t rank)
+{
+	return comm->ranks && rank >= 0 && rank < comm->size ? comm->ranks[rank] : rank;
 }
 
 int32_t rh_comm_rank(const struct rh_comm *comm)

@@ -3,8 +3,10 @@
  * @file comm/core/context.h
  * @brief What the files of the library share about a context and its operations.
  *
- * world.c owns the connection to the others and the service thread, context.c contexts and groups, request.c operations
- * in flight, lanes.c collectives that are made of messages, loader.c backends, team.c what a backend is given.
+ * world.c owns the connection to the others, service.c the thread that serves it, context.c contexts and groups,
+ * request.c operations in flight, wait.c waiting for them, batch.c many of them in one, lanes.c collectives that are
+ * made of messages, levels.c all-reduces of hosts with several ranks, tune.c the table of algorithms, loader.c
+ * backends, team.c what a backend is given.
  */
 #ifndef RH_COMM_CORE_CONTEXT_H
 #define RH_COMM_CORE_CONTEXT_H
@@ -17,6 +19,7 @@
 #include "comm/core/hub.h"
 #include "comm/core/line.h"
 #include "comm/core/rounds.h"
+#include "comm/core/tune.h"
 #include "roundhouse/comm_backend.h"
 
 /** Longest name of a backend. */
@@ -35,7 +38,8 @@ struct rh_comm_world {
 	struct rh_comm *contexts; /**< the first is the world's own */
 	int32_t *hosts;           /**< for each rank the number of its host */
 	char address[300];        /**< at which the others reach this rank */
-	bool crowded;             /**< ranks of this host outnumber its processors: nobody spins long */
+	bool crowded;             /**< ranks of this machine outnumber its processors: nobody spins long */
+	struct rh_comm_tune tune; /**< rank 0's table */
 };
 
 /** A backend that has been loaded. All zero is none. */
@@ -55,6 +59,7 @@ struct rh_comm {
 	struct rh_comm *next; /**< of the world's contexts */
 	struct rh_comm_world *world;
 	bool is_group;
+	bool is_level;   /**< one of another context's levels, which drives it */
 	char prefix[64]; /**< of its keys */
 	int32_t rank;
 	int32_t size;
@@ -75,13 +80,27 @@ struct rh_comm {
 	struct rh_comm_request *spare; /**< requests that are done with, for the next ones */
 	uint64_t posted;               /**< collectives */
 	uint64_t done;
-	bool aborted;             /**< the backend has been told */
-	_Atomic int32_t attended; /**< threads that drive its operations now */
-	_Atomic int32_t pending;  /**< operations in flight */
+	bool aborted;                  /**< the backend has been told */
+	_Atomic int32_t attended;      /**< threads that drive its operations now */
+	_Atomic int32_t pending;       /**< operations in flight */
+	_Atomic int32_t guests;        /**< the service thread is with it: it must not be freed */
+	struct rh_comm_levels *levels; /**< for hosts with several ranks each; NULL: there is one level */
+};
+
+/** One all-reduce that goes through both levels. */
+struct rh_comm_climb;
+
+/** Groups through which an all-reduce goes when every host has the same number of ranks, more than one. */
+struct rh_comm_levels {
+	struct rh_comm *near;           /**< the ranks of this host */
+	struct rh_comm *far;            /**< those of all hosts that have our place there */
+	struct rh_comm_climb *climbing; /**< the one whose turn it is */
 };
 
 /** One collective that is made of messages. */
 struct rh_comm_lanes;
+/** Small vectors that travel as one. */
+struct rh_comm_bucket;
 
 /** An operation in flight. */
 struct rh_comm_request {
@@ -91,6 +110,10 @@ struct rh_comm_request {
 	uint64_t sequence; /**< of a collective; 0: a message */
 	void *work;        /**< the backend's */
 	struct rh_comm_lanes *lanes;
+	struct rh_comm_climb *climb;
+	struct rh_comm_request *whole; /**< the batch that it is a part of; NULL: none */
+	struct rh_comm_bucket *bucket; /**< of such a part; NULL: it is one operation */
+	size_t parts;                  /**< of a batch: those that are not done */
 	int64_t since;
 	int64_t deadline;
 	struct rh_comm_error err;
@@ -109,13 +132,80 @@ void rh_comm_world_wake(struct rh_comm_world *world);
 int32_t rh_comm_world_check(const struct rh_comm_world *world, struct rh_comm_error *err);
 /** An operation failed by itself: end the world for all, and learn the true reason. May take a second. */
 int32_t rh_comm_world_fail(struct rh_comm_world *world, const struct rh_comm_error *reason, struct rh_comm_error *err);
+/** As that for a time limit; the hub adds who is behind with collective @p number. 0: it is none of the world's */
+int32_t rh_comm_world_late(struct rh_comm_world *world, const struct rh_comm_error *reason, uint64_t number);
+/** @} */
+
+/** @name context.c @{ */
+/** @return the world's number of a rank of the context */
+int32_t rh_comm_world_rank(const struct rh_comm *comm, int32_t rank);
+/** @} */
+
+/** @name service.c @{ */
+/** Serve the line, send heartbeats, and drive what nobody waits for, until world->stop. @param arg the world */
+void *rh_comm_service_run(void *arg);
 /** @} */
 
 /** @name request.c @{ */
+/** Check what the caller gave, and make it complete. @return 0 or RH_COMM_E* */
+int32_t rh_comm_request_check(const struct rh_comm *comm, const struct rh_comm_op *given, struct rh_comm_op *ret_op,
+                              struct rh_comm_error *err);
+/** Take one out of the spare ones, or a new one. The lock is held. @return NULL: out of memory */
+struct rh_comm_request *rh_comm_request_new(struct rh_comm *comm, const struct rh_comm_op *op);
+/** Put it back. The lock is held. */
+void rh_comm_request_recycle(struct rh_comm_request *request);
+/** Start it, and put it into the row unless it is done at once. The lock is held. */
+void rh_comm_request_begin(struct rh_comm_request *request);
+/** It begins now: set its times. */
+void rh_comm_request_date(struct rh_comm_request *request);
+/** It ended, well or with the backend's words. It is in no row. The lock is held. */
+void rh_comm_request_finish(struct rh_comm_request *request, int32_t status);
+/** Put one whose work was started elsewhere into the row. The lock is held. */
+void rh_comm_request_enlist(struct rh_comm_request *request);
+/** @return RH_COMM_BUSY, or how the work of a collective or a message went on. The lock is held */
+int32_t rh_comm_request_move(struct rh_comm_request *request);
+/** Look at the world and the clock: end what has to end. The lock is not held. */
+void rh_comm_request_look(struct rh_comm_request *request);
 /** Drive all operations of the context. The lock is held. */
 void rh_comm_progress(struct rh_comm *comm);
 /** End all operations with what ended the world. The lock is held. */
 void rh_comm_fail_all(struct rh_comm *comm);
+/** @} */
+
+/** How long somebody has waited. All zero is the beginning. */
+struct rh_comm_patience {
+	int32_t rounds;
+	int64_t since; /**< of the spinning */
+};
+
+/** @name wait.c @{ */
+/** Spin or yield for a moment. @return false: it is time to sleep, and then to begin anew */
+bool rh_comm_patience_spin(struct rh_comm_patience *patience, bool crowded);
+/**
+ * Look once more, then sleep until something may have changed, at most @p time microseconds. The lock is not held.
+ * @param request what is waited for; NULL: anything of the context
+ */
+void rh_comm_nap(struct rh_comm *comm, const struct rh_comm_request *request, int64_t time);
+/** @} */
+
+/** @name batch.c @{ */
+/** A part of a batch is done: hand its results out, and end the batch with its last one. The lock is held. */
+void rh_comm_batch_end_part(struct rh_comm_request *part, int32_t status);
+/** Forget a bucket. NULL is nothing. */
+void rh_comm_bucket_free(struct rh_comm_bucket *bucket);
+/** @} */
+
+/** @name levels.c @{ */
+/** Make the groups where they are of use. Collective. @return 0 or RH_COMM_E* */
+int32_t rh_comm_levels_open(struct rh_comm *comm, struct rh_comm_error *err);
+/** Free them. */
+void rh_comm_levels_close(struct rh_comm *comm);
+/** Start an all-reduce through both levels. @return 0, RH_COMM_ENOTSUP: it is not for that, or RH_COMM_ENOMEM */
+int32_t rh_comm_climb_new(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_climb **ret_climb);
+/** Move on. @return 0: done; RH_COMM_BUSY; RH_COMM_E* */
+int32_t rh_comm_climb_test(struct rh_comm_climb *climb);
+/** Free it. NULL is nothing. */
+void rh_comm_climb_free(struct rh_comm_climb *climb);
 /** @} */
 
 /** @name lanes.c @{ */
@@ -140,6 +230,8 @@ void rh_comm_unload(struct rh_comm_module *module);
 /** @name team.c @{ */
 /** Learn who shares memory with whom. @return 0 or RH_COMM_E* */
 int32_t rh_comm_find_hosts(struct rh_comm *comm, struct rh_comm_error *err);
+/** Take rank 0's table of algorithms. @return 0 or RH_COMM_E* */
+int32_t rh_comm_share_tune(struct rh_comm *comm, struct rh_comm_error *err);
 /** Fill comm->team in. */
 void rh_comm_team_init(struct rh_comm *comm);
 /** Publish a value to the ranks of the context. @return 0 or RH_COMM_E* */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,12 @@
 #define INIT_TIMEOUT (300 * RH_COMM_SECOND)
 #define OP_TIMEOUT (1800 * RH_COMM_SECOND)
 #define DEATH_TIMEOUT (5 * RH_COMM_SECOND)
+#define SLOW (10 * RH_COMM_SECOND)
+#define FUSION (4 * 1024 * 1024)
+#define FUSION_MAX (1024 * 1024 * 1024)
+/* Ports for jobs whose launcher tells no address: below those that the kernel gives out. */
+#define LAUNCHER_PORTS 20000
+#define LAUNCHER_PORT_COUNT 12000
 
 /* Who may say what rank we have. */
 struct env_source {
@@ -142,7 +149,8 @@ static int32_t env_read_address(struct env_reader *reader)
 		reader->env.host = env_text(reader, "DMLC_PS_ROOT_URI");
 	if (port == 0)
 		r = env_number(reader, "RH_COMM_PORT", 1, PORT_MAX, &port);
-	if (r == 0 && port == 0) {
+	/* a foreign store tells the others which port it was */
+	if (r == 0 && port == 0 && !(options && options->kv_set)) {
 		/* MASTER_PORT itself is torch's */
 		r = env_number(reader, "MASTER_PORT", 1, PORT_MAX - 1, &master);
 		port = r > 0 ? master + 1 : 0;
@@ -151,13 +159,53 @@ static int32_t env_read_address(struct env_reader *reader)
 	return r < 0 ? r : 0;
 }
 
+/* What the launcher of MPI calls the job: equal in all its ranks, and in no other job's. */
+static const char *env_launch(const struct env_reader *reader)
+{
+	static const char *const names[] = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_JOBID", "SLURM_JOB_ID"};
+	const char *text = NULL;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !text; i++)
+		text = env_text(reader, names[i]);
+	return text;
+}
+
+/* A launcher of MPI names no address. On one host none is needed: the job's name makes the port. */
+static int32_t env_guess_address(struct env_reader *reader)
+{
+	const char *launch = env_launch(reader);
+	int64_t local = 0;
+	uint32_t hash = 2166136261U;
+	int32_t r = 0;
+
+	if (reader->env.host || !reader->env.launched_by_mpi || !launch)
+		return 0;
+	r = env_number(reader, "OMPI_COMM_WORLD_LOCAL_SIZE", 1, RH_COMM_WORLD_MAX, &local);
+	if (r == 0)
+		r = env_number(reader, "MPI_LOCALNRANKS", 1, RH_COMM_WORLD_MAX, &local);
+	if (r < 0)
+		return r;
+	if (local != reader->env.world)
+		return 0;
+	for (const char *at = launch; *at; at++)
+		hash = (hash ^ (uint8_t)*at) * 16777619U;
+	reader->env.host = "127.0.0.1";
+	if (reader->env.port == 0)
+		reader->env.port = LAUNCHER_PORTS + (int32_t)(hash % LAUNCHER_PORT_COUNT);
+	(void)snprintf(reader->env.job_text, sizeof(reader->env.job_text), "mpi %s", launch);
+	return 0;
+}
+
 static int32_t env_check_address(const struct env_reader *reader)
 {
 	if (reader->env.world == 1 || (reader->options && reader->options->kv_set))
 		return 0;
 	if (!reader->env.host)
 		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "nobody says where rank 0 is: set RH_COMM_HOST, or MASTER_ADDR");
+		                    "nobody says where rank 0 is: set RH_COMM_HOST, or MASTER_ADDR%s",
+		                    reader->env.launched_by_mpi ? " (with more than one host mpirun does not tell; its option "
+		                                                  "-x passes the variable on)"
+		                                                : "");
 	if (reader->env.port == 0)
 		return rh_comm_fail(
 			reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
@@ -193,7 +241,18 @@ static int32_t env_read_times(struct env_reader *reader)
 		r = env_read_time(reader, "RH_COMM_TIMEOUT", options->op_timeout, OP_TIMEOUT, &env->op_timeout);
 	if (r == 0)
 		r = env_read_time(reader, "RH_COMM_DEATH_TIMEOUT", options->death_timeout, DEATH_TIMEOUT, &env->death_timeout);
+	if (r == 0)
+		r = env_read_time(reader, "RH_COMM_SLOW", 0, SLOW, &env->slow);
 	return r;
+}
+
+static int32_t env_read_fusion(struct env_reader *reader)
+{
+	int64_t bytes = FUSION;
+	int32_t r = env_number(reader, "RH_COMM_FUSION", 0, FUSION_MAX, &bytes);
+
+	reader->env.fusion = (size_t)bytes;
+	return r < 0 ? r : 0;
 }
 
 static const char *env_word(const struct env_reader *reader, const char *option, const char *name, const char *fallback)
@@ -213,15 +272,22 @@ int32_t rh_comm_env_read(const struct rh_comm_options *options, rh_comm_lookup_f
 	if (r == 0)
 		r = env_read_address(&reader);
 	if (r == 0)
+		r = env_guess_address(&reader);
+	if (r == 0)
 		r = env_check_address(&reader);
 	if (r == 0)
 		r = env_read_times(&reader);
+	if (r == 0)
+		r = env_read_fusion(&reader);
 	if (r < 0)
 		return r;
 	reader.env.log = !log || strcmp(log, "off") != 0;
 	reader.env.backend = env_word(&reader, options ? options->backend : NULL, "RH_COMM_BACKEND", "auto");
 	reader.env.job = env_word(&reader, options ? options->job : NULL, "RH_COMM_JOB", "");
 	reader.env.secret = env_word(&reader, options ? options->secret : NULL, "RH_COMM_SECRET", "");
+	reader.env.tune = env_word(&reader, NULL, "RH_COMM_TUNE", "");
 	*ret_env = reader.env;
+	if (!ret_env->job[0])
+		ret_env->job = ret_env->job_text;
 	return 0;
 }

@@ -10,6 +10,7 @@
 #define RH_COMM_CORE_ENV_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "roundhouse/comm.h"
@@ -34,6 +35,10 @@ struct rh_comm_env {
 	int64_t init_timeout; /**< microseconds */
 	int64_t op_timeout;   /**< microseconds; RH_COMM_NEVER: none */
 	int64_t death_timeout;
+	int64_t slow;      /**< microseconds after which a rank that others wait for is named */
+	size_t fusion;     /**< bytes of a bucket of small tensors; 0: there are none */
+	const char *tune;  /**< "" when nobody says */
+	char job_text[64]; /**< where the launcher names the job */
 };
 
 /**

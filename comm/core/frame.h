@@ -33,8 +33,9 @@ enum rh_comm_frame_kind {
 	RH_COMM_FRAME_VALUE,     /**< hub to rank: number (8), value */
 	RH_COMM_FRAME_BEAT,      /**< rank to hub: struct rh_comm_beat */
 	RH_COMM_FRAME_END,       /**< both ways: struct rh_comm_end: all operations of all ranks end */
-	RH_COMM_FRAME_LEAVE,     /**< rank to hub: it goes, orderly */
-	RH_COMM_FRAME_ALL_LEFT   /**< hub to rank: all ranks have said LEAVE */
+	RH_COMM_FRAME_LEAVE,     /**< rank to hub: it goes, orderly; its last struct rh_comm_beat */
+	RH_COMM_FRAME_ALL_LEFT,  /**< hub to rank: all ranks have said LEAVE */
+	RH_COMM_FRAME_ASK        /**< hub to rank: send a BEAT now */
 };
 
 /** Who comes. */
@@ -57,16 +58,17 @@ struct rh_comm_challenge {
 struct rh_comm_beat {
 	uint64_t posted; /**< collectives that it has posted */
 	uint64_t done;   /**< collectives that are done there */
-	int64_t waiting; /**< microseconds that it has waited for the oldest one; 0: it does not wait */
+	int64_t waiting; /**< microseconds that it has waited for the oldest operation; 0: it does not wait */
 	int32_t what;    /**< RH_COMM_ALL_REDUCE … of the oldest one */
-	uint32_t zero;
+	int32_t peer;    /**< of the oldest one, when it is a message; else RH_COMM_NO_RANK */
 };
 
 /** Why everything ends. */
 struct rh_comm_end {
 	int32_t code;
 	int32_t rank;
-	char text[256];
+	uint64_t number; /**< of a collective whose time is over: who is behind with it is to be named; 0: none */
+	char text[400];
 };
 
 /** Bytes that come in or go out, as they arrive or can be sent. All zero is empty. */

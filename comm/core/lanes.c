@@ -48,14 +48,21 @@ struct rh_comm_lanes {
 
 static void lanes_plan(const struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_plan *plan)
 {
+	struct rh_comm_rule rule;
+
 	*plan = (struct rh_comm_plan){.what = op->what,
 	                              .rank = comm->rank,
 	                              .world = comm->size,
 	                              .root = op->peer,
 	                              .count = op->count,
 	                              .size = op->what == RH_COMM_BARRIER ? 1 : rh_comm_type_size(op->type)};
-	plan->segment = SEGMENT_BYTES / plan->size;
+	rule = rh_comm_tune_find(&comm->world->tune, op->what, op->count * plan->size, comm->size);
+	plan->segment = (rule.chunk > 0 ? rule.chunk : SEGMENT_BYTES) / plan->size;
+	plan->segment = plan->segment > 0 ? plan->segment : 1;
 	plan->doubling = op->what == RH_COMM_ALL_REDUCE && op->count * plan->size <= DOUBLING_BYTES;
+	if (rule.algorithm && op->what == RH_COMM_ALL_REDUCE)
+		plan->doubling =
+			strcmp(rule.algorithm, "doubling") == 0 || (plan->doubling && strcmp(rule.algorithm, "ring") != 0);
 }
 
 int32_t rh_comm_lanes_new(struct rh_comm *comm, const struct rh_comm_op *op, uint64_t sequence,

@@ -42,6 +42,7 @@ struct rh_comm_line {
 	uint64_t wish_count;
 	struct rh_comm_error end;
 	bool all_left;
+	_Atomic bool asked;
 	_Atomic int32_t over; /* code of `end`, which is complete before this is set */
 };
 
@@ -361,15 +362,15 @@ void rh_comm_line_beat(struct rh_comm_line *line, const struct rh_comm_beat *bea
 	(void)line_queue(line, RH_COMM_FRAME_BEAT, beat, sizeof(*beat), NULL, 0);
 }
 
-void rh_comm_line_end(struct rh_comm_line *line, int32_t code, int32_t rank, const char *text)
+void rh_comm_line_end(struct rh_comm_line *line, const struct rh_comm_error *reason, uint64_t number)
 {
-	struct rh_comm_end end = {.code = code, .rank = rank};
+	struct rh_comm_end end = {.code = reason->code, .rank = reason->rank, .number = number};
 
-	memcpy(end.text, text, strnlen(text, sizeof(end.text) - 1));
+	memcpy(end.text, reason->text, strnlen(reason->text, sizeof(end.text) - 1));
 	(void)line_queue(line, RH_COMM_FRAME_END, &end, sizeof(end), NULL, 0);
 }
 
-void rh_comm_line_await_end(struct rh_comm_line *line, int64_t deadline, int32_t code, int32_t rank, const char *text)
+void rh_comm_line_await_end(struct rh_comm_line *line, int64_t deadline, const struct rh_comm_error *reason)
 {
 	struct timespec until = line_time(deadline);
 	int r = 0;
@@ -377,16 +378,21 @@ void rh_comm_line_await_end(struct rh_comm_line *line, int64_t deadline, int32_t
 	(void)pthread_mutex_lock(&line->lock);
 	while (rh_comm_line_check(line, NULL) == 0 && r == 0)
 		r = pthread_cond_timedwait(&line->news, &line->lock, &until);
-	line_set_end(line, code, rank, text);
+	line_set_end(line, reason->code, reason->rank, reason->text);
 	(void)pthread_mutex_unlock(&line->lock);
 }
 
-void rh_comm_line_leave(struct rh_comm_line *line, int64_t deadline)
+bool rh_comm_line_is_asked(struct rh_comm_line *line)
+{
+	return atomic_load_explicit(&line->asked, memory_order_relaxed) && atomic_exchange(&line->asked, false);
+}
+
+void rh_comm_line_leave(struct rh_comm_line *line, const struct rh_comm_beat *last, int64_t deadline)
 {
 	struct timespec until = line_time(deadline);
 	int r = 0;
 
-	(void)line_queue(line, RH_COMM_FRAME_LEAVE, NULL, 0, NULL, 0);
+	(void)line_queue(line, RH_COMM_FRAME_LEAVE, last, sizeof(*last), NULL, 0);
 	(void)pthread_mutex_lock(&line->lock);
 	while (!line->all_left && atomic_load(&line->over) == 0 && r == 0)
 		r = pthread_cond_timedwait(&line->news, &line->lock, &until);
@@ -430,6 +436,8 @@ static void line_on_frame(struct rh_comm_line *line, uint32_t kind, const uint8_
 	} else if (kind == RH_COMM_FRAME_ALL_LEFT) {
 		line->all_left = true;
 		(void)pthread_cond_broadcast(&line->news);
+	} else if (kind == RH_COMM_FRAME_ASK) {
+		atomic_store(&line->asked, true);
 	}
 }
 

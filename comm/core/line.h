@@ -41,15 +41,18 @@ int64_t rh_comm_line_get(struct rh_comm_line *line, const char *key, void *value
 void rh_comm_line_beat(struct rh_comm_line *line, const struct rh_comm_beat *beat);
 /**
  * Ask the hub to end the world for all ranks; the first who asks gives the reason. Returns at once.
+ * @param number of a collective whose time is over, so that the hub names who is behind with it; 0: none
  */
-void rh_comm_line_end(struct rh_comm_line *line, int32_t code, int32_t rank, const char *text);
+void rh_comm_line_end(struct rh_comm_line *line, const struct rh_comm_error *reason, uint64_t number);
 /**
  * Wait until the hub has said why the world is over, at most until @p deadline; then it is over for the reason given
  * here. The hub's reason is the true one: who sees a peer's connection close may see only what another death led to.
  */
-void rh_comm_line_await_end(struct rh_comm_line *line, int64_t deadline, int32_t code, int32_t rank, const char *text);
-/** Say that we go; then wait until all others have said so too, the world is over, or @p deadline. */
-void rh_comm_line_leave(struct rh_comm_line *line, int64_t deadline);
+void rh_comm_line_await_end(struct rh_comm_line *line, int64_t deadline, const struct rh_comm_error *reason);
+/** @return whether the hub wants a heartbeat now; asked once */
+bool rh_comm_line_is_asked(struct rh_comm_line *line);
+/** Say that we go, and how we did; then wait until all others have said so too, the world is over, or @p deadline. */
+void rh_comm_line_leave(struct rh_comm_line *line, const struct rh_comm_beat *last, int64_t deadline);
 /** @return 0, or the code of what ended the world, with @p err filled. Quick: one load when all is well */
 int32_t rh_comm_line_check(const struct rh_comm_line *line, struct rh_comm_error *err);
 /**

@@ -1,33 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations in flight: posted, driven by whoever waits or by the service thread, ended. */
-#include <errno.h>
+/* Operations in flight: checked, started, driven, ended. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "comm/core/context.h"
 #include "comm/core/error.h"
 #include "comm/core/reduce.h"
 
-/* A wait spins so often, then gives the processor away so often, then sleeps, longer each time. */
-#define WAIT_SPINS 2000
-#define WAIT_SPINS_CROWDED 50
-#define WAIT_YIELDS 2000
-#define WAIT_SLEEP_MAX 500000
-/* What the world and the clock say is looked at once in so many rounds. */
-#define WAIT_LOOK 256
 /* After an abort a backend has so long to let go of the buffers. */
 #define ABORT_PATIENCE (2 * RH_COMM_SECOND)
-
-static inline void request_relax(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
 
 static int32_t request_refuse(struct rh_comm_error *err, const char *what)
 {
@@ -53,11 +35,23 @@ static int32_t request_check_peer(const struct rh_comm *comm, const struct rh_co
 	return 0;
 }
 
-/* Check what the caller gave, and make it complete. */
-static int32_t request_check(const struct rh_comm *comm, const struct rh_comm_op *given, struct rh_comm_op *op,
-                             struct rh_comm_error *err)
+static int32_t request_check_memory(const struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_error *err)
 {
+	if (op->memory != RH_COMM_HOST && op->memory != RH_COMM_CUDA)
+		return request_refuse(err, "memory is neither RH_COMM_HOST nor RH_COMM_CUDA");
+	if (op->memory == RH_COMM_CUDA && (comm->module.backend->memories & RH_COMM_MEMORY_CUDA) == 0)
+		return rh_comm_fail(err, RH_COMM_ENOTSUP, RH_COMM_NO_RANK,
+		                    "the backend %s does not move CUDA memory: use the backend nccl, or copy to the host",
+		                    comm->module.backend->name);
+	return 0;
+}
+
+int32_t rh_comm_request_check(const struct rh_comm *comm, const struct rh_comm_op *given, struct rh_comm_op *ret_op,
+                              struct rh_comm_error *err)
+{
+	struct rh_comm_op *op = ret_op;
 	bool reduces;
+	int32_t r;
 
 	*op = (struct rh_comm_op){0};
 	memcpy(op, given, given->size < sizeof(*op) ? given->size : sizeof(*op));
@@ -68,8 +62,9 @@ static int32_t request_check(const struct rh_comm *comm, const struct rh_comm_op
 		return request_refuse(err, "type is no element type");
 	if (reduces && !rh_comm_reduce_is_known(op->reduce))
 		return request_refuse(err, "reduce is no reduction");
-	if (op->memory != RH_COMM_HOST && op->memory != RH_COMM_CUDA)
-		return request_refuse(err, "memory is neither RH_COMM_HOST nor RH_COMM_CUDA");
+	r = request_check_memory(comm, op, err);
+	if (r < 0)
+		return r;
 	if (request_has_data(op) && !op->out && (op->what != RH_COMM_SEND || !op->in))
 		return request_refuse(err, "out is NULL");
 	if (!op->in && op->out)
@@ -86,7 +81,7 @@ static int64_t request_deadline(const struct rh_comm *comm, const struct rh_comm
 	return timeout < 0 || timeout > RH_COMM_NEVER - now ? RH_COMM_NEVER : now + timeout;
 }
 
-static struct rh_comm_request *request_new(struct rh_comm *comm)
+struct rh_comm_request *rh_comm_request_new(struct rh_comm *comm, const struct rh_comm_op *op)
 {
 	struct rh_comm_request *request = comm->spare;
 
@@ -98,23 +93,30 @@ static struct rh_comm_request *request_new(struct rh_comm *comm)
 		return NULL;
 	request->next = NULL;
 	request->comm = comm;
+	request->op = *op;
 	request->work = NULL;
 	request->lanes = NULL;
+	request->climb = NULL;
+	request->whole = NULL;
+	request->bucket = NULL;
+	request->parts = 0;
 	request->sequence = 0;
 	request->err.code = 0;
+	request->since = 0;
+	request->deadline = RH_COMM_NEVER;
 	atomic_init(&request->status, RH_COMM_BUSY);
 	return request;
 }
 
-static void request_free(struct rh_comm_request *request)
+void rh_comm_request_recycle(struct rh_comm_request *request)
 {
 	struct rh_comm *comm = request->comm;
 
 	rh_comm_lanes_free(request->lanes);
-	(void)pthread_mutex_lock(&comm->lock);
+	rh_comm_climb_free(request->climb);
+	rh_comm_bucket_free(request->bucket);
 	request->next = comm->spare;
 	comm->spare = request;
-	(void)pthread_mutex_unlock(&comm->lock);
 }
 
 /* Hand a message to the backend. */
@@ -130,15 +132,30 @@ static int32_t request_start_message(struct rh_comm *comm, struct rh_comm_reques
 	return comm->module.backend->recv(comm->self, op->peer, op->tag, op->out, length, &request->work);
 }
 
-/* Hand a collective to the backend, or make it of messages. */
+/* What the table wants that is not the backend's to do. */
+static const char *request_algorithm(const struct rh_comm *comm, const struct rh_comm_op *op)
+{
+	const struct rh_comm_tune *tune = &comm->world->tune;
+	const char *word;
+
+	if (tune->count == 0)
+		return NULL;
+	word = rh_comm_tune_find(tune, op->what, op->count * rh_comm_type_size(op->type), comm->size).algorithm;
+	return word && strcmp(word, "flat") != 0 && strcmp(word, "staged") != 0 ? word : NULL;
+}
+
+/* Hand a collective to the backend, or make it of groups or messages. */
 static int32_t request_start_collective(struct rh_comm *comm, struct rh_comm_request *request)
 {
 	const struct rh_comm_backend *backend = comm->module.backend;
+	const char *algorithm = request_algorithm(comm, &request->op);
 	int32_t r = RH_COMM_ENOTSUP;
 
 	request->sequence = ++comm->posted;
-	if (backend->collective && comm->size > 1)
+	if (backend->collective && comm->size > 1 && !algorithm)
 		r = backend->collective(comm->self, &request->op, request->sequence, &request->work);
+	if (r == RH_COMM_ENOTSUP && comm->levels && (!algorithm || strcmp(algorithm, "levels") == 0))
+		r = rh_comm_climb_new(comm, &request->op, &request->climb);
 	if (r == RH_COMM_ENOTSUP)
 		r = rh_comm_lanes_new(comm, &request->op, request->sequence, &request->lanes);
 	return r;
@@ -157,7 +174,10 @@ static void request_end(struct rh_comm_request *request, int32_t status)
 	if (request->sequence > 0)
 		request->comm->done++;
 	atomic_fetch_sub_explicit(&request->comm->pending, 1, memory_order_relaxed);
-	atomic_store_explicit(&request->status, status, memory_order_release);
+	if (request->whole)
+		rh_comm_batch_end_part(request, status);
+	else
+		atomic_store_explicit(&request->status, status, memory_order_release);
 }
 
 /* The words of the backend, or what the status says by itself. */
@@ -169,9 +189,26 @@ static void request_explain(const struct rh_comm *comm, int32_t code, struct rh_
 		(void)rh_comm_fail(err, code, RH_COMM_NO_RANK, "%s: %s", comm->module.backend->name, rh_comm_status_text(code));
 }
 
-/* @return RH_COMM_BUSY, or how it ended */
-static int32_t request_move(struct rh_comm *comm, struct rh_comm_request *request)
+void rh_comm_request_finish(struct rh_comm_request *request, int32_t status)
 {
+	struct rh_comm *comm = request->comm;
+
+	if (status < 0)
+		request_explain(comm, status, &request->err);
+	/* what is still under way for it must not touch its buffers any more */
+	if (status < 0 && !comm->aborted && comm->self) {
+		comm->module.backend->abort(comm->self);
+		comm->aborted = true;
+	}
+	request_end(request, status);
+}
+
+int32_t rh_comm_request_move(struct rh_comm_request *request)
+{
+	struct rh_comm *comm = request->comm;
+
+	if (request->climb)
+		return rh_comm_climb_test(request->climb);
 	if (request->lanes)
 		return rh_comm_lanes_test(request->lanes);
 	return request->work ? comm->module.backend->test(comm->self, request->work) : 0;
@@ -183,7 +220,7 @@ void rh_comm_progress(struct rh_comm *comm)
 
 	while (*at) {
 		struct rh_comm_request *request = *at;
-		int32_t r = request_move(comm, request);
+		int32_t r = rh_comm_request_move(request);
 
 		if (r == RH_COMM_BUSY) {
 			at = &request->next;
@@ -192,94 +229,97 @@ void rh_comm_progress(struct rh_comm *comm)
 		*at = request->next;
 		if (!*at)
 			comm->last = at;
-		if (r < 0)
-			request_explain(comm, r, &request->err);
-		request_end(request, r);
+		rh_comm_request_finish(request, r);
 	}
 }
 
 /* Let the backend go of all buffers: its tests end with an error soon after an abort. */
-static void request_drain(struct rh_comm *comm, struct rh_comm_request *request)
+static void request_drain(struct rh_comm_request *request)
 {
 	int64_t until = rh_comm_now() + ABORT_PATIENCE;
 
-	while (request_move(comm, request) == RH_COMM_BUSY && rh_comm_now() < until)
+	while (rh_comm_request_move(request) == RH_COMM_BUSY && rh_comm_now() < until)
 		(void)sched_yield();
+}
+
+static void request_fail_level(struct rh_comm *comm)
+{
+	(void)pthread_mutex_lock(&comm->lock);
+	rh_comm_fail_all(comm);
+	(void)pthread_mutex_unlock(&comm->lock);
 }
 
 void rh_comm_fail_all(struct rh_comm *comm)
 {
-	if (!comm->aborted)
+	if (comm->levels) {
+		request_fail_level(comm->levels->near);
+		request_fail_level(comm->levels->far);
+	}
+	if (!comm->aborted && comm->self)
 		comm->module.backend->abort(comm->self);
 	comm->aborted = true;
 	while (comm->first) {
 		struct rh_comm_request *request = comm->first;
 
-		request_drain(comm, request);
+		request_drain(request);
 		comm->first = request->next;
 		request_end(request, rh_comm_world_check(comm->world, &request->err));
 	}
 	comm->last = &comm->first;
 }
 
-int32_t rh_comm_post(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_request **ret_request,
-                     struct rh_comm_error *err)
+void rh_comm_request_date(struct rh_comm_request *request)
 {
-	struct rh_comm_request *request;
-	struct rh_comm_op whole;
-	int32_t r = rh_comm_world_check(comm->world, err);
-
-	if (r == 0)
-		r = request_check(comm, op, &whole, err);
-	if (r < 0)
-		return r;
-	(void)pthread_mutex_lock(&comm->lock);
-	request = request_new(comm);
-	if (request) {
-		request->op = whole;
-		request->since = rh_comm_now();
-		request->deadline = request_deadline(comm, &whole, request->since);
-		atomic_fetch_add_explicit(&comm->pending, 1, memory_order_relaxed);
-		r = request_start(comm, request);
-		if (r < 0 || (!request->work && !request->lanes)) {
-			request_explain(comm, r, &request->err);
-			request_end(request, r);
-		} else {
-			*comm->last = request;
-			comm->last = &request->next;
-		}
-	}
-	(void)pthread_mutex_unlock(&comm->lock);
-	if (!request)
-		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
-	*ret_request = request;
-	return 0;
+	request->since = rh_comm_now();
+	request->deadline = request_deadline(request->comm, &request->op, request->since);
 }
 
-/* What the request came to, once it is done. */
-static int32_t request_collect(struct rh_comm_request *request, struct rh_comm_error *err)
+void rh_comm_request_enlist(struct rh_comm_request *request)
 {
 	struct rh_comm *comm = request->comm;
-	int32_t status = atomic_load_explicit(&request->status, memory_order_acquire);
 
-	/* an operation that failed by itself leaves the ranks at odds: the world ends, and the hub knows the cause */
-	if (status < 0)
-		status = rh_comm_world_fail(comm->world, &request->err, err);
-	request_free(request);
-	return status;
+	rh_comm_request_date(request);
+	request->next = NULL;
+	*comm->last = request;
+	comm->last = &request->next;
 }
 
-/* One look at everything that can move; ends all operations when the world is over. */
-static void request_drive(struct rh_comm *comm)
+void rh_comm_request_begin(struct rh_comm_request *request)
 {
-	if (pthread_mutex_trylock(&comm->lock) != 0)
+	struct rh_comm *comm = request->comm;
+	int32_t r;
+
+	atomic_fetch_add_explicit(&comm->pending, 1, memory_order_seq_cst);
+	r = request_start(comm, request);
+	if (r == 0 && (request->work || request->lanes || request->climb)) {
+		rh_comm_request_enlist(request);
 		return;
-	rh_comm_progress(comm);
-	(void)pthread_mutex_unlock(&comm->lock);
+	}
+	rh_comm_request_finish(request, r);
 }
 
-/* What is looked at now and then: the world, the time limit. */
-static void request_look(struct rh_comm_request *request)
+/* Who is waited for: of messages and groups only we know; of the world's collectives the hub does. */
+static void request_say_late(const struct rh_comm_request *request, struct rh_comm_error *late)
+{
+	static const char *const names[] = {"operation", "all-reduce", "reduce-scatter", "all-gather",
+	                                    "broadcast", "barrier",    "send to",        "receive from"};
+	const struct rh_comm *comm = request->comm;
+	const struct rh_comm_op *op = &request->op;
+	long long limit = (long long)((request->deadline - request->since) / 1000);
+	int32_t peer = RH_COMM_NO_RANK;
+
+	if (op->what == RH_COMM_SEND || op->what == RH_COMM_RECV) {
+		peer = rh_comm_world_rank(comm, op->peer);
+		(void)rh_comm_fail(late, RH_COMM_ETIME, peer, "%s rank %d was not done within its time limit of %lld ms",
+		                   names[op->what], (int)peer, limit);
+	} else {
+		(void)rh_comm_fail(late, RH_COMM_ETIME, peer, "%s number %llu%s was not done within its time limit of %lld ms",
+		                   names[op->what], (unsigned long long)request->sequence, comm->is_group ? " of a group" : "",
+		                   limit);
+	}
+}
+
+void rh_comm_request_look(struct rh_comm_request *request)
 {
 	struct rh_comm *comm = request->comm;
 	struct rh_comm_error late;
@@ -289,73 +329,7 @@ static void request_look(struct rh_comm_request *request)
 		rh_comm_fail_all(comm);
 		(void)pthread_mutex_unlock(&comm->lock);
 	} else if (rh_comm_now() > request->deadline) {
-		(void)rh_comm_fail(
-			&late, RH_COMM_ETIME, RH_COMM_NO_RANK, "operation %llu was not done within its time limit of %lld ms",
-			(unsigned long long)request->sequence, (long long)((request->deadline - request->since) / 1000));
-		(void)rh_comm_world_fail(comm->world, &late, NULL);
+		request_say_late(request, &late);
+		(void)rh_comm_world_late(comm->world, &late, comm->is_group ? 0 : request->sequence);
 	}
-}
-
-static void request_sleep(long *time)
-{
-	struct timespec pause = {0, *time};
-
-	(void)nanosleep(&pause, NULL);
-	*time = *time * 2 < WAIT_SLEEP_MAX ? *time * 2 : WAIT_SLEEP_MAX;
-}
-
-static void request_await(struct rh_comm_request *request)
-{
-	struct rh_comm *comm = request->comm;
-	int spins = comm->world->crowded ? WAIT_SPINS_CROWDED : WAIT_SPINS;
-	long sleep = 20000;
-
-	for (int round = 1; atomic_load_explicit(&request->status, memory_order_acquire) == RH_COMM_BUSY; round++) {
-		request_drive(comm);
-		if (round < spins) {
-			request_relax();
-		} else if (round < spins + WAIT_YIELDS) {
-			(void)sched_yield();
-		} else {
-			request_sleep(&sleep);
-			request_look(request);
-		}
-		if (round % WAIT_LOOK == 0)
-			request_look(request);
-	}
-}
-
-int32_t rh_comm_wait(struct rh_comm_request *request, struct rh_comm_error *err)
-{
-	struct rh_comm *comm = request->comm;
-
-	if (atomic_load_explicit(&request->status, memory_order_acquire) == RH_COMM_BUSY) {
-		atomic_fetch_add_explicit(&comm->attended, 1, memory_order_relaxed);
-		request_await(request);
-		atomic_fetch_sub_explicit(&comm->attended, 1, memory_order_relaxed);
-	}
-	return request_collect(request, err);
-}
-
-int32_t rh_comm_test(struct rh_comm_request *request, struct rh_comm_error *err)
-{
-	struct rh_comm *comm = request->comm;
-
-	if (atomic_load_explicit(&request->status, memory_order_acquire) == RH_COMM_BUSY) {
-		request_drive(comm);
-		request_look(request);
-		/* who only looks now and then counts on the background */
-		rh_comm_world_wake(comm->world);
-	}
-	if (atomic_load_explicit(&request->status, memory_order_acquire) == RH_COMM_BUSY)
-		return RH_COMM_BUSY;
-	return request_collect(request, err);
-}
-
-int32_t rh_comm_run(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_error *err)
-{
-	struct rh_comm_request *request = NULL;
-	int32_t r = rh_comm_post(comm, op, &request, err);
-
-	return r < 0 ? r : rh_comm_wait(request, err);
 }

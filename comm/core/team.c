@@ -8,9 +8,11 @@
 #include "comm/core/context.h"
 #include "comm/core/error.h"
 #include "comm/core/reduce.h"
+#include "comm/core/thread.h"
 
 #define KEY_ROOM 256
 #define HOST_ROOM 128
+#define BOOT_ROOM 64
 
 static int32_t team_key(const struct rh_comm *comm, const char *key, char *text)
 {
@@ -37,31 +39,42 @@ int64_t rh_comm_get(struct rh_comm *comm, const char *key, void *value, size_t r
 	return rh_comm_line_get(comm->world->line, text, value, room, comm->deadline, err);
 }
 
-/* Two processes with the same /dev/shm, on the same boot of a machine, share memory. */
-static void team_host_id(char *text)
+static void team_boot_id(char *text, size_t room)
 {
-	char boot[64] = "";
-	struct stat shm = {0};
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	const char *off = getenv("RH_COMM_SHM");
 
-	if (file) {
-		if (!fgets(boot, sizeof(boot), file))
-			boot[0] = '\0';
-		boot[strcspn(boot, "\n")] = '\0';
-		(void)fclose(file);
-	}
-	if (stat("/dev/shm", &shm) < 0 || boot[0] == '\0' || (off && strcmp(off, "off") == 0))
+	text[0] = '\0';
+	if (!file)
+		return;
+	if (!fgets(text, (int)room, file))
 		text[0] = '\0';
-	else
-		(void)snprintf(text, HOST_ROOM, "%s %llx %llx", boot, (unsigned long long)shm.st_dev,
-		               (unsigned long long)shm.st_ino);
+	text[strcspn(text, "\n")] = '\0';
+	(void)fclose(file);
 }
 
-/* The number of a host is that of its first rank, counted over the hosts found so far. An empty id shares with none. */
+/*
+ * Two processes with the same /dev/shm, on the same boot of a machine, share memory, unless RH_COMM_SHM says "off" or
+ * another word than the other's. The first word is the machine; without a second one it shares with none.
+ */
+static void team_host_id(char *text)
+{
+	char boot[BOOT_ROOM];
+	struct stat shm = {0};
+	const char *word = getenv("RH_COMM_SHM");
+
+	team_boot_id(boot, sizeof(boot));
+	if (stat("/dev/shm", &shm) < 0 || boot[0] == '\0' || (word && strcmp(word, "off") == 0))
+		(void)snprintf(text, HOST_ROOM, "%s", boot);
+	else
+		(void)snprintf(text, HOST_ROOM, "%s %llx %llx %.20s", boot, (unsigned long long)shm.st_dev,
+		               (unsigned long long)shm.st_ino, word ? word : "");
+}
+
+/* The number of a host is that of its first rank, counted over the hosts found so far. An id of one word shares with
+ * none. */
 static int32_t team_number(char (*ids)[HOST_ROOM], int32_t *count, const char *id)
 {
-	for (int32_t i = 0; i < *count && id[0]; i++) {
+	for (int32_t i = 0; i < *count && strchr(id, ' '); i++) {
 		if (strcmp(ids[i], id) == 0)
 			return i;
 	}
@@ -71,8 +84,11 @@ static int32_t team_number(char (*ids)[HOST_ROOM], int32_t *count, const char *i
 
 static int32_t team_collect(struct rh_comm *comm, char (*ids)[HOST_ROOM], struct rh_comm_error *err)
 {
+	char boot[BOOT_ROOM];
 	int32_t count = 0;
+	int32_t near = 0;
 
+	team_boot_id(boot, sizeof(boot));
 	for (int32_t rank = 0; rank < comm->size; rank++) {
 		char id[HOST_ROOM] = "";
 		char key[32];
@@ -84,7 +100,9 @@ static int32_t team_collect(struct rh_comm *comm, char (*ids)[HOST_ROOM], struct
 			return (int32_t)n;
 		id[n] = '\0';
 		comm->world->hosts[rank] = team_number(ids, &count, id);
+		near += boot[0] != '\0' && strncmp(id, boot, strlen(boot)) == 0;
 	}
+	comm->world->crowded = near > rh_comm_processors();
 	return 0;
 }
 
@@ -143,7 +161,34 @@ static int32_t team_fail(void *core, int32_t code, int32_t rank, const char *tex
 {
 	struct rh_comm *comm = core;
 
+	rank = rh_comm_world_rank(comm, rank);
 	return rh_comm_fail(&comm->said, code, rank, "%s: %s", comm->module.backend->name, text);
+}
+
+static void team_tuned(void *core, int32_t what, size_t bytes, const char **ret_algorithm, size_t *ret_chunk)
+{
+	const struct rh_comm *comm = core;
+	struct rh_comm_rule rule = {0};
+
+	if (comm->world->tune.count > 0)
+		rule = rh_comm_tune_find(&comm->world->tune, what, bytes, comm->size);
+	*ret_algorithm = rule.algorithm;
+	*ret_chunk = rule.chunk;
+}
+
+int32_t rh_comm_share_tune(struct rh_comm *comm, struct rh_comm_error *err)
+{
+	char text[RH_COMM_TUNE_ROOM] = "";
+	const char *own = comm->world->env.tune;
+	int32_t r = 0;
+	int64_t n;
+
+	if (comm->rank == 0) {
+		r = rh_comm_tune_parse(own, &comm->world->tune, err);
+		return r < 0 || comm->size == 1 ? r : rh_comm_put(comm, "tune", own, strlen(own), err);
+	}
+	n = rh_comm_get(comm, "tune", text, sizeof(text) - 1, err);
+	return n < 0 ? (int32_t)n : rh_comm_tune_parse(text, &comm->world->tune, err);
 }
 
 void rh_comm_team_init(struct rh_comm *comm)
@@ -171,5 +216,7 @@ void rh_comm_team_init(struct rh_comm *comm)
 	                                   .setting = team_setting,
 	                                   .fail = team_fail,
 	                                   .reduce = rh_comm_reduce,
-	                                   .divide = rh_comm_divide};
+	                                   .divide = rh_comm_divide,
+	                                   .tuned = team_tuned,
+	                                   .crowded = comm->world->crowded};
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection to all other ranks, and the thread that serves it and what nobody waits for. */
-#include <sched.h>
+/* The connection to all other ranks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +8,8 @@
 #include "comm/core/error.h"
 #include "comm/core/thread.h"
 
-#define BEAT_PERIOD RH_COMM_SECOND
-/* Operations in the background: so many rounds in a row, then so long a sleep when none of them moves. */
-#define SERVICE_ROUNDS 2000
-#define SERVICE_PAUSE 200
 /* How long the hub's reason is waited for. */
-#define FAIL_PATIENCE RH_COMM_SECOND
+#define FAIL_PATIENCE (2 * RH_COMM_SECOND)
 /* Rank 0's address as it stands in a foreign store: a port and a host. */
 #define ADDRESS_ROOM 400
 #define ADDRESS_KEY "rh_comm/hub"
@@ -32,92 +27,25 @@ int32_t rh_comm_world_fail(struct rh_comm_world *world, const struct rh_comm_err
 		return reason->code;
 	}
 	if (rh_comm_line_check(world->line, NULL) == 0) {
-		rh_comm_line_end(world->line, reason->code, reason->rank, reason->text);
-		rh_comm_line_await_end(world->line, rh_comm_now() + FAIL_PATIENCE, reason->code, reason->rank, reason->text);
+		rh_comm_line_end(world->line, reason, 0);
+		rh_comm_line_await_end(world->line, rh_comm_now() + FAIL_PATIENCE, reason);
 	}
 	return rh_comm_line_check(world->line, err);
 }
 
 void rh_comm_world_wake(struct rh_comm_world *world)
 {
-	if (world->line && atomic_load_explicit(&world->asleep, memory_order_relaxed))
+	if (world->line && atomic_load_explicit(&world->asleep, memory_order_seq_cst))
 		rh_comm_line_wake(world->line);
 }
 
-/* Drive one context that nobody attends. @return whether it has operations in flight */
-static bool service_drive(struct rh_comm *comm, bool over)
+int32_t rh_comm_world_late(struct rh_comm_world *world, const struct rh_comm_error *reason, uint64_t number)
 {
-	if (atomic_load_explicit(&comm->pending, memory_order_relaxed) == 0)
-		return false;
-	if (atomic_load_explicit(&comm->attended, memory_order_relaxed) > 0)
-		return false;
-	if (pthread_mutex_trylock(&comm->lock) != 0)
-		return true;
-	if (over)
-		rh_comm_fail_all(comm);
-	else
-		rh_comm_progress(comm);
-	(void)pthread_mutex_unlock(&comm->lock);
-	return true;
-}
-
-static bool service_drive_all(struct rh_comm_world *world)
-{
-	bool over = rh_comm_world_check(world, NULL) < 0;
-	bool busy = false;
-
-	(void)pthread_mutex_lock(&world->lock);
-	for (struct rh_comm *comm = world->contexts; comm; comm = comm->next)
-		busy |= service_drive(comm, over);
-	(void)pthread_mutex_unlock(&world->lock);
-	return busy;
-}
-
-/* How the world's own context does. */
-static void service_beat(struct rh_comm_world *world)
-{
-	struct rh_comm_beat beat = {0};
-	const struct rh_comm *comm;
-
-	(void)pthread_mutex_lock(&world->lock);
-	comm = world->contexts;
-	if (comm && pthread_mutex_trylock(&world->contexts->lock) == 0) {
-		beat.posted = comm->posted;
-		beat.done = comm->done;
-		if (comm->first && comm->first->sequence > 0) {
-			beat.waiting = rh_comm_now() - comm->first->since;
-			beat.what = comm->first->op.what;
-		}
-		(void)pthread_mutex_unlock(&world->contexts->lock);
-		rh_comm_line_beat(world->line, &beat);
+	if (world->line && rh_comm_line_check(world->line, NULL) == 0) {
+		rh_comm_line_end(world->line, reason, number);
+		rh_comm_line_await_end(world->line, rh_comm_now() + FAIL_PATIENCE, reason);
 	}
-	(void)pthread_mutex_unlock(&world->lock);
-}
-
-static void *service_run(void *arg)
-{
-	struct rh_comm_world *world = arg;
-	int64_t beat = 0;
-	int rounds = 0;
-
-	while (!atomic_load(&world->stop)) {
-		bool busy = service_drive_all(world);
-		int64_t now = rh_comm_now();
-
-		if (now >= beat) {
-			service_beat(world);
-			beat = now + BEAT_PERIOD;
-		}
-		if (busy && ++rounds < SERVICE_ROUNDS) {
-			(void)sched_yield();
-			continue;
-		}
-		rounds = 0;
-		atomic_store_explicit(&world->asleep, !busy, memory_order_seq_cst);
-		(void)rh_comm_line_serve(world->line, busy ? SERVICE_PAUSE : beat - now);
-		atomic_store_explicit(&world->asleep, false, memory_order_relaxed);
-	}
-	return NULL;
+	return rh_comm_world_check(world, NULL);
 }
 
 /* Rank 0 publishes where its hub is through somebody else's store; the others look there. */
@@ -180,7 +108,7 @@ static int32_t world_connect(const struct rh_comm_options *options, struct rh_co
 		r = rh_comm_line_address(world->line, world->address, sizeof(world->address));
 	if (r < 0)
 		return r;
-	r = rh_comm_thread_start(&world->service, service_run, world);
+	r = rh_comm_thread_start(&world->service, rh_comm_service_run, world);
 	if (r != 0)
 		return rh_comm_fail_os(err, r, "a thread for the context");
 	world->serving = true;
@@ -197,6 +125,8 @@ int32_t rh_comm_world_open(const struct rh_comm_options *options, const struct r
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	(void)pthread_mutex_init(&world->lock, NULL);
 	world->env = *env;
+	if (env->job == env->job_text)
+		world->env.job = world->env.job_text;
 	if (env->world > 1)
 		r = world_connect(options, world, err);
 	/* texts of the environment and the options do not outlive this call */

@@ -209,6 +209,11 @@ static void queue_fail(struct native_queue *queue, int32_t status)
 	}
 }
 
+bool native_channel_is_busy(const struct native_channel *channel)
+{
+	return channel->sends.first || channel->recvs.first || channel->into;
+}
+
 void native_channel_progress(struct native_channel *channel)
 {
 	if (!channel->broken)

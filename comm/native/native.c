@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "comm/native/native.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
+
+/* The ticket of a sleep: the bell's count, and whether sockets are waited for. */
+#define TICKET_FAR (UINT64_C(1) << 32)
+/* Microseconds; who waits for sockets does not hear the bell of its own host. */
+#define NEAR_PAUSE 1000
 
 /* A context of the backend. */
 struct native {
 	const struct rh_comm_team *team;
 	struct native_segment segment;
-	struct native_reducer reducer;
+	struct native_sharer sharer;
 	struct native_channel *channels; /* by rank */
+	int epoll;                       /* over the sockets of all of them; -1: there are none */
 	char nothing[2];                 /* what a barrier sums */
 	_Atomic bool aborted;
 };
@@ -34,7 +42,9 @@ static void native_close(void *self)
 			(void)close(native->channels[rank].stream.fd);
 		native_channel_deinit(&native->channels[rank]);
 	}
-	native_reducer_deinit(&native->reducer);
+	if (native->epoll >= 0)
+		(void)close(native->epoll);
+	native_sharer_deinit(&native->sharer);
 	native_segment_close(&native->segment);
 	free(native->channels);
 	free(native);
@@ -57,9 +67,25 @@ static int32_t native_open_near(struct native *native)
 			continue;
 		stream->out = native_segment_ring(&native->segment, team->local_rank, local);
 		stream->in = native_segment_ring(&native->segment, local, team->local_rank);
+		stream->bell = &native_segment_progress(&native->segment, local)->bell;
+		stream->ring = native->segment.ring;
 		local++;
 	}
 	return r;
+}
+
+/* Edges are what counts: bytes that nobody wants yet must not end a sleep. */
+static int32_t native_watch(struct native *native)
+{
+	native->epoll = epoll_create1(EPOLL_CLOEXEC);
+	for (int32_t rank = 0; rank < native->team->world; rank++) {
+		struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET};
+		int fd = native->channels[rank].stream.fd;
+
+		if (fd >= 0 && epoll_ctl(native->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
+			return native->team->fail(native->team->core, RH_COMM_EIO, RH_COMM_NO_RANK, "epoll does not work");
+	}
+	return 0;
 }
 
 static int32_t native_open_far(struct native *native)
@@ -79,7 +105,7 @@ static int32_t native_open_far(struct native *native)
 	for (int32_t rank = 0; rank < team->world; rank++)
 		native->channels[rank].stream.fd = streams[rank].fd;
 	free(streams);
-	return r;
+	return r == 0 ? native_watch(native) : r;
 }
 
 static int32_t native_open(const struct rh_comm_team *team, void **ret_self)
@@ -90,7 +116,8 @@ static int32_t native_open(const struct rh_comm_team *team, void **ret_self)
 	if (!native)
 		return RH_COMM_ENOMEM;
 	native->team = team;
-	native_reducer_init(&native->reducer, team, &native->segment);
+	native->epoll = -1;
+	native_sharer_init(&native->sharer, team, &native->segment);
 	native->channels = calloc((size_t)team->world, sizeof(*native->channels));
 	for (int32_t rank = 0; native->channels && rank < team->world; rank++)
 		native_channel_init(&native->channels[rank], rank);
@@ -133,6 +160,7 @@ static void native_as_reduce(struct native *native, const struct rh_comm_op *op,
 		return;
 	reduce->in = &native->nothing[0];
 	reduce->out = &native->nothing[1];
+	reduce->what = RH_COMM_ALL_REDUCE;
 	reduce->count = 1;
 	reduce->type = RH_COMM_U8;
 	reduce->reduce = RH_COMM_SUM;
@@ -141,16 +169,15 @@ static void native_as_reduce(struct native *native, const struct rh_comm_op *op,
 static int32_t native_collective(void *self, const struct rh_comm_op *op, uint64_t sequence, void **ret_work)
 {
 	struct native *native = self;
-	struct native_reduce *work = NULL;
+	struct native_shared *work = NULL;
 	struct rh_comm_op reduce;
 	int32_t r;
 
 	(void)sequence;
-	if (native->team->local_world != native->team->world ||
-	    (op->what != RH_COMM_BARRIER && (op->what != RH_COMM_ALL_REDUCE || op->count == 0)))
+	if (native->team->local_world != native->team->world || (op->what != RH_COMM_BARRIER && op->count == 0))
 		return RH_COMM_ENOTSUP;
 	native_as_reduce(native, op, &reduce);
-	r = native_reduce_post(&native->reducer, &reduce, &work);
+	r = native_shared_post(&native->sharer, &reduce, &work);
 	*ret_work = work;
 	return r;
 }
@@ -192,9 +219,10 @@ static int32_t native_test(void *self, void *work)
 	if (!atomic_load_explicit(&native->aborted, memory_order_relaxed)) {
 		if (kind == NATIVE_MESSAGE)
 			return native_test_message(native, work);
-		return native_reduce_test(&native->reducer, work) ? 0 : RH_COMM_BUSY;
+		return native_shared_test(&native->sharer, work) ? 0 : RH_COMM_BUSY;
 	}
-	/* bytes move only in here, so nothing touches the buffers any more; an all-reduce is freed with the context */
+	/* bytes move only in here, so nothing touches the buffers any more; a shared collective is freed with the context
+	 */
 	if (kind == NATIVE_MESSAGE)
 		native_message_free(work);
 	return RH_COMM_EABORTED;
@@ -205,6 +233,42 @@ static void native_abort(void *self)
 	struct native *native = self;
 
 	atomic_store(&native->aborted, true);
+}
+
+static struct native_bell *native_bell(const struct native *native)
+{
+	return &native_segment_progress(&native->segment, native->team->local_rank)->bell;
+}
+
+static int32_t native_arm(void *self, uint64_t *ret_ticket)
+{
+	const struct native *native = self;
+	uint64_t ticket = 0;
+
+	if (native->segment.base)
+		ticket = native_bell_arm(native_bell(native));
+	for (int32_t rank = 0; rank < native->team->world; rank++) {
+		if (native->channels[rank].stream.fd >= 0 && native_channel_is_busy(&native->channels[rank]))
+			ticket |= TICKET_FAR;
+	}
+	*ret_ticket = ticket;
+	return 0;
+}
+
+/* All that comes from sockets is a reason to wake up, and that they can be written to, while somebody wants that. */
+static void native_pause(void *self, uint64_t ticket, int64_t time)
+{
+	const struct native *native = self;
+	struct epoll_event event;
+
+	if ((ticket & TICKET_FAR) == 0 && native->segment.base) {
+		native_bell_sleep(native_bell(native), (uint32_t)ticket, time);
+		return;
+	}
+	/* news of ranks nearby do not end a wait for sockets */
+	if (native->segment.base && time > NEAR_PAUSE)
+		time = NEAR_PAUSE;
+	(void)epoll_wait(native->epoll, &event, 1, (int)((time + 999) / 1000));
 }
 
 const struct rh_comm_backend rh_comm_native = {
@@ -221,4 +285,6 @@ const struct rh_comm_backend rh_comm_native = {
 	.collective = native_collective,
 	.test = native_test,
 	.abort = native_abort,
+	.arm = native_arm,
+	.pause = native_pause,
 };

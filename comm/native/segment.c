@@ -15,12 +15,24 @@
 
 static size_t segment_rank_bytes(void)
 {
-	return sizeof(struct native_progress) + 2 * (NATIVE_FLAT + NATIVE_LINE) + NATIVE_SLOTS * NATIVE_SLOT + SKEW;
+	return sizeof(struct native_progress) + 2 * (NATIVE_FLAT_MAX + NATIVE_LINE) + NATIVE_SLOTS * NATIVE_SLOT + SKEW;
 }
 
-static size_t segment_bytes(int32_t world)
+/* A ring for each pair: many ranks have small ones. */
+static size_t segment_ring_bytes(int32_t world)
 {
-	return (size_t)world * segment_rank_bytes() + (size_t)world * (size_t)world * sizeof(struct native_ring);
+	size_t bytes = NATIVE_RING_MAX;
+
+	while (bytes > NATIVE_RING_MIN && bytes * (size_t)world * (size_t)world > NATIVE_RINGS)
+		bytes /= 2;
+	return bytes;
+}
+
+static size_t segment_bytes(const struct native_segment *segment)
+{
+	size_t world = (size_t)segment->world;
+
+	return world * segment_rank_bytes() + world * world * (sizeof(struct native_ring) + segment->ring);
 }
 
 static char *segment_rank(const struct native_segment *segment, int32_t rank)
@@ -35,20 +47,21 @@ struct native_progress *native_segment_progress(const struct native_segment *seg
 
 char *native_segment_flat(const struct native_segment *segment, int32_t rank, uint64_t number)
 {
-	return segment_rank(segment, rank) + sizeof(struct native_progress) + (number % 2) * (NATIVE_FLAT + NATIVE_LINE);
+	return segment_rank(segment, rank) + sizeof(struct native_progress) +
+	       (number % 2) * (NATIVE_FLAT_MAX + NATIVE_LINE);
 }
 
 char *native_segment_slot(const struct native_segment *segment, int32_t rank, uint64_t number)
 {
-	return segment_rank(segment, rank) + sizeof(struct native_progress) + 2 * (NATIVE_FLAT + NATIVE_LINE) +
+	return segment_rank(segment, rank) + sizeof(struct native_progress) + 2 * (NATIVE_FLAT_MAX + NATIVE_LINE) +
 	       (number % NATIVE_SLOTS) * NATIVE_SLOT;
 }
 
 struct native_ring *native_segment_ring(const struct native_segment *segment, int32_t from, int32_t to)
 {
-	struct native_ring *rings = (void *)segment_rank(segment, segment->world);
+	size_t number = (size_t)from * (size_t)segment->world + (size_t)to;
 
-	return &rings[(size_t)from * (size_t)segment->world + (size_t)to];
+	return (void *)(segment_rank(segment, segment->world) + number * (sizeof(struct native_ring) + segment->ring));
 }
 
 static int32_t segment_fail(const struct rh_comm_team *team, const char *what)
@@ -152,10 +165,12 @@ static int32_t segment_follow(const struct rh_comm_team *team, int32_t leader, s
 int32_t native_segment_open(const struct rh_comm_team *team, struct native_segment *ret_segment)
 {
 	struct native_segment segment = {
-		.length = segment_bytes(team->local_world), .world = team->local_world, .rank = team->local_rank};
+		.ring = segment_ring_bytes(team->local_world), .world = team->local_world, .rank = team->local_rank};
 	int32_t leader = segment_leader(team);
-	int32_t r = leader == team->rank ? segment_lead(team, &segment) : segment_follow(team, leader, &segment);
+	int32_t r;
 
+	segment.length = segment_bytes(&segment);
+	r = leader == team->rank ? segment_lead(team, &segment) : segment_follow(team, leader, &segment);
 	if (r < 0)
 		native_segment_close(&segment);
 	else

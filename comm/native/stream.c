@@ -5,53 +5,53 @@
 
 #include "comm/native/native.h"
 
+/* A piece is told at once, so that the other side can work on it while the next one comes. */
+#define RING_PIECES 4
+
 static size_t smaller(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
-/* Copy into the ring from `at` on, around its end. */
-static void ring_put(struct native_ring *ring, uint64_t at, const char *data, size_t length)
+static char *ring_data(struct native_ring *ring)
 {
-	size_t place = at % NATIVE_RING;
-	size_t first = smaller(length, NATIVE_RING - place);
-
-	memcpy(ring->data + place, data, first);
-	memcpy(ring->data, data + first, length - first);
+	return (char *)(ring + 1);
 }
 
-static void ring_take(const struct native_ring *ring, uint64_t at, char *data, size_t length)
+/* Into the ring; around its end it is two pieces. */
+static size_t ring_write(const struct native_stream *stream, const char *data, size_t length)
 {
-	size_t place = at % NATIVE_RING;
-	size_t first = smaller(length, NATIVE_RING - place);
-
-	memcpy(data, ring->data + place, first);
-	memcpy(data + first, ring->data, length - first);
-}
-
-static size_t ring_write(struct native_ring *ring, const char *data, size_t length)
-{
+	struct native_ring *ring = stream->out;
 	uint64_t head = atomic_load_explicit(&ring->head.value, memory_order_relaxed);
 	uint64_t tail = atomic_load_explicit(&ring->tail.value, memory_order_acquire);
-	size_t n = smaller(length, NATIVE_RING - (size_t)(head - tail));
+	size_t n = smaller(smaller(length, stream->ring / RING_PIECES), stream->ring - (size_t)(head - tail));
+	size_t place = head % stream->ring;
+	size_t first = smaller(n, stream->ring - place);
 
 	if (n == 0)
 		return 0;
-	ring_put(ring, head, data, n);
+	memcpy(ring_data(ring) + place, data, first);
+	memcpy(ring_data(ring), data + first, n - first);
 	atomic_store_explicit(&ring->head.value, head + n, memory_order_release);
+	native_bell_ring(stream->bell);
 	return n;
 }
 
-static size_t ring_read(struct native_ring *ring, char *data, size_t length)
+static size_t ring_read(const struct native_stream *stream, char *data, size_t length)
 {
+	struct native_ring *ring = stream->in;
 	uint64_t tail = atomic_load_explicit(&ring->tail.value, memory_order_relaxed);
 	uint64_t head = atomic_load_explicit(&ring->head.value, memory_order_acquire);
-	size_t n = smaller(length, (size_t)(head - tail));
+	size_t n = smaller(smaller(length, stream->ring / RING_PIECES), (size_t)(head - tail));
+	size_t place = tail % stream->ring;
+	size_t first = smaller(n, stream->ring - place);
 
 	if (n == 0)
 		return 0;
-	ring_take(ring, tail, data, n);
+	memcpy(data, ring_data(ring) + place, first);
+	memcpy(data + first, ring_data(ring), n - first);
 	atomic_store_explicit(&ring->tail.value, tail + n, memory_order_release);
+	native_bell_ring(stream->bell);
 	return n;
 }
 
@@ -71,13 +71,13 @@ static int64_t stream_result(ssize_t n, bool reading)
 int64_t native_stream_write(struct native_stream *stream, const void *data, size_t length)
 {
 	if (stream->out)
-		return (int64_t)ring_write(stream->out, data, length);
+		return (int64_t)ring_write(stream, data, length);
 	return stream_result(send(stream->fd, data, length, MSG_DONTWAIT | MSG_NOSIGNAL), false);
 }
 
 int64_t native_stream_read(struct native_stream *stream, void *data, size_t length)
 {
 	if (stream->in)
-		return (int64_t)ring_read(stream->in, data, length);
+		return (int64_t)ring_read(stream, data, length);
 	return stream_result(recv(stream->fd, data, length, MSG_DONTWAIT), true);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controller/controller.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@
 #define CONTROLLER_DRAIN (5 * RH_SECOND)
 /* Longest sleep: the wall clock, by which jobs have deadlines, may be set meanwhile. */
 #define CONTROLLER_SLEEP_MAX (30 * RH_SECOND)
+/* How long nothing is decided before what a burst took is given back to the system. */
+#define CONTROLLER_TRIM (2 * RH_SECOND)
 /* A clock that was set back by more makes what waits for a time wait too long. */
 #define CONTROLLER_CLOCK_BACK (5 * RH_SECOND)
 
@@ -66,6 +69,7 @@ static void controller_on_pass(void *arg, const struct rh_kind *kind, int64_t wa
 		return;
 	}
 	controller->pass_at = now;
+	controller->active_at = now;
 	rh_metrics_observe(controller->metrics, RH_METRIC_QUEUE_TIME, queue,
 	                   (double)(waited + now - controller->step_at) / 1e6);
 }
@@ -263,6 +267,18 @@ static int64_t controller_sooner(int64_t delay, int64_t deadline, int64_t now)
 	return deadline - now < delay ? deadline - now : delay;
 }
 
+/* A burst leaves holes behind: a thousand answers were read and freed between what stays. */
+static int64_t controller_trim(struct rh_controller *controller, int64_t now, int64_t delay)
+{
+	if (controller->active_at == 0)
+		return delay;
+	if (now - controller->active_at < CONTROLLER_TRIM)
+		return controller_sooner(delay, controller->active_at + CONTROLLER_TRIM, now);
+	controller->active_at = 0;
+	(void)malloc_trim(0);
+	return delay;
+}
+
 static int64_t controller_turn(void *arg)
 {
 	struct rh_controller *controller = arg;
@@ -276,6 +292,7 @@ static int64_t controller_turn(void *arg)
 	servers = rh_servers_turn(controller, now);
 	if (servers < delay)
 		delay = servers;
+	delay = controller_trim(controller, now, delay);
 	controller_end(controller, now);
 	if (controller->keeper) {
 		rh_lease_keeper_step(controller->keeper, now);

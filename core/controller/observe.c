@@ -7,6 +7,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+/* What is seen once for each job. */
+#define OBSERVE_COUNTED UINT32_C(1) /* it has been counted as created */
+#define OBSERVE_STARTED UINT32_C(2) /* all its replicas were seen to run, or it is too late to tell when that was */
+
 static void observe_count(struct rh_metrics *metrics, enum rh_metric family, const struct rh_job *job, double amount)
 {
 	const char *const labels[] = {job->namespace_, job->kind->framework};
@@ -41,8 +45,6 @@ static int64_t observe_active(const struct rh_job *job)
 	return sum;
 }
 
-/* Whether all replicas run is seen once for each job: the mark says that it was, or that it is too late to tell when.
- */
 static void observe_start(struct rh_metrics *metrics, const struct rh_engine_change *change, int64_t now)
 {
 	const char *const labels[] = {change->kind->framework};
@@ -50,9 +52,10 @@ static void observe_start(struct rh_metrics *metrics, const struct rh_engine_cha
 	bool runs = wanted > 0 && observe_active(change->after) >= wanted;
 	bool late = rh_ledger_restarts(change->ledger_after) > 0 || rh_job_status_finished(&change->after->status);
 
-	if (*change->mark)
+	if (*change->marks & OBSERVE_STARTED)
 		return;
-	*change->mark = runs || late;
+	if (runs || late)
+		*change->marks |= OBSERVE_STARTED;
 	if (runs && !late && !change->first && change->after->created_at != 0)
 		rh_metrics_observe(metrics, RH_METRIC_START_TIME, labels, (double)(now - change->after->created_at) / 1e6);
 }
@@ -80,8 +83,10 @@ void rh_observe_change(struct rh_metrics *metrics, const struct rh_engine_change
 {
 	if (!change->after)
 		return;
-	if (change->first)
+	/* not only at first: it may have been another instance's to count then */
+	if (!(*change->marks & OBSERVE_COUNTED))
 		observe_count(metrics, RH_METRIC_JOBS_CREATED, change->after, 1);
+	*change->marks |= OBSERVE_COUNTED;
 	observe_start(metrics, change, now);
 	if (!change->before)
 		return;

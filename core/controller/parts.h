@@ -67,13 +67,14 @@ struct rh_controller {
 	struct rh_webhook_server webhook_server;
 	struct rh_problems problems;
 	enum rh_controller_state state;
-	bool ready;              /**< it was ready once */
-	int64_t started_at;      /**< monotonic microseconds */
-	int64_t stop_by;         /**< likewise, while it ends */
-	int64_t wall;            /**< wall clock of the last turn, microseconds */
-	int64_t clock;           /**< monotonic clock of the last turn */
-	int64_t step_at;         /**< when the engine's step began, monotonic */
-	int64_t pass_at;         /**< when the decision under way began */
+	bool ready;         /**< it was ready once */
+	int64_t started_at; /**< monotonic microseconds */
+	int64_t stop_by;    /**< likewise, while it ends */
+	int64_t wall;       /**< wall clock of the last turn, microseconds */
+	int64_t clock;      /**< monotonic clock of the last turn */
+	int64_t active_at;  /**< when something was decided last, monotonic; 0: the memory that it took was given back */
+	int64_t step_at;    /**< when the engine's step began, monotonic */
+	int64_t pass_at;    /**< when the decision under way began */
 	struct rh_error failure; /**< why it ends, with a code; else code 0 */
 };
 

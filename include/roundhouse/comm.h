@@ -163,6 +163,15 @@ RH_COMM_API const char *rh_comm_backend_name(const struct rh_comm *comm);
  */
 RH_COMM_API int32_t rh_comm_post(struct rh_comm *comm, const struct rh_comm_op *op,
                                  struct rh_comm_request **ret_request, struct rh_comm_error *err);
+/**
+ * Start many operations at once, as one request. All-reduces in a row of one type and reduction are copied into buckets
+ * of at most RH_COMM_FUSION bytes (4 MiB), which travel as one vector each: many small tensors cost as much as a few
+ * large ones. The row's order is the order of the buckets, and must be the same on all ranks.
+ * @param ops read before this returns; their buffers must live until the request is done
+ * @return as rh_comm_post(); nothing has been posted on RH_COMM_EINVAL and RH_COMM_ENOMEM
+ */
+RH_COMM_API int32_t rh_comm_post_batch(struct rh_comm *comm, const struct rh_comm_op *ops, size_t count,
+                                       struct rh_comm_request **ret_request, struct rh_comm_error *err);
 /** Look whether it is done. @return 0 or RH_COMM_E*: done, the request is freed; RH_COMM_BUSY: not yet */
 RH_COMM_API int32_t rh_comm_test(struct rh_comm_request *request, struct rh_comm_error *err);
 /** Wait until it is done, and free it. Spins for a moment, then yields, then sleeps. @return 0 or RH_COMM_E* */

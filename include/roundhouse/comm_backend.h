@@ -8,7 +8,7 @@
  * time limits, fusion and the parameter server are the core's.
  *
  * Threads: the core calls one context from one thread at a time, not always the same one; abort() may come from another
- * one beside any call. No call but open() and close() blocks.
+ * one beside any call. No call but open(), close() and pause() blocks.
  */
 #ifndef ROUNDHOUSE_COMM_BACKEND_H
 #define ROUNDHOUSE_COMM_BACKEND_H
@@ -69,6 +69,12 @@ struct rh_comm_team {
 	void (*reduce)(void *out, const void *a, const void *b, size_t count, int32_t type, int32_t reduce);
 	/** Divide each element, which is how AVG ends. */
 	void (*divide)(void *data, size_t count, int32_t type, int32_t divisor);
+	/**
+	 * What RH_COMM_TUNE says of a collective of @p bytes, the same on every rank.
+	 * @param[out] ret_algorithm a word, or NULL: nothing is said @param[out] ret_chunk bytes; 0: nothing is said
+	 */
+	void (*tuned)(void *core, int32_t what, size_t bytes, const char **ret_algorithm, size_t *ret_chunk);
+	int32_t crowded; /**< ranks of this machine outnumber its processors: spinning takes time from who works */
 };
 
 /** A backend. Append only; a NULL operation is one that it leaves to the core. */
@@ -87,7 +93,11 @@ struct rh_comm_backend {
 	int32_t (*open)(const struct rh_comm_team *team, void **ret_self);
 	/** Free everything; no operation is in flight, or abort() was called. */
 	void (*close)(void *self);
-	/** Post a send of @p length bytes. @return 0 and *@p ret_work (NULL: it is done already); RH_COMM_E* */
+	/**
+	 * Post a send of @p length bytes. A tag's highest bit says collective: then 39 bits are its number and the low 24
+	 * of its block, of which a backend with narrower tags may drop high ones; else the low 32 are the user's tag.
+	 * @return 0 and *@p ret_work (NULL: it is done already); RH_COMM_E*
+	 */
 	int32_t (*send)(void *self, int32_t peer, uint64_t tag, const void *data, size_t length, void **ret_work);
 	/** Post a receive of exactly @p length bytes. @return as send() */
 	int32_t (*recv)(void *self, int32_t peer, uint64_t tag, void *data, size_t length, void **ret_work);
@@ -101,11 +111,17 @@ struct rh_comm_backend {
 	int32_t (*test)(void *self, void *work);
 	/** Make every pending test() end soon with an error. From any thread. */
 	void (*abort)(void *self);
-	/** A descriptor that is readable when progress can be made, for sleeping; -1: there is none. May be NULL. */
-	int32_t (*descriptor)(void *self);
-	/** @param self context whose descriptor is to be slept on. @return 0: sleep; RH_COMM_BUSY: there is something to do
+	/**
+	 * Prepare to sleep: news that come from now on end the pause() that gets @p ret_ticket, or keep it from beginning.
+	 * The core looks at all work once more before it sleeps. NULL, as pause(): the core naps by the clock.
+	 * @return 0; RH_COMM_BUSY: there is something to do, do not sleep
 	 */
-	int32_t (*arm)(void *self);
+	int32_t (*arm)(void *self, uint64_t *ret_ticket);
+	/**
+	 * Sleep until there may be something to do, at most @p time microseconds. Unlike the others it blocks, and is
+	 * called by several threads at once and beside any other call but close().
+	 */
+	void (*pause)(void *self, uint64_t ticket, int64_t time);
 };
 
 /** Type of the one exported function. @return static data, never NULL */

@@ -128,6 +128,33 @@ static void test_log__json_without_object(void **state)
 	assert_int_equal(rh_json_size(line), 3);
 }
 
+static void test_log__about_an_object(void **state)
+{
+	const struct rh_log_object whole = {"PyTorchJob", "default", "mnist", "u-1"};
+	const struct rh_log_object part = {"PyTorchJob", "default", "a\nb", ""};
+	struct capture capture;
+	rh_auto(json) line = NULL;
+
+	(void)state;
+	rh_log_setup(RH_LOG_INFO, false);
+	capture_start(&capture);
+	rh_log_about(RH_LOG_DEBUG, &whole, "not this");
+	rh_log_about(RH_LOG_INFO, &whole, "%d pods", 3);
+	assert_string_equal(strchr(capture_stop(&capture), 'Z'), "Z info  PyTorchJob default/mnist (u-1): 3 pods\n");
+	capture_start(&capture);
+	rh_log_about(RH_LOG_INFO, &part, "m");
+	assert_string_equal(strchr(capture_stop(&capture), 'Z'), "Z info  PyTorchJob default/a\\nb: m\n");
+	rh_log_setup(RH_LOG_INFO, true);
+	capture_start(&capture);
+	rh_log_about(RH_LOG_INFO, &whole, "m");
+	line = support_json(capture_stop(&capture));
+	assert_string_equal(rh_json_string_at(line, "kind"), "PyTorchJob");
+	assert_string_equal(rh_json_string_at(line, "namespace"), "default");
+	assert_string_equal(rh_json_string_at(line, "name"), "mnist");
+	assert_string_equal(rh_json_string_at(line, "uid"), "u-1");
+	assert_int_equal(rh_json_size(line), 7);
+}
+
 static void test_log__long_messages_are_cut(void **state)
 {
 	struct capture capture;
@@ -163,6 +190,7 @@ int main(void)
 		cmocka_unit_test(test_log__text_cannot_be_forged),
 		cmocka_unit_test(test_log__json_line),
 		cmocka_unit_test(test_log__json_without_object),
+		cmocka_unit_test(test_log__about_an_object),
 		cmocka_unit_test(test_log__long_messages_are_cut),
 		cmocka_unit_test(test_log__says_so_without_memory),
 	};

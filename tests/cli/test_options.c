@@ -130,6 +130,89 @@ static void test_options__parse(void **state)
 	}
 }
 
+static const struct rh_option go_options[] = {
+	{"leader-elect", 0, NULL, "true|false", "elect"},
+	{"scheme", 0, "KIND", NULL, "may be repeated"},
+	{NULL, 0, NULL, NULL, NULL},
+};
+
+static const struct rh_command go_command = {
+	.name = "go", .synopsis = "", .summary = "", .details = "", .options = go_options, .go_flags = true};
+
+/* A command line of V1's kind; elect NULL: not given; schemes joined by a comma. */
+struct go_row {
+	const char *words[8];
+	int result;
+	const char *elect;
+	const char *schemes;
+	const char *message;
+};
+
+static const struct go_row go_rows[] = {
+	{{NULL}, 0, NULL, "", NULL},
+	{{"--leader-elect"}, 0, "true", "", NULL},
+	{{"-leader-elect"}, 0, "true", "", NULL},
+	{{"-leader-elect=false"}, 0, "false", "", NULL},
+	{{"--leader-elect=T"}, 0, "true", "", NULL},
+	{{"--leader-elect=0"}, 0, "false", "", NULL},
+	{{"-scheme", "a", "--scheme=b", "-scheme=c"}, 0, NULL, "a,b,c", NULL},
+	{{"-leader-elect", "-scheme", "a"}, 0, "true", "a", NULL},
+	{{"--leader-elect=maybe"}, RH_EINVAL, NULL, NULL, "\"maybe\" is none of true|false"},
+	{{"-leader-elec"}, RH_EINVAL, NULL, NULL, "did you mean --leader-elect?"},
+	{{"-scheme"}, RH_EINVAL, NULL, NULL, "option --scheme needs KIND"},
+	{{"--leader-elect", "false"}, RH_EINVAL, NULL, NULL, "too many operands: \"false\""},
+};
+
+static void check_go_row(const struct go_row *row)
+{
+	char *argv[9] = {NULL};
+	struct rh_cli cli = {.command = &go_command};
+	struct rh_error err = {0};
+	char schemes[64] = "";
+	const char *value;
+	size_t cursor = 0;
+	int argc = 0;
+
+	for (; row->words[argc]; argc++)
+		argv[argc] = (char *)row->words[argc];
+	assert_int_equal(rh_cli_parse(&go_command, argc, argv, &cli, &err), row->result);
+	if (row->result < 0) {
+		assert_non_null(strstr(err.message, row->message));
+		return;
+	}
+	check_same(rh_cli_option(&cli, "leader-elect"), row->elect);
+	while ((value = rh_cli_each(&cli, "scheme", &cursor))) {
+		if (*schemes)
+			strncat(schemes, ",", sizeof(schemes) - strlen(schemes) - 1);
+		strncat(schemes, value, sizeof(schemes) - strlen(schemes) - 1);
+	}
+	assert_string_equal(schemes, row->schemes);
+	assert_ptr_equal(cli.words, argv);
+}
+
+static void test_options__flags_of_go(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(go_rows) / sizeof(*go_rows); i++) {
+		print_message("row: %s\n", go_rows[i].words[0] ? go_rows[i].words[0] : "nothing");
+		check_go_row(&go_rows[i]);
+	}
+}
+
+static void test_options__too_many(void **state)
+{
+	char *argv[RH_GIVEN_MAX + 2] = {NULL};
+	struct rh_cli cli = {.command = &go_command};
+	struct rh_error err = {0};
+
+	(void)state;
+	for (int i = 0; i <= RH_GIVEN_MAX; i++)
+		argv[i] = (char *)"--leader-elect";
+	assert_int_equal(rh_cli_parse(&go_command, RH_GIVEN_MAX, argv, &cli, &err), 0);
+	assert_int_equal(rh_cli_parse(&go_command, RH_GIVEN_MAX + 1, argv, &cli, &err), RH_EINVAL);
+	assert_non_null(strstr(err.message, "more than"));
+}
+
 static void test_options__every_command_is_well_formed(void **state)
 {
 	(void)state;
@@ -159,6 +242,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_options__parse),
+		cmocka_unit_test(test_options__flags_of_go),
+		cmocka_unit_test(test_options__too_many),
 		cmocka_unit_test(test_options__every_command_is_well_formed),
 		cmocka_unit_test(test_options__status_of_a_code),
 	};

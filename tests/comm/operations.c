@@ -11,6 +11,9 @@
 #define TYPES 8
 #define GUARD 64
 #define PENDING 12
+#define LONG 50000
+#define TENSORS 120
+#define TENSOR_BYTES 40000
 
 #define CHECK(condition)                                                                                    \
 	do {                                                                                                    \
@@ -216,6 +219,9 @@ static int try_counts(struct rh_comm *comm, struct trial *trial)
 	static const size_t counts[] = {0, 1, 2, 3, 17, 255, 1000, 4099, 70001};
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		/* the long way through every chunk is the same for every reduction */
+		if (counts[i] > LONG && trial->reduce > RH_COMM_AVG)
+			continue;
 		trial->count = counts[i];
 		trial->offset = i % 3 == 2 ? rh_comm_type_size(trial->type) : 0;
 		trial->root = (int32_t)(i % (size_t)rh_comm_world(comm));
@@ -345,6 +351,78 @@ int operations_in_flight(struct rh_comm *comm, const void *arg)
 	return 0;
 }
 
+/* Tensor `k` of a batch: types and lengths that make runs of several kinds, and one that fits no bucket. */
+static void batch_op(struct rh_comm_op *op, size_t k, char *data)
+{
+	static const size_t counts[] = {3, 17, 1, 0, 400, 64, 5000};
+
+	*op = (struct rh_comm_op){.size = sizeof(*op),
+	                          .what = k % 23 == 22 ? RH_COMM_BROADCAST : RH_COMM_ALL_REDUCE,
+	                          .out = data,
+	                          .count = counts[k % 7],
+	                          .type = k % 20 < 12 ? RH_COMM_F32 : RH_COMM_I64,
+	                          .reduce = k % 40 < 30 ? RH_COMM_SUM : RH_COMM_MAX,
+	                          .peer = 0};
+}
+
+static int check_tensor(struct rh_comm *comm, const struct rh_comm_op *op)
+{
+	const struct trial trial = {.what = op->what, .type = op->type, .reduce = op->reduce, .count = op->count};
+
+	for (size_t i = 0; i < op->count; i++)
+		CHECK(take(op->out, i, op->type) == expected(&trial, rh_comm_world(comm), rh_comm_rank(comm), i));
+	return 0;
+}
+
+int operations_batches(struct rh_comm *comm, const void *arg)
+{
+	struct rh_comm_error err = {0};
+	struct rh_comm_request *requests[2] = {NULL};
+	struct rh_comm_op ops[2 * TENSORS];
+	char *data = calloc((size_t)2 * TENSORS, TENSOR_BYTES);
+
+	(void)arg;
+	CHECK(data);
+	for (size_t k = 0; k < (size_t)2 * TENSORS; k++) {
+		batch_op(&ops[k], k, data + k * TENSOR_BYTES);
+		for (size_t i = 0; i < ops[k].count; i++)
+			put(ops[k].out, i, ops[k].type, value_of(rh_comm_rank(comm), i, ops[k].reduce));
+	}
+	/* two in flight, waited for in the other order */
+	CHECK(rh_comm_post_batch(comm, ops, TENSORS, &requests[0], &err) == 0);
+	CHECK(rh_comm_post_batch(comm, ops + TENSORS, TENSORS, &requests[1], &err) == 0);
+	CHECK(rh_comm_wait(requests[1], &err) == 0);
+	CHECK(rh_comm_wait(requests[0], &err) == 0);
+	for (size_t k = 0; k < (size_t)2 * TENSORS; k++) {
+		if (check_tensor(comm, &ops[k]) != 0)
+			return 1;
+	}
+	CHECK(rh_comm_post_batch(comm, NULL, 0, &requests[0], &err) == 0);
+	CHECK(rh_comm_wait(requests[0], &err) == 0);
+	ops[1].type = 99;
+	CHECK(rh_comm_post_batch(comm, ops, 2, &requests[0], &err) == RH_COMM_EINVAL);
+	free(data);
+	return 0;
+}
+
+/* The group's first two ranks make one of their own, the other way round. */
+static int try_inner_group(struct rh_comm *comm)
+{
+	static const int32_t ranks[] = {1, 0};
+	struct rh_comm_error err = {0};
+	struct rh_comm *inner = NULL;
+	int64_t value = rh_comm_rank(comm) + 1;
+
+	if (rh_comm_rank(comm) > 1)
+		return 0;
+	CHECK(rh_comm_group(comm, ranks, 2, &inner, &err) == 0);
+	CHECK(rh_comm_rank(inner) == 1 - rh_comm_rank(comm));
+	CHECK(rh_comm_all_reduce(inner, &value, 1, RH_COMM_I64, RH_COMM_PROD, &err) == 0);
+	CHECK(value == 2);
+	rh_comm_free(inner);
+	return 0;
+}
+
 static int try_group(struct rh_comm *comm, const int32_t *ranks, int32_t count, int64_t sum)
 {
 	struct rh_comm_error err = {0};
@@ -356,6 +434,8 @@ static int try_group(struct rh_comm *comm, const int32_t *ranks, int32_t count, 
 	CHECK(ranks[rh_comm_rank(group)] == rh_comm_rank(comm));
 	CHECK(rh_comm_all_reduce(group, &value, 1, RH_COMM_I64, RH_COMM_SUM, &err) == 0);
 	CHECK(value == sum);
+	if (count > 1 && try_inner_group(group) != 0)
+		return 1;
 	rh_comm_free(group);
 	return 0;
 }

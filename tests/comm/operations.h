@@ -16,5 +16,7 @@ int operations_messages(struct rh_comm *comm, const void *arg);
 int operations_in_flight(struct rh_comm *comm, const void *arg);
 /** A ranks_fn: groups that overlap. @p arg is not used */
 int operations_groups(struct rh_comm *comm, const void *arg);
+/** A ranks_fn: batches of small tensors of several types, against the same one by one. @p arg is not used */
+int operations_batches(struct rh_comm *comm, const void *arg);
 
 #endif

@@ -45,21 +45,42 @@ static void set_number(const char *name, int value)
 	(void)setenv(name, text, 1);
 }
 
+static void set_places(const struct ranks_plan *plan, int32_t rank)
+{
+	char host[16];
+
+	if (plan->no_shm)
+		(void)setenv("RH_COMM_SHM", "off", 1);
+	if (plan->hosts == 0)
+		return;
+	(void)snprintf(host, sizeof(host), "host%d", (int)(rank * plan->hosts / plan->world));
+	(void)setenv("RH_COMM_SHM", host, 1);
+}
+
+static void set_environment(const struct ranks_plan *plan, int32_t rank, int port)
+{
+	set_number("RH_COMM_RANK", rank);
+	set_number("RH_COMM_WORLD", plan->world);
+	set_number("RH_COMM_PORT", port);
+	(void)setenv("RH_COMM_HOST", "127.0.0.1", 1);
+	(void)setenv("RH_COMM_LOG", plan->log ? "on" : "off", 1);
+	(void)setenv("RH_COMM_BACKEND", plan->backend ? plan->backend : "native", 1);
+	(void)setenv("RH_COMM_DEATH_TIMEOUT", plan->death ? plan->death : "5", 1);
+	set_places(plan, rank);
+	for (const char *const *at = plan->env; at && *at; at++)
+		(void)putenv((char *)(uintptr_t)*at);
+	if (plan->log && !freopen(plan->log, "a", stderr))
+		_exit(98);
+	(void)setvbuf(stderr, NULL, _IONBF, 0);
+}
+
 static int run_rank(const struct ranks_plan *plan, int32_t rank, int port)
 {
 	struct rh_comm_error err = {0};
 	struct rh_comm *comm = NULL;
 	int status;
 
-	set_number("RH_COMM_RANK", rank);
-	set_number("RH_COMM_WORLD", plan->world);
-	set_number("RH_COMM_PORT", port);
-	(void)setenv("RH_COMM_HOST", "127.0.0.1", 1);
-	(void)setenv("RH_COMM_LOG", "off", 1);
-	(void)setenv("RH_COMM_BACKEND", plan->backend ? plan->backend : "native", 1);
-	(void)setenv("RH_COMM_DEATH_TIMEOUT", plan->death ? plan->death : "5", 1);
-	if (plan->no_shm)
-		(void)setenv("RH_COMM_SHM", "off", 1);
+	set_environment(plan, rank, port);
 	if (rh_comm_init(NULL, &comm, &err) != 0) {
 		(void)fprintf(stderr, "rank %d: init: %s\n", (int)rank, err.text);
 		return 99;

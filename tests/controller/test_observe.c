@@ -58,7 +58,7 @@ static void drop(struct version *version)
 	rh_ledger_deinit(&version->ledger);
 }
 
-static void tell(struct rh_metrics *metrics, struct version *before, struct version *after, bool *mark)
+static void tell(struct rh_metrics *metrics, struct version *before, struct version *after, uint32_t *marks)
 {
 	static const struct rh_ledger none;
 	const struct rh_engine_change change = {
@@ -68,7 +68,7 @@ static void tell(struct rh_metrics *metrics, struct version *before, struct vers
 		.ledger_before = before ? &before->ledger : &none,
 		.after = after ? &after->job : NULL,
 		.ledger_after = after ? &after->ledger : &none,
-		.mark = mark,
+		.marks = marks,
 	};
 
 	rh_observe_change(metrics, &change, NOW);
@@ -87,7 +87,7 @@ struct row {
 	int failed;
 	int restarted;
 	int started;
-	bool mark; /* all replicas were seen to run */
+	bool started_before; /* all replicas were seen to run */
 };
 
 static const struct row rows[] = {
@@ -110,12 +110,12 @@ static void check_row(const struct row *row)
 	const char *const cause[] = {"pytorch", "exit"};
 	struct version before;
 	struct version after;
-	bool mark = row->mark;
+	uint32_t marks = row->started_before ? UINT32_C(3) : 1;
 
 	support_row(row->name);
 	make(&before, row->active_before, row->type_before, row->restarts_before);
 	make(&after, row->active, row->type, row->restarts);
-	tell(metrics, &before, &after, &mark);
+	tell(metrics, &before, &after, &marks);
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_JOBS_CREATED, labels), 0);
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_JOBS_SUCCESSFUL, labels), row->successful);
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_JOBS_FAILED, labels), row->failed);
@@ -139,12 +139,13 @@ static void test_observe__first(void **state)
 {
 	rh_auto(metrics) metrics = rh_metrics_new();
 	struct version after;
-	bool mark = false;
+	uint32_t marks = 0;
 
 	(void)state;
 	make(&after, 0, "Succeeded", 4);
-	tell(metrics, NULL, &after, &mark);
-	tell(metrics, NULL, NULL, &mark);
+	tell(metrics, NULL, &after, &marks);
+	tell(metrics, &after, &after, &marks);
+	tell(metrics, NULL, NULL, &marks);
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_JOBS_CREATED, labels), 1);
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_JOBS_SUCCESSFUL, labels), 0);
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_JOBS_RESTARTED, labels), 0);
@@ -157,16 +158,16 @@ static void test_observe__start_time(void **state)
 	struct version before;
 	struct version after;
 	rh_auto_str out = {0};
-	bool mark = false;
+	uint32_t marks = 0;
 
 	(void)state;
 	make(&before, 0, "Created", 0);
 	make(&after, 2, "Running", 0);
-	tell(metrics, NULL, &before, &mark);
-	assert_false(mark);
-	tell(metrics, &before, &after, &mark);
-	assert_true(mark);
-	tell(metrics, &before, &after, &mark);
+	tell(metrics, NULL, &before, &marks);
+	assert_int_equal(marks, 1);
+	tell(metrics, &before, &after, &marks);
+	assert_int_equal(marks, 3);
+	tell(metrics, &before, &after, &marks);
 	rh_metrics_print(metrics, &out);
 	assert_non_null(strstr(rh_str_text(&out), "roundhouse_job_start_seconds_sum{framework=\"pytorch\"} 7\n"));
 	drop(&before);

@@ -1,15 +1,35 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the three local images (no registry exists here): pause, busybox, python. Needs apt busybox-static mmdebstrap, gcc.
-set -eu; HERE=$(dirname "$(readlink -f "$0")"); ROOT=${K8S_ROOT:-${XDG_CACHE_HOME:-$HOME/.cache}/roundhouse-cluster}; I=$ROOT/images; M=$HERE/src/mkimage.py; mkdir -p $I; cd $I
-[ -s pause.tar ] || { mkdir -p pz; gcc -static -Os -s -o pz/pause $HERE/src/pause.c
-  python3 $M pause.tar pz localhost/pause:1 '{"Entrypoint":["/pause"],"User":"65535:65535"}'; }
-[ -s busybox.tar ] || { rm -rf bb; mkdir -p bb/{bin,tmp,etc,root,proc,sys,dev,var/run,usr,home}; chmod 1777 bb/tmp
-  cp /bin/busybox bb/bin/; for a in $(/bin/busybox --list); do [ $a = busybox ] || ln -s busybox bb/bin/$a; done
-  printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n' > bb/etc/passwd
-  printf 'root:x:0:\nnogroup:x:65534:\n' > bb/etc/group; ln -s ../bin bb/usr/bin
-  python3 $M busybox.tar bb localhost/busybox:1,docker.io/library/busybox:latest,docker.io/library/busybox:1.36 '{"Cmd":["sh"]}'; }
+# Builds local images (no registry exists here) into $K8S_ROOT/images, or $IMAGES: images.sh [NAME...], default pause busybox python.
+#   train    Debian's PyTorch and Open MPI; 850 MB
+#   kubectl  what V1's init container brings to a launcher of MPI
+# Needs apt busybox-static mmdebstrap, gcc. A file is renamed into its place when it is whole.
+set -eu; . "$(dirname "$(readlink -f "$0")")/lib.sh"; I=${IMAGES:-$ROOT/images}; M=$HERE/src/mkimage.py; mkdir -p $I; cd $I
+T=$(mktemp -d $I/.new-XXXXXX); trap 'rm -rf $T' EXIT
+done_() { mv $T/$1.tar $I/$1.tar; }
+for image in ${*:-pause busybox python}; do [ -s $image.tar ] || case $image in
+pause) mkdir -p $T/pz; gcc -static -Os -s -o $T/pz/pause $HERE/src/pause.c
+  python3 $M $T/pause.tar $T/pz localhost/pause:1 '{"Entrypoint":["/pause"],"User":"65535:65535"}'; done_ pause;;
+busybox) mkdir -p $T/bb/{bin,tmp,etc,root,proc,sys,dev,var/run,usr,home}; chmod 1777 $T/bb/tmp
+  cp /bin/busybox $T/bb/bin/; for a in $(/bin/busybox --list); do [ $a = busybox ] || ln -s busybox $T/bb/bin/$a; done
+  printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n' > $T/bb/etc/passwd
+  printf 'root:x:0:\nnogroup:x:65534:\n' > $T/bb/etc/group; ln -s ../bin $T/bb/usr/bin
+  python3 $M $T/busybox.tar $T/bb localhost/busybox:1,docker.io/library/busybox:latest,docker.io/library/busybox:1.36 '{"Cmd":["sh"]}'; done_ busybox;;
 # alpine:3.10, which V1's init container asks for, is the python image here: busybox 1.35's nslookup fails where alpine's succeeds
-[ -s python.tar ] || { mmdebstrap --quiet --variant=essential --include=python3,iproute2,iputils-ping,dnsutils,curl,netcat-openbsd,procps bookworm rootfs.tar
-  python3 $M python.tar rootfs.tar localhost/python:1,docker.io/library/python:3.11,docker.io/library/alpine:3.10,docker.io/library/debian:bookworm '{"Cmd":["bash"]}'; rm -f rootfs.tar; }
+python) mmdebstrap --quiet --variant=essential --include=python3,iproute2,iputils-ping,dnsutils,curl,netcat-openbsd,procps bookworm $T/rootfs.tar
+  python3 $M $T/python.tar $T/rootfs.tar localhost/python:1,docker.io/library/python:3.11,docker.io/library/alpine:3.10,docker.io/library/debian:bookworm '{"Cmd":["bash"]}'; done_ python;;
+# without what PyTorch does not need to train: graphics, compilers, tests, documents
+train) mkdir -p $T/rootfs; mmdebstrap --quiet --variant=essential --include=python3-torch,openmpi-bin,python3-mpi4py,hostname \
+    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+    --dpkgopt='path-exclude=/usr/include/*' bookworm $T/rootfs.tar
+  tar -C $T/rootfs -xf $T/rootfs.tar --exclude='./dev/*'; rm $T/rootfs.tar; L=$T/rootfs/usr/lib/x86_64-linux-gnu; P=$T/rootfs/usr/lib/python3/dist-packages
+  rm -rf $L/{dri,mfx,perl/5.36.0/CORE} $L/lib{LLVM-15,z3}* $P/{sympy,torch/test,hypothesis} $P/numpy/*/tests
+  rm -rf $T/rootfs/usr/share/{proj,perl,gdal,icons,fonts,zoneinfo,mime,poppler} $T/rootfs/var/{lib/apt/lists,cache}/* $T/rootfs/var/lib/dpkg/info
+  find $P/torch/bin -type f ! -name torch_shm_manager -delete
+  ln -s python3 $T/rootfs/usr/bin/python; printf '#!/bin/sh\nexec python3 -m torch.distributed.run "$@"\n' > $T/rootfs/usr/bin/torchrun; chmod 755 $T/rootfs/usr/bin/torchrun
+  python3 $M $T/train.tar $T/rootfs localhost/train:1 '{"Cmd":["bash"]}'; done_ train;;
+kubectl) mkdir -p $T/kc/bin; cp /bin/busybox $BIN/kubectl $T/kc/bin/
+  printf '#!/bin/busybox sh\nexec /bin/busybox cp /bin/kubectl "$TARGET_DIR/kubectl"\n' > $T/kc/bin/deliver; chmod 755 $T/kc/bin/deliver
+  python3 $M $T/kubectl.tar $T/kc localhost/kubectl-delivery:1 '{"Entrypoint":["/bin/deliver"]}'; done_ kubectl;;
+*) echo "unknown image $image"; exit 2;; esac; done
 ls -l $I/*.tar

@@ -3,7 +3,9 @@
 HERE=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")"); ROOT=${K8S_ROOT:-${XDG_CACHE_HOME:-$HOME/.cache}/roundhouse-cluster}; RUN=$ROOT/run; BIN=$ROOT/bin; PKI=$RUN/pki; LOG=$RUN/log; PID=$RUN/pid
 ETCD_PORT=${ETCD_PORT:-23790}; ETCD_PEER_PORT=${ETCD_PEER_PORT:-23800}; API_PORT=${API_PORT:-26443}
 KCM_PORT=${KCM_PORT:-21257}; SCHED_PORT=${SCHED_PORT:-21259}
-NODE_IP=${NODE_IP:-10.88.0.1}          # address of the pod bridge (node.sh makes it); never leaves this machine
+BRIDGE=${BRIDGE:-cni0}; NODE_IP=${NODE_IP:-10.88.0.1}   # the pod bridge (node.sh makes it), pods are in its /16; never leaves this machine
+KUBELET_PORT=${KUBELET_PORT:-21250}; KUBELET_HEALTH_PORT=${KUBELET_HEALTH_PORT:-21248}; DNS_READY_PORT=${DNS_READY_PORT:-21281}
+PROXY_HEALTH_PORT=${PROXY_HEALTH_PORT:-21256}; PROXY_METRICS_PORT=${PROXY_METRICS_PORT:-21249}
 SERVER=https://127.0.0.1:$API_PORT
 export KUBECONFIG=$RUN/admin.kubeconfig PATH=$BIN:/usr/sbin:$PATH
 mkdir -p $RUN $PKI $LOG $PID

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # One real node ("node1"): containerd + runc (apt), kubelet, bridge CNI (apt), CoreDNS on the host. up.sh first. Idempotent.
+# ../node.py runs it in namespaces of its own, where it leaves nothing behind however it ends, and several do not meet.
 #   node.sh            up          node.sh down       stop it, pods and all
 #   node.sh import F…  load more docker-archive/OCI tars into containerd (image names as inside the tar)
 # No image registry is reachable; every pull is pointed at a closed loopback port, so nothing leaves the machine.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"; set -eu
-NODE=${NODE:-node1}; C=$RUN/containerd; SOCK=$C/containerd.sock; KL=$RUN/kubelet
+NODE=${NODE:-node1}; NET=${NODE_IP%.*.*}; C=$RUN/containerd; SOCK=$C/containerd.sock; KL=$RUN/kubelet
 CTR="ctr -a $SOCK -n k8s.io"
 
 if [ "${1:-}" = import ]; then shift; for f; do $CTR images import "$f"; done; exit 0; fi
@@ -21,21 +22,31 @@ if [ "${1:-}" = down ]; then
   stop containerd
   for m in $(awk -v r="$RUN/" 'index($2,r)==1{print $2}' /proc/mounts | sort -r); do umount -l "$m"; done
   for n in $nets; do ip netns del ${n##*/} 2>/dev/null; done; rm -rf $RUN/ipam
+  # what was done to the machine: its firewall, bridge, cgroups and settings
+  [ -x $BIN/kube-proxy ] && kube-proxy --cleanup >/dev/null 2>&1
+  for r in "-i $BRIDGE ! -o $BRIDGE" "! -i $BRIDGE -o $BRIDGE"; do while iptables -D FORWARD $r -j DROP 2>/dev/null; do :; done; done
+  ip link del $BRIDGE 2>/dev/null
+  find /sys/fs/cgroup -depth -type d -path '*/kubepods*' -exec rmdir {} \; 2>/dev/null
+  while read -r k v; do echo $v > /proc/sys/$k; done < $RUN/sysctl 2>/dev/null; rm -f $RUN/sysctl
   rm -rf $KL/pods $KL/cpu_manager_state $KL/memory_manager_state
   exit 0
 fi
 
+# what this or kubelet or kube-proxy sets, for `down`
+[ -s $RUN/sysctl ] || for k in net/ipv4/ip_forward vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys \
+  kernel/keys/root_maxbytes; do [ ! -w /proc/sys/$k ] || echo $k $(cat /proc/sys/$k); done > $RUN/sysctl
+
 # --- pod network: a bridge with the node's address; no default route for pods, nothing forwarded off the machine
-ip link show cni0 >/dev/null 2>&1 || { ip link add cni0 type bridge; ip addr add $NODE_IP/16 dev cni0; ip link set cni0 up; }
+ip link show $BRIDGE >/dev/null 2>&1 || { ip link add $BRIDGE type bridge; ip addr add $NODE_IP/16 dev $BRIDGE; ip link set $BRIDGE up; }
 echo 1 > /proc/sys/net/ipv4/ip_forward
 [ -e /proc/sys/net/bridge/bridge-nf-call-iptables ] && echo 1 > /proc/sys/net/bridge/bridge-nf-call-iptables || true
-iptables -C FORWARD -i cni0 ! -o cni0 -j DROP 2>/dev/null || iptables -I FORWARD -i cni0 ! -o cni0 -j DROP
-iptables -C FORWARD ! -i cni0 -o cni0 -j DROP 2>/dev/null || iptables -I FORWARD ! -i cni0 -o cni0 -j DROP
+iptables -C FORWARD -i $BRIDGE ! -o $BRIDGE -j DROP 2>/dev/null || iptables -I FORWARD -i $BRIDGE ! -o $BRIDGE -j DROP
+iptables -C FORWARD ! -i $BRIDGE -o $BRIDGE -j DROP 2>/dev/null || iptables -I FORWARD ! -i $BRIDGE -o $BRIDGE -j DROP
 mkdir -p $C/certs.d/_default $RUN/cni $RUN/ipam $KL
 cat > $RUN/cni/10-bridge.conflist <<K
 {"cniVersion":"0.4.0","name":"pods","plugins":[
- {"type":"bridge","bridge":"cni0","isGateway":false,"ipMasq":false,"hairpinMode":true,
-  "ipam":{"type":"host-local","dataDir":"$RUN/ipam","ranges":[[{"subnet":"10.88.0.0/16","rangeStart":"10.88.1.1","gateway":"$NODE_IP"}]],
+ {"type":"bridge","bridge":"$BRIDGE","isGateway":false,"ipMasq":false,"hairpinMode":true,
+  "ipam":{"type":"host-local","dataDir":"$RUN/ipam","ranges":[[{"subnet":"$NET.0.0/16","rangeStart":"$NET.1.1","gateway":"$NODE_IP"}]],
           "routes":[{"dst":"10.96.0.0/16","gw":"$NODE_IP"}]}},
  {"type":"portmap","capabilities":{"portMappings":true}}]}
 K
@@ -83,9 +94,10 @@ cat > $KL/config.yaml <<K
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 address: $NODE_IP
-port: 21250
+port: $KUBELET_PORT
 healthzBindAddress: 127.0.0.1
-healthzPort: 21248
+healthzPort: $KUBELET_HEALTH_PORT
+makeIPTablesUtilChains: false
 tlsCertFile: $PKI/kubelet-$NODE.crt
 tlsPrivateKeyFile: $PKI/kubelet-$NODE.key
 authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: $PKI/ca.crt}}
@@ -121,7 +133,7 @@ cat > $RUN/Corefile <<K
 .:53 {
   bind $NODE_IP
   errors
-  ready 127.0.0.1:21281
+  ready 127.0.0.1:$DNS_READY_PORT
   kubernetes cluster.local in-addr.arpa {
     kubeconfig $RUN/admin.kubeconfig
     pods insecure
@@ -130,12 +142,14 @@ cat > $RUN/Corefile <<K
 }
 K
 start coredns coredns -conf $RUN/Corefile
-# the API for pods: 10.88.0.1:$API_PORT -> loopback (the certificate names this address too)
+# the API for pods: $NODE_IP:$API_PORT -> loopback (the certificate names this address too)
 start apifwd socat TCP-LISTEN:$API_PORT,bind=$NODE_IP,fork,reuseaddr TCP:127.0.0.1:$API_PORT
 # ClusterIP services, only if kube-proxy has been built (build.sh kube-proxy)
 if [ -x $BIN/kube-proxy ]; then
   start kube-proxy kube-proxy --kubeconfig $RUN/admin.kubeconfig --hostname-override $NODE --proxy-mode iptables \
-    --masquerade-all --cluster-cidr 10.88.0.0/16 --healthz-bind-address 127.0.0.1:21256 --metrics-bind-address 127.0.0.1:21249
+    --masquerade-all --cluster-cidr $NET.0.0/16 --healthz-bind-address 127.0.0.1:$PROXY_HEALTH_PORT \
+    --metrics-bind-address 127.0.0.1:$PROXY_METRICS_PORT --conntrack-max-per-core 0 --conntrack-tcp-timeout-established 0s \
+    --conntrack-tcp-timeout-close-wait 0s
 fi
 for i in $(seq 600); do
   [ "$(kubectl get node $NODE -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' 2>/dev/null)" = True ] && break

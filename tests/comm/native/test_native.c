@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The native backend through the library, with real processes. */
-#include <dirent.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 /* clang-format off */
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,110 +59,57 @@ static void test_native__groups(void **state)
 	run_worlds(operations_groups, true, 3, 3);
 }
 
-/* All-reduces until something ends them; the exit status is the rank that the error names, plus one. */
-static int reduce_for_ever(struct rh_comm *comm, const void *arg)
+static void test_native__batches(void **state)
 {
-	static float data[100000];
-	size_t count = *(const size_t *)arg;
-	struct rh_comm_error err = {0};
-	int32_t r = 0;
-
-	while (r == 0)
-		r = rh_comm_all_reduce(comm, data, count, RH_COMM_F32, RH_COMM_SUM, &err);
-	if (r != RH_COMM_EPEER)
-		(void)fprintf(stderr, "rank %d: %s\n", (int)rh_comm_rank(comm), err.text);
-	/* and everything later ends the same way, at once */
-	if (r != RH_COMM_EPEER || rh_comm_all_reduce(comm, data, 1, RH_COMM_F32, RH_COMM_SUM, NULL) != RH_COMM_EPEER)
-		return 90;
-	return err.rank + 1;
-}
-
-/* Names of shared memory that has one. */
-static int count_segments(void)
-{
-	DIR *folder = opendir("/dev/shm");
-	const struct dirent *entry;
-	int count = 0;
-
-	while (folder && (entry = readdir(folder)))
-		count += strncmp(entry->d_name, "rh_comm-", 8) == 0;
-	if (folder)
-		(void)closedir(folder);
-	return count;
-}
-
-static void check_death(int32_t victim, bool no_shm, size_t count, useconds_t after)
-{
-	struct ranks_plan plan = {.world = 3, .no_shm = no_shm, .fn = reduce_for_ever, .arg = &count};
-	struct ranks ranks;
-
-	ranks_start(&plan, &ranks);
-	(void)usleep(after);
-	(void)kill(ranks.pids[victim], SIGKILL);
-	assert_int_equal(ranks_wait(&ranks, victim), 128 + SIGKILL);
-	for (int32_t rank = 0; rank < plan.world; rank++) {
-		int status = rank == victim ? victim + 1 : ranks_wait(&ranks, rank);
-
-		/* killed before the world stood, the others cannot start: they say so */
-		assert_true(status == victim + 1 || status == 99);
-	}
-	assert_int_equal(count_segments(), 0);
-}
-
-static void test_native__a_killed_rank_is_named_by_all_others(void **state)
-{
-	static const size_t counts[] = {1, 1000, 100000};
+	static const char *const sizes[] = {"RH_COMM_FUSION=0", "RH_COMM_FUSION=1000", "RH_COMM_FUSION=4194304"};
 
 	(void)state;
-	for (int32_t victim = 0; victim < 3; victim++) {
-		for (size_t i = 0; i < 3; i++) {
-			check_death(victim, false, counts[i], 150000);
-			check_death(victim, true, counts[i], 150000);
-		}
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		const char *const env[] = {sizes[i], NULL};
+		struct ranks_plan plan = {.world = 2 + (int32_t)i % 2, .env = env, .fn = operations_batches};
+
+		ranks_run(&plan);
+	}
+	run_worlds(operations_batches, true, 2, 2);
+}
+
+static void test_native__hosts_with_several_ranks(void **state)
+{
+	static const struct {
+		int32_t world;
+		int32_t hosts;
+	} rows[] = {{4, 2}, {5, 2}, {6, 3}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct ranks_plan plan = {.world = rows[i].world, .hosts = rows[i].hosts, .fn = operations_collectives};
+
+		ranks_run(&plan);
+		plan.fn = i == 0 ? operations_in_flight : operations_groups;
+		ranks_run(&plan);
 	}
 }
 
-static int abort_or_wait(struct rh_comm *comm, const void *arg)
+static void test_native__algorithms_by_table(void **state)
 {
-	struct rh_comm_error err = {0};
-	int64_t value = 0;
-	int32_t r;
+	static const char *const tables[] = {
+		"RH_COMM_TUNE=allreduce:@ring",
+		"RH_COMM_TUNE=allreduce:@doubling",
+		"RH_COMM_TUNE=@staged:chunk=1k",
+		"RH_COMM_TUNE=allreduce:0-inf:@flat",
+		"RH_COMM_TUNE=chunk=3#allreduce:4k-inf:@ring:chunk=512",
+	};
 
-	(void)arg;
-	if (rh_comm_rank(comm) == 1) {
-		(void)usleep(50000);
-		rh_comm_abort(comm, "the loss is no number");
+	(void)state;
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+		const char *const env[] = {tables[i], NULL};
+		struct ranks_plan plan = {.world = 3, .env = env, .fn = operations_in_flight};
+
+		ranks_run(&plan);
+		plan.world = 4;
+		plan.hosts = 2;
+		ranks_run(&plan);
 	}
-	r = rh_comm_all_reduce(comm, &value, 1, RH_COMM_I64, RH_COMM_SUM, &err);
-	while (r == 0)
-		r = rh_comm_all_reduce(comm, &value, 1, RH_COMM_I64, RH_COMM_SUM, &err);
-	return r == RH_COMM_EABORTED && err.rank == 1 && strstr(err.text, "the loss is no number") ? 0 : 1;
-}
-
-static void test_native__an_abort_ends_all(void **state)
-{
-	(void)state;
-	run_worlds(abort_or_wait, false, 2, 3);
-	run_worlds(abort_or_wait, true, 3, 3);
-}
-
-static int wait_too_long(struct rh_comm *comm, const void *arg)
-{
-	struct rh_comm_op op = {.size = sizeof(op), .what = RH_COMM_BARRIER, .timeout = 300000};
-	struct rh_comm_error err = {0};
-	int32_t r;
-
-	(void)arg;
-	if (rh_comm_rank(comm) == 0)
-		(void)usleep(1500000);
-	r = rh_comm_run(comm, &op, &err);
-	return r == RH_COMM_ETIME ? 0 : 1;
-}
-
-static void test_native__a_time_limit_ends_an_operation(void **state)
-{
-	(void)state;
-	run_worlds(wait_too_long, false, 2, 2);
 }
 
 int main(void)
@@ -181,9 +121,9 @@ int main(void)
 		cmocka_unit_test(test_native__messages),
 		cmocka_unit_test(test_native__operations_in_flight),
 		cmocka_unit_test(test_native__groups),
-		cmocka_unit_test(test_native__a_killed_rank_is_named_by_all_others),
-		cmocka_unit_test(test_native__an_abort_ends_all),
-		cmocka_unit_test(test_native__a_time_limit_ends_an_operation),
+		cmocka_unit_test(test_native__batches),
+		cmocka_unit_test(test_native__hosts_with_several_ranks),
+		cmocka_unit_test(test_native__algorithms_by_table),
 	};
 
 	return cmocka_run_group_tests_name("comm/native", tests, NULL, NULL);

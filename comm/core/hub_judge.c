@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "comm/core/error.h"
+#include "comm/core/hub_parts.h"
+
+/* Without a heartbeat for so long, a rank whose host answers is stopped, or starved. */
+#define HUB_SILENT (3 * RH_COMM_SECOND)
+/* All are asked for a heartbeat when a time limit is over; who does not answer for so long is stopped. */
+#define HUB_ASK_PATIENCE (RH_COMM_SECOND / 2)
+/* A message from a rank that has left is waited for so long. */
+#define HUB_LEFT_PATIENCE (3 * RH_COMM_SECOND)
+/* Most ranks that one message names. */
+#define HUB_BLAMED 8
+
+/* The world is over: tell it once. */
+static void hub_end(struct rh_comm_hub *hub, const struct rh_comm_end *end)
+{
+	if (hub->over)
+		return;
+	hub->over = true;
+	rh_comm_hub_broadcast(hub, RH_COMM_FRAME_END, end, sizeof(*end));
+}
+
+static bool hub_is_silent(const struct hub_peer *peer, int64_t now)
+{
+	return now - peer->since > HUB_SILENT;
+}
+
+/* Append to the text of an end who is behind. */
+static void hub_blame(struct rh_comm_end *end, const struct hub_peer *peer, bool silent, bool first)
+{
+	size_t length = strlen(end->text);
+
+	if (first)
+		end->rank = peer->hello.rank;
+	(void)snprintf(end->text + length, sizeof(end->text) - length, "%s rank %d at %s (%s)",
+	               first ? "; it waited for" : ",", (int)peer->hello.rank, peer->address,
+	               silent ? "stopped or starved" : "has not posted it");
+}
+
+/* Everybody has said how far it is, or had the time to. */
+static void hub_end_late(struct rh_comm_hub *hub)
+{
+	size_t length = strlen(hub->late.text);
+	int blamed = 0;
+
+	for (size_t i = 0; i < hub->peer_count; i++) {
+		const struct hub_peer *peer = hub->peers[i];
+		bool silent = peer->stage == HUB_MEMBER && peer->since < hub->late_since;
+
+		if (rh_comm_hub_is_rank(peer) && (silent || peer->beat.posted < hub->late.number) && blamed < HUB_BLAMED)
+			hub_blame(&hub->late, peer, silent, blamed++ == 0);
+	}
+	if (blamed == 0)
+		(void)snprintf(hub->late.text + length, sizeof(hub->late.text) - length,
+		               "; all ranks have posted it: it is slow, or the limit is short");
+	hub->late_since = 0;
+	hub_end(hub, &hub->late);
+}
+
+static void hub_judge_late(struct rh_comm_hub *hub, int64_t now)
+{
+	bool all = true;
+
+	if (hub->late_since == 0)
+		return;
+	for (size_t i = 0; i < hub->peer_count; i++)
+		all &= hub->peers[i]->stage != HUB_MEMBER || hub->peers[i]->since >= hub->late_since;
+	if (all || now - hub->late_since > HUB_ASK_PATIENCE)
+		hub_end_late(hub);
+}
+
+static void hub_take_beat(struct hub_peer *peer, const uint8_t *payload, size_t length)
+{
+	if (length != sizeof(peer->beat))
+		return;
+	memcpy(&peer->beat, payload, sizeof(peer->beat));
+	peer->since = rh_comm_now();
+}
+
+void rh_comm_hub_on_beat(struct rh_comm_hub *hub, struct hub_peer *peer, const uint8_t *payload, size_t length)
+{
+	hub_take_beat(peer, payload, length);
+	hub_judge_late(hub, rh_comm_now());
+}
+
+void rh_comm_hub_on_end(struct rh_comm_hub *hub, const struct hub_peer *peer, const uint8_t *payload, size_t length)
+{
+	struct rh_comm_end end;
+
+	if (length != sizeof(end))
+		return;
+	memcpy(&end, payload, sizeof(end));
+	end.text[sizeof(end.text) - 1] = '\0';
+	if (end.code >= 0)
+		end.code = RH_COMM_EABORTED;
+	if (end.rank < 0 || end.rank >= hub->world)
+		end.rank = peer->hello.rank;
+	if (end.code != RH_COMM_ETIME || end.number == 0) {
+		hub_end(hub, &end);
+	} else if (hub->late_since == 0 && !hub->over) {
+		hub->late = end;
+		hub->late_since = rh_comm_now();
+		rh_comm_hub_broadcast(hub, RH_COMM_FRAME_ASK, NULL, 0);
+	}
+}
+
+void rh_comm_hub_on_leave(struct rh_comm_hub *hub, struct hub_peer *peer, const uint8_t *payload, size_t length)
+{
+	hub_take_beat(peer, payload, length);
+	peer->stage = HUB_LEFT;
+	if (++hub->left == hub->world)
+		rh_comm_hub_broadcast(hub, RH_COMM_FRAME_ALL_LEFT, NULL, 0);
+}
+
+void rh_comm_hub_lose(struct rh_comm_hub *hub, struct hub_peer *peer, int number)
+{
+	struct rh_comm_end end = {.code = RH_COMM_EPEER, .rank = peer->hello.rank};
+	char words[100];
+
+	(void)close(peer->fd);
+	peer->fd = -1;
+	if (peer->stage != HUB_MEMBER)
+		return;
+	if (number == 0 || number == ECONNRESET)
+		(void)snprintf(end.text, sizeof(end.text), "rank %d at %s died: its connection closed", (int)end.rank,
+		               peer->address);
+	else
+		(void)snprintf(end.text, sizeof(end.text), "rank %d at %s is cut off: %s", (int)end.rank, peer->address,
+		               strerror_r(number, words, sizeof(words)));
+	hub_end(hub, &end);
+}
+
+static const char *hub_operation(int32_t what)
+{
+	static const char *const names[] = {"operation", "all-reduce", "reduce-scatter", "all-gather",
+	                                    "broadcast", "barrier",    "send",           "receive"};
+
+	return what > 0 && what < (int32_t)(sizeof(names) / sizeof(*names)) ? names[what] : names[0];
+}
+
+/* @return whether `waiting`, which waits, waits for `peer` */
+static bool hub_waits_for(const struct hub_peer *waiting, const struct hub_peer *peer, int64_t now)
+{
+	if (waiting == peer || !rh_comm_hub_is_rank(peer))
+		return false;
+	if (waiting->beat.peer != RH_COMM_NO_RANK)
+		return waiting->beat.peer == peer->hello.rank;
+	return peer->beat.posted < waiting->beat.done + 1 || (peer->stage == HUB_MEMBER && hub_is_silent(peer, now));
+}
+
+/* What a rank sent before it left still arrives; who waits on for long waits in vain. */
+static void hub_judge_left(struct rh_comm_hub *hub, const struct hub_peer *waiting, const struct hub_peer *peer)
+{
+	struct rh_comm_end end = {.code = RH_COMM_EPEER, .rank = peer->hello.rank};
+
+	if (waiting->beat.peer != RH_COMM_NO_RANK && waiting->beat.waiting < HUB_LEFT_PATIENCE)
+		return;
+	(void)snprintf(end.text, sizeof(end.text), "rank %d has left while rank %d waits for it", (int)end.rank,
+	               (int)waiting->hello.rank);
+	hub_end(hub, &end);
+}
+
+/* Once for each operation, and once more when a slow one turns out to be stopped. */
+static void hub_warn(const struct rh_comm_hub *hub, const struct hub_peer *waiting, struct hub_peer *peer, int64_t now)
+{
+	uint64_t number = waiting->beat.done + 1;
+	bool silent = hub_is_silent(peer, now);
+
+	if (waiting->beat.waiting < hub->slow || !hub->log || (peer->warned == number && peer->called_silent >= silent))
+		return;
+	peer->warned = number;
+	peer->called_silent = silent;
+	(void)fprintf(stderr, "rh_comm: rank %d at %s is %s: rank %d has waited %lld s for it in %s number %llu\n",
+	              (int)peer->hello.rank, peer->address, silent ? "stopped or starved" : "slow",
+	              (int)waiting->hello.rank, (long long)(waiting->beat.waiting / RH_COMM_SECOND),
+	              hub_operation(waiting->beat.what), (unsigned long long)number);
+}
+
+static void hub_judge_waiting(struct rh_comm_hub *hub, const struct hub_peer *waiting, int64_t now)
+{
+	for (size_t i = 0; i < hub->peer_count; i++) {
+		struct hub_peer *peer = hub->peers[i];
+
+		if (!hub_waits_for(waiting, peer, now))
+			continue;
+		if (peer->stage == HUB_LEFT)
+			hub_judge_left(hub, waiting, peer);
+		else
+			hub_warn(hub, waiting, peer, now);
+	}
+}
+
+void rh_comm_hub_judge(struct rh_comm_hub *hub, int64_t now)
+{
+	hub_judge_late(hub, now);
+	for (size_t i = 0; i < hub->peer_count && !hub->over; i++) {
+		const struct hub_peer *peer = hub->peers[i];
+
+		if (peer->stage == HUB_MEMBER && peer->beat.waiting > 0 && !hub_is_silent(peer, now))
+			hub_judge_waiting(hub, peer, now);
+	}
+}

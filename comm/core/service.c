@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread of a world: it serves the line to the hub, says how we do, and drives what nobody waits for. */
+#include <sched.h>
+
+#include "comm/core/context.h"
+#include "comm/core/error.h"
+
+#define BEAT_PERIOD RH_COMM_SECOND
+#define BEAT_TRIES 100
+/* While operations are in flight the line is looked at so often at least. */
+#define SERVICE_PAUSE 1000
+/* With more than one busy context there is nothing to sleep on but the clock. */
+#define SERVICE_PAUSE_SHORT 200
+
+/* What one look at all contexts found. */
+struct service_look {
+	int busy;             /* contexts with operations in flight that nobody waits for */
+	struct rh_comm *only; /* one of them; a guest is counted in it */
+};
+
+/* @return whether it has operations in flight that the service thread is to drive */
+static bool service_drive(struct rh_comm *comm, bool over)
+{
+	if (comm->is_level || atomic_load_explicit(&comm->pending, memory_order_seq_cst) == 0)
+		return false;
+	if (atomic_load_explicit(&comm->attended, memory_order_relaxed) > 0)
+		return false;
+	if (pthread_mutex_trylock(&comm->lock) != 0)
+		return true;
+	if (over)
+		rh_comm_fail_all(comm);
+	else
+		rh_comm_progress(comm);
+	(void)pthread_mutex_unlock(&comm->lock);
+	return atomic_load_explicit(&comm->pending, memory_order_relaxed) > 0;
+}
+
+/* The context that is found is not freed before service_leave(). */
+static struct service_look service_drive_all(struct rh_comm_world *world)
+{
+	bool over = rh_comm_world_check(world, NULL) < 0;
+	struct service_look look = {0};
+
+	(void)pthread_mutex_lock(&world->lock);
+	for (struct rh_comm *comm = world->contexts; comm; comm = comm->next) {
+		if (!service_drive(comm, over))
+			continue;
+		look.busy++;
+		look.only = comm;
+	}
+	if (look.only)
+		atomic_fetch_add(&look.only->guests, 1);
+	(void)pthread_mutex_unlock(&world->lock);
+	return look;
+}
+
+static void service_leave(const struct service_look *look)
+{
+	if (look->only)
+		atomic_fetch_sub(&look->only->guests, 1);
+}
+
+/* Who the oldest operation of the context waits for is known of messages alone. */
+static void service_fill_beat(struct rh_comm *comm, struct rh_comm_beat *beat)
+{
+	const struct rh_comm_request *first = comm->first;
+
+	*beat = (struct rh_comm_beat){.posted = comm->posted, .done = comm->done, .peer = RH_COMM_NO_RANK};
+	if (!first)
+		return;
+	beat->waiting = rh_comm_now() - first->since;
+	beat->what = first->op.what;
+	if (first->sequence == 0)
+		beat->peer = first->op.peer;
+}
+
+/* How the world's own context, the list's first, does. One that is busy for long is reported as it was. */
+static void service_beat(struct rh_comm_world *world, struct rh_comm_beat *beat)
+{
+	struct rh_comm *comm;
+
+	(void)pthread_mutex_lock(&world->lock);
+	comm = world->contexts;
+	if (comm && !comm->is_group) {
+		for (int i = 0; i < BEAT_TRIES; i++) {
+			if (pthread_mutex_trylock(&comm->lock) != 0) {
+				(void)sched_yield();
+				continue;
+			}
+			service_fill_beat(comm, beat);
+			(void)pthread_mutex_unlock(&comm->lock);
+			break;
+		}
+		rh_comm_line_beat(world->line, beat);
+	}
+	(void)pthread_mutex_unlock(&world->lock);
+}
+
+/* Sleep until the hub, a peer or somebody who posts has news. */
+static void service_sleep(struct rh_comm_world *world, const struct service_look *look, int64_t beat)
+{
+	if (look->busy == 1) {
+		rh_comm_nap(look->only, NULL, SERVICE_PAUSE);
+		(void)rh_comm_line_serve(world->line, 0);
+		return;
+	}
+	(void)rh_comm_line_serve(world->line, look->busy > 0 ? SERVICE_PAUSE_SHORT : beat - rh_comm_now());
+}
+
+/* With nothing to do, tell those who post that they have to wake us; what they posted just before is looked for. */
+static bool service_may_doze(struct rh_comm_world *world)
+{
+	struct service_look look;
+
+	atomic_store_explicit(&world->asleep, true, memory_order_seq_cst);
+	look = service_drive_all(world);
+	service_leave(&look);
+	return look.busy == 0;
+}
+
+void *rh_comm_service_run(void *arg)
+{
+	struct rh_comm_world *world = arg;
+	struct rh_comm_patience patience = {0};
+	struct rh_comm_beat last = {.peer = RH_COMM_NO_RANK};
+	int64_t beat = 0;
+
+	while (!atomic_load(&world->stop)) {
+		struct service_look look = service_drive_all(world);
+
+		if (rh_comm_now() >= beat || rh_comm_line_is_asked(world->line)) {
+			service_beat(world, &last);
+			beat = rh_comm_now() + BEAT_PERIOD;
+		}
+		if ((look.busy == 0 && service_may_doze(world)) ||
+		    (look.busy > 0 && !rh_comm_patience_spin(&patience, world->crowded)))
+			service_sleep(world, &look, beat);
+		service_leave(&look);
+		atomic_store_explicit(&world->asleep, false, memory_order_relaxed);
+	}
+	return NULL;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting for operations: who waits does the work itself, spins for a moment, then yields, then sleeps. */
+#include <sched.h>
+#include <time.h>
+
+#include "comm/core/context.h"
+#include "comm/core/error.h"
+
+/* Microseconds of spinning and numbers of yields; crowded ranks need each other's processor. */
+#define SPIN_TIME 50
+#define SPIN_ROUNDS_CROWDED 20
+#define YIELDS 4
+/* The clock, the world and the time limit are looked at once in so many rounds. */
+#define CLOCK_ROUNDS 32
+#define LOOK_ROUNDS 256
+/* A sleep lasts at most so long: what the world and the clock say is to be seen, and a lost wake-up to be survived. */
+#define NAP_MAX 5000
+/* Without a backend that can sleep; and when two contexts may have news. */
+#define NAP_BLIND 100
+/* Small operations are tried so often before anything is written down about them. */
+#define QUICK_BYTES 65536
+#define QUICK_ROUNDS 400
+
+static inline void wait_relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+bool rh_comm_patience_spin(struct rh_comm_patience *patience, bool crowded)
+{
+	int32_t round = patience->rounds++;
+	bool spin = crowded ? round < SPIN_ROUNDS_CROWDED : patience->since >= 0;
+
+	if (spin) {
+		wait_relax();
+		if (round == 0)
+			patience->since = rh_comm_now();
+		else if (round % CLOCK_ROUNDS == 0 && rh_comm_now() - patience->since > SPIN_TIME)
+			*patience = (struct rh_comm_patience){SPIN_ROUNDS_CROWDED, -1};
+		return true;
+	}
+	if (round < SPIN_ROUNDS_CROWDED + YIELDS) {
+		(void)sched_yield();
+		return true;
+	}
+	*patience = (struct rh_comm_patience){0};
+	return false;
+}
+
+static bool wait_is_over(const struct rh_comm_request *request)
+{
+	return atomic_load_explicit(&request->status, memory_order_acquire) != RH_COMM_BUSY;
+}
+
+static void nap_blind(int64_t time)
+{
+	struct timespec pause = {0, (time < NAP_BLIND ? time : NAP_BLIND) * 1000};
+
+	(void)nanosleep(&pause, NULL);
+}
+
+void rh_comm_nap(struct rh_comm *comm, const struct rh_comm_request *request, int64_t time)
+{
+	const struct rh_comm_backend *backend = comm->module.backend;
+	uint64_t ticket = 0;
+	int32_t r;
+
+	if (comm->levels && atomic_load(&comm->levels->far->pending) > 0) {
+		/* news of the near ranks do not end this */
+		rh_comm_nap(comm->levels->far, NULL, NAP_BLIND * 2);
+		return;
+	}
+	if (comm->levels && atomic_load(&comm->levels->near->pending) > 0) {
+		rh_comm_nap(comm->levels->near, NULL, time);
+		return;
+	}
+	if (!backend->arm || !backend->pause || !comm->self) {
+		nap_blind(time);
+		return;
+	}
+	(void)pthread_mutex_lock(&comm->lock);
+	r = backend->arm(comm->self, &ticket);
+	rh_comm_progress(comm);
+	(void)pthread_mutex_unlock(&comm->lock);
+	if (r == 0 && (request ? !wait_is_over(request) : atomic_load(&comm->pending) > 0))
+		backend->pause(comm->self, ticket, time);
+}
+
+/* One look at everything that can move. */
+static void wait_drive(struct rh_comm *comm)
+{
+	if (pthread_mutex_trylock(&comm->lock) != 0)
+		return;
+	rh_comm_progress(comm);
+	(void)pthread_mutex_unlock(&comm->lock);
+}
+
+static int64_t wait_nap_time(const struct rh_comm_request *request)
+{
+	int64_t left = request->deadline == RH_COMM_NEVER ? NAP_MAX : request->deadline - rh_comm_now() + 1;
+
+	return left > NAP_MAX ? NAP_MAX : left > 0 ? left : 1;
+}
+
+static void wait_await(struct rh_comm_request *request)
+{
+	struct rh_comm *comm = request->comm;
+	struct rh_comm_patience patience = {0};
+
+	for (int round = 1; !wait_is_over(request); round++) {
+		wait_drive(comm);
+		if (wait_is_over(request))
+			return;
+		if (!rh_comm_patience_spin(&patience, comm->world->crowded)) {
+			rh_comm_request_look(request);
+			if (!wait_is_over(request))
+				rh_comm_nap(comm, request, wait_nap_time(request));
+		}
+		if (round % LOOK_ROUNDS == 0)
+			rh_comm_request_look(request);
+	}
+}
+
+/* What the request came to, once it is done. */
+static int32_t wait_collect(struct rh_comm_request *request, struct rh_comm_error *err)
+{
+	struct rh_comm *comm = request->comm;
+	int32_t status = atomic_load_explicit(&request->status, memory_order_acquire);
+
+	/* an operation that failed by itself leaves the ranks at odds: the world ends, and the hub knows the cause */
+	if (status < 0)
+		status = rh_comm_world_fail(comm->world, &request->err, err);
+	(void)pthread_mutex_lock(&comm->lock);
+	rh_comm_request_recycle(request);
+	(void)pthread_mutex_unlock(&comm->lock);
+	return status;
+}
+
+int32_t rh_comm_wait(struct rh_comm_request *request, struct rh_comm_error *err)
+{
+	struct rh_comm *comm = request->comm;
+
+	if (!wait_is_over(request)) {
+		atomic_fetch_add_explicit(&comm->attended, 1, memory_order_relaxed);
+		wait_await(request);
+		atomic_fetch_sub_explicit(&comm->attended, 1, memory_order_relaxed);
+	}
+	return wait_collect(request, err);
+}
+
+int32_t rh_comm_test(struct rh_comm_request *request, struct rh_comm_error *err)
+{
+	struct rh_comm *comm = request->comm;
+
+	if (!wait_is_over(request)) {
+		wait_drive(comm);
+		if (!wait_is_over(request))
+			rh_comm_request_look(request);
+		/* who only looks now and then counts on the background */
+		rh_comm_world_wake(comm->world);
+	}
+	return wait_is_over(request) ? wait_collect(request, err) : RH_COMM_BUSY;
+}
+
+static int32_t wait_post(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_request **ret_request,
+                         struct rh_comm_error *err)
+{
+	struct rh_comm_request *request;
+
+	(void)pthread_mutex_lock(&comm->lock);
+	request = rh_comm_request_new(comm, op);
+	if (request)
+		rh_comm_request_begin(request);
+	(void)pthread_mutex_unlock(&comm->lock);
+	if (!request)
+		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
+	*ret_request = request;
+	return 0;
+}
+
+int32_t rh_comm_post(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_request **ret_request,
+                     struct rh_comm_error *err)
+{
+	struct rh_comm_op whole;
+	int32_t r = rh_comm_world_check(comm->world, err);
+
+	if (r == 0)
+		r = rh_comm_request_check(comm, op, &whole, err);
+	if (r == 0)
+		r = wait_post(comm, &whole, ret_request, err);
+	if (r == 0 && !wait_is_over(*ret_request))
+		rh_comm_world_wake(comm->world);
+	return r;
+}
+
+/* Small collectives of a backend that has them: nothing else is in flight, so there is no row to keep. */
+static bool wait_is_quick(const struct rh_comm *comm, const struct rh_comm_op *op)
+{
+	return comm->module.backend->collective && comm->size > 1 && op->what <= RH_COMM_BARRIER &&
+	       op->count * rh_comm_type_size(op->type) <= QUICK_BYTES && comm->world->tune.count == 0;
+}
+
+static int32_t quick_test(const struct rh_comm *comm, void *work)
+{
+	int rounds = comm->world->crowded ? SPIN_ROUNDS_CROWDED : QUICK_ROUNDS;
+	int32_t r = RH_COMM_BUSY;
+
+	for (int round = 0; round < rounds && r == RH_COMM_BUSY; round++) {
+		wait_relax();
+		r = comm->module.backend->test(comm->self, work);
+	}
+	return r;
+}
+
+/* With the lock. @return 0: done; RH_COMM_BUSY: *ret_request is to be waited for, or, when NULL, to be posted */
+static int32_t quick_try(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_request **ret_request)
+{
+	struct rh_comm_request *request;
+	void *work = NULL;
+	int32_t r = 0;
+
+	/* a spare request means that the rest cannot fail for want of memory */
+	if (comm->first || !comm->spare)
+		return RH_COMM_BUSY;
+	comm->said.code = 0;
+	/* what it refuses it refuses again when it is posted */
+	if (comm->module.backend->collective(comm->self, op, comm->posted + 1, &work) != 0)
+		return RH_COMM_BUSY;
+	comm->posted++;
+	if (work)
+		r = quick_test(comm, work);
+	if (r == 0) {
+		comm->done++;
+		return 0;
+	}
+	request = rh_comm_request_new(comm, op);
+	request->sequence = comm->posted;
+	request->work = work;
+	atomic_fetch_add_explicit(&comm->pending, 1, memory_order_relaxed);
+	if (r == RH_COMM_BUSY)
+		rh_comm_request_enlist(request);
+	else
+		rh_comm_request_finish(request, r);
+	*ret_request = request;
+	return RH_COMM_BUSY;
+}
+
+int32_t rh_comm_run(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_error *err)
+{
+	struct rh_comm_request *request = NULL;
+	struct rh_comm_op whole;
+	int32_t r = rh_comm_world_check(comm->world, err);
+
+	if (r == 0)
+		r = rh_comm_request_check(comm, op, &whole, err);
+	if (r < 0)
+		return r;
+	if (wait_is_quick(comm, &whole) && pthread_mutex_trylock(&comm->lock) == 0) {
+		r = quick_try(comm, &whole, &request);
+		(void)pthread_mutex_unlock(&comm->lock);
+		if (r == 0)
+			return 0;
+	}
+	r = request ? 0 : wait_post(comm, &whole, &request, err);
+	return r < 0 ? r : rh_comm_wait(request, err);
+}

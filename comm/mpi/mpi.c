@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "comm/mpi/mpi.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define KEY_ROOM 32
+
+static bool probe_has_launcher(void)
+{
+	static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (getenv(names[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Without a launcher each process would be a world of its own. @return what is wrong, or NULL */
+static const char *probe_find_fault(int32_t world)
+{
+	const char *size = getenv("OMPI_COMM_WORLD_SIZE");
+	int started = 0;
+	int ended = 0;
+	int level = 0;
+
+	if (world > 1 && !probe_has_launcher())
+		return "no launcher of MPI (mpirun) started this process";
+	if (size && strtol(size, NULL, 10) != world)
+		return "mpirun started another number of processes than the world has ranks";
+	if (MPI_Finalized(&ended) != MPI_SUCCESS || ended)
+		return "MPI has ended in this process";
+	if (MPI_Initialized(&started) != MPI_SUCCESS || !started)
+		return NULL;
+	/* the program's own calls and ours may meet */
+	if (MPI_Query_thread(&level) != MPI_SUCCESS || (level < MPI_THREAD_MULTIPLE && !mpi_process()->ready))
+		return "the program started MPI without MPI_THREAD_MULTIPLE";
+	return NULL;
+}
+
+static int32_t mpi_probe(int32_t rank, int32_t world, char *why, size_t room)
+{
+	const char *fault = probe_find_fault(world);
+
+	(void)rank;
+	if (!fault)
+		return 0;
+	(void)snprintf(why, room, "%s", fault);
+	return RH_COMM_ENOTSUP;
+}
+
+static void mpi_close(void *self)
+{
+	struct mpi *mpi = self;
+
+	if (atomic_load(&mpi->aborted))
+		atomic_store(&mpi->process->unstable, true);
+	mpi_free_works(mpi);
+	/* what is still under way bears the number of an aborted context: it is not used again */
+	if (mpi->number >= 0 && !atomic_load(&mpi->aborted))
+		mpi_process_give(mpi->process, mpi->number);
+	free(mpi->peers);
+	free(mpi);
+}
+
+static int32_t open_publish(struct mpi *mpi)
+{
+	const struct rh_comm_team *team = mpi->team;
+	struct mpi_peer own = {.number = mpi->number};
+	int rank = 0;
+	char key[KEY_ROOM];
+
+	(void)pthread_mutex_lock(&mpi->process->lock);
+	(void)MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	(void)pthread_mutex_unlock(&mpi->process->lock);
+	own.rank = rank;
+	(void)snprintf(key, sizeof(key), "mpi/%d", (int)team->rank);
+	return team->put(team->core, key, &own, sizeof(own));
+}
+
+static int32_t open_find_peers(struct mpi *mpi)
+{
+	const struct rh_comm_team *team = mpi->team;
+	char key[KEY_ROOM];
+
+	for (int32_t rank = 0; rank < team->world; rank++) {
+		int64_t n;
+
+		(void)snprintf(key, sizeof(key), "mpi/%d", (int)rank);
+		n = team->get(team->core, key, &mpi->peers[rank], sizeof(mpi->peers[rank]));
+		if (n < 0)
+			return (int32_t)n;
+	}
+	return 0;
+}
+
+static int32_t open_connect(struct mpi *mpi)
+{
+	const struct rh_comm_team *team = mpi->team;
+	int32_t r = mpi_process_start(team, mpi->process);
+
+	if (r < 0)
+		return r;
+	mpi->number = mpi_process_take(mpi->process);
+	if (mpi->number < 0)
+		return team->fail(team->core, RH_COMM_ENOTSUP, RH_COMM_NO_RANK,
+		                  "64 contexts of this process are open, which is all that there can be");
+	r = open_publish(mpi);
+	return r == 0 ? open_find_peers(mpi) : r;
+}
+
+static int32_t mpi_open(const struct rh_comm_team *team, void **ret_self)
+{
+	struct mpi *mpi = calloc(1, sizeof(*mpi));
+	int32_t r;
+
+	if (!mpi)
+		return RH_COMM_ENOMEM;
+	mpi->team = team;
+	mpi->process = mpi_process();
+	mpi->number = -1;
+	mpi->peers = calloc((size_t)team->world, sizeof(*mpi->peers));
+	r = mpi->peers ? open_connect(mpi) : RH_COMM_ENOMEM;
+	if (r < 0) {
+		mpi_close(mpi);
+		return r;
+	}
+	*ret_self = mpi;
+	return 0;
+}
+
+static void mpi_abort(void *self)
+{
+	struct mpi *mpi = self;
+
+	atomic_store(&mpi->aborted, true);
+}
+
+static const struct rh_comm_backend mpi_table = {
+	.head = RH_COMM_HEAD(struct rh_comm_backend),
+	.name = "mpi",
+	.release = "0.1 over Open MPI",
+	.memories = RH_COMM_MEMORY_HOST,
+	.score = 30,
+	.probe = mpi_probe,
+	.open = mpi_open,
+	.close = mpi_close,
+	.send = mpi_send,
+	.recv = mpi_recv,
+	.test = mpi_test,
+	.abort = mpi_abort,
+};
+
+const struct rh_comm_backend *rh_comm_backend_entry_v0(void)
+{
+	return &mpi_table;
+}

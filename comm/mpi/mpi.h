@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file comm/mpi/mpi.h
+ * @brief The backend over Open MPI (4.1 and 5): messages between processes that mpirun has started.
+ *
+ * process.c owns what a process has once: MPI itself, two communicators, and the numbers of the contexts, which are
+ * part of every tag; so a context, a group's too, is made without a blocking call of MPI. message.c posts and ends
+ * messages, mpi.c is the table. Collectives are the core's, made of messages: MPI's own would block, or cannot be
+ * ended, and know no bfloat16.
+ */
+#ifndef RH_COMM_MPI_MPI_H
+#define RH_COMM_MPI_MPI_H
+
+#include <mpi.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "roundhouse/comm_backend.h"
+
+/** Bits of a tag that tell contexts apart, and so how many a process has at most at a time. */
+#define MPI_CONTEXT_BITS 6
+
+/** MPI in this process. */
+struct mpi_process {
+	pthread_mutex_t lock; /**< over every call of MPI: several contexts may be driven by several threads */
+	MPI_Comm messages;    /**< for what the user sends */
+	MPI_Comm collectives;
+	uint64_t contexts;     /**< numbers in use, as bits */
+	int32_t tag_bits;      /**< that MPI's tags have beside the context's number */
+	bool ready;            /**< the communicators are there */
+	_Atomic bool unstable; /**< something was aborted: MPI may still have messages under way */
+};
+
+/** Where a rank is found. */
+struct mpi_peer {
+	int32_t rank;   /**< of MPI_COMM_WORLD */
+	int32_t number; /**< of the context in that process */
+};
+
+/** A message under way. */
+struct mpi_work {
+	struct mpi_work *next;
+	struct mpi_work **link; /**< what points here */
+	MPI_Request request;
+	size_t length;
+	int32_t peer;
+	bool receives;
+};
+
+/** A context of the backend. */
+struct mpi {
+	const struct rh_comm_team *team;
+	struct mpi_process *process;
+	struct mpi_peer *peers; /**< by rank */
+	int32_t number;         /**< of this context here; -1: none yet */
+	struct mpi_work *works;
+	struct mpi_work *spare;
+	_Atomic bool aborted;
+	bool let_go;
+};
+
+/** @name process.c @{ */
+/** @return the process's; static storage */
+struct mpi_process *mpi_process(void);
+/** Start MPI if nobody has, and make the communicators. Collective in the first context. @return 0 or RH_COMM_E* */
+int32_t mpi_process_start(const struct rh_comm_team *team, struct mpi_process *process);
+/** Take a number for a context. @return it, or RH_COMM_ENOTSUP: all are in use */
+int32_t mpi_process_take(struct mpi_process *process);
+/** Give it back. */
+void mpi_process_give(struct mpi_process *process, int32_t number);
+/** Say what MPI said. @return @p code */
+int32_t mpi_fail(const struct rh_comm_team *team, int32_t code, int32_t rank, const char *what, int status);
+/** @} */
+
+/** @name message.c: operations of the table @{ */
+/** @see struct rh_comm_backend.send */
+int32_t mpi_send(void *self, int32_t peer, uint64_t tag, const void *data, size_t length, void **ret_work);
+/** @see struct rh_comm_backend.recv */
+int32_t mpi_recv(void *self, int32_t peer, uint64_t tag, void *data, size_t length, void **ret_work);
+/** @see struct rh_comm_backend.test */
+int32_t mpi_test(void *self, void *work);
+/** Free what is under way and the spare ones. */
+void mpi_free_works(struct mpi *mpi);
+/** @} */
+
+#endif

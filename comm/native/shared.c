@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Collectives of a world that is one host. Small all-reduces go flat: every rank publishes its vector and sums all. The
+ * rest goes through staging slots in chunks, three steps each that overlap between chunks: copy in what others need,
+ * reduce the own part, copy the others' results out. Each rank reduces its part in the order of ranks. Gathers and
+ * broadcasts take the same steps, of which some do nothing, so that one row of counters serves all.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/native/native.h"
+
+#define PART_ALIGN 16
+/* Elements are reduced in pieces that stay in the first cache until they are copied on. */
+#define TILE_BYTES 8192
+
+/* Some elements of a rank's part. */
+struct span {
+	size_t from;
+	size_t count;
+};
+
+static uint64_t counter_get(const struct native_counter *counter)
+{
+	return atomic_load_explicit(&counter->value, memory_order_acquire);
+}
+
+static void counter_set(struct native_counter *counter, uint64_t value)
+{
+	atomic_store_explicit(&counter->value, value, memory_order_release);
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The elements of a chunk: of the vector, or of each rank's part. */
+static struct span shared_chunk(const struct native_shared *shared, uint64_t number)
+{
+	size_t from = (size_t)number * shared->chunk;
+
+	return (struct span){from, smaller(shared->chunk, shared->op.count - from)};
+}
+
+/* The part of a chunk of `count` elements that a rank reduces. */
+static struct span shared_part(const struct native_sharer *sharer, size_t count, int32_t rank)
+{
+	size_t world = (size_t)sharer->segment->world;
+	size_t length = (count + world - 1) / world;
+	struct span part;
+
+	length = (length + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
+	part.from = smaller(length * (size_t)rank, count);
+	part.count = smaller(length, count - part.from);
+	return part;
+}
+
+static const char *shared_in(const struct native_shared *shared, size_t element)
+{
+	return (const char *)shared->op.in + element * shared->size;
+}
+
+static char *shared_out(const struct native_shared *shared, size_t element)
+{
+	return (char *)shared->op.out + element * shared->size;
+}
+
+static char *shared_slot(const struct native_sharer *sharer, const struct native_shared *shared, int32_t rank,
+                         uint64_t chunk, size_t element)
+{
+	return native_segment_slot(sharer->segment, rank, shared->number + chunk) + element * shared->size;
+}
+
+static bool shared_is_root(const struct native_sharer *sharer, const struct native_shared *shared)
+{
+	return shared->op.what == RH_COMM_BROADCAST && sharer->team->rank == shared->op.peer;
+}
+
+static struct native_progress *sharer_mine(const struct native_sharer *sharer)
+{
+	return native_segment_progress(sharer->segment, sharer->segment->rank);
+}
+
+static void shared_divide(const struct native_sharer *sharer, const struct native_shared *shared, void *data,
+                          size_t count)
+{
+	if (shared->op.reduce == RH_COMM_AVG)
+		sharer->team->divide(data, count, shared->op.type, sharer->segment->world);
+}
+
+static bool sharer_all_reached(const struct native_sharer *sharer, size_t offset, uint64_t value)
+{
+	for (int32_t rank = 0; rank < sharer->segment->world; rank++) {
+		const char *progress = (const char *)native_segment_progress(sharer->segment, rank);
+
+		if (counter_get((const struct native_counter *)(const void *)(progress + offset)) < value)
+			return false;
+	}
+	return true;
+}
+
+/* The slot was used NATIVE_SLOTS chunks ago; all must have taken what they wanted from it. */
+static bool shared_may_stage(const struct native_sharer *sharer, const struct native_shared *shared)
+{
+	uint64_t number = shared->number + shared->staged;
+
+	if (shared->op.what == RH_COMM_BROADCAST && !shared_is_root(sharer, shared))
+		return true;
+	return number < NATIVE_SLOTS ||
+	       sharer_all_reached(sharer, offsetof(struct native_progress, consumed), number - NATIVE_SLOTS + 1);
+}
+
+static bool shared_may_reduce(const struct native_sharer *sharer, const struct native_shared *shared)
+{
+	if (shared->op.what != RH_COMM_ALL_REDUCE && shared->op.what != RH_COMM_REDUCE_SCATTER)
+		return true;
+	return sharer_all_reached(sharer, offsetof(struct native_progress, staged), shared->number + shared->reduced + 1);
+}
+
+static bool shared_may_consume(const struct native_sharer *sharer, const struct native_shared *shared)
+{
+	uint64_t number = shared->number + shared->consumed + 1;
+
+	switch (shared->op.what) {
+	case RH_COMM_ALL_REDUCE:
+		return sharer_all_reached(sharer, offsetof(struct native_progress, reduced), number);
+	case RH_COMM_ALL_GATHER:
+		return sharer_all_reached(sharer, offsetof(struct native_progress, staged), number);
+	case RH_COMM_BROADCAST:
+		return counter_get(&native_segment_progress(sharer->segment, shared->op.peer)->staged) >= number;
+	default:
+		return true;
+	}
+}
+
+static void shared_stage_parts(const struct native_sharer *sharer, const struct native_shared *shared,
+                               const struct span *chunk)
+{
+	bool scatter = shared->op.what == RH_COMM_REDUCE_SCATTER;
+
+	for (int32_t rank = 0; rank < sharer->segment->world; rank++) {
+		struct span part = scatter ? (struct span){(size_t)rank * shared->chunk, chunk->count}
+		                           : shared_part(sharer, chunk->count, rank);
+		size_t from = scatter ? (size_t)rank * shared->op.count + chunk->from : chunk->from + part.from;
+
+		if (rank != sharer->segment->rank)
+			memcpy(shared_slot(sharer, shared, sharer->segment->rank, shared->staged, part.from),
+			       shared_in(shared, from), part.count * shared->size);
+	}
+}
+
+static void shared_stage(const struct native_sharer *sharer, struct native_shared *shared)
+{
+	struct span chunk = shared_chunk(shared, shared->staged);
+
+	if (shared->op.what == RH_COMM_ALL_REDUCE || shared->op.what == RH_COMM_REDUCE_SCATTER)
+		shared_stage_parts(sharer, shared, &chunk);
+	else if (shared->op.what == RH_COMM_ALL_GATHER || shared_is_root(sharer, shared))
+		memcpy(shared_slot(sharer, shared, sharer->segment->rank, shared->staged, 0), shared_in(shared, chunk.from),
+		       chunk.count * shared->size);
+	shared->staged++;
+	counter_set(&sharer_mine(sharer)->staged, shared->number + shared->staged);
+}
+
+/* out = the sum over all ranks of what lies at `at` in their slots; the own elements come from `in`. */
+static void shared_sum(const struct native_sharer *sharer, const struct native_shared *shared, size_t at,
+                       const char *in, char *out, size_t count)
+{
+	const struct native_segment *segment = sharer->segment;
+	const char *first = NULL;
+
+	for (int32_t rank = 0; rank < segment->world; rank++) {
+		const char *next = rank == segment->rank ? in : shared_slot(sharer, shared, rank, shared->reduced, at);
+
+		if (first)
+			sharer->team->reduce(out, first, next, count, shared->op.type, shared->op.reduce);
+		first = first ? out : next;
+	}
+	shared_divide(sharer, shared, out, count);
+}
+
+/* The others find the own part's sum in the own slot. */
+static void shared_reduce_part(const struct native_sharer *sharer, const struct native_shared *shared,
+                               const struct span *chunk)
+{
+	struct span part = shared_part(sharer, chunk->count, sharer->segment->rank);
+	size_t tile = TILE_BYTES / shared->size;
+
+	for (size_t done = 0; done < part.count; done += tile) {
+		size_t at = part.from + done;
+		size_t count = smaller(tile, part.count - done);
+		char *sum = shared_slot(sharer, shared, sharer->segment->rank, shared->reduced, at);
+
+		shared_sum(sharer, shared, at, shared_in(shared, chunk->from + at), sum, count);
+		memcpy(shared_out(shared, chunk->from + at), sum, count * shared->size);
+	}
+}
+
+static void shared_reduce(const struct native_sharer *sharer, struct native_shared *shared)
+{
+	struct span chunk = shared_chunk(shared, shared->reduced);
+	size_t own = (size_t)sharer->segment->rank;
+	const char *in = shared_in(shared, chunk.from);
+	char *out = shared_out(shared, chunk.from);
+
+	if (shared->op.what == RH_COMM_ALL_GATHER)
+		out = shared_out(shared, own * shared->op.count + chunk.from);
+	if (shared->op.what == RH_COMM_ALL_REDUCE)
+		shared_reduce_part(sharer, shared, &chunk);
+	else if (shared->op.what == RH_COMM_REDUCE_SCATTER)
+		shared_sum(sharer, shared, own * shared->chunk, shared_in(shared, own * shared->op.count + chunk.from), out,
+		           chunk.count);
+	else if (out != in && (shared->op.what == RH_COMM_ALL_GATHER || shared_is_root(sharer, shared)))
+		memmove(out, in, chunk.count * shared->size);
+	shared->reduced++;
+	counter_set(&sharer_mine(sharer)->reduced, shared->number + shared->reduced);
+}
+
+/* What rank `rank` has for this one. */
+static void shared_consume_from(const struct native_sharer *sharer, const struct native_shared *shared, int32_t rank)
+{
+	struct span chunk = shared_chunk(shared, shared->consumed);
+	struct span part = {0, chunk.count};
+	size_t to = chunk.from;
+
+	if (shared->op.what == RH_COMM_ALL_GATHER)
+		to += (size_t)rank * shared->op.count;
+	else if (shared->op.what == RH_COMM_ALL_REDUCE)
+		part = shared_part(sharer, chunk.count, rank);
+	memcpy(shared_out(shared, to + part.from), shared_slot(sharer, shared, rank, shared->consumed, part.from),
+	       part.count * shared->size);
+}
+
+static void shared_consume(const struct native_sharer *sharer, struct native_shared *shared)
+{
+	for (int32_t rank = 0; rank < sharer->segment->world && shared->op.what != RH_COMM_REDUCE_SCATTER; rank++) {
+		if (rank != sharer->segment->rank && (shared->op.what != RH_COMM_BROADCAST || rank == shared->op.peer))
+			shared_consume_from(sharer, shared, rank);
+	}
+	shared->consumed++;
+	counter_set(&sharer_mine(sharer)->consumed, shared->number + shared->consumed);
+}
+
+/* One step of each kind, as far as the others allow. @return whether anything moved */
+static bool shared_step(const struct native_sharer *sharer, struct native_shared *shared)
+{
+	bool moved = false;
+
+	if (shared->staged < shared->chunks && shared_may_stage(sharer, shared)) {
+		shared_stage(sharer, shared);
+		moved = true;
+	}
+	if (shared->reduced < shared->staged && shared_may_reduce(sharer, shared)) {
+		shared_reduce(sharer, shared);
+		moved = true;
+	}
+	if (shared->consumed < shared->reduced && shared_may_consume(sharer, shared)) {
+		shared_consume(sharer, shared);
+		moved = true;
+	}
+	if (moved)
+		native_bell_ring_all(sharer->segment);
+	return moved;
+}
+
+static void flat_publish(const struct native_sharer *sharer, const struct native_shared *shared)
+{
+	char *slot = native_segment_flat(sharer->segment, sharer->segment->rank, shared->number);
+
+	memcpy(slot, shared->op.in, shared->op.count * shared->size);
+	counter_set(&sharer_mine(sharer)->flat, shared->number);
+	native_bell_ring_all(sharer->segment);
+}
+
+static void flat_sum(const struct native_sharer *sharer, const struct native_shared *shared)
+{
+	const struct native_segment *segment = sharer->segment;
+	const char *first = native_segment_flat(segment, 0, shared->number);
+
+	for (int32_t rank = 1; rank < segment->world; rank++) {
+		sharer->team->reduce(shared->op.out, first, native_segment_flat(segment, rank, shared->number),
+		                     shared->op.count, shared->op.type, shared->op.reduce);
+		first = shared->op.out;
+	}
+	shared_divide(sharer, shared, shared->op.out, shared->op.count);
+}
+
+/* The next one in the row takes its numbers; all ranks have the same row. */
+static void shared_begin(struct native_sharer *sharer, struct native_shared *shared)
+{
+	shared->begun = true;
+	if (shared->chunks == 0) {
+		shared->number = ++sharer->flat;
+		flat_publish(sharer, shared);
+		return;
+	}
+	shared->number = sharer->chunks;
+	sharer->chunks += shared->chunks;
+}
+
+static void shared_move(const struct native_sharer *sharer, struct native_shared *shared)
+{
+	if (shared->chunks == 0) {
+		shared->done = sharer_all_reached(sharer, offsetof(struct native_progress, flat), shared->number);
+		if (shared->done)
+			flat_sum(sharer, shared);
+		return;
+	}
+	while (shared_step(sharer, shared))
+		continue;
+	shared->done = shared->consumed == shared->chunks;
+}
+
+static void sharer_run(struct native_sharer *sharer)
+{
+	while (sharer->first) {
+		struct native_shared *shared = sharer->first;
+
+		if (!shared->begun)
+			shared_begin(sharer, shared);
+		shared_move(sharer, shared);
+		if (!shared->done)
+			return;
+		sharer->first = shared->next;
+		if (!sharer->first)
+			sharer->last = &sharer->first;
+	}
+}
+
+/* Flat or in chunks, and how long those are; the table of RH_COMM_TUNE has the last word. */
+static void shared_plan(const struct native_sharer *sharer, struct native_shared *shared)
+{
+	size_t bytes = shared->op.count * shared->size;
+	bool flat = shared->op.what == RH_COMM_ALL_REDUCE && bytes <= NATIVE_FLAT;
+	const char *algorithm = NULL;
+	size_t chunk = 0;
+
+	/* an operation of one element asks nobody: it is to be quick, and flat is all there is */
+	if (bytes > NATIVE_FLAT_ALWAYS)
+		sharer->team->tuned(sharer->team->core, shared->op.what, bytes, &algorithm, &chunk);
+	if (algorithm && strcmp(algorithm, "staged") == 0)
+		flat = false;
+	else if (algorithm && strcmp(algorithm, "flat") == 0)
+		flat = shared->op.what == RH_COMM_ALL_REDUCE && bytes <= NATIVE_FLAT_MAX;
+	if (flat)
+		return;
+	shared->chunk = (chunk > 0 && chunk < NATIVE_SLOT ? chunk : NATIVE_SLOT) / shared->size;
+	if (shared->op.what == RH_COMM_REDUCE_SCATTER)
+		shared->chunk /= (size_t)sharer->segment->world;
+	if (shared->chunk == 0)
+		shared->chunk = 1;
+	shared->chunks = (shared->op.count - 1) / shared->chunk + 1;
+}
+
+int32_t native_shared_post(struct native_sharer *sharer, const struct rh_comm_op *op, struct native_shared **ret_shared)
+{
+	struct native_shared *shared = sharer->spare;
+
+	if (shared)
+		sharer->spare = shared->next;
+	else
+		shared = malloc(sizeof(*shared));
+	if (!shared)
+		return RH_COMM_ENOMEM;
+	*shared = (struct native_shared){.kind = NATIVE_SHARED, .op = *op, .size = rh_comm_type_size(op->type)};
+	shared_plan(sharer, shared);
+	*sharer->last = shared;
+	sharer->last = &shared->next;
+	*ret_shared = native_shared_test(sharer, shared) ? NULL : shared;
+	return 0;
+}
+
+bool native_shared_test(struct native_sharer *sharer, struct native_shared *shared)
+{
+	if (!shared->done)
+		sharer_run(sharer);
+	if (!shared->done)
+		return false;
+	shared->next = sharer->spare;
+	sharer->spare = shared;
+	return true;
+}
+
+void native_sharer_init(struct native_sharer *sharer, const struct rh_comm_team *team,
+                        const struct native_segment *segment)
+{
+	*sharer = (struct native_sharer){.team = team, .segment = segment};
+	sharer->last = &sharer->first;
+}
+
+static void sharer_free_row(struct native_shared *shared)
+{
+	while (shared) {
+		struct native_shared *next = shared->next;
+
+		free(shared);
+		shared = next;
+	}
+}
+
+void native_sharer_deinit(struct native_sharer *sharer)
+{
+	sharer_free_row(sharer->first);
+	sharer_free_row(sharer->spare);
+}

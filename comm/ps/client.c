@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "comm/ps/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "comm/core/error.h"
+#include "comm/core/thread.h"
+#include "comm/ps/store.h"
+
+/* Where there are processors to spare, an answer often comes sooner than a sleep begins. */
+#define SPIN 20
+/* The servers say themselves when a limit is over; this is for those that say nothing at all. */
+#define LATE (5 * RH_COMM_SECOND)
+#define LEAVE_TIMEOUT (2 * RH_COMM_SECOND)
+#define PAUSE_FIRST 10000
+#define PAUSE_MAX 250000
+#define SLEEP_MAX 1000
+#define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+
+static int32_t client_init_links(struct rh_ps *ps, struct rh_comm_error *err)
+{
+	const char *at = ps->settings.servers;
+
+	ps->links = calloc((size_t)ps->settings.server_count, sizeof(*ps->links));
+	if (!ps->links)
+		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
+	for (int32_t i = 0; i < ps->settings.server_count; i++) {
+		size_t length = strcspn(at, ",");
+		int32_t r = rh_ps_link_init(&ps->links[i], ps, i, at, length);
+
+		ps->link_count++;
+		if (r < 0)
+			return rh_comm_fail(err, r, RH_COMM_NO_RANK,
+			                    "servers: \"%.*s\" must be host:port, as in \"ps-0:2222,ps-1:2222\"", (int)length, at);
+		at += length + (at[length] == ',');
+	}
+	return 0;
+}
+
+static void client_pause(int64_t time)
+{
+	struct timespec span = {time / RH_COMM_SECOND, time % RH_COMM_SECOND * 1000};
+
+	(void)nanosleep(&span, NULL);
+}
+
+/* Servers start when they start, and names of a cluster come late. */
+static int32_t client_open_link(struct rh_ps_link *link, int64_t deadline, struct rh_comm_error *err)
+{
+	struct rh_comm_error last = {0};
+	int64_t pause = PAUSE_FIRST;
+	int32_t r;
+
+	while ((r = rh_ps_link_open(link, deadline, &last)) == RH_COMM_EIO) {
+		if (rh_comm_now() + pause >= deadline)
+			return rh_comm_fail(err, RH_COMM_ETIME, link->index,
+			                    "server %d at %s port %d was not reached in time: %s", (int)link->index, link->host,
+			                    (int)link->port, last.text);
+		client_pause(pause);
+		pause = pause * 2 < PAUSE_MAX ? pause * 2 : PAUSE_MAX;
+	}
+	if (r < 0 && err)
+		*err = last;
+	return r;
+}
+
+static int32_t client_open(struct rh_ps *ps, struct rh_comm_error *err)
+{
+	int64_t deadline = rh_comm_now() + ps->settings.init_timeout;
+	int32_t r = client_init_links(ps, err);
+
+	rh_ps_job_digest(ps->settings.job, ps->job);
+	ps->session = rh_ps_random_number();
+	ps->spin = rh_comm_processors() > 1 ? SPIN : 0;
+	for (int32_t i = 0; i < ps->link_count && r == 0; i++)
+		r = client_open_link(&ps->links[i], deadline, err);
+	return r;
+}
+
+static void client_destroy(struct rh_ps *ps)
+{
+	for (int32_t i = 0; i < ps->link_count; i++)
+		rh_ps_link_deinit(&ps->links[i]);
+	free(ps->links);
+	rh_ps_settings_free(&ps->settings.text);
+	(void)pthread_mutex_destroy(&ps->lock);
+	(void)pthread_cond_destroy(&ps->news);
+	if (ps->bell >= 0)
+		(void)close(ps->bell);
+	free(ps);
+}
+
+int32_t rh_ps_connect(const struct rh_ps_options *options, struct rh_ps **ret_ps, struct rh_comm_error *err)
+{
+	struct rh_ps *ps = calloc(1, sizeof(*ps));
+	int32_t r;
+
+	if (!ps)
+		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
+	(void)pthread_mutex_init(&ps->lock, NULL);
+	(void)pthread_cond_init(&ps->news, NULL);
+	ps->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ps->bell < 0)
+		r = rh_comm_fail_os(err, errno, "parameter server");
+	else
+		r = rh_ps_settings_read(options, rh_ps_getenv, NULL, &ps->settings, err);
+	if (r == 0)
+		r = client_open(ps, err);
+	if (r < 0) {
+		client_destroy(ps);
+		return r;
+	}
+	*ret_ps = ps;
+	return 0;
+}
+
+int32_t rh_ps_worker(const struct rh_ps *ps)
+{
+	return ps->settings.worker;
+}
+
+int32_t rh_ps_workers(const struct rh_ps *ps)
+{
+	return ps->settings.workers;
+}
+
+int32_t rh_ps_shared(const struct rh_ps *ps)
+{
+	int32_t count = 0;
+
+	for (int32_t i = 0; i < ps->link_count; i++)
+		count += ps->links[i].wire && rh_ps_wire_is_shared(ps->links[i].wire);
+	return count;
+}
+
+/* Nothing works any more: what is in flight is forgotten, since its owners will free it. With the lock held. */
+static void client_break(struct rh_ps *ps, const struct rh_comm_error *reason)
+{
+	if (ps->fatal.code < 0)
+		return;
+	ps->fatal = *reason;
+	for (int32_t i = 0; i < ps->link_count; i++)
+		rh_ps_link_close(&ps->links[i]);
+}
+
+/* Move on, or let the thread do it that sleeps: what we read it would wait for. With the lock held. */
+static void client_progress(struct rh_ps *ps, bool look)
+{
+	static const uint64_t one = 1;
+	struct rh_comm_error err = {0};
+
+	if (ps->driven) {
+		(void)!write(ps->bell, &one, sizeof(one));
+		return;
+	}
+	for (int32_t i = 0; i < ps->link_count && ps->fatal.code == 0; i++)
+		if (rh_ps_link_progress(&ps->links[i], look, &err) < 0)
+			client_break(ps, &err);
+}
+
+/* Parts of large values follow one another over all servers; values begin anywhere. */
+static struct rh_ps_link *client_link(struct rh_ps *ps, uint64_t key, uint32_t number)
+{
+	uint64_t hash = key == RH_PS_BARRIER_KEY ? 0 : (key * GOLDEN) >> 33;
+
+	return &ps->links[(hash + number) % (uint64_t)ps->link_count];
+}
+
+static size_t client_bytes(const struct rh_ps_op *op)
+{
+	return op->what == RH_PS_BARRIER ? 0 : op->count * rh_comm_type_size(op->type);
+}
+
+static size_t client_part_count(const struct rh_ps *ps, const struct rh_ps_op *op)
+{
+	size_t part = (size_t)ps->settings.part;
+	size_t bytes = client_bytes(op);
+
+	return bytes == 0 ? 1 : (bytes + part - 1) / part;
+}
+
+static int32_t client_check_op(const struct rh_ps *ps, const struct rh_ps_op *op, struct rh_comm_error *err)
+{
+	size_t size = rh_comm_type_size(op->type);
+	bool pulls = op->what == RH_PS_PULL || op->what == RH_PS_PUSH_PULL;
+	bool pushes = op->what == RH_PS_PUSH || op->what == RH_PS_PUSH_PULL;
+
+	if (op->size != sizeof(*op))
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "op.size is %u and must be sizeof(struct rh_ps_op)",
+		                    op->size);
+	if (op->what == RH_PS_BARRIER)
+		return 0;
+	if (op->what < RH_PS_INIT || op->what > RH_PS_BARRIER)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "op.what: %d is no operation", (int)op->what);
+	if (op->key == RH_PS_BARRIER_KEY)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "op.key: UINT64_MAX is no key");
+	if (size == 0 || op->count == 0 || op->count > (size_t)ps->settings.part / size * INT32_MAX)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "key %llu: %zu elements of type %d cannot be kept",
+		                    (unsigned long long)op->key, op->count, (int)op->type);
+	if ((pulls && !op->out) || (pushes && !op->in))
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "key %llu: op.%s is NULL",
+		                    (unsigned long long)op->key, pulls && !op->out ? "out" : "in");
+	return 0;
+}
+
+/* What an operation says of each of its parts. */
+static struct rh_ps_part client_pattern(const struct rh_ps *ps, const struct rh_ps_op *op)
+{
+	static const uint32_t kinds[] = {[RH_PS_INIT] = RH_PS_REC_INIT,
+	                                 [RH_PS_PUSH] = RH_PS_REC_PUSH,
+	                                 [RH_PS_PULL] = RH_PS_REC_PULL,
+	                                 [RH_PS_PUSH_PULL] = RH_PS_REC_PUSH_PULL,
+	                                 [RH_PS_BARRIER] = RH_PS_REC_PUSH_PULL};
+	struct rh_ps_part part = {.kind = kinds[op->what], .key = op->key, .type = op->type, .timeout = op->timeout};
+
+	if (op->timeout == 0)
+		part.timeout = ps->settings.op_timeout == RH_COMM_NEVER ? -1 : ps->settings.op_timeout;
+	if (op->what == RH_PS_BARRIER) {
+		part.key = RH_PS_BARRIER_KEY;
+		part.type = RH_COMM_U8;
+		return part;
+	}
+	part.in = op->what == RH_PS_PULL ? NULL : op->in;
+	part.out = op->what == RH_PS_PUSH ? NULL : op->out;
+	if (op->what == RH_PS_INIT && ps->settings.worker != 0)
+		part.in = NULL;
+	if (op->what == RH_PS_INIT && ps->settings.worker == 0 && !op->in)
+		part.flags |= RH_PS_ZEROS;
+	if (part.out)
+		part.flags |= RH_PS_WANT_VALUE;
+	return part;
+}
+
+static struct rh_ps_request *client_request(struct rh_ps *ps, size_t count)
+{
+	struct rh_ps_request *request = calloc(1, sizeof(*request) + count * sizeof(request->parts[0]));
+
+	if (!request)
+		return NULL;
+	request->ps = ps;
+	request->left = count;
+	return request;
+}
+
+/* Cut an operation. @return parts written */
+static size_t client_cut(const struct rh_ps *ps, const struct rh_ps_op *op, struct rh_ps_request *request, size_t at)
+{
+	struct rh_ps_part part = client_pattern(ps, op);
+	size_t count = client_part_count(ps, op);
+	size_t bytes = client_bytes(op);
+	size_t step = (size_t)ps->settings.part;
+
+	part.request = request;
+	for (size_t i = 0; i < count; i++) {
+		part.number = (uint32_t)i;
+		part.bytes = (uint32_t)(bytes - i * step < step ? bytes - i * step : step);
+		request->parts[at + i] = part;
+		if (part.in)
+			part.in += step;
+		if (part.out)
+			part.out += step;
+	}
+	return count;
+}
+
+/* The moment after which even silence is an answer. */
+static int64_t client_deadline(const struct rh_ps_request *request, size_t count)
+{
+	int64_t longest = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int64_t timeout = request->parts[i].timeout;
+
+		if (timeout < 0 || timeout > RH_COMM_NEVER / 2)
+			return RH_COMM_NEVER;
+		longest = timeout > longest ? timeout : longest;
+	}
+	return rh_comm_now() + longest + LATE;
+}
+
+/* Put the parts on their ways and set out. @param link NULL: each on its own */
+static int32_t client_launch(struct rh_ps *ps, struct rh_ps_request *request, size_t count, bool everywhere,
+                             struct rh_comm_error *err)
+{
+	int32_t r = 0;
+
+	request->deadline = client_deadline(request, count);
+	(void)pthread_mutex_lock(&ps->lock);
+	if (ps->fatal.code < 0) {
+		r = ps->fatal.code;
+		if (err)
+			*err = ps->fatal;
+	}
+	for (int32_t i = 0; i < ps->link_count && r == 0; i++)
+		if (rh_ps_link_reserve(&ps->links[i], count) < 0)
+			r = rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
+	for (size_t i = 0; i < count && r == 0; i++) {
+		struct rh_ps_part *part = &request->parts[i];
+
+		rh_ps_link_post(everywhere ? &ps->links[i] : client_link(ps, part->key, part->number), part);
+	}
+	if (r == 0)
+		client_progress(ps, false);
+	(void)pthread_mutex_unlock(&ps->lock);
+	return r;
+}
+
+int32_t rh_ps_post(struct rh_ps *ps, const struct rh_ps_op *ops, size_t count, struct rh_ps_request **ret_request,
+                   struct rh_comm_error *err)
+{
+	struct rh_ps_request *request;
+	size_t parts = 0;
+	size_t at = 0;
+	int32_t r = 0;
+
+	for (size_t i = 0; i < count && r == 0; i++) {
+		r = client_check_op(ps, &ops[i], err);
+		parts += r == 0 ? client_part_count(ps, &ops[i]) : 0;
+	}
+	if (r < 0)
+		return r;
+	request = client_request(ps, parts);
+	if (!request)
+		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
+	for (size_t i = 0; i < count; i++)
+		at += client_cut(ps, &ops[i], request, at);
+	r = client_launch(ps, request, parts, false, err);
+	if (r < 0) {
+		free(request);
+		return r;
+	}
+	*ret_request = request;
+	return 0;
+}
+
+/* With the lock held. @return whether it is over, one way or another */
+static bool client_is_over(struct rh_ps_request *request)
+{
+	return request->left == 0 || request->ps->fatal.code < 0;
+}
+
+/* Nobody says anything: name who. With the lock held. */
+static void client_check_late(struct rh_ps_request *request, int64_t now)
+{
+	struct rh_ps *ps = request->ps;
+	struct rh_comm_error err = {0};
+
+	if (client_is_over(request) || now < request->deadline)
+		return;
+	for (int32_t i = 0; i < ps->link_count && err.code == 0; i++) {
+		const struct rh_ps_link *link = &ps->links[i];
+
+		if (link->first < link->next)
+			(void)rh_comm_fail(&err, RH_COMM_ETIME, i,
+			                   "server %d at %s port %d %s, and the time limit of an operation is over", (int)i,
+			                   link->host, (int)link->port, link->wire ? "does not answer" : "is away");
+	}
+	client_break(ps, &err);
+}
+
+static int32_t client_end(struct rh_ps_request *request, struct rh_comm_error *err)
+{
+	const struct rh_comm_error *reason = request->left == 0 ? &request->err : &request->ps->fatal;
+	int32_t code = reason->code;
+
+	if (code < 0 && err)
+		*err = *reason;
+	free(request);
+	return code;
+}
+
+int32_t rh_ps_test(struct rh_ps_request *request, struct rh_comm_error *err)
+{
+	struct rh_ps *ps = request->ps;
+	int32_t r = RH_COMM_BUSY;
+
+	(void)pthread_mutex_lock(&ps->lock);
+	if (!client_is_over(request))
+		client_progress(ps, true);
+	client_check_late(request, rh_comm_now());
+	if (client_is_over(request))
+		r = client_end(request, err);
+	(void)pthread_mutex_unlock(&ps->lock);
+	return r;
+}
+
+/* What to wait for. @return how long at most, in milliseconds; -1: something has come already */
+static int client_prepare_sleep(struct rh_ps *ps, struct pollfd *sets, int64_t deadline)
+{
+	int64_t now = rh_comm_now();
+	int64_t until = deadline;
+	bool may = true;
+
+	for (int32_t i = 0; i < ps->link_count; i++) {
+		struct rh_ps_link *link = &ps->links[i];
+
+		sets[i] = (struct pollfd){.fd = link->wire ? rh_ps_wire_fd(link->wire) : -1, .events = POLLIN};
+		if (!link->wire) {
+			until = link->call < until ? link->call : until;
+			continue;
+		}
+		if (rh_ps_wire_unsent(link->wire))
+			sets[i].events |= POLLOUT;
+		may &= rh_ps_wire_sleep(link->wire);
+	}
+	if (!may)
+		return -1;
+	if (until - now >= SLEEP_MAX * 1000)
+		return SLEEP_MAX;
+	return until > now ? (int)((until - now + 999) / 1000) : 0;
+}
+
+/* Sleep for all threads that wait. With the lock held, but not while it sleeps. */
+static void client_sleep(struct rh_ps *ps, int64_t deadline)
+{
+	struct pollfd sets[RH_PS_MAX + 1];
+	uint64_t count;
+	int timeout = client_prepare_sleep(ps, sets, deadline);
+
+	if (timeout < 0)
+		return;
+	sets[ps->link_count] = (struct pollfd){.fd = ps->bell, .events = POLLIN};
+	ps->driven = true;
+	(void)pthread_mutex_unlock(&ps->lock);
+	(void)poll(sets, (nfds_t)ps->link_count + 1, timeout);
+	(void)pthread_mutex_lock(&ps->lock);
+	ps->driven = false;
+	if (sets[ps->link_count].revents)
+		(void)!read(ps->bell, &count, sizeof(count));
+	for (int32_t i = 0; i < ps->link_count; i++)
+		ps->links[i].readable |= sets[i].revents != 0;
+}
+
+/* With the lock held. */
+static void client_wait(struct rh_ps_request *request)
+{
+	struct rh_ps *ps = request->ps;
+	int64_t spun = rh_comm_now();
+
+	while (!client_is_over(request)) {
+		if (ps->driven) {
+			(void)pthread_cond_wait(&ps->news, &ps->lock);
+			continue;
+		}
+		client_progress(ps, false);
+		if (client_is_over(request))
+			break;
+		if (rh_comm_now() - spun < ps->spin)
+			continue;
+		client_sleep(ps, request->deadline);
+		client_progress(ps, false);
+		client_check_late(request, rh_comm_now());
+		spun = rh_comm_now();
+		(void)pthread_cond_broadcast(&ps->news);
+	}
+	/* somebody else has to drive now */
+	(void)pthread_cond_broadcast(&ps->news);
+}
+
+int32_t rh_ps_wait(struct rh_ps_request *request, struct rh_comm_error *err)
+{
+	struct rh_ps *ps = request->ps;
+	int32_t r;
+
+	(void)pthread_mutex_lock(&ps->lock);
+	client_wait(request);
+	r = client_end(request, err);
+	(void)pthread_mutex_unlock(&ps->lock);
+	return r;
+}
+
+int32_t rh_ps_run(struct rh_ps *ps, const struct rh_ps_op *ops, size_t count, struct rh_comm_error *err)
+{
+	struct rh_ps_request *request = NULL;
+	int32_t r = rh_ps_post(ps, ops, count, &request, err);
+
+	return r < 0 ? r : rh_ps_wait(request, err);
+}
+
+/* Ask all servers for the same. */
+static int32_t client_tell_all(struct rh_ps *ps, uint32_t kind, double rate, int64_t timeout,
+                               struct rh_comm_error *err)
+{
+	size_t count = (size_t)ps->link_count;
+	struct rh_ps_request *request = client_request(ps, count);
+	int32_t r;
+
+	if (!request)
+		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
+	request->rate = rate;
+	for (size_t i = 0; i < count; i++) {
+		request->parts[i] = (struct rh_ps_part){.request = request, .kind = kind, .timeout = timeout};
+		if (kind == RH_PS_REC_RATE)
+			request->parts[i].in = (const uint8_t *)&request->rate;
+	}
+	r = client_launch(ps, request, count, true, err);
+	if (r < 0) {
+		free(request);
+		return r;
+	}
+	if (timeout > 0)
+		request->deadline = rh_comm_now() + timeout;
+	return rh_ps_wait(request, err);
+}
+
+int32_t rh_ps_set_rate(struct rh_ps *ps, double rate, struct rh_comm_error *err)
+{
+	/* also refuses what is no number */
+	if (!(rate >= 0))
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the learning rate %g must not be negative", rate);
+	return client_tell_all(ps, RH_PS_REC_RATE, rate, ps->settings.op_timeout == RH_COMM_NEVER ? -1 : ps->settings.op_timeout, err);
+}
+
+void rh_ps_free(struct rh_ps *ps)
+{
+	if (!ps)
+		return;
+	/* a server that is gone needs no farewell */
+	(void)client_tell_all(ps, RH_PS_REC_LEAVE, 0, LEAVE_TIMEOUT, NULL);
+	client_destroy(ps);
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "comm/core/error.h"
+#include "comm/core/socket.h"
+#include "comm/ps/server.h"
+
+/* Records that one connection may have done before the others get their turn. */
+#define TURN 64
+
+static void conn_add(struct rh_ps_server *server, int fd, bool local)
+{
+	struct rh_ps_conn *conn = calloc(1, sizeof(*conn));
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = conn};
+
+	if (conn)
+		conn->wire = rh_ps_wire_new(fd);
+	if (!conn || !conn->wire || epoll_ctl(server->poller, EPOLL_CTL_ADD, fd, &event) < 0) {
+		if (conn && conn->wire)
+			rh_ps_wire_free(conn->wire);
+		else
+			(void)close(fd);
+		free(conn);
+		return;
+	}
+	if (!local)
+		rh_comm_socket_watch_peer(fd, server->death_timeout);
+	conn->local = local;
+	conn->events = EPOLLIN;
+	conn->worker = -1;
+	conn->since = rh_comm_now();
+	conn->ticket = rh_ps_random_number();
+	STAILQ_INIT(&conn->answers);
+	LIST_INSERT_HEAD(&server->conns, conn, link);
+}
+
+void rh_ps_conn_accept(struct rh_ps_server *server, bool local)
+{
+	int fd = accept4(local ? server->local : server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0)
+		conn_add(server, fd, local);
+}
+
+static void conn_drop_answer(struct rh_ps_conn *conn)
+{
+	struct rh_ps_answer *answer = STAILQ_FIRST(&conn->answers);
+
+	STAILQ_REMOVE_HEAD(&conn->answers, link);
+	free(answer);
+}
+
+/* @return the entry that is held no more; NULL: none */
+static struct rh_ps_entry *conn_release(const struct rh_ps_answer *answer)
+{
+	if (!answer->holds || --answer->entry->hold > 0)
+		return NULL;
+	return answer->entry;
+}
+
+void rh_ps_conn_lose(struct rh_ps_server *server, struct rh_ps_conn *conn)
+{
+	if (conn->phase == RH_PS_GONE)
+		return;
+	conn->phase = RH_PS_GONE;
+	rh_ps_server_forget(server, conn);
+	if (conn->worker >= 0 && server->peers[conn->worker].conn == conn) {
+		server->peers[conn->worker].conn = NULL;
+		server->peers[conn->worker].lost = rh_comm_now();
+	}
+	while (!STAILQ_EMPTY(&conn->answers)) {
+		struct rh_ps_entry *entry = conn_release(STAILQ_FIRST(&conn->answers));
+
+		conn_drop_answer(conn);
+		if (entry)
+			rh_ps_server_settle(server, entry);
+	}
+}
+
+void rh_ps_conn_free(struct rh_ps_server *server, struct rh_ps_conn *conn)
+{
+	rh_ps_conn_lose(server, conn);
+	LIST_REMOVE(conn, link);
+	rh_ps_wire_free(conn->wire);
+	free(conn);
+}
+
+/* @return false: there is no room */
+static bool conn_put(struct rh_ps_conn *conn, const struct rh_ps_head *head, const void *payload)
+{
+	uint8_t *at = rh_ps_wire_add(conn->wire, head);
+
+	if (!at)
+		return false;
+	if (head->length > 0)
+		memcpy(at, payload, head->length);
+	return true;
+}
+
+static void conn_put_record(struct rh_ps_conn *conn, uint32_t kind, const void *payload, size_t length)
+{
+	struct rh_ps_head head = {.kind = kind, .length = (uint32_t)length};
+
+	/* before a worker is welcome nothing else is in its way, but that memory may be short */
+	if (!conn_put(conn, &head, payload))
+		conn->broken = true;
+}
+
+void rh_ps_conn_answer(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *request,
+                       struct rh_ps_entry *entry)
+{
+	struct rh_ps_head head = *request;
+	struct rh_ps_answer *answer;
+
+	head.kind = entry ? RH_PS_REC_VALUE : RH_PS_REC_ACK;
+	head.length = entry ? entry->bytes : 0;
+	if (conn->phase == RH_PS_GONE)
+		return;
+	if (STAILQ_EMPTY(&conn->answers) && conn_put(conn, &head, entry ? entry->value : NULL))
+		return;
+	answer = calloc(1, sizeof(*answer));
+	if (!answer) {
+		conn->broken = true;
+		return;
+	}
+	answer->head = head;
+	answer->entry = entry;
+	answer->holds = entry && rh_ps_store_is_sync(server->store, entry);
+	if (answer->holds)
+		entry->hold++;
+	STAILQ_INSERT_TAIL(&conn->answers, answer, link);
+}
+
+void rh_ps_conn_refuse(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *request,
+                       const struct rh_comm_error *reason)
+{
+	struct rh_ps_head head = *request;
+
+	(void)server;
+	head.kind = RH_PS_REC_ERROR;
+	head.status = reason->code;
+	head.worker = reason->rank;
+	head.length = (uint32_t)strlen(reason->text) + 1;
+	/* an answer that cannot be kept is as good as a lost connection: the worker asks again */
+	if (!conn_put(conn, &head, reason->text))
+		conn->broken = true;
+}
+
+/* Send what had found no room. */
+static void conn_drain(struct rh_ps_server *server, struct rh_ps_conn *conn)
+{
+	while (!STAILQ_EMPTY(&conn->answers)) {
+		struct rh_ps_answer *answer = STAILQ_FIRST(&conn->answers);
+		struct rh_ps_entry *entry;
+
+		if (!conn_put(conn, &answer->head, answer->entry ? answer->entry->value : NULL))
+			return;
+		entry = conn_release(answer);
+		conn_drop_answer(conn);
+		if (entry)
+			rh_ps_server_settle(server, entry);
+	}
+}
+
+static void conn_say_no(struct rh_ps_conn *conn, const struct rh_comm_error *reason)
+{
+	struct rh_ps_head head = {.kind = RH_PS_REC_REFUSED, .status = reason->code, .worker = reason->rank};
+
+	head.length = (uint32_t)strlen(reason->text) + 1;
+	(void)conn_put(conn, &head, reason->text);
+	conn->broken = true;
+}
+
+static int32_t conn_check_hello(const struct rh_ps_server *server, const struct rh_ps_hello *hello,
+                                struct rh_comm_error *err)
+{
+	const struct rh_ps_config *config = &server->store->config;
+
+	if (hello->protocol != RH_PS_PROTOCOL)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "server %d speaks protocol %d and worker %d protocol %u: use one version of the library",
+		                    (int)config->index, RH_PS_PROTOCOL, (int)hello->worker, hello->protocol);
+	if (!rh_comm_digest_equal(hello->job, server->job))
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "server %d is of another job", (int)config->index);
+	if (hello->server != config->index || hello->servers != config->servers)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "this is server %d of %d, and worker %d takes it for %d of %d: all must know the same list "
+		                    "of servers in the same order",
+		                    (int)config->index, (int)config->servers, (int)hello->worker, (int)hello->server,
+		                    (int)hello->servers);
+	if (hello->workers != config->workers || hello->worker < 0 || hello->worker >= config->workers)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "server %d serves %d workers, and this is worker %d of %d", (int)config->index,
+		                    (int)config->workers, (int)hello->worker, (int)hello->workers);
+	return 0;
+}
+
+static void conn_on_hello(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
+                          const uint8_t *payload)
+{
+	struct rh_ps_challenge challenge;
+	struct rh_comm_error err;
+
+	if (head->kind != RH_PS_REC_HELLO || head->length != sizeof(conn->hello)) {
+		conn->broken = true;
+		return;
+	}
+	memcpy(&conn->hello, payload, sizeof(conn->hello));
+	if (conn_check_hello(server, &conn->hello, &err) < 0) {
+		conn_say_no(conn, &err);
+		return;
+	}
+	rh_ps_random(conn->nonce, sizeof(conn->nonce));
+	memcpy(challenge.nonce, conn->nonce, sizeof(challenge.nonce));
+	rh_ps_prove(server->secret, "server", conn->hello.nonce, &conn->hello, challenge.proof);
+	conn_put_record(conn, RH_PS_REC_CHALLENGE, &challenge, sizeof(challenge));
+	conn->phase = RH_PS_PROVING;
+}
+
+/* A worker that was here before must be the same process, and so must we. */
+static int32_t conn_check_return(const struct rh_ps_server *server, const struct rh_ps_hello *hello,
+                                 struct rh_comm_error *err)
+{
+	const struct rh_ps_seat *seat = &server->store->seats[hello->worker];
+
+	if (hello->epoch == 0)
+		return 0;
+	if (hello->epoch != server->store->epoch)
+		return rh_comm_fail(err, RH_COMM_EPEER, RH_COMM_NO_RANK,
+		                    "server %d was started anew without the state that worker %d has worked with: give servers "
+		                    "a folder to keep it",
+		                    (int)server->store->config.index, (int)hello->worker);
+	if (hello->session != seat->session)
+		return rh_comm_fail(err, RH_COMM_EPEER, hello->worker, "another process has become worker %d",
+		                    (int)hello->worker);
+	return 0;
+}
+
+static void conn_welcome(struct rh_ps_server *server, struct rh_ps_conn *conn)
+{
+	struct rh_ps_welcome welcome;
+	struct rh_ps_peer *peer = &server->peers[conn->hello.worker];
+
+	if (peer->conn)
+		rh_ps_conn_lose(server, peer->conn);
+	*peer = (struct rh_ps_peer){.conn = conn};
+	conn->worker = conn->hello.worker;
+	conn->phase = RH_PS_ON;
+	memset(&welcome, 0, sizeof(welcome));
+	welcome.epoch = server->store->epoch;
+	welcome.last = server->store->seats[conn->worker].last;
+	welcome.ticket = conn->ticket;
+	welcome.durable = server->journal != NULL;
+	welcome.mode = server->store->config.mode;
+	memcpy(welcome.local, server->local_name, sizeof(welcome.local));
+	conn_put_record(conn, RH_PS_REC_WELCOME, &welcome, sizeof(welcome));
+}
+
+static void conn_on_proof(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
+                          const uint8_t *payload)
+{
+	struct rh_ps_head session = {
+		.kind = RH_PS_REC_SESSION, .sequence = conn->hello.session, .worker = conn->hello.worker};
+	uint8_t expected[RH_COMM_DIGEST];
+	struct rh_ps_entry *entry;
+	struct rh_comm_error err;
+
+	rh_ps_prove(server->secret, "worker", conn->nonce, &conn->hello, expected);
+	if (head->kind != RH_PS_REC_PROOF || head->length != sizeof(expected) ||
+	    !rh_comm_digest_equal(payload, expected)) {
+		(void)rh_comm_fail(&err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "server %d has another secret",
+		                   (int)server->store->config.index);
+		conn_say_no(conn, &err);
+		return;
+	}
+	if (conn_check_return(server, &conn->hello, &err) < 0) {
+		conn_say_no(conn, &err);
+		return;
+	}
+	if (conn->hello.epoch == 0 && rh_ps_server_take(server, &session, NULL, &entry) < 0)
+		return;
+	conn_welcome(server, conn);
+}
+
+static struct rh_ps_conn *conn_find(const struct rh_ps_server *server, uint64_t ticket)
+{
+	struct rh_ps_conn *conn;
+
+	LIST_FOREACH(conn, &server->conns, link)
+	{
+		if (conn->phase == RH_PS_ON && conn->ticket == ticket && !conn->local)
+			return conn;
+	}
+	return NULL;
+}
+
+/* From now on the local connection is the worker's, and the other one is not needed any more. */
+static void conn_on_attach(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head)
+{
+	struct rh_ps_conn *first = conn_find(server, head->key);
+	int memory = -1;
+
+	if (head->kind != RH_PS_REC_ATTACH || !first || rh_ps_wire_memory(&memory) < 0) {
+		conn->broken = true;
+		return;
+	}
+	/* the record lies in the wire's buffer, which is not used any more after this */
+	rh_ps_wire_drop(conn->wire);
+	if (rh_ps_wire_share(conn->wire, memory, true) == 0 &&
+	    rh_ps_wire_send_fd(rh_ps_wire_fd(conn->wire), memory) == 0) {
+		conn->worker = first->worker;
+		conn->phase = RH_PS_ON;
+		server->peers[conn->worker].conn = conn;
+		rh_ps_conn_lose(server, first);
+	} else {
+		conn->broken = true;
+	}
+	(void)close(memory);
+}
+
+/* @return whether the record is to be dropped yet */
+static bool conn_on_record(struct rh_ps_server *server, struct rh_ps_conn *conn, struct rh_ps_head *head,
+                           const uint8_t *payload)
+{
+	if (conn->phase == RH_PS_ON) {
+		if (!rh_ps_server_request(server, conn, head, payload))
+			conn->broken = true;
+	} else if (conn->phase == RH_PS_PROVING) {
+		conn_on_proof(server, conn, head, payload);
+	} else if (conn->local) {
+		conn_on_attach(server, conn, head);
+		return false;
+	} else {
+		conn_on_hello(server, conn, head, payload);
+	}
+	return true;
+}
+
+bool rh_ps_conn_serve(struct rh_ps_server *server, struct rh_ps_conn *conn)
+{
+	const uint8_t *payload;
+	struct rh_ps_head head;
+	int32_t r = 0;
+
+	conn_drain(server, conn);
+	if (conn->readable && rh_ps_wire_fill(conn->wire) < 0)
+		conn->broken = true;
+	conn->readable = false;
+	for (int i = 0; i < TURN; i++) {
+		if (!STAILQ_EMPTY(&conn->answers) || conn->phase == RH_PS_GONE || server->failed.code < 0)
+			return false;
+		r = rh_ps_wire_next(conn->wire, &head, &payload);
+		if (r <= 0)
+			break;
+		if (conn_on_record(server, conn, &head, payload))
+			rh_ps_wire_drop(conn->wire);
+	}
+	/* who has closed may have said something before; who is refused hears why at the next flush */
+	if (r < 0)
+		conn->broken = true;
+	return r > 0;
+}
+
+void rh_ps_conn_flush(struct rh_ps_server *server, struct rh_ps_conn *conn)
+{
+	struct epoll_event event = {.data.ptr = conn};
+	int fd = rh_ps_wire_fd(conn->wire);
+
+	if (conn->phase == RH_PS_GONE)
+		return;
+	if (rh_ps_wire_flush(conn->wire) < 0)
+		conn->broken = true;
+	/* a socket is not read while its worker takes no answers; the bell beside a ring always is */
+	if (STAILQ_EMPTY(&conn->answers) || rh_ps_wire_is_shared(conn->wire))
+		event.events |= EPOLLIN;
+	if (rh_ps_wire_unsent(conn->wire))
+		event.events |= EPOLLOUT;
+	if (event.events != conn->events && epoll_ctl(server->poller, EPOLL_CTL_MOD, fd, &event) == 0)
+		conn->events = event.events;
+}

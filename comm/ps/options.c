@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "comm/ps/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/core/error.h"
+
+#define PART_DEFAULT 524288
+#define PART_MIN 4096
+#define INIT_TIMEOUT (300 * RH_COMM_SECOND)
+#define OP_TIMEOUT (1800 * RH_COMM_SECOND)
+#define DEATH_TIMEOUT (5 * RH_COMM_SECOND)
+#define GRACE RH_COMM_SECOND
+#define SNAPSHOT (INT64_C(256) << 20)
+#define SECONDS_MAX 1000000000
+#define PORT_MAX 65535
+
+/* What is read, and where from. */
+struct settings_reader {
+	rh_comm_lookup_fn *lookup;
+	void *arg;
+	struct rh_ps_cluster cluster;
+	struct rh_comm_error *err;
+};
+
+/* One number that several may know. */
+struct settings_number {
+	const char *what;     /* name of the option */
+	int64_t option;       /* what it says */
+	bool has_option;
+	const char *names[3]; /* variables that may say it; NULL: no more */
+	int64_t cluster;      /* what TF_CONFIG says; -1: nothing */
+	int64_t min;
+	int64_t max;
+	int64_t fallback; /* what holds when nobody says; below min: somebody must */
+};
+
+/* A word for a number. */
+struct settings_word {
+	const char *word;
+	int32_t value;
+};
+
+static const struct settings_word settings_modes[] = {
+	{"sync", RH_PS_SYNC}, {"async", RH_PS_ASYNC}, {"stale", RH_PS_STALE}, {NULL, 0}};
+static const struct settings_word settings_rules[] = {
+	{"sum", RH_PS_SUM}, {"average", RH_PS_AVERAGE},   {"total", RH_PS_TOTAL}, {"mean", RH_PS_MEAN},
+	{"sgd", RH_PS_SGD}, {"momentum", RH_PS_MOMENTUM}, {"adam", RH_PS_ADAM},   {NULL, 0}};
+static const struct settings_word settings_durables[] = {
+	{"logged", RH_PS_LOGGED}, {"synced", RH_PS_SYNCED}, {NULL, 0}};
+
+const char *rh_ps_getenv(void *arg, const char *name)
+{
+	(void)arg;
+	return getenv(name);
+}
+
+void rh_ps_settings_free(char **text)
+{
+	free(*text);
+	*text = NULL;
+}
+
+static const char *settings_text(const struct settings_reader *reader, const char *option, const char *name)
+{
+	const char *text = option ? option : reader->lookup(reader->arg, name);
+
+	return text && text[0] ? text : NULL;
+}
+
+/* @return 1: the variable says it; 0: it is not set; RH_COMM_EINVAL */
+static int32_t settings_variable(const struct settings_reader *reader, const char *name, int64_t min, int64_t max,
+                                 int64_t *ret_value)
+{
+	const char *text = settings_text(reader, NULL, name);
+	char *end = NULL;
+	long long value;
+
+	if (!text)
+		return 0;
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	if (errno || *end || value < min || value > max)
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "%s: \"%s\" must be a whole number from %lld to %lld", name, text, (long long)min,
+		                    (long long)max);
+	*ret_value = value;
+	return 1;
+}
+
+/* Take what a source says, unless another one has said something else. */
+static int32_t settings_agree(const struct settings_reader *reader, const char **said, const char *name, int64_t *known,
+                              int64_t value)
+{
+	if (*said && *known != value)
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "%s says %lld and %s says %lld: one of them must go", *said, (long long)*known, name,
+		                    (long long)value);
+	*said = name;
+	*known = value;
+	return 0;
+}
+
+static int32_t settings_number(const struct settings_reader *reader, const struct settings_number *number,
+                               int32_t *ret_value)
+{
+	const char *said = NULL;
+	int64_t known = number->fallback;
+	int64_t value = 0;
+	int32_t r = 0;
+
+	if (number->has_option)
+		r = settings_agree(reader, &said, number->what, &known, number->option);
+	for (size_t i = 0; i < sizeof(number->names) / sizeof(number->names[0]) && number->names[i] && r == 0; i++) {
+		r = settings_variable(reader, number->names[i], number->min, number->max, &value);
+		if (r > 0)
+			r = settings_agree(reader, &said, number->names[i], &known, value);
+	}
+	if (r == 0 && number->cluster >= 0)
+		r = settings_agree(reader, &said, "TF_CONFIG", &known, number->cluster);
+	if (r < 0)
+		return r;
+	if (!said && number->fallback < number->min)
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "nobody says the %s: set %s", number->what, number->names[0]);
+	if (known < number->min || known > number->max)
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the %s is %lld and must be %lld to %lld",
+		                    number->what, (long long)known, (long long)number->min, (long long)number->max);
+	*ret_value = (int32_t)known;
+	return 0;
+}
+
+/* Seconds in the environment, microseconds in options. */
+static int32_t settings_time(const struct settings_reader *reader, const char *name, int64_t option, int64_t fallback,
+                             int64_t *ret_time)
+{
+	int64_t seconds = 0;
+	int32_t r;
+
+	if (option != 0) {
+		*ret_time = option < 0 ? RH_COMM_NEVER : option;
+		return 0;
+	}
+	r = settings_variable(reader, name, 1, SECONDS_MAX, &seconds);
+	*ret_time = r > 0 ? seconds * RH_COMM_SECOND : fallback;
+	return r < 0 ? r : 0;
+}
+
+static int32_t settings_real(const struct settings_reader *reader, const char *name, double option, double fallback,
+                             double *ret_value)
+{
+	const char *text = settings_text(reader, NULL, name);
+	double value = option > 0 ? option : fallback;
+	char *end = NULL;
+
+	if (option < 0)
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "option for %s: %g is negative", name, option);
+	if (option == 0 && text) {
+		value = strtod(text, &end);
+		if (*end || !(value >= 0))
+			return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "%s: \"%s\" must be a number, at least 0",
+			                    name, text);
+	}
+	*ret_value = value;
+	return 0;
+}
+
+static int32_t settings_choice(const struct settings_reader *reader, const char *name, int32_t option,
+                               const struct settings_word *words, int32_t *ret_value)
+{
+	const char *text = settings_text(reader, NULL, name);
+	const struct settings_word *word = words;
+
+	if (option == 0 && !text) {
+		*ret_value = words[0].value;
+		return 0;
+	}
+	while (word->word && (option != 0 ? word->value != option : strcmp(word->word, text) != 0))
+		word++;
+	if (!word->word)
+		return option != 0 ? rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "option for %s: %d is not known",
+		                                  name, (int)option)
+		                   : rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                                  "%s: \"%s\" is not known; %s is the first of the words that are", name, text,
+		                                  words[0].word);
+	*ret_value = word->value;
+	return 0;
+}
+
+static int32_t settings_bytes(const struct settings_reader *reader, const char *name, int64_t option, int64_t fallback,
+                              int64_t *ret_bytes)
+{
+	int64_t bytes = option;
+	int32_t r = option == 0 ? settings_variable(reader, name, 1, INT64_MAX, &bytes) : 1;
+
+	*ret_bytes = r > 0 ? bytes : fallback;
+	return r < 0 ? r : 0;
+}
+
+static int32_t settings_open(const struct settings_reader *blank, struct settings_reader *ret_reader)
+{
+	*ret_reader = *blank;
+	return rh_ps_cluster_read(settings_text(blank, NULL, "TF_CONFIG"), &ret_reader->cluster, blank->err);
+}
+
+static int32_t settings_read_rule(const struct settings_reader *reader, const struct rh_ps_server_options *options,
+                                  struct rh_ps_config *config)
+{
+	int32_t r = settings_choice(reader, "RH_PS_MODE", options->mode, settings_modes, &config->mode);
+	struct settings_number staleness = {
+		"staleness", options->staleness, options->staleness > 0, {"RH_PS_STALENESS"}, -1, 0, INT32_MAX, 0};
+
+	if (r == 0)
+		r = settings_choice(reader, "RH_PS_RULE", options->rule, settings_rules, &config->rule);
+	if (r == 0)
+		r = settings_number(reader, &staleness, &config->staleness);
+	if (r == 0)
+		r = settings_real(reader, "RH_PS_RATE", options->rate, 0.01, &config->rate);
+	if (r == 0)
+		r = settings_real(reader, "RH_PS_MOMENTUM", options->momentum, 0.9, &config->momentum);
+	if (r == 0)
+		r = settings_real(reader, "RH_PS_BETA1", options->beta1, 0.9, &config->beta1);
+	if (r == 0)
+		r = settings_real(reader, "RH_PS_BETA2", options->beta2, 0.999, &config->beta2);
+	if (r == 0)
+		r = settings_real(reader, "RH_PS_EPSILON", options->epsilon, 1e-8, &config->epsilon);
+	if (r < 0)
+		return r;
+	if (config->mode != RH_PS_SYNC && (config->rule == RH_PS_TOTAL || config->rule == RH_PS_MEAN))
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "rules total and mean are of rounds, which only mode sync has");
+	return 0;
+}
+
+static int32_t settings_read_places(const struct settings_reader *reader, const struct rh_ps_server_options *options,
+                                    struct rh_ps_server_settings *settings)
+{
+	const struct rh_ps_cluster *cluster = &reader->cluster;
+	bool known = cluster->server_count > 0;
+	struct settings_number rows[] = {
+		{"number of servers", options->servers, options->servers > 0, {"RH_PS_SERVER_COUNT", "DMLC_NUM_SERVER"},
+	     known ? cluster->server_count : -1, 1, RH_PS_MAX, 1},
+		{"number of workers", options->workers, options->workers > 0, {"RH_PS_WORKERS", "DMLC_NUM_WORKER"},
+	     known ? cluster->workers : -1, 1, RH_PS_MAX, 0},
+		{"index of the server", options->index, options->has_index != 0, {"RH_PS_SERVER", "DMLC_SERVER_ID"},
+	     cluster->server, 0, RH_PS_MAX - 1, 0},
+		{"port", options->port, options->port > 0, {"RH_PS_PORT"}, -1, 0, PORT_MAX, 0},
+	};
+	int32_t *to[] = {&settings->config.servers, &settings->config.workers, &settings->config.index, &settings->port};
+	int32_t r = 0;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && r == 0; i++)
+		r = settings_number(reader, &rows[i], to[i]);
+	if (r == 0 && settings->config.index >= settings->config.servers)
+		r = rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the index of the server is %d, of %d servers",
+		                 (int)settings->config.index, (int)settings->config.servers);
+	return r;
+}
+
+/* TF_CONFIG says where the others expect this server. */
+static void settings_take_port(const struct settings_reader *reader, struct rh_ps_server_settings *settings)
+{
+	const char *at = reader->cluster.servers;
+	const char *colon;
+
+	if (!at || reader->cluster.server < 0 || settings->port > 0)
+		return;
+	for (int32_t i = 0; i < reader->cluster.server && strchr(at, ','); i++)
+		at = strchr(at, ',') + 1;
+	colon = memrchr(at, ':', strcspn(at, ","));
+	if (colon)
+		settings->port = (int32_t)strtol(colon + 1, NULL, 10);
+}
+
+static int32_t settings_read_server(const struct settings_reader *reader, const struct rh_ps_server_options *options,
+                                    struct rh_ps_server_settings *settings)
+{
+	int32_t r = settings_read_places(reader, options, settings);
+
+	if (r == 0)
+		r = settings_read_rule(reader, options, &settings->config);
+	if (r == 0)
+		r = settings_choice(reader, "RH_PS_DURABLE", options->durable, settings_durables, &settings->durable);
+	if (r == 0)
+		r = settings_time(reader, "RH_PS_GRACE", options->grace, GRACE, &settings->grace);
+	if (r == 0)
+		r = settings_time(reader, "RH_COMM_DEATH_TIMEOUT", options->death_timeout, DEATH_TIMEOUT,
+		                  &settings->death_timeout);
+	if (r == 0)
+		r = settings_bytes(reader, "RH_PS_SNAPSHOT", options->snapshot, SNAPSHOT, &settings->snapshot);
+	settings_take_port(reader, settings);
+	return r;
+}
+
+int32_t rh_ps_server_settings_read(const struct rh_ps_server_options *options, rh_comm_lookup_fn *lookup, void *arg,
+                                   struct rh_ps_server_settings *ret_settings, struct rh_comm_error *err)
+{
+	static const struct rh_ps_server_options none = {.size = sizeof(none)};
+	struct rh_ps_server_settings settings = {0};
+	struct settings_reader blank = {.lookup = lookup, .arg = arg, .err = err};
+	struct settings_reader reader;
+	const char *text;
+	int32_t r;
+
+	if (!options)
+		options = &none;
+	if (options->size != sizeof(*options))
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "options.size is %u and must be sizeof(struct rh_ps_server_options)", options->size);
+	r = settings_open(&blank, &reader);
+	if (r < 0)
+		return r;
+	r = settings_read_server(&reader, options, &settings);
+	free(reader.cluster.servers);
+	if (r < 0)
+		return r;
+	settings.host = settings_text(&reader, options->host, "RH_PS_HOST");
+	settings.folder = settings_text(&reader, options->folder, "RH_PS_FOLDER");
+	text = settings_text(&reader, options->job, "RH_COMM_JOB");
+	settings.job = text ? text : "";
+	text = settings_text(&reader, options->secret, "RH_COMM_SECRET");
+	settings.secret = text ? text : "";
+	*ret_settings = settings;
+	return 0;
+}
+
+static int32_t settings_read_times(const struct settings_reader *reader, const struct rh_ps_options *options,
+                                   struct rh_ps_settings *settings)
+{
+	int32_t r = settings_time(reader, "RH_PS_INIT_TIMEOUT", options->init_timeout, INIT_TIMEOUT,
+	                          &settings->init_timeout);
+
+	if (r == 0)
+		r = settings_time(reader, "RH_PS_TIMEOUT", options->op_timeout, OP_TIMEOUT, &settings->op_timeout);
+	if (r == 0)
+		r = settings_time(reader, "RH_PS_GRACE", options->grace, 0, &settings->grace);
+	if (r == 0)
+		r = settings_time(reader, "RH_COMM_DEATH_TIMEOUT", options->death_timeout, DEATH_TIMEOUT,
+		                  &settings->death_timeout);
+	if (r == 0)
+		r = settings_bytes(reader, "RH_PS_PART", options->part, PART_DEFAULT, &settings->part);
+	if (r == 0 && (settings->part < PART_MIN || settings->part > RH_PS_PART_MAX || settings->part % RH_PS_ALIGN != 0))
+		r = rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                 "parts have %lld bytes and must have %d to %d, a multiple of %d", (long long)settings->part,
+		                 PART_MIN, RH_PS_PART_MAX, RH_PS_ALIGN);
+	return r;
+}
+
+static int32_t settings_read_servers(const struct settings_reader *reader, const struct rh_ps_options *options,
+                                     struct rh_ps_settings *settings)
+{
+	const char *known = settings_text(reader, options->servers, "RH_PS_SERVERS");
+	const char *cluster = reader->cluster.servers;
+
+	if (known && cluster && strcmp(known, cluster) != 0)
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "%s says %s and TF_CONFIG says %s: one of them must go",
+		                    options->servers ? "options.servers" : "RH_PS_SERVERS", known, cluster);
+	if (!known && !cluster)
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "nobody says where the servers are: set RH_PS_SERVERS to host:port,host:port");
+	settings->text = strdup(known ? known : cluster);
+	if (!settings->text)
+		return rh_comm_fail(reader->err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
+	settings->servers = settings->text;
+	settings->server_count = 1;
+	for (const char *at = strchr(settings->servers, ','); at; at = strchr(at + 1, ','))
+		settings->server_count++;
+	if (settings->server_count > RH_PS_MAX)
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "%d servers are more than %d",
+		                    (int)settings->server_count, RH_PS_MAX);
+	return 0;
+}
+
+static int32_t settings_read_worker(const struct settings_reader *reader, const struct rh_ps_options *options,
+                                    struct rh_ps_settings *settings)
+{
+	const struct rh_ps_cluster *cluster = &reader->cluster;
+	struct settings_number workers = {
+		"number of workers",         options->workers, options->workers > 0, {"RH_PS_WORKERS", "DMLC_NUM_WORKER"},
+		cluster->server_count > 0 ? cluster->workers : -1, 1, RH_PS_MAX, 0};
+	struct settings_number worker = {
+		"index of the worker", options->worker, options->has_worker != 0, {"RH_PS_WORKER", "DMLC_WORKER_ID"},
+		cluster->worker,       0,               RH_PS_MAX - 1,            -1};
+	int32_t r = settings_number(reader, &workers, &settings->workers);
+
+	if (r == 0)
+		r = settings_number(reader, &worker, &settings->worker);
+	if (r == 0 && settings->worker >= settings->workers)
+		r = rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the index of the worker is %d, of %d workers",
+		                 (int)settings->worker, (int)settings->workers);
+	if (r == 0)
+		r = settings_read_times(reader, options, settings);
+	return r < 0 ? r : settings_read_servers(reader, options, settings);
+}
+
+int32_t rh_ps_settings_read(const struct rh_ps_options *options, rh_comm_lookup_fn *lookup, void *arg,
+                            struct rh_ps_settings *ret_settings, struct rh_comm_error *err)
+{
+	static const struct rh_ps_options none = {.size = sizeof(none)};
+	struct rh_ps_settings settings = {0};
+	struct settings_reader blank = {.lookup = lookup, .arg = arg, .err = err};
+	struct settings_reader reader;
+	const char *text;
+	int32_t r;
+
+	if (!options)
+		options = &none;
+	if (options->size != sizeof(*options))
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "options.size is %u and must be sizeof(struct rh_ps_options)", options->size);
+	r = settings_open(&blank, &reader);
+	if (r < 0)
+		return r;
+	r = settings_read_worker(&reader, options, &settings);
+	free(reader.cluster.servers);
+	if (r < 0) {
+		rh_ps_settings_free(&settings.text);
+		return r;
+	}
+	text = settings_text(&reader, options->job, "RH_COMM_JOB");
+	settings.job = text ? text : "";
+	text = settings_text(&reader, options->secret, "RH_COMM_SECRET");
+	settings.secret = text ? text : "";
+	text = settings_text(&reader, NULL, "RH_PS_SHM");
+	settings.no_shm = options->no_shm || (text && strcmp(text, "off") == 0);
+	*ret_settings = settings;
+	return 0;
+}

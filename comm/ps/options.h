@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file comm/ps/options.h
+ * @brief Who we are, from the options and the environment. Pure: it asks a function.
+ */
+#ifndef RH_COMM_PS_OPTIONS_H
+#define RH_COMM_PS_OPTIONS_H
+
+#include "comm/core/env.h"
+#include "comm/ps/store.h"
+
+/** What a server needs to know. Texts are borrowed from the options or the environment. */
+struct rh_ps_server_settings {
+	struct rh_ps_config config;
+	const char *host;   /**< NULL: all addresses */
+	int32_t port;       /**< 0: any */
+	const char *folder; /**< NULL: none */
+	int32_t durable;    /**< RH_PS_LOGGED or RH_PS_SYNCED */
+	const char *job;
+	const char *secret;
+	int64_t grace;
+	int64_t death_timeout;
+	int64_t snapshot;
+};
+
+/** What a worker needs to know. Texts are borrowed as above, or from @e text. */
+struct rh_ps_settings {
+	int32_t worker;
+	int32_t workers;
+	const char *servers; /**< "host:port,host:port" */
+	int32_t server_count;
+	const char *job;
+	const char *secret;
+	int64_t part;
+	int64_t init_timeout;
+	int64_t op_timeout; /**< RH_COMM_NEVER: no limit */
+	int64_t grace;      /**< 0: as the server is */
+	int64_t death_timeout;
+	int32_t no_shm;
+	char *text; /**< owned */
+};
+
+/** A cluster as TF_CONFIG describes it. All zero is none. */
+struct rh_ps_cluster {
+	char *servers;       /**< owned; addresses of the PS replicas, separated by commas */
+	int32_t server_count;
+	int32_t workers;     /**< Chief, Master and Workers */
+	int32_t server;      /**< which server this is; -1: it is none */
+	int32_t worker;      /**< which worker this is: the Chief is 0; -1: it is none */
+};
+
+/** @return getenv(@p name); @p arg is not used */
+const char *rh_ps_getenv(void *arg, const char *name);
+/** Read all sources for a server. @param options NULL: none. @return 0, RH_COMM_EINVAL or RH_COMM_ENOMEM */
+int32_t rh_ps_server_settings_read(const struct rh_ps_server_options *options, rh_comm_lookup_fn *lookup, void *arg,
+                                   struct rh_ps_server_settings *ret_settings, struct rh_comm_error *err);
+/** Read all sources for a worker. @param options NULL: none. @return 0, RH_COMM_EINVAL or RH_COMM_ENOMEM */
+int32_t rh_ps_settings_read(const struct rh_ps_options *options, rh_comm_lookup_fn *lookup, void *arg,
+                            struct rh_ps_settings *ret_settings, struct rh_comm_error *err);
+/** Free what settings own. @param text their member */
+void rh_ps_settings_free(char **text);
+/**
+ * Read TF_CONFIG, as far as it is about parameter servers.
+ * @param text NULL: there is none. @return 0; RH_COMM_EINVAL: it is malformed; RH_COMM_ENOMEM
+ */
+int32_t rh_ps_cluster_read(const char *text, struct rh_ps_cluster *ret_cluster, struct rh_comm_error *err);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file comm/ps/server.h
+ * @brief What the files of the server share.
+ *
+ * server.c starts it and turns the loop, connections.c talks, requests.c does what is asked for.
+ */
+#ifndef RH_COMM_PS_SERVER_H
+#define RH_COMM_PS_SERVER_H
+
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+#include "comm/ps/hello.h"
+#include "comm/ps/journal.h"
+#include "comm/ps/store.h"
+#include "comm/ps/wire.h"
+#include "roundhouse/ps.h"
+
+/** How far a connection is. */
+enum rh_ps_phase {
+	RH_PS_NEW,     /**< nobody has said anything */
+	RH_PS_PROVING, /**< it has been asked for a proof */
+	RH_PS_ON,      /**< it is a worker's */
+	RH_PS_GONE     /**< to be closed */
+};
+
+/** An answer for which there was no room. */
+struct rh_ps_answer {
+	STAILQ_ENTRY(rh_ps_answer) link;
+	struct rh_ps_head head;
+	struct rh_ps_entry *entry; /**< the value is its; NULL: none */
+	bool holds;                /**< entry->hold counts it */
+};
+
+/** A connection. */
+struct rh_ps_conn {
+	LIST_ENTRY(rh_ps_conn) link;
+	struct rh_ps_wire *wire;
+	enum rh_ps_phase phase;
+	bool local;    /**< it came over the local socket */
+	bool readable; /**< the descriptor is */
+	bool broken;   /**< the other end has closed; what is there is still looked at */
+	uint32_t events;
+	int32_t worker; /**< -1: not known */
+	int64_t since;
+	uint64_t ticket;
+	struct rh_ps_hello hello;
+	uint8_t nonce[RH_PS_NONCE];
+	STAILQ_HEAD(, rh_ps_answer) answers; /**< not empty: nothing more is read */
+};
+
+/** Somebody who waits for an entry. */
+struct rh_ps_waiter {
+	LIST_ENTRY(rh_ps_waiter) of_entry;
+	LIST_ENTRY(rh_ps_waiter) of_server;
+	struct rh_ps_conn *conn;
+	struct rh_ps_entry *entry;
+	struct rh_ps_head head;
+	uint64_t pushed;  /**< pushes of its own before it */
+	int64_t deadline; /**< RH_COMM_NEVER: none */
+};
+
+/** Where a worker is. */
+struct rh_ps_peer {
+	struct rh_ps_conn *conn; /**< NULL: nowhere */
+	int64_t lost;            /**< since when; 0: it is here, or was never */
+};
+
+/** The server. */
+struct rh_ps_server {
+	struct rh_ps_store *store;
+	struct rh_ps_journal *journal; /**< NULL: nothing is kept */
+	struct rh_ps_peer *peers;
+	char *secret;
+	uint8_t job[RH_COMM_DIGEST];
+	int64_t grace;
+	int64_t death_timeout;
+	int32_t port;
+	int listener;
+	int local;
+	char local_name[RH_PS_LOCAL_NAME];
+	int poller;
+	int wake;
+	_Atomic bool stop;
+	struct rh_comm_error failed; /**< why it cannot go on */
+	LIST_HEAD(, rh_ps_conn) conns;
+	LIST_HEAD(, rh_ps_waiter) waiters;
+};
+
+/** @name connections.c @{ */
+/** Accept what comes. */
+void rh_ps_conn_accept(struct rh_ps_server *server, bool local);
+/** Read and do what has come, some of it. @return whether there is more */
+bool rh_ps_conn_serve(struct rh_ps_server *server, struct rh_ps_conn *conn);
+/** Let the other side see what was answered, and wait for the right things. */
+void rh_ps_conn_flush(struct rh_ps_server *server, struct rh_ps_conn *conn);
+/** The worker is no longer here. */
+void rh_ps_conn_lose(struct rh_ps_server *server, struct rh_ps_conn *conn);
+/** Free it. */
+void rh_ps_conn_free(struct rh_ps_server *server, struct rh_ps_conn *conn);
+/**
+ * Answer a request. @param entry whose value is to be sent; NULL: none. The value is sent as it is now
+ */
+void rh_ps_conn_answer(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *request,
+                       struct rh_ps_entry *entry);
+/** Answer a request with an error. */
+void rh_ps_conn_refuse(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *request,
+                       const struct rh_comm_error *reason);
+/** @} */
+
+/** @name requests.c @{ */
+/** Take a record that changes something: into the log, then into the store. @return 0, or RH_COMM_E*: the end */
+int32_t rh_ps_server_take(struct rh_ps_server *server, const struct rh_ps_head *head, const uint8_t *payload,
+                          struct rh_ps_entry **ret_entry);
+/** Do what a worker asks for. @return whether it was a request */
+bool rh_ps_server_request(struct rh_ps_server *server, struct rh_ps_conn *conn, struct rh_ps_head *head,
+                          const uint8_t *payload);
+/** Apply rounds, and answer who waited for them. */
+void rh_ps_server_settle(struct rh_ps_server *server, struct rh_ps_entry *entry);
+/** Nobody waits over this connection any more. */
+void rh_ps_server_forget(struct rh_ps_server *server, const struct rh_ps_conn *conn);
+/** End waiting that has become too long, or is for somebody who is gone. */
+void rh_ps_server_tick(struct rh_ps_server *server, int64_t now);
+/** @} */
+
+/** Remember why the server cannot go on; the first reason stays. @return @p code */
+int32_t rh_ps_server_fail(struct rh_ps_server *server, const struct rh_comm_error *reason);
+
+#endif

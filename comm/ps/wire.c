@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "comm/ps/wire.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "comm/ps/ring.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "records are sent as they lie in memory, which must be little-endian"
+#endif
+
+#define BUFFER_FIRST 65536
+#define RECORD_MAX (sizeof(struct rh_ps_head) + RH_PS_PART_MAX)
+/* What may wait to be sent before there is no room. */
+#define OUT_MAX (4 * RECORD_MAX)
+#define WAKE_BYTES 256
+
+/* Bytes from begin to end are there. */
+struct wire_buffer {
+	uint8_t *data;
+	size_t begin;
+	size_t end;
+	size_t room;
+};
+
+struct rh_ps_wire {
+	int fd;
+	struct rh_ps_ring *ring; /* NULL: all goes over the socket */
+	struct wire_buffer in;
+	struct wire_buffer out;
+	size_t current; /* bytes of the record that next() returned */
+};
+
+struct rh_ps_wire *rh_ps_wire_new(int fd)
+{
+	struct rh_ps_wire *wire = calloc(1, sizeof(*wire));
+
+	if (wire)
+		wire->fd = fd;
+	return wire;
+}
+
+void rh_ps_wire_free(struct rh_ps_wire *wire)
+{
+	if (!wire)
+		return;
+	(void)close(wire->fd);
+	rh_ps_ring_free(wire->ring);
+	free(wire->in.data);
+	free(wire->out.data);
+	free(wire);
+}
+
+int rh_ps_wire_fd(const struct rh_ps_wire *wire)
+{
+	return wire->fd;
+}
+
+bool rh_ps_wire_is_shared(const struct rh_ps_wire *wire)
+{
+	return wire->ring != NULL;
+}
+
+int32_t rh_ps_wire_memory(int *ret_memory)
+{
+	return rh_ps_ring_memory(ret_memory);
+}
+
+int32_t rh_ps_wire_share(struct rh_ps_wire *wire, int memory, bool server)
+{
+	wire->ring = rh_ps_ring_new(memory, server);
+	return wire->ring ? 0 : RH_COMM_EIO;
+}
+
+/* Make room for `more` bytes behind what is there. Data stays aligned: it moves by whole buffers. */
+static bool wire_reserve(struct wire_buffer *buffer, size_t more)
+{
+	size_t length = buffer->end - buffer->begin;
+	size_t room = buffer->room > 0 ? buffer->room : BUFFER_FIRST;
+	uint8_t *data;
+
+	if (buffer->end + more <= buffer->room)
+		return true;
+	while (room < length + more)
+		room *= 2;
+	if (room == buffer->room) {
+		memmove(buffer->data, buffer->data + buffer->begin, length);
+	} else {
+		data = aligned_alloc(RH_PS_ALIGN, room);
+		if (!data)
+			return false;
+		if (length > 0)
+			memcpy(data, buffer->data + buffer->begin, length);
+		free(buffer->data);
+		buffer->data = data;
+		buffer->room = room;
+	}
+	buffer->begin = 0;
+	buffer->end = length;
+	return true;
+}
+
+/* One byte wakes the other side; what it is does not matter. */
+static int32_t wire_drain(const struct rh_ps_wire *wire)
+{
+	uint8_t bytes[WAKE_BYTES];
+	ssize_t n;
+
+	do
+		n = recv(wire->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n > 0 || (n < 0 && errno == EAGAIN))
+		return 0;
+	if (n == 0)
+		errno = 0;
+	return RH_COMM_EPEER;
+}
+
+int32_t rh_ps_wire_fill(struct rh_ps_wire *wire)
+{
+	struct wire_buffer *in = &wire->in;
+	ssize_t n;
+
+	if (wire->ring)
+		return wire_drain(wire);
+	if (in->end == in->room && !wire_reserve(in, BUFFER_FIRST / 2))
+		return RH_COMM_ENOMEM;
+	do
+		n = recv(wire->fd, in->data + in->end, in->room - in->end, MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n > 0)
+		in->end += (size_t)n;
+	if (n > 0 || (n < 0 && errno == EAGAIN))
+		return 0;
+	if (n == 0)
+		errno = 0;
+	return RH_COMM_EPEER;
+}
+
+static int32_t wire_next_buffered(struct rh_ps_wire *wire, struct rh_ps_head *ret_head, const uint8_t **ret_payload)
+{
+	struct wire_buffer *in = &wire->in;
+	size_t length = in->end - in->begin;
+	struct rh_ps_head head;
+	size_t whole;
+
+	if (length < sizeof(head))
+		return 0;
+	memcpy(&head, in->data + in->begin, sizeof(head));
+	if (!rh_ps_head_is_sane(&head))
+		return RH_COMM_EINVAL;
+	whole = sizeof(head) + rh_ps_padded(head.length);
+	if (length < whole)
+		return wire_reserve(in, whole - length) ? 0 : RH_COMM_ENOMEM;
+	wire->current = whole;
+	*ret_head = head;
+	*ret_payload = in->data + in->begin + sizeof(head);
+	return 1;
+}
+
+int32_t rh_ps_wire_next(struct rh_ps_wire *wire, struct rh_ps_head *ret_head, const uint8_t **ret_payload)
+{
+	if (wire->ring)
+		return rh_ps_ring_next(wire->ring, ret_head, ret_payload);
+	return wire_next_buffered(wire, ret_head, ret_payload);
+}
+
+void rh_ps_wire_drop(struct rh_ps_wire *wire)
+{
+	if (wire->ring) {
+		rh_ps_ring_drop(wire->ring);
+		return;
+	}
+	wire->in.begin += wire->current;
+	wire->current = 0;
+	if (wire->in.begin == wire->in.end) {
+		wire->in.begin = 0;
+		wire->in.end = 0;
+	}
+}
+
+uint8_t *rh_ps_wire_add(struct rh_ps_wire *wire, const struct rh_ps_head *head)
+{
+	struct wire_buffer *out = &wire->out;
+	size_t padded = rh_ps_padded(head->length);
+	uint8_t *at;
+
+	if (wire->ring)
+		return rh_ps_ring_add(wire->ring, head);
+	if (out->end - out->begin + sizeof(*head) + padded > OUT_MAX || !wire_reserve(out, sizeof(*head) + padded))
+		return NULL;
+	at = out->data + out->end;
+	memcpy(at, head, sizeof(*head));
+	at += sizeof(*head);
+	/* nothing of ours that was in the buffer before is to cross the wire */
+	memset(at + head->length, 0, padded - head->length);
+	out->end += sizeof(*head) + padded;
+	return at;
+}
+
+static int32_t wire_send(struct rh_ps_wire *wire)
+{
+	struct wire_buffer *out = &wire->out;
+
+	while (out->begin < out->end) {
+		ssize_t n = send(wire->fd, out->data + out->begin, out->end - out->begin, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n >= 0)
+			out->begin += (size_t)n;
+		else if (errno == EAGAIN)
+			return 0;
+		else if (errno != EINTR)
+			return RH_COMM_EPEER;
+	}
+	out->begin = 0;
+	out->end = 0;
+	return 0;
+}
+
+int32_t rh_ps_wire_flush(struct rh_ps_wire *wire)
+{
+	static const char wake = 'w';
+
+	if (!wire->ring)
+		return wire_send(wire);
+	/* when the socket is full, the other side has enough to wake from */
+	if (rh_ps_ring_flush(wire->ring) && send(wire->fd, &wake, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN)
+		return RH_COMM_EPEER;
+	return 0;
+}
+
+bool rh_ps_wire_unsent(const struct rh_ps_wire *wire)
+{
+	return wire->out.begin < wire->out.end;
+}
+
+bool rh_ps_wire_sleep(struct rh_ps_wire *wire)
+{
+	return !wire->ring || rh_ps_ring_sleep(wire->ring);
+}
+
+int32_t rh_ps_wire_send_fd(int socket, int fd)
+{
+	char byte = 'm';
+	struct iovec vector = {&byte, 1};
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {.room = {0}};
+	struct msghdr message = {
+		.msg_iov = &vector, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof(control.room)};
+	struct cmsghdr *part = CMSG_FIRSTHDR(&message);
+
+	part->cmsg_level = SOL_SOCKET;
+	part->cmsg_type = SCM_RIGHTS;
+	part->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(part), &fd, sizeof(fd));
+	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 : RH_COMM_EIO;
+}
+
+int rh_ps_wire_receive_fd(int socket, int64_t timeout)
+{
+	char byte;
+	struct iovec vector = {&byte, 1};
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr message = {
+		.msg_iov = &vector, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof(control.room)};
+	struct pollfd set = {.fd = socket, .events = POLLIN};
+	struct cmsghdr *part;
+	int fd;
+
+	if (poll(&set, 1, (int)(timeout / 1000) + 1) <= 0 ||
+	    recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != 1)
+		return RH_COMM_EIO;
+	part = CMSG_FIRSTHDR(&message);
+	if (!part || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS ||
+	    part->cmsg_len != CMSG_LEN(sizeof(int)))
+		return RH_COMM_EIO;
+	memcpy(&fd, CMSG_DATA(part), sizeof(fd));
+	return fd;
+}

@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contexts: collectives and messages between the processes of a job."""
+import atexit
+import ctypes
+import threading
+import weakref
+
+from roundhouse import buffers, library
+from roundhouse.errors import CommError, InvalidError
+
+_lib = library.lib
+_byref = ctypes.byref
+# what is still open when the interpreter ends takes leave, so that its peers see no death
+_open = weakref.WeakSet()
+
+
+@atexit.register
+def _leave():
+    for comm in [comm for comm in _open if not comm.is_group]:
+        comm.close()
+
+
+def _reduction(op):
+    try:
+        return library.REDUCTIONS[op]
+    except KeyError:
+        raise InvalidError(f'op "{op}" is no reduction; there are {", ".join(library.REDUCTIONS)}', -1) from None
+
+
+def _text(value):
+    return None if value is None else str(value).encode()
+
+
+class Request:
+    """An operation in flight. It holds the arrays, so they may be forgotten; they must not be changed before it is done."""
+
+    __slots__ = ("_handle", "_comm", "_buffers", "_lock", "_error", "result", "__weakref__")
+
+    def __init__(self, comm, handle, held, result):
+        self._comm, self._handle, self._buffers = comm, handle, held
+        self._lock, self._error = threading.Lock(), None
+        self.result = result
+
+    def _end(self, code, error):
+        self._handle = None
+        self._buffers = None
+        self._comm._requests.discard(self)
+        if code < 0:
+            try:
+                library.check(code, error)
+            except CommError as problem:
+                self._error = problem
+
+    def _outcome(self):
+        if self._error:
+            raise self._error
+        return self.result
+
+    def wait(self):
+        """Wait until it is done; returns the array with the result. From any thread, and as often as one likes.
+
+        Raises CommError: PeerError names a rank that died, DeadlineError those that were waited for. The interpreter is
+        free for other threads meanwhile; Ctrl-C is looked at afterwards.
+        """
+        with self._lock:
+            if self._handle is not None:
+                error = library.Error()
+                self._end(_lib.rh_comm_wait(self._handle, _byref(error)), error)
+        return self._outcome()
+
+    def test(self):
+        """Whether it is done. Raises CommError when it failed."""
+        # somebody else waits for it: not done
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if self._handle is not None:
+                error = library.Error()
+                code = _lib.rh_comm_test(self._handle, _byref(error))
+                if code == library.BUSY:
+                    return False
+                self._end(code, error)
+        finally:
+            self._lock.release()
+        self._outcome()
+        return True
+
+
+class _Store:
+    """Somebody else's key-value store for the bootstrap, as the library wants it; what fails is kept for the message."""
+
+    def __init__(self, store):
+        self.store, self.problem = store, None
+        self.set, self.get = library.KV_SET(self._set), library.KV_GET(self._get)
+
+    def _set(self, _arg, key, value, length):
+        try:
+            self.store.set(key.decode(), ctypes.string_at(value, length))
+            return 0
+        except Exception as problem:  # nothing may pass through C
+            self.problem = problem
+            return -1
+
+    def _get(self, _arg, key, value, room, timeout):
+        try:
+            found = self.store.get(key.decode(), timeout / 1e6)
+            if len(found) > room:
+                raise ValueError(f"{key.decode()} has {len(found)} bytes, there is room for {room}")
+            ctypes.memmove(value, bytes(found), len(found))
+            return len(found)
+        except Exception as problem:
+            self.problem = problem
+            return -1
+
+
+class Comm:
+    """One rank's seat in a world of ranks.
+
+    All ranks call the same collectives in the same order. Each comes in two forms: ``all_reduce()`` waits, and
+    ``all_reduce_start()`` returns a Request. All ranks end with the same bits. After an error the context is over: every
+    later operation raises it again; close it, and make a new one.
+
+    Arrays are numpy arrays, torch tensors (of a CUDA device, too, where the backend takes it) or what has the buffer
+    protocol. They must be contiguous and are used in place, without a copy. What is reduced is of float32, float64,
+    float16, bfloat16 (torch, ml_dtypes), int8, int32, int64, uint8 or bool; what is only moved is of any type. Operations
+    are ``"sum"``, ``"avg"``, ``"min"``, ``"max"`` and ``"prod"``; integers wrap around, and their average rounds to zero.
+
+    Any thread may use it; close() must be the last call.
+    """
+
+    def __init__(self, rank=None, world=None, *, backend=None, host=None, port=0, job=None, secret=None, init_timeout=None,
+                 timeout=None, death_timeout=None, store=None):
+        """Join the world; blocks until all ranks have come. What is None comes from the environment (docs/comm.md).
+
+        rank, world: both or neither. backend: "auto", "native", "ucx", "mpi" or "nccl". host, port: where rank 0 listens.
+        job, secret: ranks of another job are refused. init_timeout, timeout, death_timeout: seconds; timeout is that of one
+        operation, 0 is none; death_timeout is the silence after which a host counts as lost.
+        store: an object with set(key, bytes) and get(key, seconds) -> bytes, instead of a store of our own.
+
+        Raises InvalidError for wrong or contradictory settings, DeadlineError when ranks do not come, SystemFailure.
+        """
+        if (rank is None) != (world is None):
+            raise InvalidError("Comm: give rank and world, or neither", -1)
+        self._requests, self._groups, self._lock = set(), weakref.WeakSet(), threading.Lock()
+        self._handle, self.parent = None, None
+        foreign = _Store(store) if store is not None else None
+        options = library.Options(
+            size=ctypes.sizeof(library.Options), has_rank=int(rank is not None), rank=rank or 0, world=world or 0, backend=_text(backend),
+            host=_text(host), port=port, job=_text(job), secret=_text(secret), init_timeout=buffers.microseconds(init_timeout),
+            op_timeout=buffers.microseconds(timeout), death_timeout=buffers.microseconds(death_timeout))
+        if foreign:
+            options.kv_set, options.kv_get = foreign.set, foreign.get
+        handle, error = ctypes.c_void_p(), library.Error()
+        code = _lib.rh_comm_init(_byref(options), _byref(handle), _byref(error))
+        try:
+            library.check(code, error)
+        except CommError as problem:
+            raise problem from (foreign.problem if foreign else None)
+        self._open(handle)
+
+    def _open(self, handle):
+        self._handle = handle
+        self.rank, self.world = _lib.rh_comm_rank(handle), _lib.rh_comm_world(handle)
+        self.local_rank, self.local_world = _lib.rh_comm_local_rank(handle), _lib.rh_comm_local_world(handle)
+        self.backend = _lib.rh_comm_backend_name(handle).decode()
+        _open.add(self)
+
+    @property
+    def is_group(self):
+        """Whether group() made it."""
+        return self.parent is not None
+
+    def group(self, ranks):
+        """A Comm of these ranks, which become 0 … in that order. Collective among them. Raises InvalidError, CommError."""
+        numbers = (ctypes.c_int32 * len(ranks))(*ranks)
+        handle, error = ctypes.c_void_p(), library.Error()
+        library.check(_lib.rh_comm_group(self._alive(), numbers, len(ranks), _byref(handle), _byref(error)), error)
+        made = Comm.__new__(Comm)
+        made._requests, made._groups, made._lock, made.parent = set(), weakref.WeakSet(), threading.Lock(), self
+        made._open(handle)
+        self._groups.add(made)
+        return made
+
+    def close(self):
+        """Leave, after what is in flight has ended; groups of it leave first. Peers that still need this rank get PeerError."""
+        for group in list(self._groups):
+            group.close()
+        for request in list(self._requests):
+            try:
+                request.wait()
+            except CommError:
+                pass
+        with self._lock:
+            handle, self._handle = self._handle, None
+        if handle is not None:
+            _lib.rh_comm_free(handle)
+        _open.discard(self)
+
+    def abort(self, why=""):
+        """End all pending and later operations of all ranks with AbortedError, which says why. From any thread."""
+        _lib.rh_comm_abort(self._alive(), str(why).encode())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        # the others shall not wait for a rank that is unwinding, and shall learn why
+        if kind is not None and self._handle is not None:
+            self.abort(f"{kind.__name__}: {value}")
+        self.close()
+
+    def __repr__(self):
+        return f"<Comm rank {self.rank} of {self.world}, {self.backend}{', closed' if self._handle is None else ''}>"
+
+    def _alive(self):
+        if self._handle is None:
+            raise InvalidError("Comm: it is closed", -1)
+        return self._handle
+
+    def _op(self, what, timeout, out=None, source=None, count=None, reduce=0, peer=0, tag=0):
+        buffer = out or source
+        op = library.Op(size=library.OP_SIZE, what=what, reduce=reduce, peer=peer, tag=tag, timeout=buffers.microseconds(timeout))
+        if buffer is not None:
+            op.in_ = source.address if source is not None else None
+            op.out = out.address if out is not None else None
+            op.count = buffer.count if count is None else count
+            op.type, op.memory, op.stream = buffer.type, buffer.memory, buffer.stream
+        return op
+
+    def _run(self, op, result):
+        error = library.Error()
+        code = _lib.rh_comm_run(self._alive(), _byref(op), _byref(error))
+        if code < 0:
+            library.check(code, error)
+        return result
+
+    def _start(self, op, held, result):
+        handle, error = ctypes.c_void_p(), library.Error()
+        library.check(_lib.rh_comm_post(self._alive(), _byref(op), _byref(handle), _byref(error)), error)
+        request = Request(self, handle, held, result)
+        self._requests.add(request)
+        return request
+
+    def _all_reduce(self, array, op, out, timeout):
+        to = buffers.of(array if out is None else out)
+        source = to if out is None else buffers.of(array, writable=False)
+        self._check_same(source, to, to.count, "all_reduce")
+        return self._op(library.ALL_REDUCE, timeout, to, source, reduce=_reduction(op)), (source, to), array if out is None else out
+
+    def all_reduce(self, array, op="sum", out=None, timeout=None):
+        """Reduce the arrays of all ranks, element by element; all get the result.
+
+        array: any shape, the same number of elements and type on every rank. out: where the result goes, as large as
+        array; None is array itself. timeout: seconds; None is the context's, 0 none. Returns the array with the result.
+        Raises InvalidError, PeerError, DeadlineError, AbortedError, BackendError.
+        """
+        made, _, result = self._all_reduce(array, op, out, timeout)
+        return self._run(made, result)
+
+    def all_reduce_start(self, array, op="sum", out=None, timeout=None):
+        """all_reduce() as a Request."""
+        return self._start(*self._all_reduce(array, op, out, timeout))
+
+    def _reduce_scatter(self, array, out, op, timeout):
+        source, to = buffers.of(array, writable=False), buffers.of(out)
+        self._check_same(source, to, to.count * self.world, "reduce_scatter")
+        return self._op(library.REDUCE_SCATTER, timeout, to, source, reduce=_reduction(op)), (source, to), out
+
+    def reduce_scatter(self, array, out, op="sum", timeout=None):
+        """Reduce the arrays of all ranks; rank r gets the r-th part of the result.
+
+        array: world times as many elements as out, of the same type. Returns out. Raises as all_reduce().
+        """
+        made, _, result = self._reduce_scatter(array, out, op, timeout)
+        return self._run(made, result)
+
+    def reduce_scatter_start(self, array, out, op="sum", timeout=None):
+        """reduce_scatter() as a Request."""
+        return self._start(*self._reduce_scatter(array, out, op, timeout))
+
+    def _all_gather(self, array, out, timeout):
+        source, to = buffers.of(array, writable=False, moved=True), buffers.of(out, moved=True)
+        self._check_same(source, to, to.count // self.world, "all_gather")
+        if to.count != source.count * self.world:
+            raise InvalidError(f"all_gather: out has {to.count} elements, not {self.world} times {source.count}", -1)
+        return self._op(library.ALL_GATHER, timeout, to, source, count=source.count), (source, to), out
+
+    def all_gather(self, array, out, timeout=None):
+        """Put the arrays of all ranks behind each other, by rank, into out of every rank.
+
+        out: world times as many elements as array, of the same type; array may be this rank's part of out. Any type.
+        Returns out. Raises as all_reduce().
+        """
+        made, _, result = self._all_gather(array, out, timeout)
+        return self._run(made, result)
+
+    def all_gather_start(self, array, out, timeout=None):
+        """all_gather() as a Request."""
+        return self._start(*self._all_gather(array, out, timeout))
+
+    def _broadcast(self, array, root, timeout):
+        buffer = buffers.of(array, moved=True, writable=self.rank != root)
+        return self._op(library.BROADCAST, timeout, buffer, buffer, peer=root), (buffer,), array
+
+    def broadcast(self, array, root=0, timeout=None):
+        """Give the array of rank root to all. The same size on every rank, of any type. Returns array. Raises as all_reduce()."""
+        made, _, result = self._broadcast(array, root, timeout)
+        return self._run(made, result)
+
+    def broadcast_start(self, array, root=0, timeout=None):
+        """broadcast() as a Request."""
+        return self._start(*self._broadcast(array, root, timeout))
+
+    def barrier(self, timeout=None):
+        """Wait until all ranks are here. Raises as all_reduce()."""
+        self._run(self._op(library.BARRIER, timeout), None)
+
+    def barrier_start(self, timeout=None):
+        """barrier() as a Request."""
+        return self._start(self._op(library.BARRIER, timeout), (), None)
+
+    def send(self, array, to, tag=0, timeout=None):
+        """Send an array of any type to rank ``to``. Messages of a tag meet in the order of their posting. Raises as all_reduce()."""
+        self.send_start(array, to, tag, timeout).wait()
+
+    def send_start(self, array, to, tag=0, timeout=None):
+        """send() as a Request."""
+        buffer = buffers.of(array, writable=False, moved=True)
+        return self._start(self._op(library.SEND, timeout, source=buffer, peer=to, tag=tag), (buffer,), None)
+
+    def recv(self, array, source, tag=0, timeout=None):
+        """Receive into array, which is as large as what rank ``source`` sends. Returns array. Raises as all_reduce()."""
+        return self.recv_start(array, source, tag, timeout).wait()
+
+    def recv_start(self, array, source, tag=0, timeout=None):
+        """recv() as a Request."""
+        buffer = buffers.of(array, moved=True)
+        return self._start(self._op(library.RECV, timeout, out=buffer, peer=source, tag=tag), (buffer,), array)
+
+    @staticmethod
+    def _check_same(source, to, count, name):
+        if source.type != to.type or source.memory != to.memory:
+            raise InvalidError(f"{name}: array and out must be of one type, in one memory", -1)
+        if source.count != count:
+            raise InvalidError(f"{name}: {source.count} elements do not fit {to.count}", -1)

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameter servers: the workers' side, and a server."""
+import ctypes
+import hashlib
+import threading
+
+from roundhouse import buffers, library
+from roundhouse.errors import CommError, InvalidError
+
+_lib = library.lib
+_byref = ctypes.byref
+_INIT, _PUSH, _PULL, _PUSH_PULL, _BARRIER = range(1, 6)
+MODES = {"sync": 1, "async": 2, "stale": 3}
+RULES = {"sum": 1, "average": 2, "total": 3, "mean": 4, "sgd": 5, "momentum": 6, "adam": 7}
+DURABLE = {"logged": 1, "synced": 2}
+_OP_SIZE = ctypes.sizeof(library.ServedOp)
+
+
+def _need():
+    if not hasattr(_lib, "rh_ps_connect"):
+        raise InvalidError("this librhcomm has no parameter servers; install one that has", -1)
+
+
+def _text(value):
+    return None if value is None else str(value).encode()
+
+
+def _word(words, value, name):
+    if value is None:
+        return 0
+    if value not in words:
+        raise InvalidError(f'{name} "{value}" is not known; there are {", ".join(words)}', -1)
+    return words[value]
+
+
+class ServedRequest:
+    """Operations in flight. It holds the arrays, which must not be changed before all are done."""
+
+    __slots__ = ("_handle", "_server", "_held", "_error", "_lock", "result")
+
+    def __init__(self, server, handle, held, result):
+        self._server, self._handle, self._held, self.result = server, handle, held, result
+        self._error, self._lock = None, threading.Lock()
+
+    def _end(self, code, error):
+        self._handle, self._held = None, None
+        self._server._requests.discard(self)
+        try:
+            library.check(code, error)
+        except CommError as problem:
+            self._error = problem
+
+    def wait(self):
+        """Wait until all are done; returns what was pulled. Requests of a worker move on inside its calls only."""
+        with self._lock:
+            if self._handle is not None:
+                error = library.Error()
+                self._end(_lib.rh_ps_wait(self._handle, _byref(error)), error)
+        if self._error:
+            raise self._error
+        return self.result
+
+    def test(self):
+        """Whether all are done. Raises CommError when one failed."""
+        with self._lock:
+            if self._handle is not None:
+                error = library.Error()
+                code = _lib.rh_ps_test(self._handle, _byref(error))
+                if code == library.BUSY:
+                    return False
+                self._end(code, error)
+        if self._error:
+            raise self._error
+        return True
+
+
+class ParameterServer:
+    """A worker's connection to all parameter servers of a job.
+
+        server = roundhouse.ParameterServer()                # where the servers are comes from the environment
+        server.init({"weights": weights})                    # every worker; worker 0's values count, all get them
+        server.push_pull({"weights": gradient}, {"weights": weights})
+
+    Keys are texts or whole numbers from 0 to 2**63 - 1. Arrays are as those of Comm: contiguous, used in place, of float32,
+    float64, float16, bfloat16, int8, int32, int64 or uint8, in the memory of the processor; a key keeps its length and type.
+    Operations on several keys travel together. Each method has a form with ``_start`` that returns a request to wait() for.
+
+    Any thread may use it; close() must be the last call.
+    """
+
+    def __init__(self, servers=None, worker=None, workers=None, *, job=None, secret=None, init_timeout=None, timeout=None, grace=None,
+                 death_timeout=None, shared_memory=True):
+        """Connect to all servers; blocks until they are there. What is None comes from the environment (docs/ps.md).
+
+        servers: "host:port,host:port" or a list of such, in the same order everywhere. worker, workers: which of how many.
+        timeout: seconds for one operation; 0 is no limit. grace: seconds to wait for a lost server.
+        Raises InvalidError, DeadlineError, PeerError, SystemFailure.
+        """
+        _need()
+        if servers is not None and not isinstance(servers, str):
+            servers = ",".join(servers)
+        self._requests, self._keys, self._handle = set(), {}, None
+        options = library.WorkerOptions(
+            size=ctypes.sizeof(library.WorkerOptions), has_worker=int(worker is not None), worker=worker or 0, workers=workers or 0,
+            servers=_text(servers), job=_text(job), secret=_text(secret), init_timeout=buffers.microseconds(init_timeout),
+            op_timeout=buffers.microseconds(timeout), grace=buffers.microseconds(grace),
+            death_timeout=buffers.microseconds(death_timeout), no_shm=int(not shared_memory))
+        handle, error = ctypes.c_void_p(), library.Error()
+        library.check(_lib.rh_ps_connect(_byref(options), _byref(handle), _byref(error)), error)
+        self._handle = handle
+        self.worker, self.workers = _lib.rh_ps_worker(handle), _lib.rh_ps_workers(handle)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Leave, after what is in flight has ended: nobody waits for this worker any more."""
+        for request in list(self._requests):
+            try:
+                request.wait()
+            except CommError:
+                pass
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            _lib.rh_ps_free(handle)
+
+    def _alive(self):
+        if self._handle is None:
+            raise InvalidError("ParameterServer: it is closed", -1)
+        return self._handle
+
+    def _key(self, key):
+        if isinstance(key, int):
+            if not 0 <= key < 2 ** 63:
+                raise InvalidError(f"ParameterServer: key {key} must be from 0 to 2**63 - 1", -1)
+            return key
+        # names have the upper half of the numbers to themselves
+        number = int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little") | 1 << 63
+        number -= number == 2 ** 64 - 1
+        if self._keys.setdefault(number, key) != key:
+            raise InvalidError(f'ParameterServer: the keys "{key}" and "{self._keys[number]}" cannot be told apart; rename one', -1)
+        return number
+
+    def _op(self, what, key, source, to, timeout):
+        op = library.ServedOp(size=_OP_SIZE, what=what, timeout=buffers.microseconds(timeout))
+        about = source or to
+        if about is not None:
+            if about.memory != library.HOST:
+                raise InvalidError(f'ParameterServer: the array of key "{key}" is not in the memory of the processor; use .cpu()', -1)
+            op.key, op.count, op.type = self._key(key), about.count, about.type
+            op.in_ = source.address if source is not None else None
+            op.out = to.address if to is not None else None
+        if source is not None and to is not None and (source.count, source.type) != (to.count, to.type):
+            raise InvalidError(f'ParameterServer: key "{key}": {source.count} elements are pushed and {to.count} pulled, or of another type', -1)
+        return op
+
+    def _start(self, ops, held, result):
+        many = (library.ServedOp * len(ops))(*ops)
+        handle, error = ctypes.c_void_p(), library.Error()
+        library.check(_lib.rh_ps_post(self._alive(), many, len(ops), _byref(handle), _byref(error)), error)
+        request = ServedRequest(self, handle, held, result)
+        self._requests.add(request)
+        return request
+
+    def _start_all(self, what, sources, targets, timeout):
+        ops, held = [], []
+        for key in sources if sources is not None else targets:
+            source = buffers.of(sources[key], writable=False) if sources is not None else None
+            if targets is not None and key not in targets:
+                raise InvalidError(f'ParameterServer: nothing to pull key "{key}" into', -1)
+            to = buffers.of(targets[key]) if targets is not None else None
+            held.append((source, to))
+            ops.append(self._op(what, key, source, to, timeout))
+        return self._start(ops, held, targets)
+
+    def init_start(self, values, timeout=None):
+        """init() as a request."""
+        return self._start_all(_INIT, values, values, timeout)
+
+    def init(self, values, timeout=None):
+        """Make keys known: every worker, once for each key, before anything else with it.
+
+        values: a dict of key to array. A new key takes worker 0's; every worker's array gets the value that counts.
+        Returns values. Raises CommError.
+        """
+        return self.init_start(values, timeout).wait()
+
+    def push_start(self, values, timeout=None):
+        """push() as a request."""
+        return self._start_all(_PUSH, values, None, timeout)
+
+    def push(self, values, timeout=None):
+        """Push a dict of key to array, gradients for one. It counts once, also when a server was lost in between. Raises CommError."""
+        self.push_start(values, timeout).wait()
+
+    def pull_start(self, values, timeout=None):
+        """pull() as a request."""
+        return self._start_all(_PULL, None, values, timeout)
+
+    def pull(self, values, timeout=None):
+        """Pull into the arrays of a dict; returns it. In a synchronous server it waits for the round of the last push. Raises CommError."""
+        return self.pull_start(values, timeout).wait()
+
+    def push_pull_start(self, values, out=None, timeout=None):
+        """push_pull() as a request."""
+        return self._start_all(_PUSH_PULL, values, values if out is None else out, timeout)
+
+    def push_pull(self, values, out=None, timeout=None):
+        """Push values and pull into out, in one trip. out: a dict of the same keys; None is values. Returns out. Raises CommError."""
+        return self.push_pull_start(values, out, timeout).wait()
+
+    def barrier(self, timeout=None):
+        """Wait until all workers are here. Raises CommError."""
+        self._start([self._op(_BARRIER, None, None, None, timeout)], (), None).wait()
+
+    def set_rate(self, rate):
+        """Change the learning rate of all servers. Raises CommError."""
+        error = library.Error()
+        library.check(_lib.rh_ps_set_rate(self._alive(), rate, _byref(error)), error)
+
+
+def serve(*, index=None, servers=None, workers=None, mode=None, staleness=0, rule=None, rate=0.0, momentum=0.0, beta1=0.0, beta2=0.0,
+          epsilon=0.0, host=None, port=0, folder=None, durable=None, job=None, secret=None, ready=None):
+    """Be a parameter server until all workers have left. What is None or 0 comes from the environment (docs/ps.md).
+
+    mode: "sync", "async" or "stale". rule: "sum", "average", "total", "mean", "sgd", "momentum" or "adam". rate, momentum,
+    beta1, beta2, epsilon: the rule's. folder: where the state is kept, so that a killed server goes on; durable: "logged" or
+    "synced". ready: is called with the port once it listens. Raises CommError.
+    """
+    _need()
+    options = library.ServerOptions(
+        size=ctypes.sizeof(library.ServerOptions), has_index=int(index is not None), index=index or 0, servers=servers or 0,
+        workers=workers or 0, mode=_word(MODES, mode, "mode"), staleness=staleness, rule=_word(RULES, rule, "rule"), rate=rate,
+        momentum=momentum, beta1=beta1, beta2=beta2, epsilon=epsilon, host=_text(host), port=port, folder=_text(folder),
+        durable=_word(DURABLE, durable, "durable"), job=_text(job), secret=_text(secret))
+    handle, error = ctypes.c_void_p(), library.Error()
+    library.check(_lib.rh_ps_server_new(_byref(options), _byref(handle), _byref(error)), error)
+    try:
+        if ready:
+            ready(_lib.rh_ps_server_port(handle))
+        library.check(_lib.rh_ps_server_run(handle, _byref(error)), error)
+    finally:
+        _lib.rh_ps_server_free(handle)

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <ucs/config/global_opts.h>
+#include <unistd.h>
+
+#include "comm/ucx/ucx.h"
+
+#define ADDRESS_ROOM (64 * 1024)
+#define KEY_ROOM 32
+#define ROOM_NAMESPACE 64
+#define PATIENCE INT64_C(1000000)
+
+/*
+ * Copying between processes by the kernel is slower than through shared memory at every size. Where there is TCP beside
+ * shared memory, UCX sends large messages over it, even within a host: so it is left out where nobody needs it.
+ */
+#define TRANSPORTS "^cma,knem"
+#define TRANSPORTS_NEAR "^cma,knem,tcp"
+/* Over TCP a rendezvous is only a round trip more; the segments of a collective go without. */
+#define RENDEZVOUS "512k"
+
+int32_t ucx_fail(const struct ucx *ucx, int32_t code, int32_t rank, const char *what, ucs_status_t status)
+{
+	char text[200];
+
+	(void)snprintf(text, sizeof(text), "%s: %s", what, ucs_status_string(status));
+	return ucx->team->fail(ucx->team->core, code, rank, text);
+}
+
+static int64_t connect_now(void)
+{
+	struct timespec time;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * INT64_C(1000000) + time.tv_nsec / 1000;
+}
+
+void ucx_finish(struct ucx *ucx, ucs_status_ptr_t request)
+{
+	int64_t until = connect_now() + PATIENCE;
+
+	if (!UCS_PTR_IS_PTR(request))
+		return;
+	while (ucp_request_check_status(request) == UCS_INPROGRESS && connect_now() < until)
+		(void)ucp_worker_progress(ucx->worker);
+	ucp_request_free(request);
+}
+
+/* Shared memory of UCX needs more than a common /dev/shm: namespaces of processes in common. */
+static bool connect_all_near(const struct ucx *ucx)
+{
+	const struct rh_comm_team *team = ucx->team;
+	char own[ROOM_NAMESPACE] = "";
+	char other[ROOM_NAMESPACE];
+	char key[KEY_ROOM];
+	bool same = readlink("/proc/self/ns/pid", own, sizeof(own) - 1) > 0;
+
+	(void)snprintf(key, sizeof(key), "ucx/ns/%d", (int)team->rank);
+	if (team->local_world < team->world || team->put(team->core, key, own, sizeof(own)) < 0)
+		return false;
+	for (int32_t rank = 0; rank < team->world; rank++) {
+		(void)snprintf(key, sizeof(key), "ucx/ns/%d", (int)rank);
+		if (team->get(team->core, key, other, sizeof(other)) != (int64_t)sizeof(other))
+			return false;
+		same = same && memcmp(own, other, sizeof(own)) == 0;
+	}
+	return same;
+}
+
+/* UCX reads UCX_* itself; what the user has set there stays. */
+static ucs_status_t connect_configure(const struct ucx *ucx, ucp_config_t *config)
+{
+	const char *own = ucx->team->setting(ucx->team->core, "TLS");
+	bool near = !own && !getenv("UCX_TLS") && connect_all_near(ucx);
+	ucs_status_t status = UCS_OK;
+
+	/* it would print of dead peers, and to standard output; we return them as errors */
+	if (!getenv("UCX_LOG_LEVEL"))
+		(void)ucs_global_opts_set_value("LOG_LEVEL", "fatal");
+	if (!near && !ucx->rdma && !getenv("UCX_RNDV_THRESH"))
+		status = ucp_config_modify(config, "RNDV_THRESH", RENDEZVOUS);
+	if (status == UCS_OK && own)
+		return ucp_config_modify(config, "TLS", own);
+	if (status < 0 || getenv("UCX_TLS"))
+		return status;
+	return ucp_config_modify(config, "TLS", near && !ucx->rdma ? TRANSPORTS_NEAR : TRANSPORTS);
+}
+
+static int32_t connect_init(struct ucx *ucx)
+{
+	ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
+	                       .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP,
+	                       .estimated_num_eps = (size_t)ucx->team->world};
+	ucp_worker_params_t worker = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+	                              .thread_mode = UCS_THREAD_MODE_SERIALIZED};
+	ucp_config_t *config = NULL;
+	ucs_status_t status = ucp_config_read(NULL, NULL, &config);
+
+	if (status == UCS_OK) {
+		status = connect_configure(ucx, config);
+		if (status == UCS_OK)
+			status = ucp_init(&params, config, &ucx->context);
+		ucp_config_release(config);
+	}
+	if (status != UCS_OK) {
+		ucx->context = NULL;
+		return ucx_fail(ucx, RH_COMM_EBACKEND, RH_COMM_NO_RANK, "UCX cannot start; see UCX_TLS and RH_COMM_UCX_TLS",
+		                status);
+	}
+	status = ucp_worker_create(ucx->context, &worker, &ucx->worker);
+	if (status == UCS_OK)
+		return 0;
+	ucx->worker = NULL;
+	return ucx_fail(ucx, RH_COMM_EBACKEND, RH_COMM_NO_RANK, "no UCX worker", status);
+}
+
+static int32_t connect_publish(const struct ucx *ucx)
+{
+	ucp_address_t *address = NULL;
+	size_t length = 0;
+	char key[KEY_ROOM];
+	int32_t r;
+	ucs_status_t status = ucp_worker_get_address(ucx->worker, &address, &length);
+
+	if (status != UCS_OK)
+		return ucx_fail(ucx, RH_COMM_EBACKEND, RH_COMM_NO_RANK, "no UCX address", status);
+	(void)snprintf(key, sizeof(key), "ucx/%d", (int)ucx->team->rank);
+	r = ucx->team->put(ucx->team->core, key, address, length);
+	ucp_worker_release_address(ucx->worker, address);
+	return r;
+}
+
+static void connect_broke(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+	struct ucx_peer *peer = arg;
+
+	(void)ep;
+	peer->broken = status;
+}
+
+/* Shared memory knows no failing peer, and to ask for that would rule it out: there the core's liveness must do. */
+static ucs_status_t connect_endpoint(struct ucx *ucx, struct ucx_peer *peer, const void *address)
+{
+	ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, .address = address};
+
+	if (peer->far) {
+		params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+		params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+		params.err_handler = (ucp_err_handler_t){.cb = connect_broke, .arg = peer};
+	}
+	return ucp_ep_create(ucx->worker, &params, &peer->ep);
+}
+
+static int32_t connect_peer(struct ucx *ucx, int32_t rank, char *address)
+{
+	const struct rh_comm_team *team = ucx->team;
+	struct ucx_peer *peer = &ucx->peers[rank];
+	char key[KEY_ROOM];
+	ucs_status_t status;
+	int64_t n;
+
+	(void)snprintf(key, sizeof(key), "ucx/%d", (int)rank);
+	n = team->get(team->core, key, address, ADDRESS_ROOM);
+	if (n < 0)
+		return (int32_t)n;
+	peer->far = team->hosts[rank] != team->hosts[team->rank];
+	status = connect_endpoint(ucx, peer, address);
+	if (status == UCS_OK)
+		return 0;
+	peer->ep = NULL;
+	return ucx_fail(ucx, RH_COMM_EBACKEND, rank, "UCX finds no transport to a rank", status);
+}
+
+int32_t ucx_connect(struct ucx *ucx)
+{
+	char *address = malloc(ADDRESS_ROOM);
+	int32_t r = address ? connect_init(ucx) : RH_COMM_ENOMEM;
+
+	if (r == 0)
+		r = connect_publish(ucx);
+	/* not all ranks begin with rank 0 */
+	for (int32_t i = 1; i < ucx->team->world && r == 0; i++)
+		r = connect_peer(ucx, (ucx->team->rank + i) % ucx->team->world, address);
+	free(address);
+	return r;
+}
+
+static void disconnect_peer(struct ucx *ucx, struct ucx_peer *peer)
+{
+	ucp_request_param_t param = {.flags = UCP_EP_CLOSE_FLAG_FORCE};
+
+	if (peer->ep && peer->broken != UCS_OK)
+		param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+	if (peer->ep)
+		ucx_finish(ucx, ucp_ep_close_nbx(peer->ep, &param));
+	peer->ep = NULL;
+}
+
+/*
+ * UCX ends the process when a worker is destroyed whose endpoints still have something under way, closed by force or
+ * not. So after an abort it is left as it is.
+ */
+void ucx_disconnect(struct ucx *ucx)
+{
+	if (atomic_load(&ucx->aborted))
+		return;
+	for (int32_t rank = 0; ucx->worker && rank < ucx->team->world; rank++)
+		disconnect_peer(ucx, &ucx->peers[rank]);
+	if (ucx->worker)
+		ucp_worker_destroy(ucx->worker);
+	if (ucx->context)
+		ucp_cleanup(ucx->context);
+}

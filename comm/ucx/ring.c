@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All-reduce of the ranks of one host. Small vectors go whole by recursive doubling; larger ones around a ring in
+ * segments, of which a few are received ahead while the next to come is reduced (Patarasuk and Yuan, 2009). Each
+ * element is combined by one rank, or by all in the order of ranks, so all end with the same bits.
+ */
+#include <stdlib.h>
+
+#include "comm/ucx/ucx.h"
+
+#define RING_SEGMENT (256 * 1024)
+#define RING_SMALL (8 * 1024)
+#define TAG_COLLECTIVE (UINT64_C(1) << 63)
+#define TAG_BLOCK_BITS 24
+#define TAG_BLOCK_MASK ((UINT64_C(1) << TAG_BLOCK_BITS) - 1)
+
+/* A run of elements. */
+struct span {
+	size_t from;
+	size_t count;
+};
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static size_t ring_size(int32_t type)
+{
+	static const uint8_t sizes[] = {0, 4, 8, 2, 2, 1, 4, 8, 1};
+
+	return sizes[type];
+}
+
+static uint64_t ring_tag(const struct ucx_ring *ring, size_t number)
+{
+	return TAG_COLLECTIVE | ring->sequence << TAG_BLOCK_BITS | (number & TAG_BLOCK_MASK);
+}
+
+static size_t ring_moves(const struct ucx_ring *ring)
+{
+	return 2 * (size_t)(ring->world - 1) * ring->segments;
+}
+
+/* Segment `number % segments` of the chunk that comes in step `number / segments`. */
+static struct span ring_span(const struct ucx_ring *ring, int32_t step, size_t segment)
+{
+	size_t chunk = (size_t)((ring->rank - step + 2 * ring->world) % ring->world);
+	size_t from = smaller(chunk * ring->chunk + segment * ring->segment, ring->op.count);
+	size_t end = smaller(smaller((chunk + 1) * ring->chunk, from + ring->segment), ring->op.count);
+
+	return (struct span){from, end > from ? end - from : 0};
+}
+
+/* What is sent as number `number` is what came as number `number - segments`; the first are this rank's own. */
+static int32_t ring_send(struct ucx *ucx, struct ucx_ring *ring, size_t number)
+{
+	struct span span = ring_span(ring, (int32_t)(number / ring->segments), number % ring->segments);
+	const char *data = number < ring->segments ? ring->op.in : ring->op.out;
+	void *work = NULL;
+	int32_t r = ucx_send(ucx, (ring->rank + 1) % ring->world, ring_tag(ring, number), data + span.from * ring->size,
+	                     span.count * ring->size, &work);
+
+	if (work) {
+		*ring->sends_last = work;
+		ring->sends_last = &((struct ucx_work *)work)->after;
+	}
+	return r;
+}
+
+static char *ring_slot(const struct ucx_ring *ring, size_t number)
+{
+	return ring->spare + number % UCX_WINDOW * ring->segment * ring->size;
+}
+
+static bool ring_reduces(const struct ucx_ring *ring, size_t number)
+{
+	return number < (size_t)(ring->world - 1) * ring->segments;
+}
+
+static int32_t ring_recv(struct ucx *ucx, struct ucx_ring *ring)
+{
+	size_t number = ring->posted;
+	struct span span = ring_span(ring, (int32_t)(number / ring->segments) + 1, number % ring->segments);
+	char *into = ring_reduces(ring, number) ? ring_slot(ring, number) : (char *)ring->op.out + span.from * ring->size;
+
+	ring->posted++;
+	return ucx_recv(ucx, (ring->rank + ring->world - 1) % ring->world, ring_tag(ring, number), into,
+	                span.count * ring->size, &ring->recvs[number % UCX_WINDOW]);
+}
+
+static void ring_act(const struct ucx *ucx, struct ucx_ring *ring, size_t number)
+{
+	size_t step = number / ring->segments;
+	struct span span = ring_span(ring, (int32_t)step + 1, number % ring->segments);
+	size_t at = span.from * ring->size;
+	char *out = (char *)ring->op.out + at;
+
+	if (!ring_reduces(ring, number))
+		return;
+	ucx->team->reduce(out, ring_slot(ring, number), (const char *)ring->op.in + at, span.count, ring->op.type,
+	                  ring->op.reduce);
+	if (step == (size_t)ring->world - 2 && ring->op.reduce == RH_COMM_AVG)
+		ucx->team->divide(out, span.count, ring->op.type, ring->world);
+}
+
+/* The sends that are through. @return 0, RH_COMM_BUSY while there are others, RH_COMM_E* */
+static int32_t ring_reap(struct ucx *ucx, struct ucx_ring *ring)
+{
+	while (ring->sends) {
+		struct ucx_work *work = ring->sends;
+		struct ucx_work *after = work->after;
+		int32_t r = ucx_look(ucx, work);
+
+		if (r != 0)
+			return r;
+		ring->sends = after;
+		if (!after)
+			ring->sends_last = &ring->sends;
+	}
+	return 0;
+}
+
+/* Take what has come, in order. */
+static int32_t ring_step(struct ucx *ucx, struct ucx_ring *ring)
+{
+	size_t moves = ring_moves(ring);
+	int32_t r = 0;
+
+	while (ring->taken < moves && r == 0) {
+		void **recv = &ring->recvs[ring->taken % UCX_WINDOW];
+
+		r = *recv ? ucx_look(ucx, *recv) : 0;
+		if (r != 0)
+			break;
+		ring_act(ucx, ring, ring->taken);
+		if (ring->taken + ring->segments < moves)
+			r = ring_send(ucx, ring, ring->taken + ring->segments);
+		ring->taken++;
+		if (r == 0 && ring->posted < moves)
+			r = ring_recv(ucx, ring);
+	}
+	return r < 0 || ring->taken < moves ? r : ring_reap(ucx, ring);
+}
+
+static int32_t ring_begin(struct ucx *ucx, struct ucx_ring *ring)
+{
+	size_t ahead = smaller(ring_moves(ring), UCX_WINDOW);
+	int32_t r = 0;
+
+	while (ring->posted < ahead && r == 0)
+		r = ring_recv(ucx, ring);
+	for (size_t number = 0; number < ring->segments && r == 0; number++)
+		r = ring_send(ucx, ring, number);
+	return r;
+}
+
+static int32_t small_exchange(struct ucx *ucx, struct ucx_ring *ring)
+{
+	int32_t peer = ring->rank ^ ring->distance;
+	size_t length = ring->op.count * ring->size;
+	uint64_t tag = ring_tag(ring, (size_t)ring->distance);
+	int32_t r = ucx_recv(ucx, peer, tag, ring->spare, length, &ring->recvs[0]);
+
+	if (r == 0)
+		r = ucx_send(ucx, peer, tag, ring->distance == 1 ? ring->op.in : ring->op.out, length, &ring->recvs[1]);
+	return r;
+}
+
+static void small_act(const struct ucx *ucx, const struct ucx_ring *ring)
+{
+	const void *own = ring->distance == 1 ? ring->op.in : ring->op.out;
+	bool lower = (ring->rank & ring->distance) == 0;
+
+	ucx->team->reduce(ring->op.out, lower ? own : ring->spare, lower ? ring->spare : own, ring->op.count,
+	                  ring->op.type, ring->op.reduce);
+}
+
+static int32_t small_step(struct ucx *ucx, struct ucx_ring *ring)
+{
+	for (;;) {
+		for (int i = 0; i < 2; i++) {
+			int32_t r = ring->recvs[i] ? ucx_look(ucx, ring->recvs[i]) : 0;
+
+			if (r != 0)
+				return r;
+			ring->recvs[i] = NULL;
+		}
+		small_act(ucx, ring);
+		ring->distance *= 2;
+		if (ring->distance < ring->world) {
+			int32_t r = small_exchange(ucx, ring);
+
+			if (r < 0)
+				return r;
+			continue;
+		}
+		if (ring->op.reduce == RH_COMM_AVG)
+			ucx->team->divide(ring->op.out, ring->op.count, ring->op.type, ring->world);
+		return 0;
+	}
+}
+
+static struct ucx_ring *ring_new(struct ucx *ucx)
+{
+	struct ucx_ring *ring = ucx->rings;
+
+	if (ring) {
+		ucx->rings = ring->next;
+		return ring;
+	}
+	ring = calloc(1, sizeof(*ring));
+	if (!ring)
+		return NULL;
+	ring->spare = aligned_alloc(4096, UCX_WINDOW * RING_SEGMENT);
+	if (ring->spare)
+		return ring;
+	free(ring);
+	return NULL;
+}
+
+void ucx_ring_free(struct ucx *ucx, struct ucx_ring *ring)
+{
+	ring->next = ucx->rings;
+	ucx->rings = ring;
+}
+
+static void ring_plan(const struct ucx *ucx, struct ucx_ring *ring, const struct rh_comm_op *op, uint64_t sequence)
+{
+	ring->kind = UCX_RING;
+	ring->op = *op;
+	ring->sequence = sequence;
+	ring->size = ring_size(op->type);
+	ring->rank = ucx->team->rank;
+	ring->world = ucx->team->world;
+	ring->posted = 0;
+	ring->taken = 0;
+	ring->sends = NULL;
+	ring->sends_last = &ring->sends;
+	ring->distance = op->count * ring->size <= RING_SMALL ? 1 : 0;
+	ring->chunk = (op->count + (size_t)ring->world - 1) / (size_t)ring->world;
+	ring->segment = smaller(RING_SEGMENT / ring->size, ring->chunk);
+	ring->segments = (ring->chunk + ring->segment - 1) / ring->segment;
+}
+
+int32_t ucx_collective(void *self, const struct rh_comm_op *op, uint64_t sequence, void **ret_work)
+{
+	struct ucx *ucx = self;
+	int32_t world = ucx->team->world;
+	struct ucx_ring *ring;
+	int32_t r;
+
+	if (op->what != RH_COMM_ALL_REDUCE || op->count == 0 || ucx->team->local_world != world)
+		return RH_COMM_ENOTSUP;
+	/* other numbers of ranks have to be folded first, which the core does */
+	if (op->count * ring_size(op->type) <= RING_SMALL && (world & (world - 1)) != 0)
+		return RH_COMM_ENOTSUP;
+	ring = ring_new(ucx);
+	if (!ring)
+		return RH_COMM_ENOMEM;
+	ring_plan(ucx, ring, op, sequence);
+	r = ring->distance > 0 ? small_exchange(ucx, ring) : ring_begin(ucx, ring);
+	if (r < 0) {
+		ucx_ring_free(ucx, ring);
+		return r;
+	}
+	*ret_work = ring;
+	return 0;
+}
+
+int32_t ucx_ring_test(struct ucx *ucx, struct ucx_ring *ring)
+{
+	int32_t r;
+
+	(void)ucp_worker_progress(ucx->worker);
+	r = ring->distance > 0 ? small_step(ucx, ring) : ring_step(ucx, ring);
+	if (r != RH_COMM_BUSY)
+		ucx_ring_free(ucx, ring);
+	return r;
+}
+
+void ucx_free_rings(struct ucx *ucx)
+{
+	while (ucx->rings) {
+		struct ucx_ring *ring = ucx->rings;
+
+		ucx->rings = ring->next;
+		free(ring->spare);
+		free(ring);
+	}
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "comm/ucx/ucx.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* With a network that reads and writes memory itself it is ahead of the native backend's sockets (which has 50). */
+#define SCORE 40
+#define SCORE_RDMA 60
+
+#define OLDEST_MAJOR 1
+#define OLDEST_MINOR 13
+
+/* The number of the sender has 20 bits in a tag. */
+#define WORLD_MAX (1 << 20)
+
+/* @return whether the kernel knows a device for RDMA */
+static bool ucx_has_rdma(void)
+{
+	DIR *folder = opendir("/sys/class/infiniband");
+	const struct dirent *entry;
+	bool found = false;
+
+	while (folder && !found && (entry = readdir(folder)))
+		found = entry->d_name[0] != '.';
+	if (folder)
+		(void)closedir(folder);
+	return found;
+}
+
+static int32_t ucx_probe(int32_t rank, int32_t world, char *why, size_t room)
+{
+	unsigned int major;
+	unsigned int minor;
+	unsigned int release;
+
+	(void)rank;
+	ucp_get_version(&major, &minor, &release);
+	if (major < OLDEST_MAJOR || (major == OLDEST_MAJOR && minor < OLDEST_MINOR)) {
+		(void)snprintf(why, room, "UCX is %u.%u, it must be %d.%d or newer", major, minor, OLDEST_MAJOR, OLDEST_MINOR);
+		return RH_COMM_ENOTSUP;
+	}
+	if (world > WORLD_MAX) {
+		(void)snprintf(why, room, "it can do %d ranks, these are %d", WORLD_MAX, (int)world);
+		return RH_COMM_ENOTSUP;
+	}
+	return 0;
+}
+
+static void ucx_close(void *self)
+{
+	struct ucx *ucx = self;
+
+	if (atomic_load(&ucx->aborted))
+		ucx_let_go(ucx);
+	if (ucx->worker)
+		ucx_free_works(ucx);
+	ucx_free_rings(ucx);
+	if (ucx->peers)
+		ucx_disconnect(ucx);
+	free(ucx->peers);
+	free(ucx);
+}
+
+static int32_t ucx_open(const struct rh_comm_team *team, void **ret_self)
+{
+	struct ucx *ucx = calloc(1, sizeof(*ucx));
+	int32_t r;
+
+	if (!ucx)
+		return RH_COMM_ENOMEM;
+	ucx->team = team;
+	ucx->rdma = ucx_has_rdma();
+	ucx->peers = calloc((size_t)team->world, sizeof(*ucx->peers));
+	r = ucx->peers ? ucx_connect(ucx) : RH_COMM_ENOMEM;
+	if (r < 0) {
+		ucx_close(ucx);
+		return r;
+	}
+	*ret_self = ucx;
+	return 0;
+}
+
+static void ucx_abort(void *self)
+{
+	struct ucx *ucx = self;
+
+	atomic_store(&ucx->aborted, true);
+	/* who sleeps on the descriptor wakes up; this one function of UCX may be called from any thread */
+	(void)ucp_worker_signal(ucx->worker);
+}
+
+static int32_t ucx_arm(void *self, uint64_t *ret_ticket)
+{
+	const struct ucx *ucx = self;
+
+	*ret_ticket = 0;
+	return ucp_worker_arm(ucx->worker) == UCS_OK ? 0 : RH_COMM_BUSY;
+}
+
+/* The descriptor stays readable once something has come, so no ticket is needed. */
+static void ucx_pause(void *self, uint64_t ticket, int64_t time)
+{
+	const struct ucx *ucx = self;
+	struct pollfd set = {.events = POLLIN};
+
+	(void)ticket;
+	if (ucp_worker_get_efd(ucx->worker, &set.fd) == UCS_OK)
+		(void)poll(&set, 1, (int)((time + 999) / 1000));
+}
+
+#define UCX_TABLE(points)                                                                                     \
+	{                                                                                                         \
+		.head = RH_COMM_HEAD(struct rh_comm_backend), .name = "ucx", .release = "0.1 over UCX",               \
+		.memories = RH_COMM_MEMORY_HOST, .score = (points), .probe = ucx_probe, .open = ucx_open,             \
+		.close = ucx_close, .send = ucx_send, .recv = ucx_recv, .collective = ucx_collective,               \
+		.test = ucx_test, .abort = ucx_abort, .arm = ucx_arm, .pause = ucx_pause,                                                                   \
+	}
+
+static const struct rh_comm_backend ucx_table = UCX_TABLE(SCORE);
+static const struct rh_comm_backend ucx_table_rdma = UCX_TABLE(SCORE_RDMA);
+
+const struct rh_comm_backend *rh_comm_backend_entry_v0(void)
+{
+	return ucx_has_rdma() ? &ucx_table_rdma : &ucx_table;
+}

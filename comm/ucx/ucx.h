@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file comm/ucx/ucx.h
+ * @brief The backend over UCX (UCP 1.13 and newer): messages with tags over whatever transport UCX finds.
+ *
+ * connect.c makes the worker and the endpoints, message.c posts and ends messages, ring.c is the all-reduce of one host,
+ * ucx.c is the table. Other collectives are the core's, made of messages. A context has one worker, called by one thread at a time.
+ */
+#ifndef RH_COMM_UCX_UCX_H
+#define RH_COMM_UCX_UCX_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <ucp/api/ucp.h>
+
+#include "roundhouse/comm_backend.h"
+
+/** Segments of an all-reduce that are received ahead. */
+#define UCX_WINDOW 4
+
+/** What a piece of work is; its first member. */
+enum ucx_kind { UCX_MESSAGE, UCX_RING };
+
+/** The other end of an endpoint. */
+struct ucx_peer {
+	ucp_ep_h ep;
+	bool far;            /**< on another host: UCX watches the connection, and what it says ends the messages */
+	ucs_status_t broken; /**< UCS_OK, or why nothing more comes from it */
+};
+
+/** A message under way. */
+struct ucx_work {
+	enum ucx_kind kind;
+	struct ucx_work *next;
+	struct ucx_work **link; /**< what points here */
+	struct ucx_work *after; /**< the next send of the same all-reduce */
+	void *request;          /**< of UCP; NULL: it is through */
+	ucp_tag_recv_info_t info;
+	size_t length;
+	int32_t peer;
+	bool receives;
+	bool flushes; /**< a send whose bytes UCX has taken and the transport has not yet */
+};
+
+/** An all-reduce under way. */
+struct ucx_ring {
+	enum ucx_kind kind;
+	struct ucx_ring *next; /**< of the spare ones */
+	struct rh_comm_op op;
+	uint64_t sequence;
+	size_t size; /**< bytes of an element */
+	int32_t rank;
+	int32_t world;
+	int32_t distance; /**< of a small one: to the rank it exchanges with now; 0: it goes around the ring */
+	size_t chunk;     /**< elements that one rank reduces */
+	size_t segment;   /**< elements of a message */
+	size_t segments;  /**< in a chunk */
+	size_t posted;    /**< receives */
+	size_t taken;
+	void *recvs[UCX_WINDOW]; /**< of a small one: the receive and the send */
+	struct ucx_work *sends;
+	struct ucx_work **sends_last;
+	char *spare; /**< what has come and is not reduced yet */
+};
+
+/** A context of the backend. */
+struct ucx {
+	const struct rh_comm_team *team;
+	ucp_context_h context;
+	ucp_worker_h worker;
+	struct ucx_peer *peers; /**< by rank */
+	struct ucx_work *works; /**< under way */
+	struct ucx_work *spare;
+	struct ucx_ring *rings; /**< spare ones */
+	_Atomic bool aborted;
+	bool rdma;   /**< this machine has a device for RDMA */
+	bool let_go; /**< after an abort: no buffer is touched any more */
+};
+
+/** @name connect.c @{ */
+/** Make the worker, and an endpoint to each rank. @return 0 or RH_COMM_E*; ucx_disconnect() frees what it made */
+int32_t ucx_connect(struct ucx *ucx);
+/** Close all. */
+void ucx_disconnect(struct ucx *ucx);
+/** Progress until @p request, which may be NULL, is done or a second is over; it is freed. */
+void ucx_finish(struct ucx *ucx, ucs_status_ptr_t request);
+/** Say what UCX said. @return @p code */
+int32_t ucx_fail(const struct ucx *ucx, int32_t code, int32_t rank, const char *what, ucs_status_t status);
+/** @} */
+
+/** @name message.c: operations of the table @{ */
+/** @see struct rh_comm_backend.send */
+int32_t ucx_send(void *self, int32_t peer, uint64_t tag, const void *data, size_t length, void **ret_work);
+/** @see struct rh_comm_backend.recv */
+int32_t ucx_recv(void *self, int32_t peer, uint64_t tag, void *data, size_t length, void **ret_work);
+/** Look whether a message is through, without making progress. @return as test() */
+int32_t ucx_look(struct ucx *ucx, struct ucx_work *work);
+/** @see struct rh_comm_backend.test */
+int32_t ucx_test(void *self, void *work);
+/** After an abort: see to it that no buffer is touched any more. Once. */
+void ucx_let_go(struct ucx *ucx);
+/** Free what is under way and the spare ones. */
+void ucx_free_works(struct ucx *ucx);
+/** @} */
+
+/** @name ring.c @{ */
+/** @see struct rh_comm_backend.collective */
+int32_t ucx_collective(void *self, const struct rh_comm_op *op, uint64_t sequence, void **ret_work);
+/** Move on. @return as test() */
+int32_t ucx_ring_test(struct ucx *ucx, struct ucx_ring *ring);
+/** Give up one whose messages have been let go. */
+void ucx_ring_free(struct ucx *ucx, struct ucx_ring *ring);
+/** Free the spare ones. */
+void ucx_free_rings(struct ucx *ucx);
+/** @} */
+
+#endif

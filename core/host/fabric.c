@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/fabric.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "host/config.h"
+#include "job/names.h"
+#include "job/quantity.h"
+
+#define FABRIC_SECTION "comm"
+#define FABRIC_ENV "env."
+#define FABRIC_VOLUME "roundhouse-dev-shm"
+#define FABRIC_SHM "/dev/shm"
+#define FABRIC_SHM_SIZE "1Gi"
+/* White space and commas part the items of a list. */
+#define FABRIC_SEPARATORS ", \t"
+/* Longest item of a list: a qualified name, "=" and a value. */
+#define FABRIC_ITEM_SIZE 512
+
+/* The settings that count for one pod. */
+struct fabric {
+	const struct rh_config *config;
+	const char *profile; /* section of the profile; NULL: [comm] alone */
+};
+
+/* One item of a list: "rdma/hca=1", "IPC_LOCK". */
+struct fabric_item {
+	char name[FABRIC_ITEM_SIZE];
+	const char *value; /* behind the "=", within name; "" when there is none */
+};
+
+/* Does something with an item. Returns 0 or a negative status. */
+typedef int fabric_item_fn(void *arg, const struct fabric_item *item);
+
+static int fabric_for_each(const char *list, fabric_item_fn *fn, void *arg)
+{
+	int r = 0;
+
+	while (list && r == 0 && *(list += strspn(list, FABRIC_SEPARATORS))) {
+		size_t length = strcspn(list, FABRIC_SEPARATORS);
+		struct fabric_item item = {.value = ""};
+		char *equals;
+
+		rh_copy(item.name, length < sizeof(item.name) ? length + 1 : sizeof(item.name), list);
+		equals = strchr(item.name, '=');
+		if (equals) {
+			*equals = '\0';
+			item.value = equals + 1;
+		}
+		r = fn(arg, &item);
+		list += length;
+	}
+	return r;
+}
+
+bool rh_fabric_is_section(const char *section)
+{
+	return strcmp(section, FABRIC_SECTION) == 0 ||
+	       (rh_starts_with(section, FABRIC_SECTION " ") && section[strlen(FABRIC_SECTION " ")]);
+}
+
+/* What is being checked. */
+struct fabric_check {
+	const char *key;
+	struct rh_error *err;
+};
+
+static int fabric_check_backend(void *arg, const struct fabric_item *item)
+{
+	const struct fabric_check *check = arg;
+
+	if (rh_comm_backend_is_known(item->name) && !*item->value)
+		return 0;
+	return rh_fail(check->err, RH_EINVAL, "%s: \"%s\" is no backend; there are " RH_COMM_BACKENDS, check->key,
+	               item->name);
+}
+
+static int fabric_check_pair(void *arg, const struct fabric_item *item)
+{
+	const struct fabric_check *check = arg;
+
+	if (*item->name && *item->value)
+		return 0;
+	return rh_fail(check->err, RH_EINVAL, "%s: \"%s\" is no pair; write NAME=VALUE, and commas between them", check->key,
+	               item->name);
+}
+
+static int fabric_check_resource(void *arg, const struct fabric_item *item)
+{
+	const struct fabric_check *check = arg;
+	int64_t milli;
+	int r = fabric_check_pair(arg, item);
+
+	if (r == 0 && rh_quantity_parse(item->value, &milli, NULL) < 0)
+		r = rh_fail(check->err, RH_EINVAL, "%s: \"%s\" of %s is no quantity; write for example 1", check->key,
+		            item->value, item->name);
+	return r;
+}
+
+/* Linux names them CAP_IPC_LOCK, Kubernetes IPC_LOCK. */
+static int fabric_check_capability(void *arg, const struct fabric_item *item)
+{
+	const struct fabric_check *check = arg;
+	size_t good = strspn(item->name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+
+	if (*item->name && !item->name[good] && !*item->value && !rh_starts_with(item->name, "CAP_"))
+		return 0;
+	return rh_fail(check->err, RH_EINVAL, "%s: \"%s\" is no capability; write it in capitals without CAP_, as IPC_LOCK",
+	               check->key, item->name);
+}
+
+static int fabric_check_size(const char *key, const char *value, struct rh_error *err)
+{
+	int64_t milli;
+
+	if (rh_quantity_parse(value, &milli, NULL) == 0 && milli > 0)
+		return 0;
+	return rh_fail(err, RH_EINVAL, "%s: \"%s\" is no size; write for example 1Gi", key, value);
+}
+
+static int fabric_refuse_key(const char *section, const char *key, struct rh_error *err)
+{
+	static const char *const keys[] = {"backend",      "shm-size",      "resources",
+	                                   "capabilities", "node-selector", "backends"};
+	const char *near = rh_nearest(key, keys, sizeof(keys) / sizeof(*keys));
+
+	if (strcmp(key, "backend") == 0)
+		return rh_fail(err, RH_EINVAL, "\"backend\" in section [%s] is of [comm]; a profile has \"backends\"", section);
+	if (strcmp(key, "node-selector") == 0 || strcmp(key, "backends") == 0)
+		return rh_fail(err, RH_EINVAL, "\"%s\" in section [%s] is of profiles; write it in a section [comm NAME]", key,
+		               section);
+	return rh_fail(err, RH_EINVAL, "unknown key \"%s\" in section [%s]%s%s%s", key, section,
+	               near ? "; did you mean \"" : "; remove it", near ? near : "", near ? "\"?" : "");
+}
+
+int rh_fabric_check(const char *section, const char *key, const char *value, struct rh_error *err)
+{
+	struct fabric_check check = {key, err};
+	bool profile = strcmp(section, FABRIC_SECTION) != 0;
+
+	if (rh_starts_with(key, FABRIC_ENV) && key[strlen(FABRIC_ENV)])
+		return 0;
+	if (strcmp(key, "shm-size") == 0)
+		return fabric_check_size(key, value, err);
+	if (strcmp(key, "resources") == 0)
+		return fabric_for_each(value, fabric_check_resource, &check);
+	if (strcmp(key, "capabilities") == 0)
+		return fabric_for_each(value, fabric_check_capability, &check);
+	if (!profile && strcmp(key, "backend") == 0)
+		return strcmp(value, "none") == 0 || rh_comm_backend_is_known(value)
+		           ? 0
+		           : rh_fail(err, RH_EINVAL, "%s: \"%s\" is no backend; there are none, " RH_COMM_BACKENDS, key, value);
+	if (profile && strcmp(key, "backends") == 0)
+		return fabric_for_each(value, fabric_check_backend, &check);
+	if (profile && strcmp(key, "node-selector") == 0)
+		return fabric_for_each(value, fabric_check_pair, &check);
+	return fabric_refuse_key(section, key, err);
+}
+
+const char *rh_fabric_backend(const struct rh_config *config, const struct rh_job *job)
+{
+	const struct rh_json *annotations = rh_json_at(job->object, "metadata.annotations");
+	const char *word = rh_json_string(rh_json_get(annotations, RH_ANNOTATION_COMM));
+
+	if (!word && config)
+		word = rh_config_setting(config, FABRIC_SECTION, "backend");
+	return word && rh_comm_backend_is_known(word) ? word : NULL;
+}
+
+static int fabric_meets_selector(void *arg, const struct fabric_item *item)
+{
+	const struct rh_json *selector = arg;
+
+	return rh_text_equal(rh_json_string(rh_json_get(selector, item->name)), item->value) ? 0 : RH_ENOENT;
+}
+
+static int fabric_is_not(void *arg, const struct fabric_item *item)
+{
+	return strcmp(arg, item->name) == 0 ? RH_EEXIST : 0;
+}
+
+static bool fabric_fits(const struct rh_config *config, const char *profile, const char *backend,
+                        const struct rh_replica_spec *spec)
+{
+	const char *backends = rh_config_setting(config, profile, "backends");
+	const char *selector = rh_config_setting(config, profile, "node-selector");
+	struct rh_json *has = rh_json_at(spec->template_, "spec.nodeSelector");
+
+	if (backends && *backends && fabric_for_each(backends, fabric_is_not, (void *)backend) == 0)
+		return false;
+	return fabric_for_each(selector, fabric_meets_selector, has) == 0;
+}
+
+static struct fabric fabric_find(const struct rh_config *config, const char *backend,
+                                 const struct rh_replica_spec *spec)
+{
+	struct fabric fabric = {.config = config};
+
+	for (size_t i = 0; config && i < config->setting_count && !fabric.profile; i++) {
+		const char *section = config->settings[i].section;
+
+		if (rh_starts_with(section, FABRIC_SECTION " ") && fabric_fits(config, section, backend, spec))
+			fabric.profile = section;
+	}
+	return fabric;
+}
+
+/* @return the setting of the profile, else of [comm], else NULL */
+static const char *fabric_setting(const struct fabric *fabric, const char *key)
+{
+	const char *value = fabric->profile ? rh_config_setting(fabric->config, fabric->profile, key) : NULL;
+
+	if (!value && fabric->config)
+		value = rh_config_setting(fabric->config, FABRIC_SECTION, key);
+	return value;
+}
+
+/* @return the item of @p list whose member @p key is @p value, or NULL */
+static struct rh_json *fabric_find_item(const struct rh_json *list, const char *key, const char *value)
+{
+	struct rh_json *item = rh_json_first(list);
+
+	while (item && !rh_text_equal(rh_json_string(rh_json_get(item, key)), value))
+		item = rh_json_next(item);
+	return item;
+}
+
+/* Append an object of two texts. */
+static int fabric_append(struct rh_json *list, const char *const keys[2], const char *const values[2])
+{
+	rh_auto(json) item = rh_json_new_object();
+
+	if (!list || !item)
+		return RH_ENOMEM;
+	for (size_t i = 0; i < 2; i++) {
+		if (rh_json_set_string(item, keys[i], values[i]) < 0)
+			return RH_ENOMEM;
+	}
+	return rh_json_append(list, rh_take(item));
+}
+
+static int fabric_add_env(struct rh_json *pod_spec, const char *name, const char *value)
+{
+	static const char *const keys[] = {"name", "value"};
+	const char *const values[] = {name, value};
+
+	for (struct rh_json *item = rh_json_first(rh_json_get(pod_spec, "containers")); item; item = rh_json_next(item)) {
+		if (fabric_find_item(rh_json_get(item, "env"), "name", name))
+			continue;
+		if (fabric_append(rh_json_ensure_array(item, "env"), keys, values) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
+/* The variables of one section; those that are there already stay. */
+static int fabric_add_section(const struct fabric *fabric, const char *section, struct rh_json *pod_spec)
+{
+	const struct rh_config *config = fabric->config;
+
+	for (size_t i = 0; config && section && i < config->setting_count; i++) {
+		const struct rh_setting *setting = &config->settings[i];
+
+		if (strcmp(setting->section, section) != 0 || !rh_starts_with(setting->key, FABRIC_ENV))
+			continue;
+		/* the last of several counts, as for every other key */
+		if (fabric_add_env(pod_spec, setting->key + strlen(FABRIC_ENV),
+		                   rh_config_setting(config, section, setting->key)) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
+/* Ranks of an earlier attempt, which may still be ending, must not meet those of this one. */
+static int fabric_add_identity(const struct rh_job *job, const char *backend, int32_t attempt, struct rh_json *pod_spec)
+{
+	rh_auto_free char *id = *job->uid ? rh_asprintf("%s.%" PRId32, job->uid, attempt)
+	                                  : rh_asprintf("%s/%s.%" PRId32, job->namespace_, job->name, attempt);
+
+	if (!id || fabric_add_env(pod_spec, "RH_COMM_BACKEND", backend) < 0)
+		return RH_ENOMEM;
+	return fabric_add_env(pod_spec, "RH_COMM_JOB", id);
+}
+
+static int fabric_mount_shm(struct rh_json *container, bool *mounted)
+{
+	static const char *const keys[] = {"name", "mountPath"};
+	static const char *const values[] = {FABRIC_VOLUME, FABRIC_SHM};
+
+	if (fabric_find_item(rh_json_get(container, "volumeMounts"), "mountPath", FABRIC_SHM))
+		return 0;
+	*mounted = true;
+	return fabric_append(rh_json_ensure_array(container, "volumeMounts"), keys, values);
+}
+
+static int fabric_append_volume(struct rh_json *pod_spec, const char *size)
+{
+	rh_auto(json) volume = rh_json_new_object();
+	struct rh_json *volumes = rh_json_ensure_array(pod_spec, "volumes");
+	struct rh_json *source;
+
+	if (!volume || !volumes || rh_json_set_string(volume, "name", FABRIC_VOLUME) < 0)
+		return RH_ENOMEM;
+	source = rh_json_ensure_object(volume, "emptyDir");
+	if (!source || rh_json_set_string(source, "medium", "Memory") < 0 ||
+	    rh_json_set_string(source, "sizeLimit", size) < 0)
+		return RH_ENOMEM;
+	return rh_json_append(volumes, rh_take(volume));
+}
+
+/* A container has 64 MiB of /dev/shm otherwise. */
+static int fabric_add_shm(const struct fabric *fabric, struct rh_json *pod_spec)
+{
+	const char *size = fabric_setting(fabric, "shm-size");
+	bool mounted = false;
+
+	if (fabric_find_item(rh_json_get(pod_spec, "volumes"), "name", FABRIC_VOLUME))
+		return 0;
+	for (struct rh_json *item = rh_json_first(rh_json_get(pod_spec, "containers")); item; item = rh_json_next(item)) {
+		if (fabric_mount_shm(item, &mounted) < 0)
+			return RH_ENOMEM;
+	}
+	return mounted ? fabric_append_volume(pod_spec, size ? size : FABRIC_SHM_SIZE) : 0;
+}
+
+/* Limits of extended resources are their requests, too; one of either that the job sets is left alone. */
+static int fabric_add_resource(void *arg, const struct fabric_item *item)
+{
+	struct rh_json *container = arg;
+	struct rh_json *resources = rh_json_ensure_object(container, "resources");
+	struct rh_json *limits;
+
+	if (!resources)
+		return RH_ENOMEM;
+	if (rh_json_get(rh_json_get(resources, "limits"), item->name) ||
+	    rh_json_get(rh_json_get(resources, "requests"), item->name))
+		return 0;
+	limits = rh_json_ensure_object(resources, "limits");
+	return limits ? rh_json_set_string(limits, item->name, item->value) : RH_ENOMEM;
+}
+
+static bool fabric_has_text(const struct rh_json *list, const char *text)
+{
+	const struct rh_json *item = rh_json_first(list);
+
+	while (item && !rh_text_equal(rh_json_string(item), text))
+		item = rh_json_next(item);
+	return item;
+}
+
+static int fabric_add_capability(void *arg, const struct fabric_item *item)
+{
+	struct rh_json *container = arg;
+	struct rh_json *context = rh_json_ensure_object(container, "securityContext");
+	struct rh_json *capabilities = context ? rh_json_ensure_object(context, "capabilities") : NULL;
+	struct rh_json *add;
+
+	if (!capabilities)
+		return RH_ENOMEM;
+	if (fabric_has_text(rh_json_get(capabilities, "add"), item->name) ||
+	    fabric_has_text(rh_json_get(capabilities, "drop"), item->name))
+		return 0;
+	add = rh_json_ensure_array(capabilities, "add");
+	return add ? rh_json_append(add, rh_json_new_string(item->name)) : RH_ENOMEM;
+}
+
+int rh_fabric_decorate(const struct rh_config *config, const struct rh_job *job, const struct rh_replica_spec *spec,
+                       const struct rh_fabric_place *place, struct rh_json *pod)
+{
+	const char *backend = rh_fabric_backend(config, job);
+	struct rh_json *pod_spec = rh_json_get(pod, "spec");
+	struct rh_json *container = rh_job_main_container(job->kind, pod_spec);
+	struct fabric fabric;
+
+	if (!backend || !container)
+		return 0;
+	fabric = fabric_find(config, backend, spec);
+	if (fabric_add_identity(job, backend, place->attempt, pod_spec) < 0 ||
+	    fabric_add_section(&fabric, fabric.profile, pod_spec) < 0 ||
+	    fabric_add_section(&fabric, FABRIC_SECTION, pod_spec) < 0)
+		return RH_ENOMEM;
+	if (place->local)
+		return 0;
+	if (fabric_add_shm(&fabric, pod_spec) < 0 ||
+	    fabric_for_each(fabric_setting(&fabric, "resources"), fabric_add_resource, container) < 0)
+		return RH_ENOMEM;
+	return fabric_for_each(fabric_setting(&fabric, "capabilities"), fabric_add_capability, container);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file roundhouse/ps.h
+ * @brief rh_ps: a parameter server, and the workers' side of it.
+ *
+ * Servers keep values under keys. A value is cut into parts, and the parts are spread over all servers. Workers push
+ * gradients, or anything else that is to be added up, and pull values. Every worker gives all its requests a number, and
+ * a server counts each number once: what a worker sends again after a lost connection never counts twice. A server that
+ * has a folder acknowledges nothing that is not in it, and goes on from there after it was killed; workers wait for it
+ * and send again what was not acknowledged.
+ *
+ * Results and errors are those of roundhouse/comm.h; the rank of an error is the number of a worker, or of a server
+ * where the text says so. Threads: any thread may call anything but the functions that free, which must be the last
+ * call. Requests move on inside calls of this header only. Nothing is printed.
+ */
+#ifndef ROUNDHOUSE_PS_H
+#define ROUNDHOUSE_PS_H
+
+#include "roundhouse/comm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** @name When a pushed value counts (rh_ps_server_options.mode) @{ */
+/**
+ * By rounds: the n-th push of a key by each worker makes round n, which changes the value once all workers have pushed.
+ * A pull waits for the round of the worker's own last push of that key.
+ */
+#define RH_PS_SYNC 1
+#define RH_PS_ASYNC 2 /**< at once; a pull gets what is there */
+/** At once; a pull waits while a worker is more than @e staleness pushes of that key behind the one that pulls. */
+#define RH_PS_STALE 3
+/** @} */
+
+/** @name What a push does to the value (rh_ps_server_options.rule). g is a push, or the mean of a round. @{ */
+#define RH_PS_SUM 1      /**< the value grows by the push, or by the sum of the round */
+#define RH_PS_AVERAGE 2  /**< it grows by the push divided by the number of workers: by the mean of a round */
+#define RH_PS_TOTAL 3    /**< it becomes the sum of the round; RH_PS_SYNC only */
+#define RH_PS_MEAN 4     /**< it becomes the mean of the round; RH_PS_SYNC only */
+#define RH_PS_SGD 5      /**< value -= rate g; f32 and f64 only, as those that follow */
+#define RH_PS_MOMENTUM 6 /**< m = momentum m + g; value -= rate m */
+#define RH_PS_ADAM 7     /**< Adam (Kingma and Ba 2015, algorithm 1) */
+/** @} */
+
+/** @name What is safe once it is acknowledged (rh_ps_server_options.durable) @{ */
+#define RH_PS_LOGGED 1 /**< it survives the death of the server process */
+#define RH_PS_SYNCED 2 /**< it survives the death of the server's host: fdatasync() before each batch of answers */
+/** @} */
+
+/** Highest number of workers and of servers. */
+#define RH_PS_MAX 1024
+
+/** Opaque server. */
+struct rh_ps_server;
+/** Opaque worker's side. */
+struct rh_ps;
+/** Opaque requests in flight. */
+struct rh_ps_request;
+
+/**
+ * How to serve. Zero and NULL mean "from the environment" (docs/ps.md lists it: RH_PS_*, TF_CONFIG, DMLC_*), and where
+ * that says nothing, what stands here.
+ */
+struct rh_ps_server_options {
+	uint32_t size;         /**< sizeof(struct rh_ps_server_options) where it was compiled */
+	int32_t has_index;     /**< not 0: index counts */
+	int32_t index;         /**< which of the servers this is, 0 … servers - 1 */
+	int32_t servers;       /**< number of servers; 0: 1 */
+	int32_t workers;       /**< number of workers */
+	int32_t mode;          /**< RH_PS_SYNC … */
+	int32_t staleness;     /**< RH_PS_STALE: pushes that a worker may be ahead of the slowest one */
+	int32_t rule;          /**< RH_PS_SUM … */
+	double rate;           /**< learning rate; 0: 0.01; rh_ps_set_rate() changes it */
+	double momentum;       /**< 0: 0.9 */
+	double beta1;          /**< of Adam; 0: 0.9 */
+	double beta2;          /**< of Adam; 0: 0.999 */
+	double epsilon;        /**< of Adam; 0: 1e-8 */
+	const char *host;      /**< address to listen on; NULL: all */
+	int32_t port;          /**< 0: any that is free; rh_ps_server_port() tells */
+	const char *folder;    /**< where the state is kept, made when missing; NULL: nowhere */
+	int32_t durable;       /**< with a folder: RH_PS_LOGGED or RH_PS_SYNCED; 0: RH_PS_LOGGED */
+	const char *job;       /**< job id: workers of another one are refused */
+	const char *secret;    /**< shared secret; it never crosses the wire */
+	int64_t grace;         /**< microseconds that a lost worker may stay away before waiting for it fails; 0: 1 s */
+	int64_t death_timeout; /**< microseconds of silence after which a host counts as lost; 0: 5 s */
+	int64_t snapshot;      /**< bytes of log after which the state is written anew; 0: 256 MiB */
+};
+
+/** How to work with servers. Zero and NULL as above. */
+struct rh_ps_options {
+	uint32_t size;         /**< sizeof(struct rh_ps_options) where it was compiled */
+	int32_t has_worker;    /**< not 0: worker counts */
+	int32_t worker;        /**< which of the workers this is, 0 … workers - 1 */
+	int32_t workers;       /**< number of workers */
+	const char *servers;   /**< all servers in their order: "host:port,host:port"; "[::1]:9000" for IPv6 */
+	const char *job;       /**< job id */
+	const char *secret;    /**< shared secret */
+	int64_t part;          /**< bytes of a part; 0: 524288; from 4096 to 1048576, a multiple of 64, the same everywhere */
+	int64_t init_timeout;  /**< microseconds for all servers to come; 0: 300 s */
+	int64_t op_timeout;    /**< microseconds that one operation may take; 0: 1800 s; -1: no limit */
+	int64_t grace;         /**< microseconds to wait for a lost server; 0: 60 s when it has a folder, else 1 s */
+	int64_t death_timeout; /**< microseconds of silence after which a host counts as lost; 0: 5 s */
+	int32_t no_shm;        /**< not 0: no shared memory, also on the same host */
+	int32_t zero;          /**< 0 */
+};
+
+/** @name Operations (rh_ps_op.what) @{ */
+/**
+ * Make the key known: every worker does it once for each key, before anything else with it. Worker 0 gives the first
+ * value (NULL: zeros); the others' in does not count, and they wait for worker 0. A key that is known keeps its value. With
+ * out, all get the value that is there: the broadcast of a model.
+ */
+#define RH_PS_INIT 1
+#define RH_PS_PUSH 2      /**< in: count elements */
+#define RH_PS_PULL 3      /**< out: count elements */
+#define RH_PS_PUSH_PULL 4 /**< both, in one trip */
+#define RH_PS_BARRIER 5   /**< wait until all workers are here; no key, no buffers */
+/** @} */
+
+/** One operation. Buffers stay the caller's, and must live unchanged until it is done. */
+struct rh_ps_op {
+	uint32_t size;   /**< sizeof(struct rh_ps_op) where it was compiled */
+	int32_t what;    /**< RH_PS_INIT … */
+	uint64_t key;    /**< any but UINT64_MAX */
+	const void *in;  /**< what is pushed, or the first value */
+	void *out;       /**< what is pulled */
+	size_t count;    /**< elements; the same in every operation with this key */
+	int32_t type;    /**< RH_COMM_F32 …; likewise */
+	int32_t zero;    /**< 0 */
+	int64_t timeout; /**< microseconds; 0: the worker's op_timeout; -1: no limit */
+};
+
+/**
+ * Start to listen, and take up the state that the folder holds.
+ * @param options NULL: all from the environment. @return 0 or RH_COMM_E*
+ */
+RH_COMM_API int32_t rh_ps_server_new(const struct rh_ps_server_options *options, struct rh_ps_server **ret_server,
+                                     struct rh_comm_error *err);
+/** @return the port that it listens on */
+RH_COMM_API int32_t rh_ps_server_port(const struct rh_ps_server *server);
+/**
+ * Serve until all workers have left, or rh_ps_server_stop(). Blocks. Then the state is in the folder.
+ * @return 0; RH_COMM_EIO: the folder cannot be written, and nothing that was not acknowledged counts; RH_COMM_ENOMEM
+ */
+RH_COMM_API int32_t rh_ps_server_run(struct rh_ps_server *server, struct rh_comm_error *err);
+/** End rh_ps_server_run() soon. From any thread, and from a signal handler. */
+RH_COMM_API void rh_ps_server_stop(struct rh_ps_server *server);
+/** Free it. Its workers see that it is gone. NULL is nothing. */
+RH_COMM_API void rh_ps_server_free(struct rh_ps_server *server);
+
+/**
+ * Connect to all servers. Blocks until all are there.
+ * @param options NULL: all from the environment. @return 0 or RH_COMM_E*
+ */
+RH_COMM_API int32_t rh_ps_connect(const struct rh_ps_options *options, struct rh_ps **ret_ps,
+                                  struct rh_comm_error *err);
+/** Leave: nobody waits for this worker any more. NULL is nothing. */
+RH_COMM_API void rh_ps_free(struct rh_ps *ps);
+/** @return which of the workers this is */
+RH_COMM_API int32_t rh_ps_worker(const struct rh_ps *ps);
+/** @return the number of workers */
+RH_COMM_API int32_t rh_ps_workers(const struct rh_ps *ps);
+/** @return how many of the servers are reached through shared memory; the rest are reached through TCP */
+RH_COMM_API int32_t rh_ps_shared(const struct rh_ps *ps);
+/**
+ * Start operations. Those of one worker on one key take effect in the order of posting. Never waits for a peer, but
+ * for up to a second while a lost server is called again.
+ * @param ops @p count of them, copied. @return 0, then *@p ret_request is to be handed to rh_ps_wait() or rh_ps_test();
+ * RH_COMM_E*: none was started
+ */
+RH_COMM_API int32_t rh_ps_post(struct rh_ps *ps, const struct rh_ps_op *ops, size_t count,
+                               struct rh_ps_request **ret_request, struct rh_comm_error *err);
+/** Look whether all are done. @return 0 or RH_COMM_E*: done, the request is freed; RH_COMM_BUSY: not yet */
+RH_COMM_API int32_t rh_ps_test(struct rh_ps_request *request, struct rh_comm_error *err);
+/**
+ * Wait until all are done, and free the request.
+ * @return 0; RH_COMM_EINVAL: a server refused one, with its reason; RH_COMM_ETIME: a limit is over, and who was waited
+ * for; RH_COMM_EPEER: a worker that was waited for is gone; or a server is, then every later operation says so too
+ */
+RH_COMM_API int32_t rh_ps_wait(struct rh_ps_request *request, struct rh_comm_error *err);
+/** Post and wait in one. @return 0 or RH_COMM_E* */
+RH_COMM_API int32_t rh_ps_run(struct rh_ps *ps, const struct rh_ps_op *ops, size_t count, struct rh_comm_error *err);
+/** Change the learning rate of all servers, for what is applied from then on. Waits. @return 0 or RH_COMM_E* */
+RH_COMM_API int32_t rh_ps_set_rate(struct rh_ps *ps, double rate, struct rh_comm_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

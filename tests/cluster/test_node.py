@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_node.py ROUNDHOUSE JAX_DIR SOURCE: pods really run, on a node of the test's own (node.py).
+
+First the controller is a process of this machine and the published client drives it; then it is the pod that controls the cluster.
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import client_env
+import node
+
+ARGUMENTS = 3
+IMAGES = ["train", "kubectl"]
+if __name__ == "__main__":
+    client_env.enter()
+    node.enter(IMAGES)
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "controller"))
+import support  # noqa: E402
+from support import wait_for  # noqa: E402
+
+import client_jobs  # noqa: E402
+import node_programs  # noqa: E402
+from client_jobs import BY_NAME, KINDS, PATIENCE_S  # noqa: E402
+
+ROUNDHOUSE, JAX, SOURCE = sys.argv[1:1 + ARGUMENTS] if len(sys.argv) > ARGUMENTS else ("roundhouse", "", ".")
+del sys.argv[1:1 + ARGUMENTS]
+
+JOB_LABEL = "training.kubeflow.org/job-name"
+DELIVERY = ("--mpi-kubectl-delivery-image", "localhost/kubectl-delivery:1")
+# Collected with the job.
+OWNED = "pods,services,configmaps,serviceaccounts,roles,rolebindings"
+# What every namespace has.
+OTHERS = {"service/kubernetes", "serviceaccount/default", "configmap/kube-root-ca.crt"}
+
+
+def setUpModule():
+    """One node for all classes."""
+    Case.api = unittest.enterModuleContext(node.Node(IMAGES))
+    crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
+    Case.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
+    Case.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+
+
+def replica(container, command, count=1, image="localhost/python:1", restart="Never"):
+    body = {"name": container, "image": image, "imagePullPolicy": "IfNotPresent", "command": command}
+    return {"replicas": count, "restartPolicy": restart,
+            "template": {"spec": {"terminationGracePeriodSeconds": 1, "containers": [body]}}}
+
+
+class Case(unittest.TestCase):
+    api = None
+
+    def kubectl(self, *words, **how):
+        return self.api.kubectl(*words, **how).stdout
+
+    def run_job(self, kind, name, field, replicas, **policy):
+        """Create it and wait until it has succeeded. -> how to name it to kubectl"""
+        self.kubectl("create", "-f", "-", text=json.dumps({
+            "apiVersion": "kubeflow.org/v1", "kind": kind, "metadata": {"name": name},
+            "spec": {"runPolicy": {"cleanPodPolicy": "None", **policy}, field: replicas}}))
+        what = f"{kind.lower()}/{name}"
+        try:
+            self.kubectl("wait", "--for=condition=Succeeded", what, f"--timeout={PATIENCE_S}s")
+        except AssertionError:
+            print(self.kubectl("describe", what, check=False), self.logs(name), sep="\n", file=sys.stderr)
+            raise
+        return what
+
+    def logs(self, name):
+        """-> {pod: its log} of a job"""
+        pods = self.kubectl("get", "pods", "-l", f"{JOB_LABEL}={name}", "-o", "name").split()
+        return {pod.removeprefix("pod/"): self.api.kubectl("logs", pod, check=False).stdout for pod in pods}
+
+    def phases(self, name):
+        rows = self.kubectl("get", "pods", "-l", f"{JOB_LABEL}={name}", "--no-headers", "-o", "custom-columns=:.metadata.name,:.status.phase")
+        return dict(row.split() for row in rows.splitlines())
+
+    def belonging(self):
+        return set(self.kubectl("get", OWNED, "-o", "name").replace(".rbac.authorization.k8s.io", "").split()) - OTHERS
+
+    def drop(self, what):
+        """Delete a job: nothing of it is left, in the API or on the node."""
+        name = what.partition("/")[2]
+        self.kubectl("delete", what, f"--timeout={PATIENCE_S}s")
+        mine = re.compile(rf"/{name}(-|$)")
+        wait_for(f"everything of {what} gone", lambda: not any(map(mine.search, self.belonging())), patience=PATIENCE_S)
+
+    # --- jobs that both kinds of controller have to bring to their end
+
+    def check_torch(self):
+        """PyTorch trains on three pods; the Services' names are resolved, and all ranks end with the same weights."""
+        command = ["python3", "-c", node_programs.TORCH]
+        what = self.run_job("PyTorchJob", "ddp", "pytorchReplicaSpecs", {
+            "Master": replica("pytorch", command, image="localhost/train:1"),
+            "Worker": replica("pytorch", command, count=2, image="localhost/train:1")})
+        logs = self.logs("ddp")
+        self.assertEqual(sorted(logs), ["ddp-master-0", "ddp-worker-0", "ddp-worker-1"])
+        address = self.kubectl("get", "pod/ddp-master-0", "-o", "jsonpath={.status.podIP}")
+        lines = [re.search(r"rank (\d) of 3 weights (\[.*\]) loss (\S+)", log) for log in logs.values()]
+        self.assertTrue(all(lines), logs)
+        self.assertEqual([line[1] for line in lines], ["0", "1", "2"])
+        self.assertEqual(len({line[2] for line in lines}), 1, "one model on all ranks")
+        self.assertLess(max(float(line[3]) for line in lines), 0.01)
+        for log in logs.values():
+            self.assertIn(f"master ddp-master-0 is {address}\n", log)
+        self.drop(what)
+
+
+class Process(client_jobs.Lives, Case):
+    """The controller is a process outside of the cluster."""
+    has_kubelet = True
+
+    @classmethod
+    def setUpClass(cls):
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.enterClassContext(support.Controller(ROUNDHOUSE, cls.api.kubeconfig, folder, "--plugins", JAX, *DELIVERY))
+
+    def finish(self, names, code):
+        for name in names:
+            self.kubectl("exec", name, "--", "sh", "-c", f"echo {code} > {client_jobs.END}")
+
+    def test_torch(self):
+        self.check_torch()
+
+    def test_torchrun(self):
+        """A function that the client sends to three nodes, started by torchrun."""
+        def train(parameters):
+            import torch.distributed as dist  # pylint: disable=import-outside-toplevel
+            dist.init_process_group("gloo")
+            print("rank", dist.get_rank(), "of", dist.get_world_size(), "with", parameters["rate"], flush=True)
+            dist.barrier()
+
+        client = self.client(BY_NAME["PyTorchJob"])
+        client.create_job(name="func", train_func=train, parameters={"rate": 0.5}, num_workers=3, base_image="localhost/train:1")
+        self.wait(client, "func", "Succeeded")
+        logs, _ = client.get_job_logs("func", is_master=False)
+        self.assertEqual(sorted(re.findall(r"rank \d of 3 with 0\.5", "".join(logs.values()))),
+                         [f"rank {rank} of 3 with 0.5" for rank in range(3)])
+        self.delete(client, "func", BY_NAME["PyTorchJob"])
+
+    def test_parameter_servers(self):
+        """They never end; the chief's success is the job's, and what still runs is cleaned away."""
+        what = self.run_job("TFJob", "ps", "tfReplicaSpecs", {
+            "Chief": replica("tensorflow", ["python3", "-c", node_programs.CHIEF]),
+            "PS": replica("tensorflow", ["python3", "-c", node_programs.PS], count=2),
+            "Worker": replica("tensorflow", ["python3", "-c", node_programs.CHIEF])}, cleanPodPolicy="Running")
+        wait_for("servers gone", lambda: not [pod for pod in self.phases("ps") if "-ps-" in pod], patience=PATIENCE_S)
+        self.assertEqual(self.phases("ps").get("ps-chief-0"), "Succeeded")
+        log = self.logs("ps")["ps-chief-0"]
+        self.assertEqual(json.loads(log.splitlines()[0]), {
+            "cluster": {"chief": ["ps-chief-0.default.svc:2222"], "worker": ["ps-worker-0.default.svc:2222"],
+                        "ps": ["ps-ps-0.default.svc:2222", "ps-ps-1.default.svc:2222"]},
+            "task": {"type": "chief", "index": 0}, "environment": "cloud"})
+        for index in range(2):
+            self.assertIn(f"ps-ps-{index}.default.svc:2222 ps-ps-{index}\n", log)
+        self.drop(what)
+
+    def test_mpi(self):
+        """The launcher starts processes on the workers with kubectl exec; they are cleaned away when it has ended."""
+        what = self.run_job("MPIJob", "ring", "mpiReplicaSpecs", {
+            "Launcher": replica("mpi", ["bash", "-c", node_programs.LAUNCHER], image="localhost/train:1"),
+            "Worker": replica("mpi", [], count=2, image="localhost/train:1")}, cleanPodPolicy="Running")
+        log = self.logs("ring")["ring-launcher"]
+        self.assertEqual(sorted(re.findall(r"^rank .*$", log, re.M)),
+                         [f"rank {rank} of 2 on ring-worker-{rank} sum 3" for rank in range(2)])
+        wait_for("workers gone", lambda: self.phases("ring") == {"ring-launcher": "Succeeded"}, patience=PATIENCE_S)
+        self.drop(what)
+
+    def test_times(self):
+        """How long a small job takes; V1 needed 4 to 8 s on such a node. No bound: the machine may be busy."""
+        for kind in KINDS:
+            client, name = self.client(kind), f"quick-{kind.name.lower()}"
+            begin = time.monotonic()
+            client.create_job(client_jobs.make_job(kind, name, script="true"))
+            job = self.wait(client, name, "Succeeded")
+            took = time.monotonic() - begin
+            print(f"{kind.name}, {len(kind.pods(name))} pods: {took:.1f} s from create to Succeeded", file=sys.stderr)
+            self.assertIsNotNone(job.status.completion_time)
+            self.delete(client, name, kind)
+
+
+IMAGE_SCRIPT = pathlib.Path(SOURCE) / "packaging" / "image.sh"
+
+
+@unittest.skipUnless(IMAGE_SCRIPT.exists(), f"there is no {IMAGE_SCRIPT}")
+class Pod(Case):
+    """The controller is a pod of the cluster that it controls, made and installed as users do."""
+
+    def test_torch(self):
+        self.check_torch()
+
+
+if __name__ == "__main__":
+    os.environ.pop("KUBECONFIG", None)
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks that die, stop, leave, abort or are late: all others learn who and why, and nothing hangs. */
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include "comm/operations.h"
+#include "comm/ranks.h"
+
+static void run_worlds(ranks_fn *fn, bool no_shm, int32_t from, int32_t to)
+{
+	for (int32_t world = from; world <= to; world++) {
+		struct ranks_plan plan = {.world = world, .no_shm = no_shm, .fn = fn};
+
+		ranks_run(&plan);
+	}
+}
+
+/* All-reduces until something ends them; the exit status is the rank that the error names, plus one. */
+static int reduce_for_ever(struct rh_comm *comm, const void *arg)
+{
+	static float data[100000];
+	size_t count = *(const size_t *)arg;
+	struct rh_comm_error err = {0};
+	int32_t r = 0;
+
+	while (r == 0)
+		r = rh_comm_all_reduce(comm, data, count, RH_COMM_F32, RH_COMM_SUM, &err);
+	if (r != RH_COMM_EPEER)
+		(void)fprintf(stderr, "rank %d: %s\n", (int)rh_comm_rank(comm), err.text);
+	/* and everything later ends the same way, at once */
+	if (r != RH_COMM_EPEER || rh_comm_all_reduce(comm, data, 1, RH_COMM_F32, RH_COMM_SUM, NULL) != RH_COMM_EPEER)
+		return 90;
+	return err.rank + 1;
+}
+
+/* Names of shared memory that has one. */
+static int count_segments(void)
+{
+	DIR *folder = opendir("/dev/shm");
+	const struct dirent *entry;
+	int count = 0;
+
+	while (folder && (entry = readdir(folder)))
+		count += strncmp(entry->d_name, "rh_comm-", 8) == 0;
+	if (folder)
+		(void)closedir(folder);
+	return count;
+}
+
+static void check_death(int32_t victim, bool no_shm, size_t count, useconds_t after)
+{
+	struct ranks_plan plan = {.world = 3, .no_shm = no_shm, .fn = reduce_for_ever, .arg = &count};
+	struct ranks ranks;
+
+	ranks_start(&plan, &ranks);
+	(void)usleep(after);
+	(void)kill(ranks.pids[victim], SIGKILL);
+	assert_int_equal(ranks_wait(&ranks, victim), 128 + SIGKILL);
+	for (int32_t rank = 0; rank < plan.world; rank++) {
+		int status = rank == victim ? victim + 1 : ranks_wait(&ranks, rank);
+
+		/* killed before the world stood, the others cannot start: they say so */
+		assert_true(status == victim + 1 || status == 99);
+	}
+	assert_int_equal(count_segments(), 0);
+}
+
+static void test_failure__a_killed_rank_is_named_by_all_others(void **state)
+{
+	static const size_t counts[] = {1, 1000, 100000};
+
+	(void)state;
+	for (int32_t victim = 0; victim < 3; victim++) {
+		for (size_t i = 0; i < 3; i++) {
+			check_death(victim, false, counts[i], 150000);
+			check_death(victim, true, counts[i], 150000);
+		}
+	}
+}
+
+static int abort_or_wait(struct rh_comm *comm, const void *arg)
+{
+	struct rh_comm_error err = {0};
+	int64_t value = 0;
+	int32_t r;
+
+	(void)arg;
+	if (rh_comm_rank(comm) == 1) {
+		(void)usleep(50000);
+		rh_comm_abort(comm, "the loss is no number");
+	}
+	r = rh_comm_all_reduce(comm, &value, 1, RH_COMM_I64, RH_COMM_SUM, &err);
+	while (r == 0)
+		r = rh_comm_all_reduce(comm, &value, 1, RH_COMM_I64, RH_COMM_SUM, &err);
+	return r == RH_COMM_EABORTED && err.rank == 1 && strstr(err.text, "the loss is no number") ? 0 : 1;
+}
+
+static void test_failure__an_abort_ends_all(void **state)
+{
+	(void)state;
+	run_worlds(abort_or_wait, false, 2, 3);
+	run_worlds(abort_or_wait, true, 3, 3);
+}
+
+static int wait_too_long(struct rh_comm *comm, const void *arg)
+{
+	struct rh_comm_op op = {.size = sizeof(op), .what = RH_COMM_BARRIER, .timeout = 60000000};
+	struct rh_comm_error err = {0};
+	int32_t r = rh_comm_run(comm, &op, &err);
+
+	(void)arg;
+	if (r == 0 && rh_comm_rank(comm) == 0)
+		(void)usleep(1500000);
+	op.timeout = 300000;
+	if (r == 0)
+		r = rh_comm_run(comm, &op, &err);
+	(void)fprintf(stderr, "rank %d: %s\n", (int)rh_comm_rank(comm), err.text);
+	if (r != RH_COMM_ETIME || err.rank != 0)
+		return 1;
+	return strstr(err.text, "barrier number 2") && strstr(err.text, "waited for rank 0") ? 0 : 2;
+}
+
+static void test_failure__a_time_limit_names_who_was_waited_for(void **state)
+{
+	(void)state;
+	run_worlds(wait_too_long, false, 2, 3);
+	run_worlds(wait_too_long, true, 3, 3);
+}
+
+static int receive_too_long(struct rh_comm *comm, const void *arg)
+{
+	int32_t value = 0;
+	struct rh_comm_op op = {.size = sizeof(op),
+	                        .what = RH_COMM_RECV,
+	                        .out = &value,
+	                        .count = 1,
+	                        .type = RH_COMM_I32,
+	                        .peer = 1,
+	                        .timeout = 200000};
+	struct rh_comm_error err = {0};
+	int32_t r;
+
+	(void)arg;
+	if (rh_comm_rank(comm) == 0) {
+		r = rh_comm_run(comm, &op, &err);
+	} else {
+		op = (struct rh_comm_op){.size = sizeof(op), .what = RH_COMM_BARRIER};
+		r = rh_comm_run(comm, &op, &err);
+	}
+	return r == RH_COMM_ETIME && err.rank == 1 && strstr(err.text, "receive from rank 1") ? 0 : 1;
+}
+
+static void test_failure__a_time_limit_of_a_message_names_the_peer(void **state)
+{
+	(void)state;
+	run_worlds(receive_too_long, false, 3, 3);
+}
+
+/* Rank 1 leaves; rank 0 wants something of it that never comes. */
+static int leave_or_wait(struct rh_comm *comm, const void *arg)
+{
+	int32_t value = 0;
+	struct rh_comm_op op = {.size = sizeof(op),
+	                        .what = *(const int32_t *)arg,
+	                        .out = &value,
+	                        .count = 1,
+	                        .type = RH_COMM_I32,
+	                        .reduce = RH_COMM_SUM,
+	                        .peer = 1};
+	struct rh_comm_error err = {0};
+	int32_t r;
+
+	if (rh_comm_rank(comm) == 1)
+		return 0;
+	r = rh_comm_run(comm, &op, &err);
+	return r == RH_COMM_EPEER && err.rank == 1 ? 0 : 1;
+}
+
+static void test_failure__who_waits_for_a_rank_that_left_is_told(void **state)
+{
+	static const int32_t whats[] = {RH_COMM_ALL_REDUCE, RH_COMM_RECV};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct ranks_plan plan = {.world = 2, .death = "20", .fn = leave_or_wait, .arg = &whats[i]};
+
+		ranks_run(&plan);
+	}
+}
+
+static int reduce_often(struct rh_comm *comm, const void *arg)
+{
+	int64_t value = 1;
+
+	(void)fprintf(stderr, "rank %d runs\n", (int)rh_comm_rank(comm));
+	for (int i = 0; i < *(const int *)arg; i++) {
+		struct rh_comm_error err = {0};
+
+		value = 1;
+		if (rh_comm_all_reduce(comm, &value, 1, RH_COMM_I64, RH_COMM_SUM, &err) != 0) {
+			(void)fprintf(stderr, "rank %d: %s\n", (int)rh_comm_rank(comm), err.text);
+			return 1;
+		}
+		(void)usleep(1000);
+	}
+	return value == rh_comm_world(comm) ? 0 : 2;
+}
+
+/* @return whether the file has the text */
+static bool file_has(const char *path, const char *text)
+{
+	char line[1000];
+	bool found = false;
+	FILE *file = fopen(path, "re");
+
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = strstr(line, text) != NULL;
+	if (file)
+		(void)fclose(file);
+	return found;
+}
+
+static void await_text(const char *path, const char *text)
+{
+	for (int i = 0; i < 600 && !file_has(path, text); i++)
+		(void)usleep(100000);
+}
+
+/* Stopped for longer than the death timeout: its host answers, so it is named, and lives. */
+static void test_failure__a_stopped_rank_is_named_and_goes_on(void **state)
+{
+	static const char *const env[] = {"RH_COMM_SLOW=1", NULL};
+	static const int rounds = 1500;
+	char log[] = "/tmp/rh-comm-test-XXXXXX";
+	struct ranks_plan plan = {.world = 3, .death = "1", .log = log, .env = env, .fn = reduce_often, .arg = &rounds};
+	struct ranks ranks;
+
+	(void)state;
+	assert_true(close(mkstemp(log)) == 0);
+	ranks_start(&plan, &ranks);
+	await_text(log, "rank 1 runs");
+	(void)kill(ranks.pids[1], SIGSTOP);
+	await_text(log, "rank 1 at 127.0.0.1 is stopped or starved");
+	(void)kill(ranks.pids[1], SIGCONT);
+	for (int32_t rank = 0; rank < plan.world; rank++)
+		assert_int_equal(ranks_wait(&ranks, rank), 0);
+	assert_true(file_has(log, "rank 1 at 127.0.0.1 is stopped or starved"));
+	assert_true(file_has(log, "s for it in all-reduce number"));
+	assert_false(file_has(log, "rank 2 at 127.0.0.1 is stopped"));
+	(void)unlink(log);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_failure__a_killed_rank_is_named_by_all_others),
+		cmocka_unit_test(test_failure__an_abort_ends_all),
+		cmocka_unit_test(test_failure__a_time_limit_names_who_was_waited_for),
+		cmocka_unit_test(test_failure__a_time_limit_of_a_message_names_the_peer),
+		cmocka_unit_test(test_failure__who_waits_for_a_rank_that_left_is_told),
+		cmocka_unit_test(test_failure__a_stopped_rank_is_named_and_goes_on),
+	};
+
+	return cmocka_run_group_tests_name("comm/native/failure", tests, NULL, NULL);
+}

@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python package with nothing but Python: contexts, requests, errors. usage: test_comm.py LIBRARY SOURCE"""
+import array
+import gc
+import os
+import pickle
+import signal
+import threading
+import unittest
+import weakref
+
+import kit
+import roundhouse
+from roundhouse import buffers, linear_scaled_lr
+
+
+def ranks_sum(world):
+    return sum(range(1, world + 1))
+
+
+@kit.case
+def collectives():
+    comm = roundhouse.Comm()
+    rank, world = comm.rank, comm.world
+    assert (comm.local_rank, comm.local_world, comm.backend) == (rank, world, "native"), comm
+    mine = array.array("f", [rank + 1.0] * 1001)
+    assert comm.all_reduce(mine) is mine and set(mine) == {float(ranks_sum(world))}, mine
+    for op, want in (("avg", ranks_sum(world) / world), ("min", 1), ("max", world)):
+        assert comm.all_reduce(array.array("d", [rank + 1.0]), op)[0] == want, op
+    out = array.array("q", [0])
+    given = array.array("q", [rank + 1])
+    assert comm.all_reduce(given, out=out) is out and (given[0], out[0]) == (rank + 1, ranks_sum(world))
+    parts = array.array("i", range(3 * world))
+    part = comm.reduce_scatter(parts, array.array("i", [0] * 3))
+    assert list(part) == [(3 * rank + i) * world for i in range(3)], part
+    everybody = comm.all_gather(array.array("h", [rank]), array.array("h", [0] * world))
+    assert list(everybody) == list(range(world)), everybody
+    text = bytearray(b"rank 1") if rank == 1 else bytearray(6)
+    assert comm.broadcast(text, root=1) == b"rank 1"
+    comm.barrier()
+    comm.close()
+    assert "closed" in repr(comm)
+
+
+@kit.case
+def in_flight():
+    with roundhouse.Comm() as comm:
+        arrays = [array.array("f", [comm.rank + 1.0] * (10 ** (i % 5) + 1)) for i in range(20)]
+        requests = [comm.all_reduce_start(a) for a in arrays]
+        for request in reversed(requests):
+            assert request.wait() is request.result
+        assert all(set(a) == {float(ranks_sum(comm.world))} for a in arrays)
+        barrier = comm.barrier_start()
+        while not barrier.test():
+            pass
+        assert barrier.test() and barrier.wait() is None
+
+
+@kit.case
+def held():
+    # nobody but the library knows the array any more
+    with roundhouse.Comm() as comm:
+        for _ in range(20):
+            request = comm.all_reduce_start(array.array("d", [1.0] * 50000))
+            known = weakref.ref(request)
+            del request
+            gc.collect()
+            assert known() is None or not known()._error
+        comm.barrier()
+
+
+@kit.case
+def one_request_many_threads():
+    with roundhouse.Comm() as comm:
+        request = comm.all_reduce_start(array.array("d", [1.0] * 100000))
+        seen = []
+        threads = [threading.Thread(target=lambda: seen.append(request.wait()[0])) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert seen == [float(comm.world)] * 4, seen
+
+
+@kit.case
+def messages():
+    with roundhouse.Comm() as comm:
+        to, source = (comm.rank + 1) % comm.world, (comm.rank - 1) % comm.world
+        sent = [comm.send_start(f"{comm.rank} {tag}".encode(), to, tag) for tag in range(3)]
+        for tag in (2, 0, 1):
+            assert comm.recv(bytearray(3), source, tag) == f"{source} {tag}".encode()
+        for request in sent:
+            request.wait()
+
+
+@kit.case
+def groups():
+    comm = roundhouse.Comm()
+    mine = [0, 2] if comm.rank % 2 == 0 else [3, 1]
+    group = comm.group(mine)
+    assert group.is_group and not comm.is_group and mine[group.rank] == comm.rank
+    got = group.all_gather(array.array("i", [comm.rank]), array.array("i", [0, 0]))
+    assert list(got) == mine, got
+    comm.close()
+    try:
+        group.barrier()
+    except roundhouse.InvalidError:
+        return
+    raise AssertionError("a group outlives its world")
+
+
+@kit.case
+def death():
+    comm = roundhouse.Comm()
+    request = comm.all_reduce_start(array.array("f", [1.0] * 1000)) if comm.rank != 1 else None
+    comm.send(b"now", 1) if comm.rank == 0 else None
+    if comm.rank == 1:
+        comm.recv(bytearray(3), 0)
+        os.kill(os.getpid(), signal.SIGKILL)
+    for call in (request.wait, request.wait, comm.barrier, comm.barrier_start):
+        try:
+            call()
+        except roundhouse.PeerError as error:
+            assert error.rank == 1 and isinstance(error, ConnectionError) and "rank 1" in str(error), error
+        else:
+            raise AssertionError("nobody died")
+
+
+@kit.case
+def abort():
+    comm = roundhouse.Comm()
+    comm.barrier()
+    if comm.rank == 1:
+        comm.abort("enough")
+    try:
+        while True:
+            comm.all_reduce(array.array("f", [1.0]))
+    except roundhouse.AbortedError as error:
+        assert "enough" in str(error) and error.rank == 1, error
+
+
+@kit.case
+def unwinds():
+    try:
+        with roundhouse.Comm() as comm:
+            if comm.rank == 0:
+                raise KeyError("lost")
+            comm.barrier()
+    except KeyError:
+        assert comm.rank == 0
+    except roundhouse.AbortedError as error:
+        assert comm.rank == 1 and "KeyError" in str(error), error
+
+
+@kit.case
+def deadline():
+    with roundhouse.Comm() as comm:
+        comm.barrier()
+        if comm.rank == 0:
+            try:
+                comm.recv(bytearray(1), 1, timeout=0.2)
+                raise AssertionError("nothing was sent")
+            except roundhouse.DeadlineError as error:
+                assert isinstance(error, TimeoutError), error
+            return
+        try:
+            comm.recv(bytearray(1), 0)
+        except roundhouse.CommError:
+            pass
+
+
+@kit.case
+def leaves_by_itself():
+    # the first to end neither closes nor waits, and is no death to the others
+    comm = roundhouse.Comm()
+    comm.barrier()
+
+
+@kit.case
+def contradiction():
+    try:
+        roundhouse.Comm()
+    except roundhouse.InvalidError as error:
+        assert "RH_COMM_RANK" in str(error) and "RANK" in str(error), error
+        return
+    raise AssertionError("two ranks in one process")
+
+
+class Store:
+    """A key-value store in files."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def path(self, key):
+        return os.path.join(self.folder, key.replace("/", "_"))
+
+    def set(self, key, value):
+        with open(self.path(key) + ".new", "wb") as file:
+            file.write(value)
+        os.replace(self.path(key) + ".new", self.path(key))
+
+    def get(self, key, seconds):
+        assert seconds > 0
+        while not os.path.exists(self.path(key)):
+            pass
+        with open(self.path(key), "rb") as file:
+            return file.read()
+
+
+@kit.case
+def foreign_store():
+    rank, world = int(os.environ["TEST_RANK"]), 2
+    with roundhouse.Comm(rank, world, host="127.0.0.1", store=Store(os.environ["TEST_FOLDER"])) as comm:
+        assert comm.all_reduce(array.array("f", [1.0]))[0] == world
+
+
+class Broken:
+    def set(self, key, value):
+        raise PermissionError("read-only")
+
+    get = set
+
+
+class Worlds(kit.Ranks):
+    def test_collectives(self):
+        for count in (1, 2, 3):
+            with self.subTest(count):
+                # rank 1 broadcasts
+                if count > 1:
+                    self.world(count, "collectives")
+
+    def test_in_flight(self):
+        self.world(3, "in_flight")
+
+    def test_forgotten_requests_keep_their_arrays(self):
+        self.world(2, "held")
+
+    def test_one_request_many_threads(self):
+        self.world(2, "one_request_many_threads")
+
+    def test_messages(self):
+        self.world(3, "messages")
+
+    def test_groups(self):
+        self.world(4, "groups")
+
+    def test_death_is_named(self):
+        self.world(3, "death", statuses=[0, -signal.SIGKILL, 0])
+
+    def test_abort(self):
+        self.world(2, "abort")
+
+    def test_exception_ends_the_others(self):
+        self.world(2, "unwinds")
+
+    def test_deadline(self):
+        self.world(2, "deadline")
+
+    def test_leaves_by_itself(self):
+        self.world(3, "leaves_by_itself")
+
+    def test_contradiction(self):
+        self.world(1, "contradiction", further={"RANK": 1, "WORLD_SIZE": 2})
+
+
+class ForeignStore(kit.Ranks):
+    def test_two_ranks(self):
+        import subprocess
+        import sys
+        import tempfile
+        with tempfile.TemporaryDirectory() as folder:
+            children = [subprocess.Popen([sys.executable, "-B", *sys.argv, "--case", "foreign_store"], env=kit.environment(
+                0, 0, 0, "none", {"TEST_RANK": rank, "TEST_FOLDER": folder})) for rank in range(2)]
+            self.assertEqual([child.wait(kit.TIMEOUT) for child in children], [0, 0])
+
+    def test_what_fails_is_told(self):
+        with self.assertRaises(roundhouse.CommError) as caught:
+            roundhouse.Comm(0, 2, host="127.0.0.1", store=Broken())
+        self.assertIsInstance(caught.exception.__cause__, PermissionError)
+
+
+class Alone(unittest.TestCase):
+    """A world of one rank."""
+
+    def setUp(self):
+        self.comm = roundhouse.Comm(0, 1)
+        self.addCleanup(self.comm.close)
+
+    def test_same_arrays_come_back(self):
+        for code in "fdbiqB":
+            a = array.array(code, [1, 2, 3])
+            self.assertEqual(list(self.comm.all_reduce(a, "avg")), [1, 2, 3], code)
+
+    def test_empty(self):
+        self.assertEqual(list(self.comm.all_reduce(array.array("f"))), [])
+
+    def test_refusals(self):
+        f = array.array("f", [1.0, 2.0])
+        cases = {
+            "unknown reduction": (lambda: self.comm.all_reduce(f, "median"), "median"),
+            "elements without a reduction": (lambda: self.comm.all_reduce(array.array("h", [1])), '"h"'),
+            "read-only": (lambda: self.comm.all_reduce(b"abc"), "cannot be written"),
+            "no array": (lambda: self.comm.all_reduce(7), "no array"),
+            "a view with gaps": (lambda: self.comm.all_reduce(memoryview(array.array("f", [0.0] * 4))[::2]), "contiguous"),
+            "other type of out": (lambda: self.comm.all_reduce(f, out=array.array("d", [0.0, 0.0])), "one type"),
+            "shorter out": (lambda: self.comm.all_reduce(f, out=array.array("f", [0.0])), "do not fit"),
+            "gather into too little": (lambda: self.comm.all_gather(f, array.array("f", [0.0])), "do not fit"),
+            "a rank that is not there": (lambda: self.comm.broadcast(f, root=3), "3"),
+            "a group of others": (lambda: self.comm.group([5]), "5"),
+            "half a rank": (lambda: roundhouse.Comm(rank=0), "rank and world"),
+        }
+        for name, (call, words) in cases.items():
+            with self.subTest(name), self.assertRaises(roundhouse.InvalidError) as caught:
+                call()
+            self.assertIn(words, str(caught.exception), name)
+            self.assertIsInstance(caught.exception, ValueError)
+        # nothing of that harmed the context
+        self.comm.barrier()
+
+    def test_closed(self):
+        self.comm.close()
+        with self.assertRaisesRegex(roundhouse.InvalidError, "closed"):
+            self.comm.barrier()
+        self.comm.close()
+
+    def test_bytes_that_are_read_only_can_be_sent(self):
+        self.assertEqual(buffers.of(b"abc", writable=False, moved=True).count, 3)
+        # that the library could read there
+        self.assertNotEqual(buffers.of(b"abc", writable=False, moved=True).address, 0)
+
+    def test_library_is_named_when_it_is_not_there(self):
+        import roundhouse.library
+        before, os.environ["RH_COMM_LIBRARY"] = os.environ["RH_COMM_LIBRARY"], "/nowhere/librhcomm.so"
+        try:
+            with self.assertRaisesRegex(ImportError, "/nowhere/librhcomm.so"):
+                roundhouse.library.load()
+        finally:
+            os.environ["RH_COMM_LIBRARY"] = before
+
+
+class Errors(unittest.TestCase):
+    def test_travel_between_processes(self):
+        error = roundhouse.PeerError("rank 3 died", -20, 3)
+        again = pickle.loads(pickle.dumps(error))
+        self.assertEqual((type(again), str(again), again.code, again.rank), (roundhouse.PeerError, "rank 3 died", -20, 3))
+
+    def test_kinds(self):
+        from roundhouse import errors
+        for code, kind, builtin in ((-1, roundhouse.InvalidError, ValueError), (-2, roundhouse.OutOfMemoryError, MemoryError),
+                                    (-5, roundhouse.SystemFailure, OSError), (-20, roundhouse.PeerError, ConnectionError),
+                                    (-21, roundhouse.DeadlineError, TimeoutError), (-22, roundhouse.AbortedError, RuntimeError),
+                                    (-23, roundhouse.UnsupportedError, NotImplementedError), (-24, roundhouse.BackendError, RuntimeError),
+                                    (-99, roundhouse.CommError, RuntimeError)):
+            error = errors.make(code, -1, "words")
+            self.assertIs(type(error), kind)
+            self.assertIsInstance(error, builtin)
+            self.assertIsInstance(error, RuntimeError)
+            self.assertEqual((str(error), error.code, error.rank), ("words", code, None))
+
+
+class Rates(unittest.TestCase):
+    def test_linear_scaled_lr(self):
+        rows = [
+            ("one process", (0.1, 1), 0.1), ("eight", (0.1, 8), 0.8), ("warm-up begins", (0.1, 8, 0, 10), 0.1),
+            ("half way", (0.1, 9, 5, 10), 0.5), ("warm-up ends", (0.1, 8, 10, 10), 0.8), ("afterwards", (0.1, 8, 1000, 10), 0.8),
+            ("no warm-up", (0.1, 8, 0, 0), 0.8)]
+        for name, arguments, want in rows:
+            self.assertAlmostEqual(linear_scaled_lr(*arguments), want, msg=name)
+
+    def test_refusals(self):
+        for arguments in ((0.1, 0), (0.1, 2, -1), (0.1, 2, 0, -1)):
+            with self.assertRaises(ValueError):
+                linear_scaled_lr(*arguments)
+
+
+kit.main()
