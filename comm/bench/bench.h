@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/bench/bench.h
- * @brief `roundhouse comm bench|check`: what the ranks of a job reach among themselves, and who is slower than the others.
+ * @brief `roundhouse comm bench|check`: what the ranks of a job reach among themselves, and who is slower than the
+ * others.
  *
- * Every rank runs the same program. Results are added up over all ranks, so that each of them knows all, comes to the same
- * verdict and ends with the same exit status; rank 0 alone prints. It uses roundhouse/comm.h and ps.h, nothing else.
+ * Every rank runs the same program. Results are added up over all ranks, so that each of them knows all, comes to the
+ * same verdict and ends with the same exit status; rank 0 alone prints. It uses roundhouse/comm.h and ps.h, nothing
+ * else.
  */
 #ifndef RH_COMM_BENCH_BENCH_H
 #define RH_COMM_BENCH_BENCH_H
@@ -72,6 +74,7 @@ struct rh_bench_push_pull {
 /** What was measured. Arrays are owned. */
 struct rh_bench_result {
 	int32_t world;
+	bool crowded; /**< on some host, ranks outnumber processors */
 	char backend[32];
 	double *latency;   /**< [from * world + to]: microseconds one way, median; 0: not measured */
 	double *bandwidth; /**< [from * world + to]: GB/s, median; 0: not measured */

@@ -192,10 +192,10 @@ static int32_t reader_take_only(struct reader *reader, const char *value)
 }
 
 static const struct reader_row reader_rows[] = {
-	{"--local", reader_take_local},     {"--backend", reader_take_backend}, {"--only", reader_take_only},
-	{"--sizes", reader_take_sizes},     {"--time", reader_take_time},       {"--timeout", reader_take_timeout},
-	{"--ratio", reader_take_ratio},     {"--least", reader_take_least},     {"--output", reader_take_output},
-	{"-o", reader_take_output},         {"--svg", reader_take_svg},         {NULL, NULL},
+	{"--local", reader_take_local}, {"--backend", reader_take_backend}, {"--only", reader_take_only},
+	{"--sizes", reader_take_sizes}, {"--time", reader_take_time},       {"--timeout", reader_take_timeout},
+	{"--ratio", reader_take_ratio}, {"--least", reader_take_least},     {"--output", reader_take_output},
+	{"-o", reader_take_output},     {"--svg", reader_take_svg},         {NULL, NULL},
 };
 
 static void reader_default_sizes(struct rh_bench_options *options)

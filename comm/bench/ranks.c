@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,10 +43,19 @@ static int32_t ranks_measure(struct rh_comm *comm, double *ret_copy, struct rh_c
 	return r;
 }
 
+/* @return whether this host has fewer processors for us than ranks */
+static bool ranks_are_crowded(const struct rh_comm *comm)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) < rh_comm_local_world(comm);
+}
+
 int32_t rh_bench_ranks(struct rh_comm *comm, double ready, struct rh_bench_result *result, struct rh_comm_error *err)
 {
 	size_t world = (size_t)result->world;
 	int32_t rank = rh_comm_rank(comm);
+	double crowded = ranks_are_crowded(comm) ? 1 : 0;
 	int32_t r = ranks_measure(comm, &result->copy[rank], err);
 
 	result->ready[rank] = ready;
@@ -53,5 +63,10 @@ int32_t rh_bench_ranks(struct rh_comm *comm, double ready, struct rh_bench_resul
 		result->hosts[i] = rh_comm_host(comm, i);
 	if (r == 0)
 		r = rh_bench_combine(comm, result->copy, world, RH_COMM_SUM, err);
-	return r == 0 ? rh_bench_combine(comm, result->ready, world, RH_COMM_SUM, err) : r;
+	if (r == 0)
+		r = rh_bench_combine(comm, result->ready, world, RH_COMM_SUM, err);
+	if (r == 0)
+		r = rh_bench_combine(comm, &crowded, 1, RH_COMM_MAX, err);
+	result->crowded = crowded > 0;
+	return r;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All-reduces in place, f32 sum, as nccl-tests measure them: rounds of a batch, every one as long as its slowest rank. */
+/* All-reduces in place, f32 sum, as nccl-tests measure them: rounds of a batch, every one as long as its slowest rank.
+ */
 #include <stdlib.h>
 #include <string.h>
 

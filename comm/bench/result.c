@@ -51,8 +51,7 @@ static size_t result_pick(const struct rh_bench_result *result, const double *ma
 	return count;
 }
 
-size_t rh_bench_matrix_median(const struct rh_bench_result *result, const double *matrix, bool near,
-                              double *ret_median)
+size_t rh_bench_matrix_median(const struct rh_bench_result *result, const double *matrix, bool near, double *ret_median)
 {
 	double *numbers = calloc((size_t)result->world * (size_t)result->world, sizeof(*numbers));
 	size_t count;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who is slow. There is no absolute limit that fits all machines: a pair is compared with the median of its like (pairs
- * that share a host, or pairs that do not), a rank with the median of all ranks.
+ * that share a host, or pairs that do not), a rank with the median of all ranks. What ranks do that wait for a
+ * processor tells of the scheduler: in a crowded world only pairs of different hosts are judged.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,11 +57,15 @@ static struct judge_medians judge_find_medians(const struct judge *judge)
 
 	for (int near = 0; near < 2; near++) {
 		/* every pair stands there twice */
+		bool said_nothing = near && judge->result->crowded;
+
 		if (rh_bench_matrix_median(judge->result, judge->result->latency, near, &medians.latency[near]) <
-		    2 * LIKE_LEAST)
+		        2 * LIKE_LEAST ||
+		    said_nothing)
 			medians.latency[near] = 0;
 		if (rh_bench_matrix_median(judge->result, judge->result->bandwidth, near, &medians.bandwidth[near]) <
-		    2 * LIKE_LEAST)
+		        2 * LIKE_LEAST ||
+		    said_nothing)
 			medians.bandwidth[near] = 0;
 	}
 	return medians;
@@ -84,28 +89,40 @@ static double judge_bandwidth_ratio(const struct judge *judge, const struct judg
 	return value > 0 && median > 0 ? value / median : 1;
 }
 
-/* The median over a rank's pairs of the worse of both ratios; 1 when it has too few pairs. */
+/* What a rank's pairs are compared by. */
+typedef double judge_ratio_fn(const struct judge *judge, const struct judge_medians *medians, int32_t rank,
+                              int32_t peer);
+
+static double judge_back_ratio(const struct judge *judge, const struct judge_medians *medians, int32_t rank,
+                               int32_t peer)
+{
+	return judge_bandwidth_ratio(judge, medians, peer, rank);
+}
+
+/*
+ * The worst of three medians over a rank's pairs: of latency, of what it sends, of what it receives. (The median of the
+ * worst of each pair would be low for everybody.) 1 when it has too few pairs.
+ */
 static double judge_rank_ratio(const struct judge *judge, const struct judge_medians *medians, int32_t rank,
                                double *ratios)
 {
-	size_t count = 0;
+	static judge_ratio_fn *const kinds[] = {judge_latency_ratio, judge_bandwidth_ratio, judge_back_ratio};
+	double worst = 1;
 
-	for (int32_t peer = 0; peer < judge->result->world; peer++) {
-		double latency;
-		double there;
-		double back;
+	if (judge->result->world <= RANK_PAIRS_LEAST)
+		return 1;
+	for (size_t kind = 0; kind < sizeof(kinds) / sizeof(*kinds); kind++) {
+		size_t count = 0;
+		double median;
 
-		if (peer == rank)
-			continue;
-		latency = judge_latency_ratio(judge, medians, rank, peer);
-		there = judge_bandwidth_ratio(judge, medians, rank, peer);
-		back = judge_bandwidth_ratio(judge, medians, peer, rank);
-		ratios[count] = there < back ? there : back;
-		if (latency < ratios[count])
-			ratios[count] = latency;
-		count++;
+		for (int32_t peer = 0; peer < judge->result->world; peer++) {
+			if (peer != rank)
+				ratios[count++] = kinds[kind](judge, medians, rank, peer);
+		}
+		median = rh_bench_median(ratios, count);
+		worst = median < worst ? median : worst;
 	}
-	return count < RANK_PAIRS_LEAST ? 1 : rh_bench_median(ratios, count);
+	return worst;
 }
 
 static void judge_ranks(struct judge *judge, const struct judge_medians *medians, double *ratios, bool *ret_slow)
@@ -125,7 +142,7 @@ static void judge_copies(struct judge *judge, double *numbers)
 	size_t world = (size_t)judge->result->world;
 	double median;
 
-	if (world < LIKE_LEAST)
+	if (world < LIKE_LEAST || judge->result->crowded)
 		return;
 	memcpy(numbers, judge->result->copy, world * sizeof(*numbers));
 	median = rh_bench_median(numbers, world);
@@ -227,8 +244,8 @@ const char *rh_bench_finding_text(const struct rh_bench_finding *finding, char *
 
 	switch (finding->kind) {
 	case RH_BENCH_SLOW_LATENCY:
-		(void)snprintf(text, room, "ranks %d and %d: a message takes %.4g us, %.2g times the median of pairs like it", from,
-		               to, finding->value, 1 / finding->ratio);
+		(void)snprintf(text, room, "ranks %d and %d: a message takes %.4g us, %.2g times the median of pairs like it",
+		               from, to, finding->value, 1 / finding->ratio);
 		break;
 	case RH_BENCH_SLOW_BANDWIDTH:
 		(void)snprintf(text, room, "rank %d to %d: %.3g GB/s, %.2f of the median of pairs like it", from, to,

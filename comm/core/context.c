@@ -36,6 +36,7 @@ static struct rh_comm *context_new(struct rh_comm_world *world, int32_t rank, in
 
 static void context_release(struct rh_comm *comm)
 {
+	rh_comm_cuda_close(comm);
 	if (comm->self)
 		comm->module.backend->close(comm->self);
 	if (!comm->is_group)
@@ -111,11 +112,15 @@ static int32_t context_open(struct rh_comm *comm, const char *backend, struct rh
 	if (r == 0)
 		r = rh_comm_share_tune(comm, err);
 	if (r == 0)
-		r = rh_comm_load(comm, backend, &comm->module, err);
+		r = rh_comm_load(comm, strcmp(backend, "nccl") == 0 ? "native" : backend, &comm->module, err);
+	if (r == 0)
+		r = rh_comm_load_cuda(comm, backend, &comm->cuda.module, err);
 	if (r < 0)
 		return r;
 	memcpy(comm->hosts, world->hosts, (size_t)comm->size * sizeof(*comm->hosts));
 	r = context_connect(comm, err);
+	if (r == 0)
+		r = rh_comm_cuda_open(comm, err);
 	if (r < 0)
 		return r;
 	context_enlist(comm);
@@ -286,7 +291,11 @@ int32_t rh_comm_group(struct rh_comm *comm, const int32_t *ranks, int32_t count,
 		group->hosts[i] = comm->hosts[ranks[i]];
 		group->ranks[i] = rh_comm_world_rank(comm, ranks[i]);
 	}
+	group->cuda.module.backend = comm->cuda.module.backend;
+	memcpy(group->cuda.why, comm->cuda.why, sizeof(group->cuda.why));
 	r = context_connect(group, err);
+	if (r == 0)
+		r = rh_comm_cuda_open(group, err);
 	if (r < 0) {
 		context_release(group);
 		return r;
@@ -333,6 +342,11 @@ int32_t rh_comm_local_rank(const struct rh_comm *comm)
 int32_t rh_comm_local_world(const struct rh_comm *comm)
 {
 	return comm->local_world;
+}
+
+int32_t rh_comm_host(const struct rh_comm *comm, int32_t rank)
+{
+	return rank >= 0 && rank < comm->size ? comm->hosts[rank] : -1;
 }
 
 const char *rh_comm_backend_name(const struct rh_comm *comm)

@@ -54,13 +54,22 @@ struct rh_comm_made {
 	uint32_t times;
 };
 
+/** What moves memory of CUDA devices. All zero: nothing does. */
+struct rh_comm_cuda {
+	struct rh_comm_module module; /**< of a group: borrowed */
+	struct rh_comm_team team;
+	void *self;
+	bool aborted;  /**< it has been told */
+	char why[256]; /**< why there is none */
+};
+
 /** A context. */
 struct rh_comm {
 	struct rh_comm *next; /**< of the world's contexts */
 	struct rh_comm_world *world;
 	bool is_group;
-	bool is_level;   /**< one of another context's levels, which drives it */
-	char prefix[64]; /**< of its keys */
+	_Atomic bool is_level; /**< one of another context's levels, which drives it */
+	char prefix[64];       /**< of its keys */
 	int32_t rank;
 	int32_t size;
 	int32_t *ranks; /**< for each of our ranks the world's; NULL: the same */
@@ -71,6 +80,7 @@ struct rh_comm {
 	size_t made_count;
 	struct rh_comm_module module;
 	void *self; /**< the backend's context */
+	struct rh_comm_cuda cuda;
 	struct rh_comm_team team;
 	struct rh_comm_error said; /**< what the backend said last with fail() */
 	int64_t deadline;          /**< of open() */
@@ -109,6 +119,7 @@ struct rh_comm_request {
 	struct rh_comm_op op;
 	uint64_t sequence; /**< of a collective; 0: a message */
 	void *work;        /**< the backend's */
+	bool on_device;    /**< that is the one for CUDA memory */
 	struct rh_comm_lanes *lanes;
 	struct rh_comm_climb *climb;
 	struct rh_comm_request *whole; /**< the batch that it is a part of; NULL: none */
@@ -223,8 +234,25 @@ void rh_comm_lanes_free(struct rh_comm_lanes *lanes);
  */
 int32_t rh_comm_load(struct rh_comm *comm, const char *wanted, struct rh_comm_module *ret_module,
                      struct rh_comm_error *err);
+/**
+ * Choose the backend for CUDA memory. Collective. @param wanted as for rh_comm_load(); "nccl": there must be one
+ * @param[out] ret_module empty when there is none; comm->cuda.why then says why. @return 0 or RH_COMM_E*
+ */
+int32_t rh_comm_load_cuda(struct rh_comm *comm, const char *wanted, struct rh_comm_module *ret_module,
+                          struct rh_comm_error *err);
 /** Unload it. */
 void rh_comm_unload(struct rh_comm_module *module);
+/** @} */
+
+/** @name cuda.c @{ */
+/** Let the backend for CUDA memory, which is loaded, connect. Collective. @return 0 or RH_COMM_E* */
+int32_t rh_comm_cuda_open(struct rh_comm *comm, struct rh_comm_error *err);
+/** Close and unload it. */
+void rh_comm_cuda_close(struct rh_comm *comm);
+/** Start an operation on CUDA memory. The lock is held. @return 0 and request->work, NULL: it is done; RH_COMM_E* */
+int32_t rh_comm_cuda_start(struct rh_comm *comm, struct rh_comm_request *request);
+/** Make its operations end. The lock is held. */
+void rh_comm_cuda_abort(struct rh_comm *comm);
 /** @} */
 
 /** @name team.c @{ */

@@ -16,6 +16,8 @@
 #define RH_COMM_PROTOCOL 1
 /** Longest payload, bytes: a key and a value. */
 #define RH_COMM_FRAME_MAX (1024 * 1024)
+/** Longest payload of a PUT: what comes back in a VALUE has a number in front. */
+#define RH_COMM_PUT_MAX (RH_COMM_FRAME_MAX - sizeof(uint64_t))
 /** Bytes of a nonce. */
 #define RH_COMM_NONCE 16
 /** Bytes before the payload. */

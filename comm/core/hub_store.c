@@ -53,7 +53,8 @@ void rh_comm_hub_on_put(struct rh_comm_hub *hub, struct hub_peer *peer, const ui
 {
 	const uint8_t *end = memchr(payload, '\0', length);
 
-	if (!end || !hub_put(hub, (const char *)payload, end + 1, length - (size_t)(end + 1 - payload)))
+	if (!end || length > RH_COMM_PUT_MAX ||
+	    !hub_put(hub, (const char *)payload, end + 1, length - (size_t)(end + 1 - payload)))
 		(void)shutdown(peer->fd, SHUT_RDWR);
 }
 

@@ -298,7 +298,7 @@ int32_t rh_comm_line_put(struct rh_comm_line *line, const char *key, const void 
 
 	if (r != 0)
 		return r;
-	if (strlen(key) + 1 + length > RH_COMM_FRAME_MAX)
+	if (strlen(key) + 1 + length > RH_COMM_PUT_MAX)
 		return RH_COMM_EINVAL;
 	return line_queue(line, RH_COMM_FRAME_PUT, key, strlen(key) + 1, value, length);
 }

@@ -16,6 +16,14 @@ struct candidate {
 	char name[RH_COMM_NAME_MAX];
 	struct rh_comm_module module; /* empty when it was refused */
 	char why[WHY_ROOM];           /* why not; "" when it can be had */
+	int32_t score;                /* the lowest of all ranks */
+};
+
+/* What is looked for. */
+struct loader_wish {
+	const char *wanted;
+	const char *key; /* under which the ranks vote */
+	uint32_t memory; /* that it must move */
 };
 
 /* Known by name, for "auto"; further ones can be named. */
@@ -101,7 +109,7 @@ static void loader_open(struct candidate *candidate, const char *name)
 		(void)dlclose(library);
 }
 
-static void loader_probe(const struct rh_comm *comm, struct candidate *candidate)
+static void loader_probe(const struct rh_comm *comm, struct candidate *candidate, uint32_t memory)
 {
 	const struct rh_comm_backend *backend = candidate->module.backend;
 
@@ -110,38 +118,64 @@ static void loader_probe(const struct rh_comm *comm, struct candidate *candidate
 	if (backend->probe(comm->rank, comm->size, candidate->why, WHY_ROOM) < 0) {
 		if (!candidate->why[0])
 			(void)snprintf(candidate->why, WHY_ROOM, "it cannot work here");
-	} else if ((backend->memories & RH_COMM_MEMORY_HOST) == 0) {
-		(void)snprintf(candidate->why, WHY_ROOM, "it does not move host memory");
+	} else if ((backend->memories & memory) == 0) {
+		(void)snprintf(candidate->why, WHY_ROOM, "it does not move %s memory",
+		               memory == RH_COMM_MEMORY_HOST ? "host" : "CUDA");
 	} else {
 		candidate->why[0] = '\0';
+		candidate->score = backend->score;
 	}
 }
 
-/* Take the candidates that some rank cannot have out, naming the first such rank. */
-static int32_t loader_agree(struct rh_comm *comm, struct candidate *candidates, size_t count, struct rh_comm_error *err)
+/* What a rank says of its candidates. */
+struct loader_vote {
+	char wanted[RH_COMM_NAME_MAX];
+	int32_t scores[CANDIDATES];
+	char why[CANDIDATES][WHY_ROOM];
+};
+
+/* Take out the candidates that a rank cannot have, naming the first such rank; of scores the lowest counts. */
+static int32_t loader_count(struct candidate *candidates, size_t count, int32_t rank, const char *wanted,
+                            struct loader_vote *vote, struct rh_comm_error *err)
 {
-	char text[CANDIDATES * WHY_ROOM] = "";
-	char key[32];
-
-	for (size_t i = 0; i < count; i++)
-		(void)snprintf(text + i * WHY_ROOM, WHY_ROOM, "%s", candidates[i].why);
-	(void)snprintf(key, sizeof(key), "backend/%d", (int)comm->rank);
-	if (rh_comm_put(comm, key, text, sizeof(text), err) < 0)
-		return err ? err->code : RH_COMM_EIO;
-	for (int32_t rank = 0; rank < comm->size; rank++) {
-		int64_t n;
-
-		(void)snprintf(key, sizeof(key), "backend/%d", (int)rank);
-		n = rh_comm_get(comm, key, text, sizeof(text), err);
-		if (n < 0)
-			return (int32_t)n;
-		for (size_t i = 0; i < count; i++) {
-			text[(i + 1) * WHY_ROOM - 1] = '\0';
-			if (text[i * WHY_ROOM] && !candidates[i].why[0])
-				(void)snprintf(candidates[i].why, WHY_ROOM, "rank %d: %.150s", (int)rank, text + i * WHY_ROOM);
-		}
+	vote->wanted[RH_COMM_NAME_MAX - 1] = '\0';
+	if (strcmp(vote->wanted, wanted) != 0)
+		return rh_comm_fail(err, RH_COMM_EINVAL, rank,
+		                    "this rank wants the backend \"%s\" and rank %d \"%s\": set "
+		                    "RH_COMM_BACKEND the same everywhere",
+		                    wanted, (int)rank, vote->wanted);
+	for (size_t i = 0; i < count; i++) {
+		vote->why[i][WHY_ROOM - 1] = '\0';
+		if (vote->scores[i] < candidates[i].score)
+			candidates[i].score = vote->scores[i];
+		if (vote->why[i][0] && !candidates[i].why[0])
+			(void)snprintf(candidates[i].why, WHY_ROOM, "rank %d: %.150s", (int)rank, vote->why[i]);
 	}
 	return 0;
+}
+
+static int32_t loader_agree(struct rh_comm *comm, const struct loader_wish *wish, struct candidate *candidates,
+                            size_t count, struct rh_comm_error *err)
+{
+	struct loader_vote vote = {.wanted = ""};
+	char key[32];
+	int32_t r;
+
+	(void)snprintf(vote.wanted, sizeof(vote.wanted), "%s", wish->wanted);
+	for (size_t i = 0; i < count; i++) {
+		vote.scores[i] = candidates[i].score;
+		memcpy(vote.why[i], candidates[i].why, WHY_ROOM);
+	}
+	(void)snprintf(key, sizeof(key), "%s/%d", wish->key, (int)comm->rank);
+	r = rh_comm_put(comm, key, &vote, sizeof(vote), err);
+	for (int32_t rank = 0; rank < comm->size && r == 0; rank++) {
+		int64_t n;
+
+		(void)snprintf(key, sizeof(key), "%s/%d", wish->key, (int)rank);
+		n = rh_comm_get(comm, key, &vote, sizeof(vote), err);
+		r = n < 0 ? (int32_t)n : loader_count(candidates, count, rank, wish->wanted, &vote, err);
+	}
+	return r;
 }
 
 static struct candidate *loader_best(struct candidate *candidates, size_t count)
@@ -149,7 +183,7 @@ static struct candidate *loader_best(struct candidate *candidates, size_t count)
 	struct candidate *best = NULL;
 
 	for (size_t i = 0; i < count; i++) {
-		if (!candidates[i].why[0] && (!best || candidates[i].module.backend->score > best->module.backend->score))
+		if (!candidates[i].why[0] && (!best || candidates[i].score > best->score))
 			best = &candidates[i];
 	}
 	return best;
@@ -185,6 +219,7 @@ int32_t rh_comm_load(struct rh_comm *comm, const char *wanted, struct rh_comm_mo
                      struct rh_comm_error *err)
 {
 	struct candidate candidates[CANDIDATES] = {{.why = ""}};
+	struct loader_wish wish = {wanted, "backend", RH_COMM_MEMORY_HOST};
 	bool automatic = strcmp(wanted, "auto") == 0;
 	size_t count = automatic ? CANDIDATES : 1;
 	struct candidate *best;
@@ -194,10 +229,10 @@ int32_t rh_comm_load(struct rh_comm *comm, const char *wanted, struct rh_comm_mo
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "\"%.40s\" is no name of a backend", wanted);
 	for (size_t i = 0; i < count; i++) {
 		loader_open(&candidates[i], automatic ? loader_known[i] : wanted);
-		loader_probe(comm, &candidates[i]);
+		loader_probe(comm, &candidates[i], wish.memory);
 	}
 	if (comm->size > 1)
-		r = loader_agree(comm, candidates, count, err);
+		r = loader_agree(comm, &wish, candidates, count, err);
 	best = r == 0 ? loader_best(candidates, count) : NULL;
 	if (best) {
 		loader_tell(comm, best, candidates, count);
@@ -209,6 +244,32 @@ int32_t rh_comm_load(struct rh_comm *comm, const char *wanted, struct rh_comm_mo
 	for (size_t i = 0; i < count; i++)
 		rh_comm_unload(&candidates[i].module);
 	return r;
+}
+
+int32_t rh_comm_load_cuda(struct rh_comm *comm, const char *wanted, struct rh_comm_module *ret_module,
+                          struct rh_comm_error *err)
+{
+	struct candidate candidate = {.why = ""};
+	struct loader_wish wish = {wanted, "cuda", RH_COMM_MEMORY_CUDA};
+	bool required = strcmp(wanted, "nccl") == 0;
+	int32_t r = 0;
+
+	*ret_module = (struct rh_comm_module){0};
+	if (!required && strcmp(wanted, "auto") != 0) {
+		(void)snprintf(comm->cuda.why, sizeof(comm->cuda.why), "the backend was chosen to be %s", wanted);
+		return 0;
+	}
+	loader_open(&candidate, "nccl");
+	loader_probe(comm, &candidate, wish.memory);
+	if (comm->size > 1)
+		r = loader_agree(comm, &wish, &candidate, 1, err);
+	if (r == 0 && !candidate.why[0]) {
+		*ret_module = candidate.module;
+		return 0;
+	}
+	(void)snprintf(comm->cuda.why, sizeof(comm->cuda.why), "nccl: %s", candidate.why);
+	rh_comm_unload(&candidate.module);
+	return r == 0 && required ? loader_refuse(&candidate, 1, err) : r;
 }
 
 void rh_comm_unload(struct rh_comm_module *module)

@@ -100,6 +100,7 @@ struct rh_comm_request *rh_comm_request_new(struct rh_comm *comm, const struct r
 	request->whole = NULL;
 	request->bucket = NULL;
 	request->parts = 0;
+	request->on_device = false;
 	request->sequence = 0;
 	request->err.code = 0;
 	request->since = 0;
@@ -164,6 +165,8 @@ static int32_t request_start_collective(struct rh_comm *comm, struct rh_comm_req
 static int32_t request_start(struct rh_comm *comm, struct rh_comm_request *request)
 {
 	comm->said.code = 0;
+	if (request->op.memory == RH_COMM_CUDA && request->op.what != RH_COMM_BARRIER)
+		return rh_comm_cuda_start(comm, request);
 	if (request->op.what == RH_COMM_SEND || request->op.what == RH_COMM_RECV)
 		return request_start_message(comm, request);
 	return request_start_collective(comm, request);
@@ -195,6 +198,8 @@ void rh_comm_request_finish(struct rh_comm_request *request, int32_t status)
 
 	if (status < 0)
 		request_explain(comm, status, &request->err);
+	if (status < 0)
+		rh_comm_cuda_abort(comm);
 	/* what is still under way for it must not touch its buffers any more */
 	if (status < 0 && !comm->aborted && comm->self) {
 		comm->module.backend->abort(comm->self);
@@ -207,6 +212,8 @@ int32_t rh_comm_request_move(struct rh_comm_request *request)
 {
 	struct rh_comm *comm = request->comm;
 
+	if (request->on_device)
+		return comm->cuda.module.backend->test(comm->cuda.self, request->work);
 	if (request->climb)
 		return rh_comm_climb_test(request->climb);
 	if (request->lanes)
@@ -258,6 +265,7 @@ void rh_comm_fail_all(struct rh_comm *comm)
 	if (!comm->aborted && comm->self)
 		comm->module.backend->abort(comm->self);
 	comm->aborted = true;
+	rh_comm_cuda_abort(comm);
 	while (comm->first) {
 		struct rh_comm_request *request = comm->first;
 

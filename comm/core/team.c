@@ -96,6 +96,9 @@ static int32_t team_collect(struct rh_comm *comm, char (*ids)[HOST_ROOM], struct
 
 		(void)snprintf(key, sizeof(key), "host/%d", (int)rank);
 		n = rh_comm_get(comm, key, id, sizeof(id) - 1, err);
+		if (n == RH_COMM_ETIME)
+			return rh_comm_fail(err, RH_COMM_ETIME, rank, "rank %d of %d did not come in time", (int)rank,
+			                    (int)comm->size);
 		if (n < 0)
 			return (int32_t)n;
 		id[n] = '\0';

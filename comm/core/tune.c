@@ -194,13 +194,14 @@ int32_t rh_comm_tune_parse(const char *text, struct rh_comm_tune *ret_tune, stru
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "RH_COMM_TUNE has %zu bytes, more than %d",
 		                    strlen(text), RH_COMM_TUNE_ROOM - 1);
 	while (r == 0 && tune_cut(&text, '#', &piece)) {
+		if (piece.length == 0)
+			continue;
 		if (tune.count == RH_COMM_RULES)
 			return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "RH_COMM_TUNE has more than %d rules",
 			                    RH_COMM_RULES);
 		memcpy(one, piece.at, piece.length);
 		one[piece.length] = '\0';
-		if (piece.length > 0)
-			r = tune_read(one, &tune.rules[tune.count++], err);
+		r = tune_read(one, &tune.rules[tune.count++], err);
 	}
 	if (r == 0)
 		*ret_tune = tune;

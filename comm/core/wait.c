@@ -78,7 +78,7 @@ void rh_comm_nap(struct rh_comm *comm, const struct rh_comm_request *request, in
 		rh_comm_nap(comm->levels->near, NULL, time);
 		return;
 	}
-	if (!backend->arm || !backend->pause || !comm->self) {
+	if (!backend->arm || !backend->pause || !comm->self || (request && request->on_device)) {
 		nap_blind(time);
 		return;
 	}
@@ -201,7 +201,8 @@ int32_t rh_comm_post(struct rh_comm *comm, const struct rh_comm_op *op, struct r
 static bool wait_is_quick(const struct rh_comm *comm, const struct rh_comm_op *op)
 {
 	return comm->module.backend->collective && comm->size > 1 && op->what <= RH_COMM_BARRIER &&
-	       op->count * rh_comm_type_size(op->type) <= QUICK_BYTES && comm->world->tune.count == 0;
+	       op->memory == RH_COMM_HOST && op->count * rh_comm_type_size(op->type) <= QUICK_BYTES &&
+	       comm->world->tune.count == 0;
 }
 
 static int32_t quick_test(const struct rh_comm *comm, void *work)

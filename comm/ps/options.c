@@ -7,7 +7,7 @@
 
 #include "comm/core/error.h"
 
-#define PART_DEFAULT 524288
+#define PART_DEFAULT 262144
 #define PART_MIN 4096
 #define INIT_TIMEOUT (300 * RH_COMM_SECOND)
 #define OP_TIMEOUT (1800 * RH_COMM_SECOND)

@@ -17,7 +17,7 @@
 #define BUFFER_FIRST 65536
 #define RECORD_MAX (sizeof(struct rh_ps_head) + RH_PS_PART_MAX)
 /* What may wait to be sent before there is no room. */
-#define OUT_MAX (4 * RECORD_MAX)
+#define OUT_MAX RECORD_MAX
 #define WAKE_BYTES 256
 
 /* Bytes from begin to end are there. */
@@ -34,6 +34,7 @@ struct rh_ps_wire {
 	struct wire_buffer in;
 	struct wire_buffer out;
 	size_t current; /* bytes of the record that next() returned */
+	bool full;      /* add() found no room since the last sleep */
 };
 
 struct rh_ps_wire *rh_ps_wire_new(int fd)
@@ -77,32 +78,44 @@ int32_t rh_ps_wire_share(struct rh_ps_wire *wire, int memory, bool server)
 	return wire->ring ? 0 : RH_COMM_EIO;
 }
 
-/* Make room for `more` bytes behind what is there. Data stays aligned: it moves by whole buffers. */
+/* Move to another block, or to the start of this one. Data stays aligned: records begin where they began. */
+static bool wire_move(struct wire_buffer *buffer, size_t room)
+{
+	size_t length = buffer->end - buffer->begin;
+	uint8_t *data = buffer->data;
+
+	if (room > buffer->room) {
+		data = aligned_alloc(RH_PS_ALIGN, room);
+		if (!data)
+			return false;
+	}
+	if (length > 0)
+		memmove(data, buffer->data + buffer->begin, length);
+	if (data != buffer->data)
+		free(buffer->data);
+	buffer->data = data;
+	buffer->room = room;
+	buffer->begin = 0;
+	buffer->end = length;
+	return true;
+}
+
+/*
+ * Make room for `more` bytes behind what is there. What is moved is never more than what has gone since the last time,
+ * so that bytes are moved once on average.
+ */
 static bool wire_reserve(struct wire_buffer *buffer, size_t more)
 {
 	size_t length = buffer->end - buffer->begin;
 	size_t room = buffer->room > 0 ? buffer->room : BUFFER_FIRST;
-	uint8_t *data;
 
 	if (buffer->end + more <= buffer->room)
 		return true;
-	while (room < length + more)
+	if (buffer->begin >= length && length + more <= buffer->room)
+		return wire_move(buffer, buffer->room);
+	while (room < length + more || room == buffer->room)
 		room *= 2;
-	if (room == buffer->room) {
-		memmove(buffer->data, buffer->data + buffer->begin, length);
-	} else {
-		data = aligned_alloc(RH_PS_ALIGN, room);
-		if (!data)
-			return false;
-		if (length > 0)
-			memcpy(data, buffer->data + buffer->begin, length);
-		free(buffer->data);
-		buffer->data = data;
-		buffer->room = room;
-	}
-	buffer->begin = 0;
-	buffer->end = length;
-	return true;
+	return wire_move(buffer, room);
 }
 
 /* One byte wakes the other side; what it is does not matter. */
@@ -192,8 +205,11 @@ uint8_t *rh_ps_wire_add(struct rh_ps_wire *wire, const struct rh_ps_head *head)
 
 	if (wire->ring)
 		return rh_ps_ring_add(wire->ring, head);
-	if (out->end - out->begin + sizeof(*head) + padded > OUT_MAX || !wire_reserve(out, sizeof(*head) + padded))
+	if ((out->begin < out->end && out->end - out->begin + sizeof(*head) + padded > OUT_MAX) ||
+	    !wire_reserve(out, sizeof(*head) + padded)) {
+		wire->full = true;
 		return NULL;
+	}
 	at = out->data + out->end;
 	memcpy(at, head, sizeof(*head));
 	at += sizeof(*head);
@@ -241,7 +257,13 @@ bool rh_ps_wire_unsent(const struct rh_ps_wire *wire)
 
 bool rh_ps_wire_sleep(struct rh_ps_wire *wire)
 {
-	return !wire->ring || rh_ps_ring_sleep(wire->ring);
+	bool was_full = wire->full;
+
+	if (wire->ring)
+		return rh_ps_ring_sleep(wire->ring);
+	/* what could not be added may fit now; while something is unsent, the socket tells when */
+	wire->full = false;
+	return !was_full || rh_ps_wire_unsent(wire);
 }
 
 int32_t rh_ps_wire_send_fd(int socket, int fd)

@@ -3,6 +3,7 @@
 """Makes the wheel. It is the build backend of pyproject.toml, and a program for the build:
 
     backend.py --output FOLDER [--library librhcomm.so.0] [--platform linux_x86_64] [--backend librhcomm_ucx.so ...]
+    backend.py --name
 
 Nothing but Python itself is needed, and no network. The same files give the same wheel to the bit. Without a library the wheel is
 of Python alone, and librhcomm.so.0 is looked for where the system looks, or where RH_COMM_LIBRARY says. As a build backend it takes
@@ -44,13 +45,19 @@ def package_files():
     return sorted(path for path in (HERE / "roundhouse").rglob("*.py"))
 
 
+def wheel_base():
+    return f"{setting('name')}-{setting('version')}"
+
+
+def wheel_name(platform):
+    return f"{wheel_base()}-py3-none-{platform}.whl"
+
+
 class Wheel:
     """A wheel that is being written, and the list of what it holds."""
 
     def __init__(self, folder, platform):
-        self.tag = f"py3-none-{platform}"
-        self.base = f"{setting('name')}-{setting('version')}"
-        self.name = f"{self.base}-{self.tag}.whl"
+        self.tag, self.base, self.name = f"py3-none-{platform}", wheel_base(), wheel_name(platform)
         self.path = pathlib.Path(folder) / self.name
         self.fresh = self.path.with_name(self.name + ".new")
         self.zip = zipfile.ZipFile(self.fresh, "w", zipfile.ZIP_DEFLATED)
@@ -96,7 +103,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 def build_sdist(sdist_directory, config_settings=None):
     """PEP 517."""
-    base = f"{setting('name')}-{setting('version')}"
+    base = wheel_base()
     files = [HERE / name for name in ("backend.py", "pyproject.toml", "README.md")] + package_files()
     with tarfile.open(pathlib.Path(sdist_directory) / f"{base}.tar.gz", "w:gz") as archive:
         for path in files:
@@ -106,13 +113,19 @@ def build_sdist(sdist_directory, config_settings=None):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--output", required=True)
+    parser.add_argument("--output")
+    parser.add_argument("--name", action="store_true", help="say what the wheel with a library is called, and make nothing")
     parser.add_argument("--library")
     parser.add_argument("--backend", action="append", default=[])
     parser.add_argument("--platform")
     asked = parser.parse_args()
+    if asked.name:
+        print(wheel_name(asked.platform or platform_tag()))
+        return
+    if not asked.output:
+        parser.error("--output is missing")
     print(make(asked.output, asked.library, asked.backend, asked.platform))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

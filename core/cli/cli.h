@@ -56,6 +56,7 @@ struct rh_command {
 	int (*run)(const struct rh_cli *cli);
 	bool hidden;   /**< not shown: for the program's own use */
 	bool go_flags; /**< long options may have one dash, as V1's program let them */
+	int bad_input; /**< exit status for wrong arguments; 0: RH_EXIT_BAD_INPUT */
 };
 
 /** One option that was given. */
@@ -95,6 +96,7 @@ extern const struct rh_command rh_command_man;
 extern const struct rh_command rh_command_shim;
 extern const struct rh_command rh_command_controller;
 extern const struct rh_command rh_command_manifests;
+extern const struct rh_command rh_command_comm;
 extern const struct rh_command rh_command_exec;
 
 /**
@@ -124,6 +126,11 @@ int rh_cli_finish(int status);
 /** @return whether @p fd is a terminal that wants colour (NO_COLOR and TERM=dumb are honoured) */
 bool rh_cli_colour(int fd);
 
+/**
+ * Become another program of ours, which lies beside this one, with the same words after the command's name. @param as
+ * what it is called (its argv[0]). Comes back only when it cannot be done. @return RH_EXIT_FAILED
+ */
+int rh_cli_start_program(const struct rh_cli *cli, const char *program, const char *as);
 /**
  * Become the program roundhouse-controller, with the same words after the command's name. @param as what it is called,
  * which says what it is to do. Comes back only when it cannot be done. @return the exit status

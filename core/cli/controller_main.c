@@ -98,10 +98,11 @@ static bool controller_is_kind(const struct rh_host *host, const char *name)
 
 static int controller_enable(struct controller_setup *setup, const char *name, size_t length, struct rh_error *err)
 {
-	char *to = setup->kinds[setup->kind_count];
+	char *to;
 
 	if (setup->kind_count == CONTROLLER_KINDS_MAX || length >= CONTROLLER_TEXT_SIZE)
 		return rh_fail(err, RH_EINVAL, "enable-scheme: too many or too long names");
+	to = setup->kinds[setup->kind_count];
 	rh_copy(to, length + 1, name);
 	if (!controller_is_kind(setup->session.host, to))
 		return rh_fail(err, RH_EINVAL, "scheme %s is not supported yet: no plugin serves it; `roundhouse plugins list`",

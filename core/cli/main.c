@@ -51,9 +51,10 @@ static int main_run(const struct rh_command *command, int argc, char **argv)
 {
 	struct rh_cli cli = {.command = command};
 	struct rh_error err = {0};
+	int bad_input = command->bad_input ? command->bad_input : RH_EXIT_BAD_INPUT;
 
 	if (rh_cli_parse(command, argc, argv, &cli, &err) < 0)
-		return rh_cli_fail(&cli, RH_EXIT_BAD_INPUT, err.message);
+		return rh_cli_fail(&cli, bad_input, err.message);
 	if (rh_cli_option(&cli, "help"))
 		return main_help(command->name);
 	return command->run(&cli);

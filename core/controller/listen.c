@@ -123,7 +123,7 @@ int rh_listen_open(const char *address, int *ret_fd, struct rh_error *err)
 		return r;
 	fd = listen_try(&place, length);
 	/* a system without IPv6 */
-	if (fd < 0 && errno == EAFNOSUPPORT && address[0] == ':' &&
+	if (fd < 0 && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL) && address[0] == ':' &&
 	    listen_set_v4("0.0.0.0", ntohs(((struct sockaddr_in6 *)&place)->sin6_port), &place, &length))
 		fd = listen_try(&place, length);
 	if (fd < 0)
@@ -134,9 +134,10 @@ int rh_listen_open(const char *address, int *ret_fd, struct rh_error *err)
 
 uint16_t rh_listen_port(int fd)
 {
-	struct sockaddr_storage place = {0};
+	struct sockaddr_storage place;
 	socklen_t length = sizeof(place);
 
+	memset(&place, 0, sizeof(place));
 	if (getsockname(fd, (struct sockaddr *)&place, &length) < 0)
 		return 0;
 	if (place.ss_family == AF_INET6)

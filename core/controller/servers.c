@@ -103,7 +103,7 @@ static int servers_look(struct rh_controller *controller, struct rh_error *err)
 		r = servers_read(folder, "tls.key", &key, err);
 	if (r == RH_ENOENT)
 		return 0;
-	if (r < 0)
+	if (r < 0 || !certificate || !key)
 		return r;
 	hash = rh_hash(certificate, strlen(certificate)) ^ rh_hash(key, strlen(key));
 	if (server->httpd && server->hash == hash)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host/config.h"
+#include "host/fabric.h"
 #include "host/registry.h"
 #include "job/names.h"
 
@@ -202,6 +204,17 @@ static int build_print_quantities(const struct rh_json *pod_spec)
 	return 0;
 }
 
+/** What the processes of the job talk by, where it uses rh_comm. */
+static int build_add_fabric(const struct rh_snapshot *snapshot, const struct rh_replica_spec *spec, struct rh_json *pod)
+{
+	const struct rh_fabric_place place = {
+		.local = snapshot->addresses && snapshot->addresses->count > 0,
+		.attempt = snapshot->attempt,
+	};
+
+	return rh_fabric_decorate(snapshot->host ? snapshot->host->config : NULL, snapshot->job, spec, &place, pod);
+}
+
 static int build_pod_base(const struct rh_snapshot *snapshot, const struct rh_replica_spec *spec,
                           struct rh_json **ret_pod, struct rh_error *err)
 {
@@ -220,7 +233,8 @@ static int build_pod_base(const struct rh_snapshot *snapshot, const struct rh_re
 	pod_spec = rh_json_get(pod, "spec");
 	container = rh_job_main_container(job->kind, pod_spec);
 	if (build_add_port(job->kind, container) < 0 || build_set_policy(job, spec, pod_spec) < 0 ||
-	    build_print_quantities(pod_spec) < 0 || rh_gang_decorate(snapshot->gang, job, spec, pod) < 0)
+	    build_print_quantities(pod_spec) < 0 || rh_gang_decorate(snapshot->gang, job, spec, pod) < 0 ||
+	    build_add_fabric(snapshot, spec, pod) < 0)
 		return rh_fail_oom(err);
 	*ret_pod = rh_take(pod);
 	return 0;

@@ -218,13 +218,15 @@ int rh_config_set(struct rh_config *config, const char *section, const char *key
 
 static int config_refuse_section(const char *section, struct rh_error *err)
 {
-	static const char *const sections[] = {"plugins", "plugin NAME", "controller", "local", "images"};
+	static const char *const sections[] = {"plugins", "plugin NAME", "controller", "local",
+	                                       "images",  "comm",        "comm NAME"};
 	const char *near = rh_nearest(section, sections, sizeof(sections) / sizeof(sections[0]));
 
 	if (near)
 		return rh_fail(err, RH_EINVAL, "unknown section [%s]; did you mean [%s]?", section, near);
 	return rh_fail(err, RH_EINVAL,
-	               "unknown section [%s]; there are [plugins], [plugin NAME], [controller], [local] and [images]",
+	               "unknown section [%s]; there are [plugins], [plugin NAME], [controller], [local], [images], [comm] and "
+	               "[comm NAME]",
 	               section);
 }
 
@@ -261,6 +263,11 @@ static int config_take(void *arg, const char *section, const char *key, const ch
 	(void)line;
 	if (config_is_free_section(section))
 		return rh_config_set(reader->config, section, key, value) < 0 ? rh_fail_oom(err) : 0;
+	if (rh_fabric_is_section(section)) {
+		int r = rh_fabric_check(section, key, value, err);
+
+		return r == 0 && rh_config_set(reader->config, section, key, value) < 0 ? rh_fail_oom(err) : r;
+	}
 	if (!config_is_section(section))
 		return config_refuse_section(section, err);
 	for (size_t i = 0; i < CONFIG_KEYS; i++) {

@@ -5,7 +5,7 @@
  *
  * One immutable struct that everything above reads. Sections: [plugins] (path: folders, separated by colons, relative
  * to the file; allow: names, separated by white space or commas), [plugin NAME], [controller], [local],
- * [images].
+ * [images], [comm] and [comm NAME].
  */
 #ifndef RH_HOST_CONFIG_H
 #define RH_HOST_CONFIG_H
@@ -17,11 +17,12 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "host/fabric.h"
 #include "host/gang.h"
 
 /** One "key = value" whose key is free: a plugin's setting or an image mapping. Strings are owned. */
 struct rh_setting {
-	char *section; /**< "plugin pytorch", "images" */
+	char *section; /**< "plugin pytorch", "images", "comm" */
 	char *key;
 	char *value;
 };

@@ -73,10 +73,9 @@ static int fabric_check_backend(void *arg, const struct fabric_item *item)
 {
 	const struct fabric_check *check = arg;
 
-	if (rh_comm_backend_is_known(item->name) && !*item->value)
+	if (rh_name_is_backend(item->name) && !*item->value)
 		return 0;
-	return rh_fail(check->err, RH_EINVAL, "%s: \"%s\" is no backend; there are " RH_COMM_BACKENDS, check->key,
-	               item->name);
+	return rh_fail(check->err, RH_EINVAL, "%s: \"%s\" is no backend; there are " RH_BACKENDS, check->key, item->name);
 }
 
 static int fabric_check_pair(void *arg, const struct fabric_item *item)
@@ -85,8 +84,8 @@ static int fabric_check_pair(void *arg, const struct fabric_item *item)
 
 	if (*item->name && *item->value)
 		return 0;
-	return rh_fail(check->err, RH_EINVAL, "%s: \"%s\" is no pair; write NAME=VALUE, and commas between them", check->key,
-	               item->name);
+	return rh_fail(check->err, RH_EINVAL, "%s: \"%s\" is no pair; write NAME=VALUE, and commas between them",
+	               check->key, item->name);
 }
 
 static int fabric_check_resource(void *arg, const struct fabric_item *item)
@@ -124,8 +123,7 @@ static int fabric_check_size(const char *key, const char *value, struct rh_error
 
 static int fabric_refuse_key(const char *section, const char *key, struct rh_error *err)
 {
-	static const char *const keys[] = {"backend",      "shm-size",      "resources",
-	                                   "capabilities", "node-selector", "backends"};
+	static const char *const keys[] = {"backend", "shm-size", "resources", "capabilities", "node-selector", "backends"};
 	const char *near = rh_nearest(key, keys, sizeof(keys) / sizeof(*keys));
 
 	if (strcmp(key, "backend") == 0)
@@ -151,9 +149,9 @@ int rh_fabric_check(const char *section, const char *key, const char *value, str
 	if (strcmp(key, "capabilities") == 0)
 		return fabric_for_each(value, fabric_check_capability, &check);
 	if (!profile && strcmp(key, "backend") == 0)
-		return strcmp(value, "none") == 0 || rh_comm_backend_is_known(value)
+		return strcmp(value, "none") == 0 || rh_name_is_backend(value)
 		           ? 0
-		           : rh_fail(err, RH_EINVAL, "%s: \"%s\" is no backend; there are none, " RH_COMM_BACKENDS, key, value);
+		           : rh_fail(err, RH_EINVAL, "%s: \"%s\" is no backend; there are none, " RH_BACKENDS, key, value);
 	if (profile && strcmp(key, "backends") == 0)
 		return fabric_for_each(value, fabric_check_backend, &check);
 	if (profile && strcmp(key, "node-selector") == 0)
@@ -168,7 +166,7 @@ const char *rh_fabric_backend(const struct rh_config *config, const struct rh_jo
 
 	if (!word && config)
 		word = rh_config_setting(config, FABRIC_SECTION, "backend");
-	return word && rh_comm_backend_is_known(word) ? word : NULL;
+	return word && rh_name_is_backend(word) ? word : NULL;
 }
 
 static int fabric_meets_selector(void *arg, const struct fabric_item *item)

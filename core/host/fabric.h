@@ -3,10 +3,10 @@
  * @file host/fabric.h
  * @brief What the processes of a job need to talk to each other by rh_comm: the backend, /dev/shm, network resources.
  *
- * The annotation roundhouse.dev/comm names the backend of a job, [comm] backend that of all jobs without it. [comm] says
- * what their pods get; a section [comm NAME] says it for the pods of one class of nodes, which are those whose template
- * has all of node-selector in its nodeSelector. The first that fits counts, and [comm] for what it leaves open. What the
- * job itself says always wins.
+ * The annotation roundhouse.dev/comm names the backend of a job, [comm] backend that of all jobs without it. [comm]
+ * says what their pods get; a section [comm NAME] says it for the pods of one class of nodes, which are those whose
+ * template has all of node-selector in its nodeSelector. The first that fits counts, and [comm] for what it leaves
+ * open. What the job itself says always wins.
  */
 #ifndef RH_HOST_FABRIC_H
 #define RH_HOST_FABRIC_H

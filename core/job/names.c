@@ -91,6 +91,17 @@ bool rh_name_is_dns1123(const char *name)
 	return false;
 }
 
+bool rh_name_is_backend(const char *name)
+{
+	static const char *const known[] = {"auto", "native", "ucx", "mpi", "nccl"};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		if (strcmp(name, known[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 const char *rh_name_selector(const char *job, const char *controller, const char *type, char *buffer, size_t size)
 {
 	char lower[RH_NAME_SIZE];

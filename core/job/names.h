@@ -26,9 +26,14 @@
 #define RH_ANNOTATION_LEDGER "roundhouse.dev/ledger"
 #define RH_ANNOTATION_RESTART "roundhouse.dev/restart"
 #define RH_ANNOTATION_TERMINATING_TIMEOUT "roundhouse.dev/terminating-timeout"
+/** The backend of rh_comm that the job's processes use: one of RH_BACKENDS, or "none". */
+#define RH_ANNOTATION_COMM "roundhouse.dev/comm"
 /** On pods: under which attempt they were made; absent is 0. */
 #define RH_ANNOTATION_ATTEMPT "roundhouse.dev/attempt"
 /** @} */
+
+/** Backends of rh_comm, for messages. */
+#define RH_BACKENDS "auto, native, ucx, mpi, nccl"
 
 /** Who reconciles a job whose runPolicy.managedBy is absent. */
 #define RH_MANAGER_SELF "kubeflow.org/training-operator"
@@ -54,6 +59,8 @@ bool rh_name_is_label(const char *name);
 /** @return whether @p name is a DNS-1123 subdomain, as names of jobs, ConfigMaps and Secrets must be: at most 253
  * characters */
 bool rh_name_is_dns1123(const char *name);
+/** @return whether @p name is one of RH_BACKENDS */
+bool rh_name_is_backend(const char *name);
 /** Write V1's selector of a replica type (COMPAT E.4): keys sorted, comma-separated. @return @p buffer */
 const char *rh_name_selector(const char *job, const char *controller, const char *type, char *buffer, size_t size);
 

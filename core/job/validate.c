@@ -145,7 +145,8 @@ static void validate_run_policy(const struct rh_job *job, struct rh_findings *fi
 /* Other people's annotations are their own business; one of ours that nothing reads is a typing error. */
 static void validate_own_annotation(struct rh_findings *findings, const struct rh_place *place, const char *key)
 {
-	static const char *const known[] = {RH_ANNOTATION_LEDGER, RH_ANNOTATION_RESTART, RH_ANNOTATION_TERMINATING_TIMEOUT};
+	static const char *const known[] = {RH_ANNOTATION_LEDGER, RH_ANNOTATION_RESTART, RH_ANNOTATION_TERMINATING_TIMEOUT,
+	                                    RH_ANNOTATION_COMM};
 	size_t count = sizeof(known) / sizeof(*known);
 	const char *nearest = rh_nearest(key, known, count);
 
@@ -157,6 +158,16 @@ static void validate_own_annotation(struct rh_findings *findings, const struct r
 	}
 	(void)rh_findings_at(findings, RH_FINDING_WARNING, place, "unknown annotation, nothing reads it%s%s%s",
 	                     nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+}
+
+static void validate_comm(const struct rh_json *annotations, const struct rh_place *map, struct rh_findings *findings)
+{
+	struct rh_place place = rh_place_key(map, RH_ANNOTATION_COMM);
+	const char *word = rh_json_string(rh_json_get(annotations, RH_ANNOTATION_COMM));
+
+	if (word && strcmp(word, "none") != 0 && !rh_name_is_backend(word))
+		validate_unsupported(findings, &place, word,
+		                     "\"auto\", \"native\", \"ucx\", \"mpi\", \"nccl\", \"none\"");
 }
 
 static void validate_annotations(const struct rh_job *job, struct rh_findings *findings)
@@ -183,6 +194,7 @@ static void validate_annotations(const struct rh_job *job, struct rh_findings *f
 	if (timeout && rh_duration_parse(timeout, &duration, NULL) != 0)
 		(void)rh_findings_at(findings, RH_FINDING_ERROR, &timeout_place,
 		                     "Invalid value: \"%s\": must be a duration such as 30s or 2m", timeout);
+	validate_comm(annotations, &map, findings);
 }
 
 /* The names of the kind's types in the order of the alphabet, as V1 lists them. */

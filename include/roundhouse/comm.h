@@ -129,7 +129,11 @@ struct rh_comm_op {
 	uint32_t tag;    /**< of messages: only those with the same tag meet, in the order of posting */
 	int32_t memory;  /**< RH_COMM_HOST or RH_COMM_CUDA */
 	int32_t zero;    /**< 0 */
-	void *stream;    /**< CUDA memory: the caller's cudaStream_t, in whose order the operation takes part; else NULL */
+	/**
+	 * CUDA memory: the caller's cudaStream_t, else NULL. What is in it so far comes before the operation; put there what
+	 * is to follow once the operation is done. Tags of such messages do not count: they meet in the order of posting
+	 */
+	void *stream;
 	int64_t timeout; /**< microseconds; 0: the context's; -1: no limit */
 };
 
@@ -155,6 +159,8 @@ RH_COMM_API int32_t rh_comm_world(const struct rh_comm *comm);
 RH_COMM_API int32_t rh_comm_local_rank(const struct rh_comm *comm);
 /** @return how many ranks share memory with it, itself counted */
 RH_COMM_API int32_t rh_comm_local_world(const struct rh_comm *comm);
+/** @return the number of @p rank's host: ranks of equal numbers share memory; -1: there is no such rank */
+RH_COMM_API int32_t rh_comm_host(const struct rh_comm *comm, int32_t rank);
 /** @return name of the backend that moves host memory: "native"; static storage */
 RH_COMM_API const char *rh_comm_backend_name(const struct rh_comm *comm);
 /**

@@ -104,7 +104,8 @@ struct rh_comm_backend {
 	/**
 	 * Post a collective itself. @p op is checked and complete, in and out are set; @p sequence counts the collectives
 	 * of the team, equal on all ranks. @return 0 and *@p ret_work; RH_COMM_ENOTSUP: the core is to do it of messages;
-	 * the answer must be the same on every rank. AVG is the backend's own to finish
+	 * the answer must be the same on every rank. AVG is the backend's own to finish. Of CUDA memory messages come
+	 * here too, as only @p op knows their stream, with @p sequence 0
 	 */
 	int32_t (*collective)(void *self, const struct rh_comm_op *op, uint64_t sequence, void **ret_work);
 	/** Move on, and look at @p work. @return 0: done, and @p work is freed; RH_COMM_BUSY; RH_COMM_E*: failed, freed */

@@ -96,7 +96,7 @@ struct rh_ps_options {
 	const char *servers;   /**< all servers in their order: "host:port,host:port"; "[::1]:9000" for IPv6 */
 	const char *job;       /**< job id */
 	const char *secret;    /**< shared secret */
-	int64_t part;          /**< bytes of a part; 0: 524288; from 4096 to 1048576, a multiple of 64, the same everywhere */
+	int64_t part;          /**< bytes of a part; 0: 262144; from 4096 to 1048576, a multiple of 64, the same everywhere */
 	int64_t init_timeout;  /**< microseconds for all servers to come; 0: 300 s */
 	int64_t op_timeout;    /**< microseconds that one operation may take; 0: 1800 s; -1: no limit */
 	int64_t grace;         /**< microseconds to wait for a lost server; 0: 60 s when it has a folder, else 1 s */

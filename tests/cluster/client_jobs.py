@@ -187,7 +187,7 @@ class Lives:
         logs, events = client.get_job_logs(name, verbose=True)
         master = f"{name}-{kind.master}"
         self.assertEqual(logs, {master: f"hello from {master}\n"} if kind.master else {})
-        self.assertTrue(any("Created pod" in line or "Created" in line for line in events[f"{kind.name} {name}"]), events)
+        self.assertTrue(any("created" in line.lower() for line in events.get(f"{kind.name.lower()}/{name}", [])), events)
         logs, _ = client.get_job_logs(name, is_master=False)
         self.assertEqual(logs, {pod: f"hello from {pod}\n" for pod in kind.pods(name)})
         decided = kind.decides[0]

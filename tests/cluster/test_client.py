@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_client.py ROUNDHOUSE JAX_DIR: the published client of V1 drives jobs of every kind; a real API server, a played kubelet."""
+"""test_client.py ROUNDHOUSE JAX_DIR [TEST...]: the published client of V1 drives jobs of every kind; a real API server, a played kubelet."""
 import os
 import pathlib
 import subprocess
@@ -61,4 +61,4 @@ if __name__ == "__main__":
     # the client would take them for those of the API server
     for key in [key for key in os.environ if "proxy" in key.lower()]:
         del os.environ[key]
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(verbosity=2)

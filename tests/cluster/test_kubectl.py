@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_kubectl.py ROUNDHOUSE JAX_DIR: what people type who have jobs; a real API server, a played kubelet.
+"""test_kubectl.py ROUNDHOUSE JAX_DIR [TEST...]: what people type who have jobs; a real API server, a played kubelet.
 
 What is deleted is collected by a real controller manager, where there is one (assets.py kube-controller-manager).
 """
@@ -267,4 +267,4 @@ if __name__ == "__main__":
     apiserver.skip_without_assets()
     if not manager():
         print(f"no {MANAGER}: what collects is not tested; tests/cluster/assets.py {MANAGER} builds it", file=sys.stderr)
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(verbosity=2)

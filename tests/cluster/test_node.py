@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_node.py ROUNDHOUSE JAX_DIR SOURCE: pods really run, on a node of the test's own (node.py).
+"""test_node.py ROUNDHOUSE JAX_DIR SOURCE [TEST...]: pods really run, on a node of the test's own (node.py).
 
 First the controller is a process of this machine and the published client drives it; then it is the pod that controls the cluster.
 """
@@ -71,9 +71,15 @@ class Case(unittest.TestCase):
         try:
             self.kubectl("wait", "--for=condition=Succeeded", what, f"--timeout={PATIENCE_S}s")
         except AssertionError:
-            print(self.kubectl("describe", what, check=False), self.logs(name), sep="\n", file=sys.stderr)
+            self.tell(name)
             raise
         return what
+
+    def tell(self, name):
+        """What there is to know of a job that did not do what it should."""
+        for words in (["describe", "pods", "-l", f"{JOB_LABEL}={name}"], ["events"]):
+            print(self.kubectl(*words, check=False), file=sys.stderr)
+        print(*self.logs(name).items(), sep="\n", file=sys.stderr)
 
     def logs(self, name):
         """-> {pod: its log} of a job"""
@@ -140,8 +146,13 @@ class Process(client_jobs.Lives, Case):
             dist.barrier()
 
         client = self.client(BY_NAME["PyTorchJob"])
-        client.create_job(name="func", train_func=train, parameters={"rate": 0.5}, num_workers=3, base_image="localhost/train:1")
-        self.wait(client, "func", "Succeeded")
+        client.create_job(name="func", train_func=train, parameters={"rate": 0.5}, num_workers=3, num_procs_per_worker=1,
+                          base_image="localhost/train:1")
+        try:
+            self.wait(client, "func", "Succeeded")
+        except (RuntimeError, TimeoutError):
+            self.tell("func")
+            raise
         logs, _ = client.get_job_logs("func", is_master=False)
         self.assertEqual(sorted(re.findall(r"rank \d of 3 with 0\.5", "".join(logs.values()))),
                          [f"rank {rank} of 3 with 0.5" for rank in range(3)])
@@ -201,4 +212,4 @@ class Pod(Case):
 
 if __name__ == "__main__":
     os.environ.pop("KUBECONFIG", None)
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(verbosity=2)

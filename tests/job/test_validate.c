@@ -195,6 +195,11 @@ static const struct rule_row rule_rows[] = {
                                                           "suffix, such as 500m, 1.5 or 2Gi\n"},
 	{"scope", &test_pytorch, ANNOTATED("{'roundhouse.dev/restart':'job','roundhouse.dev/terminating-timeout':'1m'}"),
      ""},
+	{"backend", &test_pytorch, ANNOTATED("{'roundhouse.dev/comm':'ucx'}"), ""},
+	{"no backend", &test_pytorch, ANNOTATED("{'roundhouse.dev/comm':'none'}"), ""},
+	{"unknown backend", &test_pytorch, ANNOTATED("{'roundhouse.dev/comm':'gloo'}"),
+     "metadata.annotations[roundhouse.dev/comm]: Unsupported value: \"gloo\": supported values: \"auto\", \"native\", "
+     "\"ucx\", \"mpi\", \"nccl\", \"none\"\n"},
 	{"unknown scope", &test_pytorch, ANNOTATED("{'roundhouse.dev/restart':'all'}"),
      "metadata.annotations[roundhouse.dev/restart]: Unsupported value: \"all\": supported values: \"job\", "
      "\"replica\"\n"},

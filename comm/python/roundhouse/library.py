@@ -72,6 +72,7 @@ _FUNCTIONS = {
     "rh_comm_local_world": (c_int32, [c_void_p]),
     "rh_comm_backend_name": (c_char_p, [c_void_p]),
     "rh_comm_post": (c_int32, [c_void_p, POINTER(Op), POINTER(c_void_p), POINTER(Error)]),
+    "rh_comm_post_batch": (c_int32, [c_void_p, POINTER(Op), c_size_t, POINTER(c_void_p), POINTER(Error)]),
     "rh_comm_test": (c_int32, [c_void_p, POINTER(Error)]),
     "rh_comm_wait": (c_int32, [c_void_p, POINTER(Error)]),
     "rh_comm_run": (c_int32, [c_void_p, POINTER(Op), POINTER(Error)]),

@@ -57,10 +57,14 @@ static void flight_refused(struct rh_flight *flight, const struct rh_outcome *ou
 static void flight_ask(struct rh_flight *flight)
 {
 	struct rh_request request = {.verb = RH_VERB_GET};
+	struct rh_cached *cached;
 
 	flight->asking = true;
 	if (rh_flight_send(flight, &request) == 0)
 		return;
+	cached = rh_verb_deletes(flight->verb) ? rh_flight_target(flight) : NULL;
+	if (cached)
+		rh_cached_set_stopping(cached, false);
 	rh_engine_hold(flight, -1);
 	flight_end(flight);
 }
@@ -192,28 +196,57 @@ static void flight_deleted_job(struct rh_flight *flight, const struct rh_outcome
 	flight_end(flight);
 }
 
-static void flight_deleted(struct rh_flight *flight, const struct rh_outcome *outcome)
+/* It was not deleted: it counts as there again, and is deleted later. */
+static void flight_keep_target(struct rh_flight *flight, const struct rh_outcome *outcome)
 {
-	struct rh_cached *cached;
-	bool gone = outcome->code == RH_OUTCOME_GONE || outcome->code == RH_OUTCOME_CONFLICT;
+	struct rh_cached *cached = rh_flight_target(flight);
 
-	if (flight->verb == RH_DELETE_JOB && outcome->code == RH_OUTCOME_OK) {
-		flight_deleted_job(flight, outcome);
-		return;
-	}
-	if (outcome->code == RH_OUTCOME_OK || gone) {
-		if (!gone)
-			flight_tell_success(flight);
-		if (flight->verb == RH_DELETE_OBJECT)
-			flight_drop_object(flight);
-		rh_engine_drop_hold(flight);
-		flight_end(flight);
-		return;
-	}
-	cached = rh_flight_target(flight);
 	if (cached)
 		rh_cached_set_stopping(cached, false);
 	flight_refused(flight, outcome);
+}
+
+static void flight_deleted_well(struct rh_flight *flight, bool tell)
+{
+	if (tell)
+		flight_tell_success(flight);
+	if (flight->verb == RH_DELETE_OBJECT)
+		flight_drop_object(flight);
+	rh_engine_drop_hold(flight);
+	flight_end(flight);
+}
+
+/* Is what was to be deleted there, and stays? */
+static bool flight_stays(const struct rh_flight *flight, const struct rh_json *object)
+{
+	return rh_text_equal(rh_json_string_at(object, "metadata.uid"), flight->uid) &&
+	       !rh_json_at(object, "metadata.deletionTimestamp");
+}
+
+/* A conflict is another object of the name, as a rule; but whoever stands before the store may have his own reasons. */
+static void flight_deleted_conflict(struct rh_flight *flight, const struct rh_outcome *outcome)
+{
+	static const struct rh_outcome later = {.code = RH_OUTCOME_UNKNOWN, .message = ""};
+
+	if (!flight->asking)
+		flight_ask(flight);
+	else if (outcome->code == RH_OUTCOME_GONE || (outcome->code == RH_OUTCOME_OK && outcome->object &&
+	                                              !flight_stays(flight, outcome->object)))
+		flight_deleted_well(flight, false);
+	else
+		flight_keep_target(flight, &later);
+}
+
+static void flight_deleted(struct rh_flight *flight, const struct rh_outcome *outcome)
+{
+	if (flight->asking || outcome->code == RH_OUTCOME_CONFLICT)
+		flight_deleted_conflict(flight, outcome);
+	else if (flight->verb == RH_DELETE_JOB && outcome->code == RH_OUTCOME_OK)
+		flight_deleted_job(flight, outcome);
+	else if (outcome->code == RH_OUTCOME_OK || outcome->code == RH_OUTCOME_GONE)
+		flight_deleted_well(flight, outcome->code == RH_OUTCOME_OK);
+	else
+		flight_keep_target(flight, outcome);
 }
 
 /*

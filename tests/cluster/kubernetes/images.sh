@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds local images (no registry exists here) into $K8S_ROOT/images, or $IMAGES: images.sh [NAME...], default pause busybox python.
+# Builds local images (no registry exists here) into $K8S_ROOT/images: images.sh [NAME...], default pause busybox python.
 #   train    Debian's PyTorch and Open MPI; 850 MB
-#   kubectl  what V1's init container brings to a launcher of MPI
+#   kubectl  what V1's init container brings to a launcher of MPI, under the name that V1 knows
 # Needs apt busybox-static mmdebstrap, gcc. A file is renamed into its place when it is whole.
-set -eu; . "$(dirname "$(readlink -f "$0")")/lib.sh"; I=${IMAGES:-$ROOT/images}; M=$HERE/src/mkimage.py; mkdir -p $I; cd $I
+set -eu; HERE=$(dirname "$(readlink -f "$0")"); ROOT=${K8S_ROOT:-${XDG_CACHE_HOME:-$HOME/.cache}/roundhouse-cluster}; I=$ROOT/images; M=$HERE/src/mkimage.py; mkdir -p $I; cd $I
 T=$(mktemp -d $I/.new-XXXXXX); trap 'rm -rf $T' EXIT
 done_() { mv $T/$1.tar $I/$1.tar; }
 for image in ${*:-pause busybox python}; do [ -s $image.tar ] || case $image in
@@ -26,10 +26,12 @@ train) mkdir -p $T/rootfs; mmdebstrap --quiet --variant=essential --include=pyth
   rm -rf $L/{dri,mfx,perl/5.36.0/CORE} $L/lib{LLVM-15,z3}* $P/{sympy,torch/test,hypothesis} $P/numpy/*/tests
   rm -rf $T/rootfs/usr/share/{proj,perl,gdal,icons,fonts,zoneinfo,mime,poppler} $T/rootfs/var/{lib/apt/lists,cache}/* $T/rootfs/var/lib/dpkg/info
   find $P/torch/bin -type f ! -name torch_shm_manager -delete
-  ln -s python3 $T/rootfs/usr/bin/python; printf '#!/bin/sh\nexec python3 -m torch.distributed.run "$@"\n' > $T/rootfs/usr/bin/torchrun; chmod 755 $T/rootfs/usr/bin/torchrun
+  ln -s python3 $T/rootfs/usr/bin/python
+  # with Python 3.11 this PyTorch takes its own default, no redirection, for nothing at all; that of a process that is not there will do
+  printf '#!/bin/sh\nexec python3 -m torch.distributed.run -r 9:1 -t 9:1 "$@"\n' > $T/rootfs/usr/bin/torchrun; chmod 755 $T/rootfs/usr/bin/torchrun
   python3 $M $T/train.tar $T/rootfs localhost/train:1 '{"Cmd":["bash"]}'; done_ train;;
-kubectl) mkdir -p $T/kc/bin; cp /bin/busybox $BIN/kubectl $T/kc/bin/
+kubectl) mkdir -p $T/kc/bin; cp /bin/busybox $ROOT/bin/kubectl $T/kc/bin/
   printf '#!/bin/busybox sh\nexec /bin/busybox cp /bin/kubectl "$TARGET_DIR/kubectl"\n' > $T/kc/bin/deliver; chmod 755 $T/kc/bin/deliver
-  python3 $M $T/kubectl.tar $T/kc localhost/kubectl-delivery:1 '{"Entrypoint":["/bin/deliver"]}'; done_ kubectl;;
+  python3 $M $T/kubectl.tar $T/kc localhost/kubectl-delivery:1,docker.io/kubeflow/kubectl-delivery:latest '{"Entrypoint":["/bin/deliver"]}'; done_ kubectl;;
 *) echo "unknown image $image"; exit 2;; esac; done
 ls -l $I/*.tar

@@ -34,8 +34,14 @@ def skip(reason):
     sys.exit(SKIP_STATUS)
 
 
-def has(module):
-    return importlib.util.find_spec(module) is not None
+def need(module, package):
+    """A module, of this Python or of Debian's; else skip."""
+    if importlib.util.find_spec(module) is not None:
+        return
+    debian = "/usr/bin/python3"
+    if subprocess.run([debian, "-c", f"import {module}"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        skip(f"there is no {module}; install {package}")
+    os.execv(debian, [debian, "-B", *sys.argv])
 
 
 def free_port():

@@ -57,6 +57,15 @@ def in_flight():
 
 
 @kit.case
+def many():
+    with roundhouse.Comm() as comm:
+        arrays = [array.array("fdi"[i % 3], [comm.rank + 1] * (i * 37 % 50)) for i in range(100)] + [array.array("f", [1.0] * 2000000)]
+        assert comm.all_reduce_many(arrays) is arrays
+        assert all(set(a) <= {ranks_sum(comm.world)} for a in arrays[:-1]) and set(arrays[-1]) == {float(comm.world)}
+        assert comm.all_reduce_many([]) == []
+
+
+@kit.case
 def held():
     # nobody but the library knows the array any more
     with roundhouse.Comm() as comm:
@@ -232,6 +241,9 @@ class Worlds(kit.Ranks):
 
     def test_in_flight(self):
         self.world(3, "in_flight")
+
+    def test_many(self):
+        self.world(3, "many")
 
     def test_forgotten_requests_keep_their_arrays(self):
         self.world(2, "held")

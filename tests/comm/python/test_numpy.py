@@ -2,8 +2,7 @@
 """numpy arrays, without a copy. usage: test_numpy.py LIBRARY SOURCE"""
 import kit
 
-if not kit.has("numpy"):
-    kit.skip("there is no numpy; install python3-numpy")
+kit.need("numpy", "python3-numpy")
 import numpy as np
 import roundhouse
 from roundhouse import buffers, library

@@ -56,12 +56,11 @@ def check_same(model, comm):
 
 @kit.case
 def hook():
-    import roundhouse
     import roundhouse.torch
     import torch
     import torch.distributed as dist
     dist.init_process_group("gloo")
-    comm = roundhouse.Comm()
+    comm = roundhouse.torch.comm_of()
     model = torch.nn.parallel.DistributedDataParallel(network(0), bucket_cap_mb=0.004)
     model.register_comm_hook(comm, roundhouse.torch.all_reduce_hook)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
@@ -78,12 +77,11 @@ def hook():
 @kit.case
 def hook_death():
     import os
-    import roundhouse
     import roundhouse.torch
     import torch
     import torch.distributed as dist
     dist.init_process_group("gloo")
-    comm = roundhouse.Comm()
+    comm = roundhouse.torch.comm_of()
     model = torch.nn.parallel.DistributedDataParallel(network(0))
     model.register_comm_hook(comm, roundhouse.torch.all_reduce_hook)
     # torch makes its buckets anew after the first steps, over gloo
@@ -176,10 +174,10 @@ def warm_up():
 
 class Torch(kit.Ranks):
     def test_hook_averages(self):
-        self.world(3, "hook", names="torch", python=PYTHON, further={"RH_COMM_PORT": kit.free_port()})
+        self.world(3, "hook", names="torch", python=PYTHON)
 
     def test_hook_names_who_died(self):
-        self.world(2, "hook_death", names="torch", python=PYTHON, statuses=[0, -signal.SIGKILL], further={"RH_COMM_PORT": kit.free_port()})
+        self.world(2, "hook_death", names="torch", python=PYTHON, statuses=[0, -signal.SIGKILL])
 
     def test_optimizer(self):
         self.world(2, "optimizer", python=PYTHON)

@@ -243,6 +243,11 @@ def beside_gloo():
     t = full(torch, rank, 4)
     dist.all_reduce(t, group=everybody)
     assert (t == sum(in_ranks(world))).all()
+    assert roundhouse.torch.comm_of(everybody) is everybody.comm
+    for _ in range(2):
+        with roundhouse.torch.comm_of() as comm:
+            t = full(torch, rank, 4)
+            assert (comm.all_reduce(t) == sum(in_ranks(world))).all()
     dist.barrier()
 
 
@@ -257,6 +262,14 @@ def some_beside_gloo():
         assert "init_process_group" in str(error)
     else:
         assert dist.get_rank() == 2
+    some = dist.new_group([0, 1])
+    if dist.get_rank() < 2:
+        try:
+            roundhouse.torch.comm_of(some)
+        except roundhouse.InvalidError:
+            pass
+        else:
+            raise AssertionError("was not refused")
     dist.barrier()
 
 

@@ -33,6 +33,8 @@ class Wheel(unittest.TestCase):
             for path in pathlib.Path(kit.PACKAGE, "roundhouse").rglob("*.py"):
                 self.assertEqual(wheel.read(path.relative_to(kit.PACKAGE).as_posix()), path.read_bytes())
             self.assertFalse([name for name in names if "__pycache__" in name])
+            backends = {f"roundhouse/{path.name}" for path in pathlib.Path(kit.LIBRARY).parent.glob("librhcomm_*.so")}
+            self.assertLessEqual(backends, names)
 
     def test_record(self):
         with zipfile.ZipFile(WHEEL) as wheel:

@@ -142,7 +142,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def finish(self):
         if self.upstream:
             self.server.proxy.forget(self.upstream)
-        super().finish()
+        try:
+            super().finish()
+        except OSError:
+            pass  # the client is gone
+        self.request.close()
 
     def log_message(self, *_):
         pass
@@ -163,17 +167,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = serve
 
     def misbehave(self, call, fault):
-        body = None
-        if fault.reaches:
-            answer = self.forward(call)
-            # a watch has no end that could be waited for
-            body = answer.read1(fault.length or 1) if call.watches else answer.read()
+        answer = self.forward(call) if fault.reaches else None
+        if answer and call.watches and fault.length:
+            self.begin(answer)
+            self.pass_on(answer.read1(fault.length))
+            raise Cut
+        # a watch has no end that could be waited for
+        body = answer.read() if answer and not call.watches else b""
         if fault.then:
             fault.then()
         if fault.ending == "silence":
             self.wait_for_client()
         if fault.ending == "cut":
-            if fault.reaches and fault.length:
+            if body and fault.length:
                 self.begin(answer, length=len(body) + 1)
                 self.wfile.write(body[:fault.length])
                 self.wfile.flush()
@@ -221,6 +227,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(length))
         self.end_headers()
 
+    def pass_on(self, data):
+        """One chunk of a body."""
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
+        self.wfile.flush()
+
     def answer(self, call, answer):
         if not call.watches:
             body = answer.read()
@@ -229,8 +240,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         self.begin(answer)
         while data := answer.read1(65536):
-            self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
-            self.wfile.flush()
+            self.pass_on(data)
         self.wfile.write(b"0\r\n\r\n")
 
 

@@ -71,11 +71,11 @@ class Field(unittest.TestCase):
         cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
 
     def kubeconfig(self, user="controller", url=None):
-        path = self.folder / f"{user}-{'proxy' if url else 'direct'}.kubeconfig"
-        kept, self.api.url = self.api.url, url or self.api.url
-        try:
+        url = url or self.api.url
+        path = self.folder / f"{user}-{url.rpartition(':')[2]}.kubeconfig"
+        if not path.exists():
+            kept, self.api.url = self.api.url, url
             self.api.write_kubeconfig(path, {"token": self.api.tokens[user]})
-        finally:
             self.api.url = kept
         return path
 
@@ -155,11 +155,7 @@ class Field(unittest.TestCase):
 
 class Faults(Field):
     """One fault in each life."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.reference = cls.quiet = None
+    reference = quiet = None
 
     def measure(self):
         """How a life without faults ends, and how many calls it takes."""

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The torch.distributed backend "rh", for torch 2.0 and newer: a ProcessGroup over a Comm."""
-import datetime
-import os
-import socket
 import threading
 
 import torch
 import torch.distributed as dist
 
-from roundhouse.comm import Comm
 from roundhouse.errors import CommError, InvalidError
+from roundhouse.torch.bootstrap import start
 from roundhouse.torch.work import Pending, forget, waiter
 
 NAME = "rh"
@@ -17,32 +14,6 @@ _Base = getattr(dist, "_Work", None) or torch._C._distributed_c10d.Work
 _BITS = {"BAND": "min", "BOR": "max"}
 # the Comm of all ranks, of which groups are made
 _state = {"world": None}
-
-
-class _Store:
-    """torch's store as Comm wants one."""
-
-    def __init__(self, store):
-        self._store = store
-
-    def set(self, key, value):
-        self._store.set(key, value)
-
-    def get(self, key, seconds):
-        self._store.wait([key], datetime.timedelta(seconds=max(seconds, 0.001)))
-        return self._store.get(key)
-
-
-def _own_host():
-    """Where the others reach rank 0."""
-    named = os.environ.get("RH_COMM_HOST") or os.environ.get("MASTER_ADDR")
-    if named:
-        return named
-    try:
-        socket.getaddrinfo(socket.gethostname(), None)
-        return socket.gethostname()
-    except OSError:
-        return "127.0.0.1"
 
 
 class _Work(_Base):
@@ -207,7 +178,11 @@ class Group(dist.ProcessGroup):
         return self._in_place(tensors, lambda whole: self.comm.all_reduce_start(whole, op, timeout=_timeout(opts)))
 
     def allreduce_coalesced(self, tensors, opts=None):
-        return self.allreduce(tensors, opts)
+        op = _reduction(opts or dist.AllreduceOptions(), tensors[0])
+        pairs = [(tensor, _dense(tensor)) for tensor in tensors]
+        copied = [(tensor, whole) for tensor, whole in pairs if tensor.data_ptr() != whole.data_ptr()]
+        request = self.comm.all_reduce_many_start([whole for _, whole in pairs], op, _timeout(opts))
+        return self._work([request], tensors, lambda: _back(copied))
 
     def broadcast(self, tensors, opts=None):
         return self._in_place(tensors, lambda whole: self.comm.broadcast_start(whole, opts.rootRank, _timeout(opts)))
@@ -348,7 +323,7 @@ def _create(options, _backend_options=None):
     if not everybody:
         raise InvalidError('rh: a group of some ranks is made of the group of all; init_process_group("rh") first', -1)
     seconds = options.timeout.total_seconds()
-    comm = Comm(options.group_rank, options.group_size, host=_own_host(), store=_Store(options.store), init_timeout=seconds, timeout=seconds)
+    comm = start(options.group_rank, options.group_size, options.store, init_timeout=seconds, timeout=seconds)
     _state["world"] = comm
     return Group(comm)
 

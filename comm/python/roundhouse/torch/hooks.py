@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A communication hook for DistributedDataParallel of any torch."""
 import torch.distributed as dist
-from torch.futures import Future  # noqa: F401 (the hook's annotation)
 
 import torch
 from roundhouse.torch.work import Pending, waiter
@@ -10,7 +9,7 @@ from roundhouse.torch.work import Pending, waiter
 def all_reduce_hook(comm, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
     """Average a bucket of gradients over the ranks of a Comm, while the backward pass goes on.
 
-        comm = roundhouse.Comm()
+        comm = roundhouse.torch.comm_of()
         model = DistributedDataParallel(network)          # over gloo, for one
         model.register_comm_hook(comm, roundhouse.torch.all_reduce_hook)
 

@@ -40,37 +40,23 @@ def warm_up(optimizer, world, steps):
 
 
 class _Bucket:
-    """Gradients that travel together, in one flat tensor."""
+    """Gradients that travel together."""
 
     def __init__(self, parameters):
         self.parameters = parameters
-        first = parameters[0]
-        self.flat = torch.zeros(sum(p.numel() for p in parameters), dtype=first.dtype, device=first.device)
-        self.views, at = {}, 0
-        for p in parameters:
-            self.views[p] = self.flat[at:at + p.numel()].view(p.shape)
-            at += p.numel()
         self.reset()
 
     def reset(self):
         self.missing, self.request = set(self.parameters), None
 
-    def take(self, comm, op):
-        """Copy the gradients in, and start."""
-        for p, view in self.views.items():
+    def start(self, comm, op):
+        """Send the gradients. A rank that has none for a parameter gives zeros."""
+        for p in self.parameters:
             if p.grad is None:
-                view.zero_()
-            else:
-                view.copy_(p.grad)
-        self.request = comm.all_reduce_start(self.flat, op)
-
-    def give(self):
-        """Wait, and copy the averages out. What no rank had a gradient for gets zeros."""
-        self.request.wait()
-        for p, view in self.views.items():
-            if p.grad is None:
-                p.grad = torch.empty_like(p)
-            p.grad.copy_(view)
+                p.grad = torch.zeros_like(p, memory_format=torch.contiguous_format)
+            elif not p.grad.is_contiguous():
+                p.grad = p.grad.contiguous()
+        self.request = comm.all_reduce_many_start([p.grad for p in self.parameters], op)
 
 
 def _buckets(parameters, limit):
@@ -134,7 +120,7 @@ class DistributedOptimizer:
 
     def _send(self, everything):
         while self._next < len(self._all) and (everything or not self._all[self._next].missing):
-            self._all[self._next].take(self._comm, self._op)
+            self._all[self._next].start(self._comm, self._op)
             self._next += 1
 
     def synchronize(self):
@@ -145,7 +131,7 @@ class DistributedOptimizer:
             with self._lock:
                 self._send(True)
             for bucket in self._all:
-                bucket.give()
+                bucket.request.wait()
                 bucket.reset()
         self._count, self._next, self._synchronized = dict.fromkeys(self._count, 0), 0, True
 

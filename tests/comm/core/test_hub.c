@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The hub and lines to it, in one process: who is let in, what is told to whom, and nonsense that it must survive. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include "comm/core/error.h"
+#include "comm/core/hub.h"
+#include "comm/core/line.h"
+#include "comm/core/socket.h"
+
+#define PATIENCE (60 * RH_COMM_SECOND)
+#define FUZZ_ROUNDS 300
+
+/* A rank of a test: a line, and the thread that serves it. */
+struct member {
+	struct rh_comm_line *line;
+	pthread_t thread;
+	_Atomic bool stop;
+};
+
+static struct rh_comm_env env_of(int32_t rank, int32_t world)
+{
+	return (struct rh_comm_env){.rank = rank,
+	                            .world = world,
+	                            .host = "127.0.0.1",
+	                            .backend = "native",
+	                            .job = "job-1",
+	                            .secret = "hush",
+	                            .init_timeout = PATIENCE,
+	                            .op_timeout = PATIENCE,
+	                            .death_timeout = 5 * RH_COMM_SECOND,
+	                            .slow = PATIENCE};
+}
+
+static struct rh_comm_hub *start_hub(int32_t world, int32_t *ret_port)
+{
+	struct rh_comm_env env = env_of(0, world);
+	struct rh_comm_hub *hub = NULL;
+	struct rh_comm_error err;
+
+	assert_int_equal(rh_comm_hub_new(&env, &hub, &err), 0);
+	*ret_port = rh_comm_hub_port(hub);
+	assert_true(*ret_port > 0);
+	assert_string_equal(rh_comm_hub_host(hub), "127.0.0.1");
+	return hub;
+}
+
+static void *serve(void *arg)
+{
+	struct member *member = arg;
+
+	while (!atomic_load(&member->stop) && rh_comm_line_serve(member->line, 100000))
+		continue;
+	return NULL;
+}
+
+static void join(struct member *member, int32_t rank, int32_t world, int32_t port)
+{
+	struct rh_comm_env env = env_of(rank, world);
+	struct rh_comm_error err = {.text = ""};
+
+	env.port = port;
+	atomic_init(&member->stop, false);
+	assert_int_equal(rh_comm_line_new(&env, rh_comm_now() + PATIENCE, &member->line, &err), 0);
+	assert_int_equal(pthread_create(&member->thread, NULL, serve, member), 0);
+}
+
+static void part(struct member *member)
+{
+	atomic_store(&member->stop, true);
+	rh_comm_line_wake(member->line);
+	(void)pthread_join(member->thread, NULL);
+	rh_comm_line_free(member->line);
+}
+
+/* What the hub says of the world, once it says something. */
+static int32_t await_end(struct member *member, struct rh_comm_error *err)
+{
+	for (int i = 0; i < 6000 && rh_comm_line_check(member->line, err) == 0; i++)
+		(void)usleep(10000);
+	return rh_comm_line_check(member->line, err);
+}
+
+static void test_hub__who_is_let_in(void **state)
+{
+	static const struct {
+		const char *name;
+		int32_t rank;
+		int32_t world;
+		const char *job;
+		const char *secret;
+		const char *error; /* NULL: it is let in */
+	} rows[] = {
+		{"a rank of the job", 1, 3, "job-1", "hush", NULL},
+		{"another attempt", 1, 3, "job-2", "hush", "another job or attempt"},
+		{"no secret", 1, 3, "job-1", "", "secret"},
+		{"a wrong secret", 1, 3, "job-1", "husk", "secret"},
+		{"a rank that is there", 0, 3, "job-1", "hush", "a rank 0 already, at 127.0.0.1"},
+		{"another world", 1, 4, "job-1", "hush", "a world of 3, and this is rank 1 of 4"},
+		{"a rank beyond the world", 3, 3, "job-1", "hush", "this is rank 3 of 3"},
+		{"a rank below all", -1, 3, "job-1", "hush", "this is rank -1 of 3"},
+	};
+	struct member first;
+	int32_t port;
+	struct rh_comm_hub *hub = start_hub(3, &port);
+
+	(void)state;
+	join(&first, 0, 3, port);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct rh_comm_env env = env_of(rows[i].rank, rows[i].world);
+		struct rh_comm_error err = {.text = ""};
+		struct rh_comm_line *line = NULL;
+		int32_t r;
+
+		env.port = port;
+		env.job = rows[i].job;
+		env.secret = rows[i].secret;
+		r = rh_comm_line_new(&env, rh_comm_now() + PATIENCE, &line, &err);
+		if (rows[i].error ? r != RH_COMM_EINVAL || !strstr(err.text, rows[i].error) : r != 0)
+			fail_msg("%s: %d %s", rows[i].name, (int)r, err.text);
+		rh_comm_line_free(line);
+		if (i > 0)
+			continue;
+		/* that was a rank which went without a word: this hub's world is over, so take a new one */
+		part(&first);
+		rh_comm_hub_free(hub);
+		hub = start_hub(3, &port);
+		join(&first, 0, 3, port);
+	}
+	assert_int_equal(rh_comm_line_check(first.line, NULL), 0);
+	part(&first);
+	rh_comm_hub_free(hub);
+}
+
+static void test_hub__values(void **state)
+{
+	struct rh_comm_error err = {.text = ""};
+	struct member ranks[2];
+	char value[64];
+	int32_t port;
+	struct rh_comm_hub *hub = start_hub(2, &port);
+	char *large = calloc(1, RH_COMM_FRAME_MAX);
+
+	(void)state;
+	assert_non_null(large);
+	join(&ranks[0], 0, 2, port);
+	join(&ranks[1], 1, 2, port);
+	assert_int_equal(rh_comm_line_put(ranks[0].line, "a", "first", 5), 0);
+	assert_int_equal(rh_comm_line_put(ranks[0].line, "a", "second", 6), 0);
+	assert_int_equal(rh_comm_line_put(ranks[0].line, "nothing", "", 0), 0);
+	assert_int_equal(rh_comm_line_get(ranks[1].line, "a", value, sizeof(value), rh_comm_now() + PATIENCE, &err), 5);
+	assert_memory_equal(value, "first", 5);
+	assert_int_equal(rh_comm_line_get(ranks[1].line, "nothing", value, 1, rh_comm_now() + PATIENCE, &err), 0);
+	assert_int_equal(rh_comm_line_get(ranks[1].line, "a", value, 4, rh_comm_now() + PATIENCE, &err), RH_COMM_EINVAL);
+	assert_non_null(strstr(err.text, "\"a\" has 5 bytes, more than 4"));
+	assert_int_equal(rh_comm_line_get(ranks[1].line, "b", value, 4, rh_comm_now() + 1000, &err), RH_COMM_ETIME);
+	assert_non_null(strstr(err.text, "no rank said \"b\" in time"));
+	assert_int_equal(rh_comm_line_put(ranks[0].line, "c", large, RH_COMM_PUT_MAX - 1), RH_COMM_EINVAL);
+	assert_int_equal(rh_comm_line_put(ranks[0].line, "c", large, RH_COMM_PUT_MAX - 2), 0);
+	assert_int_equal(rh_comm_line_get(ranks[1].line, "c", large, RH_COMM_FRAME_MAX, rh_comm_now() + PATIENCE, &err),
+	                 RH_COMM_PUT_MAX - 2);
+	free(large);
+	part(&ranks[0]);
+	part(&ranks[1]);
+	rh_comm_hub_free(hub);
+}
+
+struct wish {
+	struct member *member;
+	int64_t length;
+	char value[16];
+};
+
+static void *wish_run(void *arg)
+{
+	struct wish *wish = arg;
+
+	wish->length =
+		rh_comm_line_get(wish->member->line, "late", wish->value, sizeof(wish->value), rh_comm_now() + PATIENCE, NULL);
+	return NULL;
+}
+
+static void test_hub__a_value_that_comes_later(void **state)
+{
+	struct member ranks[2];
+	struct wish wish = {.member = &ranks[1]};
+	pthread_t thread;
+	int32_t port;
+	struct rh_comm_hub *hub = start_hub(2, &port);
+
+	(void)state;
+	join(&ranks[0], 0, 2, port);
+	join(&ranks[1], 1, 2, port);
+	assert_int_equal(pthread_create(&thread, NULL, wish_run, &wish), 0);
+	(void)usleep(50000);
+	assert_int_equal(rh_comm_line_put(ranks[0].line, "late", "now", 3), 0);
+	(void)pthread_join(thread, NULL);
+	assert_int_equal(wish.length, 3);
+	assert_memory_equal(wish.value, "now", 3);
+	part(&ranks[0]);
+	part(&ranks[1]);
+	rh_comm_hub_free(hub);
+}
+
+static void test_hub__a_line_that_breaks_is_a_dead_rank(void **state)
+{
+	struct rh_comm_error err = {.text = ""};
+	struct member ranks[3];
+	int32_t port;
+	struct rh_comm_hub *hub = start_hub(3, &port);
+
+	(void)state;
+	for (int32_t rank = 0; rank < 3; rank++)
+		join(&ranks[rank], rank, 3, port);
+	part(&ranks[1]);
+	for (int32_t rank = 0; rank < 3; rank += 2) {
+		assert_int_equal(await_end(&ranks[rank], &err), RH_COMM_EPEER);
+		assert_int_equal(err.rank, 1);
+		assert_non_null(strstr(err.text, "rank 1 at 127.0.0.1 died: its connection closed"));
+		assert_int_equal(rh_comm_line_put(ranks[rank].line, "x", "y", 1), RH_COMM_EPEER);
+	}
+	part(&ranks[0]);
+	part(&ranks[2]);
+	rh_comm_hub_free(hub);
+}
+
+static void test_hub__the_first_reason_stays(void **state)
+{
+	static const struct rh_comm_error reasons[] = {{RH_COMM_EABORTED, 1, "the first"}, {RH_COMM_EIO, 0, "the second"}};
+	struct rh_comm_error err = {.text = ""};
+	struct member ranks[2];
+	int32_t port;
+	struct rh_comm_hub *hub = start_hub(2, &port);
+
+	(void)state;
+	join(&ranks[0], 0, 2, port);
+	join(&ranks[1], 1, 2, port);
+	rh_comm_line_end(ranks[1].line, &reasons[0], 0);
+	assert_int_equal(await_end(&ranks[0], &err), RH_COMM_EABORTED);
+	rh_comm_line_end(ranks[0].line, &reasons[1], 0);
+	assert_int_equal(await_end(&ranks[1], &err), RH_COMM_EABORTED);
+	assert_int_equal(err.rank, 1);
+	assert_string_equal(err.text, "the first");
+	part(&ranks[0]);
+	part(&ranks[1]);
+	rh_comm_hub_free(hub);
+}
+
+/* Rank 1 says how it does when it is asked, rank 2 does not: both are named, each with its reason. */
+static void test_hub__a_time_limit_names_the_ranks(void **state)
+{
+	static const struct rh_comm_error reason = {RH_COMM_ETIME, RH_COMM_NO_RANK, "barrier number 7 took too long"};
+	static const struct rh_comm_beat ahead = {.posted = 7, .done = 6, .peer = RH_COMM_NO_RANK};
+	static const struct rh_comm_beat behind = {.posted = 6, .done = 6, .peer = RH_COMM_NO_RANK};
+	struct rh_comm_error err = {.text = ""};
+	struct member ranks[3];
+	int32_t port;
+	struct rh_comm_hub *hub = start_hub(3, &port);
+
+	(void)state;
+	for (int32_t rank = 0; rank < 3; rank++)
+		join(&ranks[rank], rank, 3, port);
+	rh_comm_line_end(ranks[0].line, &reason, 7);
+	for (int i = 0; i < 6000 && !rh_comm_line_is_asked(ranks[1].line); i++)
+		(void)usleep(1000);
+	rh_comm_line_beat(ranks[0].line, &ahead);
+	rh_comm_line_beat(ranks[1].line, &behind);
+	assert_int_equal(await_end(&ranks[0], &err), RH_COMM_ETIME);
+	assert_int_equal(err.rank, 1);
+	assert_non_null(strstr(err.text, "barrier number 7 took too long; it waited for rank 1 at 127.0.0.1 (has not "
+	                                 "posted it), rank 2 at 127.0.0.1 (stopped or starved)"));
+	for (int32_t rank = 0; rank < 3; rank++)
+		part(&ranks[rank]);
+	rh_comm_hub_free(hub);
+}
+
+static int connect_raw(int32_t port)
+{
+	struct rh_comm_error err;
+	int fd = -1;
+
+	assert_int_equal(rh_comm_socket_connect("127.0.0.1", port, rh_comm_now() + PATIENCE, &fd, &err), 0);
+	return fd;
+}
+
+static void send_raw(int fd, const void *data, size_t length)
+{
+	/* the hub may have closed it already */
+	(void)!send(fd, data, length, MSG_NOSIGNAL);
+}
+
+static void send_frame(int fd, uint32_t kind, const void *data, size_t length)
+{
+	struct rh_comm_buffer out = {0};
+
+	assert_int_equal(rh_comm_frame_add(&out, kind, data, length, NULL, 0), 0);
+	send_raw(fd, out.data, out.length);
+	rh_comm_buffer_deinit(&out);
+}
+
+/* @return kind of the next frame, with its text; 0: the connection is closed */
+static uint32_t next_frame(int fd, struct rh_comm_buffer *in, char *text, size_t room)
+{
+	const uint8_t *payload;
+	uint32_t kind = 0;
+	size_t length;
+
+	for (int i = 0; i < 6000; i++) {
+		int32_t r = rh_comm_frame_look(in, &kind, &payload, &length);
+
+		if (r > 0) {
+			(void)snprintf(text, room, "%.*s", (int)length, (const char *)payload);
+			return kind;
+		}
+		if (r < 0 || rh_comm_buffer_read(in, fd) < 0)
+			return 0;
+		(void)usleep(10000);
+	}
+	return 0;
+}
+
+static void test_hub__strangers_are_refused_with_a_reason(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t kind;
+		uint32_t protocol;
+		size_t length;
+		const char *error; /* NULL: closed without a word */
+	} rows[] = {
+		{"another version", RH_COMM_FRAME_HELLO, 99, sizeof(struct rh_comm_hello), "this rank 99: use one version"},
+		{"half a hello", RH_COMM_FRAME_HELLO, RH_COMM_PROTOCOL, 10, "too short"},
+		{"a value before the hello", RH_COMM_FRAME_PUT, RH_COMM_PROTOCOL, 10, "no rank of rh_comm"},
+		{"an unknown kind", 77, RH_COMM_PROTOCOL, 10, NULL},
+	};
+	int32_t port;
+	struct rh_comm_hub *hub = start_hub(2, &port);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct rh_comm_hello hello = {.protocol = rows[i].protocol, .rank = 1, .world = 2};
+		struct rh_comm_buffer in = {0};
+		char text[300] = "";
+		int fd = connect_raw(port);
+		uint32_t kind;
+
+		send_frame(fd, rows[i].kind, &hello, rows[i].length);
+		kind = next_frame(fd, &in, text, sizeof(text));
+		if (rows[i].error ? kind != RH_COMM_FRAME_REFUSED || !strstr(text, rows[i].error) : kind != 0)
+			fail_msg("%s: %u %s", rows[i].name, kind, text);
+		rh_comm_buffer_deinit(&in);
+		(void)close(fd);
+	}
+	rh_comm_hub_free(hub);
+}
+
+/* Become rank 1, by hand. @return the connection */
+static int join_raw(int32_t port, struct rh_comm_buffer *in)
+{
+	struct rh_comm_env env = env_of(1, 2);
+	struct rh_comm_hello hello = {.protocol = RH_COMM_PROTOCOL, .rank = 1, .world = 2};
+	struct rh_comm_challenge challenge;
+	struct rh_comm_sha256 hash;
+	uint8_t proof[RH_COMM_DIGEST];
+	char text[300];
+	int fd = connect_raw(port);
+
+	rh_comm_sha256_init(&hash);
+	rh_comm_sha256_add(&hash, env.job, strlen(env.job));
+	rh_comm_sha256_end(&hash, hello.job);
+	send_frame(fd, RH_COMM_FRAME_HELLO, &hello, sizeof(hello));
+	assert_int_equal(next_frame(fd, in, text, sizeof(text)), RH_COMM_FRAME_CHALLENGE);
+	memcpy(&challenge, in->data + RH_COMM_FRAME_HEAD, sizeof(challenge));
+	rh_comm_frame_drop(in);
+	rh_comm_prove(env.secret, "rank", challenge.nonce, &hello, proof);
+	send_frame(fd, RH_COMM_FRAME_PROOF, proof, sizeof(proof));
+	assert_int_equal(next_frame(fd, in, text, sizeof(text)), RH_COMM_FRAME_WELCOME);
+	return fd;
+}
+
+/* The same numbers every time. */
+static uint32_t fuzz_next(uint32_t *seed)
+{
+	*seed = *seed * 1664525U + 1013904223U;
+	return *seed >> 8;
+}
+
+static void fuzz_frames(int fd, uint32_t seed)
+{
+	uint8_t data[200];
+	size_t length = fuzz_next(&seed) % sizeof(data);
+
+	for (size_t i = 0; i < length; i++)
+		data[i] = (uint8_t)fuzz_next(&seed);
+	if (seed % 3 == 0)
+		send_raw(fd, data, length);
+	else
+		send_frame(fd, 1 + fuzz_next(&seed) % 14, data, length);
+}
+
+/* It must live, and let a rank in afterwards. */
+static void test_hub__nonsense_does_not_end_it(void **state)
+{
+	struct member rank;
+	char value[8];
+	int32_t port;
+	struct rh_comm_hub *hub = start_hub(2, &port);
+
+	(void)state;
+	for (uint32_t round = 0; round < FUZZ_ROUNDS; round++) {
+		struct rh_comm_buffer in = {0};
+		/* a rank can be there once only: its place is not free again before its death is noticed */
+		int fd = round % 50 == 0 ? join_raw(port, &in) : connect_raw(port);
+
+		for (uint32_t i = 0; i < 1 + round % 4; i++)
+			fuzz_frames(fd, round * 31 + i);
+		(void)close(fd);
+		rh_comm_buffer_deinit(&in);
+		if (round % 50 == 0) {
+			rh_comm_hub_free(hub);
+			hub = start_hub(2, &port);
+		}
+	}
+	join(&rank, 0, 2, port);
+	assert_int_equal(rh_comm_line_put(rank.line, "k", "v", 1), 0);
+	assert_int_equal(rh_comm_line_get(rank.line, "k", value, sizeof(value), rh_comm_now() + PATIENCE, NULL), 1);
+	part(&rank);
+	rh_comm_hub_free(hub);
+}
+
+static void test_hub__a_port_that_is_taken(void **state)
+{
+	struct rh_comm_error err = {.text = ""};
+	struct rh_comm_env env = env_of(0, 2);
+	struct rh_comm_hub *other = NULL;
+	int32_t port;
+	struct rh_comm_hub *hub = start_hub(2, &port);
+
+	(void)state;
+	env.port = port;
+	assert_int_equal(rh_comm_hub_new(&env, &other, &err), RH_COMM_EIO);
+	assert_null(other);
+	assert_non_null(strstr(err.text, "listen on 127.0.0.1 port"));
+	rh_comm_hub_free(hub);
+	rh_comm_hub_free(NULL);
+}
+
+static void test_hub__nobody_listens(void **state)
+{
+	struct rh_comm_error err = {.text = ""};
+	struct rh_comm_env env = env_of(1, 2);
+	struct rh_comm_line *line = NULL;
+
+	(void)state;
+	env.port = 1;
+	assert_int_equal(rh_comm_line_new(&env, rh_comm_now() + 50000, &line, &err), RH_COMM_ETIME);
+	assert_null(line);
+	assert_non_null(strstr(err.text, "rank 0 at 127.0.0.1 port 1 was not reached in time"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_hub__who_is_let_in),
+		cmocka_unit_test(test_hub__values),
+		cmocka_unit_test(test_hub__a_value_that_comes_later),
+		cmocka_unit_test(test_hub__a_line_that_breaks_is_a_dead_rank),
+		cmocka_unit_test(test_hub__the_first_reason_stays),
+		cmocka_unit_test(test_hub__a_time_limit_names_the_ranks),
+		cmocka_unit_test(test_hub__strangers_are_refused_with_a_reason),
+		cmocka_unit_test(test_hub__nonsense_does_not_end_it),
+		cmocka_unit_test(test_hub__a_port_that_is_taken),
+		cmocka_unit_test(test_hub__nobody_listens),
+	};
+
+	return cmocka_run_group_tests_name("comm/core/hub", tests, NULL, NULL);
+}

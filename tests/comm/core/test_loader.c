@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Backends that must be refused, each with its reason; they are built from bad_backend.c. */
+#include <stdlib.h>
+#include <string.h>
+
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include "roundhouse/comm.h"
+
+static int32_t open_with(const char *backend, struct rh_comm_error *err)
+{
+	const struct rh_comm_options options = {
+		.size = sizeof(options), .has_rank = 1, .rank = 0, .world = 1, .backend = backend};
+	struct rh_comm *comm = NULL;
+	int32_t r = rh_comm_init(&options, &comm, err);
+
+	if (r == 0)
+		assert_string_equal(rh_comm_backend_name(comm), strcmp(backend, "auto") == 0 ? "native" : backend);
+	else
+		assert_null(comm);
+	rh_comm_free(comm);
+	return r;
+}
+
+static void test_loader__refusals(void **state)
+{
+	static const struct {
+		const char *backend;
+		const char *error; /* NULL: it is taken */
+	} rows[] = {
+		{"native", NULL},
+		{"good", NULL},
+		{"vendor", "it is for the ABI of \"somebody\", this is \"roundhouse\""},
+		{"major", "it was built for ABI 7."},
+		{"minor", "this library has 0."},
+		{"short", "bytes, this library needs"},
+		{"named", "it calls itself \"otherwise\""},
+		{"lacking", "it lacks one of probe, open"},
+		{"symbol", "undefined symbol: rh_comm_backend_entry_v0"},
+		{"missing", "No such file"},
+		{"unwilling", "the backend unwilling cannot be had: the moon is not full"},
+		{"cuda", "it does not move host memory"},
+		{"../good", "\"../good\" is no name of a backend"},
+		{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "is no name of a backend"},
+	};
+
+	(void)state;
+	assert_int_equal(setenv("RH_COMM_PATH", RH_BAD_BACKENDS, 1), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct rh_comm_error err = {.text = ""};
+		int32_t r = open_with(rows[i].backend, &err);
+
+		if (rows[i].error ? r != RH_COMM_EINVAL || !strstr(err.text, rows[i].error) : r != 0)
+			fail_msg("%s: %d: %s", rows[i].backend, (int)r, err.text);
+	}
+}
+
+static void test_loader__auto_goes_on_without_them(void **state)
+{
+	struct rh_comm_error err = {.text = ""};
+
+	(void)state;
+	assert_int_equal(setenv("RH_COMM_PATH", "/nonexistent", 1), 0);
+	assert_int_equal(setenv("RH_COMM_LOG", "off", 1), 0);
+	assert_int_equal(open_with("auto", &err), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_loader__refusals),
+		cmocka_unit_test(test_loader__auto_goes_on_without_them),
+	};
+
+	return cmocka_run_group_tests_name("comm/core/loader", tests, NULL, NULL);
+}

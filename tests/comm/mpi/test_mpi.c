@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The backend mpi through the library, with processes that mpirun starts: this program again, named what to do. */
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include "comm/operations.h"
+
+#define PAUSE_MS 20
+#define WAIT_MS 110000
+
+/* Ends well after an error: MPI is left as it is then, so mpirun would not return a 0 of the ranks. */
+#define ENDED_WELL 77
+
+/* What a rank may be told to do. */
+struct scenario {
+	const char *name;
+	ranks_fn *fn;
+	bool fails; /* init does, in every rank */
+};
+
+static int check_name(struct rh_comm *comm, const void *arg)
+{
+	(void)arg;
+	return strcmp(rh_comm_backend_name(comm), "mpi") == 0 ? 0 : 1;
+}
+
+static int run_all(struct rh_comm *comm, const void *arg)
+{
+	int status = operations_messages(comm, arg);
+
+	if (status == 0)
+		status = operations_in_flight(comm, arg);
+	return status == 0 ? operations_groups(comm, arg) : status;
+}
+
+static int message(struct rh_comm *comm, int32_t what, uint32_t tag, size_t count)
+{
+	static char data[70000];
+	struct rh_comm_op op = {.size = sizeof(op),
+	                        .what = what,
+	                        .out = data,
+	                        .count = count,
+	                        .type = RH_COMM_U8,
+	                        .peer = 1 - rh_comm_rank(comm),
+	                        .tag = tag};
+	struct rh_comm_error err = {0};
+
+	return rh_comm_run(comm, &op, &err);
+}
+
+/* The receiver expects less than is sent, which MPI calls truncated, or more. */
+static int disagree(struct rh_comm *comm, const void *arg)
+{
+	bool sends = rh_comm_rank(comm) == 0;
+	struct rh_comm_op barrier = {.size = sizeof(barrier), .what = RH_COMM_BARRIER};
+	size_t count = *(const size_t *)arg;
+	int32_t r = message(comm, sends ? RH_COMM_SEND : RH_COMM_RECV, 5, sends ? 1000 : count);
+
+	if (sends && r == 0)
+		r = rh_comm_run(comm, &barrier, NULL);
+	return r == RH_COMM_EINVAL ? ENDED_WELL : 1;
+}
+
+static int expect_less(struct rh_comm *comm, const void *arg)
+{
+	static const size_t count = 900;
+
+	(void)arg;
+	return disagree(comm, &count);
+}
+
+static int expect_more(struct rh_comm *comm, const void *arg)
+{
+	static const size_t count = 60000;
+
+	(void)arg;
+	return disagree(comm, &count);
+}
+
+static int use_large_tags(struct rh_comm *comm, const void *arg)
+{
+	bool sends = rh_comm_rank(comm) == 0;
+
+	(void)arg;
+	if (message(comm, sends ? RH_COMM_SEND : RH_COMM_RECV, 0xffffff, 100) != 0)
+		return 1;
+	return message(comm, sends ? RH_COMM_SEND : RH_COMM_RECV, UINT32_MAX, 100) == RH_COMM_ENOTSUP ? ENDED_WELL : 2;
+}
+
+static int abort_all(struct rh_comm *comm, const void *arg)
+{
+	struct rh_comm_error err = {0};
+	int64_t value = 0;
+	int32_t r = 0;
+
+	(void)arg;
+	if (rh_comm_rank(comm) == 1)
+		rh_comm_abort(comm, "the loss is no number");
+	while (r == 0)
+		r = rh_comm_all_reduce(comm, &value, 1, RH_COMM_I64, RH_COMM_SUM, &err);
+	return r == RH_COMM_EABORTED && err.rank == 1 && strstr(err.text, "the loss is no number") ? ENDED_WELL : 1;
+}
+
+/* More groups than there are numbers, one after the other: they are given back. */
+static int many_groups(struct rh_comm *comm, const void *arg)
+{
+	static const int32_t ranks[] = {1, 0};
+	struct rh_comm_error err = {0};
+
+	(void)arg;
+	for (int i = 0; i < 100; i++) {
+		struct rh_comm *group = NULL;
+		int32_t value = 1;
+
+		if (rh_comm_group(comm, ranks, 2, &group, &err) != 0)
+			return 1;
+		if (rh_comm_all_reduce(group, &value, 1, RH_COMM_I32, RH_COMM_SUM, &err) != 0 || value != 2)
+			return 2;
+		rh_comm_free(group);
+	}
+	return 0;
+}
+
+/* Nobody comes back from this: rank 1 dies, and either the error names it or the launcher ends all. */
+static int die(struct rh_comm *comm, const void *arg)
+{
+	static float data[100000];
+	struct rh_comm_error err = {0};
+	int32_t r = 0;
+
+	(void)arg;
+	for (int i = 0; r == 0; i++) {
+		if (i == 20 && rh_comm_rank(comm) == 1)
+			(void)raise(SIGKILL);
+		r = rh_comm_all_reduce(comm, data, 100000, RH_COMM_F32, RH_COMM_SUM, &err);
+	}
+	return r == RH_COMM_EPEER && err.rank == 1 ? 40 : 41;
+}
+
+static const struct scenario scenarios[] = {
+	{"name", check_name, false},         {"collectives", operations_collectives, false},
+	{"all", run_all, false},             {"less", expect_less, false},
+	{"more", expect_more, false},        {"tags", use_large_tags, false},
+	{"abort", abort_all, false},         {"many", many_groups, false},
+	{"die", die, false},                 {"refused", check_name, true},
+};
+
+/* One rank, under mpirun. @return its exit status */
+static int run_rank(const struct scenario *scenario)
+{
+	struct rh_comm_error err = {0};
+	struct rh_comm *comm = NULL;
+	int status;
+
+	if (rh_comm_init(NULL, &comm, &err) != 0) {
+		if (scenario->fails)
+			return strstr(err.text, getenv("RH_TEST_REASON")) ? 0 : 98;
+		(void)fprintf(stderr, "init: %s\n", err.text);
+		return 99;
+	}
+	status = scenario->fails ? 97 : scenario->fn(comm, NULL);
+	rh_comm_free(comm);
+	return status;
+}
+
+static int run_scenario(const char *name)
+{
+	for (size_t i = 0; i < sizeof(scenarios) / sizeof(*scenarios); i++) {
+		if (strcmp(scenarios[i].name, name) == 0)
+			return run_rank(&scenarios[i]);
+	}
+	return 96;
+}
+
+static int free_port(void)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+	(void)close(fd);
+	return ntohs(address.sin_port);
+}
+
+static void set_number(const char *name, int value)
+{
+	char text[16];
+
+	(void)snprintf(text, sizeof(text), "%d", value);
+	(void)setenv(name, text, 1);
+}
+
+static int wait_for(pid_t pid)
+{
+	static const struct timespec pause = {0, PAUSE_MS * 1000000L};
+	int status = 0;
+
+	for (int waited = 0; waitpid(pid, &status, WNOHANG) == 0; waited += PAUSE_MS) {
+		if (waited > WAIT_MS) {
+			(void)kill(pid, SIGKILL);
+			fail_msg("mpirun does not end");
+		}
+		(void)nanosleep(&pause, NULL);
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void exec_launcher(const char *scenario, int world)
+{
+	char count[16];
+	char self[4096];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	self[n > 0 ? n : 0] = '\0';
+	(void)snprintf(count, sizeof(count), "%d", world);
+	(void)setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+	(void)setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+	(void)setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
+	(void)setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 1);
+	(void)execl(RH_MPIRUN, "mpirun", "-n", count, self, scenario, (char *)NULL);
+}
+
+static pid_t start(const char *scenario, int world, int rank)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid > 0)
+		return pid;
+	if (rank < 0) {
+		exec_launcher(scenario, world);
+		exit(95);
+	}
+	set_number("RH_COMM_RANK", rank);
+	set_number("RH_COMM_WORLD", world);
+	exit(run_scenario(scenario));
+}
+
+/* @return exit status of mpirun */
+static int launch(const char *scenario, int world)
+{
+	set_number("RH_COMM_PORT", free_port());
+	return wait_for(start(scenario, world, -1));
+}
+
+static void test_mpi__is_the_backend(void **state)
+{
+	(void)state;
+	assert_int_equal(launch("name", 2), 0);
+}
+
+static void test_mpi__collectives(void **state)
+{
+	(void)state;
+	for (int world = 2; world <= 4; world++)
+		assert_int_equal(launch("collectives", world), 0);
+}
+
+static void test_mpi__messages_groups_and_many_in_flight(void **state)
+{
+	(void)state;
+	assert_int_equal(launch("all", 3), 0);
+	assert_int_equal(launch("all", 4), 0);
+}
+
+/* Every rank a host of its own: sends are synchronous. */
+static void test_mpi__between_hosts(void **state)
+{
+	(void)state;
+	(void)setenv("RH_COMM_SHM", "off", 1);
+	assert_int_equal(launch("all", 3), 0);
+	(void)unsetenv("RH_COMM_SHM");
+}
+
+static void test_mpi__tags_that_do_not_fit_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(launch("tags", 2), ENDED_WELL);
+}
+
+static void test_mpi__lengths_must_agree(void **state)
+{
+	(void)state;
+	assert_int_equal(launch("less", 2), ENDED_WELL);
+	assert_int_equal(launch("more", 2), ENDED_WELL);
+}
+
+static void test_mpi__an_abort_ends_all(void **state)
+{
+	(void)state;
+	assert_int_equal(launch("abort", 3), ENDED_WELL);
+}
+
+static void test_mpi__numbers_of_groups_are_given_back(void **state)
+{
+	(void)state;
+	assert_int_equal(launch("many", 2), 0);
+}
+
+static void test_mpi__a_death_ends_all(void **state)
+{
+	(void)state;
+	/* the launcher gives the signal, or what a rank ended with: never 41, another reason */
+	assert_int_not_equal(launch("die", 3), 41);
+	assert_int_not_equal(launch("die", 3), 0);
+}
+
+static void test_mpi__without_a_launcher_it_is_refused(void **state)
+{
+	pid_t pids[2];
+
+	(void)state;
+	(void)setenv("RH_TEST_REASON", "no launcher of MPI", 1);
+	set_number("RH_COMM_PORT", free_port());
+	for (int rank = 0; rank < 2; rank++)
+		pids[rank] = start("refused", 2, rank);
+	for (int rank = 0; rank < 2; rank++)
+		assert_int_equal(wait_for(pids[rank]), 0);
+}
+
+/* mpirun started two processes; both believe to be one of three. */
+static void test_mpi__another_world_than_the_launchers_is_refused(void **state)
+{
+	(void)state;
+	(void)setenv("RH_TEST_REASON", "WORLD", 1);
+	(void)setenv("RH_COMM_WORLD", "3", 1);
+	assert_int_equal(launch("refused", 2), 0);
+	(void)unsetenv("RH_COMM_WORLD");
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_mpi__is_the_backend),
+		cmocka_unit_test(test_mpi__collectives),
+		cmocka_unit_test(test_mpi__messages_groups_and_many_in_flight),
+		cmocka_unit_test(test_mpi__between_hosts),
+		cmocka_unit_test(test_mpi__tags_that_do_not_fit_are_refused),
+		cmocka_unit_test(test_mpi__lengths_must_agree),
+		cmocka_unit_test(test_mpi__an_abort_ends_all),
+		cmocka_unit_test(test_mpi__numbers_of_groups_are_given_back),
+		cmocka_unit_test(test_mpi__a_death_ends_all),
+		cmocka_unit_test(test_mpi__without_a_launcher_it_is_refused),
+		cmocka_unit_test(test_mpi__another_world_than_the_launchers_is_refused),
+	};
+
+	(void)setenv("RH_COMM_PATH", RH_COMM_MODULES, 1);
+	(void)setenv("RH_COMM_BACKEND", "mpi", 1);
+	(void)setenv("RH_COMM_HOST", "127.0.0.1", 1);
+	(void)setenv("RH_COMM_LOG", "off", 1);
+	if (argc == 2)
+		return run_scenario(argv[1]);
+	return cmocka_run_group_tests_name("comm/mpi", tests, NULL, NULL);
+}

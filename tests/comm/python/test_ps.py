@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameter servers from Python. usage: test_ps.py LIBRARY SOURCE"""
+import array
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import kit
+import roundhouse
+from roundhouse import library, ps
+
+if not hasattr(library.lib, "rh_ps_connect"):
+    kit.skip(f"{kit.LIBRARY} has no parameter servers")
+
+
+@kit.case
+def server():
+    ps.serve(index=0, workers=int(os.environ["TEST_WORKERS"]), mode=os.environ.get("TEST_MODE", "sync"), rule=os.environ.get("TEST_RULE", "sgd"),
+             rate=0.5, host="127.0.0.1", port=int(os.environ["TEST_PORT"]), folder=os.environ.get("TEST_FOLDER") or None)
+
+
+def connect():
+    return roundhouse.ParameterServer(f"127.0.0.1:{os.environ['TEST_PORT']}", int(os.environ["TEST_RANK"]), int(os.environ["TEST_WORKERS"]))
+
+
+@kit.case
+def worker():
+    with connect() as server:
+        weights = {"a": array.array("f", [server.worker + 5.0] * 1000), 7: array.array("d", [1.0, 2.0])}
+        # worker 0's values count, whatever the others give
+        assert server.init(weights) is weights and set(weights["a"]) == {5.0}, weights["a"][:3]
+        gradients = {"a": array.array("f", [server.worker + 1.0] * 1000), 7: array.array("d", [1.0, 0.0])}
+        mean = sum(range(1, server.workers + 1)) / server.workers
+        server.push(gradients)
+        server.pull(weights)
+        assert set(weights["a"]) == {5.0 - 0.5 * mean} and list(weights[7]) == [0.5, 2.0], weights
+        assert server.push_pull(gradients, weights) is weights
+        assert weights["a"][0] == 5.0 - mean and weights[7][0] == 0.0, weights
+        server.barrier()
+        request = server.push_pull_start(gradients, weights)
+        while not request.test():
+            pass
+        assert request.wait() is weights
+        server.barrier()
+        if server.worker == 0:
+            server.set_rate(0.0)
+        server.barrier()
+        before = list(weights[7])
+        assert list(server.push_pull(gradients, weights)[7]) == before
+
+
+@kit.case
+def refused():
+    with connect() as server:
+        known = {"a": array.array("f", [0.0] * 4)}
+        server.init(known)
+        calls = {
+            "another length": lambda: server.push({"a": array.array("f", [1.0])}),
+                "nothing to pull into": lambda: server.push_pull(known, {}),
+            "another type to pull into": lambda: server.push_pull(known, {"a": array.array("d", [0.0] * 4)}),
+            "a key below 0": lambda: server.pull({-1: known["a"]}),
+            "a key that is too large": lambda: server.pull({2 ** 63: known["a"]}),
+            "elements without a type": lambda: server.push({"a": array.array("h", [1])}),
+        }
+        for name, call in calls.items():
+            try:
+                call()
+            except roundhouse.CommError as error:
+                assert isinstance(error, roundhouse.InvalidError), (name, error)
+            else:
+                raise AssertionError(name)
+        server.pull(known)
+        # a key that nobody has made known yet is waited for
+        try:
+            server.pull({"b": array.array("f", [1.0])}, timeout=0.2)
+        except roundhouse.DeadlineError:
+            return
+        raise AssertionError("nobody made it known")
+
+
+@kit.case
+def counts():
+    """Adds 1 again and again, across the death of the server."""
+    with connect() as server:
+        total = {"n": array.array("q", [0])}
+        server.init(total)
+        for step in range(300):
+            server.push({"n": array.array("q", [1])})
+            if step == 50:
+                print("half way", flush=True)
+        server.barrier()
+        assert server.pull(total)["n"][0] == 300 * server.workers, total
+
+
+class Servers(unittest.TestCase):
+    def start(self, name, rank=0, **more):
+        words = [sys.executable, "-B", *sys.argv, "--case", name]
+        further = {"TEST_PORT": self.port, "TEST_RANK": rank, "TEST_WORKERS": self.workers, "RH_PS_LOG": "off"} | more
+        child = subprocess.Popen(words, env=kit.environment(0, 0, 0, "none", further), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(child.stdout.close)
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        return child
+
+    def run_workers(self, name, count, **more):
+        self.port, self.workers = kit.free_port(), count
+        server = self.start("server", **more)
+        children = [server] + [self.start(name, rank, **more) for rank in range(count)]
+        said = [child.communicate(timeout=kit.TIMEOUT)[0] for child in children]
+        self.assertEqual([child.returncode for child in children], [0] * (count + 1), said)
+
+    def test_one_worker(self):
+        self.run_workers("worker", 1)
+
+    def test_three_workers(self):
+        self.run_workers("worker", 3)
+
+    def test_refusals(self):
+        self.run_workers("refused", 1)
+
+    def test_counts(self):
+        self.run_workers("counts", 2, TEST_MODE="async", TEST_RULE="sum")
+
+    def test_killed_server_counts_each_push_once(self):
+        self.port, self.workers = kit.free_port(), 1
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        more = {"TEST_MODE": "async", "TEST_RULE": "sum", "TEST_FOLDER": folder.name, "RH_PS_GRACE": 60}
+        server = self.start("server", **more)
+        child = self.start("counts", **more)
+        self.assertEqual(child.stdout.readline(), "half way\n")
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+        again = self.start("server", **more)
+        said = child.communicate(timeout=kit.TIMEOUT)[0]
+        self.assertEqual(child.returncode, 0, said)
+        self.assertEqual(again.wait(kit.TIMEOUT), 0)
+
+
+class Words(unittest.TestCase):
+    def test_keys(self):
+        server = ps.ParameterServer.__new__(ps.ParameterServer)
+        server._keys = {}
+        self.assertEqual(server._key(5), 5)
+        self.assertEqual(server._key("weights"), server._key("weights"))
+        self.assertGreaterEqual(server._key("weights"), 2 ** 63)
+        self.assertNotEqual(server._key("weights"), server._key("bias"))
+        server._keys[server._key("weights")] = "other"
+        with self.assertRaisesRegex(roundhouse.InvalidError, "cannot be told apart"):
+            server._key("weights")
+
+    def test_unknown_words(self):
+        for more in ({"mode": "now"}, {"rule": "sgdd"}, {"durable": "yes"}):
+            with self.assertRaisesRegex(roundhouse.InvalidError, "there are"):
+                ps.serve(index=0, workers=1, host="127.0.0.1", **more)
+
+
+kit.main()
