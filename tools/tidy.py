@@ -23,7 +23,7 @@ def digest(paths):
 
 
 def headers():
-    return sorted(path for folder in ("include", "core", "plugins", "tests") for path in (ROOT / folder).rglob("*.h"))
+    return sorted(path for folder in ("include", "core", "plugins", "comm", "tests") for path in (ROOT / folder).rglob("*.h"))
 
 
 def check(build, source):
@@ -38,7 +38,7 @@ def main():
                       and "build" not in pathlib.Path(entry["file"]).relative_to(ROOT).parts})
     stamps = build / "tidy"
     stamps.mkdir(exist_ok=True)
-    common = digest([ROOT / ".clang-tidy", ROOT / "tests/.clang-tidy", build / "compile_commands.json", *headers()])
+    common = digest([*(ROOT / folder / ".clang-tidy" for folder in (".", "comm", "tests")), build / "compile_commands.json", *headers()])
     todo = {}
     for source in sources:
         stamp = stamps / (common[:16] + digest([source])[:16])

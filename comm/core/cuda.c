@@ -86,10 +86,6 @@ int32_t rh_comm_cuda_start(struct rh_comm *comm, struct rh_comm_request *request
 
 	if (!is_message)
 		request->sequence = ++comm->posted;
-	if (!cuda->self)
-		return rh_comm_fail(&comm->said, RH_COMM_ENOTSUP, RH_COMM_NO_RANK,
-		                    "no backend moves CUDA memory here (%s); copy it to host memory, or set RH_COMM_BACKEND",
-		                    cuda->why);
 	r = cuda->module.backend->collective(cuda->self, &request->op, request->sequence, &request->work);
 	request->on_device = r == 0 && request->work;
 	return r;

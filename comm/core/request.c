@@ -39,10 +39,10 @@ static int32_t request_check_memory(const struct rh_comm *comm, const struct rh_
 {
 	if (op->memory != RH_COMM_HOST && op->memory != RH_COMM_CUDA)
 		return request_refuse(err, "memory is neither RH_COMM_HOST nor RH_COMM_CUDA");
-	if (op->memory == RH_COMM_CUDA && (comm->module.backend->memories & RH_COMM_MEMORY_CUDA) == 0)
+	if (op->memory == RH_COMM_CUDA && op->what != RH_COMM_BARRIER && !comm->cuda.self)
 		return rh_comm_fail(err, RH_COMM_ENOTSUP, RH_COMM_NO_RANK,
-		                    "the backend %s does not move CUDA memory: use the backend nccl, or copy to the host",
-		                    comm->module.backend->name);
+		                    "no backend moves CUDA memory here (%s): copy it to the host, or set RH_COMM_BACKEND",
+		                    comm->cuda.why);
 	return 0;
 }
 

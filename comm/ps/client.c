@@ -59,9 +59,8 @@ static int32_t client_open_link(struct rh_ps_link *link, int64_t deadline, struc
 
 	while ((r = rh_ps_link_open(link, deadline, &last)) == RH_COMM_EIO) {
 		if (rh_comm_now() + pause >= deadline)
-			return rh_comm_fail(err, RH_COMM_ETIME, link->index,
-			                    "server %d at %s port %d was not reached in time: %s", (int)link->index, link->host,
-			                    (int)link->port, last.text);
+			return rh_comm_fail(err, RH_COMM_ETIME, link->index, "server %d at %s port %d was not reached in time: %s",
+			                    (int)link->index, link->host, (int)link->port, last.text);
 		client_pause(pause);
 		pause = pause * 2 < PAUSE_MAX ? pause * 2 : PAUSE_MAX;
 	}
@@ -484,8 +483,7 @@ int32_t rh_ps_run(struct rh_ps *ps, const struct rh_ps_op *ops, size_t count, st
 }
 
 /* Ask all servers for the same. */
-static int32_t client_tell_all(struct rh_ps *ps, uint32_t kind, double rate, int64_t timeout,
-                               struct rh_comm_error *err)
+static int32_t client_tell_all(struct rh_ps *ps, uint32_t kind, double rate, int64_t timeout, struct rh_comm_error *err)
 {
 	size_t count = (size_t)ps->link_count;
 	struct rh_ps_request *request = client_request(ps, count);
@@ -514,7 +512,8 @@ int32_t rh_ps_set_rate(struct rh_ps *ps, double rate, struct rh_comm_error *err)
 	/* also refuses what is no number */
 	if (!(rate >= 0))
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the learning rate %g must not be negative", rate);
-	return client_tell_all(ps, RH_PS_REC_RATE, rate, ps->settings.op_timeout == RH_COMM_NEVER ? -1 : ps->settings.op_timeout, err);
+	return client_tell_all(ps, RH_PS_REC_RATE, rate,
+	                       ps->settings.op_timeout == RH_COMM_NEVER ? -1 : ps->settings.op_timeout, err);
 }
 
 void rh_ps_free(struct rh_ps *ps)

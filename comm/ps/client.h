@@ -78,13 +78,15 @@ struct rh_ps {
 int32_t rh_ps_link_init(struct rh_ps_link *link, struct rh_ps *ps, int32_t index, const char *address, size_t length);
 /** Free what it holds. */
 void rh_ps_link_deinit(struct rh_ps_link *link);
-/** Call the server and get to know it. Blocks until @p deadline at most. @return 0, RH_COMM_EIO: try again; RH_COMM_E* */
+/** Call the server and get to know it. Blocks until @p deadline at most. @return 0, RH_COMM_EIO: try again; RH_COMM_E*
+ */
 int32_t rh_ps_link_open(struct rh_ps_link *link, int64_t deadline, struct rh_comm_error *err);
 /** Make room for @p count more parts in flight. @return 0 or RH_COMM_ENOMEM */
 int32_t rh_ps_link_reserve(struct rh_ps_link *link, size_t count);
 /** Put one in flight, for which there is room. */
 void rh_ps_link_post(struct rh_ps_link *link, struct rh_ps_part *part);
-/** Move on. @param look read also what only closing would tell. @return 0, or RH_COMM_E*: the server is lost for good */
+/** Move on. @param look read also what only closing would tell. @return 0, or RH_COMM_E*: the server is lost for good
+ */
 int32_t rh_ps_link_progress(struct rh_ps_link *link, bool look, struct rh_comm_error *err);
 /** Forget all that is in flight, and close. */
 void rh_ps_link_close(struct rh_ps_link *link);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TF_CONFIG: {"cluster":{"ps":["host:port",…],"chief":[…],"worker":[…]},"task":{"type":"ps","index":0}}. The library has
- * no JSON of its own; what is read here is what a TFJob writes.
+ * TF_CONFIG: {"cluster":{"ps":["host:port",…],"chief":[…],"worker":[…]},"task":{"type":"ps","index":0}}. The library
+ * has no JSON of its own; what is read here is what a TFJob writes.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -115,6 +115,8 @@ static int32_t json_list(const char *at, char *list)
 		if (*at != ',')
 			break;
 		at = json_space(at + 1);
+		if (*at != '"')
+			return -1;
 	}
 	return *at == ']' ? count : -1;
 }

@@ -271,8 +271,7 @@ static void conn_on_proof(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 	struct rh_comm_error err;
 
 	rh_ps_prove(server->secret, "worker", conn->nonce, &conn->hello, expected);
-	if (head->kind != RH_PS_REC_PROOF || head->length != sizeof(expected) ||
-	    !rh_comm_digest_equal(payload, expected)) {
+	if (head->kind != RH_PS_REC_PROOF || head->length != sizeof(expected) || !rh_comm_digest_equal(payload, expected)) {
 		(void)rh_comm_fail(&err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "server %d has another secret",
 		                   (int)server->store->config.index);
 		conn_say_no(conn, &err);
@@ -311,8 +310,7 @@ static void conn_on_attach(struct rh_ps_server *server, struct rh_ps_conn *conn,
 	}
 	/* the record lies in the wire's buffer, which is not used any more after this */
 	rh_ps_wire_drop(conn->wire);
-	if (rh_ps_wire_share(conn->wire, memory, true) == 0 &&
-	    rh_ps_wire_send_fd(rh_ps_wire_fd(conn->wire), memory) == 0) {
+	if (rh_ps_wire_share(conn->wire, memory, true) == 0 && rh_ps_wire_send_fd(rh_ps_wire_fd(conn->wire), memory) == 0) {
 		conn->worker = first->worker;
 		conn->phase = RH_PS_ON;
 		server->peers[conn->worker].conn = conn;

@@ -44,10 +44,10 @@ struct rh_ps_challenge {
 /** The worker is in. */
 struct rh_ps_welcome {
 	uint64_t epoch;
-	uint64_t last;    /**< number of its last request that counted */
-	uint64_t ticket;  /**< for ATTACH */
-	int32_t durable;  /**< the server has a folder */
-	int32_t mode;     /**< RH_PS_SYNC … */
+	uint64_t last;                /**< number of its last request that counted */
+	uint64_t ticket;              /**< for ATTACH */
+	int32_t durable;              /**< the server has a folder */
+	int32_t mode;                 /**< RH_PS_SYNC … */
 	char local[RH_PS_LOCAL_NAME]; /**< name of the local socket; "": there is none */
 };
 

@@ -62,7 +62,8 @@ uint64_t rh_ps_sum(uint64_t sum, const void *data, size_t length)
 			lanes[i] = sum_word(lanes[i], words[i]);
 	}
 	memset(words, 0, sizeof(words));
-	memcpy(words, at, rest);
+	if (rest > 0)
+		memcpy(words, at, rest);
 	for (int i = 0; i < LANES; i++)
 		sum = sum_word(sum, sum_word(lanes[i], words[i]));
 	return sum_word(sum, length);

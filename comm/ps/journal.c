@@ -100,8 +100,7 @@ int32_t rh_ps_journal_add(struct rh_ps_journal *journal, const struct rh_ps_head
 	size_t whole = sizeof(record) + head->length;
 
 	if (journal->broken)
-		return rh_comm_fail(err, RH_COMM_EIO, RH_COMM_NO_RANK, "the folder %s cannot be written",
-		                    journal->plan.folder);
+		return rh_comm_fail(err, RH_COMM_EIO, RH_COMM_NO_RANK, "the folder %s cannot be written", journal->plan.folder);
 	record.zero = journal_sum(head, payload);
 	journal->length += whole;
 	journal->dirty = true;
@@ -167,8 +166,7 @@ int32_t rh_ps_journal_renew(struct rh_ps_journal *journal, const struct rh_ps_st
 	int32_t r;
 
 	if (journal->broken)
-		return rh_comm_fail(err, RH_COMM_EIO, RH_COMM_NO_RANK, "the folder %s cannot be written",
-		                    journal->plan.folder);
+		return rh_comm_fail(err, RH_COMM_EIO, RH_COMM_NO_RANK, "the folder %s cannot be written", journal->plan.folder);
 	journal_name(journal, "state", old + 1, name);
 	r = rh_ps_image_write(store, journal->folder, name, err);
 	if (r == 0)

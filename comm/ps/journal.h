@@ -18,9 +18,9 @@ struct rh_ps_journal;
 struct rh_ps_journal_plan {
 	const char *folder;
 	struct rh_ps_config config;
-	bool synced;      /**< commit() waits for the disk */
-	uint64_t bytes;   /**< of log, after which a new image is due; also never before it is as large as the state */
-	uint64_t epoch;   /**< of the store, when there is none yet */
+	bool synced;    /**< commit() waits for the disk */
+	uint64_t bytes; /**< of log, after which a new image is due; also never before it is as large as the state */
+	uint64_t epoch; /**< of the store, when there is none yet */
 };
 
 /**

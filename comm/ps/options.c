@@ -27,8 +27,8 @@ struct settings_reader {
 
 /* One number that several may know. */
 struct settings_number {
-	const char *what;     /* name of the option */
-	int64_t option;       /* what it says */
+	const char *what; /* name of the option */
+	int64_t option;   /* what it says */
 	bool has_option;
 	const char *names[3]; /* variables that may say it; NULL: no more */
 	int64_t cluster;      /* what TF_CONFIG says; -1: nothing */
@@ -48,8 +48,7 @@ static const struct settings_word settings_modes[] = {
 static const struct settings_word settings_rules[] = {
 	{"sum", RH_PS_SUM}, {"average", RH_PS_AVERAGE},   {"total", RH_PS_TOTAL}, {"mean", RH_PS_MEAN},
 	{"sgd", RH_PS_SGD}, {"momentum", RH_PS_MOMENTUM}, {"adam", RH_PS_ADAM},   {NULL, 0}};
-static const struct settings_word settings_durables[] = {
-	{"logged", RH_PS_LOGGED}, {"synced", RH_PS_SYNCED}, {NULL, 0}};
+static const struct settings_word settings_durables[] = {{"logged", RH_PS_LOGGED}, {"synced", RH_PS_SYNCED}, {NULL, 0}};
 
 const char *rh_ps_getenv(void *arg, const char *name)
 {
@@ -123,8 +122,8 @@ static int32_t settings_number(const struct settings_reader *reader, const struc
 	if (r < 0)
 		return r;
 	if (!said && number->fallback < number->min)
-		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "nobody says the %s: set %s", number->what, number->names[0]);
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "nobody says the %s: set %s", number->what,
+		                    number->names[0]);
 	if (known < number->min || known > number->max)
 		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the %s is %lld and must be %lld to %lld",
 		                    number->what, (long long)known, (long long)number->min, (long long)number->max);
@@ -156,7 +155,8 @@ static int32_t settings_real(const struct settings_reader *reader, const char *n
 	char *end = NULL;
 
 	if (option < 0)
-		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "option for %s: %g is negative", name, option);
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "option for %s: %g is negative", name,
+		                    option);
 	if (option == 0 && text) {
 		value = strtod(text, &end);
 		if (*end || !(value >= 0))
@@ -180,8 +180,8 @@ static int32_t settings_choice(const struct settings_reader *reader, const char 
 	while (word->word && (option != 0 ? word->value != option : strcmp(word->word, text) != 0))
 		word++;
 	if (!word->word)
-		return option != 0 ? rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "option for %s: %d is not known",
-		                                  name, (int)option)
+		return option != 0 ? rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                                  "option for %s: %d is not known", name, (int)option)
 		                   : rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
 		                                  "%s: \"%s\" is not known; %s is the first of the words that are", name, text,
 		                                  words[0].word);
@@ -240,12 +240,30 @@ static int32_t settings_read_places(const struct settings_reader *reader, const 
 	const struct rh_ps_cluster *cluster = &reader->cluster;
 	bool known = cluster->server_count > 0;
 	struct settings_number rows[] = {
-		{"number of servers", options->servers, options->servers > 0, {"RH_PS_SERVER_COUNT", "DMLC_NUM_SERVER"},
-	     known ? cluster->server_count : -1, 1, RH_PS_MAX, 1},
-		{"number of workers", options->workers, options->workers > 0, {"RH_PS_WORKERS", "DMLC_NUM_WORKER"},
-	     known ? cluster->workers : -1, 1, RH_PS_MAX, 0},
-		{"index of the server", options->index, options->has_index != 0, {"RH_PS_SERVER", "DMLC_SERVER_ID"},
-	     cluster->server, 0, RH_PS_MAX - 1, 0},
+		{"number of servers",
+	     options->servers,
+	     options->servers > 0,
+	     {"RH_PS_SERVER_COUNT", "DMLC_NUM_SERVER"},
+	     known ? cluster->server_count : -1,
+	     1,
+	     RH_PS_MAX,
+	     1},
+		{"number of workers",
+	     options->workers,
+	     options->workers > 0,
+	     {"RH_PS_WORKERS", "DMLC_NUM_WORKER"},
+	     known ? cluster->workers : -1,
+	     1,
+	     RH_PS_MAX,
+	     0},
+		{"index of the server",
+	     options->index,
+	     options->has_index != 0,
+	     {"RH_PS_SERVER", "DMLC_SERVER_ID"},
+	     cluster->server,
+	     0,
+	     RH_PS_MAX - 1,
+	     0},
 		{"port", options->port, options->port > 0, {"RH_PS_PORT"}, -1, 0, PORT_MAX, 0},
 	};
 	int32_t *to[] = {&settings->config.servers, &settings->config.workers, &settings->config.index, &settings->port};
@@ -329,8 +347,8 @@ int32_t rh_ps_server_settings_read(const struct rh_ps_server_options *options, r
 static int32_t settings_read_times(const struct settings_reader *reader, const struct rh_ps_options *options,
                                    struct rh_ps_settings *settings)
 {
-	int32_t r = settings_time(reader, "RH_PS_INIT_TIMEOUT", options->init_timeout, INIT_TIMEOUT,
-	                          &settings->init_timeout);
+	int32_t r =
+		settings_time(reader, "RH_PS_INIT_TIMEOUT", options->init_timeout, INIT_TIMEOUT, &settings->init_timeout);
 
 	if (r == 0)
 		r = settings_time(reader, "RH_PS_TIMEOUT", options->op_timeout, OP_TIMEOUT, &settings->op_timeout);
@@ -378,12 +396,22 @@ static int32_t settings_read_worker(const struct settings_reader *reader, const 
                                     struct rh_ps_settings *settings)
 {
 	const struct rh_ps_cluster *cluster = &reader->cluster;
-	struct settings_number workers = {
-		"number of workers",         options->workers, options->workers > 0, {"RH_PS_WORKERS", "DMLC_NUM_WORKER"},
-		cluster->server_count > 0 ? cluster->workers : -1, 1, RH_PS_MAX, 0};
-	struct settings_number worker = {
-		"index of the worker", options->worker, options->has_worker != 0, {"RH_PS_WORKER", "DMLC_WORKER_ID"},
-		cluster->worker,       0,               RH_PS_MAX - 1,            -1};
+	struct settings_number workers = {"number of workers",
+	                                  options->workers,
+	                                  options->workers > 0,
+	                                  {"RH_PS_WORKERS", "DMLC_NUM_WORKER"},
+	                                  cluster->server_count > 0 ? cluster->workers : -1,
+	                                  1,
+	                                  RH_PS_MAX,
+	                                  0};
+	struct settings_number worker = {"index of the worker",
+	                                 options->worker,
+	                                 options->has_worker != 0,
+	                                 {"RH_PS_WORKER", "DMLC_WORKER_ID"},
+	                                 cluster->worker,
+	                                 0,
+	                                 RH_PS_MAX - 1,
+	                                 -1};
 	int32_t r = settings_number(reader, &workers, &settings->workers);
 
 	if (r == 0)

@@ -42,11 +42,11 @@ struct rh_ps_settings {
 
 /** A cluster as TF_CONFIG describes it. All zero is none. */
 struct rh_ps_cluster {
-	char *servers;       /**< owned; addresses of the PS replicas, separated by commas */
+	char *servers; /**< owned; addresses of the PS replicas, separated by commas */
 	int32_t server_count;
-	int32_t workers;     /**< Chief, Master and Workers */
-	int32_t server;      /**< which server this is; -1: it is none */
-	int32_t worker;      /**< which worker this is: the Chief is 0; -1: it is none */
+	int32_t workers; /**< Chief, Master and Workers */
+	int32_t server;  /**< which server this is; -1: it is none */
+	int32_t worker;  /**< which worker this is: the Chief is 0; -1: it is none */
 };
 
 /** @return getenv(@p name); @p arg is not used */

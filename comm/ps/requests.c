@@ -69,8 +69,8 @@ static void requests_wait(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 	waiter->head = *head;
 	/* the first value is there before any push */
 	waiter->pushed = head->kind == RH_PS_REC_INIT ? 0 : entry->pushed[head->worker];
-	waiter->deadline = head->timeout < 0 || head->timeout > RH_COMM_NEVER / 2 ? RH_COMM_NEVER
-	                                                                          : rh_comm_now() + head->timeout;
+	waiter->deadline =
+		head->timeout < 0 || head->timeout > RH_COMM_NEVER / 2 ? RH_COMM_NEVER : rh_comm_now() + head->timeout;
 	LIST_INSERT_HEAD(&entry->waiters, waiter, of_entry);
 	LIST_INSERT_HEAD(&server->waiters, waiter, of_server);
 }

@@ -35,12 +35,12 @@ struct rh_ps_ring {
 	int them;
 	const uint8_t *in;
 	uint8_t *out;
-	uint64_t in_at;      /* where the next record is read */
-	uint64_t in_until;   /* what is known to be there */
-	uint64_t current;    /* length of the record that next() returned */
-	uint64_t out_at;     /* where the next record is written */
-	uint64_t out_until;  /* what is known to be free */
-	uint64_t told_out;   /* what the other side was told */
+	uint64_t in_at;     /* where the next record is read */
+	uint64_t in_until;  /* what is known to be there */
+	uint64_t current;   /* length of the record that next() returned */
+	uint64_t out_at;    /* where the next record is written */
+	uint64_t out_until; /* what is known to be free */
+	uint64_t told_out;  /* what the other side was told */
 	uint64_t told_in;
 	bool full; /* add() found no room since the last sleep */
 };

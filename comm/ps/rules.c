@@ -27,46 +27,46 @@ int32_t rh_ps_rule_slots(int32_t rule)
 /*
  * The three rules for one type. What a rule reads and writes does not overlap.
  */
-#define RULES(name, type, root)                                                                                      \
-	static void rule_sgd_##name(type *value, const type *push, size_t count, const struct rule_step *step)           \
-	{                                                                                                                \
-		type by = (type)(step->rate * step->scale);                                                                  \
-                                                                                                                     \
-		_Pragma("GCC ivdep") for (size_t i = 0; i < count; i++) value[i] -= by * push[i];                            \
-	}                                                                                                                \
-	static void rule_momentum_##name(type *value, const type *push, type *mean, size_t count,                        \
-	                                 const struct rule_step *step)                                                   \
-	{                                                                                                                \
-		type scale = (type)step->scale;                                                                              \
-		type keep = (type)step->momentum;                                                                            \
-		type rate = (type)step->rate;                                                                                \
-                                                                                                                     \
-		_Pragma("GCC ivdep") for (size_t i = 0; i < count; i++)                                                      \
-		{                                                                                                            \
-			mean[i] = keep * mean[i] + scale * push[i];                                                              \
-			value[i] -= rate * mean[i];                                                                              \
-		}                                                                                                            \
-	}                                                                                                                \
-	static void rule_adam_##name(type *value, const type *push, type **slots, size_t count,                          \
-	                             const struct rule_step *step)                                                       \
-	{                                                                                                                \
-		type *mean = slots[0];                                                                                       \
-		type *square = slots[1];                                                                                     \
-		type keep1 = (type)step->beta1;                                                                              \
-		type keep2 = (type)step->beta2;                                                                              \
-		type new1 = (type)(1 - step->beta1);                                                                         \
-		type new2 = (type)(1 - step->beta2);                                                                         \
-		type rate = (type)(step->rate * step->correct1);                                                             \
-		type correct = (type)step->correct2;                                                                         \
-                                                                                                                     \
-		_Pragma("GCC ivdep") for (size_t i = 0; i < count; i++)                                                      \
-		{                                                                                                            \
-			type g = (type)step->scale * push[i];                                                                    \
-                                                                                                                     \
-			mean[i] = keep1 * mean[i] + new1 * g;                                                                    \
-			square[i] = keep2 * square[i] + new2 * g * g;                                                            \
-			value[i] -= rate * mean[i] / (root(square[i] * correct) + (type)step->epsilon);                          \
-		}                                                                                                            \
+#define RULES(name, type, root)                                                                            \
+	static void rule_sgd_##name(type *value, const type *push, size_t count, const struct rule_step *step) \
+	{                                                                                                      \
+		type by = (type)(step->rate * step->scale);                                                        \
+                                                                                                           \
+		_Pragma("GCC ivdep") for (size_t i = 0; i < count; i++) value[i] -= by * push[i];                  \
+	}                                                                                                      \
+	static void rule_momentum_##name(type *value, const type *push, type *mean, size_t count,              \
+	                                 const struct rule_step *step)                                         \
+	{                                                                                                      \
+		type scale = (type)step->scale;                                                                    \
+		type keep = (type)step->momentum;                                                                  \
+		type rate = (type)step->rate;                                                                      \
+                                                                                                           \
+		_Pragma("GCC ivdep") for (size_t i = 0; i < count; i++)                                            \
+		{                                                                                                  \
+			mean[i] = keep * mean[i] + scale * push[i];                                                    \
+			value[i] -= rate * mean[i];                                                                    \
+		}                                                                                                  \
+	}                                                                                                      \
+	static void rule_adam_##name(type *value, const type *push, type **slots, size_t count,                \
+	                             const struct rule_step *step)                                             \
+	{                                                                                                      \
+		type *mean = slots[0];                                                                             \
+		type *square = slots[1];                                                                           \
+		type keep1 = (type)step->beta1;                                                                    \
+		type keep2 = (type)step->beta2;                                                                    \
+		type new1 = (type)(1 - step->beta1);                                                               \
+		type new2 = (type)(1 - step->beta2);                                                               \
+		type rate = (type)(step->rate * step->correct1);                                                   \
+		type correct = (type)step->correct2;                                                               \
+                                                                                                           \
+		_Pragma("GCC ivdep") for (size_t i = 0; i < count; i++)                                            \
+		{                                                                                                  \
+			type g = (type)step->scale * push[i];                                                          \
+                                                                                                           \
+			mean[i] = keep1 * mean[i] + new1 * g;                                                          \
+			square[i] = keep2 * square[i] + new2 * g * g;                                                  \
+			value[i] -= rate * mean[i] / (root(square[i] * correct) + (type)step->epsilon);                \
+		}                                                                                                  \
 	}
 
 RULES(f32, float, sqrtf)

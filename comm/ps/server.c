@@ -286,8 +286,7 @@ int32_t rh_ps_server_run(struct rh_ps_server *server, struct rh_comm_error *err)
 	while (!atomic_load(&server->stop) && server->failed.code == 0 && !server_all_left(server))
 		server_turn(server, &ticked);
 	atomic_store(&server->stop, false);
-	if (server->failed.code == 0 && server->journal &&
-	    rh_ps_journal_renew(server->journal, server->store, &failed) < 0)
+	if (server->failed.code == 0 && server->journal && rh_ps_journal_renew(server->journal, server->store, &failed) < 0)
 		(void)rh_ps_server_fail(server, &failed);
 	if (server->failed.code < 0 && err)
 		*err = server->failed;

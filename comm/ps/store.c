@@ -158,8 +158,8 @@ static int32_t store_check_shape(const struct rh_ps_store *store, const struct r
 		                    head->part, head->bytes, (int)head->type);
 	if (store->config.rule >= RH_PS_SGD && head->type != RH_COMM_F32 && head->type != RH_COMM_F64)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "key %llu: SGD, momentum and Adam need f32 or f64, not type %d", (unsigned long long)head->key,
-		                    (int)head->type);
+		                    "key %llu: SGD, momentum and Adam need f32 or f64, not type %d",
+		                    (unsigned long long)head->key, (int)head->type);
 	return 0;
 }
 
@@ -254,8 +254,9 @@ int32_t rh_ps_store_check(const struct rh_ps_store *store, const struct rh_ps_he
 	case RH_PS_REC_LEAVE:
 		return 1;
 	case RH_PS_REC_RATE:
-		return head->length == sizeof(double) ? 1
-		                                      : rh_comm_fail(err, RH_COMM_EINVAL, head->worker, "malformed learning rate");
+		return head->length == sizeof(double)
+		           ? 1
+		           : rh_comm_fail(err, RH_COMM_EINVAL, head->worker, "malformed learning rate");
 	case RH_PS_REC_INIT:
 		return store_check_init(store, head, err);
 	case RH_PS_REC_PUSH:

@@ -56,8 +56,8 @@ struct rh_ps_entry {
 	uint64_t version; /**< rounds, or pushes, that the value has seen */
 	uint64_t *pushed; /**< for each worker its pushes */
 	uint8_t *value;
-	uint8_t *slots[2];          /**< of the rule: what it remembers; NULL: nothing yet */
-	struct rh_ps_round *rounds; /**< the first is number version + 1 */
+	uint8_t *slots[2];                 /**< of the rule: what it remembers; NULL: nothing yet */
+	struct rh_ps_round *rounds;        /**< the first is number version + 1 */
 	LIST_HEAD(, rh_ps_waiter) waiters; /**< the server's */
 };
 

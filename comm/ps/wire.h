@@ -3,8 +3,8 @@
  * @file comm/ps/wire.h
  * @brief Records between a worker and a server: over a TCP connection, or through memory that both map.
  *
- * A record is a head and a payload, both aligned to RH_PS_ALIGN, so that values are added up where they arrived. What is
- * added is seen by the other side after the next flush. One thread uses a wire at a time.
+ * A record is a head and a payload, both aligned to RH_PS_ALIGN, so that values are added up where they arrived. What
+ * is added is seen by the other side after the next flush. One thread uses a wire at a time.
  */
 #ifndef RH_COMM_PS_WIRE_H
 #define RH_COMM_PS_WIRE_H

@@ -97,6 +97,7 @@ extern const struct rh_command rh_command_shim;
 extern const struct rh_command rh_command_controller;
 extern const struct rh_command rh_command_manifests;
 extern const struct rh_command rh_command_comm;
+extern const struct rh_command rh_command_ps;
 extern const struct rh_command rh_command_exec;
 
 /**

@@ -18,6 +18,7 @@ const struct rh_command *const rh_commands[] = {
 	&rh_command_explain,
 	&rh_command_exec,
 	&rh_command_comm,
+	&rh_command_ps,
 	&rh_command_crds,    &rh_command_plugins,
 	&rh_command_version,
 	&rh_command_completion,

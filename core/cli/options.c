@@ -131,30 +131,48 @@ static int options_long(struct rh_cli *cli, int left, char **argv, struct rh_err
 	return r < 0 ? r : used;
 }
 
-/* One "-x", "-xVALUE" or "-x VALUE"; flags may not be bundled. @return words used up, or a negative status */
-static int options_short(struct rh_cli *cli, int left, char **argv, struct rh_error *err)
+/* The letter of "-x", or one of those of "-xyz". */
+static int options_letter(struct rh_cli *cli, char letter, struct options_slot *ret_slot, struct rh_error *err)
 {
-	struct options_slot slot = options_find(cli, "", 0, argv[0][1]);
-	const char *rest = argv[0] + 2;
+	*ret_slot = options_find(cli, "", 0, letter);
+	if (ret_slot->option)
+		return 0;
+	return rh_fail(err, RH_EINVAL, "unknown option -%c; `roundhouse %s --help` lists them", letter, cli->command->name);
+}
+
+/* "-x VALUE" or "-xVALUE", behind flags or not. @return words used up, or a negative status */
+static int options_short_value(struct rh_cli *cli, struct options_slot slot, const char *rest, const char *next,
+                               struct rh_error *err)
+{
+	const char *value = *rest ? rest : next;
 	int r;
 
-	if (!slot.option)
-		return rh_fail(err, RH_EINVAL, "unknown option -%c; `roundhouse %s --help` lists them", argv[0][1],
-		               cli->command->name);
-	if (!slot.option->argument) {
-		if (*rest)
-			return rh_fail(err, RH_EINVAL, "option -%c takes no argument", slot.option->letter);
-		r = options_set(cli, slot, "", err);
-		return r < 0 ? r : 1;
-	}
-	if (*rest) {
-		r = options_set(cli, slot, rest, err);
-		return r < 0 ? r : 1;
-	}
-	if (left < 2)
+	if (!value)
 		return rh_fail(err, RH_EINVAL, "option -%c needs %s", slot.option->letter, slot.option->argument);
-	r = options_set(cli, slot, argv[1], err);
-	return r < 0 ? r : 2;
+	r = options_set(cli, slot, value, err);
+	if (r < 0)
+		return r;
+	return value == rest ? 1 : 2;
+}
+
+/* One word of letters: flags, and behind them at most one option with a value. @return as options_short_value() */
+static int options_short(struct rh_cli *cli, int left, char **argv, struct rh_error *err)
+{
+	const char *next = left < 2 ? NULL : argv[1];
+
+	for (const char *at = argv[0] + 1; *at; at++) {
+		struct options_slot slot;
+		int r = options_letter(cli, *at, &slot, err);
+
+		if (r < 0)
+			return r;
+		if (slot.option->argument)
+			return options_short_value(cli, slot, at + 1, next, err);
+		r = options_set(cli, slot, "", err);
+		if (r < 0)
+			return r;
+	}
+	return 1;
 }
 
 static int options_check_operands(const struct rh_cli *cli, struct rh_error *err)

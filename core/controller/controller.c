@@ -287,6 +287,11 @@ static int64_t controller_turn(void *arg)
 	int64_t delay;
 
 	controller_watch_clock(controller, now);
+	/* first of all: who slept through the end of his lease must not write what he had meant to */
+	if (controller->keeper)
+		rh_lease_keeper_step(controller->keeper, now);
+	if (controller->failure.code < 0)
+		return RH_NEVER;
 	rh_http_step(controller->http, now);
 	delay = controller_work(controller, now);
 	servers = rh_servers_turn(controller, now);
@@ -294,10 +299,8 @@ static int64_t controller_turn(void *arg)
 		delay = servers;
 	delay = controller_trim(controller, now, delay);
 	controller_end(controller, now);
-	if (controller->keeper) {
-		rh_lease_keeper_step(controller->keeper, now);
+	if (controller->keeper)
 		delay = controller_sooner(delay, rh_lease_keeper_deadline(controller->keeper), now);
-	}
 	if (controller->state >= RH_CONTROLLER_ENDING)
 		delay = controller_sooner(delay, controller->stop_by, now);
 	return controller_sooner(delay, rh_http_deadline(controller->http), now);

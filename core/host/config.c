@@ -224,10 +224,11 @@ static int config_refuse_section(const char *section, struct rh_error *err)
 
 	if (near)
 		return rh_fail(err, RH_EINVAL, "unknown section [%s]; did you mean [%s]?", section, near);
-	return rh_fail(err, RH_EINVAL,
-	               "unknown section [%s]; there are [plugins], [plugin NAME], [controller], [local], [images], [comm] and "
-	               "[comm NAME]",
-	               section);
+	return rh_fail(
+		err, RH_EINVAL,
+		"unknown section [%s]; there are [plugins], [plugin NAME], [controller], [local], [images], [comm] and "
+		"[comm NAME]",
+		section);
 }
 
 static int config_refuse_key(const char *section, const char *key, struct rh_error *err)

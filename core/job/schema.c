@@ -247,7 +247,7 @@ static int schema_spec(const struct rh_kind *kind, struct rh_json *job, struct r
 {
 	rh_auto(json) own = NULL;
 	rh_auto(json) common = NULL;
-	struct rh_json *properties;
+	struct rh_json *properties = NULL;
 	struct rh_json *map;
 	int r = rh_schema_job(&common, err);
 

@@ -166,8 +166,7 @@ static void validate_comm(const struct rh_json *annotations, const struct rh_pla
 	const char *word = rh_json_string(rh_json_get(annotations, RH_ANNOTATION_COMM));
 
 	if (word && strcmp(word, "none") != 0 && !rh_name_is_backend(word))
-		validate_unsupported(findings, &place, word,
-		                     "\"auto\", \"native\", \"ucx\", \"mpi\", \"nccl\", \"none\"");
+		validate_unsupported(findings, &place, word, "\"auto\", \"native\", \"ucx\", \"mpi\", \"nccl\", \"none\"");
 }
 
 static void validate_annotations(const struct rh_job *job, struct rh_findings *findings)

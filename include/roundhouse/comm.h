@@ -33,14 +33,14 @@ extern "C" {
 
 /** @name Results: 0 is done, RH_COMM_BUSY under way, negative an error @{ */
 #define RH_COMM_BUSY 1       /**< posted and not done yet; no error */
-#define RH_COMM_EINVAL -1    /**< wrong arguments or configuration; a retry cannot help */
-#define RH_COMM_ENOMEM -2    /**< out of memory */
-#define RH_COMM_EIO -5       /**< the operating system refused; the text has its words */
-#define RH_COMM_EPEER -20    /**< a rank died or was cut off; the error names it */
-#define RH_COMM_ETIME -21    /**< a time limit is over; the error names the ranks that were waited for */
-#define RH_COMM_EABORTED -22 /**< somebody called rh_comm_abort(); the error names the rank and its reason */
-#define RH_COMM_ENOTSUP -23  /**< the backend cannot do that */
-#define RH_COMM_EBACKEND -24 /**< the backend failed; the text has its words */
+#define RH_COMM_EINVAL (-1)    /**< wrong arguments or configuration; a retry cannot help */
+#define RH_COMM_ENOMEM (-2)    /**< out of memory */
+#define RH_COMM_EIO (-5)       /**< the operating system refused; the text has its words */
+#define RH_COMM_EPEER (-20)    /**< a rank died or was cut off; the error names it */
+#define RH_COMM_ETIME (-21)    /**< a time limit is over; the error names the ranks that were waited for */
+#define RH_COMM_EABORTED (-22) /**< somebody called rh_comm_abort(); the error names the rank and its reason */
+#define RH_COMM_ENOTSUP (-23)  /**< the backend cannot do that */
+#define RH_COMM_EBACKEND (-24) /**< the backend failed; the text has its words */
 /** @} */
 
 /** @name Element types @{ */

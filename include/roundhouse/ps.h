@@ -4,10 +4,10 @@
  * @brief rh_ps: a parameter server, and the workers' side of it.
  *
  * Servers keep values under keys. A value is cut into parts, and the parts are spread over all servers. Workers push
- * gradients, or anything else that is to be added up, and pull values. Every worker gives all its requests a number, and
- * a server counts each number once: what a worker sends again after a lost connection never counts twice. A server that
- * has a folder acknowledges nothing that is not in it, and goes on from there after it was killed; workers wait for it
- * and send again what was not acknowledged.
+ * gradients, or anything else that is to be added up, and pull values. Every worker gives all its requests a number,
+ * and a server counts each number once: what a worker sends again after a lost connection never counts twice. A server
+ * that has a folder acknowledges nothing that is not in it, and goes on from there after it was killed; workers wait
+ * for it and send again what was not acknowledged.
  *
  * Results and errors are those of roundhouse/comm.h; the rank of an error is the number of a worker, or of a server
  * where the text says so. Threads: any thread may call anything but the functions that free, which must be the last
@@ -89,14 +89,14 @@ struct rh_ps_server_options {
 
 /** How to work with servers. Zero and NULL as above. */
 struct rh_ps_options {
-	uint32_t size;         /**< sizeof(struct rh_ps_options) where it was compiled */
-	int32_t has_worker;    /**< not 0: worker counts */
-	int32_t worker;        /**< which of the workers this is, 0 … workers - 1 */
-	int32_t workers;       /**< number of workers */
-	const char *servers;   /**< all servers in their order: "host:port,host:port"; "[::1]:9000" for IPv6 */
-	const char *job;       /**< job id */
-	const char *secret;    /**< shared secret */
-	int64_t part;          /**< bytes of a part; 0: 262144; from 4096 to 1048576, a multiple of 64, the same everywhere */
+	uint32_t size;       /**< sizeof(struct rh_ps_options) where it was compiled */
+	int32_t has_worker;  /**< not 0: worker counts */
+	int32_t worker;      /**< which of the workers this is, 0 … workers - 1 */
+	int32_t workers;     /**< number of workers */
+	const char *servers; /**< all servers in their order: "host:port,host:port"; "[::1]:9000" for IPv6 */
+	const char *job;     /**< job id */
+	const char *secret;  /**< shared secret */
+	int64_t part;        /**< bytes of a part; 0: 262144; from 4096 to 1048576, a multiple of 64, the same everywhere */
 	int64_t init_timeout;  /**< microseconds for all servers to come; 0: 300 s */
 	int64_t op_timeout;    /**< microseconds that one operation may take; 0: 1800 s; -1: no limit */
 	int64_t grace;         /**< microseconds to wait for a lost server; 0: 60 s when it has a folder, else 1 s */
@@ -108,8 +108,8 @@ struct rh_ps_options {
 /** @name Operations (rh_ps_op.what) @{ */
 /**
  * Make the key known: every worker does it once for each key, before anything else with it. Worker 0 gives the first
- * value (NULL: zeros); the others' in does not count, and they wait for worker 0. A key that is known keeps its value. With
- * out, all get the value that is there: the broadcast of a model.
+ * value (NULL: zeros); the others' in does not count, and they wait for worker 0. A key that is known keeps its value.
+ * With out, all get the value that is there: the broadcast of a model.
  */
 #define RH_PS_INIT 1
 #define RH_PS_PUSH 2      /**< in: count elements */

@@ -3,7 +3,9 @@
 
 Imports the client: only for tests that have entered its environment (client_env.py).
 """
+import contextlib
 import dataclasses
+import io
 import itertools
 import json
 import sys
@@ -191,8 +193,10 @@ class Lives:
         logs, _ = client.get_job_logs(name, is_master=False)
         self.assertEqual(logs, {pod: f"hello from {pod}\n" for pod in kind.pods(name)})
         decided = kind.decides[0]
-        logs, _ = client.get_job_logs(name, is_master=False, replica_type=decided.lower(), follow=True)
+        with contextlib.redirect_stdout(io.StringIO()) as shown:
+            logs, _ = client.get_job_logs(name, is_master=False, replica_type=decided.lower(), follow=True)
         self.assertEqual(logs, {pod: f"hello from {pod}" for pod in kind.deciding(name)})
+        self.assertEqual(sorted(shown.getvalue().splitlines()), [f"[Pod {pod}]: hello from {pod}" for pod in kind.deciding(name)])
 
     def each_failure(self, kind):
         client, name = self.start(kind, "bad")

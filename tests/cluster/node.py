@@ -137,15 +137,16 @@ def prepare(images):
         raise Missing(f"images could not be made: images.sh ended with {error.returncode}") from error
 
 
-def enter(images, environment=None):
-    """Go on inside; never returns outside. Images: further ones of kubernetes/images.sh."""
+def enter(images, fetch=dict):
+    """Go on inside; never returns outside. Images: further ones of kubernetes/images.sh; fetch() is asked outside, where
+    there is a network, for variables of the environment inside."""
     if os.environ.get(INSIDE):
         cover()
         return
     try:
         prepare(images)
         with Machine(folder()):
-            sys.exit(run_inside(environment or {}))
+            sys.exit(run_inside(fetch()))
     except Missing as reason:
         print(f"SKIPPED: {reason}", flush=True)
         sys.exit(SKIPPED)

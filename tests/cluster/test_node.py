@@ -14,14 +14,31 @@ import tempfile
 import time
 import unittest
 
+import yaml
+
 import client_env
 import node
 
 ARGUMENTS = 3
+# V1, whose manifests are taken at the time of the test.
+V1 = "github.com/kubeflow/training-operator@v1.8.1"
+V1_FOLDER = "ROUNDHOUSE_TEST_V1"
 IMAGES = ["train", "kubectl"]
+
+
+def fetch_v1():
+    """-> {V1_FOLDER: where V1's module lies}, or {}. Outside, where there is a network."""
+    try:
+        done = subprocess.run(["go", "mod", "download", "-json", V1], capture_output=True, text=True, cwd=tempfile.gettempdir(), check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"no {V1}: {error}", file=sys.stderr)
+        return {}
+    return {V1_FOLDER: json.loads(done.stdout)["Dir"]}
+
+
 if __name__ == "__main__":
     client_env.enter()
-    node.enter(IMAGES)
+    node.enter(IMAGES, fetch_v1)
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "controller"))
 import support  # noqa: E402
@@ -34,8 +51,10 @@ from client_jobs import BY_NAME, KINDS, PATIENCE_S  # noqa: E402
 ROUNDHOUSE, JAX, SOURCE = sys.argv[1:1 + ARGUMENTS] if len(sys.argv) > ARGUMENTS else ("roundhouse", "", ".")
 del sys.argv[1:1 + ARGUMENTS]
 
+IMAGE = "localhost/roundhouse:test"
+# With V1's manifests the certificate's Secret has to come to the pod first, which takes kubelet a minute or two.
+ROLLOUT_S = 300
 JOB_LABEL = "training.kubeflow.org/job-name"
-DELIVERY = ("--mpi-kubectl-delivery-image", "localhost/kubectl-delivery:1")
 # Collected with the job.
 OWNED = "pods,services,configmaps,serviceaccounts,roles,rolebindings"
 # What every namespace has.
@@ -48,6 +67,21 @@ def setUpModule():
     crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
     Case.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
     Case.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+
+
+def make_image(api, made=[]):  # pylint: disable=dangerous-default-value
+    """The image of the controller, from the build that is tested; once."""
+    if made:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        build = pathlib.Path(ROUNDHOUSE).resolve().parents[1]
+        subprocess.run([f"{SOURCE}/packaging/image.sh", "-t", IMAGE, "-b", build, f"{folder}/image.tar"], check=True)
+        api.load(f"{folder}/image.tar")
+    made.append(IMAGE)
+
+
+def without_crds(manifests):
+    return yaml.safe_dump_all(one for one in yaml.safe_load_all(manifests) if one and one["kind"] != "CustomResourceDefinition")
 
 
 def replica(container, command, count=1, image="localhost/python:1", restart="Never"):
@@ -100,9 +134,11 @@ class Case(unittest.TestCase):
         mine = re.compile(rf"/{name}(-|$)")
         wait_for(f"everything of {what} gone", lambda: not any(map(mine.search, self.belonging())), patience=PATIENCE_S)
 
-    # --- jobs that both kinds of controller have to bring to their end
 
-    def check_torch(self):
+class Jobs:
+    """Jobs that every controller has to bring to their end."""
+
+    def test_torch(self):
         """PyTorch trains on three pods; the Services' names are resolved, and all ranks end with the same weights."""
         command = ["python3", "-c", node_programs.TORCH]
         what = self.run_job("PyTorchJob", "ddp", "pytorchReplicaSpecs", {
@@ -119,44 +155,6 @@ class Case(unittest.TestCase):
         for log in logs.values():
             self.assertIn(f"master ddp-master-0 is {address}\n", log)
         self.drop(what)
-
-
-class Process(client_jobs.Lives, Case):
-    """The controller is a process outside of the cluster."""
-    has_kubelet = True
-
-    @classmethod
-    def setUpClass(cls):
-        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
-        cls.enterClassContext(support.Controller(ROUNDHOUSE, cls.api.kubeconfig, folder, "--plugins", JAX, *DELIVERY))
-
-    def finish(self, names, code):
-        for name in names:
-            self.kubectl("exec", name, "--", "sh", "-c", f"echo {code} > {client_jobs.END}")
-
-    def test_torch(self):
-        self.check_torch()
-
-    def test_torchrun(self):
-        """A function that the client sends to three nodes, started by torchrun."""
-        def train(parameters):
-            import torch.distributed as dist  # pylint: disable=import-outside-toplevel
-            dist.init_process_group("gloo")
-            print("rank", dist.get_rank(), "of", dist.get_world_size(), "with", parameters["rate"], flush=True)
-            dist.barrier()
-
-        client = self.client(BY_NAME["PyTorchJob"])
-        client.create_job(name="func", train_func=train, parameters={"rate": 0.5}, num_workers=3, num_procs_per_worker=1,
-                          base_image="localhost/train:1")
-        try:
-            self.wait(client, "func", "Succeeded")
-        except (RuntimeError, TimeoutError):
-            self.tell("func")
-            raise
-        logs, _ = client.get_job_logs("func", is_master=False)
-        self.assertEqual(sorted(re.findall(r"rank \d of 3 with 0\.5", "".join(logs.values()))),
-                         [f"rank {rank} of 3 with 0.5" for rank in range(3)])
-        self.delete(client, "func", BY_NAME["PyTorchJob"])
 
     def test_parameter_servers(self):
         """They never end; the chief's success is the job's, and what still runs is cleaned away."""
@@ -186,6 +184,41 @@ class Process(client_jobs.Lives, Case):
         wait_for("workers gone", lambda: self.phases("ring") == {"ring-launcher": "Succeeded"}, patience=PATIENCE_S)
         self.drop(what)
 
+
+class Process(client_jobs.Lives, Jobs, Case):
+    """The controller is a process outside of the cluster."""
+    has_kubelet = True
+
+    @classmethod
+    def setUpClass(cls):
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.enterClassContext(support.Controller(ROUNDHOUSE, cls.api.kubeconfig, folder, "--plugins", JAX))
+
+    def finish(self, names, code):
+        for name in names:
+            self.kubectl("exec", name, "--", "sh", "-c", f"echo {code} > {client_jobs.END}")
+
+    def test_torchrun(self):
+        """A function that the client sends to three nodes, started by torchrun."""
+        def train(parameters):
+            import torch.distributed as dist  # pylint: disable=import-outside-toplevel
+            dist.init_process_group("gloo")
+            print("rank", dist.get_rank(), "of", dist.get_world_size(), "with", parameters["rate"], flush=True)
+            dist.barrier()
+
+        client = self.client(BY_NAME["PyTorchJob"])
+        client.create_job(name="func", train_func=train, parameters={"rate": 0.5}, num_workers=3, num_procs_per_worker=1,
+                          base_image="localhost/train:1")
+        try:
+            self.wait(client, "func", "Succeeded")
+        except (RuntimeError, TimeoutError):
+            self.tell("func")
+            raise
+        logs, _ = client.get_job_logs("func", is_master=False)
+        self.assertEqual(sorted(re.findall(r"rank \d of 3 with 0\.5", "".join(logs.values()))),
+                         [f"rank {rank} of 3 with 0.5" for rank in range(3)])
+        self.delete(client, "func", BY_NAME["PyTorchJob"])
+
     def test_times(self):
         """How long a small job takes; V1 needed 4 to 8 s on such a node. No bound: the machine may be busy."""
         for kind in KINDS:
@@ -199,15 +232,100 @@ class Process(client_jobs.Lives, Case):
             self.delete(client, name, kind)
 
 
-IMAGE_SCRIPT = pathlib.Path(SOURCE) / "packaging" / "image.sh"
+class Installed(Jobs):
+    """The controller is a pod of the cluster that it controls. A subclass says namespace, deployment and manifests()."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        manifests = cls.manifests()
+        make_image(cls.api)
+        cls.api.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", text=manifests)
+        cls.addClassCleanup(cls.api.kubectl, "delete", "--wait=false", "--ignore-not-found", "-f", "-", text=without_crds(manifests))
+        try:
+            cls.api.kubectl("rollout", "status", "-n", cls.namespace, cls.deployment, f"--timeout={ROLLOUT_S}s")
+        except AssertionError:
+            for words in (["describe", "pods"], ["events"], ["logs", "--all-pods", cls.deployment]):
+                print(cls.api.kubectl("-n", cls.namespace, *words, check=False).stdout, file=sys.stderr)
+            raise
+
+    def log(self):
+        return self.kubectl("logs", "--all-pods", "--tail=-1", "-n", self.namespace, self.deployment)
 
 
-@unittest.skipUnless(IMAGE_SCRIPT.exists(), f"there is no {IMAGE_SCRIPT}")
-class Pod(Case):
-    """The controller is a pod of the cluster that it controls, made and installed as users do."""
+class Pod(Installed, Case):
+    """Made and installed as users do."""
+    namespace, deployment = "roundhouse", "deployment/roundhouse"
 
-    def test_torch(self):
-        self.check_torch()
+    @classmethod
+    def manifests(cls):
+        return subprocess.run([ROUNDHOUSE, "manifests", "--image", IMAGE], check=True, capture_output=True, text=True).stdout
+
+    def controllers(self):
+        return self.kubectl("get", "pods", "-n", self.namespace, "-o", "name").split()
+
+    def working(self):
+        """-> the pod that holds the Lease"""
+        holder = self.kubectl("get", "lease", "-n", self.namespace, "-o", "jsonpath={.items[0].spec.holderIdentity}")
+        return next((pod for pod in self.controllers() if holder.startswith(pod.removeprefix("pod/"))), None)
+
+    def test_pods(self):
+        """Two, ready, never restarted, not root; one of them works."""
+        pods = self.api.object("pods", "-n", self.namespace)["items"]
+        self.assertEqual([pod["status"]["containerStatuses"][0]["restartCount"] for pod in pods], [0, 0])
+        for pod in pods:
+            self.assertTrue(pod["spec"]["securityContext"]["runAsNonRoot"])
+            container = pod["spec"]["containers"][0]["securityContext"]
+            self.assertTrue(container["readOnlyRootFilesystem"])
+            self.assertFalse(container["allowPrivilegeEscalation"])
+        self.assertIn(self.working(), self.controllers())
+
+    def test_working_pod_is_deleted(self):
+        """The other goes on with the job; no replica notices."""
+        self.kubectl("create", "-f", "-", text=json.dumps({
+            "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "moved"},
+            "spec": {"runPolicy": {"cleanPodPolicy": "None"}, "pytorchReplicaSpecs": {"Worker": replica(
+                "pytorch", ["sh", "-c", client_jobs.SCRIPT], count=2, image="localhost/busybox:1")}}}))
+        self.kubectl("wait", "--for=condition=Running", "pytorchjob/moved", f"--timeout={PATIENCE_S}s")
+        wait_for("both run", lambda: set(self.phases("moved").values()) == {"Running"}, patience=PATIENCE_S)
+        uids = self.kubectl("get", "pods", "-l", f"{JOB_LABEL}=moved", "-o", "jsonpath={.items[*].metadata.uid}")
+        before = self.working()
+        self.kubectl("delete", before, "-n", self.namespace, f"--timeout={PATIENCE_S}s")
+        for index in range(2):
+            self.kubectl("exec", f"moved-worker-{index}", "--", "sh", "-c", f"echo 0 > {client_jobs.END}")
+        self.kubectl("wait", "--for=condition=Succeeded", "pytorchjob/moved", f"--timeout={PATIENCE_S}s")
+        self.assertNotIn(self.working(), (before, None))
+        self.assertEqual(self.kubectl("get", "pods", "-l", f"{JOB_LABEL}=moved", "-o", "jsonpath={.items[*].metadata.uid}"), uids)
+        self.drop("pytorchjob/moved")
+
+
+class Swap(Installed, Case):
+    """V1's own manifests, with another image: its Deployment and command, rights, CRDs, webhooks and the empty Secret."""
+    namespace, deployment = "kubeflow", "deployment/training-operator"
+
+    @classmethod
+    def manifests(cls):
+        if not os.environ.get(V1_FOLDER):
+            raise unittest.SkipTest(f"{V1} could not be fetched")
+        text = cls.api.kubectl("kustomize", f"{os.environ[V1_FOLDER]}/manifests/overlays/standalone").stdout
+        text, count = re.subn(r"(?<=image: )kubeflow/training-operator:\S+", IMAGE, text)
+        assert count == 1, count
+        return text
+
+    def test_webhook(self):
+        """V1's words, from the pod, for what V1 refuses."""
+        body = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "refused"},
+                "spec": {"pytorchReplicaSpecs": {"Master": replica("pytorch", ["true"], count=2)}}}
+        refused = self.api.kubectl("create", "-f", "-", text=json.dumps(body), check=False)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn('admission webhook "validator.pytorchjob.training-operator.kubeflow.org" denied the request: '
+                      "spec.pytorchReplicaSpecs[Master].replicas: Forbidden: must be 1", refused.stderr)
+
+    def test_log(self):
+        """V1's role knows no Leases: that is said; there is no other trouble."""
+        log = self.log()
+        self.assertIn("THERE IS NO LEADER ELECTION", log)
+        self.assertNotRegex(log, r"(?i)forbidden")
 
 
 if __name__ == "__main__":

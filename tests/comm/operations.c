@@ -23,6 +23,15 @@
 		}                                                                                                   \
 	} while (0)
 
+/* For calls that fill `err`. */
+#define CHECK_DONE(call)                                                                                  \
+	do {                                                                                                  \
+		if ((call) != 0) {                                                                                \
+			(void)fprintf(stderr, "rank %d: line %d: %s\n", (int)rh_comm_rank(comm), __LINE__, err.text); \
+			return 1;                                                                                     \
+		}                                                                                                 \
+	} while (0)
+
 /* One collective as it is tried. */
 struct trial {
 	int32_t what;
@@ -207,7 +216,7 @@ static int try_one(struct rh_comm *comm, const struct trial *trial)
 		memcpy(out + trial->offset, in + trial->offset, trial->count * size);
 		op.in = op.out;
 	}
-	CHECK(rh_comm_run(comm, &op, &err) == 0);
+	CHECK_DONE(rh_comm_run(comm, &op, &err));
 	status = compare(comm, trial, out + trial->offset);
 	free(in);
 	free(out);
@@ -235,6 +244,7 @@ static int try_counts(struct rh_comm *comm, struct trial *trial)
 int operations_collectives(struct rh_comm *comm, const void *arg)
 {
 	struct rh_comm_op barrier = {.size = sizeof(barrier), .what = RH_COMM_BARRIER};
+	struct rh_comm_error err = {0};
 	struct trial trial = {0};
 
 	(void)arg;
@@ -247,7 +257,7 @@ int operations_collectives(struct rh_comm *comm, const void *arg)
 					return 1;
 			}
 		}
-		CHECK(rh_comm_run(comm, &barrier, NULL) == 0);
+		CHECK_DONE(rh_comm_run(comm, &barrier, &err));
 	}
 	return 0;
 }
@@ -284,11 +294,11 @@ static int exchange(struct rh_comm *comm, int32_t peer, size_t count, int32_t *b
 
 		for (size_t i = 0; i < count; i++)
 			out[i] = letter(rank, peer, tag, i);
-		CHECK(rh_comm_post(comm, &send, &requests[tag * 2], &err) == 0);
-		CHECK(rh_comm_post(comm, &recv, &requests[tag * 2 + 1], &err) == 0);
+		CHECK_DONE(rh_comm_post(comm, &send, &requests[tag * 2], &err));
+		CHECK_DONE(rh_comm_post(comm, &recv, &requests[tag * 2 + 1], &err));
 	}
 	for (int i = 3; i >= 0; i--)
-		CHECK(rh_comm_wait(requests[i], &err) == 0);
+		CHECK_DONE(rh_comm_wait(requests[i], &err));
 	for (uint32_t tag = 0; tag < 2; tag++) {
 		for (size_t i = 0; i < count; i++)
 			CHECK(buffers[(2 + tag) * count + i] == letter(peer, rank, tag, i));
@@ -334,7 +344,7 @@ int operations_in_flight(struct rh_comm *comm, const void *arg)
 		for (size_t i = 0; i < count; i++)
 			data[k][i] = (float)k;
 		op.out = data[k];
-		CHECK(rh_comm_post(comm, &op, &requests[k], &err) == 0);
+		CHECK_DONE(rh_comm_post(comm, &op, &requests[k], &err));
 	}
 	for (int k = 0; k < PENDING; k++) {
 		int at = (k * 5 + 3) % PENDING;
@@ -343,7 +353,7 @@ int operations_in_flight(struct rh_comm *comm, const void *arg)
 
 		while (k % 2 == 0 && status == RH_COMM_BUSY)
 			status = rh_comm_test(requests[at], &err);
-		CHECK((k % 2 == 0 ? status : rh_comm_wait(requests[at], &err)) == 0);
+		CHECK_DONE(k % 2 == 0 ? status : rh_comm_wait(requests[at], &err));
 		for (size_t i = 0; i < count; i++)
 			CHECK(data[at][i] == (float)at * world);
 		free(data[at]);
@@ -389,16 +399,16 @@ int operations_batches(struct rh_comm *comm, const void *arg)
 			put(ops[k].out, i, ops[k].type, value_of(rh_comm_rank(comm), i, ops[k].reduce));
 	}
 	/* two in flight, waited for in the other order */
-	CHECK(rh_comm_post_batch(comm, ops, TENSORS, &requests[0], &err) == 0);
-	CHECK(rh_comm_post_batch(comm, ops + TENSORS, TENSORS, &requests[1], &err) == 0);
-	CHECK(rh_comm_wait(requests[1], &err) == 0);
-	CHECK(rh_comm_wait(requests[0], &err) == 0);
+	CHECK_DONE(rh_comm_post_batch(comm, ops, TENSORS, &requests[0], &err));
+	CHECK_DONE(rh_comm_post_batch(comm, ops + TENSORS, TENSORS, &requests[1], &err));
+	CHECK_DONE(rh_comm_wait(requests[1], &err));
+	CHECK_DONE(rh_comm_wait(requests[0], &err));
 	for (size_t k = 0; k < (size_t)2 * TENSORS; k++) {
 		if (check_tensor(comm, &ops[k]) != 0)
 			return 1;
 	}
-	CHECK(rh_comm_post_batch(comm, NULL, 0, &requests[0], &err) == 0);
-	CHECK(rh_comm_wait(requests[0], &err) == 0);
+	CHECK_DONE(rh_comm_post_batch(comm, NULL, 0, &requests[0], &err));
+	CHECK_DONE(rh_comm_wait(requests[0], &err));
 	ops[1].type = 99;
 	CHECK(rh_comm_post_batch(comm, ops, 2, &requests[0], &err) == RH_COMM_EINVAL);
 	free(data);
@@ -415,9 +425,9 @@ static int try_inner_group(struct rh_comm *comm)
 
 	if (rh_comm_rank(comm) > 1)
 		return 0;
-	CHECK(rh_comm_group(comm, ranks, 2, &inner, &err) == 0);
+	CHECK_DONE(rh_comm_group(comm, ranks, 2, &inner, &err));
 	CHECK(rh_comm_rank(inner) == 1 - rh_comm_rank(comm));
-	CHECK(rh_comm_all_reduce(inner, &value, 1, RH_COMM_I64, RH_COMM_PROD, &err) == 0);
+	CHECK_DONE(rh_comm_all_reduce(inner, &value, 1, RH_COMM_I64, RH_COMM_PROD, &err));
 	CHECK(value == 2);
 	rh_comm_free(inner);
 	return 0;
@@ -429,10 +439,10 @@ static int try_group(struct rh_comm *comm, const int32_t *ranks, int32_t count, 
 	struct rh_comm *group = NULL;
 	int64_t value = rh_comm_rank(comm);
 
-	CHECK(rh_comm_group(comm, ranks, count, &group, &err) == 0);
+	CHECK_DONE(rh_comm_group(comm, ranks, count, &group, &err));
 	CHECK(rh_comm_world(group) == count);
 	CHECK(ranks[rh_comm_rank(group)] == rh_comm_rank(comm));
-	CHECK(rh_comm_all_reduce(group, &value, 1, RH_COMM_I64, RH_COMM_SUM, &err) == 0);
+	CHECK_DONE(rh_comm_all_reduce(group, &value, 1, RH_COMM_I64, RH_COMM_SUM, &err));
 	CHECK(value == sum);
 	if (count > 1 && try_inner_group(group) != 0)
 		return 1;

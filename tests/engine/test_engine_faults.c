@@ -166,6 +166,38 @@ static void test_engine_faults__a_delete_without_answer_is_asked_again(void **st
 	}
 }
 
+static void test_engine_faults__a_delete_that_meets_a_conflict_is_looked_into(void **state)
+{
+	static const struct {
+		const char *name, *kind;
+		bool apply;
+		int seen;
+	} rows[] = {
+		{"a Service that stays", "Service", false, 2},
+		{"a pod that stays", "Pod", false, 2},
+		{"a Service that went", "Service", true, 1},
+		{"a pod that went", "Pod", true, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct fault fault = fault_of(RH_VERB_DELETE, rows[i].kind, NULL, RH_OUTCOME_CONFLICT);
+		auto_sim sim = {0};
+
+		print_message("%s\n", rows[i].name);
+		fault.apply = rows[i].apply;
+		fault.times = 1;
+		open_faulty(&sim, &fault);
+		create(&sim, "Worker=OnFailure*2");
+		sim_patch(&sim, "j", "{'spec':{'pytorchReplicaSpecs':{'Worker':{'replicas':1}}}}");
+		sim_settle(&sim);
+		sim_assert(&sim, "j", "Created | worker-0 Pending");
+		assert_null(rh_memory_store_find(sim.store, &rh_resource_services, "default", "j-worker-1"));
+		assert_int_equal(fault.seen, rows[i].seen);
+		sim_assert_no_event(&sim, "Warning");
+	}
+}
+
 static void test_engine_faults__a_refused_delete_is_told(void **state)
 {
 	struct fault fault = fault_of(RH_VERB_DELETE, "Service", NULL, RH_OUTCOME_DENIED);
@@ -433,6 +465,7 @@ int main(void)
 		cmocka_unit_test(test_engine_faults__a_busy_server_says_how_long_to_wait),
 		cmocka_unit_test(test_engine_faults__a_create_without_answer_is_settled),
 		cmocka_unit_test(test_engine_faults__a_delete_without_answer_is_asked_again),
+		cmocka_unit_test(test_engine_faults__a_delete_that_meets_a_conflict_is_looked_into),
 		cmocka_unit_test(test_engine_faults__a_refused_delete_is_told),
 		cmocka_unit_test(test_engine_faults__a_foreign_pod_is_named_and_left_alone),
 		cmocka_unit_test(test_engine_faults__what_exists_and_is_ours_is_taken),

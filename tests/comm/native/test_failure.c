@@ -262,7 +262,7 @@ static void test_failure__a_stopped_rank_is_named_and_goes_on(void **state)
 	(void)unlink(log);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_failure__a_killed_rank_is_named_by_all_others),
@@ -273,5 +273,7 @@ int main(void)
 		cmocka_unit_test(test_failure__a_stopped_rank_is_named_and_goes_on),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests_name("comm/native/failure", tests, NULL, NULL);
 }

@@ -112,7 +112,7 @@ static void test_native__algorithms_by_table(void **state)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_native__collectives_in_shared_memory),
@@ -126,5 +126,7 @@ int main(void)
 		cmocka_unit_test(test_native__algorithms_by_table),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests_name("comm/native", tests, NULL, NULL);
 }

@@ -70,7 +70,6 @@ struct fake_comm {
 	int posted;
 	int looks; /* until what it was given is no longer in progress */
 	int error;
-	int aborted;
 	struct task *waiting; /* for that; not in the stream yet */
 	struct stream *into;
 };
@@ -286,9 +285,9 @@ static void stream_move(struct fake *fake, struct stream *stream)
 
 	if (!task)
 		return;
-	if (task->comm && (task->comm->aborted || task->comm->error)) {
-		task->done = task->comm->aborted;
-	} else if (task->kind == TASK_COLLECTIVE) {
+	if (task->comm && task->comm->error)
+		return;
+	if (task->kind == TASK_COLLECTIVE) {
 		collective_try(fake, task);
 	} else if (task->kind == TASK_MESSAGES) {
 		messages_try(task);
@@ -556,9 +555,9 @@ static void comm_end(struct fake *fake, struct fake_comm *comm)
 {
 	free(comm->waiting);
 	comm->waiting = NULL;
-	comm->aborted = 1;
-	if (comm->into)
-		stream_move(fake, comm->into);
+	while (comm->into && stream_head(comm->into) && comm->into->first->comm == comm)
+		comm->into->first->done = 1;
+	comm->into = NULL;
 	fake->alive--;
 }
 

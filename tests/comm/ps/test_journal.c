@@ -59,7 +59,8 @@ static struct rh_ps_journal_plan make_plan(const struct folder *folder)
 {
 	return (struct rh_ps_journal_plan){
 		.folder = folder->path,
-		.config = {.servers = 1, .workers = 2, .mode = RH_PS_SYNC, .rule = RH_PS_MOMENTUM, .rate = 0.1, .momentum = 0.9},
+		.config =
+			{.servers = 1, .workers = 2, .mode = RH_PS_SYNC, .rule = RH_PS_MOMENTUM, .rate = 0.1, .momentum = 0.9},
 		.bytes = 1 << 20,
 		.epoch = 77,
 	};

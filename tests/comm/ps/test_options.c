@@ -14,11 +14,14 @@
 
 /* An environment: names and values, one after another; NULL ends it. */
 #define VARIABLES_MAX 9
-#define CHIEF "{\"cluster\":{\"chief\":[\"c:1\"],\"ps\":[\"ps-0:2222\",\"ps-1:2223\"],\"worker\":[\"w-0:1\",\"w-1:1\"]}," \
+#define CHIEF                                                                                                   \
+	"{\"cluster\":{\"chief\":[\"c:1\"],\"ps\":[\"ps-0:2222\",\"ps-1:2223\"],\"worker\":[\"w-0:1\",\"w-1:1\"]}," \
 	"\"task\":{\"type\":\"chief\",\"index\":0},\"environment\":\"cloud\"}"
-#define WORKER "{ \"task\" : {\"index\":1, \"type\":\"worker\"},\n \"cluster\" : {\"worker\":[\"w-0:1\",\"w-1:1\"], " \
+#define WORKER                                                                                             \
+	"{ \"task\" : {\"index\":1, \"type\":\"worker\"},\n \"cluster\" : {\"worker\":[\"w-0:1\",\"w-1:1\"], " \
 	"\"chief\":[\"c:1\"],\"x\":{\"a\":[1,{}],\"b\":null},\"ps\":[\"ps-0:2222\",\"ps-1:2223\"]}}"
-#define SERVER "{\"cluster\":{\"chief\":[\"c:1\"],\"ps\":[\"ps-0:2222\",\"ps-1:2223\"],\"worker\":[\"w-0:1\",\"w-1:1\"]}," \
+#define SERVER                                                                                                  \
+	"{\"cluster\":{\"chief\":[\"c:1\"],\"ps\":[\"ps-0:2222\",\"ps-1:2223\"],\"worker\":[\"w-0:1\",\"w-1:1\"]}," \
 	"\"task\":{\"type\":\"ps\",\"index\":1}}"
 
 static const char *lookup(void *arg, const char *name)
@@ -55,7 +58,12 @@ static void test_options__workers_read_all_sources(void **state)
 		{"chief", {"TF_CONFIG", CHIEF}, 0, 3, "ps-0:2222,ps-1:2223", 2},
 		{"second worker", {"TF_CONFIG", WORKER}, 2, 3, "ps-0:2222,ps-1:2223", 2},
 		{"agreeing", {"TF_CONFIG", WORKER, "RH_PS_WORKER", "2"}, 2, 3, "ps-0:2222,ps-1:2223", 2},
-		{"DMLC", {"DMLC_WORKER_ID", "1", "DMLC_NUM_WORKER", "2", "RH_PS_SERVERS", "[::1]:5,b:6"}, 1, 2, "[::1]:5,b:6", 2},
+		{"DMLC",
+	     {"DMLC_WORKER_ID", "1", "DMLC_NUM_WORKER", "2", "RH_PS_SERVERS", "[::1]:5,b:6"},
+	     1,
+	     2,
+	     "[::1]:5,b:6",
+	     2},
 	};
 
 	(void)state;
@@ -91,7 +99,8 @@ static void test_options__workers_name_what_is_wrong(void **state)
 		{{"TF_CONFIG", CHIEF, "RH_PS_PART", "100"}, "parts have 100 bytes"},
 		{{"TF_CONFIG", CHIEF, "RH_PS_TIMEOUT", "-1"}, "RH_PS_TIMEOUT"},
 		{{"TF_CONFIG", "{\"cluster\":{\"ps\":[\"a:1\",]},\"task\":{\"index\":0}}"}, "TF_CONFIG is malformed"},
-		{{"TF_CONFIG", "{\"cluster\":{\"ps\":[\"a:1\"],\"worker\":[1]},\"task\":{\"index\":0}}"}, "TF_CONFIG is malformed"},
+		{{"TF_CONFIG", "{\"cluster\":{\"ps\":[\"a:1\"],\"worker\":[1]},\"task\":{\"index\":0}}"},
+	     "TF_CONFIG is malformed"},
 	};
 
 	(void)state;
@@ -108,8 +117,9 @@ static void test_options__workers_name_what_is_wrong(void **state)
 static void test_options__servers_read_all_sources(void **state)
 {
 	static const char *const variables[] = {
-		"TF_CONFIG", SERVER, "RH_PS_MODE", "stale", "RH_PS_STALENESS", "3", "RH_PS_RULE", "adam",
-		"RH_PS_RATE", "0.5", "RH_PS_FOLDER", "/x", "RH_PS_DURABLE", "synced", "RH_PS_GRACE", "7", NULL};
+		"TF_CONFIG",  SERVER, "RH_PS_MODE",   "stale", "RH_PS_STALENESS", "3",      "RH_PS_RULE",  "adam",
+		"RH_PS_RATE", "0.5",  "RH_PS_FOLDER", "/x",    "RH_PS_DURABLE",   "synced", "RH_PS_GRACE", "7",
+		NULL};
 	struct rh_ps_server_settings settings;
 	struct rh_comm_error err = {0};
 

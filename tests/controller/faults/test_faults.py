@@ -1,166 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_faults.py ROUNDHOUSE JAX_DIR [--all] [unittest's words]: faults at every call of a job's life, on a real API server.
+"""test_faults.py ROUNDHOUSE PLUGIN_DIR [--all] [unittest's words]: faults at every call of a job's life, on a real API server.
 
 Every case is a job in a namespace of its own, with a controller of its own behind a proxy that does one thing wrong. The API
-server's audit log says what was really done. Without --all a few cases of each sort are played.
+server's audit log says what was really done.
 """
 import os
-import pathlib
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import support  # noqa: E402
-from support import apiserver, wait_for  # noqa: E402
-
-import life  # noqa: E402
-import proxy  # noqa: E402
-import witness  # noqa: E402
-
-ROUNDHOUSE, JAX = sys.argv[1:3] if len(sys.argv) > 2 else ("roundhouse", "")
-del sys.argv[1:3]
-ALL = "--all" in sys.argv
-if ALL:
-    sys.argv.remove("--all")
-# How many controllers run at once.
-BATCH = 40
+import field
+import proxy
 
 
-class Case:
-    """A job, its controller, and what goes wrong at which of the controller's calls."""
-
-    def __init__(self, name, number, fault=None, kill=""):
-        self.namespace = f"{name}-{number}"
-        self.number, self.calls, self.hit = number, [], None
-        self.fault, self.controller, self.killed, self.shift = fault, None, False, 0
-        if kill:
-            self.fault = proxy.Fault(f"kill-{kill}", reaches=kill == "after", ending="cut", then=self.kill)
-
-    def kill(self):
-        self.controller.process.kill()
-        self.controller.process.wait()
-        self.killed = True
-
-    def judge(self, call):
-        self.calls.append(str(call))
-        if self.fault and len(self.calls) == self.number:
-            self.hit = str(call)
-            return self.fault
-        return None
-
-    def revive(self):
-        if self.killed:
-            self.killed = False
-            self.controller.start()
-
-
-class Field(unittest.TestCase):
-    """An API server with our CRDs for all tests of a class, whose audit log is read."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        cls.api = cls.enterClassContext(witness.Server())
-        crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
-        cls.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
-        cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-
-    def kubeconfig(self, user="controller", url=None):
-        url = url or self.api.url
-        path = self.folder / f"{user}-{url.rpartition(':')[2]}.kubeconfig"
-        if not path.exists():
-            kept, self.api.url = self.api.url, url
-            self.api.write_kubeconfig(path, {"token": self.api.tokens[user]})
-            self.api.url = kept
-        return path
-
-    def controller(self, name, *flags, user="controller", url=None):
-        return support.Controller(ROUNDHOUSE, self.kubeconfig(user, url), self.folder, "--plugins", JAX,
-                                  "--enable-scheme=PyTorchJob", *flags, name=name)
-
-    def events(self, namespace, users=("controller",)):
-        return [e for user in users for e in self.api.writes(user) if e["objectRef"].get("namespace") == namespace]
-
-    def assert_idle(self, controller):
-        """Nothing waits, nothing is under way, nothing is tried again and again."""
-        def idle():
-            state = controller.state()
-            return (state["engine"]["due"], state["engine"]["requests"], state["store"]["waiting"],
-                    state["store"]["inFlight"]) == (0, 0, 0, 0)
-        wait_for("idle", idle)
-
-    def assert_untouched(self):
-        """A controller that finds only jobs that have ended writes nothing."""
-        before = len(self.api.writes())
-        with self.controller("again", "--leader-elect=false") as again:
-            self.assert_idle(again)
-        self.assertEqual([witness.what(event) for event in self.api.writes()[before:]], [])
-
-    # --- cases behind a proxy
-
-    def play(self, cases, reference=None):
-        """Play cases, some at once. -> what is wrong, in words"""
-        wrong = []
-        for at in range(0, len(cases), BATCH):
-            wrong += self.play_batch({case.namespace: case for case in cases[at:at + BATCH]}, reference)
-        return wrong
-
-    def play_batch(self, cases, reference):
-        director = life.Director(self.api)
-        with proxy.Proxy(self.api, lambda call: cases[call.namespace].judge(call)) as between:
-            try:
-                for case in cases.values():
-                    self.begin(case, director, between)
-                director.play(lambda: [case.revive() for case in cases.values()])
-                for case in cases.values():
-                    self.assert_idle(case.controller)
-                    case.controller.stop()
-            except BaseException:
-                self.show(cases, director)
-                raise
-            finally:
-                for case in cases.values():
-                    if case.controller:
-                        case.controller.kill()
-        wrong = [f"{case.namespace} ({case.hit}): {words}" for case in cases.values()
-                 for words in director.lives[case.namespace].verdict(self.events(case.namespace), reference)]
-        self.assert_untouched()
-        for case in cases.values():
-            case.status = witness.timeless(director.lives[case.namespace].last["status"])
-        director.clear()
-        return wrong
-
-    def begin(self, case, director, between):
-        """The job is there before its controller in every second case."""
-        case.controller = self.controller(case.namespace, f"--namespace={case.namespace}", "--leader-elect=false",
-                                          url=between.url)
-        one = director.add(case.namespace)
-        if case.number % 2:
-            one.begin()
-        case.controller.start()
-        if not case.number % 2:
-            one.begin()
-
-    def show(self, cases, director):
-        for case in cases.values():
-            if case.namespace in director.lives and not director.lives[case.namespace].done and case.controller:
-                print(f"--- {case.namespace}: {case.hit}\n{case.controller.text()[-3000:]}\n" + "\n".join(case.calls[-30:]),
-                      file=sys.stderr)
-
-
-class Faults(Field):
+class Faults(field.Field):
     """One fault in each life."""
     reference = quiet = None
 
     def measure(self):
         """How a life without faults ends, and how many calls it takes."""
         if not Faults.reference:
-            quiet = Case("quiet", 1)
+            quiet = field.Case("quiet", 1)
             self.assertEqual(self.play([quiet]), [])
             Faults.reference, Faults.quiet = quiet.status, quiet.calls
         return Faults.reference, range(1, len(Faults.quiet) + 1)
@@ -168,7 +27,7 @@ class Faults(Field):
     def check(self, make):
         reference, numbers = self.measure()
         cases = [case for number in numbers for case in make(number)]
-        if not ALL:
+        if not field.ALL:
             cases = cases[os.getpid() % 5::5]
         self.assertEqual(self.play(cases, reference), [])
         missed = [case.namespace for case in cases if not case.hit]
@@ -176,8 +35,8 @@ class Faults(Field):
         self.assertLess(len(missed), len(cases) / 5, missed)
 
     def faults(self, *names, every=1):
-        self.check(lambda number: [Case(name, number, proxy.FAULTS[name]) for at, name in enumerate(names)
-                                   if ALL or (number + at) % every == 0])
+        self.check(lambda number: [field.Case(name, number, proxy.FAULTS[name]) for at, name in enumerate(names)
+                                   if field.ALL or (number + at) % every == 0])
 
     def test_refused(self):
         self.faults("conflict", "exists", "gone", "busy", "away", every=5)
@@ -188,15 +47,14 @@ class Faults(Field):
     def test_cut(self):
         self.faults("cut-before", "cut-after", "cut-inside", every=3)
 
-    @unittest.skipUnless(ALL, "waits for time limits")
+    @unittest.skipUnless(field.ALL, "waits for time limits")
     def test_silent(self):
         self.faults("silence-before", "silence-after")
 
     def test_killed(self):
-        self.check(lambda number: [Case(f"kill-{when}", number, kill=when) for when in ("before", "after")
-                                   if ALL or (number + (when == "after")) % 2])
+        self.check(lambda number: [field.Case(f"kill-{when}", number, kill=when) for when in ("before", "after")
+                                   if field.ALL or (number + (when == "after")) % 2])
 
 
 if __name__ == "__main__":
-    apiserver.skip_without_assets()
-    unittest.main()
+    field.main()

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_ps [--bytes N] [--keys N] [--rounds N] [--servers N] [--workers N] [--tcp] [--folder DIR]: push and pull values of
- * N bytes, all keys in one request, and print one line of JSON: what one worker moved one way, as ps-lite's benchmark
- * counts it. At the end every value must be the sum of what was pushed.
+ * bench_ps [--bytes N] [--keys N] [--rounds N] [--servers N] [--workers N] [--tcp] [--folder DIR]: push and pull values
+ * of N bytes, all keys in one request, and print one line of JSON: what one worker moved one way, as ps-lite's
+ * benchmark counts it. At the end every value must be the sum of what was pushed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,9 +51,15 @@ static int bench_fail(const struct rh_comm_error *err)
 /* @return the pid; the port goes into the list of addresses */
 static pid_t bench_start_server(struct bench_plan *plan, int index)
 {
-	struct rh_ps_server_options options = {
-		.size = sizeof(options), .has_index = 1, .index = index, .servers = plan->servers, .workers = plan->workers,
-		.mode = RH_PS_ASYNC, .rule = RH_PS_SUM, .host = "127.0.0.1", .folder = plan->folder};
+	struct rh_ps_server_options options = {.size = sizeof(options),
+	                                       .has_index = 1,
+	                                       .index = index,
+	                                       .servers = plan->servers,
+	                                       .workers = plan->workers,
+	                                       .mode = RH_PS_ASYNC,
+	                                       .rule = RH_PS_SUM,
+	                                       .host = "127.0.0.1",
+	                                       .folder = plan->folder};
 	size_t length = strlen(plan->addresses);
 	struct rh_ps_server *server;
 	struct rh_comm_error err;
@@ -84,12 +90,8 @@ static int bench_setup(const struct bench_plan *plan, struct rh_ps *ps, struct b
 		data->pushed[i] = 1;
 	memset(data->pulled, 0, plan->bytes * plan->keys);
 	for (size_t i = 0; i < plan->keys; i++)
-		data->ops[i] = (struct rh_ps_op){.size = sizeof(*data->ops),
-		                                 .what = RH_PS_INIT,
-		                                 .key = i,
-		                                 .in = NULL,
-		                                 .count = count,
-		                                 .type = RH_COMM_F32};
+		data->ops[i] = (struct rh_ps_op){
+			.size = sizeof(*data->ops), .what = RH_PS_INIT, .key = i, .in = NULL, .count = count, .type = RH_COMM_F32};
 	if (rh_ps_run(ps, data->ops, plan->keys, &err) < 0)
 		return bench_fail(&err);
 	for (size_t i = 0; i < plan->keys; i++) {

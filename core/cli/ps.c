@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The words of `roundhouse ps`. What does the work is a program of its own beside this one (comm/ps/main.c), which
+ * reads the environment alone: each option here is one of its variables.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+#define PS_PROGRAM "roundhouse-ps"
+
+static const struct rh_option ps_options[] = {
+	{"workers", 0, "N", NULL, "number of workers"},
+	{"servers", 0, "N", NULL, "number of servers (default 1)"},
+	{"index", 0, "I", NULL, "which of the servers this is, from 0 (default 0)"},
+	{"host", 0, "ADDRESS", NULL, "listen on this address (default: on all)"},
+	{"port", 0, "PORT", NULL, "listen on this port (default: TF_CONFIG's, else any that is free)"},
+	{"mode", 0, "MODE", "sync|async|stale", "when a push counts: by rounds, at once, or at once with a bounded lead"},
+	{"staleness", 0, "N", NULL, "pushes that a worker may be ahead of the slowest one, for mode stale (default 0)"},
+	{"rule", 0, "RULE", "sum|average|total|mean|sgd|momentum|adam", "what a push does to a value"},
+	{"rate", 0, "X", NULL, "learning rate (default 0.01); workers may change it"},
+	{"momentum", 0, "X", NULL, "of rule momentum (default 0.9)"},
+	{"beta1", 0, "X", NULL, "of Adam (default 0.9)"},
+	{"beta2", 0, "X", NULL, "of Adam (default 0.999)"},
+	{"epsilon", 0, "X", NULL, "of Adam (default 1e-8)"},
+	{"folder", 0, "DIR", NULL, "keep the state in DIR, and go on from there (default: nowhere)"},
+	{"durable", 0, "HOW", "logged|synced", "what is acknowledged outlives the process, or also its host"},
+	{"grace", 0, "SECONDS", NULL, "how long a lost worker may stay away before waiting for it fails (default 1)"},
+	{NULL, 0, NULL, NULL, NULL},
+};
+
+/* By row of ps_options. */
+static const char *const ps_variables[] = {
+	"RH_PS_WORKERS",   "RH_PS_SERVER_COUNT", "RH_PS_SERVER",  "RH_PS_HOST",     "RH_PS_PORT",  "RH_PS_MODE",
+	"RH_PS_STALENESS", "RH_PS_RULE",         "RH_PS_RATE",    "RH_PS_MOMENTUM", "RH_PS_BETA1", "RH_PS_BETA2",
+	"RH_PS_EPSILON",   "RH_PS_FOLDER",       "RH_PS_DURABLE", "RH_PS_GRACE",
+};
+
+static int ps_run(const struct rh_cli *cli)
+{
+	/* the first one is the program's name */
+	char *words[2] = {NULL};
+	struct rh_cli whole = *cli;
+
+	for (size_t i = 0; i < sizeof(ps_variables) / sizeof(ps_variables[0]); i++) {
+		if (cli->values[i] && setenv(ps_variables[i], cli->values[i], 1) < 0)
+			return rh_cli_fail(cli, RH_EXIT_FAILED, strerror(errno));
+	}
+	whole.words = words + 1;
+	return rh_cli_start_program(&whole, PS_PROGRAM, PS_PROGRAM);
+}
+
+const struct rh_command rh_command_ps = {
+	.name = "ps",
+	.synopsis = "",
+	.summary = "be a parameter server of a job, until all its workers have left",
+	.details = "Workers reach it with rh_ps_connect() (roundhouse/ps.h). Its place among the servers, and the number "
+               "of workers,\n"
+			   "come from the options, from TF_CONFIG in a PS replica of a TFJob, or from RH_PS_* and DMLC_*; two that "
+               "disagree\n"
+			   "are an error. With --folder a server that was killed has lost nothing that it had acknowledged; "
+               "docs/ps.md tells\n"
+			   "more. SIGTERM ends it in good order.",
+	.options = ps_options,
+	.operands_max = 0,
+	.run = ps_run,
+};

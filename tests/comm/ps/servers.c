@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "comm/ps/servers.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#define PAUSE_MS 5
+#define WAIT_MS 60000
+
+/* @return exit status, 128 + signal, or -1: it still runs after a minute, and was killed */
+static int wait_for(pid_t pid)
+{
+	int status = 0;
+
+	for (int waited = 0; waited < WAIT_MS; waited += PAUSE_MS) {
+		struct timespec pause = {0, PAUSE_MS * 1000000L};
+
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+		(void)nanosleep(&pause, NULL);
+	}
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, &status, 0);
+	return -1;
+}
+
+/* A child ends with its parent, and says why it failed. */
+static int serve(struct rh_ps_server *server)
+{
+	struct rh_comm_error err = {0};
+	int32_t r = rh_ps_server_run(server, &err);
+
+	if (r < 0)
+		(void)fprintf(stderr, "server: %s\n", err.text);
+	rh_ps_server_free(server);
+	return r < 0;
+}
+
+static void start_one(struct servers *servers, int32_t index)
+{
+	struct rh_ps_server_options options = servers->options;
+	struct rh_ps_server *server = NULL;
+	struct rh_comm_error err = {0};
+
+	options.size = sizeof(options);
+	options.has_index = 1;
+	options.index = index;
+	options.servers = servers->count;
+	options.host = "127.0.0.1";
+	options.port = servers->ports[index];
+	if (rh_ps_server_new(&options, &server, &err) < 0)
+		fail_msg("server %d: %s", (int)index, err.text);
+	servers->ports[index] = rh_ps_server_port(server);
+	servers->pids[index] = fork();
+	if (servers->pids[index] == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(serve(server));
+	}
+	rh_ps_server_free(server);
+}
+
+void servers_start(struct servers *servers, int32_t count)
+{
+	size_t length = 0;
+
+	servers->count = count;
+	servers->addresses[0] = '\0';
+	for (int32_t i = 0; i < count; i++) {
+		servers->ports[i] = 0;
+		start_one(servers, i);
+		length += (size_t)snprintf(servers->addresses + length, sizeof(servers->addresses) - length, "%s127.0.0.1:%d",
+		                           i > 0 ? "," : "", (int)servers->ports[i]);
+	}
+}
+
+void servers_restart(struct servers *servers, int32_t index)
+{
+	start_one(servers, index);
+}
+
+void servers_kill(struct servers *servers, int32_t index)
+{
+	assert_int_equal(kill(servers->pids[index], SIGKILL), 0);
+	assert_int_equal(wait_for(servers->pids[index]), 128 + SIGKILL);
+	servers->pids[index] = 0;
+}
+
+void servers_wait(struct servers *servers)
+{
+	for (int32_t i = 0; i < servers->count; i++) {
+		assert_int_equal(wait_for(servers->pids[i]), 0);
+		servers->pids[i] = 0;
+	}
+}
+
+void servers_stop(struct servers *servers)
+{
+	for (int32_t i = 0; i < servers->count; i++)
+		if (servers->pids[i] > 0)
+			servers_kill(servers, i);
+}
+
+static int connect_worker(const struct servers *servers, const struct rh_ps_options *pattern, int32_t worker,
+                          struct rh_ps **ret_ps)
+{
+	struct rh_ps_options options = *pattern;
+	struct rh_comm_error err = {0};
+	int32_t r;
+
+	options.size = sizeof(options);
+	options.has_worker = 1;
+	options.worker = worker;
+	options.workers = servers->options.workers;
+	options.servers = servers->addresses;
+	r = rh_ps_connect(&options, ret_ps, &err);
+	if (r < 0)
+		(void)fprintf(stderr, "worker %d: %s\n", (int)worker, err.text);
+	return r;
+}
+
+struct rh_ps *servers_connect(const struct servers *servers, int32_t worker, bool no_shm)
+{
+	struct rh_ps_options options = {.no_shm = no_shm, .part = 4096};
+	struct rh_ps *ps = NULL;
+
+	assert_int_equal(connect_worker(servers, &options, worker, &ps), 0);
+	return ps;
+}
+
+static int work(const struct servers *servers, const struct workers_plan *plan, int32_t worker)
+{
+	struct rh_ps *ps = NULL;
+	int status;
+
+	if (connect_worker(servers, &plan->options, worker, &ps) < 0)
+		return 1;
+	status = plan->fn(ps, plan->arg);
+	rh_ps_free(ps);
+	return status;
+}
+
+void workers_start(const struct servers *servers, const struct workers_plan *plan, struct workers *ret_workers)
+{
+	ret_workers->count = servers->options.workers;
+	for (int32_t i = 0; i < ret_workers->count; i++) {
+		ret_workers->pids[i] = fork();
+		if (ret_workers->pids[i] == 0) {
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+			_exit(work(servers, plan, i));
+		}
+	}
+}
+
+int workers_wait(struct workers *workers, int32_t worker)
+{
+	return wait_for(workers->pids[worker]);
+}
+
+void workers_run(struct servers *servers, worker_fn *fn, void *arg)
+{
+	/* small parts, so that values have many */
+	struct workers_plan plan = {.options = {.part = 4096}, .fn = fn, .arg = arg};
+	struct workers workers;
+
+	workers_start(servers, &plan, &workers);
+	for (int32_t i = 0; i < workers.count; i++)
+		assert_int_equal(workers_wait(&workers, i), 0);
+	servers_wait(servers);
+}
+
+void must(bool good, const char *what)
+{
+	if (good)
+		return;
+	(void)fprintf(stderr, "worker: %s\n", what);
+	_exit(1);
+}
+
+void must_run(struct rh_ps *ps, const struct rh_ps_op *ops, size_t count)
+{
+	struct rh_comm_error err = {0};
+
+	must(rh_ps_run(ps, ops, count, &err) == 0, err.text);
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include "comm/ps/servers.h"
+
+#define COUNT 20000
+#define PUSHES 300
+
+/* What processes of a test say to one another. */
+struct board {
+	_Atomic int pushed; /* acknowledged pushes of all workers */
+	char folder[64];
+};
+
+static int make_board(void **state)
+{
+	struct board *board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(board, MAP_FAILED);
+	(void)snprintf(board->folder, sizeof(board->folder), "/tmp/rh-test-ps-XXXXXX");
+	assert_non_null(mkdtemp(board->folder));
+	*state = board;
+	return 0;
+}
+
+static int remove_board(void **state)
+{
+	struct board *board = *state;
+	DIR *listing = opendir(board->folder);
+	const struct dirent *file;
+
+	while ((file = readdir(listing)))
+		(void)unlinkat(dirfd(listing), file->d_name, 0);
+	(void)closedir(listing);
+	(void)rmdir(board->folder);
+	(void)munmap(board, sizeof(*board));
+	return 0;
+}
+
+static struct rh_ps_op make_op(int32_t what, float *in, float *out)
+{
+	return (struct rh_ps_op){.size = sizeof(struct rh_ps_op),
+	                         .what = what,
+	                         .key = 1,
+	                         .in = in,
+	                         .out = out,
+	                         .count = COUNT,
+	                         .type = RH_COMM_F32};
+}
+
+static float *make_floats(float value)
+{
+	float *values = calloc(COUNT, sizeof(*values));
+
+	assert_non_null(values);
+	for (size_t i = 0; i < COUNT; i++)
+		values[i] = value;
+	return values;
+}
+
+static void await(const struct board *board, int pushed)
+{
+	struct timespec pause = {0, 1000000};
+
+	for (int i = 0; i < 60000 && board->pushed < pushed; i++)
+		(void)nanosleep(&pause, NULL);
+	assert_true(board->pushed >= pushed);
+}
+
+/* Push ones, without end to what goes wrong, and find every one of them counted once. */
+static int push_all(struct rh_ps *ps, void *arg)
+{
+	struct board *board = arg;
+	float *in = make_floats(1);
+	float *out = make_floats(0);
+	struct rh_ps_op op = make_op(RH_PS_INIT, NULL, NULL);
+	struct rh_ps_op barrier = {.size = sizeof(barrier), .what = RH_PS_BARRIER};
+
+	must_run(ps, &op, 1);
+	op = make_op(RH_PS_PUSH, in, NULL);
+	for (int i = 0; i < PUSHES; i++) {
+		must_run(ps, &op, 1);
+		board->pushed++;
+	}
+	must_run(ps, &barrier, 1);
+	op = make_op(RH_PS_PULL, NULL, out);
+	must_run(ps, &op, 1);
+	for (size_t i = 0; i < COUNT; i++)
+		must(out[i] == (float)(PUSHES * rh_ps_workers(ps)), "a push was lost, or counted twice");
+	free(in);
+	free(out);
+	return 0;
+}
+
+/* Servers are killed again and again, and what was acknowledged stays. */
+static void kill_servers(struct board *board, int32_t mode, int32_t durable, int tcp)
+{
+	struct servers servers = {.options = {.workers = 2,
+	                                      .mode = mode,
+	                                      .staleness = 5,
+	                                      .rule = RH_PS_SUM,
+	                                      .folder = board->folder,
+	                                      .durable = durable,
+	                                      .grace = 60000000,
+	                                      .snapshot = 4 << 20}};
+	struct workers_plan plan = {.options = {.part = 16384, .no_shm = tcp}, .fn = push_all, .arg = board};
+	struct workers workers;
+
+	board->pushed = 0;
+	servers_start(&servers, 2);
+	workers_start(&servers, &plan, &workers);
+	for (int i = 0; i < 4; i++) {
+		await(board, 100 * (i + 1));
+		servers_kill(&servers, i % 2);
+		servers_restart(&servers, i % 2);
+	}
+	assert_int_equal(workers_wait(&workers, 0), 0);
+	assert_int_equal(workers_wait(&workers, 1), 0);
+	servers_wait(&servers);
+}
+
+static void test_failure__killed_servers_lose_nothing_async(void **state)
+{
+	kill_servers(*state, RH_PS_ASYNC, RH_PS_LOGGED, 0);
+}
+
+static void test_failure__killed_servers_lose_nothing_sync(void **state)
+{
+	kill_servers(*state, RH_PS_SYNC, RH_PS_LOGGED, 0);
+}
+
+static void test_failure__killed_servers_lose_nothing_over_tcp(void **state)
+{
+	kill_servers(*state, RH_PS_STALE, RH_PS_SYNCED, 1);
+}
+
+/* In good order: the values of one run are the first values of the next. */
+static void test_failure__values_outlive_a_run(void **state)
+{
+	const struct board *board = *state;
+	float *in = make_floats(3);
+	float *out = make_floats(0);
+
+	for (int run = 1; run <= 2; run++) {
+		struct servers servers = {
+			.options = {.workers = 1, .mode = RH_PS_SYNC, .rule = RH_PS_SUM, .folder = board->folder}};
+		struct rh_ps_op ops[2] = {make_op(RH_PS_INIT, NULL, NULL), make_op(RH_PS_PUSH_PULL, in, out)};
+		struct rh_comm_error err;
+		struct rh_ps *ps;
+
+		servers_start(&servers, 1);
+		ps = servers_connect(&servers, 0, false);
+		assert_int_equal(rh_ps_run(ps, ops, 2, &err), 0);
+		assert_float_equal(out[COUNT - 1], 3.0F * (float)run, 0);
+		rh_ps_free(ps);
+		servers_wait(&servers);
+	}
+	free(in);
+	free(out);
+}
+
+static void test_failure__a_server_without_a_folder_is_named(void **state)
+{
+	struct servers servers = {.options = {.workers = 1, .mode = RH_PS_SYNC, .rule = RH_PS_SUM}};
+	struct rh_ps_op op = make_op(RH_PS_INIT, NULL, NULL);
+	struct rh_comm_error err = {0};
+	float *out = make_floats(0);
+
+	(void)state;
+	for (int restarted = 0; restarted < 2; restarted++) {
+		struct rh_ps *ps;
+
+		servers_start(&servers, 2);
+		ps = servers_connect(&servers, 0, restarted != 0);
+		assert_int_equal(rh_ps_run(ps, &op, 1, &err), 0);
+		servers_kill(&servers, 1);
+		if (restarted)
+			servers_restart(&servers, 1);
+		op = make_op(RH_PS_PULL, NULL, out);
+		assert_int_equal(rh_ps_run(ps, &op, 1, &err), RH_COMM_EPEER);
+		assert_non_null(strstr(err.text, restarted ? "server 1 was started anew" : "server 1 at 127.0.0.1"));
+		/* and so do all later ones */
+		assert_int_equal(rh_ps_run(ps, &op, 1, &err), RH_COMM_EPEER);
+		op = make_op(RH_PS_INIT, NULL, NULL);
+		rh_ps_free(ps);
+		servers_stop(&servers);
+	}
+	free(out);
+}
+
+/* Both take part in one round; then worker 1 leaves, and worker 0 stays. */
+static int do_one_round(struct rh_ps *ps, void *arg)
+{
+	float *in = make_floats(1);
+	float *out = make_floats(0);
+	struct rh_ps_op ops[2] = {make_op(RH_PS_INIT, NULL, NULL), make_op(RH_PS_PUSH_PULL, in, out)};
+
+	(void)arg;
+	must_run(ps, ops, 2);
+	free(in);
+	free(out);
+	if (rh_ps_worker(ps) == 0)
+		(void)pause();
+	return 0;
+}
+
+static void test_failure__a_worker_that_left_is_named(void **state)
+{
+	struct board *board = *state;
+	struct servers servers = {.options = {.workers = 2, .mode = RH_PS_SYNC, .rule = RH_PS_SUM}};
+	struct workers_plan plan = {.options = {.part = 4096}, .fn = do_one_round, .arg = board};
+	struct rh_comm_error err = {0};
+	struct workers workers;
+	float *in = make_floats(1);
+	float *out = make_floats(0);
+	struct rh_ps_op op = make_op(RH_PS_PUSH_PULL, in, out);
+	struct rh_ps *ps;
+
+	servers_start(&servers, 1);
+	workers_start(&servers, &plan, &workers);
+	assert_int_equal(workers_wait(&workers, 1), 0);
+	/* we take worker 0's place, as a process does that was started anew */
+	(void)kill(workers.pids[0], SIGKILL);
+	(void)workers_wait(&workers, 0);
+	ps = servers_connect(&servers, 0, false);
+	assert_int_equal(rh_ps_run(ps, &op, 1, &err), RH_COMM_EPEER);
+	assert_int_equal(err.rank, 1);
+	if (!strstr(err.text, "worker 1 left before push"))
+		fail_msg("%s", err.text);
+	rh_ps_free(ps);
+	servers_stop(&servers);
+	free(in);
+	free(out);
+}
+
+/* Both stay, and do nothing more. */
+static int do_nothing_more(struct rh_ps *ps, void *arg)
+{
+	struct board *board = arg;
+	struct rh_ps_op op = make_op(RH_PS_INIT, NULL, NULL);
+
+	must_run(ps, &op, 1);
+	board->pushed++;
+	(void)pause();
+	return 0;
+}
+
+static void check_absent(struct board *board, bool kills, int64_t timeout, int32_t code, const char *words)
+{
+	struct servers servers = {.options = {.workers = 2, .mode = RH_PS_SYNC, .rule = RH_PS_SUM, .grace = 200000}};
+	struct workers_plan plan = {.options = {.part = 4096}, .fn = do_nothing_more, .arg = board};
+	struct rh_ps_op ops[2] = {make_op(RH_PS_INIT, NULL, NULL), {.size = sizeof(ops[1]), .what = RH_PS_BARRIER}};
+	struct rh_comm_error err = {0};
+	struct workers workers;
+	struct rh_ps *ps;
+
+	board->pushed = 0;
+	servers_start(&servers, 1);
+	workers_start(&servers, &plan, &workers);
+	await(board, 2);
+	ps = servers_connect(&servers, 0, false);
+	if (kills)
+		(void)kill(workers.pids[1], SIGKILL);
+	ops[1].timeout = timeout;
+	assert_int_equal(rh_ps_run(ps, ops, 2, &err), code);
+	assert_int_equal(err.rank, 1);
+	if (!strstr(err.text, words))
+		fail_msg("%s", err.text);
+	/* the operation failed, the worker did not */
+	assert_int_equal(rh_ps_run(ps, ops, 1, &err), 0);
+	(void)kill(workers.pids[0], SIGKILL);
+	(void)kill(workers.pids[1], SIGKILL);
+	(void)workers_wait(&workers, 0);
+	(void)workers_wait(&workers, 1);
+	rh_ps_free(ps);
+	servers_stop(&servers);
+}
+
+static void test_failure__a_killed_worker_is_named(void **state)
+{
+	check_absent(*state, true, 0, RH_COMM_EPEER, "worker 1 died or was cut off before barrier 1");
+}
+
+static void test_failure__a_slow_worker_is_named_at_the_limit(void **state)
+{
+	check_absent(*state, false, 300000, RH_COMM_ETIME, "barrier 1 did not come in time: worker 1 is waited for");
+}
+
+static void test_failure__another_process_takes_the_place(void **state)
+{
+	struct servers servers = {.options = {.workers = 1, .mode = RH_PS_ASYNC, .rule = RH_PS_SUM}};
+	float *in = make_floats(1);
+	float *out = make_floats(0);
+	struct rh_ps_op ops[2] = {make_op(RH_PS_INIT, NULL, NULL), make_op(RH_PS_PUSH_PULL, in, out)};
+	struct rh_comm_error err = {0};
+	struct rh_ps *first;
+	struct rh_ps *second;
+
+	(void)state;
+	servers_start(&servers, 1);
+	first = servers_connect(&servers, 0, false);
+	assert_int_equal(rh_ps_run(first, ops, 2, &err), 0);
+	second = servers_connect(&servers, 0, false);
+	/* its numbers go on where the first one's ended: its push counts */
+	assert_int_equal(rh_ps_run(second, ops, 2, &err), 0);
+	assert_float_equal(out[0], 2, 0);
+	assert_int_equal(rh_ps_run(first, ops, 2, &err), RH_COMM_EPEER);
+	assert_non_null(strstr(err.text, "another process has become worker 0"));
+	rh_ps_free(first);
+	rh_ps_free(second);
+	servers_wait(&servers);
+	free(in);
+	free(out);
+}
+
+static void test_failure__a_server_that_never_comes_is_named(void **state)
+{
+	struct rh_ps_options options = {
+		.size = sizeof(options), .has_worker = 1, .workers = 1, .servers = "127.0.0.1:1", .init_timeout = 50000};
+	struct rh_comm_error err = {0};
+	struct rh_ps *ps;
+
+	(void)state;
+	assert_int_equal(rh_ps_connect(&options, &ps, &err), RH_COMM_ETIME);
+	assert_non_null(strstr(err.text, "server 0 at 127.0.0.1 port 1 was not reached in time"));
+}
+
+/* A server whose disk is full answers for nothing, and says why it ends. */
+static void test_failure__a_server_that_cannot_write_ends(void **state)
+{
+	const struct board *board = *state;
+	struct rh_ps_server_options options = {
+		.size = sizeof(options), .workers = 1, .folder = board->folder, .mode = RH_PS_SYNC, .rule = RH_PS_SUM};
+	struct rh_comm_error err = {0};
+	struct rh_ps_server *server;
+
+	assert_int_equal(rh_ps_server_new(&options, &server, &err), 0);
+	assert_int_equal(chmod(board->folder, 0500), 0);
+	rh_ps_server_stop(server);
+	/* who may write everywhere cannot be shut out this way */
+	if (geteuid() != 0)
+		assert_int_equal(rh_ps_server_run(server, &err), RH_COMM_EIO);
+	assert_int_equal(chmod(board->folder, 0700), 0);
+	rh_ps_server_free(server);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_failure__killed_servers_lose_nothing_async, make_board, remove_board),
+		cmocka_unit_test_setup_teardown(test_failure__killed_servers_lose_nothing_sync, make_board, remove_board),
+		cmocka_unit_test_setup_teardown(test_failure__killed_servers_lose_nothing_over_tcp, make_board, remove_board),
+		cmocka_unit_test_setup_teardown(test_failure__values_outlive_a_run, make_board, remove_board),
+		cmocka_unit_test(test_failure__a_server_without_a_folder_is_named),
+		cmocka_unit_test_setup_teardown(test_failure__a_worker_that_left_is_named, make_board, remove_board),
+		cmocka_unit_test_setup_teardown(test_failure__a_killed_worker_is_named, make_board, remove_board),
+		cmocka_unit_test_setup_teardown(test_failure__a_slow_worker_is_named_at_the_limit, make_board, remove_board),
+		cmocka_unit_test(test_failure__another_process_takes_the_place),
+		cmocka_unit_test(test_failure__a_server_that_never_comes_is_named),
+		cmocka_unit_test_setup_teardown(test_failure__a_server_that_cannot_write_ends, make_board, remove_board),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

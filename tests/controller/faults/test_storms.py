@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_storms.py ROUNDHOUSE PLUGIN_DIR [--all] [unittest's words]: many jobs at once while servers, connections and controllers
+die, on a real API server. Its audit log says what was really done.
+"""
+import os
+import signal
+import time
+import unittest
+
+import field
+import life
+import proxy
+import witness
+from support import wait_for
+
+JOBS = 60 if field.ALL else 12
+# Beyond the end of a Lease, after which another instance takes it.
+ASLEEP_S = 25
+
+
+class Storm(field.Field):
+    """Many lives, one controller."""
+
+    def lives(self, name):
+        director = life.Director(self.api)
+        for number in range(JOBS):
+            director.add(f"{name}-{number}").begin()
+        return director
+
+    def judge(self, director, exact=True, users=("controller",)):
+        """All lives went as they have to."""
+        wrong = [f"{namespace}: {words}" for namespace, one in director.lives.items()
+                 for words in one.verdict(self.events(namespace, users), exact=exact)]
+        self.assertEqual(wrong, [])
+        self.assert_untouched()
+        director.clear()
+
+    def strike(self, director, controller, blows):
+        """Play the lives; each blow falls when its part of them has come so far. blows: functions"""
+        steps = 3 * JOBS
+        left = list(blows)
+
+        def each():
+            done = sum(3 if one.done else one.step for one in director.lives.values())
+            if left and done >= steps * (len(blows) - len(left)) // len(blows):
+                left.pop(0)()
+        director.play(each)
+        self.assertEqual(left, [])
+        self.assert_idle(controller)
+
+    def storm(self, name, *blows, exact=True, url=None):
+        with self.controller(name, "--leader-elect=false", url=url) as controller:
+            director = self.lives(name)
+            self.strike(director, controller, blows)
+            self.assertEqual(controller.state()["problems"], [])
+        self.judge(director, exact)
+
+    def test_server_is_killed(self):
+        """What a server did in its last moment may be missing in its log; nothing may be there twice."""
+        self.storm("server", *[lambda: self.api.restart("kube-apiserver", signal.SIGKILL)] * (3 if field.ALL else 1), exact=False)
+
+    def test_store_is_killed(self):
+        self.storm("store", *[lambda: self.api.restart("etcd", signal.SIGKILL)] * (3 if field.ALL else 1), exact=False)
+
+    def test_server_is_away(self):
+        """Long enough for everything to fail several times."""
+        def away():
+            self.api.stop("kube-apiserver", signal.SIGKILL)
+            time.sleep(8)
+            self.api.start("kube-apiserver")
+        self.storm("away", away, exact=False)
+
+    def test_connections_are_cut(self):
+        """HTTP/2: all that is under way on a connection goes with it, after a random count of bytes."""
+        for seed in range(3 if field.ALL else 1):
+            with self.subTest(seed=seed), proxy.Cutter(self.api, seed) as cutter:
+                def calm():
+                    self.assertGreater(cutter.cuts, 0)
+                    cutter.cutting = False
+                self.storm(f"cut-{seed}", lambda: None, lambda: None, calm, url=cutter.url)
+
+    def test_random_faults(self):
+        """Every tenth call goes wrong, in all ways but silence."""
+        names = [name for name in proxy.FAULTS if not name.startswith("silence")]
+        for seed in range(3 if field.ALL else 1):
+            with self.subTest(seed=seed):
+                judge = Dice(seed, [proxy.FAULTS[name] for name in names])
+                with proxy.Proxy(self.api, judge.ask) as between:
+                    self.storm(f"dice-{seed}", url=between.url)
+                self.assertGreater(judge.thrown, JOBS)
+
+    def test_controller_is_killed(self):
+        """Again and again, at any moment."""
+        controller = self.controller("killed", "--leader-elect=false")
+        controller.start()
+        try:
+            director = self.lives("killed")
+
+            def kill():
+                controller.kill()
+                controller.start()
+            self.strike(director, controller, [kill] * (12 if field.ALL else 4))
+            controller.stop()
+        finally:
+            controller.kill()
+        self.judge(director)
+
+
+class Dice:
+    """Picks faults by a seed; which call gets which depends on the order in which they come."""
+
+    def __init__(self, seed, faults):
+        self.random, self.faults, self.thrown = proxy.random.Random(seed), faults, 0
+
+    def ask(self, _call):
+        if self.random.random() < 0.1:
+            self.thrown += 1
+            return self.random.choice(self.faults)
+        return None
+
+
+class Leaders(field.Field):
+    """Two controllers, each with a name of its own in the audit log."""
+
+    def lead(self, controller):
+        wait_for("it works", lambda: controller.get("/healthz")[0] == 200 and controller.get("/readyz")[0] == 200
+                 and controller.state()["state"] == "working")
+
+    def assert_one_after_the_other(self, namespaces):
+        """-> no write of the first comes after one of the other"""
+        writes = sorted(((e["stageTimestamp"], user) for user in ("controller", "other") for name in namespaces
+                         for e in self.events(name, [user])))
+        users = [user for _, user in writes]
+        self.assertEqual(users, sorted(users))
+        self.assertEqual(set(users), {"controller", "other"})
+
+    def play(self, name, blow):
+        first, other = self.controller(f"{name}-first"), self.controller(f"{name}-other", user="other")
+        director = life.Director(self.api)
+        try:
+            first.start()
+            self.lead(first)
+            other.start()
+            wait_for("standby", lambda: other.get("/readyz")[0] == 200)
+            for number in range(4):
+                director.add(f"{name}-{number}").begin()
+            fallen = []
+
+            def each():
+                if not fallen and any(one.step == 1 for one in director.lives.values()):
+                    fallen.append(blow(first))
+            director.play(each)
+            self.assertEqual(other.state()["state"], "working")
+            self.assert_idle(other)
+            self.assert_end_of(first)
+            wrong = [words for namespace, one in director.lives.items()
+                     for words in one.verdict(self.events(namespace, ("controller", "other")))]
+            self.assertEqual(wrong, [])
+            self.assert_one_after_the_other(list(director.lives))
+            other.stop()
+        finally:
+            first.kill()
+            other.kill()
+        director.clear()
+
+    def assert_end_of(self, first):
+        """One that wakes up again finds that its time is over, and ends without a word to the server."""
+        if first.process.poll() is None:
+            os.kill(first.process.pid, signal.SIGCONT)
+            self.assertEqual(first.wait(), 1)
+            self.assertIn("was lost", first.text())
+
+    def test_leader_is_killed(self):
+        self.play("killed", lambda first: first.kill())
+
+    def test_leader_sleeps(self):
+        """Stopped as a whole, as a machine that hangs, while it has much to do; then it wakes up."""
+        self.play("asleep", lambda first: os.kill(first.process.pid, signal.SIGSTOP))
+
+
+class Moody(field.Field):
+    """A plugin that fails for one job."""
+    PATH = "/apis/example.org/v1/namespaces/moody/moodyjobs"
+
+    def test_plugin_fails(self):
+        """The plugin's words reach the user, other jobs go on, and the job goes on as soon as the plugin lets it."""
+        director = life.Director(self.api)
+        with self.controller("moody", "--enable-scheme=MoodyJob", "--leader-elect=false") as controller:
+            one = director.add("moody")
+            peers = {"replicas": 2, "template": {"spec": {"containers": [{"name": "moody", "image": "i:1"}]}}}
+            director.ask("POST", self.PATH, {"apiVersion": "example.org/v1", "kind": "MoodyJob", "metadata": {"name": "m"},
+                                             "spec": {"moodyReplicaSpecs": {"Peer": peers}}})
+            wait_for("the plugin's words", lambda: "not with two" in self.api.kubectl("describe", "moodyjob", "m", "-n",
+                                                                                      "moody").stdout)
+            one.begin()
+            director.play()
+            self.assertEqual(one.verdict([e for e in self.events("moody") if self.is_of_life(e)]), [])
+            self.assertEqual(list(self.made()), ["m-peer-0"])
+            director.ask("PATCH", f"{self.PATH}/m", {"spec": {"moodyReplicaSpecs": {"Peer": {"replicas": 3}}}})
+            wait_for("pods", lambda: len(self.made()) == 3)
+            self.assertEqual(set(self.made().values()), {1})
+            self.assert_idle(controller)
+
+    def is_of_life(self, event):
+        return event["objectRef"].get("name", "").startswith("life")
+
+    def made(self):
+        return {name: number for name, number in witness.count(self.events("moody"), "create", "pods").items()
+                if name.startswith("m-")}
+
+
+if __name__ == "__main__":
+    field.main()
