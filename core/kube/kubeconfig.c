@@ -218,10 +218,11 @@ static int kubeconfig_need(const struct kubeconfig_load *load, const char *list,
 /* Which context, and what names it. */
 static int kubeconfig_choose(const struct kubeconfig_load *load, const char **ret_name, char **ret_from)
 {
+	const char *first = load->count > 0 ? load->sources[0].name : "kubeconfig";
 	rh_auto_str names = {0};
 
 	*ret_name = load->context;
-	*ret_from = rh_asprintf("%s: --context", load->sources[0].name);
+	*ret_from = rh_asprintf("%s: --context", first);
 	for (size_t s = 0; s < load->count && !*ret_name; s++) {
 		const struct rh_json *value = rh_json_get(load->sources[s].root, "current-context");
 		const char *text = rh_json_string(value);
@@ -241,7 +242,7 @@ static int kubeconfig_choose(const struct kubeconfig_load *load, const char **re
 		return 0;
 	kubeconfig_names(load, "contexts", &names);
 	return rh_fail(load->err, RH_EINVAL, "%s: current-context: is not set; set it or name one with --context; %s%s",
-	               load->sources[0].name, names.length ? "there are " : "there are none", rh_str_text(&names));
+	               first, names.length ? "there are " : "there are none", rh_str_text(&names));
 }
 
 /* The entry that the context names in `field`. */

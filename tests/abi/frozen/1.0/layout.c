@@ -166,8 +166,8 @@ _Static_assert(RH_EEXIST == -7, "RH_EEXIST changed");
 _Static_assert(RH_ECONFLICT == -8, "RH_ECONFLICT changed");
 
 _Static_assert(RH_ABI_MAJOR == 1, "another major has another entry function, and a folder of its own");
-_Static_assert(sizeof(RH_ABI_VENDOR) == sizeof("roundhouse"), "the vendor changed");
-_Static_assert(sizeof(RH_PLUGIN_SYMBOL) == sizeof("rh_plugin_entry_v1"), "the entry function changed");
+_Static_assert(sizeof(RH_ABI_VENDOR) == 11, "the vendor changed");
+_Static_assert(sizeof(RH_PLUGIN_SYMBOL) == 19, "the entry function changed");
 _Static_assert(__builtin_types_compatible_p(__typeof__(rh_plugin_entry_v1), const struct rh_plugin *(void)),
                "the entry function changed");
 _Static_assert(__builtin_types_compatible_p(rh_plugin_entry_fn, const struct rh_plugin *(void)),
