@@ -14,6 +14,10 @@
 /* Marks what is for this program, and is taken out of an object. */
 #define MANIFESTS_OURS "x-roundhouse"
 
+/* The namespace that the objects bring along. One of another name is somebody's: to apply its Namespace would label it,
+ * and to delete the objects again would delete all that is in it. */
+#define MANIFESTS_OWN_NAMESPACE "roundhouse"
+
 /* What the command line asks for. */
 struct manifests_wish {
 	const struct rh_cli *cli;
@@ -60,6 +64,8 @@ static bool manifests_is_wanted(const struct manifests_wish *wish, const struct 
 		return wish->monitor;
 	if (strcmp(when, "namespaced") == 0)
 		return wish->namespaced;
+	if (strcmp(when, "namespace") == 0 && strcmp(wish->namespace_, MANIFESTS_OWN_NAMESPACE) != 0)
+		return false;
 	return !wish->namespaced; /* "cluster" and "namespace" */
 }
 
@@ -231,7 +237,7 @@ static int manifests_run(const struct rh_cli *cli)
 	struct rh_error err = {0};
 	struct manifests_wish wish = {
 		.cli = cli,
-		.namespace_ = manifests_value(cli, "namespace", "roundhouse"),
+		.namespace_ = manifests_value(cli, "namespace", MANIFESTS_OWN_NAMESPACE),
 		.image = manifests_value(cli, "image", "localhost/roundhouse:" RH_VERSION),
 		.lease = "1ca428e5.training-operator.kubeflow.org",
 		.gang = rh_cli_option(cli, "gang-scheduler-name"),
@@ -251,10 +257,9 @@ static int manifests_run(const struct rh_cli *cli)
 }
 
 static const struct rh_option manifests_options[] = {
-	{"namespace", 'n', "NAME", NULL, "where the controller runs (default roundhouse)"},
+	{"namespace", 'n', "NAME", NULL, "where the controller runs (default roundhouse, which is among the objects); another has to exist"},
 	{"cluster-scope", 0, NULL, NULL, "serve jobs of all namespaces (default)"},
-	{"namespaced", 0, NULL, NULL,
-     "serve jobs of that namespace alone, with rights there alone; the namespace has to exist"},
+	{"namespaced", 0, NULL, NULL, "serve jobs of that namespace alone, with rights there alone; it has to exist"},
 	{"image", 0, "IMAGE", NULL, "image of the controller (default localhost/roundhouse:VERSION)"},
 	{"gang-scheduler-name", 0, "NAME", NULL, "as for `roundhouse controller`, with the right to its PodGroups"},
 	{"service-monitor", 0, NULL, NULL, "add a ServiceMonitor for the Prometheus operator"},

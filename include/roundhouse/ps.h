@@ -107,9 +107,9 @@ struct rh_ps_options {
 
 /** @name Operations (rh_ps_op.what) @{ */
 /**
- * Make the key known: every worker does it once for each key, before anything else with it. Worker 0 gives the first
- * value (NULL: zeros); the others' in does not count, and they wait for worker 0. A key that is known keeps its value.
- * With out, all get the value that is there: the broadcast of a model.
+ * Make the key known: every worker does it once for each key, and waits for it before anything else with it. Worker 0
+ * gives the first value (NULL: zeros); the others' in does not count, and they wait for worker 0. A key that is known
+ * keeps its value. With out, all get the value that is there: the broadcast of a model.
  */
 #define RH_PS_INIT 1
 #define RH_PS_PUSH 2      /**< in: count elements */
