@@ -28,7 +28,8 @@ if(TARGET roundhouse)
   install(FILES "${completion}" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
 endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/conf/" DESTINATION "${CMAKE_INSTALL_DATADIR}/roundhouse"
-        FILES_MATCHING PATTERN "*.openapi.json")
+        PATTERN "roundhouse.ini" EXCLUDE
+        PATTERN "deploy/manifests.yaml" EXCLUDE)
 
 # Both descriptions for authors of plugins say where things are relative to themselves: an installation can be moved.
 file(RELATIVE_PATH RH_PC_TO_PREFIX "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p")

@@ -25,6 +25,7 @@ static struct rh_comm *context_new(struct rh_comm_world *world, int32_t rank, in
 	comm->rank = rank;
 	comm->size = size;
 	comm->last = &comm->first;
+	atomic_init(&comm->spin, RH_COMM_SPIN);
 	comm->deadline = rh_comm_now() + world->env.init_timeout;
 	comm->hosts = calloc((size_t)size, sizeof(*comm->hosts));
 	(void)pthread_mutex_init(&comm->lock, NULL);
@@ -47,6 +48,7 @@ static void context_release(struct rh_comm *comm)
 		comm->spare = request->next;
 		free(request);
 	}
+	rh_comm_stage_close(comm);
 	(void)pthread_mutex_destroy(&comm->lock);
 	free(comm->ranks);
 	free(comm->hosts);

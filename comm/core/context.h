@@ -54,13 +54,25 @@ struct rh_comm_made {
 	uint32_t times;
 };
 
+/** Copies between CUDA devices and the host. */
+struct rh_comm_stager;
+
 /** What moves memory of CUDA devices. All zero: nothing does. */
 struct rh_comm_cuda {
 	struct rh_comm_module module; /**< of a group: borrowed */
 	struct rh_comm_team team;
 	void *self;
-	bool aborted;  /**< it has been told */
-	char why[256]; /**< why there is none */
+	bool aborted;                  /**< it has been told */
+	char why[256];                 /**< why there is none */
+	struct rh_comm_stager *stager; /**< what copies through host memory then; NULL: not looked for, or there is none */
+};
+
+/** The host memory that stands for CUDA memory in an operation. */
+struct rh_comm_staged {
+	void *block; /**< pinned; NULL: there is none */
+	void *to;    /**< where the results go on the device */
+	void *from;  /**< and lie on the host */
+	size_t length;
 };
 
 /** A context. */
@@ -94,6 +106,7 @@ struct rh_comm {
 	_Atomic int32_t attended;      /**< threads that drive its operations now */
 	_Atomic int32_t pending;       /**< operations in flight */
 	_Atomic int32_t guests;        /**< the service thread is with it: it must not be freed */
+	_Atomic int32_t spin;          /**< microseconds that the next wait spins */
 	struct rh_comm_levels *levels; /**< for hosts with several ranks each; NULL: there is one level */
 };
 
@@ -120,6 +133,7 @@ struct rh_comm_request {
 	uint64_t sequence; /**< of a collective; 0: a message */
 	void *work;        /**< the backend's */
 	bool on_device;    /**< that is the one for CUDA memory */
+	struct rh_comm_staged staged;
 	struct rh_comm_lanes *lanes;
 	struct rh_comm_climb *climb;
 	struct rh_comm_request *whole; /**< the batch that it is a part of; NULL: none */
@@ -159,7 +173,7 @@ void *rh_comm_service_run(void *arg);
 
 /** @name request.c @{ */
 /** Check what the caller gave, and make it complete. @return 0 or RH_COMM_E* */
-int32_t rh_comm_request_check(const struct rh_comm *comm, const struct rh_comm_op *given, struct rh_comm_op *ret_op,
+int32_t rh_comm_request_check(struct rh_comm *comm, const struct rh_comm_op *given, struct rh_comm_op *ret_op,
                               struct rh_comm_error *err);
 /** Take one out of the spare ones, or a new one. The lock is held. @return NULL: out of memory */
 struct rh_comm_request *rh_comm_request_new(struct rh_comm *comm, const struct rh_comm_op *op);
@@ -183,10 +197,14 @@ void rh_comm_progress(struct rh_comm *comm);
 void rh_comm_fail_all(struct rh_comm *comm);
 /** @} */
 
-/** How long somebody has waited. All zero is the beginning. */
+/** Most microseconds that a wait spins. */
+#define RH_COMM_SPIN 50
+
+/** How long somebody has waited. All zero but for `spin` is the beginning. */
 struct rh_comm_patience {
 	int32_t rounds;
 	int64_t since; /**< of the spinning */
+	int64_t spin;  /**< microseconds that it may take */
 };
 
 /** @name wait.c @{ */
@@ -253,6 +271,19 @@ void rh_comm_cuda_close(struct rh_comm *comm);
 int32_t rh_comm_cuda_start(struct rh_comm *comm, struct rh_comm_request *request);
 /** Make its operations end. The lock is held. */
 void rh_comm_cuda_abort(struct rh_comm *comm);
+/** @} */
+
+/** @name stage.c @{ */
+/** Find what it takes to copy CUDA memory to the host and back. With the lock. @return 0; RH_COMM_ENOTSUP */
+int32_t rh_comm_stage_open(struct rh_comm *comm, struct rh_comm_error *err);
+/** Forget it. */
+void rh_comm_stage_close(struct rh_comm *comm);
+/** Put host memory into request->op in place of CUDA memory. The lock is held. @return 0 or RH_COMM_EBACKEND */
+int32_t rh_comm_stage_begin(struct rh_comm_request *request);
+/** Bring the results to the device. The lock is held. @return 0 or RH_COMM_EBACKEND */
+int32_t rh_comm_stage_end(struct rh_comm_request *request);
+/** Free the host memory, if there is any. */
+void rh_comm_stage_free(struct rh_comm_request *request);
 /** @} */
 
 /** @name team.c @{ */

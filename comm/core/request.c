@@ -35,18 +35,27 @@ static int32_t request_check_peer(const struct rh_comm *comm, const struct rh_co
 	return 0;
 }
 
-static int32_t request_check_memory(const struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_error *err)
+/* The first operation on CUDA memory looks for the CUDA runtime. */
+static int32_t request_find_stage(struct rh_comm *comm, struct rh_comm_error *err)
+{
+	int32_t r;
+
+	(void)pthread_mutex_lock(&comm->lock);
+	r = rh_comm_stage_open(comm, err);
+	(void)pthread_mutex_unlock(&comm->lock);
+	return r;
+}
+
+static int32_t request_check_memory(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_error *err)
 {
 	if (op->memory != RH_COMM_HOST && op->memory != RH_COMM_CUDA)
 		return request_refuse(err, "memory is neither RH_COMM_HOST nor RH_COMM_CUDA");
 	if (op->memory == RH_COMM_CUDA && op->what != RH_COMM_BARRIER && !comm->cuda.self)
-		return rh_comm_fail(err, RH_COMM_ENOTSUP, RH_COMM_NO_RANK,
-		                    "no backend moves CUDA memory here (%s): copy it to the host, or set RH_COMM_BACKEND",
-		                    comm->cuda.why);
+		return request_find_stage(comm, err);
 	return 0;
 }
 
-int32_t rh_comm_request_check(const struct rh_comm *comm, const struct rh_comm_op *given, struct rh_comm_op *ret_op,
+int32_t rh_comm_request_check(struct rh_comm *comm, const struct rh_comm_op *given, struct rh_comm_op *ret_op,
                               struct rh_comm_error *err)
 {
 	struct rh_comm_op *op = ret_op;
@@ -101,6 +110,7 @@ struct rh_comm_request *rh_comm_request_new(struct rh_comm *comm, const struct r
 	request->bucket = NULL;
 	request->parts = 0;
 	request->on_device = false;
+	request->staged.block = NULL;
 	request->sequence = 0;
 	request->err.code = 0;
 	request->since = 0;
@@ -113,6 +123,7 @@ void rh_comm_request_recycle(struct rh_comm_request *request)
 {
 	struct rh_comm *comm = request->comm;
 
+	rh_comm_stage_free(request);
 	rh_comm_lanes_free(request->lanes);
 	rh_comm_climb_free(request->climb);
 	rh_comm_bucket_free(request->bucket);
@@ -165,8 +176,12 @@ static int32_t request_start_collective(struct rh_comm *comm, struct rh_comm_req
 static int32_t request_start(struct rh_comm *comm, struct rh_comm_request *request)
 {
 	comm->said.code = 0;
-	if (request->op.memory == RH_COMM_CUDA && request->op.what != RH_COMM_BARRIER)
-		return rh_comm_cuda_start(comm, request);
+	if (request->op.memory == RH_COMM_CUDA && request->op.what != RH_COMM_BARRIER) {
+		int32_t r = comm->cuda.self ? rh_comm_cuda_start(comm, request) : rh_comm_stage_begin(request);
+
+		if (r < 0 || comm->cuda.self)
+			return r;
+	}
 	if (request->op.what == RH_COMM_SEND || request->op.what == RH_COMM_RECV)
 		return request_start_message(comm, request);
 	return request_start_collective(comm, request);
@@ -196,6 +211,8 @@ void rh_comm_request_finish(struct rh_comm_request *request, int32_t status)
 {
 	struct rh_comm *comm = request->comm;
 
+	if (status == 0)
+		status = rh_comm_stage_end(request);
 	if (status < 0)
 		request_explain(comm, status, &request->err);
 	if (status < 0)

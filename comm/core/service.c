@@ -9,6 +9,8 @@
 #define BEAT_TRIES 100
 /* While operations are in flight the line is looked at so often at least. */
 #define SERVICE_PAUSE 1000
+/* It spins but shortly: the processor is somebody's who computes. */
+#define SERVICE_SPIN 10
 /* With more than one busy context there is nothing to sleep on but the clock. */
 #define SERVICE_PAUSE_SHORT 200
 
@@ -70,7 +72,10 @@ static void service_fill_beat(struct rh_comm *comm, struct rh_comm_beat *beat)
 		return;
 	beat->waiting = rh_comm_now() - first->since;
 	beat->what = first->op.what;
-	if (first->sequence == 0)
+	/* later ones may be done already */
+	if (first->sequence > 0)
+		beat->done = first->sequence - 1;
+	else
 		beat->peer = first->op.peer;
 }
 
@@ -121,7 +126,7 @@ static bool service_may_doze(struct rh_comm_world *world)
 void *rh_comm_service_run(void *arg)
 {
 	struct rh_comm_world *world = arg;
-	struct rh_comm_patience patience = {0};
+	struct rh_comm_patience patience = {.spin = SERVICE_SPIN};
 	struct rh_comm_beat last = {.peer = RH_COMM_NO_RANK};
 	int64_t beat = 0;
 

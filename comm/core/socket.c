@@ -163,3 +163,10 @@ void rh_comm_socket_watch_peer(int fd, int64_t timeout)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof(milliseconds));
 }
+
+void rh_comm_socket_prepare_bulk(int fd)
+{
+	static const int on = 1;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}

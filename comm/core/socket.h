@@ -29,5 +29,10 @@ int32_t rh_comm_socket_connect(const char *host, int32_t port, int64_t deadline,
  * or not; and send small frames at once.
  */
 void rh_comm_socket_watch_peer(int fd, int64_t timeout);
+/**
+ * Make a connection ready for bulk data. The kernel gives it up for no reason but the peer's word: one whose peer is
+ * stopped stays full for as long as that takes, and who notices that a host is gone is the line to the hub.
+ */
+void rh_comm_socket_prepare_bulk(int fd);
 
 #endif

@@ -6,8 +6,12 @@
 #include "comm/core/context.h"
 #include "comm/core/error.h"
 
-/* Microseconds of spinning and numbers of yields; crowded ranks need each other's processor. */
-#define SPIN_TIME 50
+/*
+ * Microseconds of spinning and numbers of yields; crowded ranks need each other's processor. Spinning that was in vain
+ * is halved the next time, for a peer may be waiting for this very processor; when it was not, it is doubled.
+ */
+#define SPIN_TIME RH_COMM_SPIN
+#define SPIN_TIME_MIN 2
 #define SPIN_ROUNDS_CROWDED 20
 #define YIELDS 4
 /* The clock, the world and the time limit are looked at once in so many rounds. */
@@ -39,15 +43,15 @@ bool rh_comm_patience_spin(struct rh_comm_patience *patience, bool crowded)
 		wait_relax();
 		if (round == 0)
 			patience->since = rh_comm_now();
-		else if (round % CLOCK_ROUNDS == 0 && rh_comm_now() - patience->since > SPIN_TIME)
-			*patience = (struct rh_comm_patience){SPIN_ROUNDS_CROWDED, -1};
+		else if (round % CLOCK_ROUNDS == 0 && rh_comm_now() - patience->since > patience->spin)
+			*patience = (struct rh_comm_patience){SPIN_ROUNDS_CROWDED, -1, patience->spin};
 		return true;
 	}
 	if (round < SPIN_ROUNDS_CROWDED + YIELDS) {
 		(void)sched_yield();
 		return true;
 	}
-	*patience = (struct rh_comm_patience){0};
+	*patience = (struct rh_comm_patience){.spin = patience->spin};
 	return false;
 }
 
@@ -106,16 +110,31 @@ static int64_t wait_nap_time(const struct rh_comm_request *request)
 	return left > NAP_MAX ? NAP_MAX : left > 0 ? left : 1;
 }
 
+/* @param vain it did not end while we spun */
+static void wait_learn(struct rh_comm *comm, bool vain)
+{
+	int32_t spin = atomic_load_explicit(&comm->spin, memory_order_relaxed);
+	int32_t next = vain ? spin / 2 : spin * 2;
+
+	next = next < SPIN_TIME_MIN ? SPIN_TIME_MIN : next > SPIN_TIME ? SPIN_TIME : next;
+	if (next != spin)
+		atomic_store_explicit(&comm->spin, next, memory_order_relaxed);
+}
+
 static void wait_await(struct rh_comm_request *request)
 {
 	struct rh_comm *comm = request->comm;
-	struct rh_comm_patience patience = {0};
+	struct rh_comm_patience patience = {.spin = atomic_load_explicit(&comm->spin, memory_order_relaxed)};
 
 	for (int round = 1; !wait_is_over(request); round++) {
 		wait_drive(comm);
-		if (wait_is_over(request))
+		if (wait_is_over(request)) {
+			if (patience.since > 0)
+				wait_learn(comm, false);
 			return;
+		}
 		if (!rh_comm_patience_spin(&patience, comm->world->crowded)) {
+			wait_learn(comm, true);
 			rh_comm_request_look(request);
 			if (!wait_is_over(request))
 				rh_comm_nap(comm, request, wait_nap_time(request));
@@ -207,7 +226,8 @@ static bool wait_is_quick(const struct rh_comm *comm, const struct rh_comm_op *o
 
 static int32_t quick_test(const struct rh_comm *comm, void *work)
 {
-	int rounds = comm->world->crowded ? SPIN_ROUNDS_CROWDED : QUICK_ROUNDS;
+	int spin = atomic_load_explicit(&comm->spin, memory_order_relaxed);
+	int rounds = comm->world->crowded ? SPIN_ROUNDS_CROWDED : QUICK_ROUNDS * spin / SPIN_TIME;
 	int32_t r = RH_COMM_BUSY;
 
 	for (int round = 0; round < rounds && r == RH_COMM_BUSY; round++) {
@@ -236,6 +256,7 @@ static int32_t quick_try(struct rh_comm *comm, const struct rh_comm_op *op, stru
 		r = quick_test(comm, work);
 	if (r == 0) {
 		comm->done++;
+		wait_learn(comm, false);
 		return 0;
 	}
 	request = rh_comm_request_new(comm, op);

@@ -74,7 +74,7 @@ static int32_t tcp_listen(struct tcp_opening *opening)
 
 static void tcp_take(struct tcp_opening *opening, int32_t rank, int fd)
 {
-	rh_comm_socket_watch_peer(fd, opening->team->death_timeout);
+	rh_comm_socket_prepare_bulk(fd);
 	opening->streams[rank].fd = fd;
 }
 

@@ -14,9 +14,9 @@ struct symbol {
 	const char *name;
 };
 
-#define SYMBOL(member, name)                          \
-	{                                                 \
-		offsetof(struct nccl_api, member), name       \
+#define SYMBOL(member, name)                    \
+	{                                           \
+		offsetof(struct nccl_api, member), name \
 	}
 
 static const struct symbol api_cuda[] = {
@@ -75,12 +75,13 @@ static const char *api_find(struct nccl_api *api, void *library, const struct sy
 
 static int32_t api_load_cuda(struct nccl_api *api, char *why, size_t room)
 {
-	static const char *const names[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcudart.so", NULL};
+	static const char *const names[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcudart.so",
+	                                    NULL};
 	const char *missing;
 	int count = 0;
 	int status;
 
-	api->cuda_library = api_open(getenv("RH_COMM_NCCL_CUDART"), names);
+	api->cuda_library = api_open(getenv("RH_COMM_CUDART"), names);
 	if (!api->cuda_library) {
 		(void)snprintf(why, room, "no CUDA runtime (libcudart.so) is found");
 		return RH_COMM_ENOTSUP;

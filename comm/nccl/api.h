@@ -3,8 +3,8 @@
  * @file comm/nccl/api.h
  * @brief What this backend calls of NCCL and of the CUDA runtime, found at run time.
  *
- * Neither is linked: on a machine without them the backend says so, and the build needs no toolkit. The declarations are
- * ours; check.c compares them with the real headers, in the build where those are there, and in a test. Handles are
+ * Neither is linked: on a machine without them the backend says so, and the build needs no toolkit. The declarations
+ * are ours; check.c compares them with the real headers, in the build where those are there, and in a test. Handles are
  * pointers, enumerations ints, as in the C ABI of both.
  */
 #ifndef RH_COMM_NCCL_API_H

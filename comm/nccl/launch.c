@@ -39,8 +39,8 @@ int32_t nccl_fail(struct nccl *nccl, const char *what, int status)
 	const char *more = nccl->api.last_error(nccl->comm);
 	char text[400];
 
-	(void)snprintf(text, sizeof(text), "%s: %s%s%.200s", what, nccl->api.error_string(status), more && *more ? ": " : "",
-	               more ? more : "");
+	(void)snprintf(text, sizeof(text), "%s: %s%s%.200s", what, nccl->api.error_string(status),
+	               more && *more ? ": " : "", more ? more : "");
 	return nccl->team->fail(nccl->team->core, RH_COMM_EBACKEND, RH_COMM_NO_RANK, text);
 }
 
@@ -83,8 +83,8 @@ static int32_t launch_start(struct nccl *nccl)
 
 static int launch_type(int32_t type)
 {
-	static const int types[] = {0,          NCCL_FLOAT32, NCCL_FLOAT64, NCCL_FLOAT16, NCCL_BFLOAT16,
-	                            NCCL_INT8,  NCCL_INT32,   NCCL_INT64,   NCCL_UINT8};
+	static const int types[] = {0,         NCCL_FLOAT32, NCCL_FLOAT64, NCCL_FLOAT16, NCCL_BFLOAT16,
+	                            NCCL_INT8, NCCL_INT32,   NCCL_INT64,   NCCL_UINT8};
 
 	return types[type];
 }

@@ -4,9 +4,9 @@
  * @brief The backend over NCCL (2.14 and newer) for memory of CUDA devices.
  *
  * Nothing blocks: the communicator is started by the first operation, on the device of the thread that posts it, and
- * is non-blocking; so operations wait in a queue until it is ready, and go to the stream of their caller in the order in
- * which they were posted. Messages that were posted in a row go as one group, so that two ranks may send to each other.
- * launch.c brings operations to their streams, nccl.c is the table. api.c finds NCCL and the CUDA runtime.
+ * is non-blocking; so operations wait in a queue until it is ready, and go to the stream of their caller in the order
+ * in which they were posted. Messages that were posted in a row go as one group, so that two ranks may send to each
+ * other. launch.c brings operations to their streams, nccl.c is the table. api.c finds NCCL and the CUDA runtime.
  */
 #ifndef RH_COMM_NCCL_NCCL_H
 #define RH_COMM_NCCL_NCCL_H

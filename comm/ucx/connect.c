@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,9 @@
 #define KEY_ROOM 32
 #define ROOM_NAMESPACE 64
 #define PATIENCE INT64_C(1000000)
+/* How long a peer that does not leave is waited for, and the tag of no collective that there will be. */
+#define PARTING (2 * PATIENCE)
+#define PARTING_TAG UINT64_MAX
 
 /*
  * Copying between processes by the kernel is slower than through shared memory at every size. Where there is TCP beside
@@ -203,10 +207,43 @@ static void disconnect_peer(struct ucx *ucx, struct ucx_peer *peer)
  * UCX ends the process when a worker is destroyed whose endpoints still have something under way, closed by force or
  * not. So after an abort it is left as it is.
  */
+/*
+ * A socket that is closed while something has come that nobody reads makes the system throw away what the peer has not
+ * read yet: so no end closes before the other has said that it has done all.
+ */
+static void disconnect_part(struct ucx *ucx)
+{
+	int64_t until = connect_now() + PARTING;
+	char nothing = 0;
+	void *work;
+
+	for (int32_t rank = 0; rank < ucx->team->world; rank++) {
+		if (!ucx->peers[rank].ep || !ucx->peers[rank].far || ucx->peers[rank].broken != UCS_OK)
+			continue;
+		(void)ucx_recv(ucx, rank, PARTING_TAG, &nothing, 0, &work);
+		(void)ucx_send(ucx, rank, PARTING_TAG, &nothing, 0, &work);
+	}
+	for (struct ucx_work *at = ucx->works; at && connect_now() < until; at = ucx->works) {
+		if (ucp_worker_progress(ucx->worker) == 0)
+			(void)sched_yield();
+		while (at) {
+			struct ucx_work *next = at->next;
+
+			(void)ucx_look(ucx, at);
+			at = next;
+		}
+	}
+	for (struct ucx_work *at = ucx->works; at; at = at->next)
+		ucp_request_cancel(ucx->worker, at->request);
+	ucx_free_works(ucx);
+}
+
 void ucx_disconnect(struct ucx *ucx)
 {
 	if (atomic_load(&ucx->aborted))
 		return;
+	if (ucx->worker)
+		disconnect_part(ucx);
 	for (int32_t rank = 0; ucx->worker && rank < ucx->team->world; rank++)
 		disconnect_peer(ucx, &ucx->peers[rank]);
 	if (ucx->worker)

@@ -172,8 +172,8 @@ static void small_act(const struct ucx *ucx, const struct ucx_ring *ring)
 	const void *own = ring->distance == 1 ? ring->op.in : ring->op.out;
 	bool lower = (ring->rank & ring->distance) == 0;
 
-	ucx->team->reduce(ring->op.out, lower ? own : ring->spare, lower ? ring->spare : own, ring->op.count,
-	                  ring->op.type, ring->op.reduce);
+	ucx->team->reduce(ring->op.out, lower ? own : ring->spare, lower ? ring->spare : own, ring->op.count, ring->op.type,
+	                  ring->op.reduce);
 }
 
 static int32_t small_step(struct ucx *ucx, struct ucx_ring *ring)

@@ -55,11 +55,10 @@ static void ucx_close(void *self)
 
 	if (atomic_load(&ucx->aborted))
 		ucx_let_go(ucx);
-	if (ucx->worker)
-		ucx_free_works(ucx);
-	ucx_free_rings(ucx);
 	if (ucx->peers)
 		ucx_disconnect(ucx);
+	ucx_free_works(ucx);
+	ucx_free_rings(ucx);
 	free(ucx->peers);
 	free(ucx);
 }
@@ -111,12 +110,12 @@ static void ucx_pause(void *self, uint64_t ticket, int64_t time)
 		(void)poll(&set, 1, (int)((time + 999) / 1000));
 }
 
-#define UCX_TABLE(points)                                                                                     \
-	{                                                                                                         \
-		.head = RH_COMM_HEAD(struct rh_comm_backend), .name = "ucx", .release = "0.1 over UCX",               \
-		.memories = RH_COMM_MEMORY_HOST, .score = (points), .probe = ucx_probe, .open = ucx_open,             \
-		.close = ucx_close, .send = ucx_send, .recv = ucx_recv, .collective = ucx_collective,               \
-		.test = ucx_test, .abort = ucx_abort, .arm = ucx_arm, .pause = ucx_pause,                                                                   \
+#define UCX_TABLE(points)                                                                                             \
+	{                                                                                                                 \
+		.head = RH_COMM_HEAD(struct rh_comm_backend), .name = "ucx", .release = "0.1 over UCX",                       \
+		.memories = RH_COMM_MEMORY_HOST, .score = (points), .probe = ucx_probe, .open = ucx_open, .close = ucx_close, \
+		.send = ucx_send, .recv = ucx_recv, .collective = ucx_collective, .test = ucx_test, .abort = ucx_abort,       \
+		.arm = ucx_arm, .pause = ucx_pause,                                                                           \
 	}
 
 static const struct rh_comm_backend ucx_table = UCX_TABLE(SCORE);

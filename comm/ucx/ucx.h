@@ -3,8 +3,9 @@
  * @file comm/ucx/ucx.h
  * @brief The backend over UCX (UCP 1.13 and newer): messages with tags over whatever transport UCX finds.
  *
- * connect.c makes the worker and the endpoints, message.c posts and ends messages, ring.c is the all-reduce of one host,
- * ucx.c is the table. Other collectives are the core's, made of messages. A context has one worker, called by one thread at a time.
+ * connect.c makes the worker and the endpoints, message.c posts and ends messages, ring.c is the all-reduce of one
+ * host, ucx.c is the table. Other collectives are the core's, made of messages. A context has one worker, called by one
+ * thread at a time.
  */
 #ifndef RH_COMM_UCX_UCX_H
 #define RH_COMM_UCX_UCX_H

@@ -19,9 +19,9 @@ typedef int rh_ini_fn(void *arg, const char *section, const char *key, const cha
 
 /**
  * Call @p fn for each setting of @p text; @p name is the file's name in messages. Comments start with ; or #, also
- * behind a value after white space. The first =, or on a line without one the first :, ends a key; white space at the start of a line means nothing;
- * names of sections have at most 49 bytes and keys 150; values have no limit. Syntax errors are refused with their
- * line. @return 0, RH_EINVAL, RH_ENOMEM or what @p fn returned
+ * behind a value after white space. The first =, or on a line without one the first :, ends a key; white space at the
+ * start of a line means nothing; names of sections have at most 49 bytes and keys 150; values have no limit. Syntax
+ * errors are refused with their line. @return 0, RH_EINVAL, RH_ENOMEM or what @p fn returned
  */
 int rh_ini_parse(const char *name, const char *text, size_t length, rh_ini_fn *fn, void *arg, struct rh_error *err);
 

@@ -17,6 +17,7 @@
 #include "cli/crds.h"
 #include "cli/version.h"
 #include "host/gang.h"
+#include "job/names.h"
 
 /* Most names of --enable-scheme. */
 #define CONTROLLER_KINDS_MAX 64
@@ -247,9 +248,31 @@ static void controller_note_spent(const struct rh_cli *cli)
 	}
 }
 
+/* A name that no object can have would only be told by the API server, again and again. */
+static int controller_check_names(const struct rh_controller_options *options, struct rh_error *err)
+{
+	const char *const namespaces[][2] = {
+		{"namespace", options->namespace_},
+		{"leader-election-namespace", options->lease_namespace},
+	};
+
+	for (size_t i = 0; i < sizeof(namespaces) / sizeof(namespaces[0]); i++) {
+		if (namespaces[i][1] && *namespaces[i][1] && !rh_name_is_label(namespaces[i][1]))
+			return rh_fail(err, RH_EINVAL,
+			               "%s: \"%s\" is no name of a namespace; use at most 63 small letters, digits and -",
+			               namespaces[i][0], namespaces[i][1]);
+	}
+	if (!rh_name_is_dns1123(options->lease_name))
+		return rh_fail(err, RH_EINVAL,
+		               "leader-election-id: \"%s\" is no name of a Lease; use small letters, digits, - and .",
+		               options->lease_name);
+	return 0;
+}
+
 static int controller_options(struct controller_setup *setup, struct rh_error *err)
 {
 	struct rh_controller_options *options = &setup->options;
+	double tries;
 	int r;
 
 	options->elect = true;
@@ -264,7 +287,11 @@ static int controller_options(struct controller_setup *setup, struct rh_error *e
 	options->own_namespace = controller_variable("MY_POD_NAMESPACE");
 	options->serves = controller_serves;
 	options->arg = setup;
-	r = controller_truth(setup, "leader-elect", &options->elect, err);
+	r = controller_check_names(options, err);
+	if (r == 0)
+		r = controller_number(setup, "pytorch-init-container-max-tries", INT32_MAX, &tries, err);
+	if (r == 0)
+		r = controller_truth(setup, "leader-elect", &options->elect, err);
 	if (r == 0)
 		r = controller_webhook(setup, err);
 	if (r == 0)

@@ -257,7 +257,8 @@ static int manifests_run(const struct rh_cli *cli)
 }
 
 static const struct rh_option manifests_options[] = {
-	{"namespace", 'n', "NAME", NULL, "where the controller runs (default roundhouse, which is among the objects); another has to exist"},
+	{"namespace", 'n', "NAME", NULL,
+     "where the controller runs (default roundhouse, which is among the objects); another has to exist"},
 	{"cluster-scope", 0, NULL, NULL, "serve jobs of all namespaces (default)"},
 	{"namespaced", 0, NULL, NULL, "serve jobs of that namespace alone, with rights there alone; it has to exist"},
 	{"image", 0, "IMAGE", NULL, "image of the controller (default localhost/roundhouse:VERSION)"},

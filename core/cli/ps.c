@@ -57,11 +57,11 @@ const struct rh_command rh_command_ps = {
 	.synopsis = "",
 	.summary = "be a parameter server of a job, until all its workers have left",
 	.details = "Workers reach it with rh_ps_connect() (roundhouse/ps.h). Its place among the servers, and the number "
-               "of workers,\n"
+			   "of workers,\n"
 			   "come from the options, from TF_CONFIG in a PS replica of a TFJob, or from RH_PS_* and DMLC_*; two that "
-               "disagree\n"
+			   "disagree\n"
 			   "are an error. With --folder a server that was killed has lost nothing that it had acknowledged; "
-               "docs/ps.md tells\n"
+			   "docs/ps.md tells\n"
 			   "more. SIGTERM ends it in good order.",
 	.options = ps_options,
 	.operands_max = 0,

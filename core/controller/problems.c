@@ -57,7 +57,7 @@ void rh_problem_cure(const struct rh_host *host, const struct rh_kube_problem *p
 			out, "add to the %s of its service account: {apiGroups: [\"%s\"], resources: [%.*s], verbs: [list, watch]}",
 			*problem->namespace_ ? "Role" : "ClusterRole", group, (int)length, problem->resource);
 	else if (problem->status == 401)
-		rh_str_append(out, "the credentials are not accepted; renew them");
+		rh_str_append(out, "the credentials are not accepted; renew those of the kubeconfig's user");
 }
 
 /* Where the API server cannot be reached, one line for each watch says nothing more than one for all. */

@@ -96,7 +96,7 @@ static int auth_read_token(struct rh_auth *auth, struct rh_error *err)
 	int r = rh_file_read(auth->config->token_file, RH_KUBECONFIG_FILE_MAX, &text, NULL, err);
 
 	if (r < 0)
-		return rh_wrap(err, r, "%s", auth->config->user_at);
+		return rh_wrap(err, r, "%s: token file", auth->config->user_at);
 	r = auth_trim_token(auth->config, text, &token, err);
 	if (r == 0)
 		r = auth_set_token(auth, token, err);
@@ -211,7 +211,7 @@ static int auth_start(struct rh_auth *auth, struct rh_error *err)
 	if (r == 0)
 		return RH_AUTH_WAIT;
 	if (r == RH_ENOENT && hint)
-		return rh_fail(err, r, "%s.exec.command: %s", auth->config->user_at, hint);
+		return rh_wrap(err, r, "%s.exec.command: %s", auth->config->user_at, hint);
 	return rh_wrap(err, r, "%s.exec.command", auth->config->user_at);
 }
 

@@ -251,23 +251,37 @@ static int64_t http_retry_after(CURL *easy)
 	return (int64_t)date * RH_SECOND - rh_clock_wall();
 }
 
-/* What the user can look at, for the faults that the configuration causes. */
-static const char *http_suspect(CURLcode code, const struct rh_http_target *target, char *buffer, size_t size)
+/* A certificate that the authority vouches for, but for another name: libcurl has one code for both, and these words.
+ */
+static const char *http_suspect_certificate(const struct rh_kubeconfig *config, const char *said)
 {
-	const char *at = target->config->cluster_at;
+	if (!strstr(said, "does not match") && !strstr(said, "subject name"))
+		return "certificate-authority";
+	return config->tls_server_name ? "tls-server-name" : "server";
+}
+
+/* What the user can look at, for the faults that the configuration causes. */
+static const char *http_suspect(CURLcode code, const struct rh_http_target *target, const char *said, char *buffer,
+                                size_t size)
+{
+	const struct rh_kubeconfig *config = target->config;
+	const char *at = config->cluster_at;
 	const char *field = NULL;
 
 	switch ((int)code) {
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
-		field = "certificate-authority";
+		field = http_suspect_certificate(config, said);
 		break;
 	case CURLE_SSL_CERTPROBLEM:
-		at = target->config->user_at;
+		at = config->user_at;
 		field = "client-certificate";
 		break;
 	case CURLE_COULDNT_RESOLVE_HOST:
 		field = "server";
+		break;
+	case CURLE_COULDNT_CONNECT:
+		field = config->proxy_url ? "proxy-url" : "server";
 		break;
 	case CURLE_COULDNT_RESOLVE_PROXY:
 	case CURLE_PROXY:
@@ -305,7 +319,8 @@ static void http_word(struct rh_http_call *call, const struct rh_http_target *ta
 		break;
 	}
 	(void)snprintf(call->words, sizeof(call->words), "%s: %s%s", target->config->server,
-	               call->answer.failed ? "out of memory" : said, http_suspect(code, target, buffer, sizeof(buffer)));
+	               call->answer.failed ? "out of memory" : said,
+	               http_suspect(code, target, said, buffer, sizeof(buffer)));
 }
 
 void rh_http_call_conclude(struct rh_http_call *call, const struct rh_http_target *target, CURLcode code)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Data-parallel training with a parameter server, in C: a linear model whose weights the servers keep. Each worker makes
- * points of its own, pushes the mean gradient of a batch, and gets the weights that all have made together. The Chief,
- * worker 0, gives the first weights and judges the result: it ends with 0 when the model was learnt.
+ * Data-parallel training with a parameter server, in C: a linear model whose weights the servers keep. Each worker
+ * makes points of its own, pushes the mean gradient of a batch, and gets the weights that all have made together. The
+ * Chief, worker 0, gives the first weights and judges the result: it ends with 0 when the model was learnt.
  *
  * cc -O2 train.c -lrhcomm -lm -o train
  */

@@ -32,7 +32,7 @@ extern "C" {
 #define RH_COMM_API __attribute__((visibility("default")))
 
 /** @name Results: 0 is done, RH_COMM_BUSY under way, negative an error @{ */
-#define RH_COMM_BUSY 1       /**< posted and not done yet; no error */
+#define RH_COMM_BUSY 1         /**< posted and not done yet; no error */
 #define RH_COMM_EINVAL (-1)    /**< wrong arguments or configuration; a retry cannot help */
 #define RH_COMM_ENOMEM (-2)    /**< out of memory */
 #define RH_COMM_EIO (-5)       /**< the operating system refused; the text has its words */
@@ -118,20 +118,21 @@ struct rh_comm_options {
 
 /** One operation. Buffers stay the caller's and must live until it is done. */
 struct rh_comm_op {
-	uint32_t size;   /**< sizeof(struct rh_comm_op) where it was compiled */
-	int32_t what;    /**< RH_COMM_ALL_REDUCE … */
-	const void *in;  /**< NULL is out, or, for ALL_GATHER, where this rank's part of out lies: in place */
-	void *out;       /**< where the result goes; the operation says how long it is */
-	size_t count;    /**< elements; see the operation */
-	int32_t type;    /**< RH_COMM_F32 … */
-	int32_t reduce;  /**< RH_COMM_SUM … */
-	int32_t peer;    /**< root, destination or source */
-	uint32_t tag;    /**< of messages: only those with the same tag meet, in the order of posting */
-	int32_t memory;  /**< RH_COMM_HOST or RH_COMM_CUDA */
-	int32_t zero;    /**< 0 */
+	uint32_t size;  /**< sizeof(struct rh_comm_op) where it was compiled */
+	int32_t what;   /**< RH_COMM_ALL_REDUCE … */
+	const void *in; /**< NULL is out, or, for ALL_GATHER, where this rank's part of out lies: in place */
+	void *out;      /**< where the result goes; the operation says how long it is */
+	size_t count;   /**< elements; see the operation */
+	int32_t type;   /**< RH_COMM_F32 … */
+	int32_t reduce; /**< RH_COMM_SUM … */
+	int32_t peer;   /**< root, destination or source */
+	uint32_t tag;   /**< of messages: only those with the same tag meet, in the order of posting */
+	int32_t memory; /**< RH_COMM_HOST or RH_COMM_CUDA */
+	int32_t zero;   /**< 0 */
 	/**
-	 * CUDA memory: the caller's cudaStream_t, else NULL. What is in it so far comes before the operation; put there what
-	 * is to follow once the operation is done. Tags of such messages do not count: they meet in the order of posting
+	 * CUDA memory: the caller's cudaStream_t, else NULL. What is in it so far comes before the operation; put there
+	 * what is to follow once the operation is done. Tags of such messages do not count: they meet in the order of
+	 * posting
 	 */
 	void *stream;
 	int64_t timeout; /**< microseconds; 0: the context's; -1: no limit */

@@ -79,9 +79,8 @@ static const char pytorch_cel[] =
 	"\"fieldPath\":\".elasticPolicy.nProcPerNode\","
 	"\"optionalOldSelf\":true}]";
 
-static const char pytorch_rules[] =
-	"[{\"apiGroups\":[\"autoscaling\"],\"resources\":[\"horizontalpodautoscalers\"],"
-	"\"verbs\":[\"create\",\"delete\",\"get\",\"patch\"]}]";
+static const char pytorch_rules[] = "[{\"apiGroups\":[\"autoscaling\"],\"resources\":[\"horizontalpodautoscalers\"],"
+									"\"verbs\":[\"create\",\"delete\",\"get\",\"patch\"]}]";
 
 /* torch's TCPStore listens on every interface, so two masters of one machine need two ports (RH_KIND_BINDS_ALL). */
 static const struct rh_kind pytorch_kind = {

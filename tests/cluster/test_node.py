@@ -103,7 +103,7 @@ class Case(unittest.TestCase):
             "spec": {"runPolicy": {"cleanPodPolicy": "None", **policy}, field: replicas}}))
         what = f"{kind.lower()}/{name}"
         try:
-            self.kubectl("wait", "--for=condition=Succeeded", what, f"--timeout={PATIENCE_S}s")
+            self.kubectl("wait", "--for=condition=Succeeded", what, f"--timeout={PATIENCE_S - 10}s")
         except AssertionError:
             self.tell(name)
             raise
@@ -241,7 +241,7 @@ class Installed(Jobs):
         manifests = cls.manifests()
         make_image(cls.api)
         cls.api.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", text=manifests)
-        cls.addClassCleanup(cls.api.kubectl, "delete", "--wait=false", "--ignore-not-found", "-f", "-", text=without_crds(manifests))
+        cls.addClassCleanup(cls.api.kubectl, "delete", "--ignore-not-found", "-f", "-", text=without_crds(manifests))
         try:
             cls.api.kubectl("rollout", "status", "-n", cls.namespace, cls.deployment, f"--timeout={ROLLOUT_S}s")
         except AssertionError:
@@ -312,6 +312,11 @@ class Swap(Installed, Case):
         assert count == 1, count
         return text
 
+    @unittest.expectedFailure
+    def test_mpi(self):
+        """V1's role allows no get and no patch of ConfigMaps, Roles and RoleBindings, which the controller asks for: nothing happens."""
+        super().test_mpi()
+
     def test_webhook(self):
         """V1's words, from the pod, for what V1 refuses."""
         body = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "refused"},
@@ -323,9 +328,11 @@ class Swap(Installed, Case):
 
     def test_log(self):
         """V1's role knows no Leases: that is said; there is no other trouble."""
-        log = self.log()
-        self.assertIn("THERE IS NO LEADER ELECTION", log)
-        self.assertNotRegex(log, r"(?i)forbidden")
+        lines = self.log().splitlines()
+        refused = [line for line in lines if "forbidden" in line]
+        self.assertEqual(len(refused), 1, refused)
+        self.assertRegex(refused[0], "THERE IS NO LEADER ELECTION.* cannot get resource \"leases\"")
+        self.assertTrue(any("trusts the certificate now" in line for line in lines), lines)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 #include "comm/ranks.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +76,7 @@ static void set_environment(const struct ranks_plan *plan, int32_t rank, int por
 	(void)setvbuf(stderr, NULL, _IONBF, 0);
 }
 
-static int run_rank(const struct ranks_plan *plan, int32_t rank, int port)
+static int run_rank(const struct ranks_plan *plan, int32_t rank, int port, int ready)
 {
 	struct rh_comm_error err = {0};
 	struct rh_comm *comm = NULL;
@@ -85,6 +87,8 @@ static int run_rank(const struct ranks_plan *plan, int32_t rank, int port)
 		(void)fprintf(stderr, "rank %d: init: %s\n", (int)rank, err.text);
 		return 99;
 	}
+	if (write(ready, "", 1) != 1)
+		return 97;
 	status = plan->fn(comm, plan->arg);
 	rh_comm_free(comm);
 	return status;
@@ -93,17 +97,31 @@ static int run_rank(const struct ranks_plan *plan, int32_t rank, int port)
 void ranks_start(const struct ranks_plan *plan, struct ranks *ret_ranks)
 {
 	int port = free_port();
+	int ready[2];
 
-	*ret_ranks = (struct ranks){.world = plan->world};
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	*ret_ranks = (struct ranks){.world = plan->world, .ready = ready[0]};
 	for (int32_t rank = 0; rank < plan->world; rank++) {
 		pid_t pid = fork();
 
 		assert_true(pid >= 0);
 		if (pid == 0) {
 			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-			exit(run_rank(plan, rank, port));
+			exit(run_rank(plan, rank, port, ready[1]));
 		}
 		ret_ranks->pids[rank] = pid;
+	}
+	(void)close(ready[1]);
+}
+
+void ranks_await_ready(const struct ranks *ranks)
+{
+	for (int32_t rank = 0; rank < ranks->world; rank++) {
+		struct pollfd set = {.fd = ranks->ready, .events = POLLIN};
+		char byte;
+
+		assert_int_equal(poll(&set, 1, WAIT_MS), 1);
+		assert_int_equal(read(ranks->ready, &byte, 1), 1);
 	}
 }
 
@@ -123,6 +141,8 @@ int ranks_wait(struct ranks *ranks, int32_t rank)
 		(void)nanosleep(&pause, NULL);
 		waited += PAUSE_MS;
 	}
+	if (++ranks->waited == ranks->world)
+		(void)close(ranks->ready);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

@@ -35,10 +35,14 @@ struct ranks_plan {
 struct ranks {
 	int32_t world;
 	pid_t pids[RANKS_MAX];
+	int32_t waited; /**< how many of them */
+	int ready;      /**< a byte comes from each rank once the world stands for it */
 };
 
 /** Start them. */
 void ranks_start(const struct ranks_plan *plan, struct ranks *ret_ranks);
+/** Wait until the world stands for all ranks. Fails the test after a minute. */
+void ranks_await_ready(const struct ranks *ranks);
 /**
  * Wait for rank @p rank, at most a minute; then it is killed and the test fails.
  * @return its exit status, or 128 + signal

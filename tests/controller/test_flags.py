@@ -31,6 +31,10 @@ REFUSED = [
     (["--metrics-address", ":1"], 2, "unknown option --metrics-address; did you mean --metrics-bind-address?"),
     (["-metrics-bind-adress", ":1"], 2, "did you mean --metrics-bind-address?"),
     (["--zap-encoder", "xml"], 2, '"xml" is none of json|console'),
+    (["--namespace", "Bad_"], 2, 'namespace: "Bad_" is no name of a namespace'),
+    (["--leader-election-id", "A_b"], 2, 'leader-election-id: "A_b" is no name of a Lease'),
+    (["--leader-election-namespace=a.b"], 2, 'leader-election-namespace: "a.b" is no name of a namespace'),
+    (["--pytorch-init-container-max-tries", "x"], 2, 'pytorch-init-container-max-tries: "x" is no number'),
     (["operand"], 2, "too many operands"),
 ]
 

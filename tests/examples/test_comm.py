@@ -44,10 +44,16 @@ class Debian(Comm):
         self.check_backend(seen, 3)
         self.assertEqual(kit.outcomes(seen), {"Master-0": "Succeeded", "Worker-0": "Succeeded", "Worker-1": "Succeeded"})
 
-    def test_killed_rank_is_named(self):
+    def test_killed_rank_is_named_and_all_meet_again(self):
+        """The other ranks end with an error, all containers are started again, and the training succeeds."""
         killer = kit.Killer(epoch=3, rank=2)
-        status, seen = kit.rows("comm/digits.yaml", react=killer, environment=PACKAGE | {"EPOCHS": kit.FOREVER})
-        self.check_killed(killer, status, seen, "Worker-1")
+        status, seen = kit.rows("comm/digits.yaml", react=killer, environment=PACKAGE | {"EPOCHS": "300"})
+        self.assertTrue(killer.killed)
+        self.check_learnt(status, seen, world=3, floor=0.95)
+        errors = [text for text in kit.lines(seen) if "PeerError" in text or "RuntimeError" in text]
+        self.assertTrue(any(re.search(r"rank 2\b.* died", text) for text in errors), errors)
+        restarts = {f"{row['replicaType']}-{row['index']}": row["restarts"] for row in seen if row["type"] == "replica"}
+        self.assertEqual(restarts, {"Master-0": 1, "Worker-0": 1, "Worker-1": 1})
 
     def test_parameter_servers_learn(self):
         status, seen = kit.rows("comm/parameter_server.yaml", environment=PACKAGE)

@@ -9,9 +9,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char text[] = "{current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}], clusters: "
-	                           "[{name: k, cluster: {server: "
+							   "[{name: k, cluster: {server: "
 							   "'https://a'}}], users: [{name: u, user: {exec: {apiVersion: "
-	                           "client.authentication.k8s.io/v1beta1, command: a}}}]}";
+							   "client.authentication.k8s.io/v1beta1, command: a}}}]}";
 	struct rh_auth_answer answer = {0};
 	rh_auto(kubeconfig) config = NULL;
 	struct rh_error err = {0};

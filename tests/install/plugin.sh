@@ -34,7 +34,8 @@ check_loads() {
 "$cmake" --install "$build" --prefix "$prefix" >"$work/install.log"
 for file in bin/roundhouse include/roundhouse/plugin.h include/roundhouse/status.h include/roundhouse/version.h \
 	lib/roundhouse/plugins/pytorch.so etc/roundhouse/roundhouse.ini share/man/man1/roundhouse.1 \
-	share/bash-completion/completions/roundhouse share/roundhouse/pod-template.openapi.json; do
+	share/bash-completion/completions/roundhouse share/roundhouse/pod-template.openapi.json \
+	share/roundhouse/crds/kustomization.yaml share/roundhouse/deploy/base/kustomization.yaml; do
 	[ -s "$prefix/$file" ] || fail "$file was not installed, or is empty"
 done
 for file in "$prefix"/lib/roundhouse/plugins/*.so; do

@@ -341,7 +341,7 @@ static void test_auth__plugins_that_fail(void **state)
 	     "users[0].user.exec.command: cannot start \""},
 		{"hint",
 	     "exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: rh-no-such-program, installHint: get it}",
-	     "", "users[0].user.exec.command: get it"},
+	     "", "users[0].user.exec.command: get it: cannot start \"rh-no-such-program\""},
 		{"not executable", "exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: /etc/passwd}", "",
 	     "cannot start \"/etc/passwd\": Permission denied"},
 	};

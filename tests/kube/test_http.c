@@ -436,7 +436,8 @@ static void test_http__tls(void **state)
 		{"the system's authorities", "", false, "check test: clusters[0].cluster.certificate-authority"},
 		{"no check", "insecure-skip-tls-verify: true", false, NULL},
 		{"a name that it has", "tls-server-name: api.test", true, NULL},
-		{"a name that it has not", "tls-server-name: other.test", true, "certificate-authority"},
+		{"a name that it has not", "tls-server-name: other.test", true,
+	     "check test: clusters[0].cluster.tls-server-name"},
 	};
 	const struct fixture *fixture = *state;
 
@@ -502,6 +503,8 @@ static void test_http__nobody_listens(void **state)
 		const char *server, *words;
 	} rows[] = {
 		{"https://127.0.0.1:1", "https://127.0.0.1:1: "},
+		{"https://127.0.0.1:1", "check test: clusters[0].cluster.server"},
+		{"https://127.0.0.1:1', proxy-url: 'http://127.0.0.1:1", "check test: clusters[0].cluster.proxy-url"},
 		{"https://no-such-host.invalid:6443", "check test: clusters[0].cluster.server"},
 	};
 

@@ -199,11 +199,14 @@ static void test_runner_pod__status_between_restarts(void **state)
 
 	(void)state;
 	pod->containers[0].report.restarts = 2;
+	rh_copy(pod->containers[0].ended.message, sizeof(pod->containers[0].ended.message), "cannot start \"x\"");
 	rh_runner_pod_settle(pod, START);
 	patch = rh_runner_pod_status(pod);
 	assert_string_equal(rh_json_string_at(patch, "status.phase"), "Running");
 	assert_string_equal(rh_json_string_at(patch, "status.containerStatuses[0].state.waiting.reason"),
 	                    "CrashLoopBackOff");
+	assert_non_null(strstr(rh_json_string_at(patch, "status.containerStatuses[0].state.waiting.message"),
+	                       "ended with exit code 7: cannot start \"x\"; it waits to be restarted"));
 	assert_true(
 		rh_json_integer(rh_json_at(patch, "status.containerStatuses[0].lastState.terminated.exitCode"), &number));
 	assert_int_equal(number, 7);

@@ -3,6 +3,7 @@
 import atexit
 import ctypes
 import threading
+import time
 import weakref
 
 from roundhouse import buffers, library
@@ -14,9 +15,20 @@ _byref = ctypes.byref
 _open = weakref.WeakSet()
 
 
+# seconds that what is in flight at the end of the interpreter may still take
+_PATIENCE = 5
+
+
 @atexit.register
 def _leave():
+    until = time.monotonic() + _PATIENCE
     for comm in [comm for comm in _open if not comm.is_group]:
+        everything = [request for one in (comm, *comm._groups) for request in list(one._requests)]
+        while not all(request.done() for request in everything) and time.monotonic() < until:
+            time.sleep(0.001)
+        # nobody will wait for it any more; the others shall not either
+        if not all(request.done() for request in everything):
+            comm.abort("its program ended with operations in flight")
         comm.close()
 
 
@@ -67,6 +79,13 @@ class Request:
                 error = library.Error()
                 self._end(_lib.rh_comm_wait(self._handle, _byref(error)), error)
         return self._outcome()
+
+    def done(self):
+        """Whether it is done, well or not."""
+        try:
+            return self.test()
+        except CommError:
+            return True
 
     def test(self):
         """Whether it is done. Raises CommError when it failed."""

@@ -230,8 +230,8 @@ static void flight_deleted_conflict(struct rh_flight *flight, const struct rh_ou
 
 	if (!flight->asking)
 		flight_ask(flight);
-	else if (outcome->code == RH_OUTCOME_GONE || (outcome->code == RH_OUTCOME_OK && outcome->object &&
-	                                              !flight_stays(flight, outcome->object)))
+	else if (outcome->code == RH_OUTCOME_GONE ||
+	         (outcome->code == RH_OUTCOME_OK && outcome->object && !flight_stays(flight, outcome->object)))
 		flight_deleted_well(flight, false);
 	else
 		flight_keep_target(flight, &later);

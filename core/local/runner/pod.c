@@ -170,15 +170,16 @@ static struct rh_json *runner_waiting(const struct rh_runner_pod *pod, const str
 	const struct rh_shim_report *end = &container->ended;
 	const char *reason = "PodInitializing";
 	const char *message = NULL;
-	char text[192];
+	char text[sizeof(end->message) + 192];
 
 	if (pod->stage == RH_RUNNER_REFUSED) {
 		reason = pod->reason;
 		message = pod->message;
 	} else if (container->reported) {
 		reason = "CrashLoopBackOff";
-		(void)snprintf(text, sizeof(text), "container %s ended with exit code %" PRId32 "%s; it waits to be restarted",
-		               end->container, end->exit_code, end->signal ? " (a signal)" : "");
+		(void)snprintf(text, sizeof(text),
+		               "container %s ended with exit code %" PRId32 "%s%s%s; it waits to be restarted", end->container,
+		               end->exit_code, end->signal ? " (a signal)" : "", *end->message ? ": " : "", end->message);
 		message = text;
 	} else if (pod->stage == RH_RUNNER_QUEUED) {
 		reason = "ContainerCreating";

@@ -38,6 +38,8 @@ fi
 
 # --- pod network: a bridge with the node's address; no default route for pods, nothing forwarded off the machine
 ip link show $BRIDGE >/dev/null 2>&1 || { ip link add $BRIDGE type bridge; ip addr add $NODE_IP/16 dev $BRIDGE; ip link set $BRIDGE up; }
+# where nothing leads anywhere, the API server's own requests to Services (webhooks) still have to get as far as kube-proxy's rules
+ip route get 10.96.0.1 >/dev/null 2>&1 || ip route add 10.96.0.0/16 dev $BRIDGE
 echo 1 > /proc/sys/net/ipv4/ip_forward
 [ -e /proc/sys/net/bridge/bridge-nf-call-iptables ] && echo 1 > /proc/sys/net/bridge/bridge-nf-call-iptables || true
 iptables -C FORWARD -i $BRIDGE ! -o $BRIDGE -j DROP 2>/dev/null || iptables -I FORWARD -i $BRIDGE ! -o $BRIDGE -j DROP

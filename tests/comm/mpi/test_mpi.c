@@ -153,11 +153,11 @@ static int die(struct rh_comm *comm, const void *arg)
 }
 
 static const struct scenario scenarios[] = {
-	{"name", check_name, false},         {"collectives", operations_collectives, false},
-	{"all", run_all, false},             {"less", expect_less, false},
-	{"more", expect_more, false},        {"tags", use_large_tags, false},
-	{"abort", abort_all, false},         {"many", many_groups, false},
-	{"die", die, false},                 {"refused", check_name, true},
+	{"name", check_name, false},  {"collectives", operations_collectives, false},
+	{"all", run_all, false},      {"less", expect_less, false},
+	{"more", expect_more, false}, {"tags", use_large_tags, false},
+	{"abort", abort_all, false},  {"many", many_groups, false},
+	{"die", die, false},          {"refused", check_name, true},
 };
 
 /* One rank, under mpirun. @return its exit status */

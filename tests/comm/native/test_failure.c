@@ -65,14 +65,13 @@ static void check_death(int32_t victim, bool no_shm, size_t count, useconds_t af
 	struct ranks ranks;
 
 	ranks_start(&plan, &ranks);
+	ranks_await_ready(&ranks);
 	(void)usleep(after);
 	(void)kill(ranks.pids[victim], SIGKILL);
 	assert_int_equal(ranks_wait(&ranks, victim), 128 + SIGKILL);
 	for (int32_t rank = 0; rank < plan.world; rank++) {
-		int status = rank == victim ? victim + 1 : ranks_wait(&ranks, rank);
-
-		/* killed before the world stood, the others cannot start: they say so */
-		assert_true(status == victim + 1 || status == 99);
+		if (rank != victim)
+			assert_int_equal(ranks_wait(&ranks, rank), victim + 1);
 	}
 	assert_int_equal(count_segments(), 0);
 }
@@ -84,10 +83,58 @@ static void test_failure__a_killed_rank_is_named_by_all_others(void **state)
 	(void)state;
 	for (int32_t victim = 0; victim < 3; victim++) {
 		for (size_t i = 0; i < 3; i++) {
-			check_death(victim, false, counts[i], 150000);
-			check_death(victim, true, counts[i], 150000);
+			check_death(victim, false, counts[i], 20000);
+			check_death(victim, true, counts[i], 20000);
 		}
 	}
+}
+
+/* Before the world stands: those that are left cannot start, and say so in time. */
+static void test_failure__a_rank_killed_while_all_meet(void **state)
+{
+	static const char *const env[] = {"RH_COMM_INIT_TIMEOUT=3", NULL};
+	static const size_t count = 1000;
+	struct ranks_plan plan = {.world = 3, .env = env, .fn = reduce_for_ever, .arg = &count};
+
+	(void)state;
+	for (int32_t round = 0; round < 6; round++) {
+		int32_t victim = round % 3;
+		struct ranks ranks;
+
+		ranks_start(&plan, &ranks);
+		(void)usleep((useconds_t)round * 2000);
+		(void)kill(ranks.pids[victim], SIGKILL);
+		for (int32_t rank = 0; rank < plan.world; rank++) {
+			int status = ranks_wait(&ranks, rank);
+
+			if (rank != victim)
+				assert_true(status == victim + 1 || status == 99);
+		}
+		assert_int_equal(count_segments(), 0);
+	}
+}
+
+static int die_instead_of_leaving(struct rh_comm *comm, const void *arg)
+{
+	struct rh_comm_op barrier = {.size = sizeof(barrier), .what = RH_COMM_BARRIER};
+
+	(void)arg;
+	/* who is through it first may die before the others are: that is their end, too */
+	(void)rh_comm_run(comm, &barrier, NULL);
+	if (rh_comm_rank(comm) == 1)
+		(void)raise(SIGKILL);
+	return 0;
+}
+
+static void test_failure__a_rank_killed_while_all_leave(void **state)
+{
+	struct ranks_plan plan = {.world = 3, .fn = die_instead_of_leaving};
+	struct ranks ranks;
+
+	(void)state;
+	ranks_start(&plan, &ranks);
+	for (int32_t rank = 0; rank < plan.world; rank++)
+		assert_int_equal(ranks_wait(&ranks, rank), rank == 1 ? 128 + SIGKILL : 0);
 }
 
 static int abort_or_wait(struct rh_comm *comm, const void *arg)
@@ -200,22 +247,32 @@ static void test_failure__who_waits_for_a_rank_that_left_is_told(void **state)
 	}
 }
 
+#define MANY 1000000
+
+/* What the ranks do while one of them is stopped. */
+struct often {
+	int rounds;
+	size_t count;
+	useconds_t pause;
+};
+
 static int reduce_often(struct rh_comm *comm, const void *arg)
 {
-	int64_t value = 1;
+	static int64_t values[MANY];
+	const struct often *often = arg;
 
 	(void)fprintf(stderr, "rank %d runs\n", (int)rh_comm_rank(comm));
-	for (int i = 0; i < *(const int *)arg; i++) {
+	for (int i = 0; i < often->rounds; i++) {
 		struct rh_comm_error err = {0};
 
-		value = 1;
-		if (rh_comm_all_reduce(comm, &value, 1, RH_COMM_I64, RH_COMM_SUM, &err) != 0) {
+		values[often->count - 1] = 1;
+		if (rh_comm_all_reduce(comm, values, often->count, RH_COMM_I64, RH_COMM_SUM, &err) != 0) {
 			(void)fprintf(stderr, "rank %d: %s\n", (int)rh_comm_rank(comm), err.text);
 			return 1;
 		}
-		(void)usleep(1000);
+		(void)usleep(often->pause);
 	}
-	return value == rh_comm_world(comm) ? 0 : 2;
+	return values[often->count - 1] == rh_comm_world(comm) ? 0 : 2;
 }
 
 /* @return whether the file has the text */
@@ -239,15 +296,14 @@ static void await_text(const char *path, const char *text)
 }
 
 /* Stopped for longer than the death timeout: its host answers, so it is named, and lives. */
-static void test_failure__a_stopped_rank_is_named_and_goes_on(void **state)
+static void check_stop(bool no_shm, const struct often *often)
 {
 	static const char *const env[] = {"RH_COMM_SLOW=1", NULL};
-	static const int rounds = 1500;
 	char log[] = "/tmp/rh-comm-test-XXXXXX";
-	struct ranks_plan plan = {.world = 3, .death = "1", .log = log, .env = env, .fn = reduce_often, .arg = &rounds};
+	struct ranks_plan plan = {
+		.world = 3, .no_shm = no_shm, .death = "1", .log = log, .env = env, .fn = reduce_often, .arg = often};
 	struct ranks ranks;
 
-	(void)state;
 	assert_true(close(mkstemp(log)) == 0);
 	ranks_start(&plan, &ranks);
 	await_text(log, "rank 1 runs");
@@ -262,10 +318,23 @@ static void test_failure__a_stopped_rank_is_named_and_goes_on(void **state)
 	(void)unlink(log);
 }
 
+static void test_failure__a_stopped_rank_is_named_and_goes_on(void **state)
+{
+	static const struct often small = {1500, 1, 1000};
+	/* more than sockets hold, so that the others' connections to it are full all that time */
+	static const struct often large = {60, MANY, 0};
+
+	(void)state;
+	check_stop(false, &small);
+	check_stop(true, &large);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_failure__a_killed_rank_is_named_by_all_others),
+		cmocka_unit_test(test_failure__a_rank_killed_while_all_meet),
+		cmocka_unit_test(test_failure__a_rank_killed_while_all_leave),
 		cmocka_unit_test(test_failure__an_abort_ends_all),
 		cmocka_unit_test(test_failure__a_time_limit_names_who_was_waited_for),
 		cmocka_unit_test(test_failure__a_time_limit_of_a_message_names_the_peer),

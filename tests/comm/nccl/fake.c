@@ -379,6 +379,10 @@ EXPORT int cudaEventRecord(void *event, void *stream);
 EXPORT int cudaEventQuery(void *event);
 EXPORT int cudaEventDestroy(void *event);
 EXPORT const char *cudaGetErrorString(int status);
+EXPORT int cudaHostAlloc(void **memory, size_t length, unsigned int flags);
+EXPORT int cudaFreeHost(void *memory);
+EXPORT int cudaMemcpyAsync(void *to, const void *from, size_t length, int kind, void *stream);
+EXPORT int cudaStreamSynchronize(void *stream);
 
 static int *device_get(void)
 {
@@ -473,8 +477,49 @@ int cudaEventDestroy(void *event)
 
 const char *cudaGetErrorString(int status)
 {
-	return status == 35 ? "CUDA driver version is insufficient for CUDA runtime version"
-	                    : status == 100 ? "no CUDA-capable device is detected" : "fake CUDA error";
+	return status == 35    ? "CUDA driver version is insufficient for CUDA runtime version"
+	       : status == 100 ? "no CUDA-capable device is detected"
+	                       : "fake CUDA error";
+}
+
+int cudaHostAlloc(void **memory, size_t length, unsigned int flags)
+{
+	struct fake *fake = fake_lock();
+
+	fake->misuses += flags != 0;
+	fake->alive++;
+	*memory = malloc(length);
+	return fake_unlock(fake, *memory ? 0 : 2);
+}
+
+int cudaFreeHost(void *memory)
+{
+	struct fake *fake = fake_lock();
+
+	free(memory);
+	fake->alive--;
+	return fake_unlock(fake, 0);
+}
+
+/* Whatever is in the stream comes first. */
+int cudaMemcpyAsync(void *to, const void *from, size_t length, int kind, void *stream)
+{
+	struct fake *fake = fake_lock();
+
+	fake->misuses += kind != 4;
+	while (stream && stream_head(stream))
+		stream_move(fake, stream);
+	memcpy(to, from, length);
+	return fake_unlock(fake, 0);
+}
+
+int cudaStreamSynchronize(void *stream)
+{
+	struct fake *fake = fake_lock();
+
+	while (stream && stream_head(stream))
+		stream_move(fake, stream);
+	return fake_unlock(fake, 0);
 }
 
 /* NCCL. */

@@ -186,6 +186,21 @@ def leaves_by_itself():
 
 
 @kit.case
+def ends_with_an_operation_in_flight():
+    comm = roundhouse.Comm()
+    comm.barrier()
+    if comm.rank == 0:
+        comm.recv_start(bytearray(3), 1)
+        return
+    try:
+        comm.barrier()
+    except roundhouse.AbortedError as error:
+        assert error.rank == 0 and "in flight" in str(error), error
+        return
+    raise AssertionError("rank 0 is not missed")
+
+
+@kit.case
 def contradiction():
     try:
         roundhouse.Comm()
@@ -271,6 +286,9 @@ class Worlds(kit.Ranks):
 
     def test_leaves_by_itself(self):
         self.world(3, "leaves_by_itself")
+
+    def test_ends_with_an_operation_in_flight(self):
+        self.world(3, "ends_with_an_operation_in_flight")
 
     def test_contradiction(self):
         self.world(1, "contradiction", further={"RANK": 1, "WORLD_SIZE": 2})

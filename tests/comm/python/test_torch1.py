@@ -121,6 +121,15 @@ def optimizer():
             check_equal(model, alone(comm.world, 6, network))
             check_same(model, comm)
             assert wrapped.param_groups[0]["lr"] == rate and wrapped.state_dict()["state"]
+        assert isinstance(wrapped, torch.optim.Optimizer)
+        schedule = roundhouse.torch.warm_up(wrapped, comm.world, 1)
+        for _ in range(2):
+            wrapped.zero_grad()
+            loss_of(model, comm.rank, 0).backward()
+            wrapped.step()
+            schedule.step()
+        assert wrapped.param_groups[0]["lr"] == rate * comm.world
+        check_same(model, comm)
 
 
 @kit.case

@@ -56,6 +56,7 @@ class Case:
 
 class Field(unittest.TestCase):
     """An API server with our CRDs for all tests of a class, whose audit log is read."""
+    maxDiff = None
 
     @classmethod
     def setUpClass(cls):

@@ -129,7 +129,13 @@ class Director:
                 meta = body["metadata"]
                 if meta["namespace"] in found:
                     found[meta["namespace"]][at][meta["name"]] = body
+                    self.collect(meta)
         return found
+
+    def collect(self, meta):
+        """kube-controller-manager's podgc: a server whose client dies in the middle of a delete may leave a pod half deleted."""
+        if meta.get("deletionTimestamp") and meta.get("deletionGracePeriodSeconds") == 0:
+            self.ask("DELETE", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}?gracePeriodSeconds=0")
 
     def play(self, each=lambda: None):
         """Until all lives are over. each() is called between looks."""

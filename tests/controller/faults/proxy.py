@@ -245,11 +245,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Cutter:
-    """Bytes in, bytes out, until so many have come from the server. The first `spared` connections live for ever."""
+    """Bytes in, bytes out, until so many have come from the server; after `limit` cuts it has had enough."""
 
-    def __init__(self, api, seed, least=200, most=60000):
-        self.port, self.random, self.least, self.most = api.port, random.Random(seed), least, most
-        self.cutting, self.cuts = True, 0
+    def __init__(self, api, seed, limit):
+        self.port, self.random, self.limit, self.cuts = api.port, random.Random(seed), limit, 0
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.url = f"https://127.0.0.1:{self.listener.getsockname()[1]}"
         self.thread = threading.Thread(target=self.accept, daemon=True)
@@ -268,24 +267,30 @@ class Cutter:
                 client = self.listener.accept()[0]
             except OSError:
                 return
+            # small and large in equal shares: in the handshake, in a list, in a watch
+            length = int(10 ** self.random.uniform(2, 5))
+            threading.Thread(target=self.serve, args=(client, length), daemon=True).start()
+
+    def serve(self, client, length):
+        with client:
             try:
-                server = socket.create_connection(("127.0.0.1", self.port))
+                with socket.create_connection(("127.0.0.1", self.port)) as server:
+                    back = threading.Thread(target=self.pump, args=(client, server, None), daemon=True)
+                    back.start()
+                    self.pump(server, client, length)
+                    back.join()
             except OSError:
-                client.close()
-                continue
-            for sock in (client, server):
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            length = self.random.randint(self.least, self.most)
-            threading.Thread(target=self.pump, args=(client, server, None), daemon=True).start()
-            threading.Thread(target=self.pump, args=(server, client, length), daemon=True).start()
+                pass
 
     def pump(self, source, sink, length):
         try:
             while data := source.recv(65536):
-                if length is not None and self.cutting:
-                    data, length = data[:length], length - len(data)
-                sink.sendall(data)
-                if length is not None and length <= 0 and self.cutting:
+                if length is None or self.cuts >= self.limit:
+                    sink.sendall(data)
+                    continue
+                sink.sendall(data[:length])
+                length -= len(data)
+                if length <= 0:
                     self.cuts += 1
                     break
         except OSError:

@@ -82,8 +82,8 @@ def lost(events):
     seen = set()
     for status in statuses(events):
         now = conditions(status)
-        # V1 drops Running and Restarting when the other comes
-        gone = seen - set(now) - {"Running", "Restarting"}
+        # V1 drops Running and Restarting when the other comes, and Stalled goes with its reason
+        gone = seen - set(now) - {"Running", "Restarting", "Stalled"}
         seen |= set(now)
         out += [f"condition {name} vanished" for name in sorted(gone)]
         if start and status.get("startTime") != start:

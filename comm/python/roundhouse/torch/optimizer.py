@@ -98,6 +98,11 @@ class DistributedOptimizer:
         # a hook lives as long as what it hangs on
         self._keep = [self._watch(p) for p in parameters]
 
+    @property
+    def __class__(self):
+        # schedulers take nothing but what calls itself an Optimizer
+        return type(self.__dict__["_optimizer"]) if "_optimizer" in self.__dict__ else DistributedOptimizer
+
     def __getattr__(self, name):
         return getattr(self.__dict__["_optimizer"], name)
 

@@ -40,14 +40,11 @@ class Pending:
         """Whether it is done, well or not."""
         if self.done:
             return True
-        try:
-            if not all(request.test() for request in self.requests):
-                return False
-        except Exception:  # wait() keeps it
-            pass
+        if not all(request.done() for request in self.requests):
+            return False
         try:
             self.wait()
-        except Exception:
+        except Exception:  # result() has it
             pass
         return True
 
