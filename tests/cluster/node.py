@@ -206,7 +206,3 @@ class Node(apiserver.ApiServer):
     def load(self, archive):
         """Load an image from a file; its name is the one inside."""
         self.script("node.sh", "import", archive)
-
-    def logs(self):
-        """-> the ends of all programs' logs, for a test that failed"""
-        return "".join(f"--- {path.name}\n{path.read_text(errors='replace')[-1500:]}\n" for path in sorted(self.root.glob("run/log/*.log")))

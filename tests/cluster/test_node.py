@@ -4,6 +4,7 @@
 
 First the controller is a process of this machine and the published client drives it; then it is the pod that controls the cluster.
 """
+import functools
 import json
 import os
 import pathlib
@@ -52,8 +53,8 @@ ROUNDHOUSE, JAX, SOURCE = sys.argv[1:1 + ARGUMENTS] if len(sys.argv) > ARGUMENTS
 del sys.argv[1:1 + ARGUMENTS]
 
 IMAGE = "localhost/roundhouse:test"
-# With V1's manifests the certificate's Secret has to come to the pod first, which takes kubelet a minute or two.
-ROLLOUT_S = 300
+# Of kubectl, shorter than that of the one who waits for kubectl (apiserver.py).
+LIMIT_S = PATIENCE_S - 10
 JOB_LABEL = "training.kubeflow.org/job-name"
 # Collected with the job.
 OWNED = "pods,services,configmaps,serviceaccounts,roles,rolebindings"
@@ -69,15 +70,13 @@ def setUpModule():
     Case.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
 
 
-def make_image(api, made=[]):  # pylint: disable=dangerous-default-value
+@functools.cache
+def make_image():
     """The image of the controller, from the build that is tested; once."""
-    if made:
-        return
     with tempfile.TemporaryDirectory() as folder:
         build = pathlib.Path(ROUNDHOUSE).resolve().parents[1]
         subprocess.run([f"{SOURCE}/packaging/image.sh", "-t", IMAGE, "-b", build, f"{folder}/image.tar"], check=True)
-        api.load(f"{folder}/image.tar")
-    made.append(IMAGE)
+        Case.api.load(f"{folder}/image.tar")
 
 
 def without_crds(manifests):
@@ -103,7 +102,7 @@ class Case(unittest.TestCase):
             "spec": {"runPolicy": {"cleanPodPolicy": "None", **policy}, field: replicas}}))
         what = f"{kind.lower()}/{name}"
         try:
-            self.kubectl("wait", "--for=condition=Succeeded", what, f"--timeout={PATIENCE_S - 10}s")
+            self.kubectl("wait", "--for=condition=Succeeded", what, f"--timeout={LIMIT_S}s")
         except AssertionError:
             self.tell(name)
             raise
@@ -130,7 +129,7 @@ class Case(unittest.TestCase):
     def drop(self, what):
         """Delete a job: nothing of it is left, in the API or on the node."""
         name = what.partition("/")[2]
-        self.kubectl("delete", what, f"--timeout={PATIENCE_S}s")
+        self.kubectl("delete", what, f"--timeout={LIMIT_S}s")
         mine = re.compile(rf"/{name}(-|$)")
         wait_for(f"everything of {what} gone", lambda: not any(map(mine.search, self.belonging())), patience=PATIENCE_S)
 
@@ -239,11 +238,11 @@ class Installed(Jobs):
     def setUpClass(cls):
         super().setUpClass()
         manifests = cls.manifests()
-        make_image(cls.api)
+        make_image()
         cls.api.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", text=manifests)
         cls.addClassCleanup(cls.api.kubectl, "delete", "--ignore-not-found", "-f", "-", text=without_crds(manifests))
         try:
-            cls.api.kubectl("rollout", "status", "-n", cls.namespace, cls.deployment, f"--timeout={ROLLOUT_S}s")
+            cls.api.kubectl("rollout", "status", "-n", cls.namespace, cls.deployment, f"--timeout={LIMIT_S}s")
         except AssertionError:
             for words in (["describe", "pods"], ["events"], ["logs", "--all-pods", cls.deployment]):
                 print(cls.api.kubectl("-n", cls.namespace, *words, check=False).stdout, file=sys.stderr)
@@ -286,14 +285,14 @@ class Pod(Installed, Case):
             "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "moved"},
             "spec": {"runPolicy": {"cleanPodPolicy": "None"}, "pytorchReplicaSpecs": {"Worker": replica(
                 "pytorch", ["sh", "-c", client_jobs.SCRIPT], count=2, image="localhost/busybox:1")}}}))
-        self.kubectl("wait", "--for=condition=Running", "pytorchjob/moved", f"--timeout={PATIENCE_S}s")
+        self.kubectl("wait", "--for=condition=Running", "pytorchjob/moved", f"--timeout={LIMIT_S}s")
         wait_for("both run", lambda: set(self.phases("moved").values()) == {"Running"}, patience=PATIENCE_S)
         uids = self.kubectl("get", "pods", "-l", f"{JOB_LABEL}=moved", "-o", "jsonpath={.items[*].metadata.uid}")
         before = self.working()
-        self.kubectl("delete", before, "-n", self.namespace, f"--timeout={PATIENCE_S}s")
+        self.kubectl("delete", before, "-n", self.namespace, f"--timeout={LIMIT_S}s")
         for index in range(2):
             self.kubectl("exec", f"moved-worker-{index}", "--", "sh", "-c", f"echo 0 > {client_jobs.END}")
-        self.kubectl("wait", "--for=condition=Succeeded", "pytorchjob/moved", f"--timeout={PATIENCE_S}s")
+        self.kubectl("wait", "--for=condition=Succeeded", "pytorchjob/moved", f"--timeout={LIMIT_S}s")
         self.assertNotIn(self.working(), (before, None))
         self.assertEqual(self.kubectl("get", "pods", "-l", f"{JOB_LABEL}=moved", "-o", "jsonpath={.items[*].metadata.uid}"), uids)
         self.drop("pytorchjob/moved")

@@ -229,9 +229,9 @@ class Bench:
             for phase, condition in (("Running", "Running"), ("Succeeded", "Succeeded")):
                 self.set_phases(namespace, phase)
                 self.wait_for(namespace, condition, jobs)
+            self.settle(controller)
             used = cpu(pid) - used
             calls = {name: value - before.get(name, 0) for name, value in self.calls(controller).items()}
-            time.sleep(3)
             still = self.calls(controller)
             time.sleep(3)
             idle = sum(self.calls(controller).values()) - sum(still.values())
@@ -291,10 +291,15 @@ class Bench:
         self.say(f"first pod of a new job, {what}", f"{times[len(times) // 2] * 1000:.0f} ms (10 jobs: {times[0] * 1000:.0f} to "
                  f"{times[-1] * 1000:.0f})", "20 ms")
 
+    def settle(self, controller):
+        """Its events come last, and what memory is free goes back a little later."""
+        support.wait_for("idle", lambda: sum(controller.state()["store"][key] for key in ("waiting", "inFlight")) == 0, patience=600)
+        time.sleep(6)
+
     def fill(self, jobs, pods):
         with self.controller() as controller:
             namespace, seconds = self.burst(controller, jobs, pods)
-            time.sleep(10)  # its events come last
+            self.settle(controller)
             after = Memory.look(controller.process.pid)
         self.say(f"{jobs} x {pods} created, controller that did it", f"{seconds:.1f} s; VmRSS {after['VmRSS']:.1f}, RssAnon "
                  f"{after['RssAnon']:.1f} MiB", "")
