@@ -43,19 +43,48 @@ static int32_t ranks_measure(struct rh_comm *comm, double *ret_copy, struct rh_c
 	return r;
 }
 
-/* @return whether this host has fewer processors for us than ranks */
-static bool ranks_are_crowded(const struct rh_comm *comm)
+/* All ranks' sets of processors: a launcher may have bound each rank to its own. */
+static int32_t ranks_gather_processors(struct rh_comm *comm, cpu_set_t *sets, struct rh_comm_error *err)
 {
-	cpu_set_t set;
+	cpu_set_t own;
+	const struct rh_comm_op op = {
+		.size = sizeof(op),
+		.what = RH_COMM_ALL_GATHER,
+		.in = &own,
+		.out = sets,
+		.count = sizeof(own),
+		.type = RH_COMM_U8,
+	};
 
-	return sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) < rh_comm_local_world(comm);
+	CPU_ZERO(&own);
+	(void)sched_getaffinity(0, sizeof(own), &own);
+	return rh_comm_run(comm, &op, err);
+}
+
+/* @param[out] ret_crowded 1: the ranks of this host have fewer processors than they are, else 0 */
+static int32_t ranks_count_processors(struct rh_comm *comm, double *ret_crowded, struct rh_comm_error *err)
+{
+	int32_t world = rh_comm_world(comm);
+	int32_t host = rh_comm_host(comm, rh_comm_rank(comm));
+	cpu_set_t *sets = calloc((size_t)world, sizeof(*sets));
+	cpu_set_t near;
+	int32_t r = sets ? ranks_gather_processors(comm, sets, err) : RH_COMM_ENOMEM;
+
+	CPU_ZERO(&near);
+	for (int32_t i = 0; i < world && r == 0; i++) {
+		if (rh_comm_host(comm, i) == host)
+			CPU_OR(&near, &near, &sets[i]);
+	}
+	*ret_crowded = CPU_COUNT(&near) < rh_comm_local_world(comm) ? 1 : 0;
+	free(sets);
+	return r;
 }
 
 int32_t rh_bench_ranks(struct rh_comm *comm, double ready, struct rh_bench_result *result, struct rh_comm_error *err)
 {
 	size_t world = (size_t)result->world;
 	int32_t rank = rh_comm_rank(comm);
-	double crowded = ranks_are_crowded(comm) ? 1 : 0;
+	double crowded = 0;
 	int32_t r = ranks_measure(comm, &result->copy[rank], err);
 
 	result->ready[rank] = ready;
@@ -65,6 +94,8 @@ int32_t rh_bench_ranks(struct rh_comm *comm, double ready, struct rh_bench_resul
 		r = rh_bench_combine(comm, result->copy, world, RH_COMM_SUM, err);
 	if (r == 0)
 		r = rh_bench_combine(comm, result->ready, world, RH_COMM_SUM, err);
+	if (r == 0)
+		r = ranks_count_processors(comm, &crowded, err);
 	if (r == 0)
 		r = rh_bench_combine(comm, &crowded, 1, RH_COMM_MAX, err);
 	result->crowded = crowded > 0;

@@ -2,6 +2,7 @@
 #include "comm/native/native.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 /* The ticket of a sleep: the bell's count, and whether sockets are waited for. */
 #define TICKET_FAR (UINT64_C(1) << 32)
 /* Microseconds; who waits for sockets does not hear the bell of its own host. */
-#define NEAR_PAUSE 1000
+#define NEAR_PAUSE 200
 
 /* A context of the backend. */
 struct native {
@@ -259,7 +260,9 @@ static int32_t native_arm(void *self, uint64_t *ret_ticket)
 static void native_pause(void *self, uint64_t ticket, int64_t time)
 {
 	const struct native *native = self;
+	struct pollfd set = {.fd = native->epoll, .events = POLLIN};
 	struct epoll_event event;
+	struct timespec limit;
 
 	if ((ticket & TICKET_FAR) == 0 && native->segment.base) {
 		native_bell_sleep(native_bell(native), (uint32_t)ticket, time);
@@ -268,7 +271,9 @@ static void native_pause(void *self, uint64_t ticket, int64_t time)
 	/* news of ranks nearby do not end a wait for sockets */
 	if (native->segment.base && time > NEAR_PAUSE)
 		time = NEAR_PAUSE;
-	(void)epoll_wait(native->epoll, &event, 1, (int)((time + 999) / 1000));
+	limit = (struct timespec){time / 1000000, time % 1000000 * 1000};
+	if (ppoll(&set, 1, &limit, NULL) > 0)
+		(void)epoll_wait(native->epoll, &event, 1, 0);
 }
 
 const struct rh_comm_backend rh_comm_native = {

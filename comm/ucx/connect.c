@@ -13,8 +13,10 @@
 #define KEY_ROOM 32
 #define ROOM_NAMESPACE 64
 #define PATIENCE INT64_C(1000000)
-/* How long a peer that does not leave is waited for, and the tag of no collective that there will be. */
+/* How long a peer that does not leave is waited for. */
 #define PARTING (2 * PATIENCE)
+/* Tags of collectives that there will not be. */
+#define GREETING_TAG (UINT64_MAX - 1)
 #define PARTING_TAG UINT64_MAX
 
 /*
@@ -178,6 +180,33 @@ static int32_t connect_peer(struct ucx *ucx, int32_t rank, char *address)
 	return ucx_fail(ucx, RH_COMM_EBACKEND, rank, "UCX finds no transport to a rank", status);
 }
 
+/* Exchange a message of nothing with every rank on another host. @return whether all went through in time */
+static bool connect_greet(struct ucx *ucx, uint64_t tag, int64_t until)
+{
+	char nothing = 0;
+	void *work;
+
+	for (int32_t rank = 0; rank < ucx->team->world; rank++) {
+		if (!ucx->peers[rank].ep || !ucx->peers[rank].far || ucx->peers[rank].broken != UCS_OK)
+			continue;
+		(void)ucx_recv(ucx, rank, tag, &nothing, 0, &work);
+		(void)ucx_send(ucx, rank, tag, &nothing, 0, &work);
+	}
+	while (ucx->works && connect_now() < until) {
+		struct ucx_work *at = ucx->works;
+
+		if (ucp_worker_progress(ucx->worker) == 0)
+			(void)sched_yield();
+		while (at) {
+			struct ucx_work *next = at->next;
+
+			(void)ucx_look(ucx, at);
+			at = next;
+		}
+	}
+	return !ucx->works;
+}
+
 int32_t ucx_connect(struct ucx *ucx)
 {
 	char *address = malloc(ADDRESS_ROOM);
@@ -189,6 +218,9 @@ int32_t ucx_connect(struct ucx *ucx)
 	for (int32_t i = 1; i < ucx->team->world && r == 0; i++)
 		r = connect_peer(ucx, (ucx->team->rank + i) % ucx->team->world, address);
 	free(address);
+	/* UCX connects with the first message, for which both ends must make progress: they do so here and now */
+	if (r == 0 && !connect_greet(ucx, GREETING_TAG, ucx->team->deadline))
+		r = ucx_fail(ucx, RH_COMM_ETIME, RH_COMM_NO_RANK, "not all ranks were reached in time", UCS_ERR_TIMED_OUT);
 	return r;
 }
 
@@ -213,28 +245,10 @@ static void disconnect_peer(struct ucx *ucx, struct ucx_peer *peer)
  */
 static void disconnect_part(struct ucx *ucx)
 {
-	int64_t until = connect_now() + PARTING;
-	char nothing = 0;
-	void *work;
-
-	for (int32_t rank = 0; rank < ucx->team->world; rank++) {
-		if (!ucx->peers[rank].ep || !ucx->peers[rank].far || ucx->peers[rank].broken != UCS_OK)
-			continue;
-		(void)ucx_recv(ucx, rank, PARTING_TAG, &nothing, 0, &work);
-		(void)ucx_send(ucx, rank, PARTING_TAG, &nothing, 0, &work);
+	if (!connect_greet(ucx, PARTING_TAG, connect_now() + PARTING)) {
+		for (struct ucx_work *at = ucx->works; at; at = at->next)
+			ucp_request_cancel(ucx->worker, at->request);
 	}
-	for (struct ucx_work *at = ucx->works; at && connect_now() < until; at = ucx->works) {
-		if (ucp_worker_progress(ucx->worker) == 0)
-			(void)sched_yield();
-		while (at) {
-			struct ucx_work *next = at->next;
-
-			(void)ucx_look(ucx, at);
-			at = next;
-		}
-	}
-	for (struct ucx_work *at = ucx->works; at; at = at->next)
-		ucp_request_cancel(ucx->worker, at->request);
 	ucx_free_works(ucx);
 }
 

@@ -44,7 +44,6 @@ static struct ucx_work *work_new(struct ucx *ucx, int32_t peer, size_t length)
 	work->length = length;
 	work->peer = peer;
 	work->receives = false;
-	work->flushes = false;
 	work->next = ucx->works;
 	work->link = &ucx->works;
 	if (work->next)
@@ -82,9 +81,6 @@ static int32_t work_end(struct ucx *ucx, struct ucx_work *work, ucs_status_t sta
 	int32_t peer = work->peer;
 	bool fits = !work->receives || work->info.length == work->length;
 
-	/* the peer may have had all that it wanted, and left; if it died, the core finds out */
-	if (work->flushes)
-		status = UCS_OK;
 	work_free(ucx, work);
 	if (status == UCS_ERR_MESSAGE_TRUNCATED || (status == UCS_OK && !fits))
 		return ucx->team->fail(ucx->team->core, RH_COMM_EINVAL, peer,
@@ -96,44 +92,23 @@ static int32_t work_end(struct ucx *ucx, struct ucx_work *work, ucs_status_t sta
 	return ucx_fail(ucx, RH_COMM_EPEER, peer, "the connection to a rank is lost", status);
 }
 
-/* What UCX has taken of a far send may wait in it for room in the socket, where nothing would move it later. */
-static ucs_status_t work_flush(struct ucx *ucx, struct ucx_work *work)
+static ucs_status_t work_status(struct ucx_work *work)
 {
-	ucp_request_param_t param = {0};
-	ucs_status_ptr_t request = ucp_ep_flush_nbx(ucx->peers[work->peer].ep, &param);
-
-	work->flushes = true;
-	if (!UCS_PTR_IS_PTR(request))
-		return UCS_PTR_STATUS(request);
-	work->request = request;
-	return UCS_INPROGRESS;
-}
-
-static ucs_status_t work_status(struct ucx *ucx, struct ucx_work *work)
-{
-	ucs_status_t status;
-
 	if (work->receives)
 		return ucp_tag_recv_request_test(work->request, &work->info);
-	status = ucp_request_check_status(work->request);
-	if (status != UCS_OK || work->flushes || !ucx->peers[work->peer].far)
-		return status;
-	ucp_request_free(work->request);
-	work->request = NULL;
-	return work_flush(ucx, work);
+	return ucp_request_check_status(work->request);
 }
 
 int32_t ucx_send(void *self, int32_t peer, uint64_t tag, const void *data, size_t length, void **ret_work)
 {
 	struct ucx *ucx = self;
-	const struct ucx_peer *to = &ucx->peers[peer];
 	ucp_request_param_t param = {0};
 	struct ucx_work *work;
-	ucs_status_t status;
-	ucs_status_ptr_t request = ucp_tag_send_nbx(to->ep, data, length, message_tag(ucx->team->rank, tag), &param);
+	ucs_status_ptr_t request =
+		ucp_tag_send_nbx(ucx->peers[peer].ep, data, length, message_tag(ucx->team->rank, tag), &param);
 
 	*ret_work = NULL;
-	if (!request && !to->far)
+	if (!request)
 		return 0;
 	work = work_new(ucx, peer, length);
 	if (!work) {
@@ -143,9 +118,6 @@ int32_t ucx_send(void *self, int32_t peer, uint64_t tag, const void *data, size_
 	if (UCS_PTR_IS_ERR(request))
 		return work_end(ucx, work, UCS_PTR_STATUS(request));
 	work->request = request;
-	status = request ? UCS_INPROGRESS : work_flush(ucx, work);
-	if (status != UCS_INPROGRESS)
-		return work_end(ucx, work, status);
 	*ret_work = work;
 	return 0;
 }
@@ -218,7 +190,7 @@ static int32_t look_broken(struct ucx *ucx, struct ucx_work *work)
 
 int32_t ucx_look(struct ucx *ucx, struct ucx_work *work)
 {
-	ucs_status_t status = work_status(ucx, work);
+	ucs_status_t status = work_status(work);
 
 	if (status != UCS_INPROGRESS)
 		return work_end(ucx, work, status);

@@ -42,7 +42,6 @@ struct ucx_work {
 	size_t length;
 	int32_t peer;
 	bool receives;
-	bool flushes; /**< a send whose bytes UCX has taken and the transport has not yet */
 };
 
 /** An all-reduce under way. */

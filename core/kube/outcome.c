@@ -140,6 +140,23 @@ static int64_t outcome_pause(const struct rh_http_response *response, const stru
 	return response->status == 401 ? OUTCOME_PAUSE_LOGIN : OUTCOME_PAUSE;
 }
 
+/* Behind the words of Kubernetes' authorizer, which name all of it, the rule that is missing. */
+static void outcome_add_rule(char *room, size_t size)
+{
+	const char *at = strstr(room, "\" cannot ");
+	size_t length = strlen(room);
+	char verb[32];
+	char resource[128];
+	char group[128] = "";
+
+	if (!at ||
+	    sscanf(at, "\" cannot %31[a-z] resource \"%127[^\"]\" in API group \"%127[^\"]", verb, resource, group) < 2)
+		return;
+	snprintf(room + length, size - length,
+	         "; add to the role of its service account: {apiGroups: [\"%s\"], resources: [%s], verbs: [%s]}", group,
+	         resource, verb);
+}
+
 /* No answer: what was never sent was never done. */
 static void outcome_of_silence(const struct rh_http_response *response, struct rh_kube_outcome *out)
 {
@@ -181,4 +198,6 @@ void rh_kube_outcome_read(enum rh_verb verb, const struct rh_http_response *resp
 	if (out->outcome.code == RH_OUTCOME_THROTTLED)
 		out->outcome.retry_after = outcome_pause(response, out->body);
 	outcome_say(response->status, out->body, response->body, out->message, sizeof(out->message));
+	if (response->status == 403)
+		outcome_add_rule(out->message, sizeof(out->message));
 }

@@ -517,7 +517,8 @@ static void watch_end_stream(struct rh_kube_watch *watch, const struct rh_http_r
 
 	watch_count_early(watch);
 	watch->due = now;
-	if (early || now - watch->sent_at < WATCH_SHORT) {
+	/* one that told something was only too slow for the server, which then wants it to begin where it was */
+	if (early || (!watch->moved && now - watch->sent_at < WATCH_SHORT)) {
 		rh_copy(watch->fault.words, sizeof(watch->fault.words), "the server ends the watch at once");
 		watch->fault.set = true;
 		watch_fail(watch, 0, response, now);

@@ -323,6 +323,22 @@ static void test_engine_objects__every_fault_is_overcome(void **state)
 	}
 }
 
+/* The job stands still until the right is there; it must not do so without a word. */
+static void test_engine_objects__that_may_not_be_read_are_told_of(void **state)
+{
+	struct fault fault = {RH_VERB_GET, RH_OUTCOME_DENIED, false, 3};
+	auto_sim sim = {0};
+
+	(void)state;
+	sim_open(&sim, false);
+	rh_memory_store_set_gate(sim.store, fault_gate, &fault);
+	sim_start(&sim);
+	sim_create(&sim, elastic_job());
+	sim_settle(&sim);
+	sim_assert_event(&sim, "Warning FailedCreateHorizontalPodAutoscaler Error creating: no");
+	assert_int_equal(max_replicas(&sim), 3);
+}
+
 static void test_engine_objects__one_that_vanished_before_an_update_is_made_again(void **state)
 {
 	auto_sim sim = {0};
@@ -408,6 +424,7 @@ int main(void)
 		cmocka_unit_test(test_engine_objects__the_end_of_an_mpi_job_is_told_in_v1s_words),
 		cmocka_unit_test(test_engine_objects__of_others_are_left_alone),
 		cmocka_unit_test(test_engine_objects__every_fault_is_overcome),
+		cmocka_unit_test(test_engine_objects__that_may_not_be_read_are_told_of),
 		cmocka_unit_test(test_engine_objects__one_that_vanished_before_an_update_is_made_again),
 		cmocka_unit_test(test_engine_objects__covers_compares_what_is_wanted),
 		cmocka_unit_test(test_engine_objects__diff_is_the_least_patch),

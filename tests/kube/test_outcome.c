@@ -57,6 +57,25 @@ static void test_outcome__refusals(void **state)
 	     RH_OUTCOME_DENIED, "namespace n is being terminated", 0},
 		{"quota", RH_VERB_CREATE, 403, STATUS("Forbidden", "exceeded quota: q", ""), RH_OUTCOME_DENIED,
 	     "exceeded quota: q", 0},
+		{"no right in the core's group", RH_VERB_CREATE, 403,
+	     STATUS("Forbidden",
+	            "User \\\"u\\\" cannot create resource \\\"pods\\\" in API group \\\"\\\" in the namespace \\\"n\\\"",
+	            ""),
+	     RH_OUTCOME_DENIED,
+	     "User \"u\" cannot create resource \"pods\" in API group \"\" in the namespace \"n\"; add to the role of its "
+	     "service "
+	     "account: {apiGroups: [\"\"], resources: [pods], verbs: [create]}",
+	     0},
+		{"no right in another group", RH_VERB_PATCH_STATUS, 403,
+	     STATUS("Forbidden",
+	            "User \\\"u\\\" cannot patch resource \\\"tfjobs/status\\\" in API group \\\"kubeflow.org\\\"", ""),
+	     RH_OUTCOME_DENIED,
+	     "User \"u\" cannot patch resource \"tfjobs/status\" in API group \"kubeflow.org\"; add to the role of its "
+	     "service "
+	     "account: {apiGroups: [\"kubeflow.org\"], resources: [tfjobs/status], verbs: [patch]}",
+	     0},
+		{"words that only begin so", RH_VERB_CREATE, 403, STATUS("Forbidden", "User \\\"u\\\" cannot fly", ""),
+	     RH_OUTCOME_DENIED, "User \"u\" cannot fly", 0},
 		{"bad request", RH_VERB_PATCH, 400, STATUS("BadRequest", "no", ""), RH_OUTCOME_DENIED, "no", 0},
 		{"too large", RH_VERB_CREATE, 413, "", RH_OUTCOME_DENIED, "too large (413)", 0},
 		{"login ran out", RH_VERB_CREATE, 401, STATUS("Unauthorized", "Unauthorized", ""), RH_OUTCOME_THROTTLED,

@@ -496,6 +496,36 @@ static void test_watch__problems_are_told_when_they_change(void **state)
 	(void)teardown(&subject);
 }
 
+/* A server drops a watcher that does not keep up with a burst, whenever that is. */
+static void test_watch__a_short_watch_that_told_something_goes_on_at_once(void **state)
+{
+	static const struct {
+		const char *told;
+		int64_t lasted, least;
+		const char *problem;
+	} rows[] = {
+		{EVENT("DELETED", POD("gone", "1", "6")), 1000, 0, ""},
+		{"", 1000, 800000, "watch pods in '' 0 the server ends the watch at once\n"},
+		{"", 2 * RH_SECOND, 0, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		void *subject = subject_new(NULL, NULL, false);
+		struct subject *s = subject;
+		int64_t waited;
+
+		start(s);
+		assert_int_equal(hear(s, rows[i].told), 0);
+		s->now += rows[i].lasted;
+		over(s, 200, "");
+		assert_problems(s, rows[i].problem);
+		waited = ask(s, *rows[i].told ? "resourceVersion=6" : "resourceVersion=5");
+		assert_true(rows[i].least == 0 ? waited == 0 : waited >= rows[i].least);
+		(void)teardown(&subject);
+	}
+}
+
 static void test_watch__works_again_is_found_out_by_a_short_watch(void **state)
 {
 	struct subject *s = *state;
@@ -712,6 +742,7 @@ int main(void)
 		CASE(pauses_grow_and_end),
 		CASE(retry_after_is_obeyed),
 		CASE(problems_are_told_when_they_change),
+		CASE(a_short_watch_that_told_something_goes_on_at_once),
 		CASE(works_again_is_found_out_by_a_short_watch),
 		CASE(the_head_of_a_good_answer_says_that_it_works),
 		CASE(a_missing_resource_holds_up_nobody),

@@ -367,7 +367,7 @@ static void flight_updated(struct rh_flight *flight, const struct rh_outcome *ou
 	}
 }
 
-/* After a start. What cannot be found out now is asked again. */
+/* After a start. What cannot be found out now is asked again; that it may not be asked, users are told. */
 static void flight_checked(struct rh_flight *flight, const struct rh_outcome *outcome)
 {
 	struct rh_engine_entry *entry = flight->entry;
@@ -375,6 +375,8 @@ static void flight_checked(struct rh_flight *flight, const struct rh_outcome *ou
 
 	if (outcome->code == RH_OUTCOME_OK && outcome->object)
 		known = !flight_is_ours(flight, outcome->object) || flight_keep_found(flight, outcome->object) == 0;
+	if (outcome->code == RH_OUTCOME_DENIED)
+		rh_flight_tell(flight, true, outcome->message);
 	entry->checks--;
 	if (!known) {
 		entry->checked = false;

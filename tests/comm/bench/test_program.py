@@ -38,10 +38,11 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def start(world, *words, ranks=None, **extra):
-    """Processes of a job, as its replicas would be."""
+def start(world, *words, ranks=None, bound=None, **extra):
+    """Processes of a job, as its replicas would be. bound: the processors of each rank"""
     port = str(free_port())
-    return [subprocess.Popen([COMM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    bind = [["taskset", "-c", str(processor)] for processor in bound] if bound else [[]] * world
+    return [subprocess.Popen([*bind[rank], COMM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                              env=environment(RANK=str(rank), WORLD_SIZE=str(world), MASTER_ADDR="127.0.0.1",
                                              RH_COMM_PORT=port, **extra))
             for rank in ranks or range(world)]
@@ -136,6 +137,14 @@ class Job(unittest.TestCase):
         self.assertEqual([status for status, _, _ in ends], [UNREACHABLE, UNREACHABLE, -signal.SIGKILL], ends)
         for _, _, err in ends[:2]:
             self.assertIn("rank 2", err)
+
+
+    @unittest.skipUnless(len(os.sched_getaffinity(0)) > 1, "needs two processors")
+    def test_ranks_that_are_bound_to_processors_are_not_crowded(self):
+        own = sorted(os.sched_getaffinity(0))
+        for bound, crowded in (own[:2], False), ([own[0], own[0]], True):
+            ends = finish(start(2, "check", "-o", "json", *QUICK, bound=bound))
+            self.assertEqual(json.loads(ends[0][1])["crowded"], crowded, ends)
 
 
 class Mistakes(unittest.TestCase):

@@ -72,10 +72,11 @@ class Storm(field.Field):
         self.storm("away", away, exact=False)
 
     def test_connections_are_cut(self):
-        """HTTP/2: all that is under way on a connection goes with it, after a random count of bytes."""
+        """HTTP/2: all that is under way on a connection goes with it, after a random count of bytes. What the server has done for
+        a client that is gone may stand in its log as a failure."""
         for seed in range(4 if field.ALL else 1):
             with self.subTest(seed=seed), proxy.Cutter(self.api, seed, limit=8) as cutter:
-                self.storm(f"cut-{seed}", url=cutter.url)
+                self.storm(f"cut-{seed}", exact=False, url=cutter.url)
                 self.assertGreater(cutter.cuts, 2)
 
     def test_random_faults(self):
@@ -102,7 +103,7 @@ class Storm(field.Field):
             controller.stop()
         finally:
             controller.kill()
-        self.judge(director)
+        self.judge(director, exact=False)
 
 
 class Dice:
