@@ -58,7 +58,7 @@ class Life:
         self.last = seen
         conditions = witness.conditions(seen.get("status"))
         running = conditions.get("Running") == "True"
-        if self.step == 0 and self.start_all(pods) and running:
+        if self.step == 0 and self.start_all(pods) and running and len(services) == 3:
             self.lost_uid = pods["life-worker-0"]["metadata"]["uid"]
             self.set_phase(pods["life-worker-0"], "Failed", 138)
             self.step = 1
