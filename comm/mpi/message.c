@@ -194,6 +194,7 @@ static int32_t work_end(struct mpi *mpi, struct mpi_work *work, int status, cons
 	MPI_Count length = 0;
 	int class = MPI_SUCCESS;
 
+	mpi->moved = true;
 	work_free(mpi, work);
 	if (status != MPI_SUCCESS)
 		(void)MPI_Error_class(status, &class);

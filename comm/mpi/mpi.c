@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "comm/mpi/mpi.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define KEY_ROOM 32
+/* After so many pauses in a row without a message, each is so many nanoseconds long. */
+#define PATIENCE 2000
+#define NAP 200000
 
 static bool probe_has_launcher(void)
 {
@@ -137,6 +142,29 @@ static void mpi_abort(void *self)
 	atomic_store(&mpi->aborted, true);
 }
 
+/* MPI has nothing to sleep on, and moves bytes only when it is called. The ticket says how long nothing has come. */
+static int32_t mpi_arm(void *self, uint64_t *ret_ticket)
+{
+	struct mpi *mpi = self;
+
+	mpi->quiet = mpi->moved ? 0 : mpi->quiet + 1;
+	mpi->moved = false;
+	*ret_ticket = mpi->quiet;
+	return 0;
+}
+
+/* So the processor is only offered to others for a while, as MPI itself does, and then slept on by the clock. */
+static void mpi_pause(void *self, uint64_t ticket, int64_t time)
+{
+	static const struct timespec nap = {0, NAP};
+
+	(void)self;
+	if (ticket < PATIENCE || time * 1000 < NAP)
+		(void)sched_yield();
+	else
+		(void)nanosleep(&nap, NULL);
+}
+
 static const struct rh_comm_backend mpi_table = {
 	.head = RH_COMM_HEAD(struct rh_comm_backend),
 	.name = "mpi",
@@ -150,6 +178,8 @@ static const struct rh_comm_backend mpi_table = {
 	.recv = mpi_recv,
 	.test = mpi_test,
 	.abort = mpi_abort,
+	.arm = mpi_arm,
+	.pause = mpi_pause,
 };
 
 const struct rh_comm_backend *rh_comm_backend_entry_v0(void)

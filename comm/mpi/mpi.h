@@ -58,6 +58,8 @@ struct mpi {
 	int32_t number;         /**< of this context here; -1: none yet */
 	struct mpi_work *works;
 	struct mpi_work *spare;
+	bool moved;     /**< a message has ended since arm() */
+	uint64_t quiet; /**< how often arm() found that none had */
 	_Atomic bool aborted;
 	bool let_go;
 };

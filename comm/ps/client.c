@@ -17,7 +17,7 @@
 #define SPIN 20
 /* The servers say themselves when a limit is over; this is for those that say nothing at all. */
 #define LATE (5 * RH_COMM_SECOND)
-#define LEAVE_TIMEOUT (2 * RH_COMM_SECOND)
+#define LEAVE_TIMEOUT (10 * RH_COMM_SECOND)
 #define PAUSE_FIRST 10000
 #define PAUSE_MAX 250000
 #define SLEEP_MAX 1000
