@@ -517,7 +517,7 @@ static void watch_end_stream(struct rh_kube_watch *watch, const struct rh_http_r
 
 	watch_count_early(watch);
 	watch->due = now;
-	/* one that told something was only too slow for the server, which then wants it to begin where it was */
+	/* a server ends one that does not keep up with a burst; what was told is not lost, so it goes on from there */
 	if (early || (!watch->moved && now - watch->sent_at < WATCH_SHORT)) {
 		rh_copy(watch->fault.words, sizeof(watch->fault.words), "the server ends the watch at once");
 		watch->fault.set = true;
