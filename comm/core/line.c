@@ -338,6 +338,7 @@ int64_t rh_comm_line_get(struct rh_comm_line *line, const char *key, void *value
 	(void)pthread_mutex_lock(&line->lock);
 	wish.number = ++line->wish_count;
 	wish.next = line->wishes;
+	/* cppcheck-suppress autoVariables ; it is taken out below, before it goes */
 	line->wishes = &wish;
 	r = rh_comm_frame_add(&line->out, RH_COMM_FRAME_GET, &wish.number, sizeof(wish.number), key, strlen(key));
 	rh_comm_line_wake(line);

@@ -121,7 +121,7 @@ static size_t contract_plan(const struct rh_job *job, struct rh_address items[KI
 
 static void contract_check(const struct contract_case *row)
 {
-	struct rh_address items[KIT_PODS_MAX];
+	struct rh_address items[KIT_PODS_MAX] = {0};
 	struct rh_addresses plan = {.items = items};
 	__attribute__((cleanup(contract_close))) struct contract contract = {NULL, {false}};
 	const struct rh_job *job;
