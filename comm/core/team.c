@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "comm/core/context.h"
 #include "comm/core/error.h"
@@ -53,21 +54,22 @@ static void team_boot_id(char *text, size_t room)
 }
 
 /*
- * Two processes with the same /dev/shm, on the same boot of a machine, share memory, unless RH_COMM_SHM says "off" or
- * another word than the other's. The first word is the machine; without a second one it shares with none.
+ * Two processes of one user in the same PID namespace, on the same boot of a machine, share memory: each can open what
+ * the other has open. Unless RH_COMM_SHM says "off", or another word than the other's. The first word is the machine;
+ * without a second one it shares with none.
  */
 static void team_host_id(char *text)
 {
 	char boot[BOOT_ROOM];
-	struct stat shm = {0};
+	struct stat space = {0};
 	const char *word = getenv("RH_COMM_SHM");
 
 	team_boot_id(boot, sizeof(boot));
-	if (stat("/dev/shm", &shm) < 0 || boot[0] == '\0' || (word && strcmp(word, "off") == 0))
+	if (stat("/proc/self/ns/pid", &space) < 0 || boot[0] == '\0' || (word && strcmp(word, "off") == 0))
 		(void)snprintf(text, HOST_ROOM, "%s", boot);
 	else
-		(void)snprintf(text, HOST_ROOM, "%s %llx %llx %.20s", boot, (unsigned long long)shm.st_dev,
-		               (unsigned long long)shm.st_ino, word ? word : "");
+		(void)snprintf(text, HOST_ROOM, "%s %llx %lx %.20s", boot, (unsigned long long)space.st_ino,
+		               (unsigned long)geteuid(), word ? word : "");
 }
 
 /* The number of a host is that of its first rank, counted over the hosts found so far. An id of one word shares with

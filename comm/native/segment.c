@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "comm/native/native.h"
@@ -69,8 +68,7 @@ static int32_t segment_fail(const struct rh_comm_team *team, const char *what)
 	char words[100];
 	char text[200];
 
-	(void)snprintf(text, sizeof(text),
-	               "%s: %s (is /dev/shm too small? a pod's default is 64 MiB; RH_COMM_SHM=off goes without)", what,
+	(void)snprintf(text, sizeof(text), "%s: %s (is the memory limit too low? RH_COMM_SHM=off goes without)", what,
 	               strerror_r(errno, words, sizeof(words)));
 	return team->fail(team->core, RH_COMM_EIO, RH_COMM_NO_RANK, text);
 }
@@ -85,10 +83,13 @@ static int32_t segment_leader(const struct rh_comm_team *team)
 	return rank;
 }
 
-/* @return descriptor or -1; posix_fallocate finds out now what a page fault would say with SIGBUS later */
-static int segment_create(const char *name, size_t length)
+/*
+ * It has no name, so that whoever is killed, and whenever, leaves no litter. posix_fallocate finds out now what a page
+ * fault would say with SIGBUS later. @return descriptor or -1
+ */
+static int segment_create(size_t length)
 {
-	int fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int fd = memfd_create("rh_comm", MFD_CLOEXEC);
 	int r;
 
 	if (fd < 0)
@@ -96,7 +97,6 @@ static int segment_create(const char *name, size_t length)
 	r = posix_fallocate(fd, 0, (off_t)length);
 	if (r == 0)
 		return fd;
-	(void)shm_unlink(name);
 	(void)close(fd);
 	errno = r;
 	return -1;
@@ -111,20 +111,16 @@ static int32_t segment_map(const struct rh_comm_team *team, int fd, struct nativ
 	return segment_fail(team, "shared memory");
 }
 
-/* The leader waits until all have mapped it, then takes its name away: whatever happens later leaves no litter. */
+/* The leader says where it has it open, and keeps it so until all have mapped it. */
 static int32_t segment_lead(const struct rh_comm_team *team, struct native_segment *segment)
 {
-	unsigned long long random = 0;
+	int fd = segment_create(segment->length);
+	int32_t r = segment_map(team, fd, segment);
 	char name[NAME_ROOM];
 	char key[32];
 	char ack;
-	int32_t r;
-	int fd;
 
-	(void)!getrandom(&random, sizeof(random), 0);
-	(void)snprintf(name, sizeof(name), "/rh_comm-%d-%llx", (int)getpid(), random);
-	fd = segment_create(name, segment->length);
-	r = segment_map(team, fd, segment);
+	(void)snprintf(name, sizeof(name), "/proc/%d/fd/%d", (int)getpid(), fd);
 	(void)snprintf(key, sizeof(key), "shm/%d", (int)team->rank);
 	if (r == 0)
 		r = team->put(team->core, key, name, strlen(name) + 1);
@@ -134,10 +130,8 @@ static int32_t segment_lead(const struct rh_comm_team *team, struct native_segme
 		(void)snprintf(key, sizeof(key), "shm-mapped/%d", (int)rank);
 		r = team->get(team->core, key, &ack, 1) < 0 ? RH_COMM_EIO : 0;
 	}
-	if (fd >= 0) {
-		(void)shm_unlink(name);
+	if (fd >= 0)
 		(void)close(fd);
-	}
 	return r;
 }
 
@@ -154,7 +148,7 @@ static int32_t segment_follow(const struct rh_comm_team *team, int32_t leader, s
 	if (n < 1)
 		return RH_COMM_EIO;
 	name[n - 1] = '\0';
-	fd = shm_open(name, O_RDWR | O_CLOEXEC, 0);
+	fd = open(name, O_RDWR | O_CLOEXEC);
 	r = segment_map(team, fd, segment);
 	if (fd >= 0)
 		(void)close(fd);

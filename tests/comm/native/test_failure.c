@@ -53,7 +53,7 @@ static int count_segments(void)
 	int count = 0;
 
 	while (folder && (entry = readdir(folder)))
-		count += strncmp(entry->d_name, "rh_comm-", 8) == 0;
+		count += strncmp(entry->d_name, "rh_comm", 7) == 0;
 	if (folder)
 		(void)closedir(folder);
 	return count;
