@@ -337,7 +337,8 @@ int rh_shim_mounts_join(pid_t pid, struct rh_error *err)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || setns(fd, CLONE_NEWNS) < 0)
+	/* a process whose other threads share its folder may not move; ThreadSanitizer has one */
+	if (fd < 0 || unshare(CLONE_FS) < 0 || setns(fd, CLONE_NEWNS) < 0)
 		return mounts_fail(err, "enter the mounts of", path);
 	return 0;
 }
