@@ -97,7 +97,7 @@ int main(void)
 		return fail(&err);
 	}
 	for (int i = 0; i < FEATURES; i++)
-		error += fabs(weights[i] - truth(i)) / FEATURES;
+		error += fabsf(weights[i] - truth(i)) / FEATURES;
 	printf("worker %d of %d: mean error of the weights %.2g\n", worker, rh_ps_workers(ps), error);
 	rh_ps_free(ps);
 	return error < GOOD ? 0 : 1;

@@ -72,7 +72,7 @@ static inline void rounds_verify(const struct rounds *rounds, size_t count)
 		rounds->buffer[i] = (float)(i % 5) + (float)rounds->rank;
 	rounds->all_reduce(rounds->arg, rounds->buffer, count);
 	for (size_t i = 0; i < count; i++) {
-		float wanted = (float)(i % 5) * (float)rounds->world + (float)(rounds->world * (rounds->world - 1) / 2);
+		float wanted = (float)(i % 5) * (float)rounds->world + (float)(rounds->world * (rounds->world - 1)) / 2;
 
 		if (rounds->buffer[i] == wanted)
 			continue;

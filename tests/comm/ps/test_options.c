@@ -116,10 +116,12 @@ static void test_options__workers_name_what_is_wrong(void **state)
 
 static void test_options__servers_read_all_sources(void **state)
 {
+	/* SERVER is one long text. NOLINTBEGIN(bugprone-suspicious-missing-comma) */
 	static const char *const variables[] = {
 		"TF_CONFIG",  SERVER, "RH_PS_MODE",   "stale", "RH_PS_STALENESS", "3",      "RH_PS_RULE",  "adam",
 		"RH_PS_RATE", "0.5",  "RH_PS_FOLDER", "/x",    "RH_PS_DURABLE",   "synced", "RH_PS_GRACE", "7",
 		NULL};
+	/* NOLINTEND(bugprone-suspicious-missing-comma) */
 	struct rh_ps_server_settings settings;
 	struct rh_comm_error err = {0};
 
