@@ -10,9 +10,6 @@
 #include "comm/core/error.h"
 
 #define PORT_MAX 65535
-#define INIT_TIMEOUT (300 * RH_COMM_SECOND)
-#define OP_TIMEOUT (1800 * RH_COMM_SECOND)
-#define DEATH_TIMEOUT (5 * RH_COMM_SECOND)
 #define SLOW (10 * RH_COMM_SECOND)
 #define FUSION (4 * 1024 * 1024)
 #define FUSION_MAX (1024 * 1024 * 1024)
@@ -37,26 +34,24 @@ static const struct env_source env_sources[] = {
 /* What is read, and who said it first. */
 struct env_reader {
 	const struct rh_comm_options *options;
-	rh_comm_lookup_fn *lookup;
-	void *arg;
+	struct rh_comm_variables variables;
 	struct rh_comm_env env;
 	const char *said_rank;
 	const char *said_world;
 	struct rh_comm_error *err;
 };
 
-static const char *env_text(const struct env_reader *reader, const char *name)
+const char *rh_comm_env_text(const struct rh_comm_variables *variables, const char *name)
 {
-	const char *text = reader->lookup(reader->arg, name);
+	const char *text = variables->lookup(variables->arg, name);
 
 	return text && text[0] ? text : NULL;
 }
 
-/* @return 1: it is there; 0: it is not; RH_COMM_EINVAL */
-static int32_t env_number(const struct env_reader *reader, const char *name, int64_t min, int64_t max,
-                          int64_t *ret_value)
+int32_t rh_comm_env_number(const struct rh_comm_variables *variables, const char *name, int64_t min, int64_t max,
+                           int64_t *ret_value, struct rh_comm_error *err)
 {
-	const char *text = env_text(reader, name);
+	const char *text = rh_comm_env_text(variables, name);
 	char *end = NULL;
 	long long value;
 
@@ -65,9 +60,8 @@ static int32_t env_number(const struct env_reader *reader, const char *name, int
 	errno = 0;
 	value = strtoll(text, &end, 10);
 	if (errno || *end || value < min || value > max)
-		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "%s: \"%s\" must be a whole number from %lld to %lld", name, text, (long long)min,
-		                    (long long)max);
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "%s: \"%s\" must be a whole number from %lld to %lld",
+		                    name, text, (long long)min, (long long)max);
 	*ret_value = value;
 	return 1;
 }
@@ -92,8 +86,11 @@ static int32_t env_take_source(struct env_reader *reader, const struct env_sourc
 {
 	int64_t rank = 0;
 	int64_t world = 0;
-	int32_t has_rank = env_number(reader, source->rank, 0, RH_COMM_WORLD_MAX - 1, &rank);
-	int32_t has_world = has_rank < 0 ? has_rank : env_number(reader, source->world, 1, RH_COMM_WORLD_MAX, &world);
+	int32_t has_rank =
+		rh_comm_env_number(&reader->variables, source->rank, 0, RH_COMM_WORLD_MAX - 1, &rank, reader->err);
+	int32_t has_world =
+		has_rank < 0 ? has_rank
+					 : rh_comm_env_number(&reader->variables, source->world, 1, RH_COMM_WORLD_MAX, &world, reader->err);
 	int32_t r;
 
 	if (has_world < 0)
@@ -142,17 +139,17 @@ static int32_t env_read_address(struct env_reader *reader)
 	int64_t master = 0;
 	int32_t r = 0;
 
-	reader->env.host = options && options->host ? options->host : env_text(reader, "RH_COMM_HOST");
+	reader->env.host = options && options->host ? options->host : rh_comm_env_text(&reader->variables, "RH_COMM_HOST");
 	if (!reader->env.host)
-		reader->env.host = env_text(reader, "MASTER_ADDR");
+		reader->env.host = rh_comm_env_text(&reader->variables, "MASTER_ADDR");
 	if (!reader->env.host)
-		reader->env.host = env_text(reader, "DMLC_PS_ROOT_URI");
+		reader->env.host = rh_comm_env_text(&reader->variables, "DMLC_PS_ROOT_URI");
 	if (port == 0)
-		r = env_number(reader, "RH_COMM_PORT", 1, PORT_MAX, &port);
+		r = rh_comm_env_number(&reader->variables, "RH_COMM_PORT", 1, PORT_MAX, &port, reader->err);
 	/* a foreign store tells the others which port it was */
 	if (r == 0 && port == 0 && !(options && options->kv_set)) {
 		/* MASTER_PORT itself is torch's */
-		r = env_number(reader, "MASTER_PORT", 1, PORT_MAX - 1, &master);
+		r = rh_comm_env_number(&reader->variables, "MASTER_PORT", 1, PORT_MAX - 1, &master, reader->err);
 		port = r > 0 ? master + 1 : 0;
 	}
 	reader->env.port = (int32_t)port;
@@ -166,7 +163,7 @@ static const char *env_launch(const struct env_reader *reader)
 	const char *text = NULL;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !text; i++)
-		text = env_text(reader, names[i]);
+		text = rh_comm_env_text(&reader->variables, names[i]);
 	return text;
 }
 
@@ -180,9 +177,9 @@ static int32_t env_guess_address(struct env_reader *reader)
 
 	if (reader->env.host || !reader->env.launched_by_mpi || !launch)
 		return 0;
-	r = env_number(reader, "OMPI_COMM_WORLD_LOCAL_SIZE", 1, RH_COMM_WORLD_MAX, &local);
+	r = rh_comm_env_number(&reader->variables, "OMPI_COMM_WORLD_LOCAL_SIZE", 1, RH_COMM_WORLD_MAX, &local, reader->err);
 	if (r == 0)
-		r = env_number(reader, "MPI_LOCALNRANKS", 1, RH_COMM_WORLD_MAX, &local);
+		r = rh_comm_env_number(&reader->variables, "MPI_LOCALNRANKS", 1, RH_COMM_WORLD_MAX, &local, reader->err);
 	if (r < 0)
 		return r;
 	if (local != reader->env.world)
@@ -225,7 +222,7 @@ static int32_t env_read_time(const struct env_reader *reader, const char *name, 
 		*ret_time = option < 0 ? RH_COMM_NEVER : option;
 		return 0;
 	}
-	r = env_number(reader, name, 1, 1000000000, &seconds);
+	r = rh_comm_env_number(&reader->variables, name, 1, 1000000000, &seconds, reader->err);
 	*ret_time = r > 0 ? seconds * RH_COMM_SECOND : fallback;
 	return r < 0 ? r : 0;
 }
@@ -235,12 +232,14 @@ static int32_t env_read_times(struct env_reader *reader)
 	const struct rh_comm_options none = {0};
 	const struct rh_comm_options *options = reader->options ? reader->options : &none;
 	struct rh_comm_env *env = &reader->env;
-	int32_t r = env_read_time(reader, "RH_COMM_INIT_TIMEOUT", options->init_timeout, INIT_TIMEOUT, &env->init_timeout);
+	int32_t r = env_read_time(reader, "RH_COMM_INIT_TIMEOUT", options->init_timeout, RH_COMM_DEFAULT_INIT_TIMEOUT,
+	                          &env->init_timeout);
 
 	if (r == 0)
-		r = env_read_time(reader, "RH_COMM_TIMEOUT", options->op_timeout, OP_TIMEOUT, &env->op_timeout);
+		r = env_read_time(reader, "RH_COMM_TIMEOUT", options->op_timeout, RH_COMM_DEFAULT_OP_TIMEOUT, &env->op_timeout);
 	if (r == 0)
-		r = env_read_time(reader, "RH_COMM_DEATH_TIMEOUT", options->death_timeout, DEATH_TIMEOUT, &env->death_timeout);
+		r = env_read_time(reader, "RH_COMM_DEATH_TIMEOUT", options->death_timeout, RH_COMM_DEFAULT_DEATH_TIMEOUT,
+		                  &env->death_timeout);
 	if (r == 0)
 		r = env_read_time(reader, "RH_COMM_SLOW", 0, SLOW, &env->slow);
 	return r;
@@ -249,7 +248,7 @@ static int32_t env_read_times(struct env_reader *reader)
 static int32_t env_read_fusion(struct env_reader *reader)
 {
 	int64_t bytes = FUSION;
-	int32_t r = env_number(reader, "RH_COMM_FUSION", 0, FUSION_MAX, &bytes);
+	int32_t r = rh_comm_env_number(&reader->variables, "RH_COMM_FUSION", 0, FUSION_MAX, &bytes, reader->err);
 
 	reader->env.fusion = (size_t)bytes;
 	return r < 0 ? r : 0;
@@ -257,7 +256,7 @@ static int32_t env_read_fusion(struct env_reader *reader)
 
 static const char *env_word(const struct env_reader *reader, const char *option, const char *name, const char *fallback)
 {
-	const char *text = option ? option : env_text(reader, name);
+	const char *text = option ? option : rh_comm_env_text(&reader->variables, name);
 
 	return text ? text : fallback;
 }
@@ -265,8 +264,8 @@ static const char *env_word(const struct env_reader *reader, const char *option,
 int32_t rh_comm_env_read(const struct rh_comm_options *options, rh_comm_lookup_fn *lookup, void *arg,
                          struct rh_comm_env *ret_env, struct rh_comm_error *err)
 {
-	struct env_reader reader = {.options = options, .lookup = lookup, .arg = arg, .err = err};
-	const char *log = env_text(&reader, "RH_COMM_LOG");
+	struct env_reader reader = {.options = options, .variables = {lookup, arg}, .err = err};
+	const char *log = rh_comm_env_text(&reader.variables, "RH_COMM_LOG");
 	int32_t r = env_read_ranks(&reader);
 
 	if (r == 0)

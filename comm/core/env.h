@@ -18,8 +18,29 @@
 /** Most ranks of a world. */
 #define RH_COMM_WORLD_MAX 65536
 
+/** @name What holds of times when nobody says, microseconds: for all to come, for one operation, of silence @{ */
+#define RH_COMM_DEFAULT_INIT_TIMEOUT INT64_C(300000000)
+#define RH_COMM_DEFAULT_OP_TIMEOUT INT64_C(1800000000)
+#define RH_COMM_DEFAULT_DEATH_TIMEOUT INT64_C(5000000)
+/** @} */
+
 /** @return the value of variable @p name, or NULL; as getenv() */
 typedef const char *rh_comm_lookup_fn(void *arg, const char *name);
+
+/** Where variables are looked up. */
+struct rh_comm_variables {
+	rh_comm_lookup_fn *lookup;
+	void *arg; /**< of lookup */
+};
+
+/** @return the value of variable @p name; NULL when it is not set or empty */
+const char *rh_comm_env_text(const struct rh_comm_variables *variables, const char *name);
+/**
+ * Read a whole number from @p min to @p max.
+ * @return 1: *@p ret_value is set; 0: the variable is not set; RH_COMM_EINVAL naming it
+ */
+int32_t rh_comm_env_number(const struct rh_comm_variables *variables, const char *name, int64_t min, int64_t max,
+                           int64_t *ret_value, struct rh_comm_error *err);
 
 /** Who we are. Texts are borrowed from the options or the environment. */
 struct rh_comm_env {

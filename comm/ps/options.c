@@ -9,9 +9,6 @@
 
 #define PART_DEFAULT 262144
 #define PART_MIN 4096
-#define INIT_TIMEOUT (300 * RH_COMM_SECOND)
-#define OP_TIMEOUT (1800 * RH_COMM_SECOND)
-#define DEATH_TIMEOUT (5 * RH_COMM_SECOND)
 #define GRACE RH_COMM_SECOND
 #define SNAPSHOT (INT64_C(256) << 20)
 #define SECONDS_MAX 1000000000
@@ -19,8 +16,7 @@
 
 /* What is read, and where from. */
 struct settings_reader {
-	rh_comm_lookup_fn *lookup;
-	void *arg;
+	struct rh_comm_variables variables;
 	struct rh_ps_cluster cluster;
 	struct rh_comm_error *err;
 };
@@ -64,29 +60,16 @@ void rh_ps_settings_free(char **text)
 
 static const char *settings_text(const struct settings_reader *reader, const char *option, const char *name)
 {
-	const char *text = option ? option : reader->lookup(reader->arg, name);
-
-	return text && text[0] ? text : NULL;
+	if (option)
+		return option[0] ? option : NULL;
+	return rh_comm_env_text(&reader->variables, name);
 }
 
-/* @return 1: the variable says it; 0: it is not set; RH_COMM_EINVAL */
-static int32_t settings_variable(const struct settings_reader *reader, const char *name, int64_t min, int64_t max,
-                                 int64_t *ret_value)
+static const char *settings_text_or_empty(const struct settings_reader *reader, const char *option, const char *name)
 {
-	const char *text = settings_text(reader, NULL, name);
-	char *end = NULL;
-	long long value;
+	const char *text = settings_text(reader, option, name);
 
-	if (!text)
-		return 0;
-	errno = 0;
-	value = strtoll(text, &end, 10);
-	if (errno || *end || value < min || value > max)
-		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "%s: \"%s\" must be a whole number from %lld to %lld", name, text, (long long)min,
-		                    (long long)max);
-	*ret_value = value;
-	return 1;
+	return text ? text : "";
 }
 
 /* Take what a source says, unless another one has said something else. */
@@ -113,7 +96,7 @@ static int32_t settings_number(const struct settings_reader *reader, const struc
 	if (number->has_option)
 		r = settings_agree(reader, &said, number->what, &known, number->option);
 	for (size_t i = 0; i < sizeof(number->names) / sizeof(number->names[0]) && number->names[i] && r == 0; i++) {
-		r = settings_variable(reader, number->names[i], number->min, number->max, &value);
+		r = rh_comm_env_number(&reader->variables, number->names[i], number->min, number->max, &value, reader->err);
 		if (r > 0)
 			r = settings_agree(reader, &said, number->names[i], &known, value);
 	}
@@ -142,7 +125,7 @@ static int32_t settings_time(const struct settings_reader *reader, const char *n
 		*ret_time = option < 0 ? RH_COMM_NEVER : option;
 		return 0;
 	}
-	r = settings_variable(reader, name, 1, SECONDS_MAX, &seconds);
+	r = rh_comm_env_number(&reader->variables, name, 1, SECONDS_MAX, &seconds, reader->err);
 	*ret_time = r > 0 ? seconds * RH_COMM_SECOND : fallback;
 	return r < 0 ? r : 0;
 }
@@ -193,7 +176,7 @@ static int32_t settings_bytes(const struct settings_reader *reader, const char *
                               int64_t *ret_bytes)
 {
 	int64_t bytes = option;
-	int32_t r = option == 0 ? settings_variable(reader, name, 1, INT64_MAX, &bytes) : 1;
+	int32_t r = option == 0 ? rh_comm_env_number(&reader->variables, name, 1, INT64_MAX, &bytes, reader->err) : 1;
 
 	*ret_bytes = r > 0 ? bytes : fallback;
 	return r < 0 ? r : 0;
@@ -304,7 +287,7 @@ static int32_t settings_read_server(const struct settings_reader *reader, const 
 	if (r == 0)
 		r = settings_time(reader, "RH_PS_GRACE", options->grace, GRACE, &settings->grace);
 	if (r == 0)
-		r = settings_time(reader, "RH_COMM_DEATH_TIMEOUT", options->death_timeout, DEATH_TIMEOUT,
+		r = settings_time(reader, "RH_COMM_DEATH_TIMEOUT", options->death_timeout, RH_COMM_DEFAULT_DEATH_TIMEOUT,
 		                  &settings->death_timeout);
 	if (r == 0)
 		r = settings_bytes(reader, "RH_PS_SNAPSHOT", options->snapshot, SNAPSHOT, &settings->snapshot);
@@ -317,9 +300,8 @@ int32_t rh_ps_server_settings_read(const struct rh_ps_server_options *options, r
 {
 	static const struct rh_ps_server_options none = {.size = sizeof(none)};
 	struct rh_ps_server_settings settings = {0};
-	struct settings_reader blank = {.lookup = lookup, .arg = arg, .err = err};
+	struct settings_reader blank = {.variables = {lookup, arg}, .err = err};
 	struct settings_reader reader;
-	const char *text;
 	int32_t r;
 
 	if (!options)
@@ -336,10 +318,8 @@ int32_t rh_ps_server_settings_read(const struct rh_ps_server_options *options, r
 		return r;
 	settings.host = settings_text(&reader, options->host, "RH_PS_HOST");
 	settings.folder = settings_text(&reader, options->folder, "RH_PS_FOLDER");
-	text = settings_text(&reader, options->job, "RH_COMM_JOB");
-	settings.job = text ? text : "";
-	text = settings_text(&reader, options->secret, "RH_COMM_SECRET");
-	settings.secret = text ? text : "";
+	settings.job = settings_text_or_empty(&reader, options->job, "RH_COMM_JOB");
+	settings.secret = settings_text_or_empty(&reader, options->secret, "RH_COMM_SECRET");
 	*ret_settings = settings;
 	return 0;
 }
@@ -347,15 +327,16 @@ int32_t rh_ps_server_settings_read(const struct rh_ps_server_options *options, r
 static int32_t settings_read_times(const struct settings_reader *reader, const struct rh_ps_options *options,
                                    struct rh_ps_settings *settings)
 {
-	int32_t r =
-		settings_time(reader, "RH_PS_INIT_TIMEOUT", options->init_timeout, INIT_TIMEOUT, &settings->init_timeout);
+	int32_t r = settings_time(reader, "RH_PS_INIT_TIMEOUT", options->init_timeout, RH_COMM_DEFAULT_INIT_TIMEOUT,
+	                          &settings->init_timeout);
 
 	if (r == 0)
-		r = settings_time(reader, "RH_PS_TIMEOUT", options->op_timeout, OP_TIMEOUT, &settings->op_timeout);
+		r = settings_time(reader, "RH_PS_TIMEOUT", options->op_timeout, RH_COMM_DEFAULT_OP_TIMEOUT,
+		                  &settings->op_timeout);
 	if (r == 0)
 		r = settings_time(reader, "RH_PS_GRACE", options->grace, 0, &settings->grace);
 	if (r == 0)
-		r = settings_time(reader, "RH_COMM_DEATH_TIMEOUT", options->death_timeout, DEATH_TIMEOUT,
+		r = settings_time(reader, "RH_COMM_DEATH_TIMEOUT", options->death_timeout, RH_COMM_DEFAULT_DEATH_TIMEOUT,
 		                  &settings->death_timeout);
 	if (r == 0)
 		r = settings_bytes(reader, "RH_PS_PART", options->part, PART_DEFAULT, &settings->part);
@@ -429,7 +410,7 @@ int32_t rh_ps_settings_read(const struct rh_ps_options *options, rh_comm_lookup_
 {
 	static const struct rh_ps_options none = {.size = sizeof(none)};
 	struct rh_ps_settings settings = {0};
-	struct settings_reader blank = {.lookup = lookup, .arg = arg, .err = err};
+	struct settings_reader blank = {.variables = {lookup, arg}, .err = err};
 	struct settings_reader reader;
 	const char *text;
 	int32_t r;
@@ -448,10 +429,8 @@ int32_t rh_ps_settings_read(const struct rh_ps_options *options, rh_comm_lookup_
 		rh_ps_settings_free(&settings.text);
 		return r;
 	}
-	text = settings_text(&reader, options->job, "RH_COMM_JOB");
-	settings.job = text ? text : "";
-	text = settings_text(&reader, options->secret, "RH_COMM_SECRET");
-	settings.secret = text ? text : "";
+	settings.job = settings_text_or_empty(&reader, options->job, "RH_COMM_JOB");
+	settings.secret = settings_text_or_empty(&reader, options->secret, "RH_COMM_SECRET");
 	text = settings_text(&reader, NULL, "RH_PS_SHM");
 	settings.no_shm = options->no_shm || (text && strcmp(text, "off") == 0);
 	*ret_settings = settings;
