@@ -31,7 +31,8 @@ int64_t rh_clock_wall(void)
 
 int64_t rh_clock_monotonic(void)
 {
-	return clock_read(CLOCK_MONOTONIC);
+	/* not CLOCK_MONOTONIC, which stands still while the machine sleeps: a Lease does not */
+	return clock_read(CLOCK_BOOTTIME);
 }
 
 static int64_t clock_floor_div(int64_t a, int64_t b)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
 
-#include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/json_node.h"
 #include "base/map.h"
 
 /* 2^53: up to here a double holds every integer. */
@@ -12,70 +12,14 @@
 /* Objects with more members are compared through a hash map. */
 #define JSON_WALK_MAX 16
 
-/*
- * cJSON keeps its allocator in a global; it is set before main() so that every node, on any thread, comes from mem.h.
- */
-__attribute__((constructor)) static void json_use_allocator(void)
-{
-	cJSON_Hooks hooks = {.malloc_fn = rh_alloc, .free_fn = rh_free};
-
-	cJSON_InitHooks(&hooks);
-}
-
-static cJSON *json_node(const struct rh_json *json)
-{
-	return (cJSON *)(uintptr_t)json;
-}
-
-static struct rh_json *json_value(cJSON *node)
-{
-	return (struct rh_json *)node;
-}
-
 static bool json_is(const struct rh_json *json, enum rh_json_type type)
 {
 	return rh_json_type(json) == type;
 }
 
-void rh_json_free(struct rh_json *json)
-{
-	cJSON_Delete(json_node(json));
-}
-
-/* A value that stands alone, or in an array, has no key. */
-static struct rh_json *json_drop_key(struct rh_json *json)
-{
-	if (json) {
-		rh_free(json_node(json)->string);
-		json_node(json)->string = NULL;
-	}
-	return json;
-}
-
-struct rh_json *rh_json_copy(const struct rh_json *json)
-{
-	return json_drop_key(json_value(cJSON_Duplicate(json_node(json), true)));
-}
-
 enum rh_json_type rh_json_type(const struct rh_json *json)
 {
-	if (!json)
-		return RH_JSON_ABSENT;
-	switch (json_node(json)->type & 0xFF) {
-	case cJSON_False:
-	case cJSON_True:
-		return RH_JSON_BOOL;
-	case cJSON_Number:
-		return RH_JSON_NUMBER;
-	case cJSON_String:
-		return RH_JSON_STRING;
-	case cJSON_Array:
-		return RH_JSON_ARRAY;
-	case cJSON_Object:
-		return RH_JSON_OBJECT;
-	default:
-		return RH_JSON_NULL;
-	}
+	return json ? (enum rh_json_type)json->type : RH_JSON_ABSENT;
 }
 
 const char *rh_json_type_name(const struct rh_json *json)
@@ -88,7 +32,7 @@ const char *rh_json_type_name(const struct rh_json *json)
 
 const char *rh_json_string(const struct rh_json *json)
 {
-	return json_is(json, RH_JSON_STRING) ? json_node(json)->valuestring : NULL;
+	return json_is(json, RH_JSON_STRING) ? json->is.text : NULL;
 }
 
 bool rh_json_integer(const struct rh_json *json, int64_t *ret_value)
@@ -97,7 +41,7 @@ bool rh_json_integer(const struct rh_json *json, int64_t *ret_value)
 
 	if (!json_is(json, RH_JSON_NUMBER))
 		return false;
-	value = json_node(json)->valuedouble;
+	value = json->is.number;
 	if (!(fabs(value) <= JSON_INTEGER_MAX) || trunc(value) != value)
 		return false;
 	*ret_value = (int64_t)value;
@@ -106,12 +50,12 @@ bool rh_json_integer(const struct rh_json *json, int64_t *ret_value)
 
 double rh_json_number(const struct rh_json *json, double fallback)
 {
-	return json_is(json, RH_JSON_NUMBER) ? json_node(json)->valuedouble : fallback;
+	return json_is(json, RH_JSON_NUMBER) ? json->is.number : fallback;
 }
 
 bool rh_json_bool(const struct rh_json *json, bool fallback)
 {
-	return json_is(json, RH_JSON_BOOL) ? (json_node(json)->type & cJSON_True) != 0 : fallback;
+	return json_is(json, RH_JSON_BOOL) ? json->is.truth : fallback;
 }
 
 /* Members of an object by key. @return NULL where walking is as good, or memory is out */
@@ -225,7 +169,7 @@ static struct rh_json *json_at_bracket(const struct rh_json *json, const char **
 
 struct rh_json *rh_json_at(const struct rh_json *json, const char *path)
 {
-	struct rh_json *at = json_value(json_node(json));
+	struct rh_json *at = (struct rh_json *)(uintptr_t)json;
 	bool first = true;
 
 	for (; at && *path != '\0'; first = false) {
@@ -269,52 +213,26 @@ struct rh_json *rh_json_item(const struct rh_json *json, size_t index)
 
 struct rh_json *rh_json_first(const struct rh_json *json)
 {
-	return json ? json_value(json_node(json)->child) : NULL;
+	return json_is(json, RH_JSON_OBJECT) || json_is(json, RH_JSON_ARRAY) ? json->is.list.first : NULL;
 }
 
 struct rh_json *rh_json_next(const struct rh_json *value)
 {
-	return json_value(json_node(value)->next);
+	return value->next;
 }
 
 const char *rh_json_key(const struct rh_json *value)
 {
-	return value ? json_node(value)->string : NULL;
+	return value ? value->key : NULL;
 }
 
-struct rh_json *rh_json_new_object(void)
+/* Give `value` this key, which it owns unless it lies in its room. */
+static void json_put_key(struct rh_json *value, char *key)
 {
-	return json_value(cJSON_CreateObject());
-}
-
-struct rh_json *rh_json_new_array(void)
-{
-	return json_value(cJSON_CreateArray());
-}
-
-struct rh_json *rh_json_new_string(const char *text)
-{
-	return text ? json_value(cJSON_CreateString(text)) : NULL;
-}
-
-struct rh_json *rh_json_new_integer(int64_t value)
-{
-	return rh_json_new_number((double)value);
-}
-
-struct rh_json *rh_json_new_number(double value)
-{
-	return json_value(cJSON_CreateNumber(value));
-}
-
-struct rh_json *rh_json_new_bool(bool value)
-{
-	return json_value(cJSON_CreateBool(value));
-}
-
-struct rh_json *rh_json_new_null(void)
-{
-	return json_value(cJSON_CreateNull());
+	if (!value->key_lent)
+		rh_free(value->key);
+	value->key = key;
+	value->key_lent = false;
 }
 
 /* Give `value` its key. @return whether memory sufficed */
@@ -324,8 +242,7 @@ static bool json_rename(struct rh_json *value, const char *key)
 
 	if (!copy)
 		return false;
-	rh_free(json_node(value)->string);
-	json_node(value)->string = copy;
+	json_put_key(value, copy);
 	return true;
 }
 
@@ -335,8 +252,34 @@ int rh_json_add(struct rh_json *object, const char *key, struct rh_json *value)
 		rh_json_free(value);
 		return RH_ENOMEM;
 	}
-	cJSON_AddItemToArray(json_node(object), json_node(value));
+	rh_json_link(object, value);
 	return 0;
+}
+
+/* @return what points to @p value, which stands in @p parent */
+static struct rh_json **json_link_to(struct rh_json *parent, const struct rh_json *value, struct rh_json **ret_before)
+{
+	struct rh_json **link = &parent->is.list.first;
+
+	*ret_before = NULL;
+	while (*link != value) {
+		*ret_before = *link;
+		link = &(*link)->next;
+	}
+	return link;
+}
+
+/* Put @p value in the place of @p old, which is freed. */
+static void json_replace(struct rh_json *parent, struct rh_json *old, struct rh_json *value)
+{
+	struct rh_json *before;
+
+	*json_link_to(parent, old, &before) = value;
+	value->next = old->next;
+	if (parent->is.list.last == old)
+		parent->is.list.last = value;
+	old->next = NULL;
+	rh_json_free(old);
 }
 
 int rh_json_set(struct rh_json *object, const char *key, struct rh_json *value)
@@ -349,7 +292,7 @@ int rh_json_set(struct rh_json *object, const char *key, struct rh_json *value)
 		rh_json_free(value);
 		return RH_ENOMEM;
 	}
-	cJSON_ReplaceItemViaPointer(json_node(object), json_node(old), json_node(value));
+	json_replace(object, old, value);
 	return 0;
 }
 
@@ -374,15 +317,37 @@ int rh_json_append(struct rh_json *array, struct rh_json *value)
 		rh_json_free(value);
 		return RH_ENOMEM;
 	}
-	cJSON_AddItemToArray(json_node(array), json_node(json_drop_key(value)));
+	json_put_key(value, NULL);
+	rh_json_link(array, value);
 	return 0;
 }
 
+static void json_unlink(struct rh_json *from, struct rh_json *value)
+{
+	struct rh_json *before;
+
+	*json_link_to(from, value, &before) = value->next;
+	if (from->is.list.last == value)
+		from->is.list.last = before;
+	value->next = NULL;
+}
+
+/* What lies in the room of a tree cannot leave it: a copy does. */
 static struct rh_json *json_detach(struct rh_json *from, struct rh_json *value)
 {
+	struct rh_json *copy;
+
 	if (!value)
 		return NULL;
-	return json_drop_key(json_value(cJSON_DetachItemViaPointer(json_node(from), json_node(value))));
+	copy = value->hold == RH_JSON_LENT ? rh_json_copy(value) : value;
+	if (!copy)
+		return NULL;
+	json_unlink(from, value);
+	if (copy == value)
+		json_put_key(value, NULL);
+	else
+		rh_json_free(value);
+	return copy;
 }
 
 struct rh_json *rh_json_detach(struct rh_json *object, const char *key)
@@ -397,7 +362,12 @@ struct rh_json *rh_json_detach_item(struct rh_json *array, size_t index)
 
 void rh_json_remove(struct rh_json *object, const char *key)
 {
-	rh_json_free(rh_json_detach(object, key));
+	struct rh_json *member = rh_json_get(object, key);
+
+	if (!member)
+		return;
+	json_unlink(object, member);
+	rh_json_free(member);
 }
 
 static struct rh_json *json_ensure(struct rh_json *object, const char *key, enum rh_json_type type)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file base/json.h
- * @brief JSON trees. The only module that knows cJSON.
+ * @brief JSON trees.
  *
  * A tree has one owner, the holder of its root; a value inside is borrowed and lives as long as its root does.
  * Functions that put a value into a tree take it over ("taken"), also when they fail, so that no caller has to clean
@@ -125,9 +125,12 @@ int rh_json_set_integer(struct rh_json *object, const char *key, int64_t value);
 int rh_json_set_bool(struct rh_json *object, const char *key, bool value);
 /** Append @p value (taken; NULL counts as out of memory) to @p array. @return 0 or RH_ENOMEM */
 int rh_json_append(struct rh_json *array, struct rh_json *value);
-/** Take the member @p key out. @return owned by the caller, or NULL when it was absent */
+/**
+ * Take the member @p key out; it may be a copy that is returned. @return owned by the caller, or NULL when it was
+ * absent, or when memory is out: then it is still there
+ */
 struct rh_json *rh_json_detach(struct rh_json *object, const char *key);
-/** Take the item @p index out. @return owned by the caller, or NULL when it was absent */
+/** Take the item @p index out, as rh_json_detach(). @return owned by the caller, or NULL */
 struct rh_json *rh_json_detach_item(struct rh_json *array, size_t index);
 /** Free the member @p key, if it is there. */
 void rh_json_remove(struct rh_json *object, const char *key);

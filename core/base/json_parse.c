@@ -6,11 +6,16 @@
 #include <string.h>
 
 #include "base/json_build.h"
+#include "base/json_node.h"
 
 /* From this many members on, keys are looked up in a hash map. */
 #define JSON_KEYS_WALK_MAX 16
 /* Numbers up to this length are converted without an allocation. */
 #define JSON_NUMBER_ROOM 320
+/* Blocks of a tree's room, bytes for each byte of text: three do for most Kubernetes objects. */
+#define JSON_ROOM_RATIO 3
+#define JSON_ROOM_MIN 64
+#define JSON_ROOM_MAX (64 * 1024)
 
 /* Where a parse stands. */
 struct json_parser {
@@ -18,10 +23,12 @@ struct json_parser {
 	size_t at, end;
 	size_t values; /* that may still be made */
 	int depth;
+	struct rh_json_room room;
+	struct rh_str word; /* the string that is being read */
 	struct rh_error *err;
 };
 
-static int json_parse_value(struct json_parser *parser, struct rh_json **ret_json);
+static int json_parse_value(struct json_parser *parser, struct rh_json *json);
 
 void rh_json_keys_deinit(struct rh_json_keys *keys)
 {
@@ -48,16 +55,21 @@ static int json_keys_index(struct rh_json_keys *keys, const struct rh_json *obje
 	return 0;
 }
 
-int rh_json_keys_add(struct rh_json_keys *keys, struct rh_json *object, const char *key, struct rh_json *value)
+/* Note a member that has just been put behind the others. */
+static int json_keys_note(struct rh_json_keys *keys, const struct rh_json *object, const char *key,
+                          struct rh_json *value)
 {
-	int r = rh_json_add(object, key, value);
-
-	if (r < 0)
-		return r;
 	keys->count++;
 	if (keys->map)
 		return rh_map_set(keys->map, key, value, NULL);
 	return keys->count > JSON_KEYS_WALK_MAX ? json_keys_index(keys, object) : 0;
+}
+
+int rh_json_keys_add(struct rh_json_keys *keys, struct rh_json *object, const char *key, struct rh_json *value)
+{
+	int r = rh_json_add(object, key, value);
+
+	return r < 0 ? r : json_keys_note(keys, object, key, value);
 }
 
 void rh_json_position(const char *text, size_t offset, size_t *ret_line, size_t *ret_column)
@@ -201,9 +213,12 @@ static int json_parse_plain(struct json_parser *parser, struct rh_str *out)
 	return 0;
 }
 
-/* Read a string whose opening quote is next. @param out is empty */
-static int json_parse_text(struct json_parser *parser, struct rh_str *out)
+/* Read a string whose opening quote is next. @param[out] ret_text in the room */
+static int json_parse_text(struct json_parser *parser, char **ret_text)
 {
+	struct rh_str *out = &parser->word;
+
+	rh_str_clear(out);
 	parser->at++;
 	while (!json_accept(parser, '"')) {
 		int r = json_parse_plain(parser, out);
@@ -215,18 +230,20 @@ static int json_parse_text(struct json_parser *parser, struct rh_str *out)
 		if (r < 0)
 			return r;
 	}
-	return out->failed ? rh_fail_oom(parser->err) : 0;
+	*ret_text = out->failed ? NULL : rh_json_room_text(&parser->room, rh_str_text(out), out->length);
+	return *ret_text ? 0 : rh_fail_oom(parser->err);
 }
 
-static int json_parse_string(struct json_parser *parser, struct rh_json **ret_json)
+static int json_parse_string(struct json_parser *parser, struct rh_json *json)
 {
-	rh_auto_str text = {0};
+	char *text = NULL;
 	int r = json_parse_text(parser, &text);
 
 	if (r < 0)
 		return r;
-	*ret_json = rh_json_new_string(rh_str_text(&text));
-	return *ret_json ? 0 : rh_fail_oom(parser->err);
+	json->type = RH_JSON_STRING;
+	json->is.text = text;
+	return 0;
 }
 
 static size_t json_skip_digits(struct json_parser *parser)
@@ -300,48 +317,52 @@ int rh_json_read_number(const char *text, size_t length, double *ret_value)
 	return 0;
 }
 
-static int json_parse_number(struct json_parser *parser, struct rh_json **ret_json)
+static int json_parse_number(struct json_parser *parser, struct rh_json *json)
 {
 	size_t start = parser->at;
-	double value;
 	int r;
 
 	if (!json_skip_number(parser))
 		return json_fail(parser, "a number is not well formed");
-	r = rh_json_read_number(parser->text + start, parser->at - start, &value);
+	json->type = RH_JSON_NUMBER;
+	r = rh_json_read_number(parser->text + start, parser->at - start, &json->is.number);
 	if (r == RH_EINVAL)
 		return json_fail_at(parser, start, "a number is too large");
-	*ret_json = r == 0 ? rh_json_new_number(value) : NULL;
-	return *ret_json ? 0 : rh_fail_oom(parser->err);
+	return r < 0 ? rh_fail_oom(parser->err) : 0;
+}
+
+/* @return a value to be filled in, the last of @p parent (NULL: the root), or NULL when memory is out */
+static struct rh_json *json_begin(struct json_parser *parser, struct rh_json *parent, char *key)
+{
+	struct rh_json *json = rh_json_room_value(&parser->room, RH_JSON_NULL);
+
+	if (!json)
+		return NULL;
+	json->key = key;
+	json->key_lent = key != NULL;
+	if (parent)
+		rh_json_link(parent, json);
+	return json;
 }
 
 static int json_parse_items(struct json_parser *parser, struct rh_json *array)
 {
 	do {
-		struct rh_json *item = NULL;
-		int r = json_parse_value(parser, &item);
+		struct rh_json *item = json_begin(parser, array, NULL);
+		int r = item ? json_parse_value(parser, item) : rh_fail_oom(parser->err);
 
 		if (r < 0)
 			return r;
-		if (rh_json_append(array, item) < 0)
-			return rh_fail_oom(parser->err);
 		json_skip_space(parser);
 	} while (json_accept(parser, ','));
 	return json_accept(parser, ']') ? 0 : json_fail(parser, "expected , or ]");
 }
 
-static int json_parse_array(struct json_parser *parser, struct rh_json **ret_json)
+static int json_parse_array(struct json_parser *parser, struct rh_json *array)
 {
-	rh_auto(json) array = rh_json_new_array();
-	int r;
-
-	if (!array)
-		return rh_fail_oom(parser->err);
+	array->type = RH_JSON_ARRAY;
 	json_skip_space(parser);
-	r = json_accept(parser, ']') ? 0 : json_parse_items(parser, array);
-	if (r == 0)
-		*ret_json = rh_take(array);
-	return r;
+	return json_accept(parser, ']') ? 0 : json_parse_items(parser, array);
 }
 
 static int json_fail_twice(struct json_parser *parser, size_t offset, const char *key)
@@ -354,8 +375,8 @@ static int json_fail_twice(struct json_parser *parser, size_t offset, const char
 
 static int json_parse_member(struct json_parser *parser, struct rh_json *object, struct rh_json_keys *keys)
 {
-	rh_auto_str key = {0};
-	struct rh_json *value = NULL;
+	struct rh_json *value;
+	char *key = NULL;
 	size_t start;
 	int r;
 
@@ -366,56 +387,53 @@ static int json_parse_member(struct json_parser *parser, struct rh_json *object,
 	r = json_parse_text(parser, &key);
 	if (r < 0)
 		return r;
-	if (rh_json_keys_have(keys, object, rh_str_text(&key)))
-		return json_fail_twice(parser, start, rh_str_text(&key));
+	if (rh_json_keys_have(keys, object, key))
+		return json_fail_twice(parser, start, key);
 	json_skip_space(parser);
 	if (!json_accept(parser, ':'))
 		return json_fail(parser, "expected :");
-	r = json_parse_value(parser, &value);
-	if (r < 0)
-		return r;
-	return rh_json_keys_add(keys, object, rh_str_text(&key), value) < 0 ? rh_fail_oom(parser->err) : 0;
+	value = json_begin(parser, object, key);
+	if (!value || json_keys_note(keys, object, key, value) < 0)
+		return rh_fail_oom(parser->err);
+	return json_parse_value(parser, value);
 }
 
-static int json_parse_object(struct json_parser *parser, struct rh_json **ret_json)
+static int json_parse_object(struct json_parser *parser, struct rh_json *object)
 {
-	rh_auto(json) object = rh_json_new_object();
 	rh_auto_json_keys keys = {0};
 
-	if (!object)
-		return rh_fail_oom(parser->err);
+	object->type = RH_JSON_OBJECT;
 	json_skip_space(parser);
-	if (!json_accept(parser, '}')) {
-		do {
-			int r = json_parse_member(parser, object, &keys);
+	if (json_accept(parser, '}'))
+		return 0;
+	do {
+		int r = json_parse_member(parser, object, &keys);
 
-			if (r < 0)
-				return r;
-			json_skip_space(parser);
-		} while (json_accept(parser, ','));
-		if (!json_accept(parser, '}'))
-			return json_fail(parser, "expected , or }");
-	}
-	*ret_json = rh_take(object);
-	return 0;
+		if (r < 0)
+			return r;
+		json_skip_space(parser);
+	} while (json_accept(parser, ','));
+	return json_accept(parser, '}') ? 0 : json_fail(parser, "expected , or }");
 }
 
-static int json_parse_word(struct json_parser *parser, const char *word, struct rh_json *value,
-                           struct rh_json **ret_json)
+static int json_parse_word(struct json_parser *parser, const char *word)
 {
 	size_t length = strlen(word);
-	rh_auto(json) guarded = value;
 
 	if (parser->end - parser->at < length || memcmp(parser->text + parser->at, word, length) != 0)
 		return json_fail(parser, "expected a value");
-	if (!guarded)
-		return rh_fail_oom(parser->err);
 	parser->at += length;
-	*ret_json = rh_take(guarded);
 	return 0;
 }
 
-static int json_parse_nested(struct json_parser *parser, struct rh_json **ret_json)
+static int json_parse_bool(struct json_parser *parser, struct rh_json *json)
+{
+	json->type = RH_JSON_BOOL;
+	json->is.truth = json_peek(parser) == 't';
+	return json_parse_word(parser, json->is.truth ? "true" : "false");
+}
+
+static int json_parse_nested(struct json_parser *parser, struct rh_json *json)
 {
 	bool array = json_peek(parser) == '[';
 	int r;
@@ -424,12 +442,13 @@ static int json_parse_nested(struct json_parser *parser, struct rh_json **ret_js
 		return json_fail(parser, "nested too deeply");
 	parser->depth++;
 	parser->at++;
-	r = array ? json_parse_array(parser, ret_json) : json_parse_object(parser, ret_json);
+	r = array ? json_parse_array(parser, json) : json_parse_object(parser, json);
 	parser->depth--;
 	return r;
 }
 
-static int json_parse_value(struct json_parser *parser, struct rh_json **ret_json)
+/* Fill @p json, which is null, with the value that comes next. */
+static int json_parse_value(struct json_parser *parser, struct rh_json *json)
 {
 	json_skip_space(parser);
 	if (parser->values == 0)
@@ -438,42 +457,59 @@ static int json_parse_value(struct json_parser *parser, struct rh_json **ret_jso
 	switch (json_peek(parser)) {
 	case '{':
 	case '[':
-		return json_parse_nested(parser, ret_json);
+		return json_parse_nested(parser, json);
 	case '"':
-		return json_parse_string(parser, ret_json);
+		return json_parse_string(parser, json);
 	case 't':
-		return json_parse_word(parser, "true", rh_json_new_bool(true), ret_json);
 	case 'f':
-		return json_parse_word(parser, "false", rh_json_new_bool(false), ret_json);
+		return json_parse_bool(parser, json);
 	case 'n':
-		return json_parse_word(parser, "null", rh_json_new_null(), ret_json);
+		return json_parse_word(parser, "null");
 	case '-':
-		return json_parse_number(parser, ret_json);
+		return json_parse_number(parser, json);
 	default:
 		if (json_peek(parser) >= '0' && json_peek(parser) <= '9')
-			return json_parse_number(parser, ret_json);
+			return json_parse_number(parser, json);
 		return json_fail(parser, "expected a value");
 	}
+}
+
+static size_t json_room_step(size_t length)
+{
+	if (length >= JSON_ROOM_MAX / JSON_ROOM_RATIO)
+		return JSON_ROOM_MAX;
+	return length * JSON_ROOM_RATIO > JSON_ROOM_MIN ? length * JSON_ROOM_RATIO : JSON_ROOM_MIN;
+}
+
+static int json_parse_document(struct json_parser *parser, struct rh_json **ret_json)
+{
+	struct rh_json *json = json_begin(parser, NULL, NULL);
+	int r = json ? json_parse_value(parser, json) : rh_fail_oom(parser->err);
+
+	if (r < 0)
+		return r;
+	json_skip_space(parser);
+	if (parser->at != parser->end)
+		return json_fail(parser, "expected nothing more after the document");
+	*ret_json = json;
+	return 0;
 }
 
 int rh_json_parse_span(struct rh_json_span *span, struct rh_json **ret_json, struct rh_error *err)
 {
 	struct json_parser parser = {
 		.text = span->text, .at = span->start, .end = span->end, .values = span->values, .err = err};
-	rh_auto(json) json = NULL;
 	int r;
 
+	parser.room.step = json_room_step(span->end - span->start);
 	if (span->end - span->start >= 3 && memcmp(span->text + span->start, "\xEF\xBB\xBF", 3) == 0)
 		parser.at += 3;
-	r = json_parse_value(&parser, &json);
+	r = json_parse_document(&parser, ret_json);
 	span->values = parser.values;
+	rh_str_deinit(&parser.word);
 	if (r < 0)
-		return r;
-	json_skip_space(&parser);
-	if (parser.at != parser.end)
-		return json_fail(&parser, "expected nothing more after the document");
-	*ret_json = rh_take(json);
-	return 0;
+		rh_json_room_deinit(&parser.room);
+	return r;
 }
 
 int rh_json_parse(const char *text, size_t length, struct rh_json **ret_json, struct rh_error *err)

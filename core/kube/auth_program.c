@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/spawn.h"
 
 /* Longest output that is read. */
 #define PROGRAM_OUTPUT_MAX (1u << 20)
@@ -28,57 +28,20 @@ struct rh_auth_program {
 	struct rh_str output;
 };
 
-static int program_fill_actions(posix_spawn_file_actions_t *actions, int out, bool terminal)
+static int program_spawn(struct rh_auth_program *program, const struct rh_auth_program_options *options, int out,
+                         struct rh_error *err)
 {
-	int r = 0;
+	const struct rh_spawn_fd fds[] = {{out, STDOUT_FILENO}, {RH_SPAWN_NULL, STDIN_FILENO}};
+	const struct rh_spawn how = {
+		.program = options->argv[0],
+		.argv = options->argv,
+		.envp = options->envp,
+		.place = program->own_group ? RH_SPAWN_OWN_GROUP : RH_SPAWN_WITH_US,
+		.fds = fds,
+		.fd_count = options->terminal ? 1 : 2,
+	};
 
-	if (!terminal)
-		r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	if (r == 0)
-		r = posix_spawn_file_actions_adddup2(actions, out, STDOUT_FILENO);
-	return r;
-}
-
-static int program_fill_attributes(posix_spawnattr_t *attributes, bool own_group)
-{
-	short flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
-	sigset_t all;
-	sigset_t none;
-	int r;
-
-	(void)sigfillset(&all);
-	(void)sigemptyset(&none);
-	r = posix_spawnattr_setsigdefault(attributes, &all);
-	if (r == 0)
-		r = posix_spawnattr_setsigmask(attributes, &none);
-	if (r == 0 && own_group)
-		r = posix_spawnattr_setpgroup(attributes, 0);
-	if (r == 0)
-		r = posix_spawnattr_setflags(attributes, (short)(flags | (own_group ? POSIX_SPAWN_SETPGROUP : 0)));
-	return r;
-}
-
-static int program_spawn(struct rh_auth_program *program, const struct rh_auth_program_options *options, int out)
-{
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	int r = posix_spawn_file_actions_init(&actions);
-
-	if (r != 0)
-		return r;
-	r = posix_spawnattr_init(&attributes);
-	if (r == 0) {
-		r = program_fill_actions(&actions, out, options->terminal);
-		if (r == 0)
-			r = program_fill_attributes(&attributes, program->own_group);
-		if (r == 0)
-			r = posix_spawnp(&program->pid, options->argv[0], &actions, &attributes, options->argv, options->envp);
-		if (r != 0)
-			program->pid = 0;
-		(void)posix_spawnattr_destroy(&attributes);
-	}
-	(void)posix_spawn_file_actions_destroy(&actions);
-	return r;
+	return rh_spawn(&how, &program->pid, err);
 }
 
 static void program_read(struct rh_auth_program *program)
@@ -125,10 +88,9 @@ int rh_auth_program_new(const struct rh_auth_program_options *options, struct rh
 	program->fd = fds[0];
 	out = fds[1];
 	(void)fcntl(program->fd, F_SETFL, O_NONBLOCK);
-	r = program_spawn(program, options, out);
-	if (r != 0)
-		return rh_fail(err, r == ENOENT ? RH_ENOENT : RH_EIO, "cannot start \"%s\": %s", options->argv[0], strerror(r));
-	r = rh_loop_watch(options->loop, program->fd, program_on_output, program, &program->watch, err);
+	r = program_spawn(program, options, out, err);
+	if (r == 0)
+		r = rh_loop_watch(options->loop, program->fd, program_on_output, program, &program->watch, err);
 	if (r == 0)
 		*ret_program = rh_take(program);
 	return r;

@@ -28,7 +28,7 @@ struct rh_auth_program_options {
 	int64_t timeout; /**< microseconds after which it is killed */
 };
 
-/** Start it; its standard error is ours. @return 0, RH_ENOENT (there is no such program), RH_EIO or RH_ENOMEM */
+/** Start it; its standard error is ours. @return 0, what rh_spawn() returned, RH_EIO or RH_ENOMEM */
 int rh_auth_program_new(const struct rh_auth_program_options *options, struct rh_auth_program **ret_program,
                         struct rh_error *err);
 /** Kill it if it runs, with what it started, and free it. Blocks for the kill. NULL is nothing. */

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/spawn.h"
 #include "local/runner/parts.h"
 
 /* The program itself: what main() was started from, also when its file has been replaced since. */
@@ -261,58 +261,24 @@ static int runner_make_line(int *ret_ours, int *ret_theirs, struct rh_error *err
 	return 0;
 }
 
-static int runner_fill_actions(posix_spawn_file_actions_t *actions, int plan, int line)
-{
-	int r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
-
-	if (r == 0)
-		r = posix_spawn_file_actions_adddup2(actions, STDIN_FILENO, STDOUT_FILENO);
-	if (r == 0)
-		r = posix_spawn_file_actions_adddup2(actions, plan, RH_SHIM_PLAN_FD);
-	if (r == 0)
-		r = posix_spawn_file_actions_adddup2(actions, line, RH_SHIM_LINE_FD);
-	return r;
-}
-
 /* A session of its own from the start: Ctrl-C on the terminal must not reach it. */
-static int runner_fill_attributes(posix_spawnattr_t *attributes)
-{
-	sigset_t all;
-	sigset_t none;
-	int r;
-
-	(void)sigfillset(&all);
-	(void)sigemptyset(&none);
-	r = posix_spawnattr_setsigdefault(attributes, &all);
-	if (r == 0)
-		r = posix_spawnattr_setsigmask(attributes, &none);
-	if (r == 0)
-		r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
-	return r;
-}
-
-static int runner_spawn(int plan, int line, pid_t *ret_pid)
+static int runner_spawn(int plan, int line, pid_t *ret_pid, struct rh_error *err)
 {
 	char name[] = "roundhouse";
 	char command[] = "shim";
 	char *argv[] = {name, command, NULL};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	int r = posix_spawn_file_actions_init(&actions);
+	const struct rh_spawn_fd fds[] = {
+		{RH_SPAWN_NULL, STDIN_FILENO}, {STDIN_FILENO, STDOUT_FILENO}, {plan, RH_SHIM_PLAN_FD}, {line, RH_SHIM_LINE_FD}};
+	const struct rh_spawn how = {
+		.program = RUNNER_PROGRAM,
+		.argv = argv,
+		.envp = environ,
+		.place = RH_SPAWN_OWN_SESSION,
+		.fds = fds,
+		.fd_count = sizeof(fds) / sizeof(fds[0]),
+	};
 
-	if (r != 0)
-		return r;
-	r = posix_spawnattr_init(&attributes);
-	if (r == 0) {
-		r = runner_fill_actions(&actions, plan, line);
-		if (r == 0)
-			r = runner_fill_attributes(&attributes);
-		if (r == 0)
-			r = posix_spawn(ret_pid, RUNNER_PROGRAM, &actions, &attributes, argv, environ);
-		(void)posix_spawnattr_destroy(&attributes);
-	}
-	(void)posix_spawn_file_actions_destroy(&actions);
-	return r;
+	return rh_spawn(&how, ret_pid, err);
 }
 
 static void runner_on_shim(void *arg)
@@ -363,12 +329,11 @@ static int runner_launch(const struct runner_start *start, const struct rh_json 
 		r = rh_loop_watch(pod->runner->options.loop, ours, runner_on_shim, pod, &pod->watch, start->err);
 	if (r < 0)
 		return r;
-	r = runner_spawn(plan_fd, theirs, &pod->pid);
-	if (r != 0) {
+	r = runner_spawn(plan_fd, theirs, &pod->pid, start->err);
+	if (r < 0) {
 		pod->pid = 0;
 		rh_loop_unwatch(rh_take(pod->watch));
-		return rh_fail(start->err, r == ENOMEM || r == EAGAIN ? RH_EAGAIN : RH_EIO, "cannot start a process: %s",
-		               strerror(r));
+		return r;
 	}
 	pod->line = ours;
 	ours = -1;
