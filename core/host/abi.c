@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "host/plugin_settings.h"
 #include "host/registry.h"
 #include "job/names.h"
 
@@ -131,7 +132,7 @@ int rh_abi_check_plugin(const struct rh_plugin *plugin, struct rh_error *err)
 		return r;
 	if (!plugin->describe)
 		return rh_fail(err, RH_EPLUGIN, "it has no describe(), so it has no kind");
-	return 0;
+	return RH_HAS(plugin, struct rh_plugin, settings) ? rh_plugin_settings_check_schema(plugin->settings, err) : 0;
 }
 
 static int abi_check_range(const struct rh_replica_type *type, struct rh_error *err)

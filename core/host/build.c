@@ -7,6 +7,7 @@
 
 #include "host/config.h"
 #include "host/fabric.h"
+#include "host/ranks.h"
 #include "host/registry.h"
 #include "job/names.h"
 
@@ -354,6 +355,8 @@ int rh_build_pod(struct rh_builder *builder, const char *type, int32_t index, st
 	    rh_json_set_string(rh_json_at(pod, "metadata.labels"), RH_LABEL_ROLE, "master") < 0)
 		return rh_fail_oom(err);
 	r = rh_host_pod(snapshot, type, index, pod, err);
+	if (r == 0 && rh_ranks_add(snapshot, type, index, pod) < 0)
+		r = rh_fail_oom(err);
 	if (r == 0)
 		*ret_pod = rh_take(pod);
 	return r;

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/ini.h"
 #include "base/str.h"
+#include "host/setting.h"
 
 /** Largest configuration file, in bytes. */
 #define CONFIG_FILE_MAX (1024u * 1024)
@@ -21,7 +22,9 @@
 /** What the reader of one file carries along. */
 struct config_reader {
 	struct rh_config *config;
-	char *folder; /**< of the file; owned */
+	char *folder;     /**< of the file; owned */
+	const char *name; /**< of the file */
+	int line;         /**< that is being read */
 };
 
 /** Reads the value of one key. */
@@ -164,11 +167,22 @@ static int config_read_gang(struct config_reader *reader, const char *key, const
 	return r < 0 ? rh_wrap(err, r, "%s", key) : 0;
 }
 
+static int config_keep(const struct config_reader *reader, const char *section, const char *key, const char *value,
+                       struct rh_error *err)
+{
+	rh_auto_free char *origin = rh_asprintf("%s:%d", reader->name, reader->line);
+
+	return origin && rh_config_set(reader->config, section, key, value, origin) == 0 ? 0 : rh_fail_oom(err);
+}
+
 /* What these mean is the controller's to know: they are its options. */
 static int config_read_controller(struct config_reader *reader, const char *key, const char *value,
                                   struct rh_error *err)
 {
-	return rh_config_set(reader->config, "controller", key, value) < 0 ? rh_fail_oom(err) : 0;
+	const struct rh_setting_rule *rule = rh_setting_controller(key);
+	int r = rule ? rh_setting_check(rule, value, err) : 0;
+
+	return r < 0 ? r : config_keep(reader, "controller", key, value, err);
 }
 
 static const struct config_key config_keys[] = {
@@ -186,6 +200,8 @@ static const struct config_key config_keys[] = {
 	{"controller", "kube-api-burst", config_read_controller},
 	{"controller", "webhook-server-port", config_read_controller},
 	{"controller", "webhook-cert-dir", config_read_controller},
+	{"controller", "webhook-service-name", config_read_controller},
+	{"controller", "webhook-secret-name", config_read_controller},
 	{"controller", "log-format", config_read_controller},
 	{"local", "restart-backoff", config_read_duration},
 	{"local", "restart-backoff-max", config_read_duration},
@@ -201,7 +217,7 @@ static bool config_is_free_section(const char *section)
 	return strcmp(section, "images") == 0 || (rh_starts_with(section, "plugin ") && section[strlen("plugin ")]);
 }
 
-int rh_config_set(struct rh_config *config, const char *section, const char *key, const char *value)
+int rh_config_set(struct rh_config *config, const char *section, const char *key, const char *value, const char *origin)
 {
 	struct rh_setting *grown = rh_realloc_array(config->settings, config->setting_count + 1, sizeof(*grown));
 	struct rh_setting *setting;
@@ -213,7 +229,9 @@ int rh_config_set(struct rh_config *config, const char *section, const char *key
 	setting->section = rh_strdup(section);
 	setting->key = rh_strdup(key);
 	setting->value = rh_strdup(value);
-	return setting->section && setting->key && setting->value ? 0 : RH_ENOMEM;
+	setting->origin = rh_strdup(origin);
+	setting->content = NULL;
+	return setting->section && setting->key && setting->value && setting->origin ? 0 : RH_ENOMEM;
 }
 
 static int config_refuse_section(const char *section, struct rh_error *err)
@@ -261,13 +279,13 @@ static int config_take(void *arg, const char *section, const char *key, const ch
 {
 	struct config_reader *reader = arg;
 
-	(void)line;
+	reader->line = line;
 	if (config_is_free_section(section))
-		return rh_config_set(reader->config, section, key, value) < 0 ? rh_fail_oom(err) : 0;
+		return config_keep(reader, section, key, value, err);
 	if (rh_fabric_is_section(section)) {
 		int r = rh_fabric_check(section, key, value, err);
 
-		return r == 0 && rh_config_set(reader->config, section, key, value) < 0 ? rh_fail_oom(err) : r;
+		return r < 0 ? r : config_keep(reader, section, key, value, err);
 	}
 	if (!config_is_section(section))
 		return config_refuse_section(section, err);
@@ -282,7 +300,7 @@ int rh_config_parse(struct rh_config *config, const char *name, const char *text
 {
 	const char *slash = strrchr(name, '/');
 	rh_auto_free char *folder = slash ? rh_strndup(name, (size_t)(slash - name)) : rh_strdup(".");
-	struct config_reader reader = {config, folder};
+	struct config_reader reader = {.config = config, .folder = folder, .name = name};
 	int r;
 
 	if (!folder)
@@ -389,21 +407,30 @@ void rh_config_free(struct rh_config *config)
 		rh_free(config->settings[i].section);
 		rh_free(config->settings[i].key);
 		rh_free(config->settings[i].value);
+		rh_free(config->settings[i].origin);
+		rh_free(config->settings[i].content);
 	}
 	rh_free(config->settings);
 	rh_free(config->state_dir);
 	rh_free(config);
 }
 
-const char *rh_config_setting(const struct rh_config *config, const char *section, const char *key)
+const struct rh_setting *rh_config_find_setting(const struct rh_config *config, const char *section, const char *key)
 {
 	for (size_t i = config->setting_count; i > 0; i--) {
 		const struct rh_setting *setting = &config->settings[i - 1];
 
 		if (strcmp(setting->section, section) == 0 && strcmp(setting->key, key) == 0)
-			return setting->value;
+			return setting;
 	}
 	return NULL;
+}
+
+const char *rh_config_setting(const struct rh_config *config, const char *section, const char *key)
+{
+	const struct rh_setting *setting = rh_config_find_setting(config, section, key);
+
+	return setting ? setting->value : NULL;
 }
 
 /** Read @p path if it is there. @return 1 when it was read, 0 when there is none, or as rh_config_read() */

@@ -25,6 +25,8 @@ struct rh_setting {
 	char *section; /**< "plugin pytorch", "images", "comm" */
 	char *key;
 	char *value;
+	char *origin;  /**< who said it, for messages: "FILE:LINE" or "--flag" */
+	char *content; /**< of the file that value names, for the plugin that asks; NULL: value is all there is */
 };
 
 /** The configuration. */
@@ -67,11 +69,15 @@ int rh_config_read(struct rh_config *config, const char *path, struct rh_error *
 int rh_config_parse(struct rh_config *config, const char *name, const char *text, size_t length, struct rh_error *err);
 /**
  * Set a key of a free section ("plugin tensorflow") over what the files say, as an environment variable of V1's does.
+ * @param origin who says it: "--flag" or "$VARIABLE"
  * @return 0 or RH_ENOMEM
  */
-int rh_config_set(struct rh_config *config, const char *section, const char *key, const char *value);
+int rh_config_set(struct rh_config *config, const char *section, const char *key, const char *value,
+                  const char *origin);
 /** @return the last value of @p key in @p section, borrowed, or NULL */
 const char *rh_config_setting(const struct rh_config *config, const char *section, const char *key);
+/** @return the last setting of @p key in @p section, borrowed, or NULL */
+const struct rh_setting *rh_config_find_setting(const struct rh_config *config, const char *section, const char *key);
 /**
  * Find and read the file that counts: @p path when it is not NULL, else $ROUNDHOUSE_CONFIG, else conf/roundhouse.ini
  * beside the program (../conf, or ../../../conf where that is a build tree), else /etc/roundhouse/roundhouse.ini; none

@@ -190,6 +190,29 @@ static int explain_find(const struct rh_host *host, const char *word, const stru
 	return RH_ENOENT;
 }
 
+/** Skip ".word" at the start of a path. @return whether it was there */
+static bool explain_skip(const char **path, const char *word)
+{
+	size_t length = strlen(word);
+	const char *at = *path;
+
+	if (*at != '.' || strncasecmp(at + 1, word, length) != 0 || (at[length + 1] && !strchr(".[", at[length + 1])))
+		return false;
+	*path = at + length + 1;
+	return true;
+}
+
+/** As kubectl takes names: pytorchjobs.kubeflow.org, pytorchjobs.v1.kubeflow.org. */
+static void explain_skip_group(const struct rh_kind *kind, const char **path)
+{
+	const char *behind = *path;
+
+	if (explain_skip(path, kind->group))
+		return;
+	if (explain_skip(&behind, kind->version) && explain_skip(&behind, kind->group))
+		*path = behind;
+}
+
 static int explain_set_head(const struct rh_host *host, const struct rh_kind *kind, struct rh_json *page)
 {
 	const struct rh_slot *slot = rh_host_slot(host, kind);
@@ -316,6 +339,20 @@ static int explain_set_kind(const struct rh_kind *kind, struct rh_json *page, st
 	return r < 0 ? r : explain_set_contract(kind, page, err);
 }
 
+/** What the plugin reads in its section of the configuration. */
+static int explain_set_settings(const struct rh_slot *slot, struct rh_json *page, struct rh_error *err)
+{
+	struct rh_json *settings;
+	int r;
+
+	if (!slot->plugin || !RH_HAS(slot->plugin, struct rh_plugin, settings))
+		return 0;
+	r = rh_json_parse(slot->plugin->settings, strlen(slot->plugin->settings), &settings, err);
+	if (r < 0)
+		return r;
+	return rh_json_set(page, "settings", settings) < 0 ? rh_fail_oom(err) : 0;
+}
+
 /** The page of a kind lists what is below spec; what the kinds share stands at their own pages. */
 static int explain_set_fields(struct rh_explain_at *at, bool is_kind, struct rh_json *page)
 {
@@ -343,24 +380,46 @@ static int explain_page(const struct rh_host *host, struct rh_explain_at *at, st
 
 	if (r < 0)
 		return rh_fail_oom(err);
-	if (is_kind)
+	if (is_kind) {
 		r = explain_set_kind(at->kind, page, err);
-	else if (rh_explain_describe(at, at->said, page) < 0)
+		if (r == 0)
+			r = explain_set_settings(rh_host_slot(host, at->kind), page, err);
+	} else if (rh_explain_describe(at, at->said, page) < 0)
 		r = rh_fail_oom(err);
 	if (r == 0 && explain_set_fields(at, is_kind, page) < 0)
 		r = rh_fail_oom(err);
 	return r;
 }
 
+/** What lint leaves to the controller, a reader may want to know. */
+static int explain_set_status(const struct rh_kind *kind, struct rh_json *document, struct rh_error *err)
+{
+	rh_auto(json) common = NULL;
+	int r = rh_schema_job(&common, err);
+	struct rh_json *properties =
+		rh_json_get(rh_json_get(rh_json_get(document, "definitions"), kind->kind), "properties");
+
+	if (r < 0)
+		return r;
+	return rh_json_set(properties, "status", rh_json_detach(common, "status")) < 0 ? rh_fail_oom(err) : 0;
+}
+
 /** Make the schema document of a kind with this build's pod templates. */
 static int explain_schema(const struct rh_kind *kind, struct rh_json **ret_document, struct rh_error *err)
 {
 	rh_auto(json) pod = NULL;
+	rh_auto(json) document = NULL;
 	size_t length;
 	const char *text = rh_schema_pod_text(&length);
 	int r = rh_json_parse(text, length, &pod, err);
 
-	return r == 0 ? rh_schema_of_kind(kind, pod, ret_document, err) : r;
+	if (r == 0)
+		r = rh_schema_of_kind(kind, pod, &document, err);
+	if (r == 0)
+		r = explain_set_status(kind, document, err);
+	if (r == 0)
+		*ret_document = rh_take(document);
+	return r;
 }
 
 int rh_explain(const struct rh_host *host, const char *what, struct rh_json **ret_page, struct rh_error *err)
@@ -380,6 +439,7 @@ int rh_explain(const struct rh_host *host, const char *what, struct rh_json **re
 		r = explain_schema(at.kind, &document, err);
 	if (r < 0)
 		return r;
+	explain_skip_group(at.kind, &what);
 	at.definitions = rh_json_get(document, "definitions");
 	at.schema = rh_json_get(at.definitions, rh_json_string_at(document, "root"));
 	r = explain_walk(&at, what, err);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "host/config.h"
+#include "job/image.h"
 #include "job/names.h"
 #include "job/quantity.h"
 
@@ -16,6 +17,9 @@
 #define FABRIC_VOLUME "roundhouse-dev-shm"
 #define FABRIC_SHM "/dev/shm"
 #define FABRIC_SHM_SIZE "1Gi"
+/* The container that brings the library along, its volume, and where all containers see it. */
+#define FABRIC_COMM "roundhouse-comm"
+#define FABRIC_COMM_PATH "/opt/roundhouse"
 /* White space and commas part the items of a list. */
 #define FABRIC_SEPARATORS ", \t"
 /* Longest item of a list: a qualified name, "=" and a value. */
@@ -121,9 +125,18 @@ static int fabric_check_size(const char *key, const char *value, struct rh_error
 	return rh_fail(err, RH_EINVAL, "%s: \"%s\" is no size; write for example 1Gi", key, value);
 }
 
+/* Nothing: a profile whose pods have the library already. */
+static int fabric_check_image(const char *key, const char *value, struct rh_error *err)
+{
+	int r = *value ? rh_image_check(value, err) : 0;
+
+	return r < 0 ? rh_wrap(err, r, "%s", key) : 0;
+}
+
 static int fabric_refuse_key(const char *section, const char *key, struct rh_error *err)
 {
-	static const char *const keys[] = {"backend", "shm-size", "resources", "capabilities", "node-selector", "backends"};
+	static const char *const keys[] = {"backend",      "image",         "shm-size", "resources",
+	                                   "capabilities", "node-selector", "backends"};
 	const char *near = rh_nearest(key, keys, sizeof(keys) / sizeof(*keys));
 
 	if (strcmp(key, "backend") == 0)
@@ -144,6 +157,8 @@ int rh_fabric_check(const char *section, const char *key, const char *value, str
 		return 0;
 	if (strcmp(key, "shm-size") == 0)
 		return fabric_check_size(key, value, err);
+	if (strcmp(key, "image") == 0)
+		return fabric_check_image(key, value, err);
 	if (strcmp(key, "resources") == 0)
 		return fabric_for_each(value, fabric_check_resource, &check);
 	if (strcmp(key, "capabilities") == 0)
@@ -241,7 +256,7 @@ static int fabric_append(struct rh_json *list, const char *const keys[2], const 
 	return rh_json_append(list, rh_take(item));
 }
 
-static int fabric_add_env(struct rh_json *pod_spec, const char *name, const char *value)
+int rh_fabric_add_env(struct rh_json *pod_spec, const char *name, const char *value)
 {
 	static const char *const keys[] = {"name", "value"};
 	const char *const values[] = {name, value};
@@ -266,8 +281,8 @@ static int fabric_add_section(const struct fabric *fabric, const char *section, 
 		if (strcmp(setting->section, section) != 0 || !rh_starts_with(setting->key, FABRIC_ENV))
 			continue;
 		/* the last of several counts, as for every other key */
-		if (fabric_add_env(pod_spec, setting->key + strlen(FABRIC_ENV),
-		                   rh_config_setting(config, section, setting->key)) < 0)
+		if (rh_fabric_add_env(pod_spec, setting->key + strlen(FABRIC_ENV),
+		                      rh_config_setting(config, section, setting->key)) < 0)
 			return RH_ENOMEM;
 	}
 	return 0;
@@ -279,9 +294,52 @@ static int fabric_add_identity(const struct rh_job *job, const char *backend, in
 	rh_auto_free char *id = *job->uid ? rh_asprintf("%s.%" PRId32, job->uid, attempt)
 	                                  : rh_asprintf("%s/%s.%" PRId32, job->namespace_, job->name, attempt);
 
-	if (!id || fabric_add_env(pod_spec, "RH_COMM_BACKEND", backend) < 0)
+	if (!id || rh_fabric_add_env(pod_spec, "RH_COMM_BACKEND", backend) < 0)
 		return RH_ENOMEM;
-	return fabric_add_env(pod_spec, "RH_COMM_JOB", id);
+	return rh_fabric_add_env(pod_spec, "RH_COMM_JOB", id);
+}
+
+static const char fabric_injector[] =
+	"{\"name\":\"" FABRIC_COMM "\",\"image\":\"\",\"imagePullPolicy\":\"IfNotPresent\","
+	"\"command\":[\"/usr/bin/roundhouse\",\"inject\",\"" FABRIC_COMM_PATH "\"],"
+	"\"resources\":{\"limits\":{\"cpu\":\"500m\",\"memory\":\"64Mi\"},"
+	"\"requests\":{\"cpu\":\"10m\",\"memory\":\"16Mi\"}},"
+	"\"securityContext\":{\"allowPrivilegeEscalation\":false,\"readOnlyRootFilesystem\":true,"
+	"\"capabilities\":{\"drop\":[\"ALL\"]}},"
+	"\"volumeMounts\":[{\"name\":\"" FABRIC_COMM "\",\"mountPath\":\"" FABRIC_COMM_PATH "\"}]}";
+
+static int fabric_append_parsed(struct rh_json *list, const char *text, const char *image)
+{
+	struct rh_json *item = NULL;
+
+	if (!list || rh_json_parse(text, strlen(text), &item, NULL) < 0)
+		return RH_ENOMEM;
+	if (image && rh_json_set_string(item, "image", image) < 0) {
+		rh_json_free(item);
+		return RH_ENOMEM;
+	}
+	return rh_json_append(list, item);
+}
+
+/* The library for images that do not have it; a container or volume of that name is the job's own way. */
+static int fabric_add_injection(const struct fabric *fabric, struct rh_json *pod_spec)
+{
+	static const char volume[] = "{\"name\":\"" FABRIC_COMM "\",\"emptyDir\":{}}";
+	static const char mount[] =
+		"{\"name\":\"" FABRIC_COMM "\",\"mountPath\":\"" FABRIC_COMM_PATH "\",\"readOnly\":true}";
+	const char *image = fabric_setting(fabric, "image");
+
+	if (!image || !*image || fabric_find_item(rh_json_get(pod_spec, "initContainers"), "name", FABRIC_COMM) ||
+	    fabric_find_item(rh_json_get(pod_spec, "volumes"), "name", FABRIC_COMM))
+		return 0;
+	for (struct rh_json *item = rh_json_first(rh_json_get(pod_spec, "containers")); item; item = rh_json_next(item)) {
+		if (fabric_append_parsed(rh_json_ensure_array(item, "volumeMounts"), mount, NULL) < 0)
+			return RH_ENOMEM;
+	}
+	if (fabric_append_parsed(rh_json_ensure_array(pod_spec, "initContainers"), fabric_injector, image) < 0 ||
+	    fabric_append_parsed(rh_json_ensure_array(pod_spec, "volumes"), volume, NULL) < 0)
+		return RH_ENOMEM;
+	return rh_fabric_add_env(pod_spec, "PYTHONPATH", FABRIC_COMM_PATH);
 }
 
 static int fabric_mount_shm(struct rh_json *container, bool *mounted)
@@ -383,7 +441,7 @@ int rh_fabric_decorate(const struct rh_config *config, const struct rh_job *job,
 		return RH_ENOMEM;
 	if (place->local)
 		return 0;
-	if (fabric_add_shm(&fabric, pod_spec) < 0 ||
+	if (fabric_add_injection(&fabric, pod_spec) < 0 || fabric_add_shm(&fabric, pod_spec) < 0 ||
 	    fabric_for_each(fabric_setting(&fabric, "resources"), fabric_add_resource, container) < 0)
 		return RH_ENOMEM;
 	return fabric_for_each(fabric_setting(&fabric, "capabilities"), fabric_add_capability, container);

@@ -31,9 +31,12 @@ bool rh_fabric_is_section(const char *section);
 int rh_fabric_check(const char *section, const char *key, const char *value, struct rh_error *err);
 /** @return the backend of @p job, static storage or borrowed from the job; NULL: none, its pods get nothing */
 const char *rh_fabric_backend(const struct rh_config *config, const struct rh_job *job);
+/** Add a variable to all containers of a pod that do not have it. @return 0 or RH_ENOMEM */
+int rh_fabric_add_env(struct rh_json *pod_spec, const char *name, const char *value);
 /**
  * Add to @p pod, the body of any pod of @p spec, what its backend needs: RH_COMM_BACKEND, RH_COMM_JOB and the
- * profile's variables; on a cluster also /dev/shm, and in the main container resources and capabilities.
+ * profile's variables; on a cluster also the library, by an init container where the profile names an image, /dev/shm,
+ * and in the main container resources and capabilities.
  * @return 0 or RH_ENOMEM
  */
 int rh_fabric_decorate(const struct rh_config *config, const struct rh_job *job, const struct rh_replica_spec *spec,

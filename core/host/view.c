@@ -75,7 +75,11 @@ const char *rh_view_quote(const struct rh_view *view, const char *text)
 
 const char *rh_view_setting(const struct rh_view *view, const char *key)
 {
-	return key ? rh_config_setting(view->config, view->section, key) : NULL;
+	const struct rh_setting *setting = key ? rh_config_find_setting(view->config, view->section, key) : NULL;
+
+	if (!setting)
+		return NULL;
+	return setting->content ? setting->content : setting->value;
 }
 
 int32_t rh_view_replicas(const struct rh_view *view, const char *type)

@@ -21,9 +21,10 @@
 struct rh_address {
 	char type[64]; /**< canonical type */
 	int32_t index;
-	char host[64];  /**< "127.1.0.3" */
-	int32_t port;   /**< 1 … 65535 */
-	bool unindexed; /**< the replica's names have no index (RH_REPLICA_UNINDEXED) */
+	char host[64];     /**< "127.1.0.3" */
+	int32_t port;      /**< 1 … 65535 */
+	int32_t comm_port; /**< where rank 0 of rh_comm listens if it is this replica; 0: none is held */
+	bool unindexed;    /**< the replica's names have no index (RH_REPLICA_UNINDEXED) */
 };
 
 /** All places of a job, sorted by type and index. All zero is the empty plan: a cluster's. */

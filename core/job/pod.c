@@ -4,6 +4,7 @@
  */
 #include "job/pod.h"
 
+#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
@@ -298,19 +299,68 @@ static void pod_read_status(struct rh_pod *pod, const struct rh_json *status, co
 	pod->ready = strcmp(rh_fields_text_or_empty(pod_condition(status, "Ready"), "status"), "True") == 0;
 }
 
+/* Where the texts of a pod are. */
+static const size_t pod_texts[] = {
+	offsetof(struct rh_pod, name),
+	offsetof(struct rh_pod, uid),
+	offsetof(struct rh_pod, resource_version),
+	offsetof(struct rh_pod, owner_uid),
+	offsetof(struct rh_pod, type),
+	offsetof(struct rh_pod, node),
+	offsetof(struct rh_pod, reason),
+	offsetof(struct rh_pod, waiting),
+	offsetof(struct rh_pod, last_lines),
+	offsetof(struct rh_pod, failed_container),
+};
+
+#define POD_TEXTS (sizeof(pod_texts) / sizeof(pod_texts[0]))
+
+static char **pod_text(struct rh_pod *pod, size_t number)
+{
+	return (char **)(void *)((char *)pod + pod_texts[number]);
+}
+
+/* @return the same in one block, which is a third less where there are thousands; NULL when memory is or was out */
+static struct rh_pod *pod_pack(struct rh_pod *loose)
+{
+	size_t sizes[POD_TEXTS], total = 0;
+	struct rh_pod *pod;
+	char *at;
+
+	for (size_t i = 0; i < POD_TEXTS; i++) {
+		if (!*pod_text(loose, i))
+			return NULL;
+		sizes[i] = strlen(*pod_text(loose, i)) + 1;
+		total += sizes[i];
+	}
+	pod = rh_alloc(sizeof(*pod) + total);
+	if (!pod)
+		return NULL;
+	*pod = *loose;
+	pod->packed = true;
+	at = (char *)(pod + 1);
+	for (size_t i = 0; i < POD_TEXTS; i++) {
+		memcpy(at, *pod_text(loose, i), sizes[i]);
+		*pod_text(pod, i) = at;
+		at += sizes[i];
+	}
+	return pod;
+}
+
 int rh_pod_parse(const struct rh_kind *kind, const struct rh_json *object, struct rh_pod **ret_pod)
 {
 	rh_auto(pod) pod = rh_alloc(sizeof(*pod));
+	struct rh_pod *packed;
 
 	if (!pod)
 		return RH_ENOMEM;
 	pod_read_metadata(pod, kind, rh_json_get(object, "metadata"));
 	pod_read_status(pod, rh_json_get(object, "status"), pod_main_status(kind, object));
 	pod->node = rh_strdup(rh_fields_text_or_empty(rh_json_get(object, "spec"), "nodeName"));
-	if (!pod->name || !pod->uid || !pod->resource_version || !pod->owner_uid || !pod->type || !pod->node ||
-	    !pod->reason || !pod->waiting || !pod->last_lines || !pod->failed_container)
+	packed = pod_pack(pod);
+	if (!packed)
 		return RH_ENOMEM;
-	*ret_pod = rh_take(pod);
+	*ret_pod = packed;
 	return 0;
 }
 
@@ -318,16 +368,8 @@ void rh_pod_free(struct rh_pod *pod)
 {
 	if (!pod)
 		return;
-	rh_free(pod->name);
-	rh_free(pod->uid);
-	rh_free(pod->resource_version);
-	rh_free(pod->owner_uid);
-	rh_free(pod->type);
-	rh_free(pod->node);
-	rh_free(pod->reason);
-	rh_free(pod->waiting);
-	rh_free(pod->last_lines);
-	rh_free(pod->failed_container);
+	for (size_t i = 0; i < POD_TEXTS && !pod->packed; i++)
+		rh_free(*pod_text(pod, i));
 	rh_free(pod);
 }
 

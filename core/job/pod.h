@@ -17,7 +17,7 @@
 /** Most bytes of a container's last lines that are kept. */
 #define RH_LAST_LINES_MAX 2048
 
-/** An observed pod. Texts are owned, never NULL ("" when unset). */
+/** An observed pod. Texts are owned, never NULL ("" when unset): of a packed pod all in the block that it is itself. */
 struct rh_pod {
 	char *name;
 	char *uid;
@@ -47,6 +47,7 @@ struct rh_pod {
 	int64_t deleted_at;  /**< when its deletion was asked for: deletionTimestamp less the grace period */
 	bool deleting;       /**< deletionTimestamp is set */
 	bool ready;          /**< condition Ready is True */
+	bool packed;         /**< as rh_pod_parse() makes it; else each text is its own */
 };
 
 /**

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "host/fabric.h"
 #include "job/names.h"
 
 #define ADDRESSES_EPHEMERAL "/proc/sys/net/ipv4/ip_local_port_range"
@@ -34,6 +35,7 @@ struct addresses_job {
 };
 
 struct rh_address_pool {
+	const struct rh_config *config;
 	struct rh_holds *holds;
 	rh_address_note_fn *note;
 	void *arg;
@@ -221,6 +223,15 @@ static bool addresses_holds(const struct addresses_job *job, int32_t port)
 	return false;
 }
 
+static bool addresses_holds_comm(const struct addresses_job *job, int32_t port)
+{
+	for (size_t i = 0; job && i < job->plan.count; i++) {
+		if (job->plan.items[i].comm_port == port)
+			return true;
+	}
+	return false;
+}
+
 /* Keep the user's own port where nobody has it: on the replica's address, or everywhere when the kind's servers bind
  * everywhere. */
 static bool addresses_keep_own(const struct addresses_draft *draft, struct rh_address *place, int32_t own,
@@ -291,6 +302,14 @@ static bool addresses_held(const struct addresses_job *job, const struct rh_addr
 	return job->held[place - job->plan.items];
 }
 
+/* Of index 0 of each type: which of them is rank 0 is not known here. */
+static int addresses_comm_port(const struct addresses_draft *draft, struct rh_address *place)
+{
+	if (place->index > 0 || !rh_fabric_backend(draft->pool->config, draft->job))
+		return 0;
+	return addresses_fresh_port(draft->pool, &place->comm_port, draft->err);
+}
+
 /* Append the place of one replica; on failure nothing is appended and nothing held. */
 static int addresses_place(struct addresses_draft *draft, const struct rh_replica_spec *spec, int32_t index)
 {
@@ -315,9 +334,15 @@ static int addresses_place(struct addresses_draft *draft, const struct rh_replic
 		r = addresses_fresh_host(draft->pool, place->host, sizeof(place->host), draft->err);
 	if (before && old->attempt == draft->next.attempt) {
 		place->port = before->port;
+		place->comm_port = before->comm_port;
 		held = addresses_held(old, before);
-	} else if (r == 0) {
-		r = addresses_choose_port(draft, spec, place, &held);
+	} else {
+		if (r == 0)
+			r = addresses_comm_port(draft, place);
+		if (r == 0)
+			r = addresses_choose_port(draft, spec, place, &held);
+		if (r < 0 && place->comm_port)
+			addresses_drop(draft->pool, place->comm_port);
 	}
 	if (r < 0)
 		return r;
@@ -334,6 +359,8 @@ static void addresses_release(struct rh_address_pool *pool, const struct address
 
 		if (job->held[i] && !addresses_holds(keeper, port))
 			addresses_drop(pool, port);
+		if (job->plan.items[i].comm_port && !addresses_holds_comm(keeper, job->plan.items[i].comm_port))
+			addresses_drop(pool, job->plan.items[i].comm_port);
 	}
 }
 
@@ -506,6 +533,7 @@ int rh_address_pool_new(const struct rh_address_options *options, struct rh_addr
 
 	if (!pool)
 		return rh_fail_oom(err);
+	pool->config = options->config;
 	pool->note = options->note;
 	pool->arg = options->arg;
 	pool->holds = options->holds;

@@ -80,6 +80,7 @@ static const struct rh_plugin echo_plugin = {
 	.init = echo_init,
 	.describe = echo_describe,
 	.pod = echo_pod,
+	.settings = "{}",
 };
 
 RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void)

@@ -34,7 +34,7 @@ extern "C" {
 /** Breaking level; part of the entry symbol's name. */
 #define RH_ABI_MAJOR 1
 /** Growth level; raised whenever a struct gains a field at its end. Host and plugin need not have the same. */
-#define RH_ABI_MINOR 0
+#define RH_ABI_MINOR 1
 /** Who defines this ABI; a fork that changes it changes this text. */
 #define RH_ABI_VENDOR "roundhouse"
 
@@ -72,6 +72,8 @@ struct rh_reply; /**< opaque: gathers the answer of one call */
 #define RH_REPLICA_REQUIRED UINT32_C(2)  /**< a job without this type is refused */
 #define RH_REPLICA_EXPLICIT UINT32_C(4)  /**< the job must write replicas itself; the default will not do */
 #define RH_REPLICA_UNINDEXED UINT32_C(8) /**< its one pod has no index in name and labels; max_replicas is 1 */
+/** since 1.1: each of its pods is one process of the job's world, which rh_comm may number: no server, no launcher */
+#define RH_REPLICA_RANKED UINT32_C(16)
 /** @} */
 
 /** One replica type of a kind. */
@@ -324,6 +326,17 @@ struct rh_plugin {
 	 * failed replicas of any type: FAILED; restarting ones: RESTARTING instead of RUNNING.
 	 */
 	int32_t (*judge)(void *self, const struct rh_view *view, struct rh_reply *reply);
+	/**
+	 * Since 1.1. The keys that section [plugin NAME] of the configuration may have, as a JSON object of small schemas:
+	 * "type" (string, integer or boolean; required), "minimum" and "maximum" of an integer, "enum" (an array of texts),
+	 * "format" of a string (image, domain, or containers: see below), "default" and "description". Unknown keys and
+	 * values that do not fit are refused before anything else happens. NULL: the section is free.
+	 *
+	 * format "containers": the value names a YAML file with a list of containers, in which {{.NAME}} stands for what
+	 * the plugin fills in, each NAME listed in "variables". setting() then gives its content instead: one JSON object
+	 * for each container, each ended by a line feed, with {{.NAME}} left in its strings.
+	 */
+	const char *settings;
 };
 
 /** Type of the one exported function. @return static data, never NULL */

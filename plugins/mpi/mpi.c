@@ -53,10 +53,10 @@ static const char mpi_columns[] =
 /* Who grants pods/exec to the launcher must have it. */
 static const char mpi_rules[] =
 	"[{\"apiGroups\":[\"\"],\"resources\":[\"configmaps\",\"serviceaccounts\"],"
-	"\"verbs\":[\"create\",\"delete\",\"get\",\"patch\"]},"
+	"\"verbs\":[\"create\",\"delete\",\"list\",\"update\"]},"
 	"{\"apiGroups\":[\"\"],\"resources\":[\"pods/exec\"],\"verbs\":[\"create\"]},"
 	"{\"apiGroups\":[\"rbac.authorization.k8s.io\"],\"resources\":[\"rolebindings\",\"roles\"],"
-	"\"verbs\":[\"create\",\"delete\",\"get\",\"patch\"]}]";
+	"\"verbs\":[\"create\",\"delete\",\"list\",\"update\"]}]";
 
 static const struct rh_kind mpi_kind = {
 	.head = RH_HEAD(struct rh_kind),
@@ -99,6 +99,9 @@ static const struct rh_plugin mpi_plugin = {
 	.validate = mpi_validate,
 	.pod = mpi_pod,
 	.objects = mpi_objects,
+	.settings = "{\"kubectl-delivery-image\":{\"type\":\"string\",\"format\":\"image\","
+				"\"default\":\"kubeflow/kubectl-delivery:latest\","
+				"\"description\":\"Image of the container that brings kubectl to a launcher.\"}}",
 };
 
 RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void)

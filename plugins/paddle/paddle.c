@@ -14,6 +14,7 @@ static const struct rh_replica_type paddle_worker = {
 	.head = RH_HEAD(struct rh_replica_type),
 	.name = "Worker",
 	.default_replicas = 1,
+	.flags = RH_REPLICA_RANKED,
 };
 
 static const struct rh_replica_type *const paddle_types[] = {&paddle_master, &paddle_worker, NULL};
@@ -71,6 +72,7 @@ static const struct rh_plugin paddle_plugin = {
 	.describe = paddle_describe,
 	.validate = paddle_validate,
 	.pod = paddle_pod,
+	.settings = "{}",
 };
 
 RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void)

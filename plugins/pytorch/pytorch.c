@@ -80,7 +80,7 @@ static const char pytorch_cel[] =
 	"\"optionalOldSelf\":true}]";
 
 static const char pytorch_rules[] = "[{\"apiGroups\":[\"autoscaling\"],\"resources\":[\"horizontalpodautoscalers\"],"
-									"\"verbs\":[\"create\",\"delete\",\"get\",\"patch\"]}]";
+									"\"verbs\":[\"create\",\"delete\",\"list\",\"update\"]}]";
 
 /* torch's TCPStore listens on every interface, so two masters of one machine need two ports (RH_KIND_BINDS_ALL). */
 static const struct rh_kind pytorch_kind = {
@@ -121,6 +121,15 @@ static const struct rh_kind *pytorch_describe(void *self, uint32_t index)
 	return index == 0 ? &pytorch_kind : NULL;
 }
 
+static const char pytorch_settings[] =
+	"{\"init-container-image\":{\"type\":\"string\",\"format\":\"image\",\"default\":\"alpine:3.10\","
+	"\"description\":\"Image of the container that waits until the master's name resolves; on a cluster only.\"},"
+	"\"init-container-max-tries\":{\"type\":\"integer\",\"minimum\":1,\"default\":100,"
+	"\"description\":\"How often it tries.\"},"
+	"\"init-container-template-file\":{\"type\":\"string\",\"format\":\"containers\","
+	"\"variables\":[\"MasterAddr\",\"InitContainerImage\",\"MaxTries\"],"
+	"\"description\":\"File with the containers to use in its place, in YAML, as the flag of V1.\"}}";
+
 static const struct rh_plugin pytorch_plugin = {
 	.head = RH_HEAD(struct rh_plugin),
 	.name = "pytorch",
@@ -131,6 +140,7 @@ static const struct rh_plugin pytorch_plugin = {
 	.pod = pytorch_pod,
 	.objects = pytorch_objects,
 	.judge = pytorch_judge,
+	.settings = pytorch_settings,
 };
 
 RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void)

@@ -30,6 +30,13 @@ int pytorch_is_elastic(const struct rh_services *host, const struct rh_view *vie
 /** @see rh_kind.contract */
 extern const char pytorch_contract[];
 
+/**
+ * Append to the pod of a Worker what waits until the Master's name resolves: the built-in container, or those of
+ * init-container-template-file. Where replicas have addresses there is nothing to wait for.
+ * @return 0 or a negative status
+ */
+int32_t pytorch_add_init(const struct rh_services *host, const struct rh_view *view, struct rh_reply *reply);
+
 /** @see rh_plugin.validate @return 0 or a negative status */
 int32_t pytorch_validate(void *self, const struct rh_view *view, struct rh_reply *reply);
 /** @see rh_plugin.pod @return 0 or a negative status */

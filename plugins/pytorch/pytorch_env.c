@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a replica's pod needs to find the others: V1's variables in V1's order (COMPAT C.5), and its init container
- * (COMPAT C.6). */
+/* What a replica's pod needs to find the others: V1's variables in V1's order (COMPAT C.5). */
 #include <stdarg.h>
 
 #include <inttypes.h>
@@ -197,65 +196,12 @@ static void env_set_all(struct env_call *call)
 		env_setf(call, "PET_NNODES", "%" PRId64, env_replicas(call, "Master") + env_replicas(call, "Worker"));
 }
 
-/** How often the init container tries, from the configuration. @return 0 when that is no number of tries */
-static long env_max_tries(const struct env_call *call)
-{
-	const char *text = call->host->setting(call->view, "init-container-max-tries");
-	char *end;
-	long tries = text ? strtol(text, &end, 10) : 100;
-
-	return !text || (*text && !*end && tries > 0 && tries <= INT32_MAX) ? tries : 0;
-}
-
-/** @return the init container as JSON, to be freed, or NULL when memory is out */
-static char *env_init_container(const struct env_call *call, long tries)
-{
-	const char *setting = call->host->setting(call->view, "init-container-image");
-	const char *image = call->host->quote(call->view, setting ? setting : "alpine:3.10");
-	const char *address = call->host->host(call->view, "Master", 0);
-	char *json;
-
-	if (!image || !address ||
-	    asprintf(
-			&json,
-			"{\"name\":\"init-pytorch\",\"image\":%s,\"imagePullPolicy\":\"IfNotPresent\","
-			"\"command\":[\"sh\",\"-c\",\"err=1;for i in $(seq %ld); do if nslookup %s; then err=0 && break; fi;"
-			"echo waiting for master; sleep 2; done; exit $err\"],\"resources\":{"
-			"\"limits\":{\"cpu\":\"100m\",\"memory\":\"20Mi\"},\"requests\":{\"cpu\":\"50m\",\"memory\":\"10Mi\"}}}",
-			image, tries, address) < 0)
-		return NULL;
-	return json;
-}
-
-/**
- * Append the container that waits until the master's name resolves. Where replicas have addresses, there is nothing to
- * wait for.
- */
-static void env_add_init(struct env_call *call)
-{
-	long tries = env_max_tries(call);
-	char *json;
-
-	if (call->status < 0 || strcmp(call->me->type, "Worker") != 0 || !env_has(call, "Master") ||
-	    (call->host->state(call->view) & RH_STATE_LOCAL))
-		return;
-	if (tries == 0) {
-		call->status =
-			call->host->fail(call->reply, RH_EINVAL,
-		                     "configuration, section [plugin pytorch]: init-container-max-tries must be at least 1");
-		return;
-	}
-	json = env_init_container(call, tries);
-	call->status = json ? call->host->edit(call->reply, "spec.initContainers[+]", json)
-	                    : call->host->fail(call->reply, RH_ENOMEM, "out of memory");
-	free(json);
-}
-
 int32_t pytorch_pod(void *self, const struct rh_view *view, const struct rh_replica *me, struct rh_reply *reply)
 {
 	struct env_call call = {self, view, me, reply, 0};
 
 	env_set_all(&call);
-	env_add_init(&call);
+	if (call.status == 0 && strcmp(me->type, "Worker") == 0 && env_has(&call, "Master"))
+		call.status = pytorch_add_init(call.host, view, reply);
 	return call.status;
 }

@@ -8,7 +8,7 @@ static const struct rh_replica_type tensorflow_chief = {
 	.name = "Chief",
 	.default_replicas = 1,
 	.max_replicas = 1,
-	.flags = RH_REPLICA_LEADER,
+	.flags = RH_REPLICA_RANKED | RH_REPLICA_LEADER,
 };
 
 /* What a chief was called before. */
@@ -17,7 +17,7 @@ static const struct rh_replica_type tensorflow_master = {
 	.name = "Master",
 	.default_replicas = 1,
 	.max_replicas = 1,
-	.flags = RH_REPLICA_LEADER,
+	.flags = RH_REPLICA_RANKED | RH_REPLICA_LEADER,
 };
 
 static const struct rh_replica_type tensorflow_ps = {
@@ -30,6 +30,7 @@ static const struct rh_replica_type tensorflow_worker = {
 	.head = RH_HEAD(struct rh_replica_type),
 	.name = "Worker",
 	.default_replicas = 1,
+	.flags = RH_REPLICA_RANKED,
 };
 
 static const struct rh_replica_type tensorflow_evaluator = {
@@ -102,6 +103,8 @@ static const struct rh_plugin tensorflow_plugin = {
 	.validate = tensorflow_validate,
 	.pod = tensorflow_pod,
 	.judge = tensorflow_judge,
+	.settings = "{\"cluster-domain\":{\"type\":\"string\",\"format\":\"domain\","
+				"\"description\":\"What completes the hosts of TF_CONFIG behind .svc, as cluster.local.\"}}",
 };
 
 RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void)

@@ -61,6 +61,7 @@ static const struct rh_plugin xgboost_plugin = {
 	.validate = xgboost_validate,
 	.pod = xgboost_pod,
 	.judge = xgboost_judge,
+	.settings = "{}",
 };
 
 RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void)

@@ -28,7 +28,9 @@ struct abi_head_case {
 static const struct abi_head_case abi_heads[] = {
 	{"shorter than a head", {8, 1, 0, RH_ABI_VENDOR}, {"8 bytes", "this host wants at least"}},
 	{"size 0", {0, 1, 0, RH_ABI_VENDOR}, {"0 bytes", "this host wants at least"}},
-	{"one byte short", {sizeof(struct rh_plugin) - 1, 1, 0, RH_ABI_VENDOR}, {"bytes", "this host wants at least"}},
+	{"one byte short",
+     {offsetof(struct rh_plugin, settings) - 1, 1, 0, RH_ABI_VENDOR},
+     {"bytes", "this host wants at least"}},
 	{"short, of a later minor",
      {sizeof(struct rh_head), 1, 9, RH_ABI_VENDOR},
      {"24 bytes", "this host wants at least"}},
@@ -36,8 +38,8 @@ static const struct abi_head_case abi_heads[] = {
 	{"longer vendor", {sizeof(struct rh_plugin), 1, 0, "roundhouse2"}, {"\"roundhouse2\"", "\"roundhouse\""}},
 	{"vendor of bytes", {sizeof(struct rh_plugin), 1, 0, "\033[2J\xff"}, {"\"?[2J?\"", "\"roundhouse\""}},
 	{"no vendor", {sizeof(struct rh_plugin), 1, 0, ""}, {"\"\"", "\"roundhouse\""}},
-	{"later major", {sizeof(struct rh_plugin), 2, 1, RH_ABI_VENDOR}, {"ABI 2.1", "this host has 1.0"}},
-	{"earlier major", {sizeof(struct rh_plugin), 0, 1, RH_ABI_VENDOR}, {"ABI 0.1", "this host has 1.0"}},
+	{"later major", {sizeof(struct rh_plugin), 2, 1, RH_ABI_VENDOR}, {"ABI 2.1", "this host has 1.1"}},
+	{"earlier major", {sizeof(struct rh_plugin), 0, 1, RH_ABI_VENDOR}, {"ABI 0.1", "this host has 1.1"}},
 };
 
 static void test_abi__heads(void **state)
@@ -328,7 +330,7 @@ static const struct {
 	{abi_bad_schema, "spec_schema"},
 	{abi_schema_of_other_type, "spec_schema is JSON of type array"},
 	{abi_rules_of_other_type, "rbac_rules is JSON of type object"},
-	{abi_old_head, "struct rh_kind is of plugin ABI 0.0, this host has 1.0"},
+	{abi_old_head, "struct rh_kind is of plugin ABI 0.1, this host has 1.1"},
 };
 
 static void test_abi__kinds(void **state)

@@ -110,8 +110,10 @@ static void test_config__set_counts_more_than_a_file(void **state)
 
 	(void)state;
 	assert_int_equal(config_parse(config, "[plugin tensorflow]\ncluster-domain = a\n", NULL), 0);
-	assert_int_equal(rh_config_set(config, "plugin tensorflow", "cluster-domain", "b"), 0);
+	assert_int_equal(rh_config_set(config, "plugin tensorflow", "cluster-domain", "b", "--flag"), 0);
 	assert_string_equal(rh_config_setting(config, "plugin tensorflow", "cluster-domain"), "b");
+	assert_string_equal(rh_config_find_setting(config, "plugin tensorflow", "cluster-domain")->origin, "--flag");
+	assert_string_equal(config->settings[0].origin, "/etc/x/roundhouse.ini:2");
 }
 
 static void test_config__settings_keep_order_and_the_last_counts(void **state)

@@ -31,6 +31,14 @@ struct pod_row {
 	const char *want; /* NULL: nothing */
 };
 
+#define INJECTED "[comm]\nimage = r.example/rh:1\n"
+#define INJECTOR                                                                                                       \
+	"{\"name\":\"roundhouse-comm\",\"image\":\"r.example/rh:1\",\"imagePullPolicy\":\"IfNotPresent\",\"command\":["    \
+	"\"/usr/bin/roundhouse\",\"inject\",\"/opt/roundhouse\"],\"resources\":{\"limits\":{\"cpu\":\"500m\",\"memory\":"  \
+	"\"64Mi\"},\"requests\":{\"cpu\":\"10m\",\"memory\":\"16Mi\"}},\"securityContext\":{\"allowPrivilegeEscalation\":" \
+	"false,\"readOnlyRootFilesystem\":true,\"capabilities\":{\"drop\":[\"ALL\"]}},\"volumeMounts\":[{\"name\":"        \
+	"\"roundhouse-comm\",\"mountPath\":\"/opt/roundhouse\"}]}"
+
 #define PROFILES                                                                              \
 	"[comm]\nshm-size = 2Gi\nresources = a/b=1\nenv.A = common\nenv.B = common\n"             \
 	"[comm ethernet]\nnode-selector = net=eth, zone=z\nshm-size = 3Gi\n"                      \
@@ -63,6 +71,24 @@ static const struct pod_row pod_rows[] = {
      "{\"name\":\"RH_COMM_JOB\",\"value\":\"u.0\"},{\"name\":\"C\",\"value\":\"3\"}]"},
 	{"the last of two values", "[comm]\nenv.A = 1\nenv.A = 2\n", FABRIC_JOB(UCX, PLAIN), "spec.containers[0].env",
      "[" IDENTITY("ucx") ",{\"name\":\"A\",\"value\":\"2\"}]"},
+	{"the library by an init container", INJECTED, FABRIC_JOB(UCX, "initContainers: [{name: own}], " PLAIN),
+     "spec.initContainers", "[{\"name\":\"own\"}," INJECTOR "]"},
+	{"its mount", INJECTED, FABRIC_JOB(UCX, PLAIN), "spec.containers[0].volumeMounts[0]",
+     "{\"name\":\"roundhouse-comm\",\"mountPath\":\"/opt/roundhouse\",\"readOnly\":true}"},
+	{"its volume", INJECTED, FABRIC_JOB(UCX, PLAIN), "spec.volumes[0]",
+     "{\"name\":\"roundhouse-comm\",\"emptyDir\":{}}"},
+	{"its variable", INJECTED, FABRIC_JOB(UCX, PLAIN), "spec.containers[0].env[2]",
+     "{\"name\":\"PYTHONPATH\",\"value\":\"/opt/roundhouse\"}"},
+	{"a path of the job's own", INJECTED,
+     FABRIC_JOB(UCX, "containers: [{name: pytorch, env: [{name: PYTHONPATH, value: /own}]}]"),
+     "spec.containers[0].env[3]", NULL},
+	{"none without a backend", INJECTED, FABRIC_JOB("", PLAIN), "spec.initContainers", NULL},
+	{"the job's own container", INJECTED, FABRIC_JOB(UCX, "initContainers: [{name: roundhouse-comm}], " PLAIN),
+     "spec.initContainers", "[{\"name\":\"roundhouse-comm\"}]"},
+	{"the job's own volume", INJECTED,
+     FABRIC_JOB(UCX, "volumes: [{name: roundhouse-comm, hostPath: {path: /x}}], " PLAIN), "spec.initContainers", NULL},
+	{"a profile whose images have it", INJECTED "[comm x]\nimage =\nnode-selector = net=x\n",
+     FABRIC_JOB(UCX, "nodeSelector: {net: x}, " PLAIN), "spec.initContainers", NULL},
 	{"without a profile that fits", PROFILES, FABRIC_JOB(UCX, PLAIN), "spec.volumes", SHM("2Gi")},
 	{"half a selector is none", PROFILES, FABRIC_JOB(UCX, "nodeSelector: {net: eth}, " PLAIN), "spec.volumes",
      SHM("2Gi")},
@@ -209,6 +235,10 @@ static const struct check_row check_rows[] = {
 	{"comm", "shm-size", "512Mi", NULL},
 	{"comm", "shm-size", "much", "\"much\" is no size"},
 	{"comm", "shm-size", "0", "\"0\" is no size"},
+	{"comm", "image", "r.example/rh:1", NULL},
+	{"comm", "image", "", NULL},
+	{"comm", "image", "a b", "image: \"a b\" is no reference"},
+	{"comm rdma", "image", "r.example/rh:1", NULL},
 	{"comm", "resources", "rdma/hca=1, x/y=2", NULL},
 	{"comm", "resources", "", NULL},
 	{"comm", "resources", "rdma/hca", "\"rdma/hca\" is no pair"},

@@ -110,6 +110,54 @@ static void test_addresses__each_replica_has_its_own_place(void **state)
 	assert_ptr_equal(rh_addresses_find(&places, "Worker", 2), &places.items[3]);
 }
 
+/* Index 0 of each type may be rank 0 of rh_comm: it has a second port, held as the first. */
+static void test_addresses__a_port_for_rh_comm(void **state)
+{
+	struct fixture *fixture = *state;
+	rh_auto(job) job = make_job(fixture, "a", 2, "");
+	auto_addresses none = {0};
+	auto_addresses first = {0};
+	auto_addresses same = {0};
+	auto_addresses later = {0};
+
+	plan(fixture->pools[0], job, 0, &none);
+	assert_int_equal(none.items[0].comm_port, 0);
+	assert_int_equal(rh_config_set(fixture->config, "comm", "backend", "native", "test"), 0);
+	plan(fixture->pools[0], job, 1, &first);
+	plan(fixture->pools[0], job, 1, &same);
+	assert_memory_equal(first.items, same.items, first.count * sizeof(*first.items));
+	for (size_t i = 0; i < first.count; i++) {
+		int32_t port = first.items[i].comm_port;
+
+		assert_int_equal(port != 0, first.items[i].index == 0);
+		for (size_t k = 0; k < first.count && port != 0; k++) {
+			assert_int_not_equal(port, first.items[k].port);
+			assert_true(k == i || port != first.items[k].comm_port);
+		}
+	}
+	plan(fixture->pools[0], job, 2, &later);
+	assert_int_not_equal(first.items[0].comm_port, later.items[0].comm_port);
+}
+
+/* What an attempt held is free again behind it. */
+static void test_addresses__ports_for_rh_comm_are_given_back(void **state)
+{
+	struct fixture *fixture = *state;
+	struct rh_address_options options = {.config = fixture->config, .holds = fixture->holds[0]};
+	rh_auto(address_pool) pool = NULL;
+	rh_auto(job) job = make_job(fixture, "a", 1, "");
+
+	assert_int_equal(rh_config_set(fixture->config, "comm", "backend", "native", "test"), 0);
+	fixture->config->port_first = 19520;
+	fixture->config->port_last = 19527;
+	assert_int_equal(rh_address_pool_new(&options, &pool, NULL), 0);
+	for (int32_t attempt = 0; attempt < 9; attempt++) {
+		auto_addresses places = {0};
+
+		plan(pool, job, attempt, &places);
+	}
+}
+
 static void test_addresses__same_attempt_same_plan(void **state)
 {
 	struct fixture *fixture = *state;
@@ -444,6 +492,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ROW(test_addresses__each_replica_has_its_own_place),
+		ROW(test_addresses__a_port_for_rh_comm),
+		ROW(test_addresses__ports_for_rh_comm_are_given_back),
 		ROW(test_addresses__same_attempt_same_plan),
 		ROW(test_addresses__scaling_keeps_the_places_that_stay),
 		ROW(test_addresses__new_attempt_has_fresh_ports),

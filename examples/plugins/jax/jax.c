@@ -13,6 +13,7 @@ static const struct rh_replica_type jax_worker = {
 	.name = "Worker",
 	.default_replicas = 1,
 	.min_replicas = 1,
+	.flags = RH_REPLICA_RANKED,
 };
 
 static const struct rh_replica_type *const jax_types[] = {&jax_worker, NULL};
@@ -91,6 +92,7 @@ static const struct rh_plugin jax_plugin = {
 	.init = jax_init,
 	.describe = jax_describe,
 	.pod = jax_pod,
+	.settings = "{}",
 };
 
 RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void)

@@ -30,6 +30,7 @@ static const struct rh_replica_type mxnet_worker = {
 	.head = RH_HEAD(struct rh_replica_type),
 	.name = "Worker",
 	.default_replicas = 1,
+	.flags = RH_REPLICA_RANKED,
 };
 
 static const struct rh_replica_type *const mxnet_types[] = {&mxnet_scheduler, &mxnet_server, &mxnet_worker, NULL};
@@ -166,6 +167,7 @@ static const struct rh_plugin mxnet_plugin = {
 	.validate = mxnet_validate,
 	.pod = mxnet_pod,
 	.judge = mxnet_judge,
+	.settings = "{}",
 };
 
 RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void)

@@ -229,6 +229,28 @@ static void test_pytorch_env__init_container_from_the_configuration(void **state
 	assert_non_null(strstr(rh_json_string_at(pod, "spec.initContainers[0].command[2]"), "$(seq 7)"));
 }
 
+/* As the host hands it over: one container in each line. */
+static void test_pytorch_env__init_containers_from_a_template(void **state)
+{
+	auto_fixture fixture;
+	struct rh_setting *setting;
+
+	(void)state;
+	jobs_open(&fixture,
+	          "[plugin pytorch]\ninit-container-image = r/x:1\ninit-container-max-tries = 7\n"
+	          "init-container-template-file = f\n",
+	          JOBS_JOB("", JOBS_MASTER JOBS_WORKERS("1")));
+	setting = &fixture.config->settings[2];
+	setting->content = rh_strdup("{\"name\":\"a\",\"image\":\"{{.InitContainerImage}}\",\"args\":[\"{{.MaxTries}} "
+	                             "{{.MasterAddr}} {{.Other}}\"]}\n{\"name\":\"b\",\"image\":\"x\"}\n");
+	rh_auto(json) pod = env_build(&fixture, "Worker", 0);
+	fixture_assert_json(rh_json_at(pod, "spec.initContainers"),
+	                    "[{\"name\":\"a\",\"image\":\"r/x:1\",\"args\":[\"7 mnist-master-0 {{.Other}}\"]},"
+	                    "{\"name\":\"b\",\"image\":\"x\"}]");
+	rh_auto(json) master = env_build(&fixture, "Master", 0);
+	assert_null(rh_json_at(master, "spec.initContainers"));
+}
+
 static void test_pytorch_env__tries_that_are_no_number(void **state)
 {
 	static const char *const bad[] = {"0", "-1", "x", "1x", "99999999999999999999"};
@@ -283,6 +305,7 @@ int main(void)
 		cmocka_unit_test(test_pytorch_env__init_container),
 		cmocka_unit_test(test_pytorch_env__no_init_container_without_a_master),
 		cmocka_unit_test(test_pytorch_env__init_container_from_the_configuration),
+		cmocka_unit_test(test_pytorch_env__init_containers_from_a_template),
 		cmocka_unit_test(test_pytorch_env__tries_that_are_no_number),
 		cmocka_unit_test(test_pytorch_env__survives_allocation_failures),
 	};

@@ -20,6 +20,12 @@ static void test_tensorflow__constants_of_v1(void **state)
 	kit_assert_kind(&kit, &test_tensorflow,
 	                RH_KIND_SERVICES | RH_KIND_DNS_NAME | RH_KIND_ANY_CASE | RH_KIND_OPEN_TYPES | RH_KIND_BINDS_ALL);
 	assert_null(kit.fixture.job->kind->scale_type);
+	for (size_t i = 0; kit.fixture.job->kind->types[i]; i++) {
+		const struct rh_replica_type *type = kit.fixture.job->kind->types[i];
+
+		assert_int_equal((type->flags & RH_REPLICA_RANKED) == 0,
+		                 strcmp(type->name, "PS") == 0 || strcmp(type->name, "Evaluator") == 0);
+	}
 }
 
 /* COMPAT A.2 */

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file roundhouse/plugin.h
+ * @brief The ABI between Roundhouse and one framework plugin. The only header that a plugin needs.
+ *
+ * A plugin is a shared object that exports exactly one function, rh_plugin_entry_v1(). It links nothing of the core:
+ * every service comes as a function pointer in struct rh_services. Life cycle: the host loads the object, checks entry
+ * symbol, size, version and vendor, calls init() once, then describe() for each kind, then the operations as often as
+ * it likes, and fini() before it ends.
+ *
+ * Rules for every operation: it answers from the view alone, it does no I/O, never blocks, owns no thread, and keeps no
+ * pointer past the call. What init() put into self does not change afterwards. All calls come from one thread. Text
+ * that a service returns is borrowed and valid until the operation returns; text that is handed to a service is copied.
+ * Where a service ran out of memory, the host fails the operation whatever it returns, so NULL can be taken for
+ * "absent". An operation returns 0, or the negative enum rh_status that a service returned to it.
+ *
+ * This is major version 1. What is in it stays: a later minor version appends fields to structs and adds flag bits, and
+ * changes nothing else. So host and plugin of any two minor versions fit. Whoever reads a field that came after 1.0
+ * asks RH_HAS() first; bits that a reader does not know it ignores. Minor 0 is kept in tests/abi/frozen and built for
+ * ever; docs/plugin-abi.md says more.
+ */
+#ifndef ROUNDHOUSE_PLUGIN_H
+#define ROUNDHOUSE_PLUGIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "roundhouse/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Breaking level; part of the entry symbol's name. */
+#define RH_ABI_MAJOR 1
+/** Growth level; raised whenever a struct gains a field at its end. Host and plugin need not have the same. */
+#define RH_ABI_MINOR 1
+/** Who defines this ABI; a fork that changes it changes this text. */
+#define RH_ABI_VENDOR "roundhouse"
+
+/** First bytes of every struct that crosses the border. */
+struct rh_head {
+	uint32_t size;   /**< sizeof the struct where it was compiled: what lies behind it is not there */
+	uint16_t major;  /**< RH_ABI_MAJOR there */
+	uint16_t minor;  /**< RH_ABI_MINOR there */
+	char vendor[16]; /**< RH_ABI_VENDOR there, zero-padded */
+};
+
+/** Fills the head of a struct of type @p T. */
+#define RH_HEAD(T)                                                     \
+	{                                                                  \
+		(uint32_t)sizeof(T), RH_ABI_MAJOR, RH_ABI_MINOR, RH_ABI_VENDOR \
+	}
+
+/** True when @p ptr comes from a build that knows @p field and sets it. */
+#define RH_HAS(ptr, type, field) ((ptr)->head.size >= offsetof(type, field) + sizeof((ptr)->field) && (ptr)->field)
+
+/** What judge() returns to leave it to the core, as if it were NULL. */
+#define RH_DEFAULT 1
+
+/** @name What holds of the moment that a view shows (rh_services.state) @{ */
+#define RH_STATE_LOCAL UINT32_C(1)     /**< replicas are reached by address: there are no names to wait for */
+#define RH_STATE_SUSPENDED UINT32_C(2) /**< the job is suspended, or is to be */
+#define RH_STATE_FINISHED UINT32_C(4)  /**< the job has succeeded or failed */
+/** @} */
+
+struct rh_view;  /**< opaque: one job and its state at one moment; lives as long as the call */
+struct rh_reply; /**< opaque: gathers the answer of one call */
+
+/** @name Flags of a replica type (rh_replica_type.flags) @{ */
+#define RH_REPLICA_LEADER UINT32_C(1)    /**< every pod of this type has the master role */
+#define RH_REPLICA_REQUIRED UINT32_C(2)  /**< a job without this type is refused */
+#define RH_REPLICA_EXPLICIT UINT32_C(4)  /**< the job must write replicas itself; the default will not do */
+#define RH_REPLICA_UNINDEXED UINT32_C(8) /**< its one pod has no index in name and labels; max_replicas is 1 */
+/** since 1.1: each of its pods is one process of the job's world, which rh_comm may number: no server, no launcher */
+#define RH_REPLICA_RANKED UINT32_C(16)
+/** @} */
+
+/** One replica type of a kind. */
+struct rh_replica_type {
+	struct rh_head head;      /**< RH_HEAD(struct rh_replica_type) */
+	const char *name;         /**< canonical spelling: "Master" */
+	int32_t default_replicas; /**< what a missing replicas means */
+	int32_t min_replicas;     /**< fewest allowed */
+	int32_t max_replicas;     /**< most allowed; 0 is no limit */
+	uint32_t flags;           /**< RH_REPLICA_* */
+};
+
+/** @name Flags of a kind (rh_kind.flags) @{ */
+#define RH_KIND_SERVICES UINT32_C(1)     /**< each replica gets a headless Service */
+#define RH_KIND_DNS_NAME UINT32_C(2)     /**< metadata.name must be a DNS-1035 label */
+#define RH_KIND_SELECTOR UINT32_C(4)     /**< status.replicaStatuses[*].selector is kept */
+#define RH_KIND_ANY_CASE UINT32_C(8)     /**< replica types may be written in any case */
+#define RH_KIND_OPEN_TYPES UINT32_C(16)  /**< unknown replica types are allowed */
+#define RH_KIND_BINDS_ALL UINT32_C(32)   /**< servers bind every interface: local mode gives replicas distinct ports */
+#define RH_KIND_SHARED_PORT UINT32_C(64) /**< all replicas of a type must have the same port number, also locally */
+/** @} */
+
+/** What describe() says of one kind. Static data; lives as long as the plugin. */
+struct rh_kind {
+	struct rh_head head;        /**< RH_HEAD(struct rh_kind) */
+	const char *group;          /**< "kubeflow.org" */
+	const char *version;        /**< "v1" */
+	const char *kind;           /**< "PyTorchJob" */
+	const char *plural;         /**< "pytorchjobs" */
+	const char *singular;       /**< "pytorchjob" */
+	const char *framework;      /**< value of the metrics label framework: "pytorch" */
+	const char *controller;     /**< value of the operator-name label: "pytorchjob-controller" */
+	const char *replicas_field; /**< member of spec that maps types to replicas: "pytorchReplicaSpecs" */
+	const struct rh_replica_type *const *types; /**< NULL-terminated, in start order */
+	const char *leader_fallback; /**< its index 0 has the master role in a job without a leader type; or NULL */
+	const char *container;       /**< name of the main container: "pytorch"; NULL: the first one, whatever its name */
+	const char *port_name;       /**< name of its port: "pytorchjob-port"; NULL: the core adds no port */
+	const char *restart_policy;  /**< default restartPolicy of a replica */
+	const char *scale_type;      /**< type that the scale subresource scales; NULL: none */
+	int32_t port;                /**< number of port_name where the job sets none; 0 without port_name */
+	uint32_t flags;              /**< RH_KIND_* */
+	/**
+	 * OpenAPI v3 "properties" of spec beside runPolicy and replicas_field, as JSON; or NULL. It becomes a part of the
+	 * kind's CRD. A description may end with "Default: X.", which `roundhouse explain` shows apart.
+	 */
+	const char *spec_schema;
+	const char *columns;    /**< JSON array of additionalPrinterColumns; NULL: State and Age */
+	const char *rbac_rules; /**< JSON array of further RBAC PolicyRules that its objects need; or NULL */
+	/**
+	 * Rules that the kind's CRD is to carry beside those that follow from the rest of this description, so that an API
+	 * server refuses what validate() refuses: a JSON array of CEL rules (x-kubernetes-validations: "rule", "message",
+	 * "fieldPath", "reason", "optionalOldSelf"), each with one member more, "at": "spec", or "replicas" for the map of
+	 * replica types; or NULL. A rule at "spec" is asked again at each change of spec: with optionalOldSelf it can let a
+	 * job pass that broke it before. Rules on one field of spec_schema stand there.
+	 */
+	const char *cel_rules;
+	/**
+	 * What pod() and objects() add, for people: a JSON array of objects with the texts "what" (env, initContainer,
+	 * volume, mount, field or object), "name", "value" (what it holds), and where they apply "types" (an array: pods of
+	 * these replica types alone), "when" (the condition) and "source" (the field of the job that it is taken from); or
+	 * NULL. `roundhouse explain` shows it.
+	 */
+	const char *contract;
+};
+
+/** One replica. */
+struct rh_replica {
+	struct rh_head head; /**< filled by the host */
+	const char *type;    /**< canonical type: "Worker" */
+	int32_t index;       /**< 0-based within its type */
+	int32_t rank;        /**< 0-based over all types in the order of rh_kind.types */
+};
+
+/** How the replicas of one type do, as in V1's replicaStatuses. */
+struct rh_counts {
+	struct rh_head head; /**< set by the caller to RH_HEAD(struct rh_counts); the host fills what fits */
+	int32_t desired;     /**< replicas that the job wants */
+	int32_t active;      /**< pods that run and are not being deleted */
+	int32_t succeeded;   /**< replicas that ended well, also those whose pods are gone since */
+	int32_t failed;      /**< replicas that failed and will not be restarted */
+	int32_t restarting;  /**< replicas that failed or vanished and are being restarted */
+};
+
+/** @name Phases (rh_replica_state.phase) @{ */
+#define RH_PHASE_ABSENT 0    /**< there is no pod */
+#define RH_PHASE_PENDING 1   /**< the pod has not started */
+#define RH_PHASE_RUNNING 2   /**< at least one container runs */
+#define RH_PHASE_SUCCEEDED 3 /**< all containers ended with 0 */
+#define RH_PHASE_FAILED 4    /**< it ended otherwise */
+/** @} */
+
+/** How one replica does. */
+struct rh_replica_state {
+	struct rh_head head; /**< set by the caller to RH_HEAD(struct rh_replica_state); the host fills what fits */
+	int32_t phase;       /**< RH_PHASE_* */
+	int32_t exit_code;   /**< of the main container once it ended, 128 + signal for a signal; else -1 */
+};
+
+/** @name What judge() may say (rh_services.verdict) @{ */
+#define RH_VERDICT_RUNNING 1    /**< the job runs */
+#define RH_VERDICT_SUCCEEDED 2  /**< the job is done; final */
+#define RH_VERDICT_FAILED 3     /**< the job has failed; final, unless RH_VERDICT_SUCCEEDED was said in the same call */
+#define RH_VERDICT_RESTARTING 4 /**< replicas are being restarted */
+/** @} */
+
+/** @name Levels of a note (rh_services.note) @{ */
+#define RH_NOTE_DEBUG 0 /**< for people who debug a plugin */
+#define RH_NOTE_INFO 1  /**< worth a log line */
+#define RH_NOTE_WARN 2  /**< the user should change something; shown by lint and as an event */
+/** @} */
+
+/**
+ * Services of the host. Append only. Paths are those of the job object: "spec.elasticPolicy.rdzvConf[0].key".
+ */
+struct rh_services {
+	struct rh_head head; /**< check RH_HAS before using a service that a later minor version added */
+
+	/**
+	 * Read a string or, printed, a number or boolean. metadata.namespace is always there.
+	 * @return borrowed, or NULL when absent, null, or a map or list
+	 */
+	const char *(*text)(const struct rh_view *view, const char *path);
+	/** Read an integer. @return 1 and *@p ret_value set; 0 when absent, null or no integer */
+	int32_t (*integer)(const struct rh_view *view, const char *path, int64_t *ret_value);
+	/** Read a boolean. @return 1 for true, 0 for false, absent or anything else */
+	int32_t (*boolean)(const struct rh_view *view, const char *path);
+	/** @return number of items or members at @p path; -1 when it is absent, null or a scalar */
+	int32_t (*size)(const struct rh_view *view, const char *path);
+	/** Read any value as JSON text. @return borrowed, or NULL when absent or memory is out */
+	const char *(*json)(const struct rh_view *view, const char *path);
+	/**
+	 * Write @p text as a JSON string, quotes included, for edit() and object().
+	 * @return borrowed, or NULL when @p text is NULL or memory is out
+	 */
+	const char *(*quote)(const struct rh_view *view, const char *text);
+	/**
+	 * Read a setting of this plugin: section [plugin NAME] of the configuration.
+	 * @return borrowed, or NULL when unset
+	 */
+	const char *(*setting)(const struct rh_view *view, const char *key);
+
+	/**
+	 * List the replica types that the job has, also those that only RH_KIND_OPEN_TYPES lets in: those of the kind in
+	 * its order, then the others by name.
+	 * @return type number @p place (0 …), borrowed, or NULL after the last
+	 */
+	const char *(*type)(const struct rh_view *view, uint32_t place);
+	/** @return the replicas that the job wants of @p type, defaults applied; -1 when it has no such type */
+	int32_t (*replicas)(const struct rh_view *view, const char *type);
+	/** @return "Always", "OnFailure", "Never" or "ExitCode", defaults applied; NULL when there is no such type */
+	const char *(*restart_policy)(const struct rh_view *view, const char *type);
+	/**
+	 * What the pod of replica @p index of @p type is called: for tools that ask for a pod, not for an address.
+	 * @return borrowed; NULL when there is no such type or memory is out
+	 */
+	const char *(*pod_name)(const struct rh_view *view, const char *type, int32_t index);
+	/**
+	 * Where replica @p index of @p type is reached: V1's Service name on a cluster, an address locally.
+	 * @return borrowed; NULL when there is no such type or memory is out
+	 */
+	const char *(*host)(const struct rh_view *view, const char *type, int32_t index);
+	/**
+	 * Which number the port named rh_kind.port_name has at that replica.
+	 * @return 1 to 65535; -1 when there is no such type
+	 */
+	int32_t (*port)(const struct rh_view *view, const char *type, int32_t index);
+
+	/** @return the RH_STATE_* flags that hold */
+	uint32_t (*state)(const struct rh_view *view);
+	/** @return how often all replicas were restarted together so far (restart scope "job"): 0 for the first attempt */
+	int32_t (*attempt)(const struct rh_view *view);
+	/** For judge(): count the replicas of @p type. @return 1; 0 when the job has no such type */
+	int32_t (*counts)(const struct rh_view *view, const char *type, struct rh_counts *ret_counts);
+	/**
+	 * For judge() and objects(): look at one replica.
+	 * @return 1; 0 when the job has no such replica, or when nothing was observed (render)
+	 */
+	int32_t (*replica)(const struct rh_view *view, const char *type, int32_t index, struct rh_replica_state *ret_state);
+	/** For judge(): @return 1 when the job's condition @p type is True */
+	int32_t (*condition)(const struct rh_view *view, const char *type);
+
+	/** For init() and all operations: give up with @p code, in the words of @p text. @return @p code */
+	int32_t (*fail)(struct rh_reply *reply, int32_t code, const char *text);
+	/**
+	 * Add a log line (RH_NOTE_*); in validate() a RH_NOTE_WARN becomes a warning that users see.
+	 * @return 0 or a negative status
+	 */
+	int32_t (*note)(struct rh_reply *reply, int32_t level, const char *text);
+	/**
+	 * For validate(): refuse the job. @p detail uses the words of Kubernetes: "Required value: must be configured",
+	 * "Forbidden: must be 1". May be called several times. @return 0 or a negative status
+	 */
+	int32_t (*refuse)(struct rh_reply *reply, const char *path, const char *detail);
+	/**
+	 * For pod(): append a variable to every regular container, or to @p container alone when it is not NULL.
+	 * @return 0 or a negative status
+	 */
+	int32_t (*env)(struct rh_reply *reply, const char *container, const char *name, const char *value);
+	/**
+	 * For pod(): set what stands at @p path of the Pod ("spec.hostNetwork") to the value @p json; missing maps and
+	 * lists are made on the way, and "[+]" appends to a list: "spec.initContainers[+]". A key with dots stands in
+	 * brackets and quotes. apiVersion, kind, status, metadata.namespace and metadata.ownerReferences are the core's.
+	 * @return 0 or a negative status (RH_EPLUGIN: no JSON, or no such path)
+	 */
+	int32_t (*edit)(struct rh_reply *reply, const char *path, const char *json);
+	/**
+	 * For objects(): one object that the job needs beside pods and Services, as JSON with apiVersion, kind and
+	 * metadata.name; the host adds namespace and owner. @return 0 or a negative status
+	 */
+	int32_t (*object)(struct rh_reply *reply, const char *json);
+	/**
+	 * For judge(): say one RH_VERDICT_*. @p type is the replica type that causes FAILED or RESTARTING, else NULL. @p
+	 * message is for the condition; NULL takes the core's words. May be called several times; of RUNNING and
+	 * RESTARTING, which exclude each other, say only one. @return 0 or a negative status
+	 */
+	int32_t (*verdict)(struct rh_reply *reply, int32_t verdict, const char *type, const char *message);
+};
+
+/** What a plugin gives to the host. Append only; an operation that is NULL means the core's default. */
+struct rh_plugin {
+	struct rh_head head; /**< RH_HEAD(struct rh_plugin) */
+	const char *name;    /**< "pytorch": lower-case letters, digits, '-'; what allow-lists and configuration use */
+	const char *release; /**< the plugin's own version, for people: "0.1.0" */
+	/**
+	 * Called once after loading. @p services lives as long as the plugin. @param[out] ret_self handed to every
+	 * operation, may stay NULL
+	 * @return 0, or a negative status: the plugin is then in state failed and its kinds are not available
+	 */
+	int32_t (*init)(const struct rh_services *services, void **ret_self, struct rh_reply *reply);
+	/** Called once at the end, when init() had succeeded. May be NULL. */
+	void (*fini)(void *self);
+	/**
+	 * Required; at least one kind. A plugin that is not started (it is not allowed, or its init() failed) may be asked,
+	 * too, with @p self NULL, so that whoever misses a kind can be told which plugin has it.
+	 * @return the kind number @p index (0 …), or NULL after the last
+	 */
+	const struct rh_kind *(*describe)(void *self, uint32_t index);
+	/** Refuse what this framework cannot run, beyond the rules of rh_kind and rh_replica_type. */
+	int32_t (*validate)(void *self, const struct rh_view *view, struct rh_reply *reply);
+	/**
+	 * Add to one replica's pod what its processes need to find each other. The pod has the template, labels and ports
+	 * already.
+	 */
+	int32_t (*pod)(void *self, const struct rh_view *view, const struct rh_replica *me, struct rh_reply *reply);
+	/** Name the further objects that the job needs now; one that was named before and is not any more is deleted. */
+	int32_t (*objects)(void *self, const struct rh_view *view, struct rh_reply *reply);
+	/**
+	 * Say what the counts mean. RH_DEFAULT instead of 0 adds what the core would say. The core's default: the leader
+	 * type decides (all of it succeeded: SUCCEEDED, and nothing else; some active: RUNNING), or else the first type;
+	 * failed replicas of any type: FAILED; restarting ones: RESTARTING instead of RUNNING.
+	 */
+	int32_t (*judge)(void *self, const struct rh_view *view, struct rh_reply *reply);
+	/**
+	 * Since 1.1. The keys that section [plugin NAME] of the configuration may have, as a JSON object of small schemas:
+	 * "type" (string, integer or boolean; required), "minimum" and "maximum" of an integer, "enum" (an array of texts),
+	 * "format" of a string (image, domain, or containers: see below), "default" and "description". Unknown keys and
+	 * values that do not fit are refused before anything else happens. NULL: the section is free.
+	 *
+	 * format "containers": the value names a YAML file with a list of containers, in which {{.NAME}} stands for what
+	 * the plugin fills in, each NAME listed in "variables". setting() then gives its content instead: one JSON object
+	 * for each container, each ended by a line feed, with {{.NAME}} left in its strings.
+	 */
+	const char *settings;
+};
+
+/** Type of the one exported function. @return static data, never NULL */
+typedef const struct rh_plugin *rh_plugin_entry_fn(void);
+
+/** Name of the entry function of this major version. */
+#define RH_PLUGIN_SYMBOL "rh_plugin_entry_v1"
+
+/** Marks the one exported function. */
+#define RH_PLUGIN_EXPORT __attribute__((visibility("default")))
+
+/** The entry function. A plugin defines it, with RH_PLUGIN_EXPORT. @return the plugin's table, static storage */
+RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
