@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock_steps.h"
 #include "engine/plan.h"
 #include "engine/store.h"
 #include "host/host.h"
@@ -43,6 +44,8 @@ struct rh_engine_options {
 	 */
 	int (*addresses)(void *arg, const struct rh_job *job, int32_t attempt, struct rh_addresses *ret_addresses,
 	                 struct rh_error *err);
+	/** How the wall clock was set, as far as the owner has seen; read at each decision. NULL: not at all. */
+	const struct rh_clock_steps *steps;
 	const struct rh_gang *gang; /**< the gang scheduler; NULL: none. Its PodGroups are watched */
 	/** Called with every plan that is carried out, for logs and tests; may be NULL. */
 	void (*observe)(void *arg, const struct rh_job *job, const struct rh_plan *plan);
@@ -56,7 +59,11 @@ struct rh_engine_options {
 	 */
 	void (*pass)(void *arg, const struct rh_kind *kind, int64_t waited);
 	void *arg;
-	size_t window;         /**< most creates and deletes of one job in flight; 0: 64 */
+	size_t window;  /**< most creates and deletes of one job in flight; 0: 64 */
+	size_t creates; /**< most creates of all jobs in flight: each keeps its body until it is sent; 0: 256 */
+	size_t events;  /**< most Events in flight, likewise; 0: 64 */
+	/** How long a status may wait that differs in counts alone, for more of its kind; microseconds; 0: not at all. */
+	int64_t patience;
 	int64_t backoff_first; /**< per-key retry back-off, microseconds; 0: 5 ms */
 	int64_t backoff_max;   /**< 0: 1000 s */
 };
@@ -91,6 +98,8 @@ struct rh_engine_load {
 };
 /** Look at the load; takes time that grows with the jobs that wait. */
 void rh_engine_load(const struct rh_engine *engine, struct rh_engine_load *ret_load);
+/** Nothing has happened for a while: keep of each job only what the next decision cannot do without. */
+void rh_engine_rest(struct rh_engine *engine);
 /** @return whether requests are in flight or jobs are due */
 bool rh_engine_busy(const struct rh_engine *engine);
 

@@ -62,8 +62,18 @@ struct rh_plan {
 	struct rh_ledger ledger; /**< the new ledger */
 	bool write_status;
 	struct rh_job_status status; /**< the new status */
-	int64_t wake_at;             /**< when to decide again though nothing happens; RH_NEVER when that needs no timer */
-	bool done; /**< nothing will ever be to do again for this UID, but for its deletion or spec changes */
+	/**
+	 * rh_hash() of what this program has to say in the condition Stalled, whether or not this plan writes it; 0:
+	 * nothing. The next decision is told of it once the plan is carried out.
+	 */
+	uint64_t said;
+	/**
+	 * Wall-clock microseconds since when a status that differs in counts alone is held back; 0: none is. The next
+	 * decision is told of it, and of that status, likewise.
+	 */
+	int64_t held_since;
+	int64_t wake_at; /**< when to decide again though nothing happens; RH_NEVER when that needs no timer */
+	bool done;       /**< nothing will ever be to do again for this UID, but for its deletion or spec changes */
 };
 
 /** Most creates of one plan: what is left over is planned again once these are answered, so that deciding stays cheap

@@ -65,10 +65,16 @@ typedef void rh_done_fn(void *arg, const struct rh_outcome *outcome);
 /** What a request does. */
 enum rh_verb {
 	RH_VERB_GET,
+	RH_VERB_FIND, /**< as GET, by the list of this one name: it needs the right to list, and none to get */
 	RH_VERB_CREATE,
 	RH_VERB_PATCH,        /**< JSON merge patch (RFC 7386) of everything but status */
 	RH_VERB_PATCH_STATUS, /**< merge patch of the status subresource */
-	RH_VERB_DELETE        /**< background propagation */
+	/**
+	 * Put the body, which is a whole object, in the place of what is there: all but identity and status. It demands
+	 * resource_version, and needs the right to update where PATCH needs the one to patch.
+	 */
+	RH_VERB_REPLACE,
+	RH_VERB_DELETE /**< background propagation */
 };
 
 /** One request. Texts are borrowed during submit(). */
@@ -79,7 +85,7 @@ struct rh_request {
 	const char *name;             /**< not for CREATE: the body names it */
 	const char *uid;              /**< precondition; NULL is none */
 	const char *resource_version; /**< precondition; NULL is none */
-	struct rh_json *body;         /**< for CREATE and PATCH*; taken by submit(), also when it fails */
+	struct rh_json *body;         /**< for CREATE, PATCH* and REPLACE; taken by submit(), also when it fails */
 	int64_t grace_seconds;        /**< for DELETE; -1 is the object's own */
 };
 

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock_steps.h"
 #include "engine/ledger.h"
 #include "host/host.h"
 #include "job/addresses.h"
@@ -31,15 +32,19 @@ struct rh_child {
 	bool idle; /**< of a PodGroup: its scheduler has not put it into the queue (no phase yet, or Pending) */
 };
 
-/** A create that the store refused for good, and nobody has done anything about it yet. */
+/** What the store refuses. */
+enum rh_refused { RH_REFUSED_CREATE, RH_REFUSED_READ, RH_REFUSED_UPDATE, RH_REFUSED_DELETE };
+
+/** Something that the store refused for good, and nobody has done anything about it yet. */
 struct rh_refusal {
-	char *kind;      /**< of the object: "Pod"; owned, likewise below */
-	char *name;      /**< of the object */
-	char *words;     /**< the store's */
-	int64_t since;   /**< microseconds: when the first was refused */
-	int64_t until;   /**< when the next may be tried */
-	uint32_t rounds; /**< how often it has been tried again */
-	bool alone;      /**< it is about this one name: others of its kind may go on */
+	enum rh_refused what; /**< of pods and Services it is always a create */
+	char *kind;           /**< of the object: "Pod"; owned, likewise below */
+	char *name;           /**< of the object */
+	char *words;          /**< the store's */
+	int64_t since;        /**< microseconds: when the first was refused */
+	int64_t until;        /**< when the next may be tried */
+	uint32_t rounds;      /**< how often it has been tried again */
+	bool alone;           /**< it is about this one name: others of its kind may go on */
 };
 
 /**
@@ -59,7 +64,12 @@ struct rh_world {
 	const struct rh_gang *gang;    /**< NULL: there is no gang scheduler */
 	const struct rh_refusal *refusals; /**< oldest first */
 	size_t refusal_count;
-	int64_t now; /**< wall-clock microseconds */
+	uint64_t said;                    /**< as the last plan that was carried out had it, see there */
+	int64_t held_since;               /**< likewise */
+	const struct rh_job_status *held; /**< the status that is held back since then; NULL: none is */
+	int64_t patience;                 /**< microseconds that a status may wait that differs in counts alone; 0: none */
+	int64_t now;                      /**< wall-clock microseconds */
+	const struct rh_clock_steps *steps; /**< how the wall clock was set meanwhile; NULL: not at all */
 };
 
 /** Hash a further object as it is to be written, for rh_child.hash; never 0. @return 0 or RH_ENOMEM */

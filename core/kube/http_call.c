@@ -5,11 +5,18 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "kube/cure.h"
 #include "kube/http_parts.h"
 #include "roundhouse/version.h"
 
 /* A server that is there answers a connect within this, in milliseconds. */
 #define HTTP_CONNECT_TIMEOUT 15000L
+/*
+ * Bytes that libcurl keeps for each call that is under way: for its body, where 64 KiB are usual and less than this is
+ * not allowed, and for the answer, which is a list or short.
+ */
+#define HTTP_BODY_BUFFER 16384L
+#define HTTP_ANSWER_BUFFER 4096L
 /* Seconds of silence before the kernel asks whether the other end is there. */
 #define HTTP_KEEPALIVE 30L
 
@@ -201,6 +208,9 @@ static int http_set_answer(struct rh_http_call *call)
 	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_WRITEDATA, call);
 	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_HEADERFUNCTION, http_on_header);
 	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_HEADERDATA, call);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_UPLOAD_BUFFERSIZE, HTTP_BODY_BUFFER);
+	if (!call->chunk)
+		bad |= (int)curl_easy_setopt(call->easy, CURLOPT_BUFFERSIZE, HTTP_ANSWER_BUFFER);
 	return bad;
 }
 
@@ -299,6 +309,7 @@ static void http_word(struct rh_http_call *call, const struct rh_http_target *ta
 	char buffer[256];
 	char time[RH_TIME_SIZE];
 	const char *said = call->curl_words[0] ? call->curl_words : curl_easy_strerror(code);
+	rh_auto_str scheme = {0};
 
 	switch (call->cut) {
 	case RH_HTTP_CUT_TIME:
@@ -317,6 +328,11 @@ static void http_word(struct rh_http_call *call, const struct rh_http_target *ta
 		return;
 	case RH_HTTP_NOT_CUT:
 		break;
+	}
+	if (rh_kube_cure_is_scheme(target->config, said)) {
+		rh_kube_cure_scheme(target->config, &scheme);
+		(void)snprintf(call->words, sizeof(call->words), "%s: %s", target->config->server, rh_str_text(&scheme));
+		return;
 	}
 	(void)snprintf(call->words, sizeof(call->words), "%s: %s%s", target->config->server,
 	               call->answer.failed ? "out of memory" : said,

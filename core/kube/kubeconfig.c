@@ -52,7 +52,7 @@ void rh_kubeconfig_free(struct rh_kubeconfig *config)
 	char *const plain[] = {config->cluster_at,      config->user_at,   config->server,     config->ca,
 	                       config->ca_file,         config->proxy_url, config->namespace_, config->certificate,
 	                       config->tls_server_name, config->key_file,  config->token_file, config->certificate_file,
-	                       config->username};
+	                       config->username,        config->context,   config->user};
 
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
 		rh_free(plain[i]);
@@ -266,27 +266,34 @@ static int kubeconfig_follow(const struct kubeconfig_load *load, const struct rh
 	return kubeconfig_need(load, list, name, from, entry);
 }
 
+static int kubeconfig_keep_text(const struct rh_kubeconfig_entry *entry, const char *field, char **ret_text,
+                                struct rh_error *err)
+{
+	const char *text;
+	int r = rh_kubeconfig_text(entry, field, &text, err);
+
+	if (r < 0 || !text)
+		return r;
+	*ret_text = rh_strdup(text);
+	return *ret_text ? 0 : rh_fail_oom(err);
+}
+
 static int kubeconfig_read_context(const struct kubeconfig_load *load, const struct rh_kubeconfig_entry *context,
                                    struct rh_kubeconfig *config)
 {
 	rh_auto_kubeconfig_entry cluster = {0};
 	rh_auto_kubeconfig_entry user = {0};
-	const char *namespace_;
-	int r = rh_kubeconfig_text(context, "namespace", &namespace_, load->err);
+	int r = kubeconfig_keep_text(context, "namespace", &config->namespace_, load->err);
 
-	if (r < 0)
-		return r;
-	if (namespace_) {
-		config->namespace_ = rh_strdup(namespace_);
-		if (!config->namespace_)
-			return rh_fail_oom(load->err);
-	}
-	r = kubeconfig_follow(load, context, "cluster", &cluster);
+	if (r == 0)
+		r = kubeconfig_follow(load, context, "cluster", &cluster);
 	if (r == 0)
 		r = rh_kubeconfig_read_cluster(&cluster, config, load->err);
 	if (r < 0)
 		return r;
 	r = kubeconfig_follow(load, context, "user", &user);
+	if (r == 0)
+		r = kubeconfig_keep_text(context, "user", &config->user, load->err);
 	if (r == 0)
 		return rh_kubeconfig_read_user(&user, config, load->err);
 	if (r < 0)
@@ -309,8 +316,10 @@ static int kubeconfig_resolve(const struct kubeconfig_load *load, struct rh_kube
 	r = kubeconfig_choose(load, &name, &from);
 	if (r == 0)
 		r = kubeconfig_need(load, "contexts", name, from, &context);
-	if (r == 0)
-		r = kubeconfig_read_context(load, &context, config);
+	if (r == 0) {
+		config->context = rh_strdup(name);
+		r = config->context ? kubeconfig_read_context(load, &context, config) : rh_fail_oom(load->err);
+	}
 	if (r == 0)
 		*ret_config = rh_take(config);
 	return r;

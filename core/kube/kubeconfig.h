@@ -25,6 +25,8 @@
 struct rh_kubeconfig {
 	char *cluster_at; /**< for messages: "/home/u/.kube/config: clusters[0].cluster" */
 	char *user_at;    /**< for messages: "/home/u/.kube/config: users[0].user" */
+	char *context;    /**< name of the context; NULL: a pod's service account */
+	char *user;       /**< name of its user; NULL: it has none */
 	char *server;     /**< "https://host:port" or "http://…", perhaps with a path; no slash at its end */
 	char *ca;         /**< PEM of the authorities that may sign the server's certificate; NULL: the system's */
 	char *ca_file;    /**< where it came from; NULL: it was inline */

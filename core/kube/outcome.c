@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 
 /* How long to wait where the server does not say: it cannot be reached, or it does not let us in for now. */
 #define OUTCOME_PAUSE RH_SECOND
@@ -178,6 +179,43 @@ static void outcome_of_success(struct rh_kube_outcome *out)
 	rh_json_remove(rh_json_get(out->body, "metadata"), "managedFields");
 }
 
+/* The items of a list do not say what they are; the list does, as "PodList". */
+static int outcome_name_item(const struct rh_json *list, struct rh_json *item)
+{
+	static const char ending[] = "List";
+	const char *kind = outcome_text(list, "kind");
+	size_t length = strlen(kind);
+	rh_auto_free char *own = NULL;
+
+	if (length > sizeof(ending) - 1 && strcmp(kind + length - (sizeof(ending) - 1), ending) == 0)
+		length -= sizeof(ending) - 1;
+	own = rh_strndup(kind, length);
+	if (!own)
+		return RH_ENOMEM;
+	if (!rh_json_get(item, "kind") && rh_json_set_string(item, "kind", own) < 0)
+		return RH_ENOMEM;
+	return rh_json_get(item, "apiVersion") ? 0
+	                                       : rh_json_set_string(item, "apiVersion", outcome_text(list, "apiVersion"));
+}
+
+/* The list of one name: the object is its item, or there is none. */
+static void outcome_of_list(struct rh_kube_outcome *out)
+{
+	struct rh_json *items = rh_json_get(out->body, "items");
+	struct rh_json *item = rh_json_item(items, 0);
+
+	if (!items || (item && outcome_name_item(out->body, item) < 0)) {
+		out->outcome.code = RH_OUTCOME_UNKNOWN;
+		rh_copy(out->message, sizeof(out->message), "the server's answer cannot be read");
+		return;
+	}
+	out->outcome.code = item ? RH_OUTCOME_OK : RH_OUTCOME_GONE;
+	out->outcome.object = item;
+	if (!item)
+		rh_copy(out->message, sizeof(out->message), "not found");
+	rh_json_remove(rh_json_get(item, "metadata"), "managedFields");
+}
+
 void rh_kube_outcome_read(enum rh_verb verb, const struct rh_http_response *response,
                           struct rh_kube_outcome *ret_outcome)
 {
@@ -191,7 +229,10 @@ void rh_kube_outcome_read(enum rh_verb verb, const struct rh_http_response *resp
 	}
 	(void)rh_json_parse(response->body, response->body_length, &out->body, NULL);
 	if (response->status >= 200 && response->status < 300) {
-		outcome_of_success(out);
+		if (verb == RH_VERB_FIND)
+			outcome_of_list(out);
+		else
+			outcome_of_success(out);
 		return;
 	}
 	out->outcome.code = outcome_of_status(verb, response->status, out->body);
@@ -200,4 +241,18 @@ void rh_kube_outcome_read(enum rh_verb verb, const struct rh_http_response *resp
 	outcome_say(response->status, out->body, response->body, out->message, sizeof(out->message));
 	if (response->status == 403)
 		outcome_add_rule(out->message, sizeof(out->message));
+}
+
+uint64_t rh_kube_outcome_gist(const char *words)
+{
+	uint64_t gist = 0;
+
+	for (size_t length; *words; words += length) {
+		length = strspn(words, "0123456789");
+		if (length > 0)
+			continue;
+		length = strcspn(words, "0123456789");
+		gist = gist * 31 + rh_hash(words, length);
+	}
+	return gist;
 }

@@ -36,5 +36,10 @@ void rh_kube_outcome_read(enum rh_verb verb, const struct rh_http_response *resp
  * name of the HTTP status. @return @p room
  */
 const char *rh_kube_outcome_words(int32_t status, const char *body, char *room, size_t size);
+/**
+ * @return a number that two texts about the same failure share, for who tells of each once: streams, ports and times in
+ * them do not count
+ */
+uint64_t rh_kube_outcome_gist(const char *words);
 
 #endif

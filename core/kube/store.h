@@ -30,7 +30,7 @@ struct rh_kube_problem {
 
 /** A call that is over, for metrics. All borrowed until the callback returns. */
 struct rh_kube_call {
-	const char *verb;     /**< "get", "create", "patch", "delete", "list" or "watch" */
+	const char *verb;     /**< "get", "create", "patch", "update", "delete", "list" or "watch" */
 	const char *resource; /**< "pods", "pytorchjobs/status" */
 	int32_t status;       /**< HTTP status; 0: no answer */
 	int64_t took;         /**< microseconds; of a watch, how long it lasted */

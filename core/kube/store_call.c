@@ -21,9 +21,11 @@ static const struct call_form *call_form(enum rh_verb verb)
 {
 	static const struct call_form forms[] = {
 		[RH_VERB_GET] = {"GET", NULL, "get", RH_WINDOW_STATE},
+		[RH_VERB_FIND] = {"GET", NULL, "list", RH_WINDOW_STATE},
 		[RH_VERB_CREATE] = {"POST", CALL_JSON, "create", RH_WINDOW_OBJECTS},
 		[RH_VERB_PATCH] = {"PATCH", CALL_MERGE, "patch", RH_WINDOW_STATE},
 		[RH_VERB_PATCH_STATUS] = {"PATCH", CALL_MERGE, "patch", RH_WINDOW_STATE},
+		[RH_VERB_REPLACE] = {"PUT", CALL_JSON, "update", RH_WINDOW_STATE},
 		[RH_VERB_DELETE] = {"DELETE", CALL_JSON, "delete", RH_WINDOW_OBJECTS},
 	};
 
@@ -79,7 +81,7 @@ static int call_write_body(struct rh_request *request, char **ret_text)
 	rh_auto(json) body = rh_take(request->body);
 	int r = 0;
 
-	if (request->verb == RH_VERB_GET)
+	if (request->verb == RH_VERB_GET || request->verb == RH_VERB_FIND)
 		return 0;
 	if (request->verb == RH_VERB_DELETE) {
 		rh_json_free(body);
@@ -97,15 +99,23 @@ static int call_write_body(struct rh_request *request, char **ret_text)
 static int call_write_path(const struct rh_request *request, struct rh_call *call)
 {
 	bool status = request->verb == RH_VERB_PATCH_STATUS;
+	bool named = request->verb != RH_VERB_CREATE && request->verb != RH_VERB_FIND;
 	struct rh_kube_target target = {
 		.resource = request->resource,
 		.namespace_ = request->namespace_,
-		.name = request->verb == RH_VERB_CREATE ? NULL : request->name,
+		.name = named ? request->name : NULL,
 		.subresource = status ? "status" : NULL,
 	};
 	rh_auto_str path = {0};
 
 	rh_kube_path_append(&path, &target);
+	if (request->verb == RH_VERB_FIND) {
+		rh_auto_free char *only = rh_asprintf("metadata.name=%s", request->name);
+
+		if (!only)
+			return RH_ENOMEM;
+		rh_kube_path_query(&path, "fieldSelector", only);
+	}
 	call->path = rh_str_take(&path);
 	call->resource = rh_asprintf("%s%s", request->resource->plural, status ? "/status" : "");
 	return call->path && call->resource ? 0 : RH_ENOMEM;

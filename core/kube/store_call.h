@@ -44,7 +44,7 @@ struct rh_call *rh_call_new(struct rh_request *request) __attribute__((warn_unus
 /** Free it. NULL is nothing. */
 void rh_call_free(struct rh_call *call);
 RH_DEFINE_CLEANUP(call);
-/** @return what metrics call its verb: "get", "create", "patch", "delete" */
+/** @return what metrics call its verb: "get", "list", "create", "patch", "update", "delete" */
 const char *rh_call_verb(const struct rh_call *call);
 /** Put it last; the queue owns it now. */
 void rh_call_append(struct rh_call_queue *queue, struct rh_call *call);

@@ -12,6 +12,9 @@
 #include "kube/watch_known.h"
 
 #define WATCH_PAGE "500"
+/* Pages of a list that is then streamed instead. A server ends a streamed list up to 1.25 s late, with its next
+ * bookmark. */
+#define WATCH_PAGES_MAX 4
 /* The pauses of client-go's reflector: they double, and each is jittered upwards. */
 #define WATCH_PAUSE_FIRST (800 * RH_SECOND / 1000)
 #define WATCH_PAUSE_MAX (30 * RH_SECOND)
@@ -58,6 +61,7 @@ struct rh_kube_watch {
 	struct rh_split *split; /* of the request under way; NULL: none is */
 	char *version;          /* heard last; NULL: list */
 	char *page;             /* token of the next page; NULL: the first */
+	unsigned pages;         /* that were read of this listing */
 	uint32_t mark;          /* number of this listing */
 	int64_t due, sent_at, heard_at;
 	int64_t idle;      /* silence that this watch is allowed */
@@ -70,6 +74,7 @@ struct rh_kube_watch {
 	bool moved;        /* an object or bookmark came in it */
 	bool broken;       /* a problem was told */
 	int32_t told;      /* its status */
+	uint64_t told_gist;
 	const char *told_verb;
 	uint64_t random; /* state of the jitter */
 	struct watch_fault fault;
@@ -365,8 +370,10 @@ int rh_kube_watch_begin(struct rh_kube_watch *watch, int64_t now, struct rh_str 
 		watch->due = now + WATCH_PAUSE_FIRST;
 		return RH_ENOMEM;
 	}
-	if (watch->mode == WATCH_STREAM || (list && !watch->page))
+	if (watch->mode == WATCH_STREAM || (list && !watch->page)) {
 		watch->mark++;
+		watch->pages = 0;
+	}
 	watch->sent_at = watch->heard_at = now;
 	watch->heard = watch->moved = false;
 	watch->fault = (struct watch_fault){0};
@@ -420,6 +427,7 @@ static void watch_fail(struct rh_kube_watch *watch, int32_t status, const struct
 {
 	char room[512];
 	const char *words = room;
+	uint64_t gist;
 	int64_t pause;
 
 	watch->failures++;
@@ -431,8 +439,12 @@ static void watch_fail(struct rh_kube_watch *watch, int32_t status, const struct
 		words = response->words;
 	else
 		rh_kube_outcome_words(response->status, response->body, room, sizeof(room));
-	if (watch->broken && watch->told == status)
+	/* a server that was away may be back with a certificate that is not good: another problem, which only its words say
+	 */
+	gist = rh_kube_outcome_gist(words);
+	if (watch->broken && watch->told == status && watch->told_gist == gist)
 		return;
+	watch->told_gist = gist;
 	watch->told_verb = watch->mode == WATCH_LIST ? "list" : "watch";
 	watch_tell_problem(watch, status, words);
 }
@@ -457,8 +469,8 @@ static void watch_miss(struct rh_kube_watch *watch, const struct rh_http_respons
 }
 
 /*
- * A page is complete: go on with the rest, or follow from here. A short list is soonest there as a page, for a stream
- * waits for the server's caches to be fresh; a long one is a stream where the server has them, which cannot expire.
+ * A page is complete: go on with the rest, or follow from here. A list of a few pages is soonest there as pages, for a
+ * stream waits for the server's next bookmark; a long one is a stream where the server has them, which cannot expire.
  * @return 0 or a negative status
  */
 static int watch_turn_page(struct rh_kube_watch *watch, struct rh_error *err)
@@ -467,9 +479,10 @@ static int watch_turn_page(struct rh_kube_watch *watch, struct rh_error *err)
 	const char *next = rh_json_string(rh_json_get(metadata, "continue"));
 	const char *version = rh_json_string(rh_json_get(metadata, "resourceVersion"));
 	bool more = next && *next;
-	char *page = more && watch->options.pages ? rh_strdup(next) : NULL;
+	bool paged = more && (++watch->pages < WATCH_PAGES_MAX || watch->options.pages);
+	char *page = paged ? rh_strdup(next) : NULL;
 
-	if (more && watch->options.pages && !page)
+	if (paged && !page)
 		return rh_fail_oom(err);
 	rh_free(watch->page);
 	watch->page = page;

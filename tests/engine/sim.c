@@ -337,3 +337,40 @@ struct rh_json *sim_new_job(const char *name, const char *replicas, const char *
 	assert_non_null(text);
 	return sim_json(text);
 }
+
+#define MPI_SPEC(type, count)                                                                                   \
+	"'" type "':{'replicas':" count ",'restartPolicy':'Never','template':{'spec':{'containers':[{'name':'mpi'," \
+	"'image':'i'}]}}}"
+
+const struct rh_resource sim_mpi_jobs = {"kubeflow.org/v1", "MPIJob", "mpijobs"};
+const struct rh_resource sim_config_maps = {"v1", "ConfigMap", "configmaps"};
+
+void sim_start_mpi(struct sim *sim)
+{
+	struct rh_error err = {0};
+
+	if (rh_host_load_file(sim->host, RH_PLUGIN_DIR "/mpi.so", &err) < 0)
+		fail_msg("%s", err.message);
+	sim_start(sim);
+	assert_int_equal(
+		sim_user(sim, (struct rh_request){.verb = RH_VERB_CREATE,
+	                                      .resource = &sim_mpi_jobs,
+	                                      .body = sim_json("{'metadata':{'name':'m'},'spec':{"
+	                                                       "'mpiReplicaSpecs':{" MPI_SPEC("Launcher", "1") "," MPI_SPEC(
+															   "Worker", "2") "}}}")}),
+		RH_OUTCOME_OK);
+	sim_settle(sim);
+}
+
+void sim_assert_hosts(const struct sim *sim, const char *expected)
+{
+	const struct rh_json *map = rh_memory_store_find(sim->store, &sim_config_maps, "default", "m-config");
+
+	assert_string_equal(rh_json_string_at(map, "data[\"discover_hosts.sh\"]"), expected);
+}
+
+void sim_play_pod(struct sim *sim, const char *name, const char *phase)
+{
+	sim_set_pod(sim, name, phase, 0, 0);
+	sim_settle(sim);
+}

@@ -95,4 +95,15 @@ void sim_assert_no_event(const struct sim *sim, const char *line);
  */
 struct rh_json *sim_new_job(const char *name, const char *replicas, const char *policy, const char *annotations);
 
+/** MPIJobs, and ConfigMaps. */
+extern const struct rh_resource sim_mpi_jobs;
+/** @see sim_mpi_jobs */
+extern const struct rh_resource sim_config_maps;
+/** Load MPI's plugin, start an engine, and create the MPIJob "m" of a launcher and two workers. */
+void sim_start_mpi(struct sim *sim);
+/** Compare discover_hosts.sh of the MPIJob "m" with @p expected. */
+void sim_assert_hosts(const struct sim *sim, const char *expected);
+/** Have a kubelet say that a pod is in @p phase, and settle. */
+void sim_play_pod(struct sim *sim, const char *name, const char *phase);
+
 #endif

@@ -120,6 +120,11 @@ static void get(struct sut *sut, const char *name, struct answer *answer)
 	send(sut, (struct rh_request){.verb = RH_VERB_GET, .name = name}, NULL, answer);
 }
 
+static void find(struct sut *sut, const char *name, struct answer *answer)
+{
+	send(sut, (struct rh_request){.verb = RH_VERB_FIND, .name = name}, NULL, answer);
+}
+
 static void watch(struct sut *sut, const char *label, struct rh_str *log)
 {
 	assert_int_equal(sut->face->watch(sut->face, &rh_resource_pods, label, watch_note, log, NULL), 0);
@@ -280,6 +285,102 @@ static void test_store__patch_does_not_change_identity(void **state)
 	}
 }
 
+static void test_store__find_is_get_by_the_list_of_one_name(void **state)
+{
+	auto_answer found = {0};
+	auto_answer got = {0};
+
+	create(*state, &rh_resource_pods, OTHER_POD, &got);
+	create(*state, &rh_resource_pods, POD, &got);
+	find(*state, "p", &found);
+	get(*state, "p", &got);
+	assert_int_equal(found.code, RH_OUTCOME_OK);
+	assert_string_equal(text(&found, "apiVersion"), "v1");
+	assert_string_equal(text(&found, "kind"), "Pod");
+	assert_true(rh_json_equal(found.object, got.object));
+	find(*state, "nobody", &found);
+	assert_int_equal(found.code, RH_OUTCOME_GONE);
+	assert_null(found.object);
+	assert_true(strlen(found.message) > 0);
+}
+
+/* @return the object with @p patch merged into it, as text owned by the caller */
+static char *merged(const struct answer *now, const char *patch)
+{
+	rh_auto(json) change = conformance_json(patch);
+	rh_auto(json) object = rh_json_copy(now->object);
+	char *body;
+
+	assert_int_equal(rh_json_merge(object, change), 0);
+	body = rh_json_text(object);
+	assert_non_null(body);
+	return body;
+}
+
+/* Replace the pod p by what it is with @p patch merged into it. */
+static void replace(struct sut *sut, const char *patch, struct answer *answer)
+{
+	auto_answer now = {0};
+	rh_auto_free char *body = NULL;
+
+	get(sut, "p", &now);
+	body = merged(&now, patch);
+	send(sut,
+	     (struct rh_request){
+			 .verb = RH_VERB_REPLACE, .name = "p", .resource_version = text(&now, "metadata.resourceVersion")},
+	     body, answer);
+}
+
+static void test_store__replace_puts_the_body_in_its_place(void **state)
+{
+	auto_answer a = {0};
+	auto_answer b = {0};
+
+	create(*state, &rh_resource_pods,
+	       "{'metadata':{'name':'p','labels':{'app':'x'},'annotations':{'a':'1','b':'2'}}," SPEC "}", &a);
+	replace(*state, "{'metadata':{'labels':{'app':'y'},'annotations':{'b':null}},'spec':{'activeDeadlineSeconds':60}}",
+	        &b);
+	assert_int_equal(b.code, RH_OUTCOME_OK);
+	assert_string_equal(text(&b, "metadata.labels.app"), "y");
+	assert_string_equal(text(&b, "metadata.annotations.a"), "1");
+	assert_null(text(&b, "metadata.annotations.b"));
+	assert_int_equal(number(&b, "spec.activeDeadlineSeconds"), 60);
+	assert_int_equal(number(&b, "metadata.generation"), 2);
+	assert_string_equal(text(&b, "metadata.uid"), text(&a, "metadata.uid"));
+	assert_string_equal(text(&b, "metadata.creationTimestamp"), text(&a, "metadata.creationTimestamp"));
+	assert_string_not_equal(text(&b, "metadata.resourceVersion"), text(&a, "metadata.resourceVersion"));
+}
+
+static void test_store__replace_leaves_the_status(void **state)
+{
+	auto_answer a = {0};
+
+	create(*state, &rh_resource_pods, POD, &a);
+	patch(*state, RH_VERB_PATCH_STATUS, "{'status':{'phase':'Running','message':'m'}}", &a);
+	replace(*state, "{'metadata':{'labels':{'app':'y'}},'status':{'phase':'Failed','message':null}}", &a);
+	assert_int_equal(a.code, RH_OUTCOME_OK);
+	assert_string_equal(text(&a, "metadata.labels.app"), "y");
+	assert_string_equal(text(&a, "status.phase"), "Running");
+	assert_string_equal(text(&a, "status.message"), "m");
+	assert_int_equal(number(&a, "metadata.generation"), 1);
+}
+
+static void test_store__replace_by_the_same_is_no_change(void **state)
+{
+	struct sut *sut = *state;
+	auto_answer a = {0};
+	auto_answer b = {0};
+	rh_auto_str log = {0};
+
+	create(sut, &rh_resource_pods, POD, &a);
+	watch(sut, NULL, &log);
+	assert_told(sut, &log, "ADDED p\nSYNCED\n");
+	replace(sut, "{}", &b);
+	assert_int_equal(b.code, RH_OUTCOME_OK);
+	assert_string_equal(text(&b, "metadata.resourceVersion"), text(&a, "metadata.resourceVersion"));
+	assert_told(sut, &log, "");
+}
+
 static void test_store__patch_status_changes_nothing_else(void **state)
 {
 	auto_answer a = {0};
@@ -343,9 +444,12 @@ static void test_store__every_change_has_a_resource_version_of_its_own(void **st
 	assert_string_not_equal(text(&a, "metadata.resourceVersion"), text(&b, "metadata.resourceVersion"));
 }
 
-static void test_store__patch_and_delete_of_what_is_not_there(void **state)
+static void test_store__changes_of_what_is_not_there(void **state)
 {
 	auto_answer a = {0};
+
+	send(*state, (struct rh_request){.verb = RH_VERB_REPLACE, .name = "p", .resource_version = "7"}, POD, &a);
+	assert_int_equal(a.code, RH_OUTCOME_GONE);
 
 	patch(*state, RH_VERB_PATCH, "{}", &a);
 	assert_int_equal(a.code, RH_OUTCOME_GONE);
@@ -370,6 +474,9 @@ static void test_store__preconditions_hold_or_nothing_happens(void **state)
 		{"patch status, other uid", RH_VERB_PATCH_STATUS, false, true, RH_OUTCOME_CONFLICT},
 		{"patch status, other version", RH_VERB_PATCH_STATUS, true, false, RH_OUTCOME_CONFLICT},
 		{"patch status", RH_VERB_PATCH_STATUS, true, true, RH_OUTCOME_OK},
+		{"replace, other uid", RH_VERB_REPLACE, false, true, RH_OUTCOME_CONFLICT},
+		{"replace, other version", RH_VERB_REPLACE, true, false, RH_OUTCOME_CONFLICT},
+		{"replace", RH_VERB_REPLACE, true, true, RH_OUTCOME_OK},
 		{"delete, other uid", RH_VERB_DELETE, false, true, RH_OUTCOME_CONFLICT},
 		{"delete, other version", RH_VERB_DELETE, true, false, RH_OUTCOME_CONFLICT},
 		{"delete", RH_VERB_DELETE, true, true, RH_OUTCOME_OK},
@@ -380,9 +487,11 @@ static void test_store__preconditions_hold_or_nothing_happens(void **state)
 	create(*state, &rh_resource_pods, POD, &a);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		bool deletes = rows[i].verb == RH_VERB_DELETE;
-		rh_auto_free char *body = rh_asprintf("{'metadata':{'labels':{'row':'%zu'}},'status':{'row':%zu}}", i, i);
+		rh_auto_free char *change = rh_asprintf("{'metadata':{'labels':{'row':'%zu'}},'status':{'row':%zu}}", i, i);
+		rh_auto_free char *whole = NULL;
 
 		get(*state, "p", &now);
+		whole = merged(&now, change);
 		send(*state,
 		     (struct rh_request){
 				 .verb = rows[i].verb,
@@ -390,7 +499,10 @@ static void test_store__preconditions_hold_or_nothing_happens(void **state)
 				 .uid = rows[i].uid ? text(&now, "metadata.uid") : "other",
 				 .resource_version = rows[i].version ? text(&now, "metadata.resourceVersion") : "999999999",
 			 },
-		     deletes ? NULL : body, &a);
+		     deletes                           ? NULL
+		     : rows[i].verb == RH_VERB_REPLACE ? whole
+		                                       : change,
+		     &a);
 		if (a.code != rows[i].code)
 			fail_msg("%s: %d", rows[i].name, a.code);
 		if (a.code == RH_OUTCOME_CONFLICT) {
@@ -581,11 +693,15 @@ int conformance_run(const struct conformance_target *target)
 		CASE(get_finds_what_is_there, target),
 		CASE(patch_merges_all_but_status, target),
 		CASE(patch_does_not_change_identity, target),
+		CASE(find_is_get_by_the_list_of_one_name, target),
+		CASE(replace_puts_the_body_in_its_place, target),
+		CASE(replace_leaves_the_status, target),
+		CASE(replace_by_the_same_is_no_change, target),
 		CASE(patch_status_changes_nothing_else, target),
 		CASE(generation_counts_changes_of_the_spec, target),
 		CASE(a_patch_that_changes_nothing_is_none, target),
 		CASE(every_change_has_a_resource_version_of_its_own, target),
-		CASE(patch_and_delete_of_what_is_not_there, target),
+		CASE(changes_of_what_is_not_there, target),
 		CASE(preconditions_hold_or_nothing_happens, target),
 		CASE(watch_tells_what_exists_then_what_happens, target),
 		CASE(watch_of_an_empty_store_syncs, target),

@@ -76,6 +76,10 @@ static const struct worlds_row phases_ttl[] = {
 	{"B.2 at its time", "ttl=10",
      "conditions Created Succeeded; started -100; completed -10; counts Master 0/1/0; counts Worker 0/2/0",
      "delete job j uid job-uid\n"},
+	{"B.2 the clock was set forward meanwhile", "ttl=10",
+     "conditions Created Succeeded; started -100; completed -10; counts Master 0/1/0; counts Worker 0/2/0; set -9 5",
+     "wake at 2026-01-01T00:00:05Z\n"
+     "done\n"},
 	{"B.2 a time of 0", "ttl=0",
      "conditions Created Succeeded; started -100; completed 0; counts Master 0/1/0; counts Worker 0/2/0",
      "delete job j uid job-uid\n"},
@@ -91,6 +95,10 @@ static const struct worlds_row phases_deadline[] = {
 	{"B.4 the deadline is a timer", "deadline=150", WORLDS_RUNNING, "wake at 2026-01-01T00:00:50Z\n"},
 	{"B.4 a start within its second is not ended early", "deadline=100", WORLDS_RUNNING,
      "wake at 2026-01-01T00:00:00Z\n"},
+	{"B.4 the clock was set forward: the job has not lasted longer for it", "deadline=99",
+     WORLDS_RUNNING "; set -90 60", "wake at 2026-01-01T00:00:59Z\n"},
+	{"B.4 the clock was set before the job started", "deadline=150", WORLDS_RUNNING "; set -170 60",
+     "wake at 2026-01-01T00:00:50Z\n"},
 	{"B.4 the deadline is over: all goes", "deadline=99 clean=None",
      WORLDS_RUNNING "; pod worker-1 Succeeded; ledger {'types':{'Worker':{'succeeded':'1'}}}",
      "ledger: attempt 0 end=deadline; Worker succeeded=1\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates that the store refuses, and children without owner. */
+/* What the store refuses, and children without owner. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -9,6 +9,11 @@
 #define STATUS(more) "status: Created=True/PyTorchJobCreated" more "; Master 0/0/0; Worker 0/0/0; started\n"
 #define STALLED STATUS(" Stalled=True/PyTorchJobCreateRefused")
 #define BEGUN "conditions Created; started -100; counts Master 0/0/0; counts Worker 0/0/0; "
+
+#define ALL_THERE                                                                                                  \
+	BEGUN "pod master-0 Pending; service master-0; pod worker-0 Pending; service worker-0; pod worker-1 Pending; " \
+		  "service worker-1; "
+#define WANTED "wants [{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c'}}]"
 
 static const struct worlds_row refusal_rows[] = {
 	{"what is refused waits, and so does all of its kind", "",
@@ -41,6 +46,27 @@ static const struct worlds_row refusal_rows[] = {
      "create pod j-worker-1\n"},
 	{"it goes when all is there", "", WORLDS_RUNNING "; conditions Stalled=True/CreateRefused",
      "status: Created=True/PyTorchJobCreated Running=True/PyTorchJobRunning; Master 1/0/0; Worker 2/0/0; started\n"},
+	{"what of a further object may not be read", "", ALL_THERE WANTED "; refused ConfigMap c alone what=read until=5",
+     "create object v1 ConfigMap c\n" STATUS(" Stalled=True/PyTorchJobReadRefused")},
+	{"an update is another matter", "",
+     ALL_THERE WANTED "; object ConfigMap c hash=1; refused ConfigMap c alone what=update until=5",
+     "update object v1 ConfigMap c\n" STATUS(" Stalled=True/PyTorchJobUpdateRefused")},
+	{"and so is a delete", "", ALL_THERE "wants []; object ConfigMap c; refused ConfigMap c alone what=delete until=5",
+     "delete object v1 ConfigMap c uid s-c\n" STATUS(" Stalled=True/PyTorchJobDeleteRefused")},
+	{"an update that is not wanted any more holds nothing up", "",
+     ALL_THERE "refused ConfigMap c alone what=update until=5; conditions Stalled=True/UpdateRefused", STATUS("")},
+	{"after a start the answer about an object is waited for, too", "",
+     ALL_THERE WANTED "; conditions Stalled=True/ReadRefused", "create object v1 ConfigMap c\n"},
+	{"what was said once is not said again when another says it otherwise", "",
+     ALL_THERE WANTED "; conditions Stalled=True/CreateRefused; refused ConfigMap c alone what=read until=5; "
+                      "said PyTorchJob j cannot read ConfigMap c: no",
+     "create object v1 ConfigMap c\n"},
+	{"nor when another took it away", "",
+     ALL_THERE WANTED "; refused ConfigMap c alone what=read; said PyTorchJob j cannot read ConfigMap c: no",
+     "create object v1 ConfigMap c\n"},
+	{"other words are said", "",
+     ALL_THERE WANTED "; refused ConfigMap c alone what=read; said PyTorchJob j cannot read ConfigMap c: yes",
+     "create object v1 ConfigMap c\n" STATUS(" Stalled=True/PyTorchJobReadRefused")},
 	{"a suspended job is not stalled", "suspend",
      "conditions Created Suspended Stalled=True/CreateRefused; refused Pod j-worker-1",
      "status: Created=True/PyTorchJobCreated Suspended=True/PyTorchJobSuspended\n"},

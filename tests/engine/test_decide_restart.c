@@ -431,6 +431,12 @@ static const struct worlds_row restart_terminating[] = {
      "worker-0 Running deleting=-31; ledger {'types':{'Worker':{'restarts':{'deleted':1},'lost':'0'}},"
      "'counted':['u-worker-0']}",
      "delete pod j-worker-0 uid u-worker-0 by force\n"},
+	{"terminating timeout: the clock was set forward meanwhile", "timeout=30s",
+     "conditions Created Restarting; started -100; counts Master 1/0/0; counts Worker 1/0/0; all Running; pod "
+     "worker-0 Running deleting=-31; set -20 25; ledger {'types':{'Worker':{'restarts':{'deleted':1},'lost':'0'}},"
+     "'counted':['u-worker-0'],'fault':{'type':'Worker','index':0,'attempt':0,'exitCode':-1,'reason':'Deleted',"
+     "'at':'2025-12-31T23:59:57.000000Z','pod':'j-worker-0'}}",
+     "wake at 2026-01-01T00:00:24Z\n"},
 	{"terminating timeout: before it is over it is waited for", "timeout=30s",
      "conditions Created Restarting; started -100; counts Master 1/0/0; counts Worker 1/0/0; all Running; pod "
      "worker-0 Running deleting=-1; ledger {'types':{'Worker':{'restarts':{'deleted':1},'lost':'0'}},"

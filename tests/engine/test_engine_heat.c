@@ -81,6 +81,47 @@ static void test_engine_heat__all_go_on(void **state)
 		sim_assert(&sim, job_name(i, name), "Created Restarting | worker-0 Pending");
 }
 
+/* After a while without anything to do no tree is left, and nobody notices. */
+static void test_engine_heat__at_rest_there_are_no_trees(void **state)
+{
+	auto_sim sim = {0};
+
+	(void)state;
+	open_jobs(&sim);
+	rh_engine_rest(sim.engine);
+	assert_int_equal(count_trees(&sim), 0);
+	set_worker(&sim, 0, "Running", 0);
+	set_worker(&sim, JOBS - 1, "Failed", 1);
+	sim_settle(&sim);
+	sim_assert(&sim, "job000", "Created Running | worker-0 Running");
+	sim_assert(&sim, "job079", "Created Restarting | worker-0 Pending");
+	assert_int_equal(count_trees(&sim), 2);
+}
+
+/* Jobs that were all in use at once keep their trees no longer than that. */
+static void test_engine_heat__after_a_burst_few_keep_their_trees(void **state)
+{
+	auto_sim sim = {0};
+	char name[32];
+
+	(void)state;
+	sim_open(&sim, false);
+	sim_start(&sim);
+	rh_memory_store_drain(sim.store);
+	for (int i = 0; i < JOBS; i++)
+		sim_create(&sim, sim_new_job(job_name(i, name), "Worker=OnFailure", NULL, NULL));
+	rh_memory_store_drain(sim.store);
+	assert_int_equal(sim.engine->hot_count, 64);
+	rh_engine_step(sim.engine, sim.now); /* now each has a write in flight */
+	assert_int_equal(sim.engine->hot_count, JOBS);
+	while (rh_engine_busy(sim.engine)) {
+		while (rh_memory_store_pump(sim.store, 0))
+			continue;
+		rh_engine_step(sim.engine, sim.now);
+	}
+	assert_in_range(count_trees(&sim), 1, 64);
+}
+
 /* What was decided from the old spec is known to be old, though that had become text. */
 static void test_engine_heat__an_edit_is_seen(void **state)
 {
@@ -142,6 +183,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_engine_heat__few_keep_their_trees),
 		cmocka_unit_test(test_engine_heat__all_go_on),
+		cmocka_unit_test(test_engine_heat__at_rest_there_are_no_trees),
+		cmocka_unit_test(test_engine_heat__after_a_burst_few_keep_their_trees),
 		cmocka_unit_test(test_engine_heat__an_edit_is_seen),
 		cmocka_unit_test(test_engine_heat__the_ledger_is_kept),
 		cmocka_unit_test(test_engine_heat__without_memory_it_is_tried_again),

@@ -176,42 +176,10 @@ static void test_engine_objects__go_when_the_job_has_finished(void **state)
 	assert_null(autoscaler(&sim));
 }
 
-#define MPI_SPEC(type, count)                                                                                   \
-	"'" type "':{'replicas':" count ",'restartPolicy':'Never','template':{'spec':{'containers':[{'name':'mpi'," \
-	"'image':'i'}]}}}"
-
-static const struct rh_resource mpi_jobs = {"kubeflow.org/v1", "MPIJob", "mpijobs"};
-static const struct rh_resource config_maps = {"v1", "ConfigMap", "configmaps"};
-
 static void open_mpi(struct sim *sim)
 {
-	struct rh_error err = {0};
-
 	sim_open(sim, false);
-	if (rh_host_load_file(sim->host, RH_PLUGIN_DIR "/mpi.so", &err) < 0)
-		fail_msg("%s", err.message);
-	sim_start(sim);
-	assert_int_equal(
-		sim_user(sim, (struct rh_request){.verb = RH_VERB_CREATE,
-	                                      .resource = &mpi_jobs,
-	                                      .body = sim_json("{'metadata':{'name':'m'},'spec':{"
-	                                                       "'mpiReplicaSpecs':{" MPI_SPEC("Launcher", "1") "," MPI_SPEC(
-															   "Worker", "2") "}}}")}),
-		RH_OUTCOME_OK);
-	sim_settle(sim);
-}
-
-static void assert_hosts(const struct sim *sim, const char *expected)
-{
-	const struct rh_json *map = rh_memory_store_find(sim->store, &config_maps, "default", "m-config");
-
-	assert_string_equal(rh_json_string_at(map, "data[\"discover_hosts.sh\"]"), expected);
-}
-
-static void set_worker(struct sim *sim, const char *name, const char *phase)
-{
-	sim_set_pod(sim, name, phase, 0, 0);
-	sim_settle(sim);
+	sim_start_mpi(sim);
 }
 
 /* COMPAT C.11: discover_hosts.sh names the workers that run. */
@@ -221,18 +189,18 @@ static void test_engine_objects__follow_the_pods_that_run(void **state)
 
 	(void)state;
 	open_mpi(&sim);
-	assert_hosts(&sim, "#!/bin/sh");
-	set_worker(&sim, "m-worker-1", "Running");
-	assert_hosts(&sim, "#!/bin/sh\necho m-worker-1:1");
-	set_worker(&sim, "m-worker-0", "Running");
-	assert_hosts(&sim, "#!/bin/sh\necho m-worker-0:1\necho m-worker-1:1");
-	set_worker(&sim, "m-worker-1", "Succeeded");
-	assert_hosts(&sim, "#!/bin/sh\necho m-worker-0:1");
+	sim_assert_hosts(&sim, "#!/bin/sh");
+	sim_play_pod(&sim, "m-worker-1", "Running");
+	sim_assert_hosts(&sim, "#!/bin/sh\necho m-worker-1:1");
+	sim_play_pod(&sim, "m-worker-0", "Running");
+	sim_assert_hosts(&sim, "#!/bin/sh\necho m-worker-0:1\necho m-worker-1:1");
+	sim_play_pod(&sim, "m-worker-1", "Succeeded");
+	sim_assert_hosts(&sim, "#!/bin/sh\necho m-worker-0:1");
 	sim_kill(&sim);
 	sim_delete_pod(&sim, "m-worker-0", 0);
 	sim_start(&sim);
 	sim_settle(&sim);
-	assert_hosts(&sim, "#!/bin/sh");
+	sim_assert_hosts(&sim, "#!/bin/sh");
 }
 
 static void test_engine_objects__that_follow_pods_are_written_only_when_they_change(void **state)
@@ -243,12 +211,12 @@ static void test_engine_objects__that_follow_pods_are_written_only_when_they_cha
 
 	(void)state;
 	open_mpi(&sim);
-	set_worker(&sim, "m-worker-0", "Running");
-	map = rh_memory_store_find(sim.store, &config_maps, "default", "m-config");
+	sim_play_pod(&sim, "m-worker-0", "Running");
+	map = rh_memory_store_find(sim.store, &sim_config_maps, "default", "m-config");
 	version = rh_strdup(rh_json_string_at(map, "metadata.resourceVersion"));
-	set_worker(&sim, "m-launcher", "Running");
+	sim_play_pod(&sim, "m-launcher", "Running");
 	sim_wait(&sim, 3600);
-	map = rh_memory_store_find(sim.store, &config_maps, "default", "m-config");
+	map = rh_memory_store_find(sim.store, &sim_config_maps, "default", "m-config");
 	assert_string_equal(rh_json_string_at(map, "metadata.resourceVersion"), version);
 }
 
@@ -261,82 +229,14 @@ static void test_engine_objects__the_end_of_an_mpi_job_is_told_in_v1s_words(void
 	open_mpi(&sim);
 	assert_int_equal(
 		sim_user(&sim, (struct rh_request){.verb = RH_VERB_PATCH,
-	                                       .resource = &mpi_jobs,
+	                                       .resource = &sim_mpi_jobs,
 	                                       .name = "m",
 	                                       .body = sim_json("{'spec':{'runPolicy':{'ttlSecondsAfterFinished':5}}}")}),
 		RH_OUTCOME_OK);
-	set_worker(&sim, "m-launcher", "Succeeded");
+	sim_play_pod(&sim, "m-launcher", "Succeeded");
 	sim_wait(&sim, 6);
-	assert_null(rh_memory_store_find(sim.store, &mpi_jobs, "default", "m"));
+	assert_null(rh_memory_store_find(sim.store, &sim_mpi_jobs, "default", "m"));
 	sim_assert_event(&sim, "Normal SuccessfulDeleteJob Deleted job: m");
-}
-
-/* Settles the next requests about autoscalers. */
-struct fault {
-	enum rh_verb verb;
-	enum rh_outcome_code code;
-	bool apply;
-	int times;
-};
-
-static bool fault_gate(void *arg, const struct rh_request *request, struct rh_outcome *ret_outcome, bool *ret_apply)
-{
-	struct fault *fault = arg;
-
-	if (strcmp(request->resource->kind, autoscalers.kind) != 0 || request->verb != fault->verb || fault->times == 0)
-		return false;
-	fault->times--;
-	*ret_outcome = (struct rh_outcome){.code = fault->code, .message = "no"};
-	*ret_apply = fault->apply;
-	return true;
-}
-
-static void test_engine_objects__every_fault_is_overcome(void **state)
-{
-	static const struct fault faults[] = {
-		{RH_VERB_GET, RH_OUTCOME_UNKNOWN, false, 3},    {RH_VERB_GET, RH_OUTCOME_DENIED, false, 2},
-		{RH_VERB_CREATE, RH_OUTCOME_UNKNOWN, true, 1},  {RH_VERB_CREATE, RH_OUTCOME_UNKNOWN, false, 2},
-		{RH_VERB_CREATE, RH_OUTCOME_DENIED, false, 2},  {RH_VERB_PATCH, RH_OUTCOME_UNKNOWN, true, 1},
-		{RH_VERB_PATCH, RH_OUTCOME_CONFLICT, false, 2}, {RH_VERB_PATCH, RH_OUTCOME_DENIED, false, 2},
-		{RH_VERB_DELETE, RH_OUTCOME_UNKNOWN, true, 1},  {RH_VERB_DELETE, RH_OUTCOME_THROTTLED, false, 2},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-		struct fault fault = faults[i];
-		auto_sim sim = {0};
-
-		print_message("           row: %zu\n", i);
-		sim_open(&sim, false);
-		rh_memory_store_set_gate(sim.store, fault_gate, &fault);
-		sim_start(&sim);
-		sim_create(&sim, elastic_job());
-		sim_settle(&sim);
-		assert_int_equal(max_replicas(&sim), 3);
-		sim_patch(&sim, "j", "{'spec':{'elasticPolicy':{'maxReplicas':5}}}");
-		sim_settle(&sim);
-		assert_int_equal(max_replicas(&sim), 5);
-		sim_patch(&sim, "j", "{'spec':{'runPolicy':{'suspend':true}}}");
-		sim_settle(&sim);
-		assert_null(autoscaler(&sim));
-		assert_int_equal(fault.times, 0);
-	}
-}
-
-/* The job stands still until the right is there; it must not do so without a word. */
-static void test_engine_objects__that_may_not_be_read_are_told_of(void **state)
-{
-	struct fault fault = {RH_VERB_GET, RH_OUTCOME_DENIED, false, 3};
-	auto_sim sim = {0};
-
-	(void)state;
-	sim_open(&sim, false);
-	rh_memory_store_set_gate(sim.store, fault_gate, &fault);
-	sim_start(&sim);
-	sim_create(&sim, elastic_job());
-	sim_settle(&sim);
-	sim_assert_event(&sim, "Warning FailedCreateHorizontalPodAutoscaler Error creating: no");
-	assert_int_equal(max_replicas(&sim), 3);
 }
 
 static void test_engine_objects__one_that_vanished_before_an_update_is_made_again(void **state)
@@ -423,8 +323,6 @@ int main(void)
 		cmocka_unit_test(test_engine_objects__that_follow_pods_are_written_only_when_they_change),
 		cmocka_unit_test(test_engine_objects__the_end_of_an_mpi_job_is_told_in_v1s_words),
 		cmocka_unit_test(test_engine_objects__of_others_are_left_alone),
-		cmocka_unit_test(test_engine_objects__every_fault_is_overcome),
-		cmocka_unit_test(test_engine_objects__that_may_not_be_read_are_told_of),
 		cmocka_unit_test(test_engine_objects__one_that_vanished_before_an_update_is_made_again),
 		cmocka_unit_test(test_engine_objects__covers_compares_what_is_wanted),
 		cmocka_unit_test(test_engine_objects__diff_is_the_least_patch),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Creates that the store refuses for good: a quota that is full, and who is told of it how often. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -182,6 +183,81 @@ static void test_engine_refusals__go_with_what_is_not_wanted_any_more(void **sta
 	assert_null(stalled(&sim));
 }
 
+/* What two controllers without a common Lease ask of one store. */
+struct crowd {
+	struct rh_engine *other;
+	int tries;  /* pods that were refused */
+	int writes; /* of a status */
+};
+
+/* Each refusal has words of its own, as a quota's counts have. */
+static bool crowd_gate(void *arg, const struct rh_request *request, struct rh_outcome *ret_outcome, bool *ret_apply)
+{
+	static char words[64];
+	struct crowd *crowd = arg;
+	const char *kind = request->resource->kind;
+
+	crowd->writes += request->verb == RH_VERB_PATCH_STATUS;
+	if (request->verb != RH_VERB_CREATE || strcmp(kind, "Pod") != 0)
+		return false;
+	(void)snprintf(words, sizeof(words), QUOTA ", used: %d", ++crowd->tries);
+	*ret_outcome = (struct rh_outcome){.code = RH_OUTCOME_DENIED, .message = words};
+	*ret_apply = false;
+	return true;
+}
+
+/* Everything that happens to both until @p until. */
+static void run_both(struct sim *sim, const struct crowd *crowd, int64_t until)
+{
+	for (int round = 0; round < 10000; round++) {
+		int64_t next, other;
+
+		rh_memory_store_drain(sim->store);
+		rh_engine_step(sim->engine, sim->now);
+		rh_engine_step(crowd->other, sim->now);
+		next = rh_engine_deadline(sim->engine);
+		other = rh_engine_deadline(crowd->other);
+		next = other < next ? other : next;
+		if (rh_memory_store_pending(sim->store) > 0 || next <= sim->now)
+			continue;
+		if (next > until)
+			return;
+		sim->now = next;
+		rh_memory_store_set_time(sim->store, next);
+	}
+	fail_msg("they never become quiet");
+}
+
+/* Each says what it was told when it was told, and leaves it at that. */
+static void test_engine_refusals__two_controllers_do_not_fight(void **state)
+{
+	struct crowd crowd = {0};
+	auto_sim sim = {0};
+	rh_auto_free char *version = NULL;
+	int tries;
+
+	(void)state;
+	sim_open(&sim, false);
+	rh_memory_store_set_gate(sim.store, crowd_gate, &crowd);
+	sim_start(&sim);
+	assert_int_equal(rh_engine_new(&sim.options, &crowd.other, NULL), 0);
+	sim_create(&sim, sim_new_job("j", "Worker=OnFailure*3", NULL, NULL));
+	run_both(&sim, &crowd, sim.now + 60 * RH_SECOND);
+	assert_non_null(stalled(&sim));
+	/* Words that are new are worth a write, and the conflict of two writes another; nothing else is. */
+	assert_in_range(crowd.writes, 2, 2 * crowd.tries + 8);
+	version = rh_strdup(rh_json_string_at(sim_job(&sim, "j"), "metadata.resourceVersion"));
+	tries = crowd.tries;
+	run_both(&sim, &crowd, sim.now + RH_SECOND);
+	assert_int_equal(crowd.tries, tries);
+	assert_string_equal(rh_json_string_at(sim_job(&sim, "j"), "metadata.resourceVersion"), version);
+	rh_memory_store_set_gate(sim.store, NULL, NULL);
+	run_both(&sim, &crowd, sim.now + 1001 * RH_SECOND);
+	assert_int_equal(count_pods(&sim, 3), 3);
+	assert_null(stalled(&sim));
+	rh_engine_free(crowd.other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +268,7 @@ int main(void)
 		cmocka_unit_test(test_engine_refusals__services_do_not_hold_pods_up),
 		cmocka_unit_test(test_engine_refusals__a_start_keeps_the_condition),
 		cmocka_unit_test(test_engine_refusals__go_with_what_is_not_wanted_any_more),
+		cmocka_unit_test(test_engine_refusals__two_controllers_do_not_fight),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

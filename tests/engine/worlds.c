@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "engine/worlds_words.h"
@@ -64,6 +65,7 @@ void worlds_free(struct worlds *worlds)
 	free(worlds->children);
 	rh_json_free(worlds->objects);
 	rh_ledger_deinit(&worlds->ledger);
+	rh_job_status_deinit(&worlds->held);
 	rh_job_free(worlds->job);
 	rh_host_free(worlds->host);
 	rh_config_free(worlds->config);
@@ -366,13 +368,21 @@ static void worlds_do_condition(struct worlds *worlds, const char *word)
 	};
 }
 
-static void worlds_do_counts(struct worlds *worlds, const char *rest)
+static void worlds_do_set(struct worlds *worlds, const char *words)
+{
+	char *rest = NULL;
+	int64_t from = worlds->now + strtol(words, &rest, 10) * RH_SECOND;
+
+	rh_clock_steps_note(&worlds->steps, from, strtol(rest, NULL, 10) * RH_SECOND);
+}
+
+static void worlds_do_counts(struct worlds *worlds, struct rh_job_status *status, const char *rest)
 {
 	struct rh_replica_status *replica;
 	char type[WORLDS_TEXT], word[WORLDS_TEXT], selector[4 * RH_NAME_SIZE];
 
 	assert_true(worlds_word(&rest, type) && worlds_word(&rest, word));
-	replica = rh_job_status_replica(&worlds->job->status, type);
+	replica = rh_job_status_replica(status, type);
 	assert_non_null(replica);
 	assert_int_equal(sscanf(word, "%d/%d/%d", &replica->active, &replica->succeeded, &replica->failed), 3);
 	rh_name_selector("j", worlds->job->kind->controller, type, selector, sizeof(selector));
@@ -450,6 +460,8 @@ static void worlds_do_refused(struct worlds *worlds, const char *rest)
 			refusal->alone = true;
 		else if (worlds_value(word, "until"))
 			refusal->until = worlds_time(worlds, worlds_value(word, "until"));
+		else if (worlds_value(word, "what"))
+			refusal->what = worlds_refused(worlds_value(word, "what"));
 		else
 			worlds_set_text(&refusal->words, worlds_value(word, "words"));
 	}
@@ -461,6 +473,14 @@ static void worlds_do_more(struct worlds *worlds, const char *verb, const char *
 
 	if (strcmp(verb, "refused") == 0)
 		worlds_do_refused(worlds, rest);
+	else if (strcmp(verb, "said") == 0)
+		worlds->said = rh_hash(rest + strspn(rest, " "), strlen(rest + strspn(rest, " ")));
+	else if (strcmp(verb, "unwritten") == 0)
+		worlds_do_counts(worlds, &worlds->held, rest);
+	else if (strcmp(verb, "held") == 0 && worlds_word(&rest, word))
+		worlds->held_since = worlds_time(worlds, word);
+	else if (strcmp(verb, "patience") == 0 && worlds_word(&rest, word))
+		worlds->patience = strtol(word, NULL, 10) * RH_SECOND;
 	else if (strcmp(verb, "gang") == 0 && worlds_word(&rest, word))
 		assert_int_equal(rh_gang_parse(word, &worlds->gang, NULL), 0);
 	else
@@ -478,8 +498,10 @@ static void worlds_do(struct worlds *worlds, const char *statement)
 		worlds_do_conditions(worlds, rest);
 	else if (strcmp(verb, "started") == 0 || strcmp(verb, "completed") == 0)
 		worlds_do_time(worlds, verb, rest);
+	else if (strcmp(verb, "set") == 0)
+		worlds_do_set(worlds, rest);
 	else if (strcmp(verb, "counts") == 0)
-		worlds_do_counts(worlds, rest);
+		worlds_do_counts(worlds, &worlds->job->status, rest);
 	else if (strcmp(verb, "pod") == 0 || strcmp(verb, "second") == 0)
 		worlds_do_pod(worlds, rest, *verb == 'p');
 	else if (strcmp(verb, "all") == 0 && worlds_word(&rest, word))
@@ -530,7 +552,12 @@ struct rh_world worlds_view(const struct worlds *worlds)
 		.gang = &worlds->gang,
 		.refusals = worlds->refusals,
 		.refusal_count = worlds->refusal_count,
+		.said = worlds->said,
+		.held_since = worlds->held_since,
+		.held = worlds->held.replica_count > 0 ? &worlds->held : NULL,
+		.patience = worlds->patience,
 		.now = worlds->now,
+		.steps = &worlds->steps,
 	};
 }
 

@@ -17,7 +17,10 @@
  *     object Kind name hash=…                         another child
  *     wants [{…}]                                     world.objects, ' stands for "
  *     gang volcano                                    the gang scheduler; its PodGroup is "object PodGroup j [idle]"
- *     refused Pod j-worker-1 until=5 alone words=no   the store refuses to create it
+ *     set -90 60                                      90 s before now the clock was set forward by 60 s
+ *     refused Pod j-worker-1 until=5 alone words=no what=create   the store refuses it (or read, update, delete)
+ *     held -1, patience 2, unwritten Worker 1/0/0     since when a status is held back, how long it may be, its counts
+ *     said PyTorchJob j cannot …                      what this program said last in the condition Stalled
  *     ledger {…}                                      the ledger's annotation without its uid, ' stands for "
  */
 #ifndef RH_TEST_ENGINE_WORLDS_H
@@ -57,6 +60,11 @@ struct worlds {
 	struct rh_gang gang;
 	struct rh_refusal refusals[WORLDS_REFUSALS_MAX];
 	size_t refusal_count;
+	uint64_t said;
+	int64_t held_since;
+	struct rh_job_status held;
+	int64_t patience;
+	struct rh_clock_steps steps;
 	int64_t now;
 };
 

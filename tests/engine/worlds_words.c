@@ -83,6 +83,16 @@ const char *worlds_value(const char *word, const char *key)
 	return strncmp(word, key, length) == 0 && word[length] == '=' ? word + length + 1 : NULL;
 }
 
+enum rh_refused worlds_refused(const char *word)
+{
+	static const char *const words[] = {"create", "read", "update", "delete"};
+	size_t what = 0;
+
+	while (strcmp(words[what], word) != 0)
+		assert_true(++what < sizeof(words) / sizeof(words[0]));
+	return (enum rh_refused)what;
+}
+
 /* What the words of a job gather. */
 struct worlds_spec {
 	const char *kind;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/json.h"
+#include "engine/world.h"
 #include "roundhouse/plugin.h"
 
 /** Room for a statement and for each of its words. */
@@ -20,6 +21,8 @@ extern const struct rh_plugin worlds_toy_plugin;
 bool worlds_word(const char **text, char word[WORLDS_TEXT]);
 /** @return the value of "key=value", or NULL when the word has another key */
 const char *worlds_value(const char *word, const char *key);
+/** @return what "create", "read", "update" or "delete" says; another word fails the test */
+enum rh_refused worlds_refused(const char *word);
 /** @return the object that the words of a job describe, owned by the caller */
 struct rh_json *worlds_object(const char *words);
 

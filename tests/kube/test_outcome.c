@@ -43,6 +43,11 @@ static void test_outcome__refusals(void **state)
 	     RH_OUTCOME_DENIED, "spec.x: bad", 0},
 		{"delete of another", RH_VERB_DELETE, 409, STATUS("Conflict", "the UID in the precondition", "\"name\":\"p\""),
 	     RH_OUTCOME_CONFLICT, "the UID in the precondition", 0},
+		{"replacing another version", RH_VERB_REPLACE, 409,
+	     STATUS("Conflict", "the object has been modified", "\"name\":\"p\""), RH_OUTCOME_CONFLICT,
+	     "the object has been modified", 0},
+		{"no such resource to find in", RH_VERB_FIND, 404, "404 page not found\n", RH_OUTCOME_DENIED,
+	     "not found (404): 404 page not found", 0},
 		{"not there", RH_VERB_GET, 404,
 	     STATUS("NotFound", "pods \\\"p\\\" not found", "\"name\":\"p\",\"kind\":\"pods\""), RH_OUTCOME_GONE,
 	     "pods \"p\" not found", 0},
@@ -166,6 +171,39 @@ static void test_outcome__success(void **state)
 	assert_string_equal(broken.outcome.message, "the server's answer cannot be read");
 }
 
+static void test_outcome__the_list_of_one_name(void **state)
+{
+	static const struct {
+		const char *body;
+		enum rh_outcome_code code;
+		const char *object;
+	} rows[] = {
+		{"{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"items\":[{\"metadata\":{\"name\":\"c\",\"managedFields\":"
+	     "[1]}}]}",
+	     RH_OUTCOME_OK, "{\"metadata\":{\"name\":\"c\"},\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\"}"},
+		{"{\"kind\":\"PodGroupList\",\"apiVersion\":\"a/v1\",\"items\":[{\"kind\":\"K\",\"apiVersion\":\"b/v2\"}]}",
+	     RH_OUTCOME_OK, "{\"kind\":\"K\",\"apiVersion\":\"b/v2\"}"},
+		{"{\"kind\":\"RoleList\",\"apiVersion\":\"v1\",\"items\":[]}", RH_OUTCOME_GONE, NULL},
+		{"{\"kind\":\"RoleList\",\"apiVersion\":\"v1\",\"items\":null}", RH_OUTCOME_GONE, NULL},
+		{"{\"kind\":\"Role\",\"apiVersion\":\"v1\"}", RH_OUTCOME_UNKNOWN, NULL},
+		{"<html>", RH_OUTCOME_UNKNOWN, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rh_http_response response = response_of(200, rows[i].body);
+		rh_auto_kube_outcome out = {0};
+
+		support_row(rows[i].body);
+		rh_kube_outcome_read(RH_VERB_FIND, &response, &out);
+		assert_int_equal(out.outcome.code, rows[i].code);
+		assert_true(!out.outcome.object == !rows[i].object);
+		if (rows[i].object)
+			support_assert_json(out.outcome.object, rows[i].object);
+		assert_true(rows[i].object || strlen(out.outcome.message) > 0);
+	}
+}
+
 /* Without memory it never says more than that it does not know. */
 static void test_outcome__survives_out_of_memory(void **state)
 {
@@ -198,6 +236,27 @@ static void test_outcome__words(void **state)
 	assert_string_equal(rh_kube_outcome_words(500, "{}", room, sizeof(room)), "internal error (500)");
 }
 
+static void test_outcome__gist(void **state)
+{
+	static const struct {
+		const char *one, *other;
+		bool same;
+	} rows[] = {
+		{"stream 7 broke", "stream 12 broke", true},
+		{"stream 7 broke", "stream 7 ended", false},
+		{"", "17", true},
+		{"", "x", false},
+		{"ab", "ba", false},
+		{"port 1 of host", "host of port 1", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		support_row(rows[i].one);
+		assert_int_equal(rh_kube_outcome_gist(rows[i].one) == rh_kube_outcome_gist(rows[i].other), rows[i].same);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,8 +264,10 @@ int main(void)
 		cmocka_unit_test(test_outcome__retry_after_of_the_head_counts),
 		cmocka_unit_test(test_outcome__no_answer),
 		cmocka_unit_test(test_outcome__success),
+		cmocka_unit_test(test_outcome__the_list_of_one_name),
 		cmocka_unit_test(test_outcome__survives_out_of_memory),
 		cmocka_unit_test(test_outcome__words),
+		cmocka_unit_test(test_outcome__gist),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -149,6 +149,18 @@ static void test_store__requests_as_the_server_wants_them(void **state)
 	     "/api/v1/namespaces/d/pods/p",
 	     "application/merge-patch+json",
 	     "{\"metadata\":{\"labels\":{},\"resourceVersion\":\"7\"}}"},
+		{{.verb = RH_VERB_FIND, .name = "p"},
+	     NULL,
+	     "GET",
+	     "/api/v1/namespaces/d/pods?fieldSelector=metadata.name%3Dp",
+	     NULL,
+	     NULL},
+		{{.verb = RH_VERB_REPLACE, .name = "p", .uid = "u", .resource_version = "7"},
+	     "{\"metadata\":{\"name\":\"p\",\"resourceVersion\":\"3\"},\"spec\":{}}",
+	     "PUT",
+	     "/api/v1/namespaces/d/pods/p",
+	     "application/json",
+	     "{\"metadata\":{\"name\":\"p\",\"resourceVersion\":\"7\",\"uid\":\"u\"},\"spec\":{}}"},
 		{{.verb = RH_VERB_DELETE, .name = "p", .grace_seconds = -1},
 	     NULL,
 	     "DELETE",
@@ -177,7 +189,7 @@ static void test_store__requests_as_the_server_wants_them(void **state)
 		assert_true(rh_text_equal(call->content_type, rows[i].type));
 		assert_true(rh_text_equal(call->body, rows[i].sent));
 		assert_int_equal(call->timeout, 30 * RH_SECOND);
-		fake_http_answer(s->http, call, 200, "{}");
+		fake_http_answer(s->http, call, 200, "{\"items\":[{}]}");
 		assert_log(s, "done 0 \n");
 	}
 }

@@ -306,12 +306,44 @@ static void test_watch__pages_that_expire_are_read_anew(void **state)
 	(void)teardown(&subject);
 }
 
+/* Read the pages after which a list counts as long: in each are the same @p items. */
+static void read_pages(struct subject *s, const char *items)
+{
+	rh_auto_free char *page = rh_asprintf("{'metadata':{'resourceVersion':'5','continue':'n1'},'items':[%s]}", items);
+
+	ask(s, "?limit=500");
+	assert_null(strstr(s->request.path, "continue"));
+	reply(s, page);
+	for (int i = 1; i < 4; i++) {
+		assert_int_equal(ask(s, "limit=500&continue=n1"), 0);
+		reply(s, page);
+	}
+}
+
+static void test_watch__a_list_of_a_few_pages_is_not_streamed(void **state)
+{
+	struct subject *s = *state;
+
+	for (int i = 0; i < 2; i++) {
+		ask(s, "?limit=500");
+		reply(s, PAGE("n1", POD("a", "1", "3")));
+		assert_int_equal(ask(s, "?limit=500&continue=n1"), 0);
+		reply(s, PAGE("n2", POD("b", "2", "4")));
+		ask(s, "continue=n2");
+		reply(s, PAGE("n3", POD("c", "3", "4")));
+		ask(s, "continue=n3");
+		reply(s, LIST("5", ""));
+		assert_log(s, i == 0 ? "+a:1 +b:2 +c:3 SYNCED " : "");
+		ask(s, "resourceVersion=5");
+		over(s, 410, EXPIRED);
+	}
+}
+
 static void test_watch__a_long_list_is_streamed(void **state)
 {
 	struct subject *s = *state;
 
-	ask(s, "?limit=500");
-	reply(s, PAGE("n1", POD("a", "1", "3") "," POD("b", "2", "3")));
+	read_pages(s, POD("a", "1", "3") "," POD("b", "2", "3"));
 	assert_int_equal(ask(s, "sendInitialEvents=true&resourceVersionMatch=NotOlderThan"), 0);
 	assert_null(strstr(s->request.path, "resourceVersion="));
 	hear(s, pod_event("ADDED", "a", "1", "3"));
@@ -335,8 +367,7 @@ static void test_watch__a_server_that_cannot_stream_is_asked_for_pages(void **st
 		void *subject = subject_new(NULL, NULL, false);
 		struct subject *s = subject;
 
-		ask(s, "?limit=500");
-		reply(s, PAGE("n1", POD("a", "1", "3")));
+		read_pages(s, POD("a", "1", "3"));
 		ask(s, "sendInitialEvents");
 		over(s, statuses[i], "{'kind':'Status','message':'sendInitialEvents is forbidden'}");
 		assert_int_equal(ask(s, "?limit=500"), 0);
@@ -353,8 +384,7 @@ static void test_watch__streams_that_never_end_their_list_give_way_to_pages(void
 {
 	struct subject *s = *state;
 
-	ask(s, "?limit=500");
-	reply(s, PAGE("n1", POD("a", "1", "3")));
+	read_pages(s, POD("a", "1", "3"));
 	for (int i = 0; i < 3; i++) {
 		ask(s, "sendInitialEvents");
 		s->now += 2 * RH_SECOND;
@@ -480,6 +510,9 @@ static void test_watch__problems_are_told_when_they_change(void **state)
 		{0, "", "list pods in 'd' 0 it broke\n"},
 		{0, "", ""},
 		{500, "", "list pods in 'd' 500 internal error (500)\n"},
+		{500, "{'kind':'Status','message':'stream 7 broke'}", "list pods in 'd' 500 stream 7 broke\n"},
+		{500, "{'kind':'Status','message':'stream 12 broke'}", ""},
+		{500, "{'kind':'Status','message':'stream 12 ended'}", "list pods in 'd' 500 stream 12 ended\n"},
 	};
 	void *subject = subject_new(NULL, "d", false);
 	struct subject *s = subject;
@@ -733,6 +766,7 @@ int main(void)
 		CASE(follows_on_from_what_it_heard_last),
 		CASE(pages_are_read_one_by_one),
 		CASE(pages_that_expire_are_read_anew),
+		CASE(a_list_of_a_few_pages_is_not_streamed),
 		CASE(a_long_list_is_streamed),
 		CASE(a_server_that_cannot_stream_is_asked_for_pages),
 		CASE(streams_that_never_end_their_list_give_way_to_pages),

@@ -50,14 +50,6 @@ static const char *cache_owner(const struct rh_json *object)
 
 void rh_child_free(struct rh_child *child)
 {
-	if (!child)
-		return;
-	rh_free(child->api_version);
-	rh_free(child->kind);
-	rh_free(child->name);
-	rh_free(child->uid);
-	rh_free(child->owner_uid);
-	rh_free(child->type);
 	rh_free(child);
 }
 
@@ -80,25 +72,65 @@ static int cache_read_group(struct rh_child *child, const struct rh_json *object
 	return spec ? rh_object_hash(spec, &child->content) : 0;
 }
 
-int rh_child_parse(const struct rh_json *object, struct rh_child **ret_child)
+/* What a child has texts of; all lie behind it. */
+struct cache_texts {
+	const char *api_version, *kind, *name, *uid, *owner_uid, *type;
+};
+
+static struct cache_texts cache_read_texts(const struct rh_json *object)
 {
-	rh_auto(child) child = rh_alloc(sizeof(*child));
 	const char *api_version = rh_json_string(rh_json_get(object, "apiVersion"));
 	const char *kind = rh_json_string(rh_json_get(object, "kind"));
 
+	return (struct cache_texts){
+		.api_version = api_version ? api_version : "v1",
+		.kind = kind ? kind : "Service",
+		.name = rh_object_text(object, "metadata", "name"),
+		.uid = rh_object_text(object, "metadata", "uid"),
+		.owner_uid = cache_owner(object),
+		.type = rh_object_label(object, RH_LABEL_TYPE),
+	};
+}
+
+static char *cache_put_text(char **at, const char *text)
+{
+	size_t size = strlen(text) + 1;
+	char *put = *at;
+
+	memcpy(put, text, size);
+	*at += size;
+	return put;
+}
+
+/* @return a child with nothing but its texts, in one block, or NULL when memory is out */
+static struct rh_child *cache_new_child(const struct cache_texts *texts)
+{
+	size_t size = strlen(texts->api_version) + strlen(texts->kind) + strlen(texts->name) + strlen(texts->uid) +
+	              strlen(texts->owner_uid) + strlen(texts->type) + 6;
+	struct rh_child *child = rh_alloc(sizeof(*child) + size);
+	char *at = (char *)(child + 1);
+
+	if (!child)
+		return NULL;
+	child->api_version = cache_put_text(&at, texts->api_version);
+	child->kind = cache_put_text(&at, texts->kind);
+	child->name = cache_put_text(&at, texts->name);
+	child->uid = cache_put_text(&at, texts->uid);
+	child->owner_uid = cache_put_text(&at, texts->owner_uid);
+	child->type = cache_put_text(&at, texts->type);
+	return child;
+}
+
+int rh_child_parse(const struct rh_json *object, struct rh_child **ret_child)
+{
+	const struct cache_texts texts = cache_read_texts(object);
+	rh_auto(child) child = cache_new_child(&texts);
+
 	if (!child)
 		return RH_ENOMEM;
-	child->api_version = rh_strdup(api_version ? api_version : "v1");
-	child->kind = rh_strdup(kind ? kind : "Service");
-	child->name = rh_strdup(rh_object_text(object, "metadata", "name"));
-	child->uid = rh_strdup(rh_object_text(object, "metadata", "uid"));
-	child->owner_uid = rh_strdup(cache_owner(object));
-	child->type = rh_strdup(rh_object_label(object, RH_LABEL_TYPE));
 	child->index = cache_index(rh_object_label(object, RH_LABEL_INDEX));
 	child->deleting = *rh_object_text(object, "metadata", "deletionTimestamp") != '\0';
-	if (strcmp(child->kind ? child->kind : "", RH_GANG_OBJECT) == 0 && cache_read_group(child, object) < 0)
-		return RH_ENOMEM;
-	if (!child->api_version || !child->kind || !child->name || !child->uid || !child->owner_uid || !child->type)
+	if (strcmp(child->kind, RH_GANG_OBJECT) == 0 && cache_read_group(child, object) < 0)
 		return RH_ENOMEM;
 	*ret_child = rh_take(child);
 	return 0;
@@ -237,6 +269,7 @@ void rh_engine_bury_child(struct rh_engine_entry *entry, bool service, const cha
 static void cache_free_kept(struct rh_engine_entry *entry)
 {
 	rh_engine_stop_carrying(entry);
+	rh_engine_forget_held(entry);
 	rh_job_free(rh_take(entry->job));
 	rh_free(rh_take(entry->text));
 	rh_engine_forget_heat(entry);
@@ -275,8 +308,11 @@ void rh_engine_forget_job(struct rh_engine_entry *entry)
 		flight->old = true;
 	rh_free(rh_take(entry->uid));
 	entry->revision = 0;
-	entry->unfit = entry->refresh = entry->checked = false;
+	entry->unfit = entry->refresh = entry->checked = entry->barred = false;
 	entry->checks = 0;
+	entry->check_at = 0;
+	entry->check_failures = 0;
+	entry->said = 0;
 	rh_queue_forgive(&entry->item);
 }
 
@@ -299,6 +335,7 @@ void rh_engine_entry_free(struct rh_engine_entry *entry)
 	cache_free_map(&entry->objects);
 	rh_map_free(entry->holds);
 	rh_queue_leave(&engine->queue, &entry->item);
+	rh_queue_leave(&engine->starved, &entry->starved);
 	if (entry->key)
 		(void)rh_map_remove(engine->entries, entry->key);
 	rh_free(entry->key);
@@ -314,19 +351,33 @@ void rh_engine_reap(struct rh_engine_entry *entry)
 		rh_engine_entry_free(entry);
 }
 
-static struct rh_engine_entry *cache_add_entry(struct rh_engine *engine, const struct rh_engine_kind *kind,
-                                               const char *key, const char *namespace_, const char *name)
+/* @return an entry that has joined the queues, or NULL when memory is out */
+static struct rh_engine_entry *cache_new_entry(struct rh_engine *engine)
 {
-	struct rh_engine_entry *entry;
+	struct rh_engine_entry *entry = rh_alloc(sizeof(*entry));
 
-	if (rh_queue_join(&engine->queue) < 0)
+	if (!entry)
 		return NULL;
-	entry = rh_alloc(sizeof(*entry));
-	if (!entry) {
-		engine->queue.members--;
+	if (rh_queue_join(&engine->queue) < 0) {
+		rh_free(entry);
+		return NULL;
+	}
+	if (rh_queue_join(&engine->starved) < 0) {
+		rh_queue_leave(&engine->queue, &entry->item);
+		rh_free(entry);
 		return NULL;
 	}
 	entry->engine = engine;
+	return entry;
+}
+
+static struct rh_engine_entry *cache_add_entry(struct rh_engine *engine, const struct rh_engine_kind *kind,
+                                               const char *key, const char *namespace_, const char *name)
+{
+	struct rh_engine_entry *entry = cache_new_entry(engine);
+
+	if (!entry)
+		return NULL;
 	entry->kind = kind;
 	entry->addresses_attempt = -1;
 	entry->namespace_ = rh_strdup(namespace_);

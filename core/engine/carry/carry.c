@@ -154,6 +154,28 @@ static void carry_tell(struct rh_engine_entry *entry)
 	}
 }
 
+void rh_engine_forget_held(struct rh_engine_entry *entry)
+{
+	if (entry->held)
+		rh_job_status_deinit(entry->held);
+	rh_free(rh_take(entry->held));
+	entry->held_since = 0;
+}
+
+/* Keep the status of the plan if it is held back. */
+static void carry_hold(struct rh_engine_entry *entry)
+{
+	struct rh_plan *plan = entry->plan;
+
+	rh_engine_forget_held(entry);
+	entry->held_since = plan->held_since;
+	entry->held = plan->held_since ? rh_alloc(sizeof(*entry->held)) : NULL;
+	if (!entry->held)
+		return;
+	*entry->held = plan->status;
+	plan->status = (struct rh_job_status){0};
+}
+
 /* Everything was sent, and all writes to the job are confirmed. */
 static void carry_end(struct rh_engine_entry *entry, bool wrote)
 {
@@ -161,6 +183,8 @@ static void carry_end(struct rh_engine_entry *entry, bool wrote)
 	int64_t wake_at = entry->plan->wake_at;
 	bool done = entry->plan->done && !wrote && entry->flight_count == 0;
 
+	entry->said = entry->plan->said;
+	carry_hold(entry);
 	carry_tell(entry);
 	carry_drop(entry);
 	rh_queue_forgive(&entry->item);

@@ -8,6 +8,9 @@
 #include "job/names.h"
 
 #define ENGINE_WINDOW 64
+/* A window to a server that is as wide as it can be (core/kube/window.h) is never empty for want of more. */
+#define ENGINE_CREATES 256
+#define ENGINE_EVENTS 64
 #define ENGINE_BACKOFF_FIRST (5 * RH_SECOND / 1000)
 #define ENGINE_BACKOFF_MAX (1000 * RH_SECOND)
 /* How long to wait when there is no memory to list everything again. */
@@ -117,6 +120,10 @@ int rh_engine_new(const struct rh_engine_options *options, struct rh_engine **re
 	engine->options = *options;
 	if (!engine->options.window)
 		engine->options.window = ENGINE_WINDOW;
+	if (!engine->options.creates)
+		engine->options.creates = ENGINE_CREATES;
+	if (!engine->options.events)
+		engine->options.events = ENGINE_EVENTS;
 	engine->queue.backoff_first = options->backoff_first ? options->backoff_first : ENGINE_BACKOFF_FIRST;
 	engine->queue.backoff_max = options->backoff_max ? options->backoff_max : ENGINE_BACKOFF_MAX;
 	engine->entries = rh_map_new();
@@ -150,6 +157,8 @@ void rh_engine_free(struct rh_engine *engine)
 	rh_map_free(engine->entries);
 	rh_engine_free_resources(engine);
 	rh_queue_deinit(&engine->queue);
+	rh_queue_deinit(&engine->starved);
+	rh_queue_deinit(&engine->untold);
 	rh_free(engine);
 }
 
@@ -189,8 +198,22 @@ void rh_engine_step(struct rh_engine *engine, int64_t now)
 	engine->now = now;
 	if (engine->lost && engine_list_again(engine) < 0)
 		return;
+	rh_engine_tell_waiting(engine);
+	rh_engine_feed(engine);
 	while (engine->shared_unsynced == 0 && turns-- > 0 && (item = rh_queue_take(&engine->queue, now)))
 		engine_work(engine, (struct rh_engine_entry *)item);
+	rh_engine_chill(engine, RH_ENGINE_TREES);
+}
+
+void rh_engine_rest(struct rh_engine *engine)
+{
+	rh_engine_chill(engine, 0);
+}
+
+/* Answers have made room for what waits. */
+static bool engine_may_go_on(const struct rh_engine *engine)
+{
+	return rh_engine_may_feed(engine) || (engine->untold.count > 0 && engine->telling < engine->options.events);
 }
 
 void rh_engine_load(const struct rh_engine *engine, struct rh_engine_load *ret_load)
@@ -210,10 +233,13 @@ int64_t rh_engine_deadline(const struct rh_engine *engine)
 {
 	if (engine->lost)
 		return engine->now + ENGINE_PAUSE;
+	if (engine_may_go_on(engine))
+		return engine->now;
 	return engine->shared_unsynced > 0 ? RH_NEVER : rh_queue_next(&engine->queue);
 }
 
 bool rh_engine_busy(const struct rh_engine *engine)
 {
-	return engine->lost || engine->unsynced > 0 || engine->requests > 0 || rh_queue_next(&engine->queue) <= engine->now;
+	return engine->lost || engine->unsynced > 0 || engine->requests > 0 || engine_may_go_on(engine) ||
+	       rh_queue_next(&engine->queue) <= engine->now;
 }

@@ -4,6 +4,7 @@
  * that a thousand creations do not drown a failure; and the oftener one is repeated, the rarer it is written.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -33,11 +34,10 @@ static void events_free(struct rh_engine_event *event)
 	if (event->id) {
 		rh_engine_cancel(entry->engine, event->id);
 		entry->events_in_flight--;
+		entry->engine->telling--;
 	}
-	rh_free(event->reason);
+	rh_queue_leave(&entry->engine->untold, &event->item);
 	rh_free(event->message);
-	rh_free(event->name);
-	rh_free(event->uid);
 	rh_free(event);
 }
 
@@ -47,13 +47,30 @@ void rh_engine_forget_events(struct rh_engine_entry *entry)
 		events_free(entry->events);
 }
 
+/* @return whether it is neither under way nor waits to be */
+static bool events_is_still(const struct rh_engine_event *event)
+{
+	return !event->id && event->item.place == 0;
+}
+
 void rh_engine_trim_events(struct rh_engine_entry *entry)
 {
 	struct rh_engine_event *next;
 
 	for (struct rh_engine_event *event = entry->events; event; event = next) {
 		next = event->next;
-		if (!event->id)
+		if (events_is_still(event))
+			events_free(event);
+	}
+}
+
+void rh_engine_trim_good_events(struct rh_engine_entry *entry)
+{
+	struct rh_engine_event *next;
+
+	for (struct rh_engine_event *event = entry->events; event; event = next) {
+		next = event->next;
+		if (events_is_still(event) && !event->warning && !event->dirty)
 			events_free(event);
 	}
 }
@@ -66,7 +83,7 @@ static void events_make_room(struct rh_engine_entry *entry)
 	if (entry->event_count < EVENTS_MAX)
 		return;
 	for (struct rh_engine_event *event = entry->events; event; event = event->next) {
-		if (!event->id && (!oldest || event->last < oldest->last))
+		if (events_is_still(event) && (!oldest || event->last < oldest->last))
 			oldest = event;
 	}
 	if (oldest)
@@ -79,28 +96,43 @@ static bool events_is_alike(const struct rh_engine_event *event, const struct rh
 	       strcmp(event->uid, news->uid) == 0;
 }
 
+/* @return one that has joined the queue and is not listed, or NULL when memory is out */
+static struct rh_engine_event *events_new(struct rh_engine_entry *entry, const struct rh_engine_news *news)
+{
+	struct rh_engine *engine = entry->engine;
+	uint64_t number = (uint64_t)engine->now * 1000 + engine->events++ % 1000;
+	size_t name_size = strlen(entry->name) + sizeof(".0123456789abcdef");
+	size_t reason_size = strlen(news->reason) + 1;
+	struct rh_engine_event *event = rh_alloc(sizeof(*event) + name_size + reason_size + strlen(news->uid) + 1);
+	char *message = rh_strdup(news->message);
+
+	if (!event || !message || rh_queue_join(&engine->untold) < 0) {
+		rh_free(event);
+		rh_free(message);
+		return NULL;
+	}
+	event->entry = entry;
+	event->message = message;
+	event->warning = news->warning;
+	event->first = engine->now;
+	(void)snprintf(event->name, name_size, "%s.%" PRIx64, entry->name, number);
+	event->reason = event->name + name_size;
+	event->uid = event->reason + reason_size;
+	rh_copy(event->reason, reason_size, news->reason);
+	rh_copy(event->uid, strlen(news->uid) + 1, news->uid);
+	return event;
+}
+
 static struct rh_engine_event *events_add(struct rh_engine_entry *entry, const struct rh_engine_news *news,
                                           bool combined)
 {
-	struct rh_engine *engine = entry->engine;
 	struct rh_engine_event *event;
 
 	events_make_room(entry);
-	event = rh_alloc(sizeof(*event));
+	event = events_new(entry, news);
 	if (!event)
 		return NULL;
-	event->entry = entry;
-	event->reason = rh_strdup(news->reason);
-	event->message = rh_strdup(news->message);
-	event->uid = rh_strdup(news->uid);
-	event->name = rh_asprintf("%s.%" PRIx64, entry->name, (uint64_t)engine->now * 1000 + engine->events++ % 1000);
-	event->warning = news->warning;
 	event->combined = combined;
-	event->first = engine->now;
-	if (!event->reason || !event->message || !event->uid || !event->name) {
-		events_free(event);
-		return NULL;
-	}
 	event->next = entry->events;
 	entry->events = event;
 	entry->event_count++;
@@ -219,6 +251,10 @@ static void events_write(struct rh_engine_event *event)
 
 	if (event->id || !event->dirty || !events_may_write(event))
 		return;
+	if (entry->engine->telling >= entry->engine->options.events) {
+		rh_queue_add(&entry->engine->untold, &event->item, RH_QUEUE_NOW);
+		return;
+	}
 	request.verb = event->written ? RH_VERB_PATCH : RH_VERB_CREATE;
 	request.name = event->name;
 	request.body = event->written ? events_patch(event) : events_body(event);
@@ -229,6 +265,15 @@ static void events_write(struct rh_engine_event *event)
 	if (event->writes < UINT32_MAX)
 		event->writes++;
 	entry->events_in_flight++;
+	entry->engine->telling++;
+}
+
+void rh_engine_tell_waiting(struct rh_engine *engine)
+{
+	struct rh_queue_item *item;
+
+	while (engine->telling < engine->options.events && (item = rh_queue_take(&engine->untold, RH_QUEUE_NOW)))
+		events_write((struct rh_engine_event *)item);
 }
 
 static void events_on_done(void *arg, const struct rh_outcome *outcome)
@@ -237,6 +282,7 @@ static void events_on_done(void *arg, const struct rh_outcome *outcome)
 	struct rh_engine_entry *entry = event->entry;
 
 	entry->engine->requests--;
+	entry->engine->telling--;
 	entry->events_in_flight--;
 	event->id = 0;
 	if (outcome->code == RH_OUTCOME_OK || outcome->code == RH_OUTCOME_EXISTS)
@@ -244,7 +290,7 @@ static void events_on_done(void *arg, const struct rh_outcome *outcome)
 	else if (outcome->code == RH_OUTCOME_GONE) /* its time was over: the next one is written anew */
 		event->written = false;
 	events_write(event);
-	if (!rh_engine_is_kept(entry) && !event->id)
+	if (!rh_engine_is_kept(entry) && events_is_still(event))
 		events_free(event);
 	rh_engine_reap(entry);
 }

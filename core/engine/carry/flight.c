@@ -15,6 +15,7 @@ void rh_flight_free(struct rh_flight *flight)
 		if (flight->next)
 			flight->next->link = flight->link;
 		flight->entry->flight_count--;
+		flight->entry->engine->creating -= rh_verb_creates(flight->verb);
 	}
 	if (flight->id)
 		rh_engine_cancel(flight->entry->engine, flight->id);
@@ -73,6 +74,7 @@ static int flight_start(struct rh_flight *flight, struct rh_request *request)
 	flight->link = &entry->flights;
 	entry->flights = flight;
 	entry->flight_count++;
+	entry->engine->creating += rh_verb_creates(flight->verb);
 	return 0;
 }
 
@@ -113,11 +115,14 @@ static const char *flight_noun(const struct rh_flight *flight)
 /* V1's words: "SuccessfulCreatePod", "Created pod: x"; "FailedDeleteService", "Error deleting: …" (COMPAT F.1). */
 void rh_flight_tell(const struct rh_flight *flight, bool failed, const char *detail)
 {
-	bool creates = rh_verb_creates(flight->verb);
-	bool deletes = rh_verb_deletes(flight->verb);
+	static const struct {
+		const char *verb;
+		const char *doing;
+	} words[] = {{"Create", "creating"}, {"Read", "reading"}, {"Update", "updating"}, {"Delete", "deleting"}};
+	enum rh_refused what = rh_flight_refused(flight);
 	bool adopts = rh_verb_adopts(flight->verb);
-	const char *verb = creates ? "Create" : deletes ? "Delete" : adopts ? "Adopt" : "Update";
-	const char *doing = creates ? "creating" : deletes ? "deleting" : adopts ? "adopting" : "updating";
+	const char *verb = adopts ? "Adopt" : words[what].verb;
+	const char *doing = adopts ? "adopting" : words[what].doing;
 	rh_auto_free char *reason = rh_asprintf("%s%s%s", failed ? "Failed" : "Successful", verb, flight_kind_word(flight));
 	rh_auto_free char *message =
 		failed ? rh_asprintf("Error %s: %s", doing, detail)
@@ -143,7 +148,7 @@ int rh_engine_check_object(struct rh_engine_entry *entry, const struct rh_json *
 	const char *api_version = rh_json_string_at(object, "apiVersion");
 	const char *kind = rh_json_string_at(object, "kind");
 	const struct rh_resource *resource = rh_engine_resource(entry->engine, api_version, kind);
-	struct rh_request request = {.verb = RH_VERB_GET};
+	struct rh_request request = {.verb = RH_VERB_FIND};
 	struct rh_flight *flight = NULL;
 
 	if (resource)
@@ -255,7 +260,7 @@ static int flight_act_delete(struct rh_engine_entry *entry, const struct rh_acti
 static int flight_act_update(struct rh_engine_entry *entry, const struct rh_action *action,
                              const struct rh_resource *resource)
 {
-	struct rh_request request = {.verb = RH_VERB_GET};
+	struct rh_request request = {.verb = RH_VERB_FIND};
 	rh_auto_free char *key = rh_engine_object_key(action->api_version, action->kind, action->name);
 	const struct rh_cached *cached = key ? rh_map_get(entry->objects, key) : NULL;
 	struct rh_flight *flight =
@@ -284,6 +289,35 @@ static int flight_act_adopt(struct rh_engine_entry *entry, const struct rh_actio
 	return flight_start(flight, &request);
 }
 
+/* So many may begin when they begin that each job has a few, and that the store never runs out of them. */
+bool rh_engine_may_feed(const struct rh_engine *engine)
+{
+	return engine->starved.count > 0 && 4 * engine->creating <= 3 * engine->options.creates;
+}
+
+void rh_engine_feed(struct rh_engine *engine)
+{
+	size_t room = engine->options.creates - engine->creating;
+	struct rh_queue_item *item;
+
+	if (!rh_engine_may_feed(engine))
+		return;
+	while (room-- > 0 && (item = rh_queue_take(&engine->starved, RH_QUEUE_NOW)))
+		rh_engine_touch((struct rh_engine_entry *)((char *)item - offsetof(struct rh_engine_entry, starved)));
+}
+
+static bool flight_must_wait(struct rh_engine_entry *entry, bool creates)
+{
+	struct rh_engine *engine = entry->engine;
+
+	if (entry->flight_count >= engine->options.window)
+		return true;
+	if (!creates || engine->creating < engine->options.creates)
+		return false;
+	rh_queue_add(&engine->starved, &entry->starved, RH_QUEUE_NOW);
+	return true;
+}
+
 int rh_engine_act(struct rh_engine_entry *entry, const struct rh_action *action)
 {
 	const struct rh_resource *resource = flight_resource(entry, action);
@@ -294,7 +328,7 @@ int rh_engine_act(struct rh_engine_entry *entry, const struct rh_action *action)
 	if (flight_is_under_way(entry, action->verb, resource->kind, name) ||
 	    rh_engine_is_held(entry, action->verb, resource->kind, name))
 		return 0;
-	if (entry->flight_count >= entry->engine->options.window)
+	if (flight_must_wait(entry, rh_verb_creates(action->verb)))
 		return RH_EAGAIN;
 	if (rh_verb_creates(action->verb))
 		return flight_act_create(entry, action, resource);

@@ -7,9 +7,6 @@
 
 #include "engine/carry/parts.h"
 
-/* Jobs that keep their trees. */
-#define HEAT_MAX 64
-
 void rh_engine_forget_heat(struct rh_engine_entry *entry)
 {
 	struct rh_engine *engine = entry->engine;
@@ -45,7 +42,6 @@ static void heat_chill(struct rh_engine_entry *entry)
 void rh_engine_heat(struct rh_engine_entry *entry)
 {
 	struct rh_engine *engine = entry->engine;
-	struct rh_engine_entry *next;
 
 	rh_engine_forget_heat(entry);
 	entry->colder = engine->hottest;
@@ -53,10 +49,25 @@ void rh_engine_heat(struct rh_engine_entry *entry)
 	engine->hottest = entry;
 	entry->hot = true;
 	engine->hot_count++;
-	for (struct rh_engine_entry *cold = engine->coldest; cold && engine->hot_count > HEAT_MAX; cold = next) {
-		next = cold->hotter;
-		if (cold != entry && heat_is_quiet(cold))
+}
+
+/*
+ * Those in use have been looked at just now: they are the hottest. Where there are many jobs their Events are forgotten
+ * too, as Kubernetes' clients do.
+ */
+void rh_engine_chill(struct rh_engine *engine, size_t most)
+{
+	size_t count = engine->hot_count > most ? engine->hot_count - most : 0;
+
+	for (; count > 0; count--) {
+		struct rh_engine_entry *cold = engine->coldest;
+
+		if (heat_is_quiet(cold))
 			heat_chill(cold);
+		if (cold->hot)
+			rh_engine_heat(cold);
+		else if (most > 0)
+			rh_engine_trim_good_events(cold);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How writes to children end. What an answer leaves open is settled by a get; what was refused is told in the server's
- * words and waits, longer each time.
+ * How writes to children end. What an answer leaves open is settled by reading; what was refused is told in the
+ * server's words and waits, longer each time.
  */
 #include <string.h>
 
@@ -41,10 +41,11 @@ static void flight_refused(struct rh_flight *flight, const struct rh_outcome *ou
 	if (outcome->code == RH_OUTCOME_THROTTLED) {
 		rh_engine_hold(flight, outcome->retry_after);
 	} else {
-		bool counts = rh_verb_creates(flight->verb) && outcome->code != RH_OUTCOME_UNKNOWN;
-		bool alone = flight->verb == RH_CREATE_OBJECT;
+		bool told = outcome->code != RH_OUTCOME_UNKNOWN;
+		bool alone = rh_verb_of_object(flight->verb);
+		bool counts = told && (alone || rh_verb_creates(flight->verb));
 
-		if (outcome->code != RH_OUTCOME_UNKNOWN)
+		if (told)
 			rh_flight_tell(flight, true, outcome->message);
 		if (counts)
 			rh_engine_refuse(flight, alone, outcome->message);
@@ -56,7 +57,7 @@ static void flight_refused(struct rh_flight *flight, const struct rh_outcome *ou
 
 static void flight_ask(struct rh_flight *flight)
 {
-	struct rh_request request = {.verb = RH_VERB_GET};
+	struct rh_request request = {.verb = rh_flight_reads(flight)};
 	struct rh_cached *cached;
 
 	flight->asking = true;
@@ -142,6 +143,7 @@ static void flight_foreign(struct rh_flight *flight, const struct rh_json *objec
 	else
 		detail = rh_asprintf("%s \"%s\" already exists, and belongs to nobody: delete or rename it",
 		                     flight->resource->plural, flight->name);
+	flight->asking = false; /* it could be read: it is the create that comes to nothing */
 	if (detail) {
 		rh_flight_tell(flight, true, detail);
 		/* What goes anyway is soon out of the way. */
@@ -159,6 +161,8 @@ static void flight_created(struct rh_flight *flight, const struct rh_outcome *ou
 			flight_arrived(flight, outcome->object, flight->unknown);
 		else
 			flight_foreign(flight, outcome->object);
+	} else if (flight->asking && rh_verb_of_object(flight->verb) && outcome->code == RH_OUTCOME_DENIED) {
+		flight_refused(flight, outcome);
 	} else if (flight->asking) {
 		if (flight->unknown || outcome->code != RH_OUTCOME_GONE)
 			rh_engine_hold(flight, -1);
@@ -206,12 +210,20 @@ static void flight_keep_target(struct rh_flight *flight, const struct rh_outcome
 	flight_refused(flight, outcome);
 }
 
+/* What was refused of a further object is granted now. */
+static void flight_forget_refusal(const struct rh_flight *flight)
+{
+	if (rh_verb_of_object(flight->verb))
+		rh_engine_forget_refusal(flight->entry, flight->resource->kind, flight->name);
+}
+
 static void flight_deleted_well(struct rh_flight *flight, bool tell)
 {
 	if (tell)
 		flight_tell_success(flight);
 	if (flight->verb == RH_DELETE_OBJECT)
 		flight_drop_object(flight);
+	flight_forget_refusal(flight);
 	rh_engine_drop_hold(flight);
 	flight_end(flight);
 }
@@ -234,7 +246,7 @@ static void flight_deleted_conflict(struct rh_flight *flight, const struct rh_ou
 	         (outcome->code == RH_OUTCOME_OK && outcome->object && !flight_stays(flight, outcome->object)))
 		flight_deleted_well(flight, false);
 	else
-		flight_keep_target(flight, &later);
+		flight_keep_target(flight, outcome->code == RH_OUTCOME_DENIED ? outcome : &later);
 }
 
 static void flight_deleted(struct rh_flight *flight, const struct rh_outcome *outcome)
@@ -249,33 +261,44 @@ static void flight_deleted(struct rh_flight *flight, const struct rh_outcome *ou
 		flight_keep_target(flight, outcome);
 }
 
-/*
- * What a server filled in goes with the rest: it fills it in again. Of metadata only labels and annotations are ours.
- */
-static struct rh_json *flight_update_patch(const struct rh_json *actual, const struct rh_json *wanted)
+/* Put labels or annotations that are wanted over those that are there: others' stay. */
+static int flight_merge_texts(struct rh_json *metadata, const struct rh_json *wanted, const char *key)
 {
-	static const char *const kept[] = {"labels", "annotations"};
-	rh_auto(json) patch = rh_engine_diff(actual, wanted);
-	rh_auto(json) metadata = rh_json_new_object();
+	const struct rh_json *texts = rh_json_at(rh_json_get(wanted, "metadata"), key);
+	struct rh_json *kept = texts ? rh_json_ensure_object(metadata, key) : NULL;
 
-	if (!patch || !metadata)
-		return NULL;
-	for (size_t i = 0; i < 2; i++) {
-		const struct rh_json *value = rh_json_at(rh_json_get(wanted, "metadata"), kept[i]);
-
-		if (value && rh_json_add(metadata, kept[i], rh_json_copy(value)) < 0)
-			return NULL;
-	}
-	rh_json_remove(patch, "status");
-	if (rh_json_set(patch, "metadata", rh_take(metadata)) < 0)
-		return NULL;
-	return rh_take(patch);
+	if (!texts)
+		return 0;
+	return kept ? rh_json_merge(kept, texts) : RH_ENOMEM;
 }
 
-static void flight_patch(struct rh_flight *flight, const struct rh_json *actual, struct rh_json *body)
+/*
+ * The object as it is wanted. What a server filled in goes with the rest: it fills it in again. Of metadata only labels
+ * and annotations are ours. @return owned by the caller; NULL when memory is out
+ */
+static struct rh_json *flight_replacement(const struct rh_json *actual, const struct rh_json *wanted)
+{
+	const struct rh_json *status = rh_json_get(actual, "status");
+	rh_auto(json) body = rh_json_copy(wanted);
+	rh_auto(json) metadata = rh_json_copy(rh_json_get(actual, "metadata"));
+
+	if (!body || !metadata || flight_merge_texts(metadata, wanted, "labels") < 0 ||
+	    flight_merge_texts(metadata, wanted, "annotations") < 0)
+		return NULL;
+	if (rh_json_set(body, "metadata", rh_take(metadata)) < 0)
+		return NULL;
+	/* Where status is no resource of its own, what is left out of it would go. */
+	if (status && rh_json_set(body, "status", rh_json_copy(status)) < 0)
+		return NULL;
+	return rh_take(body);
+}
+
+/* Write @p body (taken; NULL: memory is out) over what was read. */
+static void flight_write(struct rh_flight *flight, enum rh_verb verb, const struct rh_json *actual,
+                         struct rh_json *body)
 {
 	struct rh_request request = {
-		.verb = RH_VERB_PATCH,
+		.verb = verb,
 		.uid = flight->uid,
 		.resource_version = rh_json_string_at(actual, "metadata.resourceVersion"),
 		.body = body,
@@ -294,6 +317,7 @@ static void flight_keep_written(struct rh_flight *flight, const struct rh_json *
 		rh_engine_hold(flight, -1);
 	else
 		rh_engine_drop_hold(flight);
+	flight_forget_refusal(flight);
 	flight_end(flight);
 }
 
@@ -305,7 +329,7 @@ static void flight_update(struct rh_flight *flight, const struct rh_json *actual
 	if (group && flight_is_right(flight, actual) == 1)
 		flight_keep_written(flight, actual);
 	else
-		flight_patch(flight, actual, flight_update_patch(actual, flight->body));
+		flight_write(flight, RH_VERB_REPLACE, actual, flight_replacement(actual, flight->body));
 }
 
 /* The owner is put beside those that it has; another controller's is left alone. */
@@ -334,7 +358,7 @@ static void flight_adopted(struct rh_flight *flight, const struct rh_outcome *ou
 	bool answered = outcome->code == RH_OUTCOME_OK && outcome->object;
 
 	if (answered && flight->asking && flight_may_adopt(flight, outcome->object)) {
-		flight_patch(flight, outcome->object, flight_adoption(flight, outcome->object));
+		flight_write(flight, RH_VERB_PATCH, outcome->object, flight_adoption(flight, outcome->object));
 		return;
 	}
 	if (!answered && outcome->code != RH_OUTCOME_CONFLICT && outcome->code != RH_OUTCOME_GONE) {
@@ -352,7 +376,7 @@ static void flight_adopted(struct rh_flight *flight, const struct rh_outcome *ou
 
 static void flight_updated(struct rh_flight *flight, const struct rh_outcome *outcome)
 {
-	if (outcome->code == RH_OUTCOME_OK && flight->asking) {
+	if (outcome->code == RH_OUTCOME_OK && flight->asking && outcome->object) {
 		flight_update(flight, outcome->object);
 	} else if (outcome->code == RH_OUTCOME_OK) {
 		flight_keep_written(flight, outcome->object);
@@ -367,24 +391,52 @@ static void flight_updated(struct rh_flight *flight, const struct rh_outcome *ou
 	}
 }
 
-/* After a start. What cannot be found out now is asked again; that it may not be asked, users are told. */
+/* All answers of a look at the further objects are there. */
+static void flight_end_checks(struct rh_engine_entry *entry)
+{
+	struct rh_queue *queue = &entry->engine->queue;
+
+	if (entry->checked)
+		entry->check_failures = 0;
+	else
+		entry->check_at = entry->engine->now + rh_queue_wait(queue, entry->check_failures++);
+	rh_queue_add(queue, &entry->item, entry->checked || entry->barred ? RH_QUEUE_NOW : entry->check_at);
+}
+
+/* @return whether it is known now whether the object is there */
+static bool flight_learn(struct rh_flight *flight, const struct rh_outcome *outcome)
+{
+	if (outcome->code == RH_OUTCOME_OK && outcome->object)
+		return !flight_is_ours(flight, outcome->object) || flight_keep_found(flight, outcome->object) == 0;
+	return outcome->code == RH_OUTCOME_GONE;
+}
+
+/*
+ * After a start. What cannot be found out now is asked again. What may not be read is told to users, and counts as
+ * missing until it may: after some time it is made blindly.
+ */
 static void flight_checked(struct rh_flight *flight, const struct rh_outcome *outcome)
 {
 	struct rh_engine_entry *entry = flight->entry;
-	bool known = outcome->code == RH_OUTCOME_GONE;
+	bool denied = outcome->code == RH_OUTCOME_DENIED;
 
-	if (outcome->code == RH_OUTCOME_OK && outcome->object)
-		known = !flight_is_ours(flight, outcome->object) || flight_keep_found(flight, outcome->object) == 0;
-	if (outcome->code == RH_OUTCOME_DENIED)
-		rh_flight_tell(flight, true, outcome->message);
 	entry->checks--;
-	if (!known) {
+	if (flight_learn(flight, outcome)) {
+		flight_forget_refusal(flight);
+		rh_engine_drop_hold(flight);
+	} else {
 		entry->checked = false;
-		rh_queue_fail(&entry->engine->queue, &entry->item, entry->engine->now);
+		entry->barred = entry->barred && denied;
 	}
+	if (denied) {
+		rh_flight_tell(flight, true, outcome->message);
+		rh_engine_refuse(flight, true, outcome->message);
+	}
+	if (denied && entry->check_failures == 0)
+		rh_engine_hold(flight, -1);
 	rh_flight_free(flight);
-	if (entry->checks == 0 && entry->checked)
-		rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
+	if (entry->checks == 0)
+		flight_end_checks(entry);
 }
 
 void rh_flight_on_done(void *arg, const struct rh_outcome *outcome)

@@ -131,6 +131,16 @@ static bool objects_is_watched(const struct rh_engine *engine, const struct rh_j
 	return rh_engine_watches_object(engine, rh_json_string_at(object, "apiVersion"), rh_json_string_at(object, "kind"));
 }
 
+/* Whether there is nothing to find out about it: it is watched, or was found or made. */
+static bool objects_is_known(const struct rh_engine_entry *entry, const struct rh_json *object)
+{
+	rh_auto_free char *key =
+		rh_engine_object_key(rh_json_string_at(object, "apiVersion"), rh_json_string_at(object, "kind"),
+	                         rh_json_string_at(object, "metadata.name"));
+
+	return objects_is_watched(entry->engine, object) || (key && rh_map_get(entry->objects, key));
+}
+
 static int objects_check(struct rh_engine_entry *entry, const struct rh_json *objects, const struct rh_json *but)
 {
 	for (const struct rh_json *object = rh_json_first(objects); object; object = rh_json_next(object)) {
@@ -138,7 +148,7 @@ static int objects_check(struct rh_engine_entry *entry, const struct rh_json *ob
 
 		while (other && !rh_json_equal(object, other))
 			other = rh_json_next(other);
-		if (!other && !objects_is_watched(entry->engine, object) && rh_engine_check_object(entry, object) < 0)
+		if (!other && !objects_is_known(entry, object) && rh_engine_check_object(entry, object) < 0)
 			return RH_ENOMEM;
 	}
 	return 0;
@@ -273,18 +283,33 @@ int rh_engine_want_last_objects(struct rh_engine_entry *entry, struct rh_error *
 	return objects_want(entry, &snapshot, err);
 }
 
+/* Look which of the objects exist, unless that was tried in vain just now. @return 0 or a negative status */
+static int objects_look(struct rh_engine_entry *entry, const struct rh_snapshot *snapshot, struct rh_error *err)
+{
+	struct rh_engine *engine = entry->engine;
+	int r;
+
+	if (engine->now < entry->check_at) {
+		rh_queue_add(&engine->queue, &entry->item, entry->check_at);
+		return 0;
+	}
+	entry->checked = entry->barred = true;
+	r = objects_check_all(entry, snapshot, err);
+	if (r < 0)
+		entry->checked = entry->barred = false;
+	else if (entry->checks == 0)
+		entry->check_failures = 0;
+	return r;
+}
+
 int rh_engine_want_objects(struct rh_engine_entry *entry, struct rh_error *err)
 {
 	const struct rh_snapshot snapshot = objects_snapshot(entry);
 	int r = objects_want(entry, &snapshot, err);
 
-	if (r == 0 && !entry->checked && entry->checks == 0) {
-		entry->checked = true;
-		r = objects_check_all(entry, &snapshot, err);
-		if (r < 0)
-			entry->checked = false;
-	}
+	if (r == 0 && !entry->checked && entry->checks == 0)
+		r = objects_look(entry, &snapshot, err);
 	if (r < 0)
 		return r;
-	return entry->checks > 0 || !entry->checked ? 1 : 0;
+	return entry->checks > 0 || !(entry->checked || entry->barred) ? 1 : 0;
 }

@@ -17,6 +17,9 @@
 #include "engine/world.h"
 #include "host/build.h"
 
+/** Jobs that keep their trees, beside those that are in use. */
+#define RH_ENGINE_TREES 64
+
 /** A kind that is watched. */
 struct rh_engine_kind {
 	const struct rh_kind *kind;
@@ -42,6 +45,10 @@ struct rh_engine_watch {
 struct rh_engine {
 	struct rh_engine_options options;
 	struct rh_queue queue;
+	struct rh_queue starved;  /**< entries whose creates wait until others are answered */
+	struct rh_queue untold;   /**< Events that wait until others are answered */
+	size_t creating;          /**< creates of children in flight */
+	size_t telling;           /**< Events in flight */
 	struct rh_map *entries;   /**< "controller/namespace/name" to struct rh_engine_entry */
 	struct rh_map *resources; /**< "apiVersion/kind" to struct rh_resource of further objects; owned */
 	struct rh_engine_kind *kinds;
@@ -83,8 +90,8 @@ struct rh_flight {
 	uint64_t hash;          /**< its hash, as decisions compare it */
 	struct rh_str buried;   /**< UIDs, each in slashes, of objects of this name that were observed to go meanwhile */
 	uint64_t id;            /**< of the request */
-	bool asking;            /**< the request is a get, which settles what the write came to */
-	bool checking;          /**< it is only a get: the look at a further object after a start */
+	bool asking;            /**< the request reads, which settles what the write came to */
+	bool checking;          /**< it only asks: the look at a further object after a start */
 	bool unknown;           /**< the write was not answered */
 	bool probe;             /**< it was sent although one of its kind had been refused */
 	bool old;               /**< its job is gone: it concerns nobody any more */
@@ -98,12 +105,12 @@ struct rh_hold {
 
 /** One Event and how often it happened. */
 struct rh_engine_event {
+	struct rh_queue_item item; /**< first, so that an item of the untold is its Event */
 	struct rh_engine_event *next;
 	struct rh_engine_entry *entry;
-	char *reason;
-	char *message;
-	char *name;    /**< of the Event object */
-	char *uid;     /**< of the job */
+	char *message; /**< owned */
+	char *reason;  /**< behind the name */
+	char *uid;     /**< of the job; behind the reason */
 	int64_t first; /**< microseconds */
 	int64_t last;
 	int64_t count;
@@ -114,6 +121,7 @@ struct rh_engine_event {
 	bool combined; /**< stands for all further ones of its reason */
 	bool written;  /**< the object exists */
 	bool dirty;    /**< it happened again since it was sent */
+	char name[];   /**< of the Event object */
 };
 
 /** How far the carrying out of a plan has come. Only one write to the job is under way at a time. */
@@ -121,7 +129,8 @@ enum rh_engine_stage { RH_STAGE_IDLE, RH_STAGE_LEDGER, RH_STAGE_STATUS, RH_STAGE
 
 /** One job with all that is known about it. There is also one while only children of a job are there. */
 struct rh_engine_entry {
-	struct rh_queue_item item; /**< first, so that a queue's item is its entry */
+	struct rh_queue_item item;    /**< first, so that a queue's item is its entry */
+	struct rh_queue_item starved; /**< among those whose creates wait */
 	struct rh_engine *engine;
 	const struct rh_engine_kind *kind;
 	char *key;
@@ -162,7 +171,13 @@ struct rh_engine_entry {
 	bool wanted_looks;          /**< they follow from single pods, too */
 	uint64_t wanted_pods;       /**< then: of which phases of which pods */
 	bool checked;               /**< which of them exist is known */
-	size_t checks;              /**< gets under way to know it */
+	bool barred;                /**< not known is only what may not be read: the rest of the job goes on */
+	size_t checks;              /**< requests under way to know it */
+	int64_t check_at;           /**< when to look again, if it is not known; microseconds */
+	uint32_t check_failures;    /**< how often it could not be known */
+	uint64_t said;              /**< of the last plan that was carried out */
+	int64_t held_since;         /**< likewise */
+	struct rh_job_status *held; /**< likewise; owned; NULL when none is, or memory is out */
 
 	struct rh_engine_event *events;
 	size_t event_count;
@@ -244,6 +259,8 @@ static inline bool rh_engine_is_kept(const struct rh_engine_entry *entry)
 /** @name engine_heat.c @{ */
 /** The job has been looked at: it keeps its tree, and others may lose theirs. */
 void rh_engine_heat(struct rh_engine_entry *entry);
+/** Of the trees that were looked at longest ago keep no more than @p most, but for those that are in use. */
+void rh_engine_chill(struct rh_engine *engine, size_t most);
 /** Have the tree of a job that is kept as text. @return 0 or RH_ENOMEM */
 int rh_engine_warm(struct rh_engine_entry *entry);
 /** The entry has no tree any more. */
@@ -266,6 +283,8 @@ void rh_engine_retry(struct rh_engine_entry *entry, int status, const struct rh_
 void rh_engine_carry(struct rh_engine_entry *entry);
 /** Read the job again. */
 void rh_engine_refresh(struct rh_engine_entry *entry);
+/** Forget the status that is held back. */
+void rh_engine_forget_held(struct rh_engine_entry *entry);
 /** Drop the plan and the write under way. */
 void rh_engine_stop_carrying(struct rh_engine_entry *entry);
 /**
@@ -305,12 +324,41 @@ static inline bool rh_verb_of_service(enum rh_action_verb verb)
 	return verb == RH_CREATE_SERVICE || verb == RH_DELETE_SERVICE || verb == RH_ADOPT_SERVICE;
 }
 
+/** @return whether it is about a further object */
+static inline bool rh_verb_of_object(enum rh_action_verb verb)
+{
+	return verb == RH_CREATE_OBJECT || verb == RH_UPDATE_OBJECT || verb == RH_DELETE_OBJECT;
+}
+
+/** @return what the store refuses when it refuses the request of @p flight that is under way */
+static inline enum rh_refused rh_flight_refused(const struct rh_flight *flight)
+{
+	if (rh_verb_of_object(flight->verb) && (flight->asking || flight->checking))
+		return RH_REFUSED_READ;
+	if (rh_verb_creates(flight->verb))
+		return RH_REFUSED_CREATE;
+	return rh_verb_deletes(flight->verb) ? RH_REFUSED_DELETE : RH_REFUSED_UPDATE;
+}
+
+/**
+ * @return how what @p flight is about is read. Further objects are many kinds, of which V1's role grants to list and
+ * not to get
+ */
+static inline enum rh_verb rh_flight_reads(const struct rh_flight *flight)
+{
+	return rh_verb_of_object(flight->verb) ? RH_VERB_FIND : RH_VERB_GET;
+}
+
 /** @name engine_flight.c @{ */
 /**
- * Begin one action of the plan. @return 0, also when it waits for something; RH_EAGAIN when the window is full;
- * RH_ENOMEM
+ * Begin one action of the plan. @return 0, also when it waits for something; RH_EAGAIN when a window is full: the job
+ * is due again when it is open; RH_ENOMEM
  */
 int rh_engine_act(struct rh_engine_entry *entry, const struct rh_action *action);
+/** @return whether creates that wait for others' answers may go on */
+bool rh_engine_may_feed(const struct rh_engine *engine);
+/** Have the jobs decided about whose creates may go on. */
+void rh_engine_feed(struct rh_engine *engine);
 /** Free a flight; what is under way is cancelled. NULL is nothing. */
 void rh_flight_free(struct rh_flight *flight);
 /** Send a request of the flight: resource and names are filled in, its body is taken. @return 0 or RH_ENOMEM */
@@ -341,7 +389,7 @@ void rh_engine_release_all(struct rh_engine_entry *entry);
 
 /** @name engine_refusals.c @{ */
 /**
- * Remember that the create of @p flight was refused for good, in @p words. @param alone it is about this name only.
+ * Remember that the request of @p flight was refused for good, in @p words. @param alone it is about this name only.
  * What there is no memory for is not remembered.
  */
 void rh_engine_refuse(const struct rh_flight *flight, bool alone, const char *words);
@@ -379,8 +427,12 @@ char *rh_engine_object_key(const char *api_version, const char *kind, const char
 /** @} */
 
 /** @name engine_events.c @{ */
-/** Forget the Events of the entry that are not under way. */
+/** Forget the Events of the entry that are neither under way nor wait to be. */
 void rh_engine_trim_events(struct rh_engine_entry *entry);
+/** Likewise, but only those of what went well: a failure that happens again is to be counted up. */
+void rh_engine_trim_good_events(struct rh_engine_entry *entry);
+/** Send Events that have waited for others to be answered. */
+void rh_engine_tell_waiting(struct rh_engine *engine);
 /** Tell an Event about the job. It is best effort: what there is no memory for is not told. */
 void rh_engine_tell(struct rh_engine_entry *entry, const struct rh_engine_news *news);
 /** Forget all Events of the entry; what is under way is cancelled. */

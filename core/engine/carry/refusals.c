@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the store refuses to create, for decide() to see: of pods and Services one refusal stands for all of the kind.
+ * What the store refuses, for decide() to see: of pods and Services one refusal stands for all of the kind.
  */
 #include <string.h>
 
@@ -41,7 +41,7 @@ static struct rh_refusal *refusals_add(struct rh_engine_entry *entry, const stru
 
 static struct rh_refusal *refusals_new(const struct rh_flight *flight, bool alone, const char *words)
 {
-	struct rh_refusal made = {.since = flight->entry->engine->now, .alone = alone};
+	struct rh_refusal made = {.what = rh_flight_refused(flight), .since = flight->entry->engine->now, .alone = alone};
 	struct rh_refusal *added = NULL;
 
 	made.kind = rh_strdup(flight->resource->kind);
@@ -64,6 +64,7 @@ static void refusals_renew(struct rh_refusal *refusal, const struct rh_flight *f
 		return;
 	rh_free(refusal->name);
 	rh_free(refusal->words);
+	refusal->what = rh_flight_refused(flight);
 	refusal->name = rh_take(name);
 	refusal->words = rh_take(text);
 }

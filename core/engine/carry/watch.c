@@ -152,6 +152,7 @@ static void watch_job(const struct rh_engine_watch *watch, enum rh_watch_event e
 	entry->item.late = !watch->synced;
 	if (r == 1)
 		rh_engine_touch(entry);
+	rh_engine_chill(engine, RH_ENGINE_TREES);
 }
 
 /* Jobs that were told of meanwhile have waited for it. */

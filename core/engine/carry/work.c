@@ -156,7 +156,12 @@ static int work_decide(struct rh_engine_entry *entry, struct rh_error *err)
 		.gang = options->gang,
 		.refusals = entry->refusals,
 		.refusal_count = entry->refusal_count,
+		.said = entry->said,
+		.held_since = entry->held_since,
+		.held = entry->held,
+		.patience = options->patience,
 		.now = entry->engine->now,
+		.steps = options->steps,
 	};
 	int r = work_fill(&tables, entry);
 

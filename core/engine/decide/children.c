@@ -32,15 +32,16 @@ bool rh_decide_is_service(const struct rh_decision *decision, const struct rh_ch
 int rh_decide_stop(struct rh_decision *decision, const struct rh_pod *pod)
 {
 	int64_t timeout = decision->job->terminating_timeout;
+	int64_t deleted_at = rh_decide_time(decision, pod->deleted_at);
 
 	decision->left = true;
 	if (!pod->deleting)
 		return rh_plan_delete(decision->plan, RH_DELETE_POD, pod->name, pod->uid, false);
-	if (pod->deleted_at == 0 || timeout >= RH_NEVER - pod->deleted_at)
+	if (pod->deleted_at == 0 || timeout >= RH_NEVER - deleted_at)
 		return 0;
-	if (decision->world->now >= pod->deleted_at + timeout)
+	if (decision->world->now >= deleted_at + timeout)
 		return rh_plan_delete(decision->plan, RH_DELETE_POD, pod->name, pod->uid, true);
-	rh_decision_wake(decision, pod->deleted_at + timeout);
+	rh_decision_wake(decision, deleted_at + timeout);
 	return 0;
 }
 

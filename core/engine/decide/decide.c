@@ -24,6 +24,13 @@
 #define DECIDE_NOTE_WAITING "waiting/"
 #define DECIDE_NOTE_INVALID "invalid/"
 
+int64_t rh_decide_time(const struct rh_decision *decision, int64_t time)
+{
+	int64_t moved;
+
+	return __builtin_add_overflow(time, rh_clock_steps_since(decision->world->steps, time), &moved) ? RH_NEVER : moved;
+}
+
 void rh_decision_wake(struct rh_decision *decision, int64_t time)
 {
 	if (time < decision->plan->wake_at)
@@ -442,7 +449,7 @@ static int decide_run(struct rh_decision *decision)
 	return decide_running(decision);
 }
 
-static void decide_close(struct rh_decision *decision)
+static int decide_close(struct rh_decision *decision)
 {
 	struct rh_plan *plan = decision->plan;
 
@@ -450,8 +457,8 @@ static void decide_close(struct rh_decision *decision)
 		decide_prune(decision);
 		plan->write_ledger = true;
 	}
-	plan->write_status = !rh_job_status_equal(&plan->status, &decision->job->status);
-	plan->done = plan->done && !plan->write_status && !plan->write_ledger;
+	plan->done = plan->done && !plan->write_ledger;
+	return rh_decide_write_status(decision);
 }
 
 /* One pass. The decision's tables and the plan are the caller's to free. */
@@ -464,6 +471,7 @@ static int decide_pass(struct rh_decision *decision)
 	if (rh_ledger_copy(&plan->ledger, decision->world->ledger) < 0 ||
 	    rh_job_status_copy(&plan->status, &job->status) < 0)
 		return rh_fail_oom(decision->err);
+	rh_decide_take_held(decision);
 	if (!job->kind || job->deleting || !rh_job_is_ours(job)) {
 		plan->done = true;
 		return 0;
@@ -477,9 +485,8 @@ static int decide_pass(struct rh_decision *decision)
 		return rh_fail_oom(decision->err);
 	if (r < 0)
 		return r;
-	if (rh_decide_stalled(decision) < 0)
+	if (rh_decide_stalled(decision) < 0 || decide_close(decision) < 0)
 		return rh_fail_oom(decision->err);
-	decide_close(decision);
 	return 0;
 }
 

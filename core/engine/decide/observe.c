@@ -293,7 +293,7 @@ static void observe_living(struct rh_decision *decision, size_t spec, size_t pla
 		rh_index_set_remove(&ledger->types[type - ledger->types].lost, (int32_t)(place - decision->offsets[spec]));
 }
 
-/* What the status says of how many ran, or had run, when it was last written. */
+/* What a status says of how many ran, or had run. */
 static int64_t observe_said(const struct rh_job_status *status, const char *type)
 {
 	for (size_t i = 0; i < status->replica_count; i++) {
@@ -376,7 +376,8 @@ static int64_t observe_surplus(const struct rh_decision *decision, size_t spec)
  */
 static void observe_vanished(struct rh_decision *decision, size_t spec)
 {
-	int64_t missing = observe_said(&decision->job->status, decision->job->specs[spec].type);
+	/* with what is held back: nothing has touched its counts yet */
+	int64_t missing = observe_said(&decision->plan->status, decision->job->specs[spec].type);
 	size_t end = decision->offsets[spec + 1];
 
 	for (size_t place = decision->offsets[spec]; place < end && missing > 0; place++)

@@ -68,6 +68,11 @@ bool rh_decision_type(const struct rh_decision *decision, const char *type, size
 /** @return whether the job wants the replica that the labels @p type and @p index name; then *@p ret_place is its place
  */
 bool rh_decision_place(const struct rh_decision *decision, const char *type, int32_t index, size_t *ret_place);
+/**
+ * @param time what the wall clock said when something was noted, microseconds
+ * @return what the clock of now would have said then: no less. What is counted from a noted time is counted from here
+ */
+int64_t rh_decide_time(const struct rh_decision *decision, int64_t time);
 /** Have the decision made again no later than @p time. */
 void rh_decision_wake(struct rh_decision *decision, int64_t time);
 
@@ -146,6 +151,10 @@ int rh_decide_gang_wait(struct rh_decision *decision);
 /** @return how many more creates of @p verb (a pod's or a Service's) may be asked for; SIZE_MAX: as many as one likes
  */
 size_t rh_decide_creates_allowed(struct rh_decision *decision, enum rh_action_verb verb);
+/** Begin with the counts of the status that is held back: it counts as if it were written. */
+void rh_decide_take_held(struct rh_decision *decision);
+/** Have the status written if it differs, at once or in a moment. @return 0 or RH_ENOMEM */
+int rh_decide_write_status(struct rh_decision *decision);
 /** Say in a condition what the store refuses, or that it does not any more. @return 0 or RH_ENOMEM */
 int rh_decide_stalled(struct rh_decision *decision);
 

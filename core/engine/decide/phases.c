@@ -155,15 +155,16 @@ int rh_decide_end(struct rh_decision *decision, enum rh_ledger_end end)
 }
 
 /* @p seconds after @p time, or RH_NEVER when that is beyond all times. */
-static int64_t phase_after(int64_t time, int64_t seconds)
+static int64_t phase_after(const struct rh_decision *decision, int64_t time, int64_t seconds)
 {
+	time = rh_decide_time(decision, time);
 	return seconds < 0 || seconds > (RH_NEVER - time) / RH_SECOND - 1 ? RH_NEVER : time + seconds * RH_SECOND;
 }
 
 bool rh_decide_past_deadline(struct rh_decision *decision)
 {
 	int64_t started = decision->plan->status.started_at;
-	int64_t deadline = started ? phase_after(started, decision->job->policy.deadline_seconds) : RH_NEVER;
+	int64_t deadline = started ? phase_after(decision, started, decision->job->policy.deadline_seconds) : RH_NEVER;
 
 	/* startTime has whole seconds: the job may have started almost one second later, and is not to be ended too early.
 	 */
@@ -214,7 +215,7 @@ static int phase_clean(struct rh_decision *decision)
 static int phase_expire(struct rh_decision *decision)
 {
 	const struct rh_job *job = decision->job;
-	int64_t due = phase_after(decision->plan->status.completed_at, job->policy.ttl_seconds);
+	int64_t due = phase_after(decision, decision->plan->status.completed_at, job->policy.ttl_seconds);
 
 	if (job->policy.suspend || due == RH_NEVER)
 		return 0;

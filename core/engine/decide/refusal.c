@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Creates that the store refused for good: quota, admission, a template that is not valid. What is refused once is
- * refused for all of its kind, so one at a time is tried again; the job says so in one condition.
+ * What the store refused for good: quota, admission, a template that is not valid, a right that is missing. A pod or
+ * Service that is refused once is refused for all of its kind, so one at a time is tried again; the job says so in one
+ * condition.
  */
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "engine/decide/parts.h"
@@ -47,51 +49,99 @@ size_t rh_decide_creates_allowed(struct rh_decision *decision, enum rh_action_ve
 	return refusal_count_coming(decision, pods) > 0 ? 0 : 1;
 }
 
-static char *refusal_message(const struct rh_decision *decision)
-{
-	const struct rh_job *job = decision->job;
-	const struct rh_refusal *refusal = &decision->world->refusals[0];
+/* How a refusal is said: what cannot be done, and the reason of the condition. */
+struct refusal_words {
+	const char *doing;
+	const char *reason;
+};
 
-	return rh_asprintf("%s %s cannot create %s %s: %s", job->kind->kind, job->name, refusal->kind, refusal->name,
-	                   refusal->words);
+static const struct refusal_words *refusal_words(enum rh_refused what)
+{
+	static const struct refusal_words words[] = {
+		[RH_REFUSED_CREATE] = {"create", "CreateRefused"},
+		[RH_REFUSED_READ] = {"read", "ReadRefused"},
+		[RH_REFUSED_UPDATE] = {"update", "UpdateRefused"},
+		[RH_REFUSED_DELETE] = {"delete", "DeleteRefused"},
+	};
+
+	return &words[what];
 }
 
-/* V1's mechanics keep the first message of a reason; what the store says now is worth more. */
-static int refusal_say(struct rh_decision *decision)
+static char *refusal_message(const struct rh_decision *decision, const struct rh_refusal *refusal)
+{
+	const struct rh_job *job = decision->job;
+
+	return rh_asprintf("%s %s cannot %s %s %s: %s", job->kind->kind, job->name, refusal_words(refusal->what)->doing,
+	                   refusal->kind, refusal->name, refusal->words);
+}
+
+/* Whether something is to be done about the further object @p name; NULL: about any. */
+static bool refusal_is_wanted(const struct rh_decision *decision, const char *kind, const char *name)
+{
+	const struct rh_plan *plan = decision->plan;
+
+	for (size_t i = 0; i < plan->action_count; i++) {
+		const struct rh_action *action = &plan->actions[i];
+
+		if (action->kind && (!name || (strcmp(action->kind, kind) == 0 && strcmp(action->name, name) == 0)))
+			return true;
+	}
+	return false;
+}
+
+/* What was refused of a further object may not be wanted any more, as what follows the pods that run. */
+static const struct rh_refusal *refusal_oldest(const struct rh_decision *decision)
+{
+	const struct rh_world *world = decision->world;
+
+	for (size_t i = 0; i < world->refusal_count; i++) {
+		const struct rh_refusal *refusal = &world->refusals[i];
+		bool further = strcmp(refusal->kind, "Pod") != 0 && strcmp(refusal->kind, "Service") != 0;
+
+		if (!further || refusal_is_wanted(decision, refusal->kind, refusal->name))
+			return refusal;
+	}
+	return NULL;
+}
+
+/*
+ * V1's mechanics keep the first message of a reason; what the store says now is worth more. But everything is said
+ * once: of two controllers that are told different things, each would else have the last word, for ever.
+ */
+static int refusal_say(struct rh_decision *decision, const struct rh_refusal *refusal)
 {
 	struct rh_job_status *status = &decision->plan->status;
 	const struct rh_condition *before = rh_job_status_condition(status, RH_CONDITION_STALLED);
-	rh_auto_free char *message = refusal_message(decision);
+	rh_auto_free char *message = refusal_message(decision, refusal);
 	int r;
 
 	if (!message)
 		return RH_ENOMEM;
-	if (before && before->status && strcmp(before->message, message) == 0)
+	decision->plan->said = rh_hash(message, strlen(message));
+	if (decision->world->said == decision->plan->said ||
+	    (before && before->status && strcmp(before->message, message) == 0))
 		return 0;
 	(void)rh_job_status_remove(status, RH_CONDITION_STALLED);
-	r = rh_decide_condition(decision, RH_CONDITION_STALLED, true, "CreateRefused", message);
+	r = rh_decide_condition(decision, RH_CONDITION_STALLED, true, refusal_words(refusal->what)->reason, message);
 	return r < 0 ? r : 0;
 }
 
+/* What is asked for now, as after a start, may be refused again. */
 static bool refusal_is_over(const struct rh_decision *decision)
 {
-	const struct rh_job_status *status = &decision->plan->status;
-
-	if (rh_job_status_finished(status) || rh_job_status_is(status, RH_CONDITION_SUSPENDED))
-		return true;
-	/* What is asked for now, as after a start, may be refused again. */
-	return decision->creates == 0 && refusal_count_coming(decision, true) == 0 &&
-	       refusal_count_coming(decision, false) == 0;
+	return decision->creates == 0 && !refusal_is_wanted(decision, NULL, NULL) &&
+	       refusal_count_coming(decision, true) == 0 && refusal_count_coming(decision, false) == 0;
 }
 
 int rh_decide_stalled(struct rh_decision *decision)
 {
 	struct rh_job_status *status = &decision->plan->status;
+	const struct rh_refusal *refusal = refusal_oldest(decision);
 	bool ends = rh_job_status_finished(status) || rh_job_status_is(status, RH_CONDITION_SUSPENDED);
 
-	if (decision->world->refusal_count > 0 && !ends)
-		return refusal_say(decision);
-	if (refusal_is_over(decision))
+	if (refusal && !ends)
+		return refusal_say(decision, refusal);
+	if (ends || refusal_is_over(decision))
 		(void)rh_job_status_remove(status, RH_CONDITION_STALLED);
 	return 0;
 }

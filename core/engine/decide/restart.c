@@ -245,7 +245,8 @@ static void drain_count(struct rh_decision *decision)
  */
 static bool drain_is_done(const struct rh_decision *decision)
 {
-	const struct rh_job_status *status = &decision->job->status;
+	/* with what is held back: nothing has touched its counts yet */
+	const struct rh_job_status *status = &decision->plan->status;
 
 	for (size_t i = 0; i < status->replica_count; i++) {
 		if (status->replicas[i].active || status->replicas[i].succeeded || status->replicas[i].failed)

@@ -97,5 +97,12 @@ void rh_memory_tell(struct rh_memory_store *store, struct rh_memory_event *event
  * answered.
  */
 void rh_memory_apply(struct rh_memory_store *store, struct rh_memory_request *request);
+/** Take from @p metadata (NULL is nothing) what a server alone gives: name, UID, version and so on. */
+void rh_memory_strip(struct rh_json *metadata);
+/**
+ * Make what @p before becomes by a PATCH, PATCH_STATUS or REPLACE, whose body may be used up. @param[out] ret_tree
+ * owned by the caller. @return 0 or RH_ENOMEM
+ */
+int rh_memory_changed(struct rh_memory_request *request, const struct rh_json *before, struct rh_json **ret_tree);
 
 #endif

@@ -14,13 +14,6 @@
 /* terminationGracePeriodSeconds of a pod that says nothing. */
 #define MEMORY_GRACE_SECONDS 30
 
-/* Members of metadata that are the server's alone. */
-static const char *const memory_own[] = {"name",          "namespace",         "uid",
-                                         "generation",    "resourceVersion",   "creationTimestamp",
-                                         "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds"};
-
-#define MEMORY_OWN_COUNT (sizeof(memory_own) / sizeof(memory_own[0]))
-
 __attribute__((format(printf, 3, 4))) static void memory_answer(struct rh_memory_request *request,
                                                                 enum rh_outcome_code code, const char *fmt, ...)
 {
@@ -280,67 +273,27 @@ static bool memory_holds(struct rh_memory_request *request, const struct rh_memo
 	return true;
 }
 
-static bool memory_spec_equal(const struct rh_json *a, const struct rh_json *b)
+/* @return whether the body can be written; if not, the request is answered */
+static bool memory_check_body(struct rh_memory_request *request)
 {
-	static const char *const apart[] = {"metadata", "status"};
-	size_t members[2] = {rh_json_size(a), rh_json_size(b)};
+	const struct rh_request *r = &request->request;
 
-	for (size_t i = 0; i < 2; i++) {
-		members[0] -= rh_json_get(a, apart[i]) ? 1 : 0;
-		members[1] -= rh_json_get(b, apart[i]) ? 1 : 0;
-	}
-	if (members[0] != members[1])
+	if (rh_json_type(r->body) != RH_JSON_OBJECT) {
+		memory_answer(request, RH_OUTCOME_DENIED, "a body must be an object");
 		return false;
-	for (const struct rh_json *member = rh_json_first(a); member; member = rh_json_next(member)) {
-		const char *key = rh_json_key(member);
-
-		if (strcmp(key, "metadata") != 0 && strcmp(key, "status") != 0 && !rh_json_equal(member, rh_json_get(b, key)))
-			return false;
+	}
+	if (r->verb == RH_VERB_REPLACE && !r->resource_version) {
+		memory_answer(
+			request, RH_OUTCOME_DENIED,
+			"%s \"%s\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update",
+			request->resource.kind, r->name);
+		return false;
 	}
 	return true;
 }
 
-/* Leave of a patch only what its verb may change. */
-static int memory_trim_patch(enum rh_verb verb, struct rh_json **patch)
-{
-	rh_auto(json) status = rh_json_detach(*patch, "status");
-	struct rh_json *metadata = rh_json_get(*patch, "metadata");
-
-	if (verb == RH_VERB_PATCH_STATUS) {
-		rh_json_free(*patch);
-		*patch = rh_json_new_object();
-		if (!*patch)
-			return RH_ENOMEM;
-		return status ? rh_json_set(*patch, "status", rh_take(status)) : 0;
-	}
-	rh_json_remove(*patch, "apiVersion");
-	rh_json_remove(*patch, "kind");
-	if (rh_json_type(metadata) != RH_JSON_OBJECT)
-		rh_json_remove(*patch, "metadata");
-	for (size_t i = 0; i < MEMORY_OWN_COUNT && rh_json_type(metadata) == RH_JSON_OBJECT; i++)
-		rh_json_remove(metadata, memory_own[i]);
-	return 0;
-}
-
-static int memory_patch_tree(struct rh_memory_request *request, const struct rh_json *before, struct rh_json **ret_tree)
-{
-	rh_auto(json) next = rh_json_copy(before);
-	struct rh_json *metadata = rh_json_get(next, "metadata");
-	int64_t generation;
-
-	if (!next || memory_trim_patch(request->request.verb, &request->request.body) < 0 ||
-	    rh_json_merge(next, request->request.body) < 0)
-		return RH_ENOMEM;
-	if (request->request.verb == RH_VERB_PATCH && !memory_spec_equal(before, next) &&
-	    rh_json_integer(rh_json_get(metadata, "generation"), &generation) &&
-	    rh_json_set_integer(metadata, "generation", generation + 1) < 0)
-		return RH_ENOMEM;
-	*ret_tree = rh_take(next);
-	return 0;
-}
-
-static int memory_patch(struct rh_memory_store *store, struct rh_memory_request *request,
-                        struct rh_memory_object *object)
+static int memory_change(struct rh_memory_store *store, struct rh_memory_request *request,
+                         struct rh_memory_object *object)
 {
 	const struct rh_json *before = rh_memory_version_look(store->objects.trees, object->now);
 	rh_auto(json) next = NULL;
@@ -348,13 +301,9 @@ static int memory_patch(struct rh_memory_store *store, struct rh_memory_request 
 
 	if (!before)
 		return RH_ENOMEM;
-	if (!memory_holds(request, object, before))
+	if (!memory_check_body(request) || !memory_holds(request, object, before))
 		return 0;
-	if (rh_json_type(request->request.body) != RH_JSON_OBJECT) {
-		memory_answer(request, RH_OUTCOME_DENIED, "a merge patch must be an object");
-		return 0;
-	}
-	if (memory_patch_tree(request, before, &next) < 0)
+	if (rh_memory_changed(request, before, &next) < 0)
 		return RH_ENOMEM;
 	gone = memory_is_let_go(next);
 	if (!rh_json_equal(before, next) && memory_store_version(store, object, before, rh_take(next)) < 0)
@@ -391,8 +340,7 @@ static int memory_fill_metadata(struct rh_memory_store *store, const struct rh_r
 {
 	char when[RH_TIME_SIZE];
 
-	for (size_t i = 0; i < MEMORY_OWN_COUNT; i++)
-		rh_json_remove(metadata, memory_own[i]);
+	rh_memory_strip(metadata);
 	if (rh_json_set_string(metadata, "name", request->name) < 0 ||
 	    rh_json_set_string(metadata, "namespace", request->namespace_) < 0 ||
 	    rh_json_set_string(metadata, "uid", uid) < 0 ||
@@ -512,8 +460,8 @@ static int memory_do(struct rh_memory_store *store, struct rh_memory_request *re
 	}
 	if (r->verb == RH_VERB_DELETE)
 		return memory_request_delete(store, request, object);
-	if (r->verb != RH_VERB_GET)
-		return memory_patch(store, request, object);
+	if (r->verb != RH_VERB_GET && r->verb != RH_VERB_FIND)
+		return memory_change(store, request, object);
 	request->version = rh_memory_version_ref(object->now);
 	return 0;
 }

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When a new status is written. A condition, or a time, is written at once. Counts alone may wait a moment for more of
+ * their kind, as when the pods of a job start one after the other: that is one write then and not one for each.
+ */
+#include "base/mem.h"
+#include "engine/decide/parts.h"
+
+static struct rh_replica_status *status_find(struct rh_job_status *status, const char *type)
+{
+	for (size_t i = 0; i < status->replica_count; i++) {
+		if (rh_text_equal(status->replicas[i].type, type))
+			return &status->replicas[i];
+	}
+	return NULL;
+}
+
+static void status_take_counts(struct rh_replica_status *to, const struct rh_replica_status *from)
+{
+	to->active = from->active;
+	to->succeeded = from->succeeded;
+	to->failed = from->failed;
+}
+
+void rh_decide_take_held(struct rh_decision *decision)
+{
+	const struct rh_job_status *held = decision->world->held;
+
+	for (size_t i = 0; held && i < held->replica_count; i++) {
+		struct rh_replica_status *replica = status_find(&decision->plan->status, held->replicas[i].type);
+
+		if (replica)
+			status_take_counts(replica, &held->replicas[i]);
+	}
+}
+
+/*
+ * Give @p status the counts that were written last. @return whether that hides nothing but replicas that start or end:
+ * one that goes has to be told of, for what is lost is known by it
+ */
+static bool status_undo_counts(struct rh_job_status *status, const struct rh_job_status *written)
+{
+	for (size_t i = 0; i < written->replica_count; i++) {
+		const struct rh_replica_status *old = &written->replicas[i];
+		struct rh_replica_status *new = status_find(status, old->type);
+
+		if (!new ||
+		    (int64_t) new->active + new->succeeded + new->failed < (int64_t)old->active + old->succeeded + old->failed)
+			return false;
+		status_take_counts(new, old);
+	}
+	return true;
+}
+
+/* Nothing more of its kind is to be waited for. */
+static bool status_all_run(const struct rh_decision *decision)
+{
+	for (size_t i = 0; i < decision->job->spec_count; i++) {
+		if (decision->counts[i].active < decision->job->specs[i].replicas)
+			return false;
+	}
+	return true;
+}
+
+/* @return 1 when only counts differ, 0 or RH_ENOMEM */
+static int status_differs_in_counts(const struct rh_decision *decision)
+{
+	const struct rh_job_status *written = &decision->job->status;
+	struct rh_job_status copy = {0};
+	int r = rh_job_status_copy(&copy, &decision->plan->status);
+
+	if (r == 0)
+		r = status_undo_counts(&copy, written) && rh_job_status_equal(&copy, written);
+	rh_job_status_deinit(&copy);
+	return r;
+}
+
+int rh_decide_write_status(struct rh_decision *decision)
+{
+	const struct rh_world *world = decision->world;
+	struct rh_plan *plan = decision->plan;
+	int64_t since = world->held_since ? world->held_since : world->now;
+	int r;
+
+	if (rh_job_status_equal(&plan->status, &decision->job->status)) {
+		/* Nothing is held back any more, and nothing will be written that has it decided about again. */
+		if (world->held_since)
+			rh_decision_wake(decision, world->now);
+		return 0;
+	}
+	plan->done = false;
+	plan->write_status = true;
+	if (world->patience <= 0 || world->now >= since + world->patience || world->now < since ||
+	    rh_job_status_finished(&plan->status) || status_all_run(decision))
+		return 0;
+	r = status_differs_in_counts(decision);
+	if (r <= 0)
+		return r;
+	plan->write_status = false;
+	plan->held_since = since;
+	rh_decision_wake(decision, since + world->patience);
+	return 0;
+}
