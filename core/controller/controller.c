@@ -14,12 +14,14 @@
 #define CONTROLLER_RELEASE (2 * RH_SECOND)
 /* How long requests in flight may take once the controller is to end: a pod has 10 s in V1's manifests. */
 #define CONTROLLER_DRAIN (5 * RH_SECOND)
+/* How long a status waits that differs in counts alone: V1's conditions, and the times of a job, do not. */
+#define CONTROLLER_PATIENCE (RH_SECOND / 5)
 /* Longest sleep: the wall clock, by which jobs have deadlines, may be set meanwhile. */
 #define CONTROLLER_SLEEP_MAX (30 * RH_SECOND)
 /* How long nothing is decided before what a burst took is given back to the system. */
 #define CONTROLLER_TRIM (2 * RH_SECOND)
-/* A clock that was set back by more makes what waits for a time wait too long. */
-#define CONTROLLER_CLOCK_BACK (5 * RH_SECOND)
+/* A clock that differs by more from what it should say was set, not adjusted. */
+#define CONTROLLER_CLOCK_STEP (5 * RH_SECOND)
 
 static void controller_on_signal(void *arg, int number)
 {
@@ -76,7 +78,10 @@ static void controller_on_pass(void *arg, const struct rh_kind *kind, int64_t wa
 
 static void controller_on_call(void *arg, const struct rh_kube_call *call)
 {
-	rh_observe_call(((const struct rh_controller *)arg)->metrics, call);
+	struct rh_controller *controller = arg;
+
+	controller->active_at = rh_clock_monotonic(); /* Events are sent when everything is decided */
+	rh_observe_call(controller->metrics, call);
 }
 
 static void controller_on_problem(void *arg, const struct rh_kube_problem *problem)
@@ -85,6 +90,7 @@ static void controller_on_problem(void *arg, const struct rh_kube_problem *probl
 	const char *const labels[] = {problem->resource, problem->verb};
 
 	rh_metrics_set(controller->metrics, RH_METRIC_WATCH_PROBLEMS, labels, problem->status != 200);
+	controller->problems.kubeconfig = controller->kubeconfig;
 	rh_problems_tell(&controller->problems, controller->options->host, problem);
 }
 
@@ -113,7 +119,9 @@ static int controller_start_work(struct rh_controller *controller, struct rh_err
 		.serves = controller_serves,
 		.changed = controller_on_change,
 		.pass = controller_on_pass,
+		.steps = &controller->steps,
 		.arg = controller,
+		.patience = CONTROLLER_PATIENCE,
 	};
 	int r = rh_kube_store_new(&store, &controller->store, err);
 
@@ -130,25 +138,36 @@ static void controller_fail(struct rh_controller *controller, const struct rh_er
 	rh_loop_stop(controller->loop);
 }
 
-/*
- * Times of a job are wall-clock times. A clock that is set forward makes things due; one that is set back would leave
- * what is queued waiting for as long, so all is read anew, as after a start.
- */
+/* What is queued would wait for as long as the clock was set back, so all is read anew, as after a start. */
+static void controller_begin_anew(struct rh_controller *controller)
+{
+	struct rh_error err = {0};
+
+	if (!controller->engine)
+		return;
+	controller_stop_work(controller);
+	if (controller_start_work(controller, &err) < 0)
+		controller_fail(controller, &err);
+}
+
+/* Times of a job are wall-clock times, which somebody may set. */
 static void controller_watch_clock(struct rh_controller *controller, int64_t now)
 {
 	int64_t wall = rh_clock_wall();
-	int64_t back = (now - controller->clock) - (wall - controller->wall);
-	struct rh_error err = {0};
+	int64_t step = controller->clock ? wall - controller->wall - (now - controller->clock) : 0;
 
-	if (controller->clock && back > CONTROLLER_CLOCK_BACK && controller->engine) {
-		rh_log(RH_LOG_WARN, NULL, "the clock was set back by %lld s; everything is read again",
-		       (long long)(back / RH_SECOND));
-		controller_stop_work(controller);
-		if (controller_start_work(controller, &err) < 0)
-			controller_fail(controller, &err);
-	}
 	controller->clock = now;
 	controller->wall = wall;
+	if (step <= CONTROLLER_CLOCK_STEP && step >= -CONTROLLER_CLOCK_STEP)
+		return;
+	rh_log(RH_LOG_WARN, NULL,
+	       step > 0 ? "the clock was set forward by %lld s; the deadlines of what there is move with it"
+	                : "the clock was set back by %lld s; everything is read again",
+	       (long long)((step > 0 ? step : -step) / RH_SECOND));
+	rh_clock_steps_note(&controller->steps, wall - step, step);
+	rh_servers_clock_set(controller);
+	if (step < 0)
+		controller_begin_anew(controller);
 }
 
 static void controller_watch_ready(struct rh_controller *controller)
@@ -275,6 +294,8 @@ static int64_t controller_trim(struct rh_controller *controller, int64_t now, in
 	if (now - controller->active_at < CONTROLLER_TRIM)
 		return controller_sooner(delay, controller->active_at + CONTROLLER_TRIM, now);
 	controller->active_at = 0;
+	if (controller->engine)
+		rh_engine_rest(controller->engine);
 	(void)malloc_trim(0);
 	return delay;
 }

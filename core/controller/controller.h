@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "host/host.h"
 
-/** How a controller behaves. All borrowed while it runs. Addresses: see rh_listen_parse(); "" or "0": no such server.
+/** How a controller behaves. All borrowed while it runs. Addresses: see rh_endpoint_parse(); "" or "0": no such server.
  */
 struct rh_controller_options {
 	const struct rh_host *host;

@@ -43,7 +43,7 @@ typedef void rh_httpd_fn(void *arg, const struct rh_httpd_request *request, stru
 /** What a server needs. */
 struct rh_httpd_options {
 	struct rh_loop *loop;    /**< borrowed for its life */
-	const char *address;     /**< see rh_listen_parse(); borrowed during the call */
+	const char *address;     /**< see rh_endpoint_parse(); borrowed during the call */
 	const char *certificate; /**< PEM, with the chain; NULL: no TLS. Copied */
 	const char *key;         /**< PEM; with certificate. Copied */
 	rh_httpd_fn *handler;

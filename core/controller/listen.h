@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <sys/socket.h>
-
 #include "base/error.h"
 
 /**
@@ -18,14 +16,8 @@
  */
 bool rh_listen_is_off(const char *address);
 /**
- * Read an address: ":8080" (every interface, both IP versions where the system has both), "127.0.0.1:8080",
- * "[::1]:8080", "localhost:8080"; port 0 lets the system choose. No name is looked up.
- * @return 0, or RH_EINVAL with what would be right
- */
-int rh_listen_parse(const char *address, struct sockaddr_storage *ret_address, socklen_t *ret_length,
-                    struct rh_error *err);
-/**
- * Open a socket that listens at @p address, close-on-exec and non-blocking. @param[out] ret_fd owned by the caller
+ * Open a socket that listens at @p address (see rh_endpoint_parse()), close-on-exec and non-blocking. @param[out]
+ * ret_fd owned by the caller
  * @return 0, RH_EINVAL (the address) or RH_EIO
  */
 int rh_listen_open(const char *address, int *ret_fd, struct rh_error *err);

@@ -6,6 +6,7 @@
 #ifndef RH_CONTROLLER_PARTS_H
 #define RH_CONTROLLER_PARTS_H
 
+#include "base/clock_steps.h"
 #include "base/json.h"
 #include "base/loop.h"
 #include "base/map.h"
@@ -39,7 +40,8 @@ struct rh_problem {
 
 /** What does not work now. All zero is nothing. */
 struct rh_problems {
-	struct rh_map *items; /**< "verb resource" to struct rh_problem; NULL until there is one */
+	const struct rh_kubeconfig *kubeconfig; /**< who asks; borrowed; NULL: nothing is known of that */
+	struct rh_map *items;                   /**< "verb resource" to struct rh_problem; NULL until there is one */
 };
 
 /** Where the webhooks are served. */
@@ -67,14 +69,16 @@ struct rh_controller {
 	struct rh_webhook_server webhook_server;
 	struct rh_problems problems;
 	enum rh_controller_state state;
-	bool ready;         /**< it was ready once */
-	int64_t started_at; /**< monotonic microseconds */
-	int64_t stop_by;    /**< likewise, while it ends */
-	int64_t wall;       /**< wall clock of the last turn, microseconds */
-	int64_t clock;      /**< monotonic clock of the last turn */
-	int64_t active_at;  /**< when something was decided last, monotonic; 0: the memory that it took was given back */
-	int64_t step_at;    /**< when the engine's step began, monotonic */
-	int64_t pass_at;    /**< when the decision under way began */
+	bool ready;                  /**< it was ready once */
+	int64_t started_at;          /**< monotonic microseconds */
+	int64_t stop_by;             /**< likewise, while it ends */
+	int64_t wall;                /**< wall clock of the last turn, microseconds */
+	int64_t clock;               /**< monotonic clock of the last turn */
+	struct rh_clock_steps steps; /**< how the wall clock was set since the start */
+	int64_t active_at; /**< when something was decided or answered last, monotonic; 0: the memory that it took was given
+	                      back */
+	int64_t step_at;   /**< when the engine's step began, monotonic */
+	int64_t pass_at;   /**< when the decision under way began */
 	struct rh_error failure; /**< why it ends, with a code; else code 0 */
 };
 
@@ -84,7 +88,8 @@ void rh_problems_tell(struct rh_problems *problems, const struct rh_host *host, 
 /** Append the problems to @p list, an array. @return 0 or RH_ENOMEM */
 int rh_problems_json(const struct rh_problems *problems, struct rh_json *list);
 /** Print what is to be done about a problem, "" when nothing is known. */
-void rh_problem_cure(const struct rh_host *host, const struct rh_kube_problem *problem, struct rh_str *out);
+void rh_problem_cure(const struct rh_problems *problems, const struct rh_host *host,
+                     const struct rh_kube_problem *problem, struct rh_str *out);
 /** Free them all. */
 void rh_problems_deinit(struct rh_problems *problems);
 /** @} */
@@ -96,6 +101,8 @@ int rh_servers_open(struct rh_controller *controller, struct rh_error *err);
 void rh_servers_close(struct rh_controller *controller);
 /** Do what is due. @return microseconds until it is to be called again; RH_NEVER */
 int64_t rh_servers_turn(struct rh_controller *controller, int64_t now);
+/** The wall clock was set: look at once whether the certificate is still good. */
+void rh_servers_clock_set(struct rh_controller *controller);
 /** @return whether a webhook is to be served that is not served yet */
 bool rh_servers_pending(const struct rh_controller *controller);
 /** @} */

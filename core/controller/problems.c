@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "controller/parts.h"
+#include "kube/cure.h"
 
 static void problem_free(struct rh_problem *problem)
 {
@@ -39,7 +40,8 @@ static const struct rh_kind *problem_kind(const struct rh_host *host, const char
 	return NULL;
 }
 
-void rh_problem_cure(const struct rh_host *host, const struct rh_kube_problem *problem, struct rh_str *out)
+void rh_problem_cure(const struct rh_problems *problems, const struct rh_host *host,
+                     const struct rh_kube_problem *problem, struct rh_str *out)
 {
 	size_t length = strcspn(problem->resource, ".");
 	const char *group = problem->resource + length + (problem->resource[length] == '.');
@@ -56,16 +58,17 @@ void rh_problem_cure(const struct rh_host *host, const struct rh_kube_problem *p
 		rh_str_appendf(
 			out, "add to the %s of its service account: {apiGroups: [\"%s\"], resources: [%.*s], verbs: [list, watch]}",
 			*problem->namespace_ ? "Role" : "ClusterRole", group, (int)length, problem->resource);
-	else if (problem->status == 401)
-		rh_str_append(out, "the credentials are not accepted; renew those of the kubeconfig's user");
+	else if (problems->kubeconfig)
+		rh_kube_cure(problems->kubeconfig, problem->status, problem->words, out);
 }
 
 /* Where the API server cannot be reached, one line for each watch says nothing more than one for all. */
-static void problem_log(const struct rh_host *host, const struct rh_kube_problem *problem)
+static void problem_log(const struct rh_problems *problems, const struct rh_host *host,
+                        const struct rh_kube_problem *problem)
 {
 	rh_auto_str cure = {0};
 
-	rh_problem_cure(host, problem, &cure);
+	rh_problem_cure(problems, host, problem, &cure);
 	rh_log(problem->status == 0 ? RH_LOG_WARN : RH_LOG_ERROR, problem->resource, "cannot %s%s%s: %s%s%s", problem->verb,
 	       *problem->namespace_ ? " in namespace " : "", problem->namespace_, problem->words,
 	       cure.length > 0 ? "; " : "", rh_str_text(&cure));
@@ -106,7 +109,7 @@ void rh_problems_tell(struct rh_problems *problems, const struct rh_host *host, 
 	struct rh_problem *known = problems->items ? rh_map_get(problems->items, problem->resource) : NULL;
 
 	if (problem->status != 200) {
-		problem_log(host, problem);
+		problem_log(problems, host, problem);
 		problem_keep(problems, problem);
 		return;
 	}

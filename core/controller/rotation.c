@@ -36,7 +36,8 @@ struct rh_rotation {
 	char *told;                          /* the certificate that was told last */
 	uint64_t id;                         /* of the request under way; 0: none */
 	int64_t now;
-	int64_t due; /* RH_NEVER while a request is under way */
+	int64_t due;
+	bool hurry; /* the next round is not to wait */
 };
 
 static void rotation_next(struct rh_rotation *rotation, enum rotation_stage stage, int64_t pause)
@@ -50,7 +51,8 @@ static void rotation_rest(struct rh_rotation *rotation, int64_t pause)
 {
 	rh_json_free(rh_take(rotation->body));
 	rh_certificates_deinit(&rotation->certificates);
-	rotation_next(rotation, ROTATION_GET_SECRET, pause);
+	rotation_next(rotation, ROTATION_GET_SECRET, rotation->hurry && pause > ROTATION_RACE ? ROTATION_RACE : pause);
+	rotation->hurry = false;
 }
 
 /* @return the text behind @p key of the Secret, owned by the caller; NULL: it is not there, or memory is out */
@@ -291,6 +293,14 @@ void rh_rotation_step(struct rh_rotation *rotation, int64_t now)
 	rotation->now = now;
 	if (rotation_send(rotation) < 0)
 		rotation->due = now + ROTATION_RETRY;
+}
+
+void rh_rotation_hurry(struct rh_rotation *rotation)
+{
+	if (rotation->id || rotation->stage != ROTATION_GET_SECRET)
+		rotation->hurry = true;
+	else
+		rotation->due = 0;
 }
 
 int64_t rh_rotation_deadline(const struct rh_rotation *rotation)

@@ -42,6 +42,9 @@ void rh_rotation_free(struct rh_rotation *rotation);
 RH_DEFINE_CLEANUP(rotation);
 /** Do what is due. @param now monotonic microseconds */
 void rh_rotation_step(struct rh_rotation *rotation, int64_t now);
+/** Have the next round begin as soon as one that is under way is over: what was good by the clock may not be any more.
+ */
+void rh_rotation_hurry(struct rh_rotation *rotation);
 /** @return monotonic microseconds when rh_rotation_step() is to be called; RH_NEVER while an answer is waited for */
 int64_t rh_rotation_deadline(const struct rh_rotation *rotation);
 

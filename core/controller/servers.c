@@ -142,6 +142,12 @@ bool rh_servers_pending(const struct rh_controller *controller)
 	return controller->webhook_server.look_at != RH_NEVER && !controller->webhook_server.httpd;
 }
 
+void rh_servers_clock_set(struct rh_controller *controller)
+{
+	if (controller->webhook_server.rotation)
+		rh_rotation_hurry(controller->webhook_server.rotation);
+}
+
 static int servers_open_rotation(struct rh_controller *controller, struct rh_error *err)
 {
 	const struct rh_controller_options *options = controller->options;

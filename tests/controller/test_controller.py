@@ -215,6 +215,39 @@ class Controllers(Case):
                     "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "limited"}]}]
         self.api.kubectl("apply", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
+    def wrong_kubeconfig(self, name, user=None, **cluster):
+        """-> a kubeconfig with other credentials, or another address"""
+        config = yaml.safe_load(pathlib.Path(self.api.kubeconfig).read_text())
+        config["users"][0]["user"] = user or config["users"][0]["user"]
+        config["clusters"][0]["cluster"].update(cluster)
+        path = self.folder / name
+        path.write_text(yaml.safe_dump(config))
+        return path, config["current-context"], config["users"][0]["name"]
+
+    def test_credentials_are_wrong(self):
+        """File, context, user and field, but not the token."""
+        path, context, user = self.wrong_kubeconfig("wrong-token", {"token": "not-the-right-one"})
+        controller = self.controller(kubeconfig=path, name="wrong-token")
+        controller.start()
+        self.addCleanup(controller.kill)
+        said = f'context "{context}", user "{user}": the token in {path}: users[0].user.token is not accepted; renew it'
+        controller.wait_said(f"pods: cannot list: Unauthorized; {said}")
+        self.assertNotIn("not-the-right-one", controller.text())
+        controller.stop()
+        done = subprocess.run([ROUNDHOUSE, "crds", "--pod-schema", "cluster", "--kubeconfig", path], capture_output=True, text=True,
+                              timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn(said, done.stderr)
+
+    def test_server_speaks_tls(self):
+        """The address begins with http://."""
+        path, _, _ = self.wrong_kubeconfig("plain", {"token": "t"}, server=self.api.url.replace("https:", "http:"))
+        controller = self.controller(kubeconfig=path, name="plain")
+        controller.start()
+        self.addCleanup(controller.kill)
+        controller.wait_said(f"the server speaks TLS, and {path}: clusters[0].cluster.server begins with http://; write https://")
+        controller.stop()
+
     def test_two_controllers(self):
         """The second waits, takes over when the first ends, and when the first is killed."""
         first, second = self.controller(name="first"), self.controller(name="second")
@@ -322,11 +355,14 @@ class Rights(Case):
         uid = self.create(body, plural)["metadata"]["uid"]
         wait_for(f"{name} created", lambda: self.conditions(name, plural).get("Created") == "True" and self.pods(name))
         for phase in ("Running", "Succeeded"):
-            done = lambda: self.api.request("GET", self.path(plural, name=name))[0] == 404 \
-                or self.conditions(name, plural).get(phase) == "True"
-            wait_for(f"{name} {phase}", lambda: self.advance(name, phase) or done())
+            wait_for(f"{name} {phase}", lambda: self.advance(name, phase) or self.has_been(phase, name, plural))
         wait_for(f"{name} deleted", lambda: self.api.request("GET", self.path(plural, name=name))[0] == 404)
         self.drop_owned(uid)
+
+    def has_been(self, phase, name, plural):
+        status, body = self.request("GET", self.path(plural, name=name))
+        conditions = body.get("status", {}).get("conditions", []) if status == 200 else []
+        return status == 404 or any(c["type"] == phase and c["status"] == "True" for c in conditions)
 
     def advance(self, name, phase):
         for pod in self.pods(name):

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """test_flags.py ROUNDHOUSE: V1's flags, and what a controller does while its API server is not there."""
+import http.server
 import json
 import os
 import pathlib
+import re
 import signal
 import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 import urllib.request
 
@@ -20,10 +23,33 @@ ROUNDHOUSE = sys.argv.pop(1) if len(sys.argv) > 1 else "roundhouse"
 REFUSED = [
     (["--enable-scheme=tensorjob"], 2, "scheme tensorjob is not supported yet"),
     (["-enable-scheme", "TFJob", "-enable-scheme=nojob"], 2, "scheme nojob is not supported yet"),
+    (["--enable-scheme="], 2, "--enable-scheme is empty; name a kind"),
     (["--leader-elect=perhaps"], 2, '"perhaps" is none of true|false'),
     (["--kube-api-qps", "fast"], 2, 'kube-api-qps: "fast" is no number'),
     (["--kube-api-qps", "-1"], 2, 'kube-api-qps: "-1" is no number'),
-    (["--webhook-server-port", "70000"], 2, 'webhook-server-port: "70000" is no number from 0 to 65535'),
+    (["--kube-api-qps", "inf"], 2, '--kube-api-qps: "inf" is no number'),
+    (["--kube-api-qps", ""], 2, '--kube-api-qps: "" is no number'),
+    (["--kube-api-burst", "1.5"], 2, '--kube-api-burst: "1.5" is no whole number from 0 to 1000000'),
+    (["--controller-threads", "many"], 2, '--controller-threads: "many" is no whole number from 1'),
+    (["--controller-threads", "0"], 2, '--controller-threads: "0" is no whole number from 1'),
+    (["--webhook-server-port", "70000"], 2, 'webhook-server-port: "70000" is no whole number from 0 to 65535'),
+    (["--webhook-server-port=-1"], 2, '--webhook-server-port: "-1" is no whole number'),
+    (["--webhook-cert-dir="], 2, "--webhook-cert-dir is empty"),
+    (["--webhook-service-name", "A b"], 2, '--webhook-service-name: "A b" is no name of an object'),
+    (["--webhook-secret-name", ""], 2, '--webhook-secret-name: "" is no name of an object'),
+    (["--context", "nowhere"], 2, "nowhere"),
+    (["--context="], 2, "--context is empty"),
+    (["--log-format", "xml"], 2, '"xml" is none of text|json'),
+    (["--log-level", "loud"], 2, '"loud" is none of'),
+    (["--zap-log-level", "foo"], 2, '--zap-log-level: "foo" is none of debug|info|error|panic, and no whole number above 0'),
+    (["--zap-log-level", "0"], 2, '--zap-log-level: "0" is none of'),
+    (["--zap-stacktrace-level", "all"], 2, '--zap-stacktrace-level: "all" is none of info|error|panic'),
+    (["--zap-time-encoding", "stardate"], 2, '--zap-time-encoding: "stardate" is none of epoch'),
+    (["--zap-devel=2"], 2, '"2" is none of true|false'),
+    (["--leader-elect", "false"], 2, "too many operands"),
+    (["--pytorch-init-container-image", "a b"], 2, '--pytorch-init-container-image: init-container-image: "a b" is no reference'),
+    (["--mpi-kubectl-delivery-image", ""], 2, '--mpi-kubectl-delivery-image: kubectl-delivery-image: "" is no reference'),
+    (["--pytorch-init-container-max-tries", "0"], 2, '"0" is no whole number from 1'),
     (["--metrics-bind-address", "here"], 2, 'metrics-bind-address: "here" is no address'),
     (["--health-probe-bind-address", "1.2.3.4.5:6"], 2, "health-probe-bind-address"),
     (["--kubeconfig", "/does/not/exist"], 2, "/does/not/exist"),
@@ -32,11 +58,45 @@ REFUSED = [
     (["-metrics-bind-adress", ":1"], 2, "did you mean --metrics-bind-address?"),
     (["--zap-encoder", "xml"], 2, '"xml" is none of json|console'),
     (["--namespace", "Bad_"], 2, 'namespace: "Bad_" is no name of a namespace'),
-    (["--leader-election-id", "A_b"], 2, 'leader-election-id: "A_b" is no name of a Lease'),
+    (["--leader-election-id", "A_b"], 2, 'leader-election-id: "A_b" is no name of an object'),
     (["--leader-election-namespace=a.b"], 2, 'leader-election-namespace: "a.b" is no name of a namespace'),
-    (["--pytorch-init-container-max-tries", "x"], 2, 'pytorch-init-container-max-tries: "x" is no number'),
+    (["--pytorch-init-container-max-tries", "x"], 2, 'init-container-max-tries: "x" is no whole number'),
     (["operand"], 2, "too many operands"),
 ]
+
+# Lines of a configuration, and what is said of them, with the file in front.
+REFUSED_INI = [
+    ("[controller]\nkube-api-qps = abc", ':2: kube-api-qps: "abc" is no number from 0 to 1000000'),
+    ("[controller]\nkube-api-burst = 1.5", ':2: kube-api-burst: "1.5" is no whole number'),
+    ("[controller]\nnamespace = a.b", ':2: namespace: "a.b" is no name of a namespace'),
+    ("[controller]\nleader-elect = 1", ':2: leader-elect: "1" is neither true nor false'),
+    ("[controller]\nleader-election-id =", ':2: leader-election-id: "" is no name'),
+    ("[controller]\nleader-election-namespace = A", ':2: leader-election-namespace: "A" is no name'),
+    ("[controller]\nmetrics-bind-address = 8080", ':2: metrics-bind-address: "8080" is no address'),
+    ("[controller]\nhealth-probe-bind-address = x:1", ':2: health-probe-bind-address: "x:1" is no address'),
+    ("[controller]\nwebhook-server-port = x", ':2: webhook-server-port: "x" is no whole number'),
+    ("[controller]\nwebhook-cert-dir =", ":2: webhook-cert-dir is empty"),
+    ("[controller]\nwebhook-secret-name = a b", ':2: webhook-secret-name: "a b" is no name'),
+    ("[controller]\nwebhook-service-name =", ':2: webhook-service-name: "" is no name'),
+    ("[controller]\nlog-format = xml", ':2: log-format: "xml" is none of text|json'),
+    ("[controller]\ngang-scheduler = volcno", ":2: gang-scheduler: "),
+    ("[controller]\ngang-scheduler-name = volcano", ':2: unknown key "gang-scheduler-name" in section [controller]; did you mean "gang-scheduler"?'),
+    ("[plugin pytorch]\ninit-container-max-tries = 0", ':2: init-container-max-tries: "0" is no whole number from 1'),
+    ("[plugin pytorch]\ninit-container-image = A B", ':2: init-container-image: "A B" is no reference'),
+    ("[plugin pytorch]\ninit-container-images = a", 'did you mean "init-container-image"?'),
+    ("[plugin pytorch]\ninit-container-template-file = no.yaml", ":2: init-container-template-file: "),
+    ("[plugin mpi]\nkubectl-delivery-image =", ':2: kubectl-delivery-image: "" is no reference'),
+    ("[plugin tensorflow]\ncluster-domain = a_b", ':2: cluster-domain: "a_b" is no domain name'),
+    ("[plugin xgboost]\nx = 1", ':2: unknown key "x" in section [plugin xgboost]; the plugin has no settings: remove it'),
+    ("[plugin pytorhc]\nx = 1", ":2: section [plugin pytorhc]: there is no plugin of that name; did you mean pytorch?"),
+]
+
+# V1's own template, with another name.
+TEMPLATE = """
+- name: mine
+  image: {{.InitContainerImage}}
+  command: ['sh', '-c', 'for i in $(seq {{.MaxTries}}); do nslookup {{.MasterAddr}}; done']
+"""
 
 KUBECONFIG = {"apiVersion": "v1", "kind": "Config", "current-context": "c",
               "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1", "insecure-skip-tls-verify": True}}],
@@ -77,6 +137,65 @@ class Flags(unittest.TestCase):
                 self.assertEqual(done.returncode, status, done.stderr)
                 self.assertIn(said, done.stderr)
 
+    def test_configuration_refused(self):
+        """By every command that reads it, with file, line, key, value and cure."""
+        ini = self.folder / "roundhouse.ini"
+        for text, said in REFUSED_INI:
+            ini.write_text(text + "\n")
+            for words in (["controller", "--kubeconfig", self.kubeconfig],) if "kube-api-qps" in text else (["plugins"],):
+                with self.subTest(text=text, words=words[0]):
+                    done = subprocess.run([ROUNDHOUSE, *words, "--config", ini], capture_output=True, text=True, timeout=60)
+                    self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+                    self.assertIn(str(ini), done.stderr)
+                    self.assertIn(said, done.stderr)
+                    self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_schemes_of_the_configuration(self):
+        """Which kinds there are, the controller alone knows."""
+        ini = self.folder / "roundhouse.ini"
+        ini.write_text("[controller]\n\nenable-scheme = tfjob, nojob\n")
+        done = subprocess.run([ROUNDHOUSE, "controller", "--kubeconfig", self.kubeconfig, "--config", ini], capture_output=True, text=True,
+                              timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(f"{ini}:3: enable-scheme: scheme nojob is not supported yet", done.stderr)
+
+    def test_configuration_as_it_is_shown(self):
+        """conf/roundhouse.ini shows every setting in a comment: all of them are taken as they stand there."""
+        shown = (pathlib.Path(__file__).resolve().parents[2] / "conf" / "roundhouse.ini").read_text()
+        setting = re.compile(r"^; (\[.*\]|[a-zA-Z0-9._/:*-]+ =.*)$", re.M)
+        self.assertGreater(len(setting.findall(shown)), 40)
+        # plugins are where this build has them
+        text = re.sub(r"^path = .*$", "", setting.sub(r"\1", shown), flags=re.M)
+        ini = self.folder / "roundhouse.ini"
+        ini.write_text(text)
+        (self.folder / "initContainer.yaml").write_text(TEMPLATE)
+        done = subprocess.run([ROUNDHOUSE, "plugins", "--config", ini], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_variables_refused(self):
+        for variable, value, said in (("KUBEFLOW_NAMESPACE", "A_b", '$KUBEFLOW_NAMESPACE: namespace: "A_b" is no name'),
+                                      ("CUSTOM_CLUSTER_DOMAIN", "a_b", '$CUSTOM_CLUSTER_DOMAIN: cluster-domain: "a_b" is no domain')):
+            done = subprocess.run([ROUNDHOUSE, "controller", "--kubeconfig", self.kubeconfig], capture_output=True, text=True,
+                                  timeout=60, env={**os.environ, variable: value})
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(said, done.stderr)
+
+    def test_template_file(self):
+        """One that is there and wrong is refused; one that is not there is V1's default, as in V1."""
+        file = self.folder / "initContainer.yaml"
+        for text, said in ((TEMPLATE.replace("MaxTries", "Tries"), '"{{.Tries}}); do nslookup {{.MasterAddr}}; done\']" is not understood; there are'),
+                           ("name: x", "no list of containers")):
+            file.write_text(text)
+            done = subprocess.run([ROUNDHOUSE, "controller", "--kubeconfig", self.kubeconfig, "--pytorch-init-container-template-file",
+                                   file], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f'--pytorch-init-container-template-file: init-container-template-file: "{file}": ', done.stderr)
+            self.assertIn(said, done.stderr)
+        file.write_text(TEMPLATE)
+        controller = self.controller("--leader-elect=false", "--pytorch-init-container-template-file", file)
+        self.assertNotIn("template-file", controller.text())
+        controller.stop()
+
     def test_help(self):
         for flag in ("--help", "-help", "-h"):
             done = subprocess.run([ROUNDHOUSE, "controller", flag], capture_output=True, text=True, timeout=60)
@@ -88,8 +207,10 @@ class Flags(unittest.TestCase):
         state = controller.state()
         self.assertEqual(state["kinds"], ["PyTorchJob", "TFJob"])
         self.assertEqual((state["namespace"], state["state"]), ("team", "working"))
-        for spent in ("controller-threads", "pytorch-init-container-template-file", "zap-time-encoding"):
+        for spent in ("controller-threads", "zap-time-encoding"):
             self.assertIn(f"--{spent} has no effect", controller.text())
+        self.assertIn('--pytorch-init-container-template-file: "/etc/config/initContainer.yaml" cannot be read: No such file or '
+                      'directory; the built-in container is used', controller.text())
         controller.stop()
 
     def test_manager(self):
@@ -131,6 +252,22 @@ class Flags(unittest.TestCase):
         self.assertGreater(metrics["process_resident_memory_bytes"], 1e6)
         self.assertEqual(controller.get("/nothing")[0], 404)
         self.assertEqual(controller.get("/metrics")[0], 404)
+        controller.stop()
+
+    def test_server_without_tls(self):
+        """An address that says https:// where nobody speaks TLS: file, field and cure."""
+        class Silent(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *_):
+                """Not a word."""
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Silent)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        cluster = {"server": f"https://127.0.0.1:{server.server_port}", "insecure-skip-tls-verify": True}
+        self.kubeconfig.write_text(json.dumps({**KUBECONFIG, "clusters": [{"name": "c", "cluster": cluster}]}))
+        controller = self.controller("--leader-elect=false")
+        controller.wait_said(f"the server does not speak TLS, and {self.kubeconfig}: clusters[0].cluster.server begins with https://; write")
         controller.stop()
 
     def test_signals(self):

@@ -66,19 +66,50 @@ class Image(unittest.TestCase):
         make(self.folder / "two.tar")
         self.assertEqual((self.folder / "one.tar").read_bytes(), (self.folder / "two.tar").read_bytes())
 
-    def test_starts(self):
-        """In a root file system that holds nothing else."""
+    def unpack(self):
+        """-> a root file system that holds nothing else, and how to start a command in it"""
         if os.geteuid() != 0:
             self.skipTest("chroot needs root")
-        root = self.folder / "root"
+        root = self.folder / self.id()
         with tarfile.open(fileobj=io.BytesIO(self.tar)) as layer:
             layer.extractall(root)
         environment = dict(pair.split("=", 1) for pair in self.config["config"]["Env"])
+        return root, lambda *command: subprocess.run(["/usr/sbin/chroot", "--userspec=65532:65532", root, *command], capture_output=True,
+                                                     text=True, env=environment)
+
+    def test_starts(self):
+        _, run = self.unpack()
         for command, said in ((["/manager", "--help"], "--leader-election-id"),
-                              (["/usr/bin/roundhouse", "plugins", "list"], "PyTorchJob")):
-            done = subprocess.run(["/usr/sbin/chroot", "--userspec=65532:65532", root, *command], capture_output=True, text=True,
-                                  env=environment)
-            self.assertIn(said, done.stdout, done.stderr)
+                              (["/usr/bin/roundhouse", "plugins", "list"], "PyTorchJob"),
+                              (["/usr/bin/roundhouse", "comm", "--help"], "all-reduce"),
+                              (["/usr/bin/roundhouse-comm", "check", "--local", "1"], "1 rank"),
+                              (["/usr/bin/roundhouse", "ps", "--help"], "--rule")):
+            done = run(*command)
+            self.assertIn(said, done.stdout, (command, done.stderr))
+
+    def test_inject(self):
+        """Into a folder that others share: the package for their Python, and the programs, with the library beside them."""
+        root, run = self.unpack()
+        for again in range(2):
+            done = run("/usr/bin/roundhouse", "inject", "/tmp/shared")
+            self.assertEqual(done.returncode, 0, (again, done.stderr))
+            self.assertIn("/tmp/shared: ", done.stdout)
+        shared = root / "tmp" / "shared"
+        clean = {key: value for key, value in os.environ.items() if key not in ("LD_LIBRARY_PATH", "RH_COMM_LIBRARY")}
+        script = "import roundhouse, roundhouse.library as l; print(roundhouse.__file__, l.__file__)\nwith roundhouse.Comm() as c: print(c.world)"
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                              env={**clean, "PYTHONPATH": str(shared), "RH_COMM_RANK": "0", "RH_COMM_WORLD": "1", "RH_COMM_HOST": "127.0.0.1",
+                                   "RH_COMM_PORT": "1"})
+        self.assertIn(str(shared), done.stdout, done.stderr)
+        self.assertTrue(done.stdout.endswith("\n1\n"), done.stdout)
+        done = subprocess.run([shared / "bin" / "roundhouse-comm", "check", "--local", "2", "--time", "1"], capture_output=True, text=True,
+                              env=clean)
+        self.assertIn(done.returncode, (0, 1), done.stdout + done.stderr)
+        maps = subprocess.run(["ldd", shared / "bin" / "roundhouse-ps"], capture_output=True, text=True, check=True, env=clean).stdout
+        self.assertIn(f"{shared}/", maps)
+        done = run("/usr/bin/roundhouse", "inject", "/usr/share/none")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/usr/share/none", done.stderr)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_manifests.py ROUNDHOUSE: what `roundhouse manifests` prints, and that conf/deploy says the same."""
 import json
+import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import yaml
@@ -13,8 +15,22 @@ import yaml
 import support
 
 ROUNDHOUSE = sys.argv.pop(1) if len(sys.argv) > 1 else "roundhouse"
+VETERAN = os.environ.get("ROUNDHOUSE_TEST_VETERAN")
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 DEPLOY = SOURCE / "conf" / "deploy"
+
+
+DIGEST = "sha256:" + "0123456789abcdef" * 4
+# Of the Helm chart: each of them, with a value that is not the default.
+VALUES = {
+    "image": {"digest": DIGEST}, "imagePullSecrets": [{"name": "pull"}], "nameOverride": "trainer",
+    "serviceAccount": {"create": False, "name": "robot"}, "replicas": 3, "config": "[comm]\nbackend = auto\n",
+    "extraArgs": ["--kube-api-qps=50"], "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy:1"}],
+    "resources": {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": "1Gi"}},
+    "podAnnotations": {"note": "x"}, "podLabels": {"team": "ml"}, "nodeSelector": {"a": "b"}, "tolerations": [{"operator": "Exists"}],
+    "affinity": {"nodeAffinity": {}}, "priorityClassName": "high",
+    "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}],
+}
 
 
 def manifests(*words):
@@ -66,7 +82,7 @@ class Manifests(unittest.TestCase):
         self.assertEqual(verbs(rules, "pods"), {"create", "delete", "get", "list", "patch", "watch"})
         self.assertEqual(verbs(rules, "pytorchjobs"), {"delete", "get", "list", "patch", "watch"})
         self.assertEqual(verbs(rules, "events"), {"create", "patch"})
-        self.assertEqual(verbs(rules, "configmaps"), {"create", "delete", "get", "patch"})
+        self.assertEqual(verbs(rules, "configmaps"), {"create", "delete", "list", "update"})
         for never in ("secrets", "nodes", "podgroups", "leases", "*"):
             self.assertEqual(verbs(rules, never), set())
         self.assertFalse([rule for rule in rules if "*" in rule["verbs"] + rule["apiGroups"]])
@@ -74,6 +90,14 @@ class Manifests(unittest.TestCase):
         self.assertIn("scheduling.volcano.sh", [g for rule in rules if "podgroups" in rule["resources"] for g in rule["apiGroups"]])
         rules = manifests("--gang-scheduler-name=x")["ClusterRole", "roundhouse"]["rules"]
         self.assertIn("scheduling.x-k8s.io", [g for rule in rules if "podgroups" in rule["resources"] for g in rule["apiGroups"]])
+
+    @unittest.skipUnless(VETERAN, "ROUNDHOUSE_TEST_VETERAN names no plugin")
+    def test_rights_of_an_old_plugin(self):
+        """It was to get and patch what it names; that is listed and updated now."""
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(VETERAN, f"{folder}/veteran.so")
+            rules = manifests("--without-crds", f"--plugins={folder}")["ClusterRole", "roundhouse"]["rules"]
+        self.assertIn({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}, rules)
 
     def test_rights_of_users(self):
         objects = manifests()
@@ -107,8 +131,11 @@ class Manifests(unittest.TestCase):
         self.assertEqual(by_name(json.loads(done.stdout)["items"]), manifests())
 
     def test_refused(self):
-        for words, said in ((["--namespace", "Bad"], 'namespace "Bad"'), (["--namespace", "a: b"], 'namespace "a: b"'),
-                            (["--image", "a b"], 'image "a b"'), (["--image", ""], 'image ""'),
+        for words, said in ((["--namespace", "Bad"], '--namespace: "Bad"'), (["--namespace", "a: b"], '--namespace: "a: b"'),
+                            (["--namespace", "-x"], '--namespace: "-x"'), (["--namespace", ""], '--namespace: ""'),
+                            (["--image", "a b"], '--image: "a b"'), (["--image", ""], '--image: ""'),
+                            (["--image", "UPPER/x"], '"UPPER" must be small letters'), (["--image", "a:b:c"], '--image: "a:b:c"'),
+                            (["--image", "a@sha256:12"], '"sha256:12" is no digest'), (["--output", "xml"], "none of yaml|json"),
                             (["--cluster-scope", "--namespaced"], "exclude each other"),
                             (["--gang-scheduler-name", "No Name"], "No Name"), (["x"], "too many operands")):
             done = subprocess.run([ROUNDHOUSE, "manifests", *words], capture_output=True, text=True, timeout=60)
@@ -147,18 +174,74 @@ class Manifests(unittest.TestCase):
                 object_["rules"].sort(key=json.dumps)
         return objects
 
+    def helm(self, *values, text=None):
+        """-> the chart's objects"""
+        helm = shutil.which("helm") or str(support.apiserver.cache() / "bin" / "helm")
+        if not os.access(helm, os.X_OK):
+            self.skipTest("no helm: tests/cluster/assets.py helm builds it")
+        done = subprocess.run([helm, "template", "r", DEPLOY / "helm/roundhouse", "--namespace=team", "--kube-version=1.34",
+                               *(f"--set={value}" for value in values), *(["--values=-"] if text else [])],
+                              input=text, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return by_name(yaml.safe_load_all(done.stdout))
+
+    def test_helm_values(self):
+        """What users of charts expect to be able to say."""
+        objects = self.helm(text=yaml.safe_dump(VALUES))
+        self.assertFalse([name for kind, name in objects if kind != "CustomResourceDefinition" and "roundhouse" in name], list(objects))
+        self.assertNotIn(("ServiceAccount", "robot"), objects)
+        self.assertEqual(objects["ClusterRoleBinding", "trainer"]["subjects"], [{"kind": "ServiceAccount", "name": "robot", "namespace": "team"}])
+        self.assertEqual(objects["ClusterRoleBinding", "trainer"]["roleRef"]["name"], "trainer")
+        deployment = objects["Deployment", "trainer"]["spec"]
+        template = deployment["template"]
+        self.assertEqual(deployment["replicas"], 3)
+        self.assertLessEqual(deployment["selector"]["matchLabels"].items(), template["metadata"]["labels"].items())
+        self.assertEqual(objects["Service", "trainer"]["spec"]["selector"], deployment["selector"]["matchLabels"])
+        self.assertEqual(template["metadata"]["labels"]["team"], "ml")
+        self.assertEqual(template["metadata"]["annotations"]["note"], "x")
+        pod = template["spec"]
+        for key in ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints", "priorityClassName", "imagePullSecrets"):
+            self.assertEqual(pod[key], VALUES[key], key)
+        self.assertEqual(pod["serviceAccountName"], "robot")
+        container = pod["containers"][0]
+        self.assertEqual(container["image"], f"localhost/roundhouse@{DIGEST}")
+        self.assertEqual(container["resources"], VALUES["resources"])
+        self.assertEqual(container["env"], VALUES["extraEnv"])
+        self.assertEqual(container["args"][-1], "--kube-api-qps=50")
+        self.assertEqual(container["volumeMounts"], [{"name": "config", "mountPath": "/etc/roundhouse", "readOnly": True}])
+        self.assertEqual(pod["volumes"], [{"name": "config", "configMap": {"name": "trainer-config"}}])
+        self.assertEqual(objects["ConfigMap", "trainer-config"]["data"], {"roundhouse.ini": VALUES["config"]})
+        again = self.helm(text=yaml.safe_dump({**VALUES, "config": "[comm]\nbackend = native\n"}))
+        sums = {o["Deployment", "trainer"]["spec"]["template"]["metadata"]["annotations"]["checksum/config"] for o in (objects, again)}
+        self.assertEqual(len(sums), 2, "a new configuration starts the controller anew")
+
+    def test_helm_account(self):
+        account = self.helm(text="serviceAccount: {annotations: {a: b}}")["ServiceAccount", "roundhouse"]
+        self.assertEqual(account["metadata"]["annotations"], {"a": "b"})
+        self.assertIn(("ServiceAccount", "mine"), self.helm("serviceAccount.name=mine"))
+
+    def test_controller_config(self):
+        """The file stands in a ConfigMap, where the program finds it."""
+        with tempfile.TemporaryDirectory() as folder:
+            ini = pathlib.Path(folder, "mine.ini")
+            ini.write_text("[comm]\nbackend = native\n")
+            objects = manifests("--controller-config", str(ini))
+            self.assertEqual(objects["ConfigMap", "roundhouse-config"]["data"], {"roundhouse.ini": ini.read_text()})
+            pod = objects["Deployment", "roundhouse"]["spec"]["template"]["spec"]
+            self.assertEqual(pod["volumes"], [{"name": "config", "configMap": {"name": "roundhouse-config"}}])
+            self.assertEqual(pod["containers"][0]["volumeMounts"], [{"name": "config", "mountPath": "/etc/roundhouse", "readOnly": True}])
+            ini.write_text("[comm]\nbackend = x\n")
+            done = subprocess.run([ROUNDHOUSE, "manifests", "--controller-config", ini], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(f'--controller-config: {ini}:2: backend: "x" is no backend', done.stderr)
+
     def test_helm(self):
-        if not shutil.which("helm"):
-            self.skipTest("no helm")
         for values, words in (([], []), (["scope=namespaced"], ["--namespaced"]),
                               (["gangSchedulerName=volcano", "serviceMonitor.enabled=true"],
                                ["--gang-scheduler-name=volcano", "--service-monitor"])):
             with self.subTest(values=values):
-                done = subprocess.run(["helm", "template", "r", DEPLOY / "helm/roundhouse", "--namespace=team", "--kube-version=1.34",
-                                       *(f"--set={value}" for value in values)], capture_output=True, text=True)
-                self.assertEqual(done.returncode, 0, done.stderr)
                 wanted = manifests("--namespace=team", *words)
-                got = by_name(yaml.safe_load_all(done.stdout))
+                got = self.helm(*values)
                 for (kind, _), object_ in got.items():
                     if kind == "CustomResourceDefinition":
                         self.assertEqual(object_["metadata"].pop("annotations"), {"helm.sh/resource-policy": "keep"})

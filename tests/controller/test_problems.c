@@ -9,6 +9,7 @@
 struct stage {
 	struct rh_config *config;
 	struct rh_host *host;
+	struct rh_kubeconfig who;
 };
 
 static void open_stage(struct stage *stage)
@@ -21,6 +22,13 @@ static void open_stage(struct stage *stage)
 	if (rh_host_load_file(stage->host, RH_PLUGIN_DIR "/pytorch.so", &err) < 0)
 		fail_msg("%s", err.message);
 	rh_log_setup(RH_LOG_ERROR, false);
+	stage->who = (struct rh_kubeconfig){
+		.server = (char *)"https://a:1",
+		.context = (char *)"c",
+		.user = (char *)"u",
+		.user_at = (char *)"f: users[0].user",
+		.token = (char *)"t",
+	};
 }
 
 static void close_stage(struct stage *stage)
@@ -48,7 +56,9 @@ static const struct row rows[] = {
 	{"no right in a namespace",
      {"pods", "list", "team", 403, "no"},
      "to the Role of its service account: {apiGroups: [\"\"], resources: [pods]"},
-	{"credentials", {"pods", "list", "", 401, "no"}, "renew"},
+	{"credentials",
+     {"pods", "list", "", 401, "no"},
+     "context \"c\", user \"u\": the token in f: users[0].user.token is not accepted; renew it"},
 	{"server", {"pods", "list", "", 500, "no"}, NULL},
 	{"connection", {"pods", "list", "", 0, "refused"}, NULL},
 };
@@ -60,10 +70,11 @@ static void test_problems__cure(void **state)
 	(void)state;
 	open_stage(&stage);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct rh_problems problems = {.kubeconfig = &stage.who};
 		rh_auto_str out = {0};
 
 		support_row(rows[i].name);
-		rh_problem_cure(stage.host, &rows[i].problem, &out);
+		rh_problem_cure(&problems, stage.host, &rows[i].problem, &out);
 		if (rows[i].cure)
 			assert_non_null(strstr(rh_str_text(&out), rows[i].cure));
 		else

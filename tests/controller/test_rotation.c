@@ -222,6 +222,38 @@ static void test_rotation__answers(void **state)
 	}
 }
 
+/* The clock was set while nothing is due: a round begins. */
+static void test_rotation__hurries(void **state)
+{
+	struct stage stage;
+	rh_auto_free char *secret = NULL;
+
+	(void)state;
+	open_stage(&stage);
+	secret = fill(&stage);
+	rh_rotation_hurry(stage.rotation);
+	assert_true(wait_of(&stage) <= 0);
+	fake_http_answer(stage.http, expect(&stage, "GET", SECRET), 200, secret);
+	assert_int_equal(stage.told, 1);
+	close_stage(&stage);
+}
+
+/* Set in the middle of a round, which goes on; the next does not wait, the one after it does. */
+static void test_rotation__hurries_after_a_round(void **state)
+{
+	struct stage stage;
+
+	(void)state;
+	open_stage(&stage);
+	(void)expect(&stage, "GET", SECRET);
+	rh_rotation_hurry(stage.rotation);
+	fake_http_answer(stage.http, fake_http_call(stage.http, 0), 404, "{}");
+	assert_true(wait_of(&stage) <= RH_SECOND);
+	fake_http_answer(stage.http, expect(&stage, "GET", SECRET), 404, "{}");
+	assert_true(wait_of(&stage) >= 600 * RH_SECOND);
+	close_stage(&stage);
+}
+
 static void test_rotation__no_answer(void **state)
 {
 	struct stage stage;
@@ -237,9 +269,13 @@ static void test_rotation__no_answer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rotation__fills_what_is_empty), cmocka_unit_test(test_rotation__leaves_what_is_good),
-		cmocka_unit_test(test_rotation__loses_a_race),        cmocka_unit_test(test_rotation__answers),
+		cmocka_unit_test(test_rotation__fills_what_is_empty),
+		cmocka_unit_test(test_rotation__leaves_what_is_good),
+		cmocka_unit_test(test_rotation__loses_a_race),
+		cmocka_unit_test(test_rotation__answers),
 		cmocka_unit_test(test_rotation__no_answer),
+		cmocka_unit_test(test_rotation__hurries),
+		cmocka_unit_test(test_rotation__hurries_after_a_round),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

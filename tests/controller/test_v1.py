@@ -38,11 +38,15 @@ def v1_folder():
     return pathlib.Path(json.loads(done.stdout)["Dir"]) / "manifests"
 
 
-class Swap(unittest.TestCase):
+class Installed(unittest.TestCase):
+    """A cluster with V1's manifests."""
+    manifests = None
+    server = apiserver.ApiServer
+
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        cls.api = cls.enterClassContext(apiserver.ApiServer())
+        cls.api = cls.enterClassContext(cls.server())
         cls.port = apiserver.free_ports(1)[0]
         text = cls.api.kubectl("kustomize", cls.manifests / "overlays" / "standalone").stdout
         cls.objects = [o for o in yaml.safe_load_all(text) if o]
@@ -84,6 +88,23 @@ class Swap(unittest.TestCase):
                               f"--webhook-cert-dir={self.folder / 'certs'}", *pod["containers"][0].get("args", [])]
         return controller
 
+    def patch(self, path, body):
+        status, answer = self.api.request("PATCH", path, json.dumps(body), "application/merge-patch+json")
+        self.assertEqual(status, 200, answer)
+
+    def set_phase(self, pod, phase, code=0):
+        state = {"running": {}} if phase == "Running" else {"terminated": {"exitCode": code}}
+        self.patch(f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}/status", {"status": {
+            "phase": phase, "containerStatuses": [{"name": c["name"], "image": "i", "imageID": "", "ready": phase == "Running",
+                                                   "restartCount": 0, "state": state} for c in pod["spec"]["containers"]]}})
+
+    def pods(self, name):
+        return json.loads(self.api.get(f"/api/v1/namespaces/default/pods?labelSelector={LABEL}={name}"))["items"]
+
+
+class Swap(Installed):
+    """The program is another one; what V1 had made is put there by hand."""
+
     def create(self, plural, body):
         status, text = self.api.request("POST", f"/apis/kubeflow.org/v1/namespaces/default/{plural}", json.dumps(body))
         return status, json.loads(text)
@@ -107,19 +128,6 @@ class Swap(unittest.TestCase):
         for pod in self.pods(job["metadata"]["name"]):
             self.set_phase(pod, "Running")
         return job["metadata"]["name"]
-
-    def patch(self, path, body):
-        status, answer = self.api.request("PATCH", path, json.dumps(body), "application/merge-patch+json")
-        self.assertEqual(status, 200, answer)
-
-    def set_phase(self, pod, phase):
-        state = {"running": {}} if phase == "Running" else {"terminated": {"exitCode": 0}}
-        self.patch(f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}/status", {"status": {
-            "phase": phase, "containerStatuses": [{"name": c["name"], "image": "i", "imageID": "", "ready": phase == "Running",
-                                                   "restartCount": 0, "state": state} for c in pod["spec"]["containers"]]}})
-
-    def pods(self, name):
-        return json.loads(self.api.get(f"/api/v1/namespaces/default/pods?labelSelector={LABEL}={name}"))["items"]
 
     def job(self, name):
         return json.loads(self.api.get(f"/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/{name}"))
@@ -169,5 +177,5 @@ class Swap(unittest.TestCase):
 
 if __name__ == "__main__":
     apiserver.skip_without_assets()
-    Swap.manifests = v1_folder()
+    Installed.manifests = v1_folder()
     unittest.main()

@@ -3,6 +3,7 @@
 
 Words of the command line: ROUNDHOUSE PLUGIN_DIR [--all] [unittest's words]. Without --all a few cases of each sort are played.
 """
+import json
 import pathlib
 import subprocess
 import sys
@@ -75,17 +76,24 @@ class Field(unittest.TestCase):
             self.api.url = kept
         return path
 
-    def controller(self, name, *flags, user="controller", url=None):
+    def controller(self, name, *flags, user="controller", url=None, environment=None):
         return support.Controller(ROUNDHOUSE, self.kubeconfig(user, url), self.folder, "--plugins", PLUGINS,
-                                  "--enable-scheme=PyTorchJob", *flags, name=name)
+                                  "--enable-scheme=PyTorchJob", *flags, name=name, environment=environment)
 
     def events(self, namespace, users=("controller",)):
-        return [e for user in users for e in self.api.writes(user) if e["objectRef"].get("namespace") == namespace]
+        """-> what these users wrote there, in the order in which it was done"""
+        found = [e for user in users for e in self.api.writes(user) if e["objectRef"].get("namespace") == namespace]
+        return sorted(found, key=lambda event: event["stageTimestamp"])
 
-    def assert_idle(self, controller):
-        """Nothing waits, nothing is under way, nothing is tried again and again."""
+    def assert_idle(self, controller, revive=lambda: None):
+        """Nothing waits, nothing is under way, nothing is tried again and again. revive() starts it again if it was killed: its
+        last call may be one that nobody waits for, as that of an Event."""
         def idle():
-            state = controller.state()
+            revive()
+            status, text = controller.get("/debug/state")
+            if status != 200:
+                return False
+            state = json.loads(text)
             return (state["engine"]["due"], state["engine"]["requests"], state["store"]["waiting"],
                     state["store"]["inFlight"]) == (0, 0, 0, 0)
         wait_for("idle", idle)
@@ -114,7 +122,7 @@ class Field(unittest.TestCase):
                     self.begin(case, director, between)
                 director.play(lambda: [case.revive() for case in cases.values()])
                 for case in cases.values():
-                    self.assert_idle(case.controller)
+                    self.assert_idle(case.controller, case.revive)
                     case.controller.stop()
             except BaseException:
                 self.show(cases, director)

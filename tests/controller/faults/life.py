@@ -21,28 +21,27 @@ def replica(count):
             "template": {"spec": {"containers": [{"name": "pytorch", "image": "i:1"}]}}}
 
 
-def job(namespace):
+def job(namespace, **policy):
     return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "life", "namespace": namespace},
-            "spec": {"runPolicy": {"cleanPodPolicy": "All"},
+            "spec": {"runPolicy": {"cleanPodPolicy": "All", **policy},
                      "pytorchReplicaSpecs": {"Master": replica(1), "Worker": replica(2)}}}
 
 
 class Life:
     """One of them, in a namespace of its own. Attributes: done, last (the job as it was seen last)."""
 
-    def __init__(self, director, namespace, make_namespace=True):
-        self.director, self.namespace = director, namespace
+    def __init__(self, director, namespace, policy):
+        self.director, self.namespace, self.policy = director, namespace, policy
         self.step, self.lost_uid, self.last, self.done = 0, None, None, False
-        if make_namespace:
-            director.ask("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace",
-                                                         "metadata": {"name": namespace}})
+        director.ask("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
 
     def begin(self):
-        self.director.ask("POST", f"{GROUP}/namespaces/{self.namespace}/pytorchjobs", job(self.namespace))
+        self.director.ask("POST", f"{GROUP}/namespaces/{self.namespace}/pytorchjobs", job(self.namespace, **self.policy))
 
     def set_phase(self, pod, phase, code=0):
         state = {"running": {}} if phase == "Running" else {"terminated": {"exitCode": code}}
-        body = {"status": {"phase": phase, "containerStatuses": [
+        # the pod that was seen, and no other that took its name since: a request may be sent twice when the server was away
+        body = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"phase": phase, "containerStatuses": [
             {"name": "pytorch", "image": "i", "imageID": "", "ready": phase == "Running", "restartCount": 0, "state": state}]}}
         self.director.ask("PATCH", f"/api/v1/namespaces/{self.namespace}/pods/{pod['metadata']['name']}/status", body)
 
@@ -92,11 +91,18 @@ def restarts(ledger):
                for one in ledger.get("types", {}).values())
 
 
+def is_over(method, status, text):
+    """-> whether what was asked for is there already, or what it was asked of is gone or another one"""
+    if method == "PATCH":
+        return status == 404 or (status == 422 and b"metadata.uid" in text)
+    return status in {"POST": (409,), "DELETE": (404, 409)}.get(method, ())
+
+
 class Director:
     """Plays many lives at once."""
 
     def __init__(self, api):
-        self.api, self.lives = api, {}
+        self.api, self.lives, self.turn = api, {}, 0
 
     def ask(self, method, path, body=None):
         """A request that has to succeed, sooner or later: the server may be away. -> the answer"""
@@ -105,7 +111,7 @@ class Director:
         while True:
             try:
                 status, text = self.api.request(method, path, None if body is None else json.dumps(body), kind)
-                if status < 300 or (status == 409 and method == "POST") or (status == 404 and method in ("PATCH", "DELETE")):
+                if status < 300 or is_over(method, status, text):
                     return json.loads(text)
                 problem = f"{status} {text[:300]}"
             except (OSError, http.client.HTTPException) as e:
@@ -114,8 +120,9 @@ class Director:
                 raise AssertionError(f"{method} {path}: {problem}")
             time.sleep(0.1)
 
-    def add(self, namespace):
-        self.lives[namespace] = Life(self, namespace)
+    def add(self, namespace, **policy):
+        """A job that does not begin yet. policy: further fields of its runPolicy. -> Life"""
+        self.lives[namespace] = Life(self, namespace, policy)
         return self.lives[namespace]
 
     def look(self):
@@ -125,30 +132,56 @@ class Director:
             if body["metadata"]["name"] == "life":
                 found[body["metadata"]["namespace"]] = (body, {}, {})
         for at, what in ((1, "pods"), (2, "services")):
-            for body in self.ask("GET", f"/api/v1/{what}?labelSelector={LABEL}=life&resourceVersion=0")["items"]:
+            for body in self.look_at(what):
                 meta = body["metadata"]
                 if meta["namespace"] in found:
                     found[meta["namespace"]][at][meta["name"]] = body
                     self.collect(meta)
         return found
 
-    def collect(self, meta):
-        """kube-controller-manager's podgc: a server whose client dies in the middle of a delete may leave a pod half deleted."""
-        if meta.get("deletionTimestamp") and meta.get("deletionGracePeriodSeconds") == 0:
-            self.ask("DELETE", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}?gracePeriodSeconds=0")
+    def look_at(self, what):
+        """-> all pods or Services of the lives"""
+        return self.ask("GET", f"/api/v1/{what}?labelSelector={LABEL}=life&resourceVersion=0")["items"]
 
-    def play(self, each=lambda: None):
-        """Until all lives are over. each() is called between looks."""
+    def collect(self, meta):
+        """kube-controller-manager's podgc: a server whose client dies in the middle of a delete may leave a pod half deleted.
+        What was seen may be old, so a pod that took the name meanwhile must not be meant."""
+        if meta.get("deletionTimestamp") and meta.get("deletionGracePeriodSeconds") == 0:
+            self.ask("DELETE", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}",
+                     {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
+                      "preconditions": {"uid": meta["uid"]}})
+
+    def strike(self, blows):
+        """Until all lives are over. Each blow, a function, falls when its part of all steps is done; so few lives go on between
+        two looks that none of these parts is missed, however slow the machine is."""
+        steps, left = 3 * len(self.lives), list(blows)
+
+        def each():
+            done = sum(3 if one.done else one.step for one in self.lives.values())
+            if left and done >= steps * (len(blows) - len(left)) // len(blows):
+                left.pop(0)()
+        self.play(each, max(1, steps // len(blows) // 2) if blows else None)
+        if left:
+            raise AssertionError(f"{len(left)} of {len(blows)} blows did not fall")
+
+    def play(self, each=lambda: None, at_once=None):
+        """Until all lives are over. each() is called between looks, and then so many lives go on, all without a number."""
         deadline = time.monotonic() + PATIENCE_S
         while left := [life for life in self.lives.values() if not life.done]:
             each()
             seen = self.look()
-            for life in left:
+            for life in self.some(left, at_once):
                 if life.namespace in seen:
                     life.advance(*seen[life.namespace])
             if time.monotonic() > deadline:
                 raise AssertionError("\n".join(self.stuck(life, seen) for life in left if not life.done))
             time.sleep(0.1)
+
+    def some(self, lives, at_once):
+        """-> so many of them; each has its turn, because one alone may have to wait for others"""
+        count = len(lives) if at_once is None else min(at_once, len(lives))
+        self.turn = (self.turn + count) % len(lives)
+        return (lives + lives)[self.turn:self.turn + count]
 
     def stuck(self, life, seen):
         body, pods, services = seen.get(life.namespace, ({}, {}, {}))

@@ -267,8 +267,9 @@ class Cutter:
                 client = self.listener.accept()[0]
             except OSError:
                 return
-            # small and large in equal shares: in the handshake, in a list, in a watch
-            length = int(10 ** self.random.uniform(2, 5))
+            # small and large in equal shares: in the handshake, in a list, in a watch; the largest is a small part of what
+            # one storm makes the server say
+            length = int(10 ** self.random.uniform(2, 4.3))
             threading.Thread(target=self.serve, args=(client, length), daemon=True).start()
 
     def serve(self, client, length):

@@ -3,6 +3,9 @@
 """test_storms.py ROUNDHOUSE PLUGIN_DIR [--all] [unittest's words]: many jobs at once while servers, connections and controllers
 die, on a real API server. Its audit log says what was really done.
 """
+import contextlib
+import functools
+import itertools
 import os
 import signal
 import time
@@ -36,24 +39,13 @@ class Storm(field.Field):
         self.assert_untouched()
         director.clear()
 
-    def strike(self, director, controller, blows):
-        """Play the lives; each blow falls when its part of them has come so far. blows: functions"""
-        steps = 3 * JOBS
-        left = list(blows)
-
-        def each():
-            done = sum(3 if one.done else one.step for one in director.lives.values())
-            if left and done >= steps * (len(blows) - len(left)) // len(blows):
-                left.pop(0)()
-        director.play(each)
-        self.assertEqual(left, [])
-        self.assert_idle(controller)
-
     def storm(self, name, *blows, exact=True, url=None):
         with self.controller(name, "--leader-elect=false", url=url) as controller:
             director = self.lives(name)
-            self.strike(director, controller, blows)
-            self.assertEqual(controller.state()["problems"], [])
+            director.strike(blows)
+            self.assert_idle(controller)
+            # a watch that has just been broken once more is one, for a moment
+            wait_for("no problem", lambda: controller.state()["problems"] == [])
         self.judge(director, exact)
 
     def test_server_is_killed(self):
@@ -87,7 +79,7 @@ class Storm(field.Field):
                 judge = Dice(seed, [proxy.FAULTS[name] for name in names])
                 with proxy.Proxy(self.api, judge.ask) as between:
                     self.storm(f"dice-{seed}", url=between.url)
-                self.assertGreater(judge.thrown, JOBS)
+                self.assertGreater(judge.thrown, JOBS // 2)
 
     def test_controller_is_killed(self):
         """Again and again, at any moment."""
@@ -99,7 +91,8 @@ class Storm(field.Field):
             def kill():
                 controller.kill()
                 controller.start()
-            self.strike(director, controller, [kill] * (12 if field.ALL else 4))
+            director.strike([kill] * (12 if field.ALL else 4))
+            self.assert_idle(controller)
             controller.stop()
         finally:
             controller.kill()
@@ -153,8 +146,9 @@ class Leaders(field.Field):
             self.assertEqual(other.state()["state"], "working")
             self.assert_idle(other)
             self.assert_end_of(first)
+            # what the server did for the dead one may stand in its log as a failure
             wrong = [words for namespace, one in director.lives.items()
-                     for words in one.verdict(self.events(namespace, ("controller", "other")))]
+                     for words in one.verdict(self.events(namespace, ("controller", "other")), exact=False)]
             self.assertEqual(wrong, [])
             self.assert_one_after_the_other(list(director.lives))
             other.stop()
@@ -169,6 +163,37 @@ class Leaders(field.Field):
             os.kill(first.process.pid, signal.SIGCONT)
             self.assertEqual(first.wait(), 1)
             self.assertIn("was lost", first.text())
+
+    def test_one_of_two_is_killed_in_a_burst(self):
+        """Started at once, and many jobs come at once: whoever works dies with much under way, and the other makes up for it."""
+        users, fallen, made = ("controller", "other"), [], itertools.count(1)
+        two = {}
+
+        def judge(user, call):
+            if not fallen and call.method == "POST" and call.path.endswith("/pods") and next(made) == JOBS:
+                fallen.append(user)
+                return proxy.Fault("kill", reaches=True, ending="cut", then=two[user].kill)
+            return None
+        with contextlib.ExitStack() as stack:
+            for user in users:
+                between = stack.enter_context(proxy.Proxy(self.api, functools.partial(judge, user)))
+                two[user] = self.controller(f"burst-{user}", user=user, url=between.url)
+                stack.callback(two[user].kill)
+            director = life.Director(self.api)
+            for number in range(JOBS):
+                director.add(f"burst-{number}").begin()
+            for one in two.values():
+                one.start()
+            director.play()
+            (left,) = set(users) - set(fallen)
+            self.assertEqual(two[left].state()["state"], "working")
+            self.assert_idle(two[left])
+            # what the server did for the dead one may stand in its log as a failure
+            wrong = [f"{namespace}: {words}" for namespace, one in director.lives.items()
+                     for words in one.verdict(self.events(namespace, users), exact=False)]
+            self.assertEqual(wrong, [])
+            two[left].stop()
+        director.clear()
 
     def test_leader_is_killed(self):
         self.play("killed", lambda first: first.kill())
