@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""image.py FOLDER NAME:TAG OUT.tar: an OCI archive of the installation in FOLDER; called by image.sh.
+"""image.py FOLDER NAME:TAG LIB OUT.tar: an OCI archive of the installation in FOLDER, whose libraries lie in its LIB; called by image.sh.
 
 Every file of the image gets the owner root and the time SOURCE_DATE_EPOCH (default: that of the last commit, or 2026-01-01),
 and they stand in the order of their names, so that the same input gives the same bytes.
@@ -21,8 +21,8 @@ USER = 65532
 PASSWD = f"root:x:0:0:root:/:/sbin/nologin\nnonroot:x:{USER}:{USER}:nonroot:/tmp:/sbin/nologin\n"
 GROUP = f"root:x:0:\nnonroot:x:{USER}:\n"
 AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
-# What is taken from that folder.
-PARTS = ("bin/roundhouse", "bin/roundhouse-controller", "lib/roundhouse/plugins/*.so", "share/doc/roundhouse/*")
+# For images of others: what these load comes from there.
+INJECTED = "share/roundhouse/inject/"
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -73,15 +73,22 @@ class Layer:
         return out.getvalue()
 
 
-def fill(layer, install):
+def fill(layer, install, folder):
     programs = []
-    for part in PARTS:
-        for source in sorted(install.glob(part)):
-            layer.add_file("usr/" + str(source.relative_to(install)), source)
-            if source.suffix == ".so" or source.parent.name == "bin":
-                programs.append(source)
+    for source in sorted(path for path in install.rglob("*") if path.is_symlink() or path.is_file()):
+        name = str(source.relative_to(install))
+        if source.is_symlink():
+            layer.add("usr/" + name, tarfile.SYMTYPE, mode=0o777, link=os.readlink(source))
+            continue
+        layer.add_file("usr/" + name, source)
+        # backends load what is there, and are left out by those who choose one where it is not
+        backend = source.name.startswith("librhcomm_")
+        if not name.startswith(INJECTED) and not backend and name.startswith(("bin/", "lib/", f"{folder}/")):
+            programs.append(source)
     # programs look for libraries under the names of their loader's own folders
     for name, path in sorted(libraries(programs).items()):
+        if pathlib.Path(path).resolve().is_relative_to(install.resolve()):
+            continue
         layer.add_file(name[1:] if name.startswith("/") else "lib/" + os.path.basename(name), os.path.realpath(path))
     layer.add("manager", tarfile.SYMTYPE, mode=0o777, link="usr/bin/roundhouse-controller")
     layer.add("etc/passwd", data=PASSWD.encode())
@@ -130,12 +137,12 @@ def write(out, name, tar, time):
 
 
 def main():
-    if len(sys.argv) != 4 or ":" not in sys.argv[2]:
+    if len(sys.argv) != 5 or ":" not in sys.argv[2]:
         sys.exit(__doc__.split("\n", 1)[0])
-    install, name, out = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+    install, name, folder, out = pathlib.Path(sys.argv[1]), *sys.argv[2:5]
     time = source_time()
     layer = Layer(time)
-    fill(layer, install)
+    fill(layer, install, folder)
     tar = layer.tar()
     size, digest = write(out, name, tar, time)
     own = sum(len(data) for path, (_, data) in layer.entries.items() if "roundhouse" in path)

@@ -1,19 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# image.sh [-t NAME:TAG] [-b BUILD_DIR] [OUT.tar]: a container image of the controller, as an OCI archive, without a daemon.
+# image.sh [-t NAME:TAG] [-b BUILD_DIR] [-w WHEEL] [OUT.tar]: a container image of Roundhouse, as an OCI archive, without a daemon.
 #
 # It holds the release build (or the build in BUILD_DIR), the libraries that the programs load, the certificates of public
-# authorities and an account that is not root. `ctr -n k8s.io images import`, `podman load`, `skopeo copy oci-archive:` and
+# authorities and an account that is not root; and rh_comm twice: for its own programs, and in /usr/share/roundhouse/inject
+# for images of others (`roundhouse inject`). There it needs the C library of this machine or a newer one; WHEEL, what the
+# target rhcomm_portable_wheel makes, takes its place and needs 2.28. `ctr -n k8s.io images import`, `podman load`, `skopeo copy oci-archive:` and
 # `docker load` (25 and later) take it. The same sources, packages and SOURCE_DATE_EPOCH give the same bytes.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
 version=$(sed -n 's/^project(roundhouse VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
-name=localhost/roundhouse:$version build=
-while getopts t:b: option; do
+name=localhost/roundhouse:$version build= wheel=
+while getopts t:b:w: option; do
 	case $option in
 	t) name=$OPTARG ;;
 	b) build=$OPTARG ;;
+	w) wheel=$OPTARG ;;
 	*) sed -n 's/^# \(image.sh.*\):.*/usage: \1/p' "$0" >&2 && exit 2 ;;
 	esac
 done
@@ -27,10 +30,26 @@ if [ -z "$build" ]; then
 	cmake -S . -B $build -DCMAKE_BUILD_TYPE=Release -DRH_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr >"$work/log" 2>&1 &&
 		cmake --build $build >>"$work/log" 2>&1 || { tail -n 40 "$work/log" >&2; exit 1; }
 fi
-# the build tree has the layout of an installation; what users run on a laptop alone is left out
-mkdir -p "$work/install/bin" "$work/install/lib/roundhouse/plugins" "$work/install/share/doc/roundhouse"
-cp "$build"/bin/roundhouse "$build"/bin/roundhouse-controller "$work/install/bin"
-cp "$build"/lib/roundhouse/plugins/*.so "$work/install/lib/roundhouse/plugins"
-cp LICENSE NOTICE "$work/install/share/doc/roundhouse"
-strip "$work"/install/bin/* "$work"/install/lib/roundhouse/plugins/*.so
-python3 -B packaging/image.py "$work/install" "$name" "$out"
+# what users run on a laptop alone is left out
+cmake --install "$build" --prefix "$work/all" >"$work/log" 2>&1 || { tail -n 40 "$work/log" >&2; exit 1; }
+library=$(dirname "$(find "$work/all" -name librhcomm.so.0)")
+folder=${library#"$work/all/"}
+[ -n "$wheel" ] || wheel=$(find "$work/all" -name 'roundhouse-*.whl')
+install=$work/install inject=$work/install/share/roundhouse/inject
+mkdir -p "$install/bin" "$install/lib/roundhouse/plugins" "$install/share/doc/roundhouse" "$install/$folder" "$inject/bin" "$inject/$folder"
+cp "$work/all"/bin/roundhouse{,-controller,-comm,-ps} "$install/bin"
+find "$work/all" -path "*/roundhouse/plugins/*.so" -exec cp {} "$install/lib/roundhouse/plugins" \;
+cp -L "$library"/librhcomm.so.0 "$library"/librhcomm_*.so "$install/$folder"
+cp LICENSE NOTICE "$install/share/doc/roundhouse"
+strip "$install"/bin/* "$install"/lib/roundhouse/plugins/*.so "$install/$folder"/librhcomm*
+
+# for other images: the Python package, and the programs beside the library that it brings
+[ -f "$wheel" ] || { echo "image.sh: there is no wheel; build all of $build (it needs Python), or name one: -w WHEEL" >&2; exit 1; }
+python3 -m zipfile -e "$wheel" "$inject"
+chmod 755 "$inject"/roundhouse/*.so*
+cp "$install"/bin/roundhouse-{comm,ps} "$inject/bin"
+for file in "$inject"/roundhouse/librhcomm*; do
+	ln -s "$(realpath --relative-to="$inject/$folder" "$file")" "$inject/$folder"
+done
+ln -s librhcomm.so.0 "$inject/$folder/librhcomm.so"
+python3 -B packaging/image.py "$install" "$name" "$folder" "$out"

@@ -22,16 +22,32 @@ CHART = "helm/roundhouse/templates/"
 # Lines of the Deployment that values of the chart replace.
 VALUES = [
     ("  replicas: 2\n", "  replicas: {{ .Values.replicas }}\n"),
-    (f"image: {IMAGE}\n", 'image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"\n'),
+    (f"image: {IMAGE}\n", 'image: {{ include "roundhouse.image" . | quote }}\n'),
     ("imagePullPolicy: IfNotPresent\n", "imagePullPolicy: {{ .Values.image.pullPolicy }}\n"),
     ("        - --log-format=json\n",
      "        - --log-format=json\n"
      "        {{- with .Values.gangSchedulerName }}\n        - --gang-scheduler-name={{ . }}\n        {{- end }}\n"
      "        {{- range .Values.extraArgs }}\n        - {{ . | quote }}\n        {{- end }}\n"
-     '        {{- if eq .Values.scope "namespaced" }}\n        env:\n        - name: KUBEFLOW_NAMESPACE\n'
-     "          valueFrom:\n            fieldRef:\n              fieldPath: metadata.namespace\n        {{- end }}\n"),
+     '        {{- if or .Values.extraEnv (eq .Values.scope "namespaced") }}\n        env:\n'
+     '        {{- if eq .Values.scope "namespaced" }}\n        - name: KUBEFLOW_NAMESPACE\n'
+     "          valueFrom:\n            fieldRef:\n              fieldPath: metadata.namespace\n        {{- end }}\n"
+     "        {{- with .Values.extraEnv }}\n        {{- toYaml . | nindent 8 }}\n        {{- end }}\n        {{- end }}\n"
+     "        {{- if .Values.config }}\n        volumeMounts:\n        - name: config\n          mountPath: /etc/roundhouse\n"
+     "          readOnly: true\n        {{- end }}\n"),
+    ('        sidecar.istio.io/inject: "false"\n',
+     '        sidecar.istio.io/inject: "false"\n'
+     "        {{- with .Values.config }}\n        checksum/config: {{ sha256sum . }}\n        {{- end }}\n"
+     "        {{- with .Values.podAnnotations }}\n        {{- toYaml . | nindent 8 }}\n        {{- end }}\n"),
+    ("        app.kubernetes.io/component: controller\n      annotations:\n",
+     "        app.kubernetes.io/component: controller\n"
+     "        {{- with .Values.podLabels }}\n        {{- toYaml . | nindent 8 }}\n        {{- end }}\n      annotations:\n"),
     ("      serviceAccountName: roundhouse\n",
-     "      serviceAccountName: roundhouse\n"
+     '      serviceAccountName: {{ include "roundhouse.account" . }}\n'
+     "      {{- with .Values.priorityClassName }}\n      priorityClassName: {{ . }}\n      {{- end }}\n"
+     "      {{- if .Values.config }}\n      volumes:\n      - name: config\n        configMap:\n"
+     '          name: {{ include "roundhouse.name" . }}-config\n      {{- end }}\n'
+     "      {{- with .Values.topologySpreadConstraints }}\n      topologySpreadConstraints:\n        {{- toYaml . | nindent 8 }}\n"
+     "      {{- end }}\n"
      "      {{- with .Values.imagePullSecrets }}\n      imagePullSecrets:\n        {{- toYaml . | nindent 8 }}\n      {{- end }}\n"
      "      {{- with .Values.nodeSelector }}\n      nodeSelector:\n        {{- toYaml . | nindent 8 }}\n      {{- end }}\n"
      "      {{- with .Values.tolerations }}\n      tolerations:\n        {{- toYaml . | nindent 8 }}\n      {{- end }}\n"),
@@ -44,9 +60,8 @@ GANG_RULE = """{{- with .Values.gangSchedulerName }}
   verbs:
   - create
   - delete
-  - get
   - list
-  - patch
+  - update
   - watch
 {{- end }}
 """
@@ -88,7 +103,23 @@ def put_in(text, pairs):
 def deployment(text):
     text = put_in(text, VALUES)
     start, end = text.index("        resources:\n"), text.index("        securityContext:\n")
-    return text[:start] + "        resources:\n          {{- toYaml .Values.resources | nindent 10 }}\n" + text[end:]
+    text = text[:start] + "        resources:\n          {{- toYaml .Values.resources | nindent 10 }}\n" + text[end:]
+    start, end = text.index("      affinity:\n"), text.index("      containers:\n")
+    return (text[:start] + "      affinity:\n        {{- if .Values.affinity }}\n        {{- toYaml .Values.affinity | nindent 8 }}\n"
+            "        {{- else }}\n" + text[start + len("      affinity:\n"):end] + "        {{- end }}\n" + text[end:])
+
+
+def named(text):
+    """With the chart's names. The account has one of its own, wherever it is spoken of; CRDs and the Lease have theirs."""
+    account = '{{ include "roundhouse.account" . }}'
+    text = re.sub(r"(- kind: ServiceAccount\n  name: )roundhouse$", rf"\g<1>{account}", text, flags=re.M)
+    text = re.sub(r"(?<=name: )roundhouse(?=$|-)", '{{ include "roundhouse.name" . }}', text, flags=re.M)
+    if re.match(r"apiVersion: v1\nkind: ServiceAccount\n", text):
+        text = text.replace('name: {{ include "roundhouse.name" . }}\n', f"name: {account}\n", 1)
+        text = (f"{{{{- if .Values.serviceAccount.create }}}}\n{text}"
+                "  {{- with .Values.serviceAccount.annotations }}\n  annotations:\n    {{- toYaml . | nindent 4 }}\n  {{- end }}\n"
+                "{{- end }}\n")
+    return text
 
 
 def escaped(text):
@@ -100,6 +131,8 @@ def chart(program):
     words = ["--namespace", NAMESPACE, "--image", IMAGE]
     cluster = manifests(program, *words, "--service-monitor")
     namespaced = manifests(program, *words, "--without-crds", "--namespaced")
+    cluster = {key: text if key[0] == "CustomResourceDefinition" else named(text) for key, text in cluster.items()}
+    namespaced = {key: named(text) for key, text in namespaced.items()}
     common = [key for key in cluster if key in namespaced and key[0] != "Deployment"]
     crds = [escaped(text).replace("metadata:\n", "metadata:\n  annotations:\n    helm.sh/resource-policy: keep\n", 1)
             for key, text in cluster.items() if key[0] == "CustomResourceDefinition"]

@@ -99,6 +99,7 @@ extern const struct rh_command rh_command_manifests;
 extern const struct rh_command rh_command_comm;
 extern const struct rh_command rh_command_ps;
 extern const struct rh_command rh_command_exec;
+extern const struct rh_command rh_command_inject;
 
 /**
  * Parse the words after the command's name. Options and operands may be mixed; "--" ends the options.

@@ -7,17 +7,20 @@
  */
 #include "controller/controller.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/crds.h"
 #include "cli/version.h"
 #include "host/gang.h"
-#include "job/names.h"
+#include "host/plugin_settings.h"
+#include "host/setting.h"
 
 /* Most names of --enable-scheme. */
 #define CONTROLLER_KINDS_MAX 64
@@ -44,13 +47,16 @@ struct controller_setting {
 static const struct controller_setting controller_settings[] = {
 	{"pytorch-init-container-image", "plugin pytorch", "init-container-image"},
 	{"pytorch-init-container-max-tries", "plugin pytorch", "init-container-max-tries"},
+	{"pytorch-init-container-template-file", "plugin pytorch", "init-container-template-file"},
 	{"mpi-kubectl-delivery-image", "plugin mpi", "kubectl-delivery-image"},
 };
+
+/* Flag of a file that V1 did without where it cannot be read. */
+#define CONTROLLER_TEMPLATE_FILE "pytorch-init-container-template-file"
 
 /* Flags of V1 that nothing depends on here, and why. */
 static const char *const controller_spent[][2] = {
 	{"controller-threads", "one thread decides for all jobs"},
-	{"pytorch-init-container-template-file", "the init container is the one of V1's default template"},
 	{"zap-stacktrace-level", "there are no stack traces in the log"},
 	{"zap-time-encoding", "times in the log are RFC 3339"},
 };
@@ -128,61 +134,71 @@ static int controller_enable_list(struct controller_setup *setup, const char *li
 
 static int controller_kinds(struct controller_setup *setup, struct rh_error *err)
 {
-	const char *configured = rh_config_setting(setup->session.config, "controller", "enable-scheme");
+	const struct rh_setting *configured = rh_config_find_setting(setup->session.config, "controller", "enable-scheme");
 	const char *value;
 	size_t cursor = 0;
 	int r = 0;
 
 	while (r == 0 && (value = rh_cli_each(setup->cli, "enable-scheme", &cursor)))
-		r = controller_enable_list(setup, value, err);
-	if (r == 0 && !rh_cli_option(setup->cli, "enable-scheme") && configured)
-		r = controller_enable_list(setup, configured, err);
+		r = *value ? controller_enable_list(setup, value, err)
+		           : rh_fail(err, RH_EINVAL, "--enable-scheme is empty; name a kind, or leave it out for all");
+	if (r == 0 && !rh_cli_option(setup->cli, "enable-scheme") && configured) {
+		r = controller_enable_list(setup, configured->value, err);
+		r = r < 0 ? rh_wrap(err, r, "%s: enable-scheme", configured->origin) : 0;
+	}
 	return r;
 }
 
-static int controller_number(const struct controller_setup *setup, const char *name, double limit, double *ret_value,
-                             struct rh_error *err)
+/* The message begins with the name. */
+static int controller_name_flag(int r, struct rh_error *err)
+{
+	struct rh_error said = *err;
+
+	return rh_fail(err, r, "--%s", said.message);
+}
+
+/* What flags say; the configuration was checked when it was read. */
+static int controller_check_flags(const struct rh_cli *cli, struct rh_error *err)
+{
+	for (size_t i = 0; i < cli->given_count; i++) {
+		const struct rh_setting_rule *rule = rh_setting_controller(cli->given[i].option->name);
+		int r = rule ? rh_setting_check(rule, cli->given[i].value, err) : 0;
+
+		if (r < 0)
+			return controller_name_flag(r, err);
+	}
+	return 0;
+}
+
+static double controller_number(const struct controller_setup *setup, const char *name, double fallback)
 {
 	const char *text = controller_value(setup, name, NULL);
-	char *end;
-	double value;
 
-	if (!text)
-		return 0;
-	value = strtod(text, &end);
-	if (!*text || *end || !(value >= 0) || value > limit)
-		return rh_fail(err, RH_EINVAL, "%s: \"%s\" is no number from 0 to %.0f", name, text, limit);
-	*ret_value = value;
-	return 0;
+	return text ? strtod(text, NULL) : fallback;
 }
 
 /* V1's rate limit is kept only where somebody asked for one; without, the window adapts to what the server can do. */
-static int controller_rates(struct controller_setup *setup, struct rh_error *err)
+static void controller_rates(struct controller_setup *setup)
 {
-	double burst = 0;
-	int r = controller_number(setup, "kube-api-qps", 1e6, &setup->options.qps, err);
+	struct rh_controller_options *options = &setup->options;
 
-	if (r == 0)
-		r = controller_number(setup, "kube-api-burst", 1e6, &burst, err);
-	setup->options.burst = (int32_t)burst;
-	if (r == 0 && burst > 0 && setup->options.qps == 0)
-		setup->options.qps = 20; /* V1's default, beside a burst that was asked for */
-	if (r == 0 && setup->options.qps > 0 && burst == 0)
-		setup->options.burst = 30;
-	return r;
+	options->qps = controller_number(setup, "kube-api-qps", 0);
+	options->burst = (int32_t)controller_number(setup, "kube-api-burst", 0);
+	if (options->burst > 0 && options->qps == 0)
+		options->qps = 20; /* V1's default, beside a burst that was asked for */
+	if (options->qps > 0 && options->burst == 0)
+		options->burst = 30;
 }
 
-static int controller_truth(const struct controller_setup *setup, const char *name, bool *value, struct rh_error *err)
+/* zap: a number above 0 is how much more than debug is wanted */
+static enum rh_log_level controller_zap_level(const char *word)
 {
-	const char *text = controller_value(setup, name, *value ? "true" : "false");
-
-	if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
-		return rh_fail(err, RH_EINVAL, "%s: \"%s\" is neither true nor false", name, text);
-	*value = strcmp(text, "true") == 0;
-	return 0;
+	if (!word || strcasecmp(word, "info") == 0)
+		return RH_LOG_INFO;
+	return strcasecmp(word, "error") == 0 || strcasecmp(word, "panic") == 0 ? RH_LOG_ERROR : RH_LOG_DEBUG;
 }
 
-static int controller_log(const struct controller_setup *setup, struct rh_error *err)
+static void controller_log(const struct controller_setup *setup)
 {
 	const char *format = controller_value(setup, "log-format", NULL);
 	const char *encoder = rh_cli_option(setup->cli, "zap-encoder");
@@ -191,53 +207,73 @@ static int controller_log(const struct controller_setup *setup, struct rh_error 
 	enum rh_log_level level = RH_LOG_INFO;
 	bool json = encoder ? strcmp(encoder, "json") == 0 : develops && strcmp(develops, "false") == 0;
 
-	if (format && strcmp(format, "json") != 0 && strcmp(format, "text") != 0)
-		return rh_fail(err, RH_EINVAL, "log-format: \"%s\" is neither text nor json", format);
-	if (!word)
-		word = rh_cli_option(setup->cli, "zap-log-level");
-	/* zap: a number above 0 is how much more than debug is wanted */
-	if (word && rh_log_level_parse(word, &level) < 0 && strtol(word, NULL, 10) > 0)
-		level = RH_LOG_DEBUG;
+	if (word)
+		(void)rh_log_level_parse(word, &level);
+	else
+		level = controller_zap_level(rh_cli_option(setup->cli, "zap-log-level"));
 	rh_log_setup(level, format ? strcmp(format, "json") == 0 : json);
-	return 0;
+}
+
+/* V1 goes on without the file, and its Deployments name one that need not be there. */
+static bool controller_is_absent(const char *flag, const char *value)
+{
+	if (strcmp(flag, CONTROLLER_TEMPLATE_FILE) != 0 || access(value, R_OK) == 0)
+		return false;
+	rh_log(RH_LOG_WARN, NULL, "--%s: \"%s\" cannot be read: %s; the built-in container is used", flag, value,
+	       strerror(errno));
+	return true;
+}
+
+static int controller_set_flag(struct rh_config *config, const struct controller_setting *setting, const char *value)
+{
+	rh_auto_free char *origin = rh_asprintf("--%s", setting->flag);
+
+	return origin ? rh_config_set(config, setting->section, setting->key, value, origin) : RH_ENOMEM;
+}
+
+static int controller_set_domain(struct rh_config *config)
+{
+	const char *domain = controller_variable("CUSTOM_CLUSTER_DOMAIN");
+
+	if (!domain || rh_config_setting(config, "plugin tensorflow", "cluster-domain"))
+		return 0;
+	return rh_config_set(config, "plugin tensorflow", "cluster-domain", domain, "$CUSTOM_CLUSTER_DOMAIN");
 }
 
 /* Flags and variables of V1 that plugins read as settings. */
 static int controller_plugins(struct controller_setup *setup, struct rh_error *err)
 {
 	struct rh_config *config = setup->session.config;
-	const char *domain = controller_variable("CUSTOM_CLUSTER_DOMAIN");
 	const char *gang = rh_cli_option(setup->cli, "gang-scheduler-name");
-	int r = 0;
+	int r = controller_set_domain(config);
 
 	for (size_t i = 0; i < sizeof(controller_settings) / sizeof(controller_settings[0]) && r == 0; i++) {
 		const struct controller_setting *setting = &controller_settings[i];
 		const char *value = rh_cli_option(setup->cli, setting->flag);
 
-		if (value && rh_config_set(config, setting->section, setting->key, value) < 0)
-			r = rh_fail_oom(err);
+		if (value && !controller_is_absent(setting->flag, value))
+			r = controller_set_flag(config, setting, value);
 	}
-	if (r == 0 && domain && !rh_config_setting(config, "plugin tensorflow", "cluster-domain") &&
-	    rh_config_set(config, "plugin tensorflow", "cluster-domain", domain) < 0)
-		r = rh_fail_oom(err);
+	if (r < 0)
+		return rh_fail_oom(err);
+	r = rh_plugin_settings_check(config, setup->session.host, err);
 	if (r == 0 && gang) {
 		r = rh_gang_parse_flag(gang, &config->gang, err);
-		r = r < 0 ? rh_wrap(err, r, "gang-scheduler-name") : 0;
+		r = r < 0 ? rh_wrap(err, r, "--gang-scheduler-name") : 0;
 	}
 	return r;
 }
 
-static int controller_webhook(struct controller_setup *setup, struct rh_error *err)
+static void controller_webhook(struct controller_setup *setup)
 {
-	double port = 9443;
-	int r = controller_number(setup, "webhook-server-port", 65535, &port, err);
+	struct rh_controller_options *options = &setup->options;
 
-	setup->options.webhook_secret = controller_value(setup, "webhook-secret-name", "training-operator-webhook-cert");
-	setup->options.webhook_service = controller_value(setup, "webhook-service-name", "training-operator");
-	(void)snprintf(setup->webhook_address, sizeof(setup->webhook_address), ":%d", (int)port);
-	setup->options.webhook_address = setup->webhook_address;
-	setup->options.webhook_dir = controller_value(setup, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs");
-	return r;
+	options->webhook_secret = controller_value(setup, "webhook-secret-name", "training-operator-webhook-cert");
+	options->webhook_service = controller_value(setup, "webhook-service-name", "training-operator");
+	options->webhook_dir = controller_value(setup, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs");
+	(void)snprintf(setup->webhook_address, sizeof(setup->webhook_address), ":%d",
+	               (int)controller_number(setup, "webhook-server-port", 9443));
+	options->webhook_address = setup->webhook_address;
 }
 
 static void controller_note_spent(const struct rh_cli *cli)
@@ -249,59 +285,38 @@ static void controller_note_spent(const struct rh_cli *cli)
 }
 
 /* A name that no object can have would only be told by the API server, again and again. */
-static int controller_check_names(const struct rh_controller_options *options, struct rh_error *err)
+static int controller_check_variable(const char *name, const char *value, struct rh_error *err)
 {
-	const char *const namespaces[][2] = {
-		{"namespace", options->namespace_},
-		{"leader-election-namespace", options->lease_namespace},
-	};
+	const struct rh_setting_rule *rule = rh_setting_controller("namespace");
+	int r = value ? rh_setting_check(rule, value, err) : 0;
 
-	for (size_t i = 0; i < sizeof(namespaces) / sizeof(namespaces[0]); i++) {
-		if (namespaces[i][1] && *namespaces[i][1] && !rh_name_is_label(namespaces[i][1]))
-			return rh_fail(err, RH_EINVAL,
-			               "%s: \"%s\" is no name of a namespace; use at most 63 small letters, digits and -",
-			               namespaces[i][0], namespaces[i][1]);
-	}
-	if (!rh_name_is_dns1123(options->lease_name))
-		return rh_fail(err, RH_EINVAL,
-		               "leader-election-id: \"%s\" is no name of a Lease; use small letters, digits, - and .",
-		               options->lease_name);
-	return 0;
+	return r < 0 ? rh_wrap(err, r, "$%s", name) : 0;
 }
 
 static int controller_options(struct controller_setup *setup, struct rh_error *err)
 {
 	struct rh_controller_options *options = &setup->options;
-	double tries;
-	int r;
+	const char *variable = controller_variable("KUBEFLOW_NAMESPACE");
+	int r = controller_check_variable("KUBEFLOW_NAMESPACE", variable, err);
 
-	options->elect = true;
 	options->version = RH_VERSION;
 	options->kubeconfig = rh_cli_option(setup->cli, "kubeconfig");
 	options->context = rh_cli_option(setup->cli, "context");
-	options->namespace_ = controller_value(setup, "namespace", controller_variable("KUBEFLOW_NAMESPACE"));
+	options->namespace_ = controller_value(setup, "namespace", variable);
 	options->metrics_address = controller_value(setup, "metrics-bind-address", ":8080");
 	options->health_address = controller_value(setup, "health-probe-bind-address", ":8081");
+	options->elect = strcmp(controller_value(setup, "leader-elect", "true"), "true") == 0;
 	options->lease_name = controller_value(setup, "leader-election-id", "1ca428e5.training-operator.kubeflow.org");
 	options->lease_namespace = controller_value(setup, "leader-election-namespace", NULL);
 	options->own_namespace = controller_variable("MY_POD_NAMESPACE");
 	options->serves = controller_serves;
 	options->arg = setup;
-	r = controller_check_names(options, err);
-	if (r == 0)
-		r = controller_number(setup, "pytorch-init-container-max-tries", INT32_MAX, &tries, err);
-	if (r == 0)
-		r = controller_truth(setup, "leader-elect", &options->elect, err);
-	if (r == 0)
-		r = controller_webhook(setup, err);
-	if (r == 0)
-		r = controller_rates(setup, err);
+	options->host = setup->session.host;
+	controller_webhook(setup);
+	controller_rates(setup);
 	if (r == 0)
 		r = controller_kinds(setup, err);
-	if (r == 0)
-		r = controller_plugins(setup, err);
-	options->host = setup->session.host;
-	return r;
+	return r < 0 ? r : controller_plugins(setup, err);
 }
 
 /* @return the exit status */
@@ -315,14 +330,15 @@ static int controller_run(const struct rh_cli *cli)
 {
 	struct controller_setup setup = {.cli = cli};
 	struct rh_error err = {0};
-	int r = rh_session_open(cli, &setup.session, &err);
+	int r = controller_check_flags(cli, &err);
 
 	if (r == 0)
-		r = controller_log(&setup, &err);
-	if (r == 0)
+		r = rh_session_open(cli, &setup.session, &err);
+	if (r == 0) {
+		controller_log(&setup);
 		controller_note_spent(cli);
-	if (r == 0)
 		r = controller_options(&setup, &err);
+	}
 	if (r == 0)
 		r = rh_controller_run(&setup.options, &err);
 	return controller_end(&setup, r, &err);

@@ -4,8 +4,10 @@
 
 #include "base/clock.h"
 #include "base/loop.h"
+#include "kube/cure.h"
 #include "kube/http.h"
 #include "kube/kubeconfig.h"
+#include "kube/outcome.h"
 
 #define CLUSTER_PATH "/openapi/v3/api/v1"
 /* The server may have to put the document together first. */
@@ -15,6 +17,7 @@
 struct cluster_call {
 	struct rh_loop *loop;
 	struct rh_http *http;
+	const struct rh_kubeconfig *config;
 	struct rh_json *document;
 	struct rh_error *err;
 	int result;
@@ -33,6 +36,18 @@ static int64_t cluster_turn(void *arg)
 	return due > now ? due - now : 0;
 }
 
+/* The server's words, and what is to be done about them. */
+static int cluster_refuse(const struct cluster_call *call, const struct rh_http_response *response)
+{
+	char words[256];
+	rh_auto_str cure = {0};
+
+	(void)rh_kube_outcome_words(response->status, response->body, words, sizeof(words));
+	rh_kube_cure(call->config, response->status, words, &cure);
+	return rh_fail(call->err, RH_EIO, "the server answers with %d: %s%s%s", response->status, words,
+	               cure.length ? "; " : "", rh_str_text(&cure));
+}
+
 static void cluster_done(void *arg, const struct rh_http_response *response)
 {
 	struct cluster_call *call = arg;
@@ -42,8 +57,7 @@ static void cluster_done(void *arg, const struct rh_http_response *response)
 	else if (response->status == 0)
 		call->result = rh_fail(call->err, RH_EIO, "%s", response->words);
 	else
-		call->result =
-			rh_fail(call->err, RH_EIO, "the server answers with %d: %.300s", response->status, response->body);
+		call->result = cluster_refuse(call, response);
 	rh_loop_stop(call->loop);
 }
 
@@ -53,6 +67,7 @@ static int cluster_ask(struct cluster_call *call, const struct rh_kubeconfig *co
 	const struct rh_http_request request = {.method = "GET", .path = CLUSTER_PATH, .timeout = CLUSTER_TIMEOUT};
 	int r = rh_http_new(&options, &call->http, err);
 
+	call->config = config;
 	if (r == 0)
 		r = rh_http_send(call->http, &request, cluster_done, call, NULL, err);
 	if (r < 0)

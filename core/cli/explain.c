@@ -115,6 +115,22 @@ static void explain_print_contract(const struct rh_json *contract, bool variable
 	}
 }
 
+static void explain_print_settings(const struct rh_json *page)
+{
+	const struct rh_json *row = rh_json_first(rh_json_get(page, "settings"));
+
+	if (row)
+		printf("\nSETTINGS in section [plugin %s] of roundhouse.ini\n", explain_text(page, "plugin.name"));
+	for (; row; row = rh_json_next(row)) {
+		const struct rh_json *fallback = rh_json_get(row, "default");
+		rh_auto_free char *text = fallback ? rh_json_text(fallback) : NULL;
+
+		printf("  %s <%s>\n      %s\n", rh_json_key(row), explain_text(row, "type"), explain_text(row, "description"));
+		if (text)
+			printf("      default %s\n", rh_json_string(fallback) ? rh_json_string(fallback) : text);
+	}
+}
+
 static void explain_print(const struct rh_json *page)
 {
 	explain_print_head(page);
@@ -125,6 +141,7 @@ static void explain_print(const struct rh_json *page)
 	explain_print_fields(rh_json_get(page, "fields"));
 	explain_print_contract(rh_json_get(page, "contract"), true);
 	explain_print_contract(rh_json_get(page, "contract"), false);
+	explain_print_settings(page);
 }
 
 static int explain_run(const struct rh_cli *cli)
@@ -158,10 +175,12 @@ const struct rh_command rh_command_explain = {
 	.name = "explain",
 	.synopsis = "KIND[.FIELD...]",
 	.summary = "show the fields, defaults, rules and environment of a kind, or one field",
-	.details = "KIND is the kind, its plural or its singular, in any case. What is shown is the plugin's own "
+	.details = "KIND is the kind, its plural or its singular, in any case, with or without its group as in "
+			   "pytorchjobs.kubeflow.org.\nWhat is shown is the plugin's own "
 			   "description: its\n"
 			   "replica types, the fields of spec, and what its pods get beside what the job says: variables, init\n"
-			   "containers, volumes, further objects. With a path, as in `pytorchjob.spec.elasticPolicy` or\n"
+			   "containers, volumes, further objects, and its settings. With a path, as in "
+			   "`pytorchjob.spec.elasticPolicy` or\n"
 			   "`tfjob.spec.tfReplicaSpecs.Worker.template.spec.containers`, that field and what is below it.\n\n"
 			   "Exit status: 0 shown, 2 wrong arguments, no such kind or field.",
 	.options = explain_options,

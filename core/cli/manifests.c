@@ -10,6 +10,8 @@
 #include "cli/version.h"
 #include "host/crd.h"
 #include "host/gang.h"
+#include "job/image.h"
+#include "job/names.h"
 
 /* Marks what is for this program, and is taken out of an object. */
 #define MANIFESTS_OURS "x-roundhouse"
@@ -17,6 +19,10 @@
 /* The namespace that the objects bring along. One of another name is somebody's: to apply its Namespace would label it,
  * and to delete the objects again would delete all that is in it. */
 #define MANIFESTS_OWN_NAMESPACE "roundhouse"
+
+/* The ConfigMap with the controller's configuration, and how large that may be: etcd takes no object of 1.5 MiB. */
+#define MANIFESTS_CONFIG "roundhouse-config"
+#define MANIFESTS_CONFIG_MAX (512u * 1024)
 
 /* What the command line asks for. */
 struct manifests_wish {
@@ -27,6 +33,7 @@ struct manifests_wish {
 	const char *lease;
 	const char *gang; /* NULL: none */
 	struct rh_gang parsed_gang;
+	char *config; /* text of the controller's configuration; owned; NULL: none */
 	bool namespaced;
 	bool monitor;
 };
@@ -105,6 +112,35 @@ static int manifests_set_scope(struct rh_json *container)
 	return rh_json_set(container, "env", list);
 }
 
+/* Where the program looks for its configuration. */
+static int manifests_set_config(struct rh_json *pod_spec, struct rh_json *container)
+{
+	static const char volumes[] = "[{\"name\":\"config\",\"configMap\":{\"name\":\"" MANIFESTS_CONFIG "\"}}]";
+	static const char mounts[] = "[{\"name\":\"config\",\"mountPath\":\"/etc/roundhouse\",\"readOnly\":true}]";
+	struct rh_json *list = NULL;
+
+	if (rh_json_parse(volumes, strlen(volumes), &list, NULL) < 0 || rh_json_set(pod_spec, "volumes", list) < 0)
+		return RH_ENOMEM;
+	if (rh_json_parse(mounts, strlen(mounts), &list, NULL) < 0)
+		return RH_ENOMEM;
+	return rh_json_set(container, "volumeMounts", list);
+}
+
+static int manifests_add_config(const struct manifests_wish *wish, struct rh_json *items, struct rh_error *err)
+{
+	static const char head[] =
+		"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" MANIFESTS_CONFIG
+		"\",\"namespace\":\"\",\"labels\":{\"app.kubernetes.io/name\":\"roundhouse\"}}}";
+	rh_auto(json) map = NULL;
+	int r = rh_json_parse(head, strlen(head), &map, err);
+	struct rh_json *data = r == 0 ? rh_json_ensure_object(map, "data") : NULL;
+
+	if (!data || rh_json_set_string(rh_json_get(map, "metadata"), "namespace", wish->namespace_) < 0 ||
+	    rh_json_set_string(data, "roundhouse.ini", wish->config) < 0 || rh_json_append(items, rh_take(map)) < 0)
+		return rh_fail_oom(err);
+	return 0;
+}
+
 static int manifests_set_args(const struct manifests_wish *wish, struct rh_json *object)
 {
 	struct rh_json *container = rh_json_at(object, "spec.template.spec.containers[0]");
@@ -116,6 +152,8 @@ static int manifests_set_args(const struct manifests_wish *wish, struct rh_json 
 	    manifests_add_argument(args, "log-format", "json") < 0)
 		return RH_ENOMEM;
 	if (wish->namespaced && manifests_set_scope(container) < 0)
+		return RH_ENOMEM;
+	if (wish->config && manifests_set_config(rh_json_at(object, "spec.template.spec"), container) < 0)
 		return RH_ENOMEM;
 	return wish->gang ? manifests_add_argument(args, "gang-scheduler-name", wish->gang) : 0;
 }
@@ -168,7 +206,7 @@ static int manifests_collect(const struct manifests_wish *wish, struct rh_json *
 		r = manifests_add_crds(wish, items, err);
 	for (const struct rh_json *object = rh_json_first(documents); object && r == 0; object = rh_json_next(object))
 		r = manifests_add_object(wish, object, items, err);
-	return r;
+	return r == 0 && wish->config ? manifests_add_config(wish, items, err) : r;
 }
 
 static int manifests_print(const struct rh_json *items, const char *format, struct rh_error *err)
@@ -191,36 +229,39 @@ static int manifests_print(const struct rh_json *items, const char *format, stru
 	return rh_fd_write_all(fileno(stdout), out.data, out.length, err);
 }
 
-static bool manifests_is_label(const char *text)
-{
-	size_t length = strlen(text);
-
-	return length > 0 && length <= 63 && text[0] != '-' && text[length - 1] != '-' &&
-	       strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == length;
-}
-
-/* A reference to an image, as far as it matters here: no white space, no quotes, nothing else that YAML would read. */
-static bool manifests_is_image(const char *text)
-{
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:@-";
-
-	return *text && strspn(text, allowed) == strlen(text);
-}
-
 static int manifests_check(struct manifests_wish *wish, struct rh_error *err)
 {
-	if (!manifests_is_label(wish->namespace_))
+	int r;
+
+	if (!rh_name_is_label(wish->namespace_))
 		return rh_fail(err, RH_EINVAL,
-		               "namespace \"%s\" is no name of one: at most 63 small letters, digits and dashes",
+		               "--namespace: \"%s\" is no name of a namespace: at most 63 small letters, digits and dashes",
 		               wish->namespace_);
-	if (!manifests_is_image(wish->image))
-		return rh_fail(err, RH_EINVAL, "image \"%s\" is no reference to an image, as registry.example/roundhouse:%s",
-		               wish->image, RH_VERSION);
+	r = rh_image_check(wish->image, err);
+	if (r < 0)
+		return rh_wrap(err, r, "--image");
 	if (wish->namespaced && rh_cli_option(wish->cli, "cluster-scope"))
 		return rh_fail(err, RH_EINVAL, "--cluster-scope and --namespaced exclude each other");
-	if (wish->gang)
-		return rh_gang_parse_flag(wish->gang, &wish->parsed_gang, err);
-	return 0;
+	r = wish->gang ? rh_gang_parse_flag(wish->gang, &wish->parsed_gang, err) : 0;
+	return r < 0 ? rh_wrap(err, r, "--gang-scheduler-name") : 0;
+}
+
+/* What the controller would refuse there is refused here. */
+static int manifests_read_config(struct manifests_wish *wish, struct rh_error *err)
+{
+	const char *path = rh_cli_option(wish->cli, "controller-config");
+	rh_auto(config) config = path ? rh_config_new() : NULL;
+	size_t length;
+	int r;
+
+	if (!path)
+		return 0;
+	if (!config)
+		return rh_fail_oom(err);
+	r = rh_file_read(path, MANIFESTS_CONFIG_MAX, &wish->config, &length, err);
+	if (r == 0)
+		r = rh_config_parse(config, path, wish->config, length, err);
+	return r < 0 ? rh_wrap(err, r, "--controller-config") : 0;
 }
 
 static const char *manifests_value(const struct rh_cli *cli, const char *name, const char *fallback)
@@ -247,12 +288,15 @@ static int manifests_run(const struct rh_cli *cli)
 	int r = items ? manifests_check(&wish, &err) : rh_fail_oom(&err);
 
 	if (r == 0)
+		r = manifests_read_config(&wish, &err);
+	if (r == 0)
 		r = rh_session_open(cli, &session, &err);
 	wish.host = session.host;
 	if (r == 0)
 		r = manifests_collect(&wish, items, &err);
 	if (r == 0)
 		r = manifests_print(items, rh_cli_option(cli, "output"), &err);
+	rh_free(wish.config);
 	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
 }
 
@@ -263,6 +307,7 @@ static const struct rh_option manifests_options[] = {
 	{"namespaced", 0, NULL, NULL, "serve jobs of that namespace alone, with rights there alone; it has to exist"},
 	{"image", 0, "IMAGE", NULL, "image of the controller (default localhost/roundhouse:VERSION)"},
 	{"gang-scheduler-name", 0, "NAME", NULL, "as for `roundhouse controller`, with the right to its PodGroups"},
+	{"controller-config", 0, "FILE", NULL, "add a ConfigMap with FILE as the controller's roundhouse.ini"},
 	{"service-monitor", 0, NULL, NULL, "add a ServiceMonitor for the Prometheus operator"},
 	{"without-crds", 0, NULL, NULL, "leave out the definitions of the kinds (`roundhouse crds`)"},
 	{"output", 'o', "FORMAT", "yaml|json", "how to print the objects (default: yaml)"},

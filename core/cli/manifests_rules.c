@@ -164,6 +164,32 @@ static bool rules_is_there(const struct rh_json *rules, const struct rh_json *ru
 	return false;
 }
 
+static bool rules_has_word(const struct rh_json *list, const char *word)
+{
+	for (const struct rh_json *at = rh_json_first(list); at; at = rh_json_next(at)) {
+		if (rh_text_equal(rh_json_string(at), word))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A plugin that was built when further objects were read by get and written by patch says so: they are listed, and
+ * updated, now.
+ */
+static int rules_renew(struct rh_json *rule)
+{
+	static const char *const renewed[][2] = {{"get", "list"}, {"patch", "update"}};
+	struct rh_json *verbs = rh_json_get(rule, "verbs");
+
+	for (size_t i = 0; i < sizeof(renewed) / sizeof(renewed[0]); i++) {
+		if (rules_has_word(verbs, renewed[i][0]) && !rules_has_word(verbs, renewed[i][1]) &&
+		    rh_json_append(verbs, rh_json_new_string(renewed[i][1])) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
 static int rules_add_plugin(const struct rh_kind *kind, struct rh_json *rules, struct rh_error *err)
 {
 	rh_auto(json) own = NULL;
@@ -174,7 +200,9 @@ static int rules_add_plugin(const struct rh_kind *kind, struct rh_json *rules, s
 	if (r < 0 || rh_json_type(own) != RH_JSON_ARRAY)
 		return rh_fail(err, RH_EPLUGIN, "kind %s: rbac_rules is no JSON array; the plugin has to be mended",
 		               kind->kind);
-	for (const struct rh_json *rule = rh_json_first(own); rule; rule = rh_json_next(rule)) {
+	for (struct rh_json *rule = rh_json_first(own); rule; rule = rh_json_next(rule)) {
+		if (rules_renew(rule) < 0)
+			return rh_fail_oom(err);
 		if (!rules_is_there(rules, rule) && rh_json_append(rules, rh_json_copy(rule)) < 0)
 			return rh_fail_oom(err);
 	}
@@ -184,7 +212,7 @@ static int rules_add_plugin(const struct rh_kind *kind, struct rh_json *rules, s
 static int rules_add_gang(const struct rh_gang *gang, struct rh_json *rules)
 {
 	const char *api_version = rh_gang_api_version(gang);
-	struct rules_row row = {NULL, {"podgroups", NULL}, {"create", "delete", "get", "list", "patch", "watch", NULL}};
+	struct rules_row row = {NULL, {"podgroups", NULL}, {"create", "delete", "list", "update", "watch", NULL}};
 	rh_auto_free char *group = NULL;
 
 	if (!api_version)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -268,9 +269,12 @@ void rh_cli_prepare(void)
 /* A full disk or a closed pipe behind standard output must not look like success. */
 int rh_cli_finish(int status)
 {
+	errno = 0;
 	if ((fflush(stdout) == 0 && !ferror(stdout)) || status != RH_EXIT_OK)
 		return status;
-	fputs("roundhouse: standard output could not be written\n", stderr);
+	/* who closes the pipe, as head does, has seen enough and wants no words */
+	if (errno != EPIPE)
+		fputs("roundhouse: standard output could not be written\n", stderr);
 	return RH_EXIT_FAILED;
 }
 

@@ -112,10 +112,10 @@ static int plugins_check(const char *file, struct rh_error *err)
 static int plugins_run(const struct rh_cli *cli)
 {
 	struct rh_error err = {0};
-	const char *what = cli->operands[0];
+	const char *what = cli->operand_count > 0 ? cli->operands[0] : "list";
 	int r;
 
-	if (strcmp(what, "list") == 0 && cli->operand_count == 1)
+	if (strcmp(what, "list") == 0 && cli->operand_count <= 1)
 		r = plugins_list(cli, &err);
 	else if (strcmp(what, "check") == 0 && cli->operand_count == 2)
 		r = plugins_check(cli->operands[1], &err);
@@ -131,14 +131,13 @@ static const struct rh_option plugins_options[] = {
 
 const struct rh_command rh_command_plugins = {
 	.name = "plugins",
-	.synopsis = "list | check FILE",
+	.synopsis = "[list] | check FILE",
 	.summary = "list the plugins with their state, or check one file",
 	.details = "`list` shows every plugin file that was found, its state (ready, disabled by the allow-list, refused, "
 			   "failed)\n"
 			   "and, where it is not ready, why. `check FILE` loads one file and says whether it fits this host.\n\n"
 			   "Exit status: 0 fine, 1 the checked plugin was refused, 2 wrong arguments or no such file.",
 	.options = plugins_options,
-	.operands_min = 1,
 	.operands_max = 2,
 	.run = plugins_run,
 };

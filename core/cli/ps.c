@@ -28,14 +28,15 @@ static const struct rh_option ps_options[] = {
 	{"folder", 0, "DIR", NULL, "keep the state in DIR, and go on from there (default: nowhere)"},
 	{"durable", 0, "HOW", "logged|synced", "what is acknowledged outlives the process, or also its host"},
 	{"grace", 0, "SECONDS", NULL, "how long a lost worker may stay away before waiting for it fails (default 1)"},
+	{"backend", 0, "NAME", NULL, "own, native, ucx, mpi or nccl carries the data (default: $RH_COMM_BACKEND, or own)"},
 	{NULL, 0, NULL, NULL, NULL},
 };
 
 /* By row of ps_options. */
 static const char *const ps_variables[] = {
-	"RH_PS_WORKERS",   "RH_PS_SERVER_COUNT", "RH_PS_SERVER",  "RH_PS_HOST",     "RH_PS_PORT",  "RH_PS_MODE",
-	"RH_PS_STALENESS", "RH_PS_RULE",         "RH_PS_RATE",    "RH_PS_MOMENTUM", "RH_PS_BETA1", "RH_PS_BETA2",
-	"RH_PS_EPSILON",   "RH_PS_FOLDER",       "RH_PS_DURABLE", "RH_PS_GRACE",
+	"RH_PS_WORKERS",   "RH_PS_SERVER_COUNT", "RH_PS_SERVER",  "RH_PS_HOST",     "RH_PS_PORT",    "RH_PS_MODE",
+	"RH_PS_STALENESS", "RH_PS_RULE",         "RH_PS_RATE",    "RH_PS_MOMENTUM", "RH_PS_BETA1",   "RH_PS_BETA2",
+	"RH_PS_EPSILON",   "RH_PS_FOLDER",       "RH_PS_DURABLE", "RH_PS_GRACE",    "RH_PS_BACKEND",
 };
 
 static int ps_run(const struct rh_cli *cli)
@@ -55,14 +56,16 @@ static int ps_run(const struct rh_cli *cli)
 const struct rh_command rh_command_ps = {
 	.name = "ps",
 	.synopsis = "",
-	.summary = "be a parameter server of a job, until all its workers have left",
+	.summary = "be a parameter server, or the scheduler, of a job, until all its workers have left",
 	.details = "Workers reach it with rh_ps_connect() (roundhouse/ps.h). Its place among the servers, and the number "
 			   "of workers,\n"
 			   "come from the options, from TF_CONFIG in a PS replica of a TFJob, or from RH_PS_* and DMLC_*; two that "
 			   "disagree\n"
-			   "are an error. With --folder a server that was killed has lost nothing that it had acknowledged; "
-			   "docs/ps.md tells\n"
-			   "more. SIGTERM ends it in good order.",
+			   "are an error. With DMLC_ROLE=scheduler it is the scheduler through which servers and workers find each "
+			   "other.\n"
+			   "With --folder a server that was killed has lost nothing that it had acknowledged; docs/ps.md tells "
+			   "more.\n"
+			   "SIGTERM ends it in good order.",
 	.options = ps_options,
 	.operands_max = 0,
 	.run = ps_run,

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
+#include "host/plugin_settings.h"
 
 /* --plugins DIR stands in front of the configured folders. */
 static int session_add_plugin_dir(struct rh_config *config, const char *dir, struct rh_error *err)
@@ -51,6 +52,8 @@ int rh_session_open(const struct rh_cli *cli, struct rh_session *session, struct
 		r = rh_host_new(session->config, &session->host, err);
 	if (r == 0)
 		r = rh_host_load_all(session->host, err);
+	if (r == 0)
+		r = rh_plugin_settings_check(session->config, session->host, err);
 	return r;
 }
 

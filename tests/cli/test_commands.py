@@ -63,6 +63,14 @@ class Mistakes(Case):
             self.assertEqual(done.returncode, 1, words)
             self.assertIn(b"standard output", done.stderr)
 
+    def test_a_closed_pipe_is_no_trouble(self):
+        """`roundhouse man | head -1`: not a word on standard error."""
+        for words in ("man", "completion bash", "--help", "explain pytorchjob"):
+            done = subprocess.run(["sh", "-c", f'exec 3>&1; {{ "$0" {words}; echo "$?" >&3; }} | true', PROGRAM], capture_output=True,
+                                  text=True, timeout=60, check=False)
+            self.assertEqual(done.stderr, "", words)
+            self.assertIn(done.stdout, ("0\n", "1\n"), words)
+
     def test_closed_descriptors_do_no_harm(self):
         path = self.file(job(command="'exit 0'"))
         done = subprocess.run(["sh", "-c", 'exec "$0" run "$1" <&- >&- 2>&-', PROGRAM, path], timeout=20, check=False)
@@ -100,8 +108,44 @@ class Shells(Case):
         self.assertIn("--timeout", text)
 
 
+class Inject(Case):
+    def tree(self):
+        """-> a folder with a file, a program and a link"""
+        source = os.path.join(self.folder, "source")
+        os.makedirs(os.path.join(source, "bin"))
+        for name, mode in (("bin/program", 0o755), ("text", 0o640)):
+            with open(os.path.join(source, name), "w", encoding="utf-8") as out:
+                out.write(name)
+            os.chmod(out.name, mode)
+        os.symlink("../text", os.path.join(source, "bin", "link"))
+        return source
+
+    def test_copies_files_programs_and_links(self):
+        target = os.path.join(self.folder, "new", "target")
+        for _ in range(2):
+            done = call("inject", "--from", self.tree() if not os.path.exists(target) else os.path.join(self.folder, "source"), target)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("2 files", done.stdout)
+        self.assertEqual(os.readlink(os.path.join(target, "bin", "link")), "../text")
+        self.assertEqual([os.stat(os.path.join(target, name)).st_mode & 0o777 for name in ("bin/program", "text")], [0o755, 0o640])
+        with open(os.path.join(target, "bin", "link"), encoding="utf-8") as text:
+            self.assertEqual(text.read(), "text")
+
+    def test_refused(self):
+        source = self.tree()
+        os.mkfifo(os.path.join(source, "pipe"))
+        for words, status, said in ((["inject"], 2, "missing operand: DIR"),
+                                    (["inject", "--from", "/does/not/exist", self.folder], 2, "there is nothing to inject"),
+                                    (["inject", "--from", source, os.path.join(self.folder, "out")], 2, 'pipe" is no file, folder or link'),
+                                    (["inject", "--from", source, os.path.join(source, "text", "x")], 1, "text")):
+            done = call(*words)
+            self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
+            self.assertIn(said, done.stderr)
+
+
 class Plugins(Case):
     def test_list_as_text_and_json(self):
+        self.assertEqual(call("plugins").stdout, call("plugins", "list").stdout)
         text = call("plugins", "list").stdout
         self.assertRegex(text, r"(?m)^pytorch +ready +\S+ +PyTorchJob +\S+/pytorch\.so$")
         rows = {r["name"]: r for r in json.loads(call("plugins", "list", "-o", "json").stdout)}

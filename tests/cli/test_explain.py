@@ -31,6 +31,8 @@ class Kinds(Case):
                      "\n      default c10d\n",
                      "  WORLD_SIZE\n      all replicas times nprocPerNode",
                      "; when the job has a Master\n      from spec.nprocPerNode\n",
+                     "\nSETTINGS in section [plugin pytorch] of roundhouse.ini\n  init-container-image <string>\n",
+                     "\n      How often it tries.\n      default 100\n",
                      "\nFURTHER ADDITIONS\n  initContainer init-pytorch (Worker)\n"):
             self.assertIn(part, text)
 
@@ -57,6 +59,19 @@ class Fields(Case):
         self.assertNotIn("ENVIRONMENT", text)
         self.assertNotIn("FIELDS", text)
 
+    def test_status(self):
+        text = call("explain", "pytorchjob.status.conditions").stdout
+        self.assertIn("FIELD      status.conditions <[]object>\n", text)
+        self.assertIn("  status.conditions[].type <string>\n", text)
+        self.assertIn("status.replicaStatuses <map[string]object>", call("explain", "pytorchjob.status").stdout)
+        self.assertIn("status.conditions[].lastTransitionTime <string>",
+                      call("explain", "mpijobs.status.conditions.lastTransitionTime").stdout)
+
+    def test_group_as_kubectl_takes_it(self):
+        for name in ("pytorchjobs.kubeflow.org", "pytorchjob.v1.kubeflow.org", "PyTorchJob.KUBEFLOW.org"):
+            self.assertEqual(call("explain", name).stdout, call("explain", "pytorchjob").stdout, name)
+            self.assertEqual(call("explain", f"{name}.spec.runPolicy").stdout, call("explain", "pytorchjob.spec.runPolicy").stdout)
+
     def test_into_the_pod_template(self):
         text = call("explain", "paddlejob.spec.paddleReplicaSpecs.Worker.template.spec.containers.env").stdout
         self.assertIn("containers[].env <[]EnvVar>", text)
@@ -72,6 +87,8 @@ class Mistakes(Case):
 
     def test_what_is_not_there(self):
         self.refused("explain", "tfjbo", part="did you mean TFJob?")
+        self.refused("explain", "tfjobs.kubeflow.com", part='it has no field "kubeflow"; there are')
+        self.refused("explain", "tfjob.status.condition", part='TFJob: status has no field "condition"; there are conditions,')
         self.refused("explain", "tfjob.spec.sucessPolicy",
                      part='TFJob: spec has no field "sucessPolicy"; there are successPolicy,')
         self.refused("explain", "mpijob.spec.mpiReplicaSpecs.Chief", part="there are Worker, Launcher, replicas,")

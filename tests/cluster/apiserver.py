@@ -282,7 +282,10 @@ class ApiServer:
 
     def get(self, path):
         """-> the body of a GET that has to succeed."""
-        status, body = self.request("GET", path)
+        try:
+            status, body = self.request("GET", path)
+        except http.client.RemoteDisconnected:  # a server closes what was idle for a while
+            status, body = self.request("GET", path)
         if status != http.client.OK:
             raise AssertionError(f"GET {path}: {status} {body[:500]!r}")
         return body

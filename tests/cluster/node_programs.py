@@ -62,3 +62,25 @@ total = world.allreduce(world.rank + 1)
 print("rank", world.rank, "of", world.size, "on", socket.gethostname(), "sum", total, flush=True)
 '
 """
+
+# Data-parallel training over rh_comm, which the image does not have: an init container has brought it. No line names a rank or an address.
+COMM = """
+import os, sys, torch, roundhouse, roundhouse.torch
+print("package", roundhouse.__file__, flush=True)
+shm = os.statvfs("/dev/shm")
+print("shm", shm.f_blocks * shm.f_frsize, "profile", os.environ.get("OF_THE_PROFILE"), flush=True)
+with roundhouse.Comm() as comm:
+    torch.manual_seed(comm.rank)
+    model = torch.nn.Linear(2, 1)
+    roundhouse.torch.broadcast_parameters(model.state_dict(), comm)
+    optimizer = roundhouse.torch.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.2), comm)
+    x = torch.rand(64, 2)
+    y = x @ torch.tensor([[2.0], [-3.0]]) + 1
+    for step in range(300):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+    bits = b"".join(p.detach().numpy().tobytes() for p in model.parameters()).hex()
+    print(f"rank {comm.rank} of {comm.world} over {comm.backend} weights {bits} loss {loss.item():.4f}", flush=True)
+"""
