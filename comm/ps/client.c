@@ -5,119 +5,18 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "comm/core/error.h"
-#include "comm/core/thread.h"
 #include "comm/ps/store.h"
 
-/* Where there are processors to spare, an answer often comes sooner than a sleep begins. */
-#define SPIN 20
 /* The servers say themselves when a limit is over; this is for those that say nothing at all. */
 #define LATE (5 * RH_COMM_SECOND)
 #define LEAVE_TIMEOUT (10 * RH_COMM_SECOND)
-#define PAUSE_FIRST 10000
-#define PAUSE_MAX 250000
 #define SLEEP_MAX 1000
+/* So often what moves over a backend is looked at in a row without a pause. */
+#define TURNS 1000
 #define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
-
-static int32_t client_init_links(struct rh_ps *ps, struct rh_comm_error *err)
-{
-	const char *at = ps->settings.servers;
-
-	ps->links = calloc((size_t)ps->settings.server_count, sizeof(*ps->links));
-	if (!ps->links)
-		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
-	for (int32_t i = 0; i < ps->settings.server_count; i++) {
-		size_t length = strcspn(at, ",");
-		int32_t r = rh_ps_link_init(&ps->links[i], ps, i, at, length);
-
-		ps->link_count++;
-		if (r < 0)
-			return rh_comm_fail(err, r, RH_COMM_NO_RANK,
-			                    "servers: \"%.*s\" must be host:port, as in \"ps-0:2222,ps-1:2222\"", (int)length, at);
-		at += length + (at[length] == ',');
-	}
-	return 0;
-}
-
-static void client_pause(int64_t time)
-{
-	struct timespec span = {time / RH_COMM_SECOND, time % RH_COMM_SECOND * 1000};
-
-	(void)nanosleep(&span, NULL);
-}
-
-/* Servers start when they start, and names of a cluster come late. */
-static int32_t client_open_link(struct rh_ps_link *link, int64_t deadline, struct rh_comm_error *err)
-{
-	struct rh_comm_error last = {0};
-	int64_t pause = PAUSE_FIRST;
-	int32_t r;
-
-	while ((r = rh_ps_link_open(link, deadline, &last)) == RH_COMM_EIO) {
-		if (rh_comm_now() + pause >= deadline)
-			return rh_comm_fail(err, RH_COMM_ETIME, link->index, "server %d at %s port %d was not reached in time: %s",
-			                    (int)link->index, link->host, (int)link->port, last.text);
-		client_pause(pause);
-		pause = pause * 2 < PAUSE_MAX ? pause * 2 : PAUSE_MAX;
-	}
-	if (r < 0 && err)
-		*err = last;
-	return r;
-}
-
-static int32_t client_open(struct rh_ps *ps, struct rh_comm_error *err)
-{
-	int64_t deadline = rh_comm_now() + ps->settings.init_timeout;
-	int32_t r = client_init_links(ps, err);
-
-	rh_ps_job_digest(ps->settings.job, ps->job);
-	ps->session = rh_ps_random_number();
-	ps->spin = rh_comm_processors() > 1 ? SPIN : 0;
-	for (int32_t i = 0; i < ps->link_count && r == 0; i++)
-		r = client_open_link(&ps->links[i], deadline, err);
-	return r;
-}
-
-static void client_destroy(struct rh_ps *ps)
-{
-	for (int32_t i = 0; i < ps->link_count; i++)
-		rh_ps_link_deinit(&ps->links[i]);
-	free(ps->links);
-	rh_ps_settings_free(&ps->settings.text);
-	(void)pthread_mutex_destroy(&ps->lock);
-	(void)pthread_cond_destroy(&ps->news);
-	if (ps->bell >= 0)
-		(void)close(ps->bell);
-	free(ps);
-}
-
-int32_t rh_ps_connect(const struct rh_ps_options *options, struct rh_ps **ret_ps, struct rh_comm_error *err)
-{
-	struct rh_ps *ps = calloc(1, sizeof(*ps));
-	int32_t r;
-
-	if (!ps)
-		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
-	(void)pthread_mutex_init(&ps->lock, NULL);
-	(void)pthread_cond_init(&ps->news, NULL);
-	ps->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ps->bell < 0)
-		r = rh_comm_fail_os(err, errno, "parameter server");
-	else
-		r = rh_ps_settings_read(options, rh_ps_getenv, NULL, &ps->settings, err);
-	if (r == 0)
-		r = client_open(ps, err);
-	if (r < 0) {
-		client_destroy(ps);
-		return r;
-	}
-	*ret_ps = ps;
-	return 0;
-}
 
 int32_t rh_ps_worker(const struct rh_ps *ps)
 {
@@ -395,11 +294,14 @@ static int client_prepare_sleep(struct rh_ps *ps, struct pollfd *sets, int64_t d
 	int64_t now = rh_comm_now();
 	int64_t until = deadline;
 	bool may = true;
+	bool moving = false;
 
 	for (int32_t i = 0; i < ps->link_count; i++) {
 		struct rh_ps_link *link = &ps->links[i];
+		struct pollfd *watched = &sets[ps->link_count + i];
 
 		sets[i] = (struct pollfd){.fd = link->wire ? rh_ps_wire_fd(link->wire) : -1, .events = POLLIN};
+		*watched = (struct pollfd){.fd = link->wire ? rh_ps_wire_watched(link->wire) : -1, .events = POLLIN};
 		if (!link->wire) {
 			until = link->call < until ? link->call : until;
 			continue;
@@ -407,9 +309,13 @@ static int client_prepare_sleep(struct rh_ps *ps, struct pollfd *sets, int64_t d
 		if (rh_ps_wire_unsent(link->wire))
 			sets[i].events |= POLLOUT;
 		may &= rh_ps_wire_sleep(link->wire);
+		moving |= rh_ps_wire_moving(link->wire);
 	}
 	if (!may)
 		return -1;
+	if (moving)
+		return ++ps->turns < TURNS ? 0 : 1;
+	ps->turns = 0;
 	if (until - now >= SLEEP_MAX * 1000)
 		return SLEEP_MAX;
 	return until > now ? (int)((until - now + 999) / 1000) : 0;
@@ -418,19 +324,21 @@ static int client_prepare_sleep(struct rh_ps *ps, struct pollfd *sets, int64_t d
 /* Sleep for all threads that wait. With the lock held, but not while it sleeps. */
 static void client_sleep(struct rh_ps *ps, int64_t deadline)
 {
-	struct pollfd sets[RH_PS_MAX + 1];
+	struct pollfd sets[2 * RH_PS_MAX + 1];
+	struct pollfd *bell = &sets[2 * ps->link_count];
 	uint64_t count;
 	int timeout = client_prepare_sleep(ps, sets, deadline);
 
 	if (timeout < 0)
 		return;
-	sets[ps->link_count] = (struct pollfd){.fd = ps->bell, .events = POLLIN};
+	*bell = (struct pollfd){.fd = ps->bell, .events = POLLIN};
 	ps->driven = true;
 	(void)pthread_mutex_unlock(&ps->lock);
-	(void)poll(sets, (nfds_t)ps->link_count + 1, timeout);
+	if (poll(sets, 2 * (nfds_t)ps->link_count + 1, timeout) > 0)
+		ps->turns = 0;
 	(void)pthread_mutex_lock(&ps->lock);
 	ps->driven = false;
-	if (sets[ps->link_count].revents)
+	if (bell->revents)
 		(void)!read(ps->bell, &count, sizeof(count));
 	for (int32_t i = 0; i < ps->link_count; i++)
 		ps->links[i].readable |= sets[i].revents != 0;
@@ -522,5 +430,7 @@ void rh_ps_free(struct rh_ps *ps)
 		return;
 	/* a server that is gone needs no farewell */
 	(void)client_tell_all(ps, RH_PS_REC_LEAVE, 0, LEAVE_TIMEOUT, NULL);
-	client_destroy(ps);
+	rh_ps_join_leave(ps->join);
+	ps->join = NULL;
+	rh_ps_client_destroy(ps);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/ps/client.h
- * @brief What the files of the workers' side share: client.c is its interface, link.c the way to one server.
+ * @brief What the files of the workers' side share: client.c is its interface, connect.c brings it there, link.c is the
+ * way to one server.
  */
 #ifndef RH_COMM_PS_CLIENT_H
 #define RH_COMM_PS_CLIENT_H
@@ -10,6 +11,8 @@
 #include <stdbool.h>
 
 #include "comm/ps/hello.h"
+#include "comm/ps/join.h"
+#include "comm/ps/meet.h"
 #include "comm/ps/options.h"
 #include "comm/ps/wire.h"
 #include "roundhouse/ps.h"
@@ -54,8 +57,11 @@ struct rh_ps_link {
 	uint64_t epoch;            /**< state of the server; 0: not known yet */
 	bool durable;              /**< it has a folder */
 	bool readable;
-	int64_t lost; /**< when it went away */
-	int64_t call; /**< when to call it again */
+	int64_t heard; /**< when it said something, or was first asked for something */
+	int64_t asked; /**< when it was asked whether it is there; 0: it has answered since */
+	bool named;    /**< it has been called slow */
+	int64_t lost;  /**< when it went away */
+	int64_t call;  /**< when to call it again */
 	int64_t pause;
 };
 
@@ -64,7 +70,10 @@ struct rh_ps {
 	struct rh_ps_settings settings;
 	uint64_t session;
 	uint8_t job[RH_COMM_DIGEST];
-	int64_t spin; /**< microseconds to look before sleeping */
+	struct rh_ps_fabric fabric;
+	struct rh_ps_join *join; /**< NULL: there is no scheduler */
+	int64_t spin;            /**< microseconds to look before sleeping */
+	int32_t turns;           /**< in a row that something moved of which no descriptor tells */
 	pthread_mutex_t lock;
 	pthread_cond_t news;
 	bool driven;                /**< a thread sleeps on the descriptors for all */
@@ -74,8 +83,12 @@ struct rh_ps {
 	struct rh_ps_link *links;
 };
 
+/** Free a worker, whatever it holds so far. Nothing is said to servers. */
+void rh_ps_client_destroy(struct rh_ps *ps);
 /** Take the address "host:port" apart. @return 0, RH_COMM_EINVAL or RH_COMM_ENOMEM */
 int32_t rh_ps_link_init(struct rh_ps_link *link, struct rh_ps *ps, int32_t index, const char *address, size_t length);
+/** Go on at another address. @return as rh_ps_link_init() */
+int32_t rh_ps_link_move(struct rh_ps_link *link, const char *address, size_t length);
 /** Free what it holds. */
 void rh_ps_link_deinit(struct rh_ps_link *link);
 /** Call the server and get to know it. Blocks until @p deadline at most. @return 0, RH_COMM_EIO: try again; RH_COMM_E*

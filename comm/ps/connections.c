@@ -28,8 +28,6 @@ static void conn_add(struct rh_ps_server *server, int fd, bool local)
 		free(conn);
 		return;
 	}
-	if (!local)
-		rh_comm_socket_watch_peer(fd, server->death_timeout);
 	conn->local = local;
 	conn->events = EPOLLIN;
 	conn->worker = -1;
@@ -84,6 +82,7 @@ void rh_ps_conn_lose(struct rh_ps_server *server, struct rh_ps_conn *conn)
 
 void rh_ps_conn_free(struct rh_ps_server *server, struct rh_ps_conn *conn)
 {
+	rh_ps_conn_stop_meeting(server, conn);
 	rh_ps_conn_lose(server, conn);
 	LIST_REMOVE(conn, link);
 	rh_ps_wire_free(conn->wire);
@@ -185,6 +184,9 @@ static int32_t conn_check_hello(const struct rh_ps_server *server, const struct 
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
 		                    "server %d speaks protocol %d and worker %d protocol %u: use one version of the library",
 		                    (int)config->index, RH_PS_PROTOCOL, (int)hello->worker, hello->protocol);
+	if (hello->role != RH_PS_ROLE_WORKS)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "this is server %d, and no scheduler",
+		                    (int)config->index);
 	if (!rh_comm_digest_equal(hello->job, server->job))
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "server %d is of another job", (int)config->index);
 	if (hello->server != config->index || hello->servers != config->servers)
@@ -193,6 +195,11 @@ static int32_t conn_check_hello(const struct rh_ps_server *server, const struct 
 		                    "of servers in the same order",
 		                    (int)config->index, (int)config->servers, (int)hello->worker, (int)hello->server,
 		                    (int)hello->servers);
+	if (strncmp(hello->backend, server->backend, sizeof(server->backend)) != 0)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "server %d uses the backend \"%s\" and worker %d \"%.*s\": set RH_PS_BACKEND to the same "
+		                    "everywhere",
+		                    (int)config->index, server->backend, (int)hello->worker, RH_PS_BACKEND_MAX, hello->backend);
 	if (hello->workers != config->workers || hello->worker < 0 || hello->worker >= config->workers)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
 		                    "server %d serves %d workers, and this is worker %d of %d", (int)config->index,
@@ -211,6 +218,8 @@ static void conn_on_hello(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 		return;
 	}
 	memcpy(&conn->hello, payload, sizeof(conn->hello));
+	/* not one that attaches: that may stand still */
+	rh_comm_socket_watch_peer(rh_ps_wire_fd(conn->wire), server->death_timeout);
 	if (conn_check_hello(server, &conn->hello, &err) < 0) {
 		conn_say_no(conn, &err);
 		return;
@@ -248,7 +257,7 @@ static void conn_welcome(struct rh_ps_server *server, struct rh_ps_conn *conn)
 
 	if (peer->conn)
 		rh_ps_conn_lose(server, peer->conn);
-	*peer = (struct rh_ps_peer){.conn = conn};
+	*peer = (struct rh_ps_peer){.conn = conn, .heard = rh_comm_now()};
 	conn->worker = conn->hello.worker;
 	conn->phase = RH_PS_ON;
 	memset(&welcome, 0, sizeof(welcome));
@@ -286,51 +295,39 @@ static void conn_on_proof(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 	conn_welcome(server, conn);
 }
 
-static struct rh_ps_conn *conn_find(const struct rh_ps_server *server, uint64_t ticket)
-{
-	struct rh_ps_conn *conn;
-
-	LIST_FOREACH(conn, &server->conns, link)
-	{
-		if (conn->phase == RH_PS_ON && conn->ticket == ticket && !conn->local)
-			return conn;
-	}
-	return NULL;
-}
-
-/* From now on the local connection is the worker's, and the other one is not needed any more. */
 static void conn_on_attach(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head)
 {
-	struct rh_ps_conn *first = conn_find(server, head->key);
-	int memory = -1;
+	if (head->kind == RH_PS_REC_ATTACH && head->key != 0)
+		rh_ps_conn_attach(server, conn, head);
+	else
+		conn->broken = true;
+}
 
-	if (head->kind != RH_PS_REC_ATTACH || !first || rh_ps_wire_memory(&memory) < 0) {
+/* Read what has come; over a backend only while there is somebody to answer to. */
+static void conn_fill(struct rh_ps_conn *conn)
+{
+	bool foreign = rh_ps_wire_is_foreign(conn->wire);
+	bool due = conn->readable || (foreign && rh_ps_wire_moving(conn->wire));
+
+	if (due && (!foreign || STAILQ_EMPTY(&conn->answers)) && rh_ps_wire_fill(conn->wire) < 0)
 		conn->broken = true;
-		return;
-	}
-	/* the record lies in the wire's buffer, which is not used any more after this */
-	rh_ps_wire_drop(conn->wire);
-	if (rh_ps_wire_share(conn->wire, memory, true) == 0 && rh_ps_wire_send_fd(rh_ps_wire_fd(conn->wire), memory) == 0) {
-		conn->worker = first->worker;
-		conn->phase = RH_PS_ON;
-		server->peers[conn->worker].conn = conn;
-		rh_ps_conn_lose(server, first);
-	} else {
-		conn->broken = true;
-	}
-	(void)close(memory);
+	conn->readable = false;
 }
 
 /* @return whether the record is to be dropped yet */
 static bool conn_on_record(struct rh_ps_server *server, struct rh_ps_conn *conn, struct rh_ps_head *head,
                            const uint8_t *payload)
 {
+	if (conn->phase == RH_PS_ON && head->kind == RH_PS_REC_MEET) {
+		rh_ps_conn_meet(server, conn, head, payload);
+		return false;
+	}
 	if (conn->phase == RH_PS_ON) {
 		if (!rh_ps_server_request(server, conn, head, payload))
 			conn->broken = true;
 	} else if (conn->phase == RH_PS_PROVING) {
 		conn_on_proof(server, conn, head, payload);
-	} else if (conn->local) {
+	} else if (conn->local || head->kind == RH_PS_REC_ATTACH) {
 		conn_on_attach(server, conn, head);
 		return false;
 	} else {
@@ -339,24 +336,33 @@ static bool conn_on_record(struct rh_ps_server *server, struct rh_ps_conn *conn,
 	return true;
 }
 
+static void conn_hear(struct rh_ps_server *server, const struct rh_ps_conn *conn)
+{
+	if (conn->worker < 0)
+		return;
+	server->peers[conn->worker].heard = rh_comm_now();
+	server->peers[conn->worker].named = false;
+}
+
 bool rh_ps_conn_serve(struct rh_ps_server *server, struct rh_ps_conn *conn)
 {
 	const uint8_t *payload;
 	struct rh_ps_head head;
 	int32_t r = 0;
 
+	if (conn->opening)
+		return false;
 	conn_drain(server, conn);
-	if (conn->readable && rh_ps_wire_fill(conn->wire) < 0)
-		conn->broken = true;
-	conn->readable = false;
+	conn_fill(conn);
 	for (int i = 0; i < TURN; i++) {
-		if (!STAILQ_EMPTY(&conn->answers) || conn->phase == RH_PS_GONE || server->failed.code < 0)
+		if (!STAILQ_EMPTY(&conn->answers) || conn->phase == RH_PS_GONE || conn->opening || server->failed.code < 0)
 			return false;
 		r = rh_ps_wire_next(conn->wire, &head, &payload);
 		if (r <= 0)
 			break;
 		if (conn_on_record(server, conn, &head, payload))
 			rh_ps_wire_drop(conn->wire);
+		conn_hear(server, conn);
 	}
 	/* who has closed may have said something before; who is refused hears why at the next flush */
 	if (r < 0)
@@ -369,12 +375,12 @@ void rh_ps_conn_flush(struct rh_ps_server *server, struct rh_ps_conn *conn)
 	struct epoll_event event = {.data.ptr = conn};
 	int fd = rh_ps_wire_fd(conn->wire);
 
-	if (conn->phase == RH_PS_GONE)
+	if (conn->phase == RH_PS_GONE || conn->opening)
 		return;
 	if (rh_ps_wire_flush(conn->wire) < 0)
 		conn->broken = true;
-	/* a socket is not read while its worker takes no answers; the bell beside a ring always is */
-	if (STAILQ_EMPTY(&conn->answers) || rh_ps_wire_is_shared(conn->wire))
+	/* a socket is not read while its worker takes no answers; one beside a ring or a backend always is */
+	if (STAILQ_EMPTY(&conn->answers) || rh_ps_wire_is_shared(conn->wire) || rh_ps_wire_is_foreign(conn->wire))
 		event.events |= EPOLLIN;
 	if (rh_ps_wire_unsent(conn->wire))
 		event.events |= EPOLLOUT;

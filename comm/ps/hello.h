@@ -4,7 +4,9 @@
  * @brief How a worker and a server get to know each other.
  *
  * HELLO, CHALLENGE, PROOF, WELCOME over TCP. Then, where the server's local socket can be reached, which only a process
- * of the same network namespace can, ATTACH there: the answer is the memory through which all goes from then on.
+ * of the same network namespace can, ATTACH there: the answer is the memory through which all goes from then on. Else
+ * ATTACH over a second TCP connection, which carries everything: it may stand still for as long as an end is stopped,
+ * while the first one, idle, tells when the other end's host is gone. Or, with a backend of rh_comm, MEET (meet.h).
  */
 #ifndef RH_COMM_PS_HELLO_H
 #define RH_COMM_PS_HELLO_H
@@ -13,26 +15,35 @@
 #include <stdint.h>
 
 #include "comm/core/sha256.h"
+#include "comm/ps/meet.h"
 
 /** Raised when records or their meaning change. */
-#define RH_PS_PROTOCOL 1
+#define RH_PS_PROTOCOL 2
 /** Bytes of a nonce. */
 #define RH_PS_NONCE 16
 /** Room for the name of a local socket. */
 #define RH_PS_LOCAL_NAME 48
+
+/** What one who comes is there for (rh_ps_hello.role). */
+enum rh_ps_role {
+	RH_PS_ROLE_WORKS,  /**< a worker, to a server */
+	RH_PS_ROLE_JOINS,  /**< a worker, to a scheduler */
+	RH_PS_ROLE_SERVES, /**< a server, to a scheduler */
+};
 
 /** Who comes. */
 struct rh_ps_hello {
 	uint32_t protocol;
 	int32_t worker;
 	int32_t workers;
-	int32_t server;  /**< whom it takes us for */
-	int32_t servers; /**< how many servers it knows */
-	uint32_t zero;
+	int32_t server;   /**< whom it takes us for */
+	int32_t servers;  /**< how many servers it knows */
+	uint32_t role;    /**< RH_PS_ROLE_WORKS … */
 	uint64_t session; /**< random number of the process */
 	uint64_t epoch;   /**< state that it has worked with; 0: none, it is new */
 	uint8_t nonce[RH_PS_NONCE];
 	uint8_t job[RH_COMM_DIGEST]; /**< SHA-256 of the job id */
+	char backend[RH_PS_BACKEND_MAX];
 };
 
 /** The server proves that it knows the secret, and asks the same. */

@@ -6,18 +6,21 @@
 #include <string.h>
 
 #include "comm/core/error.h"
+#include "comm/ps/meet.h"
 
 #define PART_DEFAULT 262144
 #define PART_MIN 4096
 #define GRACE RH_COMM_SECOND
 #define SNAPSHOT (INT64_C(256) << 20)
-#define SECONDS_MAX 1000000000
 #define PORT_MAX 65535
+#define SLOW (10 * RH_COMM_SECOND)
 
 /* What is read, and where from. */
 struct settings_reader {
 	struct rh_comm_variables variables;
 	struct rh_ps_cluster cluster;
+	const char *found_by;
+	struct rh_ps_cluster found;
 	struct rh_comm_error *err;
 };
 
@@ -28,6 +31,7 @@ struct settings_number {
 	bool has_option;
 	const char *names[3]; /* variables that may say it; NULL: no more */
 	int64_t cluster;      /* what TF_CONFIG says; -1: nothing */
+	int64_t found;        /* what found_by says; -1: nothing */
 	int64_t min;
 	int64_t max;
 	int64_t fallback; /* what holds when nobody says; below min: somebody must */
@@ -102,6 +106,8 @@ static int32_t settings_number(const struct settings_reader *reader, const struc
 	}
 	if (r == 0 && number->cluster >= 0)
 		r = settings_agree(reader, &said, "TF_CONFIG", &known, number->cluster);
+	if (r == 0 && reader->found_by && number->found >= 0)
+		r = settings_agree(reader, &said, reader->found_by, &known, number->found);
 	if (r < 0)
 		return r;
 	if (!said && number->fallback < number->min)
@@ -114,20 +120,10 @@ static int32_t settings_number(const struct settings_reader *reader, const struc
 	return 0;
 }
 
-/* Seconds in the environment, microseconds in options. */
 static int32_t settings_time(const struct settings_reader *reader, const char *name, int64_t option, int64_t fallback,
                              int64_t *ret_time)
 {
-	int64_t seconds = 0;
-	int32_t r;
-
-	if (option != 0) {
-		*ret_time = option < 0 ? RH_COMM_NEVER : option;
-		return 0;
-	}
-	r = rh_comm_env_number(&reader->variables, name, 1, SECONDS_MAX, &seconds, reader->err);
-	*ret_time = r > 0 ? seconds * RH_COMM_SECOND : fallback;
-	return r < 0 ? r : 0;
+	return rh_comm_env_time(&reader->variables, name, option, fallback, ret_time, reader->err);
 }
 
 static int32_t settings_real(const struct settings_reader *reader, const char *name, double option, double fallback,
@@ -172,6 +168,26 @@ static int32_t settings_choice(const struct settings_reader *reader, const char 
 	return 0;
 }
 
+static int32_t settings_slow(const struct settings_reader *reader, int64_t *ret_time)
+{
+	const char *log = settings_text(reader, NULL, "RH_COMM_LOG");
+	int32_t r = settings_time(reader, "RH_COMM_SLOW", 0, SLOW, ret_time);
+
+	if (r == 0 && log && strcmp(log, "off") == 0)
+		*ret_time = RH_COMM_NEVER;
+	return r;
+}
+
+/* What is chosen for the collectives of a job holds for its parameter servers, too. */
+const char *rh_ps_backend_read(const struct rh_comm_variables *variables, const char *option)
+{
+	const char *text = option && option[0] ? option : rh_comm_env_text(variables, "RH_PS_BACKEND");
+
+	if (!text)
+		text = rh_comm_env_text(variables, "RH_COMM_BACKEND");
+	return !text || strcmp(text, "auto") == 0 ? RH_PS_BACKEND_OWN : text;
+}
+
 static int32_t settings_bytes(const struct settings_reader *reader, const char *name, int64_t option, int64_t fallback,
                               int64_t *ret_bytes)
 {
@@ -180,6 +196,15 @@ static int32_t settings_bytes(const struct settings_reader *reader, const char *
 
 	*ret_bytes = r > 0 ? bytes : fallback;
 	return r < 0 ? r : 0;
+}
+
+static struct settings_reader settings_begin(const struct rh_ps_sources *sources, struct rh_comm_error *err)
+{
+	struct settings_reader reader = {.variables = sources->variables, .found_by = sources->found_by, .err = err};
+
+	if (sources->found)
+		reader.found = *sources->found;
+	return reader;
 }
 
 static int32_t settings_open(const struct settings_reader *blank, struct settings_reader *ret_reader)
@@ -193,7 +218,7 @@ static int32_t settings_read_rule(const struct settings_reader *reader, const st
 {
 	int32_t r = settings_choice(reader, "RH_PS_MODE", options->mode, settings_modes, &config->mode);
 	struct settings_number staleness = {
-		"staleness", options->staleness, options->staleness > 0, {"RH_PS_STALENESS"}, -1, 0, INT32_MAX, 0};
+		"staleness", options->staleness, options->staleness > 0, {"RH_PS_STALENESS"}, -1, -1, 0, INT32_MAX, 0};
 
 	if (r == 0)
 		r = settings_choice(reader, "RH_PS_RULE", options->rule, settings_rules, &config->rule);
@@ -228,6 +253,7 @@ static int32_t settings_read_places(const struct settings_reader *reader, const 
 	     options->servers > 0,
 	     {"RH_PS_SERVER_COUNT", "DMLC_NUM_SERVER"},
 	     known ? cluster->server_count : -1,
+	     reader->found.server_count,
 	     1,
 	     RH_PS_MAX,
 	     1},
@@ -236,6 +262,7 @@ static int32_t settings_read_places(const struct settings_reader *reader, const 
 	     options->workers > 0,
 	     {"RH_PS_WORKERS", "DMLC_NUM_WORKER"},
 	     known ? cluster->workers : -1,
+	     reader->found.workers,
 	     1,
 	     RH_PS_MAX,
 	     0},
@@ -244,10 +271,11 @@ static int32_t settings_read_places(const struct settings_reader *reader, const 
 	     options->has_index != 0,
 	     {"RH_PS_SERVER", "DMLC_SERVER_ID"},
 	     cluster->server,
+	     reader->found.server,
 	     0,
 	     RH_PS_MAX - 1,
 	     0},
-		{"port", options->port, options->port > 0, {"RH_PS_PORT"}, -1, 0, PORT_MAX, 0},
+		{"port", options->port, options->port > 0, {"RH_PS_PORT"}, -1, -1, 0, PORT_MAX, 0},
 	};
 	int32_t *to[] = {&settings->config.servers, &settings->config.workers, &settings->config.index, &settings->port};
 	int32_t r = 0;
@@ -291,16 +319,18 @@ static int32_t settings_read_server(const struct settings_reader *reader, const 
 		                  &settings->death_timeout);
 	if (r == 0)
 		r = settings_bytes(reader, "RH_PS_SNAPSHOT", options->snapshot, SNAPSHOT, &settings->snapshot);
+	if (r == 0)
+		r = settings_slow(reader, &settings->slow);
 	settings_take_port(reader, settings);
 	return r;
 }
 
-int32_t rh_ps_server_settings_read(const struct rh_ps_server_options *options, rh_comm_lookup_fn *lookup, void *arg,
+int32_t rh_ps_server_settings_read(const struct rh_ps_server_options *options, const struct rh_ps_sources *sources,
                                    struct rh_ps_server_settings *ret_settings, struct rh_comm_error *err)
 {
 	static const struct rh_ps_server_options none = {.size = sizeof(none)};
 	struct rh_ps_server_settings settings = {0};
-	struct settings_reader blank = {.variables = {lookup, arg}, .err = err};
+	struct settings_reader blank = settings_begin(sources, err);
 	struct settings_reader reader;
 	int32_t r;
 
@@ -320,6 +350,7 @@ int32_t rh_ps_server_settings_read(const struct rh_ps_server_options *options, r
 	settings.folder = settings_text(&reader, options->folder, "RH_PS_FOLDER");
 	settings.job = settings_text_or_empty(&reader, options->job, "RH_COMM_JOB");
 	settings.secret = settings_text_or_empty(&reader, options->secret, "RH_COMM_SECRET");
+	settings.backend = rh_ps_backend_read(&reader.variables, options->backend);
 	*ret_settings = settings;
 	return 0;
 }
@@ -339,6 +370,8 @@ static int32_t settings_read_times(const struct settings_reader *reader, const s
 		r = settings_time(reader, "RH_COMM_DEATH_TIMEOUT", options->death_timeout, RH_COMM_DEFAULT_DEATH_TIMEOUT,
 		                  &settings->death_timeout);
 	if (r == 0)
+		r = settings_slow(reader, &settings->slow);
+	if (r == 0)
 		r = settings_bytes(reader, "RH_PS_PART", options->part, PART_DEFAULT, &settings->part);
 	if (r == 0 && (settings->part < PART_MIN || settings->part > RH_PS_PART_MAX || settings->part % RH_PS_ALIGN != 0))
 		r = rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
@@ -353,6 +386,8 @@ static int32_t settings_read_servers(const struct settings_reader *reader, const
 	const char *known = settings_text(reader, options->servers, "RH_PS_SERVERS");
 	const char *cluster = reader->cluster.servers;
 
+	if (!known && !cluster)
+		cluster = reader->found.servers;
 	if (known && cluster && strcmp(known, cluster) != 0)
 		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
 		                    "%s says %s and TF_CONFIG says %s: one of them must go",
@@ -382,6 +417,7 @@ static int32_t settings_read_worker(const struct settings_reader *reader, const 
 	                                  options->workers > 0,
 	                                  {"RH_PS_WORKERS", "DMLC_NUM_WORKER"},
 	                                  cluster->server_count > 0 ? cluster->workers : -1,
+	                                  reader->found.workers,
 	                                  1,
 	                                  RH_PS_MAX,
 	                                  0};
@@ -390,6 +426,7 @@ static int32_t settings_read_worker(const struct settings_reader *reader, const 
 	                                 options->has_worker != 0,
 	                                 {"RH_PS_WORKER", "DMLC_WORKER_ID"},
 	                                 cluster->worker,
+	                                 reader->found.worker,
 	                                 0,
 	                                 RH_PS_MAX - 1,
 	                                 -1};
@@ -405,12 +442,12 @@ static int32_t settings_read_worker(const struct settings_reader *reader, const 
 	return r < 0 ? r : settings_read_servers(reader, options, settings);
 }
 
-int32_t rh_ps_settings_read(const struct rh_ps_options *options, rh_comm_lookup_fn *lookup, void *arg,
+int32_t rh_ps_settings_read(const struct rh_ps_options *options, const struct rh_ps_sources *sources,
                             struct rh_ps_settings *ret_settings, struct rh_comm_error *err)
 {
 	static const struct rh_ps_options none = {.size = sizeof(none)};
 	struct rh_ps_settings settings = {0};
-	struct settings_reader blank = {.variables = {lookup, arg}, .err = err};
+	struct settings_reader blank = settings_begin(sources, err);
 	struct settings_reader reader;
 	const char *text;
 	int32_t r;
@@ -431,6 +468,7 @@ int32_t rh_ps_settings_read(const struct rh_ps_options *options, rh_comm_lookup_
 	}
 	settings.job = settings_text_or_empty(&reader, options->job, "RH_COMM_JOB");
 	settings.secret = settings_text_or_empty(&reader, options->secret, "RH_COMM_SECRET");
+	settings.backend = rh_ps_backend_read(&reader.variables, options->backend);
 	text = settings_text(&reader, NULL, "RH_PS_SHM");
 	settings.no_shm = options->no_shm || (text && strcmp(text, "off") == 0);
 	*ret_settings = settings;

@@ -21,6 +21,8 @@ struct rh_ps_server_settings {
 	int64_t grace;
 	int64_t death_timeout;
 	int64_t snapshot;
+	int64_t slow; /**< microseconds after which who is waited for is named; RH_COMM_NEVER: no warnings */
+	const char *backend;
 };
 
 /** What a worker needs to know. Texts are borrowed as above, or from @e text. */
@@ -36,7 +38,9 @@ struct rh_ps_settings {
 	int64_t op_timeout; /**< RH_COMM_NEVER: no limit */
 	int64_t grace;      /**< 0: as the server is */
 	int64_t death_timeout;
+	int64_t slow;
 	int32_t no_shm;
+	const char *backend;
 	char *text; /**< owned */
 };
 
@@ -49,14 +53,29 @@ struct rh_ps_cluster {
 	int32_t worker;  /**< which worker this is: the Chief is 0; -1: it is none */
 };
 
+/** Where a scheduler listens. */
+struct rh_ps_root {
+	const char *host;
+	int32_t port;
+};
+
+/** Where settings come from, beside options. */
+struct rh_ps_sources {
+	struct rh_comm_variables variables;
+	const char *found_by;              /**< who has said what follows: "mpirun"; NULL: nobody */
+	const struct rh_ps_cluster *found; /**< where found_by has put this process among the others */
+};
+
 /** @return getenv(@p name); @p arg is not used */
 const char *rh_ps_getenv(void *arg, const char *name);
 /** Read all sources for a server. @param options NULL: none. @return 0, RH_COMM_EINVAL or RH_COMM_ENOMEM */
-int32_t rh_ps_server_settings_read(const struct rh_ps_server_options *options, rh_comm_lookup_fn *lookup, void *arg,
+int32_t rh_ps_server_settings_read(const struct rh_ps_server_options *options, const struct rh_ps_sources *sources,
                                    struct rh_ps_server_settings *ret_settings, struct rh_comm_error *err);
 /** Read all sources for a worker. @param options NULL: none. @return 0, RH_COMM_EINVAL or RH_COMM_ENOMEM */
-int32_t rh_ps_settings_read(const struct rh_ps_options *options, rh_comm_lookup_fn *lookup, void *arg,
+int32_t rh_ps_settings_read(const struct rh_ps_options *options, const struct rh_ps_sources *sources,
                             struct rh_ps_settings *ret_settings, struct rh_comm_error *err);
+/** @return the backend that is chosen; never NULL. @param option what the options say; may be NULL */
+const char *rh_ps_backend_read(const struct rh_comm_variables *variables, const char *option);
 /** Free what settings own. @param text their member */
 void rh_ps_settings_free(char **text);
 /**

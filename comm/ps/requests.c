@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,13 +16,6 @@ int32_t rh_ps_server_take(struct rh_ps_server *server, const struct rh_ps_head *
 	return r < 0 ? rh_ps_server_fail(server, &err) : 0;
 }
 
-static void waiter_free(struct rh_ps_waiter *waiter)
-{
-	LIST_REMOVE(waiter, of_entry);
-	LIST_REMOVE(waiter, of_server);
-	free(waiter);
-}
-
 static void requests_answer(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
                             struct rh_ps_entry *entry)
 {
@@ -39,7 +31,7 @@ static void requests_answer_waiters(struct rh_ps_server *server, struct rh_ps_en
 
 		if (rh_ps_store_ready(server->store, entry, waiter->pushed)) {
 			requests_answer(server, waiter->conn, &waiter->head, entry);
-			waiter_free(waiter);
+			rh_ps_waiter_free(waiter);
 		}
 		waiter = next;
 	}
@@ -69,8 +61,9 @@ static void requests_wait(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 	waiter->head = *head;
 	/* the first value is there before any push */
 	waiter->pushed = head->kind == RH_PS_REC_INIT ? 0 : entry->pushed[head->worker];
+	waiter->since = rh_comm_now();
 	waiter->deadline =
-		head->timeout < 0 || head->timeout > RH_COMM_NEVER / 2 ? RH_COMM_NEVER : rh_comm_now() + head->timeout;
+		head->timeout < 0 || head->timeout > RH_COMM_NEVER / 2 ? RH_COMM_NEVER : waiter->since + head->timeout;
 	LIST_INSERT_HEAD(&entry->waiters, waiter, of_entry);
 	LIST_INSERT_HEAD(&server->waiters, waiter, of_server);
 }
@@ -101,6 +94,10 @@ bool rh_ps_server_request(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 	struct rh_comm_error err = {0};
 	int32_t r = 0;
 
+	if (head->kind == RH_PS_REC_PING) {
+		rh_ps_conn_answer(server, conn, head, NULL);
+		return true;
+	}
 	if (head->kind < RH_PS_REC_LEAVE || head->kind > RH_PS_REC_RATE)
 		return false;
 	head->worker = conn->worker;
@@ -129,83 +126,7 @@ void rh_ps_server_forget(struct rh_ps_server *server, const struct rh_ps_conn *c
 		struct rh_ps_waiter *next = LIST_NEXT(waiter, of_server);
 
 		if (waiter->conn == conn)
-			waiter_free(waiter);
-		waiter = next;
-	}
-}
-
-/* @return the next worker from `from` on that it waits for; -1: none */
-static int32_t waiter_blocker(const struct rh_ps_server *server, const struct rh_ps_waiter *waiter, int32_t from)
-{
-	if (!waiter->entry->known)
-		return from == 0 ? 0 : -1;
-	return rh_ps_store_blocker(server->store, waiter->entry, waiter->pushed, from);
-}
-
-static void waiter_end(struct rh_ps_server *server, struct rh_ps_waiter *waiter, const struct rh_comm_error *reason)
-{
-	rh_ps_conn_refuse(server, waiter->conn, &waiter->head, reason);
-	waiter_free(waiter);
-}
-
-/* What it waits for, in words. */
-static void waiter_describe(const struct rh_ps_waiter *waiter, char *text, size_t room)
-{
-	unsigned long long key = waiter->entry->key;
-
-	if (waiter->entry->key == RH_PS_BARRIER_KEY)
-		(void)snprintf(text, room, "barrier %llu", (unsigned long long)waiter->pushed);
-	else if (!waiter->entry->known)
-		(void)snprintf(text, room, "the first value of key %llu", key);
-	else
-		(void)snprintf(text, room, "push %llu of key %llu", (unsigned long long)waiter->pushed, key);
-}
-
-/* @return whether somebody it waits for is gone; then it is ended */
-static bool waiter_check_gone(struct rh_ps_server *server, struct rh_ps_waiter *waiter, int64_t now)
-{
-	struct rh_comm_error err;
-	char what[100];
-
-	for (int32_t i = waiter_blocker(server, waiter, 0); i >= 0; i = waiter_blocker(server, waiter, i + 1)) {
-		bool left = server->store->seats[i].left;
-		int64_t lost = server->peers[i].lost;
-
-		if (!left && (lost == 0 || now - lost < server->grace))
-			continue;
-		waiter_describe(waiter, what, sizeof(what));
-		(void)rh_comm_fail(&err, RH_COMM_EPEER, i, "worker %d %s before %s, which others wait for", (int)i,
-		                   left ? "left" : "died or was cut off", what);
-		waiter_end(server, waiter, &err);
-		return true;
-	}
-	return false;
-}
-
-static void waiter_end_late(struct rh_ps_server *server, struct rh_ps_waiter *waiter)
-{
-	struct rh_comm_error err;
-	int32_t first = waiter_blocker(server, waiter, 0);
-	char what[100];
-	char who[120] = "";
-	size_t length = 0;
-
-	for (int32_t i = first; i >= 0 && length < sizeof(who) - 16; i = waiter_blocker(server, waiter, i + 1))
-		length += (size_t)snprintf(who + length, sizeof(who) - length, "%s%d", length > 0 ? ", " : "", (int)i);
-	waiter_describe(waiter, what, sizeof(what));
-	(void)rh_comm_fail(&err, RH_COMM_ETIME, first, "%s did not come in time: worker %s is waited for", what, who);
-	waiter_end(server, waiter, &err);
-}
-
-void rh_ps_server_tick(struct rh_ps_server *server, int64_t now)
-{
-	struct rh_ps_waiter *waiter = LIST_FIRST(&server->waiters);
-
-	while (waiter) {
-		struct rh_ps_waiter *next = LIST_NEXT(waiter, of_server);
-
-		if (!waiter_check_gone(server, waiter, now) && now >= waiter->deadline)
-			waiter_end_late(server, waiter);
+			rh_ps_waiter_free(waiter);
 		waiter = next;
 	}
 }

@@ -3,7 +3,8 @@
  * @file comm/ps/server.h
  * @brief What the files of the server share.
  *
- * server.c starts it and turns the loop, connections.c talks, requests.c does what is asked for.
+ * server.c starts it and turns the loop, connections.c talks, attach.c changes over to what carries the data,
+ * requests.c does what is asked for, waiters.c watches who waits for whom.
  */
 #ifndef RH_COMM_PS_SERVER_H
 #define RH_COMM_PS_SERVER_H
@@ -12,7 +13,10 @@
 #include <sys/queue.h>
 
 #include "comm/ps/hello.h"
+#include "comm/ps/join.h"
 #include "comm/ps/journal.h"
+#include "comm/ps/launch.h"
+#include "comm/ps/meet.h"
 #include "comm/ps/store.h"
 #include "comm/ps/wire.h"
 #include "roundhouse/ps.h"
@@ -33,6 +37,9 @@ struct rh_ps_answer {
 	bool holds;                /**< entry->hold counts it */
 };
 
+/** A backend that is being opened; attach.c's. */
+struct rh_ps_opening;
+
 /** A connection. */
 struct rh_ps_conn {
 	LIST_ENTRY(rh_ps_conn) link;
@@ -47,6 +54,7 @@ struct rh_ps_conn {
 	uint64_t ticket;
 	struct rh_ps_hello hello;
 	uint8_t nonce[RH_PS_NONCE];
+	struct rh_ps_opening *opening;       /**< NULL: none; else nothing else of the connection is to be touched */
 	STAILQ_HEAD(, rh_ps_answer) answers; /**< not empty: nothing more is read */
 };
 
@@ -57,7 +65,8 @@ struct rh_ps_waiter {
 	struct rh_ps_conn *conn;
 	struct rh_ps_entry *entry;
 	struct rh_ps_head head;
-	uint64_t pushed;  /**< pushes of its own before it */
+	uint64_t pushed; /**< pushes of its own before it */
+	int64_t since;
 	int64_t deadline; /**< RH_COMM_NEVER: none */
 };
 
@@ -65,6 +74,8 @@ struct rh_ps_waiter {
 struct rh_ps_peer {
 	struct rh_ps_conn *conn; /**< NULL: nowhere */
 	int64_t lost;            /**< since when; 0: it is here, or was never */
+	int64_t heard;           /**< when it said something */
+	bool named;              /**< it has been called slow since then */
 };
 
 /** The server. */
@@ -76,6 +87,13 @@ struct rh_ps_server {
 	uint8_t job[RH_COMM_DIGEST];
 	int64_t grace;
 	int64_t death_timeout;
+	int64_t slow; /**< after which who is waited for is named; RH_COMM_NEVER: nobody is */
+	struct rh_ps_fabric fabric;
+	struct rh_ps_launch launch; /**< while it starts */
+	struct rh_ps_join *join;    /**< NULL: there is no scheduler, or it is gone */
+	char backend[RH_PS_BACKEND_MAX];
+	int32_t openings; /**< connections whose backend is being opened */
+	int32_t turns;    /**< in a row that something moved of which no descriptor tells */
 	int32_t port;
 	int listener;
 	int local;
@@ -109,6 +127,20 @@ void rh_ps_conn_refuse(struct rh_ps_server *server, struct rh_ps_conn *conn, con
                        const struct rh_comm_error *reason);
 /** @} */
 
+/** @name attach.c @{ */
+/** A worker that is known has come over another connection: from now on that one is its own. Drops the record. */
+void rh_ps_conn_attach(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head);
+/** A worker wants to open the backend: begin. Drops the record. */
+void rh_ps_conn_meet(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
+                     const uint8_t *payload);
+/** @return whether a thread has the connection */
+bool rh_ps_conn_is_meeting(const struct rh_ps_conn *conn);
+/** Give up opening. Blocks while the backend does, some seconds at most. */
+void rh_ps_conn_stop_meeting(struct rh_ps_server *server, struct rh_ps_conn *conn);
+/** Go on with connections whose backend is open. */
+void rh_ps_conn_adopt(struct rh_ps_server *server);
+/** @} */
+
 /** @name requests.c @{ */
 /** Take a record that changes something: into the log, then into the store. @return 0, or RH_COMM_E*: the end */
 int32_t rh_ps_server_take(struct rh_ps_server *server, const struct rh_ps_head *head, const uint8_t *payload,
@@ -120,7 +152,12 @@ bool rh_ps_server_request(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 void rh_ps_server_settle(struct rh_ps_server *server, struct rh_ps_entry *entry);
 /** Nobody waits over this connection any more. */
 void rh_ps_server_forget(struct rh_ps_server *server, const struct rh_ps_conn *conn);
-/** End waiting that has become too long, or is for somebody who is gone. */
+/** @} */
+
+/** @name waiters.c @{ */
+/** Free one. */
+void rh_ps_waiter_free(struct rh_ps_waiter *waiter);
+/** End waiting that has become too long, or is for somebody who is gone, and name who is slow. */
 void rh_ps_server_tick(struct rh_ps_server *server, int64_t now);
 /** @} */
 

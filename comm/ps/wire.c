@@ -30,6 +30,9 @@ struct wire_buffer {
 
 struct rh_ps_wire {
 	int fd;
+	int watched; /* -1: there is no second connection */
+	const struct rh_ps_stream *stream;
+	void *self;
 	struct rh_ps_ring *ring; /* NULL: all goes over the socket */
 	struct wire_buffer in;
 	struct wire_buffer out;
@@ -37,12 +40,74 @@ struct rh_ps_wire {
 	bool full;      /* add() found no room since the last sleep */
 };
 
+/* @return bytes; 0: nothing now; RH_COMM_EPEER */
+static int64_t socket_read(int fd, void *data, size_t room)
+{
+	ssize_t n;
+
+	do
+		n = recv(fd, data, room, MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n > 0)
+		return n;
+	return n < 0 && errno == EAGAIN ? 0 : RH_COMM_EPEER;
+}
+
+static int64_t socket_send(void *self, const void *data, size_t length)
+{
+	const struct rh_ps_wire *wire = self;
+	ssize_t n;
+
+	do
+		n = send(wire->fd, data, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0)
+		return n;
+	return errno == EAGAIN ? 0 : RH_COMM_EPEER;
+}
+
+/* Nothing is said on the second connection, but that it ends. */
+static int64_t socket_recv(void *self, void *data, size_t room)
+{
+	const struct rh_ps_wire *wire = self;
+	int64_t n = socket_read(wire->fd, data, room);
+	char byte;
+
+	if (n != 0 || wire->watched < 0)
+		return n;
+	return socket_read(wire->watched, &byte, 1) == 0 ? 0 : RH_COMM_EPEER;
+}
+
+static bool socket_blocked(const void *self, bool unsent)
+{
+	(void)self;
+	return unsent;
+}
+
+static bool socket_moving(const void *self)
+{
+	(void)self;
+	return false;
+}
+
+static void socket_close(void *self)
+{
+	(void)self;
+}
+
+static const struct rh_ps_stream socket_stream = {socket_send, socket_recv, socket_blocked, socket_moving,
+                                                  socket_close};
+
 struct rh_ps_wire *rh_ps_wire_new(int fd)
 {
 	struct rh_ps_wire *wire = calloc(1, sizeof(*wire));
 
-	if (wire)
-		wire->fd = fd;
+	if (!wire)
+		return NULL;
+	wire->fd = fd;
+	wire->watched = -1;
+	wire->stream = &socket_stream;
+	wire->self = wire;
 	return wire;
 }
 
@@ -50,7 +115,11 @@ void rh_ps_wire_free(struct rh_ps_wire *wire)
 {
 	if (!wire)
 		return;
-	(void)close(wire->fd);
+	wire->stream->close(wire->self);
+	if (wire->fd >= 0)
+		(void)close(wire->fd);
+	if (wire->watched >= 0)
+		(void)close(wire->watched);
 	rh_ps_ring_free(wire->ring);
 	free(wire->in.data);
 	free(wire->out.data);
@@ -65,6 +134,45 @@ int rh_ps_wire_fd(const struct rh_ps_wire *wire)
 bool rh_ps_wire_is_shared(const struct rh_ps_wire *wire)
 {
 	return wire->ring != NULL;
+}
+
+bool rh_ps_wire_is_foreign(const struct rh_ps_wire *wire)
+{
+	return wire->self != wire;
+}
+
+int32_t rh_ps_wire_over(struct rh_ps_wire *wire, const struct rh_ps_stream *stream, void *self,
+                        void (*adopt)(void *self, const void *data, size_t length))
+{
+	size_t length = wire->in.end - wire->in.begin;
+
+	if (length > RH_PS_ALIGN || wire->out.begin < wire->out.end)
+		return RH_COMM_EINVAL;
+	if (length > 0)
+		adopt(self, wire->in.data + wire->in.begin, length);
+	wire->in.begin = 0;
+	wire->in.end = 0;
+	wire->stream = stream;
+	wire->self = self;
+	return 0;
+}
+
+void rh_ps_wire_watch(struct rh_ps_wire *wire, int fd)
+{
+	wire->watched = fd;
+}
+
+int rh_ps_wire_watched(const struct rh_ps_wire *wire)
+{
+	return wire->watched;
+}
+
+int rh_ps_wire_release(struct rh_ps_wire *wire)
+{
+	int fd = wire->fd;
+
+	wire->fd = -1;
+	return fd;
 }
 
 int32_t rh_ps_wire_memory(int *ret_memory)
@@ -122,37 +230,24 @@ static bool wire_reserve(struct wire_buffer *buffer, size_t more)
 static int32_t wire_drain(const struct rh_ps_wire *wire)
 {
 	uint8_t bytes[WAKE_BYTES];
-	ssize_t n;
 
-	do
-		n = recv(wire->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-	while (n < 0 && errno == EINTR);
-	if (n > 0 || (n < 0 && errno == EAGAIN))
-		return 0;
-	if (n == 0)
-		errno = 0;
-	return RH_COMM_EPEER;
+	return socket_read(wire->fd, bytes, sizeof(bytes)) < 0 ? RH_COMM_EPEER : 0;
 }
 
 int32_t rh_ps_wire_fill(struct rh_ps_wire *wire)
 {
 	struct wire_buffer *in = &wire->in;
-	ssize_t n;
+	int64_t n;
 
 	if (wire->ring)
 		return wire_drain(wire);
 	if (in->end == in->room && !wire_reserve(in, BUFFER_FIRST / 2))
 		return RH_COMM_ENOMEM;
-	do
-		n = recv(wire->fd, in->data + in->end, in->room - in->end, MSG_DONTWAIT);
-	while (n < 0 && errno == EINTR);
-	if (n > 0)
-		in->end += (size_t)n;
-	if (n > 0 || (n < 0 && errno == EAGAIN))
-		return 0;
-	if (n == 0)
-		errno = 0;
-	return RH_COMM_EPEER;
+	n = wire->stream->recv(wire->self, in->data + in->end, in->room - in->end);
+	if (n < 0)
+		return RH_COMM_EPEER;
+	in->end += (size_t)n;
+	return 0;
 }
 
 static int32_t wire_next_buffered(struct rh_ps_wire *wire, struct rh_ps_head *ret_head, const uint8_t **ret_payload)
@@ -223,15 +318,15 @@ static int32_t wire_send(struct rh_ps_wire *wire)
 {
 	struct wire_buffer *out = &wire->out;
 
+	/* a backend moves only when it is asked */
+	if (rh_ps_wire_is_foreign(wire) && wire->stream->send(wire->self, NULL, 0) < 0)
+		return RH_COMM_EPEER;
 	while (out->begin < out->end) {
-		ssize_t n = send(wire->fd, out->data + out->begin, out->end - out->begin, MSG_DONTWAIT | MSG_NOSIGNAL);
+		int64_t n = wire->stream->send(wire->self, out->data + out->begin, out->end - out->begin);
 
-		if (n >= 0)
-			out->begin += (size_t)n;
-		else if (errno == EAGAIN)
-			return 0;
-		else if (errno != EINTR)
-			return RH_COMM_EPEER;
+		if (n <= 0)
+			return n < 0 ? RH_COMM_EPEER : 0;
+		out->begin += (size_t)n;
 	}
 	out->begin = 0;
 	out->end = 0;
@@ -250,9 +345,19 @@ int32_t rh_ps_wire_flush(struct rh_ps_wire *wire)
 	return 0;
 }
 
-bool rh_ps_wire_unsent(const struct rh_ps_wire *wire)
+static bool wire_has_more(const struct rh_ps_wire *wire)
 {
 	return wire->out.begin < wire->out.end;
+}
+
+bool rh_ps_wire_unsent(const struct rh_ps_wire *wire)
+{
+	return wire->stream->blocked(wire->self, wire_has_more(wire));
+}
+
+bool rh_ps_wire_moving(const struct rh_ps_wire *wire)
+{
+	return wire->stream->moving(wire->self);
 }
 
 bool rh_ps_wire_sleep(struct rh_ps_wire *wire)
@@ -263,7 +368,7 @@ bool rh_ps_wire_sleep(struct rh_ps_wire *wire)
 		return rh_ps_ring_sleep(wire->ring);
 	/* what could not be added may fit now; while something is unsent, the socket tells when */
 	wire->full = false;
-	return !was_full || rh_ps_wire_unsent(wire);
+	return !was_full || wire_has_more(wire);
 }
 
 int32_t rh_ps_wire_send_fd(int socket, int fd)

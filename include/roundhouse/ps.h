@@ -11,7 +11,8 @@
  *
  * Results and errors are those of roundhouse/comm.h; the rank of an error is the number of a worker, or of a server
  * where the text says so. Threads: any thread may call anything but the functions that free, which must be the last
- * call. Requests move on inside calls of this header only. Nothing is printed.
+ * call. Requests move on inside calls of this header only. Nothing is printed but warnings of slow servers and workers,
+ * on standard error, unless RH_COMM_LOG is "off".
  */
 #ifndef ROUNDHOUSE_PS_H
 #define ROUNDHOUSE_PS_H
@@ -51,6 +52,8 @@ extern "C" {
 /** Highest number of workers and of servers. */
 #define RH_PS_MAX 1024
 
+/** Opaque scheduler. */
+struct rh_ps_scheduler;
 /** Opaque server. */
 struct rh_ps_server;
 /** Opaque worker's side. */
@@ -85,6 +88,22 @@ struct rh_ps_server_options {
 	int64_t grace;         /**< microseconds that a lost worker may stay away before waiting for it fails; 0: 1 s */
 	int64_t death_timeout; /**< microseconds of silence after which a host counts as lost; 0: 5 s */
 	int64_t snapshot;      /**< bytes of log after which the state is written anew; 0: 256 MiB */
+	const char *backend;   /**< "own": shared memory and TCP; else a backend of rh_comm: "native", "ucx", … */
+};
+
+/** How to be the scheduler through which servers and workers find each other. Zero and NULL as above. */
+struct rh_ps_scheduler_options {
+	uint32_t size;         /**< sizeof(struct rh_ps_scheduler_options) where it was compiled */
+	int32_t servers;       /**< number of servers */
+	int32_t workers;       /**< number of workers */
+	int32_t port;          /**< 0: DMLC_PS_ROOT_PORT, else any that is free; -1: any that is free */
+	const char *host;      /**< address to listen on, when it is this machine's; NULL: DMLC_PS_ROOT_URI, else all */
+	const char *job;       /**< job id: others are refused */
+	const char *secret;    /**< shared secret */
+	const char *backend;   /**< as the servers' and workers' */
+	int64_t init_timeout;  /**< microseconds for all to come; 0: 300 s; -1: no limit */
+	int64_t grace;         /**< microseconds that one who has died may take to come back; 0: 60 s */
+	int64_t death_timeout; /**< microseconds of silence after which a host counts as lost; 0: 5 s */
 };
 
 /** How to work with servers. Zero and NULL as above. */
@@ -103,6 +122,7 @@ struct rh_ps_options {
 	int64_t death_timeout; /**< microseconds of silence after which a host counts as lost; 0: 5 s */
 	int32_t no_shm;        /**< not 0: no shared memory, also on the same host */
 	int32_t zero;          /**< 0 */
+	const char *backend;   /**< as the servers' */
 };
 
 /** @name Operations (rh_ps_op.what) @{ */
@@ -148,6 +168,22 @@ RH_COMM_API int32_t rh_ps_server_run(struct rh_ps_server *server, struct rh_comm
 RH_COMM_API void rh_ps_server_stop(struct rh_ps_server *server);
 /** Free it. Its workers see that it is gone. NULL is nothing. */
 RH_COMM_API void rh_ps_server_free(struct rh_ps_server *server);
+
+/** Start to listen. @param options NULL: all from the environment (DMLC_*). @return 0 or RH_COMM_E* */
+RH_COMM_API int32_t rh_ps_scheduler_new(const struct rh_ps_scheduler_options *options,
+                                        struct rh_ps_scheduler **ret_scheduler, struct rh_comm_error *err);
+/** @return the port that it listens on */
+RH_COMM_API int32_t rh_ps_scheduler_port(const struct rh_ps_scheduler *scheduler);
+/**
+ * Bring servers and workers together until all workers have left, or rh_ps_scheduler_stop(). Blocks.
+ * @return 0; RH_COMM_ETIME: not all came in time, and who did not; RH_COMM_EPEER: one has died and did not come back
+ * within the grace, and which. Those who are there are told the same
+ */
+RH_COMM_API int32_t rh_ps_scheduler_run(struct rh_ps_scheduler *scheduler, struct rh_comm_error *err);
+/** End rh_ps_scheduler_run() soon. From any thread, and from a signal handler. */
+RH_COMM_API void rh_ps_scheduler_stop(struct rh_ps_scheduler *scheduler);
+/** Free it. NULL is nothing. */
+RH_COMM_API void rh_ps_scheduler_free(struct rh_ps_scheduler *scheduler);
 
 /**
  * Connect to all servers. Blocks until all are there.

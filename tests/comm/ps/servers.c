@@ -182,6 +182,13 @@ void workers_run(struct servers *servers, worker_fn *fn, void *arg)
 	servers_wait(servers);
 }
 
+bool servers_are_own(void)
+{
+	const char *backend = getenv("RH_PS_BACKEND");
+
+	return !backend || strcmp(backend, "own") == 0;
+}
+
 void must(bool good, const char *what)
 {
 	if (good)

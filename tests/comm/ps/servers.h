@@ -57,6 +57,8 @@ void workers_start(const struct servers *servers, const struct workers_plan *pla
 int workers_wait(struct workers *workers, int32_t worker);
 /** Start them, wait for all, and fail unless all end with 0; then wait for the servers. */
 void workers_run(struct servers *servers, worker_fn *fn, void *arg);
+/** @return whether no backend is to be used: RH_PS_BACKEND says none */
+bool servers_are_own(void);
 /** In a worker: print @p what and end the process with 1, unless @p good. */
 void must(bool good, const char *what);
 /** In a worker: do the operations; a failure ends the process with 1. */

@@ -44,6 +44,12 @@ static void *borrow(const char *const *variables)
 	return mark.to;
 }
 
+static const struct rh_ps_sources *sources_of(const char *const *variables, struct rh_ps_sources *sources)
+{
+	*sources = (struct rh_ps_sources){.variables = {lookup, borrow(variables)}};
+	return sources;
+}
+
 static void test_options__workers_read_all_sources(void **state)
 {
 	static const struct {
@@ -66,12 +72,14 @@ static void test_options__workers_read_all_sources(void **state)
 	     2},
 	};
 
+	struct rh_ps_sources sources;
+
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct rh_ps_settings settings;
 		struct rh_comm_error err = {0};
 
-		if (rh_ps_settings_read(NULL, lookup, borrow(rows[i].variables), &settings, &err) < 0)
+		if (rh_ps_settings_read(NULL, sources_of(rows[i].variables, &sources), &settings, &err) < 0)
 			fail_msg("%s: %s", rows[i].name, err.text);
 		assert_int_equal(settings.worker, rows[i].worker);
 		assert_int_equal(settings.workers, rows[i].workers);
@@ -103,12 +111,15 @@ static void test_options__workers_name_what_is_wrong(void **state)
 	     "TF_CONFIG is malformed"},
 	};
 
+	struct rh_ps_sources sources;
+
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct rh_ps_settings settings;
 		struct rh_comm_error err = {0};
 
-		assert_int_equal(rh_ps_settings_read(NULL, lookup, borrow(rows[i].variables), &settings, &err), RH_COMM_EINVAL);
+		assert_int_equal(rh_ps_settings_read(NULL, sources_of(rows[i].variables, &sources), &settings, &err),
+		                 RH_COMM_EINVAL);
 		if (!strstr(err.text, rows[i].words))
 			fail_msg("row %zu: %s", i, err.text);
 	}
@@ -125,8 +136,10 @@ static void test_options__servers_read_all_sources(void **state)
 	struct rh_ps_server_settings settings;
 	struct rh_comm_error err = {0};
 
+	struct rh_ps_sources sources;
+
 	(void)state;
-	assert_int_equal(rh_ps_server_settings_read(NULL, lookup, borrow(variables), &settings, &err), 0);
+	assert_int_equal(rh_ps_server_settings_read(NULL, sources_of(variables, &sources), &settings, &err), 0);
 	assert_int_equal(settings.config.index, 1);
 	assert_int_equal(settings.config.servers, 2);
 	assert_int_equal(settings.config.workers, 3);
@@ -157,12 +170,14 @@ static void test_options__servers_name_what_is_wrong(void **state)
 		{{"TF_CONFIG", SERVER, "DMLC_NUM_SERVER", "3"}, "DMLC_NUM_SERVER says 3 and TF_CONFIG says 2"},
 	};
 
+	struct rh_ps_sources sources;
+
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct rh_ps_server_settings settings;
 		struct rh_comm_error err = {0};
 
-		assert_int_equal(rh_ps_server_settings_read(NULL, lookup, borrow(rows[i].variables), &settings, &err),
+		assert_int_equal(rh_ps_server_settings_read(NULL, sources_of(rows[i].variables, &sources), &settings, &err),
 		                 RH_COMM_EINVAL);
 		if (!strstr(err.text, rows[i].words))
 			fail_msg("row %zu: %s", i, err.text);
@@ -178,9 +193,12 @@ static void test_options__structs_of_another_size_are_refused(void **state)
 	struct rh_ps_settings settings;
 	struct rh_comm_error err;
 
+	struct rh_ps_sources sources;
+
 	(void)state;
-	assert_int_equal(rh_ps_settings_read(&worker, lookup, borrow(none), &settings, &err), RH_COMM_EINVAL);
-	assert_int_equal(rh_ps_server_settings_read(&server, lookup, borrow(none), &server_settings, &err), RH_COMM_EINVAL);
+	assert_int_equal(rh_ps_settings_read(&worker, sources_of(none, &sources), &settings, &err), RH_COMM_EINVAL);
+	assert_int_equal(rh_ps_server_settings_read(&server, sources_of(none, &sources), &server_settings, &err),
+	                 RH_COMM_EINVAL);
 }
 
 /* Cut anywhere, TF_CONFIG is malformed or without servers, and never read behind its end. */
