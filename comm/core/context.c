@@ -26,6 +26,7 @@ static struct rh_comm *context_new(struct rh_comm_world *world, int32_t rank, in
 	comm->size = size;
 	comm->last = &comm->first;
 	atomic_init(&comm->spin, RH_COMM_SPIN);
+	/* NOLINTNEXTLINE(clang-analyzer-core.*): there is one when rh_comm_world_open() returned 0 */
 	comm->deadline = rh_comm_now() + world->env.init_timeout;
 	comm->hosts = calloc((size_t)size, sizeof(*comm->hosts));
 	(void)pthread_mutex_init(&comm->lock, NULL);
@@ -171,6 +172,28 @@ int32_t rh_comm_init(const struct rh_comm_options *options, struct rh_comm **ret
 	return r;
 }
 
+/* Who waits for us in a group learns that we shall not come. What we began and did not end will never end. */
+static void group_say_gone(struct rh_comm *group)
+{
+	struct rh_comm_gone gone = {.group = group->name, .done = group->done, .size = group->size};
+
+	if (group->is_group && !group->is_level && group->world->line)
+		rh_comm_line_gone(group->world->line, &gone);
+}
+
+static void context_leave(struct rh_comm *comm)
+{
+	struct rh_comm_world *world = comm->world;
+	struct rh_comm_beat last = {.posted = comm->done, .done = comm->done, .peer = RH_COMM_NO_RANK};
+
+	(void)pthread_mutex_lock(&world->lock);
+	for (struct rh_comm *group = world->contexts; group; group = group->next)
+		group_say_gone(group);
+	(void)pthread_mutex_unlock(&world->lock);
+	/* the others may still read what this rank sent: all leave together */
+	rh_comm_line_leave(world->line, &last, rh_comm_now() + world->env.death_timeout);
+}
+
 void rh_comm_free(struct rh_comm *comm)
 {
 	struct rh_comm_world *world;
@@ -181,15 +204,12 @@ void rh_comm_free(struct rh_comm *comm)
 	context_delist(comm);
 	rh_comm_levels_close(comm);
 	if (comm->is_group) {
+		group_say_gone(comm);
 		context_release(comm);
 		return;
 	}
-	/* the others may still read what this rank sent: all leave together */
-	if (world->line) {
-		struct rh_comm_beat last = {.posted = comm->posted, .done = comm->done, .peer = RH_COMM_NO_RANK};
-
-		rh_comm_line_leave(world->line, &last, rh_comm_now() + world->env.death_timeout);
-	}
+	if (world->line)
+		context_leave(comm);
 	context_release(comm);
 	rh_comm_world_close(world);
 }
@@ -264,6 +284,7 @@ static int32_t group_name(struct rh_comm *comm, const int32_t *ranks, int32_t co
 	if (!made)
 		return RH_COMM_ENOMEM;
 	(void)snprintf(group->prefix, sizeof(group->prefix), "g%llx.%u/", (unsigned long long)hash, times);
+	group->name = group_hash(group->prefix, NULL, 0);
 	return 0;
 }
 

@@ -6,7 +6,7 @@
  * world.c owns the connection to the others, service.c the thread that serves it, context.c contexts and groups,
  * request.c operations in flight, wait.c waiting for them, batch.c many of them in one, lanes.c collectives that are
  * made of messages, levels.c all-reduces of hosts with several ranks, tune.c the table of algorithms, loader.c
- * backends, team.c what a backend is given.
+ * backends, team.c what a backend is given, stage.c CUDA memory that goes through the host, cudart.c the CUDA runtime.
  */
 #ifndef RH_COMM_CORE_CONTEXT_H
 #define RH_COMM_CORE_CONTEXT_H
@@ -54,8 +54,10 @@ struct rh_comm_made {
 	uint32_t times;
 };
 
-/** Copies between CUDA devices and the host. */
+/** Copies between CUDA devices and the host (cudart.h). */
 struct rh_comm_stager;
+/** An operation whose CUDA memory goes through host memory, chunk by chunk. */
+struct rh_comm_staged;
 
 /** What moves memory of CUDA devices. All zero: nothing does. */
 struct rh_comm_cuda {
@@ -65,14 +67,7 @@ struct rh_comm_cuda {
 	bool aborted;                  /**< it has been told */
 	char why[256];                 /**< why there is none */
 	struct rh_comm_stager *stager; /**< what copies through host memory then; NULL: not looked for, or there is none */
-};
-
-/** The host memory that stands for CUDA memory in an operation. */
-struct rh_comm_staged {
-	void *block; /**< pinned; NULL: there is none */
-	void *to;    /**< where the results go on the device */
-	void *from;  /**< and lie on the host */
-	size_t length;
+	_Atomic int32_t copying;       /**< copies under way, of which no backend has news */
 };
 
 /** A context. */
@@ -82,6 +77,7 @@ struct rh_comm {
 	bool is_group;
 	_Atomic bool is_level; /**< one of another context's levels, which drives it */
 	char prefix[64];       /**< of its keys */
+	uint64_t name;         /**< of a group: its prefix as a number, equal on all members */
 	int32_t rank;
 	int32_t size;
 	int32_t *ranks; /**< for each of our ranks the world's; NULL: the same */
@@ -107,16 +103,19 @@ struct rh_comm {
 	_Atomic int32_t pending;       /**< operations in flight */
 	_Atomic int32_t guests;        /**< the service thread is with it: it must not be freed */
 	_Atomic int32_t spin;          /**< microseconds that the next wait spins */
+	_Atomic uint32_t waits;        /**< that spun for less than they may */
 	struct rh_comm_levels *levels; /**< for hosts with several ranks each; NULL: there is one level */
 };
 
 /** One all-reduce that goes through both levels. */
 struct rh_comm_climb;
 
-/** Groups through which an all-reduce goes when every host has the same number of ranks, more than one. */
+/** Groups through which an all-reduce goes when there are several hosts, and some have several ranks. */
 struct rh_comm_levels {
-	struct rh_comm *near;           /**< the ranks of this host */
-	struct rh_comm *far;            /**< those of all hosts that have our place there */
+	struct rh_comm *near; /**< the ranks of this host */
+	struct rh_comm *far;  /**< those of all hosts that have our place there; NULL: some host has no such place */
+	int32_t slices;       /**< of a vector, each of one place: as many as the smallest host has ranks */
+	bool even;            /**< all hosts have the same number of ranks */
 	struct rh_comm_climb *climbing; /**< the one whose turn it is */
 };
 
@@ -133,7 +132,8 @@ struct rh_comm_request {
 	uint64_t sequence; /**< of a collective; 0: a message */
 	void *work;        /**< the backend's */
 	bool on_device;    /**< that is the one for CUDA memory */
-	struct rh_comm_staged staged;
+	bool held;         /**< not started: an earlier one that it must not overtake is not posted as a whole yet */
+	struct rh_comm_staged *staged; /**< NULL: its memory is the host's, or the backend's to reach */
 	struct rh_comm_lanes *lanes;
 	struct rh_comm_climb *climb;
 	struct rh_comm_request *whole; /**< the batch that it is a part of; NULL: none */
@@ -189,6 +189,8 @@ void rh_comm_request_finish(struct rh_comm_request *request, int32_t status);
 void rh_comm_request_enlist(struct rh_comm_request *request);
 /** @return RH_COMM_BUSY, or how the work of a collective or a message went on. The lock is held */
 int32_t rh_comm_request_move(struct rh_comm_request *request);
+/** Start one of host memory that is part of another and in no row. The lock is held. @return 0 or RH_COMM_E* */
+int32_t rh_comm_request_start_part(struct rh_comm_request *part);
 /** Look at the world and the clock: end what has to end. The lock is not held. */
 void rh_comm_request_look(struct rh_comm_request *request);
 /** Drive all operations of the context. The lock is held. */
@@ -243,7 +245,7 @@ int32_t rh_comm_lanes_new(struct rh_comm *comm, const struct rh_comm_op *op, uin
                           struct rh_comm_lanes **ret_lanes);
 /** Move on. @return 0: done; RH_COMM_BUSY; RH_COMM_E* */
 int32_t rh_comm_lanes_test(struct rh_comm_lanes *lanes);
-/** Free it. After an error its messages are finished by the backend's abort(). NULL is nothing. */
+/** Free it. After an error, and the abort() of the backend, its messages are waited for shortly. NULL is nothing. */
 void rh_comm_lanes_free(struct rh_comm_lanes *lanes);
 /** @} */
 
@@ -258,6 +260,8 @@ int32_t rh_comm_load(struct rh_comm *comm, const char *wanted, struct rh_comm_mo
  */
 int32_t rh_comm_load_cuda(struct rh_comm *comm, const char *wanted, struct rh_comm_module *ret_module,
                           struct rh_comm_error *err);
+/** Load a backend by name, of which nobody else is asked. @param[out] why one line. @return 0 or RH_COMM_ENOTSUP */
+int32_t rh_comm_module_open(const char *name, struct rh_comm_module *ret_module, char *why, size_t room);
 /** Unload it. */
 void rh_comm_unload(struct rh_comm_module *module);
 /** @} */
@@ -278,11 +282,18 @@ void rh_comm_cuda_abort(struct rh_comm *comm);
 int32_t rh_comm_stage_open(struct rh_comm *comm, struct rh_comm_error *err);
 /** Forget it. */
 void rh_comm_stage_close(struct rh_comm *comm);
-/** Put host memory into request->op in place of CUDA memory. The lock is held. @return 0 or RH_COMM_EBACKEND */
+/** Take what it needs: request->staged. Moves nothing yet. The lock is held. @return 0 or RH_COMM_E* */
 int32_t rh_comm_stage_begin(struct rh_comm_request *request);
-/** Bring the results to the device. The lock is held. @return 0 or RH_COMM_EBACKEND */
-int32_t rh_comm_stage_end(struct rh_comm_request *request);
-/** Free the host memory, if there is any. */
+/**
+ * Move all chunks on. The lock is held. After an error it waits until nothing touches the buffers, for two seconds at
+ * most. @return 0: the results are on the device; RH_COMM_BUSY; RH_COMM_E*
+ */
+int32_t rh_comm_stage_test(struct rh_comm_request *request);
+/** @return whether nothing of it is still to be posted; true of one that is not staged */
+bool rh_comm_stage_is_posted(const struct rh_comm_request *request);
+/** @return whether it waits for other ranks, not for the device or an earlier operation alone */
+bool rh_comm_stage_waits(const struct rh_comm_request *request);
+/** Free request->staged, if there is any. */
 void rh_comm_stage_free(struct rh_comm_request *request);
 /** @} */
 

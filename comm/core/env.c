@@ -9,6 +9,8 @@
 
 #include "comm/core/error.h"
 
+/* Longest time that a variable may say. */
+#define SECONDS_MAX 1000000000
 #define PORT_MAX 65535
 #define SLOW (10 * RH_COMM_SECOND)
 #define FUSION (4 * 1024 * 1024)
@@ -211,9 +213,8 @@ static int32_t env_check_address(const struct env_reader *reader)
 	return 0;
 }
 
-/* A time in seconds from the environment, unless the options say one. */
-static int32_t env_read_time(const struct env_reader *reader, const char *name, int64_t option, int64_t fallback,
-                             int64_t *ret_time)
+int32_t rh_comm_env_time(const struct rh_comm_variables *variables, const char *name, int64_t option, int64_t fallback,
+                         int64_t *ret_time, struct rh_comm_error *err)
 {
 	int64_t seconds = 0;
 	int32_t r;
@@ -222,9 +223,17 @@ static int32_t env_read_time(const struct env_reader *reader, const char *name, 
 		*ret_time = option < 0 ? RH_COMM_NEVER : option;
 		return 0;
 	}
-	r = rh_comm_env_number(&reader->variables, name, 1, 1000000000, &seconds, reader->err);
+	r = rh_comm_env_number(variables, name, 1, SECONDS_MAX, &seconds, err);
+	if (r < 0)
+		return r;
 	*ret_time = r > 0 ? seconds * RH_COMM_SECOND : fallback;
-	return r < 0 ? r : 0;
+	return 0;
+}
+
+static int32_t env_read_time(const struct env_reader *reader, const char *name, int64_t option, int64_t fallback,
+                             int64_t *ret_time)
+{
+	return rh_comm_env_time(&reader->variables, name, option, fallback, ret_time, reader->err);
 }
 
 static int32_t env_read_times(struct env_reader *reader)

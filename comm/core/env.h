@@ -42,6 +42,14 @@ const char *rh_comm_env_text(const struct rh_comm_variables *variables, const ch
 int32_t rh_comm_env_number(const struct rh_comm_variables *variables, const char *name, int64_t min, int64_t max,
                            int64_t *ret_value, struct rh_comm_error *err);
 
+/**
+ * Read a time: seconds in the environment, microseconds in options.
+ * @param option what the options say: 0 nothing, negative never. @param fallback microseconds when nobody says
+ * @return 0 or RH_COMM_EINVAL naming the variable
+ */
+int32_t rh_comm_env_time(const struct rh_comm_variables *variables, const char *name, int64_t option, int64_t fallback,
+                         int64_t *ret_time, struct rh_comm_error *err);
+
 /** Who we are. Texts are borrowed from the options or the environment. */
 struct rh_comm_env {
 	int32_t rank;

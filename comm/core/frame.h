@@ -13,7 +13,7 @@
 #include "comm/core/sha256.h"
 
 /** Version of the protocol; both sides must have the same one. */
-#define RH_COMM_PROTOCOL 1
+#define RH_COMM_PROTOCOL 2
 /** Longest payload, bytes: a key and a value. */
 #define RH_COMM_FRAME_MAX (1024 * 1024)
 /** Longest payload of a PUT: what comes back in a VALUE has a number in front. */
@@ -37,7 +37,8 @@ enum rh_comm_frame_kind {
 	RH_COMM_FRAME_END,       /**< both ways: struct rh_comm_end: all operations of all ranks end */
 	RH_COMM_FRAME_LEAVE,     /**< rank to hub: it goes, orderly; its last struct rh_comm_beat */
 	RH_COMM_FRAME_ALL_LEFT,  /**< hub to rank: all ranks have said LEAVE */
-	RH_COMM_FRAME_ASK        /**< hub to rank: send a BEAT now */
+	RH_COMM_FRAME_ASK,       /**< hub to rank: send a BEAT now */
+	RH_COMM_FRAME_GONE       /**< rank to hub: struct rh_comm_gone */
 };
 
 /** Who comes. */
@@ -62,7 +63,17 @@ struct rh_comm_beat {
 	uint64_t done;   /**< collectives that are done there */
 	int64_t waiting; /**< microseconds that it has waited for the oldest operation; 0: it does not wait */
 	int32_t what;    /**< RH_COMM_ALL_REDUCE … of the oldest one */
-	int32_t peer;    /**< of the oldest one, when it is a message; else RH_COMM_NO_RANK */
+	int32_t peer;    /**< of the oldest one, when it is a message: a rank of the world; else RH_COMM_NO_RANK */
+	uint64_t group;  /**< of the oldest one; 0: it is the world's */
+	uint64_t number; /**< of the oldest one in that group; 0: it is a message */
+};
+
+/** A rank has left a group. */
+struct rh_comm_gone {
+	uint64_t group;
+	uint64_t done; /**< collectives of the group in which it took part */
+	int32_t size;  /**< of the group */
+	int32_t zero;
 };
 
 /** Why everything ends. */

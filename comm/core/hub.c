@@ -85,6 +85,9 @@ static void hub_on_member_frame(struct rh_comm_hub *hub, struct hub_peer *peer, 
 	case RH_COMM_FRAME_END:
 		rh_comm_hub_on_end(hub, peer, payload, length);
 		break;
+	case RH_COMM_FRAME_GONE:
+		rh_comm_hub_on_gone(hub, peer, payload, length);
+		break;
 	case RH_COMM_FRAME_LEAVE:
 		rh_comm_hub_on_leave(hub, peer, payload, length);
 		break;
@@ -170,12 +173,11 @@ static void hub_sweep(struct rh_comm_hub *hub, int64_t now)
 	hub->peer_count = kept;
 }
 
+/* There is room for the most that hub_accept() lets in: the hub goes on when there is no memory left. */
 static struct pollfd *hub_poll_set(const struct rh_comm_hub *hub)
 {
-	struct pollfd *set = calloc(hub->peer_count + 2, sizeof(*set));
+	struct pollfd *set = hub->set;
 
-	if (!set)
-		return NULL;
 	set[0] = (struct pollfd){.fd = hub->wake, .events = POLLIN};
 	set[1] = (struct pollfd){.fd = hub->listener, .events = POLLIN};
 	for (size_t i = 0; i < hub->peer_count; i++) {
@@ -211,14 +213,11 @@ static void *hub_run(void *arg)
 		int64_t left = hub->late_since > 0 ? HUB_TICK_LATE : tick > now ? tick - now : 0;
 		struct pollfd *set = hub_poll_set(hub);
 
-		if (set && poll(set, (nfds_t)hub->peer_count + 2, (int)(left / 1000) + 1) > 0) {
-			if (set[0].revents) {
-				free(set);
+		if (poll(set, (nfds_t)hub->peer_count + 2, (int)(left / 1000) + 1) > 0) {
+			if (set[0].revents)
 				return NULL;
-			}
 			hub_serve(hub, set);
 		}
-		free(set);
 		if (rh_comm_now() >= tick || hub->late_since > 0) {
 			tick = rh_comm_now() + HUB_TICK;
 			rh_comm_hub_judge(hub, rh_comm_now());
@@ -237,7 +236,10 @@ static int32_t hub_start(struct rh_comm_hub *hub, const struct rh_comm_env *env,
 	rh_comm_sha256_end(&hash, hub->job);
 	hub->secret = strdup(env->secret);
 	hub->wake = eventfd(0, EFD_CLOEXEC);
-	if (!hub->secret || hub->wake < 0)
+	hub->set = calloc((size_t)hub->world + HUB_STRANGERS + 2, sizeof(*hub->set));
+	if (!hub->set)
+		errno = ENOMEM;
+	if (!hub->secret || !hub->set || hub->wake < 0)
 		return rh_comm_fail_os(err, errno, "rh_comm");
 	r = rh_comm_socket_listen(env->host, env->port, &hub->listener, &hub->port, hub->host, sizeof(hub->host), err);
 	if (r < 0)
@@ -252,6 +254,8 @@ static void hub_release(struct rh_comm_hub *hub)
 		hub_peer_free(hub->peers[i]);
 	rh_comm_hub_store_deinit(hub);
 	free(hub->peers);
+	free(hub->gone);
+	free(hub->set);
 	free(hub->secret);
 	if (hub->listener >= 0)
 		(void)close(hub->listener);

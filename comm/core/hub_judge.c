@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "comm/core/error.h"
@@ -117,6 +118,41 @@ void rh_comm_hub_on_leave(struct rh_comm_hub *hub, struct hub_peer *peer, const 
 		rh_comm_hub_broadcast(hub, RH_COMM_FRAME_ALL_LEFT, NULL, 0);
 }
 
+/* When the last one leaves a group nobody is left to wait in it. */
+static void hub_forget_gone(struct rh_comm_hub *hub, const struct rh_comm_gone *last)
+{
+	size_t count = 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < hub->gone_count; i++)
+		count += hub->gone[i].what.group == last->group;
+	if (count < (size_t)last->size)
+		return;
+	for (size_t i = 0; i < hub->gone_count; i++) {
+		if (hub->gone[i].what.group != last->group)
+			hub->gone[kept++] = hub->gone[i];
+	}
+	hub->gone_count = kept;
+}
+
+void rh_comm_hub_on_gone(struct rh_comm_hub *hub, struct hub_peer *peer, const uint8_t *payload, size_t length)
+{
+	struct hub_gone one = {.rank = peer->hello.rank, .since = rh_comm_now()};
+	struct hub_gone *gone;
+
+	if (length != sizeof(one.what))
+		return;
+	memcpy(&one.what, payload, sizeof(one.what));
+	gone = rh_comm_hub_grow(hub->gone, hub->gone_count, sizeof(*gone));
+	if (!gone) {
+		(void)shutdown(peer->fd, SHUT_RDWR);
+		return;
+	}
+	hub->gone = gone;
+	hub->gone[hub->gone_count++] = one;
+	hub_forget_gone(hub, &one.what);
+}
+
 void rh_comm_hub_lose(struct rh_comm_hub *hub, struct hub_peer *peer, int number)
 {
 	struct rh_comm_end end = {.code = RH_COMM_EPEER, .rank = peer->hello.rank};
@@ -153,16 +189,48 @@ static bool hub_waits_for(const struct hub_peer *waiting, const struct hub_peer 
 	return peer->beat.posted < waiting->beat.done + 1 || (peer->stage == HUB_MEMBER && hub_is_silent(peer, now));
 }
 
-/* What a rank sent before it left still arrives; who waits on for long waits in vain. */
+/*
+ * What a rank sent before it left still arrives; who waits on for long waits in vain, if a heartbeat from long after
+ * the leaving says so.
+ */
+static bool hub_waited_in_vain(const struct hub_peer *waiting, int64_t left)
+{
+	return waiting->beat.waiting >= HUB_LEFT_PATIENCE && waiting->since - left >= HUB_LEFT_PATIENCE;
+}
+
 static void hub_judge_left(struct rh_comm_hub *hub, const struct hub_peer *waiting, const struct hub_peer *peer)
 {
 	struct rh_comm_end end = {.code = RH_COMM_EPEER, .rank = peer->hello.rank};
 
-	if (waiting->beat.peer != RH_COMM_NO_RANK && waiting->beat.waiting < HUB_LEFT_PATIENCE)
+	/* its last heartbeat was that with which it left */
+	if (waiting->beat.peer != RH_COMM_NO_RANK && !hub_waited_in_vain(waiting, peer->since))
 		return;
 	(void)snprintf(end.text, sizeof(end.text), "rank %d has left while rank %d waits for it", (int)end.rank,
 	               (int)waiting->hello.rank);
 	hub_end(hub, &end);
+}
+
+/* @return whether the operation of a group for which a rank waits needs the one that has left */
+static bool hub_needs_gone(const struct hub_peer *waiting, const struct hub_gone *gone)
+{
+	if (gone->what.group != waiting->beat.group)
+		return false;
+	if (waiting->beat.peer == RH_COMM_NO_RANK)
+		return gone->what.done < waiting->beat.number;
+	return gone->rank == waiting->beat.peer && hub_waited_in_vain(waiting, gone->since);
+}
+
+static void hub_judge_group(struct rh_comm_hub *hub, const struct hub_peer *waiting)
+{
+	for (size_t i = 0; i < hub->gone_count; i++) {
+		struct rh_comm_end end = {.code = RH_COMM_EPEER, .rank = hub->gone[i].rank};
+
+		if (!hub_needs_gone(waiting, &hub->gone[i]))
+			continue;
+		(void)snprintf(end.text, sizeof(end.text), "rank %d has left a group while rank %d waits for it in %s there",
+		               (int)end.rank, (int)waiting->hello.rank, hub_operation(waiting->beat.what));
+		hub_end(hub, &end);
+	}
 }
 
 /* Once for each operation, and once more when a slow one turns out to be stopped. */
@@ -201,7 +269,11 @@ void rh_comm_hub_judge(struct rh_comm_hub *hub, int64_t now)
 	for (size_t i = 0; i < hub->peer_count && !hub->over; i++) {
 		const struct hub_peer *peer = hub->peers[i];
 
-		if (peer->stage == HUB_MEMBER && peer->beat.waiting > 0 && !hub_is_silent(peer, now))
+		if (peer->stage != HUB_MEMBER || peer->beat.waiting == 0 || hub_is_silent(peer, now))
+			continue;
+		if (peer->beat.group != 0)
+			hub_judge_group(hub, peer);
+		else
 			hub_judge_waiting(hub, peer, now);
 	}
 }

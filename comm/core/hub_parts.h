@@ -9,6 +9,7 @@
 #ifndef RH_COMM_CORE_HUB_PARTS_H
 #define RH_COMM_CORE_HUB_PARTS_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -47,6 +48,13 @@ struct hub_wish {
 	uint64_t number;
 };
 
+/** Who has left a group. */
+struct hub_gone {
+	struct rh_comm_gone what;
+	int32_t rank;
+	int64_t since;
+};
+
 /** The hub. */
 struct rh_comm_hub {
 	pthread_t thread;
@@ -60,11 +68,14 @@ struct rh_comm_hub {
 	int64_t death_timeout;
 	bool log;
 	struct hub_peer **peers;
+	struct pollfd *set; /**< what is waited for */
 	size_t peer_count;
 	struct hub_value *values;
 	size_t value_count;
 	struct hub_wish *wishes;
 	size_t wish_count;
+	struct hub_gone *gone; /**< of groups that some rank is still in */
+	size_t gone_count;
 	int32_t left;
 	bool over;
 	int64_t slow;            /**< microseconds after which a rank is called slow */
@@ -107,6 +118,8 @@ void rh_comm_hub_on_beat(struct rh_comm_hub *hub, struct hub_peer *peer, const u
 void rh_comm_hub_on_end(struct rh_comm_hub *hub, const struct hub_peer *peer, const uint8_t *payload, size_t length);
 /** A rank goes. */
 void rh_comm_hub_on_leave(struct rh_comm_hub *hub, struct hub_peer *peer, const uint8_t *payload, size_t length);
+/** A rank has left a group. */
+void rh_comm_hub_on_gone(struct rh_comm_hub *hub, struct hub_peer *peer, const uint8_t *payload, size_t length);
 /** A connection is lost: @p number is errno, or 0 when it was closed. A rank that had not said LEAVE is dead. */
 void rh_comm_hub_lose(struct rh_comm_hub *hub, struct hub_peer *peer, int number);
 /** Look who waits for whom: name the slow, end the world for who will never come. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives made of messages: several blocks of rounds (rounds.h) under way at once. */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "comm/core/context.h"
+#include "comm/core/error.h"
 #include "comm/core/reduce.h"
 
 /* Blocks under way at once: enough to keep a link busy while another block is reduced. */
@@ -15,6 +17,9 @@
 /* Tags of collectives have the highest bit, those of messages do not. */
 #define TAG_COLLECTIVE (UINT64_C(1) << 63)
 #define TAG_BLOCK_BITS 24
+
+/* After an error messages have so long to end. */
+#define FORGET_PATIENCE (2 * RH_COMM_SECOND)
 
 /* A message of a round. */
 struct lane_move {
@@ -92,10 +97,27 @@ int32_t rh_comm_lanes_new(struct rh_comm *comm, const struct rh_comm_op *op, uin
 	return 0;
 }
 
+/* What was posted before an error is the backend's until its test says that it ended, which after an abort is soon. */
+static void lane_forget(const struct rh_comm *comm, struct lane_move *move)
+{
+	int64_t until;
+
+	if (!move->work || move->done)
+		return;
+	until = rh_comm_now() + FORGET_PATIENCE;
+	while (comm->module.backend->test(comm->self, move->work) == RH_COMM_BUSY && rh_comm_now() < until)
+		(void)sched_yield();
+	move->done = true;
+}
+
 void rh_comm_lanes_free(struct rh_comm_lanes *lanes)
 {
 	if (!lanes)
 		return;
+	for (size_t i = 0; i < LANES; i++) {
+		lane_forget(lanes->comm, &lanes->lanes[i].recv);
+		lane_forget(lanes->comm, &lanes->lanes[i].send);
+	}
 	free(lanes->spare);
 	free(lanes);
 }

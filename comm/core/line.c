@@ -363,6 +363,11 @@ void rh_comm_line_beat(struct rh_comm_line *line, const struct rh_comm_beat *bea
 	(void)line_queue(line, RH_COMM_FRAME_BEAT, beat, sizeof(*beat), NULL, 0);
 }
 
+void rh_comm_line_gone(struct rh_comm_line *line, const struct rh_comm_gone *gone)
+{
+	(void)line_queue(line, RH_COMM_FRAME_GONE, gone, sizeof(*gone), NULL, 0);
+}
+
 void rh_comm_line_end(struct rh_comm_line *line, const struct rh_comm_error *reason, uint64_t number)
 {
 	struct rh_comm_end end = {.code = reason->code, .rank = reason->rank, .number = number};

@@ -49,6 +49,8 @@ void rh_comm_line_end(struct rh_comm_line *line, const struct rh_comm_error *rea
  * here. The hub's reason is the true one: who sees a peer's connection close may see only what another death led to.
  */
 void rh_comm_line_await_end(struct rh_comm_line *line, int64_t deadline, const struct rh_comm_error *reason);
+/** Say that we have left a group. */
+void rh_comm_line_gone(struct rh_comm_line *line, const struct rh_comm_gone *gone);
 /** @return whether the hub wants a heartbeat now; asked once */
 bool rh_comm_line_is_asked(struct rh_comm_line *line);
 /** Say that we go, and how we did; then wait until all others have said so too, the world is over, or @p deadline. */

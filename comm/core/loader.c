@@ -272,6 +272,22 @@ int32_t rh_comm_load_cuda(struct rh_comm *comm, const char *wanted, struct rh_co
 	return r == 0 && required ? loader_refuse(&candidate, 1, err) : r;
 }
 
+int32_t rh_comm_module_open(const char *name, struct rh_comm_module *ret_module, char *why, size_t room)
+{
+	struct candidate candidate = {.why = ""};
+
+	if (strlen(name) >= RH_COMM_NAME_MAX || strchr(name, '/'))
+		(void)snprintf(candidate.why, WHY_ROOM, "\"%.40s\" is no name of a backend", name);
+	else
+		loader_open(&candidate, name);
+	if (candidate.module.backend) {
+		*ret_module = candidate.module;
+		return 0;
+	}
+	(void)snprintf(why, room, "%s", candidate.why);
+	return RH_COMM_ENOTSUP;
+}
+
 void rh_comm_unload(struct rh_comm_module *module)
 {
 	if (module->library)

@@ -110,7 +110,8 @@ struct rh_comm_request *rh_comm_request_new(struct rh_comm *comm, const struct r
 	request->bucket = NULL;
 	request->parts = 0;
 	request->on_device = false;
-	request->staged.block = NULL;
+	request->held = false;
+	request->staged = NULL;
 	request->sequence = 0;
 	request->err.code = 0;
 	request->since = 0;
@@ -173,23 +174,68 @@ static int32_t request_start_collective(struct rh_comm *comm, struct rh_comm_req
 	return r;
 }
 
+static bool request_is_message(const struct rh_comm_op *op)
+{
+	return op->what == RH_COMM_SEND || op->what == RH_COMM_RECV;
+}
+
+int32_t rh_comm_request_start_part(struct rh_comm_request *part)
+{
+	if (request_is_message(&part->op))
+		return request_start_message(part->comm, part);
+	return request_start_collective(part->comm, part);
+}
+
 static int32_t request_start(struct rh_comm *comm, struct rh_comm_request *request)
 {
 	comm->said.code = 0;
-	if (request->op.memory == RH_COMM_CUDA && request->op.what != RH_COMM_BARRIER) {
-		int32_t r = comm->cuda.self ? rh_comm_cuda_start(comm, request) : rh_comm_stage_begin(request);
+	if (request->op.memory == RH_COMM_CUDA && request->op.what != RH_COMM_BARRIER)
+		return comm->cuda.self ? rh_comm_cuda_start(comm, request) : rh_comm_stage_begin(request);
+	return rh_comm_request_start_part(request);
+}
 
-		if (r < 0 || comm->cuda.self)
-			return r;
+static bool request_is_under_way(const struct rh_comm_request *request)
+{
+	return request->work || request->lanes || request->climb || request->staged;
+}
+
+/* Collectives keep their order on all ranks, and so do messages that meet those of one peer and tag. */
+static bool request_must_follow(const struct rh_comm_op *earlier, const struct rh_comm_op *op)
+{
+	if (!request_is_message(op) || !request_is_message(earlier))
+		return request_is_message(op) == request_is_message(earlier);
+	return op->what == earlier->what && op->peer == earlier->peer && op->tag == earlier->tag;
+}
+
+/* @return whether one before it in the row still has chunks to post, so that it would overtake those */
+static bool request_is_held(const struct rh_comm *comm, const struct rh_comm_request *request)
+{
+	if (!comm->cuda.stager)
+		return false;
+	for (const struct rh_comm_request *at = comm->first; at && at != request; at = at->next) {
+		if ((at->held || !rh_comm_stage_is_posted(at)) && request_must_follow(&at->op, &request->op))
+			return true;
 	}
-	if (request->op.what == RH_COMM_SEND || request->op.what == RH_COMM_RECV)
-		return request_start_message(comm, request);
-	return request_start_collective(comm, request);
+	return false;
+}
+
+static int32_t request_move_held(struct rh_comm_request *request)
+{
+	int32_t r;
+
+	if (request->comm->aborted)
+		return RH_COMM_EABORTED;
+	if (request_is_held(request->comm, request))
+		return RH_COMM_BUSY;
+	request->held = false;
+	r = request_start(request->comm, request);
+	return r == 0 && request_is_under_way(request) ? RH_COMM_BUSY : r;
 }
 
 static void request_end(struct rh_comm_request *request, int32_t status)
 {
-	if (request->sequence > 0)
+	/* chunks have been counted one by one */
+	if (request->sequence > 0 && !request->staged)
 		request->comm->done++;
 	atomic_fetch_sub_explicit(&request->comm->pending, 1, memory_order_relaxed);
 	if (request->whole)
@@ -211,8 +257,6 @@ void rh_comm_request_finish(struct rh_comm_request *request, int32_t status)
 {
 	struct rh_comm *comm = request->comm;
 
-	if (status == 0)
-		status = rh_comm_stage_end(request);
 	if (status < 0)
 		request_explain(comm, status, &request->err);
 	if (status < 0)
@@ -229,6 +273,10 @@ int32_t rh_comm_request_move(struct rh_comm_request *request)
 {
 	struct rh_comm *comm = request->comm;
 
+	if (request->held)
+		return request_move_held(request);
+	if (request->staged)
+		return rh_comm_stage_test(request);
 	if (request->on_device)
 		return comm->cuda.module.backend->test(comm->cuda.self, request->work);
 	if (request->climb)
@@ -277,7 +325,8 @@ void rh_comm_fail_all(struct rh_comm *comm)
 {
 	if (comm->levels) {
 		request_fail_level(comm->levels->near);
-		request_fail_level(comm->levels->far);
+		if (comm->levels->far)
+			request_fail_level(comm->levels->far);
 	}
 	if (!comm->aborted && comm->self)
 		comm->module.backend->abort(comm->self);
@@ -315,8 +364,9 @@ void rh_comm_request_begin(struct rh_comm_request *request)
 	int32_t r;
 
 	atomic_fetch_add_explicit(&comm->pending, 1, memory_order_seq_cst);
-	r = request_start(comm, request);
-	if (r == 0 && (request->work || request->lanes || request->climb)) {
+	request->held = request_is_held(comm, request);
+	r = request->held ? 0 : request_start(comm, request);
+	if (r == 0 && (request->held || request_is_under_way(request))) {
 		rh_comm_request_enlist(request);
 		return;
 	}
@@ -333,7 +383,7 @@ static void request_say_late(const struct rh_comm_request *request, struct rh_co
 	long long limit = (long long)((request->deadline - request->since) / 1000);
 	int32_t peer = RH_COMM_NO_RANK;
 
-	if (op->what == RH_COMM_SEND || op->what == RH_COMM_RECV) {
+	if (request_is_message(op)) {
 		peer = rh_comm_world_rank(comm, op->peer);
 		(void)rh_comm_fail(late, RH_COMM_ETIME, peer, "%s rank %d was not done within its time limit of %lld ms",
 		                   names[op->what], (int)peer, limit);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "comm/core/rounds.h"
 
+#include "comm/core/smaller.h"
 #include "roundhouse/comm.h"
 
 /* A run of elements. */
@@ -8,11 +9,6 @@ struct span {
 	size_t from;
 	size_t count;
 };
-
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 /* The rank `by` places further around the ring; `by` may be negative, down to -2 * world. */
 static int32_t rounds_rank(const struct rh_comm_plan *plan, int32_t by)
@@ -40,7 +36,7 @@ static struct span rounds_block(const struct rh_comm_plan *plan, size_t block)
 	if (plan->what == RH_COMM_ALL_REDUCE)
 		length = plan->doubling ? plan->count : plan->segment * (size_t)plan->world;
 	span.from = block * length;
-	span.count = smaller(length, plan->count - span.from);
+	span.count = rh_comm_smaller(length, plan->count - span.from);
 	return span;
 }
 
@@ -64,7 +60,7 @@ size_t rh_comm_plan_spare(const struct rh_comm_plan *plan)
 	if (plan->what == RH_COMM_ALL_REDUCE && plan->doubling)
 		return plan->count * plan->size;
 	if (plan->what == RH_COMM_ALL_REDUCE || plan->what == RH_COMM_REDUCE_SCATTER)
-		return smaller(plan->segment, plan->count) * plan->size;
+		return rh_comm_smaller(plan->segment, plan->count) * plan->size;
 	return 0;
 }
 
@@ -85,9 +81,9 @@ static bool rounds_alone(const struct rh_comm_plan *plan, const struct span *spa
 static struct span rounds_part(const struct rh_comm_plan *plan, const struct span *block, int32_t rank)
 {
 	size_t length = (block->count - 1) / (size_t)plan->world + 1;
-	size_t from = smaller(length * (size_t)rank, block->count);
+	size_t from = rh_comm_smaller(length * (size_t)rank, block->count);
 
-	return (struct span){block->from + from, smaller(length, block->count - from)};
+	return (struct span){block->from + from, rh_comm_smaller(length, block->count - from)};
 }
 
 /* First each part travels around and is summed up on its way, then the sums travel around. */

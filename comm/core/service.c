@@ -62,21 +62,44 @@ static void service_leave(const struct service_look *look)
 		atomic_fetch_sub(&look->only->guests, 1);
 }
 
-/* Who the oldest operation of the context waits for is known of messages alone. */
-static void service_fill_beat(struct rh_comm *comm, struct rh_comm_beat *beat)
+/* What the oldest operation of a context waits for; who it is is known of messages alone. */
+static void service_fill_waiting(const struct rh_comm *comm, struct rh_comm_beat *beat)
 {
 	const struct rh_comm_request *first = comm->first;
 
-	*beat = (struct rh_comm_beat){.posted = comm->posted, .done = comm->done, .peer = RH_COMM_NO_RANK};
-	if (!first)
+	/* who waits for its own device does not wait for others */
+	if (!first || !rh_comm_stage_waits(first))
 		return;
 	beat->waiting = rh_comm_now() - first->since;
 	beat->what = first->op.what;
+	beat->group = comm->name;
+	beat->number = first->sequence;
 	/* later ones may be done already */
-	if (first->sequence > 0)
+	if (first->sequence > 0 && !comm->is_group)
 		beat->done = first->sequence - 1;
-	else
-		beat->peer = first->op.peer;
+	else if (first->sequence == 0)
+		beat->peer = rh_comm_world_rank(comm, first->op.peer);
+}
+
+static void service_fill_beat(const struct rh_comm *comm, struct rh_comm_beat *beat)
+{
+	*beat = (struct rh_comm_beat){.posted = comm->posted, .done = comm->done, .peer = RH_COMM_NO_RANK};
+	service_fill_waiting(comm, beat);
+}
+
+/* Nothing of the world's own is waited for: then perhaps something of a group. */
+static void service_fill_group(struct rh_comm *group, struct rh_comm_beat *beat)
+{
+	struct rh_comm_beat other = *beat;
+
+	if (!group->is_group || group->is_level || atomic_load_explicit(&group->pending, memory_order_relaxed) == 0 ||
+	    pthread_mutex_trylock(&group->lock) != 0)
+		return;
+	other.peer = RH_COMM_NO_RANK;
+	service_fill_waiting(group, &other);
+	(void)pthread_mutex_unlock(&group->lock);
+	if (other.waiting > beat->waiting)
+		*beat = other;
 }
 
 /* How the world's own context, the list's first, does. One that is busy for long is reported as it was. */
@@ -95,6 +118,11 @@ static void service_beat(struct rh_comm_world *world, struct rh_comm_beat *beat)
 			service_fill_beat(comm, beat);
 			(void)pthread_mutex_unlock(&comm->lock);
 			break;
+		}
+		if (beat->waiting == 0 || beat->group != 0) {
+			beat->waiting = 0;
+			for (struct rh_comm *group = comm->next; group; group = group->next)
+				service_fill_group(group, beat);
 		}
 		rh_comm_line_beat(world->line, beat);
 	}

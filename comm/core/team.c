@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a backend is given: who is where, values of the other ranks, settings. */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,12 @@
 #define KEY_ROOM 256
 #define HOST_ROOM 128
 #define BOOT_ROOM 64
+
+/* What a rank says about where it is. */
+struct team_place {
+	char host[HOST_ROOM];
+	cpu_set_t processors; /* that it may run on */
+};
 
 static int32_t team_key(const struct rh_comm *comm, const char *key, char *text)
 {
@@ -84,37 +91,56 @@ static int32_t team_number(char (*ids)[HOST_ROOM], int32_t *count, const char *i
 	return (*count)++;
 }
 
+/*
+ * A launcher may have bound each rank to a processor of its own: what counts are those of all ranks of the machine,
+ * unless a quota of the cgroup allows less.
+ */
+static bool team_is_crowded(int32_t ranks, const cpu_set_t *processors)
+{
+	int count = rh_comm_processors();
+	cpu_set_t own;
+
+	if (sched_getaffinity(0, sizeof(own), &own) == 0 && count >= CPU_COUNT(&own))
+		count = CPU_COUNT(processors);
+	return ranks > count;
+}
+
 static int32_t team_collect(struct rh_comm *comm, char (*ids)[HOST_ROOM], struct rh_comm_error *err)
 {
 	char boot[BOOT_ROOM];
+	cpu_set_t processors;
 	int32_t count = 0;
 	int32_t near = 0;
 
 	team_boot_id(boot, sizeof(boot));
+	CPU_ZERO(&processors);
 	for (int32_t rank = 0; rank < comm->size; rank++) {
-		char id[HOST_ROOM] = "";
+		struct team_place place = {0};
 		char key[32];
 		int64_t n;
 
 		(void)snprintf(key, sizeof(key), "host/%d", (int)rank);
-		n = rh_comm_get(comm, key, id, sizeof(id) - 1, err);
+		n = rh_comm_get(comm, key, &place, sizeof(place), err);
 		if (n == RH_COMM_ETIME)
 			return rh_comm_fail(err, RH_COMM_ETIME, rank, "rank %d of %d did not come in time", (int)rank,
 			                    (int)comm->size);
 		if (n < 0)
 			return (int32_t)n;
-		id[n] = '\0';
-		comm->world->hosts[rank] = team_number(ids, &count, id);
-		near += boot[0] != '\0' && strncmp(id, boot, strlen(boot)) == 0;
+		place.host[HOST_ROOM - 1] = '\0';
+		comm->world->hosts[rank] = team_number(ids, &count, place.host);
+		if (boot[0] == '\0' || strncmp(place.host, boot, strlen(boot)) != 0)
+			continue;
+		near++;
+		CPU_OR(&processors, &processors, &place.processors);
 	}
-	comm->world->crowded = near > rh_comm_processors();
+	comm->world->crowded = team_is_crowded(near, &processors);
 	return 0;
 }
 
 int32_t rh_comm_find_hosts(struct rh_comm *comm, struct rh_comm_error *err)
 {
 	char(*ids)[HOST_ROOM] = calloc((size_t)comm->size, sizeof(*ids));
-	char own[HOST_ROOM];
+	struct team_place own = {0};
 	char key[32];
 	int32_t r = 0;
 
@@ -124,9 +150,10 @@ int32_t rh_comm_find_hosts(struct rh_comm *comm, struct rh_comm_error *err)
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	}
 	if (comm->size > 1) {
-		team_host_id(own);
+		team_host_id(own.host);
+		(void)sched_getaffinity(0, sizeof(own.processors), &own.processors);
 		(void)snprintf(key, sizeof(key), "host/%d", (int)comm->rank);
-		r = rh_comm_put(comm, key, own, strlen(own), err);
+		r = rh_comm_put(comm, key, &own, sizeof(own), err);
 		if (r == 0)
 			r = team_collect(comm, ids, err);
 	}
@@ -181,6 +208,13 @@ static void team_tuned(void *core, int32_t what, size_t bytes, const char **ret_
 	*ret_chunk = rule.chunk;
 }
 
+static int32_t team_check(void *core)
+{
+	const struct rh_comm *comm = core;
+
+	return rh_comm_world_check(comm->world, NULL);
+}
+
 int32_t rh_comm_share_tune(struct rh_comm *comm, struct rh_comm_error *err)
 {
 	char text[RH_COMM_TUNE_ROOM] = "";
@@ -223,5 +257,6 @@ void rh_comm_team_init(struct rh_comm *comm)
 	                                   .reduce = rh_comm_reduce,
 	                                   .divide = rh_comm_divide,
 	                                   .tuned = team_tuned,
-	                                   .crowded = comm->world->crowded};
+	                                   .crowded = comm->world->crowded,
+	                                   .check = team_check};
 }

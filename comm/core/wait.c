@@ -12,8 +12,14 @@
  */
 #define SPIN_TIME RH_COMM_SPIN
 #define SPIN_TIME_MIN 2
-#define SPIN_ROUNDS_CROWDED 20
-#define YIELDS 4
+/*
+ * Ranks that have both gone to sleep would do so each time: what ends one's wait is the other one, who wakes up only
+ * then. Now and then one spins for as long as that takes, and both are awake again.
+ */
+#define SPIN_TIME_LONG 200
+#define SPIN_LONG_EVERY 16
+#define SPIN_ROUNDS_CROWDED 4
+#define YIELDS 16
 /* The clock, the world and the time limit are looked at once in so many rounds. */
 #define CLOCK_ROUNDS 32
 #define LOOK_ROUNDS 256
@@ -73,7 +79,12 @@ void rh_comm_nap(struct rh_comm *comm, const struct rh_comm_request *request, in
 	uint64_t ticket = 0;
 	int32_t r;
 
-	if (comm->levels && atomic_load(&comm->levels->far->pending) > 0) {
+	/* of copies between host and device nobody has news */
+	if (atomic_load_explicit(&comm->cuda.copying, memory_order_relaxed) > 0) {
+		nap_blind(time);
+		return;
+	}
+	if (comm->levels && comm->levels->far && atomic_load(&comm->levels->far->pending) > 0) {
 		/* news of the near ranks do not end this */
 		rh_comm_nap(comm->levels->far, NULL, NAP_BLIND * 2);
 		return;
@@ -103,11 +114,22 @@ static void wait_drive(struct rh_comm *comm)
 	(void)pthread_mutex_unlock(&comm->lock);
 }
 
-static int64_t wait_nap_time(const struct rh_comm_request *request)
+static int64_t wait_nap_time(const struct rh_comm_request *request, int64_t until)
 {
-	int64_t left = request->deadline == RH_COMM_NEVER ? NAP_MAX : request->deadline - rh_comm_now() + 1;
+	int64_t end = request->deadline < until ? request->deadline : until;
+	int64_t left = end == RH_COMM_NEVER ? NAP_MAX : end - rh_comm_now() + 1;
 
 	return left > NAP_MAX ? NAP_MAX : left > 0 ? left : 1;
+}
+
+/* @return how long this wait is to spin */
+static int64_t wait_spin(struct rh_comm *comm)
+{
+	int32_t spin = atomic_load_explicit(&comm->spin, memory_order_relaxed);
+
+	if (spin == SPIN_TIME || atomic_fetch_add_explicit(&comm->waits, 1, memory_order_relaxed) % SPIN_LONG_EVERY != 0)
+		return spin;
+	return SPIN_TIME_LONG;
 }
 
 /* @param vain it did not end while we spun */
@@ -121,10 +143,10 @@ static void wait_learn(struct rh_comm *comm, bool vain)
 		atomic_store_explicit(&comm->spin, next, memory_order_relaxed);
 }
 
-static void wait_await(struct rh_comm_request *request)
+static void wait_await(struct rh_comm_request *request, int64_t until)
 {
 	struct rh_comm *comm = request->comm;
-	struct rh_comm_patience patience = {.spin = atomic_load_explicit(&comm->spin, memory_order_relaxed)};
+	struct rh_comm_patience patience = {.spin = wait_spin(comm)};
 
 	for (int round = 1; !wait_is_over(request); round++) {
 		wait_drive(comm);
@@ -137,7 +159,9 @@ static void wait_await(struct rh_comm_request *request)
 			wait_learn(comm, true);
 			rh_comm_request_look(request);
 			if (!wait_is_over(request))
-				rh_comm_nap(comm, request, wait_nap_time(request));
+				rh_comm_nap(comm, request, wait_nap_time(request, until));
+			if (until != RH_COMM_NEVER && rh_comm_now() >= until)
+				return;
 		}
 		if (round % LOOK_ROUNDS == 0)
 			rh_comm_request_look(request);
@@ -159,16 +183,38 @@ static int32_t wait_collect(struct rh_comm_request *request, struct rh_comm_erro
 	return status;
 }
 
-int32_t rh_comm_wait(struct rh_comm_request *request, struct rh_comm_error *err)
+/* @return as rh_comm_test() */
+static int32_t wait_until(struct rh_comm_request *request, int64_t until, struct rh_comm_error *err)
 {
 	struct rh_comm *comm = request->comm;
 
 	if (!wait_is_over(request)) {
 		atomic_fetch_add_explicit(&comm->attended, 1, memory_order_relaxed);
-		wait_await(request);
+		wait_await(request, until);
 		atomic_fetch_sub_explicit(&comm->attended, 1, memory_order_relaxed);
 	}
-	return wait_collect(request, err);
+	if (wait_is_over(request))
+		return wait_collect(request, err);
+	/* who comes back later counts on the background until then */
+	rh_comm_world_wake(comm->world);
+	return RH_COMM_BUSY;
+}
+
+int32_t rh_comm_wait(struct rh_comm_request *request, struct rh_comm_error *err)
+{
+	return wait_until(request, RH_COMM_NEVER, err);
+}
+
+static int64_t wait_end(int64_t time)
+{
+	int64_t now = rh_comm_now();
+
+	return time > RH_COMM_NEVER - now ? RH_COMM_NEVER : now + time;
+}
+
+int32_t rh_comm_wait_for(struct rh_comm_request *request, int64_t time, struct rh_comm_error *err)
+{
+	return wait_until(request, wait_end(time), err);
 }
 
 int32_t rh_comm_test(struct rh_comm_request *request, struct rh_comm_error *err)
@@ -219,6 +265,7 @@ int32_t rh_comm_post(struct rh_comm *comm, const struct rh_comm_op *op, struct r
 /* Small collectives of a backend that has them: nothing else is in flight, so there is no row to keep. */
 static bool wait_is_quick(const struct rh_comm *comm, const struct rh_comm_op *op)
 {
+	/* NOLINTNEXTLINE(clang-analyzer-core.*): rh_comm_request_check() has filled it, or nobody comes here */
 	return comm->module.backend->collective && comm->size > 1 && op->what <= RH_COMM_BARRIER &&
 	       op->memory == RH_COMM_HOST && op->count * rh_comm_type_size(op->type) <= QUICK_BYTES &&
 	       comm->world->tune.count == 0;
@@ -231,8 +278,9 @@ static int32_t quick_test(const struct rh_comm *comm, void *work)
 	int32_t r = RH_COMM_BUSY;
 
 	for (int round = 0; round < rounds && r == RH_COMM_BUSY; round++) {
-		wait_relax();
 		r = comm->module.backend->test(comm->self, work);
+		if (r == RH_COMM_BUSY)
+			wait_relax();
 	}
 	return r;
 }
@@ -271,22 +319,45 @@ static int32_t quick_try(struct rh_comm *comm, const struct rh_comm_op *op, stru
 	return RH_COMM_BUSY;
 }
 
-int32_t rh_comm_run(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_error *err)
+/* @return 0: it is done, or *ret_request is to be waited for; RH_COMM_E* */
+static int32_t run_start(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_request **ret_request,
+                         struct rh_comm_error *err)
 {
-	struct rh_comm_request *request = NULL;
 	struct rh_comm_op whole;
 	int32_t r = rh_comm_world_check(comm->world, err);
 
+	*ret_request = NULL;
 	if (r == 0)
 		r = rh_comm_request_check(comm, op, &whole, err);
 	if (r < 0)
 		return r;
 	if (wait_is_quick(comm, &whole) && pthread_mutex_trylock(&comm->lock) == 0) {
-		r = quick_try(comm, &whole, &request);
+		r = quick_try(comm, &whole, ret_request);
 		(void)pthread_mutex_unlock(&comm->lock);
 		if (r == 0)
 			return 0;
 	}
-	r = request ? 0 : wait_post(comm, &whole, &request, err);
-	return r < 0 ? r : rh_comm_wait(request, err);
+	return *ret_request ? 0 : wait_post(comm, &whole, ret_request, err);
+}
+
+int32_t rh_comm_run(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_error *err)
+{
+	struct rh_comm_request *request = NULL;
+	int32_t r = run_start(comm, op, &request, err);
+
+	return r < 0 || !request ? r : wait_until(request, RH_COMM_NEVER, err);
+}
+
+int32_t rh_comm_run_for(struct rh_comm *comm, const struct rh_comm_op *op, int64_t time,
+                        struct rh_comm_request **ret_request, struct rh_comm_error *err)
+{
+	struct rh_comm_request *request = NULL;
+	int32_t r = run_start(comm, op, &request, err);
+
+	if (r < 0 || !request)
+		return r;
+	r = wait_until(request, wait_end(time), err);
+	if (r == RH_COMM_BUSY)
+		*ret_request = request;
+	return r;
 }

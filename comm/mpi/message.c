@@ -41,7 +41,8 @@ static struct mpi_work *work_new(struct mpi *mpi, int32_t peer, size_t length, b
 		work = malloc(sizeof(*work));
 	if (!work)
 		return NULL;
-	*work = (struct mpi_work){.next = mpi->works,
+	*work = (struct mpi_work){.kind = NATIVE_MESSAGE,
+	                          .next = mpi->works,
 	                          .link = &mpi->works,
 	                          .request = MPI_REQUEST_NULL,
 	                          .length = length,
@@ -225,10 +226,8 @@ static void mpi_let_go(struct mpi *mpi)
 	(void)pthread_mutex_unlock(&mpi->process->lock);
 }
 
-int32_t mpi_test(void *self, void *work)
+int32_t mpi_test_message(struct mpi *mpi, struct mpi_work *message)
 {
-	struct mpi *mpi = self;
-	struct mpi_work *message = work;
 	MPI_Status about;
 	int done = 0;
 	int status;

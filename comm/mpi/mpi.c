@@ -10,6 +10,8 @@
 /* After so many pauses in a row without a message, each is so many nanoseconds long. */
 #define PATIENCE 2000
 #define NAP 200000
+/* The ticket of a sleep in which messages are under way. */
+#define TICKET_MESSAGES (UINT64_C(1) << 32)
 
 static bool probe_has_launcher(void)
 {
@@ -62,6 +64,8 @@ static void mpi_close(void *self)
 	if (atomic_load(&mpi->aborted))
 		atomic_store(&mpi->process->unstable, true);
 	mpi_free_works(mpi);
+	native_sharer_deinit(&mpi->sharer);
+	native_segment_close(&mpi->segment);
 	/* what is still under way bears the number of an aborted context: it is not used again */
 	if (mpi->number >= 0 && !atomic_load(&mpi->aborted))
 		mpi_process_give(mpi->process, mpi->number);
@@ -112,7 +116,11 @@ static int32_t open_connect(struct mpi *mpi)
 		return team->fail(team->core, RH_COMM_ENOTSUP, RH_COMM_NO_RANK,
 		                  "64 contexts of this process are open, which is all that there can be");
 	r = open_publish(mpi);
-	return r == 0 ? open_find_peers(mpi) : r;
+	if (r == 0)
+		r = open_find_peers(mpi);
+	if (r == 0 && team->world > 1 && team->local_world == team->world)
+		r = native_segment_open(team, false, &mpi->segment);
+	return r;
 }
 
 static int32_t mpi_open(const struct rh_comm_team *team, void **ret_self)
@@ -125,6 +133,7 @@ static int32_t mpi_open(const struct rh_comm_team *team, void **ret_self)
 	mpi->team = team;
 	mpi->process = mpi_process();
 	mpi->number = -1;
+	native_sharer_init(&mpi->sharer, team, &mpi->segment);
 	mpi->peers = calloc((size_t)team->world, sizeof(*mpi->peers));
 	r = mpi->peers ? open_connect(mpi) : RH_COMM_ENOMEM;
 	if (r < 0) {
@@ -142,14 +151,49 @@ static void mpi_abort(void *self)
 	atomic_store(&mpi->aborted, true);
 }
 
+static int32_t mpi_collective(void *self, const struct rh_comm_op *op, uint64_t sequence, void **ret_work)
+{
+	struct mpi *mpi = self;
+	struct native_shared *work = NULL;
+	int32_t r;
+
+	(void)sequence;
+	if (!native_shared_can(&mpi->sharer, op))
+		return RH_COMM_ENOTSUP;
+	r = native_shared_post(&mpi->sharer, op, &work);
+	*ret_work = work;
+	return r;
+}
+
+static int32_t mpi_test(void *self, void *work)
+{
+	struct mpi *mpi = self;
+
+	if (*(enum native_kind *)work == NATIVE_MESSAGE)
+		return mpi_test_message(mpi, work);
+	/* it moves only in here, and is freed with the context */
+	if (atomic_load_explicit(&mpi->aborted, memory_order_relaxed))
+		return RH_COMM_EABORTED;
+	return native_shared_test(&mpi->sharer, work) ? 0 : RH_COMM_BUSY;
+}
+
+static struct native_bell *mpi_bell(const struct mpi *mpi)
+{
+	return &native_segment_progress(&mpi->segment, mpi->segment.rank)->bell;
+}
+
 /* MPI has nothing to sleep on, and moves bytes only when it is called. The ticket says how long nothing has come. */
 static int32_t mpi_arm(void *self, uint64_t *ret_ticket)
 {
 	struct mpi *mpi = self;
 
+	if (mpi->segment.base && !mpi->works) {
+		*ret_ticket = native_bell_arm(mpi_bell(mpi));
+		return 0;
+	}
 	mpi->quiet = mpi->moved ? 0 : mpi->quiet + 1;
 	mpi->moved = false;
-	*ret_ticket = mpi->quiet;
+	*ret_ticket = TICKET_MESSAGES + mpi->quiet;
 	return 0;
 }
 
@@ -157,9 +201,11 @@ static int32_t mpi_arm(void *self, uint64_t *ret_ticket)
 static void mpi_pause(void *self, uint64_t ticket, int64_t time)
 {
 	static const struct timespec nap = {0, NAP};
+	const struct mpi *mpi = self;
 
-	(void)self;
-	if (ticket < PATIENCE || time * 1000 < NAP)
+	if (ticket < TICKET_MESSAGES)
+		native_bell_sleep(mpi_bell(mpi), (uint32_t)ticket, time);
+	else if (ticket < TICKET_MESSAGES + PATIENCE || time * 1000 < NAP)
 		(void)sched_yield();
 	else
 		(void)nanosleep(&nap, NULL);
@@ -176,6 +222,7 @@ static const struct rh_comm_backend mpi_table = {
 	.close = mpi_close,
 	.send = mpi_send,
 	.recv = mpi_recv,
+	.collective = mpi_collective,
 	.test = mpi_test,
 	.abort = mpi_abort,
 	.arm = mpi_arm,

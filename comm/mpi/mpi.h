@@ -5,8 +5,11 @@
  *
  * process.c owns what a process has once: MPI itself, two communicators, and the numbers of the contexts, which are
  * part of every tag; so a context, a group's too, is made without a blocking call of MPI. message.c posts and ends
- * messages, mpi.c is the table. Collectives are the core's, made of messages: MPI's own would block, or cannot be
- * ended, and know no bfloat16.
+ * messages, mpi.c is the table.
+ *
+ * MPI's own collectives are not used: those that block cannot be ended when a rank dies, those that do not are slower,
+ * and none knows bfloat16. Where all ranks are on one host, collectives go through shared memory, as MPI's do inside:
+ * with comm/native. Others are the core's, made of messages.
  */
 #ifndef RH_COMM_MPI_MPI_H
 #define RH_COMM_MPI_MPI_H
@@ -18,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "comm/native/native.h"
 #include "roundhouse/comm_backend.h"
 
 /** Bits of a tag that tell contexts apart, and so how many a process has at most at a time. */
@@ -42,6 +46,7 @@ struct mpi_peer {
 
 /** A message under way. */
 struct mpi_work {
+	enum native_kind kind; /**< NATIVE_MESSAGE; first, as in a struct native_shared */
 	struct mpi_work *next;
 	struct mpi_work **link; /**< what points here */
 	MPI_Request request;
@@ -58,6 +63,8 @@ struct mpi {
 	int32_t number;         /**< of this context here; -1: none yet */
 	struct mpi_work *works;
 	struct mpi_work *spare;
+	struct native_segment segment; /**< when all ranks are on one host */
+	struct native_sharer sharer;
 	bool moved;     /**< a message has ended since arm() */
 	uint64_t quiet; /**< how often arm() found that none had */
 	_Atomic bool aborted;
@@ -82,8 +89,8 @@ int32_t mpi_fail(const struct rh_comm_team *team, int32_t code, int32_t rank, co
 int32_t mpi_send(void *self, int32_t peer, uint64_t tag, const void *data, size_t length, void **ret_work);
 /** @see struct rh_comm_backend.recv */
 int32_t mpi_recv(void *self, int32_t peer, uint64_t tag, void *data, size_t length, void **ret_work);
-/** @see struct rh_comm_backend.test */
-int32_t mpi_test(void *self, void *work);
+/** Move a message on. @see struct rh_comm_backend.test */
+int32_t mpi_test_message(struct mpi *mpi, struct mpi_work *message);
 /** Free what is under way and the spare ones. */
 void mpi_free_works(struct mpi *mpi);
 /** @} */

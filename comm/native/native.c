@@ -21,7 +21,6 @@ struct native {
 	struct native_sharer sharer;
 	struct native_channel *channels; /* by rank */
 	int epoll;                       /* over the sockets of all of them; -1: there are none */
-	char nothing[2];                 /* what a barrier sums */
 	_Atomic bool aborted;
 };
 
@@ -60,7 +59,7 @@ static int32_t native_open_near(struct native *native)
 
 	if (team->local_world == 1)
 		return 0;
-	r = native_segment_open(team, &native->segment);
+	r = native_segment_open(team, true, &native->segment);
 	for (int32_t rank = 0; rank < team->world && r == 0; rank++) {
 		struct native_stream *stream = &native->channels[rank].stream;
 
@@ -153,32 +152,16 @@ static int32_t native_recv(void *self, int32_t peer, uint64_t tag, void *data, s
 	return r;
 }
 
-/* A barrier of one host is an all-reduce of one byte. */
-static void native_as_reduce(struct native *native, const struct rh_comm_op *op, struct rh_comm_op *reduce)
-{
-	*reduce = *op;
-	if (op->what != RH_COMM_BARRIER)
-		return;
-	reduce->in = &native->nothing[0];
-	reduce->out = &native->nothing[1];
-	reduce->what = RH_COMM_ALL_REDUCE;
-	reduce->count = 1;
-	reduce->type = RH_COMM_U8;
-	reduce->reduce = RH_COMM_SUM;
-}
-
 static int32_t native_collective(void *self, const struct rh_comm_op *op, uint64_t sequence, void **ret_work)
 {
 	struct native *native = self;
 	struct native_shared *work = NULL;
-	struct rh_comm_op reduce;
 	int32_t r;
 
 	(void)sequence;
-	if (native->team->local_world != native->team->world || (op->what != RH_COMM_BARRIER && op->count == 0))
+	if (!native_shared_can(&native->sharer, op))
 		return RH_COMM_ENOTSUP;
-	native_as_reduce(native, op, &reduce);
-	r = native_shared_post(&native->sharer, &reduce, &work);
+	r = native_shared_post(&native->sharer, op, &work);
 	*ret_work = work;
 	return r;
 }

@@ -5,7 +5,9 @@
  *
  * channel.c turns a stream of bytes to one peer into messages with tags; its streams (stream.c) are rings in shared
  * memory and sockets, which tcp.c connects. segment.c owns the memory that the ranks of a host share, bell.c wakes
- * those of them that sleep. shared.c has the collectives of a world that is one host. native.c is the table.
+ * those of them that sleep. shared.c has the collectives of a world that is one host, copy.c what it copies with,
+ * way.c how. native.c is the table. The backend mpi has segment.c, bell.c, shared.c, copy.c and way.c in it, too, so
+ * these need nothing of the library.
  */
 #ifndef RH_COMM_NATIVE_NATIVE_H
 #define RH_COMM_NATIVE_NATIVE_H
@@ -19,8 +21,10 @@
 
 /** One cache line pair: neighbours are fetched together. */
 #define NATIVE_LINE 128
-/** Bytes of one staging slot, and how many a rank has. */
-#define NATIVE_SLOT (128 * 1024)
+/** Most and fewest bytes of a staging slot, about how many bytes a row of them may take, and how many a rank has. */
+#define NATIVE_SLOT_MAX (512 * 1024)
+#define NATIVE_SLOT_MIN (128 * 1024)
+#define NATIVE_SLOT_ROW (2 * 1024 * 1024)
 #define NATIVE_SLOTS 4
 /** Bytes of one flat slot; vectors up to this go flat, and up to this without asking whether that is wanted. */
 #define NATIVE_FLAT_MAX (16 * 1024)
@@ -36,6 +40,15 @@ struct native_counter {
 	_Alignas(NATIVE_LINE) _Atomic uint64_t value;
 };
 
+/** Bytes that fit into a line beside a counter. */
+#define NATIVE_TINY 56
+
+/** A vector that fits into the line of its counter: who sees the one has the other. */
+struct native_tiny {
+	_Alignas(NATIVE_LINE) _Atomic uint64_t value;
+	char data[NATIVE_TINY];
+};
+
 /** What wakes a rank that sleeps. */
 struct native_bell {
 	_Alignas(NATIVE_LINE) _Atomic uint32_t rung; /**< how often; the futex */
@@ -45,9 +58,11 @@ struct native_bell {
 /** What a rank says to its host's other ranks about collectives. Counts chunks, never falls. */
 struct native_progress {
 	struct native_counter flat;     /**< small vectors published */
+	struct native_tiny tiny[2];     /**< those that are smaller still, in turns */
 	struct native_counter staged;   /**< chunks copied in */
 	struct native_counter reduced;  /**< chunks whose own part is reduced */
 	struct native_counter consumed; /**< chunks copied out */
+	struct native_counter cached;   /**< of local rank 0: classes of sizes whose chunks go through the cache, as bits */
 	struct native_bell bell;
 };
 
@@ -61,14 +76,18 @@ struct native_ring {
 struct native_segment {
 	void *base;
 	size_t length;
-	size_t ring;   /**< bytes of a ring */
+	size_t slot;   /**< bytes of a staging slot */
+	size_t ring;   /**< bytes of a ring; 0: there are none */
 	int32_t world; /**< local ranks */
 	int32_t rank;  /**< local rank */
 };
 
 /** @name segment.c @{ */
-/** Make and map the segment of this host's ranks; it has no name any more when this is done. @return 0 or RH_COMM_E* */
-int32_t native_segment_open(const struct rh_comm_team *team, struct native_segment *ret_segment);
+/**
+ * Make and map the segment of this host's ranks, which has no name.
+ * @param rings whether there are rings in it. @return 0 or RH_COMM_E*
+ */
+int32_t native_segment_open(const struct rh_comm_team *team, bool rings, struct native_segment *ret_segment);
 /** Unmap it. */
 void native_segment_close(struct native_segment *segment);
 /** @return what local rank @p rank says */
@@ -90,6 +109,13 @@ void native_bell_ring_all(const struct native_segment *segment);
 uint32_t native_bell_arm(struct native_bell *bell);
 /** Sleep until the bell has been rung since the ticket, at most @p time microseconds. */
 void native_bell_sleep(struct native_bell *bell, uint32_t rung, int64_t time);
+/** @} */
+
+/** @name copy.c @{ */
+/** Copy to memory that another processor is to read soon; before it is told, native_copy_settle(). */
+void native_copy_for_others(void *to, const void *from, size_t length);
+/** What native_copy_for_others() has written is seen before what is written from now on. */
+void native_copy_settle(void);
 /** @} */
 
 /** A stream of bytes to and from one peer. */
@@ -173,6 +199,35 @@ void native_channel_progress(struct native_channel *channel);
 void native_message_free(struct native_message *message);
 /** @} */
 
+/** Classes of sizes: powers of two. */
+#define NATIVE_WAY_CLASSES 32
+
+/** What is known of operations of similar size. All zero is nothing. */
+struct native_way_class {
+	bool cached;       /**< they go through the cache */
+	uint32_t trial;    /**< operations left that try the other way */
+	uint32_t count;    /**< operations since the last trial */
+	uint32_t interval; /**< operations until the next one */
+	uint32_t slow;     /**< operations in a row that took long */
+	double best;       /**< nanoseconds a byte, of late */
+	double tried;      /**< those of the trial */
+};
+
+/** Through the cache or around it, by what was measured. All zero is the beginning. */
+struct native_way {
+	struct native_way_class classes[NATIVE_WAY_CLASSES];
+	bool latest; /**< what the last trial of any class found, for those that begin */
+};
+
+/** @name way.c: pure @{ */
+/** @return the class of an operation of @p bytes */
+uint32_t native_way_class(size_t bytes);
+/** @return whether the next operation of @p bytes, at least 1, goes through the cache */
+bool native_way_choose(struct native_way *way, size_t bytes);
+/** The operation that native_way_choose() was asked about last took @p time nanoseconds. */
+void native_way_learn(struct native_way *way, size_t bytes, int64_t time);
+/** @} */
+
 /** A collective in shared memory. */
 struct native_shared {
 	enum native_kind kind;
@@ -182,6 +237,8 @@ struct native_shared {
 	size_t chunk; /**< elements of a chunk: of the vector, or of each rank's part */
 	bool begun;
 	bool done;
+	bool cached;     /**< chunks are written through the cache */
+	int64_t since;   /**< nanoseconds of CLOCK_MONOTONIC */
 	uint64_t number; /**< of a flat one; else of its first chunk */
 	uint64_t chunks; /**< 0: it is flat */
 	uint64_t staged; /**< chunks copied in */
@@ -192,6 +249,7 @@ struct native_shared {
 /** @name shared.c @{ */
 /** What all such collectives of a context have in common. */
 struct native_sharer {
+	char nothing[2]; /**< what a barrier sums */
 	const struct native_segment *segment;
 	const struct rh_comm_team *team;
 	uint64_t flat;               /**< small vectors so far */
@@ -199,12 +257,15 @@ struct native_sharer {
 	struct native_shared *first; /**< they are done one after the other */
 	struct native_shared **last;
 	struct native_shared *spare;
+	struct native_way way; /**< of local rank 0 */
 };
 
 /** Make it ready. */
 void native_sharer_init(struct native_sharer *sharer, const struct rh_comm_team *team,
                         const struct native_segment *segment);
-/** Post one. @return 0, and *@p ret_shared NULL when it is done already; RH_COMM_ENOMEM */
+/** @return whether all ranks are on this host, and there is something to be done */
+bool native_shared_can(const struct native_sharer *sharer, const struct rh_comm_op *op);
+/** Post one that can be. @return 0, and *@p ret_shared NULL when it is done already; RH_COMM_ENOMEM */
 int32_t native_shared_post(struct native_sharer *sharer, const struct rh_comm_op *op,
                            struct native_shared **ret_shared);
 /** Move on. @return whether @p shared is done; it is freed then */

@@ -12,9 +12,19 @@
 #define SKEW 4352
 #define NAME_ROOM 64
 
-static size_t segment_rank_bytes(void)
+static size_t segment_rank_bytes(const struct native_segment *segment)
 {
-	return sizeof(struct native_progress) + 2 * (NATIVE_FLAT_MAX + NATIVE_LINE) + NATIVE_SLOTS * NATIVE_SLOT + SKEW;
+	return sizeof(struct native_progress) + 2 * (NATIVE_FLAT_MAX + NATIVE_LINE) + NATIVE_SLOTS * segment->slot + SKEW;
+}
+
+/* Of each chunk every rank has a part: few ranks have long ones, many ranks need more memory. */
+static size_t segment_slot_bytes(int32_t world)
+{
+	size_t bytes = NATIVE_SLOT_MAX;
+
+	while (bytes > NATIVE_SLOT_MIN && bytes * (size_t)world > NATIVE_SLOT_ROW)
+		bytes /= 2;
+	return bytes;
 }
 
 /* A ring for each pair: many ranks have small ones. */
@@ -31,12 +41,14 @@ static size_t segment_bytes(const struct native_segment *segment)
 {
 	size_t world = (size_t)segment->world;
 
-	return world * segment_rank_bytes() + world * world * (sizeof(struct native_ring) + segment->ring);
+	if (segment->ring == 0)
+		return world * segment_rank_bytes(segment);
+	return world * segment_rank_bytes(segment) + world * world * (sizeof(struct native_ring) + segment->ring);
 }
 
 static char *segment_rank(const struct native_segment *segment, int32_t rank)
 {
-	return (char *)segment->base + (size_t)rank * segment_rank_bytes();
+	return (char *)segment->base + (size_t)rank * segment_rank_bytes(segment);
 }
 
 struct native_progress *native_segment_progress(const struct native_segment *segment, int32_t rank)
@@ -53,7 +65,7 @@ char *native_segment_flat(const struct native_segment *segment, int32_t rank, ui
 char *native_segment_slot(const struct native_segment *segment, int32_t rank, uint64_t number)
 {
 	return segment_rank(segment, rank) + sizeof(struct native_progress) + 2 * (NATIVE_FLAT_MAX + NATIVE_LINE) +
-	       (number % NATIVE_SLOTS) * NATIVE_SLOT;
+	       (number % NATIVE_SLOTS) * segment->slot;
 }
 
 struct native_ring *native_segment_ring(const struct native_segment *segment, int32_t from, int32_t to)
@@ -156,10 +168,12 @@ static int32_t segment_follow(const struct rh_comm_team *team, int32_t leader, s
 	return r == 0 ? team->put(team->core, key, "", 1) : r;
 }
 
-int32_t native_segment_open(const struct rh_comm_team *team, struct native_segment *ret_segment)
+int32_t native_segment_open(const struct rh_comm_team *team, bool rings, struct native_segment *ret_segment)
 {
-	struct native_segment segment = {
-		.ring = segment_ring_bytes(team->local_world), .world = team->local_world, .rank = team->local_rank};
+	struct native_segment segment = {.slot = segment_slot_bytes(team->local_world),
+	                                 .ring = rings ? segment_ring_bytes(team->local_world) : 0,
+	                                 .world = team->local_world,
+	                                 .rank = team->local_rank};
 	int32_t leader = segment_leader(team);
 	int32_t r;
 

@@ -7,7 +7,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "comm/core/smaller.h"
 #include "comm/native/native.h"
 
 #define PART_ALIGN 16
@@ -30,17 +32,12 @@ static void counter_set(struct native_counter *counter, uint64_t value)
 	atomic_store_explicit(&counter->value, value, memory_order_release);
 }
 
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 /* The elements of a chunk: of the vector, or of each rank's part. */
 static struct span shared_chunk(const struct native_shared *shared, uint64_t number)
 {
 	size_t from = (size_t)number * shared->chunk;
 
-	return (struct span){from, smaller(shared->chunk, shared->op.count - from)};
+	return (struct span){from, rh_comm_smaller(shared->chunk, shared->op.count - from)};
 }
 
 /* The part of a chunk of `count` elements that a rank reduces. */
@@ -51,8 +48,8 @@ static struct span shared_part(const struct native_sharer *sharer, size_t count,
 	struct span part;
 
 	length = (length + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
-	part.from = smaller(length * (size_t)rank, count);
-	part.count = smaller(length, count - part.from);
+	part.from = rh_comm_smaller(length * (size_t)rank, count);
+	part.count = rh_comm_smaller(length, count - part.from);
 	return part;
 }
 
@@ -87,6 +84,14 @@ static void shared_divide(const struct native_sharer *sharer, const struct nativ
 {
 	if (shared->op.reduce == RH_COMM_AVG)
 		sharer->team->divide(data, count, shared->op.type, sharer->segment->world);
+}
+
+static void shared_publish(const struct native_shared *shared, void *to, const void *from, size_t length)
+{
+	if (shared->cached)
+		memcpy(to, from, length);
+	else
+		native_copy_for_others(to, from, length);
 }
 
 static bool sharer_all_reached(const struct native_sharer *sharer, size_t offset, uint64_t value)
@@ -145,8 +150,8 @@ static void shared_stage_parts(const struct native_sharer *sharer, const struct 
 		size_t from = scatter ? (size_t)rank * shared->op.count + chunk->from : chunk->from + part.from;
 
 		if (rank != sharer->segment->rank)
-			memcpy(shared_slot(sharer, shared, sharer->segment->rank, shared->staged, part.from),
-			       shared_in(shared, from), part.count * shared->size);
+			shared_publish(shared, shared_slot(sharer, shared, sharer->segment->rank, shared->staged, part.from),
+			               shared_in(shared, from), part.count * shared->size);
 	}
 }
 
@@ -157,8 +162,9 @@ static void shared_stage(const struct native_sharer *sharer, struct native_share
 	if (shared->op.what == RH_COMM_ALL_REDUCE || shared->op.what == RH_COMM_REDUCE_SCATTER)
 		shared_stage_parts(sharer, shared, &chunk);
 	else if (shared->op.what == RH_COMM_ALL_GATHER || shared_is_root(sharer, shared))
-		memcpy(shared_slot(sharer, shared, sharer->segment->rank, shared->staged, 0), shared_in(shared, chunk.from),
-		       chunk.count * shared->size);
+		shared_publish(shared, shared_slot(sharer, shared, sharer->segment->rank, shared->staged, 0),
+		               shared_in(shared, chunk.from), chunk.count * shared->size);
+	native_copy_settle();
 	shared->staged++;
 	counter_set(&sharer_mine(sharer)->staged, shared->number + shared->staged);
 }
@@ -180,21 +186,30 @@ static void shared_sum(const struct native_sharer *sharer, const struct native_s
 	shared_divide(sharer, shared, out, count);
 }
 
-/* The others find the own part's sum in the own slot. */
+/*
+ * The others find the own part's sum in the own slot. Where the result may lie where the input does, it must not be
+ * written before all of it is read: only of two ranks each is one of the first two that are added.
+ */
 static void shared_reduce_part(const struct native_sharer *sharer, const struct native_shared *shared,
                                const struct span *chunk)
 {
 	struct span part = shared_part(sharer, chunk->count, sharer->segment->rank);
 	size_t tile = TILE_BYTES / shared->size;
+	_Alignas(NATIVE_LINE) char room[TILE_BYTES];
 
 	for (size_t done = 0; done < part.count; done += tile) {
 		size_t at = part.from + done;
-		size_t count = smaller(tile, part.count - done);
-		char *sum = shared_slot(sharer, shared, sharer->segment->rank, shared->reduced, at);
+		size_t count = rh_comm_smaller(tile, part.count - done);
+		char *out = shared_out(shared, chunk->from + at);
+		char *sum = sharer->segment->world == 2 ? out : room;
 
 		shared_sum(sharer, shared, at, shared_in(shared, chunk->from + at), sum, count);
-		memcpy(shared_out(shared, chunk->from + at), sum, count * shared->size);
+		shared_publish(shared, shared_slot(sharer, shared, sharer->segment->rank, shared->reduced, at), sum,
+		               count * shared->size);
+		if (sum != out)
+			memcpy(out, sum, count * shared->size);
 	}
+	native_copy_settle();
 }
 
 static void shared_reduce(const struct native_sharer *sharer, struct native_shared *shared)
@@ -264,26 +279,95 @@ static bool shared_step(const struct native_sharer *sharer, struct native_shared
 	return moved;
 }
 
+static bool flat_is_tiny(const struct native_shared *shared)
+{
+	return shared->op.count * shared->size <= NATIVE_TINY;
+}
+
+static struct native_tiny *flat_tiny(const struct native_sharer *sharer, const struct native_shared *shared,
+                                     int32_t rank)
+{
+	return &native_segment_progress(sharer->segment, rank)->tiny[shared->number % 2];
+}
+
 static void flat_publish(const struct native_sharer *sharer, const struct native_shared *shared)
 {
-	char *slot = native_segment_flat(sharer->segment, sharer->segment->rank, shared->number);
+	int32_t rank = sharer->segment->rank;
+	size_t length = shared->op.count * shared->size;
 
-	memcpy(slot, shared->op.in, shared->op.count * shared->size);
-	counter_set(&sharer_mine(sharer)->flat, shared->number);
+	if (flat_is_tiny(shared)) {
+		struct native_tiny *tiny = flat_tiny(sharer, shared, rank);
+
+		memcpy(tiny->data, shared->op.in, length);
+		atomic_store_explicit(&tiny->value, shared->number, memory_order_release);
+	} else {
+		memcpy(native_segment_flat(sharer->segment, rank, shared->number), shared->op.in, length);
+		counter_set(&sharer_mine(sharer)->flat, shared->number);
+	}
 	native_bell_ring_all(sharer->segment);
+}
+
+static bool flat_is_there(const struct native_sharer *sharer, const struct native_shared *shared)
+{
+	if (!flat_is_tiny(shared))
+		return sharer_all_reached(sharer, offsetof(struct native_progress, flat), shared->number);
+	for (int32_t rank = 0; rank < sharer->segment->world; rank++) {
+		if (atomic_load_explicit(&flat_tiny(sharer, shared, rank)->value, memory_order_acquire) < shared->number)
+			return false;
+	}
+	return true;
+}
+
+static const char *flat_vector(const struct native_sharer *sharer, const struct native_shared *shared, int32_t rank)
+{
+	if (flat_is_tiny(shared))
+		return flat_tiny(sharer, shared, rank)->data;
+	return native_segment_flat(sharer->segment, rank, shared->number);
 }
 
 static void flat_sum(const struct native_sharer *sharer, const struct native_shared *shared)
 {
-	const struct native_segment *segment = sharer->segment;
-	const char *first = native_segment_flat(segment, 0, shared->number);
+	const char *first = flat_vector(sharer, shared, 0);
 
-	for (int32_t rank = 1; rank < segment->world; rank++) {
-		sharer->team->reduce(shared->op.out, first, native_segment_flat(segment, rank, shared->number),
-		                     shared->op.count, shared->op.type, shared->op.reduce);
+	for (int32_t rank = 1; rank < sharer->segment->world; rank++) {
+		sharer->team->reduce(shared->op.out, first, flat_vector(sharer, shared, rank), shared->op.count,
+		                     shared->op.type, shared->op.reduce);
 		first = shared->op.out;
 	}
 	shared_divide(sharer, shared, shared->op.out, shared->op.count);
+}
+
+static int64_t shared_now(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Local rank 0 measures, and says which way it goes; a rank that has not read it yet goes the other, which is slower.
+ */
+static void shared_choose_way(struct native_sharer *sharer, struct native_shared *shared)
+{
+	struct native_counter *said = &native_segment_progress(sharer->segment, 0)->cached;
+	size_t bytes = shared->op.count * shared->size;
+	uint64_t bit = UINT64_C(1) << native_way_class(bytes);
+	uint64_t bits = counter_get(said);
+
+	/* where ranks share a processor, what one has written is in the other's cache already */
+	shared->cached = sharer->team->crowded || (bits & bit) != 0;
+	if (sharer->team->crowded || sharer->segment->rank != 0)
+		return;
+	shared->since = shared_now();
+	shared->cached = native_way_choose(&sharer->way, bytes);
+	if (shared->cached != ((bits & bit) != 0))
+		counter_set(said, bits ^ bit);
+}
+
+static void shared_learn_way(struct native_sharer *sharer, const struct native_shared *shared)
+{
+	if (shared->chunks > 0 && !sharer->team->crowded && sharer->segment->rank == 0)
+		native_way_learn(&sharer->way, shared->op.count * shared->size, shared_now() - shared->since);
 }
 
 /* The next one in the row takes its numbers; all ranks have the same row. */
@@ -297,12 +381,13 @@ static void shared_begin(struct native_sharer *sharer, struct native_shared *sha
 	}
 	shared->number = sharer->chunks;
 	sharer->chunks += shared->chunks;
+	shared_choose_way(sharer, shared);
 }
 
 static void shared_move(const struct native_sharer *sharer, struct native_shared *shared)
 {
 	if (shared->chunks == 0) {
-		shared->done = sharer_all_reached(sharer, offsetof(struct native_progress, flat), shared->number);
+		shared->done = flat_is_there(sharer, shared);
 		if (shared->done)
 			flat_sum(sharer, shared);
 		return;
@@ -322,6 +407,7 @@ static void sharer_run(struct native_sharer *sharer)
 		shared_move(sharer, shared);
 		if (!shared->done)
 			return;
+		shared_learn_way(sharer, shared);
 		sharer->first = shared->next;
 		if (!sharer->first)
 			sharer->last = &sharer->first;
@@ -345,12 +431,34 @@ static void shared_plan(const struct native_sharer *sharer, struct native_shared
 		flat = shared->op.what == RH_COMM_ALL_REDUCE && bytes <= NATIVE_FLAT_MAX;
 	if (flat)
 		return;
-	shared->chunk = (chunk > 0 && chunk < NATIVE_SLOT ? chunk : NATIVE_SLOT) / shared->size;
+	/* NOLINTNEXTLINE(clang-analyzer-core.*): the core has checked the type, so it has a size */
+	shared->chunk = rh_comm_smaller(chunk > 0 ? chunk : sharer->segment->slot, sharer->segment->slot) / shared->size;
 	if (shared->op.what == RH_COMM_REDUCE_SCATTER)
 		shared->chunk /= (size_t)sharer->segment->world;
 	if (shared->chunk == 0)
 		shared->chunk = 1;
 	shared->chunks = (shared->op.count - 1) / shared->chunk + 1;
+}
+
+bool native_shared_can(const struct native_sharer *sharer, const struct rh_comm_op *op)
+{
+	return sharer->segment->base && sharer->team->local_world == sharer->team->world &&
+	       (op->what == RH_COMM_BARRIER || op->count > 0);
+}
+
+/* A barrier is an all-reduce of one byte. */
+static void shared_set_op(struct native_sharer *sharer, const struct rh_comm_op *op, struct native_shared *shared)
+{
+	*shared = (struct native_shared){.kind = NATIVE_SHARED, .op = *op};
+	if (op->what == RH_COMM_BARRIER) {
+		shared->op.in = &sharer->nothing[0];
+		shared->op.out = &sharer->nothing[1];
+		shared->op.what = RH_COMM_ALL_REDUCE;
+		shared->op.count = 1;
+		shared->op.type = RH_COMM_U8;
+		shared->op.reduce = RH_COMM_SUM;
+	}
+	shared->size = rh_comm_element_size(shared->op.type);
 }
 
 int32_t native_shared_post(struct native_sharer *sharer, const struct rh_comm_op *op, struct native_shared **ret_shared)
@@ -363,7 +471,7 @@ int32_t native_shared_post(struct native_sharer *sharer, const struct rh_comm_op
 		shared = malloc(sizeof(*shared));
 	if (!shared)
 		return RH_COMM_ENOMEM;
-	*shared = (struct native_shared){.kind = NATIVE_SHARED, .op = *op, .size = rh_comm_type_size(op->type)};
+	shared_set_op(sharer, op, shared);
 	shared_plan(sharer, shared);
 	*sharer->last = shared;
 	sharer->last = &shared->next;

@@ -3,15 +3,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "comm/core/smaller.h"
 #include "comm/native/native.h"
 
 /* A piece is told at once, so that the other side can work on it while the next one comes. */
 #define RING_PIECES 4
-
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 static char *ring_data(struct native_ring *ring)
 {
@@ -24,9 +20,10 @@ static size_t ring_write(const struct native_stream *stream, const char *data, s
 	struct native_ring *ring = stream->out;
 	uint64_t head = atomic_load_explicit(&ring->head.value, memory_order_relaxed);
 	uint64_t tail = atomic_load_explicit(&ring->tail.value, memory_order_acquire);
-	size_t n = smaller(smaller(length, stream->ring / RING_PIECES), stream->ring - (size_t)(head - tail));
+	size_t n =
+		rh_comm_smaller(rh_comm_smaller(length, stream->ring / RING_PIECES), stream->ring - (size_t)(head - tail));
 	size_t place = head % stream->ring;
-	size_t first = smaller(n, stream->ring - place);
+	size_t first = rh_comm_smaller(n, stream->ring - place);
 
 	if (n == 0)
 		return 0;
@@ -42,9 +39,9 @@ static size_t ring_read(const struct native_stream *stream, char *data, size_t l
 	struct native_ring *ring = stream->in;
 	uint64_t tail = atomic_load_explicit(&ring->tail.value, memory_order_relaxed);
 	uint64_t head = atomic_load_explicit(&ring->head.value, memory_order_acquire);
-	size_t n = smaller(smaller(length, stream->ring / RING_PIECES), (size_t)(head - tail));
+	size_t n = rh_comm_smaller(rh_comm_smaller(length, stream->ring / RING_PIECES), (size_t)(head - tail));
 	size_t place = tail % stream->ring;
-	size_t first = smaller(n, stream->ring - place);
+	size_t first = rh_comm_smaller(n, stream->ring - place);
 
 	if (n == 0)
 		return 0;

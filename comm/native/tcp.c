@@ -18,6 +18,8 @@
 #define PLACE_ROOM 400
 /* Who connects has so long to say who it is. */
 #define HELLO_TIMEOUT (5 * RH_COMM_SECOND)
+/* Waits are cut so that a rank's death elsewhere ends them. */
+#define SLICE (RH_COMM_SECOND / 2)
 
 /* First bytes on a connection. The token went to the team's ranks alone, over lines that know the secret. */
 struct tcp_hello {
@@ -78,6 +80,14 @@ static void tcp_take(struct tcp_opening *opening, int32_t rank, int fd)
 	opening->streams[rank].fd = fd;
 }
 
+/* The end of a wait after which we look whether there still is a world. */
+static int64_t tcp_slice(const struct rh_comm_team *team)
+{
+	int64_t slice = rh_comm_now() + SLICE;
+
+	return slice < team->deadline ? slice : team->deadline;
+}
+
 static int32_t tcp_connect(struct tcp_opening *opening, int32_t rank)
 {
 	const struct rh_comm_team *team = opening->team;
@@ -85,6 +95,7 @@ static int32_t tcp_connect(struct tcp_opening *opening, int32_t rank)
 	char place[PLACE_ROOM];
 	char key[32];
 	char *host = NULL;
+	int64_t slice;
 	long port;
 	int64_t n;
 	int32_t r;
@@ -96,7 +107,10 @@ static int32_t tcp_connect(struct tcp_opening *opening, int32_t rank)
 		return n < 0 ? (int32_t)n : RH_COMM_EIO;
 	place[n - 1] = '\0';
 	port = strtol(place, &host, 10);
-	r = rh_comm_socket_connect(host + (*host == ' '), (int32_t)port, team->deadline, &fd, &err);
+	do {
+		slice = tcp_slice(team);
+		r = rh_comm_socket_connect(host + (*host == ' '), (int32_t)port, slice, &fd, &err);
+	} while (r < 0 && rh_comm_now() >= slice && slice < team->deadline && team->check(team->core) == 0);
 	if (r < 0)
 		return tcp_fail(team, RH_COMM_EPEER, rank, err.text);
 	tcp_take(opening, rank, fd);
@@ -160,10 +174,14 @@ static int32_t tcp_accept_all(struct tcp_opening *opening)
 
 	while ((missing = tcp_missing(opening)) != RH_COMM_NO_RANK) {
 		struct pollfd set = {.fd = opening->listener, .events = POLLIN};
-		int64_t left = opening->team->deadline - rh_comm_now();
+		const struct rh_comm_team *team = opening->team;
+		int64_t left = tcp_slice(team) - rh_comm_now();
+		int32_t r = team->check(team->core);
 
+		if (r < 0)
+			return r;
 		if (left <= 0)
-			return tcp_fail(opening->team, RH_COMM_ETIME, missing, "the rank did not connect in time");
+			return tcp_fail(team, RH_COMM_ETIME, missing, "the rank did not connect in time");
 		if (poll(&set, 1, (int)(left / 1000) + 1) > 0)
 			tcp_accept(opening);
 	}

@@ -180,7 +180,7 @@ static int32_t connect_peer(struct ucx *ucx, int32_t rank, char *address)
 	return ucx_fail(ucx, RH_COMM_EBACKEND, rank, "UCX finds no transport to a rank", status);
 }
 
-/* Exchange a message of nothing with every rank on another host. @return whether all went through in time */
+/* Exchange a message of nothing with every rank on another host. @return whether all went through, in time and alive */
 static bool connect_greet(struct ucx *ucx, uint64_t tag, int64_t until)
 {
 	char nothing = 0;
@@ -192,7 +192,7 @@ static bool connect_greet(struct ucx *ucx, uint64_t tag, int64_t until)
 		(void)ucx_recv(ucx, rank, tag, &nothing, 0, &work);
 		(void)ucx_send(ucx, rank, tag, &nothing, 0, &work);
 	}
-	while (ucx->works && connect_now() < until) {
+	while (ucx->works && connect_now() < until && ucx->team->check(ucx->team->core) == 0) {
 		struct ucx_work *at = ucx->works;
 
 		if (ucp_worker_progress(ucx->worker) == 0)

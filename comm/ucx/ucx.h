@@ -19,7 +19,7 @@
 #include "roundhouse/comm_backend.h"
 
 /** Segments of an all-reduce that are received ahead. */
-#define UCX_WINDOW 4
+#define UCX_WINDOW 8
 
 /** What a piece of work is; its first member. */
 enum ucx_kind { UCX_MESSAGE, UCX_RING };
@@ -44,6 +44,12 @@ struct ucx_work {
 	bool receives;
 };
 
+/** A place in the order in which segments come in. */
+struct ucx_place {
+	size_t time;  /**< the segment that is in its first step then */
+	int32_t step; /**< to be looked at next, downwards */
+};
+
 /** An all-reduce under way. */
 struct ucx_ring {
 	enum ucx_kind kind;
@@ -53,13 +59,15 @@ struct ucx_ring {
 	size_t size; /**< bytes of an element */
 	int32_t rank;
 	int32_t world;
-	int32_t distance; /**< of a small one: to the rank it exchanges with now; 0: it goes around the ring */
-	size_t chunk;     /**< elements that one rank reduces */
-	size_t segment;   /**< elements of a message */
-	size_t segments;  /**< in a chunk */
-	size_t posted;    /**< receives */
+	int32_t distance;        /**< of a small one: to the rank it exchanges with now; 0: it goes around the ring */
+	size_t chunk;            /**< elements that one rank reduces */
+	size_t segment;          /**< elements of a message */
+	size_t segments;         /**< in a chunk */
+	struct ucx_place coming; /**< of the receive that is posted next */
+	size_t posted;           /**< receives */
 	size_t taken;
-	void *recvs[UCX_WINDOW]; /**< of a small one: the receive and the send */
+	void *recvs[UCX_WINDOW];    /**< of a small one: the receive and the send */
+	size_t numbers[UCX_WINDOW]; /**< of the receives: step times segments, and the segment */
 	struct ucx_work *sends;
 	struct ucx_work **sends_last;
 	char *spare; /**< what has come and is not reduced yet */

@@ -26,7 +26,7 @@ extern "C" {
 /** Version of this interface: raised when something is added (minor) or broken (major, and the library's soname). */
 #define RH_COMM_MAJOR 0
 /** @see RH_COMM_MAJOR */
-#define RH_COMM_MINOR 1
+#define RH_COMM_MINOR 2
 
 /** Marks what the library exports. */
 #define RH_COMM_API __attribute__((visibility("default")))
@@ -127,7 +127,7 @@ struct rh_comm_op {
 	int32_t reduce; /**< RH_COMM_SUM … */
 	int32_t peer;   /**< root, destination or source */
 	uint32_t tag;   /**< of messages: only those with the same tag meet, in the order of posting */
-	int32_t memory; /**< RH_COMM_HOST or RH_COMM_CUDA */
+	int32_t memory; /**< RH_COMM_HOST or RH_COMM_CUDA; the same on all ranks of the operation */
 	int32_t zero;   /**< 0 */
 	/**
 	 * CUDA memory: the caller's cudaStream_t, else NULL. What is in it so far comes before the operation; put there
@@ -183,8 +183,19 @@ RH_COMM_API int32_t rh_comm_post_batch(struct rh_comm *comm, const struct rh_com
 RH_COMM_API int32_t rh_comm_test(struct rh_comm_request *request, struct rh_comm_error *err);
 /** Wait until it is done, and free it. Spins for a moment, then yields, then sleeps. @return 0 or RH_COMM_E* */
 RH_COMM_API int32_t rh_comm_wait(struct rh_comm_request *request, struct rh_comm_error *err);
+/**
+ * Wait at most @p time microseconds: for callers that have to look at something else now and then, as signals.
+ * @return as rh_comm_test()
+ */
+RH_COMM_API int32_t rh_comm_wait_for(struct rh_comm_request *request, int64_t time, struct rh_comm_error *err);
 /** Post and wait in one: the fastest way for small operations. @return 0 or RH_COMM_E* */
 RH_COMM_API int32_t rh_comm_run(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_error *err);
+/**
+ * rh_comm_run() that waits at most @p time microseconds.
+ * @return 0 or RH_COMM_E*; RH_COMM_BUSY, then *@p ret_request is to be waited for or tested as after rh_comm_post()
+ */
+RH_COMM_API int32_t rh_comm_run_for(struct rh_comm *comm, const struct rh_comm_op *op, int64_t time,
+                                    struct rh_comm_request **ret_request, struct rh_comm_error *err);
 /**
  * End all pending and later operations of all ranks with RH_COMM_EABORTED. From any thread; async-signal-unsafe.
  * @param why for people; copied

@@ -22,7 +22,7 @@ extern "C" {
 /** Breaking level; part of the entry symbol's name. */
 #define RH_COMM_BACKEND_MAJOR 0
 /** Growth level; in major 0, library and backend must agree on it. */
-#define RH_COMM_BACKEND_MINOR 1
+#define RH_COMM_BACKEND_MINOR 2
 /** Who defines this ABI. */
 #define RH_COMM_BACKEND_VENDOR "roundhouse"
 
@@ -75,7 +75,17 @@ struct rh_comm_team {
 	 */
 	void (*tuned)(void *core, int32_t what, size_t bytes, const char **ret_algorithm, size_t *ret_chunk);
 	int32_t crowded; /**< ranks of this machine outnumber its processors: spinning takes time from who works */
+	/** Is there still a world to connect to? open() asks while it waits. Quick. @return 0, or what ended it */
+	int32_t (*check)(void *core);
 };
+
+/** @return bytes of one element of @p type, RH_COMM_F32 …; 0: it is none */
+static inline size_t rh_comm_element_size(int32_t type)
+{
+	static const uint8_t sizes[] = {0, 4, 8, 2, 2, 1, 4, 8, 1};
+
+	return type >= RH_COMM_F32 && type <= RH_COMM_U8 ? sizes[type] : 0;
+}
 
 /** A backend. Append only; a NULL operation is one that it leaves to the core. */
 struct rh_comm_backend {

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/core/reduce.h"
+#include "comm/values.h"
 
-#define TYPES 8
 #define GUARD 64
 #define PENDING 12
 #define LONG 50000
@@ -43,64 +42,6 @@ struct trial {
 	bool in_place;
 };
 
-static float single_of(int32_t type, uint16_t half)
-{
-	return type == RH_COMM_F16 ? rh_comm_f32_from_f16(half) : rh_comm_f32_from_bf16(half);
-}
-
-/* Write a small whole number as one element. */
-static void put(char *data, size_t at, int32_t type, int value)
-{
-	size_t size = rh_comm_type_size(type);
-	float single = (float)value;
-	double wide = value;
-	int64_t whole = value;
-	uint16_t half = type == RH_COMM_F16 ? rh_comm_f16_from_f32(single) : rh_comm_bf16_from_f32(single);
-	const void *from = &whole;
-
-	if (type == RH_COMM_F32)
-		from = &single;
-	else if (type == RH_COMM_F64)
-		from = &wide;
-	else if (type == RH_COMM_F16 || type == RH_COMM_BF16)
-		from = &half;
-	memcpy(data + at * size, from, size);
-}
-
-/* Read one element, whatever it is, as a number. */
-static double take(const char *data, size_t at, int32_t type)
-{
-	size_t size = rh_comm_type_size(type);
-	float single = 0;
-	double wide = 0;
-	int64_t whole = 0;
-	uint16_t half = 0;
-	int32_t word = 0;
-
-	memcpy(&wide, data + at * size, type == RH_COMM_F64 ? sizeof(wide) : 0);
-	memcpy(&single, data + at * size, type == RH_COMM_F32 ? sizeof(single) : 0);
-	memcpy(&half, data + at * size, type == RH_COMM_F16 || type == RH_COMM_BF16 ? sizeof(half) : 0);
-	memcpy(&word, data + at * size, type == RH_COMM_I32 ? sizeof(word) : 0);
-	switch (type) {
-	case RH_COMM_F64:
-		return wide;
-	case RH_COMM_F32:
-		return (double)single;
-	case RH_COMM_F16:
-	case RH_COMM_BF16:
-		return (double)single_of(type, half);
-	case RH_COMM_I8:
-		return (double)*(const int8_t *)(data + at);
-	case RH_COMM_I32:
-		return (double)word;
-	case RH_COMM_I64:
-		memcpy(&whole, data + at * size, sizeof(whole));
-		return (double)whole;
-	default:
-		return (double)*(const uint8_t *)(data + at);
-	}
-}
-
 /* Small enough that sums, and products of ones and twos, are exact in every type. */
 static int value_of(int32_t rank, size_t i, int32_t reduce)
 {
@@ -109,26 +50,12 @@ static int value_of(int32_t rank, size_t i, int32_t reduce)
 	return reduce == RH_COMM_PROD ? 1 + (value == 0 && rank < 4) : value;
 }
 
-static double combine(double a, double b, int32_t reduce)
-{
-	switch (reduce) {
-	case RH_COMM_MIN:
-		return a < b ? a : b;
-	case RH_COMM_MAX:
-		return a > b ? a : b;
-	case RH_COMM_PROD:
-		return a * b;
-	default:
-		return a + b;
-	}
-}
-
 static double reduced(const struct trial *trial, int32_t world, size_t i)
 {
 	double total = value_of(0, i, trial->reduce);
 
 	for (int32_t rank = 1; rank < world; rank++)
-		total = combine(total, value_of(rank, i, trial->reduce), trial->reduce);
+		total = values_combine(total, value_of(rank, i, trial->reduce), trial->reduce);
 	if (trial->reduce != RH_COMM_AVG)
 		return total;
 	if (trial->type >= RH_COMM_I8)
@@ -150,15 +77,6 @@ static double expected(const struct trial *trial, int32_t world, int32_t rank, s
 	}
 }
 
-/* Averages that are no whole numbers are as exact as the type is. */
-static bool close_to(double a, double b, int32_t type)
-{
-	double slack = type == RH_COMM_F64 ? 1e-12 : type == RH_COMM_F32 ? 1e-5 : type == RH_COMM_F16 ? 4e-3 : 3e-2;
-	double scale = (b < 0 ? -b : b) + 1;
-
-	return a - b <= slack * scale && b - a <= slack * scale;
-}
-
 static size_t in_count(const struct trial *trial, int32_t world)
 {
 	return trial->what == RH_COMM_REDUCE_SCATTER ? trial->count * (size_t)world : trial->count;
@@ -175,10 +93,10 @@ static int compare(struct rh_comm *comm, const struct trial *trial, const char *
 	size_t count = out_count(trial, world);
 
 	for (size_t i = 0; i < count; i++) {
-		double got = take(out, i, trial->type);
+		double got = values_take(out, i, trial->type);
 		double wanted = expected(trial, world, rh_comm_rank(comm), i);
 
-		if (close_to(got, wanted, trial->type))
+		if (values_are_close(got, wanted, trial->type))
 			continue;
 		(void)fprintf(stderr, "rank %d of %d: what %d type %d reduce %d count %zu: [%zu] is %g, not %g\n",
 		              (int)rh_comm_rank(comm), (int)world, (int)trial->what, (int)trial->type, (int)trial->reduce,
@@ -211,7 +129,7 @@ static int try_one(struct rh_comm *comm, const struct trial *trial)
 	CHECK(in && out);
 	memset(out, 0x5a, longest);
 	for (size_t i = 0; i < in_count(trial, world); i++)
-		put(in + trial->offset, i, trial->type, value_of(rh_comm_rank(comm), i, trial->reduce));
+		values_put(in + trial->offset, i, trial->type, value_of(rh_comm_rank(comm), i, trial->reduce));
 	if (trial->in_place) {
 		memcpy(out + trial->offset, in + trial->offset, trial->count * size);
 		op.in = op.out;
@@ -251,7 +169,7 @@ int operations_collectives(struct rh_comm *comm, const void *arg)
 	for (trial.what = RH_COMM_ALL_REDUCE; trial.what <= RH_COMM_BROADCAST; trial.what++) {
 		bool reduces = trial.what <= RH_COMM_REDUCE_SCATTER;
 
-		for (trial.type = 1; trial.type <= TYPES; trial.type++) {
+		for (trial.type = 1; trial.type <= VALUES_TYPES; trial.type++) {
 			for (trial.reduce = 1; trial.reduce <= (reduces ? RH_COMM_PROD : 1); trial.reduce++) {
 				if (try_counts(comm, &trial) != 0)
 					return 1;
@@ -380,7 +298,7 @@ static int check_tensor(struct rh_comm *comm, const struct rh_comm_op *op)
 	const struct trial trial = {.what = op->what, .type = op->type, .reduce = op->reduce, .count = op->count};
 
 	for (size_t i = 0; i < op->count; i++)
-		CHECK(take(op->out, i, op->type) == expected(&trial, rh_comm_world(comm), rh_comm_rank(comm), i));
+		CHECK(values_take(op->out, i, op->type) == expected(&trial, rh_comm_world(comm), rh_comm_rank(comm), i));
 	return 0;
 }
 
@@ -396,7 +314,7 @@ int operations_batches(struct rh_comm *comm, const void *arg)
 	for (size_t k = 0; k < (size_t)2 * TENSORS; k++) {
 		batch_op(&ops[k], k, data + k * TENSOR_BYTES);
 		for (size_t i = 0; i < ops[k].count; i++)
-			put(ops[k].out, i, ops[k].type, value_of(rh_comm_rank(comm), i, ops[k].reduce));
+			values_put(ops[k].out, i, ops[k].type, value_of(rh_comm_rank(comm), i, ops[k].reduce));
 	}
 	/* two in flight, waited for in the other order */
 	CHECK_DONE(rh_comm_post_batch(comm, ops, TENSORS, &requests[0], &err));

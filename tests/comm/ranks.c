@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +26,7 @@
 #define PAUSE_MS 5
 #define WAIT_MS 60000
 
-/* A port that was free a moment ago. */
-static int free_port(void)
+int ranks_free_port(void)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t length = sizeof(address);
@@ -53,10 +53,25 @@ static void set_places(const struct ranks_plan *plan, int32_t rank)
 
 	if (plan->no_shm)
 		(void)setenv("RH_COMM_SHM", "off", 1);
-	if (plan->hosts == 0)
+	if (plan->hosts == 0 && !plan->places)
 		return;
-	(void)snprintf(host, sizeof(host), "host%d", (int)(rank * plan->hosts / plan->world));
+	if (plan->places)
+		(void)snprintf(host, sizeof(host), "host%c", plan->places[rank]);
+	else
+		(void)snprintf(host, sizeof(host), "host%d", (int)(rank * plan->hosts / plan->world));
 	(void)setenv("RH_COMM_SHM", host, 1);
+}
+
+static void set_processor(const struct ranks_plan *plan, int32_t rank)
+{
+	cpu_set_t set;
+
+	if (!plan->processors)
+		return;
+	CPU_ZERO(&set);
+	CPU_SET(plan->processors[rank], &set);
+	if (sched_setaffinity(0, sizeof(set), &set) != 0)
+		_exit(96);
 }
 
 static void set_environment(const struct ranks_plan *plan, int32_t rank, int port)
@@ -83,6 +98,7 @@ static int run_rank(const struct ranks_plan *plan, int32_t rank, int port, int r
 	int status;
 
 	set_environment(plan, rank, port);
+	set_processor(plan, rank);
 	if (rh_comm_init(NULL, &comm, &err) != 0) {
 		(void)fprintf(stderr, "rank %d: init: %s\n", (int)rank, err.text);
 		return 99;
@@ -96,7 +112,7 @@ static int run_rank(const struct ranks_plan *plan, int32_t rank, int port, int r
 
 void ranks_start(const struct ranks_plan *plan, struct ranks *ret_ranks)
 {
-	int port = free_port();
+	int port = ranks_free_port();
 	int ready[2];
 
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);

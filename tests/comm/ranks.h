@@ -23,10 +23,12 @@ struct ranks_plan {
 	int32_t world;
 	bool no_shm;            /**< every rank counts as a host of its own */
 	int32_t hosts;          /**< not 0: the ranks are spread over so many hosts, in order */
+	const char *places;     /**< not NULL: for each rank a letter, its host: "AAB" */
 	const char *backend;    /**< NULL: native */
 	const char *death;      /**< seconds of RH_COMM_DEATH_TIMEOUT; NULL: 5 */
 	const char *log;        /**< file for standard error, with the library's lines; NULL: none, and no lines */
 	const char *const *env; /**< further variables, "NAME=value", up to NULL; NULL: none */
+	const int *processors;  /**< to which each rank is bound before it joins; NULL: as this process */
 	ranks_fn *fn;
 	const void *arg;
 };
@@ -39,6 +41,8 @@ struct ranks {
 	int ready;      /**< a byte comes from each rank once the world stands for it */
 };
 
+/** @return a port of 127.0.0.1 that was free a moment ago */
+int ranks_free_port(void);
 /** Start them. */
 void ranks_start(const struct ranks_plan *plan, struct ranks *ret_ranks);
 /** Wait until the world stands for all ranks. Fails the test after a minute. */

@@ -55,6 +55,16 @@ class Debian(Comm):
         restarts = {f"{row['replicaType']}-{row['index']}": row["restarts"] for row in seen if row["type"] == "replica"}
         self.assertEqual(restarts, {"Master-0": 1, "Worker-0": 1, "Worker-1": 1})
 
+    def test_tfjob_has_ranks(self):
+        """A framework that does not number its processes: the Chief and the Workers are one world, with one model."""
+        status, seen = kit.rows("comm/tfjob.yaml", environment=PACKAGE)
+        self.assertEqual(status, 0, kit.lines(seen))
+        self.check_backend(seen, 3)
+        ends = [m for m in (re.search(r"rank (\d) weights (\w+) error (\S+)", text) for text in kit.lines(seen)) if m]
+        self.assertEqual(sorted(end[1] for end in ends), ["0", "1", "2"], kit.lines(seen))
+        self.assertEqual(len({end[2] for end in ends}), 1, "the same bits on all ranks")
+        self.assertLess(max(float(end[3]) for end in ends), 0.001)
+
     def test_parameter_servers_learn(self):
         status, seen = kit.rows("comm/parameter_server.yaml", environment=PACKAGE)
         self.check_learnt(status, seen, world=3, floor=0.92)

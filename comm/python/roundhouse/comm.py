@@ -2,6 +2,7 @@
 """Contexts: collectives and messages between the processes of a job."""
 import atexit
 import ctypes
+import os
 import threading
 import time
 import weakref
@@ -17,6 +18,10 @@ _open = weakref.WeakSet()
 
 # seconds that what is in flight at the end of the interpreter may still take
 _PATIENCE = 5
+# microseconds of one wait in C: between two of them the interpreter looks at signals
+_SLICE = 100_000
+# of which a launcher of MPI sets one
+_LAUNCHED = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"}
 
 
 @atexit.register
@@ -41,6 +46,36 @@ def _reduction(op):
 
 def _text(value):
     return None if value is None else str(value).encode()
+
+
+def _call(function, *args, undo=None):
+    """Call what blocks in C so that Ctrl-C ends the wait. undo is called with the result of what nobody waits for any more."""
+    # signals are the main thread's, and so is MPI
+    if threading.current_thread() is not threading.main_thread() or _LAUNCHED & os.environ.keys():
+        return function(*args)
+    lock, results, given_up = threading.Lock(), [], []
+
+    def work():
+        result = function(*args)
+        with lock:
+            results.append(result)
+            late = bool(given_up)
+        if late and undo:
+            undo(result)
+
+    thread = threading.Thread(target=work, name="rh_comm start", daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(_SLICE / 1e6)
+        return results[0]
+    except BaseException:
+        with lock:
+            given_up.append(True)
+            late = bool(results)
+        if late and undo:
+            undo(results[0])
+        raise
 
 
 class Request:
@@ -72,12 +107,14 @@ class Request:
         """Wait until it is done; returns the array with the result. From any thread, and as often as one likes.
 
         Raises CommError: PeerError names a rank that died, DeadlineError those that were waited for. The interpreter is
-        free for other threads meanwhile; Ctrl-C is looked at afterwards.
+        free for other threads meanwhile. Ctrl-C ends the wait, not the operation.
         """
         with self._lock:
             if self._handle is not None:
-                error = library.Error()
-                self._end(_lib.rh_comm_wait(self._handle, _byref(error)), error)
+                error, code = library.Error(), library.BUSY
+                while code == library.BUSY:
+                    code = _lib.rh_comm_wait_for(self._handle, _SLICE, _byref(error))
+                self._end(code, error)
         return self._outcome()
 
     def done(self):
@@ -170,7 +207,8 @@ class Comm:
         if foreign:
             options.kv_set, options.kv_get = foreign.set, foreign.get
         handle, error = ctypes.c_void_p(), library.Error()
-        code = _lib.rh_comm_init(_byref(options), _byref(handle), _byref(error))
+        code = _call(_lib.rh_comm_init, _byref(options), _byref(handle), _byref(error),
+                     undo=lambda code: _lib.rh_comm_free(handle) if code == 0 else None)
         try:
             library.check(code, error)
         except CommError as problem:
@@ -193,7 +231,7 @@ class Comm:
         """A Comm of these ranks, which become 0 … in that order. Collective among them. Raises InvalidError, CommError."""
         numbers = (ctypes.c_int32 * len(ranks))(*ranks)
         handle, error = ctypes.c_void_p(), library.Error()
-        library.check(_lib.rh_comm_group(self._alive(), numbers, len(ranks), _byref(handle), _byref(error)), error)
+        library.check(_call(_lib.rh_comm_group, self._alive(), numbers, len(ranks), _byref(handle), _byref(error)), error)
         made = Comm.__new__(Comm)
         made._requests, made._groups, made._lock, made.parent = set(), weakref.WeakSet(), threading.Lock(), self
         made._open(handle)
@@ -246,9 +284,11 @@ class Comm:
             op.type, op.memory, op.stream = buffer.type, buffer.memory, buffer.stream
         return op
 
-    def _run(self, op, result):
-        error = library.Error()
-        code = _lib.rh_comm_run(self._alive(), _byref(op), _byref(error))
+    def _run(self, op, held, result):
+        handle, error = ctypes.c_void_p(), library.Error()
+        code = _lib.rh_comm_run_for(self._alive(), _byref(op), _SLICE, _byref(handle), _byref(error))
+        if code == library.BUSY:
+            return self._hold(handle, held, result).wait()
         if code < 0:
             library.check(code, error)
         return result
@@ -276,8 +316,7 @@ class Comm:
         array; None is array itself. timeout: seconds; None is the context's, 0 none. Returns the array with the result.
         Raises InvalidError, PeerError, DeadlineError, AbortedError, BackendError.
         """
-        made, _, result = self._all_reduce(array, op, out, timeout)
-        return self._run(made, result)
+        return self._run(*self._all_reduce(array, op, out, timeout))
 
     def all_reduce_start(self, array, op="sum", out=None, timeout=None):
         """all_reduce() as a Request."""
@@ -308,8 +347,7 @@ class Comm:
 
         array: world times as many elements as out, of the same type. Returns out. Raises as all_reduce().
         """
-        made, _, result = self._reduce_scatter(array, out, op, timeout)
-        return self._run(made, result)
+        return self._run(*self._reduce_scatter(array, out, op, timeout))
 
     def reduce_scatter_start(self, array, out, op="sum", timeout=None):
         """reduce_scatter() as a Request."""
@@ -328,8 +366,7 @@ class Comm:
         out: world times as many elements as array, of the same type; array may be this rank's part of out. Any type.
         Returns out. Raises as all_reduce().
         """
-        made, _, result = self._all_gather(array, out, timeout)
-        return self._run(made, result)
+        return self._run(*self._all_gather(array, out, timeout))
 
     def all_gather_start(self, array, out, timeout=None):
         """all_gather() as a Request."""
@@ -341,8 +378,7 @@ class Comm:
 
     def broadcast(self, array, root=0, timeout=None):
         """Give the array of rank root to all. The same size on every rank, of any type. Returns array. Raises as all_reduce()."""
-        made, _, result = self._broadcast(array, root, timeout)
-        return self._run(made, result)
+        return self._run(*self._broadcast(array, root, timeout))
 
     def broadcast_start(self, array, root=0, timeout=None):
         """broadcast() as a Request."""
@@ -350,7 +386,7 @@ class Comm:
 
     def barrier(self, timeout=None):
         """Wait until all ranks are here. Raises as all_reduce()."""
-        self._run(self._op(library.BARRIER, timeout), None)
+        self._run(self._op(library.BARRIER, timeout), (), None)
 
     def barrier_start(self, timeout=None):
         """barrier() as a Request."""

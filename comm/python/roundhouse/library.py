@@ -44,14 +44,21 @@ class ServerOptions(Structure):
                 ("mode", c_int32), ("staleness", c_int32), ("rule", c_int32), ("rate", c_double), ("momentum", c_double),
                 ("beta1", c_double), ("beta2", c_double), ("epsilon", c_double), ("host", c_char_p), ("port", c_int32),
                 ("folder", c_char_p), ("durable", c_int32), ("job", c_char_p), ("secret", c_char_p), ("grace", c_int64),
-                ("death_timeout", c_int64), ("snapshot", c_int64)]
+                ("death_timeout", c_int64), ("snapshot", c_int64), ("backend", c_char_p)]
 
 
 class WorkerOptions(Structure):
     """struct rh_ps_options"""
     _fields_ = [("size", c_uint32), ("has_worker", c_int32), ("worker", c_int32), ("workers", c_int32), ("servers", c_char_p),
                 ("job", c_char_p), ("secret", c_char_p), ("part", c_int64), ("init_timeout", c_int64), ("op_timeout", c_int64),
-                ("grace", c_int64), ("death_timeout", c_int64), ("no_shm", c_int32), ("zero", c_int32)]
+                ("grace", c_int64), ("death_timeout", c_int64), ("no_shm", c_int32), ("zero", c_int32), ("backend", c_char_p)]
+
+
+class SchedulerOptions(Structure):
+    """struct rh_ps_scheduler_options"""
+    _fields_ = [("size", c_uint32), ("servers", c_int32), ("workers", c_int32), ("port", c_int32), ("host", c_char_p),
+                ("job", c_char_p), ("secret", c_char_p), ("backend", c_char_p), ("init_timeout", c_int64), ("grace", c_int64),
+                ("death_timeout", c_int64)]
 
 
 class ServedOp(Structure):
@@ -75,7 +82,9 @@ _FUNCTIONS = {
     "rh_comm_post_batch": (c_int32, [c_void_p, POINTER(Op), c_size_t, POINTER(c_void_p), POINTER(Error)]),
     "rh_comm_test": (c_int32, [c_void_p, POINTER(Error)]),
     "rh_comm_wait": (c_int32, [c_void_p, POINTER(Error)]),
+    "rh_comm_wait_for": (c_int32, [c_void_p, c_int64, POINTER(Error)]),
     "rh_comm_run": (c_int32, [c_void_p, POINTER(Op), POINTER(Error)]),
+    "rh_comm_run_for": (c_int32, [c_void_p, POINTER(Op), c_int64, POINTER(c_void_p), POINTER(Error)]),
     "rh_comm_abort": (None, [c_void_p, c_char_p]),
     "rh_comm_type_size": (c_size_t, [c_int32]),
     "rh_comm_status_text": (c_char_p, [c_int32]),
@@ -88,6 +97,10 @@ _SERVED_FUNCTIONS = {
     "rh_ps_server_run": (c_int32, [c_void_p, POINTER(Error)]),
     "rh_ps_server_stop": (None, [c_void_p]),
     "rh_ps_server_free": (None, [c_void_p]),
+    "rh_ps_scheduler_new": (c_int32, [POINTER(SchedulerOptions), POINTER(c_void_p), POINTER(Error)]),
+    "rh_ps_scheduler_port": (c_int32, [c_void_p]),
+    "rh_ps_scheduler_run": (c_int32, [c_void_p, POINTER(Error)]),
+    "rh_ps_scheduler_free": (None, [c_void_p]),
     "rh_ps_connect": (c_int32, [POINTER(WorkerOptions), POINTER(c_void_p), POINTER(Error)]),
     "rh_ps_free": (None, [c_void_p]),
     "rh_ps_worker": (c_int32, [c_void_p]),

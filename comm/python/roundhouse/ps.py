@@ -89,11 +89,12 @@ class ParameterServer:
     """
 
     def __init__(self, servers=None, worker=None, workers=None, *, job=None, secret=None, init_timeout=None, timeout=None, grace=None,
-                 death_timeout=None, shared_memory=True):
+                 death_timeout=None, shared_memory=True, backend=None):
         """Connect to all servers; blocks until they are there. What is None comes from the environment (docs/ps.md).
 
         servers: "host:port,host:port" or a list of such, in the same order everywhere. worker, workers: which of how many.
-        timeout: seconds for one operation; 0 is no limit. grace: seconds to wait for a lost server.
+        timeout: seconds for one operation; 0 is no limit. grace: seconds to wait for a lost server. backend: "own", or one of
+        rh_comm, as the servers'.
         Raises InvalidError, DeadlineError, PeerError, SystemFailure.
         """
         _need()
@@ -104,7 +105,7 @@ class ParameterServer:
             size=ctypes.sizeof(library.WorkerOptions), has_worker=int(worker is not None), worker=worker or 0, workers=workers or 0,
             servers=_text(servers), job=_text(job), secret=_text(secret), init_timeout=buffers.microseconds(init_timeout),
             op_timeout=buffers.microseconds(timeout), grace=buffers.microseconds(grace),
-            death_timeout=buffers.microseconds(death_timeout), no_shm=int(not shared_memory))
+            death_timeout=buffers.microseconds(death_timeout), no_shm=int(not shared_memory), backend=_text(backend))
         handle, error = ctypes.c_void_p(), library.Error()
         library.check(_lib.rh_ps_connect(_byref(options), _byref(handle), _byref(error)), error)
         self._handle = handle
@@ -223,19 +224,20 @@ class ParameterServer:
 
 
 def serve(*, index=None, servers=None, workers=None, mode=None, staleness=0, rule=None, rate=0.0, momentum=0.0, beta1=0.0, beta2=0.0,
-          epsilon=0.0, host=None, port=0, folder=None, durable=None, job=None, secret=None, ready=None):
+          epsilon=0.0, host=None, port=0, folder=None, durable=None, job=None, secret=None, backend=None, ready=None):
     """Be a parameter server until all workers have left. What is None or 0 comes from the environment (docs/ps.md).
 
     mode: "sync", "async" or "stale". rule: "sum", "average", "total", "mean", "sgd", "momentum" or "adam". rate, momentum,
     beta1, beta2, epsilon: the rule's. folder: where the state is kept, so that a killed server goes on; durable: "logged" or
-    "synced". ready: is called with the port once it listens. Raises CommError.
+    "synced". backend: "own", or one of rh_comm, as the workers'. ready: is called with the port once it listens. Raises
+    CommError.
     """
     _need()
     options = library.ServerOptions(
         size=ctypes.sizeof(library.ServerOptions), has_index=int(index is not None), index=index or 0, servers=servers or 0,
         workers=workers or 0, mode=_word(MODES, mode, "mode"), staleness=staleness, rule=_word(RULES, rule, "rule"), rate=rate,
         momentum=momentum, beta1=beta1, beta2=beta2, epsilon=epsilon, host=_text(host), port=port, folder=_text(folder),
-        durable=_word(DURABLE, durable, "durable"), job=_text(job), secret=_text(secret))
+        durable=_word(DURABLE, durable, "durable"), job=_text(job), secret=_text(secret), backend=_text(backend))
     handle, error = ctypes.c_void_p(), library.Error()
     library.check(_lib.rh_ps_server_new(_byref(options), _byref(handle), _byref(error)), error)
     try:
@@ -244,3 +246,26 @@ def serve(*, index=None, servers=None, workers=None, mode=None, staleness=0, rul
         library.check(_lib.rh_ps_server_run(handle, _byref(error)), error)
     finally:
         _lib.rh_ps_server_free(handle)
+
+
+def schedule(*, servers=None, workers=None, host=None, port=0, job=None, secret=None, backend=None, init_timeout=None, grace=None,
+             ready=None):
+    """Be the scheduler through which servers and workers find each other (docs/ps.md), until all workers have left.
+
+    What is None or 0 comes from the environment (DMLC_*); port -1 is any that is free. init_timeout: seconds for all to come.
+    grace: seconds that one who has died may take to come back. ready: is called with the port once it listens. Raises CommError
+    that names who did not come, or who has died.
+    """
+    _need()
+    options = library.SchedulerOptions(
+        size=ctypes.sizeof(library.SchedulerOptions), servers=servers or 0, workers=workers or 0, port=port, host=_text(host),
+        job=_text(job), secret=_text(secret), backend=_text(backend), init_timeout=buffers.microseconds(init_timeout),
+        grace=buffers.microseconds(grace))
+    handle, error = ctypes.c_void_p(), library.Error()
+    library.check(_lib.rh_ps_scheduler_new(_byref(options), _byref(handle), _byref(error)), error)
+    try:
+        if ready:
+            ready(_lib.rh_ps_scheduler_port(handle))
+        library.check(_lib.rh_ps_scheduler_run(handle, _byref(error)), error)
+    finally:
+        _lib.rh_ps_scheduler_free(handle)

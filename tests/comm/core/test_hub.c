@@ -261,6 +261,86 @@ static void test_hub__the_first_reason_stays(void **state)
 }
 
 /* Rank 1 says how it does when it is asked, rank 2 does not: both are named, each with its reason. */
+/* What a rank sent before it left may still be under way: only a heartbeat from long after that says otherwise. */
+static void test_hub__a_message_of_a_rank_that_left_is_waited_for(void **state)
+{
+	struct rh_comm_beat beat = {.waiting = 20 * RH_COMM_SECOND, .what = RH_COMM_RECV, .peer = 1};
+	const struct rh_comm_beat last = {.peer = RH_COMM_NO_RANK};
+	struct rh_comm_error err = {.text = ""};
+	struct member members[2];
+	int32_t port;
+	struct rh_comm_hub *hub = start_hub(2, &port);
+
+	(void)state;
+	for (int32_t rank = 0; rank < 2; rank++)
+		join(&members[rank], rank, 2, port);
+	rh_comm_line_beat(members[0].line, &beat);
+	(void)usleep(100000);
+	rh_comm_line_leave(members[1].line, &last, 0);
+	for (int i = 0; i < 15; i++) {
+		(void)usleep(100000);
+		assert_int_equal(rh_comm_line_check(members[0].line, &err), 0);
+	}
+	for (int i = 0; i < 600 && rh_comm_line_check(members[0].line, &err) == 0; i++) {
+		(void)usleep(100000);
+		rh_comm_line_beat(members[0].line, &beat);
+	}
+	assert_int_equal(rh_comm_line_check(members[0].line, &err), RH_COMM_EPEER);
+	assert_string_equal(err.text, "rank 1 has left while rank 0 waits for it");
+	for (int32_t rank = 0; rank < 2; rank++)
+		part(&members[rank]);
+	rh_comm_hub_free(hub);
+}
+
+struct group_row {
+	const char *name;
+	uint64_t group;
+	uint64_t done;
+	bool ends;
+};
+
+/* Rank 0 waits for the third operation of group 7, which rank 1 leaves, or not. */
+static void check_group(const struct group_row *row)
+{
+	struct rh_comm_beat beat = {
+		.waiting = RH_COMM_SECOND, .what = RH_COMM_BARRIER, .peer = RH_COMM_NO_RANK, .group = 7, .number = 3};
+	struct rh_comm_gone gone = {.group = row->group, .done = row->done, .size = 2};
+	struct rh_comm_error err = {.text = ""};
+	struct member members[2];
+	int32_t port;
+	struct rh_comm_hub *hub = start_hub(2, &port);
+
+	for (int32_t rank = 0; rank < 2; rank++)
+		join(&members[rank], rank, 2, port);
+	rh_comm_line_beat(members[0].line, &beat);
+	rh_comm_line_gone(members[1].line, &gone);
+	if (row->ends) {
+		assert_int_equal(await_end(&members[0], &err), RH_COMM_EPEER);
+		assert_string_equal(err.text, "rank 1 has left a group while rank 0 waits for it in barrier there");
+		assert_int_equal(err.rank, 1);
+	} else {
+		(void)usleep(1200000);
+		if (rh_comm_line_check(members[0].line, &err) != 0)
+			fail_msg("%s: %s", row->name, err.text);
+	}
+	for (int32_t rank = 0; rank < 2; rank++)
+		part(&members[rank]);
+	rh_comm_hub_free(hub);
+}
+
+static void test_hub__who_left_a_group_is_not_waited_for(void **state)
+{
+	static const struct group_row rows[] = {
+		{"one that it took no part in", 7, 2, true},
+		{"one that is under way", 7, 3, false},
+		{"another group", 8, 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		check_group(&rows[i]);
+}
+
 static void test_hub__a_time_limit_names_the_ranks(void **state)
 {
 	static const struct rh_comm_error reason = {RH_COMM_ETIME, RH_COMM_NO_RANK, "barrier number 7 took too long"};
@@ -409,7 +489,7 @@ static void fuzz_frames(int fd, uint32_t seed)
 	if (seed % 3 == 0)
 		send_raw(fd, data, length);
 	else
-		send_frame(fd, 1 + fuzz_next(&seed) % 14, data, length);
+		send_frame(fd, 1 + fuzz_next(&seed) % RH_COMM_FRAME_GONE, data, length);
 }
 
 /* It must live, and let a rank in afterwards. */
@@ -480,6 +560,8 @@ int main(void)
 		cmocka_unit_test(test_hub__a_value_that_comes_later),
 		cmocka_unit_test(test_hub__a_line_that_breaks_is_a_dead_rank),
 		cmocka_unit_test(test_hub__the_first_reason_stays),
+		cmocka_unit_test(test_hub__a_message_of_a_rank_that_left_is_waited_for),
+		cmocka_unit_test(test_hub__who_left_a_group_is_not_waited_for),
 		cmocka_unit_test(test_hub__a_time_limit_names_the_ranks),
 		cmocka_unit_test(test_hub__strangers_are_refused_with_a_reason),
 		cmocka_unit_test(test_hub__nonsense_does_not_end_it),

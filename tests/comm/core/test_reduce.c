@@ -13,9 +13,10 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "comm/values.h"
+
 /* Longer than any vector register, and no multiple of one. */
 #define COUNT 131
-#define TYPES 8
 #define OPS 5
 
 /* A repeatable stream of bits. */
@@ -23,39 +24,6 @@ static uint64_t random_next(uint64_t *seed)
 {
 	*seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 	return *seed >> 16;
-}
-
-/* Small whole numbers, which every type holds exactly, written as `type`. */
-static void put(void *data, size_t at, int32_t type, int value)
-{
-	float single = (float)value;
-	double wide = value;
-	int64_t whole = value;
-	uint16_t half = type == RH_COMM_F16 ? rh_comm_f16_from_f32(single) : rh_comm_bf16_from_f32(single);
-	const void *from = &whole; /* little-endian: its first bytes are the narrower integers */
-	size_t size = rh_comm_type_size(type);
-
-	if (type == RH_COMM_F32)
-		from = &single;
-	else if (type == RH_COMM_F64)
-		from = &wide;
-	else if (type == RH_COMM_F16 || type == RH_COMM_BF16)
-		from = &half;
-	memcpy((char *)data + at * size, from, size);
-}
-
-static int combine(int a, int b, int32_t reduce)
-{
-	switch (reduce) {
-	case RH_COMM_MIN:
-		return a < b ? a : b;
-	case RH_COMM_MAX:
-		return a > b ? a : b;
-	case RH_COMM_PROD:
-		return a * b;
-	default:
-		return a + b;
-	}
 }
 
 static void check_one(int32_t type, int32_t reduce, size_t offset, size_t count)
@@ -73,9 +41,9 @@ static void check_one(int32_t type, int32_t reduce, size_t offset, size_t count)
 		int x = (int)(random_next(&seed) % 12);
 		int y = (int)(random_next(&seed) % 12);
 
-		put(a + shift, i, type, x);
-		put(b + shift, i, type, y);
-		put(wanted + shift, i, type, combine(x, y, reduce));
+		values_put(a + shift, i, type, x);
+		values_put(b + shift, i, type, y);
+		values_put(wanted + shift, i, type, (int)values_combine(x, y, reduce));
 	}
 	rh_comm_reduce(a + shift, a + shift, b + shift, count, type, reduce);
 	/* with what stands around it */
@@ -85,7 +53,7 @@ static void check_one(int32_t type, int32_t reduce, size_t offset, size_t count)
 static void test_reduce__combines_every_type_by_every_reduction(void **state)
 {
 	(void)state;
-	for (int32_t type = 1; type <= TYPES; type++) {
+	for (int32_t type = 1; type <= VALUES_TYPES; type++) {
 		for (int32_t reduce = 1; reduce <= OPS; reduce++) {
 			for (size_t offset = 0; offset < 3; offset++) {
 				check_one(type, reduce, offset, COUNT - 3);
@@ -187,15 +155,15 @@ static void test_reduce__rounds_to_nearest_even(void **state)
 
 static void test_reduce__divides(void **state)
 {
-	for (int32_t type = 1; type <= TYPES; type++) {
+	for (int32_t type = 1; type <= VALUES_TYPES; type++) {
 		char data[16];
 		char wanted[16];
 
 		(void)state;
-		put(data, 0, type, 12);
-		put(data, 1, type, 6);
-		put(wanted, 0, type, 4);
-		put(wanted, 1, type, 2);
+		values_put(data, 0, type, 12);
+		values_put(data, 1, type, 6);
+		values_put(wanted, 0, type, 4);
+		values_put(wanted, 1, type, 2);
 		rh_comm_divide(data, 2, type, 3);
 		assert_memory_equal(data, wanted, 2 * rh_comm_type_size(type));
 	}
@@ -206,7 +174,7 @@ static void test_reduce__knows_its_types(void **state)
 	(void)state;
 	assert_int_equal(rh_comm_type_size(0), 0);
 	assert_int_equal(rh_comm_type_size(-1), 0);
-	assert_int_equal(rh_comm_type_size(TYPES + 1), 0);
+	assert_int_equal(rh_comm_type_size(VALUES_TYPES + 1), 0);
 	assert_false(rh_comm_type_is_known(0));
 	assert_false(rh_comm_reduce_is_known(0));
 	assert_false(rh_comm_reduce_is_known(OPS + 1));

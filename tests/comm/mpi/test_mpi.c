@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The backend mpi through the library, with processes that mpirun starts: this program again, named what to do. */
-#include <arpa/inet.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -109,6 +107,8 @@ static int abort_all(struct rh_comm *comm, const void *arg)
 	int32_t r = 0;
 
 	(void)arg;
+	/* once it is done, nobody is in rh_comm_init() any more */
+	r = rh_comm_all_reduce(comm, &value, 1, RH_COMM_I64, RH_COMM_SUM, &err);
 	if (rh_comm_rank(comm) == 1)
 		rh_comm_abort(comm, "the loss is no number");
 	while (r == 0)
@@ -187,19 +187,6 @@ static int run_scenario(const char *name)
 	return 96;
 }
 
-static int free_port(void)
-{
-	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t length = sizeof(address);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	assert_true(fd >= 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
-	(void)close(fd);
-	return ntohs(address.sin_port);
-}
-
 static void set_number(const char *name, int value)
 {
 	char text[16];
@@ -257,7 +244,7 @@ static pid_t start(const char *scenario, int world, int rank)
 /* @return exit status of mpirun */
 static int launch(const char *scenario, int world)
 {
-	set_number("RH_COMM_PORT", free_port());
+	set_number("RH_COMM_PORT", ranks_free_port());
 	return wait_for(start(scenario, world, -1));
 }
 
@@ -286,7 +273,9 @@ static void test_mpi__between_hosts(void **state)
 {
 	(void)state;
 	(void)setenv("RH_COMM_SHM", "off", 1);
+	assert_int_equal(launch("collectives", 3), 0);
 	assert_int_equal(launch("all", 3), 0);
+	assert_int_equal(launch("abort", 3), ENDED_WELL);
 	(void)unsetenv("RH_COMM_SHM");
 }
 
@@ -329,7 +318,7 @@ static void test_mpi__without_a_launcher_it_is_refused(void **state)
 
 	(void)state;
 	(void)setenv("RH_TEST_REASON", "no launcher of MPI", 1);
-	set_number("RH_COMM_PORT", free_port());
+	set_number("RH_COMM_PORT", ranks_free_port());
 	for (int rank = 0; rank < 2; rank++)
 		pids[rank] = start("refused", 2, rank);
 	for (int rank = 0; rank < 2; rank++)

@@ -89,6 +89,59 @@ static void test_failure__a_killed_rank_is_named_by_all_others(void **state)
 	}
 }
 
+/* Many in flight through both levels, each of which waits for its turn. */
+static int reduce_many_for_ever(struct rh_comm *comm, const void *arg)
+{
+	enum { PENDING = 50, LENGTH = 3000 };
+	static float data[PENDING][LENGTH];
+	struct rh_comm_request *requests[PENDING];
+	struct rh_comm_error err = {0};
+	int32_t r = 0;
+
+	(void)arg;
+	while (r == 0) {
+		int posted = 0;
+
+		for (; posted < PENDING && r == 0; posted += r == 0) {
+			const struct rh_comm_op op = {.size = sizeof(op),
+			                              .what = RH_COMM_ALL_REDUCE,
+			                              .out = data[posted],
+			                              .count = LENGTH,
+			                              .type = RH_COMM_F32,
+			                              .reduce = RH_COMM_SUM};
+
+			r = rh_comm_post(comm, &op, &requests[posted], &err);
+		}
+		for (int i = 0; i < posted; i++) {
+			int32_t s = rh_comm_wait(requests[i], &err);
+
+			r = s != 0 ? s : r;
+		}
+	}
+	return r == RH_COMM_EPEER ? err.rank + 1 : 90;
+}
+
+static void test_failure__a_rank_killed_on_one_of_several_hosts(void **state)
+{
+	static const char *const places[] = {"AABB", "AAB"};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct ranks_plan plan = {.world = (int32_t)strlen(places[i]), .places = places[i], .fn = reduce_many_for_ever};
+
+		for (int32_t victim = 0; victim < plan.world; victim++) {
+			struct ranks ranks;
+
+			ranks_start(&plan, &ranks);
+			ranks_await_ready(&ranks);
+			(void)usleep(20000);
+			(void)kill(ranks.pids[victim], SIGKILL);
+			for (int32_t rank = 0; rank < plan.world; rank++)
+				assert_int_equal(ranks_wait(&ranks, rank), rank == victim ? 128 + SIGKILL : victim + 1);
+		}
+	}
+}
+
 /* Before the world stands: those that are left cannot start, and say so in time. */
 static void test_failure__a_rank_killed_while_all_meet(void **state)
 {
@@ -111,6 +164,44 @@ static void test_failure__a_rank_killed_while_all_meet(void **state)
 				assert_true(status == victim + 1 || status == 99);
 		}
 		assert_int_equal(count_segments(), 0);
+	}
+}
+
+/* Rank 1 dies instead of making the group, for which the others wait. */
+static int die_instead_of_grouping(struct rh_comm *comm, const void *arg)
+{
+	static const int32_t ranks[] = {0, 1, 2};
+	const struct rh_comm_op barrier = {.size = sizeof(barrier), .what = RH_COMM_BARRIER};
+	struct rh_comm_error err = {0};
+	struct rh_comm *group = NULL;
+	int32_t r;
+
+	(void)arg;
+	if (rh_comm_rank(comm) == 1) {
+		(void)usleep(300000);
+		(void)raise(SIGKILL);
+	}
+	r = rh_comm_group(comm, ranks, 3, &group, &err);
+	/* not every rank needs to hear of every other one before it goes on */
+	if (r == 0)
+		r = rh_comm_run(group, &barrier, &err);
+	rh_comm_free(group);
+	if (r == RH_COMM_EPEER && err.rank == 1)
+		return 0;
+	(void)fprintf(stderr, "rank %d: %s\n", (int)rh_comm_rank(comm), err.text);
+	return 1;
+}
+
+static void test_failure__a_rank_killed_while_others_make_a_group(void **state)
+{
+	(void)state;
+	for (int no_shm = 0; no_shm < 2; no_shm++) {
+		struct ranks_plan plan = {.world = 3, .no_shm = no_shm == 1, .fn = die_instead_of_grouping};
+		struct ranks ranks;
+
+		ranks_start(&plan, &ranks);
+		for (int32_t rank = 0; rank < plan.world; rank++)
+			assert_int_equal(ranks_wait(&ranks, rank), rank == 1 ? 128 + SIGKILL : 0);
 	}
 }
 
@@ -247,6 +338,65 @@ static void test_failure__who_waits_for_a_rank_that_left_is_told(void **state)
 	}
 }
 
+/* How rank 1 leaves the group that it made with rank 0. */
+struct leaving {
+	int32_t what; /* that rank 0 then wants of it there */
+	bool stays;   /* in the world, where it waits */
+};
+
+/* They have done one operation there; rank 0 posts another. */
+static int wait_in_group(struct rh_comm *comm, const struct leaving *leaving, struct rh_comm *group)
+{
+	struct rh_comm_op op = {.size = sizeof(op), .what = RH_COMM_ALL_REDUCE, .type = RH_COMM_I32, .peer = 0};
+	struct rh_comm_error err = {0};
+	int32_t value = 1;
+	int32_t r;
+
+	op.out = &value;
+	op.count = 1;
+	op.reduce = RH_COMM_SUM;
+	r = rh_comm_run(group, &op, &err);
+	if (r == 0 && value == 2 && rh_comm_rank(comm) == 0) {
+		op.what = leaving->what;
+		r = rh_comm_run(group, &op, &err);
+		if (r != RH_COMM_EPEER || err.rank != 1 || !strstr(err.text, "rank 1 has left a group while rank 0 waits"))
+			(void)fprintf(stderr, "rank 0: %d, rank %d: %s\n", (int)r, (int)err.rank, err.text);
+		r = r == RH_COMM_EPEER && err.rank == 1 ? 0 : r;
+	}
+	rh_comm_free(group);
+	return r;
+}
+
+static int leave_group(struct rh_comm *comm, const void *arg)
+{
+	/* in the group rank 1 is 0: errors name ranks of the world */
+	static const int32_t ranks[] = {1, 0};
+	const struct leaving *leaving = arg;
+	struct rh_comm_op barrier = {.size = sizeof(barrier), .what = RH_COMM_BARRIER};
+	struct rh_comm_error err = {0};
+	struct rh_comm *group = NULL;
+
+	if (rh_comm_rank(comm) < 2 &&
+	    (rh_comm_group(comm, ranks, 2, &group, &err) != 0 || wait_in_group(comm, leaving, group) != 0))
+		return 1;
+	if (!leaving->stays && rh_comm_rank(comm) == 1)
+		return 0;
+	return rh_comm_run(comm, &barrier, &err) == RH_COMM_EPEER && err.rank == 1 ? 0 : 2;
+}
+
+static void test_failure__who_waits_in_a_group_for_a_rank_that_left_it_is_told(void **state)
+{
+	static const struct leaving rows[] = {
+		{RH_COMM_ALL_REDUCE, true}, {RH_COMM_ALL_REDUCE, false}, {RH_COMM_RECV, true}, {RH_COMM_RECV, false}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct ranks_plan plan = {.world = 3, .death = "30", .fn = leave_group, .arg = &rows[i]};
+
+		ranks_run(&plan);
+	}
+}
+
 #define MANY 1000000
 
 /* What the ranks do while one of them is stopped. */
@@ -318,6 +468,53 @@ static void check_stop(bool no_shm, const struct often *often)
 	(void)unlink(log);
 }
 
+/* While rank 0 is stopped nobody can say so, as the hub is its; the others wait. Longer than the death timeout. */
+static void test_failure__rank_0_may_be_stopped(void **state)
+{
+	static const struct often often = {300, 1000, 1000};
+	char log[] = "/tmp/rh-comm-test-XXXXXX";
+	struct ranks_plan plan = {.world = 3, .death = "1", .log = log, .fn = reduce_often, .arg = &often};
+	struct ranks ranks;
+
+	(void)state;
+	assert_true(close(mkstemp(log)) == 0);
+	ranks_start(&plan, &ranks);
+	await_text(log, "rank 0 runs");
+	(void)kill(ranks.pids[0], SIGSTOP);
+	(void)usleep(2500000);
+	(void)kill(ranks.pids[0], SIGCONT);
+	for (int32_t rank = 0; rank < plan.world; rank++)
+		assert_int_equal(ranks_wait(&ranks, rank), 0);
+	(void)unlink(log);
+}
+
+static int leave(struct rh_comm *comm, const void *arg)
+{
+	const struct rh_comm_op barrier = {.size = sizeof(barrier), .what = RH_COMM_BARRIER};
+
+	(void)arg;
+	return rh_comm_run(comm, &barrier, NULL) == 0 ? 0 : 1;
+}
+
+/* Each rank in turn, at some moment of the start, of the one operation, or of the leaving. */
+static void test_failure__a_rank_stopped_while_all_meet_and_leave(void **state)
+{
+	struct ranks_plan plan = {.world = 3, .fn = leave};
+
+	(void)state;
+	for (int32_t round = 0; round < 9; round++) {
+		struct ranks ranks;
+
+		ranks_start(&plan, &ranks);
+		(void)usleep((useconds_t)round * 1500);
+		(void)kill(ranks.pids[round % 3], SIGSTOP);
+		(void)usleep(300000);
+		(void)kill(ranks.pids[round % 3], SIGCONT);
+		for (int32_t rank = 0; rank < plan.world; rank++)
+			assert_int_equal(ranks_wait(&ranks, rank), 0);
+	}
+}
+
 static void test_failure__a_stopped_rank_is_named_and_goes_on(void **state)
 {
 	static const struct often small = {1500, 1, 1000};
@@ -333,12 +530,17 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_failure__a_killed_rank_is_named_by_all_others),
+		cmocka_unit_test(test_failure__a_rank_killed_on_one_of_several_hosts),
 		cmocka_unit_test(test_failure__a_rank_killed_while_all_meet),
+		cmocka_unit_test(test_failure__a_rank_killed_while_others_make_a_group),
 		cmocka_unit_test(test_failure__a_rank_killed_while_all_leave),
 		cmocka_unit_test(test_failure__an_abort_ends_all),
 		cmocka_unit_test(test_failure__a_time_limit_names_who_was_waited_for),
 		cmocka_unit_test(test_failure__a_time_limit_of_a_message_names_the_peer),
 		cmocka_unit_test(test_failure__who_waits_for_a_rank_that_left_is_told),
+		cmocka_unit_test(test_failure__who_waits_in_a_group_for_a_rank_that_left_it_is_told),
+		cmocka_unit_test(test_failure__rank_0_may_be_stopped),
+		cmocka_unit_test(test_failure__a_rank_stopped_while_all_meet_and_leave),
 		cmocka_unit_test(test_failure__a_stopped_rank_is_named_and_goes_on),
 	};
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The native backend through the library, with real processes. */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 /* clang-format off */
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +13,11 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "comm/core/context.h"
+#include "comm/native/native.h"
 #include "comm/operations.h"
 #include "comm/ranks.h"
+#include "comm/values.h"
 
 static void run_worlds(ranks_fn *fn, bool no_shm, int32_t from, int32_t to)
 {
@@ -93,6 +101,136 @@ static void test_native__hosts_with_several_ranks(void **state)
 	}
 }
 
+/* Different numbers of ranks on the hosts, and ranks of a host that do not stand in a row. */
+static const char *const uneven[] = {"AAB", "AABBB", "ABABA", "ABCCC"};
+
+/* @return how many ranks of these have host `host`, or, with 0, how many the smallest host has */
+static int32_t count_places(const char *places, char host)
+{
+	int32_t least = RANKS_MAX;
+	int32_t count = 0;
+
+	for (const char *at = places; *at && host; at++)
+		count += *at == host;
+	for (const char *at = places; *at && !host; at++) {
+		int32_t other = count_places(places, *at);
+
+		least = other < least ? other : least;
+	}
+	return host ? count : least;
+}
+
+static int check_levels(struct rh_comm *comm, const void *arg)
+{
+	const char *places = arg;
+	const struct rh_comm_levels *levels = comm->levels;
+	int32_t own = count_places(places, places[comm->rank]);
+	int32_t least = count_places(places, 0);
+
+	if (!levels || levels->near->size != own || levels->slices != least || comm->local_world != own)
+		return 1;
+	return (levels->far != NULL) == (comm->local_rank < least) ? 0 : 2;
+}
+
+static int try_all(struct rh_comm *comm, const void *arg)
+{
+	static ranks_fn *const all[] = {operations_in_flight, operations_groups, operations_batches};
+
+	if (check_levels(comm, arg) != 0)
+		return 1;
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		if (all[i](comm, NULL) != 0)
+			return 2;
+	}
+	return 0;
+}
+
+static void run_places(ranks_fn *fn, const char *const *places, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct ranks_plan plan = {.world = (int32_t)strlen(places[i]), .places = places[i], .fn = fn, .arg = places[i]};
+
+		ranks_run(&plan);
+	}
+}
+
+static void test_native__hosts_with_different_numbers_of_ranks(void **state)
+{
+	(void)state;
+	run_places(try_all, uneven, sizeof(uneven) / sizeof(*uneven));
+	run_places(operations_collectives, &uneven[1], 1);
+}
+
+/* Numbers whose sum depends on the order in which they are added. */
+static void fill_roughly(char *data, size_t count, int32_t type, int32_t rank)
+{
+	static const float scales[] = {1.0F, 1e-3F, 3e3F};
+	uint32_t seed = (uint32_t)rank * 7919 + 13;
+
+	for (size_t i = 0; i < count; i++) {
+		float value;
+
+		seed = seed * 1664525U + 1013904223U;
+		value = ((float)(seed >> 9) / 8388608.0F - 0.5F) * scales[seed % 3];
+		values_put_float(data, i, type, value);
+	}
+}
+
+/* @return 0: rank 0 has the same bytes */
+static int compare_with_root(struct rh_comm *comm, const char *data, char *other, size_t bytes)
+{
+	struct rh_comm_op op = {
+		.size = sizeof(op), .what = RH_COMM_BROADCAST, .in = data, .out = other, .count = bytes, .type = RH_COMM_U8};
+
+	return rh_comm_run(comm, &op, NULL) == 0 && memcmp(data, other, bytes) == 0 ? 0 : 1;
+}
+
+static int try_bits(struct rh_comm *comm, int32_t type, size_t count)
+{
+	size_t bytes = count * rh_comm_type_size(type);
+	char *data[3] = {malloc(bytes), malloc(bytes), malloc(bytes)};
+	int status = 0;
+
+	for (int i = 0; i < 2; i++) {
+		fill_roughly(data[i], count, type, rh_comm_rank(comm));
+		if (rh_comm_all_reduce(comm, data[i], count, type, RH_COMM_AVG, NULL) != 0)
+			return 1;
+	}
+	if (memcmp(data[0], data[1], bytes) != 0)
+		status = 2;
+	if (compare_with_root(comm, data[0], data[2], bytes) != 0)
+		status = 3;
+	for (int i = 0; i < 3; i++)
+		free(data[i]);
+	return status;
+}
+
+static int same_bits(struct rh_comm *comm, const void *arg)
+{
+	static const size_t counts[] = {1, 2, 7, 1000, 70001, 600001};
+
+	(void)arg;
+	for (int32_t type = RH_COMM_F32; type <= RH_COMM_BF16; type++) {
+		for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+			int status = try_bits(comm, type, counts[i]);
+
+			if (status != 0) {
+				(void)fprintf(stderr, "type %d, %zu elements: %d\n", (int)type, counts[i], status);
+				return 1;
+			}
+		}
+	}
+	return 0;
+}
+
+static void test_native__all_ranks_have_the_same_bits_and_have_them_again(void **state)
+{
+	static const char *const places[] = {"AAA", "ABC", "AABB", "ABABA"};
+
+	(void)state;
+	run_places(same_bits, places, sizeof(places) / sizeof(*places));
+}
+
 static void test_native__algorithms_by_table(void **state)
 {
 	static const char *const tables[] = {
@@ -115,6 +253,67 @@ static void test_native__algorithms_by_table(void **state)
 	}
 }
 
+static int check_crowded(struct rh_comm *comm, const void *arg)
+{
+	return comm->world->crowded == *(const bool *)arg ? 0 : 1;
+}
+
+/* @return whether this process may run on two processors at least; they are given */
+static bool find_processors(int *ret_processors)
+{
+	cpu_set_t set;
+	int found = 0;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+	for (int i = 0; i < CPU_SETSIZE && found < 2; i++) {
+		if (CPU_ISSET(i, &set))
+			ret_processors[found++] = i;
+	}
+	return found == 2;
+}
+
+/* As mpirun does it: each rank sees one processor, and has it for itself or not. */
+static void test_native__bound_ranks_are_crowded_on_one_processor_only(void **state)
+{
+	const bool no = false;
+	const bool yes = true;
+	int own[2];
+	int same[2];
+
+	(void)state;
+	if (!find_processors(own)) {
+		print_message("skipped: this process may run on one processor only\n");
+		skip();
+	}
+	same[0] = same[1] = own[0];
+	ranks_run(&(struct ranks_plan){.world = 2, .processors = own, .fn = check_crowded, .arg = &no});
+	ranks_run(&(struct ranks_plan){.world = 2, .processors = same, .fn = check_crowded, .arg = &yes});
+}
+
+/* Each byte arrives and none beside them, wherever they lie. */
+static void test_native__copies_for_others_are_exact(void **state)
+{
+	static const size_t lengths[] = {0, 1, 63, 2047, 2048, 2049, 2111, 2112, 5000, 8192};
+	static unsigned char from[9000];
+	static unsigned char to[9000];
+	static unsigned char wanted[9000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(from); i++)
+		from[i] = (unsigned char)(i * 7 + i / 256 + 1);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths) * 64; i++) {
+		size_t length = lengths[i / 64];
+		size_t at = i % 64;
+
+		memset(to, 0, sizeof(to));
+		memset(wanted, 0, sizeof(wanted));
+		memcpy(wanted + at, from + 3 * at % 64, length);
+		native_copy_for_others(to + at, from + 3 * at % 64, length);
+		native_copy_settle();
+		assert_memory_equal(to, wanted, sizeof(to));
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -126,7 +325,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_native__groups),
 		cmocka_unit_test(test_native__batches),
 		cmocka_unit_test(test_native__hosts_with_several_ranks),
+		cmocka_unit_test(test_native__hosts_with_different_numbers_of_ranks),
+		cmocka_unit_test(test_native__all_ranks_have_the_same_bits_and_have_them_again),
 		cmocka_unit_test(test_native__algorithms_by_table),
+		cmocka_unit_test(test_native__bound_ranks_are_crowded_on_one_processor_only),
+		cmocka_unit_test(test_native__copies_for_others_are_exact),
 	};
 
 	if (argc > 1)

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The logic of the backend nccl through the library, on an NCCL and a CUDA runtime of ours (fake.c): ranks are threads,
- * memory is the host's. It says nothing of speed or of the real NCCL.
+ * The logic of the backend nccl through the library, on an NCCL and a CUDA runtime of ours (fake_*.c): ranks are
+ * threads, memory is the host's. It says nothing of speed or of the real NCCL.
  */
-#include <arpa/inet.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 /* clang-format off */
 #include <stdarg.h>
@@ -19,132 +15,10 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "comm/core/reduce.h"
-#include "comm/nccl/fake.h"
-#include "roundhouse/comm.h"
+#include "comm/nccl/seats.h"
+#include "comm/values.h"
 
-#define WORLD_MAX 4
 #define COUNT 300
-
-#define CHECK(condition)                                                                                             \
-	do {                                                                                                             \
-		if (!(condition)) {                                                                                          \
-			(void)fprintf(stderr, "rank %d: line %d: %s: %s\n", (int)rh_comm_rank(seat->comm), __LINE__, #condition, \
-			              seat->err.text);                                                                           \
-			return 1;                                                                                                \
-		}                                                                                                            \
-	} while (0)
-
-struct seat;
-
-/* What a rank does. @return 0 is good */
-typedef int seat_fn(struct seat *seat);
-
-/* A rank: a thread. */
-struct seat {
-	pthread_t thread;
-	struct rh_comm_options options;
-	seat_fn *fn;
-	struct rh_comm *comm;
-	void *stream;
-	struct rh_comm_error err;
-	int status;
-};
-
-static int free_port(void)
-{
-	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t length = sizeof(address);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	assert_true(fd >= 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
-	(void)close(fd);
-	return ntohs(address.sin_port);
-}
-
-static void *seat_run(void *arg)
-{
-	struct seat *seat = arg;
-
-	seat->stream = fake_stream_new();
-	if (rh_comm_init(&seat->options, &seat->comm, &seat->err) != 0) {
-		seat->status = 99;
-	} else {
-		seat->status = seat->fn(seat);
-		rh_comm_free(seat->comm);
-	}
-	fake_stream_free(seat->stream);
-	return NULL;
-}
-
-/* Run a world. @param seats what became of each rank */
-static void run_world(int32_t world, const char *backend, seat_fn *fn, struct seat *seats)
-{
-	int port = free_port();
-
-	for (int32_t rank = 0; rank < world; rank++) {
-		seats[rank] = (struct seat){.fn = fn,
-		                            .options = {.size = sizeof(seats[rank].options),
-		                                        .has_rank = 1,
-		                                        .rank = rank,
-		                                        .world = world,
-		                                        .backend = backend,
-		                                        .host = "127.0.0.1",
-		                                        .port = port}};
-		assert_int_equal(pthread_create(&seats[rank].thread, NULL, seat_run, &seats[rank]), 0);
-	}
-	for (int32_t rank = 0; rank < world; rank++)
-		assert_int_equal(pthread_join(seats[rank].thread, NULL), 0);
-}
-
-/* Run worlds of all sizes, in which every rank must do well and nothing of NCCL or CUDA is left. */
-static void run_worlds(int32_t from, int32_t to, seat_fn *fn)
-{
-	struct seat seats[WORLD_MAX];
-
-	for (int32_t world = from; world <= to; world++) {
-		run_world(world, "nccl", fn, seats);
-		for (int32_t rank = 0; rank < world; rank++) {
-			if (seats[rank].status == 99)
-				(void)fprintf(stderr, "init: %s\n", seats[rank].err.text);
-			assert_int_equal(seats[rank].status, 0);
-		}
-		assert_int_equal(fake_alive(), 0);
-		assert_int_equal(fake_misuses(), 0);
-	}
-}
-
-static struct rh_comm_op op_of(const struct seat *seat, int32_t what, void *out, size_t count)
-{
-	return (struct rh_comm_op){.size = sizeof(struct rh_comm_op),
-	                           .what = what,
-	                           .out = out,
-	                           .count = count,
-	                           .type = RH_COMM_F32,
-	                           .reduce = RH_COMM_SUM,
-	                           .memory = RH_COMM_CUDA,
-	                           .stream = seat->stream};
-}
-
-static void put(char *data, size_t at, int32_t type, int value)
-{
-	size_t size = rh_comm_type_size(type);
-	float single = (float)value;
-	double wide = value;
-	int64_t whole = value;
-	uint16_t half = type == RH_COMM_F16 ? rh_comm_f16_from_f32(single) : rh_comm_bf16_from_f32(single);
-	const void *from = &whole;
-
-	if (type == RH_COMM_F32)
-		from = &single;
-	else if (type == RH_COMM_F64)
-		from = &wide;
-	else if (type == RH_COMM_F16 || type == RH_COMM_BF16)
-		from = &half;
-	memcpy(data + at * size, from, size);
-}
 
 /* What the ranks 1, 2, … come to. */
 static int reduced(int32_t reduce, int32_t world)
@@ -173,7 +47,7 @@ static int try_type(struct seat *seat, int32_t type, int32_t reduce)
 	char data[COUNT * 8];
 	char wanted[COUNT * 8];
 	int32_t world = rh_comm_world(seat->comm);
-	struct rh_comm_op op = op_of(seat, RH_COMM_ALL_REDUCE, data, COUNT);
+	struct rh_comm_op op = seats_op(seat, RH_COMM_ALL_REDUCE, data, COUNT);
 
 	/* averages that are no whole number are tried elsewhere */
 	if (reduce == RH_COMM_AVG && world % 2 == 0 && type <= RH_COMM_BF16)
@@ -181,11 +55,11 @@ static int try_type(struct seat *seat, int32_t type, int32_t reduce)
 	op.type = type;
 	op.reduce = reduce;
 	for (size_t i = 0; i < COUNT; i++) {
-		put(data, i, type, rh_comm_rank(seat->comm) + 1);
-		put(wanted, i, type, reduced(reduce, world));
+		values_put(data, i, type, rh_comm_rank(seat->comm) + 1);
+		values_put(wanted, i, type, reduced(reduce, world));
 	}
-	CHECK(rh_comm_run(seat->comm, &op, &seat->err) == 0);
-	CHECK(memcmp(data, wanted, COUNT * rh_comm_type_size(type)) == 0);
+	SEAT_CHECK(rh_comm_run(seat->comm, &op, &seat->err) == 0);
+	SEAT_CHECK(memcmp(data, wanted, COUNT * rh_comm_type_size(type)) == 0);
 	return 0;
 }
 
@@ -203,40 +77,40 @@ static int try_types(struct seat *seat)
 static void test_nccl__reduces_every_type(void **state)
 {
 	(void)state;
-	run_worlds(1, WORLD_MAX, try_types);
+	seats_run_worlds(1, SEATS_MAX, "nccl", try_types);
 }
 
 static int try_moves(struct seat *seat)
 {
 	int32_t rank = rh_comm_rank(seat->comm);
 	int32_t world = rh_comm_world(seat->comm);
-	float all[WORLD_MAX * 2] = {0};
+	float all[SEATS_MAX * 2] = {0};
 	float own[2] = {(float)rank, 7};
-	struct rh_comm_op gather = op_of(seat, RH_COMM_ALL_GATHER, all, 2);
-	struct rh_comm_op scatter = op_of(seat, RH_COMM_REDUCE_SCATTER, own, 2);
-	struct rh_comm_op broadcast = op_of(seat, RH_COMM_BROADCAST, own, 2);
-	struct rh_comm_op barrier = op_of(seat, RH_COMM_BARRIER, NULL, 0);
+	struct rh_comm_op gather = seats_op(seat, RH_COMM_ALL_GATHER, all, 2);
+	struct rh_comm_op scatter = seats_op(seat, RH_COMM_REDUCE_SCATTER, own, 2);
+	struct rh_comm_op broadcast = seats_op(seat, RH_COMM_BROADCAST, own, 2);
+	struct rh_comm_op barrier = seats_op(seat, RH_COMM_BARRIER, NULL, 0);
 
 	gather.in = own;
-	CHECK(rh_comm_run(seat->comm, &gather, &seat->err) == 0);
+	SEAT_CHECK(rh_comm_run(seat->comm, &gather, &seat->err) == 0);
 	for (int32_t i = 0; i < world; i++)
-		CHECK(all[2 * i] == (float)i && all[2 * i + 1] == 7);
+		SEAT_CHECK(all[2 * i] == (float)i && all[2 * i + 1] == 7);
 	scatter.in = all;
-	CHECK(rh_comm_run(seat->comm, &scatter, &seat->err) == 0);
-	CHECK(own[0] == (float)(rank * world) && own[1] == (float)(7 * world));
+	SEAT_CHECK(rh_comm_run(seat->comm, &scatter, &seat->err) == 0);
+	SEAT_CHECK(own[0] == (float)(rank * world) && own[1] == (float)(7 * world));
 	broadcast.peer = world - 1;
-	CHECK(rh_comm_run(seat->comm, &broadcast, &seat->err) == 0);
-	CHECK(own[0] == (float)((world - 1) * world));
-	CHECK(rh_comm_run(seat->comm, &barrier, &seat->err) == 0);
+	SEAT_CHECK(rh_comm_run(seat->comm, &broadcast, &seat->err) == 0);
+	SEAT_CHECK(own[0] == (float)((world - 1) * world));
+	SEAT_CHECK(rh_comm_run(seat->comm, &barrier, &seat->err) == 0);
 	gather.count = 0;
-	CHECK(rh_comm_run(seat->comm, &gather, &seat->err) == 0);
+	SEAT_CHECK(rh_comm_run(seat->comm, &gather, &seat->err) == 0);
 	return 0;
 }
 
 static void test_nccl__moves_between_ranks(void **state)
 {
 	(void)state;
-	run_worlds(1, WORLD_MAX, try_moves);
+	seats_run_worlds(1, SEATS_MAX, "nccl", try_moves);
 }
 
 /* A kernel of the caller that is not done yet writes what is to be summed. */
@@ -245,12 +119,12 @@ static int follow_kernel(struct seat *seat)
 	float data[COUNT];
 
 	for (int round = 0; round < 5; round++) {
-		struct rh_comm_op op = op_of(seat, RH_COMM_ALL_REDUCE, data, COUNT);
+		struct rh_comm_op op = seats_op(seat, RH_COMM_ALL_REDUCE, data, COUNT);
 
 		memset(data, 0, sizeof(data));
 		fake_kernel(seat->stream, data, COUNT, (float)(rh_comm_rank(seat->comm) + round), 20);
-		CHECK(rh_comm_run(seat->comm, &op, &seat->err) == 0);
-		CHECK(data[0] == (float)(1 + 2 * round) && data[COUNT - 1] == data[0]);
+		SEAT_CHECK(rh_comm_run(seat->comm, &op, &seat->err) == 0);
+		SEAT_CHECK(data[0] == (float)(1 + 2 * round) && data[COUNT - 1] == data[0]);
 	}
 	return 0;
 }
@@ -258,7 +132,7 @@ static int follow_kernel(struct seat *seat)
 static void test_nccl__takes_part_in_the_order_of_the_stream(void **state)
 {
 	(void)state;
-	run_worlds(2, 2, follow_kernel);
+	seats_run_worlds(2, 2, "nccl", follow_kernel);
 }
 
 /* Both send first: in one group neither waits for the other. */
@@ -273,16 +147,16 @@ static int exchange(struct seat *seat)
 		for (int i = 0; i < 6; i++) {
 			bool sends = i < 3;
 			float *at = sends ? &out[i] : &in[i];
-			struct rh_comm_op op = op_of(seat, sends ? RH_COMM_SEND : RH_COMM_RECV, at, 1);
+			struct rh_comm_op op = seats_op(seat, sends ? RH_COMM_SEND : RH_COMM_RECV, at, 1);
 
 			*at = (float)(100 * round + 10 * peer + i);
 			op.peer = peer;
-			CHECK(rh_comm_post(seat->comm, &op, &requests[i], &seat->err) == 0);
+			SEAT_CHECK(rh_comm_post(seat->comm, &op, &requests[i], &seat->err) == 0);
 		}
 		for (int i = 5; i >= 0; i--)
-			CHECK(rh_comm_wait(requests[i], &seat->err) == 0);
+			SEAT_CHECK(rh_comm_wait(requests[i], &seat->err) == 0);
 		for (int i = 0; i < 3; i++)
-			CHECK(in[3 + i] == (float)(100 * round + 10 * (1 - peer) + i));
+			SEAT_CHECK(in[3 + i] == (float)(100 * round + 10 * (1 - peer) + i));
 	}
 	return 0;
 }
@@ -290,7 +164,7 @@ static int exchange(struct seat *seat)
 static void test_nccl__messages_go_as_groups(void **state)
 {
 	(void)state;
-	run_worlds(2, 2, exchange);
+	seats_run_worlds(2, 2, "nccl", exchange);
 }
 
 static int many_in_flight(struct seat *seat)
@@ -301,18 +175,18 @@ static int many_in_flight(struct seat *seat)
 	float world = (float)rh_comm_world(seat->comm);
 
 	for (int k = 0; k < PENDING; k++) {
-		struct rh_comm_op op = op_of(seat, RH_COMM_ALL_REDUCE, data[k], 4);
+		struct rh_comm_op op = seats_op(seat, RH_COMM_ALL_REDUCE, data[k], 4);
 
 		for (int i = 0; i < 4; i++)
 			data[k][i] = (float)(k + i);
-		CHECK(rh_comm_post(seat->comm, &op, &requests[k], &seat->err) == 0);
+		SEAT_CHECK(rh_comm_post(seat->comm, &op, &requests[k], &seat->err) == 0);
 	}
 	for (int k = 0; k < PENDING; k++) {
 		int at = (k * 5 + 3) % PENDING;
 
-		CHECK(rh_comm_wait(requests[at], &seat->err) == 0);
+		SEAT_CHECK(rh_comm_wait(requests[at], &seat->err) == 0);
 		for (int i = 0; i < 4; i++)
-			CHECK(data[at][i] == (float)(at + i) * world);
+			SEAT_CHECK(data[at][i] == (float)(at + i) * world);
 	}
 	return 0;
 }
@@ -320,7 +194,7 @@ static int many_in_flight(struct seat *seat)
 static void test_nccl__many_may_be_in_flight(void **state)
 {
 	(void)state;
-	run_worlds(2, 3, many_in_flight);
+	seats_run_worlds(2, 3, "nccl", many_in_flight);
 }
 
 static int use_groups(struct seat *seat)
@@ -328,22 +202,22 @@ static int use_groups(struct seat *seat)
 	static const int32_t ranks[] = {2, 0};
 	struct rh_comm *group = NULL;
 	float value[1] = {(float)rh_comm_rank(seat->comm) + 1};
-	struct rh_comm_op op = op_of(seat, RH_COMM_ALL_REDUCE, value, 1);
+	struct rh_comm_op op = seats_op(seat, RH_COMM_ALL_REDUCE, value, 1);
 
 	if (rh_comm_rank(seat->comm) != 1) {
-		CHECK(rh_comm_group(seat->comm, ranks, 2, &group, &seat->err) == 0);
-		CHECK(rh_comm_run(group, &op, &seat->err) == 0);
-		CHECK(value[0] == 4);
+		SEAT_CHECK(rh_comm_group(seat->comm, ranks, 2, &group, &seat->err) == 0);
+		SEAT_CHECK(rh_comm_run(group, &op, &seat->err) == 0);
+		SEAT_CHECK(value[0] == 4);
 		rh_comm_free(group);
 	}
-	CHECK(rh_comm_run(seat->comm, &op, &seat->err) == 0);
+	SEAT_CHECK(rh_comm_run(seat->comm, &op, &seat->err) == 0);
 	return value[0] == 10 ? 0 : 1;
 }
 
 static void test_nccl__groups_have_communicators_of_their_own(void **state)
 {
 	(void)state;
-	run_worlds(3, 3, use_groups);
+	seats_run_worlds(3, 3, "nccl", use_groups);
 }
 
 int cudaSetDevice(int device);
@@ -353,38 +227,38 @@ int cudaGetDevice(int *device);
 static int change_device(struct seat *seat)
 {
 	float value[1] = {1};
-	struct rh_comm_op op = op_of(seat, RH_COMM_ALL_REDUCE, value, 1);
+	struct rh_comm_op op = seats_op(seat, RH_COMM_ALL_REDUCE, value, 1);
 	int device = -1;
 
 	(void)cudaSetDevice(1);
-	CHECK(rh_comm_run(seat->comm, &op, &seat->err) == 0);
+	SEAT_CHECK(rh_comm_run(seat->comm, &op, &seat->err) == 0);
 	(void)cudaGetDevice(&device);
-	CHECK(device == 1);
+	SEAT_CHECK(device == 1);
 	(void)cudaSetDevice(0);
-	CHECK(rh_comm_run(seat->comm, &op, &seat->err) == 0);
+	SEAT_CHECK(rh_comm_run(seat->comm, &op, &seat->err) == 0);
 	(void)cudaGetDevice(&device);
-	CHECK(device == 0 && value[0] == 4);
+	SEAT_CHECK(device == 0 && value[0] == 4);
 	return 0;
 }
 
 static void test_nccl__leaves_the_callers_device_current(void **state)
 {
 	(void)state;
-	run_worlds(2, 2, change_device);
+	seats_run_worlds(2, 2, "nccl", change_device);
 }
 
 static int fail_later(struct seat *seat)
 {
 	float value[1] = {1};
-	struct rh_comm_op op = op_of(seat, RH_COMM_ALL_REDUCE, value, 1);
+	struct rh_comm_op op = seats_op(seat, RH_COMM_ALL_REDUCE, value, 1);
 	int32_t r = 0;
 
 	for (int i = 0; i < 2; i++)
-		CHECK(rh_comm_run(seat->comm, &op, &seat->err) == 0);
+		SEAT_CHECK(rh_comm_run(seat->comm, &op, &seat->err) == 0);
 	r = rh_comm_run(seat->comm, &op, &seat->err);
-	CHECK(r == RH_COMM_EBACKEND);
-	CHECK(strstr(seat->err.text, "remote process exited"));
-	CHECK(rh_comm_run(seat->comm, &op, &seat->err) == RH_COMM_EBACKEND);
+	SEAT_CHECK(r == RH_COMM_EBACKEND);
+	SEAT_CHECK(strstr(seat->err.text, "remote process exited"));
+	SEAT_CHECK(rh_comm_run(seat->comm, &op, &seat->err) == RH_COMM_EBACKEND);
 	return 0;
 }
 
@@ -392,41 +266,41 @@ static void test_nccl__an_error_that_comes_later_ends_the_operation(void **state
 {
 	(void)state;
 	fake_fail_at(2);
-	run_worlds(2, 3, fail_later);
+	seats_run_worlds(2, 3, "nccl", fail_later);
 	fake_fail_at(-1);
 }
 
 static int abort_one(struct seat *seat)
 {
 	float value[1] = {1};
-	struct rh_comm_op op = op_of(seat, RH_COMM_ALL_REDUCE, value, 1);
+	struct rh_comm_op op = seats_op(seat, RH_COMM_ALL_REDUCE, value, 1);
 
-	CHECK(rh_comm_run(seat->comm, &op, &seat->err) == 0);
+	SEAT_CHECK(rh_comm_run(seat->comm, &op, &seat->err) == 0);
 	if (rh_comm_rank(seat->comm) == 1)
 		rh_comm_abort(seat->comm, "the loss is no number");
-	CHECK(rh_comm_run(seat->comm, &op, &seat->err) == RH_COMM_EABORTED);
-	CHECK(seat->err.rank == 1 && strstr(seat->err.text, "the loss is no number"));
+	SEAT_CHECK(rh_comm_run(seat->comm, &op, &seat->err) == RH_COMM_EABORTED);
+	SEAT_CHECK(seat->err.rank == 1 && strstr(seat->err.text, "the loss is no number"));
 	return 0;
 }
 
 static void test_nccl__an_abort_ends_kernels_that_wait(void **state)
 {
 	(void)state;
-	run_worlds(2, 3, abort_one);
+	seats_run_worlds(2, 3, "nccl", abort_one);
 }
 
 /* What is said where CUDA memory cannot be moved. */
 static int is_refused(struct seat *seat)
 {
 	float value[1] = {1};
-	struct rh_comm_op op = op_of(seat, RH_COMM_ALL_REDUCE, value, 1);
+	struct rh_comm_op op = seats_op(seat, RH_COMM_ALL_REDUCE, value, 1);
 
-	CHECK(strcmp(rh_comm_backend_name(seat->comm), "native") == 0);
-	CHECK(rh_comm_all_reduce(seat->comm, value, 1, RH_COMM_F32, RH_COMM_SUM, &seat->err) == 0);
-	CHECK(value[0] == 2);
-	CHECK(rh_comm_run(seat->comm, &op, &seat->err) == RH_COMM_ENOTSUP);
+	SEAT_CHECK(strcmp(rh_comm_backend_name(seat->comm), "native") == 0);
+	SEAT_CHECK(rh_comm_all_reduce(seat->comm, value, 1, RH_COMM_F32, RH_COMM_SUM, &seat->err) == 0);
+	SEAT_CHECK(value[0] == 2);
+	SEAT_CHECK(rh_comm_run(seat->comm, &op, &seat->err) == RH_COMM_ENOTSUP);
 	/* which is no reason to end the world */
-	CHECK(rh_comm_all_reduce(seat->comm, value, 1, RH_COMM_F32, RH_COMM_SUM, NULL) == 0);
+	SEAT_CHECK(rh_comm_all_reduce(seat->comm, value, 1, RH_COMM_F32, RH_COMM_SUM, NULL) == 0);
 	return strstr(seat->err.text, "CUDA memory cannot be moved here") ? 0 : 1;
 }
 
@@ -448,12 +322,6 @@ static const struct refusal refusals[] = {
 	{"no such CUDA runtime", "RH_COMM_CUDART", "libm.so.6", "the CUDA runtime has no cudaGetDeviceCount", false},
 };
 
-static void set_libraries(void)
-{
-	(void)setenv("RH_COMM_CUDART", RH_FAKE_NCCL, 1);
-	(void)setenv("RH_COMM_NCCL_LIBRARY", RH_FAKE_NCCL, 1);
-}
-
 /* With auto the rest goes on; who wants nccl is told why not. */
 static void test_nccl__what_is_missing_is_said(void **state)
 {
@@ -465,16 +333,16 @@ static void test_nccl__what_is_missing_is_said(void **state)
 
 		print_message("%s\n", refusal->name);
 		(void)setenv(refusal->variable, refusal->value, 1);
-		run_world(2, "auto", refusal->staged ? try_types : is_refused, seats);
+		seats_run(2, "auto", refusal->staged ? try_types : is_refused, seats);
 		assert_int_equal(seats[0].status, 0);
 		assert_int_equal(seats[1].status, 0);
 		assert_true(refusal->staged || strstr(seats[0].err.text, refusal->words));
-		run_world(2, "nccl", is_refused, seats);
-		assert_int_equal(seats[0].status, 99);
-		assert_int_equal(seats[1].status, 99);
+		seats_run(2, "nccl", is_refused, seats);
+		assert_int_equal(seats[0].status, SEAT_REFUSED);
+		assert_int_equal(seats[1].status, SEAT_REFUSED);
 		assert_non_null(strstr(seats[0].err.text, refusal->words));
 		(void)unsetenv(refusal->variable);
-		set_libraries();
+		seats_set_libraries();
 	}
 }
 
@@ -496,16 +364,8 @@ static int do_all(struct seat *seat)
 /* Another backend moves CUDA memory through pinned memory of the host. */
 static void test_nccl__other_backends_go_through_the_host(void **state)
 {
-	struct seat seats[WORLD_MAX];
-
 	(void)state;
-	for (int32_t world = 1; world <= WORLD_MAX; world++) {
-		run_world(world, "native", do_all, seats);
-		for (int32_t rank = 0; rank < world; rank++)
-			assert_int_equal(seats[rank].status, 0);
-		assert_int_equal(fake_alive(), 0);
-		assert_int_equal(fake_misuses(), 0);
-	}
+	seats_run_worlds(1, SEATS_MAX, "native", do_all);
 }
 
 int main(void)
@@ -526,6 +386,6 @@ int main(void)
 
 	(void)setenv("RH_COMM_PATH", RH_COMM_MODULES, 1);
 	(void)setenv("RH_COMM_LOG", "off", 1);
-	set_libraries();
+	seats_set_libraries();
 	return cmocka_run_group_tests_name("comm/nccl", tests, NULL, NULL);
 }

@@ -13,7 +13,8 @@ from roundhouse import errors, library, ps
 COMPILER = sys.argv[3]
 STRUCTS = {
     "roundhouse/comm.h": {"rh_comm_error": library.Error, "rh_comm_options": library.Options, "rh_comm_op": library.Op},
-    "roundhouse/ps.h": {"rh_ps_server_options": library.ServerOptions, "rh_ps_options": library.WorkerOptions, "rh_ps_op": library.ServedOp},
+    "roundhouse/ps.h": {"rh_ps_server_options": library.ServerOptions, "rh_ps_options": library.WorkerOptions, "rh_ps_op": library.ServedOp,
+                        "rh_ps_scheduler_options": library.SchedulerOptions},
 }
 CONSTANTS = {
     "roundhouse/comm.h": {

@@ -200,6 +200,61 @@ def ends_with_an_operation_in_flight():
     raise AssertionError("rank 0 is not missed")
 
 
+def interrupt_soon():
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+
+@kit.case
+def interrupted():
+    with roundhouse.Comm() as comm:
+        got = bytearray(2)
+        if comm.rank == 1:
+            comm.recv(got, 0)
+            comm.send(got, 0, tag=1)
+            comm.barrier()
+            return
+        request = comm.recv_start(got, 1, tag=1)
+        interrupt_soon()
+        try:
+            request.wait()
+            raise AssertionError("nothing was sent")
+        except KeyboardInterrupt:
+            pass
+        # the wait is over, the operation is not
+        assert not request.done()
+        comm.send(b"ok", 1)
+        request.wait()
+        assert got == b"ok", got
+        comm.barrier()
+
+
+@kit.case
+def interrupted_in_a_collective():
+    with roundhouse.Comm() as comm:
+        if comm.rank == 0:
+            interrupt_soon()
+        elif comm.rank == 1:
+            comm.recv(bytearray(1), 0)
+        try:
+            comm.barrier()
+            assert comm.rank != 0
+        except KeyboardInterrupt:
+            assert comm.rank == 0
+            # it goes on without us: the others come through
+            comm.send(b"1", 1)
+        comm.barrier()
+
+
+@kit.case
+def interrupted_while_ranks_are_to_come():
+    interrupt_soon()
+    try:
+        roundhouse.Comm()
+    except KeyboardInterrupt:
+        return
+    raise AssertionError("rank 1 is not missed")
+
+
 @kit.case
 def contradiction():
     try:
@@ -289,6 +344,13 @@ class Worlds(kit.Ranks):
 
     def test_ends_with_an_operation_in_flight(self):
         self.world(3, "ends_with_an_operation_in_flight")
+
+    def test_ctrl_c_ends_the_wait_and_not_the_operation(self):
+        self.world(2, "interrupted")
+        self.world(3, "interrupted_in_a_collective")
+
+    def test_ctrl_c_while_ranks_are_to_come(self):
+        self.world(1, "interrupted_while_ranks_are_to_come", further={"RH_COMM_WORLD": 2})
 
     def test_contradiction(self):
         self.world(1, "contradiction", further={"RANK": 1, "WORLD_SIZE": 2})

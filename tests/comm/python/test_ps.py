@@ -95,6 +95,32 @@ def counts():
         assert server.pull(total)["n"][0] == 300 * server.workers, total
 
 
+@kit.case
+def scheduler():
+    ps.schedule(servers=1, workers=2, host="127.0.0.1", port=int(os.environ["TEST_PORT"]))
+
+
+def follow(role):
+    os.environ.update(DMLC_ROLE=role, DMLC_PS_ROOT_URI="127.0.0.1", DMLC_PS_ROOT_PORT=os.environ["TEST_PORT"])
+
+
+@kit.case
+def scheduled_server():
+    follow("server")
+    ps.serve(mode="async", rule="sum", host="127.0.0.1")
+
+
+@kit.case
+def scheduled_worker():
+    follow("worker")
+    with roundhouse.ParameterServer(backend="own") as server:
+        total = {"n": array.array("q", [0])}
+        server.init(total)
+        server.push({"n": array.array("q", [1])})
+        server.barrier()
+        assert server.workers == 2 and server.pull(total)["n"][0] == 2, total
+
+
 class Servers(unittest.TestCase):
     def start(self, name, rank=0, **more):
         words = [sys.executable, "-B", *sys.argv, "--case", name]
@@ -123,6 +149,12 @@ class Servers(unittest.TestCase):
 
     def test_counts(self):
         self.run_workers("counts", 2, TEST_MODE="async", TEST_RULE="sum")
+
+    def test_a_scheduler_brings_all_together(self):
+        self.port, self.workers = kit.free_port(), 2
+        children = [self.start(name) for name in ("scheduler", "scheduled_server", "scheduled_worker", "scheduled_worker")]
+        said = [child.communicate(timeout=kit.TIMEOUT)[0] for child in children]
+        self.assertEqual([child.returncode for child in children], [0] * 4, said)
 
     def test_killed_server_counts_each_push_once(self):
         self.port, self.workers = kit.free_port(), 1

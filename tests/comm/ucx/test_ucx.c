@@ -143,10 +143,14 @@ static int abort_with_messages(struct rh_comm *comm, const void *arg)
 	static char data[4][1 << 20];
 	struct rh_comm_request *requests[4] = {NULL};
 	struct rh_comm_error err = {0};
+	const struct rh_comm_op barrier = {.size = sizeof(barrier), .what = RH_COMM_BARRIER};
 	int32_t peer = 1 - rh_comm_rank(comm);
 	int posted = 0;
 
 	(void)arg;
+	/* once it is done, nobody is in rh_comm_init() any more */
+	if (rh_comm_run(comm, &barrier, &err) != 0 && err.code != RH_COMM_EABORTED)
+		return 4;
 	for (uint32_t i = 0; i < 4; i++) {
 		struct rh_comm_op op = {.size = sizeof(op),
 		                        .what = i % 2 ? RH_COMM_SEND : RH_COMM_RECV,

@@ -1,68 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A CUDA runtime and an NCCL for tests of logic, on host memory: libcudart and libnccl in one. Ranks are threads of one
- * process, joined by the id. What a non-blocking communicator was given is in progress for a few looks at
- * ncclCommGetAsyncError() and enters its stream only then. A task runs when all tasks before it in its stream are done
- * and the same task is first in the streams of all ranks.
+ * An NCCL for tests of logic, on host memory. Ranks are threads of one process, joined by the id. What a non-blocking
+ * communicator was given is in progress for a few looks at ncclCommGetAsyncError() and enters its stream only then; it
+ * runs when the same task is first in the streams of all ranks.
  */
-#include "comm/nccl/fake.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "comm/core/reduce.h"
-#include "comm/nccl/api.h"
+#include "comm/nccl/fake_parts.h"
 
-#define EXPORT __attribute__((visibility("default")))
 #define RANKS 8
-#define PARTS 16
 #define LOOKS 3
 #define NCCL_REMOTE_ERROR 6
 #define NCCL_INVALID_USAGE 5
-
-enum task_kind { TASK_KERNEL, TASK_EVENT, TASK_COLLECTIVE, TASK_MESSAGES };
-
-/* A call of NCCL. */
-struct part {
-	enum { PART_ALL_REDUCE, PART_REDUCE_SCATTER, PART_ALL_GATHER, PART_BROADCAST, PART_SEND, PART_RECV } what;
-	const void *in;
-	void *out;
-	size_t count;
-	int type;
-	int op;
-	int peer;
-	int done;
-};
-
-struct task {
-	struct task *next;
-	enum task_kind kind;
-	struct fake_comm *comm;
-	struct part parts[PARTS];
-	int part_count;
-	int number; /* of a collective, in its communicator */
-	int done;
-	float *data;
-	size_t count;
-	float value;
-	int polls;
-	struct event *event;
-};
-
-struct event {
-	int recorded;
-	int done;
-};
-
-struct stream {
-	struct task *first;
-	struct task **last;
-};
-
-struct team;
 
 struct fake_comm {
 	struct team *team;
@@ -82,25 +33,6 @@ struct team {
 	struct fake_comm *comms[RANKS];
 };
 
-struct fake {
-	pthread_mutex_t lock;
-	struct team *teams;
-	struct stream none; /* the stream NULL */
-	int ids;
-	int alive;
-	int misuses;
-	int fail_at;
-};
-
-static struct fake *fake_get(void)
-{
-	static struct fake fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .fail_at = -1};
-
-	if (!fake.none.last)
-		fake.none.last = &fake.none.first;
-	return &fake;
-}
-
 /* The group that this thread is in: what it has called so far. */
 struct group {
 	int depth;
@@ -117,39 +49,19 @@ static struct group *group_get(void)
 	return &group;
 }
 
-static struct fake *fake_lock(void)
+int fake_comm_error(const struct fake_comm *comm)
 {
-	struct fake *fake = fake_get();
-
-	(void)pthread_mutex_lock(&fake->lock);
-	return fake;
+	return comm ? comm->error : 0;
 }
 
-static int fake_unlock(struct fake *fake, int status)
+void fake_comms_forget(struct fake *fake, const struct stream *stream)
 {
-	(void)pthread_mutex_unlock(&fake->lock);
-	return status;
-}
-
-static void stream_append(struct stream *stream, struct task *task)
-{
-	task->next = NULL;
-	*stream->last = task;
-	stream->last = &task->next;
-}
-
-/* Tasks that are done leave; @return the first that is not */
-static struct task *stream_head(struct stream *stream)
-{
-	while (stream->first && stream->first->done) {
-		struct task *task = stream->first;
-
-		stream->first = task->next;
-		if (!stream->first)
-			stream->last = &stream->first;
-		free(task);
+	for (struct team *team = fake->teams; team; team = team->next) {
+		for (int rank = 0; rank < team->ranks; rank++) {
+			if (team->comms[rank] && team->comms[rank]->into == stream)
+				team->comms[rank]->into = NULL;
+		}
 	}
-	return stream->first;
 }
 
 static int32_t type_of(int type)
@@ -178,7 +90,7 @@ static size_t size_of(int type)
 static struct task *peer_task(const struct team *team, int rank, const struct task *own)
 {
 	const struct fake_comm *comm = team->comms[rank];
-	struct task *task = comm && comm->into ? stream_head(comm->into) : NULL;
+	struct task *task = comm && comm->into ? fake_stream_head(comm->into) : NULL;
 
 	return task && task->kind == own->kind && task->comm == comm && task->number == own->number ? task : NULL;
 }
@@ -223,7 +135,7 @@ static void collective_run(struct team *team, struct task **tasks)
 	free(result);
 }
 
-static void collective_try(struct fake *fake, struct task *task)
+void fake_collective_try(struct fake *fake, struct task *task)
 {
 	struct team *team = task->comm->team;
 	struct task *tasks[RANKS];
@@ -262,14 +174,14 @@ static void messages_settle(struct task *task)
 		task->done &= task->parts[i].done;
 }
 
-static void messages_try(struct task *task)
+void fake_messages_try(struct task *task)
 {
 	struct team *team = task->comm->team;
 
 	for (int i = 0; i < task->part_count; i++) {
 		struct part *part = &task->parts[i];
 		struct fake_comm *peer = team->comms[part->peer];
-		struct task *other = peer && peer->into ? stream_head(peer->into) : NULL;
+		struct task *other = peer && peer->into ? fake_stream_head(peer->into) : NULL;
 
 		if (part->what != PART_SEND || part->done || !other || other->kind != TASK_MESSAGES || other->comm != peer)
 			continue;
@@ -279,247 +191,12 @@ static void messages_try(struct task *task)
 	messages_settle(task);
 }
 
-static void stream_move(struct fake *fake, struct stream *stream)
-{
-	struct task *task = stream_head(stream);
-
-	if (!task)
-		return;
-	if (task->comm && task->comm->error)
-		return;
-	if (task->kind == TASK_COLLECTIVE) {
-		collective_try(fake, task);
-	} else if (task->kind == TASK_MESSAGES) {
-		messages_try(task);
-	} else if (task->kind == TASK_EVENT) {
-		task->done = 1;
-		if (task->event)
-			task->event->done = 1;
-	} else if (task->polls-- <= 0) {
-		for (size_t i = 0; i < task->count; i++)
-			task->data[i] = task->value;
-		task->done = 1;
-	}
-}
-
-static struct task *task_new(enum task_kind kind)
-{
-	struct task *task = calloc(1, sizeof(*task));
-
-	if (!task)
-		abort();
-	task->kind = kind;
-	return task;
-}
-
-void *fake_stream_new(void)
-{
-	struct stream *stream = calloc(1, sizeof(*stream));
-
-	if (!stream)
-		abort();
-	stream->last = &stream->first;
-	return stream;
-}
-
-void fake_stream_free(void *stream)
-{
-	struct fake *fake = fake_lock();
-	struct stream *row = stream;
-
-	while (row->first) {
-		row->first->done = 1;
-		(void)stream_head(row);
-	}
-	free(row);
-	(void)fake_unlock(fake, 0);
-}
-
-void fake_kernel(void *stream, float *data, size_t count, float value, int polls)
-{
-	struct fake *fake = fake_lock();
-	struct task *task = task_new(TASK_KERNEL);
-
-	task->data = data;
-	task->count = count;
-	task->value = value;
-	task->polls = polls;
-	stream_append(stream, task);
-	(void)fake_unlock(fake, 0);
-}
-
 void fake_fail_at(int number)
 {
 	struct fake *fake = fake_lock();
 
 	fake->fail_at = number;
 	(void)fake_unlock(fake, 0);
-}
-
-int fake_alive(void)
-{
-	struct fake *fake = fake_lock();
-
-	return fake_unlock(fake, fake->alive);
-}
-
-int fake_misuses(void)
-{
-	struct fake *fake = fake_lock();
-
-	return fake_unlock(fake, fake->misuses);
-}
-
-/* The CUDA runtime; prototypes are those of the real headers with handles as pointers. */
-EXPORT int cudaGetDeviceCount(int *count);
-EXPORT int cudaGetDevice(int *device);
-EXPORT int cudaSetDevice(int device);
-EXPORT int cudaEventCreateWithFlags(void **event, unsigned int flags);
-EXPORT int cudaEventRecord(void *event, void *stream);
-EXPORT int cudaEventQuery(void *event);
-EXPORT int cudaEventDestroy(void *event);
-EXPORT const char *cudaGetErrorString(int status);
-EXPORT int cudaHostAlloc(void **memory, size_t length, unsigned int flags);
-EXPORT int cudaFreeHost(void *memory);
-EXPORT int cudaMemcpyAsync(void *to, const void *from, size_t length, int kind, void *stream);
-EXPORT int cudaStreamSynchronize(void *stream);
-
-static int *device_get(void)
-{
-	static _Thread_local int device;
-
-	return &device;
-}
-
-int cudaGetDeviceCount(int *count)
-{
-	const char *text = getenv("FAKE_CUDA_DEVICES");
-
-	*count = text ? (int)strtol(text, NULL, 10) : 2;
-	return *count < 0 ? 35 : *count == 0 ? 100 : 0;
-}
-
-int cudaGetDevice(int *device)
-{
-	*device = *device_get();
-	return 0;
-}
-
-int cudaSetDevice(int device)
-{
-	*device_get() = device;
-	return 0;
-}
-
-int cudaEventCreateWithFlags(void **event, unsigned int flags)
-{
-	struct fake *fake = fake_lock();
-
-	*event = calloc(1, sizeof(struct event));
-	fake->misuses += flags != CUDA_EVENT_DISABLE_TIMING;
-	fake->alive++;
-	return fake_unlock(fake, *event ? 0 : 2);
-}
-
-int cudaEventRecord(void *event, void *stream)
-{
-	struct fake *fake = fake_lock();
-	struct task *task = task_new(TASK_EVENT);
-
-	task->event = event;
-	task->event->recorded = 1;
-	stream_append(stream ? stream : &fake->none, task);
-	return fake_unlock(fake, 0);
-}
-
-static void teams_move(struct fake *fake)
-{
-	for (struct team *team = fake->teams; team; team = team->next) {
-		for (int rank = 0; rank < team->ranks; rank++) {
-			if (team->comms[rank] && team->comms[rank]->into)
-				stream_move(fake, team->comms[rank]->into);
-		}
-	}
-}
-
-int cudaEventQuery(void *event)
-{
-	const struct event *asked = event;
-	struct fake *fake = fake_lock();
-
-	teams_move(fake);
-	return fake_unlock(fake, asked->done || !asked->recorded ? CUDA_OK : CUDA_NOT_READY);
-}
-
-static void event_forget(const struct stream *stream, const struct event *event)
-{
-	for (struct task *task = stream->first; task; task = task->next) {
-		if (task->event == event)
-			task->event = NULL;
-	}
-}
-
-int cudaEventDestroy(void *event)
-{
-	struct fake *fake = fake_lock();
-
-	event_forget(&fake->none, event);
-	for (struct team *team = fake->teams; team; team = team->next) {
-		for (int rank = 0; rank < team->ranks; rank++) {
-			if (team->comms[rank] && team->comms[rank]->into)
-				event_forget(team->comms[rank]->into, event);
-		}
-	}
-	free(event);
-	fake->alive--;
-	return fake_unlock(fake, 0);
-}
-
-const char *cudaGetErrorString(int status)
-{
-	return status == 35    ? "CUDA driver version is insufficient for CUDA runtime version"
-	       : status == 100 ? "no CUDA-capable device is detected"
-	                       : "fake CUDA error";
-}
-
-int cudaHostAlloc(void **memory, size_t length, unsigned int flags)
-{
-	struct fake *fake = fake_lock();
-
-	fake->misuses += flags != 0;
-	fake->alive++;
-	*memory = malloc(length);
-	return fake_unlock(fake, *memory ? 0 : 2);
-}
-
-int cudaFreeHost(void *memory)
-{
-	struct fake *fake = fake_lock();
-
-	free(memory);
-	fake->alive--;
-	return fake_unlock(fake, 0);
-}
-
-/* Whatever is in the stream comes first. */
-int cudaMemcpyAsync(void *to, const void *from, size_t length, int kind, void *stream)
-{
-	struct fake *fake = fake_lock();
-
-	fake->misuses += kind != 4;
-	while (stream && stream_head(stream))
-		stream_move(fake, stream);
-	memcpy(to, from, length);
-	return fake_unlock(fake, 0);
-}
-
-int cudaStreamSynchronize(void *stream)
-{
-	struct fake *fake = fake_lock();
-
-	while (stream && stream_head(stream))
-		stream_move(fake, stream);
-	return fake_unlock(fake, 0);
 }
 
 /* NCCL. */
@@ -600,7 +277,7 @@ static void comm_end(struct fake *fake, struct fake_comm *comm)
 {
 	free(comm->waiting);
 	comm->waiting = NULL;
-	while (comm->into && stream_head(comm->into) && comm->into->first->comm == comm)
+	while (comm->into && fake_stream_head(comm->into) && comm->into->first->comm == comm)
 		comm->into->first->done = 1;
 	comm->into = NULL;
 	fake->alive--;
@@ -643,7 +320,7 @@ int ncclCommGetAsyncError(void *arg, int *status)
 	else if (comm->team->joined < comm->team->ranks || comm->looks-- > 0)
 		*status = NCCL_IN_PROGRESS;
 	else if (comm->waiting)
-		stream_append(comm->into, comm->waiting);
+		fake_stream_append(fake, comm->into, comm->waiting);
 	if (*status == NCCL_OK)
 		comm->waiting = NULL;
 	return fake_unlock(fake, 0);
@@ -683,13 +360,13 @@ int ncclGroupEnd(void)
 		fake->misuses++;
 		return fake_unlock(fake, NCCL_INVALID_USAGE);
 	}
-	task = task_new(group->parts[0].what < PART_SEND ? TASK_COLLECTIVE : TASK_MESSAGES);
+	task = fake_task_new(group->parts[0].what < PART_SEND ? TASK_COLLECTIVE : TASK_MESSAGES);
 	task->comm = comm;
 	task->number = task->kind == TASK_COLLECTIVE ? comm->posted++ : -1;
 	task->part_count = group->count;
 	memcpy(task->parts, group->parts, sizeof(task->parts));
 	comm->waiting = task;
-	comm->into = group->stream;
+	comm->into = group->stream ? group->stream : &fake->none;
 	comm->looks = LOOKS;
 	return fake_unlock(fake, NCCL_IN_PROGRESS);
 }
@@ -697,13 +374,12 @@ int ncclGroupEnd(void)
 static int group_add(struct part part, void *comm, void *stream)
 {
 	struct group *group = group_get();
-	struct fake *fake = fake_get();
 	int lone = group->depth == 0;
 
 	if (lone)
 		(void)ncclGroupStart();
 	group->comm = comm;
-	group->stream = stream ? stream : &fake->none;
+	group->stream = stream;
 	if (group->count == PARTS)
 		abort();
 	group->parts[group->count++] = part;

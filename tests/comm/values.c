@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "comm/values.h"
+
+#include <string.h>
+
+#include "comm/core/reduce.h"
+
+static float values_single(int32_t type, uint16_t half)
+{
+	return type == RH_COMM_F16 ? rh_comm_f32_from_f16(half) : rh_comm_f32_from_bf16(half);
+}
+
+void values_put_float(void *data, size_t at, int32_t type, float value)
+{
+	double wide = (double)value;
+	uint16_t half = type == RH_COMM_F16 ? rh_comm_f16_from_f32(value) : rh_comm_bf16_from_f32(value);
+	const void *from = type == RH_COMM_F32 ? (const void *)&value : type == RH_COMM_F64 ? (const void *)&wide : &half;
+	size_t size = rh_comm_type_size(type);
+
+	memcpy((char *)data + at * size, from, size);
+}
+
+void values_put(void *data, size_t at, int32_t type, int value)
+{
+	int64_t whole = value; /* little-endian: its first bytes are the narrower integers */
+	size_t size = rh_comm_type_size(type);
+
+	if (type <= RH_COMM_BF16)
+		values_put_float(data, at, type, (float)value);
+	else
+		memcpy((char *)data + at * size, &whole, size);
+}
+
+double values_take(const void *values, size_t at, int32_t type)
+{
+	const char *data = values;
+	size_t size = rh_comm_type_size(type);
+	float single = 0;
+	double wide = 0;
+	int64_t whole = 0;
+	uint16_t half = 0;
+	int32_t word = 0;
+
+	memcpy(&wide, data + at * size, type == RH_COMM_F64 ? sizeof(wide) : 0);
+	memcpy(&single, data + at * size, type == RH_COMM_F32 ? sizeof(single) : 0);
+	memcpy(&half, data + at * size, type == RH_COMM_F16 || type == RH_COMM_BF16 ? sizeof(half) : 0);
+	memcpy(&word, data + at * size, type == RH_COMM_I32 ? sizeof(word) : 0);
+	switch (type) {
+	case RH_COMM_F64:
+		return wide;
+	case RH_COMM_F32:
+		return (double)single;
+	case RH_COMM_F16:
+	case RH_COMM_BF16:
+		return (double)values_single(type, half);
+	case RH_COMM_I8:
+		return (double)*(const int8_t *)(data + at);
+	case RH_COMM_I32:
+		return (double)word;
+	case RH_COMM_I64:
+		memcpy(&whole, data + at * size, sizeof(whole));
+		return (double)whole;
+	default:
+		return (double)*(const uint8_t *)(data + at);
+	}
+}
+
+double values_combine(double a, double b, int32_t reduce)
+{
+	switch (reduce) {
+	case RH_COMM_MIN:
+		return a < b ? a : b;
+	case RH_COMM_MAX:
+		return a > b ? a : b;
+	case RH_COMM_PROD:
+		return a * b;
+	default:
+		return a + b;
+	}
+}
+
+bool values_are_close(double a, double b, int32_t type)
+{
+	double slack = type == RH_COMM_F64 ? 1e-12 : type == RH_COMM_F32 ? 1e-5 : type == RH_COMM_F16 ? 4e-3 : 3e-2;
+	double scale = (b < 0 ? -b : b) + 1;
+
+	return a - b <= slack * scale && b - a <= slack * scale;
+}
