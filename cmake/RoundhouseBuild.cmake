@@ -12,7 +12,6 @@ set(RH_DATA_OUTPUT_DIR "${PROJECT_BINARY_DIR}/${RH_DATA_SUBDIR}")
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(INIH REQUIRED IMPORTED_TARGET inih)
 pkg_check_modules(UV REQUIRED IMPORTED_TARGET libuv)

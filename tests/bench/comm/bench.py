@@ -9,6 +9,7 @@ import argparse
 import collections
 import json
 import os
+import random
 import re
 import shutil
 import socket
@@ -16,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = [8, 1 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20]
@@ -29,10 +31,16 @@ Contender = collections.namedtuple("Contender", "name start")
 
 
 def free_port():
-    """A port that was free a moment ago, as the one after it probably is."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """A port that was free a moment ago, as the one after it was; of those that no connection is given by itself."""
+    while True:
+        port = random.randrange(10000, 32000)
+        with socket.socket() as one, socket.socket() as other:
+            try:
+                one.bind(("127.0.0.1", port))
+                other.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+            return port
 
 
 def environment(extra):
@@ -54,19 +62,26 @@ def ranks(words, world, places=None, host="127.0.0.1", **extra):
 
 
 def outputs(processes):
-    """What they printed; None, and a line about it, when one of them failed."""
-    texts, wrong = [], None
-    for process in processes:
+    """What they printed; None, and a line about it, when one of them failed: the others are not waited for then."""
+    texts, wrong = [""] * len(processes), []
+
+    def collect(index, process):
         try:
-            out, err = process.communicate(timeout=TIMEOUT)
+            texts[index], err = process.communicate(timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
-            process.kill()
-            out, err = process.communicate()
-        if process.returncode:
-            wrong = (err.strip().splitlines() or [f"status {process.returncode}"])[-1]
-        texts.append(out)
+            err = f"not done in {TIMEOUT} seconds"
+        if process.returncode != 0:
+            wrong.append((err.strip().splitlines() or [f"status {process.returncode}"])[-1])
+            for each in processes:
+                each.kill()
+
+    threads = [threading.Thread(target=collect, args=pair) for pair in enumerate(processes)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     if wrong:
-        print(f"  (a contender failed: {wrong})", file=sys.stderr)
+        print(f"  (a contender failed: {wrong[0]})", file=sys.stderr)
     return None if wrong else texts
 
 
@@ -216,10 +231,9 @@ class Bench:
         return Contender(name, lambda world, sizes: ranks([self.reduce, *sizes], world, places, host, **extra))
 
     def native(self, world, sizes, bar):
-        """Shared memory against everything there is."""
-        gloo = self.rivals.gloo_contenders() if world == 2 else []
-        found = take_turns([self.ours(), *self.rivals.openmpi_contenders(), *self.rivals.mpich_contenders(), *gloo], world,
-                           sizes, self.turns)
+        """Shared memory against everything there is; with more ranks than processors MPICH and Gloo take minutes."""
+        others = [*self.rivals.mpich_contenders(), *self.rivals.gloo_contenders()] if world <= os.cpu_count() else []
+        found = take_turns([self.ours(), *self.rivals.openmpi_contenders(), *others], world, sizes, self.turns)
         table("native, one host", found, world, bar)
 
     def tcp(self, sizes):
@@ -307,12 +321,28 @@ def parse(argv):
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="bytes, joined by commas")
     parser.add_argument("--only", default="native,crowd,tcp,namespaces,ucx,mpi,ddp,start,ps", help="parts, joined by commas")
     parser.add_argument("--mpich", metavar="DIR", help="unpack Debian's MPICH there, and compare with it")
+    parser.add_argument("--first", action="store_true", help="before all else that runs on this machine (needs root)")
     return parser.parse_args(argv)
+
+
+def go_first():
+    """Priorities count within a session only where sessions are groups of the scheduler: those have one of their own."""
+    if os.getpid() != os.getsid(0):
+        if os.getpid() == os.getpgid(0):
+            os.setpgid(0, os.getpgid(os.getppid()))
+        os.setsid()
+    if os.path.exists("/proc/self/autogroup"):
+        with open("/proc/self/autogroup", "w", encoding="ascii") as group:
+            group.write("-20")
+    os.setpriority(os.PRIO_PROCESS, 0, -20)
 
 
 def main():
     """All numbers."""
     arguments = parse(sys.argv[1:])
+    sys.stdout.reconfigure(line_buffering=True)
+    if arguments.first:
+        go_first()
     sizes = [int(size) for size in arguments.sizes.split(",")]
     with tempfile.TemporaryDirectory() as folder:
         rivals = Rivals(folder, arguments.mpich and os.path.abspath(arguments.mpich))

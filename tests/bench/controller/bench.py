@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the controller costs against a real kube-apiserver, beside the raw limit: the same creates, sent by curl in parallel in the
-same run. usage: bench.py BUILD_DIR [--rounds N] [--large] [--foreign] [--finished N]
+"""What the controller costs against a real kube-apiserver, beside the raw limit: the same creates, sent by creates.c in the same run.
+usage: bench.py BUILD_DIR [--rounds N] [--only] [--large] [--foreign] [--finished N] [--flat N]
 
     --large      also 20,000 pods, and a start with them (some minutes)
     --foreign    also 700 ConfigMaps of 200 KB and 5,000 pods that are not ours
     --finished N also the first pod of a new job beside N jobs that have ended
+    --flat N     also the memory while N jobs are created, end and are deleted, in rounds (minutes for each 1000)
+    --only       only these, without what is measured otherwise
+
+BUILD_DIR is a release build with tests: cmake --preset release -DRH_BUILD_TESTS=ON
 
 Nothing here passes or fails: machines differ. The API server takes most of the time, so look at ratios, and at more than one run.
 """
 import argparse
+import http.client
 import json
 import os
 import pathlib
@@ -27,10 +32,16 @@ import support  # noqa: E402
 
 LABEL = "training.kubeflow.org/job-name"
 JOBS = "/apis/kubeflow.org/v1/namespaces/{}/pytorchjobs"
-# As many requests at once as the controller begins with.
-PARALLEL = 32
+# Requests at once of the raw limit: as many as the controller begins with, and twice that; the better counts.
+PARALLEL = (32, 64)
+# Jobs of one round of --flat.
+ROUND = 500
 WHOSE = {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "namespace"}
-DROPPED = {"pods": ["nodeName"], "services": ["clusterIP", "clusterIPs"]}
+# What the server adds. A Service keeps its clusterIP, None: without, the server would have to find an address for each.
+DROPPED = {"pods": ["nodeName", "terminationGracePeriodSeconds", "dnsPolicy", "securityContext", "schedulerName", "tolerations",
+                    "priority", "enableServiceLinks", "preemptionPolicy"],
+           "services": ["clusterIPs", "sessionAffinity", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy", "type"]}
+DROPPED_OF_CONTAINERS = ["terminationMessagePath", "terminationMessagePolicy", "imagePullPolicy"]
 
 
 def job(name, pods):
@@ -103,6 +114,7 @@ def cpu(pid):
 class Bench:
     def __init__(self, api, build, folder):
         self.api, self.roundhouse, self.folder = api, build / "bin" / "roundhouse", folder
+        self.creates = build / "tests" / "bench_creates"
         self.client, self.namespaces = Client(api), 0
         crds = subprocess.run([self.roundhouse, "crds", "--kind", "PyTorchJob"], check=True, capture_output=True, text=True).stdout
         api.kubectl("apply", "--server-side", "-f", "-", text=crds)
@@ -110,6 +122,9 @@ class Bench:
 
     def say(self, what, value, yardstick=""):
         print(f"| {what} | {value} | {yardstick} |", flush=True)
+
+    def progress(self, what):
+        print(what, file=sys.stderr, flush=True)
 
     def namespace(self):
         self.namespaces += 1
@@ -148,7 +163,7 @@ class Bench:
         before, start = self.created(controller), time.monotonic()
         self.create(namespace, jobs, pods)
         while self.created(controller) < before + jobs * pods:
-            time.sleep(0.02)
+            time.sleep(0.1)  # to look costs time, too
         return namespace, time.monotonic() - start
 
     # --- the raw limit
@@ -161,46 +176,46 @@ class Bench:
                 item.pop("status")
                 for key in DROPPED[plural]:
                     item["spec"].pop(key, None)
+                for container in item["spec"].get("containers", []):
+                    for key in DROPPED_OF_CONTAINERS:
+                        container.pop(key, None)
                 yield plural, item
 
-    def raw(self, like):
-        """Create the same objects with curl, HTTP/2. -> seconds"""
+    def raw(self, like, parallel):
+        """Create the same objects with libcurl alone. -> seconds"""
         namespace = self.namespace()
-        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
-            config = pathlib.Path(folder) / "curl"
-            parts = []
-            for number, (plural, body) in enumerate(self.bodies(like)):
-                path = pathlib.Path(folder) / str(number)
-                path.write_text(json.dumps(body))
-                parts.append("\n".join([
-                    f'url = "{self.api.url}/api/v1/namespaces/{namespace}/{plural}"', f'cacert = "{self.api.ca}"',
-                    f'cert = "{self.api.folder}/admin.crt"', f'key = "{self.api.folder}/admin.key"', "fail", "silent",
-                    'header = "Content-Type: application/json"', f'data-binary = "@{path}"', "output = /dev/null"]))
-            config.write_text("\nnext\n".join(parts) + "\n")
-            start = time.monotonic()
-            subprocess.run(["curl", "--parallel", "--parallel-max", str(PARALLEL), "--no-progress-meter", "--config", config],
-                           check=True, capture_output=True, env=self.api.environment())
-            return time.monotonic() - start
+        with tempfile.NamedTemporaryFile("w", dir=self.folder) as lines:
+            for plural, body in self.bodies(like):
+                lines.write(f"/api/v1/namespaces/{namespace}/{plural} {json.dumps(body)}\n")
+            lines.flush()
+            done = subprocess.run([self.creates, self.api.url, self.api.ca, self.api.folder / "admin.crt", self.api.folder / "admin.key",
+                                   str(parallel), lines.name], check=True, stdout=subprocess.PIPE, text=True)
+        self.clean(namespace)
+        return float(done.stdout)
 
     def compare(self, controller, jobs, pods, rounds):
-        """Controller and curl in turn, the better of each counts."""
+        """Controller and libcurl in turn, the best of each counts."""
         ours, theirs = [], []
-        for _ in range(rounds):
+        for number in range(rounds):
             namespace, seconds = self.burst(controller, jobs, pods)
+            self.settle(controller)
             ours.append(seconds)
-            theirs.append(self.raw(namespace))
+            theirs += [self.raw(namespace, parallel) for parallel in PARALLEL]
             self.clean(namespace)
+            self.settle(controller)
+            self.progress(f"{jobs} x {pods}, round {number + 1}: {seconds:.2f} s, libcurl {min(theirs[-len(PARALLEL):]):.2f} s")
         best, raw = min(ours), min(theirs)
-        self.say(f"{jobs} x {pods}: pods and Services created", f"{best:.2f} s, curl {raw:.2f} s: {best / raw:.2f}x",
+        self.say(f"{jobs} x {pods}: pods and Services created", f"{best:.2f} s, libcurl {raw:.2f} s: {best / raw:.2f}x",
                  "1.25x of the raw limit")
 
     def clean(self, namespace):
-        """No garbage collector runs here."""
-        for path in (JOBS.format(namespace), f"/api/v1/namespaces/{namespace}/pods"):
-            self.client.ask("DELETE", f"{path}?gracePeriodSeconds=0")
-        names = [item["metadata"]["name"] for item in json.loads(self.api.get(f"/api/v1/namespaces/{namespace}/services"))["items"]]
-        with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda name: self.client.ask("DELETE", f"/api/v1/namespaces/{namespace}/services/{name}"), names))
+        """No garbage collector runs here. Some at a time: an API server ends what takes longer than a minute."""
+        for path in (JOBS.format(namespace), f"/api/v1/namespaces/{namespace}/pods", f"/api/v1/namespaces/{namespace}/services"):
+            while json.loads(self.api.get(f"{path}?limit=1"))["items"]:
+                try:
+                    self.client.ask("DELETE", f"{path}?gracePeriodSeconds=0&limit=200")
+                except (OSError, http.client.HTTPException):
+                    continue  # it took too long, and is asked for again
 
     # --- a life, memory, times
 
@@ -298,12 +313,35 @@ class Bench:
 
     def fill(self, jobs, pods):
         with self.controller() as controller:
+            watcher = Memory(controller.process.pid)
+            watcher.start()
             namespace, seconds = self.burst(controller, jobs, pods)
             self.settle(controller)
             after = Memory.look(controller.process.pid)
-        self.say(f"{jobs} x {pods} created, controller that did it", f"{seconds:.1f} s; VmRSS {after['VmRSS']:.1f}, RssAnon "
-                 f"{after['RssAnon']:.1f} MiB", "")
+            watcher.over.set()
+            watcher.join()
+        self.say(f"memory, controller that created {jobs} x {pods} ({seconds:.1f} s)", f"VmRSS {after['VmRSS']:.1f}, RssAnon "
+                 f"{after['RssAnon']:.1f} MiB; at most {watcher.most['VmRSS']:.1f} and {watcher.most['RssAnon']:.1f}",
+                 {1000: "20 and 8 MiB", 20000: "48 and 36 MiB"}.get(jobs * pods, ""))
         return namespace
+
+    def flat(self, count):
+        """Rounds of jobs that are created, end and are deleted. Prints the memory after each."""
+        with self.controller() as controller:
+            start = Memory.look(controller.process.pid)
+            for done in range(0, count, ROUND):
+                namespace, _ = self.burst(controller, ROUND, 1)
+                self.set_phases(namespace, "Succeeded")
+                self.wait_for(namespace, "Succeeded", ROUND)
+                self.clean(namespace)
+                self.settle(controller)
+                now = Memory.look(controller.process.pid)
+                if done == 0:
+                    first = now
+                self.progress(f"{done + ROUND} jobs created, ended and deleted: VmRSS {now['VmRSS']:.1f}, "
+                              f"RssAnon {now['RssAnon']:.1f} MiB")
+        self.say(f"memory over {count} jobs created, ended and deleted", f"RssAnon {start['RssAnon']:.1f} MiB at first, "
+                 f"{first['RssAnon']:.1f} after {ROUND}, {now['RssAnon']:.1f} after all", "flat")
 
     def foreign(self):
         namespace = self.namespace()
@@ -335,11 +373,27 @@ def parse():
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--foreign", action="store_true")
     parser.add_argument("--finished", type=int, default=0)
+    parser.add_argument("--flat", type=int, default=0)
+    parser.add_argument("--only", action="store_true")
     return parser.parse_args()
+
+
+def usual(bench, rounds):
+    bench.memory("idle", "16 and 4 MiB")
+    bench.first_pod("nothing else there")
+    bench.life(100, 4)
+    kept = bench.fill(250, 4)
+    bench.memory("1000 pods in 250 jobs", "20 and 8 MiB")
+    bench.clean(kept)
+    with bench.controller() as controller:
+        bench.compare(controller, 1, 1000, rounds)
+        bench.compare(controller, 250, 4, rounds)
 
 
 def main():
     options = parse()
+    if not (options.build / "tests" / "bench_creates").exists():
+        sys.exit(f"{options.build} was built without tests: cmake --preset release -DRH_BUILD_TESTS=ON")
     if not apiserver.assets():
         sys.exit("no kube-apiserver: run tests/cluster/assets.py, or set KUBEBUILDER_ASSETS")
     # a server that queues requests by fairness would measure itself
@@ -347,18 +401,16 @@ def main():
     with tempfile.TemporaryDirectory() as folder, apiserver.ApiServer(flags=flags) as api:
         bench = Bench(api, options.build.resolve(), folder)
         print("| what | measured | yardstick |\n|---|---|---|")
-        bench.memory("idle", "16 and 4 MiB")
-        bench.first_pod("nothing else there")
-        with bench.controller() as controller:
-            bench.compare(controller, 1, 1000, options.rounds)
-            bench.compare(controller, 250, 4, options.rounds)
-        bench.life(100, 4)
-        kept = bench.fill(250, 4)
-        bench.memory("1000 pods in 250 jobs", "20 and 8 MiB")
+        if not options.only:
+            usual(bench, options.rounds)
         if options.foreign:
+            kept = bench.fill(250, 4)
+            bench.memory("1000 pods in 250 jobs", "20 and 8 MiB")
             bench.foreign()
             bench.memory("the same beside 700 ConfigMaps of 200 KB and 5,000 foreign pods", "+ 0")
-        bench.clean(kept)
+            bench.clean(kept)
+        if options.flat:
+            bench.flat(options.flat)
         if options.finished:
             bench.finished(options.finished)
             bench.first_pod(f"{options.finished} jobs that have ended")
