@@ -20,7 +20,8 @@
 
 /** @return wall-clock microseconds since the epoch */
 int64_t rh_clock_wall(void);
-/** @return microseconds of a clock that nobody sets, and that runs also while the machine sleeps; its zero is arbitrary */
+/** @return microseconds of a clock that nobody sets, and that runs also while the machine sleeps; its zero is arbitrary
+ */
 int64_t rh_clock_monotonic(void);
 /**
  * Write @p time as RFC 3339 in UTC with whole seconds, as metav1.Time does ("2026-11-21T10:00:00Z"). @return @p buffer
