@@ -23,6 +23,8 @@
 
 /* Ends well after an error: MPI is left as it is then, so mpirun would not return a 0 of the ranks. */
 #define ENDED_WELL 77
+/* What wait_for() makes of the end by a signal; no exit status is so large. */
+#define SIGNALLED 256
 
 /* What a rank may be told to do. */
 struct scenario {
@@ -207,7 +209,7 @@ static int wait_for(pid_t pid)
 		}
 		(void)nanosleep(&pause, NULL);
 	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : SIGNALLED + WTERMSIG(status);
 }
 
 static void exec_launcher(const char *scenario, int world)
@@ -241,11 +243,20 @@ static pid_t start(const char *scenario, int world, int rank)
 	exit(run_scenario(scenario));
 }
 
-/* @return exit status of mpirun */
+/*
+ * mpirun 4.1 itself dies now and then, in PMIx_server_finalize(), after a rank ended with another status than 0; that
+ * says nothing about us.
+ * @return exit status of mpirun
+ */
 static int launch(const char *scenario, int world)
 {
-	set_number("RH_COMM_PORT", ranks_free_port());
-	return wait_for(start(scenario, world, -1));
+	int status = SIGNALLED + SIGSEGV;
+
+	for (int i = 0; i < 3 && status == SIGNALLED + SIGSEGV; i++) {
+		set_number("RH_COMM_PORT", ranks_free_port());
+		status = wait_for(start(scenario, world, -1));
+	}
+	return status;
 }
 
 static void test_mpi__is_the_backend(void **state)
