@@ -231,7 +231,8 @@ void native_way_learn(struct native_way *way, size_t bytes, int64_t time);
 /** A collective in shared memory. */
 struct native_shared {
 	enum native_kind kind;
-	struct native_shared *next;
+	struct native_shared *next;    /**< of those that wait, or that can be had */
+	struct native_shared *earlier; /**< the one made before it */
 	struct rh_comm_op op;
 	size_t size;  /**< bytes of an element */
 	size_t chunk; /**< elements of a chunk: of the vector, or of each rank's part */
@@ -257,6 +258,7 @@ struct native_sharer {
 	struct native_shared *first; /**< they are done one after the other */
 	struct native_shared **last;
 	struct native_shared *spare;
+	struct native_shared *made; /**< the last one; what is done and not yet tested is in no other row */
 	struct native_way way; /**< of local rank 0 */
 };
 

@@ -449,7 +449,7 @@ bool native_shared_can(const struct native_sharer *sharer, const struct rh_comm_
 /* A barrier is an all-reduce of one byte. */
 static void shared_set_op(struct native_sharer *sharer, const struct rh_comm_op *op, struct native_shared *shared)
 {
-	*shared = (struct native_shared){.kind = NATIVE_SHARED, .op = *op};
+	*shared = (struct native_shared){.kind = NATIVE_SHARED, .earlier = shared->earlier, .op = *op};
 	if (op->what == RH_COMM_BARRIER) {
 		shared->op.in = &sharer->nothing[0];
 		shared->op.out = &sharer->nothing[1];
@@ -461,14 +461,27 @@ static void shared_set_op(struct native_sharer *sharer, const struct rh_comm_op 
 	shared->size = rh_comm_element_size(shared->op.type);
 }
 
-int32_t native_shared_post(struct native_sharer *sharer, const struct rh_comm_op *op, struct native_shared **ret_shared)
+/* @return one that waits for an operation, the sharer's; NULL: out of memory */
+static struct native_shared *shared_take(struct native_sharer *sharer)
 {
 	struct native_shared *shared = sharer->spare;
 
-	if (shared)
+	if (shared) {
 		sharer->spare = shared->next;
-	else
-		shared = malloc(sizeof(*shared));
+		return shared;
+	}
+	shared = malloc(sizeof(*shared));
+	if (!shared)
+		return NULL;
+	shared->earlier = sharer->made;
+	sharer->made = shared;
+	return shared;
+}
+
+int32_t native_shared_post(struct native_sharer *sharer, const struct rh_comm_op *op, struct native_shared **ret_shared)
+{
+	struct native_shared *shared = shared_take(sharer);
+
 	if (!shared)
 		return RH_COMM_ENOMEM;
 	shared_set_op(sharer, op, shared);
@@ -497,18 +510,12 @@ void native_sharer_init(struct native_sharer *sharer, const struct rh_comm_team 
 	sharer->last = &sharer->first;
 }
 
-static void sharer_free_row(struct native_shared *shared)
-{
-	while (shared) {
-		struct native_shared *next = shared->next;
-
-		free(shared);
-		shared = next;
-	}
-}
-
 void native_sharer_deinit(struct native_sharer *sharer)
 {
-	sharer_free_row(sharer->first);
-	sharer_free_row(sharer->spare);
+	while (sharer->made) {
+		struct native_shared *shared = sharer->made;
+
+		sharer->made = shared->earlier;
+		free(shared);
+	}
 }
