@@ -259,7 +259,7 @@ struct native_sharer {
 	struct native_shared **last;
 	struct native_shared *spare;
 	struct native_shared *made; /**< the last one; what is done and not yet tested is in no other row */
-	struct native_way way; /**< of local rank 0 */
+	struct native_way way;      /**< of local rank 0 */
 };
 
 /** Make it ready. */
