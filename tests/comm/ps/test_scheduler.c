@@ -318,9 +318,12 @@ static void test_scheduler__names_who_has_died(void **state)
 	struct scene *scene = *state;
 	int scheduler = start_scheduler(scene, 1, 2, 0, 300000);
 	int server = start(scene, "server", serve);
-	int dead = start(scene, "worker", die);
 	int worker = start(scene, "worker", work);
+	int dead;
 
+	/* who comes when all have given up would wait for others at their addresses until RH_PS_INIT_TIMEOUT */
+	await(scene, PUSHES);
+	dead = start(scene, "worker", die);
 	assert_int_equal(wait_for(scene, dead), 128 + SIGKILL);
 	must_fail(scene, scheduler, RH_COMM_EPEER, "worker 1 died and did not come back");
 	must_fail(scene, server, RH_COMM_EPEER, "worker 1 died and did not come back");
