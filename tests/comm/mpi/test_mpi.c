@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The backend mpi through the library, with processes that mpirun starts: this program again, named what to do. */
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@
 
 #define PAUSE_MS 20
 #define WAIT_MS 110000
+/* How long a launcher may still be there when all that it started has ended. */
+#define STUCK_MS 10000
 
 /* Ends well after an error: MPI is left as it is then, so mpirun would not return a 0 of the ranks. */
 #define ENDED_WELL 77
@@ -197,6 +200,49 @@ static void set_number(const char *name, int value)
 	(void)setenv(name, text, 1);
 }
 
+/* @return whether process @name is a child of @p parent, and no zombie */
+static bool is_living_child(const char *name, pid_t parent)
+{
+	char path[300];
+	char text[512];
+	char state = 'Z';
+	int pid = 0;
+	const char *rest;
+	size_t length;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%s/stat", name);
+	file = fopen(path, "r");
+	if (!file)
+		return false;
+	length = fread(text, 1, sizeof(text) - 1, file);
+	(void)fclose(file);
+	text[length] = '\0';
+	rest = strrchr(text, ')');
+	if (!rest || sscanf(rest + 1, " %c %d", &state, &pid) != 2)
+		return false;
+	return pid == parent && state != 'Z';
+}
+
+static bool has_living_child(pid_t parent)
+{
+	DIR *dir = opendir("/proc");
+	const struct dirent *entry;
+	bool found = false;
+
+	assert_non_null(dir);
+	while (!found && (entry = readdir(dir)))
+		found = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && is_living_child(entry->d_name, parent);
+	(void)closedir(dir);
+	return found;
+}
+
+/* mpirun 4.1 waits for itself in PMIx_server_finalize() now and then, when all that it started has ended. */
+static bool is_stuck(pid_t launcher, int waited)
+{
+	return waited >= STUCK_MS && waited % STUCK_MS == 0 && !has_living_child(launcher);
+}
+
 static int wait_for(pid_t pid)
 {
 	static const struct timespec pause = {0, PAUSE_MS * 1000000L};
@@ -207,6 +253,8 @@ static int wait_for(pid_t pid)
 			(void)kill(pid, SIGKILL);
 			fail_msg("mpirun does not end");
 		}
+		if (is_stuck(pid, waited))
+			(void)kill(pid, SIGKILL);
 		(void)nanosleep(&pause, NULL);
 	}
 	return WIFEXITED(status) ? WEXITSTATUS(status) : SIGNALLED + WTERMSIG(status);
@@ -244,15 +292,15 @@ static pid_t start(const char *scenario, int world, int rank)
 }
 
 /*
- * mpirun 4.1 itself dies now and then, in PMIx_server_finalize(), after a rank ended with another status than 0; that
- * says nothing about us.
+ * After a rank ended with another status than 0, mpirun 4.1 now and then dies in PMIx_server_finalize(), or waits there
+ * for itself; that says nothing about us.
  * @return exit status of mpirun
  */
 static int launch(const char *scenario, int world)
 {
-	int status = SIGNALLED + SIGSEGV;
+	int status = SIGNALLED;
 
-	for (int i = 0; i < 3 && status == SIGNALLED + SIGSEGV; i++) {
+	for (int i = 0; i < 3 && status >= SIGNALLED; i++) {
 		set_number("RH_COMM_PORT", ranks_free_port());
 		status = wait_for(start(scenario, world, -1));
 	}
