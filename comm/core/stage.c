@@ -215,48 +215,43 @@ static int32_t stage_look(struct rh_comm *comm, struct stage_chunk *at)
 	return status == 0 ? 0 : stage_fail(comm, "a copy between device and host failed", status);
 }
 
-static int32_t stage_fetch(struct rh_comm_request *request, size_t chunk)
+/* Begin the copies of a chunk: to the host, or with @lands its results to the device. @return 0 or CUDA's status */
+static int stage_copy(struct rh_comm_request *request, size_t chunk, bool lands)
 {
 	struct rh_comm *comm = request->comm;
 	struct rh_comm_staged *staged = request->staged;
 	const struct rh_comm_cudart *cuda = &comm->cuda.stager->cuda;
-	size_t pieces = stage_pieces_in(comm, &staged->op);
+	size_t pieces = lands ? stage_pieces_out(comm, &staged->op) : stage_pieces_in(comm, &staged->op);
+	void *stream = lands ? staged->copier->out : staged->copier->in;
 	size_t bytes = stage_count(staged, chunk) * staged->size;
 	struct rh_comm_op part;
 	int status = 0;
 
 	stage_part(comm, staged, chunk, &part);
 	for (size_t i = 0; i < pieces && status == 0; i++) {
-		size_t from = (i * staged->op.count + chunk * staged->share) * staged->size;
+		size_t there = (i * staged->op.count + chunk * staged->share) * staged->size;
+		const char *from = lands ? (const char *)part.out + i * bytes : (const char *)staged->op.in + there;
+		char *to = lands ? (char *)staged->op.out + there : (char *)(uintptr_t)part.in + i * bytes;
 
-		status = cuda->copy((char *)(uintptr_t)part.in + i * bytes, (const char *)staged->op.in + from, bytes,
-		                    RH_COMM_CUDA_COPY_ANY, staged->copier->in);
+		status = cuda->copy(to, from, bytes, RH_COMM_CUDA_COPY_ANY, stream);
 	}
 	if (status == 0 && pieces > 0)
-		status = stage_await(comm, stage_at(staged, chunk), staged->copier->in);
-	return status == 0 ? 0 : stage_fail(comm, "device memory cannot be copied to the host", status);
+		status = stage_await(comm, stage_at(staged, chunk), stream);
+	return status;
+}
+
+static int32_t stage_fetch(struct rh_comm_request *request, size_t chunk)
+{
+	int status = stage_copy(request, chunk, false);
+
+	return status == 0 ? 0 : stage_fail(request->comm, "device memory cannot be copied to the host", status);
 }
 
 static int32_t stage_land(struct rh_comm_request *request, size_t chunk)
 {
-	struct rh_comm *comm = request->comm;
-	struct rh_comm_staged *staged = request->staged;
-	const struct rh_comm_cudart *cuda = &comm->cuda.stager->cuda;
-	size_t pieces = stage_pieces_out(comm, &staged->op);
-	size_t bytes = stage_count(staged, chunk) * staged->size;
-	struct rh_comm_op part;
-	int status = 0;
+	int status = stage_copy(request, chunk, true);
 
-	stage_part(comm, staged, chunk, &part);
-	for (size_t i = 0; i < pieces && status == 0; i++) {
-		size_t to = (i * staged->op.count + chunk * staged->share) * staged->size;
-
-		status = cuda->copy((char *)staged->op.out + to, (const char *)part.out + i * bytes, bytes,
-		                    RH_COMM_CUDA_COPY_ANY, staged->copier->out);
-	}
-	if (status == 0 && pieces > 0)
-		status = stage_await(comm, stage_at(staged, chunk), staged->copier->out);
-	return status == 0 ? 0 : stage_fail(comm, "results cannot be copied to the device", status);
+	return status == 0 ? 0 : stage_fail(request->comm, "results cannot be copied to the device", status);
 }
 
 static int32_t stage_post(struct rh_comm_request *request, size_t chunk)
