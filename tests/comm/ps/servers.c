@@ -153,6 +153,17 @@ static int work(const struct servers *servers, const struct workers_plan *plan, 
 	return status;
 }
 
+struct rh_ps_op workers_op(int32_t what, float *in, float *out, size_t count)
+{
+	return (struct rh_ps_op){.size = sizeof(struct rh_ps_op),
+	                         .what = what,
+	                         .key = 1,
+	                         .in = in,
+	                         .out = out,
+	                         .count = count,
+	                         .type = RH_COMM_F32};
+}
+
 void workers_start(const struct servers *servers, const struct workers_plan *plan, struct workers *ret_workers)
 {
 	ret_workers->count = servers->options.workers;

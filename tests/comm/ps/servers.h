@@ -51,6 +51,8 @@ void servers_wait(struct servers *servers);
 void servers_stop(struct servers *servers);
 /** Connect as one worker, from this process; the test fails when it cannot. */
 struct rh_ps *servers_connect(const struct servers *servers, int32_t worker, bool no_shm);
+/** @return an operation on the floats of key 1 */
+struct rh_ps_op workers_op(int32_t what, float *in, float *out, size_t count);
 /** Start as many workers as the servers expect, each in a process. */
 void workers_start(const struct servers *servers, const struct workers_plan *plan, struct workers *ret_workers);
 /** Wait for one, a minute at most. @return its exit status, or 128 + signal */

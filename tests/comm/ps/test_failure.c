@@ -53,17 +53,6 @@ static int remove_board(void **state)
 	return 0;
 }
 
-static struct rh_ps_op make_op(int32_t what, float *in, float *out)
-{
-	return (struct rh_ps_op){.size = sizeof(struct rh_ps_op),
-	                         .what = what,
-	                         .key = 1,
-	                         .in = in,
-	                         .out = out,
-	                         .count = COUNT,
-	                         .type = RH_COMM_F32};
-}
-
 static float *make_floats(float value)
 {
 	float *values = calloc(COUNT, sizeof(*values));
@@ -89,17 +78,17 @@ static int push_all(struct rh_ps *ps, void *arg)
 	struct board *board = arg;
 	float *in = make_floats(1);
 	float *out = make_floats(0);
-	struct rh_ps_op op = make_op(RH_PS_INIT, NULL, NULL);
+	struct rh_ps_op op = workers_op(RH_PS_INIT, NULL, NULL, COUNT);
 	struct rh_ps_op barrier = {.size = sizeof(barrier), .what = RH_PS_BARRIER};
 
 	must_run(ps, &op, 1);
-	op = make_op(RH_PS_PUSH, in, NULL);
+	op = workers_op(RH_PS_PUSH, in, NULL, COUNT);
 	for (int i = 0; i < PUSHES; i++) {
 		must_run(ps, &op, 1);
 		board->pushed++;
 	}
 	must_run(ps, &barrier, 1);
-	op = make_op(RH_PS_PULL, NULL, out);
+	op = workers_op(RH_PS_PULL, NULL, out, COUNT);
 	must_run(ps, &op, 1);
 	for (size_t i = 0; i < COUNT; i++)
 		must(out[i] == (float)(PUSHES * rh_ps_workers(ps)), "a push was lost, or counted twice");
@@ -160,7 +149,8 @@ static void test_failure__values_outlive_a_run(void **state)
 	for (int run = 1; run <= 2; run++) {
 		struct servers servers = {
 			.options = {.workers = 1, .mode = RH_PS_SYNC, .rule = RH_PS_SUM, .folder = board->folder}};
-		struct rh_ps_op ops[2] = {make_op(RH_PS_INIT, NULL, NULL), make_op(RH_PS_PUSH_PULL, in, out)};
+		struct rh_ps_op ops[2] = {workers_op(RH_PS_INIT, NULL, NULL, COUNT),
+		                          workers_op(RH_PS_PUSH_PULL, in, out, COUNT)};
 		struct rh_comm_error err;
 		struct rh_ps *ps;
 
@@ -178,7 +168,7 @@ static void test_failure__values_outlive_a_run(void **state)
 static void test_failure__a_server_without_a_folder_is_named(void **state)
 {
 	struct servers servers = {.options = {.workers = 1, .mode = RH_PS_SYNC, .rule = RH_PS_SUM}};
-	struct rh_ps_op op = make_op(RH_PS_INIT, NULL, NULL);
+	struct rh_ps_op op = workers_op(RH_PS_INIT, NULL, NULL, COUNT);
 	struct rh_comm_error err = {0};
 	float *out = make_floats(0);
 
@@ -192,12 +182,12 @@ static void test_failure__a_server_without_a_folder_is_named(void **state)
 		servers_kill(&servers, 1);
 		if (restarted)
 			servers_restart(&servers, 1);
-		op = make_op(RH_PS_PULL, NULL, out);
+		op = workers_op(RH_PS_PULL, NULL, out, COUNT);
 		assert_int_equal(rh_ps_run(ps, &op, 1, &err), RH_COMM_EPEER);
 		assert_non_null(strstr(err.text, restarted ? "server 1 was started anew" : "server 1 at 127.0.0.1"));
 		/* and so do all later ones */
 		assert_int_equal(rh_ps_run(ps, &op, 1, &err), RH_COMM_EPEER);
-		op = make_op(RH_PS_INIT, NULL, NULL);
+		op = workers_op(RH_PS_INIT, NULL, NULL, COUNT);
 		rh_ps_free(ps);
 		servers_stop(&servers);
 	}
@@ -209,7 +199,7 @@ static int do_one_round(struct rh_ps *ps, void *arg)
 {
 	float *in = make_floats(1);
 	float *out = make_floats(0);
-	struct rh_ps_op ops[2] = {make_op(RH_PS_INIT, NULL, NULL), make_op(RH_PS_PUSH_PULL, in, out)};
+	struct rh_ps_op ops[2] = {workers_op(RH_PS_INIT, NULL, NULL, COUNT), workers_op(RH_PS_PUSH_PULL, in, out, COUNT)};
 
 	(void)arg;
 	must_run(ps, &ops[0], 1);
@@ -230,7 +220,7 @@ static void test_failure__a_worker_that_left_is_named(void **state)
 	struct workers workers;
 	float *in = make_floats(1);
 	float *out = make_floats(0);
-	struct rh_ps_op op = make_op(RH_PS_PUSH_PULL, in, out);
+	struct rh_ps_op op = workers_op(RH_PS_PUSH_PULL, in, out, COUNT);
 	struct rh_ps *ps;
 
 	servers_start(&servers, 1);
@@ -255,7 +245,7 @@ static void test_failure__a_worker_that_left_is_named(void **state)
 static int do_nothing_more(struct rh_ps *ps, void *arg)
 {
 	struct board *board = arg;
-	struct rh_ps_op op = make_op(RH_PS_INIT, NULL, NULL);
+	struct rh_ps_op op = workers_op(RH_PS_INIT, NULL, NULL, COUNT);
 
 	must_run(ps, &op, 1);
 	board->pushed++;
@@ -267,7 +257,8 @@ static void check_absent(struct board *board, bool kills, int64_t timeout, int32
 {
 	struct servers servers = {.options = {.workers = 2, .mode = RH_PS_SYNC, .rule = RH_PS_SUM, .grace = 200000}};
 	struct workers_plan plan = {.options = {.part = 4096}, .fn = do_nothing_more, .arg = board};
-	struct rh_ps_op ops[2] = {make_op(RH_PS_INIT, NULL, NULL), {.size = sizeof(ops[1]), .what = RH_PS_BARRIER}};
+	struct rh_ps_op ops[2] = {workers_op(RH_PS_INIT, NULL, NULL, COUNT),
+	                          {.size = sizeof(ops[1]), .what = RH_PS_BARRIER}};
 	struct rh_comm_error err = {0};
 	struct workers workers;
 	struct rh_ps *ps;
@@ -309,7 +300,7 @@ static void test_failure__another_process_takes_the_place(void **state)
 	struct servers servers = {.options = {.workers = 1, .mode = RH_PS_ASYNC, .rule = RH_PS_SUM}};
 	float *in = make_floats(1);
 	float *out = make_floats(0);
-	struct rh_ps_op ops[2] = {make_op(RH_PS_INIT, NULL, NULL), make_op(RH_PS_PUSH_PULL, in, out)};
+	struct rh_ps_op ops[2] = {workers_op(RH_PS_INIT, NULL, NULL, COUNT), workers_op(RH_PS_PUSH_PULL, in, out, COUNT)};
 	struct rh_comm_error err = {0};
 	struct rh_ps *first;
 	struct rh_ps *second;

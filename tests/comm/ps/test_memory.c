@@ -24,17 +24,6 @@
 /* More than any of these parts allocates. */
 #define MOST 2000
 
-static struct rh_ps_op make_op(int32_t what, float *in, float *out)
-{
-	return (struct rh_ps_op){.size = sizeof(struct rh_ps_op),
-	                         .what = what,
-	                         .key = 1,
-	                         .in = in,
-	                         .out = out,
-	                         .count = COUNT,
-	                         .type = RH_COMM_F32};
-}
-
 static void test_memory__a_server_starts_or_says_why(void **state)
 {
 	struct rh_ps_server_options options = {
@@ -83,7 +72,7 @@ static void test_memory__a_scheduler_starts_or_says_why(void **state)
 static void check_count(struct rh_ps *ps, bool good, float *pushed)
 {
 	float out[COUNT] = {0};
-	struct rh_ps_op pull = make_op(RH_PS_PULL, NULL, out);
+	struct rh_ps_op pull = workers_op(RH_PS_PULL, NULL, out, COUNT);
 
 	if (good)
 		*pushed += 1;
@@ -102,7 +91,7 @@ static void push_with_failure(const struct servers *servers, long first, bool *r
 	                                .part = 4096,
 	                                .no_shm = first % 2 == 1};
 	static float in[COUNT];
-	struct rh_ps_op push = make_op(RH_PS_PUSH, in, NULL);
+	struct rh_ps_op push = workers_op(RH_PS_PUSH, in, NULL, COUNT);
 	struct rh_comm_error err = {0};
 	struct rh_ps *ps = NULL;
 	int32_t r;
@@ -126,7 +115,7 @@ static void test_memory__a_worker_fails_or_its_pushes_count_once(void **state)
 {
 	/* the second worker never comes, and so the server stays */
 	struct servers servers = {.options = {.workers = 2, .mode = RH_PS_ASYNC, .rule = RH_PS_SUM}};
-	struct rh_ps_op init = make_op(RH_PS_INIT, NULL, NULL);
+	struct rh_ps_op init = workers_op(RH_PS_INIT, NULL, NULL, COUNT);
 	bool failed[2] = {true, true};
 	struct rh_comm_error err = {0};
 	float pushed = 0;
@@ -175,7 +164,7 @@ static int32_t push_once(int32_t port, bool no_shm)
 	                                .init_timeout = 3000000};
 	static float in[COUNT];
 	static float out[COUNT];
-	struct rh_ps_op ops[2] = {make_op(RH_PS_INIT, NULL, NULL), make_op(RH_PS_PUSH_PULL, in, out)};
+	struct rh_ps_op ops[2] = {workers_op(RH_PS_INIT, NULL, NULL, COUNT), workers_op(RH_PS_PUSH_PULL, in, out, COUNT)};
 	struct rh_comm_error err = {0};
 	struct rh_ps *ps = NULL;
 	int32_t r;

@@ -91,17 +91,6 @@ static void sleep_for(int seconds)
 		;
 }
 
-static struct rh_ps_op make_op(int32_t what, float *in, float *out)
-{
-	return (struct rh_ps_op){.size = sizeof(struct rh_ps_op),
-	                         .what = what,
-	                         .key = 1,
-	                         .in = in,
-	                         .out = out,
-	                         .count = COUNT,
-	                         .type = RH_COMM_F32};
-}
-
 static float *make_floats(float value)
 {
 	float *values = calloc(COUNT, sizeof(*values));
@@ -118,10 +107,10 @@ static int push_all(struct rh_ps *ps, void *arg)
 	float *in = make_floats(1);
 	float *out = make_floats(0);
 	struct rh_ps_op ops[PUSHES];
-	struct rh_ps_op op = make_op(RH_PS_INIT, NULL, NULL);
+	struct rh_ps_op op = workers_op(RH_PS_INIT, NULL, NULL, COUNT);
 
 	must_run(ps, &op, 1);
-	ops[0] = make_op(RH_PS_PUSH, in, NULL);
+	ops[0] = workers_op(RH_PS_PUSH, in, NULL, COUNT);
 	for (int i = 1; i < PUSHES; i++)
 		ops[i] = ops[0];
 	must_run(ps, ops, 1);
@@ -129,7 +118,7 @@ static int push_all(struct rh_ps *ps, void *arg)
 	/* the server is stopped now, or soon, in the middle of these */
 	for (int i = 0; i < 4; i++)
 		must_run(ps, ops, PUSHES);
-	op = make_op(RH_PS_PULL, NULL, out);
+	op = workers_op(RH_PS_PULL, NULL, out, COUNT);
 	must_run(ps, &op, 1);
 	for (size_t i = 0; i < COUNT; i++)
 		must(out[i] == 1 + 4 * PUSHES, "a push was lost, or counted twice");
@@ -174,7 +163,7 @@ static void test_stopped__a_server_loses_nothing(void **state)
 static int pull_all(struct rh_ps *ps, void *arg)
 {
 	float *out = make_floats(0);
-	struct rh_ps_op op = make_op(RH_PS_INIT, NULL, NULL);
+	struct rh_ps_op op = workers_op(RH_PS_INIT, NULL, NULL, COUNT);
 	struct rh_ps_op barrier = {.size = sizeof(barrier), .what = RH_PS_BARRIER};
 	struct rh_ps_request *request = NULL;
 	struct rh_ps_op pulls[PULLS];
@@ -188,7 +177,7 @@ static int pull_all(struct rh_ps *ps, void *arg)
 	must_run(ps, &op, 1);
 	memset(out, 0, COUNT * sizeof(*out));
 	for (int i = 0; i < PULLS; i++)
-		pulls[i] = make_op(RH_PS_PULL, NULL, out);
+		pulls[i] = workers_op(RH_PS_PULL, NULL, out, COUNT);
 	must(rh_ps_post(ps, pulls, PULLS, &request, &err) == 0, err.text);
 	if (rh_ps_worker(ps) == 1)
 		(void)raise(SIGSTOP);
