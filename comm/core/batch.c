@@ -218,8 +218,13 @@ int32_t rh_comm_post_batch(struct rh_comm *comm, const struct rh_comm_op *ops, s
 	batch.last = &batch.first;
 	if (!whole)
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
-	for (size_t i = 0; i < count && r == 0; i++)
-		r = rh_comm_request_check(comm, &ops[i], &whole[i], err);
+	for (size_t i = 0; i < count && r == 0; i++) {
+		const struct rh_comm_op *op = rh_comm_request_complete(comm, &ops[i], &whole[i]);
+
+		r = rh_comm_request_check(comm, op, err);
+		if (op != &whole[i])
+			whole[i] = *op;
+	}
 	if (r == 0) {
 		r = batch_post(&batch, ret_request);
 		if (r < 0)

@@ -4,10 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "comm/core/context.h"
 #include "comm/core/error.h"
 #include "comm/core/thread.h"
+
+/* For so long a peer that takes nothing in keeps us from leaving. */
+#define SETTLE_PATIENCE (2 * RH_COMM_SECOND)
+#define CAUSE_PATIENCE RH_COMM_SECOND
 
 static const char *context_lookup(void *arg, const char *name)
 {
@@ -84,6 +89,16 @@ static void context_delist(struct rh_comm *comm)
 		(void)sched_yield();
 }
 
+/* A backend may notice before us that a peer is gone; why it is we learn within this time. */
+static void context_await_cause(const struct rh_comm_world *world)
+{
+	static const struct timespec pause = {0, 1000000};
+	int64_t until = rh_comm_now() + CAUSE_PATIENCE;
+
+	while (rh_comm_world_check(world, NULL) == 0 && rh_comm_now() < until)
+		(void)nanosleep(&pause, NULL);
+}
+
 /* Let the backend connect. */
 static int32_t context_connect(struct rh_comm *comm, struct rh_comm_error *err)
 {
@@ -97,6 +112,8 @@ static int32_t context_connect(struct rh_comm *comm, struct rh_comm_error *err)
 	if (r == 0)
 		return 0;
 	comm->self = NULL;
+	if (r == RH_COMM_EPEER)
+		context_await_cause(comm->world);
 	/* another rank's death says more than that we could not reach it */
 	if (rh_comm_world_check(comm->world, err) < 0)
 		return rh_comm_world_check(comm->world, err);
@@ -115,7 +132,7 @@ static int32_t context_open(struct rh_comm *comm, const char *backend, struct rh
 	if (r == 0)
 		r = rh_comm_share_tune(comm, err);
 	if (r == 0)
-		r = rh_comm_load(comm, strcmp(backend, "nccl") == 0 ? "native" : backend, &comm->module, err);
+		r = rh_comm_load(comm, backend, &comm->module, err);
 	if (r == 0)
 		r = rh_comm_load_cuda(comm, backend, &comm->cuda.module, err);
 	if (r < 0)
@@ -194,13 +211,32 @@ static void context_leave(struct rh_comm *comm)
 	rh_comm_line_leave(world->line, &last, rh_comm_now() + world->env.death_timeout);
 }
 
+/* What has been sent is to leave this process before the others learn that it goes. */
+static void context_settle(struct rh_comm *comm)
+{
+	const struct rh_comm_backend *backend = comm->module.backend;
+	int64_t until = rh_comm_now() + SETTLE_PATIENCE;
+	int32_t r = RH_COMM_BUSY;
+
+	if (!backend || !backend->idle || !comm->self)
+		return;
+	while (r == RH_COMM_BUSY && rh_comm_now() < until && rh_comm_world_check(comm->world, NULL) == 0) {
+		(void)pthread_mutex_lock(&comm->lock);
+		r = comm->aborted ? 0 : backend->idle(comm->self);
+		(void)pthread_mutex_unlock(&comm->lock);
+		(void)sched_yield();
+	}
+}
+
 void rh_comm_free(struct rh_comm *comm)
 {
 	struct rh_comm_world *world;
 
-	if (!comm)
+	/* in a child of fork() nothing of it is ours: threads, locks that they hold, memory that others share */
+	if (!comm || comm->world->forked)
 		return;
 	world = comm->world;
+	context_settle(comm);
 	context_delist(comm);
 	rh_comm_levels_close(comm);
 	if (comm->is_group) {

@@ -6,7 +6,8 @@
  * world.c owns the connection to the others, service.c the thread that serves it, context.c contexts and groups,
  * request.c operations in flight, wait.c waiting for them, batch.c many of them in one, lanes.c collectives that are
  * made of messages, levels.c all-reduces of hosts with several ranks, tune.c the table of algorithms, loader.c
- * backends, team.c what a backend is given, stage.c CUDA memory that goes through the host, cudart.c the CUDA runtime.
+ * backends, team.c what a backend is given, stage.c CUDA memory that goes through the host, cudart.c the CUDA runtime,
+ * fork.c what a child that is forked must let go of.
  */
 #ifndef RH_COMM_CORE_CONTEXT_H
 #define RH_COMM_CORE_CONTEXT_H
@@ -16,6 +17,7 @@
 #include <stdbool.h>
 
 #include "comm/core/env.h"
+#include "comm/core/fork.h"
 #include "comm/core/hub.h"
 #include "comm/core/line.h"
 #include "comm/core/rounds.h"
@@ -32,6 +34,8 @@ struct rh_comm_world {
 	struct rh_comm_line *line;
 	pthread_t service;
 	bool serving;
+	struct rh_comm_forking forking;
+	bool forked; /**< this process is a child of the one that has joined: all here is its parent's */
 	_Atomic bool stop;
 	_Atomic bool asleep;      /**< the service thread waits for something to happen */
 	pthread_mutex_t lock;     /**< over the list of contexts */
@@ -172,9 +176,11 @@ void *rh_comm_service_run(void *arg);
 /** @} */
 
 /** @name request.c @{ */
-/** Check what the caller gave, and make it complete. @return 0 or RH_COMM_E* */
-int32_t rh_comm_request_check(struct rh_comm *comm, const struct rh_comm_op *given, struct rh_comm_op *ret_op,
-                              struct rh_comm_error *err);
+/** Fill in what the caller left out. @return @p given, which lacks nothing, or @p room */
+const struct rh_comm_op *rh_comm_request_complete(const struct rh_comm *comm, const struct rh_comm_op *given,
+                                                  struct rh_comm_op *room);
+/** Check one that is complete. @return 0 or RH_COMM_E* */
+int32_t rh_comm_request_check(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_error *err);
 /** Take one out of the spare ones, or a new one. The lock is held. @return NULL: out of memory */
 struct rh_comm_request *rh_comm_request_new(struct rh_comm *comm, const struct rh_comm_op *op);
 /** Put it back. The lock is held. */
@@ -300,7 +306,7 @@ void rh_comm_stage_free(struct rh_comm_request *request);
 /** @name team.c @{ */
 /** Learn who shares memory with whom. @return 0 or RH_COMM_E* */
 int32_t rh_comm_find_hosts(struct rh_comm *comm, struct rh_comm_error *err);
-/** Take rank 0's table of algorithms. @return 0 or RH_COMM_E* */
+/** Take rank 0's table of algorithms and size of buckets. @return 0 or RH_COMM_E* */
 int32_t rh_comm_share_tune(struct rh_comm *comm, struct rh_comm_error *err);
 /** Fill comm->team in. */
 void rh_comm_team_init(struct rh_comm *comm);

@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include "comm/core/symbols.h"
+
 /* cudaStreamNonBlocking: the stream NULL does not hold it up. */
 #define STREAM_FLAGS 1
 /* cudaEventDisableTiming */
@@ -13,18 +15,12 @@
 #define SLOT_LEAST 4096
 #define NO_MEMORY (-1)
 
-/* One function: where its address goes, and what it is called. */
-struct symbol {
-	size_t offset;
-	const char *name;
-};
-
 #define SYMBOL(member, name)                          \
 	{                                                 \
 		offsetof(struct rh_comm_cudart, member), name \
 	}
 
-static const struct symbol cudart_symbols[] = {
+static const struct rh_comm_symbol cudart_symbols[] = {
 	SYMBOL(device_count, "cudaGetDeviceCount"),
 	SYMBOL(get_device, "cudaGetDevice"),
 	SYMBOL(set_device, "cudaSetDevice"),
@@ -41,36 +37,16 @@ static const struct symbol cudart_symbols[] = {
 	SYMBOL(error_string, "cudaGetErrorString"),
 };
 
-static void *cudart_library(void)
-{
-	static const char *const names[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcudart.so"};
-	const char *own = getenv("RH_COMM_CUDART");
-	void *library = NULL;
-
-	if (own && own[0])
-		return dlopen(own, RTLD_NOW | RTLD_LOCAL);
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !library; i++)
-		library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !library; i++)
-		library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-	return library;
-}
-
 /* @return NULL, or what is missing */
 static const char *cudart_find(struct rh_comm_cudart *cuda)
 {
 	int count = 0;
 
-	cuda->library = cudart_library();
+	cuda->library = rh_comm_symbols_open_cuda();
 	if (!cuda->library)
 		return "no CUDA runtime is found";
-	for (size_t i = 0; i < sizeof(cudart_symbols) / sizeof(*cudart_symbols); i++) {
-		void *address = dlsym(cuda->library, cudart_symbols[i].name);
-
-		if (!address)
-			return "the CUDA runtime lacks functions";
-		*(void **)(void *)((char *)cuda + cudart_symbols[i].offset) = address;
-	}
+	if (rh_comm_symbols_find(cuda->library, cudart_symbols, sizeof(cudart_symbols) / sizeof(*cudart_symbols), cuda))
+		return "the CUDA runtime lacks functions";
 	return cuda->device_count(&count) == 0 && count > 0 ? NULL : "there is no CUDA device";
 }
 

@@ -1,32 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "comm/core/error.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-int32_t rh_comm_fail(struct rh_comm_error *err, int32_t code, int32_t rank, const char *fmt, ...)
+void rh_comm_error_set(struct rh_comm_error *err, int32_t code, int32_t rank, const char *fmt, ...)
 {
 	va_list args;
 
 	if (!err)
-		return code;
+		return;
 	err->code = code;
 	err->rank = rank;
 	va_start(args, fmt);
 	(void)vsnprintf(err->text, sizeof(err->text), fmt, args);
 	va_end(args);
-	return code;
 }
 
-int32_t rh_comm_fail_os(struct rh_comm_error *err, int number, const char *what)
+void rh_comm_error_set_os(struct rh_comm_error *err, int32_t code, int number, const char *what)
 {
 	char words[128];
-	int32_t code = number == ENOMEM ? RH_COMM_ENOMEM : RH_COMM_EIO;
 
-	return rh_comm_fail(err, code, RH_COMM_NO_RANK, "%s: %s", what, strerror_r(number, words, sizeof(words)));
+	rh_comm_error_set(err, code, RH_COMM_NO_RANK, "%s: %s", what, strerror_r(number, words, sizeof(words)));
 }
 
 int64_t rh_comm_now(void)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -203,6 +204,18 @@ static void hub_serve(struct rh_comm_hub *hub, const struct pollfd *set)
 	}
 }
 
+/* @param ready how many of the set have news. @return when it is to be called at the latest */
+static int64_t hub_turn(struct rh_comm_hub *hub, const struct pollfd *set, int ready, int64_t tick)
+{
+	if (ready > 0)
+		hub_serve(hub, set);
+	if (rh_comm_now() < tick && hub->late_since == 0)
+		return tick;
+	rh_comm_hub_judge(hub, rh_comm_now());
+	hub_sweep(hub, rh_comm_now());
+	return rh_comm_now() + HUB_TICK;
+}
+
 static void *hub_run(void *arg)
 {
 	struct rh_comm_hub *hub = arg;
@@ -212,22 +225,42 @@ static void *hub_run(void *arg)
 		int64_t now = rh_comm_now();
 		int64_t left = hub->late_since > 0 ? HUB_TICK_LATE : tick > now ? tick - now : 0;
 		struct pollfd *set = hub_poll_set(hub);
+		int ready = poll(set, (nfds_t)hub->peer_count + 2, (int)(left / 1000) + 1);
 
-		if (poll(set, (nfds_t)hub->peer_count + 2, (int)(left / 1000) + 1) > 0) {
-			if (set[0].revents)
-				return NULL;
-			hub_serve(hub, set);
-		}
-		if (rh_comm_now() >= tick || hub->late_since > 0) {
-			tick = rh_comm_now() + HUB_TICK;
-			rh_comm_hub_judge(hub, rh_comm_now());
-			hub_sweep(hub, rh_comm_now());
-		}
+		if (ready > 0 && set[0].revents)
+			return NULL;
+		(void)pthread_mutex_lock(&hub->lock);
+		tick = hub_turn(hub, set, ready, tick);
+		(void)pthread_mutex_unlock(&hub->lock);
 	}
+}
+
+void rh_comm_hub_hold(struct rh_comm_hub *hub)
+{
+	(void)pthread_mutex_lock(&hub->lock);
+}
+
+void rh_comm_hub_let_go(struct rh_comm_hub *hub)
+{
+	(void)pthread_mutex_unlock(&hub->lock);
+}
+
+void rh_comm_hub_forget(struct rh_comm_hub *hub)
+{
+	for (size_t i = 0; i < hub->peer_count; i++) {
+		if (hub->peers[i]->fd >= 0)
+			(void)close(hub->peers[i]->fd);
+		hub->peers[i]->fd = -1;
+	}
+	(void)close(hub->listener);
+	(void)close(hub->wake);
+	hub->listener = -1;
+	hub->wake = -1;
 }
 
 static int32_t hub_start(struct rh_comm_hub *hub, const struct rh_comm_env *env, struct rh_comm_error *err)
 {
+	struct rh_comm_listener listener;
 	struct rh_comm_sha256 hash;
 	int r;
 
@@ -241,9 +274,12 @@ static int32_t hub_start(struct rh_comm_hub *hub, const struct rh_comm_env *env,
 		errno = ENOMEM;
 	if (!hub->secret || !hub->set || hub->wake < 0)
 		return rh_comm_fail_os(err, errno, "rh_comm");
-	r = rh_comm_socket_listen(env->host, env->port, &hub->listener, &hub->port, hub->host, sizeof(hub->host), err);
+	r = rh_comm_socket_listen(env->host, env->port, &listener, err);
 	if (r < 0)
 		return r;
+	hub->listener = listener.fd;
+	hub->port = listener.port;
+	(void)snprintf(hub->host, sizeof(hub->host), "%s", listener.host);
 	r = rh_comm_thread_start(&hub->thread, hub_run, hub);
 	return r == 0 ? 0 : rh_comm_fail_os(err, r, "a thread for the hub");
 }
@@ -257,6 +293,7 @@ static void hub_release(struct rh_comm_hub *hub)
 	free(hub->gone);
 	free(hub->set);
 	free(hub->secret);
+	(void)pthread_mutex_destroy(&hub->lock);
 	if (hub->listener >= 0)
 		(void)close(hub->listener);
 	if (hub->wake >= 0)
@@ -271,6 +308,7 @@ int32_t rh_comm_hub_new(const struct rh_comm_env *env, struct rh_comm_hub **ret_
 
 	if (!hub)
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
+	(void)pthread_mutex_init(&hub->lock, NULL);
 	hub->listener = -1;
 	hub->wake = -1;
 	hub->world = env->world;

@@ -28,6 +28,12 @@ int32_t rh_comm_hub_new(const struct rh_comm_env *env, struct rh_comm_hub **ret_
 int32_t rh_comm_hub_port(const struct rh_comm_hub *hub);
 /** @return the address at which this process reaches it; as long-lived as the hub */
 const char *rh_comm_hub_host(const struct rh_comm_hub *hub);
+/** Let no descriptor come or go until rh_comm_hub_let_go(). */
+void rh_comm_hub_hold(struct rh_comm_hub *hub);
+/** It may go on. */
+void rh_comm_hub_let_go(struct rh_comm_hub *hub);
+/** In a child of fork(), between the two: close its copies of all descriptors. The rest stays as it is. */
+void rh_comm_hub_forget(struct rh_comm_hub *hub);
 /** Stop the thread and close all connections. NULL is nothing. */
 void rh_comm_hub_free(struct rh_comm_hub *hub);
 

@@ -58,6 +58,7 @@ struct hub_gone {
 /** The hub. */
 struct rh_comm_hub {
 	pthread_t thread;
+	pthread_mutex_t lock; /**< held by the thread but while it waits, for fork() */
 	int listener;
 	int wake;
 	int32_t world;

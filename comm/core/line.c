@@ -262,6 +262,32 @@ static void line_set_end(struct rh_comm_line *line, int32_t code, int32_t rank, 
 	(void)pthread_cond_broadcast(&line->news);
 }
 
+void rh_comm_line_hold(struct rh_comm_line *line)
+{
+	(void)pthread_mutex_lock(&line->lock);
+}
+
+void rh_comm_line_let_go(struct rh_comm_line *line)
+{
+	(void)pthread_mutex_unlock(&line->lock);
+}
+
+void rh_comm_line_forget(struct rh_comm_line *line)
+{
+	if (line->fd >= 0)
+		(void)close(line->fd);
+	(void)close(line->wake);
+	line->fd = -1;
+	line->wake = -1;
+	/* nobody is woken: there is no other thread here, and those that wait are the parent's */
+	if (atomic_load(&line->over) != 0)
+		return;
+	atomic_store(&line->over, rh_comm_fail(&line->end, RH_COMM_EINVAL, line->rank,
+	                                       "this process was forked from rank %d, and is none itself: call "
+	                                       "rh_comm_init() in it, after fork()",
+	                                       (int)line->rank));
+}
+
 int32_t rh_comm_line_check(const struct rh_comm_line *line, struct rh_comm_error *err)
 {
 	int32_t code = atomic_load_explicit(&line->over, memory_order_acquire);

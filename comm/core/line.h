@@ -25,6 +25,12 @@ struct rh_comm_line;
  */
 int32_t rh_comm_line_new(const struct rh_comm_env *env, int64_t deadline, struct rh_comm_line **ret_line,
                          struct rh_comm_error *err);
+/** Let nothing change until rh_comm_line_let_go(). */
+void rh_comm_line_hold(struct rh_comm_line *line);
+/** It may go on. */
+void rh_comm_line_let_go(struct rh_comm_line *line);
+/** In a child of fork(), between the two: close its copy of the connection. The world is over for it. */
+void rh_comm_line_forget(struct rh_comm_line *line);
 /** Close it. NULL is nothing. */
 void rh_comm_line_free(struct rh_comm_line *line);
 /** Print the address at which other hosts reach this one: that of our end of the line. @return 0 or RH_COMM_EIO */

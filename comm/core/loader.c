@@ -220,6 +220,8 @@ int32_t rh_comm_load(struct rh_comm *comm, const char *wanted, struct rh_comm_mo
 {
 	struct candidate candidates[CANDIDATES] = {{.why = ""}};
 	struct loader_wish wish = {wanted, "backend", RH_COMM_MEMORY_HOST};
+	/* nccl moves no host memory; that all want it is agreed on all the same */
+	const char *name = strcmp(wanted, "nccl") == 0 ? "native" : wanted;
 	bool automatic = strcmp(wanted, "auto") == 0;
 	size_t count = automatic ? CANDIDATES : 1;
 	struct candidate *best;
@@ -228,7 +230,7 @@ int32_t rh_comm_load(struct rh_comm *comm, const char *wanted, struct rh_comm_mo
 	if (strlen(wanted) >= RH_COMM_NAME_MAX || strchr(wanted, '/'))
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "\"%.40s\" is no name of a backend", wanted);
 	for (size_t i = 0; i < count; i++) {
-		loader_open(&candidates[i], automatic ? loader_known[i] : wanted);
+		loader_open(&candidates[i], automatic ? loader_known[i] : name);
 		loader_probe(comm, &candidates[i], wish.memory);
 	}
 	if (comm->size > 1)

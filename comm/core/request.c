@@ -35,6 +35,16 @@ static int32_t request_check_peer(const struct rh_comm *comm, const struct rh_co
 	return 0;
 }
 
+/* @return whether the vector, of all ranks together, has a length at all */
+static bool request_is_countable(const struct rh_comm *comm, const struct rh_comm_op *op)
+{
+	size_t bytes;
+
+	return op->what == RH_COMM_BARRIER ||
+	       (!__builtin_mul_overflow(op->count, rh_comm_type_size(op->type) * (size_t)comm->size, &bytes) &&
+	        bytes <= PTRDIFF_MAX);
+}
+
 /* The first operation on CUDA memory looks for the CUDA runtime. */
 static int32_t request_find_stage(struct rh_comm *comm, struct rh_comm_error *err)
 {
@@ -55,31 +65,39 @@ static int32_t request_check_memory(struct rh_comm *comm, const struct rh_comm_o
 	return 0;
 }
 
-int32_t rh_comm_request_check(struct rh_comm *comm, const struct rh_comm_op *given, struct rh_comm_op *ret_op,
-                              struct rh_comm_error *err)
+const struct rh_comm_op *rh_comm_request_complete(const struct rh_comm *comm, const struct rh_comm_op *given,
+                                                  struct rh_comm_op *room)
 {
-	struct rh_comm_op *op = ret_op;
-	bool reduces;
+	/* mostly nothing is missing, and copying it would take longer than all that is done with it for a small vector */
+	if (given->size >= sizeof(*given) && (given->in || !given->out))
+		return given;
+	*room = (struct rh_comm_op){0};
+	memcpy(room, given, given->size < sizeof(*room) ? given->size : sizeof(*room));
+	if (!room->in && room->out)
+		room->in = room->what == RH_COMM_ALL_GATHER
+		               ? (const char *)room->out + (size_t)comm->rank * room->count * rh_comm_type_size(room->type)
+		               : room->out;
+	return room;
+}
+
+int32_t rh_comm_request_check(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_error *err)
+{
+	bool reduces = op->what == RH_COMM_ALL_REDUCE || op->what == RH_COMM_REDUCE_SCATTER;
 	int32_t r;
 
-	*op = (struct rh_comm_op){0};
-	memcpy(op, given, given->size < sizeof(*op) ? given->size : sizeof(*op));
 	if (op->what < RH_COMM_ALL_REDUCE || op->what > RH_COMM_RECV)
 		return request_refuse(err, "what is no operation");
-	reduces = op->what == RH_COMM_ALL_REDUCE || op->what == RH_COMM_REDUCE_SCATTER;
 	if (op->what != RH_COMM_BARRIER && !rh_comm_type_is_known(op->type))
 		return request_refuse(err, "type is no element type");
 	if (reduces && !rh_comm_reduce_is_known(op->reduce))
 		return request_refuse(err, "reduce is no reduction");
+	if (!request_is_countable(comm, op))
+		return request_refuse(err, "count is more than there can be in memory");
 	r = request_check_memory(comm, op, err);
 	if (r < 0)
 		return r;
 	if (request_has_data(op) && !op->out && (op->what != RH_COMM_SEND || !op->in))
 		return request_refuse(err, "out is NULL");
-	if (!op->in && op->out)
-		op->in = op->what == RH_COMM_ALL_GATHER
-		             ? (const char *)op->out + (size_t)comm->rank * op->count * rh_comm_type_size(op->type)
-		             : op->out;
 	return request_check_peer(comm, op, err);
 }
 

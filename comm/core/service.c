@@ -11,6 +11,8 @@
 #define SERVICE_PAUSE 1000
 /* It spins but shortly: the processor is somebody's who computes. */
 #define SERVICE_SPIN 10
+/* What backends still have to move of operations that are done is looked for so often. */
+#define SERVICE_PAUSE_IDLE (RH_COMM_SECOND / 20)
 /* With more than one busy context there is nothing to sleep on but the clock. */
 #define SERVICE_PAUSE_SHORT 200
 
@@ -18,6 +20,7 @@
 struct service_look {
 	int busy;             /* contexts with operations in flight that nobody waits for */
 	struct rh_comm *only; /* one of them; a guest is counted in it */
+	int64_t pause;        /* for which one may sleep when none is busy */
 };
 
 /* @return whether it has operations in flight that the service thread is to drive */
@@ -37,18 +40,39 @@ static bool service_drive(struct rh_comm *comm, bool over)
 	return atomic_load_explicit(&comm->pending, memory_order_relaxed) > 0;
 }
 
+/* @return microseconds after which to look again */
+static int64_t service_idle(struct rh_comm *comm, bool over)
+{
+	const struct rh_comm_backend *backend = comm->module.backend;
+	int32_t r = RH_COMM_BUSY;
+
+	if (!backend || !backend->idle || !comm->self || over)
+		return RH_COMM_NEVER;
+	if (atomic_load_explicit(&comm->attended, memory_order_relaxed) > 0 || pthread_mutex_trylock(&comm->lock) != 0)
+		return SERVICE_PAUSE_IDLE;
+	if (!comm->aborted && !comm->first)
+		r = backend->idle(comm->self);
+	(void)pthread_mutex_unlock(&comm->lock);
+	return r == RH_COMM_BUSY ? SERVICE_PAUSE : SERVICE_PAUSE_IDLE;
+}
+
 /* The context that is found is not freed before service_leave(). */
 static struct service_look service_drive_all(struct rh_comm_world *world)
 {
 	bool over = rh_comm_world_check(world, NULL) < 0;
-	struct service_look look = {0};
+	struct service_look look = {.pause = RH_COMM_NEVER};
 
 	(void)pthread_mutex_lock(&world->lock);
 	for (struct rh_comm *comm = world->contexts; comm; comm = comm->next) {
-		if (!service_drive(comm, over))
+		int64_t pause;
+
+		if (service_drive(comm, over)) {
+			look.busy++;
+			look.only = comm;
 			continue;
-		look.busy++;
-		look.only = comm;
+		}
+		pause = service_idle(comm, over);
+		look.pause = pause < look.pause ? pause : look.pause;
 	}
 	if (look.only)
 		atomic_fetch_add(&look.only->guests, 1);
@@ -137,7 +161,10 @@ static void service_sleep(struct rh_comm_world *world, const struct service_look
 		(void)rh_comm_line_serve(world->line, 0);
 		return;
 	}
-	(void)rh_comm_line_serve(world->line, look->busy > 0 ? SERVICE_PAUSE_SHORT : beat - rh_comm_now());
+	beat -= rh_comm_now();
+	(void)rh_comm_line_serve(world->line, look->busy > 0       ? SERVICE_PAUSE_SHORT
+	                                      : look->pause < beat ? look->pause
+	                                                           : beat);
 }
 
 /* With nothing to do, tell those who post that they have to wake us; what they posted just before is looked for. */

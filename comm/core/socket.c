@@ -16,6 +16,8 @@
 #include "comm/core/error.h"
 
 #define BACKLOG 1024
+/* Who waits for a connection looks so often at what else there is. */
+#define SLICE (RH_COMM_SECOND / 2)
 
 static int socket_bind(const struct sockaddr *address, socklen_t length)
 {
@@ -66,8 +68,8 @@ static int socket_bind_all(int32_t port)
 	return fd;
 }
 
-int32_t rh_comm_socket_listen(const char *host, int32_t port, int *ret_fd, int32_t *ret_port, char *ret_host,
-                              size_t host_room, struct rh_comm_error *err)
+int32_t rh_comm_socket_listen(const char *host, int32_t port, struct rh_comm_listener *ret_listener,
+                              struct rh_comm_error *err)
 {
 	struct sockaddr_storage address;
 	socklen_t length = sizeof(address);
@@ -85,31 +87,41 @@ int32_t rh_comm_socket_listen(const char *host, int32_t port, int *ret_fd, int32
 		return rh_comm_fail_os(err, errno, what);
 	}
 	(void)getsockname(fd, (struct sockaddr *)&address, &length);
-	(void)getnameinfo((struct sockaddr *)&address, length, ret_host, (socklen_t)host_room, service, sizeof(service),
-	                  NI_NUMERICHOST | NI_NUMERICSERV);
+	*ret_listener = (struct rh_comm_listener){.fd = fd};
+	(void)getnameinfo((struct sockaddr *)&address, length, ret_listener->host, sizeof(ret_listener->host), service,
+	                  sizeof(service), NI_NUMERICHOST | NI_NUMERICSERV);
 	if (all)
-		(void)snprintf(ret_host, host_room, "127.0.0.1");
-	*ret_port = (int32_t)strtol(service, NULL, 10);
-	*ret_fd = fd;
+		(void)snprintf(ret_listener->host, sizeof(ret_listener->host), "127.0.0.1");
+	ret_listener->port = (int32_t)strtol(service, NULL, 10);
 	return 0;
 }
 
-static int socket_finish(int fd, int64_t deadline)
+/* Wait for a connection that is being made. @return 0 or errno */
+static int socket_finish(int fd, const struct rh_comm_calling *calling)
 {
 	struct pollfd set = {.fd = fd, .events = POLLOUT};
 	int number = 0;
 	socklen_t length = sizeof(number);
-	int64_t left = deadline - rh_comm_now();
+	int ready = 0;
 
-	if (poll(&set, 1, left > 0 ? (int)(left / 1000) + 1 : 0) <= 0)
-		return ETIMEDOUT;
+	while (ready <= 0) {
+		int64_t left = calling->deadline - rh_comm_now();
+
+		if (calling->check && calling->check(calling->arg) < 0)
+			return ECANCELED;
+		ready = poll(&set, 1, left > SLICE ? (int)(SLICE / 1000) : left > 0 ? (int)(left / 1000) + 1 : 0);
+		if (ready < 0 && errno != EINTR)
+			return errno;
+		if (ready == 0 && left <= 0)
+			return ETIMEDOUT;
+	}
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &number, &length) < 0)
 		return errno;
 	return number;
 }
 
 /* @return the connected descriptor, or -1 with errno */
-static int socket_try(const struct addrinfo *address, int64_t deadline)
+static int socket_try(const struct addrinfo *address, const struct rh_comm_calling *calling)
 {
 	int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int number = 0;
@@ -117,7 +129,7 @@ static int socket_try(const struct addrinfo *address, int64_t deadline)
 	if (fd < 0)
 		return -1;
 	if (connect(fd, address->ai_addr, address->ai_addrlen) < 0)
-		number = errno == EINPROGRESS ? socket_finish(fd, deadline) : errno;
+		number = errno == EINPROGRESS ? socket_finish(fd, calling) : errno;
 	if (number == 0)
 		return fd;
 	(void)close(fd);
@@ -125,7 +137,7 @@ static int socket_try(const struct addrinfo *address, int64_t deadline)
 	return -1;
 }
 
-int32_t rh_comm_socket_connect(const char *host, int32_t port, int64_t deadline, int *ret_fd, struct rh_comm_error *err)
+int32_t rh_comm_socket_call(const struct rh_comm_calling *calling, int *ret_fd, struct rh_comm_error *err)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
 	struct addrinfo *found = NULL;
@@ -134,14 +146,14 @@ int32_t rh_comm_socket_connect(const char *host, int32_t port, int64_t deadline,
 	int fd = -1;
 	int r;
 
-	(void)snprintf(service, sizeof(service), "%d", (int)port);
-	(void)snprintf(what, sizeof(what), "connect to %s port %d", host, (int)port);
-	r = getaddrinfo(host, service, &hints, &found);
+	(void)snprintf(service, sizeof(service), "%d", (int)calling->port);
+	(void)snprintf(what, sizeof(what), "connect to %s port %d", calling->host, (int)calling->port);
+	r = getaddrinfo(calling->host, service, &hints, &found);
 	if (r != 0)
 		return rh_comm_fail(err, RH_COMM_EIO, RH_COMM_NO_RANK, "%s: %s", what, gai_strerror(r));
 	errno = EADDRNOTAVAIL;
 	for (const struct addrinfo *at = found; at && fd < 0; at = at->ai_next)
-		fd = socket_try(at, deadline);
+		fd = socket_try(at, calling);
 	freeaddrinfo(found);
 	if (fd < 0)
 		return rh_comm_fail_os(err, errno, what);
@@ -149,18 +161,32 @@ int32_t rh_comm_socket_connect(const char *host, int32_t port, int64_t deadline,
 	return 0;
 }
 
-void rh_comm_socket_watch_peer(int fd, int64_t timeout)
+int32_t rh_comm_socket_connect(const char *host, int32_t port, int64_t deadline, int *ret_fd, struct rh_comm_error *err)
+{
+	struct rh_comm_calling calling = {.host = host, .port = port, .deadline = deadline};
+
+	return rh_comm_socket_call(&calling, ret_fd, err);
+}
+
+void rh_comm_socket_watch_idle(int fd, int64_t timeout)
 {
 	static const int on = 1;
 	int seconds = (int)(timeout / RH_COMM_SECOND);
 	int probes = seconds > 2 ? seconds - 1 : 1;
-	unsigned milliseconds = (unsigned)(timeout / 1000);
 
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &on, sizeof(on));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &on, sizeof(on));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+}
+
+void rh_comm_socket_watch_peer(int fd, int64_t timeout)
+{
+	static const int on = 1;
+	unsigned milliseconds = (unsigned)(timeout / 1000);
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	rh_comm_socket_watch_idle(fd, timeout);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof(milliseconds));
 }
 
@@ -169,4 +195,16 @@ void rh_comm_socket_prepare_bulk(int fd)
 	static const int on = 1;
 
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+bool rh_comm_socket_is_unanswered(int fd, int64_t *ret_silence)
+{
+	struct tcp_info info;
+	socklen_t length = sizeof(info);
+
+	memset(&info, 0, sizeof(info));
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) < 0 || length < sizeof(info))
+		return false;
+	*ret_silence = (int64_t)info.tcpi_last_ack_recv * 1000;
+	return info.tcpi_retransmits > 0 || info.tcpi_probes > 0;
 }

@@ -34,6 +34,9 @@ int32_t rh_comm_put(struct rh_comm *comm, const char *key, const void *value, si
 
 	if (r == 0)
 		r = rh_comm_line_put(comm->world->line, text, value, length);
+	/* what ended the world says more than that it has ended */
+	if (r < 0 && rh_comm_world_check(comm->world, err) < 0)
+		return rh_comm_world_check(comm->world, NULL);
 	return r < 0 ? rh_comm_fail(err, r, RH_COMM_NO_RANK, "\"%s\" cannot be published: %s", key, rh_comm_status_text(r))
 	             : 0;
 }
@@ -217,17 +220,23 @@ static int32_t team_check(void *core)
 
 int32_t rh_comm_share_tune(struct rh_comm *comm, struct rh_comm_error *err)
 {
-	char text[RH_COMM_TUNE_ROOM] = "";
-	const char *own = comm->world->env.tune;
+	struct rh_comm_world *world = comm->world;
+	char text[RH_COMM_TUNE_ROOM + 32] = "";
+	char *table = NULL;
 	int32_t r = 0;
 	int64_t n;
 
 	if (comm->rank == 0) {
-		r = rh_comm_tune_parse(own, &comm->world->tune, err);
-		return r < 0 || comm->size == 1 ? r : rh_comm_put(comm, "tune", own, strlen(own), err);
+		r = rh_comm_tune_parse(world->env.tune, &world->tune, err);
+		(void)snprintf(text, sizeof(text), "%zu %s", world->env.fusion, world->env.tune);
+		return r < 0 || comm->size == 1 ? r : rh_comm_put(comm, "tune", text, strlen(text), err);
 	}
 	n = rh_comm_get(comm, "tune", text, sizeof(text) - 1, err);
-	return n < 0 ? (int32_t)n : rh_comm_tune_parse(text, &comm->world->tune, err);
+	if (n < 0)
+		return (int32_t)n;
+	/* buckets of other lengths would never meet */
+	world->env.fusion = (size_t)strtoull(text, &table, 10);
+	return rh_comm_tune_parse(table + (*table == ' '), &world->tune, err);
 }
 
 void rh_comm_team_init(struct rh_comm *comm)

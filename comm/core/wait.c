@@ -250,13 +250,14 @@ static int32_t wait_post(struct rh_comm *comm, const struct rh_comm_op *op, stru
 int32_t rh_comm_post(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_request **ret_request,
                      struct rh_comm_error *err)
 {
-	struct rh_comm_op whole;
+	struct rh_comm_op room;
+	const struct rh_comm_op *whole = rh_comm_request_complete(comm, op, &room);
 	int32_t r = rh_comm_world_check(comm->world, err);
 
 	if (r == 0)
-		r = rh_comm_request_check(comm, op, &whole, err);
+		r = rh_comm_request_check(comm, whole, err);
 	if (r == 0)
-		r = wait_post(comm, &whole, ret_request, err);
+		r = wait_post(comm, whole, ret_request, err);
 	if (r == 0 && !wait_is_over(*ret_request))
 		rh_comm_world_wake(comm->world);
 	return r;
@@ -265,7 +266,6 @@ int32_t rh_comm_post(struct rh_comm *comm, const struct rh_comm_op *op, struct r
 /* Small collectives of a backend that has them: nothing else is in flight, so there is no row to keep. */
 static bool wait_is_quick(const struct rh_comm *comm, const struct rh_comm_op *op)
 {
-	/* NOLINTNEXTLINE(clang-analyzer-core.*): rh_comm_request_check() has filled it, or nobody comes here */
 	return comm->module.backend->collective && comm->size > 1 && op->what <= RH_COMM_BARRIER &&
 	       op->memory == RH_COMM_HOST && op->count * rh_comm_type_size(op->type) <= QUICK_BYTES &&
 	       comm->world->tune.count == 0;
@@ -323,21 +323,22 @@ static int32_t quick_try(struct rh_comm *comm, const struct rh_comm_op *op, stru
 static int32_t run_start(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_request **ret_request,
                          struct rh_comm_error *err)
 {
-	struct rh_comm_op whole;
+	struct rh_comm_op room;
+	const struct rh_comm_op *whole = rh_comm_request_complete(comm, op, &room);
 	int32_t r = rh_comm_world_check(comm->world, err);
 
 	*ret_request = NULL;
 	if (r == 0)
-		r = rh_comm_request_check(comm, op, &whole, err);
+		r = rh_comm_request_check(comm, whole, err);
 	if (r < 0)
 		return r;
-	if (wait_is_quick(comm, &whole) && pthread_mutex_trylock(&comm->lock) == 0) {
-		r = quick_try(comm, &whole, ret_request);
+	if (wait_is_quick(comm, whole) && pthread_mutex_trylock(&comm->lock) == 0) {
+		r = quick_try(comm, whole, ret_request);
 		(void)pthread_mutex_unlock(&comm->lock);
 		if (r == 0)
 			return 0;
 	}
-	return *ret_request ? 0 : wait_post(comm, &whole, ret_request, err);
+	return *ret_request ? 0 : wait_post(comm, whole, ret_request, err);
 }
 
 int32_t rh_comm_run(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_error *err)

@@ -112,7 +112,37 @@ static int32_t world_connect(const struct rh_comm_options *options, struct rh_co
 	if (r != 0)
 		return rh_comm_fail_os(err, r, "a thread for the context");
 	world->serving = true;
+	rh_comm_forking_add(&world->forking);
 	return 0;
+}
+
+static void world_hold(void *self)
+{
+	const struct rh_comm_world *world = self;
+
+	if (world->hub)
+		rh_comm_hub_hold(world->hub);
+	rh_comm_line_hold(world->line);
+}
+
+static void world_let_go(void *self)
+{
+	const struct rh_comm_world *world = self;
+
+	rh_comm_line_let_go(world->line);
+	if (world->hub)
+		rh_comm_hub_let_go(world->hub);
+}
+
+static void world_forget(void *self)
+{
+	struct rh_comm_world *world = self;
+
+	world->forked = true;
+	rh_comm_line_forget(world->line);
+	if (world->hub)
+		rh_comm_hub_forget(world->hub);
+	world_let_go(self);
 }
 
 int32_t rh_comm_world_open(const struct rh_comm_options *options, const struct rh_comm_env *env,
@@ -125,6 +155,8 @@ int32_t rh_comm_world_open(const struct rh_comm_options *options, const struct r
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	(void)pthread_mutex_init(&world->lock, NULL);
 	world->env = *env;
+	world->forking =
+		(struct rh_comm_forking){.hold = world_hold, .let_go = world_let_go, .forget = world_forget, .self = world};
 	if (env->job == env->job_text)
 		world->env.job = world->env.job_text;
 	if (env->world > 1)
@@ -143,6 +175,7 @@ void rh_comm_world_close(struct rh_comm_world *world)
 {
 	if (!world)
 		return;
+	rh_comm_forking_remove(&world->forking);
 	atomic_store(&world->stop, true);
 	if (world->serving) {
 		rh_comm_line_wake(world->line);

@@ -68,56 +68,74 @@ static void mpi_close(void *self)
 	native_segment_close(&mpi->segment);
 	/* what is still under way bears the number of an aborted context: it is not used again */
 	if (mpi->number >= 0 && !atomic_load(&mpi->aborted))
-		mpi_process_give(mpi->process, mpi->number);
+		mpi_process_give(mpi);
 	free(mpi->peers);
 	free(mpi);
 }
 
-static int32_t open_publish(struct mpi *mpi)
+/* Give all ranks this one's value, and take theirs. */
+static int32_t open_exchange(const struct mpi *mpi, const char *what, int32_t *values)
 {
 	const struct rh_comm_team *team = mpi->team;
-	struct mpi_peer own = {.number = mpi->number};
-	int rank = 0;
 	char key[KEY_ROOM];
+	int32_t r;
+
+	(void)snprintf(key, sizeof(key), "mpi/%s/%d", what, (int)team->rank);
+	r = team->put(team->core, key, &values[team->rank], sizeof(*values));
+	for (int32_t rank = 0; rank < team->world && r == 0; rank++) {
+		int64_t n;
+
+		(void)snprintf(key, sizeof(key), "mpi/%s/%d", what, (int)rank);
+		n = team->get(team->core, key, &values[rank], sizeof(*values));
+		r = n < 0 ? (int32_t)n : 0;
+	}
+	return r;
+}
+
+static int32_t open_find_ranks(struct mpi *mpi, int32_t *values)
+{
+	int rank = 0;
+	int32_t r;
 
 	(void)pthread_mutex_lock(&mpi->process->lock);
 	(void)MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	(void)pthread_mutex_unlock(&mpi->process->lock);
-	own.rank = rank;
-	(void)snprintf(key, sizeof(key), "mpi/%d", (int)team->rank);
-	return team->put(team->core, key, &own, sizeof(own));
+	values[mpi->team->rank] = rank;
+	r = open_exchange(mpi, "rank", values);
+	for (int32_t i = 0; i < mpi->team->world && r == 0; i++)
+		mpi->peers[i].rank = values[i];
+	return r;
 }
 
-static int32_t open_find_peers(struct mpi *mpi)
+static int32_t open_find_numbers(struct mpi *mpi, int32_t *values)
 {
 	const struct rh_comm_team *team = mpi->team;
-	char key[KEY_ROOM];
+	int32_t r;
 
-	for (int32_t rank = 0; rank < team->world; rank++) {
-		int64_t n;
-
-		(void)snprintf(key, sizeof(key), "mpi/%d", (int)rank);
-		n = team->get(team->core, key, &mpi->peers[rank], sizeof(mpi->peers[rank]));
-		if (n < 0)
-			return (int32_t)n;
-	}
-	return 0;
+	mpi->number = mpi_process_take(mpi);
+	if (mpi->number < 0)
+		return team->fail(
+			team->core, RH_COMM_ENOTSUP, RH_COMM_NO_RANK,
+			"this process has 64 contexts open with one and the same rank, which is all that there can be; "
+			"free some, or use another backend");
+	values[team->rank] = mpi->number;
+	r = open_exchange(mpi, "number", values);
+	for (int32_t i = 0; i < team->world && r == 0; i++)
+		mpi->peers[i].number = values[i];
+	return r;
 }
 
 static int32_t open_connect(struct mpi *mpi)
 {
 	const struct rh_comm_team *team = mpi->team;
-	int32_t r = mpi_process_start(team, mpi->process);
+	int32_t *values = calloc((size_t)team->world, sizeof(*values));
+	int32_t r = values ? mpi_process_start(team, mpi->process) : RH_COMM_ENOMEM;
 
-	if (r < 0)
-		return r;
-	mpi->number = mpi_process_take(mpi->process);
-	if (mpi->number < 0)
-		return team->fail(team->core, RH_COMM_ENOTSUP, RH_COMM_NO_RANK,
-		                  "64 contexts of this process are open, which is all that there can be");
-	r = open_publish(mpi);
 	if (r == 0)
-		r = open_find_peers(mpi);
+		r = open_find_ranks(mpi, values);
+	if (r == 0)
+		r = open_find_numbers(mpi, values);
+	free(values);
 	if (r == 0 && team->world > 1 && team->local_world == team->world)
 		r = native_segment_open(team, false, &mpi->segment);
 	return r;

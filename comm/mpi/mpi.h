@@ -24,7 +24,7 @@
 #include "comm/native/native.h"
 #include "roundhouse/comm_backend.h"
 
-/** Bits of a tag that tell contexts apart, and so how many a process has at most at a time. */
+/** Bits of a tag that tell contexts apart, and so how many two processes have in common at most at a time. */
 #define MPI_CONTEXT_BITS 6
 
 /** MPI in this process. */
@@ -32,7 +32,7 @@ struct mpi_process {
 	pthread_mutex_t lock; /**< over every call of MPI: several contexts may be driven by several threads */
 	MPI_Comm messages;    /**< for what the user sends */
 	MPI_Comm collectives;
-	uint64_t contexts;     /**< numbers in use, as bits */
+	uint64_t *taken;       /**< for each rank of MPI_COMM_WORLD the numbers of contexts that it is in, as bits */
 	int32_t tag_bits;      /**< that MPI's tags have beside the context's number */
 	bool ready;            /**< the communicators are there */
 	_Atomic bool unstable; /**< something was aborted: MPI may still have messages under way */
@@ -76,10 +76,13 @@ struct mpi {
 struct mpi_process *mpi_process(void);
 /** Start MPI if nobody has, and make the communicators. Collective in the first context. @return 0 or RH_COMM_E* */
 int32_t mpi_process_start(const struct rh_comm_team *team, struct mpi_process *process);
-/** Take a number for a context. @return it, or RH_COMM_ENOTSUP: all are in use */
-int32_t mpi_process_take(struct mpi_process *process);
-/** Give it back. */
-void mpi_process_give(struct mpi_process *process, int32_t number);
+/**
+ * Take a number for a context: one that no other context here has in which any of its peers is, for MPI tells senders
+ * apart by itself. @return it, or RH_COMM_ENOTSUP: all are in use
+ */
+int32_t mpi_process_take(const struct mpi *mpi);
+/** Give mpi->number back. */
+void mpi_process_give(const struct mpi *mpi);
 /** Say what MPI said. @return @p code */
 int32_t mpi_fail(const struct rh_comm_team *team, int32_t code, int32_t rank, const char *what, int status);
 /** @} */

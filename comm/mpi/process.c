@@ -93,6 +93,10 @@ static int32_t process_connect(const struct rh_comm_team *team, struct mpi_proce
 	}
 	if (process_find_tag_bits(process) < 0)
 		return team->fail(team->core, RH_COMM_ENOTSUP, RH_COMM_NO_RANK, "the tags of this MPI are too short");
+	if (!process->taken)
+		process->taken = calloc((size_t)size, sizeof(*process->taken));
+	if (!process->taken)
+		return RH_COMM_ENOMEM;
 	status = MPI_Comm_dup(MPI_COMM_WORLD, &process->messages);
 	if (status == MPI_SUCCESS)
 		status = MPI_Comm_dup(MPI_COMM_WORLD, &process->collectives);
@@ -117,24 +121,31 @@ int32_t mpi_process_start(const struct rh_comm_team *team, struct mpi_process *p
 	return r;
 }
 
-int32_t mpi_process_take(struct mpi_process *process)
+int32_t mpi_process_take(const struct mpi *mpi)
 {
-	int32_t number = RH_COMM_ENOTSUP;
+	struct mpi_process *process = mpi->process;
+	uint64_t taken = 0;
+	int32_t number = 0;
 
 	(void)pthread_mutex_lock(&process->lock);
-	for (int32_t i = 0; i < 1 << MPI_CONTEXT_BITS && number < 0; i++) {
-		if ((process->contexts >> i & 1) == 0)
-			number = i;
-	}
-	if (number >= 0)
-		process->contexts |= UINT64_C(1) << number;
+	for (int32_t rank = 0; rank < mpi->team->world; rank++)
+		taken |= rank == mpi->team->rank ? 0 : process->taken[mpi->peers[rank].rank];
+	while (number < 1 << MPI_CONTEXT_BITS && (taken >> number & 1) != 0)
+		number++;
+	if (number == 1 << MPI_CONTEXT_BITS)
+		number = RH_COMM_ENOTSUP;
+	for (int32_t rank = 0; rank < mpi->team->world && number >= 0; rank++)
+		process->taken[mpi->peers[rank].rank] |= UINT64_C(1) << number;
 	(void)pthread_mutex_unlock(&process->lock);
 	return number;
 }
 
-void mpi_process_give(struct mpi_process *process, int32_t number)
+void mpi_process_give(const struct mpi *mpi)
 {
+	struct mpi_process *process = mpi->process;
+
 	(void)pthread_mutex_lock(&process->lock);
-	process->contexts &= ~(UINT64_C(1) << number);
+	for (int32_t rank = 0; rank < mpi->team->world; rank++)
+		process->taken[mpi->peers[rank].rank] &= ~(UINT64_C(1) << mpi->number);
 	(void)pthread_mutex_unlock(&process->lock);
 }

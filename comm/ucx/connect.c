@@ -25,6 +25,9 @@
  */
 #define TRANSPORTS "^cma,knem"
 #define TRANSPORTS_NEAR "^cma,knem,tcp"
+/* In a container /dev/shm has 64 MiB, and UCX takes several for each peer: System V's shared memory is not limited by
+ * it. */
+#define WITHOUT_POSIX ",posix"
 /* Over TCP a rendezvous is only a round trip more; the segments of a collective go without. */
 #define RENDEZVOUS "512k"
 
@@ -77,10 +80,10 @@ static bool connect_all_near(const struct ucx *ucx)
 }
 
 /* UCX reads UCX_* itself; what the user has set there stays. */
-static ucs_status_t connect_configure(const struct ucx *ucx, ucp_config_t *config)
+static ucs_status_t connect_configure(const struct ucx *ucx, bool near, bool posix, ucp_config_t *config)
 {
 	const char *own = ucx->team->setting(ucx->team->core, "TLS");
-	bool near = !own && !getenv("UCX_TLS") && connect_all_near(ucx);
+	char transports[40];
 	ucs_status_t status = UCS_OK;
 
 	/* it would print of dead peers, and to standard output; we return them as errors */
@@ -92,35 +95,75 @@ static ucs_status_t connect_configure(const struct ucx *ucx, ucp_config_t *confi
 		return ucp_config_modify(config, "TLS", own);
 	if (status < 0 || getenv("UCX_TLS"))
 		return status;
-	return ucp_config_modify(config, "TLS", near && !ucx->rdma ? TRANSPORTS_NEAR : TRANSPORTS);
+	(void)snprintf(transports, sizeof(transports), "%s%s", near && !ucx->rdma ? TRANSPORTS_NEAR : TRANSPORTS,
+	               posix ? "" : WITHOUT_POSIX);
+	return ucp_config_modify(config, "TLS", transports);
 }
 
-static int32_t connect_init(struct ucx *ucx)
+static bool connect_chooses(const struct ucx *ucx)
+{
+	return !ucx->team->setting(ucx->team->core, "TLS") && !getenv("UCX_TLS");
+}
+
+static ucs_status_t connect_init(struct ucx *ucx, bool near, bool posix)
 {
 	ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
 	                       .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP,
 	                       .estimated_num_eps = (size_t)ucx->team->world};
-	ucp_worker_params_t worker = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-	                              .thread_mode = UCS_THREAD_MODE_SERIALIZED};
 	ucp_config_t *config = NULL;
 	ucs_status_t status = ucp_config_read(NULL, NULL, &config);
 
 	if (status == UCS_OK) {
-		status = connect_configure(ucx, config);
+		status = connect_configure(ucx, near, posix, config);
 		if (status == UCS_OK)
 			status = ucp_init(&params, config, &ucx->context);
 		ucp_config_release(config);
 	}
-	if (status != UCS_OK) {
+	if (status != UCS_OK)
 		ucx->context = NULL;
-		return ucx_fail(ucx, RH_COMM_EBACKEND, RH_COMM_NO_RANK, "UCX cannot start; see UCX_TLS and RH_COMM_UCX_TLS",
-		                status);
-	}
+	return status;
+}
+
+static int32_t connect_fail_init(const struct ucx *ucx, ucs_status_t status)
+{
+	return ucx_fail(ucx, RH_COMM_EBACKEND, RH_COMM_NO_RANK, "UCX cannot start; see UCX_TLS and RH_COMM_UCX_TLS",
+	                status);
+}
+
+/* Of what the user chose we only know the words. @return whether TCP may be among the transports */
+static bool connect_may_be_tcp(const struct ucx *ucx, bool chooses, bool near)
+{
+	const char *own = ucx->team->setting(ucx->team->core, "TLS");
+	const char *words = own ? own : getenv("UCX_TLS");
+
+	if (chooses || !words)
+		return !near && !ucx->rdma;
+	return words[0] == '^' || strstr(words, "tcp") || strstr(words, "all");
+}
+
+static int32_t connect_start(struct ucx *ucx)
+{
+	ucp_worker_params_t worker = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+	                              .thread_mode = UCS_THREAD_MODE_SERIALIZED};
+	bool chooses = connect_chooses(ucx);
+	bool near = chooses && connect_all_near(ucx);
+	ucs_status_t status = connect_init(ucx, near, true);
+
+	ucx->holds = connect_may_be_tcp(ucx, chooses, near);
+	if (status != UCS_OK)
+		return connect_fail_init(ucx, status);
 	status = ucp_worker_create(ucx->context, &worker, &ucx->worker);
+	if (status != UCS_OK && chooses) {
+		ucp_cleanup(ucx->context);
+		status = connect_init(ucx, near, false);
+		if (status != UCS_OK)
+			return connect_fail_init(ucx, status);
+		status = ucp_worker_create(ucx->context, &worker, &ucx->worker);
+	}
 	if (status == UCS_OK)
 		return 0;
 	ucx->worker = NULL;
-	return ucx_fail(ucx, RH_COMM_EBACKEND, RH_COMM_NO_RANK, "no UCX worker", status);
+	return ucx_fail(ucx, RH_COMM_EBACKEND, RH_COMM_NO_RANK, "no UCX worker; /dev/shm may be full", status);
 }
 
 static int32_t connect_publish(const struct ucx *ucx)
@@ -210,7 +253,7 @@ static bool connect_greet(struct ucx *ucx, uint64_t tag, int64_t until)
 int32_t ucx_connect(struct ucx *ucx)
 {
 	char *address = malloc(ADDRESS_ROOM);
-	int32_t r = address ? connect_init(ucx) : RH_COMM_ENOMEM;
+	int32_t r = address ? connect_start(ucx) : RH_COMM_ENOMEM;
 
 	if (r == 0)
 		r = connect_publish(ucx);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "comm/ucx/ucx.h"
@@ -19,7 +20,7 @@
  * UCX matches by tag alone, so the sender is part of it: 1 bit collective or not, 20 bits rank, then 43 of the core's:
  * a message's whole tag, of a collective the low 31 bits of its number and 12 of its block's.
  */
-static ucp_tag_t message_tag(int32_t sender, uint64_t tag)
+ucp_tag_t ucx_tag(int32_t sender, uint64_t tag)
 {
 	uint64_t body = tag & OWN_BODY_MASK;
 
@@ -75,14 +76,10 @@ void ucx_free_works(struct ucx *ucx)
 	}
 }
 
-/* What it came to, in words when it failed. */
-static int32_t work_end(struct ucx *ucx, struct ucx_work *work, ucs_status_t status)
+int32_t ucx_explain(const struct ucx *ucx, int32_t peer, ucs_status_t status, bool fits)
 {
-	int32_t peer = work->peer;
-	/* NOLINTNEXTLINE(clang-analyzer-core.*): UCX fills info of what was received */
-	bool fits = !work->receives || work->info.length == work->length;
+	char text[64];
 
-	work_free(ucx, work);
 	if (status == UCS_ERR_MESSAGE_TRUNCATED || (status == UCS_OK && !fits))
 		return ucx->team->fail(ucx->team->core, RH_COMM_EINVAL, peer,
 		                       "a message has another length than the receiver expects");
@@ -90,7 +87,18 @@ static int32_t work_end(struct ucx *ucx, struct ucx_work *work, ucs_status_t sta
 		return 0;
 	if (status == UCS_ERR_NO_MEMORY)
 		return ucx->team->fail(ucx->team->core, RH_COMM_ENOMEM, peer, "out of memory");
-	return ucx_fail(ucx, RH_COMM_EPEER, peer, "the connection to a rank is lost", status);
+	(void)snprintf(text, sizeof(text), "the connection to rank %d is lost", (int)peer);
+	return ucx_fail(ucx, RH_COMM_EPEER, peer, text, status);
+}
+
+static int32_t work_end(struct ucx *ucx, struct ucx_work *work, ucs_status_t status)
+{
+	int32_t peer = work->peer;
+	/* NOLINTNEXTLINE(clang-analyzer-core.*): UCX fills info of what was received */
+	bool fits = !work->receives || work->info.length == work->length;
+
+	work_free(ucx, work);
+	return ucx_explain(ucx, peer, status, fits);
 }
 
 static ucs_status_t work_status(struct ucx_work *work)
@@ -102,13 +110,15 @@ static ucs_status_t work_status(struct ucx_work *work)
 
 int32_t ucx_send(void *self, int32_t peer, uint64_t tag, const void *data, size_t length, void **ret_work)
 {
+	static const ucp_request_param_t param = {0};
 	struct ucx *ucx = self;
-	ucp_request_param_t param = {0};
 	struct ucx_work *work;
 	ucs_status_ptr_t request =
-		ucp_tag_send_nbx(ucx->peers[peer].ep, data, length, message_tag(ucx->team->rank, tag), &param);
+		ucp_tag_send_nbx(ucx->peers[peer].ep, data, length, ucx_tag(ucx->team->rank, tag), &param);
 
 	*ret_work = NULL;
+	if (ucx->holds)
+		ucx->peers[peer].sent = true;
 	if (!request)
 		return 0;
 	work = work_new(ucx, peer, length);
@@ -125,9 +135,9 @@ int32_t ucx_send(void *self, int32_t peer, uint64_t tag, const void *data, size_
 
 int32_t ucx_recv(void *self, int32_t peer, uint64_t tag, void *data, size_t length, void **ret_work)
 {
-	struct ucx *ucx = self;
 	/* UCX 1.13 does not always tell the length of what it completes at once */
-	ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL};
+	static const ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL};
+	struct ucx *ucx = self;
 	struct ucx_work *work = work_new(ucx, peer, length);
 	ucs_status_ptr_t request;
 
@@ -135,7 +145,7 @@ int32_t ucx_recv(void *self, int32_t peer, uint64_t tag, void *data, size_t leng
 	if (!work)
 		return RH_COMM_ENOMEM;
 	work->receives = true;
-	request = ucp_tag_recv_nbx(ucx->worker, data, length, message_tag(peer, tag), ~UINT64_C(0), &param);
+	request = ucp_tag_recv_nbx(ucx->worker, data, length, ucx_tag(peer, tag), UCX_TAG_WHOLE, &param);
 	if (UCS_PTR_IS_ERR(request))
 		return work_end(ucx, work, UCS_PTR_STATUS(request));
 	work->request = request;
@@ -148,6 +158,10 @@ static bool let_go_pending(const struct ucx *ucx)
 {
 	for (const struct ucx_work *work = ucx->works; work; work = work->next) {
 		if (ucp_request_check_status(work->request) == UCS_INPROGRESS)
+			return true;
+	}
+	for (const struct ucx_small *small = ucx->smalls_made; small; small = small->made) {
+		if (small->recv && ucp_request_check_status(small->recv) == UCS_INPROGRESS)
 			return true;
 	}
 	return false;
@@ -166,6 +180,10 @@ void ucx_let_go(struct ucx *ucx)
 	ucx->let_go = true;
 	for (struct ucx_work *work = ucx->works; work; work = work->next)
 		ucp_request_cancel(ucx->worker, work->request);
+	for (const struct ucx_small *small = ucx->smalls_made; small; small = small->made) {
+		if (small->recv)
+			ucp_request_cancel(ucx->worker, small->recv);
+	}
 	for (int32_t rank = 0; rank < ucx->team->world; rank++) {
 		struct ucx_peer *peer = &ucx->peers[rank];
 
@@ -198,25 +216,92 @@ int32_t ucx_look(struct ucx *ucx, struct ucx_work *work)
 	return ucx->peers[work->peer].broken == UCS_OK ? RH_COMM_BUSY : look_broken(ucx, work);
 }
 
+/* Let UCX say when all that was sent to a rank has gone. */
+static void idle_flush(struct ucx *ucx, int32_t rank)
+{
+	static const ucp_request_param_t param = {0};
+	struct ucx_peer *peer = &ucx->peers[rank];
+	struct ucx_work *work = work_new(ucx, rank, 0);
+	ucs_status_ptr_t request;
+
+	/* the next time, then */
+	if (!work)
+		return;
+	peer->sent = false;
+	request = ucp_ep_flush_nbx(peer->ep, &param);
+	if (UCS_PTR_IS_PTR(request)) {
+		work->request = request;
+		peer->flush = work;
+	} else {
+		work_free(ucx, work);
+	}
+}
+
+/*
+ * Over TCP UCX counts a message as sent when its last bytes wait for room in the socket, and moves them only when
+ * progress is made. Who sends and then computes, or sleeps, makes none. To wait for that in every send would take
+ * longer than the send.
+ */
+int32_t ucx_idle(void *self)
+{
+	struct ucx *ucx = self;
+	int32_t result = 0;
+
+	if (!ucx->holds || atomic_load(&ucx->aborted))
+		return 0;
+	(void)ucp_worker_progress(ucx->worker);
+	for (int32_t rank = 0; rank < ucx->team->world; rank++) {
+		struct ucx_peer *peer = &ucx->peers[rank];
+
+		if (peer->sent && !peer->flush && peer->broken == UCS_OK)
+			idle_flush(ucx, rank);
+		if (peer->flush && ucx_look(ucx, peer->flush) != RH_COMM_BUSY)
+			peer->flush = NULL;
+		if (peer->flush)
+			result = RH_COMM_BUSY;
+	}
+	return result;
+}
+
+static int32_t test_aborted(struct ucx *ucx, void *work)
+{
+	ucx_let_go(ucx);
+	switch (*(const enum ucx_kind *)work) {
+	case UCX_RING:
+		ucx_ring_free(ucx, work);
+		break;
+	case UCX_SMALL:
+		ucx_small_drop(ucx, work);
+		break;
+	case UCX_MESSAGE:
+		work_free(ucx, work);
+		break;
+	}
+	return RH_COMM_EABORTED;
+}
+
+static int32_t test_message(struct ucx *ucx, struct ucx_work *work)
+{
+	int32_t r = ucx_look(ucx, work);
+
+	if (r != RH_COMM_BUSY)
+		return r;
+	return ucp_worker_progress(ucx->worker) > 0 ? ucx_look(ucx, work) : RH_COMM_BUSY;
+}
+
 int32_t ucx_test(void *self, void *work)
 {
 	struct ucx *ucx = self;
-	bool is_ring = *(enum ucx_kind *)work == UCX_RING;
 
-	if (!atomic_load_explicit(&ucx->aborted, memory_order_relaxed)) {
-		int32_t r;
-
-		if (is_ring)
-			return ucx_ring_test(ucx, work);
-		r = ucx_look(ucx, work);
-		if (r != RH_COMM_BUSY)
-			return r;
-		return ucp_worker_progress(ucx->worker) > 0 ? ucx_look(ucx, work) : RH_COMM_BUSY;
+	if (atomic_load_explicit(&ucx->aborted, memory_order_relaxed))
+		return test_aborted(ucx, work);
+	switch (*(const enum ucx_kind *)work) {
+	case UCX_SMALL:
+		return ucx_small_test(ucx, work);
+	case UCX_RING:
+		return ucx_ring_test(ucx, work);
+	case UCX_MESSAGE:
+		break;
 	}
-	ucx_let_go(ucx);
-	if (is_ring)
-		ucx_ring_free(ucx, work);
-	else
-		work_free(ucx, work);
-	return RH_COMM_EABORTED;
+	return test_message(ucx, work);
 }

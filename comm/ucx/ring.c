@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All-reduce of the ranks of one host. Small vectors go whole by recursive doubling; larger ones around a ring in
- * segments, of which a few are received ahead while the next to come is reduced (Patarasuk and Yuan, 2009). Each
- * element is combined by one rank, or by all in the order of ranks, so all end with the same bits.
+ * All-reduce of the ranks of one host, around a ring in segments, of which a few are received ahead while the next to
+ * come is reduced (Patarasuk and Yuan, 2009). Each element is combined by one rank, so all end with the same bits.
  */
 #include <stdlib.h>
 
@@ -10,13 +9,7 @@
 #include "comm/ucx/ucx.h"
 
 #define RING_SEGMENT (256 * 1024)
-#define RING_SMALL (8 * 1024)
 #define RING_LEAD 4
-/* What is small is there sooner than the caller could look again. */
-#define SMALL_POLLS 16
-#define TAG_COLLECTIVE (UINT64_C(1) << 63)
-#define TAG_BLOCK_BITS 24
-#define TAG_BLOCK_MASK ((UINT64_C(1) << TAG_BLOCK_BITS) - 1)
 
 /* A run of elements. */
 struct span {
@@ -26,7 +19,7 @@ struct span {
 
 static uint64_t ring_tag(const struct ucx_ring *ring, size_t number)
 {
-	return TAG_COLLECTIVE | ring->sequence << TAG_BLOCK_BITS | (number & TAG_BLOCK_MASK);
+	return ucx_collective_tag(ring->sequence, number);
 }
 
 static size_t ring_moves(const struct ucx_ring *ring)
@@ -180,53 +173,6 @@ static int32_t ring_begin(struct ucx *ucx, struct ucx_ring *ring)
 	return r;
 }
 
-static int32_t small_exchange(struct ucx *ucx, struct ucx_ring *ring)
-{
-	int32_t peer = ring->rank ^ ring->distance;
-	size_t length = ring->op.count * ring->size;
-	uint64_t tag = ring_tag(ring, (size_t)ring->distance);
-	/* the send is what the other one waits for; nothing comes in before the next progress */
-	int32_t r = ucx_send(ucx, peer, tag, ring->distance == 1 ? ring->op.in : ring->op.out, length, &ring->recvs[1]);
-
-	if (r == 0)
-		r = ucx_recv(ucx, peer, tag, ring->spare, length, &ring->recvs[0]);
-	return r;
-}
-
-static void small_act(const struct ucx *ucx, const struct ucx_ring *ring)
-{
-	const void *own = ring->distance == 1 ? ring->op.in : ring->op.out;
-	bool lower = (ring->rank & ring->distance) == 0;
-
-	ucx->team->reduce(ring->op.out, lower ? own : ring->spare, lower ? ring->spare : own, ring->op.count, ring->op.type,
-	                  ring->op.reduce);
-}
-
-static int32_t small_step(struct ucx *ucx, struct ucx_ring *ring)
-{
-	for (;;) {
-		for (int i = 0; i < 2; i++) {
-			int32_t r = ring->recvs[i] ? ucx_look(ucx, ring->recvs[i]) : 0;
-
-			if (r != 0)
-				return r;
-			ring->recvs[i] = NULL;
-		}
-		small_act(ucx, ring);
-		ring->distance *= 2;
-		if (ring->distance < ring->world) {
-			int32_t r = small_exchange(ucx, ring);
-
-			if (r < 0)
-				return r;
-			continue;
-		}
-		if (ring->op.reduce == RH_COMM_AVG)
-			ucx->team->divide(ring->op.out, ring->op.count, ring->op.type, ring->world);
-		return 0;
-	}
-}
-
 static struct ucx_ring *ring_new(struct ucx *ucx)
 {
 	struct ucx_ring *ring = ucx->rings;
@@ -254,6 +200,7 @@ void ucx_ring_free(struct ucx *ucx, struct ucx_ring *ring)
 static void ring_plan(const struct ucx *ucx, struct ucx_ring *ring, const struct rh_comm_op *op, uint64_t sequence)
 {
 	ring->kind = UCX_RING;
+	ring->size = rh_comm_element_size(op->type);
 	ring->op = *op;
 	ring->sequence = sequence;
 	ring->rank = ucx->team->rank;
@@ -263,32 +210,22 @@ static void ring_plan(const struct ucx *ucx, struct ucx_ring *ring, const struct
 	ring->taken = 0;
 	ring->sends = NULL;
 	ring->sends_last = &ring->sends;
-	ring->distance = op->count * ring->size <= RING_SMALL ? 1 : 0;
 	ring->chunk = (op->count + (size_t)ring->world - 1) / (size_t)ring->world;
+	/* NOLINTNEXTLINE(clang-analyzer-core.*): ucx_collective() has seen that the type has a size */
 	ring->segment = rh_comm_smaller(RING_SEGMENT / ring->size, ring->chunk);
 	/* NOLINTNEXTLINE(clang-analyzer-core.*): no vector is empty here, so no segment is */
 	ring->segments = (ring->chunk + ring->segment - 1) / ring->segment;
 }
 
-int32_t ucx_collective(void *self, const struct rh_comm_op *op, uint64_t sequence, void **ret_work)
+int32_t ucx_ring_post(struct ucx *ucx, const struct rh_comm_op *op, uint64_t sequence, void **ret_work)
 {
-	struct ucx *ucx = self;
-	int32_t world = ucx->team->world;
-	size_t size = rh_comm_element_size(op->type);
-	struct ucx_ring *ring;
+	struct ucx_ring *ring = ring_new(ucx);
 	int32_t r;
 
-	if (op->what != RH_COMM_ALL_REDUCE || op->count == 0 || size == 0 || ucx->team->local_world != world)
-		return RH_COMM_ENOTSUP;
-	/* other numbers of ranks have to be folded first, which the core does */
-	if (op->count * size <= RING_SMALL && (world & (world - 1)) != 0)
-		return RH_COMM_ENOTSUP;
-	ring = ring_new(ucx);
 	if (!ring)
 		return RH_COMM_ENOMEM;
-	ring->size = size;
 	ring_plan(ucx, ring, op, sequence);
-	r = ring->distance > 0 ? small_exchange(ucx, ring) : ring_begin(ucx, ring);
+	r = ring_begin(ucx, ring);
 	if (r < 0) {
 		ucx_ring_free(ucx, ring);
 		return r;
@@ -299,13 +236,10 @@ int32_t ucx_collective(void *self, const struct rh_comm_op *op, uint64_t sequenc
 
 int32_t ucx_ring_test(struct ucx *ucx, struct ucx_ring *ring)
 {
-	int rounds = ring->distance > 0 && ucx->team->crowded == 0 ? SMALL_POLLS : 1;
-	int32_t r = RH_COMM_BUSY;
+	int32_t r;
 
-	while (r == RH_COMM_BUSY && rounds-- > 0) {
-		(void)ucp_worker_progress(ucx->worker);
-		r = ring->distance > 0 ? small_step(ucx, ring) : ring_step(ucx, ring);
-	}
+	(void)ucp_worker_progress(ucx->worker);
+	r = ring_step(ucx, ring);
 	if (r != RH_COMM_BUSY)
 		ucx_ring_free(ucx, ring);
 	return r;

@@ -59,6 +59,7 @@ static void ucx_close(void *self)
 		ucx_disconnect(ucx);
 	ucx_free_works(ucx);
 	ucx_free_rings(ucx);
+	ucx_free_smalls(ucx);
 	free(ucx->peers);
 	free(ucx);
 }
@@ -80,6 +81,24 @@ static int32_t ucx_open(const struct rh_comm_team *team, void **ret_self)
 	}
 	*ret_self = ucx;
 	return 0;
+}
+
+static int32_t ucx_collective(void *self, const struct rh_comm_op *op, uint64_t sequence, void **ret_work)
+{
+	struct ucx *ucx = self;
+	int32_t world = ucx->team->world;
+	size_t size = rh_comm_element_size(op->type);
+	bool barrier = op->what == RH_COMM_BARRIER;
+
+	if (ucx->team->local_world != world ||
+	    (!barrier && (op->what != RH_COMM_ALL_REDUCE || op->count == 0 || size == 0)))
+		return RH_COMM_ENOTSUP;
+	if (!barrier && !ucx_small_fits(op, size))
+		return ucx_ring_post(ucx, op, sequence, ret_work);
+	/* other numbers of ranks have to be folded first, which the core does */
+	if ((world & (world - 1)) != 0)
+		return RH_COMM_ENOTSUP;
+	return ucx_small_post(ucx, op, sequence, ret_work);
 }
 
 static void ucx_abort(void *self)
@@ -115,7 +134,7 @@ static void ucx_pause(void *self, uint64_t ticket, int64_t time)
 		.head = RH_COMM_HEAD(struct rh_comm_backend), .name = "ucx", .release = "0.1 over UCX",                       \
 		.memories = RH_COMM_MEMORY_HOST, .score = (points), .probe = ucx_probe, .open = ucx_open, .close = ucx_close, \
 		.send = ucx_send, .recv = ucx_recv, .collective = ucx_collective, .test = ucx_test, .abort = ucx_abort,       \
-		.arm = ucx_arm, .pause = ucx_pause,                                                                           \
+		.arm = ucx_arm, .pause = ucx_pause, .idle = ucx_idle,                                                         \
 	}
 
 static const struct rh_comm_backend ucx_table = UCX_TABLE(SCORE);

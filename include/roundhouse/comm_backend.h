@@ -22,7 +22,7 @@ extern "C" {
 /** Breaking level; part of the entry symbol's name. */
 #define RH_COMM_BACKEND_MAJOR 0
 /** Growth level; in major 0, library and backend must agree on it. */
-#define RH_COMM_BACKEND_MINOR 2
+#define RH_COMM_BACKEND_MINOR 3
 /** Who defines this ABI. */
 #define RH_COMM_BACKEND_VENDOR "roundhouse"
 
@@ -133,6 +133,12 @@ struct rh_comm_backend {
 	 * called by several threads at once and beside any other call but close().
 	 */
 	void (*pause)(void *self, uint64_t ticket, int64_t time);
+	/**
+	 * Move on what test() has called done and is yet to leave this process: nobody else does when the program computes
+	 * from here on. Called several times a second while no operation is in flight. NULL: done means gone.
+	 * @return 0; RH_COMM_BUSY: there is more, call again soon
+	 */
+	int32_t (*idle)(void *self);
 };
 
 /** Type of the one exported function. @return static data, never NULL */

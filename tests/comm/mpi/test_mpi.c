@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The backend mpi through the library, with processes that mpirun starts: this program again, named what to do. */
+/*
+ * The backend mpi through the library, with processes that mpirun starts: this program again, named what to do.
+ * RH_TEST_MPIRUN and RH_TEST_MODULES name another launcher, and the folder of a backend that was built for it.
+ */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +22,8 @@
 
 #include "comm/operations.h"
 
+/* Contexts that two ranks have in common at most, beside the world. */
+#define GROUPS 63
 #define PAUSE_MS 20
 #define WAIT_MS 110000
 /* How long a launcher may still be there when all that it started has ended. */
@@ -141,6 +146,49 @@ static int many_groups(struct rh_comm *comm, const void *arg)
 	return 0;
 }
 
+/* As many contexts at a time as there are numbers, with each of two ranks: numbers count for each peer by itself. */
+static int many_groups_at_once(struct rh_comm *comm, const void *arg)
+{
+	static struct rh_comm *groups[2 * GROUPS];
+	struct rh_comm_error err = {0};
+	int32_t self = rh_comm_rank(comm);
+	int32_t sum = 0;
+
+	(void)arg;
+	for (int32_t i = 0; i < 2 * GROUPS; i++) {
+		int32_t ranks[] = {0, 1 + i % 2};
+
+		if (self != 0 && self != ranks[1])
+			continue;
+		if (rh_comm_group(comm, ranks, 2, &groups[i], &err) != 0) {
+			(void)fprintf(stderr, "group %d: %s\n", (int)i, err.text);
+			return 1;
+		}
+	}
+	for (int32_t i = 0; i < 2 * GROUPS; i++) {
+		sum = i;
+		if (groups[i] && (rh_comm_all_reduce(groups[i], &sum, 1, RH_COMM_I32, RH_COMM_SUM, &err) != 0 || sum != 2 * i))
+			return 2;
+	}
+	for (int32_t i = 0; i < 2 * GROUPS; i++)
+		rh_comm_free(groups[i]);
+	return 0;
+}
+
+/* Two ranks have no more than 64 contexts in common, and learn what to do. */
+static int too_many_groups(struct rh_comm *comm, const void *arg)
+{
+	static const int32_t ranks[] = {0, 1};
+	struct rh_comm_error err = {0};
+	struct rh_comm *group = NULL;
+	int made = 0;
+
+	(void)arg;
+	while (made < 100 && rh_comm_group(comm, ranks, 2, &group, &err) == 0)
+		made++;
+	return made == GROUPS && strstr(err.text, "64 contexts open") ? ENDED_WELL : 1;
+}
+
 /* Nobody comes back from this: rank 1 dies, and either the error names it or the launcher ends all. */
 static int die(struct rh_comm *comm, const void *arg)
 {
@@ -158,11 +206,18 @@ static int die(struct rh_comm *comm, const void *arg)
 }
 
 static const struct scenario scenarios[] = {
-	{"name", check_name, false},  {"collectives", operations_collectives, false},
-	{"all", run_all, false},      {"less", expect_less, false},
-	{"more", expect_more, false}, {"tags", use_large_tags, false},
-	{"abort", abort_all, false},  {"many", many_groups, false},
-	{"die", die, false},          {"refused", check_name, true},
+	{"name", check_name, false},
+	{"collectives", operations_collectives, false},
+	{"all", run_all, false},
+	{"less", expect_less, false},
+	{"more", expect_more, false},
+	{"tags", use_large_tags, false},
+	{"abort", abort_all, false},
+	{"many", many_groups, false},
+	{"die", die, false},
+	{"refused", check_name, true},
+	{"at-once", many_groups_at_once, false},
+	{"too-many", too_many_groups, false},
 };
 
 /* One rank, under mpirun. @return its exit status */
@@ -264,6 +319,7 @@ static void exec_launcher(const char *scenario, int world)
 {
 	char count[16];
 	char self[4096];
+	const char *launcher = getenv("RH_TEST_MPIRUN");
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	self[n > 0 ? n : 0] = '\0';
@@ -272,7 +328,7 @@ static void exec_launcher(const char *scenario, int world)
 	(void)setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
 	(void)setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
 	(void)setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 1);
-	(void)execl(RH_MPIRUN, "mpirun", "-n", count, self, scenario, (char *)NULL);
+	(void)execl(launcher ? launcher : RH_MPIRUN, "mpirun", "-n", count, self, scenario, (char *)NULL);
 }
 
 static pid_t start(const char *scenario, int world, int rank)
@@ -363,6 +419,13 @@ static void test_mpi__numbers_of_groups_are_given_back(void **state)
 	assert_int_equal(launch("many", 2), 0);
 }
 
+static void test_mpi__numbers_count_for_each_peer(void **state)
+{
+	(void)state;
+	assert_int_equal(launch("at-once", 3), 0);
+	assert_int_equal(launch("too-many", 2), ENDED_WELL);
+}
+
 static void test_mpi__a_death_ends_all(void **state)
 {
 	(void)state;
@@ -396,6 +459,7 @@ static void test_mpi__another_world_than_the_launchers_is_refused(void **state)
 
 int main(int argc, char **argv)
 {
+	const char *modules = getenv("RH_TEST_MODULES");
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mpi__is_the_backend),
 		cmocka_unit_test(test_mpi__collectives),
@@ -405,12 +469,13 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_mpi__lengths_must_agree),
 		cmocka_unit_test(test_mpi__an_abort_ends_all),
 		cmocka_unit_test(test_mpi__numbers_of_groups_are_given_back),
+		cmocka_unit_test(test_mpi__numbers_count_for_each_peer),
 		cmocka_unit_test(test_mpi__a_death_ends_all),
 		cmocka_unit_test(test_mpi__without_a_launcher_it_is_refused),
 		cmocka_unit_test(test_mpi__another_world_than_the_launchers_is_refused),
 	};
 
-	(void)setenv("RH_COMM_PATH", RH_COMM_MODULES, 1);
+	(void)setenv("RH_COMM_PATH", modules ? modules : RH_COMM_MODULES, 1);
 	(void)setenv("RH_COMM_BACKEND", "mpi", 1);
 	(void)setenv("RH_COMM_HOST", "127.0.0.1", 1);
 	(void)setenv("RH_COMM_LOG", "off", 1);

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The backend ucx through the library, with real processes, over shared memory and over TCP. */
 #include <dirent.h>
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <time.h>
+#include <unistd.h>
 
 /* clang-format off */
 #include <stdarg.h>
@@ -16,6 +21,8 @@
 
 #include "comm/operations.h"
 #include "comm/ranks.h"
+
+#define PATIENCE_MS 60000
 
 static void run_worlds(ranks_fn *fn, bool no_shm, int32_t from, int32_t to)
 {
@@ -101,40 +108,135 @@ static int reduce_until_death(struct rh_comm *comm, const void *arg)
 	return r == RH_COMM_EPEER ? err.rank + 1 : 90;
 }
 
-/* Names in shared memory that UCX left. */
-static int count_litter(void)
+static int is_of_ucx(const struct dirent *entry)
 {
-	DIR *folder = opendir("/dev/shm");
-	const struct dirent *entry;
-	int count = 0;
+	return strncmp(entry->d_name, "ucx_", 4) == 0;
+}
 
-	while (folder && (entry = readdir(folder)))
-		count += strncmp(entry->d_name, "ucx_", 4) == 0;
-	if (folder)
-		(void)closedir(folder);
+/* Names of UCX in shared memory. */
+static int list_names(struct dirent ***ret_names)
+{
+	int count = scandir("/dev/shm", ret_names, is_of_ucx, alphasort);
+
+	assert_true(count >= 0);
 	return count;
 }
 
-static void check_death(int32_t victim, bool no_shm, size_t count)
+static void free_names(struct dirent **names, int count)
+{
+	for (int i = 0; i < count; i++)
+		free(names[i]);
+	free(names);
+}
+
+static bool has_name(struct dirent **names, int count, const char *name)
+{
+	for (int i = 0; i < count; i++) {
+		if (strcmp(names[i]->d_name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* All names that came since `old` must go: others on this machine use UCX at the same time, but not for ever. */
+static void expect_no_litter(struct dirent **old, int old_count)
+{
+	const struct timespec pause = {.tv_nsec = 50000000};
+	struct dirent **names;
+	int count = list_names(&names);
+
+	for (int i = 0; i < count; i++) {
+		char path[300];
+
+		(void)snprintf(path, sizeof(path), "/dev/shm/%s", names[i]->d_name);
+		for (int tries = 0; !has_name(old, old_count, names[i]->d_name) && access(path, F_OK) == 0; tries++) {
+			if (tries > 1200)
+				fail_msg("%s was left", path);
+			(void)nanosleep(&pause, NULL);
+		}
+	}
+	free_names(names, count);
+}
+
+static void check_death(int32_t world, int32_t victim, bool no_shm, size_t count)
 {
 	struct death death = {victim, count};
-	struct ranks_plan plan = {.world = 3, .no_shm = no_shm, .backend = "ucx", .fn = reduce_until_death, .arg = &death};
-	int litter = count_litter();
+	struct ranks_plan plan = {
+		.world = world, .no_shm = no_shm, .backend = "ucx", .fn = reduce_until_death, .arg = &death};
+	struct dirent **names;
+	int count_of_names = list_names(&names);
 	struct ranks ranks;
 
 	ranks_start(&plan, &ranks);
 	for (int32_t rank = 0; rank < plan.world; rank++)
 		assert_int_equal(ranks_wait(&ranks, rank), rank == victim ? 128 + SIGKILL : victim + 1);
-	assert_int_equal(count_litter(), litter);
+	expect_no_litter(names, count_of_names);
+	free_names(names, count_of_names);
 }
 
 static void test_ucx__a_killed_rank_is_named_by_all_others(void **state)
 {
 	(void)state;
 	for (int32_t victim = 0; victim < 3; victim++) {
-		check_death(victim, false, victim == 1 ? 1 : 100000);
-		check_death(victim, true, victim == 1 ? 1 : 100000);
+		check_death(3, victim, false, victim == 1 ? 1 : 100000);
+		check_death(3, victim, true, victim == 1 ? 1 : 100000);
 	}
+	/* small vectors of so many ranks are the backend's own */
+	check_death(2, 1, false, 1);
+	check_death(4, 0, false, 2048);
+}
+
+/* Every line of those who could not start names rank 1. */
+static void check_reasons(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char line[700];
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		const char *reason = strstr(line, "init: ");
+
+		if (reason && !strstr(reason, "rank 1"))
+			fail_msg("no rank is named: %s", line);
+	}
+	(void)fclose(file);
+}
+
+/* Rank 1 is killed at some point of its start, or soon after it. */
+static void check_early_death(int64_t delay, const char *log)
+{
+	static const char *const env[] = {"RH_COMM_INIT_TIMEOUT=30", NULL};
+	struct death nobody = {-1, 1000};
+	struct ranks_plan plan = {
+		.world = 3, .no_shm = true, .backend = "ucx", .log = log, .env = env, .fn = reduce_until_death, .arg = &nobody};
+	struct timespec pause = {0, delay * 1000000};
+	struct ranks ranks;
+
+	ranks_start(&plan, &ranks);
+	(void)nanosleep(&pause, NULL);
+	(void)kill(ranks.pids[1], SIGKILL);
+	for (int32_t rank = 0; rank < plan.world; rank++) {
+		int status = ranks_wait(&ranks, rank);
+
+		if (rank == 1)
+			assert_int_equal(status, 128 + SIGKILL);
+		else
+			assert_true(status == 99 || status == 2);
+	}
+	check_reasons(log);
+}
+
+static void test_ucx__a_rank_killed_while_it_starts_is_named(void **state)
+{
+	char log[] = "/tmp/rh-ucx-XXXXXX";
+	int fd = mkstemp(log);
+
+	(void)state;
+	assert_true(fd >= 0);
+	(void)close(fd);
+	for (int64_t delay = 20; delay <= 300; delay += 40)
+		check_early_death(delay, log);
+	(void)unlink(log);
 }
 
 /* Rank 1 aborts while messages of all sizes are under way that nobody will ever meet. */
@@ -213,6 +315,79 @@ static void test_ucx__lengths_must_agree(void **state)
 	}
 }
 
+/*
+ * Once a message is sent the sender may compute, or sleep, for as long as it likes: nothing of it may need its help.
+ * The receiver says over a pipe, not through the library, that all has come.
+ */
+static int send_and_sleep(struct rh_comm *comm, const void *arg)
+{
+	static char data[50000];
+	const int *pipe_ends = arg;
+	struct pollfd told = {.fd = pipe_ends[0], .events = POLLIN};
+	struct rh_comm_error err = {0};
+	char byte;
+
+	for (size_t i = 0; i < 12; i++) {
+		struct rh_comm_op op = {.size = sizeof(op),
+		                        .what = rh_comm_rank(comm) == 0 ? RH_COMM_SEND : RH_COMM_RECV,
+		                        .out = data,
+		                        .count = 1000 + i * 3701 % 8000,
+		                        .type = RH_COMM_U8,
+		                        .peer = 1 - rh_comm_rank(comm)};
+
+		for (int j = 0; j < 20; j++) {
+			if (rh_comm_run(comm, &op, &err) != 0)
+				return 1;
+		}
+		if (rh_comm_rank(comm) == 1 && write(pipe_ends[1], "", 1) != 1)
+			return 2;
+		if (rh_comm_rank(comm) == 0 && (poll(&told, 1, PATIENCE_MS) != 1 || read(pipe_ends[0], &byte, 1) != 1))
+			return 3;
+	}
+	return 0;
+}
+
+/* The receiver takes its time; the sender has long begun to leave. */
+static int send_and_leave(struct rh_comm *comm, const void *arg)
+{
+	static const struct timespec while_it_computes = {0, 300000000};
+	static char data[5000];
+	struct rh_comm_op op = {.size = sizeof(op),
+	                        .what = rh_comm_rank(comm) == 0 ? RH_COMM_SEND : RH_COMM_RECV,
+	                        .out = data,
+	                        .count = sizeof(data),
+	                        .type = RH_COMM_U8,
+	                        .peer = 1 - rh_comm_rank(comm)};
+
+	(void)arg;
+	for (int i = 0; i < 20; i++) {
+		if (rh_comm_rank(comm) == 1 && i % 5 == 0)
+			(void)nanosleep(&while_it_computes, NULL);
+		if (rh_comm_run(comm, &op, NULL) != 0)
+			return 1;
+	}
+	return 0;
+}
+
+static void test_ucx__what_is_sent_needs_no_help_to_arrive(void **state)
+{
+	int pipe_ends[2];
+	struct ranks_plan plan = {.world = 2, .no_shm = true, .backend = "ucx", .fn = send_and_sleep, .arg = pipe_ends};
+
+	(void)state;
+	assert_int_equal(pipe(pipe_ends), 0);
+	/* no segment of a message fits into the socket as a whole */
+	assert_int_equal(setenv("UCX_TCP_SNDBUF", "4k", 1), 0);
+	assert_int_equal(setenv("UCX_TCP_RCVBUF", "4k", 1), 0);
+	ranks_run(&plan);
+	plan.fn = send_and_leave;
+	ranks_run(&plan);
+	assert_int_equal(unsetenv("UCX_TCP_SNDBUF"), 0);
+	assert_int_equal(unsetenv("UCX_TCP_RCVBUF"), 0);
+	(void)close(pipe_ends[0]);
+	(void)close(pipe_ends[1]);
+}
+
 static int unreachable(struct rh_comm *comm, const void *arg)
 {
 	(void)comm;
@@ -234,6 +409,20 @@ static void test_ucx__without_a_transport_the_start_fails(void **state)
 		assert_int_equal(ranks_wait(&ranks, rank), 99);
 }
 
+/* As in a container: Docker gives 64 MiB, of which the others have taken most. */
+static void test_ucx__a_full_dev_shm(void **state)
+{
+	(void)state;
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=1m") < 0) {
+		print_message("SKIPPED: a small /dev/shm needs a mount namespace, as root\n");
+		skip();
+	}
+	run_worlds(check_name, false, 2, 4);
+	run_worlds(operations_collectives, false, 3, 3);
+	assert_int_equal(umount("/dev/shm"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,9 +434,12 @@ int main(void)
 		cmocka_unit_test(test_ucx__operations_in_flight),
 		cmocka_unit_test(test_ucx__groups),
 		cmocka_unit_test(test_ucx__a_killed_rank_is_named_by_all_others),
+		cmocka_unit_test(test_ucx__a_rank_killed_while_it_starts_is_named),
 		cmocka_unit_test(test_ucx__an_abort_ends_what_is_under_way),
 		cmocka_unit_test(test_ucx__lengths_must_agree),
+		cmocka_unit_test(test_ucx__what_is_sent_needs_no_help_to_arrive),
 		cmocka_unit_test(test_ucx__without_a_transport_the_start_fails),
+		cmocka_unit_test(test_ucx__a_full_dev_shm),
 	};
 
 	if (setenv("RH_COMM_PATH", RH_COMM_MODULES, 1) < 0)
