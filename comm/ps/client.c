@@ -426,7 +426,8 @@ int32_t rh_ps_set_rate(struct rh_ps *ps, double rate, struct rh_comm_error *err)
 
 void rh_ps_free(struct rh_ps *ps)
 {
-	if (!ps)
+	/* in a child of fork() all of it is the parent's */
+	if (!ps || ps->forked)
 		return;
 	/* a server that is gone needs no farewell */
 	(void)client_tell_all(ps, RH_PS_REC_LEAVE, 0, LEAVE_TIMEOUT, NULL);

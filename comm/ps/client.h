@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "comm/core/fork.h"
 #include "comm/ps/hello.h"
 #include "comm/ps/join.h"
 #include "comm/ps/meet.h"
@@ -54,6 +55,7 @@ struct rh_ps_link {
 	uint64_t first;            /**< number of the first one in flight */
 	uint64_t sent;             /**< number of the next one to send */
 	uint64_t next;             /**< number of the next one to be posted */
+	uint64_t counted;          /**< the last one that changed something and was answered for */
 	uint64_t epoch;            /**< state of the server; 0: not known yet */
 	bool durable;              /**< it has a folder */
 	bool readable;
@@ -76,8 +78,10 @@ struct rh_ps {
 	int32_t turns;           /**< in a row that something moved of which no descriptor tells */
 	pthread_mutex_t lock;
 	pthread_cond_t news;
-	bool driven;                /**< a thread sleeps on the descriptors for all */
-	int bell;                   /**< wakes that thread */
+	bool driven; /**< a thread sleeps on the descriptors for all */
+	int bell;    /**< wakes that thread */
+	struct rh_comm_forking forking;
+	bool forked;                /**< this process is a child of the one that has connected: all here is its parent's */
 	struct rh_comm_error fatal; /**< why nothing works any more */
 	int32_t link_count;
 	struct rh_ps_link *links;

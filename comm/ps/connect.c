@@ -125,6 +125,7 @@ static int32_t connect_start(struct rh_ps *ps, const struct rh_ps_options *optio
 
 void rh_ps_client_destroy(struct rh_ps *ps)
 {
+	rh_comm_forking_remove(&ps->forking);
 	for (int32_t i = 0; i < ps->link_count; i++)
 		rh_ps_link_deinit(&ps->links[i]);
 	free(ps->links);
@@ -136,6 +137,48 @@ void rh_ps_client_destroy(struct rh_ps *ps)
 	if (ps->bell >= 0)
 		(void)close(ps->bell);
 	free(ps);
+}
+
+static void connect_hold(void *self)
+{
+	struct rh_ps *ps = self;
+
+	(void)pthread_mutex_lock(&ps->lock);
+}
+
+static void connect_let_go(void *self)
+{
+	struct rh_ps *ps = self;
+
+	(void)pthread_mutex_unlock(&ps->lock);
+}
+
+static void connect_close(int fd)
+{
+	if (fd >= 0)
+		(void)close(fd);
+}
+
+/* The wires themselves stay: they may be memory that a server reads. */
+static void connect_forget(void *self)
+{
+	struct rh_ps *ps = self;
+
+	ps->forked = true;
+	for (int32_t i = 0; i < ps->link_count; i++) {
+		if (!ps->links[i].wire)
+			continue;
+		connect_close(rh_ps_wire_watched(ps->links[i].wire));
+		connect_close(rh_ps_wire_fd(ps->links[i].wire));
+	}
+	if (ps->join)
+		connect_close(rh_ps_join_fd(ps->join));
+	if (ps->fatal.code == 0)
+		(void)rh_comm_fail(&ps->fatal, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                   "this process was forked from worker %d, and is none itself: call rh_ps_connect() in it, "
+		                   "after fork()",
+		                   (int)ps->settings.worker);
+	connect_let_go(ps);
 }
 
 int32_t rh_ps_connect(const struct rh_ps_options *options, struct rh_ps **ret_ps, struct rh_comm_error *err)
@@ -156,6 +199,9 @@ int32_t rh_ps_connect(const struct rh_ps_options *options, struct rh_ps **ret_ps
 		rh_ps_client_destroy(ps);
 		return r;
 	}
+	ps->forking =
+		(struct rh_comm_forking){.hold = connect_hold, .let_go = connect_let_go, .forget = connect_forget, .self = ps};
+	rh_comm_forking_add(&ps->forking);
 	*ret_ps = ps;
 	return 0;
 }

@@ -56,9 +56,9 @@ static void conn_drop_answer(struct rh_ps_conn *conn)
 /* @return the entry that is held no more; NULL: none */
 static struct rh_ps_entry *conn_release(const struct rh_ps_answer *answer)
 {
-	if (!answer->holds || --answer->entry->hold > 0)
-		return NULL;
-	return answer->entry;
+	struct rh_ps_entry *entry = answer->held;
+
+	return entry && --entry->hold == 0 ? entry : NULL;
 }
 
 void rh_ps_conn_lose(struct rh_ps_server *server, struct rh_ps_conn *conn)
@@ -89,14 +89,14 @@ void rh_ps_conn_free(struct rh_ps_server *server, struct rh_ps_conn *conn)
 	free(conn);
 }
 
-/* @return false: there is no room */
+/* @param payload NULL: head->length is 0. @return false: there is no room */
 static bool conn_put(struct rh_ps_conn *conn, const struct rh_ps_head *head, const void *payload)
 {
 	uint8_t *at = rh_ps_wire_add(conn->wire, head);
 
 	if (!at)
 		return false;
-	if (head->length > 0)
+	if (payload)
 		memcpy(at, payload, head->length);
 	return true;
 }
@@ -129,9 +129,10 @@ void rh_ps_conn_answer(struct rh_ps_server *server, struct rh_ps_conn *conn, con
 	}
 	answer->head = head;
 	answer->entry = entry;
-	answer->holds = entry && rh_ps_store_is_sync(server->store, entry);
-	if (answer->holds)
+	if (entry && rh_ps_store_is_sync(server->store, entry)) {
+		answer->held = entry;
 		entry->hold++;
+	}
 	STAILQ_INSERT_TAIL(&conn->answers, answer, link);
 }
 
@@ -243,6 +244,11 @@ static int32_t conn_check_return(const struct rh_ps_server *server, const struct
 		return rh_comm_fail(err, RH_COMM_EPEER, RH_COMM_NO_RANK,
 		                    "server %d was started anew without the state that worker %d has worked with: give servers "
 		                    "a folder to keep it",
+		                    (int)server->store->config.index, (int)hello->worker);
+	if (seat->session == 0)
+		return rh_comm_fail(err, RH_COMM_EPEER, RH_COMM_NO_RANK,
+		                    "server %d has lost what it had answered for: it does not know worker %d any more: files "
+		                    "of its folder are missing or cut off",
 		                    (int)server->store->config.index, (int)hello->worker);
 	if (hello->session != seat->session)
 		return rh_comm_fail(err, RH_COMM_EPEER, hello->worker, "another process has become worker %d",

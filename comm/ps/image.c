@@ -41,6 +41,7 @@ struct image_file {
 	FILE *file;
 	uint64_t sum;
 	bool failed;
+	int number; /* errno, when it could not be read; 0: it ended too early */
 };
 
 static uint64_t sum_word(uint64_t lane, uint64_t word)
@@ -79,6 +80,8 @@ static void image_put(struct image_file *to, const void *data, size_t length)
 static void image_get(struct image_file *from, void *data, size_t length)
 {
 	if (from->failed || (length > 0 && fread(data, length, 1, from->file) != 1)) {
+		if (!from->failed && ferror(from->file))
+			from->number = errno;
 		from->failed = true;
 		memset(data, 0, length);
 	}
@@ -277,8 +280,13 @@ static int32_t image_check(const struct rh_ps_config *file, const struct rh_ps_c
 	return 0;
 }
 
-static int32_t image_damaged(const char *name, struct rh_comm_error *err)
+static int32_t image_damaged(const struct image_file *from, const char *name, struct rh_comm_error *err)
 {
+	char what[200];
+
+	(void)snprintf(what, sizeof(what), "parameter server: read %s", name);
+	if (from->number != 0)
+		return rh_comm_fail_os(err, from->number, what);
 	return rh_comm_fail(err, RH_COMM_EIO, RH_COMM_NO_RANK,
 	                    "%s is damaged: bring back a copy of the folder, or remove the file and begin anew", name);
 }
@@ -293,7 +301,7 @@ static int32_t image_read_file(struct image_file *from, const char *name, const 
 
 	image_get(from, &head, sizeof(head));
 	if (from->failed || head.magic != IMAGE_MAGIC || head.epoch == 0)
-		return image_damaged(name, err);
+		return image_damaged(from, name, err);
 	r = image_check(&head.config, config, name, err);
 	if (r < 0)
 		return r;
@@ -305,7 +313,7 @@ static int32_t image_read_file(struct image_file *from, const char *name, const 
 		return 0;
 	}
 	rh_ps_store_free(store);
-	return r == RH_COMM_EIO ? image_damaged(name, err) : rh_comm_fail(err, r, RH_COMM_NO_RANK, "out of memory");
+	return r == RH_COMM_EIO ? image_damaged(from, name, err) : rh_comm_fail(err, r, RH_COMM_NO_RANK, "out of memory");
 }
 
 int32_t rh_ps_image_read(int folder, const char *name, const struct rh_ps_config *config,

@@ -14,6 +14,7 @@
 
 #include "comm/core/error.h"
 #include "comm/ps/image.h"
+#include "comm/ps/replay.h"
 
 #define NAME_MAX_LENGTH 64
 /* Small records are collected up to this. */
@@ -47,6 +48,11 @@ static int32_t journal_fail(struct rh_ps_journal *journal, int number, const cha
 	return rh_comm_fail_os(err, number, text);
 }
 
+static int32_t journal_is_broken(const struct rh_ps_journal *journal, struct rh_comm_error *err)
+{
+	return rh_comm_fail(err, RH_COMM_EIO, RH_COMM_NO_RANK, "the folder %s cannot be written", journal->plan.folder);
+}
+
 /* @return whether all was written; else errno */
 static bool journal_write(struct rh_ps_journal *journal, struct iovec *parts, int count)
 {
@@ -65,14 +71,6 @@ static bool journal_write(struct rh_ps_journal *journal, struct iovec *parts, in
 		}
 	}
 	return true;
-}
-
-static uint64_t journal_sum(const struct rh_ps_head *head, const uint8_t *payload)
-{
-	struct rh_ps_head plain = *head;
-
-	plain.zero = 0;
-	return rh_ps_sum(rh_ps_sum(1, &plain, sizeof(plain)), payload, head->length);
 }
 
 /* Write the buffer, and one record behind it when there is one. */
@@ -100,8 +98,8 @@ int32_t rh_ps_journal_add(struct rh_ps_journal *journal, const struct rh_ps_head
 	size_t whole = sizeof(record) + head->length;
 
 	if (journal->broken)
-		return rh_comm_fail(err, RH_COMM_EIO, RH_COMM_NO_RANK, "the folder %s cannot be written", journal->plan.folder);
-	record.zero = journal_sum(head, payload);
+		return journal_is_broken(journal, err);
+	record.zero = rh_ps_replay_sum(head, payload);
 	journal->length += whole;
 	journal->dirty = true;
 	if (journal->used + whole > BUFFER_BYTES)
@@ -115,8 +113,12 @@ int32_t rh_ps_journal_add(struct rh_ps_journal *journal, const struct rh_ps_head
 
 int32_t rh_ps_journal_commit(struct rh_ps_journal *journal, struct rh_comm_error *err)
 {
-	int32_t r = journal->used > 0 ? journal_flush(journal, NULL, NULL, err) : 0;
+	int32_t r;
 
+	/* what was half written must not be written once more behind that half */
+	if (journal->broken)
+		return journal_is_broken(journal, err);
+	r = journal->used > 0 ? journal_flush(journal, NULL, NULL, err) : 0;
 	if (r == 0 && journal->plan.synced && journal->dirty && fdatasync(journal->log) < 0)
 		r = journal_fail(journal, errno, "bring the log to the disk", err);
 	journal->dirty = journal->dirty && !journal->plan.synced;
@@ -128,20 +130,19 @@ bool rh_ps_journal_is_long(const struct rh_ps_journal *journal, const struct rh_
 	return journal->length > journal->plan.bytes && journal->length > store->value_bytes;
 }
 
-static int32_t journal_open_log(struct rh_ps_journal *journal, uint64_t generation, struct rh_comm_error *err)
+/* @param flags O_CREAT | O_TRUNC: a new one; 0: one that must be there */
+static int32_t journal_open_log(struct rh_ps_journal *journal, uint64_t generation, int flags,
+                                struct rh_comm_error *err)
 {
 	char name[NAME_MAX_LENGTH];
+	char what[NAME_MAX_LENGTH + 16];
 	int fd;
 
 	journal_name(journal, "log", generation, name);
-	fd = openat(journal->folder, name, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	if (fd < 0 || fsync(journal->folder) < 0) {
-		int number = errno;
-
-		if (fd >= 0)
-			(void)close(fd);
-		return journal_fail(journal, number, "open the log", err);
-	}
+	(void)snprintf(what, sizeof(what), "open %s", name);
+	fd = openat(journal->folder, name, flags | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return journal_fail(journal, errno, what, err);
 	if (journal->log >= 0)
 		(void)close(journal->log);
 	journal->log = fd;
@@ -166,11 +167,12 @@ int32_t rh_ps_journal_renew(struct rh_ps_journal *journal, const struct rh_ps_st
 	int32_t r;
 
 	if (journal->broken)
-		return rh_comm_fail(err, RH_COMM_EIO, RH_COMM_NO_RANK, "the folder %s cannot be written", journal->plan.folder);
+		return journal_is_broken(journal, err);
+	/* the log comes first: an image without one has lost it. What an earlier run left under its name is of no use */
+	r = journal_open_log(journal, old + 1, O_CREAT | O_TRUNC, err);
 	journal_name(journal, "state", old + 1, name);
-	r = rh_ps_image_write(store, journal->folder, name, err);
 	if (r == 0)
-		r = journal_open_log(journal, old + 1, err);
+		r = rh_ps_image_write(store, journal->folder, name, err);
 	if (r < 0) {
 		journal->broken = true;
 		return r;
@@ -211,54 +213,20 @@ static int32_t journal_find(const struct rh_ps_journal *journal, uint64_t *ret_g
 	return 0;
 }
 
-/* Read the next record. @return whether there is a whole one */
-static bool journal_read(FILE *file, struct rh_ps_head *ret_head, uint8_t *payload)
-{
-	if (fread(ret_head, sizeof(*ret_head), 1, file) != 1 || ret_head->length > RH_PS_PART_MAX)
-		return false;
-	if (ret_head->length > 0 && fread(payload, ret_head->length, 1, file) != 1)
-		return false;
-	return ret_head->zero == journal_sum(ret_head, payload);
-}
-
-static int32_t journal_replay_file(struct rh_ps_journal *journal, FILE *file, uint8_t *payload,
-                                   struct rh_ps_store *store, struct rh_comm_error *err)
-{
-	struct rh_ps_head head;
-	struct rh_ps_entry *entry;
-	int32_t r;
-
-	while (journal_read(file, &head, payload)) {
-		r = rh_ps_store_check(store, &head, err);
-		if (r > 0)
-			r = rh_ps_store_take(store, &head, payload, &entry, err);
-		if (r < 0)
-			return r;
-		while (entry && rh_ps_store_settle(store, entry))
-			;
-		journal->length += sizeof(head) + head.length;
-	}
-	/* a torn end was never answered for */
-	return ftruncate(journal->log, (off_t)journal->length) < 0 ? journal_fail(journal, errno, "cut the log", err) : 0;
-}
-
 static int32_t journal_replay(struct rh_ps_journal *journal, struct rh_ps_store *store, struct rh_comm_error *err)
 {
-	int fd = dup(journal->log);
-	FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
-	uint8_t *payload = aligned_alloc(RH_PS_ALIGN, RH_PS_PART_MAX);
+	char name[NAME_MAX_LENGTH];
 	int32_t r;
 
-	if (!file || !payload)
-		r = rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
-	else
-		r = journal_replay_file(journal, file, payload, store, err);
-	free(payload);
-	if (file)
-		(void)fclose(file);
-	else if (fd >= 0)
-		(void)close(fd);
-	return r;
+	journal_name(journal, "log", journal->generation, name);
+	r = rh_ps_replay(journal->log, name, store, &journal->length, err);
+	if (r < 0)
+		return r;
+	/* a torn end was never answered for; what is whole may not be on the disk yet, but is about to be answered for */
+	if (ftruncate(journal->log, (off_t)journal->length) < 0)
+		return journal_fail(journal, errno, "cut the log", err);
+	journal->dirty = true;
+	return 0;
 }
 
 /* Bring back what is there, or begin. */
@@ -274,7 +242,7 @@ static int32_t journal_restore(struct rh_ps_journal *journal, struct rh_ps_store
 		journal_name(journal, "state", generation, name);
 		r = rh_ps_image_read(journal->folder, name, &plan->config, &store, err);
 		if (r == 0)
-			r = journal_open_log(journal, generation, err);
+			r = journal_open_log(journal, generation, 0, err);
 		if (r == 0)
 			r = journal_replay(journal, store, err);
 		if (r == 0 && generation > 1)

@@ -191,6 +191,20 @@ static void link_begin(struct rh_ps_link *link, const struct rh_ps_welcome *welc
 	link->named = false;
 }
 
+/* A server that came back must remember all that it has answered for: files may have been lost, or cut off. */
+static int32_t link_check_memory(const struct link_call *call, const struct rh_ps_welcome *welcome)
+{
+	const struct rh_ps_link *link = call->link;
+
+	if (link->epoch == 0 || welcome->last >= link->counted)
+		return 0;
+	return rh_comm_fail(call->call.err, RH_COMM_EPEER, RH_COMM_NO_RANK,
+	                    "%s has lost what it had answered for: it knows worker %d's requests up to %llu, and has "
+	                    "answered %llu: files of its folder are missing or cut off",
+	                    call->whom, (int)link->ps->settings.worker, (unsigned long long)welcome->last,
+	                    (unsigned long long)link->counted);
+}
+
 int32_t rh_ps_link_open(struct rh_ps_link *link, int64_t deadline, struct rh_comm_error *err)
 {
 	struct link_call call = {.link = link, .call = {.deadline = deadline, .err = err}};
@@ -210,6 +224,8 @@ int32_t rh_ps_link_open(struct rh_ps_link *link, int64_t deadline, struct rh_com
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	}
 	r = call_greet(&call, &welcome);
+	if (r == 0)
+		r = link_check_memory(&call, &welcome);
 	if (r == 0)
 		r = call_attach(&call, &welcome);
 	if (r < 0) {
@@ -297,6 +313,12 @@ static int32_t link_send(struct rh_ps_link *link)
 	return rh_ps_wire_flush(link->wire);
 }
 
+/* @return whether a server that has answered such a request never forgets it */
+static bool link_counts(uint32_t kind)
+{
+	return kind == RH_PS_REC_PUSH || kind == RH_PS_REC_PUSH_PULL || kind == RH_PS_REC_RATE;
+}
+
 static int32_t link_finish(struct rh_ps_link *link, const struct rh_ps_head *head, const uint8_t *payload)
 {
 	struct rh_ps_part *part;
@@ -319,6 +341,8 @@ static int32_t link_finish(struct rh_ps_link *link, const struct rh_ps_head *hea
 	} else if (head->kind != RH_PS_REC_ACK || part->out) {
 		return RH_COMM_EPEER;
 	}
+	if (head->kind != RH_PS_REC_ERROR && link_counts(part->kind) && head->sequence > link->counted)
+		link->counted = head->sequence;
 	part->request->left--;
 	*link_slot(link, head->sequence) = NULL;
 	while (link->first < link->next && !*link_slot(link, link->first))

@@ -499,7 +499,8 @@ int32_t rh_ps_scheduler_run(struct rh_ps_scheduler *scheduler, struct rh_comm_er
 static int32_t scheduler_open(struct rh_ps_scheduler *scheduler, struct rh_comm_error *err)
 {
 	const struct rh_ps_scheduler_settings *settings = &scheduler->settings;
-	char address[300];
+	struct rh_comm_listener listener;
+	int32_t r;
 
 	scheduler->secret = strdup(settings->secret);
 	scheduler->backend = strdup(settings->backend);
@@ -511,8 +512,12 @@ static int32_t scheduler_open(struct rh_ps_scheduler *scheduler, struct rh_comm_
 	scheduler->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (scheduler->wake < 0)
 		return rh_comm_fail_os(err, errno, "scheduler");
-	return rh_comm_socket_listen(settings->host, settings->port, &scheduler->listener, &scheduler->settings.port,
-	                             address, sizeof(address), err);
+	r = rh_comm_socket_listen(settings->host, settings->port, &listener, err);
+	if (r < 0)
+		return r;
+	scheduler->listener = listener.fd;
+	scheduler->settings.port = listener.port;
+	return 0;
 }
 
 int32_t rh_ps_scheduler_new(const struct rh_ps_scheduler_options *options, struct rh_ps_scheduler **ret_scheduler,

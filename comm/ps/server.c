@@ -46,11 +46,13 @@ static int32_t server_watch(const struct rh_ps_server *server, int fd, const voi
 static int32_t server_open_descriptors(struct rh_ps_server *server, const char *host, int32_t port,
                                        struct rh_comm_error *err)
 {
-	char address[300];
-	int32_t r = rh_comm_socket_listen(host, port, &server->listener, &server->port, address, sizeof(address), err);
+	struct rh_comm_listener listener;
+	int32_t r = rh_comm_socket_listen(host, port, &listener, err);
 
 	if (r < 0)
 		return r;
+	server->listener = listener.fd;
+	server->port = listener.port;
 	server->poller = epoll_create1(EPOLL_CLOEXEC);
 	server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	/* without a local socket there is TCP */

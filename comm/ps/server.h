@@ -34,7 +34,7 @@ struct rh_ps_answer {
 	STAILQ_ENTRY(rh_ps_answer) link;
 	struct rh_ps_head head;
 	struct rh_ps_entry *entry; /**< the value is its; NULL: none */
-	bool holds;                /**< entry->hold counts it */
+	struct rh_ps_entry *held;  /**< the same, when its hold counts this answer; else NULL */
 };
 
 /** A backend that is being opened; attach.c's. */

@@ -155,9 +155,14 @@ static int work(const struct servers *servers, const struct workers_plan *plan, 
 
 struct rh_ps_op workers_op(int32_t what, float *in, float *out, size_t count)
 {
+	return workers_op_on(what, 1, in, out, count);
+}
+
+struct rh_ps_op workers_op_on(int32_t what, uint64_t key, float *in, float *out, size_t count)
+{
 	return (struct rh_ps_op){.size = sizeof(struct rh_ps_op),
 	                         .what = what,
-	                         .key = 1,
+	                         .key = key,
 	                         .in = in,
 	                         .out = out,
 	                         .count = count,

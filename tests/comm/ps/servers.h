@@ -53,6 +53,8 @@ void servers_stop(struct servers *servers);
 struct rh_ps *servers_connect(const struct servers *servers, int32_t worker, bool no_shm);
 /** @return an operation on the floats of key 1 */
 struct rh_ps_op workers_op(int32_t what, float *in, float *out, size_t count);
+/** @return the same on those of @p key */
+struct rh_ps_op workers_op_on(int32_t what, uint64_t key, float *in, float *out, size_t count);
 /** Start as many workers as the servers expect, each in a process. */
 void workers_start(const struct servers *servers, const struct workers_plan *plan, struct workers *ret_workers);
 /** Wait for one, a minute at most. @return its exit status, or 128 + signal */

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,7 +25,8 @@
 
 /* What processes of a test say to one another. */
 struct board {
-	_Atomic int pushed; /* acknowledged pushes of all workers */
+	_Atomic int pushed;  /* acknowledged pushes of all workers */
+	_Atomic pid_t child; /* of a worker */
 	char folder[64];
 };
 
@@ -295,6 +297,63 @@ static void test_failure__a_slow_worker_is_named_at_the_limit(void **state)
 	check_absent(*state, false, 300000, RH_COMM_ETIME, "barrier 1 did not come in time: worker 1 is waited for");
 }
 
+/* A child of a worker is none: it may say so and leave, and keeps nothing of its parent alive. */
+static int fork_and_end(struct rh_ps *ps, void *arg)
+{
+	struct board *board = arg;
+	struct rh_ps_op op = workers_op(RH_PS_INIT, NULL, NULL, COUNT);
+	struct rh_comm_error err = {0};
+
+	must_run(ps, &op, 1);
+	if (rh_ps_worker(ps) == 1 && fork() == 0) {
+		must(rh_ps_run(ps, &op, 1, &err) == RH_COMM_EINVAL, "a child is taken for its parent");
+		must(strstr(err.text, "was forked from worker 1") != NULL, err.text);
+		rh_ps_free(ps);
+		board->child = getpid();
+		(void)alarm(120);
+		for (;;)
+			(void)pause();
+	}
+	must_run(ps, &op, 1);
+	board->pushed++;
+	(void)pause();
+	return 0;
+}
+
+static void test_failure__a_killed_worker_whose_child_lives_is_named(void **state)
+{
+	struct board *board = *state;
+
+	for (int tcp = 0; tcp < 2; tcp++) {
+		struct servers servers = {.options = {.workers = 2, .mode = RH_PS_SYNC, .rule = RH_PS_SUM, .grace = 200000}};
+		struct workers_plan plan = {.options = {.part = 4096, .no_shm = tcp}, .fn = fork_and_end, .arg = board};
+		struct rh_ps_op ops[2] = {workers_op(RH_PS_INIT, NULL, NULL, COUNT),
+		                          {.size = sizeof(ops[1]), .what = RH_PS_BARRIER}};
+		struct rh_comm_error err = {0};
+		struct workers workers;
+		struct rh_ps *ps;
+
+		board->pushed = 0;
+		board->child = 0;
+		servers_start(&servers, 1);
+		workers_start(&servers, &plan, &workers);
+		await(board, 2);
+		for (int i = 0; i < 60000 && board->child == 0; i++)
+			(void)usleep(1000);
+		assert_int_not_equal(board->child, 0);
+		ps = servers_connect(&servers, 0, false);
+		(void)kill(workers.pids[1], SIGKILL);
+		assert_int_equal(rh_ps_run(ps, ops, 2, &err), RH_COMM_EPEER);
+		assert_int_equal(err.rank, 1);
+		assert_int_equal(kill(board->child, SIGKILL), 0);
+		(void)kill(workers.pids[0], SIGKILL);
+		(void)workers_wait(&workers, 0);
+		(void)workers_wait(&workers, 1);
+		rh_ps_free(ps);
+		servers_stop(&servers);
+	}
+}
+
 static void test_failure__another_process_takes_the_place(void **state)
 {
 	struct servers servers = {.options = {.workers = 1, .mode = RH_PS_ASYNC, .rule = RH_PS_SUM}};
@@ -334,23 +393,92 @@ static void test_failure__a_server_that_never_comes_is_named(void **state)
 	assert_non_null(strstr(err.text, "server 0 at 127.0.0.1 port 1 was not reached in time"));
 }
 
-/* A server whose disk is full answers for nothing, and says why it ends. */
-static void test_failure__a_server_that_cannot_write_ends(void **state)
+/* The limit on the size of files stands for a full disk. Servers that are started get it. */
+static void limit_files(rlim_t bytes)
 {
-	const struct board *board = *state;
-	struct rh_ps_server_options options = {
-		.size = sizeof(options), .workers = 1, .folder = board->folder, .mode = RH_PS_SYNC, .rule = RH_PS_SUM};
-	struct rh_comm_error err = {0};
-	struct rh_ps_server *server;
+	struct rlimit limit;
 
-	assert_int_equal(rh_ps_server_new(&options, &server, &err), 0);
-	assert_int_equal(chmod(board->folder, 0500), 0);
-	rh_ps_server_stop(server);
-	/* who may write everywhere cannot be shut out this way */
-	if (geteuid() != 0)
-		assert_int_equal(rh_ps_server_run(server, &err), RH_COMM_EIO);
-	assert_int_equal(chmod(board->folder, 0700), 0);
-	rh_ps_server_free(server);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	(void)signal(SIGXFSZ, SIG_IGN);
+}
+
+/* A server whose disk is full ends before it answers for what it could not write. */
+static void test_failure__a_full_disk_loses_nothing(void **state)
+{
+	struct board *board = *state;
+	struct servers servers = {.options = {.workers = 2,
+	                                      .mode = RH_PS_ASYNC,
+	                                      .rule = RH_PS_SUM,
+	                                      .folder = board->folder,
+	                                      .grace = 60000000,
+	                                      .snapshot = 1 << 30}};
+	struct workers_plan plan = {.options = {.part = 16384}, .fn = push_all, .arg = board};
+	struct workers workers;
+
+	board->pushed = 0;
+	limit_files(10000000);
+	servers_start(&servers, 1);
+	limit_files(RLIM_INFINITY);
+	workers_start(&servers, &plan, &workers);
+	for (int i = 0; i < 2; i++) {
+		siginfo_t end = {0};
+
+		assert_int_equal(waitid(P_PID, (id_t)servers.pids[0], &end, WEXITED), 0);
+		assert_int_equal(end.si_code, CLD_EXITED);
+		assert_int_not_equal(end.si_status, 0);
+		servers.pids[0] = 0;
+		limit_files(i == 0 ? 20000000 : RLIM_INFINITY);
+		servers_restart(&servers, 0);
+		limit_files(RLIM_INFINITY);
+	}
+	assert_int_equal(workers_wait(&workers, 0), 0);
+	assert_int_equal(workers_wait(&workers, 1), 0);
+	servers_wait(&servers);
+}
+
+/* A log that somebody has cut off between two records looks whole: who was answered knows better. */
+static void check_cut_off(struct board *board, size_t kept, const char *words)
+{
+	struct servers servers = {
+		.options = {.workers = 1, .mode = RH_PS_SYNC, .rule = RH_PS_SUM, .folder = board->folder}};
+	float *in = make_floats(1);
+	struct rh_ps_op op = workers_op(RH_PS_INIT, NULL, NULL, 1);
+	struct rh_comm_error err = {0};
+	char log[128];
+	struct rh_ps *ps;
+
+	(void)snprintf(log, sizeof(log), "%s/log-0.1", board->folder);
+	servers_start(&servers, 1);
+	ps = servers_connect(&servers, 0, false);
+	assert_int_equal(rh_ps_run(ps, &op, 1, &err), 0);
+	op = workers_op(RH_PS_PUSH, in, NULL, 1);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(rh_ps_run(ps, &op, 1, &err), 0);
+	servers_kill(&servers, 0);
+	assert_int_equal(truncate(log, (off_t)kept), 0);
+	servers_restart(&servers, 0);
+	assert_int_equal(rh_ps_run(ps, &op, 1, &err), RH_COMM_EPEER);
+	if (!strstr(err.text, "has lost what it had answered for") || !strstr(err.text, words))
+		fail_msg("%s", err.text);
+	rh_ps_free(ps);
+	servers_stop(&servers);
+	free(in);
+}
+
+static void test_failure__a_server_that_forgot_is_named(void **state)
+{
+	struct board *board = *state;
+	char file[128];
+
+	/* the session, the first value, and one push */
+	check_cut_off(board, 64 + 64 + 64 + 4, "worker 0's requests up to 2, and has answered 4");
+	for (int i = 0; i < 2; i++) {
+		(void)snprintf(file, sizeof(file), "%s/%s-0.1", board->folder, i == 0 ? "state" : "log");
+		assert_int_equal(unlink(file), 0);
+	}
+	check_cut_off(board, 0, "does not know worker 0 any more");
 }
 
 int main(void)
@@ -363,10 +491,13 @@ int main(void)
 		cmocka_unit_test(test_failure__a_server_without_a_folder_is_named),
 		cmocka_unit_test_setup_teardown(test_failure__a_worker_that_left_is_named, make_board, remove_board),
 		cmocka_unit_test_setup_teardown(test_failure__a_killed_worker_is_named, make_board, remove_board),
+		cmocka_unit_test_setup_teardown(test_failure__a_killed_worker_whose_child_lives_is_named, make_board,
+	                                    remove_board),
 		cmocka_unit_test_setup_teardown(test_failure__a_slow_worker_is_named_at_the_limit, make_board, remove_board),
 		cmocka_unit_test(test_failure__another_process_takes_the_place),
 		cmocka_unit_test(test_failure__a_server_that_never_comes_is_named),
-		cmocka_unit_test_setup_teardown(test_failure__a_server_that_cannot_write_ends, make_board, remove_board),
+		cmocka_unit_test_setup_teardown(test_failure__a_full_disk_loses_nothing, make_board, remove_board),
+		cmocka_unit_test_setup_teardown(test_failure__a_server_that_forgot_is_named, make_board, remove_board),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,17 +19,6 @@
 #define ROUNDS 20
 #define KEYS 500
 
-static struct rh_ps_op make_op(int32_t what, uint64_t key, float *in, float *out, size_t count)
-{
-	return (struct rh_ps_op){.size = sizeof(struct rh_ps_op),
-	                         .what = what,
-	                         .key = key,
-	                         .in = in,
-	                         .out = out,
-	                         .count = count,
-	                         .type = RH_COMM_F32};
-}
-
 static float *make_floats(size_t count, float value)
 {
 	float *values = calloc(count, sizeof(*values));
@@ -54,8 +43,8 @@ static int do_rounds(struct rh_ps *ps, void *arg)
 {
 	float *in = make_floats(LARGE, (float)(rh_ps_worker(ps) + 1));
 	float *out = make_floats(LARGE, 0);
-	struct rh_ps_op init = make_op(RH_PS_INIT, 7, in, out, LARGE);
-	struct rh_ps_op op = make_op(RH_PS_PUSH_PULL, 7, in, out, LARGE);
+	struct rh_ps_op init = workers_op_on(RH_PS_INIT, 7, in, out, LARGE);
+	struct rh_ps_op op = workers_op_on(RH_PS_PUSH_PULL, 7, in, out, LARGE);
 	float workers = (float)rh_ps_workers(ps);
 	float sum = workers * (workers + 1) / 2;
 
@@ -92,12 +81,12 @@ static int do_pipelined_rounds(struct rh_ps *ps, void *arg)
 {
 	float *in = make_floats(LARGE, 1);
 	float *out = make_floats((size_t)LARGE * ROUNDS, 0);
-	struct rh_ps_op init = make_op(RH_PS_INIT, 9, NULL, NULL, LARGE);
+	struct rh_ps_op init = workers_op_on(RH_PS_INIT, 9, NULL, NULL, LARGE);
 	struct rh_ps_op ops[ROUNDS];
 
 	(void)arg;
 	for (int i = 0; i < ROUNDS; i++)
-		ops[i] = make_op(RH_PS_PUSH_PULL, 9, in, out + (size_t)i * LARGE, LARGE);
+		ops[i] = workers_op_on(RH_PS_PUSH_PULL, 9, in, out + (size_t)i * LARGE, LARGE);
 	must_run(ps, &init, 1);
 	must_run(ps, ops, ROUNDS);
 	for (int i = 0; i < ROUNDS; i++)
@@ -121,20 +110,21 @@ static int do_sum(struct rh_ps *ps, void *arg)
 {
 	float *in = make_floats(LARGE, 1);
 	float *out = make_floats(LARGE, 0);
-	struct rh_ps_op ops[2] = {make_op(RH_PS_INIT, 1, NULL, NULL, LARGE), make_op(RH_PS_INIT, 2, NULL, NULL, SMALL)};
+	struct rh_ps_op ops[2] = {workers_op_on(RH_PS_INIT, 1, NULL, NULL, LARGE),
+	                          workers_op_on(RH_PS_INIT, 2, NULL, NULL, SMALL)};
 	struct rh_ps_op barrier = {.size = sizeof(barrier), .what = RH_PS_BARRIER};
 
 	(void)arg;
 	must_run(ps, ops, 2);
-	ops[0] = make_op(RH_PS_PUSH, 1, in, NULL, LARGE);
-	ops[1] = make_op(RH_PS_PUSH_PULL, 2, in, out, SMALL);
+	ops[0] = workers_op_on(RH_PS_PUSH, 1, in, NULL, LARGE);
+	ops[1] = workers_op_on(RH_PS_PUSH_PULL, 2, in, out, SMALL);
 	for (int i = 0; i < ROUNDS; i++)
 		must_run(ps, ops, 2);
 	must_run(ps, &barrier, 1);
-	ops[0] = make_op(RH_PS_PULL, 1, NULL, out, LARGE);
+	ops[0] = workers_op_on(RH_PS_PULL, 1, NULL, out, LARGE);
 	must_run(ps, ops, 1);
 	must_be(out, LARGE, (float)(ROUNDS * rh_ps_workers(ps)), "a push was lost, or counted twice");
-	ops[0] = make_op(RH_PS_PULL, 2, NULL, out, SMALL);
+	ops[0] = workers_op_on(RH_PS_PULL, 2, NULL, out, SMALL);
 	must_run(ps, ops, 1);
 	must_be(out, SMALL, (float)(ROUNDS * rh_ps_workers(ps)), "a push was lost, or counted twice");
 	free(in);
@@ -186,11 +176,11 @@ static int do_small_keys(struct rh_ps *ps, void *arg)
 	must(rh_ps_shared(ps) == (servers_are_own() ? 2 : 0), "memory is not shared, or is though it must not be");
 	for (size_t i = 0; i < KEYS; i++) {
 		in[i] = (float)i;
-		ops[i] = make_op(RH_PS_INIT, i * 3, &in[i], NULL, 1);
+		ops[i] = workers_op_on(RH_PS_INIT, i * 3, &in[i], NULL, 1);
 	}
 	must_run(ps, ops, KEYS);
 	for (size_t i = 0; i < KEYS; i++)
-		ops[i] = make_op(RH_PS_PUSH_PULL, i * 3, &in[i], &out[i], 1);
+		ops[i] = workers_op_on(RH_PS_PUSH_PULL, i * 3, &in[i], &out[i], 1);
 	must_run(ps, ops, KEYS);
 	for (size_t i = 0; i < KEYS; i++)
 		must(out[i] == (float)i * (float)(1 + rh_ps_workers(ps)), "wrong value of a small key");
@@ -214,8 +204,8 @@ static int do_learning(struct rh_ps *ps, void *arg)
 {
 	float weight = 0;
 	float gradient;
-	struct rh_ps_op init = make_op(RH_PS_INIT, 1, &weight, &weight, 1);
-	struct rh_ps_op op = make_op(RH_PS_PUSH_PULL, 1, &gradient, &weight, 1);
+	struct rh_ps_op init = workers_op_on(RH_PS_INIT, 1, &weight, &weight, 1);
+	struct rh_ps_op op = workers_op_on(RH_PS_PUSH_PULL, 1, &gradient, &weight, 1);
 
 	(void)arg;
 	must_run(ps, &init, 1);
@@ -254,10 +244,10 @@ static void *push_from_thread(void *arg)
 	const struct helper *helper = arg;
 	float *in = make_floats(LARGE, 1);
 	float *out = make_floats(LARGE, 0);
-	struct rh_ps_op op = make_op(RH_PS_INIT, helper->key, NULL, NULL, LARGE);
+	struct rh_ps_op op = workers_op_on(RH_PS_INIT, helper->key, NULL, NULL, LARGE);
 
 	must_run(helper->ps, &op, 1);
-	op = make_op(RH_PS_PUSH_PULL, helper->key, in, out, LARGE);
+	op = workers_op_on(RH_PS_PUSH_PULL, helper->key, in, out, LARGE);
 	for (int i = 1; i <= ROUNDS; i++) {
 		must_run(helper->ps, &op, 1);
 		must_be(out, LARGE, (float)i, "wrong value in a thread");
@@ -302,7 +292,8 @@ static void test_ps__test_moves_on_without_waiting(void **state)
 	struct servers servers = {.options = {.workers = 1, .mode = RH_PS_SYNC, .rule = RH_PS_SUM}};
 	float in = 2;
 	float out = 0;
-	struct rh_ps_op ops[2] = {make_op(RH_PS_INIT, 1, NULL, NULL, 1), make_op(RH_PS_PUSH_PULL, 1, &in, &out, 1)};
+	struct rh_ps_op ops[2] = {workers_op_on(RH_PS_INIT, 1, NULL, NULL, 1),
+	                          workers_op_on(RH_PS_PUSH_PULL, 1, &in, &out, 1)};
 	struct rh_ps_request *request = NULL;
 	struct rh_comm_error err = {0};
 	struct rh_ps *ps;
@@ -358,7 +349,7 @@ static void test_ps__servers_refuse_with_reasons(void **state)
 {
 	struct servers servers = {.options = {.workers = 1, .mode = RH_PS_SYNC, .rule = RH_PS_SUM}};
 	float values[4] = {1, 2, 3, 4};
-	struct rh_ps_op op = make_op(RH_PS_PUSH, 1, values, NULL, 4);
+	struct rh_ps_op op = workers_op_on(RH_PS_PUSH, 1, values, NULL, 4);
 	struct rh_comm_error err = {0};
 	struct rh_ps *ps;
 
@@ -369,10 +360,10 @@ static void test_ps__servers_refuse_with_reasons(void **state)
 	assert_non_null(strstr(err.text, "key 1 part 0 is not known"));
 	op.what = RH_PS_INIT;
 	assert_int_equal(rh_ps_run(ps, &op, 1, &err), 0);
-	op = make_op(RH_PS_PUSH, 1, values, NULL, 3);
+	op = workers_op_on(RH_PS_PUSH, 1, values, NULL, 3);
 	assert_int_equal(rh_ps_run(ps, &op, 1, &err), RH_COMM_EINVAL);
 	assert_non_null(strstr(err.text, "same count"));
-	op = make_op(RH_PS_PULL, 1, NULL, values, 4);
+	op = workers_op_on(RH_PS_PULL, 1, NULL, values, 4);
 	assert_int_equal(rh_ps_run(ps, &op, 1, &err), 0);
 	rh_ps_free(ps);
 	servers_wait(&servers);
