@@ -110,7 +110,10 @@ static int rank_fail(struct rank *rank, int32_t code, bool quiet)
 		return status;
 	if (rank->options->json && (!rank->comm || rh_comm_rank(rank->comm) == 0))
 		rh_bench_print_json_error(&rank->err, status, stdout);
-	(void)fprintf(stderr, "roundhouse comm: %s\n", rank->err.text);
+	(void)fprintf(stderr, "roundhouse comm: %s%s\n", rank->err.text,
+	              !rank->comm && code == RH_COMM_EINVAL && rank->options->local == 0
+	                  ? "; or, on this machine alone, say --local N"
+	                  : "");
 	return status;
 }
 

@@ -231,6 +231,15 @@ void native_channel_progress(struct native_channel *channel)
 	queue_fail(&channel->recvs, channel->broken);
 }
 
+void native_channel_look(struct native_channel *channel, int64_t timeout)
+{
+	if (channel->broken || native_stream_is_answered(&channel->stream, timeout))
+		return;
+	errno = ETIMEDOUT;
+	channel_break(channel, RH_COMM_EPEER);
+	native_channel_progress(channel);
+}
+
 int32_t native_channel_send(struct native_channel *channel, uint64_t tag, const void *data, size_t length,
                             struct native_message **ret_message)
 {

@@ -189,6 +189,8 @@ static int32_t native_test_message(struct native *native, struct native_message 
 	if (!message->done)
 		native_channel_progress(message->channel);
 	if (!message->done)
+		native_channel_look(message->channel, native->team->death_timeout);
+	if (!message->done)
 		return RH_COMM_BUSY;
 	status = message->status == 0 ? 0 : native_explain(native, message);
 	native_message_free(message);

@@ -125,6 +125,9 @@ struct native_stream {
 	struct native_bell *bell; /**< the peer's, with shared memory */
 	size_t ring;              /**< bytes of a ring */
 	int fd;                   /**< -1: none */
+	uint32_t looks;           /**< at whether the peer's host answers, those that were saved counted */
+	int64_t looked;           /**< when that was */
+	int64_t unanswered;       /**< since when it does not; 0: it does */
 };
 
 /** @name stream.c, tcp.c @{ */
@@ -132,6 +135,12 @@ struct native_stream {
 int64_t native_stream_write(struct native_stream *stream, const void *data, size_t length);
 /** Read what is there now. @return as native_stream_write() */
 int64_t native_stream_read(struct native_stream *stream, void *data, size_t length);
+/**
+ * Look now and then whether the host of a peer that is waited for acknowledges what is sent to it. The line to the hub
+ * tells of hosts that are cut off from rank 0; two others may be cut off from each other alone. Cheap.
+ * @return false: it has not for @p timeout microseconds
+ */
+bool native_stream_is_answered(struct native_stream *stream, int64_t timeout);
 /** Connect to every rank of another host. @param streams by rank. @return 0 or RH_COMM_E* */
 int32_t native_tcp_open(const struct rh_comm_team *team, struct native_stream *streams);
 /** @} */
@@ -195,6 +204,8 @@ int32_t native_channel_recv(struct native_channel *channel, uint64_t tag, void *
 bool native_channel_is_busy(const struct native_channel *channel);
 /** Move bytes, as many as go now. */
 void native_channel_progress(struct native_channel *channel);
+/** End it when the peer's host has acknowledged nothing for @p timeout microseconds. Cheap. */
+void native_channel_look(struct native_channel *channel, int64_t timeout);
 /** Free a message that is done, or will never be. */
 void native_message_free(struct native_message *message);
 /** @} */

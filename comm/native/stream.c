@@ -3,11 +3,16 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "comm/core/error.h"
 #include "comm/core/smaller.h"
+#include "comm/core/socket.h"
 #include "comm/native/native.h"
 
 /* A piece is told at once, so that the other side can work on it while the next one comes. */
 #define RING_PIECES 4
+/* The clock is looked at once in so many times, and the socket so often, in microseconds. */
+#define LOOK_EVERY 16
+#define LOOK_PERIOD (RH_COMM_SECOND / 4)
 
 static char *ring_data(struct native_ring *ring)
 {
@@ -77,4 +82,25 @@ int64_t native_stream_read(struct native_stream *stream, void *data, size_t leng
 	if (stream->in)
 		return (int64_t)ring_read(stream, data, length);
 	return stream_result(recv(stream->fd, data, length, MSG_DONTWAIT), true);
+}
+
+bool native_stream_is_answered(struct native_stream *stream, int64_t timeout)
+{
+	int64_t silence = 0;
+	int64_t now;
+
+	if (stream->fd < 0 || ++stream->looks % LOOK_EVERY != 0)
+		return true;
+	now = rh_comm_now();
+	if (now - stream->looked < LOOK_PERIOD)
+		return true;
+	stream->looked = now;
+	if (!rh_comm_socket_is_unanswered(stream->fd, &silence)) {
+		stream->unanswered = 0;
+		return true;
+	}
+	/* what was idle for long before has been silent for long, too */
+	if (stream->unanswered == 0 || silence < now - stream->unanswered)
+		stream->unanswered = now;
+	return now - stream->unanswered < timeout;
 }

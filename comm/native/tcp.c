@@ -61,15 +61,15 @@ static int32_t tcp_listen(struct tcp_opening *opening)
 {
 	const struct rh_comm_team *team = opening->team;
 	struct rh_comm_error err;
-	char host[64];
+	struct rh_comm_listener listener;
 	char place[PLACE_ROOM];
 	char key[32];
-	int32_t port = 0;
-	int32_t r = rh_comm_socket_listen(team->address, 0, &opening->listener, &port, host, sizeof(host), &err);
+	int32_t r = rh_comm_socket_listen(team->address, 0, &listener, &err);
 
 	if (r < 0)
 		return tcp_fail(team, r, RH_COMM_NO_RANK, err.text);
-	(void)snprintf(place, sizeof(place), "%d %s", (int)port, team->address);
+	opening->listener = listener.fd;
+	(void)snprintf(place, sizeof(place), "%d %s", (int)listener.port, team->address);
 	(void)snprintf(key, sizeof(key), "tcp/%d", (int)team->rank);
 	return team->put(team->core, key, place, strlen(place) + 1);
 }
@@ -77,6 +77,7 @@ static int32_t tcp_listen(struct tcp_opening *opening)
 static void tcp_take(struct tcp_opening *opening, int32_t rank, int fd)
 {
 	rh_comm_socket_prepare_bulk(fd);
+	rh_comm_socket_watch_idle(fd, opening->team->death_timeout);
 	opening->streams[rank].fd = fd;
 }
 
@@ -95,8 +96,7 @@ static int32_t tcp_connect(struct tcp_opening *opening, int32_t rank)
 	char place[PLACE_ROOM];
 	char key[32];
 	char *host = NULL;
-	int64_t slice;
-	long port;
+	struct rh_comm_calling calling = {.deadline = team->deadline, .check = team->check, .arg = team->core};
 	int64_t n;
 	int32_t r;
 	int fd = -1;
@@ -106,11 +106,9 @@ static int32_t tcp_connect(struct tcp_opening *opening, int32_t rank)
 	if (n < 1)
 		return n < 0 ? (int32_t)n : RH_COMM_EIO;
 	place[n - 1] = '\0';
-	port = strtol(place, &host, 10);
-	do {
-		slice = tcp_slice(team);
-		r = rh_comm_socket_connect(host + (*host == ' '), (int32_t)port, slice, &fd, &err);
-	} while (r < 0 && rh_comm_now() >= slice && slice < team->deadline && team->check(team->core) == 0);
+	calling.port = (int32_t)strtol(place, &host, 10);
+	calling.host = host + (*host == ' ');
+	r = rh_comm_socket_call(&calling, &fd, &err);
 	if (r < 0)
 		return tcp_fail(team, RH_COMM_EPEER, rank, err.text);
 	tcp_take(opening, rank, fd);

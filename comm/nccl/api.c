@@ -6,27 +6,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "comm/core/symbols.h"
 #include "roundhouse/comm.h"
-
-/* One function: where its address goes, and what it is called. */
-struct symbol {
-	size_t offset;
-	const char *name;
-};
 
 #define SYMBOL(member, name)                    \
 	{                                           \
 		offsetof(struct nccl_api, member), name \
 	}
 
-static const struct symbol api_cuda[] = {
+static const struct rh_comm_symbol api_cuda[] = {
 	SYMBOL(device_count, "cudaGetDeviceCount"), SYMBOL(get_device, "cudaGetDevice"),
 	SYMBOL(set_device, "cudaSetDevice"),        SYMBOL(event_create, "cudaEventCreateWithFlags"),
 	SYMBOL(event_record, "cudaEventRecord"),    SYMBOL(event_query, "cudaEventQuery"),
 	SYMBOL(event_destroy, "cudaEventDestroy"),  SYMBOL(cuda_error_string, "cudaGetErrorString"),
 };
 
-static const struct symbol api_nccl[] = {
+static const struct rh_comm_symbol api_nccl[] = {
 	SYMBOL(get_version, "ncclGetVersion"),
 	SYMBOL(get_unique_id, "ncclGetUniqueId"),
 	SYMBOL(init_rank, "ncclCommInitRankConfig"),
@@ -46,47 +41,18 @@ static const struct symbol api_nccl[] = {
 	SYMBOL(recv, "ncclRecv"),
 };
 
-/* @return the first of @p names that is loaded already, else the first that can be */
-static void *api_open(const char *own, const char *const *names)
-{
-	void *library = NULL;
-
-	if (own && own[0])
-		return dlopen(own, RTLD_NOW | RTLD_LOCAL);
-	for (size_t i = 0; names[i] && !library; i++)
-		library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-	for (size_t i = 0; names[i] && !library; i++)
-		library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-	return library;
-}
-
-/* @return NULL, or what is missing */
-static const char *api_find(struct nccl_api *api, void *library, const struct symbol *symbols, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		void *address = dlsym(library, symbols[i].name);
-
-		if (!address)
-			return symbols[i].name;
-		*(void **)(void *)((char *)api + symbols[i].offset) = address;
-	}
-	return NULL;
-}
-
 static int32_t api_load_cuda(struct nccl_api *api, char *why, size_t room)
 {
-	static const char *const names[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcudart.so",
-	                                    NULL};
 	const char *missing;
 	int count = 0;
 	int status;
 
-	api->cuda_library = api_open(getenv("RH_COMM_CUDART"), names);
+	api->cuda_library = rh_comm_symbols_open_cuda();
 	if (!api->cuda_library) {
 		(void)snprintf(why, room, "no CUDA runtime (libcudart.so) is found");
 		return RH_COMM_ENOTSUP;
 	}
-	missing = api_find(api, api->cuda_library, api_cuda, sizeof(api_cuda) / sizeof(*api_cuda));
+	missing = rh_comm_symbols_find(api->cuda_library, api_cuda, sizeof(api_cuda) / sizeof(*api_cuda), api);
 	if (missing) {
 		(void)snprintf(why, room, "the CUDA runtime has no %s", missing);
 		return RH_COMM_ENOTSUP;
@@ -105,12 +71,12 @@ static int32_t api_load_nccl(struct nccl_api *api, char *why, size_t room)
 	const char *missing;
 	int version = 0;
 
-	api->nccl_library = api_open(getenv("RH_COMM_NCCL_LIBRARY"), names);
+	api->nccl_library = rh_comm_symbols_open(getenv("RH_COMM_NCCL_LIBRARY"), names);
 	if (!api->nccl_library) {
 		(void)snprintf(why, room, "no NCCL (libnccl.so.2) is found");
 		return RH_COMM_ENOTSUP;
 	}
-	missing = api_find(api, api->nccl_library, api_nccl, sizeof(api_nccl) / sizeof(*api_nccl));
+	missing = rh_comm_symbols_find(api->nccl_library, api_nccl, sizeof(api_nccl) / sizeof(*api_nccl), api);
 	if (!missing && api->get_version(&version) == NCCL_OK && version >= NCCL_OLDEST)
 		return 0;
 	if (missing && version == 0)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/reference.h"
 #include "comm/values.h"
 
 #define GUARD 64
@@ -33,78 +34,19 @@
 
 /* One collective as it is tried. */
 struct trial {
-	int32_t what;
-	int32_t type;
-	int32_t reduce;
-	int32_t root;
-	size_t count;
+	struct reference_trial of;
 	size_t offset; /* bytes that the buffers are off alignment */
 	bool in_place;
 };
 
-/* Small enough that sums, and products of ones and twos, are exact in every type. */
-static int value_of(int32_t rank, size_t i, int32_t reduce)
-{
-	int value = (int)((i * 7 + (size_t)rank * 3) % 5);
-
-	return reduce == RH_COMM_PROD ? 1 + (value == 0 && rank < 4) : value;
-}
-
-static double reduced(const struct trial *trial, int32_t world, size_t i)
-{
-	double total = value_of(0, i, trial->reduce);
-
-	for (int32_t rank = 1; rank < world; rank++)
-		total = values_combine(total, value_of(rank, i, trial->reduce), trial->reduce);
-	if (trial->reduce != RH_COMM_AVG)
-		return total;
-	if (trial->type >= RH_COMM_I8)
-		return (double)(int)(total / world);
-	return total / world;
-}
-
-static double expected(const struct trial *trial, int32_t world, int32_t rank, size_t i)
-{
-	switch (trial->what) {
-	case RH_COMM_ALL_REDUCE:
-		return reduced(trial, world, i);
-	case RH_COMM_REDUCE_SCATTER:
-		return reduced(trial, world, (size_t)rank * trial->count + i);
-	case RH_COMM_ALL_GATHER:
-		return value_of((int32_t)(i / trial->count), i % trial->count, trial->reduce);
-	default:
-		return value_of(trial->root, i, trial->reduce);
-	}
-}
-
-static size_t in_count(const struct trial *trial, int32_t world)
-{
-	return trial->what == RH_COMM_REDUCE_SCATTER ? trial->count * (size_t)world : trial->count;
-}
-
-static size_t out_count(const struct trial *trial, int32_t world)
-{
-	return trial->what == RH_COMM_ALL_GATHER ? trial->count * (size_t)world : trial->count;
-}
-
 static int compare(struct rh_comm *comm, const struct trial *trial, const char *out)
 {
-	int32_t world = rh_comm_world(comm);
-	size_t count = out_count(trial, world);
+	const char *end = out + reference_out_count(&trial->of, rh_comm_world(comm)) * rh_comm_type_size(trial->of.type);
 
-	for (size_t i = 0; i < count; i++) {
-		double got = values_take(out, i, trial->type);
-		double wanted = expected(trial, world, rh_comm_rank(comm), i);
-
-		if (values_are_close(got, wanted, trial->type))
-			continue;
-		(void)fprintf(stderr, "rank %d of %d: what %d type %d reduce %d count %zu: [%zu] is %g, not %g\n",
-		              (int)rh_comm_rank(comm), (int)world, (int)trial->what, (int)trial->type, (int)trial->reduce,
-		              trial->count, i, got, wanted);
+	if (reference_compare(comm, &trial->of, out) != 0)
 		return 1;
-	}
 	for (size_t i = 0; i < GUARD; i++)
-		CHECK(out[count * rh_comm_type_size(trial->type) + i] == 0x5a);
+		CHECK(end[i] == 0x5a);
 	return 0;
 }
 
@@ -112,26 +54,26 @@ static int try_one(struct rh_comm *comm, const struct trial *trial)
 {
 	struct rh_comm_error err = {0};
 	int32_t world = rh_comm_world(comm);
-	size_t size = rh_comm_type_size(trial->type);
-	size_t longest = trial->count * (size_t)world * size + trial->offset + GUARD;
+	size_t size = rh_comm_type_size(trial->of.type);
+	size_t longest = trial->of.count * (size_t)world * size + trial->offset + GUARD;
 	char *in = malloc(longest);
 	char *out = malloc(longest);
 	struct rh_comm_op op = {.size = sizeof(op),
-	                        .what = trial->what,
+	                        .what = trial->of.what,
 	                        .in = in + trial->offset,
 	                        .out = out + trial->offset,
-	                        .count = trial->count,
-	                        .type = trial->type,
-	                        .reduce = trial->reduce,
-	                        .peer = trial->root};
+	                        .count = trial->of.count,
+	                        .type = trial->of.type,
+	                        .reduce = trial->of.reduce,
+	                        .peer = trial->of.root};
 	int status;
 
 	CHECK(in && out);
 	memset(out, 0x5a, longest);
-	for (size_t i = 0; i < in_count(trial, world); i++)
-		values_put(in + trial->offset, i, trial->type, value_of(rh_comm_rank(comm), i, trial->reduce));
+	for (size_t i = 0; i < reference_in_count(&trial->of, world); i++)
+		values_put(in + trial->offset, i, trial->of.type, reference_value(rh_comm_rank(comm), i, trial->of.reduce));
 	if (trial->in_place) {
-		memcpy(out + trial->offset, in + trial->offset, trial->count * size);
+		memcpy(out + trial->offset, in + trial->offset, trial->of.count * size);
 		op.in = op.out;
 	}
 	CHECK_DONE(rh_comm_run(comm, &op, &err));
@@ -147,12 +89,12 @@ static int try_counts(struct rh_comm *comm, struct trial *trial)
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
 		/* the long way through every chunk is the same for every reduction */
-		if (counts[i] > LONG && trial->reduce > RH_COMM_AVG)
+		if (counts[i] > LONG && trial->of.reduce > RH_COMM_AVG)
 			continue;
-		trial->count = counts[i];
-		trial->offset = i % 3 == 2 ? rh_comm_type_size(trial->type) : 0;
-		trial->root = (int32_t)(i % (size_t)rh_comm_world(comm));
-		trial->in_place = (trial->what == RH_COMM_ALL_REDUCE || trial->what == RH_COMM_BROADCAST) && i % 2 == 1;
+		trial->of.count = counts[i];
+		trial->offset = i % 3 == 2 ? rh_comm_type_size(trial->of.type) : 0;
+		trial->of.root = (int32_t)(i % (size_t)rh_comm_world(comm));
+		trial->in_place = (trial->of.what == RH_COMM_ALL_REDUCE || trial->of.what == RH_COMM_BROADCAST) && i % 2 == 1;
 		if (try_one(comm, trial) != 0)
 			return 1;
 	}
@@ -166,11 +108,11 @@ int operations_collectives(struct rh_comm *comm, const void *arg)
 	struct trial trial = {0};
 
 	(void)arg;
-	for (trial.what = RH_COMM_ALL_REDUCE; trial.what <= RH_COMM_BROADCAST; trial.what++) {
-		bool reduces = trial.what <= RH_COMM_REDUCE_SCATTER;
+	for (trial.of.what = RH_COMM_ALL_REDUCE; trial.of.what <= RH_COMM_BROADCAST; trial.of.what++) {
+		bool reduces = trial.of.what <= RH_COMM_REDUCE_SCATTER;
 
-		for (trial.type = 1; trial.type <= VALUES_TYPES; trial.type++) {
-			for (trial.reduce = 1; trial.reduce <= (reduces ? RH_COMM_PROD : 1); trial.reduce++) {
+		for (trial.of.type = 1; trial.of.type <= VALUES_TYPES; trial.of.type++) {
+			for (trial.of.reduce = 1; trial.of.reduce <= (reduces ? RH_COMM_PROD : 1); trial.of.reduce++) {
 				if (try_counts(comm, &trial) != 0)
 					return 1;
 			}
@@ -295,10 +237,11 @@ static void batch_op(struct rh_comm_op *op, size_t k, char *data)
 
 static int check_tensor(struct rh_comm *comm, const struct rh_comm_op *op)
 {
-	const struct trial trial = {.what = op->what, .type = op->type, .reduce = op->reduce, .count = op->count};
+	const struct reference_trial trial = {.what = op->what, .type = op->type, .reduce = op->reduce, .count = op->count};
 
 	for (size_t i = 0; i < op->count; i++)
-		CHECK(values_take(op->out, i, op->type) == expected(&trial, rh_comm_world(comm), rh_comm_rank(comm), i));
+		CHECK(values_take(op->out, i, op->type) ==
+		      reference_expected(&trial, rh_comm_world(comm), rh_comm_rank(comm), i));
 	return 0;
 }
 
@@ -314,7 +257,7 @@ int operations_batches(struct rh_comm *comm, const void *arg)
 	for (size_t k = 0; k < (size_t)2 * TENSORS; k++) {
 		batch_op(&ops[k], k, data + k * TENSOR_BYTES);
 		for (size_t i = 0; i < ops[k].count; i++)
-			values_put(ops[k].out, i, ops[k].type, value_of(rh_comm_rank(comm), i, ops[k].reduce));
+			values_put(ops[k].out, i, ops[k].type, reference_value(rh_comm_rank(comm), i, ops[k].reduce));
 	}
 	/* two in flight, waited for in the other order */
 	CHECK_DONE(rh_comm_post_batch(comm, ops, TENSORS, &requests[0], &err));

@@ -24,6 +24,19 @@ _SLICE = 100_000
 _LAUNCHED = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"}
 
 
+def _forget():
+    """In a child of fork(): what was open is the parent's, and must neither be used nor left."""
+    for comm in list(_open):
+        for request in comm._requests:
+            request._handle = None
+        comm._requests.clear()
+        comm._handle = None
+    _open.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
 @atexit.register
 def _leave():
     until = time.monotonic() + _PATIENCE
@@ -271,7 +284,7 @@ class Comm:
 
     def _alive(self):
         if self._handle is None:
-            raise InvalidError("Comm: it is closed", -1)
+            raise InvalidError("Comm: it is closed, or was made before fork()", -1)
         return self._handle
 
     def _op(self, what, timeout, out=None, source=None, count=None, reduce=0, peer=0, tag=0):

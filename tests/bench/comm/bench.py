@@ -218,8 +218,10 @@ class Bench:
         self.build, self.rivals, self.turns = os.path.abspath(build), rivals, turns
         targets = ["bench_comm_reduce", "roundhouse-comm"]
         for target in targets + ["rhcomm_ucx", "rhcomm_mpi", "bench_ps"]:
-            done = subprocess.run(["cmake", "--build", self.build, "--target", target], check=target in targets,
-                                  capture_output=True, text=True)
+            done = subprocess.run(["cmake", "--build", self.build, "--target", target], check=False, capture_output=True, text=True)
+            if done.returncode and target in targets:
+                said = ([f"status {done.returncode}"] + (done.stdout + done.stderr).strip().splitlines())[-1]
+                sys.exit(f"{build} has no {target} ({said}): cmake --preset release -DRH_BUILD_TESTS=ON")
             if done.returncode:
                 print(f"not built: {target}")
         self.reduce = os.path.join(self.build, "tests", "bench_comm_reduce")

@@ -69,7 +69,7 @@ def judge(ends):
 def main():
     """Build, run, look, destroy."""
     if os.geteuid() != 0:
-        print("skipped: only root can make network namespaces")
+        print("SKIPPED: only root can make network namespaces")
         return SKIP
     try:
         build()
@@ -81,7 +81,7 @@ def main():
             print(status, out, err)
         return 1 if wrong else 0
     except (OSError, subprocess.CalledProcessError) as error:
-        print(f"skipped: no throttled network can be made here: {getattr(error, 'stderr', '')} {error}")
+        print(f"SKIPPED: no throttled network can be made here: {getattr(error, 'stderr', '')} {error}")
         return SKIP
     finally:
         destroy()

@@ -232,14 +232,14 @@ static int abort_or_wait(struct rh_comm *comm, const void *arg)
 {
 	struct rh_comm_error err = {0};
 	int64_t value = 0;
-	int32_t r;
+	/* once it is done all have come */
+	int32_t r = rh_comm_all_reduce(comm, &value, 1, RH_COMM_I64, RH_COMM_SUM, &err);
 
 	(void)arg;
 	if (rh_comm_rank(comm) == 1) {
 		(void)usleep(50000);
 		rh_comm_abort(comm, "the loss is no number");
 	}
-	r = rh_comm_all_reduce(comm, &value, 1, RH_COMM_I64, RH_COMM_SUM, &err);
 	while (r == 0)
 		r = rh_comm_all_reduce(comm, &value, 1, RH_COMM_I64, RH_COMM_SUM, &err);
 	return r == RH_COMM_EABORTED && err.rank == 1 && strstr(err.text, "the loss is no number") ? 0 : 1;

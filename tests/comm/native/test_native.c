@@ -282,7 +282,7 @@ static void test_native__bound_ranks_are_crowded_on_one_processor_only(void **st
 
 	(void)state;
 	if (!find_processors(own)) {
-		print_message("skipped: this process may run on one processor only\n");
+		print_message("SKIPPED: this process may run on one processor only\n");
 		skip();
 	}
 	same[0] = same[1] = own[0];

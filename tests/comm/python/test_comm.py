@@ -122,10 +122,11 @@ def groups():
 def death():
     comm = roundhouse.Comm()
     request = comm.all_reduce_start(array.array("f", [1.0] * 1000)) if comm.rank != 1 else None
-    comm.send(b"now", 1) if comm.rank == 0 else None
     if comm.rank == 1:
-        comm.recv(bytearray(3), 0)
+        for other in (0, 2):
+            comm.recv(bytearray(3), other)
         os.kill(os.getpid(), signal.SIGKILL)
+    comm.send(b"now", 1)
     for call in (request.wait, request.wait, comm.barrier, comm.barrier_start):
         try:
             call()
@@ -198,6 +199,48 @@ def ends_with_an_operation_in_flight():
         assert error.rank == 0 and "in flight" in str(error), error
         return
     raise AssertionError("rank 0 is not missed")
+
+
+@kit.case
+def settings_that_differ():
+    # what must be the same is rank 0's
+    rank = int(os.environ["RH_COMM_RANK"])
+    os.environ["RH_COMM_FUSION"] = str(8000 >> rank)
+    os.environ["RH_COMM_TUNE"] = ["", "allreduce:@ring", "allreduce:@doubling"][rank]
+    with roundhouse.Comm() as comm:
+        arrays = [array.array("q", [rank + k] * 300) for k in range(20)]
+        comm.all_reduce_many(arrays, timeout=60)
+        assert [set(each) for each in arrays] == [{3 + 3 * k} for k in range(20)], [set(each) for each in arrays]
+
+
+@kit.case
+def backends_that_differ():
+    os.environ["RH_COMM_BACKEND"] = ["nccl", "native"][int(os.environ["RH_COMM_RANK"])]
+    try:
+        roundhouse.Comm(init_timeout=60)
+    except roundhouse.InvalidError as error:
+        assert '"nccl"' in str(error) and '"native"' in str(error), error
+        return
+    raise AssertionError("one rank has another backend than the other")
+
+
+@kit.case
+def forked():
+    with roundhouse.Comm() as comm:
+        pending = comm.recv_start(bytearray(1), (comm.rank + 1) % comm.world)
+        child = os.fork()
+        if child == 0:
+            # ends as any program does, and neither leaves nor ends what is its parent's
+            try:
+                comm.barrier()
+            except roundhouse.InvalidError as error:
+                assert "fork" in str(error), error
+                return
+            raise AssertionError("a child is taken for a rank")
+        assert os.waitpid(child, 0)[1] == 0
+        comm.barrier()
+        comm.send(b"x", (comm.rank - 1) % comm.world)
+        assert pending.wait() == b"x"
 
 
 def interrupt_soon():
@@ -341,6 +384,15 @@ class Worlds(kit.Ranks):
 
     def test_leaves_by_itself(self):
         self.world(3, "leaves_by_itself")
+
+    def test_settings_that_differ(self):
+        self.world(3, "settings_that_differ")
+
+    def test_backends_that_differ(self):
+        self.world(2, "backends_that_differ")
+
+    def test_forked(self):
+        self.world(3, "forked")
 
     def test_ends_with_an_operation_in_flight(self):
         self.world(3, "ends_with_an_operation_in_flight")

@@ -20,6 +20,7 @@
 
 #include "comm/nccl/gpu/device.h"
 #include "comm/ranks.h"
+#include "comm/reference.h"
 #include "comm/values.h"
 
 #define SHARED_DEVICE 23000
@@ -35,61 +36,11 @@
 		}                                                                                      \
 	} while (0)
 
-/* A collective, and what it is to come to. */
-struct trial {
-	int32_t what;
-	int32_t type;
-	int32_t reduce;
-	size_t count;
-};
-
-static int value_of(int32_t rank, size_t i)
-{
-	return (int)((i * 7 + (size_t)rank * 3) % 5) + 1;
-}
-
-static double wanted(const struct rh_comm *comm, const struct trial *trial, size_t i)
-{
-	size_t at = trial->what == RH_COMM_REDUCE_SCATTER ? (size_t)rh_comm_rank(comm) * trial->count + i : i;
-	double total = value_of(0, at);
-
-	if (trial->what == RH_COMM_ALL_GATHER)
-		return value_of((int32_t)(i / trial->count), i % trial->count);
-	if (trial->what == RH_COMM_BROADCAST)
-		return value_of(rh_comm_world(comm) - 1, i);
-	for (int32_t rank = 1; rank < rh_comm_world(comm); rank++)
-		total = values_combine(total, value_of(rank, at), trial->reduce);
-	if (trial->reduce != RH_COMM_AVG)
-		return total;
-	return trial->type >= RH_COMM_I8 ? (double)(int)(total / rh_comm_world(comm)) : total / rh_comm_world(comm);
-}
-
-static size_t wide(const struct rh_comm *comm, const struct trial *trial, int32_t what)
-{
-	return trial->what == what ? trial->count * (size_t)rh_comm_world(comm) : trial->count;
-}
-
-static int compare(const struct rh_comm *comm, const struct trial *trial, const char *out)
-{
-	size_t count = wide(comm, trial, RH_COMM_ALL_GATHER);
-
-	for (size_t i = 0; i < count; i++) {
-		double got = values_take(out, i, trial->type);
-
-		if (values_are_close(got, wanted(comm, trial, i), trial->type))
-			continue;
-		(void)fprintf(stderr, "rank %d: what %d type %d reduce %d: [%zu] is %g, not %g\n", (int)rh_comm_rank(comm),
-		              (int)trial->what, (int)trial->type, (int)trial->reduce, i, got, wanted(comm, trial, i));
-		return 1;
-	}
-	return 0;
-}
-
-static int try_one(struct rh_comm *comm, const struct device *device, const struct trial *trial)
+static int try_one(struct rh_comm *comm, const struct device *device, const struct reference_trial *trial)
 {
 	size_t size = rh_comm_type_size(trial->type);
-	size_t in_count = wide(comm, trial, RH_COMM_REDUCE_SCATTER);
-	size_t out_bytes = wide(comm, trial, RH_COMM_ALL_GATHER) * size;
+	size_t in_count = reference_in_count(trial, rh_comm_world(comm));
+	size_t out_bytes = reference_out_count(trial, rh_comm_world(comm)) * size;
 	struct rh_comm_error err = {0};
 	char *data = malloc((in_count + 1) * size + out_bytes);
 	struct rh_comm_op op = {.size = sizeof(op),
@@ -97,7 +48,7 @@ static int try_one(struct rh_comm *comm, const struct device *device, const stru
 	                        .count = trial->count,
 	                        .type = trial->type,
 	                        .reduce = trial->reduce,
-	                        .peer = rh_comm_world(comm) - 1,
+	                        .peer = trial->root,
 	                        .memory = RH_COMM_CUDA,
 	                        .stream = device->stream};
 	void *in;
@@ -105,7 +56,7 @@ static int try_one(struct rh_comm *comm, const struct device *device, const stru
 
 	CHECK(data, "no memory");
 	for (size_t i = 0; i < in_count; i++)
-		values_put(data, i, trial->type, value_of(rh_comm_rank(comm), i));
+		values_put(data, i, trial->type, reference_value(rh_comm_rank(comm), i, trial->reduce));
 	in = device_new(device, data, in_count * size);
 	op.in = in;
 	op.out = device_new(device, NULL, out_bytes);
@@ -113,12 +64,12 @@ static int try_one(struct rh_comm *comm, const struct device *device, const stru
 	CHECK(rh_comm_run(comm, &op, &err) == 0, err.text);
 	CHECK(device_take(device, op.out, data, out_bytes), "the result cannot be read");
 	CHECK(device->free(in) == 0, "the input cannot be freed");
-	status = compare(comm, trial, data);
+	status = reference_compare(comm, trial, data);
 	free(data);
 	return status;
 }
 
-static int try_reductions(struct rh_comm *comm, const struct device *device, struct trial *trial)
+static int try_reductions(struct rh_comm *comm, const struct device *device, struct reference_trial *trial)
 {
 	bool reduces = trial->what == RH_COMM_ALL_REDUCE || trial->what == RH_COMM_REDUCE_SCATTER;
 
@@ -131,7 +82,7 @@ static int try_reductions(struct rh_comm *comm, const struct device *device, str
 
 static int try_collectives(struct rh_comm *comm, const struct device *device, size_t count)
 {
-	struct trial trial = {.count = count};
+	struct reference_trial trial = {.root = rh_comm_world(comm) - 1, .count = count};
 
 	for (trial.what = RH_COMM_ALL_REDUCE; trial.what <= RH_COMM_BROADCAST; trial.what++) {
 		for (trial.type = 1; trial.type <= VALUES_TYPES; trial.type++) {
@@ -216,7 +167,7 @@ static int on_device(struct rh_comm *comm, const void *arg)
 	if (rh_comm_world(comm) == 2 && try_exchange(comm, &device, count) != 0)
 		return 2;
 	for (int32_t type = RH_COMM_F32; type <= RH_COMM_BF16; type++) {
-		const struct trial trial = {RH_COMM_ALL_REDUCE, type, RH_COMM_SUM, count};
+		const struct reference_trial trial = {RH_COMM_ALL_REDUCE, type, RH_COMM_SUM, 0, count};
 
 		if (try_one(comm, &device, &trial) != 0)
 			return 3;
@@ -231,7 +182,7 @@ static int without_rank_1(struct rh_comm *comm, const void *arg)
 	bool dies = *(const bool *)arg;
 	struct device device = {0};
 	const char *wrong = device_open(&device, rh_comm_local_rank(comm));
-	const struct trial trial = {RH_COMM_ALL_REDUCE, RH_COMM_F32, RH_COMM_SUM, LONG};
+	const struct reference_trial trial = {RH_COMM_ALL_REDUCE, RH_COMM_F32, RH_COMM_SUM, 0, LONG};
 	struct rh_comm_error err = {0};
 	struct rh_comm_op op = {.size = sizeof(op),
 	                        .what = RH_COMM_ALL_REDUCE,
