@@ -34,7 +34,9 @@ check_loads() {
 "$cmake" --install "$build" --prefix "$prefix" >"$work/install.log"
 for file in bin/roundhouse include/roundhouse/plugin.h include/roundhouse/status.h include/roundhouse/version.h \
 	lib/roundhouse/plugins/pytorch.so etc/roundhouse/roundhouse.ini share/man/man1/roundhouse.1 \
-	share/bash-completion/completions/roundhouse share/roundhouse/pod-template.openapi.json \
+	share/bash-completion/completions/roundhouse share/zsh/site-functions/_roundhouse \
+	share/fish/vendor_completions.d/roundhouse.fish share/doc/roundhouse/docs/plugin-abi.md share/doc/roundhouse/plugins/README.md \
+	share/roundhouse/pod-template.openapi.json \
 	share/roundhouse/crds/kustomization.yaml share/roundhouse/deploy/base/kustomization.yaml; do
 	[ -s "$prefix/$file" ] || fail "$file was not installed, or is empty"
 done
@@ -71,3 +73,18 @@ echo "== and runs it"
 for peer in 0 1; do
 	grep -q "peer $peer of 2, first is at [0-9]" "$work/log" || fail "no line of peer $peer: $(cat "$work/log")"
 done
+
+echo "== the configuration that was installed counts"
+if [ ! -e /etc/roundhouse/roundhouse.ini ]; then
+	printf '[local]\nnonsense = 1\n' >"$prefix/etc/roundhouse/roundhouse.ini"
+	ROUNDHOUSE_CONFIG='' "$prefix/bin/roundhouse" plugins list 2>"$work/refusal" && fail "etc/roundhouse/roundhouse.ini is not read"
+	grep -q 'etc/roundhouse/roundhouse.ini:2: unknown key "nonsense"' "$work/refusal" || fail "$(cat "$work/refusal")"
+fi
+
+echo "== and stays when a newer one is installed"
+echo '; mine' >"$prefix/etc/roundhouse/roundhouse.ini"
+"$cmake" --install "$build" --prefix "$prefix" >"$work/install.log"
+[ "$(cat "$prefix/etc/roundhouse/roundhouse.ini")" = '; mine' ] || fail "roundhouse.ini was written over"
+cmp "$source/conf/roundhouse.ini" "$prefix/share/roundhouse/roundhouse.ini"
+DESTDIR=$work/staged "$cmake" --install "$build" --prefix /opt/rh >"$work/install.log"
+[ -s "$work/staged/opt/rh/etc/roundhouse/roundhouse.ini" ] || fail "DESTDIR is not honoured"
