@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/str.h"
 #include "host/config.h"
 #include "host/host.h"
 #include "job/manifest.h"
@@ -123,6 +124,8 @@ int rh_cli_status(int code);
 /** What every program of ours does first: no signal for a closed pipe, and no file in place of a standard descriptor.
  */
 void rh_cli_prepare(void);
+/** Print @p text on standard output; rh_cli_finish() sees whether it arrived. */
+void rh_cli_print(const struct rh_str *text);
 /** What it does last. @return @p status, or RH_EXIT_FAILED where it is success but standard output was not written */
 int rh_cli_finish(int status);
 /** @return whether @p fd is a terminal that wants colour (NO_COLOR and TERM=dumb are honoured) */
@@ -170,7 +173,8 @@ struct rh_jobs {
  */
 int rh_jobs_open(const struct rh_cli *cli, const struct rh_session *session, struct rh_jobs *jobs,
                  struct rh_error *err);
-/** @return whether an object of a file is a job: of a kind that a plugin serves, or of the group kubeflow.org */
+/** @return whether an object of a file is, or was meant to be, a job: of a kind that a plugin serves, in whatever
+ * group, or of the group kubeflow.org */
 bool rh_jobs_is_job(const struct rh_session *session, const struct rh_json *object);
 /** Free it and make it empty. */
 void rh_jobs_close(struct rh_jobs *jobs);

@@ -57,11 +57,27 @@ static void completion_bash(void)
 	puts("\tesac\n}\ncomplete -o filenames -F _roundhouse roundhouse");
 }
 
-/* zsh runs bash's function through its own emulation, so that there is one description of the words. */
+/*
+ * zsh runs bash's function through its own emulation, so that there is one description of the words. Where the script
+ * lies in a folder of functions, zsh loads it at the first completion, which then is still to be answered.
+ */
 static void completion_zsh(void)
 {
 	puts("#compdef roundhouse\nautoload -U +X bashcompinit && bashcompinit");
 	completion_bash();
+	puts("[[ ${funcstack[1]} != _roundhouse ]] || _bash_complete -o filenames -F _roundhouse");
+}
+
+/* Between single quotes, which fish lets escape themselves. */
+static void completion_fish_text(const char *text)
+{
+	fputs(" -d '", stdout);
+	for (; *text; text++) {
+		if (*text == '\'' || *text == '\\')
+			putchar('\\');
+		putchar(*text);
+	}
+	puts("'");
 }
 
 static void completion_fish_options(const char *command, const struct rh_option *rows)
@@ -77,7 +93,7 @@ static void completion_fish_options(const char *command, const struct rh_option 
 			completion_alternatives(rows->values);
 			putchar('\'');
 		}
-		printf(" -d '%s'\n", rows->help);
+		completion_fish_text(rows->help);
 	}
 }
 
@@ -87,7 +103,8 @@ static void completion_fish(void)
 	for (const struct rh_command *const *at = rh_commands; *at; at++) {
 		if ((*at)->hidden)
 			continue;
-		printf("complete -c roundhouse -n __fish_use_subcommand -f -a %s -d '%s'\n", (*at)->name, (*at)->summary);
+		printf("complete -c roundhouse -n __fish_use_subcommand -f -a %s", (*at)->name);
+		completion_fish_text((*at)->summary);
 		completion_fish_options((*at)->name, (*at)->options);
 		completion_fish_options((*at)->name, rh_cli_common_options);
 	}
@@ -110,7 +127,9 @@ const struct rh_command rh_command_completion = {
 	.name = "completion",
 	.synopsis = "bash | zsh | fish",
 	.summary = "print a completion script for a shell",
-	.details = "For bash: source <(roundhouse completion bash)",
+	.details =
+		"For one session: source <(roundhouse completion bash), the same with zsh (after compinit), and in fish\n"
+		"roundhouse completion fish | source. An installation has all three where the shells look.",
 	.operands_min = 1,
 	.operands_max = 1,
 	.run = completion_run,

@@ -312,6 +312,7 @@ static int controller_options(struct controller_setup *setup, struct rh_error *e
 	options->serves = controller_serves;
 	options->arg = setup;
 	options->host = setup->session.host;
+	options->gang = &setup->session.config->gang;
 	controller_webhook(setup);
 	controller_rates(setup);
 	if (r == 0)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/crds.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/file.h"
 #include "base/yaml.h"
@@ -11,12 +9,6 @@
 
 /* Longest OpenAPI document; that of Kubernetes 1.34 has 2 MiB. */
 #define CRDS_SCHEMA_MAX (64u * 1024 * 1024)
-
-static bool crds_is_kind(const struct rh_kind *kind, const char *name)
-{
-	return strcasecmp(kind->kind, name) == 0 || strcasecmp(kind->plural, name) == 0 ||
-	       strcasecmp(kind->singular, name) == 0;
-}
 
 static int crds_read_file(const char *path, struct rh_json **ret_document, struct rh_error *err)
 {
@@ -60,7 +52,7 @@ static int crds_collect(const struct rh_session *session, const char *name, cons
 		for (size_t k = 0; info.kinds && info.kinds[k] && r == 0; k++) {
 			struct rh_json *crd = NULL;
 
-			if (name && !crds_is_kind(info.kinds[k], name))
+			if (name && !rh_kind_is_called(info.kinds[k], name))
 				continue;
 			r = rh_crd_build(info.kinds[k], pod_template, &crd, err);
 			if (r == 0 && rh_json_append(items, crd) < 0)
@@ -129,7 +121,7 @@ int rh_crds_print(const struct rh_cli *cli, rh_crds_fetch_fn *fetch)
 	int r = crds_make(cli, fetch, &out, &err);
 
 	if (r == 0)
-		r = rh_fd_write_all(fileno(stdout), out.data, out.length, &err);
+		rh_cli_print(&out);
 	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
 }
 

@@ -7,11 +7,14 @@
 static void help_option(const struct rh_option *option)
 {
 	char left[64];
+	int length;
 
-	(void)snprintf(left, sizeof(left), "%c%c%s --%s%s%s", option->letter ? '-' : ' ',
-	               option->letter ? option->letter : ' ', option->letter ? "," : " ", option->name,
-	               option->argument ? " " : "", option->argument ? option->argument : "");
-	printf("  %-28s %s", left, option->help);
+	length = snprintf(left, sizeof(left), "%c%c%s --%s%s%s", option->letter ? '-' : ' ',
+	                  option->letter ? option->letter : ' ', option->letter ? "," : " ", option->name,
+	                  option->argument ? " " : "", option->argument ? option->argument : "");
+	if (length > 28) /* too long for the column: what it does begins a line of its own */
+		printf("  %s\n", left);
+	printf("  %-28s %s", length > 28 ? "" : left, option->help);
 	if (option->values)
 		printf(" (%s)", option->values);
 	putchar('\n');

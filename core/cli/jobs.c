@@ -3,14 +3,36 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "job/schema.h"
+
+/* One reading of jobs. */
+struct jobs_reading {
+	const struct rh_session *session;
+	struct rh_jobs *jobs;
+	struct rh_json *pod_schema;
+	size_t errors;
+};
+
+static bool jobs_has_kind(const struct rh_host *host, const char *kind)
+{
+	for (size_t i = 0; i < rh_host_plugin_count(host); i++) {
+		struct rh_plugin_info plugin;
+
+		rh_host_plugin(host, i, &plugin);
+		for (const struct rh_kind *const *at = plugin.kinds; *at; at++) {
+			if (strcmp((*at)->kind, kind) == 0)
+				return true;
+		}
+	}
+	return false;
+}
 
 bool rh_jobs_is_job(const struct rh_session *session, const struct rh_json *object)
 {
-	const char *api_version = rh_json_string_at(object, "apiVersion");
-
-	/* A kind of V1's group that nobody serves is a mistake to be told, not an object that stands beside the jobs. */
-	return rh_starts_with(api_version, "kubeflow.org/") ||
-	       rh_host_kind(session->host, api_version, rh_json_string_at(object, "kind"), NULL);
+	/* A kind of V1's group that nobody serves, or one of ours in another group, is a mistake to be told, not an object
+	 * that stands beside the jobs. */
+	return rh_starts_with(rh_json_string_at(object, "apiVersion"), "kubeflow.org/") ||
+	       jobs_has_kind(session->host, rh_json_string_at(object, "kind"));
 }
 
 static void jobs_print_findings(const struct rh_findings *findings, const char *source, const struct rh_job *job)
@@ -24,74 +46,110 @@ static void jobs_print_findings(const struct rh_findings *findings, const char *
 	}
 }
 
-static int jobs_validate(const struct rh_session *session, const struct rh_job *job, const char *source, size_t *errors,
-                         struct rh_error *err)
+/* A field that nobody reads is mostly misspelt. An API server drops it with a warning, so the job goes on here, too. */
+static int jobs_find_unknown(const struct jobs_reading *reading, const struct rh_job *job, struct rh_findings *findings,
+                             struct rh_error *err)
 {
-	rh_auto_findings findings = {0};
-	struct rh_snapshot snapshot = {.host = session->host, .job = job};
-	int r = rh_host_validate(&snapshot, &findings, err);
+	rh_auto(json) schema = NULL;
+	rh_auto_findings all = {0};
+	int r = rh_schema_of_kind(job->kind, reading->pod_schema, &schema, err);
 
 	if (r < 0)
 		return r;
+	if (rh_schema_check(schema, job->object, &all) < 0)
+		return rh_fail_oom(err);
+	for (size_t i = 0; i < all.count; i++) {
+		if (rh_starts_with(all.items[i].detail, RH_SCHEMA_UNKNOWN))
+			(void)rh_findings_add(findings, RH_FINDING_WARNING, all.items[i].path, "%s", all.items[i].detail);
+	}
+	return findings->failed ? rh_fail_oom(err) : 0;
+}
+
+static int jobs_validate(struct jobs_reading *reading, const struct rh_job *job, const char *source,
+                         struct rh_error *err)
+{
+	rh_auto_findings findings = {0};
+	struct rh_snapshot snapshot = {.host = reading->session->host, .job = job};
+	int r = jobs_find_unknown(reading, job, &findings, err);
+
+	if (r == 0)
+		r = rh_host_validate(&snapshot, &findings, err);
+	if (r < 0)
+		return r;
 	jobs_print_findings(&findings, source, job);
-	*errors += rh_findings_errors(&findings);
+	reading->errors += rh_findings_errors(&findings);
 	return 0;
 }
 
 /* A job that cannot be parsed is told and counted, so that one run tells everything that is wrong. */
-static int jobs_add(const struct rh_session *session, const struct rh_manifest_object *from, struct rh_jobs *jobs,
-                    size_t *errors, struct rh_error *err)
+static int jobs_add(struct jobs_reading *reading, const struct rh_manifest_object *from, struct rh_error *err)
 {
+	struct rh_jobs *jobs = reading->jobs;
 	struct rh_json *object = rh_json_copy(from->object);
 	struct rh_job *job = NULL;
 	int r;
 
 	if (!object)
 		return rh_fail_oom(err);
-	r = rh_host_parse(session->host, object, &job, err);
+	r = rh_host_parse(reading->session->host, object, &job, err);
 	if (r == RH_EINVAL || r == RH_ENOENT) {
 		fprintf(stderr, "%s: %s\n", from->source, err->message);
-		(*errors)++;
+		reading->errors++;
 		return 0;
 	}
 	if (r < 0)
 		return r;
 	jobs->items[jobs->count] = job;
 	jobs->sources[jobs->count++] = from->source;
-	return jobs_validate(session, job, from->source, errors, err);
+	return jobs_validate(reading, job, from->source, err);
 }
 
-static int jobs_collect(const struct rh_session *session, struct rh_jobs *jobs, size_t *errors, struct rh_error *err)
+static int jobs_collect(struct jobs_reading *reading, struct rh_error *err)
 {
+	struct rh_jobs *jobs = reading->jobs;
 	const struct rh_manifest *manifest = &jobs->manifest;
-	int r = 0;
+	size_t length;
+	const char *text = rh_schema_pod_text(&length);
+	int r = rh_json_parse(text, length, &reading->pod_schema, err);
 
+	if (r < 0)
+		return r;
 	jobs->items = rh_alloc_array(manifest->count + 1, sizeof(struct rh_job *));
 	jobs->sources = rh_alloc_array(manifest->count + 1, sizeof(char *));
 	if (!jobs->items || !jobs->sources)
 		return rh_fail_oom(err);
 	for (size_t i = 0; i < manifest->count && r == 0; i++)
-		if (rh_jobs_is_job(session, manifest->items[i].object))
-			r = jobs_add(session, &manifest->items[i], jobs, errors, err);
+		if (rh_jobs_is_job(reading->session, manifest->items[i].object))
+			r = jobs_add(reading, &manifest->items[i], err);
 	return r;
+}
+
+/* What there is instead, and why it is none. */
+static int jobs_refuse_none(const struct rh_session *session, const struct rh_jobs *jobs, const char *operand,
+                            struct rh_error *err)
+{
+	const struct rh_json *first = jobs->manifest.items[0].object;
+
+	(void)rh_host_kind(session->host, rh_json_string_at(first, "apiVersion"), rh_json_string_at(first, "kind"), err);
+	return rh_wrap(err, RH_EINVAL, "no job in %s", operand);
 }
 
 int rh_jobs_open(const struct rh_cli *cli, const struct rh_session *session, struct rh_jobs *jobs, struct rh_error *err)
 {
-	size_t errors = 0;
+	struct jobs_reading reading = {.session = session, .jobs = jobs};
 	int r = 0;
 
 	for (size_t i = 0; i < cli->operand_count && r == 0; i++)
 		r = rh_manifest_read(&jobs->manifest, cli->operands[i], err);
 	if (r == 0)
-		r = jobs_collect(session, jobs, &errors, err);
+		r = jobs_collect(&reading, err);
+	rh_json_free(reading.pod_schema);
 	if (r < 0)
 		return r;
-	if (errors > 0)
-		return rh_fail(err, RH_EINVAL, "%zu error%s; nothing was done", errors, errors == 1 ? "" : "s");
+	if (reading.errors > 0)
+		return rh_fail(err, RH_EINVAL, "%zu error%s; nothing was done", reading.errors, reading.errors == 1 ? "" : "s");
 	if (jobs->count == 0)
-		return rh_fail(err, RH_EINVAL, "no job in %s: an object of apiVersion kubeflow.org/v1 is needed",
-		               cli->operands[0]);
+		return jobs_refuse_none(session, jobs, cli->operands[0], err);
 	return 0;
 }
 

@@ -17,12 +17,13 @@ struct lint {
 	size_t jobs;
 };
 
+/* @param object NULL: the finding is about a file in which no object was found */
 static int lint_report(struct lint *lint, const char *source, const struct rh_json *object,
                        const struct rh_finding *finding)
 {
 	rh_auto(json) row = rh_json_new_object();
-	const char *kind = rh_json_string_at(object, "kind");
-	const char *name = rh_json_string_at(object, "metadata.name");
+	const char *kind = object ? rh_json_string_at(object, "kind") : "";
+	const char *name = object ? rh_json_string_at(object, "metadata.name") : "";
 
 	if (!row || rh_json_set_string(row, "source", source) < 0 || rh_json_set_string(row, "kind", kind) < 0 ||
 	    rh_json_set_string(row, "name", name) < 0 ||
@@ -105,23 +106,50 @@ static int lint_job(struct lint *lint, const struct rh_manifest_object *item, st
 	return r < 0 ? r : lint_tell(lint, item->source, object, &findings);
 }
 
+static int lint_unreadable(struct lint *lint, const char *path, char *message, struct rh_error *err)
+{
+	char whole[] = ""; /* the path of the field: the finding is about all of the file */
+	const struct rh_finding finding = {.severity = RH_FINDING_ERROR, .path = whole, .detail = message};
+
+	lint->errors++;
+	if (lint->report)
+		return lint_report(lint, path, NULL, &finding) < 0 ? rh_fail_oom(err) : 0;
+	fprintf(stderr, "roundhouse lint: %s\n", message);
+	return 0;
+}
+
+/* Mostly the plugin of its kind is not there; but a file of ConfigMaps alone is as good. */
+static int lint_no_job(struct lint *lint, const struct rh_manifest *manifest, struct rh_error *err)
+{
+	rh_auto_findings findings = {0};
+	const struct rh_manifest_object *item = &manifest->items[0];
+	struct rh_error reason = {0};
+
+	(void)rh_host_kind(lint->session->host, rh_json_string_at(item->object, "apiVersion"),
+	                   rh_json_string_at(item->object, "kind"), &reason);
+	if (rh_findings_add(&findings, RH_FINDING_WARNING, "kind", "there is no job in the file: %s", reason.message) < 0 ||
+	    lint_tell(lint, item->source, item->object, &findings) < 0)
+		return rh_fail_oom(err);
+	return 0;
+}
+
 /* A file that cannot be read is one error of the report; the next file is still looked at. */
 static int lint_file(struct lint *lint, const char *path, struct rh_error *err)
 {
 	rh_auto_manifest manifest = {0};
-	int r = rh_manifest_read(&manifest, path, err);
+	struct rh_error reason = {0};
+	size_t before;
+	int r = rh_manifest_read(&manifest, path, &reason);
 
 	if (r == RH_ENOMEM)
-		return r;
-	if (r < 0) {
-		fprintf(stderr, "roundhouse lint: %s\n", err->message);
-		lint->errors++;
-		return 0;
-	}
+		return rh_fail_oom(err);
+	if (r < 0)
+		return lint_unreadable(lint, path, reason.message, err);
+	before = lint->jobs;
 	for (size_t i = 0; i < manifest.count && r == 0; i++)
 		if (rh_jobs_is_job(lint->session, manifest.items[i].object))
 			r = lint_job(lint, &manifest.items[i], err);
-	return r;
+	return r == 0 && lint->jobs == before ? lint_no_job(lint, &manifest, err) : r;
 }
 
 static int lint_files(const struct rh_cli *cli, struct lint *lint, struct rh_error *err)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/manifests.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -212,21 +211,23 @@ static int manifests_collect(const struct manifests_wish *wish, struct rh_json *
 static int manifests_print(const struct rh_json *items, const char *format, struct rh_error *err)
 {
 	rh_auto_str out = {0};
+	bool json = format && strcmp(format, "json") == 0;
 	int r = 0;
 
-	if (format && strcmp(format, "json") == 0) {
+	if (json) {
 		rh_str_append(&out, "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":");
 		rh_json_print(items, false, &out);
 		rh_str_append(&out, "}\n");
 	}
-	for (const struct rh_json *item = rh_json_first(items); item && r == 0 && !format; item = rh_json_next(item)) {
+	for (const struct rh_json *item = rh_json_first(items); item && r == 0 && !json; item = rh_json_next(item)) {
 		if (out.length > 0)
 			rh_str_append(&out, "---\n");
 		r = rh_yaml_print(item, &out);
 	}
 	if (r < 0 || out.failed)
 		return rh_fail_oom(err);
-	return rh_fd_write_all(fileno(stdout), out.data, out.length, err);
+	rh_cli_print(&out);
+	return 0;
 }
 
 static int manifests_check(struct manifests_wish *wish, struct rh_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -266,14 +266,26 @@ void rh_cli_prepare(void)
 	options_hold_descriptors();
 }
 
+void rh_cli_print(const struct rh_str *text)
+{
+	(void)fwrite(text->data, 1, text->length, stdout);
+}
+
+/* Which of many writes found the pipe closed is forgotten by the end; the pipe itself still knows. */
+static bool options_pipe_is_closed(int fd)
+{
+	struct pollfd poll_ = {.fd = fd, .events = POLLOUT};
+
+	return poll(&poll_, 1, 0) > 0 && (poll_.revents & (POLLERR | POLLHUP));
+}
+
 /* A full disk or a closed pipe behind standard output must not look like success. */
 int rh_cli_finish(int status)
 {
-	errno = 0;
 	if ((fflush(stdout) == 0 && !ferror(stdout)) || status != RH_EXIT_OK)
 		return status;
 	/* who closes the pipe, as head does, has seen enough and wants no words */
-	if (errno != EPIPE)
+	if (!options_pipe_is_closed(fileno(stdout)))
 		fputs("roundhouse: standard output could not be written\n", stderr);
 	return RH_EXIT_FAILED;
 }

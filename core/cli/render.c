@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/yaml.h"
 #include "cli/cli.h"
 #include "host/build.h"
@@ -95,7 +93,8 @@ static int render_print(const struct rh_json *list, const char *format, struct r
 		rh_str_append(&out, "\n");
 	if (r < 0 || out.failed)
 		return rh_fail_oom(err);
-	return rh_fd_write_all(fileno(stdout), out.data, out.length, err);
+	rh_cli_print(&out);
+	return 0;
 }
 
 static int render_run(const struct rh_cli *cli)

@@ -90,7 +90,7 @@ static void view_line(void *arg, const char *job, const char *replica, const cha
 		fputs(view_colours[colour], stdout);
 	if (view->multiple)
 		printf("%s/", job);
-	printf("%-9s|%s ", replica, view->colour ? "\033[0m" : "");
+	printf("%-8s |%s ", replica, view->colour ? "\033[0m" : "");
 	(void)fwrite(text, 1, length, stdout);
 	putchar('\n');
 	view_restore(view);
@@ -116,11 +116,11 @@ static int32_t view_desired(const struct rh_json *job, const char *type)
 	int64_t replicas = 1;
 
 	for (member = rh_json_first(rh_json_get(job, "spec")); member; member = rh_json_next(member)) {
-		const char *key = rh_json_key(member);
-		size_t length = strlen(key);
+		const struct rh_json *spec = rh_json_get(member, type);
 
-		if (length > 12 && strcmp(key + length - 12, "ReplicaSpecs") == 0)
-			(void)rh_json_integer(rh_json_get(rh_json_get(member, type), "replicas"), &replicas);
+		/* each kind has a name of its own for the map of its replicas */
+		if (rh_json_get(spec, "template"))
+			(void)rh_json_integer(rh_json_get(spec, "replicas"), &replicas);
 	}
 	return (int32_t)replicas;
 }
@@ -228,18 +228,31 @@ static void view_note(void *arg, const char *text)
 	view_say(view, NULL, rh_str_text(&line));
 }
 
+static int view_table_width(const struct rh_text_view *view)
+{
+	size_t width = 20;
+
+	for (size_t i = 0; i < view->row_count; i++) {
+		size_t length = view->rows[i].replica ? strlen(view->rows[i].replica) : 0;
+
+		width = length > width ? length : width;
+	}
+	return (int)width;
+}
+
 static void view_table(const struct rh_text_view *view)
 {
 	char buffer[RH_TIME_SIZE];
+	int width = view_table_width(view);
 
-	fprintf(stderr, "\n%-20s %-14s %5s %9s %9s\n", "REPLICA", "OUTCOME", "EXIT", "RESTARTS", "DURATION");
+	fprintf(stderr, "\n%-*s %-14s %5s %9s %9s\n", width, "REPLICA", "OUTCOME", "EXIT", "RESTARTS", "DURATION");
 	for (size_t i = 0; i < view->row_count; i++) {
 		const struct view_row *row = &view->rows[i];
 		char code[16] = "-";
 
 		if (row->exit_code >= 0)
 			(void)snprintf(code, sizeof(code), "%d", row->exit_code);
-		fprintf(stderr, "%-20s %-14s %5s %9d %9s\n", row->replica ? row->replica : "?",
+		fprintf(stderr, "%-*s %-14s %5s %9d %9s\n", width, row->replica ? row->replica : "?",
 		        row->outcome ? row->outcome : "?", code, row->restarts, rh_duration_format(row->duration, buffer));
 	}
 }

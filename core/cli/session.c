@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "cli/cli.h"
@@ -26,6 +27,7 @@ static int session_add_plugin_dir(struct rh_config *config, const char *dir, str
 static int session_configure(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err)
 {
 	const char *dir = rh_cli_option(cli, "plugins");
+	struct stat st;
 	int r;
 
 	session->config = rh_config_new();
@@ -34,6 +36,8 @@ static int session_configure(const struct rh_cli *cli, struct rh_session *sessio
 	r = rh_config_find(session->config, rh_cli_option(cli, "config"), err);
 	if (r < 0 || !dir)
 		return r;
+	if (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode))
+		return rh_fail(err, RH_EINVAL, "option --plugins: there is no folder \"%s\"", dir);
 	return session_add_plugin_dir(session->config, dir, err);
 }
 

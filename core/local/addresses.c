@@ -174,24 +174,6 @@ static int addresses_fresh_host(struct rh_address_pool *pool, char *host, size_t
 	return 0;
 }
 
-/* The port that the template itself gives the kind's port name, or 0. */
-static int32_t addresses_own_port(const struct rh_job *job, const struct rh_replica_spec *spec)
-{
-	const struct rh_json *pod = rh_json_get(spec->template_, "spec");
-	const struct rh_json *container = rh_job_main_container(job->kind, pod);
-	const struct rh_json *port = rh_json_first(rh_json_get(container, "ports"));
-
-	for (; port && job->kind->port_name; port = rh_json_next(port)) {
-		int64_t number = 0;
-
-		if (!rh_text_equal(rh_json_string(rh_json_get(port, "name")), job->kind->port_name))
-			continue;
-		if (rh_json_integer(rh_json_get(port, "containerPort"), &number) && number > 0 && number < ADDRESSES_PORTS)
-			return (int32_t)number;
-	}
-	return 0;
-}
-
 static bool addresses_binds_all(const struct rh_job *job)
 {
 	return (job->kind->flags & RH_KIND_BINDS_ALL) != 0;
@@ -256,7 +238,7 @@ static bool addresses_keep_own(const struct addresses_draft *draft, struct rh_ad
 static int addresses_choose_port(const struct addresses_draft *draft, const struct rh_replica_spec *spec,
                                  struct rh_address *place, bool *ret_held)
 {
-	int32_t own = addresses_own_port(draft->job, spec);
+	int32_t own = rh_job_own_port(draft->job, spec);
 	int r;
 
 	if (place->index > 0 && addresses_shares_port(draft->job)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "local/exec.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -26,6 +27,9 @@
 /* Folder of the pods below that of their run. */
 #define EXEC_PODS "pods"
 
+/* Most pods that a message lists. */
+#define EXEC_OTHERS_MAX 12
+
 /* One command under way. */
 struct exec_job {
 	const struct rh_exec *exec;
@@ -45,20 +49,11 @@ static void exec_job_deinit(struct exec_job *job)
 		(void)close(job->socket);
 }
 
-/* @return the folder of the pod, open; -1 with errno */
-static int exec_open_pod(const struct exec_job *job, const char *pods)
-{
-	rh_auto_free char *path = rh_asprintf("%s/%s.%s", pods, job->exec->namespace_, job->exec->pod);
-
-	if (!path)
-		errno = ENOMEM;
-	return path ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-}
-
 /* The folder by its descriptor: the room for a socket's path is small. @return the socket; -1 with errno */
-static int exec_connect(const struct exec_job *job, const char *pods)
+static int exec_connect_to(const char *pods, const char *entry)
 {
-	rh_auto_close int folder = exec_open_pod(job, pods);
+	rh_auto_free char *path = rh_path_join(pods, entry);
+	rh_auto_close int folder = path ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	rh_auto_close int socket_ = folder < 0 ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int connected;
@@ -71,6 +66,16 @@ static int exec_connect(const struct exec_job *job, const char *pods)
 	connected = socket_;
 	socket_ = -1;
 	return connected;
+}
+
+/* @return the socket of the pod that is wanted; -1 with errno */
+static int exec_connect(const struct exec_job *job, const char *pods)
+{
+	rh_auto_free char *entry = rh_asprintf("%s.%s", job->exec->namespace_, job->exec->pod);
+
+	if (!entry)
+		errno = ENOMEM;
+	return entry ? exec_connect_to(pods, entry) : -1;
 }
 
 /* A search among all runs. */
@@ -136,6 +141,64 @@ static int exec_find_pods(struct exec_job *job)
 	return job->pods ? 0 : rh_fail_oom(job->err);
 }
 
+/* What could have been meant. */
+struct exec_others {
+	const struct rh_exec *exec;
+	struct rh_str names;
+	size_t count;
+};
+
+/* Links are pods, by NAMESPACE.NAME; a namespace has no dot. */
+static void exec_note_other(struct exec_others *others, const char *pods, const struct dirent *entry)
+{
+	const char *dot = entry->d_type == DT_LNK ? strchr(entry->d_name, '.') : NULL;
+	rh_auto_close int socket_ = dot && !strchr(dot + 1, '.') ? exec_connect_to(pods, entry->d_name) : -1;
+	size_t length;
+
+	if (socket_ < 0 || others->count++ >= EXEC_OTHERS_MAX)
+		return;
+	length = (size_t)(dot - entry->d_name);
+	rh_str_appendf(&others->names, "%s%s", others->count > 1 ? ", " : "; there are ", dot + 1);
+	if (strlen(others->exec->namespace_) != length || strncmp(others->exec->namespace_, entry->d_name, length) != 0)
+		rh_str_appendf(&others->names, " (-n %.*s)", (int)length, entry->d_name);
+}
+
+static void exec_list_others(struct exec_others *others, const char *pods)
+{
+	DIR *folder = opendir(pods);
+	const struct dirent *entry;
+
+	while (folder && (entry = readdir(folder)))
+		exec_note_other(others, pods, entry);
+	if (folder)
+		(void)closedir(folder);
+}
+
+static void exec_list_run(void *arg, const char *path)
+{
+	rh_auto_free char *pods = rh_path_join(path, EXEC_PODS);
+
+	if (pods)
+		exec_list_others(arg, pods);
+}
+
+static int exec_not_found(const struct exec_job *job)
+{
+	struct exec_others others = {.exec = job->exec};
+	int r;
+
+	if (job->pods)
+		exec_list_others(&others, job->pods);
+	else
+		(void)rh_run_dir_each(exec_list_run, &others);
+	if (others.count > EXEC_OTHERS_MAX)
+		rh_str_append(&others.names, ", ...");
+	r = rh_fail(job->err, RH_ENOENT, "pod \"%s\" does not run in namespace \"%s\"%s", job->exec->pod,
+	            job->exec->namespace_, rh_str_text(&others.names));
+	rh_str_deinit(&others.names);
+	return r;
+}
+
 static int exec_reach_once(struct exec_job *job)
 {
 	if (!job->pods)
@@ -159,8 +222,7 @@ static int exec_reach(struct exec_job *job)
 		if (r < 0 || job->socket >= 0)
 			return r;
 		if (rh_clock_monotonic() >= job->until)
-			return rh_fail(job->err, RH_ENOENT, "pod \"%s\" does not run in namespace \"%s\"", job->exec->pod,
-			               job->exec->namespace_);
+			return exec_not_found(job);
 		(void)nanosleep(&pause, NULL);
 	}
 }

@@ -49,8 +49,8 @@ int rh_holds_folder(const char *folder, struct rh_error *err)
 		return rh_fail(err, RH_EIO, "cannot look at \"%s\": %s", folder, strerror(errno));
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
 		return rh_fail(err, RH_EINVAL, "\"%s\" is not a folder of this user; remove it or choose another one", folder);
-	if ((st.st_mode & 077) != 0 && chmod(folder, 0700) < 0)
-		return rh_fail(err, RH_EIO, "cannot make \"%s\" private: %s", folder, strerror(errno));
+	if ((st.st_mode & 022) != 0)
+		return rh_fail(err, RH_EINVAL, "others may write into \"%s\"; choose a folder of your own", folder);
 	return 0;
 }
 

@@ -37,8 +37,9 @@ RH_DEFINE_CLEANUP(holds);
 bool rh_holds_take(struct rh_holds *holds, int64_t number);
 /** Give @p number back. */
 void rh_holds_drop(struct rh_holds *holds, int64_t number);
-/** Make sure that @p folder exists with mode 0700 and belongs to the caller: others could put files in the way
- * elsewhere. @return 0, RH_EINVAL or RH_EIO */
+/** Make @p folder with mode 0700 if need be. One that is there must belong to the caller, and nobody else may write
+ * into it: others could put files in the way. Its mode is left as it is, for it may be any folder that a user named.
+ * @return 0, RH_EINVAL or RH_EIO */
 int rh_holds_folder(const char *folder, struct rh_error *err);
 
 #endif

@@ -30,6 +30,11 @@ class Help(Case):
     def test_version(self):
         for words in (["version"], ["--version"]):
             self.assertRegex(call(*words).stdout, r"^roundhouse \d+\.\d+\.\d+ \(plugin ABI \d+\.\d+\)\n$")
+        told = json.loads(call("version", "-o", "json").stdout)
+        self.assertEqual(call("version").stdout, f"roundhouse {told['version']} (plugin ABI {told['pluginAbi']})\n")
+
+    def test_long_options_keep_the_column(self):
+        self.assertRegex(call("controller", "--help").stdout, r"\n      --gang-scheduler-name NAME\n {31}volcano")
 
 
 class Mistakes(Case):
@@ -48,6 +53,8 @@ class Mistakes(Case):
             (["completion", "tcsh"], "bash, zsh, fish"),
             (["--config", "x"], "unknown command"),
             (["run", "--config", "/nowhere.ini", "x"], "/nowhere.ini"),
+            (["run", "--plugins", "/nowhere", "x"], 'option --plugins: there is no folder "/nowhere"'),
+            (["run", "https://example.com/job.yaml"], "is an address, not a file"),
         ]
         for words, message in rows:
             done = call(*words)
@@ -65,7 +72,8 @@ class Mistakes(Case):
 
     def test_a_closed_pipe_is_no_trouble(self):
         """`roundhouse man | head -1`: not a word on standard error."""
-        for words in ("man", "completion bash", "--help", "explain pytorchjob"):
+        path = self.file(job(command="'seq 1000'"))
+        for words in ("man", "completion bash", "--help", "explain pytorchjob", "crds", "manifests", f"render {path}", f"run -q {path}"):
             done = subprocess.run(["sh", "-c", f'exec 3>&1; {{ "$0" {words}; echo "$?" >&3; }} | true', PROGRAM], capture_output=True,
                                   text=True, timeout=60, check=False)
             self.assertEqual(done.stderr, "", words)
@@ -89,6 +97,30 @@ class Shells(Case):
         self.assertEqual(done.stdout.split("\n")[0].split(), ["run", "render"])
         self.assertIn("--timeout", done.stdout.split("\n")[1])
         self.assertEqual(done.stdout.split("\n")[2].split(), ["yaml", "json"])
+
+    @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
+    def test_fish_completes(self):
+        probe = call("completion", "fish").stdout + "\ncomplete -C 'roundhouse re'; complete -C 'roundhouse render -o '; complete -C 'roundhouse run --log-d'\n"
+        done = subprocess.run(["fish", "--no-config"], input=probe, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual([line.split("\t")[0] for line in done.stdout.splitlines()], ["render", "json", "yaml", "--log-dir"])
+
+    def test_quotes_in_fish_are_closed(self):
+        for line in call("completion", "fish").stdout.splitlines()[1:]:
+            self.assertEqual(line.replace("\\'", "").count("'") % 2, 0, line)
+
+    @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
+    def test_zsh_completes_from_a_folder_of_functions(self):
+        """At the first TAB, when zsh has just loaded the file."""
+        self.file(call("completion", "zsh").stdout, "_roundhouse")
+        probe = """
+        zmodload zsh/zpty; zpty shell zsh -f -i
+        zpty -w shell "fpath=($1 \\$fpath); autoload -U compinit; compinit -u -D; echo rea''dy"
+        zpty -r shell text '*ready*'
+        zpty -w -n shell $'roundhouse ren\t'; zpty -r shell text '*render*'; zpty -d shell; echo done
+        """
+        done = subprocess.run(["zsh", "-f", "-c", probe, "zsh", self.folder], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.stdout, done.stderr), ("done\n", ""))
 
     def test_fish_and_zsh_name_every_command(self):
         for shell in ("fish", "zsh"):
@@ -147,7 +179,7 @@ class Plugins(Case):
     def test_list_as_text_and_json(self):
         self.assertEqual(call("plugins").stdout, call("plugins", "list").stdout)
         text = call("plugins", "list").stdout
-        self.assertRegex(text, r"(?m)^pytorch +ready +\S+ +PyTorchJob +\S+/pytorch\.so$")
+        self.assertRegex(text, r"(?m)^pytorch +ready +\S+ +PyTorchJob +/.+/pytorch\.so$")
         rows = {r["name"]: r for r in json.loads(call("plugins", "list", "-o", "json").stdout)}
         self.assertEqual((rows["pytorch"]["state"], rows["pytorch"]["kinds"]), ("ready", ["PyTorchJob"]))
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """crds: what is printed, that conf/crds is fresh, and that V1's fields, names and columns are all there."""
-import glob
 import json
 import os
 import subprocess
@@ -9,6 +8,9 @@ import sys
 import yaml
 
 from program import PROGRAM, SOURCE, Case, call, main
+
+sys.path.insert(0, os.path.join(SOURCE, "tests", "cluster"))
+import v1_module  # noqa: E402
 
 SIZE_MAX = 40 * 1000
 KINDS = {"MPIJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob"}
@@ -28,10 +30,9 @@ def version(crd):
 
 
 def v1_crds():
-    """V1's own, where its Go module happens to be on this machine."""
-    cache = os.environ.get("GOMODCACHE") or os.path.join(os.environ.get("GOPATH") or os.path.expanduser("~/go"), "pkg", "mod")
-    folders = sorted(glob.glob(os.path.join(cache, "github.com", "kubeflow", "training-operator@v1.*", "manifests", "base", "crds")))
-    for path in glob.glob(folders[-1] + "/kubeflow.org_*.yaml") if folders else []:
+    """V1's own, where a test on a cluster has fetched its Go module before."""
+    folder = v1_module.find()
+    for path in (folder / "manifests" / "base" / "crds").glob("kubeflow.org_*.yaml") if folder else []:
         with open(path, encoding="utf-8") as file:
             crd = yaml.load(file, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         if crd["spec"]["names"]["kind"] in KINDS:
@@ -105,7 +106,7 @@ class LikeV1(Case):
 
     def pairs(self):
         if not self.theirs:
-            self.skipTest("V1's module is not on this machine")
+            self.skipTest("V1's module is not on this machine: ./check fetches it for the tests on a cluster")
         for theirs in self.theirs:
             yield self.ours[theirs["spec"]["names"]["kind"]], theirs
 

@@ -82,6 +82,45 @@ class Fields(Case):
         self.assertEqual(len(misspelt), 1)
         self.assertEqual((misspelt[0]["severity"], misspelt[0]["kind"], misspelt[0]["name"]), ("error", "PyTorchJob", "one"))
 
+    def test_json_report_has_files_that_cannot_be_read(self):
+        broken, missing = self.file("a: [1\n"), os.path.join(self.folder, "missing.yaml")
+        done = call("lint", "-o", "json", broken, missing)
+        rows = json.loads(done.stdout)
+        self.assertEqual((done.returncode, done.stderr), (2, ""))
+        self.assertEqual([(r["source"], r["severity"], r["kind"]) for r in rows], [(broken, "error", ""), (missing, "error", "")])
+        self.assertIn("line 2", rows[0]["detail"])
+
+    def test_a_kind_of_ours_in_another_group_is_refused(self):
+        """V0's group, and a typing error: neither is an object that only stands beside the jobs."""
+        for group in ("kubeflow/v1", "kubeflow.org.v1", "v1"):
+            path = self.file(job() + "---\n" + job("two").replace("kubeflow.org/v1", group))
+            for command in ("lint", "run", "render"):
+                done = call(command, path)
+                self.assertEqual(done.returncode, 2, (command, group))
+                self.assertIn(f'no plugin serves kind "PyTorchJob" of {group}', done.stdout + done.stderr)
+
+    def test_a_file_without_a_job_says_why(self):
+        """As when the plugin of the kind is not there."""
+        path = self.file(job().replace("kubeflow.org", "loom.example.com").replace("PyTorchJob", "LoomJob"))
+        said = 'no plugin serves kind "LoomJob" of loom.example.com/v1; there are MPIJob,'
+        done = call("lint", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"LoomJob one: warning: kind: there is no job in the file: {said}", done.stdout)
+        for command in ("run", "render"):
+            done = call(command, path)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"no job in {path}: {said}", done.stderr)
+
+    def test_run_and_render_warn_of_unknown_fields(self):
+        """The job goes on without the field, as on a cluster, but nobody has to guess why it has no effect."""
+        path = self.file(job(command="'echo ran'").replace("restartPolicy:", "restartPolcy:"))
+        said = 'job.yaml: PyTorchJob one: warning: spec.pytorchReplicaSpecs[Master].restartPolcy: Unknown field: did you mean "restartPolicy"?'
+        for command, out in (("run", "ran"), ("render", "kind: Pod")):
+            done = call(command, path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(out, done.stdout)
+            self.assertEqual(sum(said in line for line in done.stderr.splitlines()), 1, done.stderr)
+
 
 class Files(Case):
     def refused(self, path, *parts, command="lint"):

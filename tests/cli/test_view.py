@@ -69,6 +69,11 @@ class Pipes(Case):
         done = call("run", self.file(text))
         self.assertEqual(sorted(done.stdout.splitlines()), ["one/master-0 | x", "two/master-0 | y"])
 
+    def test_long_names_keep_the_columns(self):
+        done = call("run", self.file(job("a-name-of-twenty-four-letters") + "---\n" + job("two")))
+        table = done.stderr.split("\n\n")[1].splitlines()[:3]
+        self.assertEqual(len({len(line) for line in table}), 1, table)
+
 
 class Terminal(Case):
     def test_status_line_is_wiped_before_anything_else_is_written(self):

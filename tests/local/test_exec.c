@@ -102,7 +102,8 @@ static void test_exec__tells_the_exit_status(void **state)
 		{"failure", NULL, "exit 9", 9, NULL},
 		{"a signal", NULL, "kill -15 $$", 143, NULL},
 		{"another container", "side", "exit 3", 3, NULL},
-		{"no such container", "none", "exit 3", 1, "container \"none\" is not in pod \"p\""},
+		{"no such container", "none", "exit 3", 1,
+	     "container \"none\" is not in pod \"p\", which has \"main\", \"side\""},
 	};
 
 	test_shim_start(fixture->shim);
@@ -212,6 +213,34 @@ static void test_exec__finds_no_pod(void **state)
 	}
 }
 
+/* The log calls it p-master-0's "master-0": whoever takes that for the pod's name is told the right one. */
+static void test_exec__lists_the_pods_that_run(void **state)
+{
+	const struct fixture *fixture = *state;
+	rh_auto_free char *gone = rh_path_join(fixture->pods, "team.gone");
+	const char *const argv[] = {"true", NULL};
+	const struct {
+		const char *pods;
+		const char *namespace_;
+		const char *message;
+	} rows[] = {
+		{fixture->run, "team", "pod \"q\" does not run in namespace \"team\"; there are p"},
+		{NULL, "team", "pod \"q\" does not run in namespace \"team\"; there are p"},
+		{fixture->run, "default", "pod \"q\" does not run in namespace \"default\"; there are p (-n team)"},
+	};
+
+	test_shim_start(fixture->shim);
+	assert_int_equal(run(fixture->run, NULL, "exit 0", NULL), 0);
+	assert_int_equal(symlink("/no/such/folder", gone), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct rh_exec exec = {.pods = rows[i].pods, .namespace_ = rows[i].namespace_, .pod = "q", .argv = argv};
+		struct rh_error err = {0};
+
+		assert_int_equal(rh_exec(&exec, &err), RH_ENOENT);
+		assert_string_equal(err.message, rows[i].message);
+	}
+}
+
 /* A launcher is often there before its workers. */
 static void test_exec__waits_for_the_pod(void **state)
 {
@@ -304,6 +333,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_exec__finds_the_pod, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec__does_not_guess, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec__finds_no_pod, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_exec__lists_the_pods_that_run, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec__waits_for_the_pod, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec__waits_no_longer_than_asked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec__tells_the_end_of_the_pod, set_up, tear_down),

@@ -108,15 +108,37 @@ static void test_holds__folder_is_made_private(void **state)
 {
 	char *folder = test_scratch();
 	rh_auto_free char *inner = rh_path_join(folder, "a");
-	struct rh_error err = {0};
 	struct stat st;
 
 	(void)state;
-	assert_int_equal(mkdir(inner, 0777), 0);
-	assert_int_equal(chmod(inner, 0777), 0);
-	assert_int_equal(rh_holds_folder(inner, &err), 0);
+	assert_int_equal(rh_holds_folder(inner, NULL), 0);
 	assert_int_equal(stat(inner, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0700);
+	test_scratch_remove(folder);
+}
+
+/* A user may name any folder, /tmp for one, and be root. */
+static void test_holds__mode_of_a_folder_is_left_alone(void **state)
+{
+	static const struct {
+		mode_t mode;
+		int result;
+	} rows[] = {{0755, 0}, {0750, 0}, {0777, RH_EINVAL}, {01777, RH_EINVAL}, {0720, RH_EINVAL}};
+	char *folder = test_scratch();
+	rh_auto_free char *inner = rh_path_join(folder, "a");
+
+	(void)state;
+	assert_int_equal(mkdir(inner, 0700), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rh_error err = {0};
+		struct stat st;
+
+		assert_int_equal(chmod(inner, rows[i].mode), 0);
+		assert_int_equal(rh_holds_folder(inner, &err), rows[i].result);
+		assert_int_equal(stat(inner, &st), 0);
+		assert_int_equal(st.st_mode & 07777, rows[i].mode);
+		assert_true(rows[i].result == 0 || strstr(err.message, "others may write into"));
+	}
 	test_scratch_remove(folder);
 }
 
@@ -159,6 +181,7 @@ int main(void)
 		cmocka_unit_test(test_holds__last_user_removes_the_file),
 		cmocka_unit_test(test_holds__end_with_the_process),
 		cmocka_unit_test(test_holds__folder_is_made_private),
+		cmocka_unit_test(test_holds__mode_of_a_folder_is_left_alone),
 		cmocka_unit_test(test_holds__foreign_folder_is_refused),
 		cmocka_unit_test(test_holds__without_memory),
 	};

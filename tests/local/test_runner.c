@@ -471,7 +471,8 @@ static void test_runner__tells_where_its_pods_are(void **state)
 {
 	struct fixture *fixture = *state;
 
-	create_pod(fixture, "echo in $ROUNDHOUSE_NAMESPACE $ROUNDHOUSE_PODS; test -x $ROUNDHOUSE_PROGRAM", NEVER);
+	/* a path may have a space */
+	create_pod(fixture, "echo in $ROUNDHOUSE_NAMESPACE $ROUNDHOUSE_PODS; IFS=; test -x $ROUNDHOUSE_PROGRAM", NEVER);
 	run_until(fixture, has_ended);
 	assert_string_equal(rh_json_string_at(pod_of(fixture), "status.phase"), "Succeeded");
 	assert_non_null(strstr(rh_str_text(&fixture->lines), ": in n /"));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "local/pod/container.h"
 
+#include <inttypes.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
@@ -232,7 +233,7 @@ static int container_limit(struct container_job *job, const char *resource, cons
 		            "limits of cpu and memory are not enforced: this user may not make cgroups with these controllers");
 		return 0;
 	}
-	return rh_json_set_integer(job->plan, key, (milli - 1) / unit + 1) < 0 ? rh_fail_oom(job->err) : 0;
+	return rh_pod_set_amount(job->plan, key, (milli - 1) / unit + 1) < 0 ? rh_fail_oom(job->err) : 0;
 }
 
 /* The container's own securityContext counts before the pod's. */
@@ -250,6 +251,11 @@ static int container_add_id(struct container_job *job, const char *member, const
 
 	if (!container_id(job, member, &id) || id == ours)
 		return 0;
+	/* a larger one would be cut to 32 bits, and may be root's then */
+	if (id < 0 || id > INT32_MAX)
+		return rh_fail(job->err, RH_EINVAL,
+		               "container \"%s\": securityContext.%s: Invalid value: %" PRId64 ": must be between 0 and %d",
+		               job->name, member, id, INT32_MAX);
 	if (geteuid() != 0) {
 		rh_pod_note(job->input->context,
 		            "securityContext.%s is not honoured: containers run as the user who runs roundhouse", member);

@@ -84,7 +84,7 @@ static int places_resolve(const struct rh_volume *volume, const char *sub_path, 
 	if (*sub_path && !volume->memory && stat(from, &st) < 0) {
 		if (volume->read_only)
 			return rh_fail(err, RH_EINVAL, "subPath \"%s\" is not in the volume", sub_path);
-		r = rh_dir_make(from, 0755, err);
+		r = rh_dir_make_exact(from, 0755, err);
 	}
 	if (r == 0)
 		*ret_from = rh_take(from);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "job/pod.h"
 #include "local/pod/container.h"
 #include "local/pod/volumes.h"
 #include "local/shim/limits.h"
@@ -48,6 +49,11 @@ void rh_pod_note(const struct rh_pod_context *context, const char *fmt, ...)
 	rh_str_appendf(context->notes, "%s\n", text);
 }
 
+int rh_pod_set_amount(struct rh_json *object, const char *key, int64_t amount)
+{
+	return rh_json_set_integer(object, key, amount > RH_JSON_INTEGER_MAX ? RH_JSON_INTEGER_MAX : amount);
+}
+
 static int podplan_open(struct podplan_job *job, const struct rh_podplan_input *input)
 {
 	const struct rh_json *metadata = rh_json_get(input->pod, "metadata");
@@ -75,10 +81,7 @@ static int64_t podplan_grace(const struct podplan_job *job)
 {
 	int64_t seconds;
 
-	if (rh_json_integer(rh_json_get(job->context.spec, "terminationGracePeriodSeconds"), &seconds) && seconds >= 0 &&
-	    seconds < RH_NEVER / RH_SECOND)
-		return seconds * RH_SECOND;
-	return job->context.input->config->grace_period;
+	return rh_pod_grace(job->context.spec, &seconds) ? seconds * RH_SECOND : job->context.input->config->grace_period;
 }
 
 static int podplan_fill_head(struct podplan_job *job)
@@ -90,9 +93,9 @@ static int podplan_fill_head(struct podplan_job *job)
 	    rh_json_set_string(job->plan, "dir", input->pod_dir) < 0 ||
 	    rh_json_set_bool(job->plan, "detached", input->detached) < 0 ||
 	    rh_json_set_string(job->plan, "restartPolicy", policy && *policy ? policy : "Always") < 0 ||
-	    rh_json_set_integer(job->plan, "backoff", input->config->restart_backoff) < 0 ||
-	    rh_json_set_integer(job->plan, "backoffMax", input->config->restart_backoff_max) < 0 ||
-	    rh_json_set_integer(job->plan, "grace", podplan_grace(job)) < 0)
+	    rh_pod_set_amount(job->plan, "backoff", input->config->restart_backoff) < 0 ||
+	    rh_pod_set_amount(job->plan, "backoffMax", input->config->restart_backoff_max) < 0 ||
+	    rh_pod_set_amount(job->plan, "grace", podplan_grace(job)) < 0)
 		return rh_fail_oom(job->err);
 	return 0;
 }
@@ -111,7 +114,7 @@ static int podplan_make_volumes(struct podplan_job *job)
 		item = rh_json_new_object();
 		list = rh_json_ensure_array(job->plan, "tmpfs");
 		if (rh_json_append(list, item) < 0 || rh_json_set_string(item, "path", volume->path) < 0 ||
-		    rh_json_set_integer(item, "size", volume->size) < 0)
+		    rh_pod_set_amount(item, "size", volume->size) < 0)
 			r = rh_fail_oom(job->err);
 	}
 	return r;
@@ -128,7 +131,8 @@ static int podplan_write_hosts(struct podplan_job *job)
 	if (!job->hosts)
 		return rh_fail_oom(job->err);
 	fd = open(job->hosts, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd < 0)
+	/* also for a user who is not the caller, whatever the caller's umask is */
+	if (fd < 0 || fchmod(fd, 0644) < 0)
 		return rh_fail(job->err, RH_EIO, "cannot make \"%s\": %s", job->hosts, strerror(errno));
 	return rh_fd_write_all(fd, input->hosts, strlen(input->hosts), job->err);
 }

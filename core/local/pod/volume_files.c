@@ -42,10 +42,9 @@ static bool files_path_is_safe(const char *path)
 
 static int files_make_parent(const char *path, struct rh_error *err)
 {
-	const char *slash = strrchr(path, '/');
-	rh_auto_free char *folder = rh_strndup(path, (size_t)(slash - path));
+	rh_auto_free char *folder = rh_path_folder(path);
 
-	return folder ? rh_dir_make(folder, 0755, err) : rh_fail_oom(err);
+	return folder ? rh_dir_make_exact(folder, 0755, err) : rh_fail_oom(err);
 }
 
 static int files_write(const struct files_file *file, struct rh_error *err)

@@ -95,9 +95,11 @@ static int volumes_make_host_path(const char *path, mode_t format, struct rh_err
 	rh_auto_close int fd = -1;
 
 	if (format == S_IFDIR)
-		return rh_dir_make(path, 0755, err);
+		return rh_dir_make_exact(path, 0755, err);
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-	return fd < 0 ? rh_fail(err, RH_EIO, "cannot make \"%s\": %s", path, strerror(errno)) : 0;
+	if (fd < 0 || fchmod(fd, 0644) < 0)
+		return rh_fail(err, RH_EIO, "cannot make \"%s\": %s", path, strerror(errno));
+	return 0;
 }
 
 static int volumes_check_host_path(const char *path, const struct volumes_host_type *type, struct rh_error *err)

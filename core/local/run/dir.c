@@ -140,7 +140,7 @@ int rh_run_dir_new(struct rh_run_dir **ret_dir, struct rh_error *err)
 		return rh_fail_oom(err);
 	r = rh_holds_folder(dir->base, err);
 	if (r < 0)
-		return r;
+		return rh_wrap(err, r, "the folder of runs ($TMPDIR, else /tmp)");
 	(void)run_dir_list(dir->base, run_dir_clean, NULL);
 	r = run_dir_make(dir, err);
 	if (r < 0)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "local/devices.h"
 #include "local/podplan.h"
 #include "local/run/parts.h"
@@ -26,8 +27,7 @@ static const struct rh_resource *run_core_resource(const struct rh_json *object)
 /* The folder of the file that an object comes from; what follows the file's name in its source has no slash. */
 static char *run_folder(const char *source)
 {
-	const char *slash = strrchr(source, '/');
-	rh_auto_free char *name = rh_strndup(slash ? source : ".", slash ? (size_t)(slash - source) + 1 : 1);
+	rh_auto_free char *name = rh_path_folder(source);
 	char *real = name ? realpath(name, NULL) : NULL; /* malloc'ed by the C library, so copied into ours */
 	char *folder = rh_strdup(real ? real : "/");
 

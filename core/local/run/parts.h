@@ -97,7 +97,7 @@ struct rh_run {
 	int64_t quiet_since; /**< monotonic time since which only the engine has something to do; 0: more than that */
 };
 
-/** @name run_jobs.c @{ */
+/** @name jobs.c @{ */
 /** Parse the manifest's jobs and see that each can be run. @return 0 or a negative status that the user can mend */
 int rh_run_jobs_load(struct rh_run *run, struct rh_error *err);
 /** Put what the manifest holds into the store, and watch jobs and events. @return 0 or a negative status */
@@ -116,7 +116,7 @@ void rh_run_jobs_see(struct rh_run *run);
 void rh_run_jobs_deinit(struct rh_run *run);
 /** @} */
 
-/** @name run_pods.c @{ */
+/** @name pods.c @{ */
 /** Watch the pods. @return 0 or a negative status */
 int rh_run_pods_watch(struct rh_run *run, struct rh_error *err);
 /** Ask for the end of every pod of @p job (NULL: of all) that has not ended and was not asked yet. @return how many

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "job/names.h"
+#include "job/pod.h"
 #include "local/run/parts.h"
 
 /* How long, beyond the longest grace period, pods may take to end before they are killed; and then, before the run
@@ -66,11 +67,10 @@ static const char *run_address(void *arg, const struct rh_json *pod)
 	const struct rh_run_job *job = rh_run_job_of_pod(run, pod);
 	const struct rh_json *labels = rh_json_at(pod, "metadata.labels");
 	const char *type = rh_json_string(rh_json_get(labels, RH_LABEL_TYPE));
-	const char *index = rh_json_string(rh_json_get(labels, RH_LABEL_INDEX));
 	const struct rh_address *place = NULL;
 
 	if (job && type)
-		place = rh_address_pool_find(run->pool, job->uid, type, index ? (int32_t)strtol(index, NULL, 10) : 0);
+		place = rh_address_pool_find(run->pool, job->uid, type, rh_pod_index(job->job->kind, labels));
 	return place ? place->host : NULL;
 }
 
@@ -164,11 +164,10 @@ static int64_t run_longest_grace(const struct rh_run *run)
 
 	for (size_t i = 0; i < run->job_count; i++) {
 		for (size_t k = 0; k < run->jobs[i].job->spec_count; k++) {
-			int64_t seconds = 0;
+			int64_t seconds;
 
-			if (rh_json_integer(rh_json_at(run->jobs[i].job->specs[k].template_, "spec.terminationGracePeriodSeconds"),
-			                    &seconds) &&
-			    seconds < INT32_MAX && seconds * RH_SECOND > longest)
+			if (rh_pod_grace(rh_json_get(run->jobs[i].job->specs[k].template_, "spec"), &seconds) &&
+			    seconds * RH_SECOND > longest)
 				longest = seconds * RH_SECOND;
 		}
 	}
@@ -420,7 +419,7 @@ static int run_open_pool(struct rh_run *run, struct rh_error *err)
 	int r = rh_holds_open(run->options->config->state_dir, &run->holds, err);
 
 	options.holds = run->holds;
-	return r < 0 ? r : rh_address_pool_new(&options, &run->pool, err);
+	return r < 0 ? rh_wrap(err, r, "[local] state-dir") : rh_address_pool_new(&options, &run->pool, err);
 }
 
 static int run_open(struct rh_run *run, struct rh_error *err)

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "job/names.h"
+#include "job/pod.h"
 #include "local/runner/parts.h"
 
 /* Pods that are started in one turn: the loop stays awake to what the others say. */
@@ -124,12 +125,11 @@ static struct rh_runner_pod *runner_add(struct rh_runner *runner, const struct r
 static int64_t runner_grace(const struct rh_runner_pod *pod, const struct rh_json *object)
 {
 	int64_t seconds = 0;
-	int64_t own = 0;
+	int64_t own;
 
 	if (!rh_json_integer(rh_json_at(object, "metadata.deletionGracePeriodSeconds"), &seconds) || seconds < 0)
 		return pod->runner->options.config->grace_period;
-	if (seconds == RUNNER_GRACE_DEFAULT &&
-	    !rh_json_integer(rh_json_at(object, "spec.terminationGracePeriodSeconds"), &own))
+	if (seconds == RUNNER_GRACE_DEFAULT && !rh_pod_grace(rh_json_get(object, "spec"), &own))
 		return pod->runner->options.config->grace_period;
 	return (seconds > INT32_MAX ? INT32_MAX : seconds) * RH_SECOND;
 }

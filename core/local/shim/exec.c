@@ -203,6 +203,16 @@ static size_t exec_find_container(const struct rh_shim_plan *plan, const char *n
 	return SIZE_MAX;
 }
 
+static void exec_refuse_container(struct rh_shim_command *command, const struct rh_shim_plan *plan, const char *name)
+{
+	rh_auto_str text = {0};
+
+	rh_str_appendf(&text, "container \"%s\" is not in pod \"%s\", which has", name, plan->pod);
+	for (size_t i = 0; i < plan->spec_count; i++)
+		rh_str_appendf(&text, "%s \"%s\"", i > 0 ? "," : "", plan->specs[i].name);
+	exec_refuse(command, EXEC_REFUSED, text.failed ? "no such container" : rh_str_text(&text));
+}
+
 /* @return whether the request names a command; its words are borrowed from it */
 static bool exec_fill_argv(struct rh_shim_command *command)
 {
@@ -233,9 +243,7 @@ static void exec_understand(struct rh_shim_command *command, const struct rh_shi
 	name = rh_json_string(rh_json_get(command->request, "container"));
 	command->container = exec_find_container(plan, name);
 	if (command->container == SIZE_MAX) {
-		rh_auto_free char *text = rh_asprintf("container \"%s\" is not in pod \"%s\"", name ? name : "", plan->pod);
-
-		exec_refuse(command, EXEC_REFUSED, text ? text : "no such container");
+		exec_refuse_container(command, plan, name ? name : "");
 		return;
 	}
 	command->state = RH_SHIM_EXEC_WAITING;

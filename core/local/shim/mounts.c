@@ -245,13 +245,10 @@ static bool mounts_in_volume(const struct mounts_job *job, const char *folder)
 
 static int mounts_make_file(const char *path, struct rh_error *err)
 {
-	rh_auto_free char *folder = rh_strdup(path);
-	char *slash;
+	rh_auto_free char *folder = rh_path_folder(path);
 
 	if (!folder)
 		return rh_fail_oom(err);
-	slash = strrchr(folder, '/');
-	slash[slash == folder ? 1 : 0] = '\0';
 	if (rh_dir_make(folder, 0755, err) < 0)
 		return RH_EIO;
 	if (mknod(path, S_IFREG | 0644, 0) < 0)
@@ -334,11 +331,19 @@ int rh_shim_mounts_join(pid_t pid, struct rh_error *err)
 {
 	char path[64];
 	rh_auto_close int fd = -1;
+	rh_auto_close int root = -1;
 
+	(void)snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return mounts_fail(err, "open", path);
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	/* a process whose other threads share its folder may not move; ThreadSanitizer has one */
 	if (fd < 0 || unshare(CLONE_FS) < 0 || setns(fd, CLONE_NEWNS) < 0)
 		return mounts_fail(err, "enter the mounts of", path);
+	/* setns leads to the top of the namespace, which in a chroot is outside */
+	if (fchdir(root) < 0 || chroot(".") < 0)
+		return mounts_fail(err, "enter the root of", path);
 	return 0;
 }

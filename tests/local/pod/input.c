@@ -69,6 +69,8 @@ int test_pod_setup(void **state)
 	struct test_pod *test = rh_alloc(sizeof(*test));
 
 	assert_non_null(test);
+	/* what pods get does not depend on the caller's */
+	(void)umask(077);
 	test->folder = test_scratch();
 	test->pod_dir = rh_path_join(test->folder, "pod");
 	test->config = rh_config_new();

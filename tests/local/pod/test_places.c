@@ -96,8 +96,9 @@ static void test_places__are_found(void **state)
 			fail_msg("%s: %s at %s", rows[i].mount, places.items[0].from, places.items[0].to);
 	}
 	/* what a subPath names is there */
-	assert_int_not_equal(test_pod_mode(test->folder, "data/a/b"), 0);
-	assert_int_not_equal(test_pod_mode(test->folder, "data/rank-7"), 0);
+	assert_int_equal(test_pod_mode(test->folder, "data/a"), 0755);
+	assert_int_equal(test_pod_mode(test->folder, "data/a/b"), 0755);
+	assert_int_equal(test_pod_mode(test->folder, "data/rank-7"), 0755);
 }
 
 static void test_places__are_refused(void **state)

@@ -213,6 +213,50 @@ static void test_podplan__limits(void **state)
 	assert_string_equal(rh_str_text(&test->notes), "");
 }
 
+/* A plan travels as JSON, in which a number beyond 2^53 is none: no amount that a pod may name can break it. */
+static void test_podplan__amounts_without_end(void **state)
+{
+	struct test_pod *test = *state;
+	struct rh_shim_plan plan = {0};
+	struct rh_error err = {0};
+
+	test->input.machine.can_limit = true;
+	test->input.machine.can_mount = true;
+	test->config->restart_backoff_max = INT64_MAX;
+	test_pod_spec(test, "{terminationGracePeriodSeconds: 9007199254740992, volumes: [{name: v, emptyDir: {medium: "
+	                    "Memory, sizeLimit: 9Ei}}], containers: [{name: main, command: [x], resources: {limits: {cpu: "
+	                    "9E, memory: 9Ei}}, volumeMounts: [{name: v, mountPath: /v}]}]}");
+	if (rh_shim_plan_parse(make(test), &plan, &err) != 0)
+		fail_msg("%s", err.message);
+	assert_int_equal(plan.grace, INT32_MAX * RH_SECOND);
+	assert_int_equal(plan.backoff_max, RH_JSON_INTEGER_MAX);
+	assert_int_equal(plan.specs[0].memory, RH_JSON_INTEGER_MAX);
+	assert_int_equal(plan.specs[0].cpu, RH_JSON_INTEGER_MAX);
+	assert_int_equal(plan.tmpfs[0].size, RH_JSON_INTEGER_MAX);
+	rh_shim_plan_deinit(&plan);
+}
+
+/* 4294967296 as a uid_t is 0: root. */
+static void test_podplan__users_that_are_none(void **state)
+{
+	static const char *const rows[][2] = {
+		{"{securityContext: {runAsUser: 4294967296}, containers: [{name: main, command: [x]}]}",
+	     "container \"main\": securityContext.runAsUser: Invalid value: 4294967296: must be between 0 and 2147483647"},
+		{"{containers: [{name: main, command: [x], securityContext: {runAsGroup: -1}}]}",
+	     "container \"main\": securityContext.runAsGroup: Invalid value: -1: must be between 0 and 2147483647"},
+	};
+	struct test_pod *test = *state;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rh_json *plan = NULL;
+		struct rh_error err = {0};
+
+		test_pod_spec(test, rows[i][0]);
+		assert_int_equal(rh_podplan_make(&test->input, &plan, NULL, &err), RH_EINVAL);
+		assert_string_equal(err.message, rows[i][1]);
+	}
+}
+
 static void test_podplan__users(void **state)
 {
 	struct test_pod *test = *state;
@@ -454,7 +498,9 @@ int main(void)
 		CASE(test_podplan__arguments_expand),
 		CASE(test_podplan__refusals),
 		CASE(test_podplan__limits),
+		CASE(test_podplan__amounts_without_end),
 		CASE(test_podplan__users),
+		CASE(test_podplan__users_that_are_none),
 		CASE(test_podplan__gpus),
 		CASE(test_podplan__gpus_are_shared_out),
 		CASE(test_podplan__volumes_with_mounts),

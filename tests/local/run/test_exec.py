@@ -8,7 +8,7 @@ import sys
 from support import LIMIT, Place, job, main, wait_for
 
 # a launcher's words: what V1's kubexec.sh runs, without and with the container that spec.mainContainer names
-AS_KUBECTL = ("ln -s $ROUNDHOUSE_PROGRAM kubectl && "
+AS_KUBECTL = ("ln -s \"$ROUNDHOUSE_PROGRAM\" kubectl && "
               "./kubectl exec j-worker-0 -- /bin/sh -c 'echo one in $HOSTNAME, rank $RANK' && "
               "./kubectl exec j-worker-0 --container pytorch -- /bin/sh -c 'echo two in $HOSTNAME'")
 
@@ -66,7 +66,7 @@ def test_what_is_wrong_is_said(program):
         for words, options, status, message in (
                 (["j-worker-9", "true"], [], 2, 'pod "j-worker-9" does not run in namespace "default"'),
                 (["j-worker-0", "true"], ["-n", "other"], 2, 'pod "j-worker-0" does not run in namespace "other"'),
-                (["j-worker-0", "true"], ["-c", "none"], 1, 'container "none" is not in pod "j-worker-0"'),
+                (["j-worker-0", "true"], ["-c", "none"], 1, 'container "none" is not in pod "j-worker-0", which has "'),
                 (["j-worker-0", "no-such-program"], [], 127, 'cannot start "no-such-program": no such program in PATH'),
                 (["a/b", "true"], [], 2, '"a/b" in namespace "default" is no name of a pod'),
                 (["j-worker-0", "true"], ["--run-dir", "/no/such"], 2, 'there is no run in "/no/such"'),
@@ -106,8 +106,8 @@ def test_kubectl_is_exec_alone(program):
 def test_in_a_pod_the_others_are_waited_for(program):
     """Each replica runs something in the other: whichever is started first finds the other one later."""
     with Place(program) as place:
-        status, output = place.run(job(master="$ROUNDHOUSE_PROGRAM exec j-worker-0 -- sh -c 'echo to $HOSTNAME'",
-                                       worker="$ROUNDHOUSE_PROGRAM exec j-master-0 -- sh -c 'echo to $HOSTNAME' || true; exec sleep 600",
+        status, output = place.run(job(master="\"$ROUNDHOUSE_PROGRAM\" exec j-worker-0 -- sh -c 'echo to $HOSTNAME'",
+                                       worker="\"$ROUNDHOUSE_PROGRAM\" exec j-master-0 -- sh -c 'echo to $HOSTNAME' || true; exec sleep 600",
                                        spec="runPolicy: {cleanPodPolicy: Running}"))
         assert status == 0 and "to j-worker-0" in output, output
         place.expect_nothing_left()

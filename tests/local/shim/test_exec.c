@@ -154,7 +154,7 @@ static void test_exec__answers(void **state)
 		{"no such program", "{\"argv\":[\"no-such-program\"]}\n", "{\"exitCode\":127,\"error\":\"cannot start"},
 		{"no program", "{\"argv\":[\"/\"]}\n", "{\"exitCode\":126,\"error\":\"cannot start"},
 		{"no such container", "{\"container\":\"other\",\"argv\":[\"true\"]}\n",
-	     "{\"exitCode\":1,\"error\":\"container \\\"other\\\" is not in pod \\\"p\\\"\"}\n"},
+	     "{\"exitCode\":1,\"error\":\"container \\\"other\\\" is not in pod \\\"p\\\", which has \\\"main\\\"\"}\n"},
 		{"no command", "{\"argv\":[]}\n", "{\"exitCode\":1,\"error\":\"the request names no command"},
 		{"an empty word for a command", "{\"argv\":[\"\"]}\n", "{\"exitCode\":1,\"error\":\"the request names no"},
 		{"no words", "{\"argv\":[1]}\n", "{\"exitCode\":1,\"error\":\"the request names no command"},

@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -251,6 +253,42 @@ static void test_mounts__without_root(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* 0 when a process that joins this one, in a chroot at `folder`, sees a file that is only there. */
+static int join_in_chroot(const char *folder)
+{
+	rh_auto_free char *file = rh_path_join(folder, "inside");
+	int status = 1;
+	pid_t pid;
+
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("/", folder, NULL, MS_BIND | MS_REC, NULL) < 0 || chroot(folder) < 0 || chdir("/") < 0 ||
+	    mount("tmpfs", folder, "tmpfs", 0, NULL) < 0)
+		return 77;
+	if (rh_file_write_atomic(file, "", 0, 0600, NULL) < 0)
+		return 1;
+	pid = fork();
+	if (pid == 0)
+		_exit(rh_shim_mounts_join(getppid(), NULL) == 0 && access(file, F_OK) == 0 ? 0 : 1);
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+static void test_mounts__joined_in_a_chroot(void **state)
+{
+	const struct test_shim *shim = *state;
+	int status = 0;
+	pid_t pid;
+
+	(void)fflush(NULL);
+	pid = fork();
+	if (pid == 0)
+		_exit(join_in_chroot(shim->folder));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, test_shim_setup, test_shim_teardown)
 
 int main(void)
@@ -265,10 +303,11 @@ int main(void)
 		CASE(test_mounts__memory_is_shared),
 		CASE(test_mounts__missing_source_is_told),
 		CASE(test_mounts__without_root),
+		CASE(test_mounts__joined_in_a_chroot),
 	};
 
 	if (!rh_podplan_can_mount()) {
-		(void)printf("no mount namespace can be had here: nothing was tested\n");
+		(void)printf("SKIPPED: no mount namespace can be had here\n");
 		return 0;
 	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
