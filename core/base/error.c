@@ -6,18 +6,6 @@
 
 #include "base/str.h"
 
-#define ERROR_ELLIPSIS "..."
-
-/* A message that was cut ends with "...", and never in the middle of a UTF-8 character. */
-static void error_mark_cut(char message[RH_ERROR_MESSAGE_SIZE])
-{
-	size_t end = RH_ERROR_MESSAGE_SIZE - sizeof(ERROR_ELLIPSIS);
-
-	while (end > 0 && ((unsigned char)message[end] & 0xC0) == 0x80)
-		end--;
-	memcpy(message + end, ERROR_ELLIPSIS, sizeof(ERROR_ELLIPSIS));
-}
-
 int rh_error_set(struct rh_error *err, int code, const char *file, int line, const char *fmt, ...)
 {
 	/* Not written in place: an argument may be the earlier message. */
@@ -33,7 +21,7 @@ int rh_error_set(struct rh_error *err, int code, const char *file, int line, con
 	if (length < 0)
 		rh_copy(message, sizeof(message), fmt);
 	else if ((size_t)length >= sizeof(message))
-		error_mark_cut(message);
+		rh_mark_cut(message, sizeof(message));
 	err->code = code;
 	err->file = file;
 	err->line = line;
@@ -55,7 +43,7 @@ int rh_wrap(struct rh_error *err, int code, const char *fmt, ...)
 	if (length >= 0 && (size_t)length < sizeof(message))
 		length += snprintf(message + length, sizeof(message) - (size_t)length, ": %s", err->message);
 	if (length >= 0 && (size_t)length >= sizeof(message))
-		error_mark_cut(message);
+		rh_mark_cut(message, sizeof(message));
 	err->code = code;
 	rh_copy(err->message, sizeof(err->message), message);
 	return code;

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,6 +17,10 @@
 
 /* Room for the first read when a file does not tell its size (pipes, /proc). */
 #define FILE_FIRST_READ 16384
+/* Folders within each other that are open at once while they are removed. */
+#define DIR_DEPTH_MAX 32
+/* Room for the name of a folder that was moved on the way. */
+#define DIR_MOVED_SIZE 32
 
 static int file_fail(struct rh_error *err, const char *verb, const char *path)
 {
@@ -134,14 +139,9 @@ int rh_fd_write_all(int fd, const char *bytes, size_t length, struct rh_error *e
 /* Make the new name last: a rename is only durable once its folder is on the disk. */
 static void file_sync_folder(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	rh_auto_free char *folder = NULL;
+	rh_auto_free char *folder = rh_path_folder(path);
 	rh_auto_close int fd = -1;
 
-	if (slash)
-		folder = rh_strndup(path, slash == path ? 1 : (size_t)(slash - path));
-	else
-		folder = rh_strdup(".");
 	if (!folder)
 		return;
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -181,11 +181,11 @@ int rh_file_write_atomic(const char *path, const char *bytes, size_t length, mod
 	return r;
 }
 
-static int dir_make_one(const char *path, mode_t mode, struct rh_error *err)
+static int dir_make_one(const char *path, mode_t mode, bool exact, struct rh_error *err)
 {
 	struct stat st;
 
-	if (mkdir(path, mode) == 0)
+	if (mkdir(path, mode) == 0 && (!exact || chmod(path, mode) == 0))
 		return 0;
 	if (errno == EEXIST && stat(path, &st) == 0) {
 		if (S_ISDIR(st.st_mode))
@@ -195,7 +195,7 @@ static int dir_make_one(const char *path, mode_t mode, struct rh_error *err)
 	return rh_fail(err, RH_EIO, "cannot make the directory \"%s\": %s", path, strerror(errno));
 }
 
-int rh_dir_make(const char *path, mode_t mode, struct rh_error *err)
+static int dir_make(const char *path, mode_t mode, bool exact, struct rh_error *err)
 {
 	rh_auto_free char *partial = rh_strdup(path);
 
@@ -205,15 +205,32 @@ int rh_dir_make(const char *path, mode_t mode, struct rh_error *err)
 		int r;
 
 		*slash = '\0';
-		r = dir_make_one(partial, mode, err);
+		r = dir_make_one(partial, mode, exact, err);
 		*slash = '/';
 		if (r < 0)
 			return r;
 	}
-	return dir_make_one(path, mode, err);
+	return dir_make_one(path, mode, exact, err);
 }
 
-static int dir_remove_at(int parent, const char *name, struct rh_error *err);
+int rh_dir_make(const char *path, mode_t mode, struct rh_error *err)
+{
+	return dir_make(path, mode, false, err);
+}
+
+int rh_dir_make_exact(const char *path, mode_t mode, struct rh_error *err)
+{
+	return dir_make(path, mode, true, err);
+}
+
+/* One folder that goes with all below it. */
+struct dir_removal {
+	int top;        /* the folder itself */
+	uint64_t moved; /* folders that were moved up into it */
+	struct rh_error *err;
+};
+
+static int dir_remove_at(struct dir_removal *removal, int depth, int parent, const char *name);
 
 static int dir_remove_fail(struct rh_error *err, const char *name)
 {
@@ -239,60 +256,95 @@ static int dir_open_at(int parent, const char *name)
 	return fd;
 }
 
-static int dir_remove_entries(DIR *dir, struct rh_error *err)
+static int dir_remove_entries(struct dir_removal *removal, int depth, DIR *dir)
 {
 	struct dirent *entry;
 
 	while ((errno = 0, entry = readdir(dir))) {
-		int r = dir_is_dots(entry->d_name) ? 0 : dir_remove_at(dirfd(dir), entry->d_name, err);
+		int r = dir_is_dots(entry->d_name) ? 0 : dir_remove_at(removal, depth + 1, dirfd(dir), entry->d_name);
 
 		if (r < 0)
 			return r;
 	}
-	return errno != 0 ? dir_remove_fail(err, "its entries") : 0;
+	return errno != 0 ? dir_remove_fail(removal->err, "its entries") : 0;
 }
 
-static int dir_empty_at(int parent, const char *name, struct rh_error *err)
+/* What was moved up into the topmost folder while it was read may not have been read: then once more. */
+static int dir_remove_all(struct dir_removal *removal, DIR *dir)
+{
+	uint64_t moved;
+	int r;
+
+	removal->top = dirfd(dir);
+	do {
+		moved = removal->moved;
+		rewinddir(dir);
+		r = dir_remove_entries(removal, 0, dir);
+	} while (r == 0 && removal->moved > moved);
+	return r;
+}
+
+static int dir_empty_at(struct dir_removal *removal, int depth, int parent, const char *name)
 {
 	int fd = dir_open_at(parent, name);
 	DIR *dir;
 	int r;
 
 	if (fd < 0)
-		return errno == ENOENT ? 0 : dir_remove_fail(err, name);
+		return errno == ENOENT ? 0 : dir_remove_fail(removal->err, name);
 	dir = fdopendir(fd);
 	if (!dir) {
 		close(fd);
-		return dir_remove_fail(err, name);
+		return dir_remove_fail(removal->err, name);
 	}
-	r = dir_remove_entries(dir, err);
+	r = depth == 0 ? dir_remove_all(removal, dir) : dir_remove_entries(removal, depth, dir);
 	closedir(dir);
-	return r < 0 ? rh_wrap(err, r, "in \"%s\"", name) : 0;
+	return r < 0 ? rh_wrap(removal->err, r, "in \"%s\"", name) : 0;
+}
+
+/* A folder too deep for the descriptors that a process may have goes up into the topmost one, which is read again. */
+static int dir_move_up(struct dir_removal *removal, int parent, const char *name)
+{
+	rh_auto_close int fd = dir_open_at(parent, name); /* one that may not be written cannot get another parent */
+	char to[DIR_MOVED_SIZE];
+	int r;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : dir_remove_fail(removal->err, name);
+	do {
+		(void)snprintf(to, sizeof(to), ".removed-%" PRIu64, removal->moved++);
+		r = renameat(parent, name, removal->top, to);
+	} while (r < 0 && (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR));
+	return r < 0 && errno != ENOENT ? dir_remove_fail(removal->err, name) : 0;
 }
 
 /* Names are looked up from an open folder, so that no one can swap a folder for a link on the way. */
-static int dir_remove_at(int parent, const char *name, struct rh_error *err)
+static int dir_remove_at(struct dir_removal *removal, int depth, int parent, const char *name)
 {
 	struct stat st;
 	bool folder;
 
 	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : dir_remove_fail(err, name);
+		return errno == ENOENT ? 0 : dir_remove_fail(removal->err, name);
 	folder = S_ISDIR(st.st_mode);
+	if (folder && depth >= DIR_DEPTH_MAX)
+		return dir_move_up(removal, parent, name);
 	if (folder) {
-		int r = dir_empty_at(parent, name, err);
+		int r = dir_empty_at(removal, depth, parent, name);
 
 		if (r < 0)
 			return r;
 	}
 	if (unlinkat(parent, name, folder ? AT_REMOVEDIR : 0) < 0 && errno != ENOENT)
-		return dir_remove_fail(err, name);
+		return dir_remove_fail(removal->err, name);
 	return 0;
 }
 
 int rh_dir_remove(const char *path, struct rh_error *err)
 {
-	return dir_remove_at(AT_FDCWD, path, err);
+	struct dir_removal removal = {.err = err};
+
+	return dir_remove_at(&removal, 0, AT_FDCWD, path);
 }
 
 char *rh_path_join(const char *base, const char *name)
@@ -302,4 +354,13 @@ char *rh_path_join(const char *base, const char *name)
 	if (name[0] == '/' || length == 0)
 		return rh_strdup(name);
 	return rh_asprintf("%s%s%s", base, base[length - 1] == '/' ? "" : "/", name);
+}
+
+char *rh_path_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return rh_strdup(".");
+	return rh_strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }

@@ -29,11 +29,18 @@ int rh_file_read(const char *path, size_t limit, char **ret_text, size_t *ret_le
 int rh_file_write_atomic(const char *path, const char *bytes, size_t length, mode_t mode, struct rh_error *err);
 /** Write all bytes to an open descriptor; goes on after EINTR and short writes. @return 0 or RH_EIO */
 int rh_fd_write_all(int fd, const char *bytes, size_t length, struct rh_error *err);
-/** Make @p path and its parents, as `mkdir -p`, with @p mode. @return 0 or RH_EIO */
+/** Make @p path and its parents, as `mkdir -p`, with @p mode less the umask. @return 0 or RH_EIO */
 int rh_dir_make(const char *path, mode_t mode, struct rh_error *err);
-/** Remove a folder and all below it, without following links. A missing one is success. @return 0 or RH_EIO */
+/** As rh_dir_make(), but all that it makes has @p mode, whatever the umask is. @return 0 or RH_EIO */
+int rh_dir_make_exact(const char *path, mode_t mode, struct rh_error *err);
+/**
+ * Remove a folder and all below it, however deep, without following links. A missing one is success.
+ * @return 0 or RH_EIO
+ */
 int rh_dir_remove(const char *path, struct rh_error *err);
 /** @return "base/name" owned by the caller (@p name alone when it is absolute), or NULL when memory is out */
 char *rh_path_join(const char *base, const char *name) __attribute__((warn_unused_result));
+/** @return the folder that the file is in, "." for a bare name, owned by the caller; or NULL when memory is out */
+char *rh_path_folder(const char *path) __attribute__((warn_unused_result));
 
 #endif

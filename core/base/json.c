@@ -7,9 +7,7 @@
 #include "base/json_node.h"
 #include "base/map.h"
 
-/* 2^53: up to here a double holds every integer. */
-#define JSON_INTEGER_MAX 9007199254740992.0
-/* Objects with more members are compared through a hash map. */
+/* Objects with more members are worth a hash map. */
 #define JSON_WALK_MAX 16
 
 static bool json_is(const struct rh_json *json, enum rh_json_type type)
@@ -42,7 +40,7 @@ bool rh_json_integer(const struct rh_json *json, int64_t *ret_value)
 	if (!json_is(json, RH_JSON_NUMBER))
 		return false;
 	value = json->is.number;
-	if (!(fabs(value) <= JSON_INTEGER_MAX) || trunc(value) != value)
+	if (!(fabs(value) <= (double)RH_JSON_INTEGER_MAX) || trunc(value) != value)
 		return false;
 	*ret_value = (int64_t)value;
 	return true;
@@ -59,7 +57,7 @@ bool rh_json_bool(const struct rh_json *json, bool fallback)
 }
 
 /* Members of an object by key. @return NULL where walking is as good, or memory is out */
-static struct rh_map *json_index(const struct rh_json *object)
+struct rh_map *rh_json_index(const struct rh_json *object)
 {
 	rh_auto(map) index = NULL;
 
@@ -74,6 +72,11 @@ static struct rh_map *json_index(const struct rh_json *object)
 	return rh_take(index);
 }
 
+struct rh_json *rh_json_get_by(const struct rh_json *object, const struct rh_map *index, const char *key)
+{
+	return index ? rh_map_get(index, key) : rh_json_get(object, key);
+}
+
 /* Most objects that are compared have the same order, so an index is only made when the orders part. */
 static bool json_members_equal(const struct rh_json *a, const struct rh_json *b)
 {
@@ -84,11 +87,11 @@ static bool json_members_equal(const struct rh_json *a, const struct rh_json *b)
 		if (!rh_json_equal(x, y))
 			return false;
 	if (x)
-		index = json_index(b);
+		index = rh_json_index(b);
 	for (; x; x = rh_json_next(x)) {
 		const char *key = rh_json_key(x);
 
-		y = index ? rh_map_get(index, key) : rh_json_get(b, key);
+		y = rh_json_get_by(b, index, key);
 		if (!y || !rh_json_equal(x, y))
 			return false;
 	}
@@ -146,7 +149,20 @@ struct rh_json *rh_json_get(const struct rh_json *json, const char *key)
 }
 
 /* One step in brackets: [12] or ["a.b/c"]. */
-static struct rh_json *json_at_bracket(const struct rh_json *json, const char **path)
+static struct rh_json *json_item_near(const struct rh_json *list, size_t index, struct rh_json_spot *spot)
+{
+	bool near = spot && spot->list == list && spot->item && spot->index <= index;
+	struct rh_json *item = near ? spot->item : rh_json_item(list, 0);
+	size_t at = near ? spot->index : 0;
+
+	for (; item && at < index; at++)
+		item = rh_json_next(item);
+	if (spot && item)
+		*spot = (struct rh_json_spot){list, item, index};
+	return item;
+}
+
+static struct rh_json *json_at_bracket(const struct rh_json *json, const char **path, struct rh_json_spot *spot)
 {
 	const char *start = *path + 1, *end;
 	size_t index = 0;
@@ -164,17 +180,17 @@ static struct rh_json *json_at_bracket(const struct rh_json *json, const char **
 	if (end == start || *end != ']')
 		return NULL;
 	*path = end + 1;
-	return rh_json_item(json, index);
+	return json_item_near(json, index, spot);
 }
 
-struct rh_json *rh_json_at(const struct rh_json *json, const char *path)
+struct rh_json *rh_json_at_near(const struct rh_json *json, const char *path, struct rh_json_spot *spot)
 {
 	struct rh_json *at = (struct rh_json *)(uintptr_t)json;
 	bool first = true;
 
 	for (; at && *path != '\0'; first = false) {
 		if (*path == '[') {
-			at = json_at_bracket(at, &path);
+			at = json_at_bracket(at, &path, spot);
 			continue;
 		}
 		if (first != (*path != '.'))
@@ -186,6 +202,11 @@ struct rh_json *rh_json_at(const struct rh_json *json, const char *path)
 		path += length;
 	}
 	return at;
+}
+
+struct rh_json *rh_json_at(const struct rh_json *json, const char *path)
+{
+	return rh_json_at_near(json, path, NULL);
 }
 
 const char *rh_json_string_at(const struct rh_json *json, const char *path)
@@ -319,6 +340,19 @@ int rh_json_append(struct rh_json *array, struct rh_json *value)
 	}
 	json_put_key(value, NULL);
 	rh_json_link(array, value);
+	return 0;
+}
+
+int rh_json_set_item(struct rh_json *array, size_t index, struct rh_json *value)
+{
+	struct rh_json *old = rh_json_item(array, index);
+
+	if (!old)
+		return rh_json_append(array, value);
+	if (!value)
+		return RH_ENOMEM;
+	json_put_key(value, NULL);
+	json_replace(array, old, value);
 	return 0;
 }
 

@@ -21,6 +21,7 @@
 
 /** Opaque JSON value. */
 struct rh_json;
+struct rh_map;
 
 /** What a value is. RH_JSON_ABSENT is what a NULL pointer is. */
 enum rh_json_type {
@@ -44,6 +45,14 @@ enum rh_json_type {
  * @return 0, RH_EINVAL or RH_ENOMEM
  */
 int rh_json_parse(const char *text, size_t length, struct rh_json **ret_json, struct rh_error *err);
+/**
+ * As rh_json_parse(), for documents of many authors (what an API server tells of all its users' objects), where what
+ * one of them wrote must not hide the others: U+0000 becomes U+FFFD, of a key that stands twice the first counts, and
+ * an array or object beyond RH_JSON_DEPTH_MAX becomes null, unread.
+ * @param[out] ret_json owned by the caller
+ * @return 0, RH_EINVAL or RH_ENOMEM
+ */
+int rh_json_parse_lenient(const char *text, size_t length, struct rh_json **ret_json, struct rh_error *err);
 /** Free a tree that the caller owns. NULL is nothing. */
 void rh_json_free(struct rh_json *json);
 RH_DEFINE_CLEANUP(json);
@@ -60,11 +69,14 @@ char *rh_json_text(const struct rh_json *json) __attribute__((warn_unused_result
 enum rh_json_type rh_json_type(const struct rh_json *json);
 /** @return "null", "boolean", "integer", "number", "string", "array", "object" or "absent"; static storage */
 const char *rh_json_type_name(const struct rh_json *json);
+/** 2^53: up to here a double, and so a number of a tree, holds every integer. */
+#define RH_JSON_INTEGER_MAX INT64_C(9007199254740992)
+
 /** @return the text of a string value, borrowed; NULL for anything else */
 const char *rh_json_string(const struct rh_json *json);
 /**
- * @return whether it is a number without fraction that an int64_t holds exactly (magnitude at most 2^53); then *@p
- * ret_value is set
+ * @return whether it is a number without fraction that an int64_t holds exactly (magnitude at most
+ * RH_JSON_INTEGER_MAX); then *@p ret_value is set
  */
 bool rh_json_integer(const struct rh_json *json, int64_t *ret_value);
 /** @return the number, or @p fallback when it is no number */
@@ -82,8 +94,24 @@ struct rh_json *rh_json_get(const struct rh_json *json, const char *key);
  * @return borrowed, or NULL when any step is absent
  */
 struct rh_json *rh_json_at(const struct rh_json *json, const char *path);
+/** Where a list was looked at last. All zero is nowhere. Good until the tree is changed. */
+struct rh_json_spot {
+	const struct rh_json *list;
+	struct rh_json *item;
+	size_t index; /**< of the item */
+};
+
+/** As rh_json_at(); items of one list that are asked for in their order are found at once. @param spot NULL: none */
+struct rh_json *rh_json_at_near(const struct rh_json *json, const char *path, struct rh_json_spot *spot);
 /** @return the string at @p path, borrowed, or NULL when it is absent or no string */
 const char *rh_json_string_at(const struct rh_json *json, const char *path);
+/**
+ * @return the members of a large object by their keys, owned by the caller, for many calls of rh_json_get_by(); NULL
+ * for a small object, and when memory is out: then each call takes longer, and that is all
+ */
+struct rh_map *rh_json_index(const struct rh_json *object);
+/** As rh_json_get(), through @p index of the object, which may be NULL. */
+struct rh_json *rh_json_get_by(const struct rh_json *object, const struct rh_map *index, const char *key);
 /** @return number of members or items; 0 for anything else */
 size_t rh_json_size(const struct rh_json *json);
 /** @return the item @p index of an array (constant time is not promised: walk with rh_json_first/next), or NULL */
@@ -125,6 +153,12 @@ int rh_json_set_integer(struct rh_json *object, const char *key, int64_t value);
 int rh_json_set_bool(struct rh_json *object, const char *key, bool value);
 /** Append @p value (taken; NULL counts as out of memory) to @p array. @return 0 or RH_ENOMEM */
 int rh_json_append(struct rh_json *array, struct rh_json *value);
+/**
+ * Put @p value (taken; NULL counts as out of memory) in the place of item @p index of @p array, or behind the last
+ * where there is no such item.
+ * @return 0 or RH_ENOMEM
+ */
+int rh_json_set_item(struct rh_json *array, size_t index, struct rh_json *value);
 /**
  * Take the member @p key out; it may be a copy that is returned. @return owned by the caller, or NULL when it was
  * absent, or when memory is out: then it is still there

@@ -31,6 +31,7 @@ struct rh_json_span {
 	size_t start;     /**< first byte of the document */
 	size_t end;       /**< first byte behind it */
 	size_t values;    /**< most values that it may hold; a parse takes off what it made */
+	bool lenient;     /**< as rh_json_parse_lenient() */
 };
 
 /** rh_json_parse() for a part of a text. @return 0, RH_EINVAL or RH_ENOMEM */

@@ -16,6 +16,8 @@
 #define JSON_ROOM_RATIO 3
 #define JSON_ROOM_MIN 64
 #define JSON_ROOM_MAX (64 * 1024)
+/* Stands for a character that a text here cannot hold. */
+#define JSON_REPLACEMENT 0xFFFDu
 
 /* Where a parse stands. */
 struct json_parser {
@@ -23,6 +25,7 @@ struct json_parser {
 	size_t at, end;
 	size_t values; /* that may still be made */
 	int depth;
+	bool lenient;
 	struct rh_json_room room;
 	struct rh_str word; /* the string that is being read */
 	struct rh_error *err;
@@ -163,8 +166,10 @@ static int json_parse_unicode(struct json_parser *parser, struct rh_str *out)
 
 	if (!json_hex4(parser, &code))
 		return json_fail(parser, "expected four hexadecimal digits");
-	if (code == 0)
+	if (code == 0 && !parser->lenient)
 		return json_fail_at(parser, start, "a string must not hold the character \\u0000");
+	if (code == 0)
+		code = JSON_REPLACEMENT;
 	if (code >= 0xD800 && code <= 0xDBFF) {
 		if (!json_accept(parser, '\\') || !json_accept(parser, 'u') || !json_hex4(parser, &low) || low < 0xDC00 ||
 		    low > 0xDFFF)
@@ -387,13 +392,16 @@ static int json_parse_member(struct json_parser *parser, struct rh_json *object,
 	r = json_parse_text(parser, &key);
 	if (r < 0)
 		return r;
-	if (rh_json_keys_have(keys, object, key))
-		return json_fail_twice(parser, start, key);
+	if (rh_json_keys_have(keys, object, key)) {
+		if (!parser->lenient)
+			return json_fail_twice(parser, start, key);
+		object = NULL; /* the first counts: this value belongs to nothing */
+	}
 	json_skip_space(parser);
 	if (!json_accept(parser, ':'))
 		return json_fail(parser, "expected :");
 	value = json_begin(parser, object, key);
-	if (!value || json_keys_note(keys, object, key, value) < 0)
+	if (!value || (object && json_keys_note(keys, object, key, value) < 0))
 		return rh_fail_oom(parser->err);
 	return json_parse_value(parser, value);
 }
@@ -433,13 +441,34 @@ static int json_parse_bool(struct json_parser *parser, struct rh_json *json)
 	return json_parse_word(parser, json->is.truth ? "true" : "false");
 }
 
+/* Pass over an array or object without looking at what it holds. */
+static int json_skip_nested(struct json_parser *parser)
+{
+	bool quoted = false;
+	size_t open = 0;
+
+	while (parser->at < parser->end) {
+		char c = parser->text[parser->at++];
+
+		if (c == '"')
+			quoted = !quoted;
+		else if (quoted && c == '\\')
+			parser->at += parser->at < parser->end;
+		else if (!quoted && (c == '[' || c == '{'))
+			open++;
+		else if (!quoted && (c == ']' || c == '}') && --open == 0)
+			return 0;
+	}
+	return json_fail(parser, "expected ] or }");
+}
+
 static int json_parse_nested(struct json_parser *parser, struct rh_json *json)
 {
 	bool array = json_peek(parser) == '[';
 	int r;
 
 	if (parser->depth >= RH_JSON_DEPTH_MAX)
-		return json_fail(parser, "nested too deeply");
+		return parser->lenient ? json_skip_nested(parser) : json_fail(parser, "nested too deeply");
 	parser->depth++;
 	parser->at++;
 	r = array ? json_parse_array(parser, json) : json_parse_object(parser, json);
@@ -498,7 +527,13 @@ static int json_parse_document(struct json_parser *parser, struct rh_json **ret_
 int rh_json_parse_span(struct rh_json_span *span, struct rh_json **ret_json, struct rh_error *err)
 {
 	struct json_parser parser = {
-		.text = span->text, .at = span->start, .end = span->end, .values = span->values, .err = err};
+		.text = span->text,
+		.at = span->start,
+		.end = span->end,
+		.values = span->values,
+		.lenient = span->lenient,
+		.err = err,
+	};
 	int r;
 
 	parser.room.step = json_room_step(span->end - span->start);
@@ -515,6 +550,13 @@ int rh_json_parse_span(struct rh_json_span *span, struct rh_json **ret_json, str
 int rh_json_parse(const char *text, size_t length, struct rh_json **ret_json, struct rh_error *err)
 {
 	struct rh_json_span span = {.text = text, .start = 0, .end = length, .values = SIZE_MAX};
+
+	return rh_json_parse_span(&span, ret_json, err);
+}
+
+int rh_json_parse_lenient(const char *text, size_t length, struct rh_json **ret_json, struct rh_error *err)
+{
+	struct rh_json_span span = {.text = text, .start = 0, .end = length, .values = SIZE_MAX, .lenient = true};
 
 	return rh_json_parse_span(&span, ret_json, err);
 }

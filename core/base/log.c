@@ -155,7 +155,7 @@ static void log_write(enum rh_log_level level, const struct log_subject *subject
 	if (length < 0)
 		rh_copy(message, sizeof(message), fmt);
 	else if ((size_t)length >= sizeof(message))
-		memcpy(message + sizeof(message) - 4, "...", 4);
+		rh_mark_cut(message, sizeof(message));
 	if (atomic_load(&log_config()->json))
 		log_json_line(&line, level, subject, message);
 	else

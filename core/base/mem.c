@@ -85,22 +85,28 @@ char *rh_strndup(const char *text, size_t length)
 	return copy;
 }
 
+char *rh_vasprintf(const char *fmt, va_list args)
+{
+	va_list again;
+	char *text;
+	int length;
+
+	va_copy(again, args);
+	length = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
+	text = length < 0 ? NULL : rh_alloc((size_t)length + 1);
+	if (text)
+		(void)vsnprintf(text, (size_t)length + 1, fmt, args);
+	return text;
+}
+
 char *rh_asprintf(const char *fmt, ...)
 {
 	va_list args;
 	char *text;
-	int length;
 
 	va_start(args, fmt);
-	length = vsnprintf(NULL, 0, fmt, args);
-	va_end(args);
-	if (length < 0)
-		return NULL;
-	text = rh_alloc((size_t)length + 1);
-	if (!text)
-		return NULL;
-	va_start(args, fmt);
-	vsnprintf(text, (size_t)length + 1, fmt, args);
+	text = rh_vasprintf(fmt, args);
 	va_end(args);
 	return text;
 }

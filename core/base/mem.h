@@ -8,6 +8,7 @@
 #ifndef RH_BASE_MEM_H
 #define RH_BASE_MEM_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 /** @return @p size zeroed bytes (at least one), owned by the caller, or NULL when memory is out */
@@ -27,6 +28,9 @@ char *rh_strndup(const char *text, size_t length) __attribute__((malloc, warn_un
 
 /** @return formatted text owned by the caller, or NULL when memory is out */
 char *rh_asprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2), warn_unused_result));
+
+/** As rh_asprintf(), for one that takes such arguments itself. */
+char *rh_vasprintf(const char *fmt, va_list args) __attribute__((format(printf, 1, 0), warn_unused_result));
 
 /** Free what the functions above returned. NULL is nothing. */
 void rh_free(void *ptr);

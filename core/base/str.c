@@ -87,6 +87,14 @@ void rh_str_clear(struct rh_str *str)
 		str->data[0] = '\0';
 }
 
+void rh_str_cut(struct rh_str *str, size_t length)
+{
+	if (length >= str->length)
+		return;
+	str->length = length;
+	str->data[length] = '\0';
+}
+
 const char *rh_str_text(const struct rh_str *str)
 {
 	return str->data && !str->failed ? str->data : "";
@@ -124,6 +132,15 @@ void rh_copy(char *to, size_t size, const char *from)
 		length = size - 1;
 	memcpy(to, from, length);
 	to[length] = '\0';
+}
+
+void rh_mark_cut(char *text, size_t size)
+{
+	size_t end = size - sizeof("...");
+
+	while (end > 0 && ((unsigned char)text[end] & 0xC0) == 0x80)
+		end--;
+	memcpy(text + end, "...", sizeof("..."));
 }
 
 size_t rh_utf8_length(const char *text, size_t length)

@@ -33,6 +33,8 @@ void rh_str_append_bytes(struct rh_str *str, const char *bytes, size_t length);
 void rh_str_appendf(struct rh_str *str, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /** Empty the string and keep its room. */
 void rh_str_clear(struct rh_str *str);
+/** Keep the first @p length bytes, or all where there are not more. */
+void rh_str_cut(struct rh_str *str, size_t length);
 /** @return the text, never NULL ("" when empty or failed); borrowed until the next change */
 const char *rh_str_text(const struct rh_str *str);
 /** Move the text out. @return owned by the caller ("" when empty); NULL when an append had failed */
@@ -47,6 +49,8 @@ bool rh_starts_with(const char *text, const char *prefix);
 bool rh_text_equal(const char *a, const char *b);
 /** Copy with truncation into @p size bytes, always zero-terminated. */
 void rh_copy(char *to, size_t size, const char *from);
+/** Let a text that did not fit into @p size bytes, and fills them, end with "..." behind a whole UTF-8 character. */
+void rh_mark_cut(char *text, size_t size);
 /**
  * Check the UTF-8 character at the start of @p text (RFC 3629).
  * @return its length in bytes (1 to 4), or 0 when the @p length bytes do not start with a whole, valid one

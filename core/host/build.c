@@ -170,21 +170,38 @@ static int build_set_policy(const struct rh_job *job, const struct rh_replica_sp
 	return rh_json_set_string(pod_spec, "restartPolicy", known ? rh_restart_policy_name(spec->policy) : "Never");
 }
 
-static int build_print_numbers(struct rh_json *map)
+static bool build_has_number(const struct rh_json *map)
 {
-	struct rh_json *next;
+	const struct rh_json *item = rh_json_first(map);
 
-	for (struct rh_json *item = rh_json_first(map); item; item = next) {
-		rh_auto_free char *text = NULL;
+	while (item && rh_json_type(item) != RH_JSON_NUMBER)
+		item = rh_json_next(item);
+	return item != NULL;
+}
 
-		next = rh_json_next(item);
-		if (rh_json_type(item) != RH_JSON_NUMBER)
-			continue;
-		text = rh_json_text(item);
-		if (!text || rh_json_set_string(map, rh_json_key(item), text) < 0)
+static struct rh_json *build_print_number(const struct rh_json *item)
+{
+	rh_auto_free char *text = NULL;
+
+	if (rh_json_type(item) != RH_JSON_NUMBER)
+		return rh_json_copy(item);
+	text = rh_json_text(item);
+	return text ? rh_json_new_string(text) : NULL;
+}
+
+/** The list is made anew: there may be as many resources as a job has room for. */
+static int build_print_numbers(struct rh_json *resources, const char *list)
+{
+	const struct rh_json *map = rh_json_get(resources, list);
+	rh_auto(json) texts = rh_json_new_object();
+
+	if (!build_has_number(map))
+		return 0;
+	for (const struct rh_json *item = rh_json_first(map); item; item = rh_json_next(item)) {
+		if (rh_json_add(texts, rh_json_key(item), build_print_number(item)) < 0)
 			return RH_ENOMEM;
 	}
-	return 0;
+	return rh_json_set(resources, list, rh_take(texts));
 }
 
 /** Quantities are texts; the API server takes numbers for them, too, and what it gives back are texts. */
@@ -195,10 +212,9 @@ static int build_print_quantities(const struct rh_json *pod_spec)
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		for (const struct rh_json *item = rh_json_first(rh_json_get(pod_spec, lists[i])); item;
 		     item = rh_json_next(item)) {
-			const struct rh_json *resources = rh_json_get(item, "resources");
+			struct rh_json *resources = rh_json_get(item, "resources");
 
-			if (build_print_numbers(rh_json_get(resources, "limits")) < 0 ||
-			    build_print_numbers(rh_json_get(resources, "requests")) < 0)
+			if (build_print_numbers(resources, "limits") < 0 || build_print_numbers(resources, "requests") < 0)
 				return RH_ENOMEM;
 		}
 	}

@@ -220,26 +220,32 @@ static bool config_is_free_section(const char *section)
 int rh_config_set(struct rh_config *config, const char *section, const char *key, const char *value, const char *origin)
 {
 	struct rh_setting *grown = rh_realloc_array(config->settings, config->setting_count + 1, sizeof(*grown));
-	struct rh_setting *setting;
+	rh_auto_free char *section_copy = rh_strdup(section);
+	rh_auto_free char *key_copy = rh_strdup(key);
+	rh_auto_free char *value_copy = rh_strdup(value);
+	rh_auto_free char *origin_copy = rh_strdup(origin);
 
-	if (!grown)
+	if (grown)
+		config->settings = grown;
+	if (!grown || !section_copy || !key_copy || !value_copy || !origin_copy)
 		return RH_ENOMEM;
-	config->settings = grown;
-	setting = &grown[config->setting_count++];
-	setting->section = rh_strdup(section);
-	setting->key = rh_strdup(key);
-	setting->value = rh_strdup(value);
-	setting->origin = rh_strdup(origin);
-	setting->content = NULL;
-	return setting->section && setting->key && setting->value && setting->origin ? 0 : RH_ENOMEM;
+	grown[config->setting_count++] = (struct rh_setting){
+		.section = rh_take(section_copy),
+		.key = rh_take(key_copy),
+		.value = rh_take(value_copy),
+		.origin = rh_take(origin_copy),
+	};
+	return 0;
 }
 
-static int config_refuse_section(const char *section, struct rh_error *err)
+static int config_refuse_section(const char *section, const char *key, struct rh_error *err)
 {
 	static const char *const sections[] = {"plugins", "plugin NAME", "controller", "local",
 	                                       "images",  "comm",        "comm NAME"};
 	const char *near = rh_nearest(section, sections, sizeof(sections) / sizeof(sections[0]));
 
+	if (!*section)
+		return rh_fail(err, RH_EINVAL, "key \"%s\" stands before any section; write [SECTION] above it", key);
 	if (near)
 		return rh_fail(err, RH_EINVAL, "unknown section [%s]; did you mean [%s]?", section, near);
 	return rh_fail(
@@ -252,6 +258,7 @@ static int config_refuse_section(const char *section, struct rh_error *err)
 static int config_refuse_key(const char *section, const char *key, struct rh_error *err)
 {
 	const char *keys[CONFIG_KEYS];
+	rh_auto_str known = {0};
 	size_t count = 0;
 	const char *near;
 
@@ -262,7 +269,10 @@ static int config_refuse_key(const char *section, const char *key, struct rh_err
 	near = rh_nearest(key, keys, count);
 	if (near)
 		return rh_fail(err, RH_EINVAL, "unknown key \"%s\" in section [%s]; did you mean \"%s\"?", key, section, near);
-	return rh_fail(err, RH_EINVAL, "unknown key \"%s\" in section [%s]; remove it", key, section);
+	for (size_t i = 0; i < count; i++)
+		rh_str_appendf(&known, "%s%s", i > 0 ? ", " : "", keys[i]);
+	return rh_fail(err, RH_EINVAL, "unknown key \"%s\" in section [%s]; there are %s", key, section,
+	               rh_str_text(&known));
 }
 
 static bool config_is_section(const char *section)
@@ -288,7 +298,7 @@ static int config_take(void *arg, const char *section, const char *key, const ch
 		return r < 0 ? r : config_keep(reader, section, key, value, err);
 	}
 	if (!config_is_section(section))
-		return config_refuse_section(section, err);
+		return config_refuse_section(section, key, err);
 	for (size_t i = 0; i < CONFIG_KEYS; i++) {
 		if (strcmp(config_keys[i].section, section) == 0 && strcmp(config_keys[i].key, key) == 0)
 			return config_keys[i].read(reader, key, value, err);
@@ -298,8 +308,7 @@ static int config_take(void *arg, const char *section, const char *key, const ch
 
 int rh_config_parse(struct rh_config *config, const char *name, const char *text, size_t length, struct rh_error *err)
 {
-	const char *slash = strrchr(name, '/');
-	rh_auto_free char *folder = slash ? rh_strndup(name, (size_t)(slash - name)) : rh_strdup(".");
+	rh_auto_free char *folder = rh_path_folder(name);
 	struct config_reader reader = {.config = config, .folder = folder, .name = name};
 	int r;
 
@@ -332,16 +341,12 @@ static int config_program_dir(char **ret_folder)
 {
 	char path[CONFIG_PATH_SIZE];
 	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	char *slash;
 
 	*ret_folder = NULL;
 	if (length <= 0)
 		return 0;
 	path[length] = '\0';
-	slash = strrchr(path, '/');
-	if (!slash)
-		return 0;
-	*ret_folder = rh_strndup(path, (size_t)(slash - path));
+	*ret_folder = rh_path_folder(path);
 	return *ret_folder ? 0 : RH_ENOMEM;
 }
 
@@ -461,6 +466,14 @@ static int config_try_beside(struct rh_config *config, const char *program, stru
 	return access(cache, F_OK) == 0 ? config_try(config, source, err) : 0;
 }
 
+/** config_try() of what an installation below another prefix brought along, as /usr/local/etc. */
+static int config_try_installed(struct rh_config *config, const char *program, struct rh_error *err)
+{
+	rh_auto_free char *installed = rh_asprintf("%s/../etc/roundhouse/roundhouse.ini", program);
+
+	return config_try(config, installed, err);
+}
+
 int rh_config_find(struct rh_config *config, const char *path, struct rh_error *err)
 {
 	rh_auto_free char *program = NULL;
@@ -476,5 +489,7 @@ int rh_config_find(struct rh_config *config, const char *path, struct rh_error *
 		r = config_try_beside(config, program, err);
 	if (r == 0)
 		r = config_try(config, "/etc/roundhouse/roundhouse.ini", err);
+	if (r == 0 && program)
+		r = config_try_installed(config, program, err);
 	return r < 0 ? r : 0;
 }

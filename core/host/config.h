@@ -80,8 +80,8 @@ const char *rh_config_setting(const struct rh_config *config, const char *sectio
 const struct rh_setting *rh_config_find_setting(const struct rh_config *config, const char *section, const char *key);
 /**
  * Find and read the file that counts: @p path when it is not NULL, else $ROUNDHOUSE_CONFIG, else conf/roundhouse.ini
- * beside the program (../conf, or ../../../conf where that is a build tree), else /etc/roundhouse/roundhouse.ini; none
- * of the latter is no error. @return as rh_config_read()
+ * beside the program (../conf, or ../../../conf where that is a build tree), else /etc/roundhouse/roundhouse.ini, else
+ * that of the installation (../etc); none of the latter is no error. @return as rh_config_read()
  */
 int rh_config_find(struct rh_config *config, const char *path, struct rh_error *err);
 

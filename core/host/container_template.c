@@ -76,7 +76,7 @@ static bool template_parse(const char *at, const struct rh_json *variables, stru
 static void template_trim_end(struct rh_str *out)
 {
 	while (out->length > 0 && strchr(TEMPLATE_SPACE, out->data[out->length - 1]))
-		out->data[--out->length] = '\0';
+		rh_str_cut(out, out->length - 1);
 }
 
 /* Put marks in the place of the braces. */

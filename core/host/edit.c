@@ -7,8 +7,6 @@
 
 /** Longest key of a path, terminating zero included: a qualified annotation key is at most 253 + 1 + 63. */
 #define EDIT_KEY_SIZE 320
-/** Largest list index that a path may name. */
-#define EDIT_INDEX_MAX 100000
 
 /** How a step goes down. */
 enum edit_kind { EDIT_KEY, EDIT_INDEX, EDIT_APPEND };
@@ -111,22 +109,6 @@ static int edit_find(const struct edit_walk *walk, struct rh_json *node, const s
 	return 0;
 }
 
-/**
- * Put @p value (taken) in the place of the existing item @p index: the items behind it are moved behind the new one.
- */
-static int edit_replace_item(struct rh_json *array, size_t index, struct rh_json *value)
-{
-	size_t behind = rh_json_size(array) - index - 1;
-	int r = rh_json_append(array, value);
-
-	if (r < 0)
-		return r;
-	rh_json_free(rh_json_detach_item(array, index));
-	for (size_t i = 0; i < behind && r == 0; i++)
-		r = rh_json_append(array, rh_json_detach_item(array, index));
-	return r;
-}
-
 /** Set what stands at @p step of @p node to @p value (taken). */
 static int edit_place(const struct edit_walk *walk, struct rh_json *node, const struct edit_step *step,
                       struct rh_json *value)
@@ -141,7 +123,7 @@ static int edit_place(const struct edit_walk *walk, struct rh_json *node, const 
 	if (step->kind == EDIT_KEY)
 		r = rh_json_set(node, step->key, value);
 	else if (old)
-		r = edit_replace_item(node, step->index, value);
+		r = rh_json_set_item(node, step->index, value);
 	else
 		r = rh_json_append(node, value);
 	return r < 0 ? rh_fail_oom(walk->err) : 0;

@@ -168,19 +168,13 @@ static int explain_walk(struct rh_explain_at *at, const char *path, struct rh_er
 	return r == 0 && (at->path.failed || at->place.failed) ? rh_fail_oom(err) : r;
 }
 
-static bool explain_is_kind(const struct rh_kind *kind, const char *word)
-{
-	return strcasecmp(kind->kind, word) == 0 || strcasecmp(kind->plural, word) == 0 ||
-	       strcasecmp(kind->singular, word) == 0;
-}
-
 /** Find the kind that a word names, and its plugin. */
 static int explain_find(const struct rh_host *host, const char *word, const struct rh_kind **ret_kind,
                         struct rh_error *err)
 {
 	for (size_t i = 0; i < host->slot_count; i++) {
 		for (size_t k = 0; k < host->slots[i]->kind_count; k++) {
-			if (!explain_is_kind(host->slots[i]->kinds[k], word))
+			if (!rh_kind_is_called(host->slots[i]->kinds[k], word))
 				continue;
 			*ret_kind = host->slots[i]->kinds[k];
 			return 0;

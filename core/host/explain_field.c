@@ -112,13 +112,6 @@ static void explain_print_replicas(const struct rh_explain_at *at, struct rh_str
 		rh_str_appendf(out, "%s%s %" PRId32, i ? ", " : "", types[i]->name, types[i]->default_replicas);
 }
 
-static void explain_cut(struct rh_str *text, size_t length)
-{
-	text->length = length;
-	if (text->data)
-		text->data[length] = '\0';
-}
-
 /** Set the description, and the default that its last sentence may name: "… Default: None." */
 static int explain_set_words(struct rh_json *row, const char *words, struct rh_str *fallback)
 {
@@ -133,7 +126,7 @@ static int explain_set_words(struct rh_json *row, const char *words, struct rh_s
 	rh_str_append_bytes(&rest, words, (size_t)(last - words) - (last > words));
 	rh_str_append(fallback, last + strlen(mark));
 	if (fallback->length > 0 && fallback->data[fallback->length - 1] == '.')
-		explain_cut(fallback, fallback->length - 1);
+		rh_str_cut(fallback, fallback->length - 1);
 	return rh_explain_set(row, "description", &rest);
 }
 
@@ -215,8 +208,8 @@ static int explain_list_member(struct rh_explain_at *at, const struct rh_json *m
 		r = rh_json_append(list, rh_take(row));
 	if (r == 0 && !rh_json_get(member, "$ref"))
 		r = rh_explain_list(at, member, list);
-	explain_cut(&at->path, path);
-	explain_cut(&at->place, place);
+	rh_str_cut(&at->path, path);
+	rh_str_cut(&at->place, place);
 	return r;
 }
 
@@ -235,8 +228,8 @@ int rh_explain_list(struct rh_explain_at *at, const struct rh_json *schema, stru
 		rh_str_append(&at->path, "[]");
 		r = rh_explain_list(at, rh_json_get(schema, "items"), list);
 	}
-	explain_cut(&at->path, path);
-	explain_cut(&at->place, place);
+	rh_str_cut(&at->path, path);
+	rh_str_cut(&at->place, place);
 	for (const struct rh_json *member = rh_json_first(rh_json_get(schema, "properties")); member && r == 0;
 	     member = rh_json_next(member))
 		r = explain_list_member(at, member, list);

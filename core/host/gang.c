@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "job/names.h"
@@ -107,75 +108,82 @@ int rh_gang_decorate(const struct rh_gang *gang, const struct rh_job *job, const
 	return gang_set_meta(pod, "annotations", "volcano.sh/task-spec", rh_name_lower(spec->type, lower));
 }
 
-/* Quantities by resource, in the order in which they were met. */
-struct gang_sum {
-	const char *name; /* borrowed from the job */
-	struct rh_quantity quantity;
-};
-
-struct gang_sums {
-	struct gang_sum *items;
-	size_t count;
-};
-
-static void gang_free_sums(struct gang_sums *sums)
+/* Frees quantities by resource, in the order in which they were met. */
+static void gang_free_sums(struct rh_map **sums)
 {
-	rh_free(sums->items);
+	size_t cursor = 0;
+	void *value;
+
+	while (*sums && rh_map_next(*sums, &cursor, NULL, &value))
+		rh_free(value);
+	rh_map_free(*sums);
 }
 
-#define gang_auto_sums __attribute__((cleanup(gang_free_sums))) struct gang_sums
+#define gang_auto_sums __attribute__((cleanup(gang_free_sums))) struct rh_map *
 
 /* @return the sum of @p name, made when it is missing; NULL when memory is out */
-static struct rh_quantity *gang_sum_of(struct gang_sums *sums, const char *name)
+static struct rh_quantity *gang_sum_of(struct rh_map *sums, const char *name)
 {
-	struct gang_sum *grown;
+	struct rh_quantity *sum = rh_map_get(sums, name);
 
-	for (size_t i = 0; i < sums->count; i++) {
-		if (strcmp(sums->items[i].name, name) == 0)
-			return &sums->items[i].quantity;
-	}
-	grown = rh_realloc_array(sums->items, sums->count + 1, sizeof(*grown));
-	if (!grown)
-		return NULL;
-	sums->items = grown;
-	grown[sums->count] = (struct gang_sum){.name = name};
-	return &grown[sums->count++].quantity;
+	if (sum)
+		return sum;
+	sum = rh_alloc(sizeof(*sum));
+	if (sum && rh_map_set(sums, name, sum, NULL) == 0)
+		return sum;
+	rh_free(sum);
+	return NULL;
 }
 
-static int gang_add(struct gang_sums *sums, const struct gang_sums *from, int64_t times)
+static int gang_add(struct rh_map *sums, const struct rh_map *from, int64_t times)
 {
-	for (size_t i = 0; i < from->count; i++) {
-		struct rh_quantity *sum = gang_sum_of(sums, from->items[i].name);
+	size_t cursor = 0;
+	const char *name;
+	void *value;
+
+	while (rh_map_next(from, &cursor, &name, &value)) {
+		struct rh_quantity *sum = gang_sum_of(sums, name);
 
 		if (!sum)
 			return RH_ENOMEM;
-		rh_quantity_add(sum, &from->items[i].quantity, times);
+		rh_quantity_add(sum, value, times);
 	}
 	return 0;
 }
 
-/* Raise each sum to what @p from has of it. */
-static int gang_raise(struct gang_sums *sums, const struct gang_sums *from)
+/* Raise each sum to what @p from has of it, together with what @p base (NULL: nothing) has. */
+static int gang_raise(struct rh_map *sums, const struct rh_map *base, const struct rh_map *from)
 {
-	for (size_t i = 0; i < from->count; i++) {
-		struct rh_quantity *sum = gang_sum_of(sums, from->items[i].name);
+	size_t cursor = 0;
+	const char *name;
+	void *value;
+
+	while (rh_map_next(from, &cursor, &name, &value)) {
+		const struct rh_quantity *before = base ? rh_map_get(base, name) : NULL;
+		struct rh_quantity *sum = gang_sum_of(sums, name);
+		struct rh_quantity least = {0};
 
 		if (!sum)
 			return RH_ENOMEM;
-		if (sum->milli < from->items[i].quantity.milli)
-			*sum = from->items[i].quantity;
+		if (before)
+			rh_quantity_add(&least, before, 1);
+		rh_quantity_add(&least, value, 1);
+		if (sum->milli < least.milli)
+			*sum = least;
 	}
 	return 0;
 }
 
-static int gang_add_list(struct gang_sums *sums, const struct rh_json *list, const struct rh_json *but,
+static int gang_add_list(struct rh_map *sums, const struct rh_json *list, const struct rh_json *but,
                          struct rh_error *err)
 {
+	rh_auto(map) index = rh_json_index(but);
+
 	for (const struct rh_json *item = rh_json_first(list); item; item = rh_json_next(item)) {
 		struct rh_quantity quantity;
 		struct rh_quantity *sum;
 
-		if (rh_json_get(but, rh_json_key(item)))
+		if (rh_json_get_by(but, index, rh_json_key(item)))
 			continue;
 		if (rh_quantity_read(item, &quantity, err) < 0)
 			return rh_wrap(err, RH_EINVAL, "resources.%s", rh_json_key(item));
@@ -188,7 +196,7 @@ static int gang_add_list(struct gang_sums *sums, const struct rh_json *list, con
 }
 
 /* What a container asks for: where it does not, its limit is its request, as the API server has it. */
-static int gang_add_container(struct gang_sums *sums, const struct rh_json *container, struct rh_error *err)
+static int gang_add_container(struct rh_map *sums, const struct rh_json *container, struct rh_error *err)
 {
 	const struct rh_json *resources = rh_json_get(container, "resources");
 	const struct rh_json *requests = rh_json_get(resources, "requests");
@@ -201,23 +209,16 @@ static int gang_add_container(struct gang_sums *sums, const struct rh_json *cont
  * Init containers run one after the other, beside those that go on running (restartPolicy Always).
  * @p sums gets those that go on, @p peak the most that is needed before the pod's containers start.
  */
-static int gang_add_init(struct gang_sums *sums, struct gang_sums *peak, const struct rh_json *pod_spec,
-                         struct rh_error *err)
+static int gang_add_init(struct rh_map *sums, struct rh_map *peak, const struct rh_json *pod_spec, struct rh_error *err)
 {
 	for (const struct rh_json *container = rh_json_first(rh_json_get(pod_spec, "initContainers")); container;
 	     container = rh_json_next(container)) {
-		gang_auto_sums now = {0};
-		int r;
+		bool stays = rh_text_equal(rh_json_string_at(container, "restartPolicy"), "Always");
+		gang_auto_sums own = stays ? NULL : rh_map_new();
+		int r = stays || own ? gang_add_container(stays ? sums : own, container, err) : RH_ENOMEM;
 
-		if (rh_text_equal(rh_json_string_at(container, "restartPolicy"), "Always")) {
-			r = gang_add_container(sums, container, err);
-		} else {
-			r = gang_add(&now, sums, 1);
-			if (r == 0)
-				r = gang_add_container(&now, container, err);
-			if (r == 0)
-				r = gang_raise(peak, &now);
-		}
+		if (r == 0 && own)
+			r = gang_raise(peak, sums, own);
 		if (r < 0)
 			return r;
 	}
@@ -225,22 +226,22 @@ static int gang_add_init(struct gang_sums *sums, struct gang_sums *peak, const s
 }
 
 /* What one pod asks for, as the scheduler counts it. */
-static int gang_add_pod(struct gang_sums *total, const struct rh_json *pod_spec, int64_t times, struct rh_error *err)
+static int gang_add_pod(struct rh_map *total, const struct rh_json *pod_spec, int64_t times, struct rh_error *err)
 {
-	gang_auto_sums sums = {0};
-	gang_auto_sums peak = {0};
-	int r = gang_add_init(&sums, &peak, pod_spec, err);
+	gang_auto_sums sums = rh_map_new();
+	gang_auto_sums peak = rh_map_new();
+	int r = sums && peak ? gang_add_init(sums, peak, pod_spec, err) : RH_ENOMEM;
 
 	for (const struct rh_json *container = rh_json_first(rh_json_get(pod_spec, "containers")); container && r == 0;
 	     container = rh_json_next(container))
-		r = gang_add_container(&sums, container, err);
+		r = gang_add_container(sums, container, err);
 	if (r < 0)
 		return r;
-	return gang_raise(&sums, &peak) < 0 || gang_add(total, &sums, times) < 0 ? RH_ENOMEM : 0;
+	return gang_raise(sums, NULL, peak) < 0 || gang_add(total, sums, times) < 0 ? RH_ENOMEM : 0;
 }
 
 /* V1 takes types in random order when not all pods are counted; here it is the kind's order, leaders first. */
-static int gang_sum_job(struct gang_sums *total, const struct rh_job *job, int64_t members, struct rh_error *err)
+static int gang_sum_job(struct rh_map *total, const struct rh_job *job, int64_t members, struct rh_error *err)
 {
 	for (size_t i = 0; i < job->spec_count && members > 0; i++) {
 		int64_t count = job->specs[i].replicas < members ? job->specs[i].replicas : members;
@@ -255,28 +256,35 @@ static int gang_sum_job(struct gang_sums *total, const struct rh_job *job, int64
 	return 0;
 }
 
-static int gang_put_sums(const struct gang_sums *sums, struct rh_json *spec)
+static int gang_put_sums(const struct rh_map *sums, struct rh_json *spec)
 {
-	struct rh_json *resources = sums->count > 0 ? rh_json_ensure_object(spec, "minResources") : NULL;
+	rh_auto(json) resources = rh_json_new_object();
 	char text[RH_QUANTITY_SIZE];
+	size_t cursor = 0;
+	const char *name;
+	void *sum;
 
-	for (size_t i = 0; i < sums->count; i++) {
-		if (!resources ||
-		    rh_json_set_string(resources, sums->items[i].name, rh_quantity_print(&sums->items[i].quantity, text)) < 0)
+	if (rh_map_size(sums) == 0)
+		return 0;
+	while (rh_map_next(sums, &cursor, &name, &sum)) {
+		if (rh_json_add(resources, name, rh_json_new_string(rh_quantity_print(sum, text))) < 0)
 			return RH_ENOMEM;
 	}
-	return 0;
+	return rh_json_set(spec, "minResources", rh_take(resources));
 }
 
 static int gang_put_resources(const struct rh_job *job, int64_t members, struct rh_json *spec, struct rh_error *err)
 {
 	const struct rh_json *given = job->policy.scheduling.min_resources;
-	gang_auto_sums sums = {0};
-	int r = given ? gang_add_list(&sums, given, NULL, err) : gang_sum_job(&sums, job, members, err);
+	gang_auto_sums sums = rh_map_new();
+	int r;
 
+	if (!sums)
+		return rh_fail_oom(err);
+	r = given ? gang_add_list(sums, given, NULL, err) : gang_sum_job(sums, job, members, err);
 	if (r == RH_EINVAL)
 		return rh_wrap(err, r, "minResources of the PodGroup of %s %s/%s", job->kind->kind, job->namespace_, job->name);
-	return r < 0 || gang_put_sums(&sums, spec) < 0 ? rh_fail_oom(err) : 0;
+	return r < 0 || gang_put_sums(sums, spec) < 0 ? rh_fail_oom(err) : 0;
 }
 
 static int gang_put_policy(const struct rh_gang *gang, const struct rh_scheduling_policy *policy, struct rh_json *spec)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/file.h"
 #include "base/str.h"
@@ -484,6 +485,12 @@ const struct rh_kind *rh_host_kind(const struct rh_host *host, const char *api_v
 	host_append_absent(host, &hint);
 	rh_fail(err, RH_ENOENT, "no plugin serves kind \"%s\" of %s%s", kind, api_version, rh_str_text(&hint));
 	return NULL;
+}
+
+bool rh_kind_is_called(const struct rh_kind *kind, const char *name)
+{
+	return strcasecmp(kind->kind, name) == 0 || strcasecmp(kind->plural, name) == 0 ||
+	       strcasecmp(kind->singular, name) == 0;
 }
 
 int rh_host_parse(const struct rh_host *host, struct rh_json *object, struct rh_job **ret_job, struct rh_error *err)

@@ -74,6 +74,8 @@ void rh_host_plugin(const struct rh_host *host, size_t index, struct rh_plugin_i
  */
 const struct rh_kind *rh_host_kind(const struct rh_host *host, const char *api_version, const char *kind,
                                    struct rh_error *err);
+/** @return whether a user may call the kind so: its kind, plural or singular name, without regard to case */
+bool rh_kind_is_called(const struct rh_kind *kind, const char *name);
 /**
  * rh_host_kind() and rh_job_parse() of one object (taken, also on error).
  * @return 0, RH_ENOENT (no such kind), RH_EINVAL or RH_ENOMEM

@@ -18,6 +18,7 @@ struct ops_call {
 	const struct rh_slot *slot;
 	struct rh_arena texts;
 	struct rh_view view;
+	struct rh_json_spot spot;
 	struct rh_reply reply;
 	char object[OPS_OBJECT_SIZE];
 };
@@ -36,7 +37,7 @@ static int ops_begin(struct ops_call *call, const struct rh_snapshot *snapshot, 
 		return rh_fail(err, RH_EPLUGIN, "%s %s/%s: no plugin serves this kind any more", job->kind->kind,
 		               job->namespace_, job->name);
 	snprintf(call->object, sizeof(call->object), "%s %s/%s", job->kind->kind, job->namespace_, job->name);
-	call->view = (struct rh_view){snapshot, snapshot->host->config, call->slot->section, &call->texts};
+	call->view = (struct rh_view){snapshot, snapshot->host->config, call->slot->section, &call->texts, &call->spot};
 	call->reply.operation = operation;
 	call->reply.plugin = call->slot->name;
 	call->reply.object = call->object;

@@ -57,13 +57,31 @@ static const struct settings_word *settings_format(const struct rh_json *schema)
 	                          rh_json_string(rh_json_get(schema, "format")));
 }
 
+static bool settings_are_texts(const struct rh_json *list)
+{
+	if (!list)
+		return true;
+	for (const struct rh_json *item = rh_json_first(list); item; item = rh_json_next(item)) {
+		if (!rh_json_string(item))
+			return false;
+	}
+	return rh_json_type(list) == RH_JSON_ARRAY;
+}
+
 /* Formats that came later are nobody's fault: their settings are texts. */
 static int settings_check_property(const struct rh_json *schema, struct rh_error *err)
 {
-	if (rh_json_type(schema) == RH_JSON_OBJECT && settings_type(schema))
-		return 0;
-	return rh_fail(err, RH_EPLUGIN, "struct rh_plugin: settings: \"%s\" has no type of string, integer and boolean",
-	               rh_json_key(schema));
+	static const char *const lists[] = {"enum", "variables"};
+
+	if (rh_json_type(schema) != RH_JSON_OBJECT || !settings_type(schema))
+		return rh_fail(err, RH_EPLUGIN, "struct rh_plugin: settings: \"%s\" has no type of string, integer and boolean",
+		               rh_json_key(schema));
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		if (!settings_are_texts(rh_json_get(schema, lists[i])))
+			return rh_fail(err, RH_EPLUGIN, "struct rh_plugin: settings: \"%s\": %s is no list of strings",
+			               rh_json_key(schema), lists[i]);
+	}
+	return 0;
 }
 
 int rh_plugin_settings_check_schema(const char *settings, struct rh_error *err)
@@ -113,10 +131,9 @@ static int settings_check_value(const struct rh_json *schema, const char *value,
 /* A relative name starts at the folder of the file that says it. */
 static char *settings_path(const struct rh_setting *setting)
 {
-	const char *slash = strrchr(setting->origin, '/');
-	rh_auto_free char *folder = slash ? rh_strndup(setting->origin, (size_t)(slash - setting->origin)) : NULL;
+	rh_auto_free char *folder = strchr(setting->origin, '/') ? rh_path_folder(setting->origin) : rh_strdup("");
 
-	return folder ? rh_path_join(folder, setting->value) : rh_strdup(setting->value);
+	return folder ? rh_path_join(folder, setting->value) : NULL;
 }
 
 static int settings_read_containers(struct rh_setting *setting, const struct rh_json *schema, struct rh_error *err)

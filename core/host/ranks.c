@@ -68,21 +68,13 @@ static const struct rh_address *ranks_address(const struct rh_snapshot *snapshot
 	return snapshot->addresses ? rh_addresses_find(snapshot->addresses, spec->type, 0) : NULL;
 }
 
-/* The port that the main container gives the kind's port name. */
-static int64_t ranks_template_port(const struct rh_job *job, const struct rh_replica_spec *spec)
+/* The port behind that of the framework, as rh_comm itself takes the one behind MASTER_PORT; behind the last is none.
+ */
+static int32_t ranks_port_beside(int32_t port)
 {
-	const struct rh_json *container = rh_job_main_container(job->kind, rh_json_get(spec->template_, "spec"));
-	const struct rh_json *port = rh_json_first(rh_json_get(container, "ports"));
-	int64_t number = job->kind->port;
-
-	for (; port && job->kind->port_name; port = rh_json_next(port)) {
-		if (rh_text_equal(rh_json_string(rh_json_get(port, "name")), job->kind->port_name))
-			(void)rh_json_integer(rh_json_get(port, "containerPort"), &number);
-	}
-	return number;
+	return port < UINT16_MAX ? port + 1 : port - 1;
 }
 
-/* On a cluster the port behind that of the framework, as rh_comm itself takes the one behind MASTER_PORT. */
 static int ranks_add_place(const struct rh_snapshot *snapshot, const struct rh_replica_spec *first,
                            struct rh_json *pod_spec)
 {
@@ -93,10 +85,10 @@ static int ranks_add_place(const struct rh_snapshot *snapshot, const struct rh_r
 		return rh_fabric_add_env(pod_spec, "RH_COMM_HOST", address->host) < 0
 		           ? RH_ENOMEM
 		           : ranks_add_number(pod_spec, "RH_COMM_PORT",
-		                              address->comm_port ? address->comm_port : address->port + 1);
+		                              address->comm_port ? address->comm_port : ranks_port_beside(address->port));
 	if (rh_fabric_add_env(pod_spec, "RH_COMM_HOST", rh_job_replica_name(snapshot->job, first->type, 0, name)) < 0)
 		return RH_ENOMEM;
-	return ranks_add_number(pod_spec, "RH_COMM_PORT", ranks_template_port(snapshot->job, first) + 1);
+	return ranks_add_number(pod_spec, "RH_COMM_PORT", ranks_port_beside(rh_job_port(snapshot->job, first->type)));
 }
 
 /* Where MASTER_ADDR says the host, rh_comm would take the port behind MASTER_PORT, which may be another replica's. */

@@ -8,7 +8,7 @@
 /** The value at @p path of the job; NULL when it is absent or null. */
 static const struct rh_json *view_at(const struct rh_view *view, const char *path)
 {
-	const struct rh_json *value = path ? rh_json_at(view->snapshot->job->object, path) : NULL;
+	const struct rh_json *value = path ? rh_json_at_near(view->snapshot->job->object, path, view->spot) : NULL;
 
 	return rh_json_type(value) == RH_JSON_NULL ? NULL : value;
 }

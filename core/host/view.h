@@ -31,8 +31,9 @@ enum rh_operation {
 struct rh_view {
 	const struct rh_snapshot *snapshot;
 	const struct rh_config *config;
-	const char *section;    /**< the plugin's section of the configuration: "plugin pytorch" */
-	struct rh_arena *texts; /**< holds what text services return */
+	const char *section;       /**< the plugin's section of the configuration: "plugin pytorch" */
+	struct rh_arena *texts;    /**< holds what text services return */
+	struct rh_json_spot *spot; /**< in the job, which no call changes; NULL: none */
 };
 
 /** The answer of one call, as it is gathered. All borrowed for the call but what the error holds. */

@@ -3,7 +3,6 @@
 
 #include <stdarg.h>
 
-#include <stdio.h>
 #include <string.h>
 
 void rh_findings_deinit(struct rh_findings *findings)
@@ -14,21 +13,6 @@ void rh_findings_deinit(struct rh_findings *findings)
 	}
 	rh_free(findings->items);
 	*findings = (struct rh_findings){0};
-}
-
-__attribute__((format(printf, 1, 0))) static char *findings_format(const char *fmt, va_list args)
-{
-	va_list again;
-	int length;
-	char *text;
-
-	va_copy(again, args);
-	length = vsnprintf(NULL, 0, fmt, again);
-	va_end(again);
-	text = length < 0 ? NULL : rh_alloc((size_t)length + 1);
-	if (text)
-		(void)vsnprintf(text, (size_t)length + 1, fmt, args);
-	return text;
 }
 
 /* Whether the list takes no more: the same is there, or enough of its severity are. */
@@ -92,7 +76,7 @@ int rh_findings_add(struct rh_findings *findings, enum rh_severity severity, con
 	char *detail;
 
 	va_start(args, fmt);
-	detail = findings_format(fmt, args);
+	detail = rh_vasprintf(fmt, args);
 	va_end(args);
 	return findings_push(findings, severity, rh_strdup(path), detail);
 }
@@ -106,7 +90,7 @@ int rh_findings_at(struct rh_findings *findings, enum rh_severity severity, cons
 
 	rh_place_print(place, false, &path);
 	va_start(args, fmt);
-	detail = findings_format(fmt, args);
+	detail = rh_vasprintf(fmt, args);
 	va_end(args);
 	return findings_push(findings, severity, rh_str_take(&path), detail);
 }

@@ -399,21 +399,25 @@ struct rh_json *rh_job_main_container(const struct rh_kind *kind, const struct r
 	return first;
 }
 
-int32_t rh_job_port(const struct rh_job *job, const char *type)
+int32_t rh_job_own_port(const struct rh_job *job, const struct rh_replica_spec *spec)
 {
-	const struct rh_replica_spec *spec = rh_job_spec(job, type);
 	const char *wanted = job->kind->port_name;
-	const struct rh_json *container;
+	const struct rh_json *container = rh_job_main_container(job->kind, rh_json_get(spec->template_, "spec"));
 	const struct rh_json *item;
 	int64_t number;
 
-	if (!spec)
-		return -1;
-	container = rh_job_main_container(job->kind, rh_json_get(spec->template_, "spec"));
 	for (item = rh_fields_first(container, "ports"); item && wanted; item = rh_json_next(item)) {
 		if (rh_text_equal(rh_json_string(rh_json_get(item, "name")), wanted) &&
 		    rh_json_integer(rh_json_get(item, "containerPort"), &number) && number > 0 && number <= UINT16_MAX)
 			return (int32_t)number;
 	}
-	return job->kind->port;
+	return 0;
+}
+
+int32_t rh_job_port(const struct rh_job *job, const char *type)
+{
+	const struct rh_replica_spec *spec = rh_job_spec(job, type);
+	int32_t own = spec ? rh_job_own_port(job, spec) : -1;
+
+	return own != 0 ? own : job->kind->port;
 }

@@ -115,6 +115,11 @@ const char *rh_job_replica_name(const struct rh_job *job, const char *type, int3
 bool rh_job_is_ours(const struct rh_job *job);
 /** @return the container named rh_kind.container in @p pod_spec, else the first, else NULL; borrowed */
 struct rh_json *rh_job_main_container(const struct rh_kind *kind, const struct rh_json *pod_spec);
+/**
+ * @return number of the port that the template of @p spec itself gives the name rh_kind.port_name in the main
+ * container, 0 where it gives none
+ */
+int32_t rh_job_own_port(const struct rh_job *job, const struct rh_replica_spec *spec);
 /** @return number of the port named rh_kind.port_name of the main container of @p type; rh_kind.port where it sets
  * none; -1 when there is no such type */
 int32_t rh_job_port(const struct rh_job *job, const char *type);

@@ -233,8 +233,12 @@ int rh_manifest_read(struct rh_manifest *manifest, const char *path, struct rh_e
 	const char *source = strcmp(path, "-") == 0 ? "standard input" : path;
 	rh_auto_free char *text = NULL;
 	size_t length = 0;
-	int r = rh_file_read(path, RH_MANIFEST_FILE_MAX, &text, &length, err);
+	int r;
 
+	if (strstr(path, "://"))
+		return rh_fail(err, RH_EINVAL,
+		               "\"%s\" is an address, not a file; fetch it, as by curl -L ... | roundhouse ... -", path);
+	r = rh_file_read(path, RH_MANIFEST_FILE_MAX, &text, &length, err);
 	return r != 0 ? r : rh_manifest_parse(manifest, source, text, length, err);
 }
 

@@ -246,8 +246,8 @@ static void pod_read_end(struct rh_pod *pod, const struct rh_json *status, const
 	pod->last_lines = pod_tail(rh_fields_text_or_empty(end, "message"));
 }
 
-/* The pod of a type without index carries no label for it (COMPAT C.11); it is number 0. */
-static int32_t pod_index(const struct rh_kind *kind, const struct rh_json *labels)
+/* Pod and Service of a type without index carry no label for it (COMPAT C.11). */
+int32_t rh_pod_index(const struct rh_kind *kind, const struct rh_json *labels)
 {
 	const char *type = rh_fields_text_or_empty(labels, RH_LABEL_TYPE);
 
@@ -256,6 +256,18 @@ static int32_t pod_index(const struct rh_kind *kind, const struct rh_json *label
 			return 0;
 	}
 	return pod_number(rh_fields_text_or_empty(labels, RH_LABEL_INDEX), -1);
+}
+
+bool rh_pod_grace(const struct rh_json *spec, int64_t *ret_seconds)
+{
+	int64_t seconds;
+
+	if (!rh_json_integer(rh_json_get(spec, "terminationGracePeriodSeconds"), &seconds))
+		return false;
+	*ret_seconds = seconds < 0 ? 1 : seconds;
+	if (seconds > INT32_MAX)
+		*ret_seconds = INT32_MAX;
+	return true;
 }
 
 /* deletionTimestamp lies a grace period ahead of the request. */
@@ -280,7 +292,7 @@ static void pod_read_metadata(struct rh_pod *pod, const struct rh_kind *kind, co
 	pod->resource_version = rh_strdup(rh_fields_text_or_empty(metadata, "resourceVersion"));
 	pod->owner_uid = rh_strdup(pod_owner_uid(metadata));
 	pod->type = rh_strdup(rh_fields_text_or_empty(labels, RH_LABEL_TYPE));
-	pod->index = pod_index(kind, labels);
+	pod->index = rh_pod_index(kind, labels);
 	pod->attempt = pod_number(rh_fields_text_or_empty(rh_json_get(metadata, "annotations"), RH_ANNOTATION_ATTEMPT), 0);
 	pod->created_at = rh_fields_time_or_zero(metadata, "creationTimestamp");
 	pod->deleted_at = pod_deleted_at(metadata);

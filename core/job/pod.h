@@ -59,6 +59,20 @@ int rh_pod_parse(const struct rh_kind *kind, const struct rh_json *object, struc
 /** Free a pod. NULL is nothing. */
 void rh_pod_free(struct rh_pod *pod);
 RH_DEFINE_CLEANUP(pod);
+/**
+ * The number of the replica that a Pod or Service of the kind is for.
+ * @param labels of the object
+ * @return 0 for a type without index; -1 where the label is missing or no number in 0 … INT32_MAX
+ */
+int32_t rh_pod_index(const struct rh_kind *kind, const struct rh_json *labels);
+/**
+ * The grace period that a pod names for its end. One below 0 counts as 1 second, as an API server has it, and one that
+ * would outlast decades as INT32_MAX seconds, so that whoever adds it to a time need not check.
+ * @param spec of a pod or a pod template; NULL names none
+ * @param ret_seconds 0 … INT32_MAX, set where true is returned
+ * @return whether it names one
+ */
+bool rh_pod_grace(const struct rh_json *spec, int64_t *ret_seconds);
 /** @return whether the pod ended, well or not */
 bool rh_pod_finished(const struct rh_pod *pod);
 /** @return the signal behind an exit code of 128 + n for a known signal n, else 0 */

@@ -79,9 +79,9 @@ static int schema_unknown_field(struct schema_walk *walk, const struct rh_json *
 	nearest = rh_nearest(key, candidates, count);
 	if (nearest)
 		return rh_findings_add(walk->findings, RH_FINDING_ERROR, rh_str_text(&walk->path),
-		                       "Unknown field: did you mean \"%s\"?", nearest);
+		                       RH_SCHEMA_UNKNOWN "did you mean \"%s\"?", nearest);
 	return rh_findings_add(walk->findings, RH_FINDING_ERROR, rh_str_text(&walk->path),
-	                       "Unknown field: remove it, nothing would read it");
+	                       RH_SCHEMA_UNKNOWN "remove it, nothing would read it");
 }
 
 static int schema_member(struct schema_walk *walk, const struct rh_json *schema, const struct rh_json *member)
@@ -100,9 +100,7 @@ static int schema_member(struct schema_walk *walk, const struct rh_json *schema,
 		r = schema_value(walk, known ? known : additional, member);
 	else if (properties && !rh_json_bool(rh_json_get(schema, "x-kubernetes-preserve-unknown-fields"), false))
 		r = schema_unknown_field(walk, properties, rh_json_key(member));
-	walk->path.length = length;
-	if (walk->path.data)
-		walk->path.data[length] = '\0';
+	rh_str_cut(&walk->path, length);
 	return r;
 }
 
@@ -145,9 +143,7 @@ static int schema_array(struct schema_walk *walk, const struct rh_json *schema, 
 	for (item = rh_json_first(value); item && items && r == 0; item = rh_json_next(item)) {
 		rh_str_appendf(&walk->path, "[%zu]", index++);
 		r = schema_value(walk, items, item);
-		walk->path.length = length;
-		if (walk->path.data)
-			walk->path.data[length] = '\0';
+		rh_str_cut(&walk->path, length);
 	}
 	return r;
 }

@@ -245,6 +245,7 @@ static void template_check_resources(struct rh_findings *findings, const struct 
 	const struct rh_json *resources = rh_json_get(container, "resources");
 	const struct rh_json *limits = rh_json_get(resources, "limits");
 	const struct rh_json *requests = rh_json_get(resources, "requests");
+	rh_auto(map) index = NULL;
 
 	if (!template_has(findings, &place, resources, RH_JSON_OBJECT))
 		return;
@@ -252,8 +253,9 @@ static void template_check_resources(struct rh_findings *findings, const struct 
 	template_check_amounts(findings, &place, resources, "requests");
 	if (rh_json_type(requests) != RH_JSON_OBJECT)
 		return;
+	index = rh_json_index(limits);
 	for (const struct rh_json *request = rh_json_first(requests); request; request = rh_json_next(request))
-		template_check_request(findings, &requests_place, request, rh_json_get(limits, rh_json_key(request)));
+		template_check_request(findings, &requests_place, request, rh_json_get_by(limits, index, rh_json_key(request)));
 }
 
 static void template_check_words(struct rh_findings *findings, const struct rh_place *up,

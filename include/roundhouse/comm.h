@@ -144,7 +144,10 @@ struct rh_comm_op {
  */
 RH_COMM_API int32_t rh_comm_init(const struct rh_comm_options *options, struct rh_comm **ret_comm,
                                  struct rh_comm_error *err);
-/** Leave. Peers that still have operations with us get RH_COMM_EPEER; one that leaves too does not. NULL is nothing. */
+/**
+ * Leave. Peers that still have operations with us get RH_COMM_EPEER; one that leaves too does not. Own operations must
+ * be done: wait for them, after rh_comm_abort() if need be. In a child of fork() it does nothing. NULL is nothing.
+ */
 RH_COMM_API void rh_comm_free(struct rh_comm *comm);
 /**
  * Make a context of the ranks in @p ranks, which become 0 … count - 1 in that order. Collective among those.

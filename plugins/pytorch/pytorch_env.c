@@ -52,13 +52,15 @@ static int env_has(const struct env_call *call, const char *type)
 	return call->host->replicas(call->view, type) >= 0;
 }
 
-/** Processes of one replica as V1 counts them: a number as it is, auto, cpu and gpu as one. */
+/** Processes of one replica as V1 counts them: a whole number as it is, auto, cpu, gpu and all else as one. */
 static int64_t env_processes(const struct env_call *call)
 {
 	const char *text = call->host->text(call->view, PYTORCH_NPROC);
-	long processes = text ? strtol(text, NULL, 10) : 1;
+	char *end = NULL;
+	long processes = text ? strtol(text, &end, 10) : 1;
 
-	return processes > 0 ? processes : 1;
+	/* a larger one, times all replicas, has no end */
+	return processes > 0 && processes <= INT32_MAX && (!end || !*end) ? processes : 1;
 }
 
 static void env_set_master(struct env_call *call)

@@ -280,6 +280,22 @@ static void test_file__dir_make(void **state)
 	assert_int_equal(rh_dir_make("/", 0750, NULL), 0);
 }
 
+static void test_file__dir_make_exact(void **state)
+{
+	mode_t saved = umask(077);
+	struct stat st;
+
+	assert_int_equal(rh_dir_make(scratch_path(*state, "private"), 0755, NULL), 0);
+	assert_int_equal(rh_dir_make_exact(scratch_path(*state, "private/a/b"), 0755, NULL), 0);
+	(void)umask(saved);
+	assert_int_equal(stat(scratch_path(*state, "private"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	assert_int_equal(stat(scratch_path(*state, "private/a"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0755);
+	assert_int_equal(stat(scratch_path(*state, "private/a/b"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0755);
+}
+
 static void test_file__dir_make_refuses_a_file_on_the_way(void **state)
 {
 	struct rh_error err = {0};
@@ -331,6 +347,35 @@ static void test_file__dir_remove_goes_into_closed_folders(void **state)
 	assert_false(scratch_exists(scratch_path(*state, "tree")));
 }
 
+/* Far deeper than descriptors, or PATH_MAX, reach. */
+static void test_file__dir_remove_of_a_deep_tree(void **state)
+{
+	struct rlimit before, few;
+	int at;
+
+	rh_dir_make(scratch_path(*state, "tree"), 0700, NULL);
+	scratch_write(scratch_path(*state, "tree/file"), "x");
+	at = open(scratch_path(*state, "tree"), O_RDONLY | O_DIRECTORY);
+	for (int i = 0; i < 3000; i++) {
+		int below;
+
+		assert_int_equal(mkdirat(at, "folder", 0700), 0);
+		below = openat(at, "folder", O_RDONLY | O_DIRECTORY);
+		assert_true(below >= 0);
+		assert_int_equal(mkdirat(below, "beside", 0700), 0);
+		close(at);
+		at = below;
+	}
+	close(at);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = 128;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(rh_dir_remove(scratch_path(*state, "tree"), NULL), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_false(scratch_exists(scratch_path(*state, "tree")));
+}
+
 static void test_file__dir_remove_tells_where_it_failed(void **state)
 {
 	struct rh_error err = {0};
@@ -338,6 +383,19 @@ static void test_file__dir_remove_tells_where_it_failed(void **state)
 	(void)state;
 	assert_int_equal(rh_dir_remove("/proc/self/fdinfo", &err), RH_EIO);
 	assert_non_null(strstr(err.message, "/proc/self/fdinfo"));
+}
+
+static void test_file__path_folder(void **state)
+{
+	static const char *const rows[][2] = {{"a", "."},     {"a/b", "a"},     {"/a", "/"},
+	                                      {"/a/b", "/a"}, {"a/b/c", "a/b"}, {"", "."}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto_free char *folder = rh_path_folder(rows[i][0]);
+
+		assert_string_equal(folder, rows[i][1]);
+	}
 }
 
 static void test_file__path_join(void **state)
@@ -376,11 +434,14 @@ int main(void)
 		cmocka_unit_test(test_file__fd_write_all_waits_for_room),
 		cmocka_unit_test(test_file__fd_write_all_fails),
 		SCRATCH_TEST(test_file__dir_make),
+		SCRATCH_TEST(test_file__dir_make_exact),
 		SCRATCH_TEST(test_file__dir_make_refuses_a_file_on_the_way),
 		SCRATCH_TEST(test_file__dir_remove),
 		SCRATCH_TEST(test_file__dir_remove_leaves_what_links_point_to),
 		SCRATCH_TEST(test_file__dir_remove_goes_into_closed_folders),
+		SCRATCH_TEST(test_file__dir_remove_of_a_deep_tree),
 		cmocka_unit_test(test_file__dir_remove_tells_where_it_failed),
+		cmocka_unit_test(test_file__path_folder),
 		cmocka_unit_test(test_file__path_join),
 	};
 

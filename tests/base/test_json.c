@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "base/map.h"
 #include "base/support.h"
 
 static void test_json__types(void **state)
@@ -219,6 +220,62 @@ static void test_json__set_of_nothing_is_out_of_memory(void **state)
 	assert_int_equal(rh_json_append(json, rh_json_new_null()), RH_ENOMEM);
 	assert_int_equal(rh_json_append(NULL, rh_json_new_null()), RH_ENOMEM);
 	support_assert_json(array, "[]");
+}
+
+static void test_json__at_near(void **state)
+{
+	static const char *const paths[] = {"a[0]",    "a[2]",    "a[2]",    "a[1]", "a[9]", "a[2]",    "b[1][1]",
+	                                    "b[1][2]", "b[1][0]", "b[0][0]", "c[0]", "a[x]", "b[1][2]", "a"};
+	rh_auto(json) json = support_json("{\"a\":[1,2,3],\"b\":[[4],[5,6,7]],\"c\":1}");
+	struct rh_json_spot spot = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		assert_ptr_equal(rh_json_at_near(json, paths[i], &spot), rh_json_at(json, paths[i]));
+	assert_string_equal(rh_json_type_name(rh_json_at_near(json, "b[1][2]", &spot)), "integer");
+}
+
+static void test_json__index(void **state)
+{
+	rh_auto(json) small = support_json("{\"a\":1}");
+	rh_auto(json) large = rh_json_new_object();
+	rh_auto(map) index = NULL;
+
+	(void)state;
+	assert_null(rh_json_index(NULL));
+	assert_null(rh_json_index(small));
+	assert_ptr_equal(rh_json_get_by(small, NULL, "a"), rh_json_first(small));
+	for (int i = 0; i < 100; i++) {
+		char key[8];
+
+		snprintf(key, sizeof(key), "k%d", i);
+		assert_int_equal(rh_json_set_integer(large, key, i), 0);
+	}
+	index = rh_json_index(large);
+	assert_non_null(index);
+	assert_ptr_equal(rh_json_get_by(large, index, "k77"), rh_json_get(large, "k77"));
+	assert_null(rh_json_get_by(large, index, "k100"));
+}
+
+static void test_json__set_item(void **state)
+{
+	static const char *const results[] = {"[9,2,3]", "[1,9,3]", "[1,2,9]", "[1,2,3,9]", "[1,2,3,9]"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
+		rh_auto(json) array = support_json("[1,2,3]");
+		rh_auto(json) from = support_json("{\"key\":9}");
+		rh_auto_free char *text = NULL;
+
+		assert_int_equal(rh_json_set_item(array, i, rh_json_detach(from, "key")), 0);
+		text = rh_json_text(array);
+		assert_string_equal(text, results[i]);
+		assert_int_equal(rh_json_append(array, rh_json_new_bool(true)), 0);
+		assert_int_equal(rh_json_size(array), i < 3 ? 4 : 5);
+		assert_null(rh_json_key(rh_json_item(array, i < 3 ? i : 3)));
+		assert_int_equal(rh_json_set_item(array, i, NULL), RH_ENOMEM);
+		assert_int_equal(rh_json_set_item(from, 0, rh_json_new_bool(true)), RH_ENOMEM);
+	}
 }
 
 static void test_json__append_drops_the_key(void **state)
@@ -540,6 +597,9 @@ int main(void)
 		cmocka_unit_test(test_json__size_and_item),
 		cmocka_unit_test(test_json__set_keeps_the_place),
 		cmocka_unit_test(test_json__set_of_nothing_is_out_of_memory),
+		cmocka_unit_test(test_json__at_near),
+		cmocka_unit_test(test_json__index),
+		cmocka_unit_test(test_json__set_item),
 		cmocka_unit_test(test_json__append_drops_the_key),
 		cmocka_unit_test(test_json__detach),
 		cmocka_unit_test(test_json__detach_every_item),

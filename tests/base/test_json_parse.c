@@ -185,6 +185,58 @@ static void test_json_parse__depth(void **state)
 	}
 }
 
+/* What is refused elsewhere is passed over, and nothing else. */
+static void test_json_parse__lenient(void **state)
+{
+	static const char *const rows[][2] = {
+		{"[\"a\\u0000b\"]", "[\"a\xEF\xBF\xBD"
+	                        "b\"]"},
+		{"{\"a\":1,\"a\":[{\"b\":2}],\"c\":3}", "{\"a\":1,\"c\":3}"},
+		{"{\"\\u0000\":1,\"\\ufffd\":2}", "{\"\xEF\xBF\xBD\":1}"},
+		{"[\"\\ud800\"]", NULL},
+		{"[1e999]", NULL},
+		{"[\"\x01\"]", NULL},
+		{"[1", NULL},
+		{"{\"a\":1,\"a\":}", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto(json) json = NULL;
+		rh_auto_free char *text = NULL;
+
+		support_row(rows[i][0]);
+		assert_int_equal(rh_json_parse(rows[i][0], strlen(rows[i][0]), &json, NULL), RH_EINVAL);
+		assert_int_equal(rh_json_parse_lenient(rows[i][0], strlen(rows[i][0]), &json, NULL),
+		                 rows[i][1] ? 0 : RH_EINVAL);
+		text = json ? rh_json_text(json) : NULL;
+		if (rows[i][1])
+			assert_string_equal(text, rows[i][1]);
+	}
+}
+
+/* What lies too deep is null, whatever its texts hold; one that does not end is no document. */
+static void test_json_parse__lenient_depth(void **state)
+{
+	static const char inner[] = "[\"]\\\"]\\\\\",{\"}\":[]}]";
+	rh_auto_free char *whole = test_json_parse_nest("[", inner, "]", RH_JSON_DEPTH_MAX);
+	rh_auto_free char *cut = test_json_parse_nest("[", inner, "]", RH_JSON_DEPTH_MAX);
+	rh_auto_free char *wanted = test_json_parse_nest("[", "null", "]", RH_JSON_DEPTH_MAX);
+	rh_auto(json) json = NULL;
+	rh_auto_free char *text = NULL;
+
+	(void)state;
+	assert_int_equal(rh_json_parse_lenient(whole, strlen(whole), &json, NULL), 0);
+	text = rh_json_text(json);
+	assert_string_equal(text, wanted);
+	for (size_t length = 0; length < strlen(cut); length++) {
+		rh_auto_free char *part = rh_strndup(cut, length); /* a block of its own: what is read beyond it is seen */
+		rh_auto(json) none = NULL;
+
+		assert_int_equal(rh_json_parse_lenient(part, length, &none, NULL), RH_EINVAL);
+	}
+}
+
 static void test_json_parse__a_million_brackets(void **state)
 {
 	rh_auto_free char *text = test_json_parse_nest("[", "", "", 1000000);
@@ -334,6 +386,8 @@ int main(void)
 		cmocka_unit_test(test_json_parse__reads_no_further_than_its_length),
 		cmocka_unit_test(test_json_parse__depth),
 		cmocka_unit_test(test_json_parse__a_million_brackets),
+		cmocka_unit_test(test_json_parse__lenient),
+		cmocka_unit_test(test_json_parse__lenient_depth),
 		cmocka_unit_test(test_json_parse__many_members),
 		cmocka_unit_test(test_json_parse__every_place_of_a_double_key),
 		cmocka_unit_test(test_json_parse__numbers_of_many_digits),

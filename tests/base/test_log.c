@@ -168,6 +168,24 @@ static void test_log__long_messages_are_cut(void **state)
 	assert_string_equal(capture.text + strlen(capture.text) - 5, "0...\n");
 }
 
+static void test_log__a_cut_leaves_characters_whole(void **state)
+{
+	(void)state;
+	for (int shift = 0; shift < 3; shift++) {
+		struct capture capture;
+		rh_auto_str text = {0};
+
+		rh_str_append(&text, &"xxx"[shift]);
+		for (int i = 0; i < 5000; i++)
+			rh_str_append(&text, "\xE2\x82\xAC");
+		rh_log_setup(RH_LOG_DEBUG, false);
+		capture_start(&capture);
+		rh_log(RH_LOG_INFO, NULL, "%s", rh_str_text(&text));
+		capture_stop(&capture);
+		assert_string_equal(capture.text + strlen(capture.text) - 7, "\xE2\x82\xAC...\n");
+	}
+}
+
 static void test_log__says_so_without_memory(void **state)
 {
 	struct capture capture;
@@ -192,6 +210,7 @@ int main(void)
 		cmocka_unit_test(test_log__json_without_object),
 		cmocka_unit_test(test_log__about_an_object),
 		cmocka_unit_test(test_log__long_messages_are_cut),
+		cmocka_unit_test(test_log__a_cut_leaves_characters_whole),
 		cmocka_unit_test(test_log__says_so_without_memory),
 	};
 

@@ -73,6 +73,24 @@ static void test_str__clear_keeps_the_room(void **state)
 	assert_int_equal(str.capacity, capacity);
 }
 
+static void test_str__cut(void **state)
+{
+	rh_auto_str str = {0};
+
+	(void)state;
+	rh_str_cut(&str, 0);
+	rh_str_cut(&str, 3);
+	assert_string_equal(rh_str_text(&str), "");
+	rh_str_append(&str, "text");
+	rh_str_cut(&str, 5);
+	assert_string_equal(rh_str_text(&str), "text");
+	rh_str_cut(&str, 2);
+	rh_str_append(&str, "a");
+	assert_string_equal(rh_str_text(&str), "tea");
+	rh_str_cut(&str, 0);
+	assert_string_equal(rh_str_text(&str), "");
+}
+
 static void test_str__take(void **state)
 {
 	struct rh_str str = {0};
@@ -259,6 +277,7 @@ int main(void)
 		cmocka_unit_test(test_str__formatted_text_longer_than_the_room),
 		cmocka_unit_test(test_str__keeps_zero_bytes),
 		cmocka_unit_test(test_str__clear_keeps_the_room),
+		cmocka_unit_test(test_str__cut),
 		cmocka_unit_test(test_str__take),
 		cmocka_unit_test(test_str__failure_sticks_until_cleared),
 		cmocka_unit_test(test_str__take_tells_failure_and_empties),

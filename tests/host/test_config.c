@@ -142,7 +142,8 @@ static void test_config__refusals(void **state)
 		{"[plugns]\npath = x\n", "did you mean [plugins]?"},
 		{"[other]\nx = 1\n", "unknown section [other]"},
 		{"[local]\ngrace-perod = 1\n", "did you mean \"grace-period\"?"},
-		{"[local]\nx = 1\n", "unknown key \"x\" in section [local]"},
+		{"[local]\nx = 1\n", "unknown key \"x\" in section [local]; there are restart-backoff, restart-backoff-max,"},
+		{"x = 1\n[local]\n", "key \"x\" stands before any section"},
 		{"[plugins]\nports = 1-2\n", "unknown key \"ports\" in section [plugins]"},
 		{"[controller]\nx = 1\n", "unknown key \"x\" in section [controller]"},
 		{"[local]\ngrace-period = soon\n", "\"soon\" is no duration"},
@@ -176,6 +177,21 @@ static void test_config__refusals_name_file_and_line(void **state)
 	(void)state;
 	assert_int_equal(config_parse(config, "; comment\n[local]\n\nports = 1\n", &err), RH_EINVAL);
 	assert_non_null(strstr(err.message, "/etc/x/roundhouse.ini:4"));
+}
+
+static void test_config__folders_start_at_that_of_the_file(void **state)
+{
+	static const char *const rows[][2] = {{"/x.ini", "/p"}, {"/etc/x.ini", "/etc/p"}, {"x.ini", "./p"}, {"a/x", "a/p"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		static const char text[] = "[plugins]\npath = p\n";
+		rh_auto(config) config = rh_config_new();
+
+		assert_non_null(config);
+		assert_int_equal(rh_config_parse(config, rows[i][0], text, strlen(text), NULL), 0);
+		assert_string_equal(config->plugin_dirs[0], rows[i][1]);
+	}
 }
 
 static void test_config__the_environment_wins_over_the_file(void **state)
@@ -260,6 +276,7 @@ int main(void)
 		cmocka_unit_test_setup(test_config__settings_keep_order_and_the_last_counts, config_clear_environment),
 		cmocka_unit_test_setup(test_config__refusals, config_clear_environment),
 		cmocka_unit_test_setup(test_config__refusals_name_file_and_line, config_clear_environment),
+		cmocka_unit_test_setup(test_config__folders_start_at_that_of_the_file, config_clear_environment),
 		cmocka_unit_test_setup(test_config__the_environment_wins_over_the_file, config_clear_environment),
 		cmocka_unit_test_setup(test_config__an_empty_environment_counts_as_none, config_clear_environment),
 		cmocka_unit_test_setup(test_config__find_takes_the_named_file, config_clear_environment),

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "host/fixture.h"
@@ -271,6 +272,35 @@ static void test_gang__only_a_job_that_is_to_run_has_a_group(void **state)
 	}
 }
 
+/* Many resources, as numbers, must not take the square of their number. */
+static void test_gang__many_resources(void **state)
+{
+	const struct rh_gang gang = gang_of("volcano");
+	auto_fixture fixture;
+	struct rh_json *resources;
+	rh_auto(json) list = rh_json_new_object();
+	rh_auto(builder) builder = NULL;
+	rh_auto(json) group = NULL;
+	rh_auto(json) pod = NULL;
+
+	(void)state;
+	fixture_open(&fixture, fixture_plugin(), GANG_JOB("", CONTAINER("requests: {cpu: 1}"), PLAIN));
+	for (int i = 0; i < 200000; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "r/%d", i);
+		assert_int_equal(rh_json_add(list, name, rh_json_new_integer(1)), 0);
+	}
+	resources = rh_json_at(fixture.job->specs[0].template_, "spec.containers[0].resources");
+	assert_int_equal(rh_json_set(resources, "limits", rh_json_copy(list)), 0);
+	assert_int_equal(rh_json_set(resources, "requests", rh_take(list)), 0);
+	assert_int_equal(rh_gang_pod_group(&gang, fixture.job, &group, NULL), 0);
+	assert_true(rh_json_size(rh_json_at(group, "spec.minResources")) >= 200000);
+	assert_int_equal(rh_builder_new(&fixture.snapshot, &builder, NULL), 0);
+	assert_int_equal(rh_build_pod(builder, fixture.job->specs[0].type, 0, &pod, &fixture.err), 0);
+	assert_string_equal(rh_json_string_at(pod, "spec.containers[0].resources.limits[\"r/7\"]"), "1");
+}
+
 static void test_gang__survives_allocation_failures(void **state)
 {
 	const struct rh_gang gang = gang_of("volcano");
@@ -299,6 +329,7 @@ int main(void)
 		cmocka_unit_test(test_gang__a_quantity_that_is_none_is_named),
 		cmocka_unit_test(test_gang__pods),
 		cmocka_unit_test(test_gang__only_a_job_that_is_to_run_has_a_group),
+		cmocka_unit_test(test_gang__many_resources),
 		cmocka_unit_test(test_gang__survives_allocation_failures),
 	};
 

@@ -148,6 +148,18 @@ static void test_plugin_settings__a_file(void **state)
 	assert_int_equal(rh_dir_remove(folder, NULL), 0);
 }
 
+static void test_plugin_settings__a_file_beside_one_at_the_root(void **state)
+{
+	auto_settings test;
+
+	(void)state;
+	settings_open(&test, settings_schema);
+	assert_int_equal(rh_config_set(test.config, "plugin fake", "file", "rh-none.yaml", "/x.ini:1"), 0);
+	assert_int_equal(rh_plugin_settings_check(test.config, test.host, &test.err), RH_EINVAL);
+	if (!strstr(test.err.message, "\"/rh-none.yaml\""))
+		fail_msg("%s", test.err.message);
+}
+
 static void test_plugin_settings__schemas(void **state)
 {
 	static const char *const rows[][2] = {
@@ -156,6 +168,9 @@ static void test_plugin_settings__schemas(void **state)
 		{"{\"a\":{}}", "settings: \"a\" has no type of string, integer and boolean"},
 		{"{\"a\":{\"type\":\"number\"}}", "has no type of"},
 		{"{\"a\":1}", "has no type of"},
+		{"{\"a\":{\"type\":\"string\",\"enum\":[\"x\",1]}}", "settings: \"a\": enum is no list of strings"},
+		{"{\"a\":{\"type\":\"string\",\"enum\":\"x\"}}", "settings: \"a\": enum is no list of strings"},
+		{"{\"a\":{\"type\":\"string\",\"variables\":[null]}}", "settings: \"a\": variables is no list of strings"},
 	};
 
 	(void)state;
@@ -177,6 +192,7 @@ int main(void)
 		cmocka_unit_test(test_plugin_settings__who_has_none),
 		cmocka_unit_test(test_plugin_settings__flags_of_plugins_that_are_not_there),
 		cmocka_unit_test(test_plugin_settings__a_file),
+		cmocka_unit_test(test_plugin_settings__a_file_beside_one_at_the_root),
 		cmocka_unit_test(test_plugin_settings__schemas),
 	};
 

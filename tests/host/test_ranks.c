@@ -80,6 +80,10 @@ static const struct ranks_row ranks_rows[] = {
                "    Worker: {replicas: 1, " RANKS_POD(", ports: [{name: x, containerPort: 1}, {name: rank-port, "
                                                       "containerPort: 77}]") "}\n"),
      "Worker", 0, "RANK=0 WORLD=1 HOST=j-worker-0 PORT=78 "},
+	{"the last port of all",
+     RANKS_JOB(NATIVE,
+               "    Worker: {replicas: 1, " RANKS_POD(", ports: [{name: rank-port, containerPort: 65535}]") "}\n"),
+     "Worker", 0, "RANK=0 WORLD=1 HOST=j-worker-0 PORT=65534 "},
 	{"ranks of the job's own",
      RANKS_JOB(NATIVE, "    Worker: {replicas: 1, " RANKS_POD(", env: [{name: RANK, value: '7'}]") "}\n"), "Worker", 0,
      ""},

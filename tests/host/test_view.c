@@ -54,7 +54,8 @@ static void view_open(struct view_fixture *fixture)
 {
 	memset(fixture, 0, sizeof(*fixture));
 	fixture_open(&fixture->base, fixture_plugin(), view_job);
-	fixture->view = (struct rh_view){&fixture->base.snapshot, fixture->base.config, "plugin fake", &fixture->texts};
+	fixture->view =
+		(struct rh_view){&fixture->base.snapshot, fixture->base.config, "plugin fake", &fixture->texts, NULL};
 }
 
 #define auto_view __attribute__((cleanup(view_close))) struct view_fixture

@@ -203,6 +203,25 @@ static void test_template__many_containers(void **state)
 	assert_string_equal(found, "spec.containers[50001].name: Duplicate value: \"c49999\"\n");
 }
 
+/* Nor many resources, here in the opposite order. */
+static void test_template__many_resources(void **state)
+{
+	rh_auto_str text = {0};
+	rh_auto_free char *found = NULL;
+
+	(void)state;
+	rh_str_append(&text, "{'spec':{'containers':[{'name':'c','resources':{'requests':{'cpu':2");
+	for (int i = 0; i < 200000; i++)
+		rh_str_appendf(&text, ",'r/%d':1", i);
+	rh_str_append(&text, "},'limits':{");
+	for (int i = 200000; i-- > 0;)
+		rh_str_appendf(&text, "'r/%d':1,", i);
+	rh_str_append(&text, "'cpu':1}}}]}}");
+	found = template_check(rh_str_text(&text));
+	assert_string_equal(found, "spec.containers[0].resources.requests: Invalid value: 2: must be less than or equal "
+	                           "to cpu limit of 1\n");
+}
+
 static void test_template__failing_allocations(void **state)
 {
 	struct rh_place place = rh_place_member(NULL, "template");
@@ -227,11 +246,9 @@ static void test_template__failing_allocations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_template__containers),
-		cmocka_unit_test(test_template__any_container_name),
-		cmocka_unit_test(test_template__fields),
-		cmocka_unit_test(test_template__many_containers),
-		cmocka_unit_test(test_template__failing_allocations),
+		cmocka_unit_test(test_template__containers),     cmocka_unit_test(test_template__any_container_name),
+		cmocka_unit_test(test_template__fields),         cmocka_unit_test(test_template__many_containers),
+		cmocka_unit_test(test_template__many_resources), cmocka_unit_test(test_template__failing_allocations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
