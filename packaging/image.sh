@@ -5,9 +5,11 @@
 # It holds the release build (or the build in BUILD_DIR), the libraries that the programs load, the certificates of public
 # authorities and an account that is not root; and rh_comm twice: for its own programs, and in /usr/share/roundhouse/inject
 # for images of others (`roundhouse inject`). There it needs the C library of this machine or a newer one; WHEEL, what the
-# target rhcomm_portable_wheel makes, takes its place and needs 2.28. `ctr -n k8s.io images import`, `podman load`, `skopeo copy oci-archive:` and
-# `docker load` (25 and later) take it. The same sources, packages and SOURCE_DATE_EPOCH give the same bytes.
+# target rhcomm_portable_wheel makes, takes the place of the package and its library, and needs 2.28; the two programs beside it stay
+# those of this machine. `ctr -n k8s.io images import`, `podman load`, `skopeo copy oci-archive:` and `docker load` (25 and later) take
+# it. The same sources, packages and SOURCE_DATE_EPOCH give the same bytes.
 set -euo pipefail
+from=$PWD
 cd "$(dirname "$(readlink -f "$0")")/.."
 
 version=$(sed -n 's/^project(roundhouse VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
@@ -15,13 +17,13 @@ name=localhost/roundhouse:$version build= wheel=
 while getopts t:b:w: option; do
 	case $option in
 	t) name=$OPTARG ;;
-	b) build=$OPTARG ;;
-	w) wheel=$OPTARG ;;
+	b) build=$(cd "$from" && realpath -m "$OPTARG") ;;
+	w) wheel=$(cd "$from" && realpath -m "$OPTARG") ;;
 	*) sed -n 's/^# \(image.sh.*\):.*/usage: \1/p' "$0" >&2 && exit 2 ;;
 	esac
 done
 shift $((OPTIND - 1))
-out=${1:-roundhouse-$version.oci.tar}
+out=$(cd "$from" && realpath -m "${1:-roundhouse-$version.oci.tar}")
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -115,6 +115,7 @@ static int controller_start_work(struct rh_controller *controller, struct rh_err
 	};
 	struct rh_engine_options engine = {
 		.host = options->host,
+		.gang = options->gang,
 		.observe = controller_on_plan,
 		.serves = controller_serves,
 		.changed = controller_on_change,

@@ -11,12 +11,14 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "host/gang.h"
 #include "host/host.h"
 
 /** How a controller behaves. All borrowed while it runs. Addresses: see rh_endpoint_parse(); "" or "0": no such server.
  */
 struct rh_controller_options {
 	const struct rh_host *host;
+	const struct rh_gang *gang;                            /**< the gang scheduler; NULL: none */
 	const char *version;                                   /**< of this program */
 	const char *kubeconfig;                                /**< file; NULL: look around (kube/kubeconfig.h) */
 	const char *context;                                   /**< NULL: the file's own */

@@ -194,7 +194,7 @@ static void rotation_on_object(struct rh_rotation *rotation, const struct rh_htt
 		rotation_done(rotation);
 		return;
 	}
-	if (rh_json_parse(response->body, response->body_length, &object, &err) < 0)
+	if (rh_json_parse_lenient(response->body, response->body_length, &object, &err) < 0)
 		rotation_fail(rotation, "the server's answer", err.message);
 	else if (rotation->stage == ROTATION_GET_SECRET)
 		rotation_on_secret(rotation, object);

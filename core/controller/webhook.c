@@ -245,7 +245,7 @@ bool rh_webhook_answer(const struct rh_webhook *webhook, const struct rh_httpd_r
 		return true; /* 404, as where V1 did not serve a kind */
 	if (strcmp(request->method, "POST") != 0)
 		webhook_fail(reply, 405, "method not allowed");
-	else if (rh_json_parse(request->body, request->body_length, &body, &err) < 0)
+	else if (rh_json_parse_lenient(request->body, request->body_length, &body, &err) < 0)
 		webhook_fail(reply, 400, err.message);
 	else if (rh_json_type(rh_json_get(body, "request")) != RH_JSON_OBJECT)
 		webhook_fail(reply, 400, "request: Required value: the body is no AdmissionReview");

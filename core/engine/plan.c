@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -80,21 +79,6 @@ int rh_plan_delete(struct rh_plan *plan, enum rh_action_verb verb, const char *n
 }
 
 /* vasprintf() through the core's own allocator. */
-static __attribute__((format(printf, 1, 0))) char *plan_format(const char *fmt, va_list args)
-{
-	va_list again;
-	char *text;
-	int length;
-
-	va_copy(again, args);
-	length = vsnprintf(NULL, 0, fmt, again);
-	va_end(again);
-	text = length < 0 ? NULL : rh_alloc((size_t)length + 1);
-	if (text)
-		vsnprintf(text, (size_t)length + 1, fmt, args);
-	return text;
-}
-
 int rh_plan_tell(struct rh_plan *plan, bool warning, const char *reason, const char *fmt, ...)
 {
 	struct rh_plan_event *events = plan_room(plan->events, plan->event_count, &plan->event_capacity, sizeof(*events));
@@ -106,7 +90,7 @@ int rh_plan_tell(struct rh_plan *plan, bool warning, const char *reason, const c
 		return RH_ENOMEM;
 	plan->events = events;
 	va_start(args, fmt);
-	text = plan_format(fmt, args);
+	text = rh_vasprintf(fmt, args);
 	va_end(args);
 	if (!text || !why)
 		return RH_ENOMEM;

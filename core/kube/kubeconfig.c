@@ -149,15 +149,6 @@ static int kubeconfig_add_file(struct kubeconfig_load *load, const char *path)
 	return r;
 }
 
-static char *kubeconfig_dir(const char *name)
-{
-	const char *slash = strrchr(name, '/');
-
-	if (!slash)
-		return rh_strdup(".");
-	return rh_strndup(name, slash == name ? 1 : (size_t)(slash - name));
-}
-
 /* The mapping `part` of the entry of `list` that is called `name`. @return 0, 1 when there is none, or negative */
 static int kubeconfig_find(const struct kubeconfig_load *load, const char *list, const char *name,
                            struct rh_kubeconfig_entry *entry)
@@ -177,7 +168,7 @@ static int kubeconfig_find(const struct kubeconfig_load *load, const char *list,
 		if (!item)
 			continue;
 		entry->file = source->name;
-		entry->dir = kubeconfig_dir(source->name);
+		entry->dir = rh_path_folder(source->name);
 		entry->at = rh_asprintf("%s: %s[%zu].%s", source->name, list, i, part);
 		entry->value = rh_json_get(item, part);
 		if (!entry->dir || !entry->at)

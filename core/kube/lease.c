@@ -225,7 +225,7 @@ static bool lease_observe(struct rh_lease *lease, int64_t now, const struct rh_h
 {
 	rh_auto(json) object = NULL;
 
-	if (rh_json_parse(response->body, response->body_length, &object, NULL) < 0 ||
+	if (rh_json_parse_lenient(response->body, response->body_length, &object, NULL) < 0 ||
 	    rh_json_type(rh_json_get(object, "metadata")) != RH_JSON_OBJECT) {
 		rh_copy(lease->words, sizeof(lease->words), "the server's answer is no Lease");
 		return false;
@@ -247,7 +247,7 @@ static void lease_note(struct rh_lease *lease, const struct rh_http_response *re
 		rh_copy(lease->words, sizeof(lease->words), response->words);
 		return;
 	}
-	(void)rh_json_parse(response->body, response->body_length, &status, NULL);
+	(void)rh_json_parse_lenient(response->body, response->body_length, &status, NULL);
 	message = rh_json_string(rh_json_get(status, "message"));
 	(void)snprintf(lease->words, sizeof(lease->words), "status %" PRId32 "%s%s", response->status, message ? ": " : "",
 	               message ? message : "");

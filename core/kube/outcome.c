@@ -68,7 +68,7 @@ const char *rh_kube_outcome_words(int32_t status, const char *body, char *room, 
 {
 	rh_auto(json) json = NULL;
 
-	(void)rh_json_parse(body, strlen(body), &json, NULL);
+	(void)rh_json_parse_lenient(body, strlen(body), &json, NULL);
 	outcome_say(status, json, body, room, size);
 	return room;
 }
@@ -227,7 +227,7 @@ void rh_kube_outcome_read(enum rh_verb verb, const struct rh_http_response *resp
 		outcome_of_silence(response, out);
 		return;
 	}
-	(void)rh_json_parse(response->body, response->body_length, &out->body, NULL);
+	(void)rh_json_parse_lenient(response->body, response->body_length, &out->body, NULL);
 	if (response->status >= 200 && response->status < 300) {
 		if (verb == RH_VERB_FIND)
 			outcome_of_list(out);

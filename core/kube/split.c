@@ -30,6 +30,7 @@ enum split_at {
 struct split_value {
 	unsigned char arrays[RH_JSON_DEPTH_MAX / 8 + 1]; /* a bit for each level: is it an array? */
 	size_t depth;
+	size_t beyond;  /* levels open below the deepest one that is kept */
 	size_t path;    /* how many steps of the path to drop lead to here */
 	size_t keyed;   /* bytes of the key that is read now */
 	bool bare;      /* a number or a word: it ends before what follows it */
@@ -137,7 +138,7 @@ static int split_keep(struct rh_split *split, const char *data, size_t length, s
 {
 	int r = 0;
 
-	if (split->role == SPLIT_SKIPPED || split->value.dropping)
+	if (split->role == SPLIT_SKIPPED || split->value.dropping || split->value.beyond > 0)
 		return 0;
 	if (length > split->limit - split->text.length - (split->run ? split->run_length : 0))
 		return rh_fail(err, RH_EINVAL, "an object of the server's answer has more than %zu bytes", split->limit);
@@ -173,12 +174,24 @@ static int split_enter_member(struct rh_split *split, const char *at, struct rh_
 	int r = split_keep(split, at, 1, err);
 
 	value->wants_key = false;
-	if (r < 0 || split->role != SPLIT_OBJECT || value->dropping || value->depth != value->path + 1 ||
-	    value->keyed != strlen(step) || memcmp(value->key, step, value->keyed) != 0)
+	if (r < 0 || value->beyond > 0 || split->role != SPLIT_OBJECT || value->dropping ||
+	    value->depth != value->path + 1 || value->keyed != strlen(step) || memcmp(value->key, step, value->keyed) != 0)
 		return r;
 	value->path++;
 	value->dropping = !split_path(split)[value->path];
 	return 0;
+}
+
+/*
+ * What is nested deeper than a tree may be becomes null. No field that Kubernetes knows lies there; but in a template
+ * of which the server checks no types a user can write anything, and that must not hide the objects of all others.
+ */
+static int split_open_beyond(struct rh_split *split, struct rh_error *err)
+{
+	int r = split_keep(split, "null", 4, err);
+
+	split->value.beyond++;
+	return r;
 }
 
 static int split_open(struct rh_split *split, const char *at, struct rh_error *err)
@@ -187,7 +200,7 @@ static int split_open(struct rh_split *split, const char *at, struct rh_error *e
 	unsigned char bit;
 
 	if (value->depth == RH_JSON_DEPTH_MAX)
-		return rh_fail(err, RH_EINVAL, "the server's answer is nested deeper than %d levels", RH_JSON_DEPTH_MAX);
+		return split_open_beyond(split, err);
 	value->depth++;
 	bit = (unsigned char)(1u << value->depth % 8);
 	if (*at == '[')
@@ -203,6 +216,10 @@ static int split_close(struct rh_split *split, const char *at, struct rh_error *
 	struct split_value *value = &split->value;
 	int r;
 
+	if (value->beyond > 0) {
+		value->beyond--;
+		return 0;
+	}
 	if (value->depth == 0 || split_in_array(value) != (*at == ']'))
 		return rh_fail(err, RH_EINVAL, "the server's answer is no JSON: a bracket does not match");
 	r = split_leave_member(split, err);
@@ -217,7 +234,7 @@ static int split_close(struct rh_split *split, const char *at, struct rh_error *
 static int split_comma(struct rh_split *split, const char *at, struct rh_error *err)
 {
 	struct split_value *value = &split->value;
-	int r = split_leave_member(split, err);
+	int r = value->beyond > 0 ? 0 : split_leave_member(split, err);
 
 	value->wants_key = !split_in_array(value);
 	return r == 0 ? split_keep(split, at, 1, err) : r;
@@ -335,7 +352,7 @@ static int split_scan(struct rh_split *split, const char *data, size_t length, s
 /* Parse what was kept. */
 static int split_parse(struct rh_split *split, struct rh_json **ret_json, struct rh_error *err)
 {
-	int r = rh_json_parse(rh_str_text(&split->text), split->text.length, ret_json, err);
+	int r = rh_json_parse_lenient(rh_str_text(&split->text), split->text.length, ret_json, err);
 
 	return r < 0 ? rh_wrap(err, r, "the server's answer") : 0;
 }

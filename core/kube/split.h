@@ -5,7 +5,8 @@
  *
  * One object at a time becomes a tree, is handed over and freed, so a list of any length needs the memory of its
  * largest item. metadata.managedFields, often half of an object and of no use here, is dropped before it is parsed.
- * Input is hostile: nesting and the size of one object are bounded, and any cut into pieces gives the same result.
+ * Input is hostile: the size of one object is bounded, what is nested deeper than RH_JSON_DEPTH_MAX becomes null, and
+ * any cut into pieces gives the same result.
  */
 #ifndef RH_KUBE_SPLIT_H
 #define RH_KUBE_SPLIT_H
@@ -25,8 +26,11 @@ enum rh_split_form {
 	RH_SPLIT_EVENTS /**< objects one after the other, each {"type": …, "object": …}: each is handed over whole */
 };
 
-/** Longest text of one object when no limit is given, in bytes. A server's objects end at 3 MiB. */
-#define RH_SPLIT_LIMIT (8u * 1024 * 1024)
+/**
+ * Longest text of one object when no limit is given, in bytes. A server keeps 1.5 MiB of an object, and tells some
+ * characters, such as <, with six.
+ */
+#define RH_SPLIT_LIMIT (16u * 1024 * 1024)
 
 /** Gets one object, borrowed and free to be changed until it returns. @return 0, or a negative status that ends it */
 typedef int rh_split_fn(void *arg, struct rh_json *object, struct rh_error *err);

@@ -40,11 +40,16 @@ def assets():
     return folder if all(os.access(folder / name, os.X_OK) for name in PROGRAMS) else None
 
 
+def skip(why):
+    """Ends the test as skipped; ./check repeats the reason, of one line."""
+    print("SKIPPED:", " | ".join(str(why).strip().splitlines()), flush=True)
+    sys.exit(SKIPPED)
+
+
 def skip_without_assets():
     """Ends the test as skipped when the programs are not there."""
     if not assets():
-        print(f"skipped: no {', '.join(PROGRAMS)}; run tests/cluster/assets.py, or set KUBEBUILDER_ASSETS", file=sys.stderr)
-        sys.exit(SKIPPED)
+        skip(f"no {', '.join(PROGRAMS)}; run tests/cluster/assets.py, or set KUBEBUILDER_ASSETS")
 
 
 def free_ports(count):

@@ -84,7 +84,7 @@ def build_missing(names):
     if not missing:
         return
     (folder / "bin").mkdir(parents=True, exist_ok=True)
-    say(f"building {', '.join(missing)} into {folder}/bin, once; about a quarter of an hour on two cores")
+    say(f"building {', '.join(missing)} into {folder}/bin, once; those of a whole cluster take a quarter of an hour on two cores")
     try:
         go = find_go()
     except (OSError, subprocess.CalledProcessError) as error:

@@ -26,7 +26,7 @@ SKIPPED = 77
 PROGRAMS = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "coredns")
 PACKAGES = {"containerd": "containerd", "ctr": "containerd", "runc": "runc", "iptables": "iptables", "busybox": "busybox-static",
             "ethtool": "ethtool", "conntrack": "conntrack", "socat": "socat", "mmdebstrap": "mmdebstrap", "ip": "iproute2",
-            "unshare": "util-linux", "gcc": "gcc", "openssl": "openssl", "/usr/lib/cni/bridge": "containernetworking-plugins"}
+            "unshare": "util-linux", "gcc": "gcc", "openssl": "openssl", "curl": "curl", "/usr/lib/cni/bridge": "containernetworking-plugins"}
 # What programs of a node write outside the folder they are given.
 PRIVATE = ("/run/containerd", "/run/netns", "/var/lib/cni", "/var/lib/kubelet", "/var/log/containers")
 # What kubelet sets for the whole machine.

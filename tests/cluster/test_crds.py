@@ -4,7 +4,6 @@ import collections
 import copy
 import glob
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import yaml
 
 import apiserver
 import crd_cases
+import v1_module
 
 PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 GOLDENS = SOURCE / "tests" / "goldens"
@@ -71,10 +71,13 @@ def permissive(crd):
 
 
 def v1_crds():
-    """-> V1's own CRDs of our kinds, where the Go module of V1 happens to be on this machine."""
-    cache = os.environ.get("GOMODCACHE") or os.path.join(os.environ.get("GOPATH") or os.path.expanduser("~/go"), "pkg", "mod")
-    folders = sorted(glob.glob(os.path.join(cache, "github.com", "kubeflow", "training-operator@v1.*", "manifests", "base", "crds")))
-    documents = [yaml.load(pathlib.Path(path).read_text(), FAST) for path in glob.glob(folders[-1] + "/kubeflow.org_*.yaml")] if folders else []
+    """-> V1's own CRDs of our kinds; none when they cannot be had."""
+    try:
+        folder = v1_module.fetch() / "manifests" / "base" / "crds"
+    except v1_module.Absent as why:
+        print("SKIPPED:", " | ".join(str(why).splitlines()))
+        return []
+    documents = [yaml.load(path.read_text(), FAST) for path in folder.glob("kubeflow.org_*.yaml")]
     return [crd for crd in documents if crd["spec"]["names"]["kind"] in KINDS]
 
 
@@ -365,7 +368,7 @@ class Whole(Rules, Cluster):
         self.assertEqual(set(stored) - set(pod), set(), "no default makes a field of the pod")
 
 
-V1_CRDS = v1_crds()
+V1_CRDS = v1_crds() if apiserver.assets() else []
 
 
 class Stored:
@@ -412,7 +415,7 @@ class StoredWithTypes(Stored, Cluster):
         cls.wait_served(rules=False)
 
 
-@unittest.skipUnless(V1_CRDS, "V1's module is not on this machine")
+@unittest.skipUnless(V1_CRDS, "V1's module cannot be had")
 class StoredWithV1(Stored, Cluster):
     """Under the CRDs that V1 brought along."""
 

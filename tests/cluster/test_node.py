@@ -19,10 +19,9 @@ import yaml
 
 import client_env
 import node
+import v1_module
 
 ARGUMENTS = 3
-# V1, whose manifests are taken at the time of the test.
-V1 = "github.com/kubeflow/training-operator@v1.8.1"
 V1_FOLDER = "ROUNDHOUSE_TEST_V1"
 IMAGES = ["train", "kubectl"]
 
@@ -30,11 +29,10 @@ IMAGES = ["train", "kubectl"]
 def fetch_v1():
     """-> {V1_FOLDER: where V1's module lies}, or {}. Outside, where there is a network."""
     try:
-        done = subprocess.run(["go", "mod", "download", "-json", V1], capture_output=True, text=True, cwd=tempfile.gettempdir(), check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        print(f"no {V1}: {error}", file=sys.stderr)
+        return {V1_FOLDER: str(v1_module.fetch())}
+    except v1_module.Absent as why:
+        print(why, file=sys.stderr)
         return {}
-    return {V1_FOLDER: json.loads(done.stdout)["Dir"]}
 
 
 if __name__ == "__main__":
@@ -363,7 +361,7 @@ class Swap(Installed, Case):
     @classmethod
     def manifests(cls):
         if not os.environ.get(V1_FOLDER):
-            raise unittest.SkipTest(f"{V1} could not be fetched")
+            raise unittest.SkipTest(f"{v1_module.MODULE} could not be fetched")
         text = cls.api.kubectl("kustomize", f"{os.environ[V1_FOLDER]}/manifests/overlays/standalone").stdout
         text, count = re.subn(r"(?<=image: )kubeflow/training-operator:\S+", IMAGE, text)
         assert count == 1, count

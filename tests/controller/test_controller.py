@@ -7,116 +7,17 @@ import os
 import pathlib
 import signal
 import subprocess
-import sys
 import tempfile
-import unittest
 
 import yaml
 
+import case
 import support
-from support import apiserver, wait_for
+from case import Case, GOLDENS, JAX, ROUNDHOUSE, job
+from support import wait_for
 
-GOLDENS = pathlib.Path(__file__).resolve().parents[1] / "goldens"
-sys.path.insert(0, str(GOLDENS))
-import compare_objects  # noqa: E402
-import run_objects  # noqa: E402
-
-ROUNDHOUSE, JAX = sys.argv[1:3] if len(sys.argv) > 2 else ("roundhouse", "")
-del sys.argv[1:3]
-
-GROUP = "kubeflow.org/v1"
-LABEL = "training.kubeflow.org/job-name"
-# What a controller makes for jobs: kind, group and plural.
-OWNED = [("Pod", "v1", "pods"), ("Service", "v1", "services"), ("ConfigMap", "v1", "configmaps"),
-         ("ServiceAccount", "v1", "serviceaccounts"), ("Role", "rbac.authorization.k8s.io/v1", "roles"),
-         ("RoleBinding", "rbac.authorization.k8s.io/v1", "rolebindings"),
-         ("HorizontalPodAutoscaler", "autoscaling/v2", "horizontalpodautoscalers")]
-# What admission fills in; the recorded objects do without.
-FILLED_IN = {"Pod": ["preemptionPolicy", "priority", "tolerations"], "Service": ["clusterIPs", "ipFamilies", "ipFamilyPolicy"]}
-
-
-def job(name, kind="PyTorchJob", workers=2, namespace="default", **policy):
-    field = {"PyTorchJob": "pytorchReplicaSpecs", "TFJob": "tfReplicaSpecs"}[kind]
-    container = {"PyTorchJob": "pytorch", "TFJob": "tensorflow"}[kind]
-    template = {"spec": {"containers": [{"name": container, "image": "i:1"}]}}
-    return {"apiVersion": GROUP, "kind": kind, "metadata": {"name": name, "namespace": namespace},
-            "spec": {"runPolicy": policy, field: {"Worker": {"replicas": workers, "template": template}}}}
-
-
-class Case(unittest.TestCase):
-    """One API server with our CRDs for all tests of a class."""
-    options = {}
-
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        cls.api = cls.enterClassContext(apiserver.ApiServer(users={"limited": []}, **cls.options))
-        cls.crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
-        cls.api.kubectl("apply", "--server-side", "-f", "-", text=cls.crds)
-        cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-
-    def controller(self, *flags, kubeconfig=None, name="controller"):
-        return support.Controller(ROUNDHOUSE, kubeconfig or self.api.kubeconfig, self.folder, "--plugins", JAX, *flags, name=name)
-
-    def request(self, method, path, body=None, content_type="application/json"):
-        status, text = self.api.request(method, path, None if body is None else json.dumps(body), content_type)
-        return status, json.loads(text)
-
-    def path(self, plural, namespace="default", name=""):
-        return f"/apis/{GROUP}/namespaces/{namespace}/{plural}" + (f"/{name}" if name else "")
-
-    def create(self, body, plural="pytorchjobs"):
-        status, answer = self.request("POST", self.path(plural, body["metadata"].get("namespace", "default")), body)
-        self.assertEqual(status, 201, answer)
-        return answer
-
-    def items(self, group, plural, namespace="default", query=""):
-        root = "/api/v1" if group == "v1" else f"/apis/{group}"
-        return json.loads(self.api.get(f"{root}/namespaces/{namespace}/{plural}{query}"))["items"]
-
-    def pods(self, name, namespace="default"):
-        return self.items("v1", "pods", namespace, f"?labelSelector={LABEL}={name}")
-
-    def conditions(self, name, plural="pytorchjobs", namespace="default"):
-        status, body = self.request("GET", self.path(plural, namespace, name))
-        self.assertEqual(status, 200, body)
-        return {c["type"]: c["status"] for c in body.get("status", {}).get("conditions", [])}
-
-    def set_phase(self, pod, phase, good=(200,)):
-        meta = pod["metadata"]
-        state = {"running": {}} if phase == "Running" else {"terminated": {"exitCode": int(phase == "Failed")}}
-        body = {"status": {"phase": phase, "containerStatuses": [
-            {"name": c["name"], "image": "i", "imageID": "", "ready": phase == "Running", "restartCount": 0, "state": state}
-            for c in pod["spec"]["containers"]]}}
-        status, answer = self.request("PATCH", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status", body,
-                                      "application/merge-patch+json")
-        self.assertIn(status, good, answer)
-
-    def owned(self, uid):
-        """What belongs to the job, by kind and name."""
-        out = {}
-        for kind, group, plural in OWNED:
-            for item in self.items(group, plural):
-                if any(owner["uid"] == uid for owner in item["metadata"].get("ownerReferences", [])):
-                    for key in FILLED_IN.get(kind, []):
-                        item["spec"].pop(key, None)
-                    out[kind, item["metadata"]["name"]] = compare_objects.strip({**item, "apiVersion": group, "kind": kind})
-        return out
-
-    def drop_owned(self, uid):
-        """No garbage collector runs here."""
-        plurals = {kind: (group, plural) for kind, group, plural in OWNED}
-        for kind, name in self.owned(uid):
-            group, plural = plurals[kind]
-            root = "/api/v1" if group == "v1" else f"/apis/{group}"
-            self.request("DELETE", f"{root}/namespaces/default/{plural}/{name}?gracePeriodSeconds=0")
-
-    def drop_job(self, name, plural="pytorchjobs", namespace="default"):
-        """No garbage collector runs here."""
-        self.request("DELETE", self.path(plural, namespace, name))
-        for what in ("pods", "services"):
-            for item in self.items("v1", what, namespace, f"?labelSelector={LABEL}={name}"):
-                self.request("DELETE", f"/api/v1/namespaces/{namespace}/{what}/{item['metadata']['name']}?gracePeriodSeconds=0")
+import compare_objects
+import run_objects
 
 
 class Objects(Case):
@@ -165,6 +66,36 @@ class Controllers(Case):
             self.assertGreaterEqual(metrics['roundhouse_api_requests_total{verb="create",resource="pods",code="201"}'], 4)
             self.drop_job("columns")
 
+    def test_metrics(self):
+        """V1's counters, and causes of restarts, over the lives of three jobs; lines of the log as JSON."""
+        def counted(name, labels='job_namespace="default",framework="pytorch"'):
+            return int(controller.metrics().get(f"{name}{{{labels}}}", 0))
+
+        def policy(name, word, **more):
+            body = job(name, **more)
+            body["spec"]["pytorchReplicaSpecs"]["Worker"]["restartPolicy"] = word
+            return body
+
+        with self.controller("--leader-elect=false", "--log-format=json", name="metrics") as controller:
+            ends = {"good": ("Succeeded", policy("good", "Never", ttlSecondsAfterFinished=0)),
+                    "bad": ("Failed", policy("bad", "Never")), "restarted": ("Failed", policy("restarted", "ExitCode"))}
+            uids = {name: self.create(body)["metadata"]["uid"] for name, (_, body) in ends.items()}
+            for name, (phase, _) in ends.items():
+                pods = wait_for("pods", lambda: len(p := self.pods(name)) == 2 and p)
+                for pod in pods:
+                    self.set_phase(pod, "Running")
+                wait_for("runs", lambda: self.conditions(name).get("Running") == "True")
+                for pod in pods if phase == "Succeeded" else pods[:1]:
+                    self.set_phase(pod, phase, code=138 if name == "restarted" else 1)
+            for name, number in (("created", 3), ("successful", 1), ("failed", 1), ("restarted", 1), ("deleted", 1)):
+                wait_for(f"{name}: {number}", lambda: counted(f"training_operator_jobs_{name}_total") == number)
+            wait_for("cause", lambda: counted("roundhouse_restarts_total", 'framework="pytorch",cause="exit"') == 1)
+            lines = [json.loads(line) for line in controller.text().splitlines()]
+            told = {(line.get("kind"), line.get("namespace"), line.get("name"), line.get("uid")) for line in lines}
+            self.assertLessEqual({("PyTorchJob", "default", name, uid) for name, uid in uids.items()}, told)
+        for name in ends:
+            self.drop_job(name)
+
     def test_suspend_and_delete(self):
         with self.controller():
             self.create(job("stopped"))
@@ -206,14 +137,6 @@ class Controllers(Case):
             controller.stop()
         finally:
             controller.kill()
-
-    def grant(self, rules):
-        objects = [{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "limited"},
-                    "rules": rules},
-                   {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "limited"},
-                    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "limited"},
-                    "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "limited"}]}]
-        self.api.kubectl("apply", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
     def wrong_kubeconfig(self, name, user=None, **cluster):
         """-> a kubeconfig with other credentials, or another address"""
@@ -348,6 +271,32 @@ class Rights(Case):
         self.api.write_kubeconfig(path, {"token": token})
         return path
 
+    def test_one_namespace(self):
+        """What `roundhouse manifests --namespaced` grants is enough in that namespace, and there is nothing outside."""
+        objects = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX, "--namespaced", "--namespace=team"], check=True,
+                                 capture_output=True, text=True).stdout
+        self.api.kubectl("create", "namespace", "team")
+        self.api.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", text=objects)
+        path = self.folder / "team.kubeconfig"
+        self.api.write_kubeconfig(path, {"token": self.api.kubectl("create", "token", "roundhouse", "-n", "team").stdout.strip()})
+        arguments = next(o for o in yaml.safe_load_all(objects) if o and o["kind"] == "Deployment")["spec"]["template"]["spec"]["containers"][0]
+        flags = [word for word in arguments["args"][1:] if "log-format" not in word]
+        environment = {one["name"]: one.get("value", "team") for one in arguments.get("env", [])}
+        with self.controller(*flags, "--leader-election-namespace=team", kubeconfig=path, name="team", environment=environment) as controller:
+            controller.wait_said("this instance works now")
+            self.assertEqual(controller.state()["namespace"], "team")
+            self.create(job("outside"))
+            self.create(job("inside", namespace="team"))
+            pods = wait_for("pods", lambda: len(p := self.pods("inside", "team")) == 2 and p)
+            for pod in pods:
+                self.set_phase(pod, "Succeeded")
+            wait_for("succeeded", lambda: self.conditions("inside", namespace="team").get("Succeeded") == "True")
+            self.assertEqual((controller.state()["problems"], self.conditions("outside")), ([], {}))
+        denied = {(e["verb"], e["requestURI"]) for e in self.api.audit_events()
+                  if e["user"]["username"] == "system:serviceaccount:team:roundhouse" and e["responseStatus"].get("code") == 403}
+        self.assertEqual(denied, set())
+        self.drop_job("outside")
+
     def life(self, body):
         """Create, run, succeed, and be deleted when ttlSecondsAfterFinished is over."""
         plural, name = body["kind"].lower() + "s", body["metadata"]["name"]
@@ -393,5 +342,4 @@ class Rights(Case):
 
 
 if __name__ == "__main__":
-    apiserver.skip_without_assets()
-    unittest.main()
+    case.main()

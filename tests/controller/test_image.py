@@ -7,11 +7,13 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
 import unittest
+import zipfile
 
 BUILD = sys.argv.pop(1) if len(sys.argv) > 1 else "build/dev"
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "image.sh"
@@ -76,6 +78,28 @@ class Image(unittest.TestCase):
         environment = dict(pair.split("=", 1) for pair in self.config["config"]["Env"])
         return root, lambda *command: subprocess.run(["/usr/sbin/chroot", "--userspec=65532:65532", root, *command], capture_output=True,
                                                      text=True, env=environment)
+
+    def test_wheel(self):
+        """Another wheel takes the place of the build's; names are of the folder in which one types."""
+        wheel = next(pathlib.Path(BUILD).glob("comm/python/roundhouse-*.whl"))
+        shutil.copy(wheel, self.folder / wheel.name)
+        with zipfile.ZipFile(self.folder / wheel.name, "a") as archive:
+            archive.writestr("roundhouse/other.txt", "another")
+        done = subprocess.run([SCRIPT, "-b", os.path.abspath(BUILD), "-t", NAME, "-w", wheel.name, "wheel.tar"], capture_output=True, text=True,
+                              cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = []
+        with tarfile.open(self.folder / "wheel.tar") as archive:
+            for info in archive:
+                data = archive.extractfile(info).read()
+                if data.startswith(b"\x1f\x8b"):
+                    with tarfile.open(fileobj=io.BytesIO(gzip.decompress(data))) as layer:
+                        found = [entry for entry in layer.getnames() if entry.endswith("inject/roundhouse/other.txt")]
+        self.assertEqual(found, ["usr/share/roundhouse/inject/roundhouse/other.txt"])
+        done = subprocess.run([SCRIPT, "-b", os.path.abspath(BUILD), "-t", NAME, "-w", "none.whl", "none.tar"], capture_output=True, text=True,
+                              cwd=self.folder)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("there is no wheel", done.stderr)
 
     def test_starts(self):
         _, run = self.unpack()

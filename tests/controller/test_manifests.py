@@ -62,6 +62,13 @@ class Manifests(unittest.TestCase):
         self.assertEqual(container["args"], ["controller", "--log-format=json"])
         self.assertNotIn("env", container)
 
+    def test_forms(self):
+        """What nobody asks for, YAML by its name and JSON are the same objects."""
+        wanted = manifests("--without-crds")
+        self.assertEqual(manifests("--without-crds", "-o", "yaml"), wanted)
+        done = subprocess.run([ROUNDHOUSE, "manifests", "--without-crds", "-o", "json"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(by_name(json.loads(done.stdout)["items"]), wanted)
+
     def test_nothing_of_ours_is_left(self):
         for words in ([], ["--namespaced"], ["--service-monitor", "--gang-scheduler-name=volcano"]):
             text = json.dumps(list(manifests("--without-crds", *words).values()))
@@ -174,16 +181,36 @@ class Manifests(unittest.TestCase):
                 object_["rules"].sort(key=json.dumps)
         return objects
 
-    def helm(self, *values, text=None):
-        """-> the chart's objects"""
+    def template(self, *values, text=None):
         helm = shutil.which("helm") or str(support.apiserver.cache() / "bin" / "helm")
         if not os.access(helm, os.X_OK):
             self.skipTest("no helm: tests/cluster/assets.py helm builds it")
-        done = subprocess.run([helm, "template", "r", DEPLOY / "helm/roundhouse", "--namespace=team", "--kube-version=1.34",
+        return subprocess.run([helm, "template", "r", DEPLOY / "helm/roundhouse", "--namespace=team", "--kube-version=1.34",
                                *(f"--set={value}" for value in values), *(["--values=-"] if text else [])],
-                              input=text, capture_output=True, text=True)
+                              input=text, capture_output=True, text=True, timeout=60)
+
+    def helm(self, *values, text=None):
+        """-> the chart's objects"""
+        done = self.template(*values, text=text)
         self.assertEqual(done.returncode, 0, done.stderr)
         return by_name(yaml.safe_load_all(done.stdout))
+
+    def test_helm_refuses_mistakes(self):
+        for value, said in (("replica=3", "replica"), ("image.pullpolicy=Never", "pullpolicy"), ("replicas=many", "integer"),
+                            ("scope=everything", '"namespaced"'), ("image.digest=abcd", "sha256")):
+            done = self.template(value)
+            self.assertNotEqual(done.returncode, 0, value)
+            self.assertIn(said, done.stderr)
+
+    def test_helm_schema_knows_every_value(self):
+        """What the schema leaves out is refused, so it has to have all of values.yaml, and no more."""
+        chart = DEPLOY / "helm" / "roundhouse"
+        values = yaml.safe_load((chart / "values.yaml").read_text())
+        schema = json.loads((chart / "values.schema.json").read_text())["properties"]
+        self.assertEqual(set(schema) - {"global"}, set(values))
+        for name, value in values.items():
+            if "properties" in schema[name]:
+                self.assertEqual(set(schema[name]["properties"]), set(value), name)
 
     def test_helm_values(self):
         """What users of charts expect to be able to say."""

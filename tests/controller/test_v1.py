@@ -8,8 +8,6 @@ command of its container, its environment, its account and its mounted Secret, w
 import json
 import os
 import pathlib
-import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -17,25 +15,20 @@ import unittest
 import yaml
 
 import support
-from support import apiserver, wait_for
+from support import apiserver, v1_module, wait_for
 
 ROUNDHOUSE = sys.argv.pop(1) if len(sys.argv) > 1 else "roundhouse"
 GOLDENS = pathlib.Path(__file__).resolve().parents[1] / "goldens"
-MODULE = "github.com/kubeflow/training-operator@v1.8.1"
 NAMESPACE = "kubeflow"
 LABEL = "training.kubeflow.org/job-name"
 
 
 def v1_folder():
     """-> the folder of V1's manifests; ends the test as skipped when it cannot be had."""
-    if not shutil.which("go"):
-        print(f"skipped: no go, which fetches {MODULE}", file=sys.stderr)
-        sys.exit(apiserver.SKIPPED)
-    done = subprocess.run(["go", "mod", "download", "-json", MODULE], capture_output=True, text=True, cwd=tempfile.gettempdir())
-    if done.returncode != 0:
-        print(f"skipped: {MODULE} cannot be fetched: {done.stdout}{done.stderr}", file=sys.stderr)
-        sys.exit(apiserver.SKIPPED)
-    return pathlib.Path(json.loads(done.stdout)["Dir"]) / "manifests"
+    try:
+        return v1_module.fetch() / "manifests"
+    except v1_module.Absent as why:
+        apiserver.skip(why)
 
 
 class Installed(unittest.TestCase):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_v1_program.py ROUNDHOUSE: the program of Training Operator V1 works, is stopped, ours goes on, and then V1 again.
+"""test_v1_program.py ROUNDHOUSE MXNET_DIR: the program of Training Operator V1 works, is stopped, ours goes on, and then V1 again.
 
 V1 is built from its Go module, once, into the cache of tests/cluster/assets.py, and runs with its own manifests and account.
-Pods are set by hand. The API server's audit log says who did what.
+MXJob is a kind of a plugin from outside the tree. Pods are set by hand. The API server's audit log says who did what.
 """
 import base64
 import contextlib
@@ -17,6 +17,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "faults"))
 
+MXNET = sys.argv.pop(2) if len(sys.argv) > 2 else ""
 import test_v1  # noqa: E402
 import life  # noqa: E402
 import witness  # noqa: E402
@@ -33,15 +34,13 @@ KINDS = {"pytorchjobs": ("PyTorchJob", "pytorchReplicaSpecs", "pytorch", "Master
          "tfjobs": ("TFJob", "tfReplicaSpecs", "tensorflow", "Chief"),
          "xgboostjobs": ("XGBoostJob", "xgbReplicaSpecs", "xgboost", "Master"),
          "paddlejobs": ("PaddleJob", "paddleReplicaSpecs", "paddle", "Master"),
-         "mpijobs": ("MPIJob", "mpiReplicaSpecs", "mpi", "Launcher")}
+         "mpijobs": ("MPIJob", "mpiReplicaSpecs", "mpi", "Launcher"),
+         "mxjobs": ("MXJob", "mxReplicaSpecs", "mxnet", "Scheduler")}
+# What else a kind's jobs say.
+FIELDS = {"mxjobs": {"jobMode": "MXTrain"}}
 # V1 never makes a pod of an MPIJob anew.
 RESTARTING = [plural for plural in KINDS if plural != "mpijobs"]
 CHILDREN = ("pods", "services")
-
-
-def skip(why):
-    print(f"skipped: {why}", file=sys.stderr)
-    sys.exit(apiserver.SKIPPED)
 
 
 def v1_program():
@@ -51,7 +50,7 @@ def v1_program():
         assets = pathlib.Path(apiserver.__file__).with_name("assets.py")
         done = subprocess.run([sys.executable, "-B", str(assets), PROGRAM], text=True, stderr=subprocess.PIPE)
         if done.returncode != 0 or not os.access(path, os.X_OK):
-            skip(f"{PROGRAM} cannot be built: {done.stderr[-1000:]}")
+            apiserver.skip(f"{PROGRAM} cannot be built: {done.stderr[-1000:]}")
     return path
 
 
@@ -69,7 +68,7 @@ def own_mounts():
     for command in (["unshare", "--mount"], ["unshare", "--user", "--map-root-user", "--mount"]):
         if subprocess.run([*command, "true"], stderr=subprocess.DEVNULL).returncode == 0:
             return command
-    return skip("unshare --mount is not allowed, and V1 wants its certificate below /tmp")
+    return apiserver.skip("unshare --mount is not allowed, and V1 wants its certificate below /tmp")
 
 
 class V1(apiserver.Daemon):
@@ -125,6 +124,12 @@ class Program(test_v1.Installed):
     server = witness.Server
     maxDiff = None
 
+    def manager(self):
+        """With the folder of the plugin for MXJobs."""
+        controller = super().manager()
+        controller.command.append(f"--plugins={MXNET}")
+        return controller
+
     # --- the audit log
 
     def mark(self):
@@ -153,7 +158,8 @@ class Program(test_v1.Installed):
         template = {"spec": {"containers": [{"name": container, "image": "i:1"}]}}
         specs = {role: {"replicas": count, "restartPolicy": policy, "template": template}
                  for role, count in ((lead, 1), ("Worker", 2))}
-        body = {"apiVersion": "kubeflow.org/v1", "kind": kind, "metadata": {"name": name}, "spec": {field: specs}}
+        body = {"apiVersion": "kubeflow.org/v1", "kind": kind, "metadata": {"name": name},
+                "spec": {**FIELDS.get(plural, {}), field: specs}}
 
         def made():
             status, text = self.api.request("POST", f"{GROUP}/{plural}", json.dumps(body))
@@ -175,7 +181,8 @@ class Program(test_v1.Installed):
             for pod in pods:
                 if pod["status"].get("phase") == "Pending":
                     self.set_phase(pod, "Running")
-            return len(pods) == 3 and self.has(plural, name, "Running")
+            counts = self.status(plural, name).get("replicaStatuses") or {}
+            return len(pods) == 3 and self.has(plural, name, "Running") and sum(one.get("active", 0) for one in counts.values()) == 3
         wait_for(f"{plural} {name} runs", runs)
 
     def finish(self, plural, name):

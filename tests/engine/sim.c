@@ -344,6 +344,7 @@ struct rh_json *sim_new_job(const char *name, const char *replicas, const char *
 
 const struct rh_resource sim_mpi_jobs = {"kubeflow.org/v1", "MPIJob", "mpijobs"};
 const struct rh_resource sim_config_maps = {"v1", "ConfigMap", "configmaps"};
+const struct rh_resource sim_autoscalers = {"autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"};
 
 void sim_start_mpi(struct sim *sim)
 {
@@ -373,4 +374,24 @@ void sim_play_pod(struct sim *sim, const char *name, const char *phase)
 {
 	sim_set_pod(sim, name, phase, 0, 0);
 	sim_settle(sim);
+}
+
+struct rh_json *sim_elastic_job(void)
+{
+	return sim_json("{'metadata':{'name':'j'},'spec':{'elasticPolicy':{'minReplicas':1,'maxReplicas':3,'metrics':[{"
+	                "'type':'Resource','resource':{'name':'cpu'}}]},'pytorchReplicaSpecs':{'Worker':{'replicas':1,"
+	                "'restartPolicy':'Never','template':{'spec':{'containers':[{'name':'pytorch','image':'i'}]}}}}}}");
+}
+
+const struct rh_json *sim_autoscaler(const struct sim *sim)
+{
+	return rh_memory_store_find(sim->store, &sim_autoscalers, "default", "j");
+}
+
+int64_t sim_max_replicas(const struct sim *sim)
+{
+	int64_t value = -1;
+
+	(void)rh_json_integer(rh_json_at(sim_autoscaler(sim), "spec.maxReplicas"), &value);
+	return value;
 }

@@ -95,10 +95,18 @@ void sim_assert_no_event(const struct sim *sim, const char *line);
  */
 struct rh_json *sim_new_job(const char *name, const char *replicas, const char *policy, const char *annotations);
 
-/** MPIJobs, and ConfigMaps. */
+/** MPIJobs, ConfigMaps and autoscalers. */
 extern const struct rh_resource sim_mpi_jobs;
 /** @see sim_mpi_jobs */
 extern const struct rh_resource sim_config_maps;
+/** @see sim_mpi_jobs */
+extern const struct rh_resource sim_autoscalers;
+/** @return the PyTorchJob "j" of one to three workers, which wants an autoscaler; owned by the caller */
+struct rh_json *sim_elastic_job(void);
+/** @return its autoscaler as it is, borrowed until the next change; NULL when there is none */
+const struct rh_json *sim_autoscaler(const struct sim *sim);
+/** @return the most replicas that its autoscaler allows; -1 without one */
+int64_t sim_max_replicas(const struct sim *sim);
 /** Load MPI's plugin, start an engine, and create the MPIJob "m" of a launcher and two workers. */
 void sim_start_mpi(struct sim *sim);
 /** Compare discover_hosts.sh of the MPIJob "m" with @p expected. */

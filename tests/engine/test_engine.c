@@ -8,6 +8,8 @@
 #include "engine/sim.h"
 #include "job/names.h"
 
+#define FORCED \
+	"Warning ForcedDeletePod Deleted pod by force: j-worker-1 did not end within roundhouse.dev/terminating-timeout"
 #define PAIR "Master=OnFailure Worker=OnFailure"
 
 /* A job whose pods run, under an engine. */
@@ -195,6 +197,29 @@ static void test_engine__a_pod_that_never_ends_is_forced(void **state)
 	sim_assert(&sim, "j", "Created | worker-0 Pending, worker-1 Pending stopping");
 	sim_wait(&sim, 3);
 	sim_assert(&sim, "j", "Created | worker-0 Pending");
+	assert_int_equal(sim_assert_event(&sim, FORCED), 1);
+}
+
+/* The node does not answer any more: who looks at the job is told, once. */
+static void test_engine__a_lost_node_is_named(void **state)
+{
+	auto_sim sim = {0};
+
+	(void)state;
+	sim_open(&sim, true);
+	sim_start(&sim);
+	sim_create(&sim, sim_new_job("j", "Worker=OnFailure*2", NULL, "{'roundhouse.dev/terminating-timeout':'10s'}"));
+	sim_settle(&sim);
+	assert_int_equal(sim_user(&sim, (struct rh_request){.verb = RH_VERB_PATCH,
+	                                                    .resource = &rh_resource_pods,
+	                                                    .name = "j-worker-1",
+	                                                    .body = sim_json("{'spec':{'nodeName':'dead'}}")}),
+	                 RH_OUTCOME_OK);
+	sim_delete_pod(&sim, "j-worker-1", 30);
+	sim_wait(&sim, 60);
+	sim_assert(&sim, "j", "Created | worker-0 Pending, worker-1 Pending");
+	assert_int_equal(sim_assert_event(&sim, FORCED "; its node dead may be lost"), 1);
+	sim_assert_no_event(&sim, "Normal SuccessfulDeletePod");
 }
 
 static void test_engine__a_deadline_needs_no_event(void **state)
@@ -462,6 +487,7 @@ int main(void)
 		cmocka_unit_test(test_engine__a_restart_is_in_the_ledger_before_its_pod_goes),
 		cmocka_unit_test(test_engine__deleted_pods_wait_for_their_kubelet),
 		cmocka_unit_test(test_engine__a_pod_that_never_ends_is_forced),
+		cmocka_unit_test(test_engine__a_lost_node_is_named),
 		cmocka_unit_test(test_engine__a_deadline_needs_no_event),
 		cmocka_unit_test(test_engine__a_finished_job_goes_when_its_time_is_over),
 		cmocka_unit_test(test_engine__a_time_to_live_holds_over_a_restart),

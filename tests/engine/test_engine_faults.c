@@ -7,6 +7,10 @@
 #include "engine/sim.h"
 #include "job/names.h"
 
+#define WRONG_LABELS                                                                                                  \
+	"Warning FailedCreatePod Error creating: pods \"j-worker-0\" already exists, and is labelled as another replica " \
+	"or as "                                                                                                          \
+	"none: delete it, or mend its labels training.kubeflow.org/replica-type and training.kubeflow.org/replica-index"
 #define PAIR "Master=OnFailure Worker=OnFailure"
 
 /* Settles the next @p times requests that fit. */
@@ -239,6 +243,64 @@ static void test_engine_faults__a_foreign_pod_is_named_and_left_alone(void **sta
 	sim_assert(&sim, "j", "Created | master-0 Pending, worker-0 Pending");
 }
 
+/* Its definition is older than ours: pods are made, and it is said what is missing and how it comes. */
+static void test_engine_faults__a_kind_without_status_is_told(void **state)
+{
+	struct fault fault = fault_of(RH_VERB_PATCH_STATUS, "PyTorchJob", "j", RH_OUTCOME_GONE);
+	auto_sim sim = {0};
+
+	(void)state;
+	fault.times = 3;
+	open_faulty(&sim, &fault);
+	create(&sim, PAIR);
+	sim_wait(&sim, 60);
+	(void)sim_assert_event(&sim, "Warning FailedUpdatePyTorchJob Error updating: pytorchjobs has no status, its "
+	                             "CustomResourceDefinition is older; install it: roundhouse crds --kind PyTorchJob");
+	sim_assert(&sim, "j", "Created | master-0 Pending, worker-0 Pending");
+}
+
+/*
+ * A user's edit: the pod is counted for another replica, or for none, and takes the name of its own. One that is one
+ * too many for its new replica is removed.
+ */
+static void test_engine_faults__a_pod_with_wrong_labels_is_named(void **state)
+{
+	static const struct {
+		const char *label;
+		bool removed;
+	} rows[] = {
+		{"'replica-index':'7'", true},   {"'replica-type':'master'", true}, {"'replica-index':'x'", false},
+		{"'replica-index':null", false}, {"'replica-type':null", false},    {"'replica-type':'other'", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto_free char *patch =
+			rh_asprintf("{'metadata':{'labels':{'training.kubeflow.org/%s}}}", rows[i].label + 1);
+		struct fault fault = fault_of(RH_VERB_CREATE, "Pod", "j-worker", RH_OUTCOME_OK);
+		auto_sim sim = {0};
+
+		fault.times = 0;
+		open_faulty(&sim, &fault);
+		create(&sim, PAIR);
+		assert_int_equal(sim_user(&sim, (struct rh_request){.verb = RH_VERB_PATCH,
+		                                                    .resource = &rh_resource_pods,
+		                                                    .name = "j-worker-0",
+		                                                    .body = sim_json(patch)}),
+		                 RH_OUTCOME_OK);
+		fault.seen = 0;
+		sim_wait(&sim, 3600);
+		assert_in_range(fault.seen, 1, 25);
+		if (!rows[i].removed) {
+			sim_assert(&sim, "j", "Created Stalled | master-0 Pending, worker-0 Pending");
+			sim_assert_event(&sim, WRONG_LABELS);
+			sim_delete_pod(&sim, "j-worker-0", 0);
+			sim_wait(&sim, 1001);
+		}
+		sim_assert(&sim, "j", "Created | master-0 Pending, worker-0 Pending");
+	}
+}
+
 /* The service of an earlier life of the engine, which this one could not see: labels were taken off. */
 static void test_engine_faults__what_exists_and_is_ours_is_taken(void **state)
 {
@@ -468,6 +530,8 @@ int main(void)
 		cmocka_unit_test(test_engine_faults__a_delete_that_meets_a_conflict_is_looked_into),
 		cmocka_unit_test(test_engine_faults__a_refused_delete_is_told),
 		cmocka_unit_test(test_engine_faults__a_foreign_pod_is_named_and_left_alone),
+		cmocka_unit_test(test_engine_faults__a_kind_without_status_is_told),
+		cmocka_unit_test(test_engine_faults__a_pod_with_wrong_labels_is_named),
 		cmocka_unit_test(test_engine_faults__what_exists_and_is_ours_is_taken),
 		cmocka_unit_test(test_engine_faults__a_conflict_is_decided_again),
 		cmocka_unit_test(test_engine_faults__writes_that_others_overtake_are_decided_again),

@@ -6,36 +6,12 @@
 #include "engine/carry/parts.h"
 #include "engine/sim.h"
 
-#define METRICS "'metrics':[{'type':'Resource','resource':{'name':'cpu'}}]"
-
-static const struct rh_resource autoscalers = {"autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"};
-
-static struct rh_json *elastic_job(void)
-{
-	return sim_json("{'metadata':{'name':'j'},'spec':{'elasticPolicy':{'minReplicas':1,'maxReplicas':3," METRICS "},"
-	                "'pytorchReplicaSpecs':{'Worker':{'replicas':1,'restartPolicy':'Never','template':{'spec':{"
-	                "'containers':[{'name':'pytorch','image':'i'}]}}}}}}");
-}
-
-static const struct rh_json *autoscaler(const struct sim *sim)
-{
-	return rh_memory_store_find(sim->store, &autoscalers, "default", "j");
-}
-
 static void open_elastic(struct sim *sim)
 {
 	sim_open(sim, false);
 	sim_start(sim);
-	sim_create(sim, elastic_job());
+	sim_create(sim, sim_elastic_job());
 	sim_settle(sim);
-}
-
-static int64_t max_replicas(const struct sim *sim)
-{
-	int64_t value = -1;
-
-	(void)rh_json_integer(rh_json_at(autoscaler(sim), "spec.maxReplicas"), &value);
-	return value;
 }
 
 static void test_engine_objects__are_made_with_the_job(void **state)
@@ -44,8 +20,8 @@ static void test_engine_objects__are_made_with_the_job(void **state)
 
 	(void)state;
 	open_elastic(&sim);
-	assert_int_equal(max_replicas(&sim), 3);
-	assert_string_equal(rh_json_string_at(autoscaler(&sim), "metadata.ownerReferences[0].uid"),
+	assert_int_equal(sim_max_replicas(&sim), 3);
+	assert_string_equal(rh_json_string_at(sim_autoscaler(&sim), "metadata.ownerReferences[0].uid"),
 	                    rh_json_string_at(sim_job(&sim, "j"), "metadata.uid"));
 	sim_assert(&sim, "j", "Created | worker-0 Pending");
 	assert_false(rh_engine_busy(sim.engine));
@@ -59,10 +35,10 @@ static void test_engine_objects__follow_the_spec(void **state)
 	open_elastic(&sim);
 	sim_patch(&sim, "j", "{'spec':{'elasticPolicy':{'maxReplicas':5}}}");
 	sim_settle(&sim);
-	assert_int_equal(max_replicas(&sim), 5);
+	assert_int_equal(sim_max_replicas(&sim), 5);
 	sim_patch(&sim, "j", "{'spec':{'elasticPolicy':{'metrics':null}}}");
 	sim_settle(&sim);
-	assert_null(autoscaler(&sim));
+	assert_null(sim_autoscaler(&sim));
 }
 
 static void test_engine_objects__go_with_suspension_and_come_again(void **state)
@@ -73,10 +49,10 @@ static void test_engine_objects__go_with_suspension_and_come_again(void **state)
 	open_elastic(&sim);
 	sim_patch(&sim, "j", "{'spec':{'runPolicy':{'suspend':true}}}");
 	sim_settle(&sim);
-	assert_null(autoscaler(&sim));
+	assert_null(sim_autoscaler(&sim));
 	sim_patch(&sim, "j", "{'spec':{'runPolicy':{'suspend':false}}}");
 	sim_settle(&sim);
-	assert_int_equal(max_replicas(&sim), 3);
+	assert_int_equal(sim_max_replicas(&sim), 3);
 }
 
 static void test_engine_objects__are_not_written_again_after_a_start(void **state)
@@ -86,20 +62,20 @@ static void test_engine_objects__are_not_written_again_after_a_start(void **stat
 
 	(void)state;
 	open_elastic(&sim);
-	version = rh_strdup(rh_json_string_at(autoscaler(&sim), "metadata.resourceVersion"));
+	version = rh_strdup(rh_json_string_at(sim_autoscaler(&sim), "metadata.resourceVersion"));
 	sim_kill(&sim);
 	sim_start(&sim);
 	sim_settle(&sim);
-	assert_string_equal(rh_json_string_at(autoscaler(&sim), "metadata.resourceVersion"), version);
+	assert_string_equal(rh_json_string_at(sim_autoscaler(&sim), "metadata.resourceVersion"), version);
 }
 
 static void patch_autoscaler(struct sim *sim, const char *patch)
 {
-	assert_int_equal(
-		sim_user(
-			sim,
-			(struct rh_request){.verb = RH_VERB_PATCH, .resource = &autoscalers, .name = "j", .body = sim_json(patch)}),
-		RH_OUTCOME_OK);
+	assert_int_equal(sim_user(sim, (struct rh_request){.verb = RH_VERB_PATCH,
+	                                                   .resource = &sim_autoscalers,
+	                                                   .name = "j",
+	                                                   .body = sim_json(patch)}),
+	                 RH_OUTCOME_OK);
 }
 
 static void test_engine_objects__that_were_changed_are_put_right_after_a_start(void **state)
@@ -112,9 +88,9 @@ static void test_engine_objects__that_were_changed_are_put_right_after_a_start(v
 	patch_autoscaler(&sim, "{'spec':{'maxReplicas':9,'behavior':{'x':1}},'metadata':{'labels':{'a':'b'}}}");
 	sim_start(&sim);
 	sim_settle(&sim);
-	assert_int_equal(max_replicas(&sim), 3);
-	assert_null(rh_json_at(autoscaler(&sim), "spec.behavior"));
-	assert_string_equal(rh_json_string_at(autoscaler(&sim), "metadata.labels.a"), "b");
+	assert_int_equal(sim_max_replicas(&sim), 3);
+	assert_null(rh_json_at(sim_autoscaler(&sim), "spec.behavior"));
+	assert_string_equal(rh_json_string_at(sim_autoscaler(&sim), "metadata.labels.a"), "b");
 }
 
 static void test_engine_objects__what_a_server_fills_in_is_no_change(void **state)
@@ -126,10 +102,10 @@ static void test_engine_objects__what_a_server_fills_in_is_no_change(void **stat
 	open_elastic(&sim);
 	sim_kill(&sim);
 	patch_autoscaler(&sim, "{'spec':{'behavior':{'scaleUp':{}}},'metadata':{'annotations':{'a':'b'}}}");
-	version = rh_strdup(rh_json_string_at(autoscaler(&sim), "metadata.resourceVersion"));
+	version = rh_strdup(rh_json_string_at(sim_autoscaler(&sim), "metadata.resourceVersion"));
 	sim_start(&sim);
 	sim_settle(&sim);
-	assert_string_equal(rh_json_string_at(autoscaler(&sim), "metadata.resourceVersion"), version);
+	assert_string_equal(rh_json_string_at(sim_autoscaler(&sim), "metadata.resourceVersion"), version);
 }
 
 static void test_engine_objects__left_by_a_killed_engine_go(void **state)
@@ -142,7 +118,7 @@ static void test_engine_objects__left_by_a_killed_engine_go(void **state)
 	sim_patch(&sim, "j", "{'spec':{'runPolicy':{'suspend':true}}}");
 	sim_start(&sim);
 	sim_settle(&sim);
-	assert_null(autoscaler(&sim));
+	assert_null(sim_autoscaler(&sim));
 	sim_assert(&sim, "j", "Created Suspended | ");
 }
 
@@ -154,11 +130,11 @@ static void test_engine_objects__of_others_are_left_alone(void **state)
 	sim_open(&sim, false);
 	sim_start(&sim);
 	(void)sim_user(&sim, (struct rh_request){.verb = RH_VERB_CREATE,
-	                                         .resource = &autoscalers,
+	                                         .resource = &sim_autoscalers,
 	                                         .body = sim_json("{'metadata':{'name':'j'},'spec':{'maxReplicas':9}}")});
-	sim_create(&sim, elastic_job());
+	sim_create(&sim, sim_elastic_job());
 	sim_settle(&sim);
-	assert_int_equal(max_replicas(&sim), 9);
+	assert_int_equal(sim_max_replicas(&sim), 9);
 	sim_assert_event(&sim, "Warning FailedCreateHorizontalPodAutoscaler Error creating: horizontalpodautoscalers \"j\" "
 	                       "already exists, and belongs to nobody");
 	sim_assert(&sim, "j", "Created Stalled | worker-0 Pending");
@@ -173,7 +149,7 @@ static void test_engine_objects__go_when_the_job_has_finished(void **state)
 	sim_set_pod(&sim, "j-worker-0", "Succeeded", 0, 0);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Succeeded | worker-0 Succeeded");
-	assert_null(autoscaler(&sim));
+	assert_null(sim_autoscaler(&sim));
 }
 
 static void open_mpi(struct sim *sim)
@@ -245,10 +221,10 @@ static void test_engine_objects__one_that_vanished_before_an_update_is_made_agai
 
 	(void)state;
 	open_elastic(&sim);
-	(void)sim_user(&sim, (struct rh_request){.verb = RH_VERB_DELETE, .resource = &autoscalers, .name = "j"});
+	(void)sim_user(&sim, (struct rh_request){.verb = RH_VERB_DELETE, .resource = &sim_autoscalers, .name = "j"});
 	sim_patch(&sim, "j", "{'spec':{'elasticPolicy':{'maxReplicas':5}}}");
 	sim_settle(&sim);
-	assert_int_equal(max_replicas(&sim), 5);
+	assert_int_equal(sim_max_replicas(&sim), 5);
 }
 
 static void test_engine_objects__covers_compares_what_is_wanted(void **state)

@@ -7,30 +7,6 @@
 #include "engine/carry/parts.h"
 #include "engine/sim.h"
 
-#define METRICS "'metrics':[{'type':'Resource','resource':{'name':'cpu'}}]"
-
-static const struct rh_resource autoscalers = {"autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"};
-
-static struct rh_json *elastic_job(void)
-{
-	return sim_json("{'metadata':{'name':'j'},'spec':{'elasticPolicy':{'minReplicas':1,'maxReplicas':3," METRICS "},"
-	                "'pytorchReplicaSpecs':{'Worker':{'replicas':1,'restartPolicy':'Never','template':{'spec':{"
-	                "'containers':[{'name':'pytorch','image':'i'}]}}}}}}");
-}
-
-static const struct rh_json *autoscaler(const struct sim *sim)
-{
-	return rh_memory_store_find(sim->store, &autoscalers, "default", "j");
-}
-
-static int64_t max_replicas(const struct sim *sim)
-{
-	int64_t value = -1;
-
-	(void)rh_json_integer(rh_json_at(autoscaler(sim), "spec.maxReplicas"), &value);
-	return value;
-}
-
 /* Settles the next requests about objects of a kind (NULL: autoscalers). */
 struct fault {
 	enum rh_verb verb;
@@ -49,7 +25,7 @@ static bool fault_gate(void *arg, const struct rh_request *request, struct rh_ou
 {
 	struct fault *fault = arg;
 
-	const char *kind = fault->kind ? fault->kind : autoscalers.kind;
+	const char *kind = fault->kind ? fault->kind : sim_autoscalers.kind;
 
 	if (strcmp(request->resource->kind, kind) != 0 || request->verb != fault->verb || fault->times == 0)
 		return false;
@@ -77,15 +53,15 @@ static void test_engine_rights__every_fault_is_overcome(void **state)
 		sim_open(&sim, false);
 		rh_memory_store_set_gate(sim.store, fault_gate, &fault);
 		sim_start(&sim);
-		sim_create(&sim, elastic_job());
+		sim_create(&sim, sim_elastic_job());
 		sim_settle(&sim);
-		assert_int_equal(max_replicas(&sim), 3);
+		assert_int_equal(sim_max_replicas(&sim), 3);
 		sim_patch(&sim, "j", "{'spec':{'elasticPolicy':{'maxReplicas':5}}}");
 		sim_settle(&sim);
-		assert_int_equal(max_replicas(&sim), 5);
+		assert_int_equal(sim_max_replicas(&sim), 5);
 		sim_patch(&sim, "j", "{'spec':{'runPolicy':{'suspend':true}}}");
 		sim_settle(&sim);
-		assert_null(autoscaler(&sim));
+		assert_null(sim_autoscaler(&sim));
 		assert_int_equal(fault.times, 0);
 	}
 }
@@ -131,10 +107,10 @@ static void test_engine_rights__that_may_not_be_read_are_told_of(void **state)
 	sim_open(&sim, false);
 	rh_memory_store_set_gate(sim.store, fault_gate, &fault);
 	sim_start(&sim);
-	sim_create(&sim, elastic_job());
+	sim_create(&sim, sim_elastic_job());
 	sim_settle(&sim);
 	sim_assert_event(&sim, "Warning FailedReadHorizontalPodAutoscaler Error reading: no");
-	assert_int_equal(max_replicas(&sim), 3);
+	assert_int_equal(sim_max_replicas(&sim), 3);
 	sim_assert(&sim, "j", "Created | worker-0 Pending");
 }
 

@@ -313,6 +313,22 @@ static void test_memory_store__a_finalizer_does_not_stop_a_kubelet(void **state)
 	assert_non_null(rh_memory_store_find(*state, &rh_resource_pods, "default", "p"));
 }
 
+static void test_memory_store__a_grace_period_without_end_ends(void **state)
+{
+	auto_answer a = {0};
+	const struct rh_json *pod;
+	int64_t grace;
+
+	submit(*state, RH_VERB_CREATE, NULL,
+	       "{'metadata':{'name':'p'},'spec':{'terminationGracePeriodSeconds':9007199254740992}}", &a);
+	submit(*state, RH_VERB_DELETE, "p", NULL, &a);
+	rh_memory_store_drain(*state);
+	pod = rh_memory_store_find(*state, &rh_resource_pods, "default", "p");
+	assert_true(rh_json_integer(rh_json_at(pod, "metadata.deletionGracePeriodSeconds"), &grace));
+	assert_int_equal(grace, INT32_MAX);
+	assert_string_equal(rh_json_string_at(pod, "metadata.deletionTimestamp"), "2038-01-19T03:14:07Z");
+}
+
 static void test_memory_store__a_chain_of_owners_goes_whole(void **state)
 {
 	auto_answer a = {0};
@@ -405,6 +421,7 @@ static const struct CMUnitTest memory_tests[] = {
 	cmocka_unit_test_setup_teardown(test_memory_store__without_a_collector_the_owned_stay, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_memory_store__a_finalizer_keeps_what_is_to_go, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_memory_store__a_finalizer_does_not_stop_a_kubelet, setup, teardown),
+	cmocka_unit_test_setup_teardown(test_memory_store__a_grace_period_without_end_ends, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_memory_store__a_chain_of_owners_goes_whole, setup, teardown),
 	cmocka_unit_test(test_memory_store__without_memory_nothing_breaks),
 };

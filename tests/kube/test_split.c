@@ -175,34 +175,106 @@ static void test_split__refuses_a_zero_byte(void **state)
 	assert_string_equal(err.message, "the server's answer is no JSON: it holds a zero byte");
 }
 
-/* @p open repeated @p depth times, as the value of a member of an item. */
-static int feed_nested(const char *before, char open, size_t depth, struct rh_error *err)
+/* @p before, then @p open @p depth times, one, the same number of @p close, then @p after. */
+static char *nest(const char *before, char open, size_t depth, const char *after)
 {
-	struct record record = {0};
-	rh_auto(split) split = rh_split_new(RH_SPLIT_LIST, 0, note, &record);
-	int r = rh_split_feed(split, before, strlen(before), err);
+	struct rh_str text = {0};
 
-	for (size_t i = 0; i < depth && r == 0; i++)
-		r = rh_split_feed(split, open == '[' ? "[" : "{\"a\":", open == '[' ? 1 : 5, err);
-	rh_str_deinit(&record.text);
-	return r;
+	rh_str_append(&text, before);
+	for (size_t i = 0; i < depth; i++)
+		rh_str_append(&text, open == '[' ? "[" : "{\"}\\\"\":");
+	rh_str_append(&text, "\"]\"");
+	for (size_t i = 0; i < depth; i++)
+		rh_str_append(&text, open == '[' ? "]" : "}");
+	rh_str_append(&text, after);
+	return rh_str_take(&text);
 }
 
+/* How many arrays and objects are within each other. */
+static size_t count_depth(const struct rh_json *json)
+{
+	size_t depth = 0;
+
+	while (rh_json_type(json) >= RH_JSON_ARRAY) {
+		depth++;
+		json = rh_json_first(json);
+	}
+	return depth;
+}
+
+struct depths {
+	size_t count;
+	size_t depth[2];
+};
+
+static int note_depth(void *arg, struct rh_json *object, struct rh_error *err)
+{
+	struct depths *depths = arg;
+
+	(void)err;
+	assert_true(depths->count < 2);
+	depths->depth[depths->count++] = count_depth(rh_json_get(object, "a"));
+	return 0;
+}
+
+/* What one object holds too deep is null; all others are told. */
 static void test_split__nesting_is_bounded(void **state)
 {
-	static const char *const before[] = {
-		"{\"x\":", "{\"metadata\":", "{\"items\":[{\"a\":", "{\"items\":[{\"metadata\":{\"managedFields\":"};
+	static const char after[] = ",\"b\":{\"c\":[1]}},{\"a\":[1]}]}";
+
+	(void)state;
+	for (size_t i = 0; i < 12; i++) {
+		static const size_t levels[] = {98, 99, 100, 101, 1000, 100000};
+		rh_auto_free char *text = nest("{\"items\":[{\"a\":", i % 2 ? '[' : '{', levels[i / 2], after);
+		struct depths depths = {0};
+		rh_auto(split) split = rh_split_new(RH_SPLIT_LIST, 0, note_depth, &depths);
+		struct rh_error err = {0};
+
+		assert_int_equal(rh_split_feed(split, text, strlen(text), &err), 0);
+		assert_int_equal(rh_split_end(split, &err), 0);
+		assert_int_equal(depths.count, 2);
+		assert_int_equal(depths.depth[0], levels[i / 2] < 99 ? levels[i / 2] : 99);
+		assert_int_equal(depths.depth[1], 1);
+	}
+}
+
+/* Where nothing is kept, or what is kept is of no use, depth changes nothing. */
+static void test_split__nesting_of_what_is_dropped(void **state)
+{
+	static const char *const rows[][2] = {
+		{"{\"x\":", ",\"items\":[{\"a\":[1]}]}"},
+		{"{\"metadata\":", ",\"items\":[{\"a\":[1]}]}"},
+		{"{\"items\":[{\"metadata\":{\"managedFields\":", ",\"name\":\"n\"},\"a\":[1]}]}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 6; i++) {
+		rh_auto_free char *text = nest(rows[i / 2][0], i % 2 ? '[' : '{', 200, rows[i / 2][1]);
+		struct depths depths = {0};
+		rh_auto(split) split = rh_split_new(RH_SPLIT_LIST, 0, note_depth, &depths);
+		struct rh_error err = {0};
+
+		support_row(rows[i / 2][0]);
+		for (const char *at = text; *at; at++)
+			assert_int_equal(rh_split_feed(split, at, 1, &err), 0);
+		assert_int_equal(rh_split_end(split, &err), 0);
+		assert_int_equal(depths.count, 1);
+		assert_int_equal(depths.depth[0], 1);
+	}
+}
+
+/* What texts here cannot hold, or what stands twice, in one object must not hide the others. */
+static void test_split__odd_texts(void **state)
+{
+	static const char text[] = "{\"items\":[{\"a\":[\"\\u0000\",{\"x\\u0000\":[[1]],\"x\\ufffd\":2}]},{\"a\":[1]}]}";
+	struct depths depths = {0};
+	rh_auto(split) split = rh_split_new(RH_SPLIT_LIST, 0, note_depth, &depths);
 	struct rh_error err = {0};
 
 	(void)state;
-	for (size_t i = 0; i < 4; i++) {
-		support_row(before[i]);
-		assert_int_equal(feed_nested(before[i], '[', 90, &err), 0);
-		assert_int_equal(feed_nested(before[i], '{', 90, &err), 0);
-		assert_int_equal(feed_nested(before[i], '[', 101, &err), RH_EINVAL);
-		assert_int_equal(feed_nested(before[i], '{', 101, &err), RH_EINVAL);
-		assert_string_equal(err.message, "the server's answer is nested deeper than 100 levels");
-	}
+	assert_int_equal(rh_split_feed(split, text, sizeof(text) - 1, &err), 0);
+	assert_int_equal(rh_split_end(split, &err), 0);
+	assert_int_equal(depths.count, 2);
 }
 
 /* Feed an item whose string, dropped or not, has @p length bytes. */
@@ -276,6 +348,8 @@ int main(void)
 		cmocka_unit_test(test_split__refuses_events),
 		cmocka_unit_test(test_split__refuses_a_zero_byte),
 		cmocka_unit_test(test_split__nesting_is_bounded),
+		cmocka_unit_test(test_split__nesting_of_what_is_dropped),
+		cmocka_unit_test(test_split__odd_texts),
 		cmocka_unit_test(test_split__size_of_an_object_is_bounded),
 		cmocka_unit_test(test_split__the_listener_can_end_it),
 		cmocka_unit_test(test_split__survives_out_of_memory),

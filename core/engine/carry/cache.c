@@ -53,16 +53,6 @@ void rh_child_free(struct rh_child *child)
 	rh_free(child);
 }
 
-static int32_t cache_index(const char *label)
-{
-	char *end;
-	long value;
-
-	errno = 0;
-	value = strtol(label, &end, 10);
-	return end != label && !*end && errno == 0 && value >= 0 && value <= INT32_MAX ? (int32_t)value : -1;
-}
-
 static int cache_read_group(struct rh_child *child, const struct rh_json *object)
 {
 	const struct rh_json *spec = rh_json_get(object, "spec");
@@ -121,14 +111,14 @@ static struct rh_child *cache_new_child(const struct cache_texts *texts)
 	return child;
 }
 
-int rh_child_parse(const struct rh_json *object, struct rh_child **ret_child)
+int rh_child_parse(const struct rh_kind *kind, const struct rh_json *object, struct rh_child **ret_child)
 {
 	const struct cache_texts texts = cache_read_texts(object);
 	rh_auto(child) child = cache_new_child(&texts);
 
 	if (!child)
 		return RH_ENOMEM;
-	child->index = cache_index(rh_object_label(object, RH_LABEL_INDEX));
+	child->index = rh_pod_index(kind, rh_json_at(object, "metadata.labels"));
 	child->deleting = *rh_object_text(object, "metadata", "deletionTimestamp") != '\0';
 	if (strcmp(child->kind, RH_GANG_OBJECT) == 0 && cache_read_group(child, object) < 0)
 		return RH_ENOMEM;
@@ -167,7 +157,8 @@ static int cache_parse(const struct rh_engine_entry *entry, bool service, const 
 
 	if (!cached)
 		return RH_ENOMEM;
-	r = service ? rh_child_parse(object, &cached->child) : rh_pod_parse(entry->kind->kind, object, &cached->pod);
+	r = service ? rh_child_parse(entry->kind->kind, object, &cached->child)
+	            : rh_pod_parse(entry->kind->kind, object, &cached->pod);
 	if (r < 0)
 		return r;
 	*ret_cached = rh_take(cached);

@@ -249,6 +249,20 @@ static void carry_tell_denied(struct rh_engine_entry *entry, const struct rh_out
 		rh_engine_tell(entry, &(struct rh_engine_news){entry->uid, true, reason, message});
 }
 
+/* The job is there, and its status is not: where the kind is defined without one, or by an older definition. */
+static void carry_tell_statusless(struct rh_engine_entry *entry, const struct rh_json *object)
+{
+	const char *kind = entry->kind->kind->kind;
+	rh_auto_free char *reason = rh_asprintf("FailedUpdate%s", kind);
+	rh_auto_free char *message = rh_asprintf("Error updating: %s has no status, its CustomResourceDefinition is older; "
+	                                         "install it: roundhouse crds --kind %s | kubectl apply --server-side -f -",
+	                                         entry->kind->resource.plural, kind);
+
+	entry->statusless = false;
+	if (reason && message && rh_text_equal(rh_json_string_at(object, "metadata.uid"), entry->uid))
+		rh_engine_tell(entry, &(struct rh_engine_news){entry->uid, true, reason, message});
+}
+
 static void carry_failed(struct rh_engine_entry *entry, const struct rh_outcome *outcome)
 {
 	struct rh_engine *engine = entry->engine;
@@ -317,6 +331,10 @@ static void carry_on_write(void *arg, const struct rh_outcome *outcome)
 		rh_engine_reap(entry);
 		return;
 	}
+	if (stage == RH_STAGE_STATUS)
+		entry->statusless = outcome->code == RH_OUTCOME_GONE;
+	else if (entry->statusless && stage == RH_STAGE_REFRESH && outcome->object)
+		carry_tell_statusless(entry, outcome->object);
 	if (!carry_take(entry, outcome)) {
 		carry_failed(entry, outcome);
 		return;

@@ -22,6 +22,7 @@ void rh_flight_free(struct rh_flight *flight)
 	rh_free(flight->name);
 	rh_free(flight->uid);
 	rh_free(flight->job_uid);
+	rh_free(flight->node);
 	rh_pod_free(flight->pod);
 	rh_child_free(flight->child);
 	rh_json_free(flight->body);
@@ -189,7 +190,7 @@ static int flight_foresee(struct rh_flight *flight, const struct rh_json *body)
 {
 	if (flight->verb == RH_CREATE_POD)
 		return rh_pod_parse(flight->entry->kind->kind, body, &flight->pod);
-	if (rh_child_parse(body, &flight->child) < 0)
+	if (rh_child_parse(flight->entry->kind->kind, body, &flight->child) < 0)
 		return RH_ENOMEM;
 	if (flight->verb == RH_CREATE_SERVICE)
 		return 0;
@@ -249,9 +250,11 @@ static int flight_act_delete(struct rh_engine_entry *entry, const struct rh_acti
 	if (!flight)
 		return RH_ENOMEM;
 	request.uid = *flight->uid ? flight->uid : NULL;
+	cached = action->verb == RH_DELETE_JOB ? NULL : rh_flight_target(flight);
+	if (action->force && cached)
+		flight->node = rh_strdup(cached->pod->node);
 	if (flight_start(flight, &request) < 0)
 		return RH_ENOMEM;
-	cached = action->verb == RH_DELETE_JOB ? NULL : rh_flight_target(flight);
 	if (cached)
 		rh_cached_set_stopping(cached, true);
 	return 0;

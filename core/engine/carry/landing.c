@@ -27,11 +27,24 @@ static void flight_tell_group(const struct rh_flight *flight)
 	rh_flight_tell(flight, false, "");
 }
 
+/* It is not known whether its containers still run somewhere: who looks at the job has to know. */
+static void flight_tell_force(const struct rh_flight *flight)
+{
+	rh_auto_free char *message = rh_asprintf("Deleted pod by force: %s did not end within %s%s%s%s", flight->name,
+	                                         RH_ANNOTATION_TERMINATING_TIMEOUT, *flight->node ? "; its node " : "",
+	                                         flight->node, *flight->node ? " may be lost" : "");
+
+	if (message)
+		rh_engine_tell(flight->entry, &(struct rh_engine_news){flight->job_uid, true, "ForcedDeletePod", message});
+}
+
 /* V1 tells nothing of further objects that went well, but for a PodGroup that goes. */
 static void flight_tell_success(const struct rh_flight *flight)
 {
 	if (flight->verb == RH_DELETE_OBJECT && strcmp(flight->resource->kind, RH_GANG_OBJECT) == 0)
 		flight_tell_group(flight);
+	else if (flight->node)
+		flight_tell_force(flight);
 	else if (rh_verb_of_pod(flight->verb) || rh_verb_of_service(flight->verb) || flight->verb == RH_DELETE_JOB)
 		rh_flight_tell(flight, false, "");
 }
@@ -70,13 +83,25 @@ static void flight_ask(struct rh_flight *flight)
 	flight_end(flight);
 }
 
-static bool flight_is_ours(const struct rh_flight *flight, const struct rh_json *object)
+/* Whose is it? FLIGHT_ASTRAY: our job's, but by its labels, which anybody may edit, it is not the replica of that name.
+ */
+enum flight_found { FLIGHT_FOREIGN, FLIGHT_ASTRAY, FLIGHT_OURS };
+
+static bool flight_is_replica(const struct rh_flight *flight, const struct rh_child *found)
+{
+	if (flight->pod)
+		return found->index == flight->pod->index && strcmp(found->type, flight->pod->type) == 0;
+	return flight->verb != RH_CREATE_SERVICE ||
+	       (found->index == flight->child->index && strcmp(found->type, flight->child->type) == 0);
+}
+
+static enum flight_found flight_judge(const struct rh_flight *flight, const struct rh_json *object)
 {
 	rh_auto(child) child = NULL;
 
-	if (rh_child_parse(object, &child) < 0)
-		return false;
-	return strcmp(child->owner_uid, flight->job_uid) == 0;
+	if (rh_child_parse(flight->entry->kind->kind, object, &child) < 0 || strcmp(child->owner_uid, flight->job_uid) != 0)
+		return FLIGHT_FOREIGN;
+	return flight_is_replica(flight, child) ? FLIGHT_OURS : FLIGHT_ASTRAY;
 }
 
 /* V1 leaves the queue that was chosen for a PodGroup as it is (COMPAT B.8). */
@@ -128,21 +153,31 @@ static void flight_arrived(struct rh_flight *flight, const struct rh_json *objec
 	flight_end(flight);
 }
 
-/* The name is taken by something that is not ours: say by whom. */
-static void flight_foreign(struct rh_flight *flight, const struct rh_json *object)
+/* @return who has the name that was to be ours, owned by the caller; NULL when memory is out */
+static char *flight_explain(const struct rh_flight *flight, const struct rh_json *object, bool astray)
 {
 	const struct rh_json *owner = rh_json_item(rh_json_at(object, "metadata.ownerReferences"), 0);
 	const char *kind = rh_json_string(rh_json_get(owner, "kind"));
 	const char *name = rh_json_string(rh_json_get(owner, "name"));
 	const char *uid = rh_json_string(rh_json_get(owner, "uid"));
-	rh_auto_free char *detail = NULL;
+	const char *plural = flight->resource->plural;
 
+	if (astray)
+		return rh_asprintf(
+			"%s \"%s\" already exists, and is labelled as another replica or as none: delete it, or mend its "
+			"labels %s and %s",
+			plural, flight->name, RH_LABEL_TYPE, RH_LABEL_INDEX);
 	if (kind && name)
-		detail = rh_asprintf("%s \"%s\" already exists, and belongs to %s \"%s\" (UID %s)", flight->resource->plural,
-		                     flight->name, kind, name, uid ? uid : "unknown");
-	else
-		detail = rh_asprintf("%s \"%s\" already exists, and belongs to nobody: delete or rename it",
-		                     flight->resource->plural, flight->name);
+		return rh_asprintf("%s \"%s\" already exists, and belongs to %s \"%s\" (UID %s)", plural, flight->name, kind,
+		                   name, uid ? uid : "unknown");
+	return rh_asprintf("%s \"%s\" already exists, and belongs to nobody: delete or rename it", plural, flight->name);
+}
+
+/* The name is taken by something that is not what was to be made: say what. */
+static void flight_taken(struct rh_flight *flight, const struct rh_json *object, bool astray)
+{
+	rh_auto_free char *detail = flight_explain(flight, object, astray);
+
 	flight->asking = false; /* it could be read: it is the create that comes to nothing */
 	if (detail) {
 		rh_flight_tell(flight, true, detail);
@@ -154,13 +189,41 @@ static void flight_foreign(struct rh_flight *flight, const struct rh_json *objec
 	flight_end(flight);
 }
 
+/* Has the watch told meanwhile of what was to be made? Then what was read is older. */
+static bool flight_is_there(const struct rh_flight *flight)
+{
+	const struct rh_engine_entry *entry = flight->entry;
+	const struct rh_cached *cached = NULL;
+
+	if (flight->verb == RH_CREATE_SERVICE)
+		cached = rh_map_get(entry->services, flight->name);
+	else if (flight->pod)
+		cached = rh_map_get(entry->pods, flight->name);
+	if (!cached)
+		return false;
+	if (!flight->pod)
+		return strcmp(cached->child->owner_uid, flight->job_uid) == 0 && flight_is_replica(flight, cached->child);
+	return strcmp(cached->pod->owner_uid, flight->job_uid) == 0 && cached->pod->index == flight->pod->index &&
+	       strcmp(cached->pod->type, flight->pod->type) == 0;
+}
+
+static void flight_found_existing(struct rh_flight *flight, const struct rh_json *object)
+{
+	enum flight_found found = flight_judge(flight, object);
+
+	if (found != FLIGHT_OURS && flight_is_there(flight)) {
+		rh_engine_drop_hold(flight);
+		flight_end(flight);
+	} else if (found == FLIGHT_OURS)
+		flight_arrived(flight, object, flight->unknown);
+	else
+		flight_taken(flight, object, found == FLIGHT_ASTRAY);
+}
+
 static void flight_created(struct rh_flight *flight, const struct rh_outcome *outcome)
 {
 	if (flight->asking && outcome->code == RH_OUTCOME_OK && outcome->object) {
-		if (flight_is_ours(flight, outcome->object))
-			flight_arrived(flight, outcome->object, flight->unknown);
-		else
-			flight_foreign(flight, outcome->object);
+		flight_found_existing(flight, outcome->object);
 	} else if (flight->asking && rh_verb_of_object(flight->verb) && outcome->code == RH_OUTCOME_DENIED) {
 		flight_refused(flight, outcome);
 	} else if (flight->asking) {
@@ -349,8 +412,8 @@ static bool flight_may_adopt(const struct rh_flight *flight, const struct rh_jso
 {
 	rh_auto(child) child = NULL;
 
-	return flight->entry->job && rh_child_parse(actual, &child) == 0 && !*child->owner_uid && !child->deleting &&
-	       strcmp(child->uid, flight->uid) == 0;
+	return flight->entry->job && rh_child_parse(flight->entry->kind->kind, actual, &child) == 0 && !*child->owner_uid &&
+	       !child->deleting && strcmp(child->uid, flight->uid) == 0;
 }
 
 static void flight_adopted(struct rh_flight *flight, const struct rh_outcome *outcome)
@@ -407,7 +470,7 @@ static void flight_end_checks(struct rh_engine_entry *entry)
 static bool flight_learn(struct rh_flight *flight, const struct rh_outcome *outcome)
 {
 	if (outcome->code == RH_OUTCOME_OK && outcome->object)
-		return !flight_is_ours(flight, outcome->object) || flight_keep_found(flight, outcome->object) == 0;
+		return flight_judge(flight, outcome->object) != FLIGHT_OURS || flight_keep_found(flight, outcome->object) == 0;
 	return outcome->code == RH_OUTCOME_GONE;
 }
 

@@ -101,7 +101,7 @@ int rh_engine_keep_object(struct rh_engine_entry *entry, const struct rh_json *o
 	rh_auto_free char *key = NULL;
 	void *before = NULL;
 
-	if (!cached || rh_child_parse(object, &cached->child) < 0)
+	if (!cached || rh_child_parse(entry->kind->kind, object, &cached->child) < 0)
 		return RH_ENOMEM;
 	cached->child->hash = hash;
 	key = rh_engine_object_key(cached->child->api_version, cached->child->kind, cached->child->name);

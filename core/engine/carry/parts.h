@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file engine/carry/parts.h
- * @brief What the files of the engine share; for core/engine/engine*.c alone.
+ * @brief What the files of the engine share; for core/engine/carry alone.
  *
- * engine.c owns the loop's face, engine_cache.c what is observed, engine_work.c the decisions, engine_carry.c writes to
- * the job, engine_flight.c writes to children, engine_landing.c their answers, engine_holds.c and engine_refusals.c
- * what was refused, engine_objects.c the further objects, engine_events.c Events.
+ * engine.c owns the loop's face, cache.c what is observed, work.c the decisions, carry.c writes to
+ * the job, flight.c writes to children, landing.c their answers, holds.c and refusals.c
+ * what was refused, objects.c the further objects, events.c Events.
  */
 #ifndef RH_ENGINE_CARRY_PARTS_H
 #define RH_ENGINE_CARRY_PARTS_H
@@ -83,6 +83,7 @@ struct rh_flight {
 	char *name;
 	char *uid; /**< of what is deleted or updated; "" for a create */
 	char *job_uid;
+	char *node;             /**< where a pod was that is deleted by force; NULL: it is not */
 	int32_t index;          /**< of the replica */
 	struct rh_pod *pod;     /**< the pod that is to come; owned */
 	struct rh_child *child; /**< likewise anything else; owned */
@@ -147,6 +148,7 @@ struct rh_engine_entry {
 	bool hot;                       /**< it stands among them */
 	bool unfit;                     /**< the job cannot be understood */
 	bool refresh;                   /**< it is to be read again before anything is decided */
+	bool statusless;                /**< the store knew no status to write; whether it knows the job is asked now */
 	uint32_t marks;                 /**< of the engine's owner, see struct rh_engine_change */
 
 	struct rh_map *pods;     /**< name to struct rh_cached */
@@ -198,14 +200,14 @@ int rh_engine_submit(struct rh_engine *engine, struct rh_request *request, rh_do
 /** Cancel a request of the engine. */
 void rh_engine_cancel(struct rh_engine *engine, uint64_t id);
 
-/** @name engine_cache.c @{ */
+/** @name cache.c @{ */
 /** Free a cached thing. NULL is nothing. */
 void rh_cached_free(struct rh_cached *cached);
 RH_DEFINE_CLEANUP(cached);
 /** @return its UID; "" while that is unknown */
 const char *rh_cached_uid(const struct rh_cached *cached);
-/** Trim a Service or further object. @return 0 or RH_ENOMEM */
-int rh_child_parse(const struct rh_json *object, struct rh_child **ret_child);
+/** Trim a Service or further object of a job of the kind. @return 0 or RH_ENOMEM */
+int rh_child_parse(const struct rh_kind *kind, const struct rh_json *object, struct rh_child **ret_child);
 /** Free a child. NULL is nothing. */
 void rh_child_free(struct rh_child *child);
 RH_DEFINE_CLEANUP(child);
@@ -243,7 +245,7 @@ void rh_engine_reap(struct rh_engine_entry *entry);
 void rh_engine_entry_free(struct rh_engine_entry *entry);
 /** @} */
 
-/** @name engine_watch.c @{ */
+/** @name watch.c @{ */
 /** Callback of all watches; @p arg is a struct rh_engine_watch. */
 void rh_engine_on_watch(void *arg, enum rh_watch_event event, const struct rh_json *object);
 /** Forget everything that was observed. */
@@ -256,7 +258,7 @@ static inline bool rh_engine_is_kept(const struct rh_engine_entry *entry)
 	return entry->job || entry->text;
 }
 
-/** @name engine_heat.c @{ */
+/** @name heat.c @{ */
 /** The job has been looked at: it keeps its tree, and others may lose theirs. */
 void rh_engine_heat(struct rh_engine_entry *entry);
 /** Of the trees that were looked at longest ago keep no more than @p most, but for those that are in use. */
@@ -269,7 +271,7 @@ void rh_engine_forget_heat(struct rh_engine_entry *entry);
 void rh_engine_set_ledger(struct rh_engine_entry *entry, struct rh_ledger *ledger);
 /** @} */
 
-/** @name engine_work.c @{ */
+/** @name work.c @{ */
 /** Decide for one job that is due, and begin to carry the plan out. */
 void rh_engine_work(struct rh_engine_entry *entry);
 /** @return the builder of the job as it is; NULL: then @p err tells, and *@p ret_status is the status */
@@ -278,7 +280,7 @@ struct rh_builder *rh_engine_builder(struct rh_engine_entry *entry, int *ret_sta
 void rh_engine_retry(struct rh_engine_entry *entry, int status, const struct rh_error *err);
 /** @} */
 
-/** @name engine_carry.c @{ */
+/** @name carry.c @{ */
 /** Carry out entry->plan. */
 void rh_engine_carry(struct rh_engine_entry *entry);
 /** Read the job again. */
@@ -349,7 +351,7 @@ static inline enum rh_verb rh_flight_reads(const struct rh_flight *flight)
 	return rh_verb_of_object(flight->verb) ? RH_VERB_FIND : RH_VERB_GET;
 }
 
-/** @name engine_flight.c @{ */
+/** @name flight.c @{ */
 /**
  * Begin one action of the plan. @return 0, also when it waits for something; RH_EAGAIN when a window is full: the job
  * is due again when it is open; RH_ENOMEM
@@ -371,10 +373,10 @@ void rh_flight_tell(const struct rh_flight *flight, bool failed, const char *det
 int rh_engine_check_object(struct rh_engine_entry *entry, const struct rh_json *object);
 /** @} */
 
-/** Callback of the requests of flights (engine_landing.c); @p arg is a struct rh_flight. */
+/** Callback of the requests of flights (landing.c); @p arg is a struct rh_flight. */
 void rh_flight_on_done(void *arg, const struct rh_outcome *outcome);
 
-/** @name engine_holds.c @{ */
+/** @name holds.c @{ */
 /** Let the write of @p flight wait: for @p delay microseconds, or, when that is negative, longer each time. */
 void rh_engine_hold(const struct rh_flight *flight, int64_t delay);
 /** Forget that it was refused. */
@@ -387,7 +389,7 @@ void rh_engine_release(struct rh_engine_entry *entry, enum rh_action_verb verb, 
 void rh_engine_release_all(struct rh_engine_entry *entry);
 /** @} */
 
-/** @name engine_refusals.c @{ */
+/** @name refusals.c @{ */
 /**
  * Remember that the request of @p flight was refused for good, in @p words. @param alone it is about this name only.
  * What there is no memory for is not remembered.
@@ -401,7 +403,7 @@ void rh_engine_forget_refusal(struct rh_engine_entry *entry, const char *kind, c
 void rh_engine_forget_refusals(struct rh_engine_entry *entry);
 /** @} */
 
-/** @name engine_objects.c @{ */
+/** @name objects.c @{ */
 /**
  * Know what further objects the job wants, and which exist. @return 0; 1 when that is being found out; or a negative
  * status
@@ -426,7 +428,7 @@ int rh_engine_keep_object(struct rh_engine_entry *entry, const struct rh_json *o
 char *rh_engine_object_key(const char *api_version, const char *kind, const char *name);
 /** @} */
 
-/** @name engine_events.c @{ */
+/** @name events.c @{ */
 /** Forget the Events of the entry that are neither under way nor wait to be. */
 void rh_engine_trim_events(struct rh_engine_entry *entry);
 /** Likewise, but only those of what went well: a failure that happens again is to be counted up. */

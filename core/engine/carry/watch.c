@@ -100,7 +100,7 @@ static int watch_see_group(struct rh_engine_entry *entry, const struct rh_json *
 	rh_auto(child) child = NULL;
 	uint64_t hash = 0;
 
-	if (!key || rh_child_parse(object, &child) < 0)
+	if (!key || rh_child_parse(entry->kind->kind, object, &child) < 0)
 		return RH_ENOMEM;
 	if (before && strcmp(before->child->uid, child->uid) == 0 && before->child->content == child->content)
 		hash = before->child->hash;

@@ -87,7 +87,7 @@ void rh_engine_retry(struct rh_engine_entry *entry, int status, const struct rh_
 		rh_engine_tell(entry, &(struct rh_engine_news){entry->uid, true, reason, err->message});
 }
 
-static size_t work_add_cached(struct work_tables *tables, const struct rh_map *map)
+static void work_add_cached(struct work_tables *tables, const struct rh_map *map)
 {
 	size_t cursor = 0;
 	void *value;
@@ -100,7 +100,6 @@ static size_t work_add_cached(struct work_tables *tables, const struct rh_map *m
 		else
 			tables->children[tables->child_count++] = cached->child;
 	}
-	return cursor;
 }
 
 /* Whether a watch has shown what a create that is under way is to make. */

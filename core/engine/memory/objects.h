@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file engine/memory/objects.h
- * @brief The objects of a memory store and their versions; for core/engine/memory_*.c alone.
+ * @brief The objects of a memory store and their versions; for core/engine/memory alone.
  *
  * An object is kept as text, a tenth of what its tree takes, and becomes a tree while somebody looks at it. A version
  * never changes; who holds a reference to one sees what was there then.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file engine/memory/parts.h
- * @brief What the files of the memory store share; for core/engine/memory_*.c alone.
+ * @brief What the files of the memory store share; for core/engine/memory alone.
  */
 #ifndef RH_ENGINE_MEMORY_PARTS_H
 #define RH_ENGINE_MEMORY_PARTS_H

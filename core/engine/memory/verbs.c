@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "engine/memory/parts.h"
+#include "job/pod.h"
 
 /* terminationGracePeriodSeconds of a pod that says nothing. */
 #define MEMORY_GRACE_SECONDS 30
@@ -17,16 +18,12 @@
 __attribute__((format(printf, 3, 4))) static void memory_answer(struct rh_memory_request *request,
                                                                 enum rh_outcome_code code, const char *fmt, ...)
 {
-	rh_auto_str text = {0};
-	char buffer[RH_ERROR_MESSAGE_SIZE];
 	va_list args;
 
 	va_start(args, fmt);
-	(void)vsnprintf(buffer, sizeof(buffer), fmt, args);
-	va_end(args);
-	rh_str_append(&text, buffer);
 	request->code = code;
-	request->message = rh_str_take(&text);
+	request->message = rh_vasprintf(fmt, args);
+	va_end(args);
 }
 
 static void memory_answer_oom(struct rh_memory_request *request)
@@ -171,8 +168,8 @@ static int64_t memory_grace(const struct rh_memory_store *store, const struct rh
 		return 0;
 	if (asked >= 0)
 		return asked;
-	(void)rh_json_integer(rh_json_get(rh_json_get(tree, "spec"), "terminationGracePeriodSeconds"), &seconds);
-	return seconds < 0 ? 1 : seconds;
+	(void)rh_pod_grace(rh_json_get(tree, "spec"), &seconds);
+	return seconds;
 }
 
 /* A second delete may shorten what is left, and never prolong it. */

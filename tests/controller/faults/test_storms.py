@@ -8,6 +8,7 @@ import functools
 import itertools
 import os
 import signal
+import threading
 import time
 import unittest
 
@@ -20,6 +21,8 @@ from support import wait_for
 JOBS = 60 if field.ALL else 12
 # Beyond the end of a Lease, after which another instance takes it.
 ASLEEP_S = 25
+# Of what waits for an event that always comes.
+PATIENCE_S = 120
 
 
 class Storm(field.Field):
@@ -193,6 +196,41 @@ class Leaders(field.Field):
                      for words in one.verdict(self.events(namespace, users), exact=False)]
             self.assertEqual(wrong, [])
             two[left].stop()
+        director.clear()
+
+    def test_lease_is_lost_in_the_middle_of_writes(self):
+        """The Lease cannot be renewed while creates are under way, and these come to the server when another works already."""
+        lost, other_works = threading.Event(), threading.Event()
+
+        def judge(call):
+            if call.method == "POST" and call.path.endswith("/pods"):
+                lost.set()
+                other_works.wait(PATIENCE_S)
+            return proxy.FAULTS["silence-before"] if lost.is_set() and "/leases" in call.path else None
+        director = life.Director(self.api)
+        with contextlib.ExitStack() as stack:
+            between = stack.enter_context(proxy.Proxy(self.api, judge))
+            stack.callback(other_works.set)
+            first, other = self.controller("renews-first", url=between.url), self.controller("renews-other", user="other")
+            for one in (first, other):
+                stack.callback(one.kill)
+            first.start()
+            self.lead(first)
+            other.start()
+            wait_for("standby", lambda: other.get("/readyz")[0] == 200)
+            for number in range(4):
+                director.add(f"renews-{number}").begin()
+            self.assertEqual(first.wait(), 1)
+            self.assertIn("was lost", first.text())
+            self.lead(other)
+            other_works.set()
+            director.play()
+            self.assert_idle(other)
+            # whose create came first is chance; the other one is told that the pod is there
+            wrong = [f"{namespace}: {words}" for namespace, one in director.lives.items()
+                     for words in one.verdict(self.events(namespace, ("controller", "other")), exact=False)]
+            self.assertEqual(wrong, [])
+            other.stop()
         director.clear()
 
     def test_leader_is_killed(self):
