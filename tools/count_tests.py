@@ -3,7 +3,8 @@
 """count_tests.py FILE...: sum up JUnit files that ctest wrote, in one line. A file that is not there counts nothing.
 
 A test that ran in several builds counts once: as failed when it failed in any, as passed when it passed in any.
-What was skipped is named, with the reason where the test wrote "SKIPPED: reason". Ends with 1 when a test failed.
+What was skipped is named, with the reason where the test wrote "SKIPPED: reason"; and so are the cases that a program which passed
+has skipped, when it did so in every build. Ends with 1 when a test failed.
 """
 import pathlib
 import re
@@ -20,8 +21,17 @@ def reason_of(case):
     return ": " + found[1] if found else ""
 
 
+def skipped_cases(case):
+    """-> what a program that ran says of cases that it left out: cmocka names them, unittest counts them or has reasons"""
+    text = case.findtext("system-out") or ""
+    said = re.findall(r"^SKIPPED: (.*)$", text, re.M) + re.findall(r"^\[  SKIPPED \] (\w+)$", text, re.M)
+    said += [words[1:-1] for words in re.findall(r"skipped ('.*'|\".*\")$", text, re.M)]
+    count = re.search(r"^OK \(.*\bskipped=(\d+)", text, re.M)
+    return list(dict.fromkeys(said)) or ([f"{count[1]} cases"] if count else [])
+
+
 def main():
-    worst, reasons = {}, {}
+    worst, reasons, parts = {}, {}, {}
     for path in filter(pathlib.Path.exists, map(pathlib.Path, sys.argv[1:])):
         for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
             result = RESULT.get(case.get("status"), "skipped")
@@ -31,10 +41,14 @@ def main():
             name = case.get("name")
             worst[name] = max(worst.get(name, "skipped"), result, key=RANK.get)
             reasons[name] = reason_of(case) or reasons.get(name, "")
+            if result == "passed":
+                parts[name] = min(skipped_cases(case), parts.get(name, skipped_cases(case)), key=len)
             if result == "failed":
                 print(f"failed in {path.stem}: {name}")
     for name in sorted(name for name, result in worst.items() if result == "skipped"):
         print(f"skipped: {name}{reasons[name]}")
+    for name in sorted(name for name, cases in parts.items() if cases and worst[name] == "passed"):
+        print(f"skipped in part: {name}: {'; '.join(parts[name])}")
     counts = [list(worst.values()).count(result) for result in ("passed", "failed", "skipped")]
     print("{} passed, {} failed, {} skipped".format(*counts))
     return 1 if counts[1] else 0

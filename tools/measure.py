@@ -12,11 +12,11 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-FUNCTION_P95, FUNCTION_MAX = 60, 100
+FUNCTION_P95, FUNCTION_MAX = 30, 60
 NESTING_MAX = 4
 PARAMETERS_MAX = 6  # five, and the error
 DICTATED = {"httpd_on_access"}  # callbacks whose form a library prescribes
-FILE_MAX = 800
+FILE_MAX, TEST_FILE_MAX = 600, 800
 
 # A layer may include itself and what stands before it; "public" is include/roundhouse.
 LAYERS = ["public", "base", "job", "host", "engine", "kube", "local", "controller", "cli"]
@@ -147,6 +147,8 @@ def is_mutable_variable(words):
     names = [word for word in head if re.match(r"[A-Za-z_]", word)]
     if head[0] in ("typedef", "extern", "_Static_assert") or "(" in head:
         return False
+    if "_Atomic" in head:
+        return False  # what a signal handler reaches
     if head[-1] == "{}" or len(names) - sum(word in ("struct", "union", "enum", "static") for word in names) < 2:
         return False  # a type, or only its name
     # what is behind the last star says whether the variable itself is constant
@@ -197,8 +199,9 @@ def check_docs(report, file, text, declarations, bodies):
 def check_text(report, file, text, code):
     if SPDX not in text.split("\n", 1)[0]:
         report.add(f"{file}:1", "the first line must carry the SPDX identifier")
-    if text.count("\n") > FILE_MAX:
-        report.add(file, f"{text.count(chr(10))} lines, at most {FILE_MAX}")
+    most = TEST_FILE_MAX if file.startswith("tests/") else FILE_MAX
+    if text.count("\n") > most:
+        report.add(file, f"{text.count(chr(10))} lines, at most {most}")
     for match in BANNED.finditer(code):
         report.add(f"{file}:{code.count(chr(10), 0, match.start()) + 1}", f"{match.group(1)}() is banned")
     for match in MARKS.finditer(text):
@@ -278,7 +281,7 @@ def check_functions(report, functions, show):
 
 def check_c(report):
     functions, graph = [], collections.defaultdict(set)
-    for top in ("include", "core", "plugins", "examples", "tests"):
+    for top in ("include", "core", "comm", "plugins", "examples", "tests"):
         for path in sorted((ROOT / top).rglob("*.[ch]")):
             file, text = path.relative_to(ROOT).as_posix(), path.read_text()
             code = LEX.sub(blank, text)

@@ -31,7 +31,7 @@ quietly() {
 
 missing_packages() {
 	local package
-	for package in "$@"; do
+	for package in $(printf '%s\n' "$@" | sort -u); do
 		[ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
 	done
 }

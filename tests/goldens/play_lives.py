@@ -117,6 +117,13 @@ def clear(api, job):
     time.sleep(0.3)
 
 
+def wait_noticed(api, job, before, limit=6.0):
+    """Restarts of pods that run are added up: a controller that is told of all pods at once fails the job before it runs, V1 too."""
+    start = time.time()
+    while time.time() - start < limit and (snapshot(api, job).get("replicaStatuses") or {}) == (before.get("replicaStatuses") or {}):
+        time.sleep(0.05)
+
+
 def do_step(api, job, step):
     name = job["metadata"]["name"]
     pods = api.owned("pods", name)
@@ -127,7 +134,10 @@ def do_step(api, job, step):
     if "run" in step:
         for p in chosen(step["run"]):
             if p["status"].get("phase") in ("Pending", "Running"):
+                before = snapshot(api, job)
                 set_phase(api, p, "Running", restarts=step.get("restartCount", 0))
+                if "restartCount" in step:
+                    wait_noticed(api, job, before)
     elif "succeed" in step:
         for p in chosen(step["succeed"]):
             set_phase(api, p, "Succeeded", 0)
