@@ -143,6 +143,7 @@ static void hub_accept(struct rh_comm_hub *hub)
 
 	if (peers)
 		hub->peers = peers;
+	hub->full = fd < 0 && (errno == EMFILE || errno == ENFILE);
 	if (fd < 0 || !peers || !peer || hub->peer_count >= (size_t)hub->world + HUB_STRANGERS) {
 		if (fd >= 0)
 			(void)close(fd);
@@ -180,7 +181,7 @@ static struct pollfd *hub_poll_set(const struct rh_comm_hub *hub)
 	struct pollfd *set = hub->set;
 
 	set[0] = (struct pollfd){.fd = hub->wake, .events = POLLIN};
-	set[1] = (struct pollfd){.fd = hub->listener, .events = POLLIN};
+	set[1] = (struct pollfd){.fd = hub->full ? -1 : hub->listener, .events = POLLIN};
 	for (size_t i = 0; i < hub->peer_count; i++) {
 		set[i + 2].fd = hub->peers[i]->fd;
 		set[i + 2].events = (short)(POLLIN | (hub->peers[i]->out.length > 0 ? POLLOUT : 0));
@@ -213,6 +214,7 @@ static int64_t hub_turn(struct rh_comm_hub *hub, const struct pollfd *set, int r
 		return tick;
 	rh_comm_hub_judge(hub, rh_comm_now());
 	hub_sweep(hub, rh_comm_now());
+	hub->full = false;
 	return rh_comm_now() + HUB_TICK;
 }
 

@@ -60,6 +60,7 @@ struct rh_comm_hub {
 	pthread_t thread;
 	pthread_mutex_t lock; /**< held by the thread but while it waits, for fork() */
 	int listener;
+	bool full; /**< no descriptor was free for who calls: nobody is let in until the next tick */
 	int wake;
 	int32_t world;
 	int32_t port;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hub and lines to it, in one process: who is let in, what is told to whom, and nonsense that it must survive. */
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 /* clang-format off */
@@ -522,6 +525,42 @@ static void test_hub__nonsense_does_not_end_it(void **state)
 	rh_comm_hub_free(hub);
 }
 
+static int64_t processor_time(void)
+{
+	struct timespec time;
+
+	assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time), 0);
+	return (int64_t)time.tv_sec * RH_COMM_SECOND + time.tv_nsec / 1000;
+}
+
+/* Who calls stays in the listener's queue, which poll() tells of again and again. */
+static void test_hub__rests_while_no_descriptor_is_free(void **state)
+{
+	struct rlimit limit, few;
+	struct member member = {0};
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int32_t port;
+	struct rh_comm_hub *hub = start_hub(1, &port);
+	int caller = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int64_t begin;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = (struct rlimit){.rlim_cur = (rlim_t)caller + 1, .rlim_max = limit.rlim_max};
+	to.sin_port = htons((uint16_t)port);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(connect(caller, (struct sockaddr *)&to, sizeof(to)), 0);
+	begin = processor_time();
+	(void)usleep(RH_COMM_SECOND);
+	begin = processor_time() - begin;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(begin < RH_COMM_SECOND / 10);
+	(void)close(caller);
+	join(&member, 0, 1, port);
+	part(&member);
+	rh_comm_hub_free(hub);
+}
+
 static void test_hub__a_port_that_is_taken(void **state)
 {
 	struct rh_comm_error err = {.text = ""};
@@ -565,6 +604,7 @@ int main(void)
 		cmocka_unit_test(test_hub__a_time_limit_names_the_ranks),
 		cmocka_unit_test(test_hub__strangers_are_refused_with_a_reason),
 		cmocka_unit_test(test_hub__nonsense_does_not_end_it),
+		cmocka_unit_test(test_hub__rests_while_no_descriptor_is_free),
 		cmocka_unit_test(test_hub__a_port_that_is_taken),
 		cmocka_unit_test(test_hub__nobody_listens),
 	};
