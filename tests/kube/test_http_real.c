@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "kube/discovery.h"
 #include "kube/https.h"
 #include "kube/lease_keeper.h"
 
@@ -126,47 +125,6 @@ static void test_http_real__who_is_asking(void **state)
 	}
 }
 
-static void release_client(void *arg)
-{
-	struct https_client *client = arg;
-
-	client->open--;
-}
-
-static void test_http_real__discovery(void **state)
-{
-	static const struct {
-		struct rh_discovery_want want;
-		enum rh_discovery_state expected;
-	} rows[] = {
-		{{"v1", "pods", true, NULL}, RH_DISCOVERY_THERE},
-		{{"coordination.k8s.io/v1", "leases", false, NULL}, RH_DISCOVERY_THERE},
-		{{"kubeflow.org/v1", "pytorchjobs", true, NULL}, RH_DISCOVERY_THERE},
-		{{"kubeflow.org/v1", "nosuchjobs", true, NULL}, RH_DISCOVERY_MISSING},
-		{{"scheduling.volcano.sh/v1beta1", "podgroups", false, NULL}, RH_DISCOVERY_MISSING},
-		{{"autoscaling/v2", "horizontalpodautoscalers", true, NULL}, RH_DISCOVERY_THERE},
-	};
-	struct rh_discovery_want wants[6];
-	struct https_client client = {0};
-	struct rh_discovery_options options = {.wants = wants, .count = 6, .done = release_client, .arg = &client};
-	rh_auto(discovery) discovery = NULL;
-
-	(void)state;
-	for (size_t i = 0; i < 6; i++)
-		wants[i] = rows[i].want;
-	open_real(&client, "KUBECONFIG");
-	options.http = client.http;
-	assert_int_equal(rh_discovery_new(&options, &discovery, NULL), 0);
-	client.open = 1;
-	https_wait(&client);
-	for (size_t i = 0; i < 6; i++) {
-		(void)support_row(rows[i].want.plural);
-		assert_int_equal(rh_discovery_state(discovery, i), rows[i].expected);
-	}
-	rh_discovery_free(rh_take(discovery));
-	https_close(&client);
-}
-
 /* Candidates for one Lease. */
 struct election {
 	struct https_client client;
@@ -274,7 +232,6 @@ int main(void)
 		cmocka_unit_test(test_http_real__few_connections),
 		cmocka_unit_test(test_http_real__long_list),
 		cmocka_unit_test(test_http_real__who_is_asking),
-		cmocka_unit_test(test_http_real__discovery),
 		cmocka_unit_test(test_http_real__one_leads_then_the_other),
 		cmocka_unit_test(test_http_real__lease_is_forbidden),
 	};
