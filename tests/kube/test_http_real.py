@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_http_real.py FOLDER SOURCE: the client, elections and discovery against a real kube-apiserver."""
+"""test_http_real.py FOLDER SOURCE: the client and elections against a real kube-apiserver."""
 import json
 import pathlib
 import subprocess
