@@ -151,8 +151,8 @@ static void wait_await(struct rh_comm_request *request, int64_t until)
 	for (int round = 1; !wait_is_over(request); round++) {
 		wait_drive(comm);
 		if (wait_is_over(request)) {
-			if (patience.since > 0)
-				wait_learn(comm, false);
+			if (patience.since != 0) /* below 0: a yield has ended it, for the peer had to have this processor */
+				wait_learn(comm, patience.since < 0);
 			return;
 		}
 		if (!rh_comm_patience_spin(&patience, comm->world->crowded)) {
@@ -271,17 +271,21 @@ static bool wait_is_quick(const struct rh_comm *comm, const struct rh_comm_op *o
 	       comm->world->tune.count == 0;
 }
 
-static int32_t quick_test(const struct rh_comm *comm, void *work)
+static int32_t quick_test(struct rh_comm *comm, void *work)
 {
 	int spin = atomic_load_explicit(&comm->spin, memory_order_relaxed);
 	int rounds = comm->world->crowded ? SPIN_ROUNDS_CROWDED : QUICK_ROUNDS * spin / SPIN_TIME;
-	int32_t r = RH_COMM_BUSY;
+	int32_t r = comm->module.backend->test(comm->self, work);
 
-	for (int round = 0; round < rounds && r == RH_COMM_BUSY; round++) {
+	/* nobody was waited for, so nothing is learnt: who runs by turns with a peer finds all that it has sent */
+	if (r != RH_COMM_BUSY)
+		return r;
+	for (int round = 1; round < rounds && r == RH_COMM_BUSY; round++) {
+		wait_relax();
 		r = comm->module.backend->test(comm->self, work);
-		if (r == RH_COMM_BUSY)
-			wait_relax();
 	}
+	if (r == 0)
+		wait_learn(comm, false);
 	return r;
 }
 
@@ -304,7 +308,6 @@ static int32_t quick_try(struct rh_comm *comm, const struct rh_comm_op *op, stru
 		r = quick_test(comm, work);
 	if (r == 0) {
 		comm->done++;
-		wait_learn(comm, false);
 		return 0;
 	}
 	request = rh_comm_request_new(comm, op);
