@@ -246,7 +246,7 @@ static void test_json__index(void **state)
 	assert_null(rh_json_index(small));
 	assert_ptr_equal(rh_json_get_by(small, NULL, "a"), rh_json_first(small));
 	for (int i = 0; i < 100; i++) {
-		char key[8];
+		char key[16];
 
 		snprintf(key, sizeof(key), "k%d", i);
 		assert_int_equal(rh_json_set_integer(large, key, i), 0);
