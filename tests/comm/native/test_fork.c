@@ -50,9 +50,10 @@ static int reduce_with_a_child(struct rh_comm *comm, const void *arg)
 	} given = {.from = arg};
 	int32_t value[1000] = {0};
 	struct rh_comm_error err = {0};
-	int32_t r = 0;
+	int32_t r = rh_comm_all_reduce(comm, value, 1000, RH_COMM_I32, RH_COMM_MAX, &err);
 
-	if (rh_comm_rank(comm) == given.board->victim && fork() == 0)
+	/* all have joined now: who dies before that is told of by rh_comm_init() */
+	if (r == 0 && rh_comm_rank(comm) == given.board->victim && fork() == 0)
 		be_a_child(comm, given.board);
 	while (r == 0)
 		r = rh_comm_all_reduce(comm, value, 1000, RH_COMM_I32, RH_COMM_MAX, &err);
