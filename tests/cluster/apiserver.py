@@ -12,6 +12,7 @@ import http.client
 import json
 import os
 import pathlib
+import random
 import secrets
 import shutil
 import signal
@@ -53,10 +54,15 @@ def skip_without_assets():
 
 
 def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
+    """Below those that Linux gives to connections: a program that is started again finds its port still free."""
+    sockets = []
     try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
+        while len(sockets) < count:
+            sockets.append(socket.socket())
+            try:
+                sockets[-1].bind(("127.0.0.1", random.randrange(20000, 32768)))
+            except OSError:
+                sockets.pop().close()
         return [one.getsockname()[1] for one in sockets]
     finally:
         for one in sockets:
