@@ -78,7 +78,6 @@ int rh_plan_delete(struct rh_plan *plan, enum rh_action_verb verb, const char *n
 	return action->uid ? 0 : RH_ENOMEM;
 }
 
-/* vasprintf() through the core's own allocator. */
 int rh_plan_tell(struct rh_plan *plan, bool warning, const char *reason, const char *fmt, ...)
 {
 	struct rh_plan_event *events = plan_room(plan->events, plan->event_count, &plan->event_capacity, sizeof(*events));

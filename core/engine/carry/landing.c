@@ -87,12 +87,17 @@ static void flight_ask(struct rh_flight *flight)
  */
 enum flight_found { FLIGHT_FOREIGN, FLIGHT_ASTRAY, FLIGHT_OURS };
 
-static bool flight_is_replica(const struct rh_flight *flight, const struct rh_child *found)
+/* Of a pod or Service: is what it makes the replica that these labels say? */
+static bool flight_is_for(const struct rh_flight *flight, const char *type, int32_t index)
 {
 	if (flight->pod)
-		return found->index == flight->pod->index && strcmp(found->type, flight->pod->type) == 0;
-	return flight->verb != RH_CREATE_SERVICE ||
-	       (found->index == flight->child->index && strcmp(found->type, flight->child->type) == 0);
+		return index == flight->pod->index && strcmp(type, flight->pod->type) == 0;
+	return index == flight->child->index && strcmp(type, flight->child->type) == 0;
+}
+
+static bool flight_is_replica(const struct rh_flight *flight, const struct rh_child *found)
+{
+	return (!flight->pod && flight->verb != RH_CREATE_SERVICE) || flight_is_for(flight, found->type, found->index);
 }
 
 static enum flight_found flight_judge(const struct rh_flight *flight, const struct rh_json *object)
@@ -201,10 +206,11 @@ static bool flight_is_there(const struct rh_flight *flight)
 		cached = rh_map_get(entry->pods, flight->name);
 	if (!cached)
 		return false;
-	if (!flight->pod)
-		return strcmp(cached->child->owner_uid, flight->job_uid) == 0 && flight_is_replica(flight, cached->child);
-	return strcmp(cached->pod->owner_uid, flight->job_uid) == 0 && cached->pod->index == flight->pod->index &&
-	       strcmp(cached->pod->type, flight->pod->type) == 0;
+	if (cached->pod)
+		return strcmp(cached->pod->owner_uid, flight->job_uid) == 0 &&
+		       flight_is_for(flight, cached->pod->type, cached->pod->index);
+	return strcmp(cached->child->owner_uid, flight->job_uid) == 0 &&
+	       flight_is_for(flight, cached->child->type, cached->child->index);
 }
 
 static void flight_found_existing(struct rh_flight *flight, const struct rh_json *object)
