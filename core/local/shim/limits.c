@@ -215,33 +215,35 @@ int rh_shim_limits_enter(const struct rh_shim_limits *limits)
 	return limits && write(limits->procs, "0", 1) < 0 ? -1 : 0;
 }
 
-/* The number of the line "key number", or -1. */
-static int64_t limits_number(const char *text, const char *key)
+/* Set the number of the line "key number". @return whether there is such a line */
+static bool limits_number(const char *text, const char *key, int64_t *ret_number)
 {
 	size_t length = strlen(key);
 
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n' ? 1 : 0;
-		if (strncmp(line, key, length) == 0 && line[length] == ' ')
-			return strtoll(line + length, NULL, 10);
+		if (strncmp(line, key, length) == 0 && line[length] == ' ') {
+			*ret_number = strtoll(line + length, NULL, 10);
+			return true;
+		}
 		if (*line == '\0')
 			break;
 	}
-	return -1;
+	return false;
 }
 
 int64_t rh_shim_limits_kills(const struct rh_shim_limits *limits)
 {
 	rh_auto_free char *text = limits ? limits_read(limits->path, "memory.events") : NULL;
-	int64_t kills = text ? limits_number(text, "oom_kill") : 0;
+	int64_t kills = 0;
 
-	return kills > 0 ? kills : 0;
+	return text && limits_number(text, "oom_kill", &kills) ? kills : 0;
 }
 
-int64_t rh_shim_limits_machine_kills(const char *root)
+bool rh_shim_limits_machine_kills(const char *root, int64_t *ret_kills)
 {
 	rh_auto_free char *folder = rh_asprintf("%s/proc", root);
 	rh_auto_free char *text = folder ? limits_read(folder, "vmstat") : NULL;
 
-	return text ? limits_number(text, "oom_kill") : -1;
+	return text && limits_number(text, "oom_kill", ret_kills);
 }

@@ -47,9 +47,10 @@ int rh_shim_limits_enter(const struct rh_shim_limits *limits);
 /** @return how many processes of the cgroup the kernel killed because memory ran out; 0 for NULL */
 int64_t rh_shim_limits_kills(const struct rh_shim_limits *limits);
 /**
- * @return how many processes the kernel killed on the whole machine because memory ran out, since it started; -1: not
- * known. @param root as above
+ * Count the processes that the kernel killed on the whole machine because memory ran out, since it started. @param root
+ * as above @param[out] ret_kills set when the count is known
+ * @return whether the kernel gives the count
  */
-int64_t rh_shim_limits_machine_kills(const char *root);
+bool rh_shim_limits_machine_kills(const char *root, int64_t *ret_kills);
 
 #endif

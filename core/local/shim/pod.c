@@ -27,7 +27,7 @@
 
 int rh_shim_pod_init(struct rh_shim_pod *pod, const struct rh_shim_plan *plan, struct rh_shim_line *line)
 {
-	*pod = (struct rh_shim_pod){.plan = plan, .line = line, .kill_at = RH_NEVER, .killed_at = RH_NEVER};
+	*pod = (struct rh_shim_pod){.root = "", .plan = plan, .line = line, .kill_at = RH_NEVER, .killed_at = RH_NEVER};
 	pod->childless = true;
 	pod->containers = rh_alloc_array(plan->spec_count, sizeof(*pod->containers));
 	if (!pod->containers)
@@ -101,12 +101,14 @@ static int64_t pod_next_pause(const struct rh_shim_pod *pod, const struct rh_shi
 static void pod_blame_memory(const struct rh_shim_pod *pod, struct rh_shim_container *container)
 {
 	struct rh_shim_report *report = &container->report;
+	int64_t kills;
 
 	if (report->signal != SIGKILL || pod->killed_at != RH_NEVER)
 		return;
 	if (rh_shim_limits_kills(container->limits) > container->kills)
 		rh_copy(report->reason, sizeof(report->reason), "OOMKilled");
-	else if (container->machine_kills >= 0 && rh_shim_limits_machine_kills("") > container->machine_kills)
+	else if (container->machine_kills_known && rh_shim_limits_machine_kills(pod->root, &kills) &&
+	         kills > container->machine_kills)
 		rh_copy(report->message, sizeof(report->message),
 		        "killed by signal 9; the kernel's out-of-memory killer was active on this machine meanwhile");
 }
@@ -140,18 +142,18 @@ static void pod_refuse(struct rh_shim_pod *pod, struct rh_shim_container *contai
 	pod_conclude(pod, container, rh_clock_monotonic());
 }
 
-static int pod_limit(struct rh_shim_container *container, struct rh_error *err)
+static int pod_limit(const struct rh_shim_pod *pod, struct rh_shim_container *container, struct rh_error *err)
 {
 	char name[128];
 	struct rh_shim_limits_options options = {
-		.root = "", .name = name, .memory = container->spec->memory, .cpu = container->spec->cpu};
+		.root = pod->root, .name = name, .memory = container->spec->memory, .cpu = container->spec->cpu};
 	int r = 0;
 
 	(void)snprintf(name, sizeof(name), RH_SHIM_LIMITS_PREFIX "%d-%s", (int)getpid(), container->spec->name);
 	if (!container->limits && (options.memory > 0 || options.cpu > 0))
 		r = rh_shim_limits_new(&options, &container->limits, err);
 	container->kills = rh_shim_limits_kills(container->limits);
-	container->machine_kills = rh_shim_limits_machine_kills("");
+	container->machine_kills_known = rh_shim_limits_machine_kills(pod->root, &container->machine_kills);
 	return r;
 }
 
@@ -162,7 +164,7 @@ static void pod_run(struct rh_shim_pod *pod, struct rh_shim_container *container
 	struct rh_error err = {0};
 	struct rh_error note = {0};
 	rh_auto_close int end = -1;
-	bool ready = pod->refusal[0] == '\0' && pod_limit(container, &err) == 0 &&
+	bool ready = pod->refusal[0] == '\0' && pod_limit(pod, container, &err) == 0 &&
 	             rh_shim_output_open(&container->output, &end, &note, &err) == 0;
 
 	rh_shim_line_note(pod->line, note.message);

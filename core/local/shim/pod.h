@@ -40,15 +40,17 @@ struct rh_shim_container {
 	int64_t began;                 /**< monotonic time of its last start */
 	int64_t pause;                 /**< how long it rested last; 0: not yet */
 	int64_t kills;                 /**< what rh_shim_limits_kills() said at its start */
-	int64_t machine_kills;         /**< likewise rh_shim_limits_machine_kills() */
-	int64_t told_at;               /**< when what it left got SIGTERM; RH_NEVER: it did not */
-	struct rh_shim_report report;  /**< the latest */
+	int64_t machine_kills;         /**< likewise rh_shim_limits_machine_kills(), if that was known */
+	bool machine_kills_known;
+	int64_t told_at;              /**< when what it left got SIGTERM; RH_NEVER: it did not */
+	struct rh_shim_report report; /**< the latest */
 };
 
 struct rh_shim_exec;
 
 /** A pod. */
 struct rh_shim_pod {
+	const char *root; /**< "" for this machine; a folder that stands for / in tests */
 	const struct rh_shim_plan *plan;
 	struct rh_shim_line *line;
 	struct rh_shim_exec *exec;            /**< commands that run beside the containers; borrowed; NULL: none can */

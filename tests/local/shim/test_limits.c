@@ -179,13 +179,17 @@ static void test_limits__counts_kills(void **state)
 static void test_limits__counts_kills_of_the_machine(void **state)
 {
 	const char *root = *state;
+	int64_t kills;
 
-	assert_int_equal(rh_shim_limits_machine_kills(root), -1);
+	assert_false(rh_shim_limits_machine_kills(root, &kills));
 	put(root, "proc/vmstat", "nr_free_pages 5\noom_kill 12\noom_kill_x 3\n");
-	assert_int_equal(rh_shim_limits_machine_kills(root), 12);
+	assert_true(rh_shim_limits_machine_kills(root, &kills));
+	assert_int_equal(kills, 12);
+	put(root, "proc/vmstat", "nr_free_pages 5\noom_kill 0\n");
+	assert_true(rh_shim_limits_machine_kills(root, &kills));
+	assert_int_equal(kills, 0);
 	put(root, "proc/vmstat", "nr_free_pages 5\n");
-	assert_int_equal(rh_shim_limits_machine_kills(root), -1);
-	assert_true(rh_shim_limits_machine_kills("") >= 0);
+	assert_false(rh_shim_limits_machine_kills(root, &kills));
 }
 
 static void test_limits__removes_what_dead_shims_left(void **state)

@@ -385,10 +385,23 @@ static void test_pod__rests_longer_each_time(void **state)
 	rh_shim_plan_deinit(&plan);
 }
 
-/* One container that ended by SIGKILL, for which the kernel tells @p cgroup_kills and @p machine_kills more than at its
- * start. */
-static void end_by_sigkill(struct test_shim *shim, int cgroup_kills, int machine_kills,
-                           struct rh_shim_report *ret_report)
+/* What the kernel has counted when a container ends by SIGKILL. */
+struct kills {
+	int64_t cgroup;     /* more than at its start */
+	const char *before; /* /proc/vmstat at its start; NULL: there is none */
+	const char *after;  /* likewise at its end */
+};
+
+static void put_vmstat(const struct test_shim *shim, const char *text)
+{
+	rh_auto_free char *path = rh_asprintf("%s/proc/vmstat", shim->folder);
+
+	(void)unlink(path);
+	if (text)
+		assert_int_equal(rh_file_write_atomic(path, text, strlen(text), 0644, NULL), 0);
+}
+
+static void end_by_sigkill(struct test_shim *shim, const struct kills *kills, struct rh_shim_report *ret_report)
 {
 	struct rh_shim_limits_options options = {.root = shim->folder, .name = "x"};
 	struct rh_shim_line line = {.fd = -1};
@@ -400,8 +413,11 @@ static void end_by_sigkill(struct test_shim *shim, int cgroup_kills, int machine
 	assert_int_equal(rh_shim_pod_init(&pod, &plan, &line), 0);
 	container = &pod.containers[0];
 	assert_int_equal(rh_shim_limits_new(&options, &container->limits, NULL), 0);
-	container->kills = rh_shim_limits_kills(container->limits) - cgroup_kills;
-	container->machine_kills = rh_shim_limits_machine_kills("") - machine_kills;
+	container->kills = rh_shim_limits_kills(container->limits) - kills->cgroup;
+	pod.root = shim->folder;
+	put_vmstat(shim, kills->before);
+	container->machine_kills_known = rh_shim_limits_machine_kills(pod.root, &container->machine_kills);
+	put_vmstat(shim, kills->after);
 	container->state = RH_SHIM_LEAVING;
 	container->due = 0;
 	container->told_at = RH_NEVER;
@@ -427,14 +443,19 @@ static void test_pod__tells_lack_of_memory_from_a_kill(void **state)
 {
 	static const struct {
 		const char *name;
-		int cgroup_kills;
-		int machine_kills;
+		struct kills kills;
 		const char *reason;
 		const char *word; /* in the message */
 	} rows[] = {
-		{"a kill", 0, 0, "Error", ""},
-		{"in its own cgroup", 1, 1, "OOMKilled", ""},
-		{"somewhere on the machine", 0, 1, "Error", "out-of-memory killer was active"},
+		{"a kill", {0, "oom_kill 7\n", "oom_kill 7\n"}, "Error", ""},
+		{"in its own cgroup", {1, "oom_kill 7\n", "oom_kill 8\n"}, "OOMKilled", ""},
+		{"somewhere on the machine", {0, "oom_kill 7\n", "oom_kill 8\n"}, "Error", "out-of-memory killer was active"},
+		/* T1: a machine that never had one */
+		{"the machine's first", {0, "oom_kill 0\n", "oom_kill 1\n"}, "Error", "out-of-memory killer was active"},
+		{"never on the machine", {0, "oom_kill 0\n", "oom_kill 0\n"}, "Error", ""},
+		{"unknown", {0, NULL, NULL}, "Error", ""},
+		{"unknown at its start", {0, NULL, "oom_kill 5\n"}, "Error", ""},
+		{"unknown at its end", {0, "oom_kill 5\n", "nr_free_pages 5\n"}, "Error", ""},
 	};
 	struct test_shim *shim = *state;
 	rh_auto_free char *proc = rh_asprintf("%s/proc/self", shim->folder);
@@ -451,7 +472,7 @@ static void test_pod__tells_lack_of_memory_from_a_kill(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct rh_shim_report report;
 
-		end_by_sigkill(shim, rows[i].cgroup_kills, rows[i].machine_kills, &report);
+		end_by_sigkill(shim, &rows[i].kills, &report);
 		if (strcmp(report.reason, rows[i].reason) != 0 || !strstr(report.message, rows[i].word) ||
 		    (rows[i].word[0] == '\0') != (report.message[0] == '\0'))
 			fail_msg("%s: %s: %s", rows[i].name, report.reason, report.message);
