@@ -20,7 +20,7 @@ command took; the exit status is that of the first command that failed.
                  otherwise; saves a quarter of an hour, and is then not quite bare
   --root DIR     the folder of the new root (default: a new one below ${TMPDIR:-/var/tmp})
   --keep         leave the root where it is, for a look
-  -- command...  run this in the clone in place of the two commands
+  -- command...  run this line of shell in the clone in place of the two commands
 
 What belongs to the site and not to the machine is passed on: apt's sources, certificates of /usr/local/share/ca-certificates,
 /etc/pip.conf, the resolver, and the variables of proxies, GOPROXY, GOSUMDB and GOFLAGS.
@@ -48,7 +48,7 @@ read_arguments() {
 		--)
 			shift
 			[ $# -gt 0 ] || die "-- needs a command"
-			commands=("$(printf '%q ' "$@")")
+			commands=("$*")
 			return
 			;;
 		*) usage >&2 && die "unknown argument \"$1\"" ;;

@@ -28,6 +28,7 @@ struct rh_child {
 	uint64_t hash; /**< rh_hash() of the body that was last written; 0 when unknown */
 	/** Of a PodGroup: rh_hash() of its spec as it was seen last, which tells whether another wrote it; else 0. */
 	uint64_t content;
+	uint64_t revision; /**< resourceVersion of what was seen; 0: not known as a number */
 	bool deleting;
 	bool idle; /**< of a PodGroup: its scheduler has not put it into the queue (no phase yet, or Pending) */
 };

@@ -69,12 +69,11 @@ static void late_tell(struct late *late)
 	rh_json_free(rh_take(late->object));
 }
 
-/* An engine on a store that keeps back the answer to @p verb of @p name. */
-static void open_late(struct sim *sim, struct late *late, enum rh_verb verb, const char *name)
+/* Start an engine on a store that keeps back the answer to @p verb of @p name. */
+static void start_late(struct sim *sim, struct late *late, enum rh_verb verb, const char *name)
 {
 	struct rh_error err = {0};
 
-	sim_open(sim, false);
 	*late = (struct late){.face = {late_watch, late_submit, late_cancel},
 	                      .inner = rh_memory_store_face(sim->store),
 	                      .verb = verb,
@@ -83,6 +82,12 @@ static void open_late(struct sim *sim, struct late *late, enum rh_verb verb, con
 	sim->options.store = &late->face;
 	if (rh_engine_new(&sim->options, &sim->engine, &err) < 0)
 		fail_msg("%s", err.message);
+}
+
+static void open_late(struct sim *sim, struct late *late, enum rh_verb verb, const char *name)
+{
+	sim_open(sim, false);
+	start_late(sim, late, verb, name);
 }
 
 static void create(struct sim *sim, const char *replicas)
@@ -138,6 +143,58 @@ static void test_engine_races__a_pod_may_be_gone_before_its_create_is_answered(v
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Restarting | worker-0 Pending");
 	sim_assert_no_event(&sim, "Warning Failed");
+}
+
+static const struct rh_resource groups = {"scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups"};
+
+/* Under Volcano, a job whose PodGroup was created, and that create is not answered yet. */
+static void create_with_late_group(struct sim *sim, struct late *late, struct rh_gang *gang)
+{
+	sim_open(sim, false);
+	assert_int_equal(rh_gang_parse("volcano", gang, NULL), 0);
+	sim->options.gang = gang;
+	start_late(sim, late, RH_VERB_CREATE, "j");
+	create(sim, "Master=OnFailure Worker=OnFailure");
+	sim_assert(sim, "j", "Created | ");
+	assert_non_null(rh_memory_store_find(sim->store, &groups, "default", "j"));
+}
+
+/* T3: an answer that is older than what the watch has shown does not take the phase back. */
+static void test_engine_races__a_podgroup_may_be_enqueued_before_its_create_is_answered(void **state)
+{
+	auto_sim sim = {0};
+	struct rh_gang gang;
+	struct late late;
+
+	(void)state;
+	create_with_late_group(&sim, &late, &gang);
+	assert_int_equal(sim_user(&sim, (struct rh_request){.verb = RH_VERB_PATCH_STATUS,
+	                                                    .resource = &groups,
+	                                                    .name = "j",
+	                                                    .body = sim_json("{'status':{'phase':'Inqueue'}}")}),
+	                 RH_OUTCOME_OK);
+	rh_memory_store_drain(sim.store);
+	late_tell(&late);
+	sim_settle(&sim);
+	sim_assert(&sim, "j", "Created | master-0 Pending, worker-0 Pending");
+	assert_false(rh_engine_busy(sim.engine));
+}
+
+/* Likewise one that is gone does not come back. */
+static void test_engine_races__a_podgroup_may_be_gone_before_its_create_is_answered(void **state)
+{
+	auto_sim sim = {0};
+	struct rh_gang gang;
+	struct late late;
+	struct rh_request request = {.verb = RH_VERB_DELETE, .resource = &groups, .name = "j", .grace_seconds = -1};
+
+	(void)state;
+	create_with_late_group(&sim, &late, &gang);
+	assert_int_equal(sim_user(&sim, request), RH_OUTCOME_OK);
+	rh_memory_store_drain(sim.store);
+	late_tell(&late);
+	sim_settle(&sim);
+	assert_non_null(rh_memory_store_find(sim.store, &groups, "default", "j"));
 }
 
 static void test_engine_races__an_answer_is_seen_before_the_watch(void **state)
@@ -356,6 +413,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_engine_races__a_pod_may_run_before_its_create_is_answered),
 		cmocka_unit_test(test_engine_races__a_pod_may_be_gone_before_its_create_is_answered),
+		cmocka_unit_test(test_engine_races__a_podgroup_may_be_enqueued_before_its_create_is_answered),
+		cmocka_unit_test(test_engine_races__a_podgroup_may_be_gone_before_its_create_is_answered),
 		cmocka_unit_test(test_engine_races__an_answer_is_seen_before_the_watch),
 		cmocka_unit_test(test_engine_races__nothing_is_asked_for_twice),
 		cmocka_unit_test(test_engine_races__a_job_may_be_gone_before_its_writes_are_answered),

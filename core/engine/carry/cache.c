@@ -120,6 +120,7 @@ int rh_child_parse(const struct rh_kind *kind, const struct rh_json *object, str
 		return RH_ENOMEM;
 	child->index = rh_pod_index(kind, rh_json_at(object, "metadata.labels"));
 	child->deleting = *rh_object_text(object, "metadata", "deletionTimestamp") != '\0';
+	child->revision = cache_revision(rh_object_text(object, "metadata", "resourceVersion"));
 	if (strcmp(child->kind, RH_GANG_OBJECT) == 0 && cache_read_group(child, object) < 0)
 		return RH_ENOMEM;
 	*ret_child = rh_take(child);
@@ -218,12 +219,9 @@ int rh_engine_take_child(struct rh_flight *flight, const struct rh_json *object)
 	struct rh_map *map = service ? entry->services : entry->pods;
 	const struct rh_cached *before = rh_map_get(map, flight->name);
 	const char *uid = rh_object_text(object, "metadata", "uid");
-	rh_auto_free char *buried = rh_asprintf("/%s/", uid);
 	struct rh_cached *cached;
 
-	if (!buried)
-		return RH_ENOMEM;
-	if (strstr(rh_str_text(&flight->buried), buried) || (before && strcmp(uid, rh_cached_uid(before)) == 0))
+	if (rh_flight_is_buried(flight, uid) || (before && strcmp(uid, rh_cached_uid(before)) == 0))
 		return 0;
 	if (cache_parse(entry, service, object, &cached) < 0 || cache_put(map, flight->name, cached) < 0)
 		return RH_ENOMEM;
@@ -243,10 +241,20 @@ int rh_engine_see_child(struct rh_engine_entry *entry, bool service, const struc
 	return r;
 }
 
-void rh_engine_bury_child(struct rh_engine_entry *entry, bool service, const char *name, const char *uid)
+bool rh_flight_is_buried(const struct rh_flight *flight, const char *uid)
 {
-	enum rh_action_verb verb = service ? RH_CREATE_SERVICE : RH_CREATE_POD;
+	const char *buried = rh_str_text(&flight->buried);
+	size_t length = strlen(uid);
 
+	for (const char *at = strstr(buried, uid); at && length > 0; at = strstr(at + 1, uid)) {
+		if (at > buried && at[-1] == '/' && at[length] == '/')
+			return true;
+	}
+	return false;
+}
+
+void rh_engine_bury_child(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *name, const char *uid)
+{
 	for (struct rh_flight *flight = entry->flights; flight; flight = flight->next) {
 		if (flight->verb != verb || strcmp(flight->name, name) != 0)
 			continue;

@@ -144,10 +144,19 @@ static int flight_keep_found(const struct rh_flight *flight, const struct rh_jso
 	return right < 0 ? right : rh_engine_keep_object(flight->entry, object, right ? flight->hash : 0);
 }
 
+static int flight_take(struct rh_flight *flight, const struct rh_json *object)
+{
+	if (flight->verb != RH_CREATE_OBJECT)
+		return rh_engine_take_child(flight, object);
+	if (rh_flight_is_buried(flight, rh_object_text(object, "metadata", "uid")))
+		return 0;
+	return flight_keep_found(flight, object);
+}
+
 static void flight_arrived(struct rh_flight *flight, const struct rh_json *object, bool tell)
 {
 	struct rh_engine_entry *entry = flight->entry;
-	int r = flight->verb == RH_CREATE_OBJECT ? flight_keep_found(flight, object) : rh_engine_take_child(flight, object);
+	int r = flight_take(flight, object);
 
 	if (r < 0)
 		entry->engine->lost = true;

@@ -95,6 +95,13 @@ bool rh_engine_covers(const struct rh_json *actual, const struct rh_json *wanted
 	return true;
 }
 
+/* The answer to a write may come after the watch has shown what happened since; the hash is then found out by a look.
+ */
+static bool objects_is_older(const struct rh_child *child, const struct rh_cached *known)
+{
+	return known && child->revision > 0 && child->revision < known->child->revision;
+}
+
 int rh_engine_keep_object(struct rh_engine_entry *entry, const struct rh_json *object, uint64_t hash)
 {
 	rh_auto(cached) cached = rh_alloc(sizeof(*cached));
@@ -105,7 +112,11 @@ int rh_engine_keep_object(struct rh_engine_entry *entry, const struct rh_json *o
 		return RH_ENOMEM;
 	cached->child->hash = hash;
 	key = rh_engine_object_key(cached->child->api_version, cached->child->kind, cached->child->name);
-	if (!key || rh_map_set(entry->objects, key, cached, &before) < 0)
+	if (!key)
+		return RH_ENOMEM;
+	if (objects_is_older(cached->child, rh_map_get(entry->objects, key)))
+		return 0;
+	if (rh_map_set(entry->objects, key, cached, &before) < 0)
 		return RH_ENOMEM;
 	rh_cached_free(before);
 	(void)rh_take(cached);

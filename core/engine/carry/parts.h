@@ -225,8 +225,13 @@ struct rh_engine_entry *rh_engine_entry_of(struct rh_engine *engine, const struc
                                            const char *namespace_, const char *name, bool add);
 /** Have the job decided about soon, if there is one. */
 void rh_engine_touch(struct rh_engine_entry *entry);
-/** A pod or Service is gone: a create that is answered later must not bring it back. */
-void rh_engine_bury_child(struct rh_engine_entry *entry, bool service, const char *name, const char *uid);
+/**
+ * What @p verb creates is gone: a create that is answered later must not bring it back. @param verb RH_CREATE_POD,
+ * RH_CREATE_SERVICE, or RH_CREATE_OBJECT for a further object that is watched
+ */
+void rh_engine_bury_child(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *name, const char *uid);
+/** @return whether the object of this UID, which a create returned, was observed to go meanwhile */
+bool rh_flight_is_buried(const struct rh_flight *flight, const char *uid);
 /** Free all that @p map, of an entry, holds. */
 void rh_engine_clear_map(struct rh_map *map);
 /** Put an object that a create or get returned into the cache, unless that knows better. @return 0 or RH_ENOMEM */
@@ -420,8 +425,8 @@ void rh_engine_free_resources(struct rh_engine *engine);
 /** @return whether @p actual has all that @p wanted says; what a server fills in does not count */
 bool rh_engine_covers(const struct rh_json *actual, const struct rh_json *wanted);
 /**
- * Put a further object, or what is known of it, into entry->objects. @p hash is what was written. @return 0 or
- * RH_ENOMEM
+ * Put a further object, or what is known of it, into entry->objects, unless a newer state of it is there. @p hash is
+ * what was written. @return 0 or RH_ENOMEM
  */
 int rh_engine_keep_object(struct rh_engine_entry *entry, const struct rh_json *object, uint64_t hash);
 /** Print the key of a further object for entry->objects. @return owned by the caller; NULL: memory is out */

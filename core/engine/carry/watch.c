@@ -23,7 +23,7 @@ static void watch_child_gone(struct rh_engine_entry *entry, bool service, const 
 	const char *uid = rh_object_text(object, "metadata", "uid");
 	struct rh_cached *cached = rh_map_get(map, name);
 
-	rh_engine_bury_child(entry, service, name, uid);
+	rh_engine_bury_child(entry, service ? RH_CREATE_SERVICE : RH_CREATE_POD, name, uid);
 	if (cached && strcmp(rh_cached_uid(cached), uid) == 0) {
 		(void)rh_map_remove(map, name);
 		rh_cached_free(cached);
@@ -75,14 +75,15 @@ static const struct rh_engine_kind *watch_owner_kind(const struct rh_engine *eng
 static void watch_group_gone(struct rh_engine_entry *entry, const struct rh_json *object)
 {
 	const char *name = rh_object_text(object, "metadata", "name");
+	const char *uid = rh_object_text(object, "metadata", "uid");
 	rh_auto_free char *key =
 		rh_engine_object_key(rh_gang_api_version(entry->engine->options.gang), RH_GANG_OBJECT, name);
 	struct rh_cached *cached = key ? rh_map_get(entry->objects, key) : NULL;
 
 	if (!key)
 		entry->engine->lost = true;
-	rh_engine_release(entry, RH_CREATE_OBJECT, name);
-	if (cached && strcmp(rh_cached_uid(cached), rh_object_text(object, "metadata", "uid")) == 0) {
+	rh_engine_bury_child(entry, RH_CREATE_OBJECT, name, uid);
+	if (cached && strcmp(rh_cached_uid(cached), uid) == 0) {
 		(void)rh_map_remove(entry->objects, key);
 		rh_cached_free(cached);
 	}
