@@ -173,7 +173,8 @@ class Volcano(Gang):
         with self.controller("--gang-scheduler-name=volcano"):
             body = job("queued")
             uid = self.begin(body)
-            self.request("PATCH", self.group_path("queued"), {"spec": {"queue": "research"}}, "application/merge-patch+json")
+            status, answer = self.request("PATCH", self.group_path("queued"), {"spec": {"queue": "research"}}, "application/merge-patch+json")
+            self.assertEqual(status, 200, answer)
             self.enqueue("queued")
             wait_for("pods", lambda: len(self.pods("queued")) == 2)
             self.api.kubectl("patch", "pytorchjob", "queued", "--type=merge", "-p",

@@ -25,7 +25,7 @@ class Odd(Case):
         self.create(job(name))
         wait_for(f"pods of {name}", lambda: len(self.pods(name)) == 2)
         wait_for("idle", self.is_idle)
-        self.assertEqual(self.cluster.state()["problems"], [])
+        wait_for("no problem", lambda: not self.cluster.state()["problems"])
         self.drop_job(name)
 
     def is_idle(self):

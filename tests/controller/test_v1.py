@@ -140,7 +140,7 @@ class Swap(Installed):
             self.check_webhooks()
             self.check_running(running, uids)
             self.assertIn("THERE IS NO LEADER ELECTION", controller.text())
-            self.assertEqual(controller.state()["problems"], [])
+            wait_for("no problem", lambda: not controller.state()["problems"])
 
     def two_masters(self, name):
         template = {"spec": {"containers": [{"name": "pytorch", "image": "i"}]}}

@@ -230,7 +230,7 @@ class Program(test_v1.Installed):
             self.check_kept(before)
             self.play_ours()
             wait_for("idle", lambda: self.is_idle(controller))
-            self.assertEqual(controller.state()["problems"], [])
+            wait_for("no problem", lambda: not controller.state()["problems"])
         self.check_who(mark, "roundhouse")
         self.assertEqual(self.made(mark), self.expected("new"))
         self.check_ledgers()
