@@ -8,7 +8,7 @@
 #include "comm/core/error.h"
 #include "comm/core/thread.h"
 
-/* How long the hub's reason is waited for. */
+/* How long a hub that can be reached takes for its reason. */
 #define FAIL_PATIENCE (2 * RH_COMM_SECOND)
 /* Rank 0's address as it stands in a foreign store: a port and a host. */
 #define ADDRESS_ROOM 400
@@ -28,7 +28,8 @@ int32_t rh_comm_world_fail(struct rh_comm_world *world, const struct rh_comm_err
 	}
 	if (rh_comm_line_check(world->line, NULL) == 0) {
 		rh_comm_line_end(world->line, reason, 0);
-		rh_comm_line_await_end(world->line, rh_comm_now() + FAIL_PATIENCE, reason);
+		/* A peer may be gone because it found out first that rank 0 is cut off: we find out within this time. */
+		rh_comm_line_await_end(world->line, rh_comm_now() + world->env.death_timeout + FAIL_PATIENCE, reason);
 	}
 	return rh_comm_line_check(world->line, err);
 }

@@ -121,6 +121,16 @@ class TestNetns(unittest.TestCase):
 	def test_rank_0_that_is_cut_off_is_named_by_all(self):
 		self.check_cut_off(0, 1000)
 
+	def test_a_rank_that_ends_for_rank_0_is_not_the_culprit(self):
+		"""T3: whoever finds out first that rank 0 is cut off ends, and with it its connections; nobody is there to say why."""
+		processes = self.start(1000, FOR_EVER)
+		self.ready(processes)
+		time.sleep(0.3)
+		self.net.cut_off(0)
+		processes[1].kill()
+		code, named, text = self.end(processes[2])
+		self.assertEqual((code, named), (EPEER, 0), text)
+
 	def test_one_that_cannot_come_is_named(self):
 		self.net.cut_off(2)
 		processes = self.start(1, 1, init_timeout=3)
