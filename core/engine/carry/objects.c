@@ -99,15 +99,26 @@ int rh_engine_keep_object(struct rh_engine_entry *entry, const struct rh_json *o
 {
 	rh_auto(cached) cached = rh_alloc(sizeof(*cached));
 	rh_auto_free char *key = NULL;
-	void *before = NULL;
+	struct rh_cached *before;
+	const struct rh_child *child;
+	bool watched;
 
 	if (!cached || rh_child_parse(entry->kind->kind, object, &cached->child) < 0)
 		return RH_ENOMEM;
+	child = cached->child;
 	cached->child->hash = hash;
-	key = rh_engine_object_key(cached->child->api_version, cached->child->kind, cached->child->name);
-	if (!key || rh_map_set(entry->objects, key, cached, &before) < 0)
+	watched = rh_engine_watches_object(entry->engine, child->api_version, child->kind);
+	if (watched && !rh_engine_unroute(entry->engine, entry, object))
+		return 0;
+	key = rh_engine_object_key(child->api_version, child->kind, child->name);
+	before = key ? rh_map_get(entry->objects, key) : NULL;
+	if (before && child->revision > 0 && child->revision < before->child->revision)
+		return 0;
+	if (!key || rh_map_set(entry->objects, key, cached, NULL) < 0)
 		return RH_ENOMEM;
 	rh_cached_free(before);
+	if (watched)
+		rh_engine_own_child(entry, cached);
 	(void)rh_take(cached);
 	return 0;
 }
