@@ -92,14 +92,22 @@ struct rh_request {
 /** A store: its operations, then whatever the implementation keeps behind them. */
 struct rh_store {
 	/**
-	 * Tell @p fn of every object of @p resource that carries the label key @p label (NULL: of all). ADDED for what
-	 * exists, then SYNCED, then what happens. SYNCED is told once. After a gap the store tells
-	 * the difference: ADDED or MODIFIED for what exists, also where nothing changed, and DELETED for what went
-	 * meanwhile, whose last state may then be nothing but apiVersion, kind and metadata with namespace, name, uid and
-	 * the labels that share the prefix of @p label. Lasts as long as the store. @return 0 or RH_ENOMEM
+	 * Begin a watch: tell @p fn of every object of @p resource that carries the label key @p label (NULL: of all).
+	 * ADDED for what exists, then SYNCED, then what happens. SYNCED is told once. After a gap the store tells the
+	 * difference: ADDED or MODIFIED for what exists, also where nothing changed, and DELETED for what went meanwhile,
+	 * of what the watch has told and of what answers to requests have shown; its last state may then be nothing but
+	 * apiVersion, kind and metadata with namespace, name and uid. So a listener that sorts objects by anything else
+	 * remembers by UID where each went. An object that loses the label is DELETED. Lasts until unwatch(), or as long as
+	 * the store.
+	 * @return its handle for unwatch(); 0 when memory is out, then there is no watch
 	 */
-	int (*watch)(struct rh_store *store, const struct rh_resource *resource, const char *label, rh_watch_fn *fn,
-	             void *arg, struct rh_error *err);
+	uint64_t (*watch)(struct rh_store *store, const struct rh_resource *resource, const char *label, rh_watch_fn *fn,
+	                  void *arg);
+	/**
+	 * End a watch: its callback is not called any more, its request under way is cancelled, its memory is freed. Not
+	 * from inside a callback of the same watch. A handle of no watch, and 0, is nothing.
+	 */
+	void (*unwatch)(struct rh_store *store, uint64_t watch);
 	/**
 	 * Submit a request; @p done is called once with the outcome. @param[out] ret_id for cancel(); may be NULL
 	 * @return 0 or RH_ENOMEM, then @p done is not called

@@ -23,12 +23,12 @@ struct rh_child {
 	char *name;
 	char *uid;
 	char *owner_uid;
-	char *type;    /**< replica type label in lower case; "" when it has none */
-	int32_t index; /**< replica index label; -1 when it has none */
-	uint64_t hash; /**< rh_hash() of the body that was last written; 0 when unknown */
+	char *type;        /**< replica type label in lower case; "" when it has none */
+	int32_t index;     /**< replica index label; -1 when it has none */
+	uint64_t revision; /**< its resourceVersion; 0: unknown, or not a number */
+	uint64_t hash;     /**< rh_hash() of the body that was last written; 0 when unknown */
 	/** Of a PodGroup: rh_hash() of its spec as it was seen last, which tells whether another wrote it; else 0. */
 	uint64_t content;
-	uint64_t revision; /**< resourceVersion of what was seen; 0: not known as a number */
 	bool deleting;
 	bool idle; /**< of a PodGroup: its scheduler has not put it into the queue (no phase yet, or Pending) */
 };

@@ -54,6 +54,25 @@ const char *rh_name_replica(const char *job, const char *type, int32_t index, ch
 	return buffer;
 }
 
+bool rh_name_is_replica(const char *name, const char *type, bool indexed, size_t *ret_job)
+{
+	size_t end = strlen(name), digits = 0, length = strlen(type);
+
+	while (indexed && digits < end && name[end - digits - 1] >= '0' && name[end - digits - 1] <= '9')
+		digits++;
+	if (indexed && (digits == 0 || digits == end || name[end - digits - 1] != '-'))
+		return false;
+	end -= indexed ? digits + 1 : 0;
+	if (end < length + 2 || name[end - length - 1] != '-')
+		return false;
+	for (size_t i = 0; i < length; i++) {
+		if (name[end - length + i] != names_to_lower(type[i]))
+			return false;
+	}
+	*ret_job = end - length - 1;
+	return true;
+}
+
 /* `[a-z0-9]([-a-z0-9]*[a-z0-9])?`; returns what follows the label, or NULL where none starts or it ends in '-'. */
 static const char *names_skip_label(const char *name)
 {

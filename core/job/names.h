@@ -49,6 +49,11 @@
 
 /** Write "{job}-{type in lower case}-{index}"; without the index when it is negative. @return @p buffer */
 const char *rh_name_replica(const char *job, const char *type, int32_t index, char buffer[RH_NAME_SIZE]);
+/**
+ * @return whether @p name is that of a replica of @p type: rh_name_replica() of some job with an index, or without one
+ * when @p indexed is not set. @param[out] ret_job then the length of the job's name, which it begins with
+ */
+bool rh_name_is_replica(const char *name, const char *type, bool indexed, size_t *ret_job);
 /** Write @p type in lower case. @return @p buffer */
 const char *rh_name_lower(const char *type, char buffer[RH_NAME_SIZE]);
 /** @return whether @p name is a DNS-1035 label: `[a-z]([-a-z0-9]*[a-z0-9])?`, at most 63 characters */

@@ -21,6 +21,7 @@
 struct store_watch {
 	struct store_watch *next;
 	struct rh_kube_store *store;
+	uint64_t id;
 	struct rh_kube_watch *watch;
 	char *resource; /* for metrics */
 	uint64_t http_id;
@@ -36,7 +37,7 @@ struct rh_kube_store {
 	struct store_watch *watches;
 	struct rh_call_queue waiting[RH_WINDOW_CLASSES];
 	struct rh_call_queue flying;
-	uint64_t last_id;
+	uint64_t last_id; /* of requests and watches */
 	uint64_t random;
 	int64_t wake; /* when there is something to do */
 };
@@ -118,8 +119,8 @@ static uint64_t store_draw_seed(struct rh_kube_store *store)
 	return store->random;
 }
 
-static int store_watch(struct rh_store *face, const struct rh_resource *resource, const char *label, rh_watch_fn *fn,
-                       void *arg, struct rh_error *err)
+static uint64_t store_watch(struct rh_store *face, const struct rh_resource *resource, const char *label,
+                            rh_watch_fn *fn, void *arg)
 {
 	struct rh_kube_store *store = (struct rh_kube_store *)face;
 	struct store_watch *watch = rh_alloc(sizeof(*watch));
@@ -136,18 +137,35 @@ static int store_watch(struct rh_store *face, const struct rh_resource *resource
 	};
 
 	if (!watch)
-		return rh_fail_oom(err);
+		return 0;
 	watch->store = store;
 	watch->watch = rh_kube_watch_new(&options);
 	watch->resource = rh_strdup(resource->plural);
 	if (!watch->watch || !watch->resource) {
 		store_watch_free(watch);
-		return rh_fail_oom(err);
+		return 0;
 	}
+	watch->id = ++store->last_id;
 	watch->next = store->watches;
 	store->watches = watch;
 	store_stir(store);
-	return 0;
+	return watch->id;
+}
+
+static void store_unwatch(struct rh_store *face, uint64_t id)
+{
+	struct rh_kube_store *store = (struct rh_kube_store *)face;
+	struct store_watch **at = &store->watches;
+	struct store_watch *watch;
+
+	while (*at && (*at)->id != id)
+		at = &(*at)->next;
+	watch = *at;
+	if (!watch)
+		return;
+	*at = watch->next;
+	rh_kube_watch_clear_problem(watch->watch);
+	store_watch_free(watch);
 }
 
 static int store_submit(struct rh_store *face, struct rh_request *request, rh_done_fn *done, void *arg,
@@ -188,6 +206,15 @@ static void store_cancel(struct rh_store *face, uint64_t id)
 	}
 }
 
+/* What the answer shows the listeners of watches may know before the watches do. */
+static void store_learn(const struct rh_kube_store *store, const struct rh_call *call, const struct rh_outcome *outcome)
+{
+	bool shows = outcome->code == RH_OUTCOME_OK && outcome->object && call->verb != RH_VERB_DELETE;
+
+	for (struct store_watch *watch = store->watches; watch && shows; watch = watch->next)
+		rh_kube_watch_learn(watch->watch, outcome->object);
+}
+
 static void store_on_done(void *arg, const struct rh_http_response *response)
 {
 	struct rh_call *call = arg;
@@ -203,6 +230,7 @@ static void store_on_done(void *arg, const struct rh_http_response *response)
 	store_stir(store);
 	store_observe(store,
 	              &(struct rh_kube_call){rh_call_verb(call), call->resource, response->status, now - call->sent_at});
+	store_learn(store, call, &outcome.outcome);
 	if (call->done)
 		call->done(call->arg, &outcome.outcome);
 	rh_call_free(call);
@@ -312,7 +340,8 @@ int rh_kube_store_new(const struct rh_kube_store_options *options, struct rh_kub
 
 	if (!store)
 		return rh_fail_oom(err);
-	store->face = (struct rh_store){.watch = store_watch, .submit = store_submit, .cancel = store_cancel};
+	store->face = (struct rh_store){
+		.watch = store_watch, .unwatch = store_unwatch, .submit = store_submit, .cancel = store_cancel};
 	store->options = *options;
 	store->namespace_ = rh_strdup(options->namespace_);
 	if (options->namespace_ && !store->namespace_)

@@ -12,16 +12,14 @@
 #include "kube/watch_known.h"
 
 #define WATCH_PAGE "500"
-/* Pages of a list that is then streamed instead. A server ends a streamed list up to 1.25 s late, with its next
- * bookmark. */
+/* Pages of a list that is then streamed. A server ends a streamed list up to 1.25 s late, with its next bookmark. */
 #define WATCH_PAGES_MAX 4
 /* The pauses of client-go's reflector: they double, and each is jittered upwards. */
 #define WATCH_PAUSE_FIRST (800 * RH_SECOND / 1000)
 #define WATCH_PAUSE_MAX (30 * RH_SECOND)
 /* What ends sooner was no watch that worked. */
 #define WATCH_SHORT RH_SECOND
-/* A server sends a bookmark about every minute; it need not where nothing ever changed, so silence is met with doubt.
- */
+/* A server sends a bookmark about every minute; it need not where nothing ever changed: silence is met with doubt. */
 #define WATCH_IDLE (90 * RH_SECOND)
 #define WATCH_IDLE_MAX (720 * RH_SECOND)
 /* How long a server may be silent in the middle of a list. */
@@ -29,8 +27,7 @@
 /* The server is asked to end a watch after 5 to 10 minutes, so that watches spread over servers again. */
 #define WATCH_SECONDS_MIN 300
 #define WATCH_SECONDS_MAX 600
-/* The first watch after a problem is short: one that only waits does not say that it works, one that ended well does.
- */
+/* The first watch after a problem is short: one that waits does not say that it works, one that ended well does. */
 #define WATCH_SECONDS_TRIAL INT64_C(2)
 /* Streams of a list that end before the list does, until lists are asked for. */
 #define WATCH_STREAMS_MAX 3
@@ -105,7 +102,7 @@ static int watch_copy_options(struct rh_kube_watch *watch, const struct rh_kube_
 	watch->resource.kind = rh_strdup(options->resource->kind);
 	watch->resource.plural = rh_strdup(options->resource->plural);
 	watch->options.resource = &watch->resource;
-	watch->known = rh_known_new(options->resource, options->label);
+	watch->known = rh_known_new(options->resource);
 	if ((options->namespace_ && !watch->options.namespace_) || (options->label && !watch->options.label) ||
 	    !watch->resource.api_version || !watch->resource.kind || !watch->resource.plural || !watch->known)
 		return RH_ENOMEM;
@@ -232,10 +229,15 @@ static void watch_lose(struct rh_kube_watch *watch, const struct rh_json *object
 	watch_tell(watch, RH_WATCH_DELETED, object);
 }
 
+void rh_kube_watch_learn(struct rh_kube_watch *watch, const struct rh_json *object)
+{
+	rh_known_learn(watch->known, object, watch_tell_deleted, watch);
+}
+
 /* All that exists has been listed. */
 static int watch_finish_list(struct rh_kube_watch *watch)
 {
-	if (rh_known_sweep(watch->known, watch->mark, watch_tell_deleted, watch) < 0)
+	if (rh_known_sweep(watch->known, watch->mark, watch->version, watch_tell_deleted, watch) < 0)
 		return RH_ENOMEM;
 	watch->mode = WATCH_FOLLOW;
 	watch->expired = 0;
@@ -385,8 +387,7 @@ int rh_kube_watch_begin(struct rh_kube_watch *watch, int64_t now, struct rh_str 
 	return 0;
 }
 
-/* The watch works, as far as one can see. */
-static void watch_note_good(struct rh_kube_watch *watch)
+void rh_kube_watch_clear_problem(struct rh_kube_watch *watch)
 {
 	if (watch->broken)
 		watch_tell_problem(watch, 200, "");
@@ -406,7 +407,7 @@ int rh_kube_watch_feed(struct rh_kube_watch *watch, const char *data, size_t len
 	}
 	if (r < 0 || watch->mode != WATCH_FOLLOW)
 		return r;
-	watch_note_good(watch);
+	rh_kube_watch_clear_problem(watch);
 	if (watch->moved && now - watch->sent_at >= WATCH_SHORT)
 		watch->failures = watch->gone = 0;
 	return 0;
@@ -510,7 +511,7 @@ static void watch_end_list(struct rh_kube_watch *watch, const struct rh_http_res
 	}
 	watch->failures = 0;
 	watch->due = now;
-	watch_note_good(watch);
+	rh_kube_watch_clear_problem(watch);
 }
 
 /* A streamed list that ended before the list did: after a few, it is asked for in pages. */
@@ -537,7 +538,7 @@ static void watch_end_stream(struct rh_kube_watch *watch, const struct rh_http_r
 		watch_fail(watch, 0, response, now);
 	} else {
 		watch->failures = watch->gone = 0;
-		watch_note_good(watch);
+		rh_kube_watch_clear_problem(watch);
 	}
 }
 

@@ -41,6 +41,14 @@ struct rh_kube_watch *rh_kube_watch_new(const struct rh_kube_watch_options *opti
 /** Free it. NULL is nothing. */
 void rh_kube_watch_free(struct rh_kube_watch *watch);
 RH_DEFINE_CLEANUP(kube_watch);
+/** If something was told that keeps it from working, tell that this is over: it works, or nobody waits for it. */
+void rh_kube_watch_clear_problem(struct rh_kube_watch *watch);
+
+/**
+ * The server has answered a request with @p object, of whatever kind: if the watch never sees it, because it goes in a
+ * gap, it says that it is DELETED; and so it does at once of an older one of the same name.
+ */
+void rh_kube_watch_learn(struct rh_kube_watch *watch, const struct rh_json *object);
 
 /** @return monotonic microseconds when the next request is to be sent; RH_NEVER while one is under way */
 int64_t rh_kube_watch_due(const struct rh_kube_watch *watch);

@@ -28,18 +28,23 @@ struct bench_store {
 	uint64_t revision;
 };
 
-static int bench_watch(struct rh_store *store, const struct rh_resource *resource, const char *label, rh_watch_fn *fn,
-                       void *arg, struct rh_error *err)
+static uint64_t bench_watch(struct rh_store *store, const struct rh_resource *resource, const char *label,
+                            rh_watch_fn *fn, void *arg)
 {
 	struct bench_store *bench = (struct bench_store *)store;
 	struct bench_watch *watch = &bench->watches[bench->count++];
 
 	(void)label;
-	(void)err;
 	rh_copy(watch->kind, sizeof(watch->kind), resource->kind);
 	watch->fn = fn;
 	watch->arg = arg;
-	return 0;
+	return bench->count;
+}
+
+static void bench_unwatch(struct rh_store *store, uint64_t id)
+{
+	(void)store;
+	(void)id;
 }
 
 static int bench_submit(struct rh_store *store, struct rh_request *request, rh_done_fn *done, void *arg,
@@ -174,7 +179,7 @@ static size_t bench_tell_jobs(struct bench_store *store, int jobs, int workers, 
 
 static int bench_run(const struct rh_host *host, int jobs, int workers)
 {
-	struct bench_store store = {.face = {bench_watch, bench_submit, bench_cancel}};
+	struct bench_store store = {.face = {bench_watch, bench_unwatch, bench_submit, bench_cancel}};
 	struct rh_engine_options options = {.host = host, .store = &store.face};
 	rh_auto(engine) engine = NULL;
 	size_t of_jobs, of_pods, of_services, before;
@@ -199,7 +204,7 @@ static int bench_run(const struct rh_host *host, int jobs, int workers)
 /* Jobs that had finished before the engine began. */
 static int bench_finish(const struct rh_host *host, int jobs)
 {
-	struct bench_store store = {.face = {bench_watch, bench_submit, bench_cancel}};
+	struct bench_store store = {.face = {bench_watch, bench_unwatch, bench_submit, bench_cancel}};
 	struct rh_engine_options options = {.host = host, .store = &store.face};
 	rh_auto(engine) engine = NULL;
 	size_t before = bench_heap();

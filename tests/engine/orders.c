@@ -75,12 +75,19 @@ __attribute__((format(printf, 2, 3))) static void wrong(struct run *run, const c
 	va_end(args);
 }
 
-static int quiet_watch(struct rh_store *face, const struct rh_resource *resource, const char *label, rh_watch_fn *fn,
-                       void *arg, struct rh_error *err)
+static uint64_t quiet_watch(struct rh_store *face, const struct rh_resource *resource, const char *label,
+                            rh_watch_fn *fn, void *arg)
 {
 	struct rh_store *inner = ((struct quiet *)face)->inner;
 
-	return inner->watch(inner, resource, label, fn, arg, err);
+	return inner->watch(inner, resource, label, fn, arg);
+}
+
+static void quiet_unwatch(struct rh_store *face, uint64_t id)
+{
+	struct rh_store *inner = ((struct quiet *)face)->inner;
+
+	inner->unwatch(inner, id);
 }
 
 static int quiet_submit(struct rh_store *face, struct rh_request *request, rh_done_fn *done, void *arg,
@@ -124,7 +131,7 @@ static void start_engine(struct run *run)
 {
 	struct rh_error err = {0};
 
-	run->quiet = (struct quiet){.face = {quiet_watch, quiet_submit, quiet_cancel},
+	run->quiet = (struct quiet){.face = {quiet_watch, quiet_unwatch, quiet_submit, quiet_cancel},
 	                            .inner = rh_memory_store_face(run->sim.store)};
 	run->sim.options.host = run->sim.host;
 	run->sim.options.store = &run->quiet.face;

@@ -127,7 +127,7 @@ static void find(struct sut *sut, const char *name, struct answer *answer)
 
 static void watch(struct sut *sut, const char *label, struct rh_str *log)
 {
-	assert_int_equal(sut->face->watch(sut->face, &rh_resource_pods, label, watch_note, log, NULL), 0);
+	assert_true(sut->face->watch(sut->face, &rh_resource_pods, label, watch_note, log));
 }
 
 /* Copy lines without one MODIFIED before each DELETED of the same object. */
@@ -538,6 +538,34 @@ static void test_store__watch_of_an_empty_store_syncs(void **state)
 	assert_told(*state, &log, "SYNCED\n");
 }
 
+/* K5. What it has not told yet it does not tell either; others go on. */
+static void test_store__a_watch_that_is_ended_tells_nothing_more(void **state)
+{
+	struct sut *sut = *state;
+	auto_answer a = {0};
+	rh_auto_str told = {0};
+	rh_auto_str untold = {0};
+	rh_auto_str log = {0};
+	uint64_t watches[3];
+
+	watches[0] = sut->face->watch(sut->face, &rh_resource_pods, NULL, watch_note, &told);
+	create(sut, &rh_resource_pods, POD, &a);
+	assert_told(sut, &told, "SYNCED\nADDED p\n");
+	watches[1] = sut->face->watch(sut->face, &rh_resource_pods, "app", watch_note, &untold);
+	watches[2] = sut->face->watch(sut->face, &rh_resource_pods, "app", watch_note, &log);
+	assert_true(watches[0] && watches[1] && watches[2]);
+	sut->face->unwatch(sut->face, watches[0]);
+	sut->face->unwatch(sut->face, watches[1]);
+	sut->face->unwatch(sut->face, watches[1]);
+	sut->face->unwatch(sut->face, 0);
+	assert_told(sut, &log, "ADDED p\nSYNCED\n");
+	remove_pod(sut, "p", 0, &a);
+	assert_told(sut, &log, "DELETED p\n");
+	assert_string_equal(rh_str_text(&told), "");
+	assert_string_equal(rh_str_text(&untold), "");
+	sut->face->unwatch(sut->face, watches[2]);
+}
+
 /* Appends each DELETED object as it is told. */
 static void note_deleted(void *arg, enum rh_watch_event event, const struct rh_json *object)
 {
@@ -552,7 +580,7 @@ static void test_store__what_leaves_a_watch_is_told_as_it_was(void **state)
 	rh_auto_str log = {0};
 
 	create(sut, &rh_resource_pods, POD, &a);
-	assert_int_equal(sut->face->watch(sut->face, &rh_resource_pods, "app", note_deleted, &log, NULL), 0);
+	assert_true(sut->face->watch(sut->face, &rh_resource_pods, "app", note_deleted, &log));
 	assert_told(sut, &log, "");
 	patch(sut, RH_VERB_PATCH, "{'metadata':{'labels':{'app':null}}}", &a);
 	patch(sut, RH_VERB_PATCH, "{'metadata':{'labels':{'app':'y'}}}", &a);
@@ -706,6 +734,7 @@ int conformance_run(const struct conformance_target *target)
 		CASE(watch_tells_what_exists_then_what_happens, target),
 		CASE(watch_of_an_empty_store_syncs, target),
 		CASE(watch_by_label_sees_objects_come_and_go, target),
+		CASE(a_watch_that_is_ended_tells_nothing_more, target),
 		CASE(what_leaves_a_watch_is_told_as_it_was, target),
 		CASE(cancelled_requests_are_not_answered, target),
 		CASE(removed_owners_take_what_they_own_along, target),

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "engine/carry/parts.h"
+#include "engine/memory/parts.h"
 #include "engine/sim.h"
 #include "job/names.h"
 
@@ -301,29 +302,6 @@ static void test_engine_faults__a_pod_with_wrong_labels_is_named(void **state)
 	}
 }
 
-/* The service of an earlier life of the engine, which this one could not see: labels were taken off. */
-static void test_engine_faults__what_exists_and_is_ours_is_taken(void **state)
-{
-	static const char unlabel[] = "{'metadata':{'labels':{'training.kubeflow.org/job-name':null}}}";
-	struct fault fault = fault_of(RH_VERB_CREATE, "Pod", "j-worker", RH_OUTCOME_OK);
-	auto_sim sim = {0};
-
-	(void)state;
-	fault.times = 0;
-	open_faulty(&sim, &fault);
-	create(&sim, PAIR);
-	assert_int_equal(sim_user(&sim, (struct rh_request){.verb = RH_VERB_PATCH,
-	                                                    .resource = &rh_resource_pods,
-	                                                    .name = "j-worker-0",
-	                                                    .body = sim_json(unlabel)}),
-	                 RH_OUTCOME_OK);
-	fault.seen = 0;
-	sim_settle(&sim);
-	assert_int_equal(fault.seen, 1);
-	sim_assert_no_event(&sim, "Warning");
-	assert_false(rh_engine_busy(sim.engine));
-}
-
 static void test_engine_faults__a_conflict_is_decided_again(void **state)
 {
 	static const enum rh_verb verbs[] = {RH_VERB_PATCH, RH_VERB_PATCH_STATUS};
@@ -494,6 +472,39 @@ static void test_engine_faults__without_memory_a_start_is_late_but_right(void **
 	}
 }
 
+static size_t count_watches(const struct sim *sim)
+{
+	size_t count = 0;
+
+	for (const struct rh_memory_watch *watch = sim->store->watches; watch; watch = watch->next)
+		count++;
+	return count;
+}
+
+/* K5: jobs, pods and Services; what an engine does not want any more it ends. */
+static void test_engine_faults__listing_again_opens_no_more_watches(void **state)
+{
+	auto_sim sim = {0};
+
+	(void)state;
+	sim_open(&sim, false);
+	sim_start(&sim);
+	create(&sim, PAIR);
+	assert_int_equal(count_watches(&sim), 3);
+	for (long n = 0; n < 200; n++) {
+		sim.engine->lost = true;
+		rh_mem_fail_after(n);
+		rh_engine_step(sim.engine, sim.now);
+		rh_mem_fail_after(-1);
+		assert_true(count_watches(&sim) <= 3);
+	}
+	sim_wait(&sim, 5);
+	assert_int_equal(count_watches(&sim), 3);
+	sim_assert(&sim, "j", "Created | master-0 Pending, worker-0 Pending");
+	rh_engine_free(rh_take(sim.engine));
+	assert_int_equal(count_watches(&sim), 0);
+}
+
 static void test_engine_faults__an_engine_that_has_no_memory_does_not_start(void **state)
 {
 	struct rh_engine *engine = NULL;
@@ -514,6 +525,7 @@ static void test_engine_faults__an_engine_that_has_no_memory_does_not_start(void
 			rh_engine_free(engine);
 		else
 			assert_int_equal(r, RH_ENOMEM);
+		assert_int_equal(count_watches(&sim), 0);
 		rh_memory_store_disconnect(sim.store);
 	}
 }
@@ -532,7 +544,6 @@ int main(void)
 		cmocka_unit_test(test_engine_faults__a_foreign_pod_is_named_and_left_alone),
 		cmocka_unit_test(test_engine_faults__a_kind_without_status_is_told),
 		cmocka_unit_test(test_engine_faults__a_pod_with_wrong_labels_is_named),
-		cmocka_unit_test(test_engine_faults__what_exists_and_is_ours_is_taken),
 		cmocka_unit_test(test_engine_faults__a_conflict_is_decided_again),
 		cmocka_unit_test(test_engine_faults__writes_that_others_overtake_are_decided_again),
 		cmocka_unit_test(test_engine_faults__a_refused_status_is_told_and_tried_again),
@@ -541,6 +552,7 @@ int main(void)
 		cmocka_unit_test(test_engine_faults__events_that_cannot_be_written_stop_nothing),
 		cmocka_unit_test(test_engine_faults__without_memory_a_restart_is_counted_once_all_the_same),
 		cmocka_unit_test(test_engine_faults__without_memory_a_start_is_late_but_right),
+		cmocka_unit_test(test_engine_faults__listing_again_opens_no_more_watches),
 		cmocka_unit_test(test_engine_faults__an_engine_that_has_no_memory_does_not_start),
 	};
 

@@ -20,12 +20,19 @@ struct late {
 	struct rh_json *object;
 };
 
-static int late_watch(struct rh_store *face, const struct rh_resource *resource, const char *label, rh_watch_fn *fn,
-                      void *arg, struct rh_error *err)
+static uint64_t late_watch(struct rh_store *face, const struct rh_resource *resource, const char *label,
+                           rh_watch_fn *fn, void *arg)
 {
 	struct rh_store *inner = ((struct late *)face)->inner;
 
-	return inner->watch(inner, resource, label, fn, arg, err);
+	return inner->watch(inner, resource, label, fn, arg);
+}
+
+static void late_unwatch(struct rh_store *face, uint64_t id)
+{
+	struct rh_store *inner = ((struct late *)face)->inner;
+
+	inner->unwatch(inner, id);
 }
 
 static void late_keep(void *arg, const struct rh_outcome *outcome)
@@ -74,7 +81,7 @@ static void start_late(struct sim *sim, struct late *late, enum rh_verb verb, co
 {
 	struct rh_error err = {0};
 
-	*late = (struct late){.face = {late_watch, late_submit, late_cancel},
+	*late = (struct late){.face = {late_watch, late_unwatch, late_submit, late_cancel},
 	                      .inner = rh_memory_store_face(sim->store),
 	                      .verb = verb,
 	                      .name = name};

@@ -70,7 +70,7 @@ static void watch(struct rh_memory_store *store, struct rh_str *log)
 {
 	struct rh_store *face = rh_memory_store_face(store);
 
-	assert_int_equal(face->watch(face, &rh_resource_pods, NULL, watch_note, log, NULL), 0);
+	assert_true(face->watch(face, &rh_resource_pods, NULL, watch_note, log));
 }
 
 static void add_pods(struct rh_memory_store *store)
@@ -369,7 +369,7 @@ static int live_once(struct rh_memory_store *store)
 	struct rh_store *face = rh_memory_store_face(store);
 	rh_auto_str log = {0};
 	auto_answer a = {0};
-	int r = face->watch(face, &rh_resource_pods, NULL, watch_note, &log, NULL);
+	int r = face->watch(face, &rh_resource_pods, NULL, watch_note, &log) ? 0 : RH_ENOMEM;
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && r == 0; i++) {
 		struct rh_request request = {.verb = steps[i].verb, .resource = &rh_resource_pods, .namespace_ = "default"};

@@ -82,6 +82,39 @@ static void test_names__replica_is_cut(void **state)
 	assert_int_equal(strlen(rh_name_lower(job, buffer)), RH_NAME_SIZE - 1);
 }
 
+static void test_names__replica_is_known_by_its_name(void **state)
+{
+	static const struct {
+		const char *name, *type;
+		bool indexed;
+		int job; /* length of its name; -1: it is none */
+	} rows[] = {
+		{"mnist-worker-12", "Worker", true, 5},
+		{"a-worker-1-worker-0", "Worker", true, 10},
+		{"mnist-ps-0", "PS", true, 5},
+		{"mnist-worker-12", "PS", true, -1},
+		{"mnist-launcher", "Launcher", false, 5},
+		{"mnist-launcher-0", "Launcher", false, -1},
+		{"mnist-launcher", "Launcher", true, -1},
+		{"mnist-worker-", "Worker", true, -1},
+		{"mnist-worker12", "Worker", true, -1},
+		{"-worker-0", "Worker", true, -1},
+		{"worker-0", "Worker", true, -1},
+		{"12", "Worker", true, -1},
+		{"", "Worker", true, -1},
+		{"xworker-0", "Worker", true, -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		size_t length = 0;
+		bool is = rh_name_is_replica(rows[i].name, rows[i].type, rows[i].indexed, &length);
+
+		if (is != (rows[i].job >= 0) || (is && (int)length != rows[i].job))
+			fail_msg("%s as %s: %d, %zu", rows[i].name, rows[i].type, is, length);
+	}
+}
+
 static void test_names__lower(void **state)
 {
 	char buffer[RH_NAME_SIZE];
@@ -109,8 +142,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names__well_formed),    cmocka_unit_test(test_names__replica),
-		cmocka_unit_test(test_names__replica_is_cut), cmocka_unit_test(test_names__lower),
-		cmocka_unit_test(test_names__selector),
+		cmocka_unit_test(test_names__replica_is_cut), cmocka_unit_test(test_names__replica_is_known_by_its_name),
+		cmocka_unit_test(test_names__lower),          cmocka_unit_test(test_names__selector),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

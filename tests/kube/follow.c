@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	real_open(&real, &options);
 	face = rh_kube_store_face(real.store);
-	if (face->watch(face, &rh_resource_pods, "app", on_watch, NULL, NULL) < 0)
+	if (!face->watch(face, &rh_resource_pods, "app", on_watch, NULL))
 		return 1;
 	(void)real_run(&real, RH_NEVER);
 	real_close(&real);

@@ -308,7 +308,7 @@ static void test_store__a_watch_lists_and_follows(void **state)
 	struct rh_kube_store_load load;
 	struct fake_call *call;
 
-	assert_int_equal(s->face->watch(s->face, &rh_resource_pods, "app", on_watch, s, NULL), 0);
+	assert_true(s->face->watch(s->face, &rh_resource_pods, "app", on_watch, s));
 	step(s);
 	call = fake_http_find(s->http, "GET", "/api/v1/pods?labelSelector=app&limit=500");
 	assert_int_equal(call->timeout, 0);
@@ -333,7 +333,7 @@ static void test_store__a_namespace_is_all_that_is_watched(void **state)
 	struct subject *s = subject;
 
 	(void)state;
-	assert_int_equal(s->face->watch(s->face, &jobs, NULL, on_watch, s, NULL), 0);
+	assert_true(s->face->watch(s->face, &jobs, NULL, on_watch, s));
 	step(s);
 	assert_non_null(fake_http_find(s->http, "GET", "/apis/kubeflow.org/v1/namespaces/team/pytorchjobs?limit"));
 	(void)teardown(&subject);
@@ -343,7 +343,7 @@ static void test_store__problems_of_a_watch_are_told(void **state)
 {
 	struct subject *s = *state;
 
-	assert_int_equal(s->face->watch(s->face, &jobs, NULL, on_watch, s, NULL), 0);
+	assert_true(s->face->watch(s->face, &jobs, NULL, on_watch, s));
 	step(s);
 	fake_http_answer(s->http, fake_http_call(s->http, 0), 403, "{}");
 	assert_log(s, "problem list pytorchjobs.kubeflow.org 403\n");
@@ -352,11 +352,39 @@ static void test_store__problems_of_a_watch_are_told(void **state)
 	assert_in_range(rh_kube_store_deadline(s->store), 800000, 1601000);
 }
 
+/* K5: its request is cancelled, wherever it stands, and its problem is nobody's any more. */
+static void test_store__a_watch_can_be_ended(void **state)
+{
+	struct subject *s = *state;
+	struct rh_kube_store_load load;
+
+	for (int stage = 0; stage < 4; stage++) {
+		uint64_t watch = s->face->watch(s->face, &jobs, NULL, on_watch, s);
+
+		if (stage > 0)
+			step(s);
+		if (stage > 1)
+			fake_http_answer(s->http, fake_http_call(s->http, 0), stage == 2 ? 200 : 403,
+			                 "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[]}");
+		if (stage == 2)
+			step(s);
+		assert_int_equal(fake_http_count(s->http), stage == 1 || stage == 2);
+		s->face->unwatch(s->face, watch);
+		assert_int_equal(fake_http_count(s->http), 0);
+		step(s);
+		assert_true(rh_kube_store_deadline(s->store) == RH_NEVER);
+		rh_kube_store_load(s->store, &load);
+		assert_int_equal(load.watches + load.kept, 0);
+	}
+	assert_log(s, "told 3 \nproblem list pytorchjobs.kubeflow.org 403\n"
+	              "problem list pytorchjobs.kubeflow.org 200\n");
+}
+
 static void test_store__an_odd_answer_ends_the_watch_and_is_tried_again(void **state)
 {
 	struct subject *s = *state;
 
-	assert_int_equal(s->face->watch(s->face, &rh_resource_pods, NULL, on_watch, s, NULL), 0);
+	assert_true(s->face->watch(s->face, &rh_resource_pods, NULL, on_watch, s));
 	step(s);
 	assert_false(fake_http_feed(s->http, fake_http_call(s->http, 0), "<", 1));
 	assert_log(s, "problem list pods 0\n");
@@ -376,7 +404,7 @@ static void test_store__calls_are_observed(void **state)
 	s->now += 250;
 	fake_http_answer(s->http, fake_http_call(s->http, 0), 200, "{}");
 	assert_log(s, "call patch pytorchjobs/status 200 250\ndone 0 \n");
-	assert_int_equal(s->face->watch(s->face, &rh_resource_pods, NULL, on_watch, s, NULL), 0);
+	assert_true(s->face->watch(s->face, &rh_resource_pods, NULL, on_watch, s));
 	step(s);
 	fake_http_answer(s->http, fake_http_call(s->http, 0), 200,
 	                 "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[]}");
@@ -399,7 +427,7 @@ static int play(void *arg)
 	if (rh_kube_store_new(&options, &store, NULL) < 0)
 		return RH_ENOMEM;
 	face = rh_kube_store_face(store);
-	if (face->watch(face, &rh_resource_pods, "app", on_watch, s, NULL) < 0)
+	if (!face->watch(face, &rh_resource_pods, "app", on_watch, s))
 		return RH_ENOMEM;
 	request.body = rh_json_new_object();
 	if (!request.body || face->submit(face, &request, on_done, s, NULL, NULL) < 0)
@@ -443,6 +471,7 @@ int main(void)
 		CASE(a_watch_lists_and_follows),
 		CASE(a_namespace_is_all_that_is_watched),
 		CASE(problems_of_a_watch_are_told),
+		CASE(a_watch_can_be_ended),
 		CASE(an_odd_answer_ends_the_watch_and_is_tried_again),
 		CASE(calls_are_observed),
 		CASE(survives_out_of_memory),

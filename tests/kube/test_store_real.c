@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The suite of every store, on a real API server: that of $KUBECONFIG, which loses all its pods and Services. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct target_watch {
 	struct target *target;
 	rh_watch_fn *fn;
 	void *arg;
+	uint64_t id;
 	bool synced;
 	int came, went; /* numbers of the sentinels that were seen last */
 };
@@ -67,14 +69,30 @@ static void on_watch(void *arg, enum rh_watch_event event, const struct rh_json 
 		watch->went = (int)strtol(name + strlen(SENTINEL), NULL, 10);
 }
 
-static int target_watch(struct rh_store *face, const struct rh_resource *resource, const char *label, rh_watch_fn *fn,
-                        void *arg, struct rh_error *err)
+static uint64_t target_watch(struct rh_store *face, const struct rh_resource *resource, const char *label,
+                             rh_watch_fn *fn, void *arg)
 {
 	struct target *target = (struct target *)face;
 	struct target_watch *watch = &target->watches[target->watch_count++];
 
 	*watch = (struct target_watch){.target = target, .fn = fn, .arg = arg};
-	return inner(target)->watch(inner(target), resource, label, on_watch, watch, err);
+	watch->id = inner(target)->watch(inner(target), resource, label, on_watch, watch);
+	return watch->id;
+}
+
+static void target_unwatch(struct rh_store *face, uint64_t id)
+{
+	struct target *target = (struct target *)face;
+
+	inner(target)->unwatch(inner(target), id);
+	for (size_t i = 0; i < target->watch_count; i++) {
+		struct target_watch *watch = &target->watches[i];
+
+		if (watch->id != id)
+			continue;
+		watch->synced = true; /* it owes nothing any more */
+		watch->came = watch->went = INT_MAX;
+	}
 }
 
 static struct target_call *target_take(struct target *target, uint64_t id)
@@ -154,7 +172,7 @@ static void *open_target(void)
 	struct target *target = rh_alloc(sizeof(*target));
 
 	assert_non_null(target);
-	target->face = (struct rh_store){target_watch, target_submit, target_cancel};
+	target->face = (struct rh_store){target_watch, target_unwatch, target_submit, target_cancel};
 	real_open(&target->real, &(struct rh_kube_store_options){.window = 0});
 	clean(target, "/api/v1/namespaces/default/pods");
 	clean(target, "/api/v1/namespaces/other/pods");

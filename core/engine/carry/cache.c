@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is observed, by job. Own writes are seen at once: what a write returned is as good as what a watch tells, and
+ * What is known, by job. Own writes are seen at once: what a write returned is as good as what a watch tells, and
  * whichever is older gives way.
  */
 #include <errno.h>
@@ -24,8 +24,7 @@ const char *rh_object_label(const struct rh_json *object, const char *label)
 	return text ? text : "";
 }
 
-/* Versions are opaque, but every API server counts them up; 0 where one is no number, and then nothing is older. */
-static uint64_t cache_revision(const char *text)
+uint64_t rh_engine_revision(const char *text)
 {
 	char *end;
 	unsigned long long value;
@@ -33,137 +32,6 @@ static uint64_t cache_revision(const char *text)
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	return end != text && !*end && errno == 0 ? value : 0;
-}
-
-static const char *cache_owner(const struct rh_json *object)
-{
-	const struct rh_json *owners = rh_json_get(rh_json_get(object, "metadata"), "ownerReferences");
-
-	for (const struct rh_json *owner = rh_json_first(owners); owner; owner = rh_json_next(owner)) {
-		const char *uid = rh_json_string(rh_json_get(owner, "uid"));
-
-		if (uid && rh_json_bool(rh_json_get(owner, "controller"), false))
-			return uid;
-	}
-	return "";
-}
-
-void rh_child_free(struct rh_child *child)
-{
-	rh_free(child);
-}
-
-static int cache_read_group(struct rh_child *child, const struct rh_json *object)
-{
-	const struct rh_json *spec = rh_json_get(object, "spec");
-	const char *phase = rh_object_text(object, "status", "phase");
-
-	child->idle = !*phase || strcmp(phase, "Pending") == 0;
-	return spec ? rh_object_hash(spec, &child->content) : 0;
-}
-
-/* What a child has texts of; all lie behind it. */
-struct cache_texts {
-	const char *api_version, *kind, *name, *uid, *owner_uid, *type;
-};
-
-static struct cache_texts cache_read_texts(const struct rh_json *object)
-{
-	const char *api_version = rh_json_string(rh_json_get(object, "apiVersion"));
-	const char *kind = rh_json_string(rh_json_get(object, "kind"));
-
-	return (struct cache_texts){
-		.api_version = api_version ? api_version : "v1",
-		.kind = kind ? kind : "Service",
-		.name = rh_object_text(object, "metadata", "name"),
-		.uid = rh_object_text(object, "metadata", "uid"),
-		.owner_uid = cache_owner(object),
-		.type = rh_object_label(object, RH_LABEL_TYPE),
-	};
-}
-
-static char *cache_put_text(char **at, const char *text)
-{
-	size_t size = strlen(text) + 1;
-	char *put = *at;
-
-	memcpy(put, text, size);
-	*at += size;
-	return put;
-}
-
-/* @return a child with nothing but its texts, in one block, or NULL when memory is out */
-static struct rh_child *cache_new_child(const struct cache_texts *texts)
-{
-	size_t size = strlen(texts->api_version) + strlen(texts->kind) + strlen(texts->name) + strlen(texts->uid) +
-	              strlen(texts->owner_uid) + strlen(texts->type) + 6;
-	struct rh_child *child = rh_alloc(sizeof(*child) + size);
-	char *at = (char *)(child + 1);
-
-	if (!child)
-		return NULL;
-	child->api_version = cache_put_text(&at, texts->api_version);
-	child->kind = cache_put_text(&at, texts->kind);
-	child->name = cache_put_text(&at, texts->name);
-	child->uid = cache_put_text(&at, texts->uid);
-	child->owner_uid = cache_put_text(&at, texts->owner_uid);
-	child->type = cache_put_text(&at, texts->type);
-	return child;
-}
-
-int rh_child_parse(const struct rh_kind *kind, const struct rh_json *object, struct rh_child **ret_child)
-{
-	const struct cache_texts texts = cache_read_texts(object);
-	rh_auto(child) child = cache_new_child(&texts);
-
-	if (!child)
-		return RH_ENOMEM;
-	child->index = rh_pod_index(kind, rh_json_at(object, "metadata.labels"));
-	child->deleting = *rh_object_text(object, "metadata", "deletionTimestamp") != '\0';
-	child->revision = cache_revision(rh_object_text(object, "metadata", "resourceVersion"));
-	if (strcmp(child->kind, RH_GANG_OBJECT) == 0 && cache_read_group(child, object) < 0)
-		return RH_ENOMEM;
-	*ret_child = rh_take(child);
-	return 0;
-}
-
-void rh_cached_free(struct rh_cached *cached)
-{
-	if (!cached)
-		return;
-	rh_pod_free(cached->pod);
-	rh_child_free(cached->child);
-	rh_free(cached);
-}
-
-const char *rh_cached_uid(const struct rh_cached *cached)
-{
-	return cached->pod ? cached->pod->uid : cached->child->uid;
-}
-
-void rh_cached_set_stopping(struct rh_cached *cached, bool stopping)
-{
-	cached->stopping = stopping;
-	if (cached->pod)
-		cached->pod->deleting = stopping || cached->pod->deleted_at != 0;
-	else
-		cached->child->deleting = stopping;
-}
-
-static int cache_parse(const struct rh_engine_entry *entry, bool service, const struct rh_json *object,
-                       struct rh_cached **ret_cached)
-{
-	rh_auto(cached) cached = rh_alloc(sizeof(*cached));
-	int r;
-
-	if (!cached)
-		return RH_ENOMEM;
-	r = service ? rh_child_parse(entry->kind->kind, object, &cached->child)
-	            : rh_pod_parse(entry->kind->kind, object, &cached->pod);
-	if (r < 0)
-		return r;
-	*ret_cached = rh_take(cached);
-	return 0;
 }
 
 static void cache_free_map(struct rh_map **map)
@@ -175,94 +43,6 @@ static void cache_free_map(struct rh_map **map)
 		rh_cached_free(value);
 	rh_map_free(*map);
 	*map = NULL;
-}
-
-void rh_engine_clear_map(struct rh_map *map)
-{
-	const char *key;
-	size_t cursor = 0;
-	void *value;
-
-	while (rh_map_next(map, &cursor, &key, &value)) {
-		(void)rh_map_remove(map, key);
-		rh_cached_free(value);
-	}
-}
-
-/* Put @p cached (taken) at @p name. @return 1, 0 when what is there says the same, or RH_ENOMEM */
-static int cache_put(struct rh_map *map, const char *name, struct rh_cached *cached)
-{
-	rh_auto(cached) guard = cached;
-	struct rh_cached *before = rh_map_get(map, name);
-	bool same = before && strcmp(rh_cached_uid(before), rh_cached_uid(cached)) == 0;
-
-	if (before && cached->pod) {
-		uint64_t old = cache_revision(before->pod->resource_version);
-		uint64_t new = cache_revision(cached->pod->resource_version);
-
-		if (new > 0 && (new < old || (same && new == old)))
-			return 0;
-	}
-	if (rh_map_set(map, name, cached, NULL) < 0)
-		return RH_ENOMEM;
-	if (same && before->stopping)
-		rh_cached_set_stopping(cached, true);
-	rh_cached_free(before);
-	(void)rh_take(guard);
-	return 1;
-}
-
-int rh_engine_take_child(struct rh_flight *flight, const struct rh_json *object)
-{
-	struct rh_engine_entry *entry = flight->entry;
-	bool service = flight->verb == RH_CREATE_SERVICE;
-	struct rh_map *map = service ? entry->services : entry->pods;
-	const struct rh_cached *before = rh_map_get(map, flight->name);
-	const char *uid = rh_object_text(object, "metadata", "uid");
-	struct rh_cached *cached;
-
-	if (rh_flight_is_buried(flight, uid) || (before && strcmp(uid, rh_cached_uid(before)) == 0))
-		return 0;
-	if (cache_parse(entry, service, object, &cached) < 0 || cache_put(map, flight->name, cached) < 0)
-		return RH_ENOMEM;
-	return 0;
-}
-
-int rh_engine_see_child(struct rh_engine_entry *entry, bool service, const struct rh_json *object)
-{
-	const char *name = rh_object_text(object, "metadata", "name");
-	struct rh_cached *cached;
-	int r = cache_parse(entry, service, object, &cached);
-
-	if (r == 0)
-		r = cache_put(service ? entry->services : entry->pods, name, cached);
-	if (r == 1 && entry->refusal_count > 0)
-		rh_engine_forget_refusal(entry, service ? "Service" : "Pod", name);
-	return r;
-}
-
-bool rh_flight_is_buried(const struct rh_flight *flight, const char *uid)
-{
-	const char *buried = rh_str_text(&flight->buried);
-	size_t length = strlen(uid);
-
-	for (const char *at = strstr(buried, uid); at && length > 0; at = strstr(at + 1, uid)) {
-		if (at > buried && at[-1] == '/' && at[length] == '/')
-			return true;
-	}
-	return false;
-}
-
-void rh_engine_bury_child(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *name, const char *uid)
-{
-	for (struct rh_flight *flight = entry->flights; flight; flight = flight->next) {
-		if (flight->verb != verb || strcmp(flight->name, name) != 0)
-			continue;
-		rh_str_appendf(&flight->buried, "/%s/", uid);
-		if (flight->buried.failed)
-			entry->engine->lost = true;
-	}
-	rh_engine_release(entry, verb, name);
 }
 
 static void cache_free_kept(struct rh_engine_entry *entry)
@@ -494,7 +274,7 @@ static void cache_tell_change(struct rh_engine_entry *entry, bool first, const s
 int rh_engine_take_job(struct rh_engine_entry *entry, const struct rh_json *object)
 {
 	const char *uid = rh_object_text(object, "metadata", "uid");
-	uint64_t revision = cache_revision(rh_object_text(object, "metadata", "resourceVersion"));
+	uint64_t revision = rh_engine_revision(rh_object_text(object, "metadata", "resourceVersion"));
 	rh_auto_free char *copy = NULL;
 	struct rh_ledger *ledger;
 	struct rh_job *job = NULL;

@@ -80,17 +80,32 @@ static int engine_watch(struct rh_engine *engine, enum rh_engine_watched what, s
 
 	if (!watch)
 		return rh_fail_oom(err);
-	watch->engine = engine;
-	watch->kind = kind;
-	watch->what = what;
-	watch->next = engine->watches;
+	*watch = (struct rh_engine_watch){.next = engine->watches, .engine = engine, .kind = kind, .what = what};
+	watch->id = store->watch(store, resource, kind ? NULL : RH_LABEL_JOB, rh_engine_on_watch, watch);
+	if (!watch->id) {
+		rh_free(watch);
+		return rh_fail_oom(err);
+	}
 	engine->watches = watch;
 	engine->unsynced++;
 	if (kind)
 		kind->synced = false;
 	else
 		engine->shared_unsynced++;
-	return store->watch(store, resource, kind ? NULL : RH_LABEL_JOB, rh_engine_on_watch, watch, err);
+	return 0;
+}
+
+static void engine_unwatch_all(struct rh_engine *engine)
+{
+	struct rh_store *store = engine->options.store;
+	struct rh_engine_watch *watch;
+
+	while ((watch = engine->watches)) {
+		engine->watches = watch->next;
+		store->unwatch(store, watch->id);
+		rh_free(watch);
+	}
+	engine->unsynced = engine->shared_unsynced = 0;
 }
 
 static int engine_watch_all(struct rh_engine *engine, struct rh_error *err)
@@ -128,7 +143,7 @@ int rh_engine_new(const struct rh_engine_options *options, struct rh_engine **re
 	engine->queue.backoff_max = options->backoff_max ? options->backoff_max : ENGINE_BACKOFF_MAX;
 	engine->entries = rh_map_new();
 	engine->resources = rh_map_new();
-	if (!engine->entries || !engine->resources || engine_find_kinds(engine) < 0)
+	if (!engine->entries || !engine->resources || rh_index_init(&engine->index) < 0 || engine_find_kinds(engine) < 0)
 		return rh_fail_oom(err);
 	r = engine_watch_all(engine, err);
 	if (r < 0)
@@ -141,20 +156,17 @@ void rh_engine_free(struct rh_engine *engine)
 {
 	size_t cursor = 0;
 	void *entry;
-	struct rh_engine_watch *watch;
 
 	if (!engine)
 		return;
+	engine_unwatch_all(engine);
 	while (engine->entries && rh_map_next(engine->entries, &cursor, NULL, &entry))
 		rh_engine_entry_free(entry);
-	while ((watch = engine->watches)) {
-		engine->watches = watch->next;
-		rh_free(watch);
-	}
 	for (size_t i = 0; i < engine->kind_count; i++)
 		rh_free(engine->kinds[i].api_version);
 	rh_free(engine->kinds);
 	rh_map_free(engine->entries);
+	rh_index_deinit(&engine->index);
 	rh_engine_free_resources(engine);
 	rh_queue_deinit(&engine->queue);
 	rh_queue_deinit(&engine->starved);
@@ -165,10 +177,8 @@ void rh_engine_free(struct rh_engine *engine)
 /* Forget what is known and list everything again, by watches that take the place of the first ones. */
 static int engine_list_again(struct rh_engine *engine)
 {
+	engine_unwatch_all(engine);
 	rh_engine_forget_all(engine);
-	for (struct rh_engine_watch *watch = engine->watches; watch; watch = watch->next)
-		watch->dropped = true;
-	engine->unsynced = engine->shared_unsynced = 0;
 	if (engine_watch_all(engine, NULL) < 0)
 		return RH_ENOMEM;
 	engine->lost = false;

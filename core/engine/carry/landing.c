@@ -83,7 +83,9 @@ static void flight_ask(struct rh_flight *flight)
 	flight_end(flight);
 }
 
-/* Whose is it? FLIGHT_ASTRAY: our job's, but by its labels, which anybody may edit, it is not the replica of that name.
+/*
+ * Whose is it? FLIGHT_ASTRAY: our job's, but by its labels, which anybody may edit, it is not the replica of that name,
+ * or another job's.
  */
 enum flight_found { FLIGHT_FOREIGN, FLIGHT_ASTRAY, FLIGHT_OURS };
 
@@ -95,9 +97,15 @@ static bool flight_is_for(const struct rh_flight *flight, const char *type, int3
 	return index == flight->child->index && strcmp(type, flight->child->type) == 0;
 }
 
+/* Whether labels say which job it belongs to, and that it is ours. A PodGroup is found by its owner. */
+static bool flight_is_labelled(const struct rh_flight *flight, const struct rh_json *object)
+{
+	return rh_verb_of_object(flight->verb) || rh_engine_is_labelled(flight->entry, object);
+}
+
 static bool flight_is_replica(const struct rh_flight *flight, const struct rh_child *found)
 {
-	return (!flight->pod && flight->verb != RH_CREATE_SERVICE) || flight_is_for(flight, found->type, found->index);
+	return rh_verb_of_object(flight->verb) || flight_is_for(flight, found->type, found->index);
 }
 
 static enum flight_found flight_judge(const struct rh_flight *flight, const struct rh_json *object)
@@ -106,7 +114,7 @@ static enum flight_found flight_judge(const struct rh_flight *flight, const stru
 
 	if (rh_child_parse(flight->entry->kind->kind, object, &child) < 0 || strcmp(child->owner_uid, flight->job_uid) != 0)
 		return FLIGHT_FOREIGN;
-	return flight_is_replica(flight, child) ? FLIGHT_OURS : FLIGHT_ASTRAY;
+	return flight_is_labelled(flight, object) && flight_is_replica(flight, child) ? FLIGHT_OURS : FLIGHT_ASTRAY;
 }
 
 /* V1 leaves the queue that was chosen for a PodGroup as it is (COMPAT B.8). */
@@ -144,20 +152,15 @@ static int flight_keep_found(const struct rh_flight *flight, const struct rh_jso
 	return right < 0 ? right : rh_engine_keep_object(flight->entry, object, right ? flight->hash : 0);
 }
 
-static int flight_take(struct rh_flight *flight, const struct rh_json *object)
-{
-	if (flight->verb != RH_CREATE_OBJECT)
-		return rh_engine_take_child(flight, object);
-	if (rh_flight_is_buried(flight, rh_object_text(object, "metadata", "uid")))
-		return 0;
-	return flight_keep_found(flight, object);
-}
-
 static void flight_arrived(struct rh_flight *flight, const struct rh_json *object, bool tell)
 {
 	struct rh_engine_entry *entry = flight->entry;
-	int r = flight_take(flight, object);
+	int r = 0;
 
+	if (flight->verb != RH_CREATE_OBJECT)
+		r = rh_engine_take_child(flight, object);
+	else if (!rh_flight_is_buried(flight, rh_object_text(object, "metadata", "uid")))
+		r = flight_keep_found(flight, object);
 	if (r < 0)
 		entry->engine->lost = true;
 	if (tell)
@@ -176,6 +179,12 @@ static char *flight_explain(const struct rh_flight *flight, const struct rh_json
 	const char *uid = rh_json_string(rh_json_get(owner, "uid"));
 	const char *plural = flight->resource->plural;
 
+	if (astray && !flight_is_labelled(flight, object))
+		return rh_asprintf(
+			"%s \"%s\" already exists, and its labels do not say that it belongs to this job: delete it, "
+			"or set %s to \"%s\" and %s to \"%s\"",
+			plural, flight->name, RH_LABEL_JOB, flight->entry->name, RH_LABEL_OPERATOR,
+			flight->entry->kind->kind->controller);
 	if (astray)
 		return rh_asprintf(
 			"%s \"%s\" already exists, and is labelled as another replica or as none: delete it, or mend its "
@@ -245,7 +254,7 @@ static void flight_created(struct rh_flight *flight, const struct rh_outcome *ou
 		if (flight->unknown || outcome->code != RH_OUTCOME_GONE)
 			rh_engine_hold(flight, -1);
 		flight_end(flight);
-	} else if (outcome->code == RH_OUTCOME_OK && outcome->object) {
+	} else if (outcome->code == RH_OUTCOME_OK && outcome->object && flight_is_labelled(flight, outcome->object)) {
 		flight_arrived(flight, outcome->object, true);
 	} else if (outcome->code == RH_OUTCOME_OK || outcome->code == RH_OUTCOME_EXISTS ||
 	           outcome->code == RH_OUTCOME_UNKNOWN) {
@@ -431,6 +440,14 @@ static bool flight_may_adopt(const struct rh_flight *flight, const struct rh_jso
 	       !child->deleting && strcmp(child->uid, flight->uid) == 0;
 }
 
+/* Unless it is gone meanwhile, or another job's. @return 0 or RH_ENOMEM */
+static int flight_see(const struct rh_flight *flight, const struct rh_json *object)
+{
+	if (!flight_is_labelled(flight, object) || rh_flight_is_buried(flight, rh_object_text(object, "metadata", "uid")))
+		return 0;
+	return rh_engine_see_child(flight->entry, flight->verb == RH_ADOPT_SERVICE, object) < 0 ? RH_ENOMEM : 0;
+}
+
 static void flight_adopted(struct rh_flight *flight, const struct rh_outcome *outcome)
 {
 	bool answered = outcome->code == RH_OUTCOME_OK && outcome->object;
@@ -443,7 +460,7 @@ static void flight_adopted(struct rh_flight *flight, const struct rh_outcome *ou
 		flight_refused(flight, outcome);
 		return;
 	}
-	if (answered && rh_engine_see_child(flight->entry, flight->verb == RH_ADOPT_SERVICE, outcome->object) < 0)
+	if (answered && flight_see(flight, outcome->object) < 0)
 		flight->entry->engine->lost = true;
 	if (answered && !flight->asking)
 		rh_flight_tell(flight, false, "");

@@ -95,30 +95,30 @@ bool rh_engine_covers(const struct rh_json *actual, const struct rh_json *wanted
 	return true;
 }
 
-/* The answer to a write may come after the watch has shown what happened since; the hash is then found out by a look.
- */
-static bool objects_is_older(const struct rh_child *child, const struct rh_cached *known)
-{
-	return known && child->revision > 0 && child->revision < known->child->revision;
-}
-
 int rh_engine_keep_object(struct rh_engine_entry *entry, const struct rh_json *object, uint64_t hash)
 {
 	rh_auto(cached) cached = rh_alloc(sizeof(*cached));
 	rh_auto_free char *key = NULL;
-	void *before = NULL;
+	struct rh_cached *before;
+	const struct rh_child *child;
+	bool watched;
 
 	if (!cached || rh_child_parse(entry->kind->kind, object, &cached->child) < 0)
 		return RH_ENOMEM;
+	child = cached->child;
 	cached->child->hash = hash;
-	key = rh_engine_object_key(cached->child->api_version, cached->child->kind, cached->child->name);
-	if (!key)
-		return RH_ENOMEM;
-	if (objects_is_older(cached->child, rh_map_get(entry->objects, key)))
+	watched = rh_engine_watches_object(entry->engine, child->api_version, child->kind);
+	if (watched && !rh_engine_unroute(entry->engine, entry, object))
 		return 0;
-	if (rh_map_set(entry->objects, key, cached, &before) < 0)
+	key = rh_engine_object_key(child->api_version, child->kind, child->name);
+	before = key ? rh_map_get(entry->objects, key) : NULL;
+	if (before && child->revision > 0 && child->revision < before->child->revision)
+		return 0;
+	if (!key || rh_map_set(entry->objects, key, cached, NULL) < 0)
 		return RH_ENOMEM;
 	rh_cached_free(before);
+	if (watched)
+		rh_engine_own_child(entry, cached);
 	(void)rh_take(cached);
 	return 0;
 }

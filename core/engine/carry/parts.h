@@ -3,15 +3,16 @@
  * @file engine/carry/parts.h
  * @brief What the files of the engine share; for core/engine/carry alone.
  *
- * engine.c owns the loop's face, cache.c what is observed, work.c the decisions, carry.c writes to
- * the job, flight.c writes to children, landing.c their answers, holds.c and refusals.c
- * what was refused, objects.c the further objects, events.c Events.
+ * engine.c owns the loop's face, watch.c what is told, cache.c jobs, children.c and index.c what belongs to them,
+ * work.c the decisions, carry.c writes to the job, flight.c writes to children, landing.c their answers, holds.c and
+ * refusals.c what was refused, objects.c the further objects, events.c Events.
  */
 #ifndef RH_ENGINE_CARRY_PARTS_H
 #define RH_ENGINE_CARRY_PARTS_H
 
 #include "base/map.h"
 #include "base/str.h"
+#include "engine/carry/index.h"
 #include "engine/carry/queue.h"
 #include "engine/engine.h"
 #include "engine/world.h"
@@ -37,8 +38,8 @@ struct rh_engine_watch {
 	struct rh_engine *engine;
 	struct rh_engine_kind *kind; /**< of a watch of jobs, else NULL */
 	enum rh_engine_watched what;
+	uint64_t id; /**< of the store's watch */
 	bool synced;
-	bool dropped; /**< another one took its place: what it tells is old */
 };
 
 /** The engine. */
@@ -50,6 +51,7 @@ struct rh_engine {
 	size_t creating;          /**< creates of children in flight */
 	size_t telling;           /**< Events in flight */
 	struct rh_map *entries;   /**< "controller/namespace/name" to struct rh_engine_entry */
+	struct rh_index index;    /**< watched pods, Services and PodGroups of all entries */
 	struct rh_map *resources; /**< "apiVersion/kind" to struct rh_resource of further objects; owned */
 	struct rh_engine_kind *kinds;
 	size_t kind_count;
@@ -68,9 +70,11 @@ struct rh_engine {
 
 /** One observed pod, Service or further object. */
 struct rh_cached {
-	struct rh_pod *pod;     /**< a pod, owned; else NULL */
-	struct rh_child *child; /**< anything else, owned */
-	bool stopping;          /**< its deletion is under way, or done and not yet observed */
+	struct rh_pod *pod;            /**< a pod, owned; else NULL */
+	struct rh_child *child;        /**< anything else, owned */
+	struct rh_engine_entry *entry; /**< whose it is, of one that is in the engine's index; else NULL */
+	struct rh_cached *chain;       /**< the next one there */
+	bool stopping;                 /**< its deletion is under way, or done and not yet observed */
 };
 
 /** A write to a child that is under way. */
@@ -201,7 +205,37 @@ int rh_engine_submit(struct rh_engine *engine, struct rh_request *request, rh_do
 void rh_engine_cancel(struct rh_engine *engine, uint64_t id);
 
 /** @name cache.c @{ */
-/** Free a cached thing. NULL is nothing. */
+/** @return the text at @p member and @p key of @p object, borrowed; "" when it is none */
+const char *rh_object_text(const struct rh_json *object, const char *member, const char *key);
+/** @return a label of @p object, borrowed; "" when it has none */
+const char *rh_object_label(const struct rh_json *object, const char *label);
+/**
+ * @return a resourceVersion as a number; 0 where it is none, and then nothing is older. Versions are opaque, but every
+ * API server counts them up
+ */
+uint64_t rh_engine_revision(const char *text);
+/**
+ * @return the entry of a job, made when it is missing and @p add is set; NULL when it is missing, or memory is out:
+ * then the engine is lost
+ */
+struct rh_engine_entry *rh_engine_entry_of(struct rh_engine *engine, const struct rh_engine_kind *kind,
+                                           const char *namespace_, const char *name, bool add);
+/** Have the job decided about soon, if there is one. */
+void rh_engine_touch(struct rh_engine_entry *entry);
+/** Take the job as it is now, unless a newer one is known. @return 0 or RH_ENOMEM */
+int rh_engine_take_job(struct rh_engine_entry *entry, const struct rh_json *object);
+/** The job is gone, or is another one now: forget all that was the old one's. */
+void rh_engine_forget_job(struct rh_engine_entry *entry);
+/** The job has finished for good: keep only what a later change of it needs. */
+void rh_engine_cool(struct rh_engine_entry *entry);
+/** Free the entry if nothing holds it any more. */
+void rh_engine_reap(struct rh_engine_entry *entry);
+/** Free an entry whatever holds it. */
+void rh_engine_entry_free(struct rh_engine_entry *entry);
+/** @} */
+
+/** @name children.c @{ */
+/** Free a cached thing; the engine's index forgets it. NULL is nothing. */
 void rh_cached_free(struct rh_cached *cached);
 RH_DEFINE_CLEANUP(cached);
 /** @return its UID; "" while that is unknown */
@@ -213,41 +247,36 @@ void rh_child_free(struct rh_child *child);
 RH_DEFINE_CLEANUP(child);
 /** Say that a delete of @p cached is under way, or that it came to nothing. */
 void rh_cached_set_stopping(struct rh_cached *cached, bool stopping);
-/** @return the text at @p member and @p key of @p object, borrowed; "" when it is none */
-const char *rh_object_text(const struct rh_json *object, const char *member, const char *key);
-/** @return a label of @p object, borrowed; "" when it has none */
-const char *rh_object_label(const struct rh_json *object, const char *label);
+/** @return whether the labels of a pod or Service in the job's namespace say that it belongs to the job */
+bool rh_engine_is_labelled(const struct rh_engine_entry *entry, const struct rh_json *object);
+/** Enter @p cached, which is among what @p entry knows, into the engine's index. */
+void rh_engine_own_child(struct rh_engine_entry *entry, struct rh_cached *cached);
 /**
- * @return the entry of a job, made when it is missing and @p add is set; NULL when it is missing, or memory is out:
- * then the engine is lost
+ * Something that is in the index is gone, or no longer its job's: free it, and have the job decided about. The entry
+ * may be freed.
  */
-struct rh_engine_entry *rh_engine_entry_of(struct rh_engine *engine, const struct rh_engine_kind *kind,
-                                           const char *namespace_, const char *name, bool add);
-/** Have the job decided about soon, if there is one. */
-void rh_engine_touch(struct rh_engine_entry *entry);
+void rh_engine_drop_child(struct rh_cached *cached);
 /**
- * What @p verb creates is gone: a create that is answered later must not bring it back. @param verb RH_CREATE_POD,
- * RH_CREATE_SERVICE, or RH_CREATE_OBJECT for a further object that is watched
+ * A watched object belongs to @p entry now (NULL: to no job): whatever other job had it loses it. @return false when a
+ * newer state of the object is known: this one is to be ignored
+ */
+bool rh_engine_unroute(struct rh_engine *engine, const struct rh_engine_entry *entry, const struct rh_json *object);
+/**
+ * The pod, Service or PodGroup @p name is gone, or not the job's any more: a create or read that is answered later must
+ * not bring it back, and what waits for the name need not wait. @param verb what creates such an object
  */
 void rh_engine_bury_child(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *name, const char *uid);
-/** @return whether the object of this UID, which a create returned, was observed to go meanwhile */
+/** @return whether rh_engine_bury_child() was called for this UID while the flight was under way */
 bool rh_flight_is_buried(const struct rh_flight *flight, const char *uid);
-/** Free all that @p map, of an entry, holds. */
-void rh_engine_clear_map(struct rh_map *map);
 /** Put an object that a create or get returned into the cache, unless that knows better. @return 0 or RH_ENOMEM */
 int rh_engine_take_child(struct rh_flight *flight, const struct rh_json *object);
-/** Put a pod or Service as it was seen into the cache. @return 1, 0 when that knows it, or RH_ENOMEM */
+/**
+ * Put a pod or Service of the job as it was seen into the cache; another job that had it loses it. @return 1, 0 when
+ * nothing about it is new, or RH_ENOMEM
+ */
 int rh_engine_see_child(struct rh_engine_entry *entry, bool service, const struct rh_json *object);
-/** Take the job as it is now, unless a newer one is known. @return 0 or RH_ENOMEM */
-int rh_engine_take_job(struct rh_engine_entry *entry, const struct rh_json *object);
-/** The job is gone, or is another one now: forget all that was the old one's. */
-void rh_engine_forget_job(struct rh_engine_entry *entry);
-/** The job has finished for good: keep only what a later change of it needs. */
-void rh_engine_cool(struct rh_engine_entry *entry);
-/** Free the entry if nothing holds it any more. */
-void rh_engine_reap(struct rh_engine_entry *entry);
-/** Free an entry whatever holds it. */
-void rh_engine_entry_free(struct rh_engine_entry *entry);
+/** Free all that @p map, of an entry, holds. */
+void rh_engine_clear_map(struct rh_map *map);
 /** @} */
 
 /** @name watch.c @{ */
@@ -425,8 +454,8 @@ void rh_engine_free_resources(struct rh_engine *engine);
 /** @return whether @p actual has all that @p wanted says; what a server fills in does not count */
 bool rh_engine_covers(const struct rh_json *actual, const struct rh_json *wanted);
 /**
- * Put a further object, or what is known of it, into entry->objects, unless a newer state of it is there. @p hash is
- * what was written. @return 0 or RH_ENOMEM
+ * Put a further object, or what is known of it, into entry->objects, unless a newer state is known. @p hash is what was
+ * written. @return 0 or RH_ENOMEM
  */
 int rh_engine_keep_object(struct rh_engine_entry *entry, const struct rh_json *object, uint64_t hash);
 /** Print the key of a further object for entry->objects. @return owned by the caller; NULL: memory is out */

@@ -16,47 +16,6 @@ static const struct rh_engine_kind *watch_kind(const struct rh_engine *engine, c
 	return NULL;
 }
 
-static void watch_child_gone(struct rh_engine_entry *entry, bool service, const struct rh_json *object)
-{
-	struct rh_map *map = service ? entry->services : entry->pods;
-	const char *name = rh_object_text(object, "metadata", "name");
-	const char *uid = rh_object_text(object, "metadata", "uid");
-	struct rh_cached *cached = rh_map_get(map, name);
-
-	rh_engine_bury_child(entry, service ? RH_CREATE_SERVICE : RH_CREATE_POD, name, uid);
-	if (cached && strcmp(rh_cached_uid(cached), uid) == 0) {
-		(void)rh_map_remove(map, name);
-		rh_cached_free(cached);
-	}
-	rh_engine_touch(entry);
-	rh_engine_reap(entry);
-}
-
-/* A job that has finished for good does not care what becomes of its pods. */
-static void watch_child(const struct rh_engine_watch *watch, enum rh_watch_event event, const struct rh_json *object)
-{
-	struct rh_engine *engine = watch->engine;
-	const struct rh_engine_kind *kind = watch_kind(engine, rh_object_label(object, RH_LABEL_OPERATOR));
-	bool service = watch->what == RH_WATCHED_SERVICES;
-	struct rh_engine_entry *entry = NULL;
-	int r;
-
-	if (kind)
-		entry = rh_engine_entry_of(engine, kind, rh_object_text(object, "metadata", "namespace"),
-		                           rh_object_label(object, RH_LABEL_JOB), event != RH_WATCH_DELETED);
-	if (!entry)
-		return;
-	if (event == RH_WATCH_DELETED) {
-		watch_child_gone(entry, service, object);
-		return;
-	}
-	r = rh_engine_see_child(entry, service, object);
-	if (r < 0)
-		engine->lost = true;
-	else if (r == 1 && rh_engine_is_kept(entry))
-		rh_engine_touch(entry);
-}
-
 /* The kind of the job that controls a PodGroup; V1 put no label on it that says so. */
 static const struct rh_engine_kind *watch_owner_kind(const struct rh_engine *engine, const struct rh_json *object)
 {
@@ -72,26 +31,22 @@ static const struct rh_engine_kind *watch_owner_kind(const struct rh_engine *eng
 	return NULL;
 }
 
-static void watch_group_gone(struct rh_engine_entry *entry, const struct rh_json *object)
+/*
+ * The job that a child says it belongs to: by labels, and a PodGroup by its owner, whose name it bears. @return NULL:
+ * to none of ours, or memory is out
+ */
+static struct rh_engine_entry *watch_route(const struct rh_engine_watch *watch, const struct rh_json *object)
 {
-	const char *name = rh_object_text(object, "metadata", "name");
-	const char *uid = rh_object_text(object, "metadata", "uid");
-	rh_auto_free char *key =
-		rh_engine_object_key(rh_gang_api_version(entry->engine->options.gang), RH_GANG_OBJECT, name);
-	struct rh_cached *cached = key ? rh_map_get(entry->objects, key) : NULL;
+	struct rh_engine *engine = watch->engine;
+	bool group = watch->what == RH_WATCHED_GROUPS;
+	const struct rh_engine_kind *kind =
+		group ? watch_owner_kind(engine, object) : watch_kind(engine, rh_object_label(object, RH_LABEL_OPERATOR));
+	const char *name = group ? rh_object_text(object, "metadata", "name") : rh_object_label(object, RH_LABEL_JOB);
 
-	if (!key)
-		entry->engine->lost = true;
-	rh_engine_bury_child(entry, RH_CREATE_OBJECT, name, uid);
-	if (cached && strcmp(rh_cached_uid(cached), uid) == 0) {
-		(void)rh_map_remove(entry->objects, key);
-		rh_cached_free(cached);
-	}
-	rh_engine_touch(entry);
-	rh_engine_reap(entry);
+	return kind ? rh_engine_entry_of(engine, kind, rh_object_text(object, "metadata", "namespace"), name, true) : NULL;
 }
 
-/* What another wrote into its spec since we did is found out by its hash. */
+/* What another wrote into its spec since we did is found out by its hash. @return 1 or RH_ENOMEM */
 static int watch_see_group(struct rh_engine_entry *entry, const struct rh_json *object)
 {
 	const char *api_version = rh_gang_api_version(entry->engine->options.gang);
@@ -105,30 +60,83 @@ static int watch_see_group(struct rh_engine_entry *entry, const struct rh_json *
 		return RH_ENOMEM;
 	if (before && strcmp(before->child->uid, child->uid) == 0 && before->child->content == child->content)
 		hash = before->child->hash;
-	return rh_engine_keep_object(entry, object, hash);
+	return rh_engine_keep_object(entry, object, hash) < 0 ? RH_ENOMEM : 1;
 }
 
-/* A PodGroup bears its job's name. */
-static void watch_group(const struct rh_engine_watch *watch, enum rh_watch_event event, const struct rh_json *object)
+/* A job that has finished for good does not care what becomes of its pods. */
+static void watch_child_seen(const struct rh_engine_watch *watch, const struct rh_json *object)
 {
 	struct rh_engine *engine = watch->engine;
-	const char *namespace_ = rh_object_text(object, "metadata", "namespace");
-	const char *name = rh_object_text(object, "metadata", "name");
-	bool gone = event == RH_WATCH_DELETED;
-	const struct rh_engine_kind *kind = gone ? NULL : watch_owner_kind(engine, object);
-	struct rh_engine_entry *entry;
+	struct rh_engine_entry *entry = watch_route(watch, object);
+	bool group = watch->what == RH_WATCHED_GROUPS;
+	int r = 0;
 
-	for (size_t i = 0; gone && i < engine->kind_count; i++) {
-		entry = rh_engine_entry_of(engine, &engine->kinds[i], namespace_, name, false);
-		if (entry)
-			watch_group_gone(entry, object);
-	}
-	entry = kind ? rh_engine_entry_of(engine, kind, namespace_, name, true) : NULL;
+	if (!entry)
+		(void)rh_engine_unroute(engine, NULL, object);
+	else
+		r = group ? watch_see_group(entry, object)
+		          : rh_engine_see_child(entry, watch->what == RH_WATCHED_SERVICES, object);
+	if (r < 0)
+		engine->lost = true;
+	else if (r == 1 && (group || rh_engine_is_kept(entry)))
+		rh_engine_touch(entry);
+	if (entry)
+		rh_engine_reap(entry);
+}
+
+/* A name is free again: whoever of this kind may want it need not wait any more. */
+static void watch_free_name(const struct rh_engine_watch *watch, const struct rh_engine_kind *kind, const char *job,
+                            const struct rh_json *object)
+{
+	static const enum rh_action_verb verbs[] = {[RH_WATCHED_PODS] = RH_CREATE_POD,
+	                                            [RH_WATCHED_SERVICES] = RH_CREATE_SERVICE,
+	                                            [RH_WATCHED_GROUPS] = RH_CREATE_OBJECT};
+	struct rh_engine_entry *entry =
+		rh_engine_entry_of(watch->engine, kind, rh_object_text(object, "metadata", "namespace"), job, false);
+	bool waits = entry && (rh_map_size(entry->holds) > 0 || entry->refusal_count > 0);
+
 	if (!entry)
 		return;
-	if (watch_see_group(entry, object) < 0)
-		engine->lost = true;
-	rh_engine_touch(entry);
+	rh_engine_bury_child(entry, verbs[watch->what], rh_object_text(object, "metadata", "name"),
+	                     rh_object_text(object, "metadata", "uid"));
+	if (waits)
+		rh_engine_touch(entry);
+}
+
+/* Likewise, of a pod or Service: the job whose replica would be called so. */
+static void watch_free_replica(const struct rh_engine_watch *watch, const struct rh_engine_kind *kind,
+                               const struct rh_json *object)
+{
+	const char *name = rh_object_text(object, "metadata", "name");
+
+	for (const struct rh_replica_type *const *type = kind->kind->types; *type; type++) {
+		rh_auto_free char *job = NULL;
+		size_t length;
+
+		if (!rh_name_is_replica(name, (*type)->name, !((*type)->flags & RH_REPLICA_UNINDEXED), &length))
+			continue;
+		job = rh_strndup(name, length);
+		if (job)
+			watch_free_name(watch, kind, job, object);
+		else
+			watch->engine->lost = true;
+	}
+}
+
+/* Whose it was is known by its UID: after a gap nothing else of it is told. */
+static void watch_child_gone(const struct rh_engine_watch *watch, const struct rh_json *object)
+{
+	struct rh_engine *engine = watch->engine;
+	struct rh_cached *known = rh_index_find(&engine->index, rh_object_text(object, "metadata", "uid"));
+
+	for (size_t i = 0; i < engine->kind_count; i++) {
+		if (watch->what == RH_WATCHED_GROUPS)
+			watch_free_name(watch, &engine->kinds[i], rh_object_text(object, "metadata", "name"), object);
+		else
+			watch_free_replica(watch, &engine->kinds[i], object);
+	}
+	if (known)
+		rh_engine_drop_child(known);
 }
 
 static void watch_job(const struct rh_engine_watch *watch, enum rh_watch_event event, const struct rh_json *object)
@@ -184,16 +192,14 @@ void rh_engine_on_watch(void *arg, enum rh_watch_event event, const struct rh_js
 {
 	struct rh_engine_watch *watch = arg;
 
-	if (watch->dropped)
-		return;
 	if (event == RH_WATCH_SYNCED)
 		watch_sync(watch);
 	else if (watch->kind)
 		watch_job(watch, event, object);
-	else if (watch->what == RH_WATCHED_GROUPS)
-		watch_group(watch, event, object);
+	else if (event == RH_WATCH_DELETED)
+		watch_child_gone(watch, object);
 	else
-		watch_child(watch, event, object);
+		watch_child_seen(watch, object);
 }
 
 void rh_engine_forget_all(struct rh_engine *engine)

@@ -27,6 +27,7 @@ struct rh_memory_event;
 /** One watch. */
 struct rh_memory_watch {
 	struct rh_memory_watch *next;
+	uint64_t id;
 	char *prefix; /**< of the keys of its objects: "v1/Pod/"; owned */
 	char *label;  /**< NULL: all; owned */
 	rh_watch_fn *fn;
@@ -69,7 +70,7 @@ struct rh_memory_store {
 	struct rh_memory_item *first; /**< oldest */
 	struct rh_memory_item *last;
 	size_t heads; /**< items that may be pumped now */
-	uint64_t ids;
+	uint64_t ids; /**< of requests and watches, given out so far */
 	int64_t now;
 	bool graceful;
 	bool collects;

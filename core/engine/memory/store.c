@@ -144,24 +144,56 @@ static int memory_list(struct rh_memory_store *store, struct rh_memory_watch *wa
 	return event ? 0 : RH_ENOMEM;
 }
 
-static int memory_watch(struct rh_store *face, const struct rh_resource *resource, const char *label, rh_watch_fn *fn,
-                        void *arg, struct rh_error *err)
+static uint64_t memory_watch(struct rh_store *face, const struct rh_resource *resource, const char *label,
+                             rh_watch_fn *fn, void *arg)
 {
 	struct rh_memory_store *store = (struct rh_memory_store *)face;
 	struct rh_memory_watch *watch = rh_alloc(sizeof(*watch));
 	char prefix[RH_MEMORY_KEY_SIZE];
 
 	if (!watch)
-		return rh_fail_oom(err);
+		return 0;
 	(void)rh_memory_key(resource, NULL, NULL, prefix);
 	*watch = (struct rh_memory_watch){.prefix = rh_strdup(prefix), .label = rh_strdup(label), .fn = fn, .arg = arg};
 	if (!watch->prefix || (label && !watch->label) || memory_list(store, watch) < 0) {
 		memory_free_watch(watch);
-		return rh_fail_oom(err);
+		return 0;
 	}
+	watch->id = ++store->ids;
 	*store->watches_end = watch;
 	store->watches_end = &watch->next;
-	return 0;
+	return watch->id;
+}
+
+/* What it has not been told is told to nobody. */
+static void memory_drop_events(struct rh_memory_store *store, struct rh_memory_watch *watch)
+{
+	store->heads -= watch->first ? 1 : 0;
+	while (watch->first) {
+		struct rh_memory_event *event = watch->first;
+
+		watch->first = event->next;
+		memory_unlink(store, &event->item);
+		rh_memory_event_free(event);
+	}
+}
+
+static void memory_unwatch(struct rh_store *face, uint64_t id)
+{
+	struct rh_memory_store *store = (struct rh_memory_store *)face;
+	struct rh_memory_watch **at = &store->watches;
+	struct rh_memory_watch *watch;
+
+	while (*at && (*at)->id != id)
+		at = &(*at)->next;
+	watch = *at;
+	if (!watch)
+		return;
+	*at = watch->next;
+	if (!*at)
+		store->watches_end = at;
+	memory_drop_events(store, watch);
+	memory_free_watch(watch);
 }
 
 /* @return a copy that lives as long as the request; NULL for NULL, and when memory is out: then *failed is set */
@@ -243,7 +275,7 @@ int rh_memory_store_new(bool graceful_pods, void (*ready)(void *arg), void *arg,
 		rh_free(store);
 		return RH_ENOMEM;
 	}
-	store->face = (struct rh_store){memory_watch, memory_submit, memory_cancel};
+	store->face = (struct rh_store){memory_watch, memory_unwatch, memory_submit, memory_cancel};
 	store->graceful = graceful_pods;
 	store->collects = true;
 	store->watches_end = &store->watches;

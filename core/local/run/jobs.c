@@ -288,17 +288,15 @@ static int run_watch_jobs(struct rh_run *run, struct rh_error *err)
 
 	for (size_t i = 0; i < run->job_count; i++) {
 		size_t before = 0;
-		int r;
 
 		while (before < i && run->jobs[before].job->kind != run->jobs[i].job->kind)
 			before++;
 		if (before < i)
 			continue;
-		r = store->watch(store, &run->jobs[i].resource, NULL, run_on_job, run, err);
-		if (r < 0)
-			return r;
+		if (!store->watch(store, &run->jobs[i].resource, NULL, run_on_job, run))
+			return rh_fail_oom(err);
 	}
-	return store->watch(store, &rh_resource_events, NULL, run_on_event, run, err);
+	return store->watch(store, &rh_resource_events, NULL, run_on_event, run) ? 0 : rh_fail_oom(err);
 }
 
 int rh_run_jobs_store(struct rh_run *run, struct rh_error *err)

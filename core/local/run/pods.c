@@ -156,7 +156,7 @@ int rh_run_pods_watch(struct rh_run *run, struct rh_error *err)
 	run->pods = rh_map_new();
 	if (!run->pods)
 		return rh_fail_oom(err);
-	return store->watch(store, &rh_resource_pods, NULL, run_on_pod, run, err);
+	return store->watch(store, &rh_resource_pods, NULL, run_on_pod, run) ? 0 : rh_fail_oom(err);
 }
 
 static void run_on_deleted(void *arg, const struct rh_outcome *outcome)

@@ -437,7 +437,7 @@ static int runner_open(struct rh_runner *runner, struct rh_error *err)
 	r = rh_loop_signal(options->loop, SIGCHLD, runner_on_child, runner, err);
 	if (r < 0)
 		return r;
-	return options->store->watch(options->store, &rh_resource_pods, NULL, runner_on_pod, runner, err);
+	return options->store->watch(options->store, &rh_resource_pods, NULL, runner_on_pod, runner) ? 0 : rh_fail_oom(err);
 }
 
 int rh_runner_new(const struct rh_runner_options *options, struct rh_runner **ret_runner, struct rh_error *err)

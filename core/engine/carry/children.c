@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pods, Services and PodGroups, and which job each belongs to. Whose a child is says its labels or its owner, which
+ * change: what it is known by is its UID, and one that becomes another job's leaves the former.
+ */
+#include <string.h>
+
+#include "engine/carry/parts.h"
+#include "job/names.h"
+
+static const char *children_owner(const struct rh_json *object)
+{
+	const struct rh_json *owners = rh_json_get(rh_json_get(object, "metadata"), "ownerReferences");
+
+	for (const struct rh_json *owner = rh_json_first(owners); owner; owner = rh_json_next(owner)) {
+		const char *uid = rh_json_string(rh_json_get(owner, "uid"));
+
+		if (uid && rh_json_bool(rh_json_get(owner, "controller"), false))
+			return uid;
+	}
+	return "";
+}
+
+void rh_child_free(struct rh_child *child)
+{
+	rh_free(child);
+}
+
+static int children_read_group(struct rh_child *child, const struct rh_json *object)
+{
+	const struct rh_json *spec = rh_json_get(object, "spec");
+	const char *phase = rh_object_text(object, "status", "phase");
+
+	child->idle = !*phase || strcmp(phase, "Pending") == 0;
+	return spec ? rh_object_hash(spec, &child->content) : 0;
+}
+
+/* What a child has texts of; all lie behind it. */
+struct children_texts {
+	const char *api_version, *kind, *name, *uid, *owner_uid, *type;
+};
+
+static struct children_texts children_read_texts(const struct rh_json *object)
+{
+	const char *api_version = rh_json_string(rh_json_get(object, "apiVersion"));
+	const char *kind = rh_json_string(rh_json_get(object, "kind"));
+
+	return (struct children_texts){
+		.api_version = api_version ? api_version : "v1",
+		.kind = kind ? kind : "Service",
+		.name = rh_object_text(object, "metadata", "name"),
+		.uid = rh_object_text(object, "metadata", "uid"),
+		.owner_uid = children_owner(object),
+		.type = rh_object_label(object, RH_LABEL_TYPE),
+	};
+}
+
+static char *children_put_text(char **at, const char *text)
+{
+	size_t size = strlen(text) + 1;
+	char *put = *at;
+
+	memcpy(put, text, size);
+	*at += size;
+	return put;
+}
+
+/* @return a child with nothing but its texts, in one block, or NULL when memory is out */
+static struct rh_child *children_new_child(const struct children_texts *texts)
+{
+	size_t size = strlen(texts->api_version) + strlen(texts->kind) + strlen(texts->name) + strlen(texts->uid) +
+	              strlen(texts->owner_uid) + strlen(texts->type) + 6;
+	struct rh_child *child = rh_alloc(sizeof(*child) + size);
+	char *at = (char *)(child + 1);
+
+	if (!child)
+		return NULL;
+	child->api_version = children_put_text(&at, texts->api_version);
+	child->kind = children_put_text(&at, texts->kind);
+	child->name = children_put_text(&at, texts->name);
+	child->uid = children_put_text(&at, texts->uid);
+	child->owner_uid = children_put_text(&at, texts->owner_uid);
+	child->type = children_put_text(&at, texts->type);
+	return child;
+}
+
+int rh_child_parse(const struct rh_kind *kind, const struct rh_json *object, struct rh_child **ret_child)
+{
+	const struct children_texts texts = children_read_texts(object);
+	rh_auto(child) child = children_new_child(&texts);
+
+	if (!child)
+		return RH_ENOMEM;
+	child->index = rh_pod_index(kind, rh_json_at(object, "metadata.labels"));
+	child->deleting = *rh_object_text(object, "metadata", "deletionTimestamp") != '\0';
+	child->revision = rh_engine_revision(rh_object_text(object, "metadata", "resourceVersion"));
+	if (strcmp(child->kind, RH_GANG_OBJECT) == 0 && children_read_group(child, object) < 0)
+		return RH_ENOMEM;
+	*ret_child = rh_take(child);
+	return 0;
+}
+
+void rh_cached_free(struct rh_cached *cached)
+{
+	if (!cached)
+		return;
+	if (cached->entry)
+		rh_index_remove(&cached->entry->engine->index, cached);
+	rh_pod_free(cached->pod);
+	rh_child_free(cached->child);
+	rh_free(cached);
+}
+
+const char *rh_cached_uid(const struct rh_cached *cached)
+{
+	return cached->pod ? cached->pod->uid : cached->child->uid;
+}
+
+void rh_cached_set_stopping(struct rh_cached *cached, bool stopping)
+{
+	cached->stopping = stopping;
+	if (cached->pod)
+		cached->pod->deleting = stopping || cached->pod->deleted_at != 0;
+	else
+		cached->child->deleting = stopping;
+}
+
+static int children_parse(const struct rh_engine_entry *entry, bool service, const struct rh_json *object,
+                          struct rh_cached **ret_cached)
+{
+	rh_auto(cached) cached = rh_alloc(sizeof(*cached));
+	int r;
+
+	if (!cached)
+		return RH_ENOMEM;
+	r = service ? rh_child_parse(entry->kind->kind, object, &cached->child)
+	            : rh_pod_parse(entry->kind->kind, object, &cached->pod);
+	if (r < 0)
+		return r;
+	*ret_cached = rh_take(cached);
+	return 0;
+}
+
+void rh_engine_clear_map(struct rh_map *map)
+{
+	const char *key;
+	size_t cursor = 0;
+	void *value;
+
+	while (rh_map_next(map, &cursor, &key, &value)) {
+		(void)rh_map_remove(map, key);
+		rh_cached_free(value);
+	}
+}
+
+static uint64_t children_revision(const struct rh_cached *cached)
+{
+	return cached->pod ? rh_engine_revision(cached->pod->resource_version) : cached->child->revision;
+}
+
+static bool children_is_group(const struct rh_cached *cached)
+{
+	return cached->child && strcmp(cached->child->kind, RH_GANG_OBJECT) == 0;
+}
+
+/* @return what creates such a child */
+static enum rh_action_verb children_verb(const struct rh_cached *cached)
+{
+	if (cached->pod)
+		return RH_CREATE_POD;
+	return children_is_group(cached) ? RH_CREATE_OBJECT : RH_CREATE_SERVICE;
+}
+
+void rh_engine_own_child(struct rh_engine_entry *entry, struct rh_cached *cached)
+{
+	cached->entry = entry;
+	rh_index_add(&entry->engine->index, cached);
+}
+
+/* Further objects are few, and their keys are not their names. */
+static void children_take_group(struct rh_map *objects, const struct rh_cached *cached)
+{
+	const char *key;
+	size_t cursor = 0;
+	void *value;
+
+	while (rh_map_next(objects, &cursor, &key, &value)) {
+		if (value == cached)
+			(void)rh_map_remove(objects, key);
+	}
+}
+
+void rh_engine_drop_child(struct rh_cached *cached)
+{
+	struct rh_engine_entry *entry = cached->entry;
+	const char *name = cached->pod ? cached->pod->name : cached->child->name;
+
+	rh_engine_bury_child(entry, children_verb(cached), name, rh_cached_uid(cached));
+	if (children_is_group(cached))
+		children_take_group(entry->objects, cached);
+	else
+		(void)rh_map_remove(cached->pod ? entry->pods : entry->services, name);
+	rh_cached_free(cached);
+	rh_engine_touch(entry);
+	rh_engine_reap(entry);
+}
+
+bool rh_engine_unroute(struct rh_engine *engine, const struct rh_engine_entry *entry, const struct rh_json *object)
+{
+	uint64_t revision = rh_engine_revision(rh_object_text(object, "metadata", "resourceVersion"));
+	struct rh_cached *known = rh_index_find(&engine->index, rh_object_text(object, "metadata", "uid"));
+
+	if (!known || known->entry == entry)
+		return true;
+	if (revision > 0 && revision < children_revision(known))
+		return false;
+	rh_engine_drop_child(known);
+	return true;
+}
+
+/* Put @p cached (taken) among the children of the entry. @return 1, 0 when what is known says the same, or RH_ENOMEM */
+static int children_put(struct rh_engine_entry *entry, const char *name, struct rh_cached *cached)
+{
+	rh_auto(cached) guard = cached;
+	struct rh_map *map = cached->pod ? entry->pods : entry->services;
+	struct rh_cached *before = rh_map_get(map, name);
+	bool same = before && strcmp(rh_cached_uid(before), rh_cached_uid(cached)) == 0;
+
+	if (before) {
+		uint64_t old = children_revision(before);
+		uint64_t new = children_revision(cached);
+
+		if (new > 0 && (new < old || (same && new == old)))
+			return 0;
+	}
+	if (rh_map_set(map, name, cached, NULL) < 0)
+		return RH_ENOMEM;
+	if (same && before->stopping)
+		rh_cached_set_stopping(cached, true);
+	rh_cached_free(before);
+	rh_engine_own_child(entry, rh_take(guard));
+	return 1;
+}
+
+bool rh_engine_is_labelled(const struct rh_engine_entry *entry, const struct rh_json *object)
+{
+	return strcmp(rh_object_label(object, RH_LABEL_JOB), entry->name) == 0 &&
+	       strcmp(rh_object_label(object, RH_LABEL_OPERATOR), entry->kind->kind->controller) == 0;
+}
+
+int rh_engine_see_child(struct rh_engine_entry *entry, bool service, const struct rh_json *object)
+{
+	const char *name = rh_object_text(object, "metadata", "name");
+	struct rh_cached *cached;
+	int r;
+
+	if (!rh_engine_unroute(entry->engine, entry, object))
+		return 0;
+	r = children_parse(entry, service, object, &cached);
+	if (r == 0)
+		r = children_put(entry, name, cached);
+	if (r == 1 && entry->refusal_count > 0)
+		rh_engine_forget_refusal(entry, service ? "Service" : "Pod", name);
+	return r;
+}
+
+bool rh_flight_is_buried(const struct rh_flight *flight, const char *uid)
+{
+	const char *text = rh_str_text(&flight->buried);
+	size_t length = strlen(uid);
+
+	for (const char *at = text; length > 0 && (at = strstr(at, uid)); at += length) {
+		if (at > text && at[-1] == '/' && at[length] == '/')
+			return true;
+	}
+	return false;
+}
+
+int rh_engine_take_child(struct rh_flight *flight, const struct rh_json *object)
+{
+	struct rh_engine_entry *entry = flight->entry;
+	const char *uid = rh_object_text(object, "metadata", "uid");
+	bool known = rh_index_find(&entry->engine->index, uid) != NULL;
+	bool compares = rh_engine_revision(rh_object_text(object, "metadata", "resourceVersion")) > 0;
+
+	if (rh_flight_is_buried(flight, uid) || (known && !compares))
+		return 0;
+	return rh_engine_see_child(entry, rh_verb_of_service(flight->verb), object) < 0 ? RH_ENOMEM : 0;
+}
+
+static bool children_is_of(const struct rh_flight *flight, enum rh_action_verb verb, const char *name)
+{
+	return rh_verb_of_pod(flight->verb) == rh_verb_of_pod(verb) &&
+	       rh_verb_of_service(flight->verb) == rh_verb_of_service(verb) && strcmp(flight->name, name) == 0;
+}
+
+void rh_engine_bury_child(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *name, const char *uid)
+{
+	for (struct rh_flight *flight = entry->flights; flight; flight = flight->next) {
+		if (!children_is_of(flight, verb, name) || rh_flight_is_buried(flight, uid))
+			continue;
+		rh_str_appendf(&flight->buried, "/%s/", uid);
+		if (flight->buried.failed)
+			entry->engine->lost = true;
+	}
+	rh_engine_release(entry, verb, name);
+}
