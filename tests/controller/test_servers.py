@@ -239,6 +239,19 @@ class Servers(unittest.TestCase):
             self.assertEqual(self.host_gets(controller, host), 403, host)
         controller.stop()
 
+    def test_token_file(self):
+        """S6: a token file that others can write is reported."""
+        token = self.folder / "token"
+        token.write_text("abc")
+        self.kubeconfig.write_text(json.dumps({**KUBECONFIG, "users": [{"name": "u", "user": {"tokenFile": str(token)}}]}))
+        for mode, said in ((0o600, None), (0o644, None), (0o620, "its group"), (0o666, "everybody")):
+            token.chmod(mode)
+            controller = self.controller()
+            line = f'users[0].user: token file "{token}" can be written by {said or ""}'
+            self.assertEqual(controller.text().count(line), 1 if said else 0, controller.text())
+            controller.stop()
+            controller.log.unlink()
+
     def sockets(self, controller):
         """-> how many sockets of the controller listen"""
         inodes = {link.readlink().name for link in pathlib.Path(f"/proc/{controller.process.pid}/fd").iterdir()
