@@ -291,6 +291,8 @@ int rh_certificates_trust(const char *own, const char *bundle, int64_t now, stru
 		if ((own_x509 && X509_cmp(other, own_x509) == 0) || !certificate_is_authority(other, now, now))
 			continue;
 		text = certificate_print(other);
+		if (out->length > 0 && out->data[out->length - 1] != '\n')
+			rh_str_append(out, "\n");
 		rh_str_append(out, text ? text : "");
 		out->failed = out->failed || !text;
 		others++;

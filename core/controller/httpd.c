@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "controller/connections.h"
 #include "controller/httpd_tls.h"
 #include "controller/listen.h"
@@ -271,8 +270,10 @@ static enum MHD_Result httpd_on_access(void *arg, struct MHD_Connection *connect
 		exchange->begun = true;
 		return httpd_begin(httpd, connection, method);
 	}
-	if (*upload_size == 0)
+	if (*upload_size == 0) {
+		rh_connections_touch(httpd->connections, own, rh_clock_monotonic() + HTTPD_REQUEST);
 		return httpd_answer(httpd, connection, method, url, exchange);
+	}
 	if (*upload_size > httpd->body_max - exchange->body.length)
 		return MHD_NO; /* it was sent without a length: there is no place for an answer any more */
 	if (!httpd_take(httpd, own, upload, *upload_size))

@@ -55,6 +55,7 @@ struct rh_webhook_server {
 	int64_t wait;                 /**< microseconds between the last tries; 0: there was none in vain */
 	bool held;                    /**< the certificate is the one of the Secret: the files only follow it */
 	uint64_t hash;                /**< of certificate and key that were read from the files last */
+	bool refused;                 /**< those two: they do not belong together */
 	int64_t look_at; /**< monotonic microseconds when to look at the files again; RH_NEVER without a folder */
 };
 

@@ -166,7 +166,8 @@ static int servers_take_pair(struct rh_controller *controller, const char *certi
 	return 0;
 }
 
-/* @return 1 when what is in the files now was taken, 0 when they are not there, or a negative status */
+/* @return 1 when what is in the files now was taken, 0 when they are not there or still the pair that was refused, or
+ * a negative status */
 static int servers_look(struct rh_controller *controller, struct rh_error *err)
 {
 	struct rh_webhook_server *server = &controller->webhook_server;
@@ -184,10 +185,11 @@ static int servers_look(struct rh_controller *controller, struct rh_error *err)
 		return r;
 	hash = rh_hash(certificate, strlen(certificate)) ^ rh_hash(key, strlen(key));
 	if (server->hash == hash)
-		return 1;
+		return !server->refused;
 	/* a pair of two ages is seen when the files are replaced one after the other: the next look finds the second */
 	r = servers_take_pair(controller, certificate, key, err);
 	server->hash = hash;
+	server->refused = r < 0;
 	return r < 0 ? r : 1;
 }
 

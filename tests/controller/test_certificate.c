@@ -173,6 +173,12 @@ static void test_certificate__trust(void **state)
 	rh_str_clear(&out);
 	assert_int_equal(rh_certificates_trust(sets->one.ca, both, NOW + 3660 * DAY, &out), 0);
 	assert_int_equal(count_of(rh_str_text(&out), "BEGIN CERTIFICATE"), 1);
+	/* an authority whose text does not end its last line */
+	rh_str_clear(&out);
+	both[strlen(sets->one.ca) - 1] = '\0';
+	assert_int_equal(rh_certificates_trust(both, sets->two.ca, NOW, &out), 1);
+	both[strlen(sets->one.ca) - 1] = '\n';
+	assert_string_equal(rh_str_text(&out), both);
 }
 
 int main(void)

@@ -39,10 +39,10 @@ class Servers(unittest.TestCase):
         """One that runs, and answers."""
         controller = support.Controller(ROUNDHOUSE, self.kubeconfig, self.folder, "--leader-elect=false",
                                         "--webhook-server-port", self.port, *flags)
+        if descriptors:
+            controller.command = ["prlimit", f"--nofile={descriptors}:{descriptors}", *controller.command]
         controller.start()
         self.addCleanup(controller.kill)
-        if descriptors:
-            resource.prlimit(controller.process.pid, resource.RLIMIT_NOFILE, (descriptors, descriptors))
         wait_for("healthz", lambda: controller.get("/healthz")[0] == 200 or controller.assert_alive())
         return controller
 
@@ -55,7 +55,8 @@ class Servers(unittest.TestCase):
             try:
                 self.assertEqual(process.stdout.readline(), "1\n")
                 yield process
-                self.assertIsNone(process.poll(), "the attack was over too soon")
+                if not process.stdin.closed:
+                    self.assertIsNone(process.poll(), "the attack was over too soon")
             finally:
                 process.stdin.close()
                 process.wait()
@@ -98,6 +99,7 @@ class Servers(unittest.TestCase):
                 if number < rounds:
                     attack.stdin.write("\n")
                     attack.stdin.flush()
+                    self.assertEqual(controller.get("/healthz"), (200, "ok"), number)
                     self.assertEqual(attack.stdout.readline(), f"{number + 1}\n")
         controller.stop()
 
@@ -107,6 +109,24 @@ class Servers(unittest.TestCase):
         with self.attack(600, controller.health_port, controller.metrics_port):
             self.assert_answers(controller)
             self.assertLess(len(list(pathlib.Path(f"/proc/{controller.process.pid}/fd").iterdir())), 256 - 32)
+        controller.stop()
+
+    def test_no_descriptors(self):
+        """S2: when there are none left, who waits is answered as soon as there is one."""
+        controller = self.controller()
+        with self.attack(300, controller.health_port) as attack:
+            open_now = len(list(pathlib.Path(f"/proc/{controller.process.pid}/fd").iterdir()))
+            resource.prlimit(controller.process.pid, resource.RLIMIT_NOFILE, (open_now, open_now))
+            attack.stdin.close()
+            attack.wait()
+            self.assertEqual(controller.get("/healthz"), (200, "ok"))
+            resource.prlimit(controller.process.pid, resource.RLIMIT_NOFILE, (8, open_now))
+            with self.subTest("none at all"):
+                waiting = socket.create_connection(("127.0.0.1", controller.health_port))
+                waiting.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+                resource.prlimit(controller.process.pid, resource.RLIMIT_NOFILE, (open_now, open_now))
+                self.assertTrue(waiting.recv(4096).startswith(b"HTTP/1"))
+                waiting.close()
         controller.stop()
 
     def make_certificate(self, name):
