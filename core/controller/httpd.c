@@ -244,13 +244,15 @@ static bool httpd_holds_body(const struct rh_connection *connection)
 static bool httpd_take(struct rh_httpd *httpd, struct rh_connection *own, const char *bytes, size_t length)
 {
 	struct httpd_exchange *exchange = own->owner;
+	size_t before;
 
 	while (httpd->held + length > HTTPD_BODIES * httpd->body_max)
 		httpd_drop(httpd, rh_connections_find(httpd->connections, httpd_holds_body));
 	if (own->closing)
 		return false;
+	before = exchange->body.length;
 	rh_str_append_bytes(&exchange->body, bytes, length);
-	httpd->held += exchange->body.failed ? 0 : length;
+	httpd->held += exchange->body.length - before; /* what fails may also lose what there was */
 	return !exchange->body.failed;
 }
 
