@@ -133,7 +133,7 @@ def chart(program):
     namespaced = manifests(program, *words, "--without-crds", "--namespaced")
     cluster = {key: text if key[0] == "CustomResourceDefinition" else named(text) for key, text in cluster.items()}
     namespaced = {key: named(text) for key, text in namespaced.items()}
-    common = [key for key in cluster if key in namespaced and key[0] != "Deployment"]
+    common = [key for key in cluster if key in namespaced and key[0] not in ("Deployment", "NetworkPolicy")]
     crds = [escaped(text).replace("metadata:\n", "metadata:\n  annotations:\n    helm.sh/resource-policy: keep\n", 1)
             for key, text in cluster.items() if key[0] == "CustomResourceDefinition"]
     scoped = {name: [text + (GANG_RULE if key in (("ClusterRole", "roundhouse"), ("Role", "roundhouse")) else "")
@@ -145,6 +145,7 @@ def chart(program):
              "deployment": (None, [deployment(cluster["Deployment", "roundhouse"])]),
              "rbac-cluster": ('if ne .Values.scope "namespaced"', scoped["cluster"]),
              "rbac-namespaced": ('if eq .Values.scope "namespaced"', scoped["namespaced"]),
+             "networkpolicy": ("if .Values.networkPolicy.enabled", [cluster["NetworkPolicy", "roundhouse"]]),
              "servicemonitor": ("if .Values.serviceMonitor.enabled", [cluster["ServiceMonitor", "roundhouse"]])}
     return {f"{CHART}{name}.yaml": template(condition, texts) for name, (condition, texts) in files.items()}
 

@@ -57,7 +57,7 @@ static const struct rh_option controller_option_rows[] = {
 	{"leader-election-namespace", 0, "NAME", NULL, "its namespace (default: the pod's own)"},
 	{"metrics-bind-address", 0, "ADDRESS", NULL, "where /metrics is served; 0: nowhere (default :8080)"},
 	{"health-probe-bind-address", 0, "ADDRESS", NULL,
-     "where /healthz, /readyz and /debug/state are served (default :8081)"},
+     "where /healthz, /readyz and /debug/state are served; 0: nowhere (default :8081)"},
 	{"kube-api-qps", 0, "RATE", NULL, "writes per second to the API server (default: as many as it answers well)"},
 	{"kube-api-burst", 0, "COUNT", NULL, "how many writes may be ahead of that rate"},
 	{"webhook-server-port", 0, "PORT", NULL,

@@ -319,11 +319,13 @@ const struct rh_command rh_command_manifests = {
 	.name = "manifests",
 	.synopsis = "",
 	.summary = "print the objects that install the controller in a cluster",
-	.details = "Prints what `kubectl apply --server-side -f -` takes: the definitions of the kinds, a Deployment, its "
-			   "account with\n"
-			   "the rights that the plugins' kinds need and no other, a Service, a PodDisruptionBudget and roles for "
-			   "users.\n\n"
-			   "Exit status: 0 printed, 1 it could not be done, 2 wrong arguments or configuration.",
+	.details =
+		"Prints what `kubectl apply --server-side -f -` takes: the definitions of the kinds, a Deployment, its "
+		"account with\n"
+		"the rights that the plugins' kinds need and no other, a Service, a PodDisruptionBudget, a NetworkPolicy "
+		"and roles for\n"
+		"users.\n\n"
+		"Exit status: 0 printed, 1 it could not be done, 2 wrong arguments or configuration.",
 	.options = manifests_options,
 	.run = manifests_run,
 };

@@ -17,6 +17,8 @@
 #define CERTIFICATE_HOUR INT64_C(3600)
 #define CERTIFICATE_DAY (24 * CERTIFICATE_HOUR)
 #define CERTIFICATE_YEAR (365 * CERTIFICATE_DAY)
+/* Other authorities of a bundle. */
+#define CERTIFICATE_OTHERS_MAX 8
 
 /* One certificate that is to be. */
 struct certificate_wish {
@@ -125,7 +127,8 @@ static X509 *certificate_sign(const struct certificate_wish *wish)
 	certificate_auto_x509 x509 = X509_new();
 
 	if (!x509 || !X509_set_version(x509, X509_VERSION_3) ||
-	    !ASN1_INTEGER_set(X509_get_serialNumber(x509), wish->issuer ? 1 : 0) ||
+	    /* one authority may sign again: V1's constant 1 would be there twice */
+	    !ASN1_INTEGER_set_int64(X509_get_serialNumber(x509), wish->issuer ? wish->now : 0) ||
 	    !ASN1_TIME_set(X509_getm_notBefore(x509), wish->now - CERTIFICATE_HOUR) ||
 	    !ASN1_TIME_set(X509_getm_notAfter(x509), wish->now + wish->lasts) || !X509_set_pubkey(x509, wish->key))
 		return NULL;
@@ -162,32 +165,6 @@ static char *certificate_print_key(EVP_PKEY *key)
 	return certificate_text(bio);
 }
 
-int rh_certificates_make(const char *name, int64_t now, struct rh_certificates *ret_certificates, struct rh_error *err)
-{
-	certificate_auto_key ca_key = EVP_RSA_gen(CERTIFICATE_BITS);
-	certificate_auto_key key = EVP_RSA_gen(CERTIFICATE_BITS);
-	certificate_auto_x509 ca = NULL;
-	certificate_auto_x509 crt = NULL;
-	struct certificate_wish wish = {CERTIFICATE_AUTHORITY, ca_key, NULL, NULL, now / RH_SECOND, 10 * CERTIFICATE_YEAR};
-	struct rh_certificates made;
-
-	if (!ca_key || !key)
-		return certificate_fail(err, "no key could be made");
-	ca = certificate_sign(&wish);
-	wish = (struct certificate_wish){name, key, ca, ca_key, now / RH_SECOND, CERTIFICATE_YEAR};
-	crt = ca ? certificate_sign(&wish) : NULL;
-	if (!crt)
-		return certificate_fail(err, "it could not be signed");
-	made = (struct rh_certificates){certificate_print(ca), certificate_print_key(ca_key), certificate_print(crt),
-	                                certificate_print_key(key)};
-	if (!made.ca || !made.ca_key || !made.crt || !made.key) {
-		rh_certificates_deinit(&made);
-		return rh_fail_oom(err);
-	}
-	*ret_certificates = made;
-	return 0;
-}
-
 static X509 *certificate_read(const char *text)
 {
 	certificate_auto_bio bio = text ? BIO_new_mem_buf(text, -1) : NULL;
@@ -205,10 +182,16 @@ static int certificate_no_password(char *room, int size, int rw, void *arg)
 	return -1;
 }
 
+static EVP_PKEY *certificate_read_key(const char *text)
+{
+	certificate_auto_bio bio = text ? BIO_new_mem_buf(text, -1) : NULL;
+
+	return bio ? PEM_read_bio_PrivateKey(bio, NULL, certificate_no_password, NULL) : NULL;
+}
+
 static bool certificate_fits(X509 *x509, const char *key_text)
 {
-	certificate_auto_bio bio = key_text ? BIO_new_mem_buf(key_text, -1) : NULL;
-	certificate_auto_key key = bio ? PEM_read_bio_PrivateKey(bio, NULL, certificate_no_password, NULL) : NULL;
+	certificate_auto_key key = certificate_read_key(key_text);
 
 	return key && X509_check_private_key(x509, key) == 1;
 }
@@ -221,6 +204,101 @@ static bool certificate_lasts(X509 *x509, int64_t now, int64_t until)
 	/* 0 is an error, 1 is later, -1 is earlier */
 	return X509_cmp_time(X509_get0_notBefore(x509), &first) == -1 &&
 	       X509_cmp_time(X509_get0_notAfter(x509), &last) == 1;
+}
+
+static bool certificate_is_authority(X509 *x509, int64_t now, int64_t until)
+{
+	return x509 && X509_check_ca(x509) == 1 && certificate_lasts(x509, now, until);
+}
+
+/* A server's certificate of the authority @p ca. */
+static int certificate_make_server(const char *name, int64_t now, X509 *ca, EVP_PKEY *ca_key,
+                                   struct rh_certificates *certificates, struct rh_error *err)
+{
+	certificate_auto_key key = EVP_RSA_gen(CERTIFICATE_BITS);
+	const struct certificate_wish wish = {name, key, ca, ca_key, now / RH_SECOND, CERTIFICATE_YEAR};
+	certificate_auto_x509 crt = key ? certificate_sign(&wish) : NULL;
+
+	if (!crt)
+		return certificate_fail(err, "it could not be signed");
+	certificates->crt = certificate_print(crt);
+	certificates->key = certificate_print_key(key);
+	return certificates->crt && certificates->key ? 0 : rh_fail_oom(err);
+}
+
+int rh_certificates_make(const char *name, int64_t now, struct rh_certificates *ret_certificates, struct rh_error *err)
+{
+	certificate_auto_key ca_key = EVP_RSA_gen(CERTIFICATE_BITS);
+	certificate_auto_x509 ca = NULL;
+	const struct certificate_wish wish = {CERTIFICATE_AUTHORITY, ca_key, NULL, NULL, now / RH_SECOND,
+	                                      10 * CERTIFICATE_YEAR};
+	rh_auto_certificates made = {0};
+	int r;
+
+	if (!ca_key)
+		return certificate_fail(err, "no key could be made");
+	ca = certificate_sign(&wish);
+	if (!ca)
+		return certificate_fail(err, "it could not be signed");
+	made.ca = certificate_print(ca);
+	made.ca_key = certificate_print_key(ca_key);
+	r = made.ca && made.ca_key ? certificate_make_server(name, now, ca, ca_key, &made, err) : rh_fail_oom(err);
+	if (r < 0)
+		return r;
+	*ret_certificates = made;
+	made = (struct rh_certificates){0};
+	return 0;
+}
+
+int rh_certificates_renew(struct rh_certificates *certificates, const char *name, int64_t now, int64_t ahead,
+                          struct rh_error *err)
+{
+	certificate_auto_x509 ca = certificate_read(certificates->ca);
+	certificate_auto_key ca_key = certificate_read_key(certificates->ca_key);
+	bool keep = certificate_is_authority(ca, now, now + ahead) && ca_key && X509_check_private_key(ca, ca_key) == 1;
+	rh_auto_certificates made = {0};
+	int r;
+
+	ERR_clear_error();
+	if (keep) {
+		made.ca = rh_strdup(certificates->ca);
+		made.ca_key = rh_strdup(certificates->ca_key);
+		r = made.ca && made.ca_key ? certificate_make_server(name, now, ca, ca_key, &made, err) : rh_fail_oom(err);
+	} else {
+		r = rh_certificates_make(name, now, &made, err);
+	}
+	if (r < 0)
+		return r;
+	rh_certificates_deinit(certificates);
+	*certificates = made;
+	made = (struct rh_certificates){0};
+	return 0;
+}
+
+int rh_certificates_trust(const char *own, const char *bundle, int64_t now, struct rh_str *out)
+{
+	certificate_auto_x509 own_x509 = certificate_read(own);
+	certificate_auto_bio bio = bundle ? BIO_new_mem_buf(bundle, -1) : NULL;
+	int others = 0;
+
+	rh_str_append(out, own);
+	while (bio && others < CERTIFICATE_OTHERS_MAX) {
+		certificate_auto_x509 other = PEM_read_bio_X509(bio, NULL, NULL, NULL);
+		rh_auto_free char *text = NULL;
+
+		if (!other)
+			break;
+		if ((own_x509 && X509_cmp(other, own_x509) == 0) || !certificate_is_authority(other, now, now))
+			continue;
+		text = certificate_print(other);
+		if (out->length > 0 && out->data[out->length - 1] != '\n')
+			rh_str_append(out, "\n");
+		rh_str_append(out, text ? text : "");
+		out->failed = out->failed || !text;
+		others++;
+	}
+	ERR_clear_error();
+	return out->failed ? RH_ENOMEM : others;
 }
 
 bool rh_certificates_good(const struct rh_certificates *certificates, const char *name, int64_t now, int64_t ahead)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/str.h"
 
 /** The four texts, PEM; owned. All zero is none. */
 struct rh_certificates {
@@ -29,6 +30,20 @@ void rh_certificates_deinit(struct rh_certificates *certificates);
  * @param now wall-clock microseconds @return 0, RH_EIO (what libcrypto says) or RH_ENOMEM
  */
 int rh_certificates_make(const char *name, int64_t now, struct rh_certificates *ret_certificates, struct rh_error *err);
+/**
+ * Make new what is not good at @p now and @p ahead microseconds later, see rh_certificates_good(): the server's
+ * certificate and key, and those of the authority only where it is not good itself, so that who trusts it need not
+ * learn of another.
+ * @param[in,out] certificates owned by the caller; unchanged after an error @return 0, RH_EIO or RH_ENOMEM
+ */
+int rh_certificates_renew(struct rh_certificates *certificates, const char *name, int64_t now, int64_t ahead,
+                          struct rh_error *err);
+/**
+ * Append whom to trust while certificates of several authorities are in use: @p own (PEM), then the other authorities
+ * of @p bundle (PEM; NULL: none; anything else in it is left out) that are good at @p now, at most 8.
+ * @return how many others there are, or RH_ENOMEM
+ */
+int rh_certificates_trust(const char *own, const char *bundle, int64_t now, struct rh_str *out);
 /**
  * @return whether all four are there, keys belong to certificates, the authority signed the server's, which is for
  * @p name, and both are good at @p now and @p ahead microseconds later. Never fails: what cannot be read is not good

@@ -10,12 +10,16 @@
 #include "base/endpoint.h"
 #include "base/mem.h"
 
-/* Connections that may wait to be taken up. */
-#define LISTEN_BACKLOG 64
+/* Connections that may wait to be accepted: as many as the system lets. A queue that is full makes a client wait for
+ * a second. */
+#define LISTEN_BACKLOG SOMAXCONN
 
 bool rh_listen_is_off(const char *address)
 {
-	return !*address || strcmp(address, "0") == 0;
+	const char *colon = strrchr(address, ':');
+	const char *port = colon ? colon + 1 : address;
+
+	return !*address || (*port && strspn(port, "0") == strlen(port));
 }
 
 static int listen_bind(int fd, const struct sockaddr_storage *place, socklen_t length)

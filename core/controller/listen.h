@@ -12,7 +12,8 @@
 #include "base/error.h"
 
 /**
- * @return whether @p address asks for no server at all: "" or "0", as in V1
+ * @return whether @p address asks for no server at all: "" or "0", as in V1, or port 0 of any host, which would be a
+ * port that nobody knows
  */
 bool rh_listen_is_off(const char *address);
 /**

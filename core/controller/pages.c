@@ -2,6 +2,7 @@
 #include "controller/pages.h"
 
 #include <string.h>
+#include <strings.h>
 
 #define PAGES_OK 200
 #define PAGES_FORBIDDEN 403
@@ -94,6 +95,20 @@ bool rh_pages_metrics(const struct rh_metrics *metrics, const struct rh_httpd_re
 	return true;
 }
 
+/* A web page whose name leads to this machine (DNS rebinding) shows in the Host of its requests. */
+static bool pages_is_own_host(const char *host)
+{
+	static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t length = strlen(names[i]);
+
+		if (strncasecmp(host, names[i], length) == 0 && strchr(":", host[length]))
+			return true;
+	}
+	return false;
+}
+
 bool rh_pages_is_state(const struct rh_httpd_request *request, struct rh_httpd_reply *reply)
 {
 	if (strcmp(request->path, "/debug/state") != 0)
@@ -101,6 +116,11 @@ bool rh_pages_is_state(const struct rh_httpd_request *request, struct rh_httpd_r
 	if (!request->loopback) {
 		reply->status = PAGES_FORBIDDEN;
 		rh_str_append(&reply->body, "only for this machine; use kubectl port-forward\n");
+	} else if (!pages_is_own_host(request->host)) {
+		reply->status = PAGES_FORBIDDEN;
+		rh_str_append(&reply->body, "the header Host must be localhost, 127.0.0.1 or [::1]\n");
+	} else {
+		reply->status = PAGES_OK;
 	}
 	return true;
 }

@@ -27,7 +27,11 @@ bool rh_pages_health(const struct rh_pages_check *check, const struct rh_httpd_r
 /** Answer "/metrics". @return whether the request is for it */
 bool rh_pages_metrics(const struct rh_metrics *metrics, const struct rh_httpd_request *request,
                       struct rh_httpd_reply *reply);
-/** @return whether the request is for "/debug/state"; one that does not come from this machine has been refused then */
+/**
+ * Say who may have "/debug/state": who asks from this machine, by a Host that is this machine's own, so that no web
+ * page can ask. The status of the reply is 200 then, else 403.
+ * @return whether the request is for it
+ */
 bool rh_pages_is_state(const struct rh_httpd_request *request, struct rh_httpd_reply *reply);
 /** Answer with @p json, which may be NULL when memory is out. */
 void rh_pages_json(const struct rh_json *json, struct rh_httpd_reply *reply);

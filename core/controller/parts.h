@@ -48,8 +48,14 @@ struct rh_problems {
 struct rh_webhook_server {
 	struct rh_httpd *httpd;       /**< NULL: not yet, or not at all */
 	struct rh_rotation *rotation; /**< NULL: there is no folder */
+	char *certificate;            /**< of a server that could not be opened yet, PEM; owned; NULL: none */
+	char *key;                    /**< with certificate */
+	struct rh_error problem;      /**< why it could not be opened; code 0: nothing is known */
+	int64_t open_at;              /**< monotonic microseconds of the next try */
+	int64_t wait;                 /**< microseconds between the last tries; 0: there was none in vain */
 	bool held;                    /**< the certificate is the one of the Secret: the files only follow it */
-	uint64_t hash;                /**< of certificate and key that it was started with */
+	uint64_t hash;                /**< of certificate and key that were read from the files last */
+	bool refused;                 /**< those two: they do not belong together */
 	int64_t look_at; /**< monotonic microseconds when to look at the files again; RH_NEVER without a folder */
 };
 

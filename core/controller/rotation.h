@@ -4,8 +4,10 @@
  * @brief Keeps the certificate of V1's webhooks (COMPAT F.5), so that a V1 Deployment goes on with another image.
  *
  * V1's manifests come with an empty Secret and webhooks that trust nobody; V1 filled both. So does this, with the
- * rights that V1 had: get and update. Where there is no such Secret, or no right to it, there is nothing to do. One
- * thread.
+ * rights that V1 had: get, update and watch. Where there is no such Secret, or no right to it, there is nothing to do.
+ *
+ * Several instances may show certificates of different authorities for a while: a new one is shown only when the
+ * webhooks trust it beside the former, and the former is trusted for an hour longer. One thread.
  */
 #ifndef RH_CONTROLLER_ROTATION_H
 #define RH_CONTROLLER_ROTATION_H
@@ -30,7 +32,7 @@ struct rh_rotation_options {
 	const char *service; /**< the certificate is for SERVICE.NAMESPACE.svc */
 	/** @return wall-clock microseconds; NULL: rh_clock_wall() */
 	int64_t (*wall)(void);
-	/** Told a certificate and its key that the Secret holds, when they are new; borrowed, PEM. */
+	/** Show this certificate and its key, which the Secret holds, from now on; borrowed, PEM. */
 	void (*changed)(void *arg, const char *certificate, const char *key);
 	void *arg;
 };

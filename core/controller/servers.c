@@ -2,10 +2,11 @@
 /*
  * The three servers of V1: metrics, health, and webhooks with TLS. The certificate of the webhooks is that of V1's
  * Secret, which is looked after here; where there is none, the mounted files count, which somebody may fill or renew at
- * any time: they are looked at again and again, and the server is started anew.
+ * any time: they are looked at again and again. A new certificate is exchanged in the server that runs.
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -20,6 +21,16 @@
 /* How often the files of the certificate are looked at: while there is none, and afterwards. */
 #define SERVERS_LOOK_SOON RH_SECOND
 #define SERVERS_LOOK_LATER (30 * RH_SECOND)
+/* How long to wait when the port of the webhooks cannot be had: at first, and at most. */
+#define SERVERS_RETRY RH_SECOND
+#define SERVERS_RETRY_MAX (30 * RH_SECOND)
+/* Connections of each server at a time: probes, a scraper or two, API servers. */
+#define SERVERS_CONNECTIONS 128
+#define SERVERS_CONNECTIONS_MIN 8
+/* Servers that share what descriptors there are, and descriptors that are kept for all else: the API server's
+ * connections first of all. */
+#define SERVERS_COUNT 3
+#define SERVERS_DESCRIPTORS 128
 
 static void servers_on_metrics(void *arg, const struct rh_httpd_request *request, struct rh_httpd_reply *reply)
 {
@@ -39,7 +50,7 @@ static void servers_on_health(void *arg, const struct rh_httpd_request *request,
 
 	if (rh_pages_health(&live, request, reply) || rh_pages_health(&ready, request, reply))
 		return;
-	if (!rh_pages_is_state(request, reply) || !request->loopback)
+	if (!rh_pages_is_state(request, reply) || reply->status != 200)
 		return;
 	state = rh_controller_show(controller);
 	rh_pages_json(state, reply);
@@ -52,12 +63,33 @@ static void servers_on_webhook(void *arg, const struct rh_httpd_request *request
 	(void)rh_webhook_answer(&controller->webhook, request, reply);
 }
 
+/* Clients, however many, must not take the descriptors that the controller itself needs. */
+static size_t servers_connections(void)
+{
+	struct rlimit limit;
+	rlim_t share;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return SERVERS_CONNECTIONS_MIN;
+	share = limit.rlim_cur > SERVERS_DESCRIPTORS ? (limit.rlim_cur - SERVERS_DESCRIPTORS) / SERVERS_COUNT : 0;
+	if (share > SERVERS_CONNECTIONS)
+		return SERVERS_CONNECTIONS;
+	return share < SERVERS_CONNECTIONS_MIN ? SERVERS_CONNECTIONS_MIN : (size_t)share;
+}
+
 /* Text that was a key is wiped. */
 static void servers_wipe(char **text)
 {
 	if (*text)
 		explicit_bzero(*text, strlen(*text));
 	rh_free(*text);
+	*text = NULL;
+}
+
+static void servers_forget_pair(struct rh_webhook_server *server)
+{
+	rh_free(rh_take(server->certificate));
+	servers_wipe(&server->key);
 }
 
 static int servers_read(const char *folder, const char *name, char **ret_text, struct rh_error *err)
@@ -67,29 +99,75 @@ static int servers_read(const char *folder, const char *name, char **ret_text, s
 	return path ? rh_file_read(path, SERVERS_FILE_MAX, ret_text, NULL, err) : rh_fail_oom(err);
 }
 
-static int servers_start_webhook(struct rh_controller *controller, const char *certificate, const char *key,
-                                 struct rh_error *err)
+static int servers_open_webhook_port(struct rh_controller *controller, struct rh_error *err)
 {
+	struct rh_webhook_server *server = &controller->webhook_server;
 	const struct rh_httpd_options options = {
 		.loop = controller->loop,
 		.address = controller->options->webhook_address,
-		.certificate = certificate,
-		.key = key,
+		.certificate = server->certificate,
+		.key = server->key,
 		.handler = servers_on_webhook,
 		.arg = controller,
 		.body_max = RH_WEBHOOK_BODY_MAX,
+		.connections = servers_connections(),
 	};
-	bool again = controller->webhook_server.httpd != NULL;
-	int r;
 
-	rh_httpd_free(rh_take(controller->webhook_server.httpd));
-	r = rh_httpd_new(&options, &controller->webhook_server.httpd, err);
-	if (r == 0)
-		rh_log(RH_LOG_INFO, "webhooks", again ? "the certificate was renewed" : "served at %s", options.address);
-	return r;
+	return rh_httpd_new(&options, &server->httpd, err);
 }
 
-/* @return 1 when the server runs with what is in the files now, 0 when they are not there, or a negative status */
+/* There is a certificate, and no server yet. Somebody else may have the port still. */
+static void servers_try_webhook(struct rh_controller *controller, int64_t now)
+{
+	struct rh_webhook_server *server = &controller->webhook_server;
+	int r;
+
+	if (!server->certificate || now < server->open_at)
+		return;
+	server->problem = (struct rh_error){0};
+	r = servers_open_webhook_port(controller, &server->problem);
+	if (r == 0) {
+		rh_log(RH_LOG_INFO, "webhooks", "served at %s", controller->options->webhook_address);
+		server->wait = 0;
+	} else if (r == RH_EINVAL) {
+		rh_log(RH_LOG_ERROR, "webhooks", "not served: %s", server->problem.message);
+	} else {
+		server->wait = server->wait == 0 ? SERVERS_RETRY : 2 * server->wait;
+		server->wait = server->wait < SERVERS_RETRY_MAX ? server->wait : SERVERS_RETRY_MAX;
+		server->open_at = now + server->wait;
+		rh_log(RH_LOG_ERROR, "webhooks", "not served: %s; the next try is in %d s", server->problem.message,
+		       (int)(server->wait / RH_SECOND));
+		return;
+	}
+	servers_forget_pair(server);
+}
+
+/* Serve with this pair from now on. @return 0, RH_EINVAL (the former pair, if any, stays) or RH_ENOMEM */
+static int servers_take_pair(struct rh_controller *controller, const char *certificate, const char *key,
+                             struct rh_error *err)
+{
+	struct rh_webhook_server *server = &controller->webhook_server;
+	int r;
+
+	if (server->httpd) {
+		r = rh_httpd_exchange(server->httpd, certificate, key, err);
+		if (r == 0)
+			rh_log(RH_LOG_INFO, "webhooks", "the certificate was renewed");
+		return r;
+	}
+	servers_forget_pair(server);
+	server->certificate = rh_strdup(certificate);
+	server->key = rh_strdup(key);
+	if (!server->certificate || !server->key) {
+		servers_forget_pair(server);
+		return rh_fail_oom(err);
+	}
+	servers_try_webhook(controller, rh_clock_monotonic());
+	return 0;
+}
+
+/* @return 1 when what is in the files now was taken, 0 when they are not there or still the pair that was refused, or
+ * a negative status */
 static int servers_look(struct rh_controller *controller, struct rh_error *err)
 {
 	struct rh_webhook_server *server = &controller->webhook_server;
@@ -106,10 +184,12 @@ static int servers_look(struct rh_controller *controller, struct rh_error *err)
 	if (r < 0 || !certificate || !key)
 		return r;
 	hash = rh_hash(certificate, strlen(certificate)) ^ rh_hash(key, strlen(key));
-	if (server->httpd && server->hash == hash)
-		return 1;
-	r = servers_start_webhook(controller, certificate, key, err);
+	if (server->hash == hash)
+		return !server->refused;
+	/* a pair of two ages is seen when the files are replaced one after the other: the next look finds the second */
+	r = servers_take_pair(controller, certificate, key, err);
 	server->hash = hash;
+	server->refused = r < 0;
 	return r < 0 ? r : 1;
 }
 
@@ -119,8 +199,8 @@ static void servers_on_certificate(void *arg, const char *certificate, const cha
 	struct rh_error err = {0};
 
 	controller->webhook_server.held = true;
-	if (servers_start_webhook(controller, certificate, key, &err) < 0)
-		rh_log(RH_LOG_ERROR, "webhooks", "not served: %s", err.message);
+	if (servers_take_pair(controller, certificate, key, &err) < 0)
+		rh_log(RH_LOG_ERROR, "webhooks", "the Secret: %s", err.message);
 }
 
 static void servers_watch_webhook(struct rh_controller *controller, int64_t now)
@@ -133,8 +213,9 @@ static void servers_watch_webhook(struct rh_controller *controller, int64_t now)
 		return;
 	r = servers_look(controller, &err);
 	if (r < 0)
-		rh_log(RH_LOG_ERROR, "webhooks", "not served: %s", err.message);
-	server->look_at = now + (server->httpd ? SERVERS_LOOK_LATER : SERVERS_LOOK_SOON);
+		rh_log(RH_LOG_ERROR, "webhooks", "%s in %s: %s", server->httpd ? "the former pair is kept" : "not served",
+		       controller->options->webhook_dir, err.message);
+	server->look_at = now + (server->httpd && r > 0 ? SERVERS_LOOK_LATER : SERVERS_LOOK_SOON);
 }
 
 bool rh_servers_pending(const struct rh_controller *controller)
@@ -186,7 +267,12 @@ static int servers_open(struct rh_controller *controller, const char *address, r
                         struct rh_httpd **ret_httpd, struct rh_error *err)
 {
 	const struct rh_httpd_options options = {
-		.loop = controller->loop, .address = address, .handler = handler, .arg = controller};
+		.loop = controller->loop,
+		.address = address,
+		.handler = handler,
+		.arg = controller,
+		.connections = servers_connections(),
+	};
 
 	return rh_listen_is_off(address) ? 0 : rh_httpd_new(&options, ret_httpd, err);
 }
@@ -208,6 +294,7 @@ void rh_servers_close(struct rh_controller *controller)
 {
 	rh_rotation_free(rh_take(controller->webhook_server.rotation));
 	rh_httpd_free(rh_take(controller->webhook_server.httpd));
+	servers_forget_pair(&controller->webhook_server);
 	rh_httpd_free(rh_take(controller->health_server));
 	rh_httpd_free(rh_take(controller->metrics_server));
 }
@@ -221,9 +308,12 @@ static int64_t servers_turn_webhook(struct rh_controller *controller, int64_t no
 		return delay;
 	rh_rotation_step(server->rotation, now);
 	servers_watch_webhook(controller, now);
+	servers_try_webhook(controller, now);
 	next = rh_rotation_deadline(server->rotation);
 	if (!server->held && server->look_at < next)
 		next = server->look_at;
+	if (server->certificate && server->open_at < next)
+		next = server->open_at;
 	return next - now < delay ? next - now : delay;
 }
 

@@ -95,6 +95,23 @@ static int state_add_parts(const struct rh_controller *controller, struct rh_jso
 	                                            {NULL, 0}});
 }
 
+/* What a user asks for whose /readyz says no. */
+static int state_add_webhooks(const struct rh_controller *controller, struct rh_json *out)
+{
+	const struct rh_webhook_server *server = &controller->webhook_server;
+	struct rh_json *object;
+
+	if (server->look_at == RH_NEVER)
+		return 0;
+	object = rh_json_ensure_object(out, "webhooks");
+	if (!object || rh_json_set_bool(object, "served", server->httpd != NULL) < 0)
+		return RH_ENOMEM;
+	if (server->httpd)
+		return 0;
+	return rh_json_set_string(object, "problem",
+	                          server->problem.code < 0 ? server->problem.message : "there is no certificate yet");
+}
+
 static int state_add_kinds(const struct rh_controller *controller, struct rh_json *list)
 {
 	const struct rh_controller_options *options = controller->options;
@@ -131,7 +148,7 @@ struct rh_json *rh_controller_show(const struct rh_controller *controller)
 	if (controller->options->namespace_ && rh_json_set_string(out, "namespace", controller->options->namespace_) < 0)
 		return NULL;
 	if (state_add_kinds(controller, kinds) < 0 || rh_problems_json(&controller->problems, problems) < 0 ||
-	    state_add_parts(controller, out) < 0)
+	    state_add_webhooks(controller, out) < 0 || state_add_parts(controller, out) < 0)
 		return NULL;
 	return rh_take(out);
 }

@@ -2,11 +2,13 @@
 #include "kube/auth.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "kube/auth_exec.h"
 #include "kube/auth_program.h"
@@ -26,6 +28,7 @@ struct rh_auth {
 	char *key;
 	uint64_t generation;
 	bool known;      /* there is a credential, good or bad */
+	bool warned;     /* the mode of the token file was reported */
 	int64_t made;    /* monotonic, when it came */
 	int64_t expires; /* wall clock */
 	int64_t failed;  /* monotonic, when the plugin failed last; 0: it has not */
@@ -89,6 +92,18 @@ static int auth_trim_token(const struct rh_kubeconfig *config, char *text, const
 	return 0;
 }
 
+/* Who can write the file can have the controller act as somebody else, and see what that one may. */
+static void auth_check_mode(struct rh_auth *auth)
+{
+	struct stat status;
+
+	if (auth->warned || stat(auth->config->token_file, &status) < 0 || !(status.st_mode & (S_IWGRP | S_IWOTH)))
+		return;
+	auth->warned = true;
+	rh_log(RH_LOG_WARN, NULL, "%s: token file \"%s\" can be written by %s: remove that right (chmod go-w)",
+	       auth->config->user_at, auth->config->token_file, status.st_mode & S_IWOTH ? "everybody" : "its group");
+}
+
 static int auth_read_token(struct rh_auth *auth, struct rh_error *err)
 {
 	const char *token;
@@ -97,6 +112,7 @@ static int auth_read_token(struct rh_auth *auth, struct rh_error *err)
 
 	if (r < 0)
 		return rh_wrap(err, r, "%s: token file", auth->config->user_at);
+	auth_check_mode(auth);
 	r = auth_trim_token(auth->config, text, &token, err);
 	if (r == 0)
 		r = auth_set_token(auth, token, err);

@@ -121,6 +121,66 @@ static void test_certificate__encrypted_key(void **state)
 	assert_false(good(sets->one.ca, sets->one.ca_key, sets->one.crt, encrypted));
 }
 
+static int count_of(const char *text, const char *part)
+{
+	int count = 0;
+
+	for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
+		count++;
+	return count;
+}
+
+/* K7: the authority is kept while it is good, and made anew when it is not. */
+static void test_certificate__renew(void **state)
+{
+	const struct sets *sets = *state;
+	struct rh_error err = {0};
+	rh_auto_certificates held = {rh_strdup(sets->one.ca), rh_strdup(sets->one.ca_key), NULL, NULL};
+
+	assert_int_equal(rh_certificates_renew(&held, NAME, NOW, 90 * DAY, &err), 0);
+	assert_string_equal(held.ca, sets->one.ca);
+	assert_string_not_equal(held.crt, sets->one.crt);
+	assert_true(rh_certificates_good(&held, NAME, NOW, 90 * DAY));
+	assert_int_equal(rh_certificates_renew(&held, NAME, NOW + 3600 * DAY, 90 * DAY, &err), 0);
+	assert_string_not_equal(held.ca, sets->one.ca);
+	assert_true(rh_certificates_good(&held, NAME, NOW + 3600 * DAY, 90 * DAY));
+	rh_free(held.ca_key);
+	held.ca_key = rh_strdup(sets->one.ca_key);
+	assert_int_equal(rh_certificates_renew(&held, NAME, NOW, 90 * DAY, &err), 0);
+	assert_true(good(held.ca, held.ca_key, held.crt, held.key));
+}
+
+/* S5: own authority first, then others that are good; what is no authority, or too old, or no certificate, goes. */
+static void test_certificate__trust(void **state)
+{
+	const struct sets *sets = *state;
+	rh_auto_free char *mixed = rh_asprintf("%s%s%s-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+	                                       sets->two.ca, sets->one.ca, sets->one.crt);
+	rh_auto_free char *both = rh_asprintf("%s%s", sets->one.ca, sets->two.ca);
+	rh_auto_str out = {0};
+
+	assert_int_equal(rh_certificates_trust(sets->one.ca, NULL, NOW, &out), 0);
+	assert_string_equal(rh_str_text(&out), sets->one.ca);
+	rh_str_clear(&out);
+	assert_int_equal(rh_certificates_trust(sets->one.ca, "\n", NOW, &out), 0);
+	assert_string_equal(rh_str_text(&out), sets->one.ca);
+	rh_str_clear(&out);
+	assert_int_equal(rh_certificates_trust(sets->one.ca, mixed, NOW, &out), 1);
+	assert_string_equal(rh_str_text(&out), both);
+	rh_str_clear(&out);
+	assert_int_equal(rh_certificates_trust(sets->one.ca, both, NOW, &out), 1);
+	assert_string_equal(rh_str_text(&out), both);
+	rh_str_clear(&out);
+	assert_int_equal(rh_certificates_trust(sets->one.ca, both, NOW + 3660 * DAY, &out), 0);
+	assert_int_equal(count_of(rh_str_text(&out), "BEGIN CERTIFICATE"), 1);
+	/* an authority whose text does not end its last line */
+	rh_str_clear(&out);
+	both[strlen(sets->one.ca) - 1] = '\0';
+	assert_int_equal(rh_certificates_trust(both, sets->two.ca, NOW, &out), 1);
+	both[strlen(sets->one.ca) - 1] = '\n';
+	assert_string_equal(rh_str_text(&out), both);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -128,6 +188,8 @@ int main(void)
 		cmocka_unit_test(test_certificate__good),
 		cmocka_unit_test(test_certificate__parts_that_do_not_fit),
 		cmocka_unit_test(test_certificate__encrypted_key),
+		cmocka_unit_test(test_certificate__renew),
+		cmocka_unit_test(test_certificate__trust),
 	};
 
 	return cmocka_run_group_tests(tests, make_sets, free_sets);

@@ -68,8 +68,12 @@ static void open_stage(struct stage *stage, size_t body_max)
 	struct rh_error err = {0};
 
 	assert_int_equal(rh_loop_new(on_turn, stage, &stage->loop, &err), 0);
-	const struct rh_httpd_options options = {
-		.loop = stage->loop, .address = "127.0.0.1:0", .handler = on_request, .arg = stage, .body_max = body_max};
+	const struct rh_httpd_options options = {.loop = stage->loop,
+	                                         .address = "127.0.0.1:0",
+	                                         .handler = on_request,
+	                                         .arg = stage,
+	                                         .body_max = body_max,
+	                                         .connections = 16};
 
 	if (rh_httpd_new(&options, &stage->httpd, &err) < 0)
 		fail_msg("%s", err.message);
@@ -195,11 +199,70 @@ static void test_httpd__goes_on(void **state)
 	close_stage(&stage);
 }
 
+/* @return a connection that has sent @p text and stays open */
+static int linger(const struct stage *stage, const char *text)
+{
+	struct sockaddr_in place = {.sin_family = AF_INET, .sin_port = htons(rh_httpd_port(stage->httpd))};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&place, sizeof(place)), 0);
+	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+	return fd;
+}
+
+/* S2: far more clients than places hold half a request each; who asks is answered, and the oldest are closed. */
+static void test_httpd__slow_clients(void **state)
+{
+	static const char *const halves[] = {"", "GET /a HT", "GET /a HTTP/1.1\r\nHost: x\r\nX-Slow: y",
+	                                     "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc"};
+	struct stage stage = {0};
+	int slow[100];
+	char byte;
+
+	(void)state;
+	open_stage(&stage, 32);
+	for (size_t i = 0; i < 100; i++)
+		slow[i] = linger(&stage, halves[i % 4]);
+	assert_non_null(strstr(exchange(&stage, rows[0].sent, strlen(rows[0].sent)), "hello"));
+	assert_int_equal(read(slow[0], &byte, 1), 0);
+	for (size_t i = 0; i < 100; i++)
+		close(slow[i]);
+	assert_non_null(strstr(exchange(&stage, rows[0].sent, strlen(rows[0].sent)), "hello"));
+	assert_int_equal(stage.requests, 2);
+	close_stage(&stage);
+}
+
+/* S2: bodies that never end take a bounded room. The fifth of the longest makes the first go. */
+static void test_httpd__bodies_together(void **state)
+{
+	struct stage stage = {0};
+	rh_auto_str half = {0};
+	int slow[5];
+	char byte;
+
+	(void)state;
+	open_stage(&stage, 1000);
+	rh_str_append(&half, "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
+	for (int i = 0; i < 999; i++)
+		rh_str_append(&half, "x");
+	for (size_t i = 0; i < 5; i++) {
+		slow[i] = linger(&stage, rh_str_text(&half));
+		assert_non_null(strstr(exchange(&stage, rows[0].sent, strlen(rows[0].sent)), "hello"));
+	}
+	assert_int_equal(read(slow[0], &byte, 1), 0);
+	assert_int_equal(recv(slow[1], &byte, 1, MSG_DONTWAIT), -1);
+	for (size_t i = 0; i < 5; i++)
+		close(slow[i]);
+	close_stage(&stage);
+}
+
 static void test_httpd__certificate_is_no_good(void **state)
 {
 	struct stage stage = {0};
 	struct rh_error err = {0};
-	struct rh_httpd_options options = {.address = "127.0.0.1:0", .handler = on_request, .arg = &stage};
+	struct rh_httpd_options options = {
+		.address = "127.0.0.1:0", .handler = on_request, .arg = &stage, .connections = 16};
 
 	(void)state;
 	assert_int_equal(rh_loop_new(on_turn, &stage, &stage.loop, &err), 0);
@@ -218,7 +281,8 @@ static void test_httpd__memory_is_out(void **state)
 {
 	struct stage stage = {0};
 	struct rh_error err = {0};
-	struct rh_httpd_options options = {.address = "127.0.0.1:0", .handler = on_request, .arg = &stage};
+	struct rh_httpd_options options = {
+		.address = "127.0.0.1:0", .handler = on_request, .arg = &stage, .connections = 16};
 
 	(void)state;
 	assert_int_equal(rh_loop_new(on_turn, &stage, &stage.loop, &err), 0);
@@ -238,6 +302,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_httpd__exchange),
 		cmocka_unit_test(test_httpd__goes_on),
+		cmocka_unit_test(test_httpd__slow_clients),
+		cmocka_unit_test(test_httpd__bodies_together),
 		cmocka_unit_test(test_httpd__certificate_is_no_good),
 		cmocka_unit_test(test_httpd__memory_is_out),
 	};

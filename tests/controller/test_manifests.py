@@ -56,11 +56,23 @@ class Manifests(unittest.TestCase):
         self.assertEqual(objects, manifests("--cluster-scope"))
         kinds = {kind for kind, _ in objects}
         self.assertEqual(kinds, {"CustomResourceDefinition", "Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding",
-                                 "Role", "RoleBinding", "Service", "Deployment", "PodDisruptionBudget"})
+                                 "Role", "RoleBinding", "Service", "Deployment", "PodDisruptionBudget", "NetworkPolicy"})
         self.assertIn(("CustomResourceDefinition", "pytorchjobs.kubeflow.org"), objects)
         container = objects["Deployment", "roundhouse"]["spec"]["template"]["spec"]["containers"][0]
         self.assertEqual(container["args"], ["controller", "--log-format=json"])
         self.assertNotIn("env", container)
+
+    def test_network_policy(self):
+        """S2: the controller's pods are reached at the ports that serve something, by no other."""
+        for words in ([], ["--namespaced"]):
+            objects = manifests(*words)
+            pods = objects["Deployment", "roundhouse"]["spec"]["template"]
+            policy = objects["NetworkPolicy", "roundhouse"]["spec"]
+            self.assertEqual(policy["podSelector"]["matchLabels"], pods["metadata"]["labels"])
+            self.assertEqual(policy["policyTypes"], ["Ingress"])
+            ports = [port["port"] for port in policy["ingress"][0]["ports"]]
+            self.assertEqual(ports, [*(port["containerPort"] for port in pods["spec"]["containers"][0]["ports"]), 9443])
+        self.assertNotIn(("NetworkPolicy", "roundhouse"), self.helm("networkPolicy.enabled=false"))
 
     def test_forms(self):
         """What nobody asks for, YAML by its name and JSON are the same objects."""

@@ -82,7 +82,7 @@ static void test_pages__metrics(void **state)
 
 static void test_pages__state_is_for_this_machine(void **state)
 {
-	struct rh_httpd_request request = {.method = "GET", .path = "/debug/state", .query = ""};
+	struct rh_httpd_request request = {.method = "GET", .path = "/debug/state", .query = "", .host = "localhost:8081"};
 	struct rh_httpd_reply reply = answer();
 
 	(void)state;
@@ -93,7 +93,12 @@ static void test_pages__state_is_for_this_machine(void **state)
 	reply = answer();
 	request.loopback = true;
 	assert_true(rh_pages_is_state(&request, &reply));
-	assert_int_equal(reply.status, 404); /* for the caller to answer */
+	assert_int_equal(reply.status, 200);
+	/* S6: a name that leads to this machine is not this machine's */
+	request.host = "localhost.example:8081";
+	assert_true(rh_pages_is_state(&request, &reply));
+	assert_int_equal(reply.status, 403);
+	assert_non_null(strstr(rh_str_text(&reply.body), "Host"));
 	request.path = "/debug/pprof";
 	assert_false(rh_pages_is_state(&request, &reply));
 	rh_str_deinit(&reply.body);

@@ -22,7 +22,7 @@ struct stage {
 	struct rh_http *http;
 	struct rh_rotation *rotation;
 	int64_t now;
-	int told;
+	int told; /* how often a certificate was to be shown */
 	char *certificate;
 };
 
@@ -59,28 +59,55 @@ static void close_stage(struct stage *stage)
 	rh_free(stage->certificate);
 }
 
+/* @return the request of a round that is under way, or NULL; watches are none */
+static struct fake_call *current(const struct stage *stage)
+{
+	for (size_t i = 0; i < fake_http_count(stage->http); i++) {
+		struct fake_call *call = fake_http_call(stage->http, i);
+
+		if (!strstr(call->path, "watch=true"))
+			return call;
+	}
+	return NULL;
+}
+
+/* @return when the next request of a round is due, or something else of it; watches are open then. RH_NEVER */
+static int64_t due_of(const struct stage *stage)
+{
+	/* at that time nothing is due but watches that were never begun */
+	rh_rotation_step(stage->rotation, 0);
+	return rh_rotation_deadline(stage->rotation);
+}
+
 /* Let the time come for the next request, which must be this one. */
 static struct fake_call *expect(struct stage *stage, const char *method, const char *path)
 {
 	struct fake_call *call;
 
-	assert_int_equal(fake_http_count(stage->http), 0);
-	assert_true(rh_rotation_deadline(stage->rotation) != RH_NEVER);
-	rh_rotation_step(stage->rotation, rh_rotation_deadline(stage->rotation));
-	assert_int_equal(fake_http_count(stage->http), 1);
-	call = fake_http_call(stage->http, 0);
+	assert_null(current(stage));
+	for (int i = 0; i < 3 && !current(stage); i++) { /* to show a certificate is a step without a request */
+		assert_true(rh_rotation_deadline(stage->rotation) != RH_NEVER);
+		rh_rotation_step(stage->rotation, rh_rotation_deadline(stage->rotation));
+	}
+	call = current(stage);
+	assert_non_null(call);
 	assert_string_equal(call->method, method);
 	assert_string_equal(call->path, path);
-	assert_true(rh_rotation_deadline(stage->rotation) == RH_NEVER);
-	rh_rotation_step(stage->rotation, RH_NEVER - 1);
-	assert_int_equal(fake_http_count(stage->http), 1);
 	return call;
+}
+
+/* Let the time come for what is due, which must be no request: a certificate is shown, if it is new. */
+static void settle(struct stage *stage)
+{
+	assert_null(current(stage));
+	rh_rotation_step(stage->rotation, due_of(stage));
+	assert_null(current(stage));
 }
 
 /* @return the wait until the next request */
 static int64_t wait_of(const struct stage *stage)
 {
-	return rh_rotation_deadline(stage->rotation) - rh_clock_monotonic();
+	return due_of(stage) - rh_clock_monotonic();
 }
 
 /* Answer the update with what it asks for. @return it, owned by the caller */
@@ -121,10 +148,13 @@ static char *fill(struct stage *stage)
 	made = (struct rh_certificates){decoded(secret, "ca.crt"), decoded(secret, "ca.key"), decoded(secret, "tls.crt"),
 	                                decoded(secret, "tls.key")};
 	assert_true(rh_certificates_good(&made, NAME, rh_clock_wall(), 90 * 86400 * RH_SECOND));
-	assert_int_equal(stage->told, 1);
-	assert_string_equal(stage->certificate, made.crt);
+	assert_int_equal(stage->told, 0);
 	fake_http_answer(stage->http, expect(stage, "GET", HOOKS), 200, UNTRUSTING);
 	configuration = accept_update(stage, HOOKS);
+	assert_true(wait_of(stage) <= 0);
+	settle(stage);
+	assert_int_equal(stage->told, 1);
+	assert_string_equal(stage->certificate, made.crt);
 	hooks = support_json(configuration);
 	for (size_t i = 0; i < 2; i++)
 		assert_string_equal(rh_json_string_at(rh_json_item(rh_json_get(hooks, "webhooks"), i), "clientConfig.caBundle"),
@@ -159,6 +189,7 @@ static void test_rotation__leaves_what_is_good(void **state)
 	                    rh_json_string(rh_json_get(rh_json_get(json, "data"), "ca.crt")));
 	fake_http_answer(stage.http, expect(&stage, "GET", SECRET), 200, secret);
 	fake_http_answer(stage.http, expect(&stage, "GET", HOOKS), 200, hooks);
+	settle(&stage);
 	assert_true(wait_of(&stage) > 60 * RH_SECOND);
 	assert_int_equal(stage.told, 1);
 	close_stage(&stage);
@@ -180,12 +211,14 @@ static void test_rotation__loses_a_race(void **state)
 	assert_int_equal(second.told, 0);
 	assert_true(wait_of(&second) < 2 * RH_SECOND);
 	fake_http_answer(second.http, expect(&second, "GET", SECRET), 200, secret);
-	assert_int_equal(second.told, 1);
-	assert_string_equal(second.certificate, first.certificate);
 	fake_http_answer(second.http, expect(&second, "GET", HOOKS), 200, UNTRUSTING);
 	fake_http_answer(second.http, expect(&second, "PUT", HOOKS), 409, "{}");
 	fake_http_answer(second.http, expect(&second, "GET", SECRET), 200, secret);
+	fake_http_answer(second.http, expect(&second, "GET", HOOKS), 200, UNTRUSTING);
+	rh_free(accept_update(&second, HOOKS));
+	settle(&second);
 	assert_int_equal(second.told, 1);
+	assert_string_equal(second.certificate, first.certificate);
 	close_stage(&first);
 	close_stage(&second);
 }
@@ -232,7 +265,7 @@ static void test_rotation__hurries(void **state)
 	open_stage(&stage);
 	secret = fill(&stage);
 	rh_rotation_hurry(stage.rotation);
-	assert_true(wait_of(&stage) <= 0);
+	assert_true(rh_rotation_deadline(stage.rotation) <= rh_clock_monotonic());
 	fake_http_answer(stage.http, expect(&stage, "GET", SECRET), 200, secret);
 	assert_int_equal(stage.told, 1);
 	close_stage(&stage);
@@ -266,6 +299,153 @@ static void test_rotation__no_answer(void **state)
 	close_stage(&stage);
 }
 
+/* @return the answer to a read of the webhooks that trust @p bundle, PEM; the caller frees it */
+static char *trusting(const char *bundle)
+{
+	rh_auto_str text = {0};
+
+	rh_base64_encode(bundle, strlen(bundle), &text);
+	return rh_asprintf(
+		"{\"metadata\":{\"resourceVersion\":\"9\"},\"webhooks\":[{\"clientConfig\":{\"caBundle\":\"%s\"}}]}",
+		rh_str_text(&text));
+}
+
+/* @return the bundle of the first webhook, PEM; the caller frees it */
+static char *bundle_of(const char *hooks)
+{
+	rh_auto(json) json = support_json(hooks);
+	const char *text = rh_json_string_at(rh_json_item(rh_json_get(json, "webhooks"), 0), "clientConfig.caBundle");
+	char *value = rh_alloc(rh_base64_room(strlen(text)));
+	size_t length;
+
+	assert_true(rh_base64_decode(text, value, &length));
+	return value;
+}
+
+static int count_of(const char *text, const char *part)
+{
+	int count = 0;
+
+	for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
+		count++;
+	return count;
+}
+
+/* S5: the Secret was emptied. The new authority is trusted beside the former before its certificate is shown, and the
+ * former is dropped an hour later. */
+static void test_rotation__changes_authority(void **state)
+{
+	struct stage stage;
+	rh_auto_free char *first = NULL;
+	rh_auto_free char *second = NULL;
+	rh_auto_free char *former = NULL;
+	rh_auto_free char *hooks = NULL;
+	rh_auto_free char *both = NULL;
+	rh_auto_free char *both_hooks = NULL;
+	rh_auto_free char *last_hooks = NULL;
+	rh_auto_free char *last = NULL;
+	rh_auto(json) json = NULL;
+
+	(void)state;
+	open_stage(&stage);
+	first = fill(&stage);
+	json = support_json(first);
+	former = decoded(json, "ca.crt");
+	hooks = trusting(former);
+	fake_http_answer(stage.http, expect(&stage, "GET", SECRET), 200, EMPTY_SECRET);
+	second = accept_update(&stage, SECRET);
+	fake_http_answer(stage.http, expect(&stage, "GET", HOOKS), 200, hooks);
+	both_hooks = accept_update(&stage, HOOKS);
+	both = bundle_of(both_hooks);
+	assert_int_equal(count_of(both, "BEGIN CERTIFICATE"), 2);
+	assert_non_null(strstr(both, former));
+	assert_int_equal(stage.told, 1); /* it is shown only when the API servers know */
+	settle(&stage);
+	assert_int_equal(stage.told, 2);
+	fake_http_answer(stage.http, expect(&stage, "GET", SECRET), 200, second);
+	fake_http_answer(stage.http, expect(&stage, "GET", HOOKS), 200, both_hooks);
+	last_hooks = accept_update(&stage, HOOKS);
+	last = bundle_of(last_hooks);
+	assert_int_equal(count_of(last, "BEGIN CERTIFICATE"), 1);
+	assert_null(strstr(last, former));
+	assert_int_equal(stage.told, 2);
+	close_stage(&stage);
+}
+
+/* K7: while the authority is good, a new certificate needs no new trust. */
+static void test_rotation__keeps_authority(void **state)
+{
+	struct stage stage;
+	rh_auto_free char *first = NULL;
+	rh_auto_free char *second = NULL;
+	rh_auto_free char *cut = NULL;
+	rh_auto_free char *hooks = NULL;
+	rh_auto_free char *authority = NULL;
+	rh_auto(json) json = NULL;
+	rh_auto(json) renewed = NULL;
+	int64_t at;
+
+	(void)state;
+	open_stage(&stage);
+	first = fill(&stage);
+	json = support_json(first);
+	authority = decoded(json, "ca.crt");
+	hooks = trusting(authority);
+	assert_int_equal(rh_json_set_string(rh_json_get(json, "data"), "tls.crt", ""), 0);
+	cut = rh_json_text(json);
+	at = due_of(&stage);
+	fake_http_answer(stage.http, expect(&stage, "GET", SECRET), 200, cut);
+	second = accept_update(&stage, SECRET);
+	renewed = support_json(second);
+	assert_string_equal(rh_json_string(rh_json_get(rh_json_get(renewed, "data"), "ca.crt")),
+	                    rh_json_string(rh_json_get(rh_json_get(json, "data"), "ca.crt")));
+	fake_http_answer(stage.http, expect(&stage, "GET", HOOKS), 200, hooks);
+	assert_int_equal(due_of(&stage), at);
+	settle(&stage);
+	assert_int_equal(stage.told, 2);
+	close_stage(&stage);
+}
+
+/* S5: another instance has changed the Secret: the watch says so, and the round begins at once. */
+static void test_rotation__hears_of_a_change(void **state)
+{
+	static const char same[] = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\"}}}\n";
+	static const char other[] = "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"resourceVersion\":\"70\"}}}\n";
+	struct stage stage;
+	struct fake_call *watch;
+
+	(void)state;
+	open_stage(&stage);
+	rh_free(fill(&stage));
+	assert_true(wait_of(&stage) > 60 * RH_SECOND);
+	watch = fake_http_find(stage.http, "GET", "/secrets?watch=true&fieldSelector=metadata.name%3Dcert&");
+	assert_non_null(watch);
+	assert_non_null(fake_http_find(stage.http, "GET", "configurations?watch=true"));
+	assert_true(fake_http_feed(stage.http, watch, same, strlen(same)));
+	assert_true(wait_of(&stage) > 60 * RH_SECOND);
+	assert_true(fake_http_feed(stage.http, watch, other, 20));
+	assert_true(fake_http_feed(stage.http, watch, other + 20, strlen(other) - 20));
+	assert_true(rh_rotation_deadline(stage.rotation) <= rh_clock_monotonic());
+	(void)expect(&stage, "GET", SECRET);
+	close_stage(&stage);
+}
+
+/* A role without watch: the objects are read each minute. */
+static void test_rotation__may_not_watch(void **state)
+{
+	struct stage stage;
+
+	(void)state;
+	open_stage(&stage);
+	rh_free(fill(&stage));
+	assert_true(wait_of(&stage) > 60 * RH_SECOND);
+	fake_http_answer(stage.http, fake_http_find(stage.http, "GET", "/secrets?watch=true"), 403, "{}");
+	rh_rotation_step(stage.rotation, rh_clock_monotonic()); /* the test began the watch at another time */
+	assert_in_range(wait_of(&stage), 1, 70 * RH_SECOND);
+	(void)expect(&stage, "GET", SECRET);
+	close_stage(&stage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,6 +454,10 @@ int main(void)
 		cmocka_unit_test(test_rotation__loses_a_race),
 		cmocka_unit_test(test_rotation__answers),
 		cmocka_unit_test(test_rotation__no_answer),
+		cmocka_unit_test(test_rotation__changes_authority),
+		cmocka_unit_test(test_rotation__keeps_authority),
+		cmocka_unit_test(test_rotation__hears_of_a_change),
+		cmocka_unit_test(test_rotation__may_not_watch),
 		cmocka_unit_test(test_rotation__hurries),
 		cmocka_unit_test(test_rotation__hurries_after_a_round),
 	};
