@@ -158,10 +158,10 @@ class Elections(field.Field):
         wrong = witness.trespasses(events, USERS)
         return [f"{election.namespace}: {words}" for words in wrong[:5]]
 
-    def begin(self, name):
+    def begin(self, name, urls=None):
         """-> (election, who works, the other); both are there"""
         election = Election(name)
-        self.install(election)
+        self.install(election, urls)
         election.two["controller"].start()
         wait_for("it works", lambda: self.works(election.two["controller"]))
         election.two["other"].start()
@@ -237,6 +237,28 @@ class Elections(field.Field):
         self.assertNotEqual(self.working(election), ended)
         for one in election.two.values():
             one.stop()
+
+    # --- the end
+
+    def test_ends_with_requests_in_flight(self):
+        """What was sent and not answered may still be done, so the Lease is not given back: the other waits until it has run out."""
+        holds = threading.Event()
+
+        def judge(call):
+            return proxy.FAULTS["silence-before"] if holds.is_set() and call.path.endswith("/pods") and call.method == "POST" else None
+        with proxy.Proxy(self.api, judge) as between:
+            election, first, other = self.begin("flight", {"controller": between.url})
+            holds.set()
+            self.feed(election)
+            wait_for("a request in flight", lambda: first.state()["store"]["inFlight"] > 0)
+            first.process.terminate()
+            self.assertEqual(first.wait(), 0)
+        (lease,) = json.loads(self.api.get(f"/apis/coordination.k8s.io/v1/namespaces/{election.namespace}/leases"))["items"]
+        self.assertNotEqual(lease["spec"]["holderIdentity"], "")
+        self.feed_until("the other works", lambda: self.working(election) == "other", election)
+        self.feed_for(3, election)
+        self.assertEqual(self.witnessed(election), [])
+        other.stop()
 
     # --- answers
 
