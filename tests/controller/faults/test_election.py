@@ -9,9 +9,12 @@ import contextlib
 import functools
 import json
 import os
+import signal
 import subprocess
+import sys
 import threading
 import time
+import unittest
 
 import field
 import proxy
@@ -25,6 +28,7 @@ BINDING = "roundhouse-leader-election"
 BATCH = 7
 # Between two jobs, seconds.
 PACE_S = 0.3
+AWAY_S = 180
 
 
 def late(seconds):
@@ -260,6 +264,28 @@ class Elections(field.Field):
         self.assertEqual(self.witnessed(election), [])
         other.stop()
 
+    @unittest.skipUnless(field.ALL, "three minutes")
+    def test_server_is_away(self):
+        """The holder ends and is started anew; when the server is back, one of the two works again."""
+        election, first, other = self.begin("away")
+        self.feed_for(2, election)
+        self.api.stop("kube-apiserver", signal.SIGKILL)
+        self.assertEqual(first.wait(), 1)
+        first.start()
+        time.sleep(AWAY_S)
+        for one in (first, other):
+            one.assert_alive()
+            self.assertEqual(one.get("/healthz")[0], 200)
+            self.assertFalse(self.works(one))
+        self.api.start("kube-apiserver")
+        back = time.monotonic()
+        self.feed_until("one works", lambda: self.working(election), election)
+        print(f"the server was away for {AWAY_S} s; one works {time.monotonic() - back:.1f} s after it is back", file=sys.stderr)
+        self.feed_for(5, election)
+        self.assertEqual(self.witnessed(election), [])
+        for one in (first, other):
+            one.stop()
+
     # --- answers
 
     def test_one_answer(self):
@@ -282,14 +308,17 @@ class Elections(field.Field):
             for case in cases:
                 self.install(case, urls)
                 case.two["controller"].start()
-            self.feed_until("first ones work", lambda: all(self.working(case) for case in cases), *cases)
+            self.feed_until("first ones work", lambda: all(self.working(case) or case.two["controller"].assert_alive() for case in cases),
+                            *cases)
             for case in cases:
                 case.two["other"].start()
-            wait_for("standby", lambda: all(case.two["other"].get("/readyz")[0] == 200 for case in cases))
+            for case in cases:
+                case.two["other"].wait_ready()
             self.feed_for(12, *cases)
             for case in cases:
                 case.two["controller"].process.terminate()
-            self.feed_until("others work", lambda: all(self.working(case) == "other" for case in cases), *cases)
+            self.feed_until("others work", lambda: all(self.working(case) == "other" or case.two["other"].assert_alive()
+                                                       for case in cases), *cases)
             self.feed_for(5, *cases)
             self.assertEqual([case.namespace for case in cases if not case.hit], [])
             for case in cases:
