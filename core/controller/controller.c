@@ -12,6 +12,9 @@
 
 /* How long the Lease may take to be given back. */
 #define CONTROLLER_RELEASE (2 * RH_SECOND)
+/* What an account needs for an election. */
+#define CONTROLLER_LEASE_RULE \
+	"{apiGroups: [\"coordination.k8s.io\"], resources: [leases], verbs: [get, create, update]}"
 /* How long requests in flight may take once the controller is to end: a pod has 10 s in V1's manifests. */
 #define CONTROLLER_DRAIN (5 * RH_SECOND)
 /* How long a status waits that differs in counts alone: V1's conditions, and the times of a job, do not. */
@@ -87,9 +90,8 @@ static void controller_on_call(void *arg, const struct rh_kube_call *call)
 static void controller_on_problem(void *arg, const struct rh_kube_problem *problem)
 {
 	struct rh_controller *controller = arg;
-	const char *const labels[] = {problem->resource, problem->verb};
 
-	rh_metrics_set(controller->metrics, RH_METRIC_WATCH_PROBLEMS, labels, problem->status != 200);
+	rh_observe_problem(controller->metrics, problem);
 	controller->problems.kubeconfig = controller->kubeconfig;
 	rh_problems_tell(&controller->problems, controller->options->host, problem);
 }
@@ -185,13 +187,26 @@ static void controller_watch_ready(struct rh_controller *controller)
 	       (long long)((rh_clock_monotonic() - controller->started_at) / 1000), load.jobs);
 }
 
-static void controller_lose(struct rh_controller *controller)
+static void controller_lose(struct rh_controller *controller, const char *words)
 {
 	struct rh_error err = {0};
 
-	(void)rh_fail(&err, RH_EAGAIN, "the Lease \"%s\" was lost to another instance, or could not be renewed in time",
-	              controller->options->lease_name);
+	(void)rh_fail(&err, RH_EAGAIN, "the Lease \"%s\" was lost to another instance, or could not be renewed in time%s%s",
+	              controller->options->lease_name, *words ? ": " : "", words);
 	controller_fail(controller, &err);
+}
+
+static void controller_on_lease_trouble(void *arg, const char *words)
+{
+	const struct rh_controller *controller = arg;
+	const char *name = controller->options->lease_name;
+	bool refused = strncmp(words, "status 403", strlen("status 403")) == 0;
+
+	if (*words)
+		rh_log(RH_LOG_WARN, name, "cannot read or write the Lease: %s%s", words,
+		       refused ? "; add to the Role of its service account: " CONTROLLER_LEASE_RULE : "");
+	else
+		rh_log(RH_LOG_INFO, name, "the Lease can be read and written again");
 }
 
 static void controller_on_lease(void *arg, enum rh_lease_state state, const char *words)
@@ -205,12 +220,11 @@ static void controller_on_lease(void *arg, enum rh_lease_state state, const char
 		break;
 	case RH_LEASE_FORBIDDEN:
 		rh_log(RH_LOG_ERROR, name,
-		       "THERE IS NO LEADER ELECTION: %s; run one instance only, or add to its Role: {apiGroups: "
-		       "[\"coordination.k8s.io\"], resources: [leases], verbs: [get, create, update]}",
+		       "THERE IS NO LEADER ELECTION: %s; run one instance only, or add to its Role: " CONTROLLER_LEASE_RULE,
 		       words);
 		break;
 	case RH_LEASE_LOST:
-		controller_lose(controller);
+		controller_lose(controller, words);
 		return;
 	case RH_LEASE_RELEASED:
 		rh_loop_stop(controller->loop);
@@ -224,11 +238,11 @@ static void controller_on_lease(void *arg, enum rh_lease_state state, const char
 		controller->state = RH_CONTROLLER_WORKING;
 }
 
-static bool controller_is_drained(const struct rh_controller *controller, int64_t now)
+static bool controller_is_drained(const struct rh_controller *controller)
 {
 	struct rh_kube_store_load load;
 
-	if (!controller->store || now >= controller->stop_by)
+	if (!controller->store)
 		return true;
 	rh_kube_store_load(controller->store, &load);
 	return load.flying + load.waiting == 0;
@@ -257,8 +271,7 @@ static int64_t controller_work(struct rh_controller *controller, int64_t now)
 	return delay > 0 ? delay : 0;
 }
 
-/* Everything was answered, or takes too long: give the Lease back, so that another instance need not wait for its end.
- */
+/* Everything was answered: give the Lease back, so that another instance need not wait for its end. */
 static void controller_release(struct rh_controller *controller, int64_t now)
 {
 	if (!controller->keeper || controller->state == RH_CONTROLLER_RELEASING) {
@@ -272,9 +285,10 @@ static void controller_release(struct rh_controller *controller, int64_t now)
 
 static void controller_end(struct rh_controller *controller, int64_t now)
 {
-	if (controller->state == RH_CONTROLLER_ENDING && controller_is_drained(controller, now))
+	if (controller->state == RH_CONTROLLER_ENDING && controller_is_drained(controller))
 		controller_release(controller, now);
-	if (controller->state == RH_CONTROLLER_RELEASING && now >= controller->stop_by)
+	/* what is in flight may still be done, so another is to wait for the end of the Lease */
+	if (controller->state >= RH_CONTROLLER_ENDING && now >= controller->stop_by)
 		rh_loop_stop(controller->loop);
 }
 
@@ -345,7 +359,11 @@ static int controller_elect(struct rh_controller *controller, struct rh_error *e
 {
 	const struct rh_controller_options *options = controller->options;
 	struct rh_lease_keeper_options keeper = {
-		.http = controller->http, .changed = controller_on_lease, .arg = controller};
+		.http = controller->http,
+		.changed = controller_on_lease,
+		.trouble = controller_on_lease_trouble,
+		.arg = controller,
+	};
 
 	if (!options->elect) {
 		controller->state = RH_CONTROLLER_WORKING;

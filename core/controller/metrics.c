@@ -231,6 +231,23 @@ void rh_metrics_set(struct rh_metrics *metrics, enum rh_metric family, const cha
 		series->value = value;
 }
 
+void rh_metrics_set_all(struct rh_metrics *metrics, enum rh_metric family, const char *first, double value)
+{
+	rh_auto_str start = {0};
+	size_t cursor = 0;
+	const char *labels;
+	void *series;
+
+	rh_str_appendf(&start, "%s=\"", metrics_families[family].labels[0]);
+	metrics_print_value(first, &start);
+	rh_str_append(&start, "\"");
+	while (!start.failed && metrics->series[family] &&
+	       rh_map_next(metrics->series[family], &cursor, &labels, &series)) {
+		if (strncmp(labels, rh_str_text(&start), start.length) == 0)
+			((struct metrics_series *)series)->value = value;
+	}
+}
+
 void rh_metrics_observe(struct rh_metrics *metrics, enum rh_metric family, const char *const *labels, double value)
 {
 	const double *bounds = metrics_families[family].bounds;

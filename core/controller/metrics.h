@@ -68,6 +68,11 @@ RH_DEFINE_CLEANUP(metrics);
 void rh_metrics_add(struct rh_metrics *metrics, enum rh_metric family, const char *const *labels, double amount);
 /** Set a gauge, or a counter that something else keeps. */
 void rh_metrics_set(struct rh_metrics *metrics, enum rh_metric family, const char *const *labels, double value);
+/**
+ * Set all series that a family of gauges has with @p first as the value of its first label; none is added. The series
+ * of what is beyond the bound keeps its value.
+ */
+void rh_metrics_set_all(struct rh_metrics *metrics, enum rh_metric family, const char *first, double value);
 /** Put @p value into a histogram. */
 void rh_metrics_observe(struct rh_metrics *metrics, enum rh_metric family, const char *const *labels, double value);
 /** @return the value of a counter or gauge, the count of a histogram; 0 for a series that is not there */

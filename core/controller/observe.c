@@ -125,3 +125,13 @@ void rh_observe_call(struct rh_metrics *metrics, const struct rh_kube_call *call
 	if (strcmp(call->verb, "watch") != 0)
 		rh_metrics_observe(metrics, RH_METRIC_API_TIME, counted, (double)call->took / (double)RH_SECOND);
 }
+
+void rh_observe_problem(struct rh_metrics *metrics, const struct rh_kube_problem *problem)
+{
+	const char *const labels[] = {problem->resource, problem->verb};
+
+	if (problem->status == 200)
+		rh_metrics_set_all(metrics, RH_METRIC_WATCH_PROBLEMS, problem->resource, 0);
+	else
+		rh_metrics_set(metrics, RH_METRIC_WATCH_PROBLEMS, labels, 1);
+}

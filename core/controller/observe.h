@@ -19,4 +19,7 @@ void rh_observe_plan(struct rh_metrics *metrics, const struct rh_job *job, const
 /** A request of the store was answered, or not. Watches are counted, but not in the times. */
 void rh_observe_call(struct rh_metrics *metrics, const struct rh_kube_call *call);
 
+/** A watch fails with this verb, or with status 200 works again: then no verb of its resource fails any more. */
+void rh_observe_problem(struct rh_metrics *metrics, const struct rh_kube_problem *problem);
+
 #endif

@@ -23,13 +23,17 @@
 /** How long to wait between two tries. */
 #define RH_LEASE_RETRY_PERIOD INT64_C(2000000)
 
-/** Where an election stands. The last three are ends. */
+/** Where an election stands. The last two are ends. */
 enum rh_lease_state {
-	RH_LEASE_SEEKING,   /**< somebody else leads, or nobody is known */
-	RH_LEASE_LEADING,   /**< we lead */
-	RH_LEASE_LOST,      /**< we led and could not renew in time: stop at once */
-	RH_LEASE_RELEASED,  /**< given up by rh_lease_release() */
-	RH_LEASE_FORBIDDEN, /**< the server lets us have no Lease */
+	RH_LEASE_SEEKING, /**< somebody else leads, or nobody is known */
+	RH_LEASE_LEADING, /**< we lead */
+	/**
+	 * There is no election: no Lease was ever read, and the server has refused them (status 403) for a whole duration.
+	 * We may work, and go on asking. It ends with LEADING as soon as a Lease can be had, or with LOST.
+	 */
+	RH_LEASE_FORBIDDEN,
+	RH_LEASE_LOST, /**< we worked, and could neither renew nor be refused in time, or another has it: stop at once */
+	RH_LEASE_RELEASED, /**< given up by rh_lease_release() */
 };
 
 /** What an election is about. Texts are copied. */

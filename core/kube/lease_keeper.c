@@ -16,6 +16,7 @@ struct rh_lease_keeper {
 	struct rh_lease_keeper_options options;
 	struct rh_lease *lease;
 	enum rh_lease_state told;
+	bool troubled;   /* what trouble() was told last */
 	uint64_t flight; /* id of the request under way; 0: none */
 	int64_t again;   /* not before this; 0: at once */
 	bool fresh;      /* something happened since the last step */
@@ -98,6 +99,17 @@ static void keeper_send(struct rh_lease_keeper *keeper, int64_t now)
 		rh_lease_answer(keeper->lease, now, &unsent);
 }
 
+static void keeper_tell_trouble(struct rh_lease_keeper *keeper)
+{
+	const char *words = rh_lease_words(keeper->lease);
+	bool troubled = *words != '\0';
+
+	if (!keeper->options.trouble || troubled == keeper->troubled)
+		return;
+	keeper->troubled = troubled;
+	keeper->options.trouble(keeper->options.arg, words);
+}
+
 void rh_lease_keeper_step(struct rh_lease_keeper *keeper, int64_t now)
 {
 	enum rh_lease_state state;
@@ -105,6 +117,8 @@ void rh_lease_keeper_step(struct rh_lease_keeper *keeper, int64_t now)
 	keeper->fresh = false;
 	keeper_send(keeper, now);
 	state = rh_lease_look(keeper->lease, now);
+	if (state <= RH_LEASE_FORBIDDEN)
+		keeper_tell_trouble(keeper);
 	if (state == keeper->told)
 		return;
 	keeper->told = state;

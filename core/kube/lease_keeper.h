@@ -13,13 +13,16 @@ struct rh_lease_keeper;
 
 /** Told of each change of the state, also the first to SEEKING's end. @p words for people, "" for none; borrowed. */
 typedef void rh_lease_changed_fn(void *arg, enum rh_lease_state state, const char *words);
+/** Told when tries begin to fail, and when they are good again. @param words the server's; "": good again. Borrowed */
+typedef void rh_lease_trouble_fn(void *arg, const char *words);
 
 /** What it needs. */
 struct rh_lease_keeper_options {
 	struct rh_http *http; /**< borrowed for its life */
 	/** What to elect; identity may be NULL: host name and a random number. Borrowed during the call */
 	struct rh_lease_options lease;
-	rh_lease_changed_fn *changed; /**< comes from rh_lease_keeper_step() alone */
+	rh_lease_changed_fn *changed; /**< comes from rh_lease_keeper_step() alone, likewise the next */
+	rh_lease_trouble_fn *trouble; /**< NULL: nobody asks */
 	void *arg;
 };
 

@@ -209,12 +209,37 @@ static void test_observe__calls(void **state)
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_API_TIME, watch), 0);
 }
 
+/* K6: what had failed to list, and then to watch, works again as a whole; other resources are not touched. */
+static void test_observe__problems(void **state)
+{
+	static const char *const pods_list[] = {"pods", "list"};
+	static const char *const pods_watch[] = {"pods", "watch"};
+	static const char *const others[] = {"podgroups.x", "list"};
+	rh_auto(metrics) metrics = rh_metrics_new();
+	struct rh_kube_problem problem = {.resource = "pods", .verb = "list", .namespace_ = "", .status = 500, .words = ""};
+	const struct rh_kube_problem other = {
+		.resource = "podgroups.x", .verb = "list", .namespace_ = "", .status = 404, .words = ""};
+
+	(void)state;
+	rh_observe_problem(metrics, &problem);
+	rh_observe_problem(metrics, &other);
+	problem.verb = "watch";
+	rh_observe_problem(metrics, &problem);
+	assert_true(rh_metrics_value(metrics, RH_METRIC_WATCH_PROBLEMS, pods_list) == 1);
+	assert_true(rh_metrics_value(metrics, RH_METRIC_WATCH_PROBLEMS, pods_watch) == 1);
+	problem.status = 200;
+	rh_observe_problem(metrics, &problem);
+	assert_true(rh_metrics_value(metrics, RH_METRIC_WATCH_PROBLEMS, pods_list) == 0);
+	assert_true(rh_metrics_value(metrics, RH_METRIC_WATCH_PROBLEMS, pods_watch) == 0);
+	assert_true(rh_metrics_value(metrics, RH_METRIC_WATCH_PROBLEMS, others) == 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_observe__changes),    cmocka_unit_test(test_observe__first),
-		cmocka_unit_test(test_observe__start_time), cmocka_unit_test(test_observe__deletion),
-		cmocka_unit_test(test_observe__calls),
+		cmocka_unit_test(test_observe__problems), cmocka_unit_test(test_observe__changes),
+		cmocka_unit_test(test_observe__first),    cmocka_unit_test(test_observe__start_time),
+		cmocka_unit_test(test_observe__deletion), cmocka_unit_test(test_observe__calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

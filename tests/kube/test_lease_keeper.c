@@ -12,6 +12,8 @@ struct watcher {
 	enum rh_lease_state states[8];
 	size_t count;
 	char words[128];
+	size_t troubles;
+	char trouble[128];
 };
 
 static void note_state(void *arg, enum rh_lease_state state, const char *words)
@@ -23,9 +25,17 @@ static void note_state(void *arg, enum rh_lease_state state, const char *words)
 	rh_copy(watcher->words, sizeof(watcher->words), words);
 }
 
+static void note_trouble(void *arg, const char *words)
+{
+	struct watcher *watcher = arg;
+
+	watcher->troubles++;
+	rh_copy(watcher->trouble, sizeof(watcher->trouble), words);
+}
+
 static void open_keeper(struct watcher *watcher, const char *identity)
 {
-	struct rh_lease_keeper_options options = {.changed = note_state, .arg = watcher};
+	struct rh_lease_keeper_options options = {.changed = note_state, .trouble = note_trouble, .arg = watcher};
 
 	options.lease = (struct rh_lease_options){.namespace_ = "ns", .name = "lead", .identity = identity};
 	watcher->http = fake_http_new();
@@ -96,13 +106,48 @@ static void test_lease_keeper__forbidden_is_told_with_words(void **state)
 
 	(void)state;
 	open_keeper(&watcher, "me");
-	step(&watcher, 0);
-	answer(&watcher, 403, "{\"message\":\"leases is forbidden\"}");
+	for (int64_t later = 0; later <= RH_LEASE_DURATION + RH_SECOND; later += (RH_LEASE_DURATION + RH_SECOND) / 2) {
+		assert_int_equal(watcher.count, 0);
+		step(&watcher, later);
+		answer(&watcher, 403, "{\"message\":\"leases is forbidden\"}");
+	}
 	step(&watcher, 0);
 	step(&watcher, 0);
 	assert_int_equal(watcher.count, 1);
 	assert_int_equal(watcher.states[0], RH_LEASE_FORBIDDEN);
 	assert_string_equal(watcher.words, "status 403: leases is forbidden");
+	close_keeper(&watcher);
+}
+
+/* Tries that fail are told once, and that they are good again; an answer that says who has it is a good one. */
+static void test_lease_keeper__trouble_is_told(void **state)
+{
+	static const char held[] = "{\"metadata\":{},\"spec\":{\"holderIdentity\":\"other\",\"leaseDurationSeconds\":15}}";
+	static const struct {
+		int32_t status;
+		const char *body;
+		size_t told;
+		const char *words;
+	} rows[] = {
+		{200, held, 0, ""},
+		{403, "{\"message\":\"no\"}", 1, "status 403: no"},
+		{500, "{}", 1, "status 403: no"},
+		{200, held, 2, ""},
+
+	};
+	struct watcher watcher = {0};
+
+	(void)state;
+	open_keeper(&watcher, "me");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		step(&watcher, (int64_t)i * 5 * RH_SECOND);
+		answer(&watcher, rows[i].status, rows[i].body);
+		step(&watcher, 0);
+		assert_int_equal(watcher.troubles, rows[i].told);
+		if (rows[i].status)
+			assert_string_equal(watcher.trouble, rows[i].words);
+	}
+	assert_int_equal(watcher.count, 0);
 	close_keeper(&watcher);
 }
 
@@ -167,6 +212,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lease_keeper__leads_and_releases),
 		cmocka_unit_test(test_lease_keeper__forbidden_is_told_with_words),
+		cmocka_unit_test(test_lease_keeper__trouble_is_told),
 		cmocka_unit_test(test_lease_keeper__lost_without_an_answer),
 		cmocka_unit_test(test_lease_keeper__own_identity_differs),
 		cmocka_unit_test(test_lease_keeper__without_memory),

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What the controller costs against a real kube-apiserver, beside the raw limit: the same creates, sent by creates.c in the same run.
-usage: bench.py BUILD_DIR [--rounds N] [--only] [--large] [--foreign] [--finished N] [--flat N]
+usage: bench.py BUILD_DIR [--rounds N] [--only] [--large] [--foreign] [--finished N] [--flat N] [--failover N]
 
     --large      also 20,000 pods, and a start with them (some minutes)
     --foreign    also 700 ConfigMaps of 200 KB and 5,000 pods that are not ours
     --finished N also the first pod of a new job beside N jobs that have ended
     --flat N     also the memory while N jobs are created, end and are deleted, in rounds (minutes for each 1000)
+    --failover N also the time from the death of who works to the first pod by another, N times (half a minute each)
     --only       only these, without what is measured otherwise
 
 BUILD_DIR is a release build with tests: cmake --preset release -DRH_BUILD_TESTS=ON
@@ -18,6 +19,7 @@ import http.client
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
@@ -132,8 +134,8 @@ class Bench:
         self.client.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
         return name
 
-    def controller(self, *flags):
-        return support.Controller(self.roundhouse, self.api.kubeconfig, self.folder, "--leader-elect=false",
+    def controller(self, *flags, elect="false"):
+        return support.Controller(self.roundhouse, self.api.kubeconfig, self.folder, f"--leader-elect={elect}",
                                   "--enable-scheme=PyTorchJob", *flags, name=f"controller-{time.monotonic()}")
 
     def created(self, controller):
@@ -312,6 +314,34 @@ class Bench:
         self.say(f"first pod of a new job, {what}", f"{times[len(times) // 2] * 1000:.0f} ms (10 jobs: {times[0] * 1000:.0f} to "
                  f"{times[-1] * 1000:.0f})", "20 ms")
 
+    def failover(self, rounds):
+        """From SIGKILL of who works until the first pod of a job that comes then."""
+        killed, signalled = [], []
+        works, waits = self.controller(elect="true"), self.controller(elect="true")
+        try:
+            for one in (works, waits):
+                one.start()
+                support.wait_for("it works", lambda: works.get("/debug/state")[0] == 200 and works.state()["state"] == "working")
+                one.wait_ready()
+            for number in range(2 * rounds):
+                time.sleep(random.uniform(8, 12))  # at any moment between two renewals
+                namespace, start = self.namespace(), time.monotonic()
+                end = works.kill if number % 2 == 0 else works.stop
+                end()
+                self.client.ask("POST", JOBS.format(namespace), job("first", 1))
+                while not json.loads(self.api.get(f"/api/v1/namespaces/{namespace}/pods"))["items"]:
+                    time.sleep(0.02)
+                (killed if number % 2 == 0 else signalled).append(time.monotonic() - start)
+                works, waits = waits, works
+                waits.start()
+                waits.wait_ready()
+                self.clean(namespace)
+        finally:
+            for one in (works, waits):
+                one.kill()
+        for what, times, yardstick in (("killed (SIGKILL)", killed, "16 s"), ("ended (SIGTERM)", signalled, "")):
+            self.say(f"who works is {what}, first pod by another", f"{min(times):.1f} to {max(times):.1f} s ({rounds} times)", yardstick)
+
     def settle(self, controller):
         """Its events come last, and what memory is free goes back a little later."""
         support.wait_for("idle", lambda: sum(controller.state()["store"][key] for key in ("waiting", "inFlight")) == 0, patience=600)
@@ -380,6 +410,7 @@ def parse():
     parser.add_argument("--foreign", action="store_true")
     parser.add_argument("--finished", type=int, default=0)
     parser.add_argument("--flat", type=int, default=0)
+    parser.add_argument("--failover", type=int, default=0)
     parser.add_argument("--only", action="store_true")
     return parser.parse_args()
 
@@ -417,6 +448,8 @@ def main():
             bench.clean(kept)
         if options.flat:
             bench.flat(options.flat)
+        if options.failover:
+            bench.failover(options.failover)
         if options.finished:
             bench.finished(options.finished)
             bench.first_pod(f"{options.finished} jobs that have ended")

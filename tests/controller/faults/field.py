@@ -61,11 +61,12 @@ class Case:
 class Field(unittest.TestCase):
     """An API server with our CRDs for all tests of a class, whose audit log is read."""
     maxDiff = None
+    options = {}  # of the server
 
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        cls.api = cls.enterClassContext(witness.Server())
+        cls.api = cls.enterClassContext(witness.Server(**cls.options))
         crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", PLUGINS], check=True, capture_output=True, text=True).stdout
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
         cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")

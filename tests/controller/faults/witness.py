@@ -12,8 +12,8 @@ WRITES = {"create", "update", "patch", "delete", "deletecollection"}
 class Server(support.apiserver.ApiServer):
     """An API server whose audit log tells bodies of jobs, and of leases whose name is in them."""
 
-    def __init__(self, **options):
-        super().__init__(users={"controller": ["system:masters"], "other": ["system:masters"]}, audit=True, **options)
+    def __init__(self, groups=("system:masters",), **options):
+        super().__init__(users={"controller": list(groups), "other": list(groups)}, audit=True, **options)
         self.audit_read, self.audit_kept = 0, []
 
     def write_audit_policy(self):
@@ -24,8 +24,8 @@ class Server(support.apiserver.ApiServer):
                       {"level": "Metadata", "verbs": sorted(WRITES)}, {"level": "None"}]}))
         return path
 
-    def writes(self, user="controller"):
-        """-> what was written by the user and went well, oldest first, without Leases"""
+    def attempts(self):
+        """-> all that was to be written, by anybody, refused or not"""
         with open(self.audit_log, "rb") as log:
             log.seek(self.audit_read)
             for line in log:
@@ -35,7 +35,11 @@ class Server(support.apiserver.ApiServer):
                 # a server that was killed may have left half a line, and gone on in it
                 if (event := parse(line)) and event.get("verb") in WRITES:
                     self.audit_kept.append(event)
-        return [event for event in self.audit_kept if event["user"]["username"] == user
+        return self.audit_kept
+
+    def writes(self, user="controller"):
+        """-> what was written by the user and went well, oldest first, without Leases"""
+        return [event for event in self.attempts() if event["user"]["username"] == user
                 and 200 <= event.get("responseStatus", {}).get("code", 0) < 300
                 and event.get("objectRef", {}).get("resource") not in ("leases", None)]
 
@@ -108,3 +112,16 @@ def touched(events):
 
 def is_cleaning(event):
     return event["verb"] == "delete" and event["objectRef"]["resource"] in ("pods", "services")
+
+
+def trespasses(events, users):
+    """-> writes of who did not write the Lease last, in words. events: those of one namespace, that of the Lease"""
+    mine = [event for event in events if event["user"]["username"] in users]
+    holder, wrong = None, []
+    for event in sorted(mine, key=lambda event: event["requestReceivedTimestamp"]):
+        user = event["user"]["username"]
+        if event["objectRef"]["resource"] == "leases":
+            holder = user if 200 <= event.get("responseStatus", {}).get("code", 0) < 300 else holder
+        elif user != holder:
+            wrong.append(f"{event['requestReceivedTimestamp']} {user} while {holder} has it: {what(event)}")
+    return wrong
