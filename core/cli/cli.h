@@ -151,6 +151,11 @@ struct rh_session {
 /** Read the configuration (--config) and load the plugins (--plugins DIR adds a folder in front). @return 0 or a
  * negative status */
 int rh_session_open(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err);
+/**
+ * Take V1's environment variables that plugins read as settings (CUSTOM_CLUSTER_DOMAIN), for what is made for a
+ * cluster. What the configuration sets counts before them. @return 0; RH_EINVAL: a value is not valid; or RH_ENOMEM
+ */
+int rh_session_take_variables(struct rh_session *session, struct rh_error *err);
 /** Free it and make it empty. */
 void rh_session_close(struct rh_session *session);
 

@@ -231,22 +231,15 @@ static int controller_set_flag(struct rh_config *config, const struct controller
 	return origin ? rh_config_set(config, setting->section, setting->key, value, origin) : RH_ENOMEM;
 }
 
-static int controller_set_domain(struct rh_config *config)
-{
-	const char *domain = controller_variable("CUSTOM_CLUSTER_DOMAIN");
-
-	if (!domain || rh_config_setting(config, "plugin tensorflow", "cluster-domain"))
-		return 0;
-	return rh_config_set(config, "plugin tensorflow", "cluster-domain", domain, "$CUSTOM_CLUSTER_DOMAIN");
-}
-
 /* Flags and variables of V1 that plugins read as settings. */
 static int controller_plugins(struct controller_setup *setup, struct rh_error *err)
 {
 	struct rh_config *config = setup->session.config;
 	const char *gang = rh_cli_option(setup->cli, "gang-scheduler-name");
-	int r = controller_set_domain(config);
+	int r = rh_session_take_variables(&setup->session, err);
 
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < sizeof(controller_settings) / sizeof(controller_settings[0]) && r == 0; i++) {
 		const struct controller_setting *setting = &controller_settings[i];
 		const char *value = rh_cli_option(setup->cli, setting->flag);

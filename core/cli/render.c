@@ -106,6 +106,8 @@ static int render_run(const struct rh_cli *cli)
 	const char *gang = rh_cli_option(cli, "gang-scheduler");
 	int r = rh_session_open(cli, &session, &err);
 
+	if (r == 0)
+		r = rh_session_take_variables(&session, &err);
 	if (r == 0 && gang)
 		r = rh_gang_parse(gang, &session.config->gang, &err);
 	if (r == 0)
@@ -131,6 +133,7 @@ const struct rh_command rh_command_render = {
 	.details =
 		"Prints one List of pods, Services and what else the jobs need, with the names, labels and environment of a\n"
 		"cluster. A job that is suspended, finished or managed by another controller has none.\n"
+		"CUSTOM_CLUSTER_DOMAIN counts as it does for the controller.\n"
 		"ConfigMaps and Secrets that stand beside the jobs are read, not printed. FILE may be - for standard input.\n\n"
 		"Exit status: 0 printed, 1 it could not be done, 2 wrong arguments or files, or a job that is not valid.",
 	.options = render_options,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -59,6 +60,18 @@ int rh_session_open(const struct rh_cli *cli, struct rh_session *session, struct
 	if (r == 0)
 		r = rh_plugin_settings_check(session->config, session->host, err);
 	return r;
+}
+
+int rh_session_take_variables(struct rh_session *session, struct rh_error *err)
+{
+	static const char section[] = "plugin tensorflow", key[] = "cluster-domain";
+	const char *domain = getenv("CUSTOM_CLUSTER_DOMAIN");
+
+	if (!domain || !*domain || rh_config_setting(session->config, section, key))
+		return 0;
+	if (rh_config_set(session->config, section, key, domain, "$CUSTOM_CLUSTER_DOMAIN") < 0)
+		return rh_fail_oom(err);
+	return rh_plugin_settings_check(session->config, session->host, err);
 }
 
 void rh_session_close(struct rh_session *session)

@@ -147,7 +147,7 @@ static void plan_print_action(const struct rh_action *action, struct rh_str *out
 {
 	static const char *const verbs[] = {"create pod", "create service", "create object", "update object",
 	                                    "delete pod", "delete service", "delete object", "delete job",
-	                                    "adopt pod",  "adopt service"};
+	                                    "adopt pod",  "adopt service",  "look at object"};
 
 	rh_str_appendf(out, "%s", verbs[action->verb]);
 	if (action->kind)

@@ -24,7 +24,8 @@ enum rh_action_verb {
 	RH_DELETE_OBJECT,
 	RH_DELETE_JOB, /**< ttlSecondsAfterFinished is over */
 	RH_ADOPT_POD,  /**< it has the job's labels and name, and no owner: make it the job's */
-	RH_ADOPT_SERVICE
+	RH_ADOPT_SERVICE,
+	RH_LOOK_OBJECT /**< index as of RH_CREATE_OBJECT: its name was another's; see whether it is free now */
 };
 
 /** One action. Texts are owned by the plan. */

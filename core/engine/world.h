@@ -6,6 +6,7 @@
 #ifndef RH_ENGINE_WORLD_H
 #define RH_ENGINE_WORLD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,8 +34,8 @@ struct rh_child {
 	bool idle; /**< of a PodGroup: its scheduler has not put it into the queue (no phase yet, or Pending) */
 };
 
-/** What the store refuses. */
-enum rh_refused { RH_REFUSED_CREATE, RH_REFUSED_READ, RH_REFUSED_UPDATE, RH_REFUSED_DELETE };
+/** What the store refuses. RH_REFUSED_NAME: the name of what is to be created is another's. */
+enum rh_refused { RH_REFUSED_CREATE, RH_REFUSED_READ, RH_REFUSED_UPDATE, RH_REFUSED_DELETE, RH_REFUSED_NAME };
 
 /** Something that the store refused for good, and nobody has done anything about it yet. */
 struct rh_refusal {
@@ -73,6 +74,11 @@ struct rh_world {
 	const struct rh_clock_steps *steps; /**< how the wall clock was set meanwhile; NULL: not at all */
 };
 
+/**
+ * @return whether pods may mount, or be allowed by, objects of @p api_version: ConfigMaps, ServiceAccounts, Roles and
+ * their like, not what only follows the job, as an autoscaler or a PodGroup
+ */
+bool rh_object_serves_pods(const char *api_version);
 /** Hash a further object as it is to be written, for rh_child.hash; never 0. @return 0 or RH_ENOMEM */
 int rh_object_hash(const struct rh_json *object, uint64_t *ret_hash);
 

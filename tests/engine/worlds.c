@@ -318,11 +318,21 @@ static void worlds_do_service(struct worlds *worlds, const char *rest)
 		const char *owner = worlds_value(word, "owner");
 
 		child->deleting = child->deleting || strcmp(word, "deleting") == 0;
-		if (owner) {
-			free(child->owner_uid);
-			child->owner_uid = strdup(owner);
-		}
+		if (owner)
+			worlds_set_text(&child->owner_uid, owner);
 	}
+}
+
+/* @return the object that is wanted by the kind and name of @p child */
+static const struct rh_json *worlds_wanted(const struct worlds *worlds, const struct rh_child *child)
+{
+	const struct rh_json *object = rh_json_first(worlds->objects);
+
+	while (object && (!rh_text_equal(rh_json_string_at(object, "kind"), child->kind) ||
+	                  !rh_text_equal(rh_json_string_at(object, "metadata.name"), child->name)))
+		object = rh_json_next(object);
+	assert_non_null(object);
+	return object;
 }
 
 static void worlds_do_object(struct worlds *worlds, const char *rest)
@@ -336,12 +346,16 @@ static void worlds_do_object(struct worlds *worlds, const char *rest)
 	while (worlds_word(&rest, word)) {
 		const char *hash = worlds_value(word, "hash");
 
+		if (strcmp(word, "rbac") == 0)
+			worlds_set_text(&child->api_version, "rbac.authorization.k8s.io/v1");
+		if (worlds_value(word, "owner"))
+			worlds_set_text(&child->owner_uid, worlds_value(word, "owner"));
 		child->deleting = child->deleting || strcmp(word, "deleting") == 0;
 		child->idle = child->idle || strcmp(word, "idle") == 0;
 		if (strcmp(word, "coming") == 0)
 			*child->uid = '\0';
 		if (hash && strcmp(hash, "same") == 0)
-			assert_int_equal(rh_object_hash(rh_json_first(worlds->objects), &child->hash), 0);
+			assert_int_equal(rh_object_hash(worlds_wanted(worlds, child), &child->hash), 0);
 		else if (hash)
 			child->hash = strtoull(hash, NULL, 10);
 	}

@@ -14,11 +14,11 @@
  * replica pod worker-1 Failed code=137 at=-3 …            one pod; replaces one of "all"; see worlds.c for the words
  *     gone worker-1                                   takes a pod away
  *     service worker-5 uid=x owner=y deleting         one Service
- *     object Kind name hash=…                         another child
+ *     object Kind name [rbac] hash=… owner=y coming   another child; hash=same is that of the one that is wanted
  *     wants [{…}]                                     world.objects, ' stands for "
  *     gang volcano                                    the gang scheduler; its PodGroup is "object PodGroup j [idle]"
  *     set -90 60                                      90 s before now the clock was set forward by 60 s
- *     refused Pod j-worker-1 until=5 alone words=no what=create   the store refuses it (or read, update, delete)
+ *     refused Pod j-worker-1 until=5 alone words=no what=create   the store refuses it (or read, update, delete, name)
  *     held -1, patience 2, unwritten Worker 1/0/0     since when a status is held back, how long it may be, its counts
  *     said PyTorchJob j cannot …                      what this program said last in the condition Stalled
  *     ledger {…}                                      the ledger's annotation without its uid, ' stands for "

@@ -85,7 +85,7 @@ const char *worlds_value(const char *word, const char *key)
 
 enum rh_refused worlds_refused(const char *word)
 {
-	static const char *const words[] = {"create", "read", "update", "delete"};
+	static const char *const words[] = {"create", "read", "update", "delete", "name"};
 	size_t what = 0;
 
 	while (strcmp(words[what], word) != 0)

@@ -21,7 +21,7 @@ extern const struct rh_plugin worlds_toy_plugin;
 bool worlds_word(const char **text, char word[WORLDS_TEXT]);
 /** @return the value of "key=value", or NULL when the word has another key */
 const char *worlds_value(const char *word, const char *key);
-/** @return what "create", "read", "update" or "delete" says; another word fails the test */
+/** @return what "create", "read", "update", "delete" or "name" says; another word fails the test */
 enum rh_refused worlds_refused(const char *word);
 /** @return the object that the words of a job describe, owned by the caller */
 struct rh_json *worlds_object(const char *words);

@@ -226,6 +226,7 @@ static void cache_set_job(struct rh_engine_entry *entry, struct rh_job *job, str
 		rh_engine_release_all(entry);
 		rh_engine_forget_refusals(entry);
 		rh_json_free(rh_take(entry->wanted));
+		entry->checked = false;
 	}
 	rh_builder_free(rh_take(entry->builder));
 	rh_job_free(entry->job);

@@ -325,14 +325,17 @@ int rh_engine_act(struct rh_engine_entry *entry, const struct rh_action *action)
 {
 	const struct rh_resource *resource = flight_resource(entry, action);
 	const char *name = action->name ? action->name : entry->name;
+	bool looks = action->verb == RH_LOOK_OBJECT; /* it stands for the create that comes to nothing meanwhile */
+	enum rh_action_verb verb = looks ? RH_CREATE_OBJECT : action->verb;
 
 	if (!resource)
 		return RH_ENOMEM;
-	if (flight_is_under_way(entry, action->verb, resource->kind, name) ||
-	    rh_engine_is_held(entry, action->verb, resource->kind, name))
+	if (flight_is_under_way(entry, verb, resource->kind, name) || rh_engine_is_held(entry, verb, resource->kind, name))
 		return 0;
 	if (flight_must_wait(entry, rh_verb_creates(action->verb)))
 		return RH_EAGAIN;
+	if (looks)
+		return rh_engine_check_object(entry, rh_json_item(entry->wanted, (size_t)action->index));
 	if (rh_verb_creates(action->verb))
 		return flight_act_create(entry, action, resource);
 	if (rh_verb_deletes(action->verb))

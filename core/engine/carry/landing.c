@@ -170,45 +170,9 @@ static void flight_arrived(struct rh_flight *flight, const struct rh_json *objec
 	flight_end(flight);
 }
 
-/* @return who has the name that was to be ours, owned by the caller; NULL when memory is out */
-static char *flight_explain(const struct rh_flight *flight, const struct rh_json *object, bool astray)
-{
-	const struct rh_json *owner = rh_json_item(rh_json_at(object, "metadata.ownerReferences"), 0);
-	const char *kind = rh_json_string(rh_json_get(owner, "kind"));
-	const char *name = rh_json_string(rh_json_get(owner, "name"));
-	const char *uid = rh_json_string(rh_json_get(owner, "uid"));
-	const char *plural = flight->resource->plural;
-
-	if (astray && !flight_is_labelled(flight, object))
-		return rh_asprintf(
-			"%s \"%s\" already exists, and its labels do not say that it belongs to this job: delete it, "
-			"or set %s to \"%s\" and %s to \"%s\"",
-			plural, flight->name, RH_LABEL_JOB, flight->entry->name, RH_LABEL_OPERATOR,
-			flight->entry->kind->kind->controller);
-	if (astray)
-		return rh_asprintf(
-			"%s \"%s\" already exists, and is labelled as another replica or as none: delete it, or mend its "
-			"labels %s and %s",
-			plural, flight->name, RH_LABEL_TYPE, RH_LABEL_INDEX);
-	if (kind && name)
-		return rh_asprintf("%s \"%s\" already exists, and belongs to %s \"%s\" (UID %s)", plural, flight->name, kind,
-		                   name, uid ? uid : "unknown");
-	return rh_asprintf("%s \"%s\" already exists, and belongs to nobody: delete or rename it", plural, flight->name);
-}
-
-/* The name is taken by something that is not what was to be made: say what. */
 static void flight_taken(struct rh_flight *flight, const struct rh_json *object, bool astray)
 {
-	rh_auto_free char *detail = flight_explain(flight, object, astray);
-
-	flight->asking = false; /* it could be read: it is the create that comes to nothing */
-	if (detail) {
-		rh_flight_tell(flight, true, detail);
-		/* What goes anyway is soon out of the way. */
-		if (!rh_json_at(object, "metadata.deletionTimestamp"))
-			rh_engine_refuse(flight, true, detail);
-	}
-	rh_engine_hold(flight, -1);
+	rh_flight_hold_taken(flight, object, astray);
 	flight_end(flight);
 }
 
@@ -265,12 +229,21 @@ static void flight_created(struct rh_flight *flight, const struct rh_outcome *ou
 	}
 }
 
-static void flight_drop_object(const struct rh_flight *flight)
+/* It is not there, or another's. */
+static void flight_forget_object(const struct rh_flight *flight)
 {
 	rh_auto_free char *key = rh_engine_object_key(flight->resource->api_version, flight->resource->kind, flight->name);
 
-	if (key && rh_flight_target(flight))
+	if (key)
 		rh_cached_free(rh_map_remove(flight->entry->objects, key));
+	else
+		flight->entry->engine->lost = true;
+}
+
+static void flight_drop_object(const struct rh_flight *flight)
+{
+	if (rh_flight_target(flight))
+		flight_forget_object(flight);
 }
 
 /* A job that is gone, or going, is not decided about any more. */
@@ -408,12 +381,18 @@ static void flight_keep_written(struct rh_flight *flight, const struct rh_json *
 	flight_end(flight);
 }
 
-/* A PodGroup is watched, so it may be known to be what it should be only now; others are known to differ. */
+/*
+ * A PodGroup is watched, so it may be known to be what it should be only now; others are known to differ. What has
+ * become another's since somebody looked is left alone.
+ */
 static void flight_update(struct rh_flight *flight, const struct rh_json *actual)
 {
 	bool group = strcmp(flight->resource->kind, RH_GANG_OBJECT) == 0;
 
-	if (group && flight_is_right(flight, actual) == 1)
+	if (flight_judge(flight, actual) != FLIGHT_OURS) {
+		flight_forget_object(flight);
+		flight_end(flight);
+	} else if (group && flight_is_right(flight, actual) == 1)
 		flight_keep_written(flight, actual);
 	else
 		flight_write(flight, RH_VERB_REPLACE, actual, flight_replacement(actual, flight->body));
@@ -499,16 +478,28 @@ static void flight_end_checks(struct rh_engine_entry *entry)
 }
 
 /* @return whether it is known now whether the object is there */
-static bool flight_learn(struct rh_flight *flight, const struct rh_outcome *outcome)
+static bool flight_learn(const struct rh_flight *flight, const struct rh_outcome *outcome)
 {
-	if (outcome->code == RH_OUTCOME_OK && outcome->object)
-		return flight_judge(flight, outcome->object) != FLIGHT_OURS || flight_keep_found(flight, outcome->object) == 0;
-	return outcome->code == RH_OUTCOME_GONE;
+	bool found = outcome->code == RH_OUTCOME_OK && outcome->object;
+
+	if (!found && outcome->code != RH_OUTCOME_GONE)
+		return false;
+	if (found && flight_judge(flight, outcome->object) == FLIGHT_OURS)
+		return flight_keep_found(flight, outcome->object) == 0;
+	flight_forget_object(flight);
+	return true;
+}
+
+/* Is the name of what serves pods another's? Of other objects that is found out when they are made. */
+static bool flight_finds_taken(const struct rh_flight *flight, const struct rh_outcome *outcome)
+{
+	return outcome->code == RH_OUTCOME_OK && outcome->object && rh_flight_has_v1_words(flight) &&
+	       flight_judge(flight, outcome->object) == FLIGHT_FOREIGN;
 }
 
 /*
- * After a start. What cannot be found out now is asked again. What may not be read is told to users, and counts as
- * missing until it may: after some time it is made blindly.
+ * After a start, and while a name is another's. What cannot be found out now is asked again. What may not be read is
+ * told to users, and counts as missing until it may: after some time it is made blindly.
  */
 static void flight_checked(struct rh_flight *flight, const struct rh_outcome *outcome)
 {
@@ -516,7 +507,10 @@ static void flight_checked(struct rh_flight *flight, const struct rh_outcome *ou
 	bool denied = outcome->code == RH_OUTCOME_DENIED;
 
 	entry->checks--;
-	if (flight_learn(flight, outcome)) {
+	if (flight_finds_taken(flight, outcome)) {
+		flight_forget_object(flight);
+		rh_flight_hold_taken(flight, outcome->object, false);
+	} else if (flight_learn(flight, outcome)) {
 		flight_forget_refusal(flight);
 		rh_engine_drop_hold(flight);
 	} else {

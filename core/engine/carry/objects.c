@@ -7,7 +7,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "engine/carry/parts.h"
+
+/* So long what was seen of further objects counts, when something is to be made that uses them: nobody watches them. */
+#define OBJECTS_TRUST (30 * RH_SECOND)
 
 char *rh_engine_object_key(const char *api_version, const char *kind, const char *name)
 {
@@ -137,6 +141,15 @@ bool rh_engine_watches_object(const struct rh_engine *engine, const char *api_ve
 	return strcmp(kind, RH_GANG_OBJECT) == 0 && rh_text_equal(api_version, rh_gang_api_version(engine->options.gang));
 }
 
+bool rh_engine_equips_pods(const struct rh_engine_entry *entry)
+{
+	const struct rh_json *object = rh_json_first(entry->wanted);
+
+	while (object && !rh_object_serves_pods(rh_json_string_at(object, "apiVersion")))
+		object = rh_json_next(object);
+	return object != NULL;
+}
+
 static bool objects_is_watched(const struct rh_engine *engine, const struct rh_json *object)
 {
 	return rh_engine_watches_object(engine, rh_json_string_at(object, "apiVersion"), rh_json_string_at(object, "kind"));
@@ -152,6 +165,13 @@ static bool objects_is_known(const struct rh_engine_entry *entry, const struct r
 	return objects_is_watched(entry->engine, object) || (key && rh_map_get(entry->objects, key));
 }
 
+/* Whether there is something to find out about it. */
+static bool objects_is_asked(const struct rh_engine_entry *entry, const struct rh_json *object)
+{
+	return (entry->stale && rh_object_serves_pods(rh_json_string_at(object, "apiVersion"))) ||
+	       !objects_is_known(entry, object);
+}
+
 static int objects_check(struct rh_engine_entry *entry, const struct rh_json *objects, const struct rh_json *but)
 {
 	for (const struct rh_json *object = rh_json_first(objects); object; object = rh_json_next(object)) {
@@ -159,7 +179,7 @@ static int objects_check(struct rh_engine_entry *entry, const struct rh_json *ob
 
 		while (other && !rh_json_equal(object, other))
 			other = rh_json_next(other);
-		if (!other && !objects_is_known(entry, object) && rh_engine_check_object(entry, object) < 0)
+		if (!other && objects_is_asked(entry, object) && rh_engine_check_object(entry, object) < 0)
 			return RH_ENOMEM;
 	}
 	return 0;
@@ -305,12 +325,38 @@ static int objects_look(struct rh_engine_entry *entry, const struct rh_snapshot 
 		return 0;
 	}
 	entry->checked = entry->barred = true;
+	entry->looked_at = engine->now;
 	r = objects_check_all(entry, snapshot, err);
+	entry->stale = entry->stale && r < 0;
 	if (r < 0)
 		entry->checked = entry->barred = false;
 	else if (entry->checks == 0)
 		entry->check_failures = 0;
 	return r;
+}
+
+static bool objects_is_use(const struct rh_action *action)
+{
+	if (action->verb == RH_CREATE_POD)
+		return true;
+	return (action->verb == RH_CREATE_OBJECT || action->verb == RH_UPDATE_OBJECT) &&
+	       strcmp(action->kind, "RoleBinding") == 0;
+}
+
+bool rh_engine_must_look(struct rh_engine_entry *entry)
+{
+	const struct rh_plan *plan = entry->plan;
+	size_t i = 0;
+
+	if (entry->engine->now - entry->looked_at < OBJECTS_TRUST || !rh_engine_equips_pods(entry))
+		return false;
+	while (i < plan->action_count && !objects_is_use(&plan->actions[i]))
+		i++;
+	if (i == plan->action_count)
+		return false;
+	entry->checked = false;
+	entry->stale = true;
+	return true;
 }
 
 int rh_engine_want_objects(struct rh_engine_entry *entry, struct rh_error *err)

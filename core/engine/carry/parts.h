@@ -4,8 +4,8 @@
  * @brief What the files of the engine share; for core/engine/carry alone.
  *
  * engine.c owns the loop's face, watch.c what is told, cache.c jobs, children.c and index.c what belongs to them,
- * work.c the decisions, carry.c writes to the job, flight.c writes to children, landing.c their answers, holds.c and
- * refusals.c what was refused, objects.c the further objects, events.c Events.
+ * work.c the decisions, carry.c writes to the job, flight.c writes to children, landing.c their answers, taken.c names
+ * that are another's, holds.c and refusals.c what was refused, objects.c the further objects, events.c Events.
  */
 #ifndef RH_ENGINE_CARRY_PARTS_H
 #define RH_ENGINE_CARRY_PARTS_H
@@ -100,6 +100,7 @@ struct rh_flight {
 	bool unknown;           /**< the write was not answered */
 	bool probe;             /**< it was sent although one of its kind had been refused */
 	bool old;               /**< its job is gone: it concerns nobody any more */
+	bool taken;             /**< the name of what it was to create is another's, which is said in V1's words */
 };
 
 /** What a refused write waits for. */
@@ -179,6 +180,8 @@ struct rh_engine_entry {
 	bool checked;               /**< which of them exist is known */
 	bool barred;                /**< not known is only what may not be read: the rest of the job goes on */
 	size_t checks;              /**< requests under way to know it */
+	bool stale;                 /**< of those that serve pods it is to be known anew */
+	int64_t looked_at;          /**< when it was asked last; microseconds */
 	int64_t check_at;           /**< when to look again, if it is not known; microseconds */
 	uint32_t check_failures;    /**< how often it could not be known */
 	uint64_t said;              /**< of the last plan that was carried out */
@@ -369,6 +372,8 @@ static inline bool rh_verb_of_object(enum rh_action_verb verb)
 /** @return what the store refuses when it refuses the request of @p flight that is under way */
 static inline enum rh_refused rh_flight_refused(const struct rh_flight *flight)
 {
+	if (flight->taken)
+		return RH_REFUSED_NAME;
 	if (rh_verb_of_object(flight->verb) && (flight->asking || flight->checking))
 		return RH_REFUSED_READ;
 	if (rh_verb_creates(flight->verb))
@@ -410,6 +415,19 @@ int rh_engine_check_object(struct rh_engine_entry *entry, const struct rh_json *
 /** Callback of the requests of flights (landing.c); @p arg is a struct rh_flight. */
 void rh_flight_on_done(void *arg, const struct rh_outcome *outcome);
 
+/** @name taken.c @{ */
+/**
+ * @return whether V1 has words of its own for a name that is taken: of what its MPIJob made beside pods, and of its
+ * pods
+ */
+bool rh_flight_has_v1_words(const struct rh_flight *flight);
+/**
+ * The name of what was to be made is taken by @p object: tell whose it is, and let the create wait. @param astray it is
+ * the job's, but not the replica of that name
+ */
+void rh_flight_hold_taken(struct rh_flight *flight, const struct rh_json *object, bool astray);
+/** @} */
+
 /** @name holds.c @{ */
 /** Let the write of @p flight wait: for @p delay microseconds, or, when that is negative, longer each time. */
 void rh_engine_hold(const struct rh_flight *flight, int64_t delay);
@@ -445,6 +463,13 @@ void rh_engine_forget_refusals(struct rh_engine_entry *entry);
 int rh_engine_want_objects(struct rh_engine_entry *entry, struct rh_error *err);
 /** Know what further objects a job wants that has finished. @return 0 or a negative status */
 int rh_engine_want_last_objects(struct rh_engine_entry *entry, struct rh_error *err);
+/**
+ * @return whether entry->plan is not to be carried out: it makes pods, or grants rights, by what was known of further
+ * objects long ago. Then they are looked at again
+ */
+bool rh_engine_must_look(struct rh_engine_entry *entry);
+/** @return whether the job wants further objects that serve its pods */
+bool rh_engine_equips_pods(const struct rh_engine_entry *entry);
 /** @return whether objects as @p api_version and @p kind are watched: nobody has to ask for them */
 bool rh_engine_watches_object(const struct rh_engine *engine, const char *api_version, const char *kind);
 /** @return the resource of an object, borrowed from the engine, or NULL when memory is out */

@@ -76,7 +76,7 @@ void rh_engine_refuse(const struct rh_flight *flight, bool alone, const char *wo
 
 	if (!refusal)
 		refusal = refusals_new(flight, alone, words);
-	else if (engine->now >= refusal->until)
+	else if (engine->now >= refusal->until || refusal->what != rh_flight_refused(flight))
 		refusals_renew(refusal, flight, words);
 	/* Those that were sent together with the first are refused together, and wait together. */
 	if (refusal && engine->now >= refusal->until)

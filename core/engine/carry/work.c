@@ -142,6 +142,7 @@ static int work_fill(struct work_tables *tables, const struct rh_engine_entry *e
 	return 0;
 }
 
+/* @return 0; 1 when something is to be found out before entry->plan is carried out; or a negative status */
 static int work_decide(struct rh_engine_entry *entry, struct rh_error *err)
 {
 	__attribute__((cleanup(work_free_tables))) struct work_tables tables = {0};
@@ -172,6 +173,11 @@ static int work_decide(struct rh_engine_entry *entry, struct rh_error *err)
 	world.child_count = tables.child_count;
 	entry->plan = rh_alloc(sizeof(*entry->plan));
 	r = entry->plan ? rh_decide(&world, entry->plan, err) : RH_ENOMEM;
+	if (r == 0 && rh_engine_must_look(entry)) {
+		rh_engine_stop_carrying(entry);
+		rh_engine_touch(entry);
+		return 1;
+	}
 	if (r < 0)
 		rh_free(rh_take(entry->plan));
 	else if (options->observe && !rh_plan_is_empty(entry->plan))

@@ -1,27 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pods, Services and further objects: what is missing, what is too many (COMPAT C.3, D).
+ * Pods and Services: what is missing, what is too many (COMPAT C.3, D).
  */
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "engine/decide/parts.h"
 #include "job/names.h"
-
-int rh_object_hash(const struct rh_json *object, uint64_t *ret_hash)
-{
-	rh_auto_free char *text = rh_json_text(object);
-	uint64_t hash;
-
-	if (!text)
-		return RH_ENOMEM;
-	hash = rh_hash(text, strlen(text));
-	*ret_hash = hash ? hash : 1;
-	return 0;
-}
 
 bool rh_decide_is_service(const struct rh_decision *decision, const struct rh_child *child)
 {
@@ -98,6 +85,12 @@ static bool children_lack_pod(const struct rh_decision *decision, size_t place)
 	       (decision->slots[place] == RH_SLOT_ABSENT || decision->slots[place] == RH_SLOT_RESTARTING);
 }
 
+/* Where rights are granted, leaders come last: they are who uses them. */
+static bool children_may_begin(const struct rh_decision *decision, size_t spec)
+{
+	return decision->granted || !rh_decide_leads(&decision->job->specs[spec]);
+}
+
 /* Index 0 goes first and alone: a template that is refused is then one refusal and not a thousand. */
 static bool children_may_follow(const struct rh_decision *decision, size_t spec)
 {
@@ -113,7 +106,7 @@ static int children_create_leads(struct rh_decision *decision)
 	for (size_t i = 0; i < decision->job->spec_count; i++) {
 		size_t lead = decision->offsets[i];
 
-		if (lead < decision->offsets[i + 1] && children_lack_pod(decision, lead) &&
+		if (lead < decision->offsets[i + 1] && children_may_begin(decision, i) && children_lack_pod(decision, lead) &&
 		    children_create(decision, RH_CREATE_POD, lead) < 0)
 			return RH_ENOMEM;
 	}
@@ -123,7 +116,7 @@ static int children_create_leads(struct rh_decision *decision)
 static int children_create_rest(struct rh_decision *decision)
 {
 	for (size_t i = 0; i < decision->job->spec_count; i++) {
-		if (!children_may_follow(decision, i))
+		if (!children_may_begin(decision, i) || !children_may_follow(decision, i))
 			continue;
 		for (size_t place = decision->offsets[i] + 1; place < decision->offsets[i + 1]; place++) {
 			if (children_lack_pod(decision, place) && children_create(decision, RH_CREATE_POD, place) < 0)
@@ -241,113 +234,11 @@ int rh_decide_children(struct rh_decision *decision)
 	decision->allowed[1] = rh_decide_creates_allowed(decision, RH_CREATE_SERVICE);
 	if ((decision->orphan_pods || decision->orphan_services) && children_adopt_all(decision) < 0)
 		return RH_ENOMEM;
-	if (rh_decide_gang_is_open(decision) &&
-	    (children_create_leads(decision) < 0 || children_create_rest(decision) < 0 ||
-	     children_create_services(decision) < 0))
-		return RH_ENOMEM;
+	if (rh_decide_gang_is_open(decision)) {
+		if (decision->equipped && (children_create_leads(decision) < 0 || children_create_rest(decision) < 0))
+			return RH_ENOMEM;
+		if (children_create_services(decision) < 0)
+			return RH_ENOMEM;
+	}
 	return children_stop(decision);
-}
-
-static const char *children_text(const struct rh_json *object, const char *path)
-{
-	const char *text = rh_json_string_at(object, path);
-
-	return text ? text : "";
-}
-
-static bool children_is_object(const struct rh_child *child, const struct rh_json *object)
-{
-	return strcmp(child->api_version, children_text(object, "apiVersion")) == 0 &&
-	       strcmp(child->kind, children_text(object, "kind")) == 0 &&
-	       strcmp(child->name, children_text(object, "metadata.name")) == 0;
-}
-
-static bool children_is_further(const struct rh_decision *decision, const struct rh_child *child)
-{
-	return strcmp(child->owner_uid, decision->job->uid) == 0 && !rh_decide_is_service(decision, child);
-}
-
-static int children_act_object(struct rh_decision *decision, enum rh_action_verb verb, const struct rh_json *object,
-                               int32_t index)
-{
-	struct rh_action *action = rh_plan_act(decision->plan, verb, NULL, index, children_text(object, "metadata.name"));
-
-	if (!action)
-		return RH_ENOMEM;
-	action->api_version = rh_strdup(children_text(object, "apiVersion"));
-	action->kind = rh_strdup(children_text(object, "kind"));
-	return action->api_version && action->kind ? 0 : RH_ENOMEM;
-}
-
-static int children_want_object(struct rh_decision *decision, const struct rh_json *object, int32_t index)
-{
-	const struct rh_world *world = decision->world;
-	uint64_t hash;
-
-	if (rh_object_hash(object, &hash) < 0)
-		return RH_ENOMEM;
-	for (size_t i = 0; i < world->child_count; i++) {
-		const struct rh_child *child = world->children[i];
-
-		if (!children_is_further(decision, child) || !children_is_object(child, object))
-			continue;
-		if (child->deleting || child->hash == hash)
-			return 0;
-		return children_act_object(decision, RH_UPDATE_OBJECT, object, index);
-	}
-	return children_act_object(decision, RH_CREATE_OBJECT, object, index);
-}
-
-static int children_drop_object(struct rh_decision *decision, const struct rh_child *child)
-{
-	struct rh_action *action;
-
-	decision->left = true;
-	if (child->deleting)
-		return 0;
-	action = rh_plan_act(decision->plan, RH_DELETE_OBJECT, NULL, 0, child->name);
-	if (!action)
-		return RH_ENOMEM;
-	action->api_version = rh_strdup(child->api_version);
-	action->kind = rh_strdup(child->kind);
-	/* One whose UID nobody has read yet goes by its name: it is ours by what we wrote. */
-	action->uid = *child->uid ? rh_strdup(child->uid) : NULL;
-	return action->api_version && action->kind && (action->uid || !*child->uid) ? 0 : RH_ENOMEM;
-}
-
-static bool children_is_wanted(const struct rh_decision *decision, const struct rh_child *child)
-{
-	const struct rh_json *object = rh_json_first(decision->world->objects);
-
-	while (object && !children_is_object(child, object))
-		object = rh_json_next(object);
-	return object != NULL;
-}
-
-int rh_decide_objects(struct rh_decision *decision)
-{
-	const struct rh_world *world = decision->world;
-	int32_t index = 0;
-
-	if (!world->objects)
-		return 0;
-	for (const struct rh_json *object = rh_json_first(world->objects); object; object = rh_json_next(object)) {
-		if (children_want_object(decision, object, index++) < 0)
-			return RH_ENOMEM;
-	}
-	return rh_decide_drop_objects(decision);
-}
-
-int rh_decide_drop_objects(struct rh_decision *decision)
-{
-	const struct rh_world *world = decision->world;
-
-	for (size_t i = 0; world->objects && i < world->child_count; i++) {
-		const struct rh_child *child = world->children[i];
-
-		if (children_is_further(decision, child) && !children_is_wanted(decision, child) &&
-		    children_drop_object(decision, child) < 0)
-			return RH_ENOMEM;
-	}
-	return 0;
 }

@@ -54,6 +54,9 @@ struct rh_decision {
 	size_t asked[2];   /**< of these, pods and Services */
 	size_t allowed[2]; /**< how many of each the store's refusals leave */
 	bool left;         /**< something is there that is to go */
+	bool equipped;     /**< pods may be made as far as further objects go: what they need is the job's own */
+	bool verified;     /**< likewise, and its content is as it is wanted: rights may be granted */
+	bool granted;      /**< all rights that the job grants are granted: leaders may be made */
 	char invalid[32];  /**< the note that stands for the findings of this pass; "" without any */
 };
 
@@ -138,7 +141,9 @@ bool rh_decide_is_service(const struct rh_decision *decision, const struct rh_ch
 /** Create pods and Services that are missing, adopt those without owner, delete those that are too many.
  * @return 0 or RH_ENOMEM */
 int rh_decide_children(struct rh_decision *decision);
-/** Create, update and delete the further objects. @return 0 or RH_ENOMEM */
+/** @return whether replicas of the type lead the job */
+bool rh_decide_leads(const struct rh_replica_spec *spec);
+/** Create, update and delete the further objects, and say whether pods may be made. @return 0 or RH_ENOMEM */
 int rh_decide_objects(struct rh_decision *decision);
 /** Delete the further objects that are not wanted. @return 0 or RH_ENOMEM */
 int rh_decide_drop_objects(struct rh_decision *decision);

@@ -58,10 +58,9 @@ struct refusal_words {
 static const struct refusal_words *refusal_words(enum rh_refused what)
 {
 	static const struct refusal_words words[] = {
-		[RH_REFUSED_CREATE] = {"create", "CreateRefused"},
-		[RH_REFUSED_READ] = {"read", "ReadRefused"},
-		[RH_REFUSED_UPDATE] = {"update", "UpdateRefused"},
-		[RH_REFUSED_DELETE] = {"delete", "DeleteRefused"},
+		[RH_REFUSED_CREATE] = {"create", "CreateRefused"},   [RH_REFUSED_READ] = {"read", "ReadRefused"},
+		[RH_REFUSED_UPDATE] = {"update", "UpdateRefused"},   [RH_REFUSED_DELETE] = {"delete", "DeleteRefused"},
+		[RH_REFUSED_NAME] = {"create", "ErrResourceExists"},
 	};
 
 	return &words[what];

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Further objects: what is missing, what differs, what nobody wants any more; and what waits for them.
+ *
+ * Pods wait until all that they may mount or be allowed by is the job's own. Where a name is another's, nothing is made
+ * until it is free. Rights are granted last: a RoleBinding waits until the roles and accounts that it refers to are the
+ * job's own and say what is wanted, and until the pods that a role may name are the job's own, too. Leaders, which use
+ * the rights, wait for it.
+ */
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "engine/decide/parts.h"
+
+#define OBJECTS_RBAC "rbac.authorization.k8s.io/"
+
+/* What is the case with a further object that is wanted; each says more than the one before. */
+enum objects_state {
+	OBJECTS_ABSENT,
+	OBJECTS_MOVING,  /* its create or delete is under way */
+	OBJECTS_UNKNOWN, /* it is the job's, and its content may be anybody's */
+	OBJECTS_OWN,     /* it has the content that was wanted at some time */
+	OBJECTS_RIGHT    /* it is as it is wanted */
+};
+
+/* One further object that is wanted. */
+struct objects_wanted {
+	const struct rh_json *object;
+	const char *api_version;
+	const char *kind;
+	const char *name;
+	int32_t index; /* its place in world.objects */
+	bool serves;   /* pods may use it */
+};
+
+int rh_object_hash(const struct rh_json *object, uint64_t *ret_hash)
+{
+	rh_auto_free char *text = rh_json_text(object);
+	uint64_t hash;
+
+	if (!text)
+		return RH_ENOMEM;
+	hash = rh_hash(text, strlen(text));
+	*ret_hash = hash ? hash : 1;
+	return 0;
+}
+
+bool rh_object_serves_pods(const char *api_version)
+{
+	return strcmp(api_version, "v1") == 0 || rh_starts_with(api_version, OBJECTS_RBAC);
+}
+
+bool rh_decide_leads(const struct rh_replica_spec *spec)
+{
+	return spec->known && (spec->known->flags & RH_REPLICA_LEADER);
+}
+
+static bool objects_is_rbac(const char *api_version, const char *kind, const char *wanted)
+{
+	return strcmp(kind, wanted) == 0 && rh_starts_with(api_version, OBJECTS_RBAC);
+}
+
+static bool objects_is_binding(const struct objects_wanted *wanted)
+{
+	return objects_is_rbac(wanted->api_version, wanted->kind, "RoleBinding");
+}
+
+/* Whether a binding refers to it, as a rule: a role or an account. */
+static bool objects_is_bound(const struct objects_wanted *wanted)
+{
+	return objects_is_rbac(wanted->api_version, wanted->kind, "Role") ||
+	       (strcmp(wanted->kind, "ServiceAccount") == 0 && strcmp(wanted->api_version, "v1") == 0);
+}
+
+static const char *objects_text(const struct rh_json *object, const char *path)
+{
+	const char *text = rh_json_string_at(object, path);
+
+	return text ? text : "";
+}
+
+static struct objects_wanted objects_read(const struct rh_json *object, int32_t index)
+{
+	const char *api_version = objects_text(object, "apiVersion");
+
+	return (struct objects_wanted){
+		.object = object,
+		.api_version = api_version,
+		.kind = objects_text(object, "kind"),
+		.name = objects_text(object, "metadata.name"),
+		.index = index,
+		.serves = rh_object_serves_pods(api_version),
+	};
+}
+
+static bool objects_is_it(const struct rh_child *child, const struct objects_wanted *wanted)
+{
+	return strcmp(child->api_version, wanted->api_version) == 0 && strcmp(child->kind, wanted->kind) == 0 &&
+	       strcmp(child->name, wanted->name) == 0;
+}
+
+static bool objects_is_further(const struct rh_decision *decision, const struct rh_child *child)
+{
+	return strcmp(child->owner_uid, decision->job->uid) == 0 && !rh_decide_is_service(decision, child);
+}
+
+static const struct rh_child *objects_find(const struct rh_decision *decision, const struct objects_wanted *wanted)
+{
+	const struct rh_world *world = decision->world;
+
+	for (size_t i = 0; i < world->child_count; i++) {
+		if (objects_is_further(decision, world->children[i]) && objects_is_it(world->children[i], wanted))
+			return world->children[i];
+	}
+	return NULL;
+}
+
+static enum objects_state objects_state(const struct rh_child *child, uint64_t hash)
+{
+	if (!child)
+		return OBJECTS_ABSENT;
+	if (child->deleting || !*child->uid)
+		return OBJECTS_MOVING;
+	if (child->hash == hash)
+		return OBJECTS_RIGHT;
+	return child->hash ? OBJECTS_OWN : OBJECTS_UNKNOWN;
+}
+
+/* Whether its name was another's when somebody looked last. */
+static bool objects_is_taken(const struct rh_decision *decision, const struct objects_wanted *wanted)
+{
+	const struct rh_world *world = decision->world;
+
+	for (size_t i = 0; wanted->serves && i < world->refusal_count; i++) {
+		const struct rh_refusal *refusal = &world->refusals[i];
+
+		if (refusal->what == RH_REFUSED_NAME && strcmp(refusal->kind, wanted->kind) == 0 &&
+		    strcmp(refusal->name, wanted->name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int objects_act(struct rh_decision *decision, enum rh_action_verb verb, const struct objects_wanted *wanted)
+{
+	struct rh_action *action = rh_plan_act(decision->plan, verb, NULL, wanted->index, wanted->name);
+
+	if (!action)
+		return RH_ENOMEM;
+	action->api_version = rh_strdup(wanted->api_version);
+	action->kind = rh_strdup(wanted->kind);
+	return action->api_version && action->kind ? 0 : RH_ENOMEM;
+}
+
+/* Whether each replica that does not lead has a pod, or needs none any more: a role may name these pods. */
+static bool objects_have_followers(const struct rh_decision *decision)
+{
+	const struct rh_job *job = decision->job;
+
+	for (size_t i = 0; i < job->spec_count; i++) {
+		if (rh_decide_leads(&job->specs[i]))
+			continue;
+		for (size_t place = decision->offsets[i]; place < decision->offsets[i + 1]; place++) {
+			const struct rh_pod *pod = decision->pods[place];
+			uint8_t slot = decision->slots[place];
+
+			if (!(pod && *pod->uid) && slot != RH_SLOT_SUCCEEDED && slot != RH_SLOT_FAILED)
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool objects_have_binding(const struct rh_decision *decision)
+{
+	const struct rh_world *world = decision->world;
+
+	for (size_t i = 0; i < world->child_count; i++) {
+		const struct rh_child *child = world->children[i];
+
+		if (objects_is_further(decision, child) && objects_is_rbac(child->api_version, child->kind, "RoleBinding"))
+			return true;
+	}
+	return false;
+}
+
+/* A binding grants what it refers to. A role that is bound grows no sooner than the pods that it names are there. */
+static bool objects_must_wait(const struct rh_decision *decision, const struct objects_wanted *wanted,
+                              enum objects_state state)
+{
+	if (objects_is_binding(wanted))
+		return !decision->verified || !objects_have_followers(decision);
+	return state == OBJECTS_OWN && objects_is_rbac(wanted->api_version, wanted->kind, "Role") &&
+	       objects_have_binding(decision) && !objects_have_followers(decision);
+}
+
+static int objects_drop(struct rh_decision *decision, const struct rh_child *child)
+{
+	struct rh_action *action;
+
+	decision->left = true;
+	/* One that is being made may turn out to be another's: its delete waits for the UID. */
+	if (child->deleting || !*child->uid)
+		return 0;
+	action = rh_plan_act(decision->plan, RH_DELETE_OBJECT, NULL, 0, child->name);
+	if (!action)
+		return RH_ENOMEM;
+	action->api_version = rh_strdup(child->api_version);
+	action->kind = rh_strdup(child->kind);
+	action->uid = rh_strdup(child->uid);
+	return action->api_version && action->kind && action->uid ? 0 : RH_ENOMEM;
+}
+
+/* Whether the pod that has a name of the job's is another's, so that a role which names it opens that one. */
+static bool objects_open_another(const struct rh_decision *decision)
+{
+	const struct rh_world *world = decision->world;
+	size_t i = 0;
+
+	while (i < world->refusal_count &&
+	       !(world->refusals[i].what == RH_REFUSED_NAME && strcmp(world->refusals[i].kind, "Pod") == 0))
+		i++;
+	return i < world->refusal_count && !objects_have_followers(decision);
+}
+
+static int objects_want(struct rh_decision *decision, const struct objects_wanted *wanted)
+{
+	const struct rh_child *child = objects_find(decision, wanted);
+	enum objects_state state;
+	uint64_t hash;
+
+	if (rh_object_hash(wanted->object, &hash) < 0)
+		return RH_ENOMEM;
+	state = objects_state(child, hash);
+	if (child && objects_is_binding(wanted) && objects_open_another(decision)) {
+		decision->granted = false;
+		return objects_drop(decision, child);
+	}
+	if (objects_is_binding(wanted)) {
+		decision->granted = decision->granted && state == OBJECTS_RIGHT;
+	} else if (wanted->serves) {
+		decision->equipped = decision->equipped && state >= OBJECTS_OWN;
+		decision->verified = decision->verified && (state == OBJECTS_RIGHT || !objects_is_bound(wanted));
+	}
+	if (state == OBJECTS_RIGHT || state == OBJECTS_MOVING || objects_must_wait(decision, wanted, state))
+		return 0;
+	return objects_act(decision, state == OBJECTS_ABSENT ? RH_CREATE_OBJECT : RH_UPDATE_OBJECT, wanted);
+}
+
+/* Whether a name is another's: of any object that serves pods, or (@p bound) of one that a binding refers to. */
+static bool objects_are_taken(const struct rh_decision *decision, bool bound)
+{
+	const struct rh_json *object = rh_json_first(decision->world->objects);
+
+	for (; object; object = rh_json_next(object)) {
+		const struct objects_wanted wanted = objects_read(object, 0);
+
+		if (objects_is_taken(decision, &wanted) && (!bound || objects_is_bound(&wanted)))
+			return true;
+	}
+	return false;
+}
+
+/* What serves pods while a name is another's: nothing is made, and a binding to what is not the job's goes. */
+static int objects_block(struct rh_decision *decision, const struct objects_wanted *wanted)
+{
+	const struct rh_child *child = NULL;
+
+	if (objects_is_taken(decision, wanted))
+		return objects_act(decision, RH_LOOK_OBJECT, wanted);
+	if (objects_is_binding(wanted) && objects_are_taken(decision, true))
+		child = objects_find(decision, wanted);
+	return child ? objects_drop(decision, child) : 0;
+}
+
+/* One pass over the wanted objects: those that grant, or the others. */
+static int objects_want_all(struct rh_decision *decision, bool bindings, bool blocked)
+{
+	int32_t index = 0;
+	int r = 0;
+
+	for (const struct rh_json *object = rh_json_first(decision->world->objects); object && r == 0;
+	     object = rh_json_next(object)) {
+		const struct objects_wanted wanted = objects_read(object, index++);
+
+		if (objects_is_binding(&wanted) != bindings)
+			continue;
+		r = blocked && wanted.serves ? objects_block(decision, &wanted) : objects_want(decision, &wanted);
+	}
+	return r;
+}
+
+int rh_decide_objects(struct rh_decision *decision)
+{
+	bool blocked = objects_are_taken(decision, false);
+
+	decision->equipped = decision->verified = decision->granted = !blocked;
+	if (!decision->world->objects)
+		return 0;
+	if (objects_want_all(decision, false, blocked) < 0 || objects_want_all(decision, true, blocked) < 0)
+		return RH_ENOMEM;
+	return rh_decide_drop_objects(decision);
+}
+
+static bool objects_is_wanted(const struct rh_decision *decision, const struct rh_child *child)
+{
+	for (const struct rh_json *object = rh_json_first(decision->world->objects); object;
+	     object = rh_json_next(object)) {
+		const struct objects_wanted wanted = objects_read(object, 0);
+
+		if (objects_is_it(child, &wanted))
+			return true;
+	}
+	return false;
+}
+
+int rh_decide_drop_objects(struct rh_decision *decision)
+{
+	const struct rh_world *world = decision->world;
+
+	for (size_t i = 0; world->objects && i < world->child_count; i++) {
+		const struct rh_child *child = world->children[i];
+
+		if (objects_is_further(decision, child) && !objects_is_wanted(decision, child) &&
+		    objects_drop(decision, child) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
