@@ -161,11 +161,9 @@ double rh_json_number(const struct rh_json *json, double fallback)
 
 bool rh_json_number_equal(const struct rh_json *a, const struct rh_json *b)
 {
-	bool whole = a->form == RH_JSON_WHOLE;
-
-	if (whole != (b->form == RH_JSON_WHOLE))
-		return false;
-	return whole ? a->is.integer == b->is.integer : rh_json_number(a, 0) == rh_json_number(b, 0);
+	if (a->form == RH_JSON_WHOLE || b->form == RH_JSON_WHOLE)
+		return a->form == b->form && a->is.integer == b->is.integer;
+	return rh_json_number(a, 0) == rh_json_number(b, 0);
 }
 
 /* The shortest of 15 to 17 digits that reads back as the same double; a comma from a locale becomes a point. */
