@@ -41,7 +41,7 @@ def libraries(files):
         done = subprocess.run(["ldd", file], check=True, capture_output=True, text=True)
         if "not found" in done.stdout:
             sys.exit(f"{file}: a library is not found:\n{done.stdout}")
-        for match in re.finditer(r"(?:(\S+) => )?(/\S+) \(0x", done.stdout):
+        for match in re.finditer(r"(?m)^\s*(?:(\S+) => )?(/.+) \(0x", done.stdout):
             found[match.group(1) or match.group(2)] = match.group(2)
     return found
 

@@ -11,8 +11,11 @@ import json
 import sys
 
 ROOT = "io.k8s.api.core.v1.PodTemplateSpec"
-# What OpenAPI v2 cannot say of these is said here: they are written as a number or a text.
-INT_OR_STRING = {"io.k8s.apimachinery.pkg.api.resource.Quantity", "io.k8s.apimachinery.pkg.util.intstr.IntOrString"}
+# What OpenAPI v2 cannot say of these is said here: they are written as a number or a text; a number may have to be an int32.
+INT_OR_STRING = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": {"x-kubernetes-int-or-string": True},
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"x-kubernetes-int-or-string": True, "format": "int32"},
+}
 
 
 def short(name):
@@ -30,6 +33,8 @@ def shrink(node, seen):
         return {"x-kubernetes-int-or-string": True}
     if "type" in node:
         kept["type"] = node["type"]
+    if node.get("type") == "integer" and "format" in node:
+        kept["format"] = node["format"]
     if "properties" in node:
         kept["properties"] = {k: shrink(v, seen) for k, v in sorted(node["properties"].items())}
     if "items" in node:
@@ -50,10 +55,7 @@ def main(argv):
         for key, name in list(seen.items()):
             if key in done:
                 continue
-            if name in INT_OR_STRING:
-                done[key] = {"x-kubernetes-int-or-string": True}
-            else:
-                done[key] = shrink(definitions[name], seen)
+            done[key] = INT_OR_STRING.get(name) or shrink(definitions[name], seen)
     out = {"kubernetes": argv[2], "root": short(ROOT),
            "definitions": dict(sorted(done.items()))}
     print("{")

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/json_node.h"
@@ -31,24 +30,6 @@ const char *rh_json_type_name(const struct rh_json *json)
 const char *rh_json_string(const struct rh_json *json)
 {
 	return json_is(json, RH_JSON_STRING) ? json->is.text : NULL;
-}
-
-bool rh_json_integer(const struct rh_json *json, int64_t *ret_value)
-{
-	double value;
-
-	if (!json_is(json, RH_JSON_NUMBER))
-		return false;
-	value = json->is.number;
-	if (!(fabs(value) <= (double)RH_JSON_INTEGER_MAX) || trunc(value) != value)
-		return false;
-	*ret_value = (int64_t)value;
-	return true;
-}
-
-double rh_json_number(const struct rh_json *json, double fallback)
-{
-	return json_is(json, RH_JSON_NUMBER) ? json->is.number : fallback;
 }
 
 bool rh_json_bool(const struct rh_json *json, bool fallback)
@@ -116,7 +97,7 @@ bool rh_json_equal(const struct rh_json *a, const struct rh_json *b)
 	case RH_JSON_BOOL:
 		return rh_json_bool(a, false) == rh_json_bool(b, false);
 	case RH_JSON_NUMBER:
-		return rh_json_number(a, 0) == rh_json_number(b, 0);
+		return rh_json_number_equal(a, b);
 	case RH_JSON_STRING:
 		return strcmp(rh_json_string(a), rh_json_string(b)) == 0;
 	case RH_JSON_ARRAY:

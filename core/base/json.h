@@ -69,21 +69,28 @@ char *rh_json_text(const struct rh_json *json) __attribute__((warn_unused_result
 enum rh_json_type rh_json_type(const struct rh_json *json);
 /** @return "null", "boolean", "integer", "number", "string", "array", "object" or "absent"; static storage */
 const char *rh_json_type_name(const struct rh_json *json);
-/** 2^53: up to here a double, and so a number of a tree, holds every integer. */
-#define RH_JSON_INTEGER_MAX INT64_C(9007199254740992)
-
 /** @return the text of a string value, borrowed; NULL for anything else */
 const char *rh_json_string(const struct rh_json *json);
 /**
- * @return whether it is a number without fraction that an int64_t holds exactly (magnitude at most
- * RH_JSON_INTEGER_MAX); then *@p ret_value is set
+ * @return whether it is a whole number that an int64_t holds; then *@p ret_value is set, exactly. 1.0 and 1e3 are such
+ * numbers too.
  */
 bool rh_json_integer(const struct rh_json *json, int64_t *ret_value);
-/** @return the number, or @p fallback when it is no number */
+/** @return the number, as near as a double comes, or @p fallback when it is no number */
 double rh_json_number(const struct rh_json *json, double fallback);
+/** Bytes for the text of a number that an int64_t or a double holds. */
+#define RH_JSON_NUMBER_SIZE 32
+/**
+ * @return the number as JSON text: an integer of any size as it was written, any other the shortest text of its double;
+ * in @p buffer or borrowed from @p json; NULL when it is no number
+ */
+const char *rh_json_number_text(const struct rh_json *json, char buffer[RH_JSON_NUMBER_SIZE]);
 /** @return the truth value, or @p fallback when it is no boolean */
 bool rh_json_bool(const struct rh_json *json, bool fallback);
-/** @return whether both trees are alike; the order of an object's members does not count, 1 and 1.0 are alike */
+/**
+ * @return whether both trees are alike; the order of an object's members does not count, 1 and 1.0 are alike; beyond
+ * int64_t, numbers are alike that are the same double, as Kubernetes reads them
+ */
 bool rh_json_equal(const struct rh_json *a, const struct rh_json *b);
 
 /** @return the member @p key of an object (exact case), or NULL when it is absent or @p json is no object */

@@ -40,6 +40,9 @@ int rh_json_parse_span(struct rh_json_span *span, struct rh_json **ret_json, str
 /** Count the line and the column (in characters) of byte @p offset in @p text, both from 1. */
 void rh_json_position(const char *text, size_t offset, size_t *ret_line, size_t *ret_column);
 
+/** @return a number from its JSON text, owned by the caller; NULL when memory is out or it is too large for a double */
+struct rh_json *rh_json_new_literal(const char *text, size_t length) __attribute__((warn_unused_result));
+
 /**
  * Convert a number of the form -12.5e+3, whatever the locale is. @p text need not end with a zero.
  * @return 0, RH_EINVAL when it is too large for a double, or RH_ENOMEM

@@ -108,13 +108,18 @@ void rh_json_free(struct rh_json *json)
 		node_free_chunks(node_room(json));
 }
 
+static bool node_has_text(const struct rh_json *json)
+{
+	return json->type == RH_JSON_STRING || (json->type == RH_JSON_NUMBER && json->form == RH_JSON_BEYOND);
+}
+
 static size_t node_measure(const struct rh_json *json, bool keyed)
 {
 	size_t size = sizeof(*json);
 
 	if (keyed && json->key)
 		size += node_round(strlen(json->key) + 1);
-	if (json->type == RH_JSON_STRING)
+	if (node_has_text(json))
 		size += node_round(strlen(json->is.text) + 1);
 	for (const struct rh_json *child = rh_json_first(json); child; child = child->next)
 		size += node_measure(child, true);
@@ -132,12 +137,11 @@ static struct rh_json *node_copy(struct rh_json_room *room, const struct rh_json
 		copy->key = rh_json_room_text(room, json->key, strlen(json->key));
 		copy->key_lent = true;
 	}
-	if (json->type == RH_JSON_STRING)
+	copy->form = json->form;
+	if (node_has_text(json))
 		copy->is.text = rh_json_room_text(room, json->is.text, strlen(json->is.text));
-	else if (json->type == RH_JSON_NUMBER)
-		copy->is.number = json->is.number;
-	else if (json->type == RH_JSON_BOOL)
-		copy->is.truth = json->is.truth;
+	else if (json->type == RH_JSON_NUMBER || json->type == RH_JSON_BOOL)
+		copy->is = json->is;
 	for (const struct rh_json *child = rh_json_first(json); child; child = child->next)
 		rh_json_link(copy, node_copy(room, child, true));
 	return copy;
@@ -153,7 +157,7 @@ struct rh_json *rh_json_copy(const struct rh_json *json)
 	return node_copy(&room, json, false);
 }
 
-static struct rh_json *node_new(enum rh_json_type type, size_t more)
+struct rh_json *rh_json_node_new(enum rh_json_type type, size_t more)
 {
 	struct rh_json *json = rh_alloc(sizeof(*json) + more);
 
@@ -164,18 +168,18 @@ static struct rh_json *node_new(enum rh_json_type type, size_t more)
 
 struct rh_json *rh_json_new_object(void)
 {
-	return node_new(RH_JSON_OBJECT, 0);
+	return rh_json_node_new(RH_JSON_OBJECT, 0);
 }
 
 struct rh_json *rh_json_new_array(void)
 {
-	return node_new(RH_JSON_ARRAY, 0);
+	return rh_json_node_new(RH_JSON_ARRAY, 0);
 }
 
 struct rh_json *rh_json_new_string(const char *text)
 {
 	size_t size = text ? strlen(text) + 1 : 0;
-	struct rh_json *json = text ? node_new(RH_JSON_STRING, size) : NULL;
+	struct rh_json *json = text ? rh_json_node_new(RH_JSON_STRING, size) : NULL;
 
 	if (!json)
 		return NULL;
@@ -184,23 +188,9 @@ struct rh_json *rh_json_new_string(const char *text)
 	return json;
 }
 
-struct rh_json *rh_json_new_integer(int64_t value)
-{
-	return rh_json_new_number((double)value);
-}
-
-struct rh_json *rh_json_new_number(double value)
-{
-	struct rh_json *json = node_new(RH_JSON_NUMBER, 0);
-
-	if (json)
-		json->is.number = value;
-	return json;
-}
-
 struct rh_json *rh_json_new_bool(bool value)
 {
-	struct rh_json *json = node_new(RH_JSON_BOOL, 0);
+	struct rh_json *json = rh_json_node_new(RH_JSON_BOOL, 0);
 
 	if (json)
 		json->is.truth = value;
@@ -209,5 +199,5 @@ struct rh_json *rh_json_new_bool(bool value)
 
 struct rh_json *rh_json_new_null(void)
 {
-	return node_new(RH_JSON_NULL, 0);
+	return rh_json_node_new(RH_JSON_NULL, 0);
 }

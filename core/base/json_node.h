@@ -19,6 +19,13 @@ enum rh_json_hold {
 	RH_JSON_LENT  /**< the room's of a root above it */
 };
 
+/** How a number is held; only core/base/json_number.c makes one. */
+enum rh_json_form {
+	RH_JSON_WHOLE, /**< every whole number that an int64_t holds: is.integer */
+	RH_JSON_REAL,  /**< with a fraction, or written with a point or exponent and larger: is.real */
+	RH_JSON_BEYOND /**< an integer larger than that: is.text, as it was written */
+};
+
 /** A value. Its text lies in the same memory as itself. */
 struct rh_json {
 	struct rh_json *next; /**< among its siblings */
@@ -28,11 +35,13 @@ struct rh_json {
 			struct rh_json *first, *last;
 		} list; /**< members or items */
 		char *text;
-		double number;
+		int64_t integer;
+		double real;
 		bool truth;
 	} is;
 	unsigned char type; /**< enum rh_json_type */
 	unsigned char hold; /**< enum rh_json_hold */
+	unsigned char form; /**< of a number: enum rh_json_form */
 	bool key_lent;      /**< the key lies in the room, else it is its own */
 };
 
@@ -57,6 +66,15 @@ void rh_json_room_deinit(struct rh_json_room *room);
 struct rh_json *rh_json_room_value(struct rh_json_room *room, enum rh_json_type type);
 /** @return a copy of the first @p length bytes of @p text, zero-terminated; NULL when memory is out */
 char *rh_json_room_text(struct rh_json_room *room, const char *text, size_t length);
+/**
+ * Make @p json, a value of the room that is null, the number that @p text is: a number as JSON writes it.
+ * @return 0, RH_EINVAL when it is too large for a double, or RH_ENOMEM
+ */
+int rh_json_room_number(struct rh_json_room *room, const char *text, size_t length, struct rh_json *json);
+/** @return a value with memory of its own and @p more bytes, all zero, behind it; NULL when memory is out */
+struct rh_json *rh_json_node_new(enum rh_json_type type, size_t more);
+/** @return whether two numbers are alike: integers as they are, others as the double that Kubernetes makes of them */
+bool rh_json_number_equal(const struct rh_json *a, const struct rh_json *b);
 /** Put @p value, which stands nowhere yet, behind the others of @p parent, an object or array. */
 void rh_json_link(struct rh_json *parent, struct rh_json *value);
 

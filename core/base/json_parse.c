@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <locale.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json_build.h"
@@ -10,8 +7,6 @@
 
 /* From this many members on, keys are looked up in a hash map. */
 #define JSON_KEYS_WALK_MAX 16
-/* Numbers up to this length are converted without an allocation. */
-#define JSON_NUMBER_ROOM 320
 /* Blocks of a tree's room, bytes for each byte of text: three do for most Kubernetes objects. */
 #define JSON_ROOM_RATIO 3
 #define JSON_ROOM_MIN 64
@@ -276,52 +271,6 @@ static bool json_skip_number(struct json_parser *parser)
 	return true;
 }
 
-/* A whole number that a double surely holds, without strtod(). */
-static bool json_read_short(const char *text, size_t length, double *ret_value)
-{
-	int64_t value = 0;
-	size_t i = text[0] == '-';
-
-	if (length > 15)
-		return false;
-	for (; i < length; i++) {
-		if (text[i] < '0' || text[i] > '9')
-			return false;
-		value = value * 10 + (text[i] - '0');
-	}
-	*ret_value = (double)(text[0] == '-' ? -value : value);
-	return true;
-}
-
-int rh_json_read_number(const char *text, size_t length, double *ret_value)
-{
-	char room[JSON_NUMBER_ROOM];
-	rh_auto_free char *large = NULL;
-	const char *digits = room;
-	locale_t plain;
-	double value;
-
-	if (json_read_short(text, length, ret_value))
-		return 0;
-	if (length < sizeof(room)) {
-		memcpy(room, text, length);
-		room[length] = '\0';
-	} else {
-		digits = large = rh_strndup(text, length);
-		if (!large)
-			return RH_ENOMEM;
-	}
-	plain = newlocale(LC_ALL_MASK, "C", NULL);
-	if (!plain)
-		return RH_ENOMEM;
-	value = strtod_l(digits, NULL, plain);
-	freelocale(plain);
-	if (!isfinite(value))
-		return RH_EINVAL;
-	*ret_value = value;
-	return 0;
-}
-
 static int json_parse_number(struct json_parser *parser, struct rh_json *json)
 {
 	size_t start = parser->at;
@@ -329,8 +278,7 @@ static int json_parse_number(struct json_parser *parser, struct rh_json *json)
 
 	if (!json_skip_number(parser))
 		return json_fail(parser, "a number is not well formed");
-	json->type = RH_JSON_NUMBER;
-	r = rh_json_read_number(parser->text + start, parser->at - start, &json->is.number);
+	r = rh_json_room_number(&parser->room, parser->text + start, parser->at - start, json);
 	if (r == RH_EINVAL)
 		return json_fail_at(parser, start, "a number is too large");
 	return r < 0 ? rh_fail_oom(parser->err) : 0;

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -86,29 +83,11 @@ void rh_json_quote(const char *text, struct rh_str *out)
 	rh_str_append(out, "\"");
 }
 
-/* The shortest of 15 to 17 digits that reads back as the same double; a comma from a locale becomes a point. */
-static void json_print_number(double value, struct rh_str *out)
+static void json_print_number(const struct rh_json *json, struct rh_str *out)
 {
-	char text[40];
-	char *comma;
+	char buffer[RH_JSON_NUMBER_SIZE];
 
-	if (!isfinite(value)) {
-		rh_str_append(out, "null");
-		return;
-	}
-	if (value == 0 || (trunc(value) == value && fabs(value) < 1e21)) {
-		rh_str_appendf(out, "%.0f", value == 0 ? 0.0 : value);
-		return;
-	}
-	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, value);
-		if (strtod(text, NULL) == value)
-			break;
-	}
-	comma = strchr(text, ',');
-	if (comma)
-		*comma = '.';
-	rh_str_append(out, text);
+	rh_str_append(out, rh_json_number_text(json, buffer));
 }
 
 static void json_print_break(struct json_printer *printer)
@@ -149,7 +128,7 @@ static void json_print_value(struct json_printer *printer, const struct rh_json 
 		rh_str_append(printer->out, rh_json_bool(json, false) ? "true" : "false");
 		break;
 	case RH_JSON_NUMBER:
-		json_print_number(rh_json_number(json, 0), printer->out);
+		json_print_number(json, printer->out);
 		break;
 	case RH_JSON_STRING:
 		rh_json_quote(rh_json_string(json), printer->out);

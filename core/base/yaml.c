@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/yaml.h"
 
-#include <math.h>
 #include <string.h>
 #include <yaml.h>
 
@@ -176,7 +175,7 @@ static int yaml_check_tag(struct yaml_reader *reader, const yaml_char_t *tag, co
 	return yaml_fail(reader, "unsupported tag", (const char *)tag);
 }
 
-static struct rh_json *yaml_new_scalar(enum rh_yaml_kind kind, double number, const char *text)
+static struct rh_json *yaml_new_scalar(enum rh_yaml_kind kind, const char *number, const char *text)
 {
 	switch (kind) {
 	case RH_YAML_NULL:
@@ -184,8 +183,9 @@ static struct rh_json *yaml_new_scalar(enum rh_yaml_kind kind, double number, co
 	case RH_YAML_TRUE:
 	case RH_YAML_FALSE:
 		return rh_json_new_bool(kind == RH_YAML_TRUE);
-	case RH_YAML_NUMBER:
-		return rh_json_new_number(number);
+	case RH_YAML_INTEGER:
+	case RH_YAML_REAL:
+		return rh_json_new_literal(number, strlen(number));
 	case RH_YAML_STRING:
 	case RH_YAML_NOT_FINITE:
 	default:
@@ -194,7 +194,7 @@ static struct rh_json *yaml_new_scalar(enum rh_yaml_kind kind, double number, co
 }
 
 /* @return whether a scalar that means `kind` may carry the core tag `tag` */
-static bool yaml_tag_fits(const char *tag, enum rh_yaml_kind kind, double number)
+static bool yaml_tag_fits(const char *tag, enum rh_yaml_kind kind)
 {
 	switch (kind) {
 	case RH_YAML_NULL:
@@ -202,8 +202,10 @@ static bool yaml_tag_fits(const char *tag, enum rh_yaml_kind kind, double number
 	case RH_YAML_TRUE:
 	case RH_YAML_FALSE:
 		return strcmp(tag, "bool") == 0;
-	case RH_YAML_NUMBER:
-		return strcmp(tag, "float") == 0 || (strcmp(tag, "int") == 0 && trunc(number) == number);
+	case RH_YAML_INTEGER:
+		return strcmp(tag, "int") == 0 || strcmp(tag, "float") == 0;
+	case RH_YAML_REAL:
+		return strcmp(tag, "float") == 0;
 	case RH_YAML_STRING:
 	case RH_YAML_NOT_FINITE:
 	default:
@@ -212,7 +214,7 @@ static bool yaml_tag_fits(const char *tag, enum rh_yaml_kind kind, double number
 }
 
 /* What the scalar of the current event means, by its tag or, when it is plain, by its text. */
-static int yaml_scalar_kind(struct yaml_reader *reader, enum rh_yaml_kind *ret_kind, double *ret_number)
+static int yaml_scalar_kind(struct yaml_reader *reader, enum rh_yaml_kind *ret_kind, struct rh_yaml_number *ret_number)
 {
 	const char *text = (const char *)reader->event.data.scalar.value;
 	const char *tag = yaml_core_tag(reader->event.data.scalar.tag);
@@ -229,7 +231,7 @@ static int yaml_scalar_kind(struct yaml_reader *reader, enum rh_yaml_kind *ret_k
 	*ret_kind = rh_yaml_resolve(text, length, ret_number);
 	if (*ret_kind == RH_YAML_NOT_FINITE)
 		return yaml_fail(reader, "only finite numbers are allowed, not", text);
-	if (tag[0] != '\0' && !yaml_tag_fits(tag, *ret_kind, *ret_number))
+	if (tag[0] != '\0' && !yaml_tag_fits(tag, *ret_kind))
 		return yaml_fail(reader, "the tag does not fit the value, or is not supported:", tag);
 	return 0;
 }
@@ -238,7 +240,7 @@ static int yaml_scalar(struct yaml_reader *reader, struct rh_json **ret_json)
 {
 	const char *text = (const char *)reader->event.data.scalar.value;
 	enum rh_yaml_kind kind;
-	double number = 0;
+	struct rh_yaml_number number;
 	rh_auto(json) json = NULL;
 	int r = yaml_scalar_kind(reader, &kind, &number);
 
@@ -246,7 +248,7 @@ static int yaml_scalar(struct yaml_reader *reader, struct rh_json **ret_json)
 		return r;
 	if (strlen(text) != reader->event.data.scalar.length)
 		return yaml_fail(reader, "a string must not hold a zero byte", NULL);
-	json = yaml_new_scalar(kind, number, text);
+	json = yaml_new_scalar(kind, number.text, text);
 	if (!json)
 		return rh_fail_oom(reader->err);
 	r = yaml_set_anchor(reader, (const char *)reader->event.data.scalar.anchor, json);

@@ -5,8 +5,8 @@
  *
  * Scalars are resolved by the YAML 1.1 rules that Kubernetes' tools use (sigs.k8s.io/yaml): plain
  * true/false/yes/no/on/off/y/n are booleans, plain decimal, 0x, 0o, 0b and leading-zero octal numbers are numbers (_
- * between digits is dropped), ~, null and nothing are null, and dates and quoted scalars are strings. Keys that are
- * numbers or booleans become their text.
+ * between digits is dropped; 0x, 0o and 0b beyond 64 bits are strings), ~, null and nothing are null, and dates and
+ * quoted scalars are strings. Keys that are numbers or booleans become their text.
  */
 #ifndef RH_BASE_YAML_H
 #define RH_BASE_YAML_H

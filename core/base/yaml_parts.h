@@ -20,12 +20,20 @@ enum rh_yaml_kind {
 	RH_YAML_NULL,
 	RH_YAML_TRUE,
 	RH_YAML_FALSE,
-	RH_YAML_NUMBER,
+	RH_YAML_INTEGER,   /**< that an int64_t or an uint64_t holds */
+	RH_YAML_REAL,      /**< any other number */
 	RH_YAML_NOT_FINITE /**< .inf or .nan, which JSON cannot hold */
 };
 
-/** Resolve a plain scalar as sigs.k8s.io/yaml does. @param[out] ret_number set for RH_YAML_NUMBER @return what it is */
-enum rh_yaml_kind rh_yaml_resolve(const char *text, size_t length, double *ret_number);
+/** Bytes for a number that was resolved: every integer that a double comes near to fits; a longer scalar is text. */
+#define RH_YAML_NUMBER_SIZE 320
+/** A number in JSON's form: 0x1F as 31, .5 as 0.5. */
+struct rh_yaml_number {
+	char text[RH_YAML_NUMBER_SIZE];
+};
+
+/** Resolve a plain scalar as sigs.k8s.io/yaml does. @param[out] ret_number set for a number @return what it is */
+enum rh_yaml_kind rh_yaml_resolve(const char *text, size_t length, struct rh_yaml_number *ret_number);
 
 /** @return whether the first character of a text, behind white space, is { or [ */
 bool rh_yaml_looks_like_json(const char *text, size_t length);

@@ -85,7 +85,7 @@ static bool print_can_be_literal(const char *text)
 
 static enum print_style print_choose(const char *text)
 {
-	double number;
+	struct rh_yaml_number number;
 
 	if (print_can_be_literal(text))
 		return PRINT_LITERAL;

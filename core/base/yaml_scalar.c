@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json_build.h"
 #include "base/yaml_parts.h"
 
-/* Longer scalars are text: no number that a double tells apart needs as many digits. */
-#define SCALAR_NUMBER_MAX 300
+/* Longer scalars are text. One digit may be added, before a point. */
+#define SCALAR_NUMBER_MAX (RH_YAML_NUMBER_SIZE - 2)
 
 /* The words of sigs.k8s.io/yaml v1.4 (goyaml.v2/resolve.go), y and n among them. */
 static enum rh_yaml_kind scalar_word(const char *text, size_t length)
@@ -39,22 +41,22 @@ static bool scalar_is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static int scalar_digit(char c)
+static unsigned scalar_digit(char c)
 {
 	if (scalar_is_digit(c))
-		return c - '0';
+		return (unsigned)(c - '0');
 	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99;
+		return (unsigned)(c - 'a') + 10;
+	return c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10 : 99;
 }
 
-/* Base 16, 8 or 2 by prefix 0x, 0o, 0b; base 8 by a leading zero alone. @return the base, or 0 */
-static int scalar_base(const char **text)
+/* Base 16, 8 or 2 by prefix 0x, 0o, 0b; base 8 by a leading zero alone; else 10. */
+static unsigned scalar_base(const char **text)
 {
 	const char *t = *text;
 
 	if (t[0] != '0' || t[1] == '\0')
-		return 0;
+		return 10;
 	*text += 2;
 	switch (t[1]) {
 	case 'x':
@@ -72,22 +74,25 @@ static int scalar_base(const char **text)
 	}
 }
 
-static bool scalar_based_integer(const char *text, double *ret_number)
+/* Go's strconv.ParseInt, then ParseUint, which knows no sign. What neither holds is no integer. */
+static bool scalar_integer(const char *text, struct rh_yaml_number *ret_number)
 {
-	bool negative = *text == '-';
-	double value = 0;
-	int base;
+	bool negative = *text == '-', sign = negative || *text == '+';
+	uint64_t value = 0, most = sign ? (uint64_t)INT64_MAX + negative : UINT64_MAX;
+	unsigned base;
 
-	text += *text == '-' || *text == '+';
+	text += sign;
 	base = scalar_base(&text);
-	if (base == 0 || *text == '\0')
+	if (*text == '\0')
 		return false;
 	for (; *text != '\0'; text++) {
-		if (scalar_digit(*text) >= base)
+		unsigned digit = scalar_digit(*text);
+
+		if (digit >= base || __builtin_mul_overflow(value, base, &value) ||
+		    __builtin_add_overflow(value, digit, &value) || value > most)
 			return false;
-		value = value * base + scalar_digit(*text);
 	}
-	*ret_number = negative ? -value : value;
+	(void)snprintf(ret_number->text, sizeof(ret_number->text), "%s%" PRIu64, negative ? "-" : "", value);
 	return true;
 }
 
@@ -132,23 +137,56 @@ static void scalar_strip(const char *text, size_t length, char to[SCALAR_NUMBER_
 	to[n] = '\0';
 }
 
-static bool scalar_number(const char *text, size_t length, double *ret_number)
+static void scalar_copy(const char *from, size_t length, char **to)
+{
+	memcpy(*to, from, length);
+	*to += length;
+}
+
+/* Write a decimal as JSON does: no plus, no zeros before other digits, digits on both sides of a point. */
+static void scalar_write_decimal(const char *text, char *to)
+{
+	const char *end;
+
+	if (*text == '-')
+		*to++ = '-';
+	text += *text == '-' || *text == '+';
+	text += strspn(text, "0");
+	if (!scalar_is_digit(*text))
+		*to++ = '0';
+	end = scalar_skip_digits(text);
+	scalar_copy(text, (size_t)(end - text), &to);
+	text = *end == '.' && !scalar_is_digit(end[1]) ? end + 1 : end;
+	scalar_copy(text, strlen(text) + 1, &to);
+}
+
+static bool scalar_decimal(const char *digits, struct rh_yaml_number *ret_number)
+{
+	double value;
+
+	if (!scalar_is_decimal(digits) || rh_json_read_number(digits, strlen(digits), &value) < 0)
+		return false;
+	scalar_write_decimal(digits, ret_number->text);
+	return true;
+}
+
+static enum rh_yaml_kind scalar_number(const char *text, size_t length, struct rh_yaml_number *ret_number)
 {
 	char digits[SCALAR_NUMBER_MAX + 1];
 
 	if (length == 0 || length > SCALAR_NUMBER_MAX || !memchr("+-.0123456789", text[0], 13))
-		return false;
+		return RH_YAML_STRING;
 	if (text[0] == '.' && memchr(text, '_', length))
-		return false;
+		return RH_YAML_STRING;
 	if (memchr(text, '\0', length))
-		return false;
+		return RH_YAML_STRING;
 	scalar_strip(text, length, digits);
-	if (scalar_based_integer(digits, ret_number))
-		return true;
-	return scalar_is_decimal(digits) && rh_json_read_number(digits, strlen(digits), ret_number) == 0;
+	if (scalar_integer(digits, ret_number))
+		return RH_YAML_INTEGER;
+	return scalar_decimal(digits, ret_number) ? RH_YAML_REAL : RH_YAML_STRING;
 }
 
-enum rh_yaml_kind rh_yaml_resolve(const char *text, size_t length, double *ret_number)
+enum rh_yaml_kind rh_yaml_resolve(const char *text, size_t length, struct rh_yaml_number *ret_number)
 {
 	enum rh_yaml_kind kind = scalar_word(text, length);
 
@@ -157,5 +195,5 @@ enum rh_yaml_kind rh_yaml_resolve(const char *text, size_t length, double *ret_n
 	if (length == 5 && (text[0] == '+' || text[0] == '-') && text[2] != 'n' && text[2] != 'N' &&
 	    scalar_word(text + 1, 4) == RH_YAML_NOT_FINITE)
 		return RH_YAML_NOT_FINITE;
-	return scalar_number(text, length, ret_number) ? RH_YAML_NUMBER : RH_YAML_STRING;
+	return scalar_number(text, length, ret_number);
 }

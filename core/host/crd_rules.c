@@ -2,12 +2,15 @@
 /*
  * V1's webhook rules (COMPAT A.5) and those of job/validate.c, as CEL. Two things shape them. Messages are fixed texts:
  * an expression over keys without a longest length is beyond CEL's cost limit. And the API server asks a rule again
- * when the value that it stands at changes, so it stands as deep as it can; those about the whole object, which each
- * update of the status changes, look at the object before (optionalOldSelf).
+ * when the value that it stands at changes, so it stands as deep as it can; one that stands higher looks at the value
+ * before (optionalOldSelf): those about the whole object, which each update of the status changes, and those whose
+ * message names a replica type, which stand at spec. A rule at the map would be printed as spec.map.[Type], for the API
+ * server puts a dot between where a rule stands and what it is about.
  */
 #include "host/crd_rules.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -175,49 +178,72 @@ static int rules_add_case(const struct crd_type *one, struct rh_json *map)
 	return text.failed || message.failed ? RH_ENOMEM : rules_add(map, &rule);
 }
 
-/* The path of a type, or of a field of it, below the map. */
-static void rules_name_type(const char *type, const char *field, struct rh_str *out)
+/* The path of a type, or of a field of it, below spec. */
+static void rules_name_type(const struct crd_type *one, const char *field, struct rh_str *out)
 {
-	rh_str_appendf(out, strchr(type, '-') ? "['%s']%s" : ".%s%s", type, field);
+	rh_str_appendf(out, strchr(one->type->name, '-') ? ".%s['%s']%s" : ".%s.%s%s", one->kind->replicas_field,
+	               one->type->name, field);
 }
 
-static int rules_add_required(const struct crd_type *one, struct rh_json *map)
+/* A stored job that lacks the type may go on without it. */
+static int rules_add_required(const struct crd_type *one, struct rh_json *spec)
 {
+	const char *map = one->kind->replicas_field;
 	rh_auto_str text = {0};
 	rh_auto_str path = {0};
-	struct crd_rule rule = {.message = "must be present", .reason = "FieldValueRequired"};
+	struct crd_rule rule = {.message = "must be present", .reason = "FieldValueRequired", .with_old = true};
 
 	if (one->kind->flags & RH_KIND_ANY_CASE)
-		rh_str_appendf(&text, "self.exists(t, t.lowerAscii() == '%s')", one->lower);
+		rh_str_appendf(&text,
+		               "self.%s.exists(t, t.lowerAscii() == '%s') || oldSelf.hasValue() && "
+		               "!(has(oldSelf.value().%s) && oldSelf.value().%s.exists(t, t.lowerAscii() == '%s'))",
+		               map, one->lower, map, map, one->lower);
 	else
-		rh_str_appendf(&text, "'%s' in self", one->type->name);
-	rules_name_type(one->type->name, "", &path);
+		rh_str_appendf(&text, "'%s' in self.%s || oldSelf.hasValue() && !oldSelf.?%s[?'%s'].hasValue()",
+		               one->type->name, map, map, one->type->name);
+	rules_name_type(one, "", &path);
 	rule.rule = rh_str_text(&text);
 	rule.path = rh_str_text(&path);
-	return text.failed || path.failed ? RH_ENOMEM : rules_add(map, &rule);
+	return text.failed || path.failed ? RH_ENOMEM : rules_add(spec, &rule);
+}
+
+/* Append that the type with key @p t ("'Master'") has as many replicas as @p compares says, or as it had before. */
+static void rules_compare(const struct crd_type *one, const char *t, const char *compares, struct rh_str *out)
+{
+	const char *map = one->kind->replicas_field;
+	int32_t absent = one->type->flags & RH_REPLICA_EXPLICIT ? -1 : one->type->default_replicas;
+
+	rh_str_appendf(out,
+	               "self.%s[%s].?replicas.orValue(%" PRId32 ") %s || oldSelf.?%s[?%s].hasValue() && "
+	               "oldSelf.?%s[?%s].?replicas == self.%s[%s].?replicas",
+	               map, t, absent, compares, map, t, map, t, map, t);
 }
 
 /* Add that the number of replicas @p compares ("== 1"). */
-static int rules_add_bound(const struct crd_type *one, const char *compares, const char *message, struct rh_json *map)
+static int rules_add_bound(const struct crd_type *one, const char *compares, const char *message, struct rh_json *spec)
 {
-	int32_t absent = one->type->flags & RH_REPLICA_EXPLICIT ? -1 : one->type->default_replicas;
+	const char *map = one->kind->replicas_field;
+	char quoted[RH_NAME_SIZE + 2];
 	rh_auto_str text = {0};
 	rh_auto_str path = {0};
-	struct crd_rule rule = {.message = message, .reason = "FieldValueForbidden"};
+	struct crd_rule rule = {.message = message, .reason = "FieldValueForbidden", .with_old = true};
 
-	if (one->kind->flags & RH_KIND_ANY_CASE)
-		rh_str_appendf(&text, "self.all(t, t.lowerAscii() != '%s' || self[t].?replicas.orValue(%" PRId32 ") %s)",
-		               one->lower, absent, compares);
-	else
-		rh_str_appendf(&text, "!('%s' in self) || self['%s'].?replicas.orValue(%" PRId32 ") %s", one->type->name,
-		               one->type->name, absent, compares);
-	rules_name_type(one->type->name, ".replicas", &path);
+	if (one->kind->flags & RH_KIND_ANY_CASE) {
+		rh_str_appendf(&text, "self.%s.all(t, t.lowerAscii() != '%s' || ", map, one->lower);
+		rules_compare(one, "t", compares, &text);
+		rh_str_append(&text, ")");
+	} else {
+		(void)snprintf(quoted, sizeof(quoted), "'%s'", one->type->name);
+		rh_str_appendf(&text, "!(%s in self.%s) || ", quoted, map);
+		rules_compare(one, quoted, compares, &text);
+	}
+	rules_name_type(one, ".replicas", &path);
 	rule.rule = rh_str_text(&text);
 	rule.path = rh_str_text(&path);
-	return text.failed || path.failed ? RH_ENOMEM : rules_add(map, &rule);
+	return text.failed || path.failed ? RH_ENOMEM : rules_add(spec, &rule);
 }
 
-static int rules_add_bounds(const struct crd_type *one, struct rh_json *map)
+static int rules_add_bounds(const struct crd_type *one, struct rh_json *spec)
 {
 	static const struct {
 		const char *compares, *message;
@@ -238,23 +264,23 @@ static int rules_add_bounds(const struct crd_type *one, struct rh_json *map)
 		rh_str_appendf(&message, "%s %" PRId32, words[i].message, numbers[i]);
 		r = compares.failed || message.failed
 		        ? RH_ENOMEM
-		        : rules_add_bound(one, rh_str_text(&compares), rh_str_text(&message), map);
+		        : rules_add_bound(one, rh_str_text(&compares), rh_str_text(&message), spec);
 	}
 	return r;
 }
 
-static int rules_add_type(const struct crd_type *one, struct rh_json *map)
+static int rules_add_type(const struct crd_type *one, const struct rh_crd_schema *schema)
 {
 	int r = 0;
 
 	if (one->type->flags & RH_REPLICA_REQUIRED)
-		r = rules_add_required(one, map);
+		r = rules_add_required(one, schema->spec);
 	if (r == 0 && !(one->kind->flags & RH_KIND_ANY_CASE))
-		r = rules_add_case(one, map);
-	return r == 0 ? rules_add_bounds(one, map) : r;
+		r = rules_add_case(one, schema->replicas);
+	return r == 0 ? rules_add_bounds(one, schema->spec) : r;
 }
 
-static int rules_add_map(const struct rh_kind *kind, struct rh_json *map)
+static int rules_add_types(const struct rh_kind *kind, const struct rh_crd_schema *schema)
 {
 	static const struct crd_rule some = {
 		.rule = "size(self) > 0",
@@ -262,16 +288,17 @@ static int rules_add_map(const struct rh_kind *kind, struct rh_json *map)
 		.reason = "FieldValueRequired",
 	};
 	bool required = false;
-	int r = kind->flags & RH_KIND_OPEN_TYPES ? rules_add_open(map) : rules_add_known(kind, map);
+	int r =
+		kind->flags & RH_KIND_OPEN_TYPES ? rules_add_open(schema->replicas) : rules_add_known(kind, schema->replicas);
 
 	for (const struct rh_replica_type *const *type = kind->types; r == 0 && *type; type++) {
 		struct crd_type one = {.kind = kind, .type = *type};
 
 		required = required || ((*type)->flags & RH_REPLICA_REQUIRED);
 		(void)rh_name_lower((*type)->name, one.lower);
-		r = rules_add_type(&one, map);
+		r = rules_add_type(&one, schema);
 	}
-	return r == 0 && !required ? rules_add(map, &some) : r;
+	return r == 0 && !required ? rules_add(schema->replicas, &some) : r;
 }
 
 static int rules_add_container_name(const struct rh_kind *kind, struct rh_json *replica)
@@ -356,7 +383,7 @@ int rh_crd_add_rules(const struct rh_kind *kind, const struct rh_crd_schema *sch
 	if (r == 0)
 		r = rules_add_spec(kind, schema);
 	if (r == 0)
-		r = rules_add_map(kind, schema->replicas);
+		r = rules_add_types(kind, schema);
 	if (r == 0)
 		r = rules_add_replica(kind, schema);
 	return r < 0 ? rh_fail_oom(err) : rules_add_owns(kind, schema, err);

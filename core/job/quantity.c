@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* 20 digits stay below 2^67, so that 1024^6 times them stays below 2^127. */
@@ -163,30 +162,16 @@ int rh_quantity_parse(const char *text, int64_t *ret_milli, struct rh_error *err
 	return r;
 }
 
-/* The shortest digits that read back as the number: 0.1 must not become 0.10000000000000001 and be rounded up. */
-static void quantity_print(double number, char *buffer, size_t size)
-{
-	for (int digits = 15; digits <= 17; digits++) {
-		(void)snprintf(buffer, size, "%.*g", digits, number);
-		if (strtod(buffer, NULL) == number)
-			return;
-	}
-}
-
 int rh_quantity_read(const struct rh_json *json, struct rh_quantity *ret_quantity, struct rh_error *err)
 {
-	char text[40] = "";
-	int64_t integer;
+	char buffer[RH_JSON_NUMBER_SIZE];
+	const char *number = rh_json_number_text(json, buffer);
 
 	if (rh_json_string(json))
 		return quantity_parse(rh_json_string(json), ret_quantity, err);
-	if (rh_json_type(json) != RH_JSON_NUMBER)
+	if (!number)
 		return rh_fail(err, RH_EINVAL, "a quantity must be of type string or number, not %s", rh_json_type_name(json));
-	if (rh_json_integer(json, &integer))
-		(void)snprintf(text, sizeof(text), "%" PRId64, integer);
-	else
-		quantity_print(rh_json_number(json, 0), text, sizeof(text));
-	return quantity_parse(text, ret_quantity, err);
+	return quantity_parse(number, ret_quantity, err);
 }
 
 int rh_quantity_from_json(const struct rh_json *json, int64_t *ret_milli, struct rh_error *err)

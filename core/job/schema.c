@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/schema.h"
 
-#include <stdint.h>
-
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,14 +29,21 @@ static const struct rh_json *schema_resolve(const struct schema_walk *walk, cons
 	return ref ? rh_json_get(walk->definitions, ref) : schema;
 }
 
+/* @return whether a number has no fraction, of any size */
+static bool schema_is_whole(const struct rh_json *value)
+{
+	double number = rh_json_number(value, 0.5);
+
+	return trunc(number) == number;
+}
+
 static bool schema_type_fits(const struct rh_json *schema, const struct rh_json *value)
 {
 	const char *type = rh_json_string(rh_json_get(schema, "type"));
 	enum rh_json_type is = rh_json_type(value);
-	int64_t integer;
 
 	if (rh_json_bool(rh_json_get(schema, "x-kubernetes-int-or-string"), false))
-		return is == RH_JSON_NUMBER || is == RH_JSON_STRING;
+		return is == RH_JSON_STRING || (rh_json_get(schema, "format") ? schema_is_whole(value) : is == RH_JSON_NUMBER);
 	if (!type)
 		return true;
 	if (strcmp(type, "object") == 0)
@@ -48,7 +55,7 @@ static bool schema_type_fits(const struct rh_json *schema, const struct rh_json 
 	if (strcmp(type, "boolean") == 0)
 		return is == RH_JSON_BOOL;
 	if (strcmp(type, "integer") == 0)
-		return rh_json_integer(value, &integer);
+		return schema_is_whole(value);
 	return strcmp(type, "number") != 0 || is == RH_JSON_NUMBER;
 }
 
@@ -65,6 +72,28 @@ static int schema_wrong_type(struct schema_walk *walk, const struct rh_json *sch
 	return rh_findings_add(walk->findings, RH_FINDING_ERROR, rh_str_text(&walk->path),
 	                       "Invalid value: \"%s\": must be of type %s", rh_json_type_name(value),
 	                       schema_type_wanted(schema));
+}
+
+/* @return whether Go reads numbers of this schema into an int32 or int64 */
+static bool schema_is_integer(const struct rh_json *schema)
+{
+	const char *type = rh_json_string(rh_json_get(schema, "type"));
+
+	return type ? strcmp(type, "integer") == 0 : rh_json_get(schema, "format") != NULL;
+}
+
+/* A whole number must also be of the size that Go reads it into. */
+static int schema_integer(struct schema_walk *walk, const struct rh_json *schema, const struct rh_json *value)
+{
+	bool small = rh_text_equal(rh_json_string(rh_json_get(schema, "format")), "int32");
+	int64_t least = small ? INT32_MIN : INT64_MIN, most = small ? INT32_MAX : INT64_MAX, integer;
+	char buffer[RH_JSON_NUMBER_SIZE];
+
+	if (rh_json_integer(value, &integer) && integer >= least && integer <= most)
+		return 0;
+	return rh_findings_add(walk->findings, RH_FINDING_ERROR, rh_str_text(&walk->path),
+	                       "Invalid value: %s: must be between %" PRId64 " and %" PRId64,
+	                       rh_json_number_text(value, buffer), least, most);
 }
 
 static int schema_unknown_field(struct schema_walk *walk, const struct rh_json *properties, const char *key)
@@ -177,6 +206,8 @@ static int schema_value(struct schema_walk *walk, const struct rh_json *schema, 
 		return schema_wrong_type(walk, resolved, value);
 	if (rh_json_get(resolved, "enum"))
 		return schema_enum(walk, rh_json_get(resolved, "enum"), value);
+	if (rh_json_type(value) == RH_JSON_NUMBER && schema_is_integer(resolved))
+		return schema_integer(walk, resolved, value);
 	if (rh_json_type(value) == RH_JSON_OBJECT)
 		return schema_object(walk, resolved, value);
 	if (rh_json_type(value) == RH_JSON_ARRAY)

@@ -4,7 +4,7 @@
  * @brief Objects held against OpenAPI schemas: unknown fields with a "did you mean", and values of a wrong type.
  *
  * A schema document is {"root": NAME, "definitions": {NAME: SCHEMA}}; SCHEMA uses type, properties, items,
- * additionalProperties, required, enum, $ref (a NAME), x-kubernetes-int-or-string and
+ * additionalProperties, required, enum, format (int32, int64), $ref (a NAME), x-kubernetes-int-or-string and
  * x-kubernetes-preserve-unknown-fields.
  */
 #ifndef RH_JOB_SCHEMA_H

@@ -20,6 +20,7 @@ struct template_check {
 	struct rh_findings *findings;
 	struct rh_map *names;   /* of containers, init containers included */
 	struct rh_map *volumes; /* names that mounts may use */
+	bool main_is_there;     /* one has the kind's name, or it needs none */
 };
 
 static void template_error(struct rh_findings *findings, const struct rh_place *place, const char *detail)
@@ -104,6 +105,15 @@ static void template_each(const struct template_check *check, const struct rh_pl
 	}
 }
 
+static bool template_has_main(const struct rh_kind *kind, const struct rh_json *containers)
+{
+	const struct rh_json *item = rh_json_first(containers);
+
+	while (item && !rh_text_equal(rh_json_string(rh_json_get(item, "name")), kind->container))
+		item = rh_json_next(item);
+	return item || !kind->container;
+}
+
 void rh_template_check_containers(const struct rh_kind *kind, const struct rh_json *template_,
                                   const struct rh_place *place, struct rh_findings *findings)
 {
@@ -111,7 +121,6 @@ void rh_template_check_containers(const struct rh_kind *kind, const struct rh_js
 	struct rh_place list_place = rh_place_member(&spec_place, "containers");
 	const struct rh_json *list = rh_json_get(rh_json_get(template_, "spec"), "containers");
 	const struct rh_json *item;
-	bool named = !kind->container;
 	size_t index = 0;
 
 	if (list && rh_json_type(list) != RH_JSON_NULL && rh_json_type(list) != RH_JSON_ARRAY)
@@ -124,9 +133,8 @@ void rh_template_check_containers(const struct rh_kind *kind, const struct rh_js
 
 		if (rh_json_type(item) == RH_JSON_OBJECT && template_is_absent(item, "image"))
 			template_error(findings, &image_place, "Required value: must be required");
-		named = named || rh_text_equal(rh_json_string(rh_json_get(item, "name")), kind->container);
 	}
-	if (!named)
+	if (!template_has_main(kind, list))
 		(void)rh_findings_at(findings, RH_FINDING_ERROR, &list_place,
 		                     "Required value: must have at least one container with name %s", kind->container);
 }
@@ -293,10 +301,9 @@ static void template_check_name(const struct template_check *check, const struct
 		(void)rh_findings_at(check->findings, RH_FINDING_ERROR, &place, "Duplicate value: \"%s\"", name);
 }
 
-static void template_check_container(const struct template_check *check, const struct rh_place *place,
-                                     const struct rh_json *container)
+static void template_check_parts(const struct template_check *check, const struct rh_place *place,
+                                 const struct rh_json *container)
 {
-	template_check_name(check, place, container);
 	(void)template_text(check->findings, place, container, "image");
 	(void)template_text(check->findings, place, container, "workingDir");
 	template_check_words(check->findings, place, container, "command");
@@ -307,11 +314,21 @@ static void template_check_container(const struct template_check *check, const s
 	template_check_resources(check->findings, place, container);
 }
 
+/* Where V1 misses a container of the kind's name, it says nothing of one without a name. */
+static void template_check_container(const struct template_check *check, const struct rh_place *place,
+                                     const struct rh_json *container)
+{
+	if (check->main_is_there || !template_is_absent(container, "name"))
+		template_check_name(check, place, container);
+	template_check_parts(check, place, container);
+}
+
 static void template_check_init_container(const struct template_check *check, const struct rh_place *place,
                                           const struct rh_json *container)
 {
 	(void)template_required_text(check->findings, place, container, "image");
-	template_check_container(check, place, container);
+	template_check_name(check, place, container);
+	template_check_parts(check, place, container);
 }
 
 static void template_check_volume(const struct template_check *check, const struct rh_place *place,
@@ -329,12 +346,13 @@ static void template_check_volume(const struct template_check *check, const stru
 		(void)rh_findings_at(check->findings, RH_FINDING_ERROR, &name_place, "Duplicate value: \"%s\"", name);
 }
 
-static void template_check_spec(const struct rh_json *spec, const struct rh_place *place, struct rh_findings *findings)
+static void template_check_spec(const struct rh_kind *kind, const struct rh_json *spec, const struct rh_place *place,
+                                struct rh_findings *findings)
 {
 	struct rh_place policy_place = rh_place_member(place, "restartPolicy");
 	rh_auto(map) names = rh_map_new();
 	rh_auto(map) volumes = rh_map_new();
-	struct template_check check = {findings, names, volumes};
+	struct template_check check = {findings, names, volumes, template_has_main(kind, rh_json_get(spec, "containers"))};
 
 	if (!names || !volumes) {
 		findings->failed = true;
@@ -383,12 +401,12 @@ static void template_check_metadata(const struct rh_json *metadata, const struct
 	}
 }
 
-void rh_template_check_fields(const struct rh_json *template_, const struct rh_place *place,
+void rh_template_check_fields(const struct rh_kind *kind, const struct rh_json *template_, const struct rh_place *place,
                               struct rh_findings *findings)
 {
 	struct rh_place metadata_place = rh_place_member(place, "metadata");
 	struct rh_place spec_place = rh_place_member(place, "spec");
 
 	template_check_metadata(rh_json_get(template_, "metadata"), &metadata_place, findings);
-	template_check_spec(rh_json_get(template_, "spec"), &spec_place, findings);
+	template_check_spec(kind, rh_json_get(template_, "spec"), &spec_place, findings);
 }

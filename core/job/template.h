@@ -21,11 +21,12 @@ void rh_template_check_containers(const struct rh_kind *kind, const struct rh_js
                                   const struct rh_place *place, struct rh_findings *findings);
 /**
  * What an API server would refuse when it gets the pod, so that it is told before any pod is made: types, names, ports,
- * variables, resources, mounts. Warnings for what the operator overwrites.
+ * variables, resources, mounts. Warnings for what the operator overwrites. A container without a name is not reported
+ * where rh_template_check_containers() misses that of the kind: V1 says only that.
  * @param template_ may be NULL
  * @param place of the template
  */
-void rh_template_check_fields(const struct rh_json *template_, const struct rh_place *place,
+void rh_template_check_fields(const struct rh_kind *kind, const struct rh_json *template_, const struct rh_place *place,
                               struct rh_findings *findings);
 
 #endif

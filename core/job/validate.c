@@ -300,7 +300,7 @@ static void validate_spec(const struct rh_job *job, const struct rh_replica_spec
 	validate_replicas(spec, object, &place, findings);
 	if (spec->policy == RH_RESTART_UNKNOWN && policy)
 		validate_unsupported(findings, &policy_place, policy, "\"Always\", \"ExitCode\", \"Never\", \"OnFailure\"");
-	rh_template_check_fields(spec->template_, &template_place, findings);
+	rh_template_check_fields(job->kind, spec->template_, &template_place, findings);
 }
 
 /* A key in another case displaces the canonical one without a word (COMPAT A.3-2). */

@@ -64,7 +64,11 @@ static void test_json__integers(void **state)
 		{-5, true, -5},
 		{9007199254740992.0, true, INT64_C(9007199254740992)},
 		{-9007199254740992.0, true, INT64_C(-9007199254740992)},
-		{9007199254740994.0, false, 0},
+		{9007199254740994.0, true, INT64_C(9007199254740994)},
+		{9223372036854774784.0, true, INT64_C(9223372036854774784)},
+		{-9223372036854775808.0, true, INT64_MIN},
+		{9223372036854775808.0, false, 0},
+		{-9223372036854777856.0, false, 0},
 		{0.5, false, 0},
 		{1e300, false, 0},
 		{NAN, false, 0},
@@ -79,6 +83,114 @@ static void test_json__integers(void **state)
 		assert_int_equal(rh_json_integer(json, &value), rows[i].integer);
 		assert_true(value == rows[i].expected);
 	}
+}
+
+/* K3 */
+static void test_json__integers_are_exact(void **state)
+{
+	static const int64_t values[] = {
+		0,
+		1,
+		-1,
+		INT32_MAX,
+		INT32_MIN,
+		(INT64_C(1) << 53) - 1,
+		INT64_C(1) << 53,
+		(INT64_C(1) << 53) + 1,
+		-(INT64_C(1) << 53) - 1,
+		INT64_MAX - 1,
+		INT64_MAX,
+		INT64_MIN,
+		INT64_MIN + 1,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		rh_auto(json) json = rh_json_new_integer(values[i]);
+		rh_auto(json) copy = rh_json_copy(json);
+		rh_auto_free char *text = rh_json_text(copy);
+		rh_auto(json) back = support_json(text);
+		rh_auto(json) other = rh_json_new_integer(values[i] == INT64_MAX ? values[i] - 1 : values[i] + 1);
+		int64_t value = 0;
+
+		assert_true(rh_json_integer(back, &value) && value == values[i]);
+		assert_true(rh_json_equal(json, back));
+		assert_false(rh_json_equal(json, other));
+		assert_true(rh_json_number(json, 0) == (double)values[i]);
+	}
+}
+
+/* K3: beyond int64_t, a number is its text. */
+static void test_json__integers_beyond_int64(void **state)
+{
+	static const char *const texts[] = {"9223372036854775808", "-9223372036854775809", "18446744073709551615",
+	                                    "123456789012345678901234567890"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		rh_auto(json) json = support_json(texts[i]);
+		rh_auto(json) object = rh_json_new_object();
+		rh_auto(json) patch = rh_json_new_object();
+		rh_auto(json) copy = NULL;
+		int64_t value = 7;
+
+		assert_int_equal(rh_json_type(json), RH_JSON_NUMBER);
+		assert_string_equal(rh_json_type_name(json), "number");
+		assert_false(rh_json_integer(json, &value));
+		assert_int_equal(value, 7);
+		support_assert_json(json, texts[i]);
+		assert_int_equal(rh_json_set(patch, "a", rh_json_copy(json)), 0);
+		assert_int_equal(rh_json_merge(object, patch), 0);
+		copy = rh_json_detach(object, "a");
+		support_assert_json(copy, texts[i]);
+		assert_true(rh_json_equal(copy, json));
+		assert_true(rh_json_number(copy, 0) != 0);
+	}
+}
+
+static void test_json__numbers_alike(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		bool alike;
+	} rows[] = {
+		{"1", "1.0", true},
+		{"1000", "1e3", true},
+		{"0", "-0", true},
+		{"0", "-0.0", true},
+		{"1", "1.5", false},
+		{"1.50", "1.5", true},
+		{"9007199254740993", "9007199254740992", false},
+		{"9223372036854775807", "9223372036854775808", false},
+		{"9223372036854775807", "9223372036854775807.0", false},
+		{"9223372036854775808", "9223372036854775808.0", true},
+		{"18446744073709551615", "18446744073709552000", true},
+		{"1e300", "1e+300", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto(json) a = support_json(rows[i].a);
+		rh_auto(json) b = support_json(rows[i].b);
+
+		support_row(rows[i].a);
+		assert_int_equal(rh_json_equal(a, b), rows[i].alike);
+		assert_int_equal(rh_json_equal(b, a), rows[i].alike);
+	}
+}
+
+static void test_json__number_text(void **state)
+{
+	rh_auto(json) list = support_json("[12, 1.50, -9223372036854775808, 18446744073709551616, \"1\"]");
+	char buffer[RH_JSON_NUMBER_SIZE];
+
+	(void)state;
+	assert_string_equal(rh_json_number_text(rh_json_item(list, 0), buffer), "12");
+	assert_string_equal(rh_json_number_text(rh_json_item(list, 1), buffer), "1.5");
+	assert_string_equal(rh_json_number_text(rh_json_item(list, 2), buffer), "-9223372036854775808");
+	assert_string_equal(rh_json_number_text(rh_json_item(list, 3), buffer), "18446744073709551616");
+	assert_null(rh_json_number_text(rh_json_item(list, 4), buffer));
+	assert_null(rh_json_number_text(NULL, buffer));
 }
 
 static void test_json__get_is_exact(void **state)
@@ -590,6 +702,10 @@ int main(void)
 		cmocka_unit_test(test_json__types),
 		cmocka_unit_test(test_json__reads_of_the_wrong_type),
 		cmocka_unit_test(test_json__integers),
+		cmocka_unit_test(test_json__integers_are_exact),
+		cmocka_unit_test(test_json__integers_beyond_int64),
+		cmocka_unit_test(test_json__numbers_alike),
+		cmocka_unit_test(test_json__number_text),
 		cmocka_unit_test(test_json__get_is_exact),
 		cmocka_unit_test(test_json__at),
 		cmocka_unit_test(test_json__string_at),

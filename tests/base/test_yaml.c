@@ -133,6 +133,7 @@ static void test_yaml__tags(void **state)
 		{"custom list", "!!python/tuple [a]", "unsupported tag"},
 		{"binary", "!!binary aGk=", "the tag does not fit the value, or is not supported: \"binary\""},
 		{"int of a text", "!!int abc", "the tag does not fit"},
+		{"int of a float", "!!int 1e3", "the tag does not fit"},
 		{"int of a fraction", "!!int 1.5", "the tag does not fit"},
 		{"bool of a number", "!!bool 1", "the tag does not fit"},
 		{"map of a list", "!!map [a]", "unsupported tag"},

@@ -50,7 +50,7 @@ class Pipes(Case):
 
     def test_logs_are_live_behind_a_pipe(self):
         go = os.path.join(self.folder, "go")
-        path = self.file(job(command=f"'echo early; while [ ! -e {go} ]; do sleep 0.05; done; echo late'"))
+        path = self.file(job(command=f"'echo early; while [ ! -e \"{go}\" ]; do sleep 0.05; done; echo late'"))
         with subprocess.Popen([program.PROGRAM, "run", "-q", path], stdout=subprocess.PIPE, text=True) as child:
             self.assertEqual(child.stdout.readline(), "master-0 | early\n")
             self.file("", "go")

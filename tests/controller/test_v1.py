@@ -153,10 +153,26 @@ class Swap(Installed):
         self.assertEqual(self.create("pytorchjobs", self.two_masters("refused"))[1]["message"],
                          'admission webhook "validator.pytorchjob.training-operator.kubeflow.org" denied the request: '
                          "spec.pytorchReplicaSpecs[Master].replicas: Forbidden: must be 1")
+        self.check_words()
         body = self.two_masters("new")
         body["spec"]["pytorchReplicaSpecs"]["Master"]["replicas"] = 1
         self.assertEqual(self.create("pytorchjobs", body)[0], 201)
         wait_for("its pod", lambda: len(self.pods("new")) == 1)
+
+    def check_words(self):
+        """O4: what V1 said, and no more."""
+        body = self.two_masters("words")
+        master = body["spec"]["pytorchReplicaSpecs"].pop("Master")
+        body["spec"]["pytorchReplicaSpecs"]["Worker"] = {**master, "replicas": 1}
+        container = master["template"]["spec"]["containers"][0]
+        container["name"] = ""
+        self.assertEqual(self.create("pytorchjobs", body)[1]["message"].split("denied the request: ")[-1],
+                         "spec.pytorchReplicaSpecs[Worker].template.spec.containers: Required value: must have at least one "
+                         "container with name pytorch")
+        container["name"] = "pytorch"
+        body["spec"]["elasticPolicy"] = {"nProcPerNode": 2}
+        said = self.api.kubectl("create", "--dry-run=server", "-f", "-", text=json.dumps(body)).stderr
+        self.assertIn("Warning: spec.elasticPolicy.nProcPerNode is deprecated, use spec.nprocPerNode instead\n", said)
 
     def check_running(self, name, uids):
         """The pods that V1 made are kept, and what becomes of them counts. The ledger passes the webhook."""

@@ -112,6 +112,7 @@ static const char *message(const struct stage *stage)
 }
 
 #define PYTORCH "/validate-kubeflow-org-v1-pytorchjob"
+#define CONTAINERS "spec.pytorchReplicaSpecs[Worker].template.spec.containers"
 
 /* A job with two types; @p policy stands below runPolicy, @p master is its number of replicas. */
 static struct rh_json *job(const char *policy, const char *master)
@@ -152,6 +153,36 @@ static void test_webhook__bad_job(void **state)
 	assert_string_equal(message(&stage), "spec.pytorchReplicaSpecs[Master].replicas: Forbidden: must be 1");
 	assert_string_equal(rh_json_string_at(stage.answer, "response.status.reason"), "Forbidden");
 	assert_int_equal(rh_json_number(rh_json_at(stage.answer, "response.status.code"), 0), 403);
+	close_stage(&stage);
+}
+
+/* O4: containers without a name, in V1's words; where V1 had none, the API server's own of the pod. */
+static void test_webhook__containers_without_a_name(void **state)
+{
+	static const struct {
+		const char *containers, *message;
+	} rows[] = {
+		{"{image: i}", CONTAINERS ": Required value: must have at least one container with name pytorch"},
+		{"{name: '', image: i}", CONTAINERS ": Required value: must have at least one container with name pytorch"},
+		{"{name: a, image: i}, {image: i}",
+	     CONTAINERS ": Required value: must have at least one container with name pytorch"},
+		{"{name: pytorch, image: i}, {name: '', image: i}", CONTAINERS "[1].name: Required value"},
+	};
+	struct stage stage;
+
+	(void)state;
+	open_stage(&stage);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto_free char *text =
+			rh_asprintf("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: a}\n"
+		                "spec: {pytorchReplicaSpecs: {Worker: {template: {spec: {containers: [%s]}}}}}\n",
+		                rows[i].containers);
+
+		support_row(rows[i].containers);
+		review(&stage, PYTORCH, from_yaml(text), NULL);
+		assert_false(allowed(&stage));
+		assert_string_equal(message(&stage), rows[i].message);
+	}
 	close_stage(&stage);
 }
 
@@ -382,6 +413,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_webhook__good_job),
 		cmocka_unit_test(test_webhook__bad_job),
+		cmocka_unit_test(test_webhook__containers_without_a_name),
 		cmocka_unit_test(test_webhook__changes),
 		cmocka_unit_test(test_webhook__not_understood),
 		cmocka_unit_test(test_webhook__warnings),

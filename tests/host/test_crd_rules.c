@@ -61,6 +61,15 @@ static void rules_check(const struct rules_case *row, const char *path)
 		fail_msg("%s:\n%s", row->name, found);
 }
 
+static void rules_have(const char *found, const char *wanted)
+{
+	if (!strstr(found, wanted))
+		fail_msg("no %s in:\n%s", wanted, found);
+}
+
+#define MAP "pytorchReplicaSpecs"
+#define OF_MASTER "." MAP ".Master"
+
 static void test_crd_rules__replica_types(void **state)
 {
 	static const struct {
@@ -72,12 +81,8 @@ static void test_crd_rules__replica_types(void **state)
 	      "self.all(t, t.lowerAscii() in ['master', 'worker'])\n"
 	      "- - unsupported replica type: upper and lower case count: it is \"Master\": "
 	      "self.all(t, t == 'Master' || t.lowerAscii() != 'master')\n"
-	      ".Master.replicas FieldValueForbidden must be 1: "
-	      "!('Master' in self) || self['Master'].?replicas.orValue(-1) == 1\n"
 	      "- - unsupported replica type: upper and lower case count: it is \"Worker\": "
 	      "self.all(t, t == 'Worker' || t.lowerAscii() != 'worker')\n"
-	      ".Worker.replicas FieldValueForbidden must be at least 1: "
-	      "!('Worker' in self) || self['Worker'].?replicas.orValue(1) >= 1\n"
 	      "- FieldValueRequired must have at least one replica type: size(self) > 0\n"},
 	     RULES_SPEC ".properties.pytorchReplicaSpecs"},
 		{{"any type", &test_tensorflow,
@@ -92,11 +97,8 @@ static void test_crd_rules__replica_types(void **state)
 	      "self.all(t, t.lowerAscii() in ['worker', 'launcher'])\n"
 	      "- - unsupported replica type: upper and lower case count: it is \"Worker\": "
 	      "self.all(t, t == 'Worker' || t.lowerAscii() != 'worker')\n"
-	      ".Launcher FieldValueRequired must be present: 'Launcher' in self\n"
 	      "- - unsupported replica type: upper and lower case count: it is \"Launcher\": "
-	      "self.all(t, t == 'Launcher' || t.lowerAscii() != 'launcher')\n"
-	      ".Launcher.replicas FieldValueForbidden must be 1: "
-	      "!('Launcher' in self) || self['Launcher'].?replicas.orValue(1) == 1\n"},
+	      "self.all(t, t == 'Launcher' || t.lowerAscii() != 'launcher')\n"},
 	     RULES_SPEC ".properties.mpiReplicaSpecs"},
 	};
 
@@ -117,18 +119,43 @@ static void test_crd_rules__types_in_any_case(void **state)
 	struct rh_kind kind = test_pytorch;
 	const struct rules_case row = {"required, bounded, in any case", &kind,
 	                               "- - unsupported replica type: supported values: \"Master\": "
-	                               "self.all(t, t.lowerAscii() in ['master'])\n"
-	                               ".Master FieldValueRequired must be present: "
-	                               "self.exists(t, t.lowerAscii() == 'master')\n"
-	                               ".Master.replicas FieldValueForbidden must be at least 2: "
-	                               "self.all(t, t.lowerAscii() != 'master' || self[t].?replicas.orValue(3) >= 2)\n"
-	                               ".Master.replicas FieldValueForbidden must be at most 4: "
-	                               "self.all(t, t.lowerAscii() != 'master' || self[t].?replicas.orValue(3) <= 4)\n"};
+	                               "self.all(t, t.lowerAscii() in ['master'])\n"};
+	rh_auto_free char *spec = NULL;
 
 	(void)state;
 	kind.types = types;
 	kind.flags |= RH_KIND_ANY_CASE;
 	rules_check(&row, RULES_SPEC ".properties.pytorchReplicaSpecs");
+	spec = rules_list(&kind, RULES_SPEC);
+	rules_have(spec, OF_MASTER " FieldValueRequired must be present (old): "
+	                           "self." MAP ".exists(t, t.lowerAscii() == 'master') || oldSelf.hasValue() && "
+	                           "!(has(oldSelf.value()." MAP ") && "
+	                           "oldSelf.value()." MAP ".exists(t, t.lowerAscii() == 'master'))\n");
+	rules_have(spec, OF_MASTER ".replicas FieldValueForbidden must be at least 2 (old): "
+	                           "self." MAP ".all(t, t.lowerAscii() != 'master' || "
+	                           "self." MAP "[t].?replicas.orValue(3) >= 2 || oldSelf.?" MAP "[?t].hasValue() && "
+	                           "oldSelf.?" MAP "[?t].?replicas == self." MAP "[t].?replicas)\n");
+	rules_have(spec, OF_MASTER ".replicas FieldValueForbidden must be at most 4 (old): ");
+}
+
+/* O4: the API server prints what follows a rule's own place behind a dot; map.[Type] is no path of V1. */
+static void test_crd_rules__types_are_named_from_spec(void **state)
+{
+	rh_auto_free char *pytorch = NULL;
+	rh_auto_free char *mpi = NULL;
+
+	(void)state;
+	pytorch = rules_list(&test_pytorch, RULES_SPEC);
+	rules_have(pytorch, OF_MASTER ".replicas FieldValueForbidden must be 1 (old): !('Master' in self." MAP ") || "
+	                              "self." MAP "['Master'].?replicas.orValue(-1) == 1 || "
+	                              "oldSelf.?" MAP "[?'Master'].hasValue() && "
+	                              "oldSelf.?" MAP "[?'Master'].?replicas == self." MAP "['Master'].?replicas\n");
+	rules_have(pytorch, "." MAP ".Worker.replicas FieldValueForbidden must be at least 1 (old): ");
+	mpi = rules_list(&test_mpi, RULES_SPEC);
+	rules_have(mpi, ".mpiReplicaSpecs.Launcher FieldValueRequired must be present (old): "
+	                "'Launcher' in self.mpiReplicaSpecs || oldSelf.hasValue() && "
+	                "!oldSelf.?mpiReplicaSpecs[?'Launcher'].hasValue()\n");
+	rules_have(mpi, ".mpiReplicaSpecs.Launcher.replicas FieldValueForbidden must be 1 (old): ");
 }
 
 static void test_crd_rules__a_type_that_is_no_identifier(void **state)
@@ -141,9 +168,9 @@ static void test_crd_rules__a_type_that_is_no_identifier(void **state)
 
 	(void)state;
 	kind.types = types;
-	found = rules_list(&kind, RULES_SPEC ".properties.pytorchReplicaSpecs");
-	assert_non_null(strstr(found, "['A-B'] FieldValueRequired must be present"));
-	assert_non_null(strstr(found, "['A-B'].replicas FieldValueForbidden must be at most 1"));
+	found = rules_list(&kind, RULES_SPEC);
+	rules_have(found, "." MAP "['A-B'] FieldValueRequired must be present");
+	rules_have(found, "." MAP "['A-B'].replicas FieldValueForbidden must be at most 1");
 }
 
 static void test_crd_rules__one_replica_type(void **state)
@@ -240,6 +267,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_crd_rules__replica_types),
+		cmocka_unit_test(test_crd_rules__types_are_named_from_spec),
 		cmocka_unit_test(test_crd_rules__types_in_any_case),
 		cmocka_unit_test(test_crd_rules__a_type_that_is_no_identifier),
 		cmocka_unit_test(test_crd_rules__one_replica_type),

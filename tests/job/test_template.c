@@ -72,6 +72,32 @@ static void test_template__any_container_name(void **state)
 	assert_int_equal(findings.count, 0);
 }
 
+/* O4 */
+static void test_template__no_name_beside_a_missing_main(void **state)
+{
+	static const struct {
+		const char *text, *findings;
+	} rows[] = {
+		{"{'spec':{'containers':[{'name':'','image':'i'}]}}", ""},
+		{"{'spec':{'containers':[{'name':'a'},{'image':'i'}],'initContainers':[{'image':'i'}]}}",
+	     "spec.initContainers[0].name: Required value\n"},
+		{"{'spec':{'containers':[{'name':'pytorch'},{'image':'i'}]}}", "spec.containers[1].name: Required value\n"},
+	};
+	struct rh_place place = rh_place_member(NULL, "template");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto(json) template_ = test_json(rows[i].text);
+		rh_auto_findings findings = {0};
+		rh_auto_free char *text = NULL;
+
+		rh_template_check_fields(&test_pytorch, template_, &place, &findings);
+		text = template_print(&findings);
+		if (strcmp(text, rows[i].findings) != 0)
+			fail_msg("%s: %s", rows[i].text, text);
+	}
+}
+
 #define POD(members) "{'spec':{'containers':[{'name':'c'}]," members "}}"
 #define CONTAINER(members) "{'spec':{'containers':[{'name':'c'," members "}],'volumes':[{'name':'v'}]}}"
 #define REQUESTS(requests, limits) CONTAINER("'resources':{'requests':" requests ",'limits':" limits "}")
@@ -173,7 +199,7 @@ static char *template_check(const char *text)
 	rh_auto(json) template_ = test_json(text);
 	rh_auto_findings findings = {0};
 
-	rh_template_check_fields(template_, &place, &findings);
+	rh_template_check_fields(&test_mpi, template_, &place, &findings);
 	return template_print(&findings);
 }
 
@@ -235,7 +261,7 @@ static void test_template__failing_allocations(void **state)
 
 		rh_mem_fail_after(failures++);
 		rh_template_check_containers(&test_pytorch, template_, &place, &findings);
-		rh_template_check_fields(template_, &place, &findings);
+		rh_template_check_fields(&test_pytorch, template_, &place, &findings);
 		rh_mem_fail_after(-1);
 		failed = findings.failed;
 		assert_true(failed || findings.count == 4);
@@ -246,9 +272,13 @@ static void test_template__failing_allocations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_template__containers),     cmocka_unit_test(test_template__any_container_name),
-		cmocka_unit_test(test_template__fields),         cmocka_unit_test(test_template__many_containers),
-		cmocka_unit_test(test_template__many_resources), cmocka_unit_test(test_template__failing_allocations),
+		cmocka_unit_test(test_template__containers),
+		cmocka_unit_test(test_template__any_container_name),
+		cmocka_unit_test(test_template__no_name_beside_a_missing_main),
+		cmocka_unit_test(test_template__fields),
+		cmocka_unit_test(test_template__many_containers),
+		cmocka_unit_test(test_template__many_resources),
+		cmocka_unit_test(test_template__failing_allocations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

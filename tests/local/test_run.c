@@ -83,8 +83,8 @@ static void test_run__healthy_replica_that_hangs_hides_no_failure(void **state)
 {
 	struct test_run *run = *state;
 	rh_auto_free char *up = rh_path_join(run->scratch, "up");
-	rh_auto_free char *master = rh_asprintf("trap : TERM; touch %s; while :; do sleep 1; done", up);
-	rh_auto_free char *worker = rh_asprintf("until [ -e %s ]; do sleep 0.02; done; exit 1", up);
+	rh_auto_free char *master = rh_asprintf("trap : TERM; touch \"%s\"; while :; do sleep 1; done", up);
+	rh_auto_free char *worker = rh_asprintf("until [ -e \"%s\" ]; do sleep 0.02; done; exit 1", up);
 	const struct test_job job = {.master = master, .worker = worker};
 
 	run->config->grace_period = RH_SECOND / 2;
@@ -112,7 +112,7 @@ static void test_run__program_that_does_not_exist(void **state)
 static char *failing_script(const struct test_run *run, int times, const char *code, const char *then)
 {
 	return rh_asprintf(
-		"n=$(cat %s/../count-%d 2>/dev/null | wc -c); printf x >>%s/../count-%d; [ $n -ge %d ] || exit %s; %s",
+		"n=$(cat \"%s/../count-%d\" 2>/dev/null | wc -c); printf x >>\"%s/../count-%d\"; [ $n -ge %d ] || exit %s; %s",
 		run->scratch, (int)getpid(), run->scratch, (int)getpid(), times, code, then);
 }
 
@@ -474,7 +474,7 @@ static void test_run__killed_shim_leaves_nothing(void **state)
 	struct test_run *run = *state;
 	rh_auto_free char *flag = rh_asprintf("%s/../flag-%d", run->scratch, (int)getpid());
 	rh_auto_free char *script =
-		rh_asprintf("if [ -e %s ]; then exit 0; fi; touch %s; setsid sh -c \"sleep 611 & sleep 611\" & "
+		rh_asprintf("if [ -e \"%s\" ]; then exit 0; fi; touch \"%s\"; setsid sh -c \"sleep 611 & sleep 611\" & "
 	                "echo parent $PPID; sleep 611",
 	                flag, flag);
 	const struct test_job job = {.policy = "ExitCode", .master = script};
@@ -494,7 +494,7 @@ static void test_run__log_dir(void **state)
 	const struct test_job first = {.master = "echo first"};
 	rh_auto_free char *flag = rh_path_join(run->scratch, "flag");
 	rh_auto_free char *script =
-		rh_asprintf("if [ -e %s ]; then echo b; else touch %s; echo a; exit 200; fi", flag, flag);
+		rh_asprintf("if [ -e \"%s\" ]; then echo b; else touch \"%s\"; echo a; exit 200; fi", flag, flag);
 	const struct test_job second = {.policy = "ExitCode", .master = script};
 	rh_auto_free char *text = NULL;
 

@@ -33,7 +33,7 @@ class RunObjects(unittest.TestCase):
         """Run it with a program that prints these objects."""
         self.write("differences.json", json.dumps(entries))
         self.write("made.json", json.dumps({"kind": "List", "items": made}))
-        self.write("program", f"#!/bin/sh\ncat {self.folder.name}/made.json\nexit {status}\n")
+        self.write("program", f"#!/bin/sh\ncat \"$(dirname \"$0\")/made.json\"\nexit {status}\n")
         program = os.path.join(self.folder.name, "program")
         os.chmod(program, 0o755)
         done = subprocess.run([sys.executable, "-B", f"{GOLDENS}/run_objects.py", program, prefix, self.folder.name],

@@ -119,7 +119,7 @@ int rh_memory_changed(struct rh_memory_request *request, const struct rh_json *b
 		return r;
 	metadata = rh_json_get(next, "metadata");
 	if (verb != RH_VERB_PATCH_STATUS && !memory_spec_equal(before, next) &&
-	    rh_json_integer(rh_json_get(metadata, "generation"), &generation) &&
+	    rh_json_integer(rh_json_get(metadata, "generation"), &generation) && generation < INT64_MAX &&
 	    rh_json_set_integer(metadata, "generation", generation + 1) < 0)
 		return RH_ENOMEM;
 	*ret_tree = rh_take(next);

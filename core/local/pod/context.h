@@ -21,8 +21,7 @@ struct rh_pod_context {
 /** Append a sentence to the notes. */
 void rh_pod_note(const struct rh_pod_context *context, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /**
- * Set a number of a plan. One that a plan cannot hold, 285 years in microseconds or 8 PiB, becomes the largest that it
- * can.
+ * Set a number of a plan. One beyond RH_SHIM_AMOUNT_MAX becomes that.
  * @return 0 or RH_ENOMEM
  */
 int rh_pod_set_amount(struct rh_json *object, const char *key, int64_t amount);

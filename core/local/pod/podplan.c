@@ -19,6 +19,7 @@
 #include "local/pod/volumes.h"
 #include "local/shim/limits.h"
 #include "local/shim/mounts.h"
+#include "local/shim/plan.h"
 
 /* One plan under work. */
 struct podplan_job {
@@ -51,7 +52,7 @@ void rh_pod_note(const struct rh_pod_context *context, const char *fmt, ...)
 
 int rh_pod_set_amount(struct rh_json *object, const char *key, int64_t amount)
 {
-	return rh_json_set_integer(object, key, amount > RH_JSON_INTEGER_MAX ? RH_JSON_INTEGER_MAX : amount);
+	return rh_json_set_integer(object, key, amount > RH_SHIM_AMOUNT_MAX ? RH_SHIM_AMOUNT_MAX : amount);
 }
 
 static int podplan_open(struct podplan_job *job, const struct rh_podplan_input *input)

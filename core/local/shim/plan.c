@@ -29,8 +29,8 @@ static int plan_number(const struct rh_json *json, const char *key, int64_t fall
 		*ret_value = fallback;
 		return 0;
 	}
-	if (!rh_json_integer(value, ret_value) || *ret_value < 0)
-		return rh_fail(err, RH_EINVAL, "pod plan: \"%s\" must be a number, 0 or more", key);
+	if (!rh_json_integer(value, ret_value) || *ret_value < 0 || *ret_value > RH_SHIM_AMOUNT_MAX)
+		return rh_fail(err, RH_EINVAL, "pod plan: \"%s\" must be a number from 0 to 2^53", key);
 	return 0;
 }
 

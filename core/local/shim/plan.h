@@ -13,6 +13,9 @@
 #include "base/error.h"
 #include "base/json.h"
 
+/** Largest number of a plan: 285 years in microseconds, 8 PiB. Sums of a few of them fit into an int64_t. */
+#define RH_SHIM_AMOUNT_MAX (INT64_C(1) << 53)
+
 /** When a container that ended is started again. */
 enum rh_shim_policy { RH_SHIM_NEVER, RH_SHIM_ON_FAILURE, RH_SHIM_ALWAYS };
 

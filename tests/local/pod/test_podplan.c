@@ -229,10 +229,10 @@ static void test_podplan__amounts_without_end(void **state)
 	if (rh_shim_plan_parse(make(test), &plan, &err) != 0)
 		fail_msg("%s", err.message);
 	assert_int_equal(plan.grace, INT32_MAX * RH_SECOND);
-	assert_int_equal(plan.backoff_max, RH_JSON_INTEGER_MAX);
-	assert_int_equal(plan.specs[0].memory, RH_JSON_INTEGER_MAX);
-	assert_int_equal(plan.specs[0].cpu, RH_JSON_INTEGER_MAX);
-	assert_int_equal(plan.tmpfs[0].size, RH_JSON_INTEGER_MAX);
+	assert_int_equal(plan.backoff_max, RH_SHIM_AMOUNT_MAX);
+	assert_int_equal(plan.specs[0].memory, RH_SHIM_AMOUNT_MAX);
+	assert_int_equal(plan.specs[0].cpu, RH_SHIM_AMOUNT_MAX);
+	assert_int_equal(plan.tmpfs[0].size, RH_SHIM_AMOUNT_MAX);
 	rh_shim_plan_deinit(&plan);
 }
 

@@ -238,7 +238,7 @@ def test_full_disk(program):
         return
     with Place(program) as place:
         path = place.write("job.yaml", job(master=f"i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; "
-                                                  f"echo done >{place.files}/done"))
+                                                  f'echo done >"{place.files}/done"'))
         result = full_disk(program, place, path)
         assert result.returncode == 1, (result.returncode, result.stderr)
         assert os.path.exists(os.path.join(place.files, "done")), "the replica did not come to its end"
