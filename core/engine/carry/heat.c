@@ -145,7 +145,9 @@ static void heat_shrink(struct rh_engine *engine, size_t most, size_t bytes)
  */
 void rh_engine_chill(struct rh_engine *engine, size_t most)
 {
-	heat_shrink(engine, most, RH_ENGINE_TREE_BYTES);
+	bool crowded = engine->crowded.count > 0; /* then nobody keeps what he does not use */
+
+	heat_shrink(engine, most, crowded ? RH_ENGINE_TREE_BYTES / 2 : RH_ENGINE_TREE_BYTES);
 }
 
 /* A large one counts for half of all at most, so that it has room sooner or later whatever else there is. */
