@@ -154,7 +154,7 @@ class Tenants(case.Case):
     def assert_served(self, name):
         """Another tenant's job gets its pods."""
         self.ask(self.calm, "POST", body=case.job(name, namespace="calm", workers=1))
-        support.wait_for(f"pod of {name}", lambda: self.pods(name, "calm"))
+        support.wait_for(f"pod of {name}", lambda: self.pods(name, "calm"), patience=300)
 
     def assert_small(self, controller):
         controller.assert_alive()
