@@ -22,8 +22,8 @@ import support
 # Of the manifests' limit of 128 MiB.
 MOST_MIB = 64
 # What bounds memory does not depend on how many they are; tests/bench/controller/tenants.py has 100.
-LARGE_JOBS = int(os.environ.get("ROUNDHOUSE_TEST_LARGE_JOBS", "30"))
-USUAL_JOBS = 15
+LARGE_JOBS = int(os.environ.get("ROUNDHOUSE_TEST_LARGE_JOBS", "20"))
+USUAL_JOBS = LARGE_JOBS // 2
 # 1.3 MB as text, 26 MB as a tree of values; put in for the word when a job is printed.
 NUMBERS = ",".join(["1"] * 650_000)
 # 1.3 MB of what containers are given: it can be run.
