@@ -7,7 +7,7 @@
 #include "engine/carry/parts.h"
 #include "engine/sim.h"
 
-#define JOBS 40
+#define JOBS 12
 
 /* A job whose parsed form takes about this much, in a field that nobody knows. */
 static struct rh_json *new_job(const char *name, size_t bytes)
