@@ -56,6 +56,8 @@ int rh_json_parse_lenient(const char *text, size_t length, struct rh_json **ret_
 /** Free a tree that the caller owns. NULL is nothing. */
 void rh_json_free(struct rh_json *json);
 RH_DEFINE_CLEANUP(json);
+/** @return bytes of memory that a copy of @p json takes; 0 for NULL. It looks at every value */
+size_t rh_json_weight(const struct rh_json *json);
 /** @return a deep copy owned by the caller, or NULL when memory is out */
 struct rh_json *rh_json_copy(const struct rh_json *json) __attribute__((warn_unused_result));
 /** Print compactly, or with two spaces of indent when @p pretty; appended to @p out (check out->failed). */

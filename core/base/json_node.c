@@ -126,6 +126,11 @@ static size_t node_measure(const struct rh_json *json, bool keyed)
 	return size;
 }
 
+size_t rh_json_weight(const struct rh_json *json)
+{
+	return json ? node_measure(json, false) : 0;
+}
+
 /* The room has place for it all. */
 static struct rh_json *node_copy(struct rh_json_room *room, const struct rh_json *json, bool keyed)
 {

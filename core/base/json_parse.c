@@ -10,7 +10,8 @@
 /* Blocks of a tree's room, bytes for each byte of text: three do for most Kubernetes objects. */
 #define JSON_ROOM_RATIO 3
 #define JSON_ROOM_MIN 64
-#define JSON_ROOM_MAX (64 * 1024)
+/* A large tree lies in blocks that the C library takes from the system and gives back as a whole. */
+#define JSON_ROOM_MAX (1024 * 1024)
 /* Stands for a character that a text here cannot hold. */
 #define JSON_REPLACEMENT 0xFFFDu
 

@@ -23,6 +23,11 @@
 #define CONTROLLER_SLEEP_MAX (30 * RH_SECOND)
 /* How long nothing is decided before what a burst took is given back to the system. */
 #define CONTROLLER_TRIM (2 * RH_SECOND)
+/*
+ * Blocks of so many bytes are the system's, and go back as soon as they are freed; without this the C library would
+ * keep ever larger ones. So what one large object took is not taken again by the next.
+ */
+#define CONTROLLER_LARGE_BLOCK (256 * 1024)
 /* A clock that differs by more from what it should say was set, not adjusted. */
 #define CONTROLLER_CLOCK_STEP (5 * RH_SECOND)
 
@@ -412,7 +417,10 @@ static void controller_close(struct rh_controller *controller)
 int rh_controller_run(const struct rh_controller_options *options, struct rh_error *err)
 {
 	struct rh_controller controller = {.options = options};
-	int r = controller_open(&controller, err);
+	int r;
+
+	(void)mallopt(M_MMAP_THRESHOLD, CONTROLLER_LARGE_BLOCK);
+	r = controller_open(&controller, err);
 
 	if (r == 0) {
 		rh_log(RH_LOG_INFO, NULL, "roundhouse %s: controller of %s", options->version, controller.kubeconfig->server);

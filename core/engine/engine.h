@@ -59,9 +59,13 @@ struct rh_engine_options {
 	 */
 	void (*pass)(void *arg, const struct rh_kind *kind, int64_t waited);
 	void *arg;
-	size_t window;  /**< most creates and deletes of one job in flight; 0: 64 */
-	size_t creates; /**< most creates of all jobs in flight: each keeps its body until it is sent; 0: 256 */
-	size_t events;  /**< most Events in flight, likewise; 0: 64 */
+	size_t window; /**< most creates and deletes of one job in flight; 0: 64 */
+	/**
+	 * Most creates of all jobs in flight: each keeps its body until it is sent; 0: 256. A namespace with few of them
+	 * may begin some beyond that, up to a quarter more.
+	 */
+	size_t creates;
+	size_t events; /**< most Events in flight, likewise; 0: 64 */
 	/** How long a status may wait that differs in counts alone, for more of its kind; microseconds; 0: not at all. */
 	int64_t patience;
 	int64_t backoff_first; /**< per-key retry back-off, microseconds; 0: 5 ms */

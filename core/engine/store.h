@@ -87,6 +87,11 @@ struct rh_request {
 	const char *resource_version; /**< precondition; NULL is none */
 	struct rh_json *body;         /**< for CREATE, PATCH* and REPLACE; taken by submit(), also when it fails */
 	int64_t grace_seconds;        /**< for DELETE; -1 is the object's own */
+	/**
+	 * Bytes that the answer will have, about; 0: few. A store has only so many bytes of large requests and answers
+	 * under way at a time.
+	 */
+	size_t answer_size;
 };
 
 /** A store: its operations, then whatever the implementation keeps behind them. */

@@ -293,6 +293,7 @@ static struct rh_job *job_new(const struct rh_kind *kind, struct rh_json *object
 		return NULL;
 	job->kind = kind;
 	job->object = object;
+	job->weight = rh_json_weight(object);
 	job->name = "";
 	job->namespace_ = "";
 	job->uid = "";

@@ -20,6 +20,13 @@
 #include "job/status.h"
 #include "roundhouse/plugin.h"
 
+/**
+ * Most memory that the parsed object of a job may take (rh_json_weight()), bytes. An API server stores objects of up to
+ * 1.5 MiB of text, which take three times that with usual fields, and twenty times that as a list of digits: so any
+ * usual job fits, and none takes a controller's memory away.
+ */
+#define RH_JOB_WEIGHT_MAX ((size_t)6 << 20)
+
 /** What happens to a replica whose container ended. RH_RESTART_UNKNOWN is a word that V1 let in; it acts as Never and
  * lint refuses it. */
 enum rh_restart_policy {
@@ -74,7 +81,8 @@ struct rh_replica_spec {
 /** One job. */
 struct rh_job {
 	const struct rh_kind *kind; /**< borrowed */
-	struct rh_json *object;     /**< the whole object; owned */
+	struct rh_json *object;     /**< the whole object, or what is kept of one that is too large; owned */
+	size_t weight;              /**< of the whole object, see rh_json_weight() */
 	const char *namespace_;     /**< "default" when the object names none; borrowed like all texts here */
 	const char *name;
 	const char *uid;                            /**< "" before it is stored */

@@ -9,11 +9,19 @@
 #include "kube/outcome.h"
 #include "kube/path.h"
 #include "kube/store_call.h"
+#include "kube/turns.h"
 #include "kube/watch.h"
 #include "kube/window.h"
 
 /* Longest that a request may take. */
 #define STORE_DEADLINE (30 * RH_SECOND)
+/*
+ * Bytes of bodies and answers that may be under way: each is in memory as a whole. The widest window of usual requests
+ * stays below.
+ */
+#define STORE_BYTES ((size_t)4 << 20)
+/* One request counts for no more, so that it has room sooner or later whatever else there is. */
+#define STORE_WEIGHT_MAX (STORE_BYTES / 2)
 /* How long to wait when there is no memory to send something. */
 #define STORE_PAUSE (RH_SECOND / 10)
 
@@ -35,9 +43,10 @@ struct rh_kube_store {
 	char *namespace_;
 	struct rh_window window;
 	struct store_watch *watches;
-	struct rh_call_queue waiting[RH_WINDOW_CLASSES];
+	struct rh_turns waiting;
 	struct rh_call_queue flying;
-	uint64_t last_id; /* of requests and watches */
+	size_t flying_bytes; /* weights of these */
+	uint64_t last_id;    /* of requests and watches */
 	uint64_t random;
 	int64_t wake; /* when there is something to do */
 };
@@ -177,10 +186,15 @@ static int store_submit(struct rh_store *face, struct rh_request *request, rh_do
 	if (!call)
 		return rh_fail_oom(err);
 	call->owner = store;
+	if (call->weight > STORE_WEIGHT_MAX)
+		call->weight = STORE_WEIGHT_MAX;
 	call->done = done;
 	call->arg = arg;
 	call->id = ++store->last_id;
-	rh_call_append(&store->waiting[call->class], call);
+	if (rh_turns_add(&store->waiting, call) < 0) {
+		rh_call_free(call);
+		return rh_fail_oom(err);
+	}
 	if (ret_id)
 		*ret_id = call->id;
 	store_stir(store);
@@ -192,17 +206,13 @@ static void store_cancel(struct rh_store *face, uint64_t id)
 {
 	struct rh_kube_store *store = (struct rh_kube_store *)face;
 	struct rh_call *flying = rh_call_find(&store->flying, id);
+	struct rh_call *waiting = flying ? NULL : rh_turns_find(&store->waiting, id);
 
 	if (flying)
 		flying->done = NULL;
-	for (size_t i = 0; i < RH_WINDOW_CLASSES && !flying; i++) {
-		struct rh_call *waiting = rh_call_find(&store->waiting[i], id);
-
-		if (waiting) {
-			rh_call_remove(&store->waiting[i], waiting);
-			rh_call_free(waiting);
-			return;
-		}
+	if (waiting) {
+		rh_turns_take(&store->waiting, waiting);
+		rh_call_free(waiting);
 	}
 }
 
@@ -227,6 +237,7 @@ static void store_on_done(void *arg, const struct rh_http_response *response)
 	answer.retry_after = response->status == 429 ? outcome.outcome.retry_after : response->retry_after;
 	rh_window_end(&store->window, &answer, now);
 	rh_call_remove(&store->flying, call);
+	store->flying_bytes -= call->weight;
 	store_stir(store);
 	store_observe(store,
 	              &(struct rh_kube_call){rh_call_verb(call), call->resource, response->status, now - call->sent_at});
@@ -251,35 +262,34 @@ static int store_send(struct rh_kube_store *store, struct rh_call *call, int64_t
 
 	if (r < 0)
 		return r;
-	rh_call_remove(&store->waiting[call->class], call);
+	rh_turns_take(&store->waiting, call);
 	rh_call_append(&store->flying, call);
+	store->flying_bytes += call->weight;
 	call->sent_at = now;
 	rh_free(rh_take(call->body));
 	rh_window_send(&store->window, now);
 	return 0;
 }
 
-static size_t store_count_waiting(const struct rh_kube_store *store, size_t counts[RH_WINDOW_CLASSES])
+/* @return the next that may go, or NULL: what is left waits for answers to make room */
+static struct rh_call *store_next(struct rh_kube_store *store)
 {
-	size_t sum = 0;
+	size_t room = store->flying_bytes < STORE_BYTES ? STORE_BYTES - store->flying_bytes : 0;
 
-	for (size_t i = 0; i < RH_WINDOW_CLASSES; i++) {
-		counts[i] = store->waiting[i].count;
-		sum += counts[i];
-	}
-	return sum;
+	return rh_turns_next(&store->waiting, room);
 }
 
 /* Send what may go. @return when to try again */
 static int64_t store_send_waiting(struct rh_kube_store *store, int64_t now)
 {
-	size_t counts[RH_WINDOW_CLASSES];
 	int64_t when = RH_NEVER;
 
-	while (store_count_waiting(store, counts) > 0 && rh_window_open(&store->window, now, &when)) {
-		enum rh_window_class class = rh_window_pick(&store->window, counts);
+	while (store->waiting.count > 0 && rh_window_open(&store->window, now, &when)) {
+		struct rh_call *call = store_next(store);
 
-		if (store_send(store, store->waiting[class].first, now) < 0)
+		if (!call)
+			return RH_NEVER;
+		if (store_send(store, call, now) < 0)
 			return now + STORE_PAUSE;
 	}
 	return when;
@@ -308,10 +318,8 @@ int64_t rh_kube_store_deadline(const struct rh_kube_store *store)
 
 void rh_kube_store_load(const struct rh_kube_store *store, struct rh_kube_store_load *ret_load)
 {
-	size_t counts[RH_WINDOW_CLASSES];
-
 	*ret_load = (struct rh_kube_store_load){
-		.waiting = store_count_waiting(store, counts),
+		.waiting = store->waiting.count,
 		.flying = store->window.flying,
 		.window = (size_t)store->window.size,
 	};
@@ -363,8 +371,7 @@ void rh_kube_store_free(struct rh_kube_store *store)
 		store->watches = watch->next;
 		store_watch_free(watch);
 	}
-	for (size_t i = 0; i < RH_WINDOW_CLASSES; i++)
-		rh_call_clear(&store->waiting[i], NULL);
+	rh_turns_deinit(&store->waiting);
 	rh_call_clear(&store->flying, store->options.http);
 	rh_free(store->namespace_);
 	rh_free(store);

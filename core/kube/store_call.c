@@ -118,7 +118,8 @@ static int call_write_path(const struct rh_request *request, struct rh_call *cal
 	}
 	call->path = rh_str_take(&path);
 	call->resource = rh_asprintf("%s%s", request->resource->plural, status ? "/status" : "");
-	return call->path && call->resource ? 0 : RH_ENOMEM;
+	call->namespace_ = rh_strdup(request->namespace_);
+	return call->path && call->resource && (call->namespace_ || !request->namespace_) ? 0 : RH_ENOMEM;
 }
 
 struct rh_call *rh_call_new(struct rh_request *request)
@@ -136,6 +137,7 @@ struct rh_call *rh_call_new(struct rh_request *request)
 	call->class = strcmp(request->resource->plural, "events") == 0 ? RH_WINDOW_EVENTS : form->class;
 	if (call_write_body(request, &call->body) < 0 || call_write_path(request, call) < 0)
 		return NULL;
+	call->weight = (call->body ? strlen(call->body) : 0) + request->answer_size;
 	return rh_take(call);
 }
 
@@ -144,6 +146,7 @@ void rh_call_free(struct rh_call *call)
 	if (!call)
 		return;
 	rh_free(call->path);
+	rh_free(call->namespace_);
 	rh_free(call->body);
 	rh_free(call->resource);
 	rh_free(call);

@@ -25,6 +25,8 @@ struct rh_call {
 	const char *method;       /**< static storage */
 	const char *content_type; /**< likewise; NULL without a body */
 	char *path;
+	char *namespace_; /**< NULL: none */
+	size_t weight;    /**< bytes that it keeps in memory until it is answered, about: its body and the answer */
 	char *body;       /**< NULL: none */
 	char *resource;   /**< "pods", "pytorchjobs/status" */
 	rh_done_fn *done; /**< NULL: nobody wants to know any more */

@@ -59,7 +59,7 @@ bool rh_window_open(struct rh_window *window, int64_t now, int64_t *ret_when)
 	return false;
 }
 
-enum rh_window_class rh_window_pick(struct rh_window *window, const size_t waiting[RH_WINDOW_CLASSES])
+enum rh_window_class rh_window_pick(uint32_t passed[RH_WINDOW_CLASSES], const size_t waiting[RH_WINDOW_CLASSES])
 {
 	enum rh_window_class first = RH_WINDOW_STATE;
 	enum rh_window_class picked;
@@ -68,11 +68,11 @@ enum rh_window_class rh_window_pick(struct rh_window *window, const size_t waiti
 		first++;
 	picked = first;
 	for (enum rh_window_class i = first + 1; i < RH_WINDOW_CLASSES; i++) {
-		if (waiting[i] > 0 && ++window->passed[i] > WINDOW_PATIENCE)
+		if (waiting[i] > 0 && ++passed[i] > WINDOW_PATIENCE)
 			picked = i;
 	}
 	if (picked < RH_WINDOW_CLASSES)
-		window->passed[picked] = 0;
+		passed[picked] = 0;
 	return picked;
 }
 

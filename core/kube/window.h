@@ -32,14 +32,13 @@ struct rh_window {
 	double qps; /**< 0: no rate */
 	double burst;
 	double tokens;
-	int64_t tokens_at;                  /**< when they were counted */
-	int64_t blocked_until;              /**< nothing goes before that */
-	int64_t settled_at;                 /**< answers to what was sent before do not shrink it again */
-	double usual;                       /**< latency that is taken for normal, microseconds; 0: not known yet */
-	double sum;                         /**< of the latencies of this round */
-	size_t answers;                     /**< of this round */
-	bool full;                          /**< this round wanted more than the window */
-	uint32_t passed[RH_WINDOW_CLASSES]; /**< how often each class has waited for an earlier one */
+	int64_t tokens_at;     /**< when they were counted */
+	int64_t blocked_until; /**< nothing goes before that */
+	int64_t settled_at;    /**< answers to what was sent before do not shrink it again */
+	double usual;          /**< latency that is taken for normal, microseconds; 0: not known yet */
+	double sum;            /**< of the latencies of this round */
+	size_t answers;        /**< of this round */
+	bool full;             /**< this round wanted more than the window */
 };
 
 /** How a request went. */
@@ -56,8 +55,11 @@ void rh_window_init(struct rh_window *window, size_t size, double qps, int32_t b
  * RH_NEVER where only an answer can help
  */
 bool rh_window_open(struct rh_window *window, int64_t now, int64_t *ret_when);
-/** @return the class that goes next, given how many of each wait; RH_WINDOW_CLASSES when none does */
-enum rh_window_class rh_window_pick(struct rh_window *window, const size_t waiting[RH_WINDOW_CLASSES]);
+/**
+ * @param passed how often each class has waited for an earlier one, counted here; all zero at first
+ * @return the class that goes next, given how many of each wait; RH_WINDOW_CLASSES when none does
+ */
+enum rh_window_class rh_window_pick(uint32_t passed[RH_WINDOW_CLASSES], const size_t waiting[RH_WINDOW_CLASSES]);
 /** A request goes. */
 void rh_window_send(struct rh_window *window, int64_t now);
 /** A request is over. */

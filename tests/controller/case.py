@@ -42,11 +42,12 @@ def job(name, kind="PyTorchJob", workers=2, namespace="default", **policy):
 class Case(unittest.TestCase):
     """One API server with our CRDs for all tests of a class."""
     options = {}
+    users = {}  # beside "limited"
 
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        cls.api = cls.enterClassContext(apiserver.ApiServer(users={"limited": []}, **cls.options))
+        cls.api = cls.enterClassContext(apiserver.ApiServer(users={"limited": [], **cls.users}, **cls.options))
         cls.crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=cls.crds)
         cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")

@@ -93,6 +93,69 @@ static void test_queue__what_is_new_goes_before_what_is_late(void **state)
 	rh_queue_deinit(&queue);
 }
 
+/* S4: whose flow has hundreds of keys has one turn for each turn of a flow with few. */
+static void test_queue__flows_have_fair_turns(void **state)
+{
+	struct rh_queue_flow flood = {0};
+	struct rh_queue_flow calm = {0};
+	struct rh_queue_item many[ITEMS] = {0};
+	struct rh_queue_item few[3] = {0};
+	struct rh_queue queue = {0};
+
+	(void)state;
+	join(&queue, ITEMS + 3);
+	for (size_t i = 0; i < ITEMS; i++) {
+		many[i].flow = &flood;
+		rh_queue_add(&queue, &many[i], RH_QUEUE_NOW);
+	}
+	for (size_t i = 0; i < ITEMS / 2; i++)
+		assert_ptr_equal(rh_queue_take(&queue, 1), &many[i]);
+	for (size_t i = 0; i < 3; i++) {
+		few[i].flow = &calm;
+		rh_queue_add(&queue, &few[i], RH_QUEUE_NOW);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		struct rh_queue_item *first = rh_queue_take(&queue, 1);
+		struct rh_queue_item *second = rh_queue_take(&queue, 1);
+
+		assert_true(first == &few[i] || second == &few[i]);
+		assert_true(first == &many[ITEMS / 2 + i] || second == &many[ITEMS / 2 + i]);
+	}
+	rh_queue_deinit(&queue);
+}
+
+/* S4: one that was idle has saved up nothing, and keys that wait for their time cost their flow no turn. */
+static void test_queue__turns_are_not_saved_up(void **state)
+{
+	struct rh_queue_flow idle = {0};
+	struct rh_queue_flow busy = {0};
+	struct rh_queue_item timers[ITEMS] = {0};
+	struct rh_queue_item items[4] = {0};
+	struct rh_queue queue = {0};
+
+	(void)state;
+	join(&queue, ITEMS + 4);
+	for (size_t i = 0; i < ITEMS; i++) {
+		timers[i].flow = &idle;
+		rh_queue_add(&queue, &timers[i], 1000);
+	}
+	items[0].flow = items[1].flow = &idle;
+	items[2].flow = items[3].flow = &busy;
+	for (size_t i = 0; i < ITEMS; i++) {
+		rh_queue_add(&queue, &items[2], RH_QUEUE_NOW);
+		assert_ptr_equal(rh_queue_take(&queue, 1), &items[2]);
+	}
+	rh_queue_add(&queue, &items[2], RH_QUEUE_NOW);
+	rh_queue_add(&queue, &items[0], RH_QUEUE_NOW);
+	rh_queue_add(&queue, &items[1], RH_QUEUE_NOW);
+	rh_queue_add(&queue, &items[3], RH_QUEUE_NOW);
+	assert_ptr_equal(rh_queue_take(&queue, 1), &items[0]);
+	assert_ptr_equal(rh_queue_take(&queue, 1), &items[2]);
+	assert_ptr_equal(rh_queue_take(&queue, 1), &items[1]);
+	assert_ptr_equal(rh_queue_take(&queue, 1), &items[3]);
+	rh_queue_deinit(&queue);
+}
+
 static void test_queue__back_off_doubles_up_to_the_longest(void **state)
 {
 	static const int64_t waits[] = {5, 10, 20, 40, 50, 50};
@@ -194,6 +257,8 @@ int main(void)
 		cmocka_unit_test(test_queue__only_what_is_due_is_taken),
 		cmocka_unit_test(test_queue__a_key_stands_once_at_its_earliest_time),
 		cmocka_unit_test(test_queue__what_is_new_goes_before_what_is_late),
+		cmocka_unit_test(test_queue__flows_have_fair_turns),
+		cmocka_unit_test(test_queue__turns_are_not_saved_up),
 		cmocka_unit_test(test_queue__back_off_doubles_up_to_the_longest),
 		cmocka_unit_test(test_queue__leaving_takes_a_key_out),
 		cmocka_unit_test(test_queue__many_come_out_in_order),

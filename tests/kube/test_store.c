@@ -280,6 +280,105 @@ static void test_store__state_goes_before_objects_and_events(void **state)
 	assert_non_null(strstr(fake_http_call(s->http, 1)->path, "/api/v1/namespaces/d/events"));
 }
 
+static void submit_in(struct subject *s, const char *namespace_, enum rh_verb verb, const char *name,
+                      size_t answer_size)
+{
+	struct rh_request request = {
+		.verb = verb,
+		.resource = verb == RH_VERB_CREATE ? &rh_resource_pods : &jobs,
+		.namespace_ = namespace_,
+		.name = name,
+		.answer_size = answer_size,
+		.body = support_json(POD_BODY),
+	};
+
+	assert_int_equal(s->face->submit(s->face, &request, on_done, s, NULL, NULL), 0);
+}
+
+/* Answer the oldest call. @return whether it was of the namespace */
+static bool answer_oldest(struct subject *s, const char *namespace_)
+{
+	struct fake_call *call = fake_http_call(s->http, 0);
+	rh_auto_free char *part = rh_asprintf("/namespaces/%s/", namespace_);
+	bool is_of = strstr(call->path, part) != NULL;
+
+	fake_http_answer(s->http, call, 200, "{}");
+	step(s);
+	return is_of;
+}
+
+/* S4: whatever waits of one namespace, and of whatever class, a request of another waits for few of them. */
+static void test_store__namespaces_have_fair_turns(void **state)
+{
+	struct subject *s = *state;
+	struct rh_kube_store_load load;
+	int before = 0;
+
+	for (int i = 0; i < 500; i++) {
+		submit_in(s, "flood", RH_VERB_PATCH_STATUS, "j", 0);
+		submit_in(s, "flood", RH_VERB_CREATE, NULL, 0);
+	}
+	step(s);
+	for (int i = 0; i < 50; i++)
+		(void)answer_oldest(s, "flood");
+	for (int i = 0; i < 10; i++)
+		submit_in(s, "calm", RH_VERB_CREATE, NULL, 0);
+	rh_kube_store_load(s->store, &load);
+	for (int calm = 0; calm < 10; before++)
+		calm += answer_oldest(s, "calm");
+	assert_in_range(before, 10, (int)load.flying + 2 * 10 + 1);
+}
+
+/* S4: three namespaces with much to do have as many turns each. */
+static void test_store__turns_are_even(void **state)
+{
+	static const char *const names[] = {"a", "b", "c"};
+	struct subject *s = *state;
+	int counts[3] = {0};
+
+	for (size_t n = 0; n < 3; n++) {
+		for (int i = 0; i < 40; i++)
+			submit_in(s, names[n], RH_VERB_CREATE, NULL, 0);
+	}
+	step(s);
+	for (int i = 0; i < 60; i++) {
+		struct fake_call *call = fake_http_call(s->http, 0);
+
+		for (size_t n = 0; n < 3; n++) {
+			rh_auto_free char *part = rh_asprintf("/namespaces/%s/", names[n]);
+
+			counts[n] += strstr(call->path, part) != NULL;
+		}
+		(void)answer_oldest(s, "a");
+	}
+	for (size_t n = 0; n < 3; n++)
+		assert_in_range(counts[n], 19, 21);
+}
+
+/* S1: of requests whose answers are large few are under way, and those of others pass them meanwhile. */
+static void test_store__large_answers_come_a_few_at_a_time(void **state)
+{
+	void *subject = subject_new((struct rh_kube_store_options){.window = 32});
+	struct subject *s = subject;
+	size_t large = 0;
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		submit_in(s, "flood", RH_VERB_PATCH, "j", (size_t)26 << 20);
+	for (int i = 0; i < 4; i++)
+		submit_in(s, "calm", RH_VERB_CREATE, NULL, 0);
+	step(s);
+	for (size_t i = 0; i < fake_http_count(s->http); i++)
+		large += strstr(fake_http_call(s->http, i)->path, "/flood/") != NULL;
+	assert_in_range(large, 1, 2);
+	assert_int_equal(fake_http_count(s->http), large + 4);
+	assert_true(rh_kube_store_deadline(s->store) == RH_NEVER);
+	for (int i = 0; i < 24; i++)
+		(void)answer_oldest(s, "flood");
+	assert_int_equal(fake_http_count(s->http), 0);
+	(void)teardown(&subject);
+}
+
 static void test_store__cancelled_requests_are_not_answered(void **state)
 {
 	struct subject *s = *state;
@@ -467,6 +566,9 @@ int main(void)
 		CASE(throttling_holds_everything_back),
 		CASE(a_rate_spreads_requests),
 		CASE(state_goes_before_objects_and_events),
+		CASE(namespaces_have_fair_turns),
+		CASE(turns_are_even),
+		CASE(large_answers_come_a_few_at_a_time),
 		CASE(cancelled_requests_are_not_answered),
 		CASE(a_watch_lists_and_follows),
 		CASE(a_namespace_is_all_that_is_watched),

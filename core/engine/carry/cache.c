@@ -50,8 +50,10 @@ static void cache_free_kept(struct rh_engine_entry *entry)
 	rh_engine_stop_carrying(entry);
 	rh_engine_forget_held(entry);
 	rh_job_free(rh_take(entry->job));
-	rh_free(rh_take(entry->text));
+	rh_engine_forget_text(entry);
 	rh_engine_forget_heat(entry);
+	rh_engine_reserve(entry, 0);
+	entry->unread = false;
 	rh_builder_free(rh_take(entry->builder));
 	rh_json_free(rh_take(entry->wanted));
 	rh_addresses_deinit(&entry->addresses);
@@ -115,6 +117,8 @@ void rh_engine_entry_free(struct rh_engine_entry *entry)
 	rh_map_free(entry->holds);
 	rh_queue_leave(&engine->queue, &entry->item);
 	rh_queue_leave(&engine->starved, &entry->starved);
+	rh_queue_leave(&engine->crowded, &entry->crowded);
+	rh_engine_share_release(engine, entry->share);
 	if (entry->key)
 		(void)rh_map_remove(engine->entries, entry->key);
 	rh_free(entry->key);
@@ -130,6 +134,22 @@ void rh_engine_reap(struct rh_engine_entry *entry)
 		rh_engine_entry_free(entry);
 }
 
+static int cache_join(struct rh_engine *engine, struct rh_engine_entry *entry)
+{
+	if (rh_queue_join(&engine->queue) < 0)
+		return RH_ENOMEM;
+	if (rh_queue_join(&engine->starved) < 0) {
+		rh_queue_leave(&engine->queue, &entry->item);
+		return RH_ENOMEM;
+	}
+	if (rh_queue_join(&engine->crowded) < 0) {
+		rh_queue_leave(&engine->starved, &entry->starved);
+		rh_queue_leave(&engine->queue, &entry->item);
+		return RH_ENOMEM;
+	}
+	return 0;
+}
+
 /* @return an entry that has joined the queues, or NULL when memory is out */
 static struct rh_engine_entry *cache_new_entry(struct rh_engine *engine)
 {
@@ -137,12 +157,7 @@ static struct rh_engine_entry *cache_new_entry(struct rh_engine *engine)
 
 	if (!entry)
 		return NULL;
-	if (rh_queue_join(&engine->queue) < 0) {
-		rh_free(entry);
-		return NULL;
-	}
-	if (rh_queue_join(&engine->starved) < 0) {
-		rh_queue_leave(&engine->queue, &entry->item);
+	if (cache_join(engine, entry) < 0) {
 		rh_free(entry);
 		return NULL;
 	}
@@ -161,12 +176,18 @@ static struct rh_engine_entry *cache_add_entry(struct rh_engine *engine, const s
 	entry->addresses_attempt = -1;
 	entry->namespace_ = rh_strdup(namespace_);
 	entry->name = rh_strdup(name);
+	entry->share = rh_engine_share_of(engine, namespace_);
 	entry->pods = rh_map_new();
 	entry->services = rh_map_new();
 	entry->objects = rh_map_new();
 	entry->holds = rh_map_new();
-	if (entry->namespace_ && entry->name && entry->pods && entry->services && entry->objects && entry->holds &&
-	    rh_map_set(engine->entries, key, entry, NULL) == 0) {
+	if (entry->share) {
+		entry->item.flow = &entry->share->due;
+		entry->starved.flow = &entry->share->starve;
+		entry->crowded.flow = &entry->share->crowd;
+	}
+	if (entry->namespace_ && entry->name && entry->share && entry->pods && entry->services && entry->objects &&
+	    entry->holds && rh_map_set(engine->entries, key, entry, NULL) == 0) {
 		entry->key = rh_strdup(key);
 		if (entry->key)
 			return entry;
@@ -216,11 +237,19 @@ static bool cache_is_old(const struct rh_engine_entry *entry, const char *uid, u
 	       (revision == entry->revision && !entry->refresh && strcmp(entry->uid, uid) == 0);
 }
 
+static bool cache_is_same_spec(const struct rh_engine_entry *entry, const struct rh_json *spec)
+{
+	uint64_t hash;
+
+	if (entry->job)
+		return rh_json_equal(rh_json_get(entry->job->object, "spec"), spec);
+	return entry->unread && rh_object_hash(spec, &hash) == 0 && hash == entry->spec_hash;
+}
+
 /* What follows from the spec is worked out again when that changed. */
 static void cache_set_job(struct rh_engine_entry *entry, struct rh_job *job, struct rh_ledger *ledger)
 {
-	bool same =
-		entry->job && job && rh_json_equal(rh_json_get(entry->job->object, "spec"), rh_json_get(job->object, "spec"));
+	bool same = job && cache_is_same_spec(entry, rh_json_get(job->object, "spec"));
 
 	if (!same) {
 		rh_engine_release_all(entry);
@@ -230,7 +259,7 @@ static void cache_set_job(struct rh_engine_entry *entry, struct rh_job *job, str
 	}
 	rh_builder_free(rh_take(entry->builder));
 	rh_job_free(entry->job);
-	rh_free(rh_take(entry->text));
+	rh_engine_forget_text(entry);
 	entry->job = job;
 	rh_engine_set_ledger(entry, ledger);
 	if (job)
@@ -243,7 +272,8 @@ static void cache_set_job(struct rh_engine_entry *entry, struct rh_job *job, str
 static int cache_parse_job(const struct rh_engine_entry *entry, const struct rh_json *object, struct rh_job **ret_job,
                            struct rh_ledger *ret_ledger, struct rh_error *err)
 {
-	rh_auto(json) copy = rh_json_copy(object);
+	size_t weight = rh_json_weight(object);
+	rh_auto(json) copy = rh_engine_copy_job(object, weight);
 	rh_auto(job) job = NULL;
 	int r;
 
@@ -251,6 +281,8 @@ static int cache_parse_job(const struct rh_engine_entry *entry, const struct rh_
 		return RH_ENOMEM;
 	rh_json_remove(rh_json_get(copy, "metadata"), "managedFields");
 	r = rh_job_parse(entry->kind->kind, rh_take(copy), &job, err);
+	if (r == 0 && weight > RH_JOB_WEIGHT_MAX)
+		job->weight = weight;
 	if (r == 0)
 		r = rh_ledger_read(job, ret_ledger);
 	if (r == 0)
@@ -266,10 +298,16 @@ static void cache_tell_change(struct rh_engine_entry *entry, bool first, const s
 	const struct rh_engine_change change = {
 		entry->kind->kind, first, entry->job, entry->ledger ? entry->ledger : &none, after, ledger, &entry->marks};
 
-	if (first)
-		entry->marks = 0;
 	if (options->changed)
 		options->changed(options->arg, &change);
+}
+
+/* It is another job than before, or the first of its name. @p uid is taken. */
+static void cache_begin_job(struct rh_engine_entry *entry, char *uid)
+{
+	rh_engine_forget_job(entry);
+	entry->uid = uid;
+	entry->marks = 0;
 }
 
 int rh_engine_take_job(struct rh_engine_entry *entry, const struct rh_json *object)
@@ -286,6 +324,14 @@ int rh_engine_take_job(struct rh_engine_entry *entry, const struct rh_json *obje
 	if (cache_is_old(entry, uid, revision))
 		return 0;
 	copy = rh_strdup(uid);
+	first = !entry->uid || strcmp(entry->uid, uid) != 0;
+	if (copy && rh_engine_must_put_off(entry, object)) {
+		if (first)
+			cache_begin_job(entry, rh_take(copy));
+		entry->revision = revision;
+		rh_engine_put_off(entry);
+		return 1;
+	}
 	ledger = rh_engine_warm(entry) == 0 ? rh_alloc(sizeof(*ledger)) : NULL;
 	r = copy && ledger ? cache_parse_job(entry, object, &job, ledger, &err) : RH_ENOMEM;
 	if (r == RH_ENOMEM) {
@@ -294,11 +340,8 @@ int rh_engine_take_job(struct rh_engine_entry *entry, const struct rh_json *obje
 		rh_free(ledger);
 		return r;
 	}
-	first = !entry->uid || strcmp(entry->uid, uid) != 0;
-	if (first) {
-		rh_engine_forget_job(entry);
-		entry->uid = rh_take(copy);
-	}
+	if (first)
+		cache_begin_job(entry, rh_take(copy));
 	cache_tell_change(entry, first, job, ledger);
 	cache_set_job(entry, job, ledger);
 	entry->revision = revision;

@@ -17,11 +17,19 @@ static void carry_drop(struct rh_engine_entry *entry)
 	rh_free(rh_take(entry->plan));
 }
 
+/* What was reserved for a job that is being read again is free, or the job's own from now on. */
+static void carry_leave_stage(struct rh_engine_entry *entry)
+{
+	entry->stage = RH_STAGE_IDLE;
+	if (!entry->job)
+		rh_engine_reserve(entry, 0);
+}
+
 void rh_engine_stop_carrying(struct rh_engine_entry *entry)
 {
 	if (entry->stage != RH_STAGE_IDLE)
 		rh_engine_cancel(entry->engine, entry->write_id);
-	entry->stage = RH_STAGE_IDLE;
+	carry_leave_stage(entry);
 	carry_drop(entry);
 }
 
@@ -119,6 +127,7 @@ static int carry_write(struct rh_engine_entry *entry, enum rh_engine_stage stage
 		.namespace_ = entry->namespace_,
 		.name = entry->name,
 		.body = body,
+		.answer_size = rh_engine_answer_size(entry),
 	};
 
 	if (stage != RH_STAGE_REFRESH) {
@@ -128,6 +137,8 @@ static int carry_write(struct rh_engine_entry *entry, enum rh_engine_stage stage
 	if (rh_engine_submit(entry->engine, &request, carry_on_write, entry, &entry->write_id) < 0)
 		return RH_ENOMEM;
 	entry->stage = stage;
+	if (!entry->job)
+		rh_engine_reserve(entry, entry->weight);
 	return 0;
 }
 
@@ -224,6 +235,8 @@ static void carry_act(struct rh_engine_entry *entry)
 			return;
 		}
 	}
+	if (rh_engine_answer_size(entry) > 0)
+		rh_builder_free(rh_take(entry->builder));
 	carry_status(entry);
 }
 
@@ -325,7 +338,7 @@ static void carry_on_write(void *arg, const struct rh_outcome *outcome)
 	struct rh_queue *queue = &entry->engine->queue;
 
 	entry->engine->requests--;
-	entry->stage = RH_STAGE_IDLE;
+	carry_leave_stage(entry);
 	if (stage == RH_STAGE_REFRESH && outcome->code == RH_OUTCOME_GONE) {
 		rh_engine_forget_job(entry);
 		rh_engine_reap(entry);

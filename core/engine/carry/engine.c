@@ -11,6 +11,8 @@
 /* A window to a server that is as wide as it can be (core/kube/window.h) is never empty for want of more. */
 #define ENGINE_CREATES 256
 #define ENGINE_EVENTS 64
+/* Decisions of one step: what happens meanwhile, in the namespace of another, is not to wait for thousands. */
+#define ENGINE_TURNS 128
 #define ENGINE_BACKOFF_FIRST (5 * RH_SECOND / 1000)
 #define ENGINE_BACKOFF_MAX (1000 * RH_SECOND)
 /* How long to wait when there is no memory to list everything again. */
@@ -143,7 +145,9 @@ int rh_engine_new(const struct rh_engine_options *options, struct rh_engine **re
 	engine->queue.backoff_max = options->backoff_max ? options->backoff_max : ENGINE_BACKOFF_MAX;
 	engine->entries = rh_map_new();
 	engine->resources = rh_map_new();
-	if (!engine->entries || !engine->resources || rh_index_init(&engine->index) < 0 || engine_find_kinds(engine) < 0)
+	engine->shares = rh_map_new();
+	if (!engine->entries || !engine->resources || !engine->shares || rh_index_init(&engine->index) < 0 ||
+	    engine_find_kinds(engine) < 0)
 		return rh_fail_oom(err);
 	r = engine_watch_all(engine, err);
 	if (r < 0)
@@ -167,9 +171,11 @@ void rh_engine_free(struct rh_engine *engine)
 	rh_free(engine->kinds);
 	rh_map_free(engine->entries);
 	rh_index_deinit(&engine->index);
+	rh_map_free(engine->shares);
 	rh_engine_free_resources(engine);
 	rh_queue_deinit(&engine->queue);
 	rh_queue_deinit(&engine->starved);
+	rh_queue_deinit(&engine->crowded);
 	rh_queue_deinit(&engine->untold);
 	rh_free(engine);
 }
@@ -202,7 +208,7 @@ static void engine_work(struct rh_engine *engine, struct rh_engine_entry *entry)
 
 void rh_engine_step(struct rh_engine *engine, int64_t now)
 {
-	size_t turns = 2 * engine->queue.members + 1; /* what is queued meanwhile may wait for the next step */
+	size_t turns = ENGINE_TURNS; /* the rest waits for the next step */
 	struct rh_queue_item *item;
 
 	engine->now = now;
@@ -210,6 +216,7 @@ void rh_engine_step(struct rh_engine *engine, int64_t now)
 		return;
 	rh_engine_tell_waiting(engine);
 	rh_engine_feed(engine);
+	rh_engine_admit(engine);
 	while (engine->shared_unsynced == 0 && turns-- > 0 && (item = rh_queue_take(&engine->queue, now)))
 		engine_work(engine, (struct rh_engine_entry *)item);
 	rh_engine_chill(engine, RH_ENGINE_TREES);
@@ -223,7 +230,8 @@ void rh_engine_rest(struct rh_engine *engine)
 /* Answers have made room for what waits. */
 static bool engine_may_go_on(const struct rh_engine *engine)
 {
-	return rh_engine_may_feed(engine) || (engine->untold.count > 0 && engine->telling < engine->options.events);
+	return rh_engine_may_feed(engine) || rh_engine_may_admit(engine) ||
+	       (engine->untold.count > 0 && engine->telling < engine->options.events);
 }
 
 void rh_engine_load(const struct rh_engine *engine, struct rh_engine_load *ret_load)

@@ -112,6 +112,7 @@ static struct rh_engine_event *events_new(struct rh_engine_entry *entry, const s
 		return NULL;
 	}
 	event->entry = entry;
+	event->item.flow = &entry->share->tell;
 	event->message = message;
 	event->warning = news->warning;
 	event->first = engine->now;

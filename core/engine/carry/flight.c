@@ -6,6 +6,17 @@
 
 #include "engine/carry/parts.h"
 
+static void flight_count_create(const struct rh_flight *flight, bool begins)
+{
+	struct rh_engine *engine = flight->entry->engine;
+
+	if (!rh_verb_creates(flight->verb))
+		return;
+	engine->creating += begins ? 1 : -1;
+	flight->entry->share->creating += begins ? 1 : -1;
+	engine->creating_bytes += begins ? flight->weight : -flight->weight;
+}
+
 void rh_flight_free(struct rh_flight *flight)
 {
 	if (!flight)
@@ -15,7 +26,7 @@ void rh_flight_free(struct rh_flight *flight)
 		if (flight->next)
 			flight->next->link = flight->link;
 		flight->entry->flight_count--;
-		flight->entry->engine->creating -= rh_verb_creates(flight->verb);
+		flight_count_create(flight, false);
 	}
 	if (flight->id)
 		rh_engine_cancel(flight->entry->engine, flight->id);
@@ -57,6 +68,7 @@ int rh_flight_send(struct rh_flight *flight, struct rh_request *request)
 	request->resource = flight->resource;
 	request->namespace_ = entry->namespace_;
 	request->name = flight->name;
+	request->answer_size = rh_engine_answer_size(entry);
 	return rh_engine_submit(entry->engine, request, rh_flight_on_done, flight, &flight->id);
 }
 
@@ -75,7 +87,7 @@ static int flight_start(struct rh_flight *flight, struct rh_request *request)
 	flight->link = &entry->flights;
 	entry->flights = flight;
 	entry->flight_count++;
-	entry->engine->creating += rh_verb_creates(flight->verb);
+	flight_count_create(flight, true);
 	return 0;
 }
 
@@ -226,6 +238,7 @@ static int flight_act_create(struct rh_engine_entry *entry, const struct rh_acti
 	if (r == 0) {
 		flight->index = action->verb == RH_CREATE_OBJECT ? -1 : action->index;
 		flight->probe = rh_engine_is_refused(entry, resource->kind);
+		flight->weight = rh_json_weight(body);
 		request.body = rh_take(body);
 		return flight_start(flight, &request);
 	}
@@ -295,7 +308,8 @@ static int flight_act_adopt(struct rh_engine_entry *entry, const struct rh_actio
 /* So many may begin when they begin that each job has a few, and that the store never runs out of them. */
 bool rh_engine_may_feed(const struct rh_engine *engine)
 {
-	return engine->starved.count > 0 && 4 * engine->creating <= 3 * engine->options.creates;
+	return engine->starved.count > 0 && 4 * engine->creating <= 3 * engine->options.creates &&
+	       (engine->creating == 0 || engine->creating_bytes < RH_ENGINE_CREATE_BYTES);
 }
 
 void rh_engine_feed(struct rh_engine *engine)
@@ -315,7 +329,7 @@ static bool flight_must_wait(struct rh_engine_entry *entry, bool creates)
 
 	if (entry->flight_count >= engine->options.window)
 		return true;
-	if (!creates || engine->creating < engine->options.creates)
+	if (!creates || rh_engine_may_create(engine, entry->share))
 		return false;
 	rh_queue_add(&engine->starved, &entry->starved, RH_QUEUE_NOW);
 	return true;

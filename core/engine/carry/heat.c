@@ -1,23 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The trees of jobs. A tree takes ten times the memory of its text, and most jobs have nothing to do most of the time:
- * only those that were looked at last keep theirs.
+ * only those that were looked at last keep theirs, and all of them together take no more than RH_ENGINE_TREE_BYTES. Of
+ * the others the text is kept, or, of those that are large, nothing but the name, the UID and the version: the API
+ * server has the rest.
  */
+#include <stddef.h>
 #include <string.h>
 
 #include "engine/carry/parts.h"
 
-void rh_engine_forget_heat(struct rh_engine_entry *entry)
+void rh_engine_reserve(struct rh_engine_entry *entry, size_t bytes)
+{
+	entry->engine->tree_bytes += bytes - entry->reserved;
+	entry->reserved = bytes;
+}
+
+void rh_engine_forget_text(struct rh_engine_entry *entry)
+{
+	if (entry->text)
+		entry->engine->text_bytes -= strlen(entry->text);
+	rh_free(rh_take(entry->text));
+}
+
+static void heat_unlink(struct rh_engine_entry *entry)
 {
 	struct rh_engine *engine = entry->engine;
 
-	if (!entry->hot)
-		return;
 	*(entry->colder ? &entry->colder->hotter : &engine->coldest) = entry->hotter;
 	*(entry->hotter ? &entry->hotter->colder : &engine->hottest) = entry->colder;
 	entry->hotter = entry->colder = NULL;
+}
+
+void rh_engine_forget_heat(struct rh_engine_entry *entry)
+{
+	if (!entry->hot)
+		return;
+	heat_unlink(entry);
+	rh_engine_reserve(entry, 0);
 	entry->hot = false;
-	engine->hot_count--;
+	entry->engine->hot_count--;
+}
+
+static void heat_link(struct rh_engine_entry *entry)
+{
+	struct rh_engine *engine = entry->engine;
+
+	entry->colder = engine->hottest;
+	*(engine->hottest ? &engine->hottest->hotter : &engine->coldest) = entry;
+	engine->hottest = entry;
+}
+
+/* Of a job that is too large only a part is a tree. */
+static bool heat_is_part(const struct rh_job *job)
+{
+	return job->weight > RH_JOB_WEIGHT_MAX;
+}
+
+void rh_engine_heat(struct rh_engine_entry *entry)
+{
+	const struct rh_job *job = entry->job;
+
+	if (entry->hot)
+		heat_unlink(entry);
+	else
+		entry->engine->hot_count++;
+	heat_link(entry);
+	entry->hot = true;
+	entry->weight = job->weight;
+	rh_engine_reserve(entry, heat_is_part(job) ? rh_json_weight(job->object) : job->weight);
+}
+
+size_t rh_engine_answer_size(const struct rh_engine_entry *entry)
+{
+	return entry->weight > RH_ENGINE_TEXT_WEIGHT ? entry->weight : 0;
 }
 
 static bool heat_is_quiet(const struct rh_engine_entry *entry)
@@ -25,12 +81,33 @@ static bool heat_is_quiet(const struct rh_engine_entry *entry)
 	return entry->stage == RH_STAGE_IDLE && !entry->plan && entry->flight_count == 0 && entry->job && !entry->refresh;
 }
 
-/* Keep the text in place of the tree. Without memory for it the tree stays. */
+/* One that was read again for a decision keeps its tree until then. */
+static bool heat_is_wanted(const struct rh_engine_entry *entry)
+{
+	return entry->unread && entry->item.place > 0 && entry->item.at == RH_QUEUE_NOW;
+}
+
+/* Print the text, if it may be kept. @return 0 or RH_ENOMEM */
+static int heat_print(struct rh_engine_entry *entry)
+{
+	struct rh_engine *engine = entry->engine;
+
+	if (entry->text || rh_engine_answer_size(entry) > 0 || engine->text_bytes >= RH_ENGINE_TEXT_BYTES)
+		return 0;
+	entry->text = rh_json_text(entry->job->object);
+	if (!entry->text)
+		return RH_ENOMEM;
+	engine->text_bytes += strlen(entry->text);
+	return 0;
+}
+
+/* Keep the text in place of the tree, or neither. Without memory for it the tree stays. */
 static void heat_chill(struct rh_engine_entry *entry)
 {
-	if (!entry->text)
-		entry->text = rh_json_text(entry->job->object);
-	if (!entry->text)
+	if (heat_print(entry) < 0)
+		return;
+	entry->unread = !entry->text;
+	if (entry->unread && rh_object_hash(rh_json_get(entry->job->object, "spec"), &entry->spec_hash) < 0)
 		return;
 	rh_builder_free(rh_take(entry->builder));
 	rh_json_free(rh_take(entry->wanted));
@@ -39,16 +116,27 @@ static void heat_chill(struct rh_engine_entry *entry)
 	rh_engine_forget_heat(entry);
 }
 
-void rh_engine_heat(struct rh_engine_entry *entry)
+/* @return whether there are more trees than may be kept at rest */
+static bool heat_is_over(const struct rh_engine *engine, size_t most, size_t bytes)
 {
-	struct rh_engine *engine = entry->engine;
+	return engine->hot_count > most || engine->tree_bytes > bytes;
+}
 
-	rh_engine_forget_heat(entry);
-	entry->colder = engine->hottest;
-	*(engine->hottest ? &engine->hottest->hotter : &engine->coldest) = entry;
-	engine->hottest = entry;
-	entry->hot = true;
-	engine->hot_count++;
+/* Let trees go, those first that were looked at longest ago, until few enough are left. */
+static void heat_shrink(struct rh_engine *engine, size_t most, size_t bytes)
+{
+	for (size_t count = engine->hot_count; count > 0 && heat_is_over(engine, most, bytes); count--) {
+		struct rh_engine_entry *cold = engine->coldest;
+
+		if (heat_is_quiet(cold) && !heat_is_wanted(cold))
+			heat_chill(cold);
+		if (cold->hot) {
+			heat_unlink(cold);
+			heat_link(cold);
+		} else if (most > 0) {
+			rh_engine_trim_good_events(cold);
+		}
+	}
 }
 
 /*
@@ -57,17 +145,45 @@ void rh_engine_heat(struct rh_engine_entry *entry)
  */
 void rh_engine_chill(struct rh_engine *engine, size_t most)
 {
-	size_t count = engine->hot_count > most ? engine->hot_count - most : 0;
+	bool crowded = engine->crowded.count > 0; /* then nobody keeps what he does not use */
 
-	for (; count > 0; count--) {
-		struct rh_engine_entry *cold = engine->coldest;
+	heat_shrink(engine, most, crowded ? RH_ENGINE_TREE_BYTES / 2 : RH_ENGINE_TREE_BYTES);
+}
 
-		if (heat_is_quiet(cold))
-			heat_chill(cold);
-		if (cold->hot)
-			rh_engine_heat(cold);
-		else if (most > 0)
-			rh_engine_trim_good_events(cold);
+/* A large one counts for half of all at most, so that it has room sooner or later whatever else there is. */
+bool rh_engine_has_room(struct rh_engine *engine, size_t weight)
+{
+	size_t half = RH_ENGINE_TREE_BYTES / 2;
+	size_t bytes = RH_ENGINE_TREE_BYTES - (weight < half ? weight : half);
+
+	heat_shrink(engine, SIZE_MAX, bytes);
+	return engine->tree_bytes <= bytes;
+}
+
+void rh_engine_await_room(struct rh_engine_entry *entry)
+{
+	rh_queue_add(&entry->engine->crowded, &entry->crowded, RH_QUEUE_NOW);
+}
+
+bool rh_engine_may_admit(const struct rh_engine *engine)
+{
+	return engine->crowded.count > 0 && 2 * engine->tree_bytes <= RH_ENGINE_TREE_BYTES;
+}
+
+/* One that finds no room for its own tree waits again. */
+void rh_engine_admit(struct rh_engine *engine)
+{
+	size_t bytes = engine->tree_bytes;
+	struct rh_queue_item *item;
+
+	if (!rh_engine_may_admit(engine))
+		return;
+	while (bytes < RH_ENGINE_TREE_BYTES && (item = rh_queue_take(&engine->crowded, RH_QUEUE_NOW))) {
+		struct rh_engine_entry *entry =
+			(struct rh_engine_entry *)((char *)item - offsetof(struct rh_engine_entry, crowded));
+
+		bytes += entry->weight;
+		rh_engine_touch(entry);
 	}
 }
 
@@ -105,7 +221,7 @@ int rh_engine_warm(struct rh_engine_entry *entry)
 	if (r == RH_ENOMEM)
 		return r;
 	/* It cannot be read back: the store has it. */
-	rh_free(rh_take(entry->text));
+	rh_engine_forget_text(entry);
 	entry->refresh = true;
 	return 0;
 }

@@ -20,6 +20,12 @@
 
 /** Jobs that keep their trees, beside those that are in use. */
 #define RH_ENGINE_TREES 64
+/** Bytes of all trees, those that are in use included: a job waits until its own has room, or is the only one. */
+#define RH_ENGINE_TREE_BYTES ((size_t)8 << 20)
+/** A tree of more bytes is not kept as text either: the job is read again when something happens to it. */
+#define RH_ENGINE_TEXT_WEIGHT ((size_t)128 << 10)
+/** Bytes of all texts; jobs beyond that are read again, too. */
+#define RH_ENGINE_TEXT_BYTES ((size_t)24 << 20)
 
 /** A kind that is watched. */
 struct rh_engine_kind {
@@ -42,6 +48,17 @@ struct rh_engine_watch {
 	bool synced;
 };
 
+/** What the jobs of one namespace share; there while one of them is known. */
+struct rh_engine_share {
+	size_t entries;              /**< of the namespace */
+	size_t creating;             /**< its creates of children in flight */
+	struct rh_queue_flow due;    /**< its turns in engine->queue */
+	struct rh_queue_flow starve; /**< in engine->starved */
+	struct rh_queue_flow crowd;  /**< in engine->crowded */
+	struct rh_queue_flow tell;   /**< in engine->untold */
+	char namespace_[];
+};
+
 /** The engine. */
 struct rh_engine {
 	struct rh_engine_options options;
@@ -49,6 +66,8 @@ struct rh_engine {
 	struct rh_queue starved;  /**< entries whose creates wait until others are answered */
 	struct rh_queue untold;   /**< Events that wait until others are answered */
 	size_t creating;          /**< creates of children in flight */
+	size_t creating_bytes;    /**< what their bodies take, parsed */
+	struct rh_map *shares;    /**< namespace to struct rh_engine_share */
 	size_t telling;           /**< Events in flight */
 	struct rh_map *entries;   /**< "controller/namespace/name" to struct rh_engine_entry */
 	struct rh_index index;    /**< watched pods, Services and PodGroups of all entries */
@@ -63,6 +82,9 @@ struct rh_engine {
 	struct rh_engine_entry *coldest; /**< of the entries with a job, the one that was not looked at for longest */
 	struct rh_engine_entry *hottest;
 	size_t hot_count;
+	size_t tree_bytes;       /**< weights of all trees, and of those that are being read again */
+	size_t text_bytes;       /**< lengths of all texts */
+	struct rh_queue crowded; /**< entries whose trees wait for room */
 	int64_t now;
 	/** there was no memory for something that a watch told: everything is to be listed again */
 	bool lost;
@@ -95,6 +117,7 @@ struct rh_flight {
 	uint64_t hash;          /**< its hash, as decisions compare it */
 	struct rh_str buried;   /**< UIDs, each in slashes, of objects of this name that were observed to go meanwhile */
 	uint64_t id;            /**< of the request */
+	size_t weight;          /**< of a create: what its body takes, parsed, bytes */
 	bool asking;            /**< the request reads, which settles what the write came to */
 	bool checking;          /**< it only asks: the look at a further object after a start */
 	bool unknown;           /**< the write was not answered */
@@ -137,17 +160,23 @@ enum rh_engine_stage { RH_STAGE_IDLE, RH_STAGE_LEDGER, RH_STAGE_STATUS, RH_STAGE
 struct rh_engine_entry {
 	struct rh_queue_item item;    /**< first, so that a queue's item is its entry */
 	struct rh_queue_item starved; /**< among those whose creates wait */
+	struct rh_queue_item crowded; /**< among those whose trees wait for room */
 	struct rh_engine *engine;
 	const struct rh_engine_kind *kind;
 	char *key;
 	char *namespace_;
 	char *name;
+	struct rh_engine_share *share; /**< of its namespace */
 
 	char *uid;          /**< of the job; NULL: there is none */
 	uint64_t revision;  /**< its resourceVersion; 0: not known as a number */
 	struct rh_job *job; /**< NULL: there is none, it cannot be understood, it has finished for good, or see text */
 	struct rh_ledger *ledger; /**< of the job, owned; NULL without one */
-	char *text; /**< the job's object: in place of the job while nobody looks at it; owned; NULL: not printed yet */
+	char *text;    /**< the job's object: in place of the job while nobody looks at it; owned; NULL: not printed yet */
+	size_t weight; /**< what the job's tree takes, or took last, bytes */
+	size_t reserved;    /**< of engine->tree_bytes: what counts there for this entry */
+	uint64_t spec_hash; /**< of a job that is unread: tells whether its spec was changed meanwhile */
+	bool unread;        /**< without a tree it has no text either, for that is large: it is read again when it is due */
 	struct rh_engine_entry *hotter; /**< among those with a job: the one that was looked at next, and the one before */
 	struct rh_engine_entry *colder; /**< likewise */
 	bool hot;                       /**< it stands among them */
@@ -292,7 +321,7 @@ void rh_engine_forget_all(struct rh_engine *engine);
 /** @return whether the job is one that may have something to do: it is there, understood, and not over for good */
 static inline bool rh_engine_is_kept(const struct rh_engine_entry *entry)
 {
-	return entry->job || entry->text;
+	return entry->job || entry->text || entry->unread;
 }
 
 /** @name heat.c @{ */
@@ -302,10 +331,39 @@ void rh_engine_heat(struct rh_engine_entry *entry);
 void rh_engine_chill(struct rh_engine *engine, size_t most);
 /** Have the tree of a job that is kept as text. @return 0 or RH_ENOMEM */
 int rh_engine_warm(struct rh_engine_entry *entry);
+/**
+ * @return whether the tree of a job that has none, of @p weight bytes, has room; others lose theirs for it where they
+ * can
+ */
+bool rh_engine_has_room(struct rh_engine *engine, size_t weight);
+/** Let the job, which has no tree, wait until one has room. */
+void rh_engine_await_room(struct rh_engine_entry *entry);
+/** Have the jobs looked at whose trees may have room now. */
+void rh_engine_admit(struct rh_engine *engine);
+/** @return whether trees may have room that wait for it */
+bool rh_engine_may_admit(const struct rh_engine *engine);
+/** Count @p bytes in engine->tree_bytes for the entry, in place of what counted before. */
+void rh_engine_reserve(struct rh_engine_entry *entry, size_t bytes);
+/** @return what a store is to be told of the size of the answer to a request about the job, see rh_request */
+size_t rh_engine_answer_size(const struct rh_engine_entry *entry);
+/** Forget the text, if there is one. */
+void rh_engine_forget_text(struct rh_engine_entry *entry);
 /** The entry has no tree any more. */
 void rh_engine_forget_heat(struct rh_engine_entry *entry);
 /** Set the ledger (taken; may be NULL); the one before is freed. */
 void rh_engine_set_ledger(struct rh_engine_entry *entry, struct rh_ledger *ledger);
+/** @} */
+
+/** @name large.c @{ */
+/**
+ * @param weight of @p object. @return what is kept of a job: all, or, if it is too large to be run, who it is and what
+ * has become of it; owned by the caller; NULL when memory is out
+ */
+struct rh_json *rh_engine_copy_job(const struct rh_json *object, size_t weight);
+/** @return whether the job, of which nothing is in memory, is large, and its tree has no room now */
+bool rh_engine_must_put_off(struct rh_engine_entry *entry, const struct rh_json *object);
+/** Keep nothing of the job: it is read when it has room. */
+void rh_engine_put_off(struct rh_engine_entry *entry);
 /** @} */
 
 /** @name work.c @{ */
@@ -389,6 +447,17 @@ static inline enum rh_verb rh_flight_reads(const struct rh_flight *flight)
 {
 	return rh_verb_of_object(flight->verb) ? RH_VERB_FIND : RH_VERB_GET;
 }
+
+/** @name share.c @{ */
+/** Bytes that the bodies of creates in flight may take, parsed; the one that goes beyond still goes. */
+#define RH_ENGINE_CREATE_BYTES ((size_t)8 << 20)
+/** @return the share of a namespace, which the caller holds until it is released; NULL when memory is out */
+struct rh_engine_share *rh_engine_share_of(struct rh_engine *engine, const char *namespace_);
+/** Release a share. NULL is nothing. */
+void rh_engine_share_release(struct rh_engine *engine, struct rh_engine_share *share);
+/** @return whether the namespace may have one more create in flight now */
+bool rh_engine_may_create(const struct rh_engine *engine, const struct rh_engine_share *share);
+/** @} */
 
 /** @name flight.c @{ */
 /**

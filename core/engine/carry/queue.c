@@ -17,7 +17,7 @@ static bool queue_before(const struct rh_queue_item *a, const struct rh_queue_it
 		return a->at < b->at;
 	if (a->late != b->late)
 		return b->late;
-	return a->turn < b->turn;
+	return a->turn != b->turn ? a->turn < b->turn : a->order < b->order;
 }
 
 /* Places count from 1, so that the parent of place p is p / 2. */
@@ -91,17 +91,35 @@ void rh_queue_leave(struct rh_queue *queue, struct rh_queue_item *item)
 	queue->members--;
 }
 
+/*
+ * Behind the flow's own keys; a flow that had none queued has the next turn, and has saved up nothing. What is due
+ * later has no turn yet: its time orders it.
+ */
+static void queue_set_time(struct rh_queue *queue, struct rh_queue_item *item, int64_t at)
+{
+	struct rh_queue_flow *flow = item->flow ? item->flow : &queue->common;
+
+	item->at = at;
+	item->order = queue->orders++;
+	item->turn = 0;
+	if (at > RH_QUEUE_NOW)
+		return;
+	flow->turn++;
+	if (flow->turn < queue->turn)
+		flow->turn = queue->turn;
+	item->turn = flow->turn;
+}
+
 void rh_queue_add(struct rh_queue *queue, struct rh_queue_item *item, int64_t at)
 {
 	if (item->place > 0) {
 		if (item->at <= at)
 			return;
-		item->at = at;
+		queue_set_time(queue, item, at);
 		queue_rise(queue, item);
 		return;
 	}
-	item->at = at;
-	item->turn = queue->turns++;
+	queue_set_time(queue, item, at);
 	item->place = ++queue->count;
 	queue_rise(queue, item);
 }
@@ -114,6 +132,8 @@ struct rh_queue_item *rh_queue_take(struct rh_queue *queue, int64_t now)
 		return NULL;
 	queue_remove(queue, item);
 	item->late = false;
+	if (queue->turn < item->turn)
+		queue->turn = item->turn;
 	return item;
 }
 

@@ -192,6 +192,10 @@ void rh_engine_work(struct rh_engine_entry *entry)
 
 	if (entry->stage != RH_STAGE_IDLE || !entry->uid || entry->unfit)
 		return;
+	if (!entry->job && !rh_engine_has_room(entry->engine, entry->weight)) {
+		rh_engine_await_room(entry);
+		return;
+	}
 	if (rh_engine_warm(entry) < 0) {
 		rh_queue_fail(&entry->engine->queue, &entry->item, entry->engine->now);
 		return;

@@ -176,7 +176,20 @@ static int decide_admit(struct rh_decision *decision)
 	return r < 0 ? r : 1;
 }
 
-/* A job of more replicas than can be decided about: a new one fails, one that has begun waits for a better edit. */
+/* @return owned by the caller, or NULL when memory is out */
+static char *decide_explain_size(const struct rh_job *job)
+{
+	if (job->weight > RH_JOB_WEIGHT_MAX)
+		return rh_asprintf(
+			"%s failed validation because spec: Too long: the parsed job takes %zu bytes of memory and may "
+			"take %zu: take out long lists and fields that no container needs",
+			job->kind->kind, job->weight, RH_JOB_WEIGHT_MAX);
+	return rh_asprintf("%s failed validation because spec.%s: Invalid value: %" PRId64 ": must be at most %d replicas",
+	                   job->kind->kind, job->kind->replicas_field, rh_job_total_replicas(job), RH_DECIDE_REPLICAS_MAX);
+}
+
+/* A job that is too large, or has more replicas than can be decided about: a new one fails, one that has begun waits
+ * for a better edit. */
 static int decide_refuse_size(struct rh_decision *decision)
 {
 	const struct rh_job *job = decision->job;
@@ -184,9 +197,7 @@ static int decide_refuse_size(struct rh_decision *decision)
 
 	if (job->status.condition_count > 0)
 		return RH_EINVAL;
-	message =
-		rh_asprintf("%s failed validation because spec.%s: Invalid value: %" PRId64 ": must be at most %d replicas",
-	                job->kind->kind, job->kind->replicas_field, rh_job_total_replicas(job), RH_DECIDE_REPLICAS_MAX);
+	message = decide_explain_size(job);
 	if (!message || decide_created(decision) < 0)
 		return RH_ENOMEM;
 	return rh_decide_fail(decision, true, "FailedValidation", message);

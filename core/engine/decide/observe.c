@@ -142,6 +142,11 @@ static int observe_sizes(struct rh_decision *decision)
 	const struct rh_job *job = decision->job;
 	size_t total = 0;
 
+	if (job->weight > RH_JOB_WEIGHT_MAX && !rh_job_status_finished(&job->status))
+		return rh_fail(
+			decision->err, RH_EINVAL,
+			"the job takes %zu bytes of memory; a job that takes more than %zu cannot be run: make it smaller",
+			job->weight, RH_JOB_WEIGHT_MAX);
 	for (size_t i = 0; i < job->spec_count; i++) {
 		total += job->specs[i].replicas > 0 ? (size_t)job->specs[i].replicas : 0;
 		decision->offsets[i + 1] = total;

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/turns.h"
+
+#include <string.h>
+
+struct rh_turns_flow {
+	struct rh_turns_flow *next; /* in the ring */
+	struct rh_turns_flow *previous;
+	struct rh_call_queue waiting[RH_WINDOW_CLASSES];
+	uint32_t passed[RH_WINDOW_CLASSES];
+	size_t count;
+	char namespace_[];
+};
+
+static const char *turns_key(const struct rh_call *call)
+{
+	return call->namespace_ ? call->namespace_ : "";
+}
+
+/* A new flow has its turn after those that wait already. */
+static void turns_link(struct rh_turns *turns, struct rh_turns_flow *flow)
+{
+	if (!turns->next) {
+		flow->next = flow->previous = flow;
+		turns->next = flow;
+		return;
+	}
+	flow->next = turns->next;
+	flow->previous = turns->next->previous;
+	flow->previous->next = flow;
+	flow->next->previous = flow;
+}
+
+static void turns_drop(struct rh_turns *turns, struct rh_turns_flow *flow)
+{
+	flow->previous->next = flow->next;
+	flow->next->previous = flow->previous;
+	if (turns->next == flow)
+		turns->next = flow->next == flow ? NULL : flow->next;
+	(void)rh_map_remove(turns->flows, flow->namespace_);
+	rh_free(flow);
+}
+
+static struct rh_turns_flow *turns_new_flow(struct rh_turns *turns, const char *namespace_)
+{
+	size_t size = strlen(namespace_) + 1;
+	struct rh_turns_flow *flow;
+
+	if (!turns->flows)
+		turns->flows = rh_map_new();
+	flow = turns->flows ? rh_alloc(sizeof(*flow) + size) : NULL;
+	if (!flow)
+		return NULL;
+	memcpy(flow->namespace_, namespace_, size);
+	if (rh_map_set(turns->flows, namespace_, flow, NULL) < 0) {
+		rh_free(flow);
+		return NULL;
+	}
+	turns_link(turns, flow);
+	return flow;
+}
+
+static struct rh_turns_flow *turns_find_flow(const struct rh_turns *turns, const struct rh_call *call)
+{
+	return turns->flows ? rh_map_get(turns->flows, turns_key(call)) : NULL;
+}
+
+int rh_turns_add(struct rh_turns *turns, struct rh_call *call)
+{
+	struct rh_turns_flow *flow = turns_find_flow(turns, call);
+
+	if (!flow)
+		flow = turns_new_flow(turns, turns_key(call));
+	if (!flow)
+		return RH_ENOMEM;
+	rh_call_append(&flow->waiting[call->class], call);
+	flow->count++;
+	turns->count++;
+	return 0;
+}
+
+static struct rh_call *turns_pick(struct rh_turns_flow *flow)
+{
+	size_t counts[RH_WINDOW_CLASSES];
+
+	for (size_t i = 0; i < RH_WINDOW_CLASSES; i++)
+		counts[i] = flow->waiting[i].count;
+	return flow->waiting[rh_window_pick(flow->passed, counts)].first;
+}
+
+/* A flow whose request has no room is passed over until its next turn. */
+struct rh_call *rh_turns_next(struct rh_turns *turns, size_t room)
+{
+	struct rh_turns_flow *flow = turns->next;
+
+	if (!flow)
+		return NULL;
+	do {
+		struct rh_call *call = turns_pick(flow);
+
+		if (call->weight <= room)
+			return call;
+		flow = flow->next;
+	} while (flow != turns->next);
+	return NULL;
+}
+
+void rh_turns_take(struct rh_turns *turns, struct rh_call *call)
+{
+	struct rh_turns_flow *flow = turns_find_flow(turns, call);
+
+	turns->next = flow->next;
+	rh_call_remove(&flow->waiting[call->class], call);
+	flow->count--;
+	turns->count--;
+	if (flow->count == 0)
+		turns_drop(turns, flow);
+}
+
+struct rh_call *rh_turns_find(const struct rh_turns *turns, uint64_t id)
+{
+	struct rh_turns_flow *flow = turns->next;
+	struct rh_call *found = NULL;
+
+	if (!flow)
+		return NULL;
+	do {
+		for (size_t i = 0; i < RH_WINDOW_CLASSES && !found; i++)
+			found = rh_call_find(&flow->waiting[i], id);
+		flow = flow->next;
+	} while (!found && flow != turns->next);
+	return found;
+}
+
+void rh_turns_deinit(struct rh_turns *turns)
+{
+	while (turns->next) {
+		struct rh_turns_flow *flow = turns->next;
+
+		for (size_t i = 0; i < RH_WINDOW_CLASSES; i++)
+			rh_call_clear(&flow->waiting[i], NULL);
+		turns_drop(turns, flow);
+	}
+	rh_map_free(turns->flows);
+	*turns = (struct rh_turns){0};
+}
