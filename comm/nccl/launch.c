@@ -1,8 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "comm/nccl/nccl.h"
+
+/* How long after a post another thread takes it that the group may be incomplete; microseconds. */
+#define LAUNCH_GROUP_GRACE 10000
+
+static int64_t launch_now(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* A group that is launched before its last message is posted would let two ranks wait for each other for ever. */
+static bool launch_is_whole(const struct nccl *nccl)
+{
+	return !nccl->queued.first || pthread_equal(nccl->poster, pthread_self()) ||
+	       launch_now() - nccl->posted_at >= LAUNCH_GROUP_GRACE;
+}
 
 static void queue_append(struct nccl_queue *queue, struct nccl_work *work)
 {
@@ -237,6 +256,8 @@ int32_t nccl_post(struct nccl *nccl, const struct rh_comm_op *op, void **ret_wor
 		return RH_COMM_ENOMEM;
 	work->op = *op;
 	queue_append(&nccl->queued, work);
+	nccl->poster = pthread_self();
+	nccl->posted_at = launch_now();
 	before = nccl->stage == NCCL_NONE ? -1 : nccl_enter(nccl);
 	r = nccl->stage == NCCL_BROKEN ? launch_refuse(nccl) : launch_all(nccl, false);
 	if (before >= 0)
@@ -265,7 +286,7 @@ static int32_t look_running(struct nccl *nccl, const struct nccl_work *work)
 int32_t nccl_look(struct nccl *nccl, struct nccl_work *work)
 {
 	int before = nccl_enter(nccl);
-	int32_t r = nccl->stage == NCCL_BROKEN ? launch_refuse(nccl) : launch_all(nccl, true);
+	int32_t r = nccl->stage == NCCL_BROKEN ? launch_refuse(nccl) : launch_all(nccl, launch_is_whole(nccl));
 
 	if (r == 0)
 		r = work->step == NCCL_RUNNING ? look_running(nccl, work) : RH_COMM_BUSY;

@@ -6,11 +6,14 @@
  * Nothing blocks: the communicator is started by the first operation, on the device of the thread that posts it, and
  * is non-blocking; so operations wait in a queue until it is ready, and go to the stream of their caller in the order
  * in which they were posted. Messages that were posted in a row go as one group, so that two ranks may send to each
- * other. launch.c brings operations to their streams, nccl.c is the table. api.c finds NCCL and the CUDA runtime.
+ * other: they are held back until the thread that posted them waits or tests, and from other threads, which cannot know
+ * whether more is to come, for 10 ms after the last of them. launch.c brings operations to their streams, nccl.c is the
+ * table. api.c finds NCCL and the CUDA runtime.
  */
 #ifndef RH_COMM_NCCL_NCCL_H
 #define RH_COMM_NCCL_NCCL_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -47,6 +50,8 @@ struct nccl {
 	int device;                 /**< of the communicator */
 	struct nccl_queue queued;   /**< not given to NCCL yet */
 	struct nccl_queue launched; /**< NCCL has them and has not said yet that they are in their streams */
+	pthread_t poster;           /**< the thread that posted last */
+	int64_t posted_at;          /**< when that was; monotonic microseconds */
 	_Atomic bool aborted;
 	bool let_go;
 };
