@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
-TIMEOUT = 60
+TIMEOUT = 180
 
 JOB = """apiVersion: kubeflow.org/v1
 kind: PyTorchJob

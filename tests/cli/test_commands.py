@@ -75,7 +75,7 @@ class Mistakes(Case):
         path = self.file(job(command="'seq 1000'"))
         for words in ("man", "completion bash", "--help", "explain pytorchjob", "crds", "manifests", f"render '{path}'", f"run -q '{path}'"):
             done = subprocess.run(["sh", "-c", f'exec 3>&1; {{ "$0" {words}; echo "$?" >&3; }} | true', PROGRAM], capture_output=True,
-                                  text=True, timeout=60, check=False)
+                                  text=True, timeout=180, check=False)
             self.assertEqual(done.stderr, "", words)
             self.assertIn(done.stdout, ("0\n", "1\n"), words)
 
@@ -101,7 +101,7 @@ class Shells(Case):
     @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
     def test_fish_completes(self):
         probe = call("completion", "fish").stdout + "\ncomplete -C 'roundhouse re'; complete -C 'roundhouse render -o '; complete -C 'roundhouse run --log-d'\n"
-        done = subprocess.run(["fish", "--no-config"], input=probe, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(["fish", "--no-config"], input=probe, capture_output=True, text=True, timeout=180, check=False)
         self.assertEqual(done.stderr, "")
         self.assertEqual([line.split("\t")[0] for line in done.stdout.splitlines()], ["render", "json", "yaml", "--log-dir"])
 
@@ -119,7 +119,7 @@ class Shells(Case):
         zpty -r shell text '*ready*'
         zpty -w -n shell $'roundhouse ren\t'; zpty -r shell text '*render*'; zpty -d shell; echo done
         """
-        done = subprocess.run(["zsh", "-f", "-c", probe, "zsh", self.folder], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(["zsh", "-f", "-c", probe, "zsh", self.folder], capture_output=True, text=True, timeout=180, check=False)
         self.assertEqual((done.stdout, done.stderr), ("done\n", ""))
 
     def test_fish_and_zsh_name_every_command(self):

@@ -23,7 +23,7 @@ MAPS = {"PyTorchJob": "pytorchReplicaSpecs", "TFJob": "tfReplicaSpecs", "XGBoost
         "MPIJob": "mpiReplicaSpecs", "PaddleJob": "paddleReplicaSpecs"}
 KINDS = tuple(MAPS)
 RULES = ("x-kubernetes-validations", "enum", "pattern", "minimum", "maximum", "maxItems", "maxLength", "maxProperties")
-PATIENCE_S = 60
+PATIENCE_S = 180
 # libyaml, where PyYAML was built with it: V1's CRDs are half a megabyte each.
 FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

@@ -68,7 +68,7 @@ class Kubectl(unittest.TestCase):
         cls.api = cls.enterClassContext(Cluster())
         crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
-        cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
         cls.enterClassContext(support.Controller(ROUNDHOUSE, cls.api.kubeconfig, folder, "--plugins", JAX))
         cls.kubelet = cls.enterClassContext(node_played.PlayedKubelet(cls.api))
 
@@ -80,7 +80,7 @@ class Kubectl(unittest.TestCase):
         return f"{body['kind'].lower()}/{body['metadata']['name']}"
 
     def wait(self, what, condition):
-        return self.kubectl("wait", f"--for=condition={condition}", what, "--timeout=60s")
+        return self.kubectl("wait", f"--for=condition={condition}", what, "--timeout=180s")
 
     def pods(self, name):
         return self.kubectl("get", "pods", "-l", f"training.kubeflow.org/job-name={name}", "-o", "name").split()
@@ -135,10 +135,10 @@ class Kubectl(unittest.TestCase):
         self.assertIn("timed out", late.stderr)
         self.kubelet.finish(["waited-master-0"], 0)
         self.assertEqual(self.wait(what, "Succeeded"), "pytorchjob.kubeflow.org/waited condition met\n")
-        self.kubectl("wait", "--for=jsonpath={.status.replicaStatuses.Master.succeeded}=1", what, "--timeout=60s")
-        self.kubectl("wait", "--for=condition=Running=false", what, "--timeout=60s")
+        self.kubectl("wait", "--for=jsonpath={.status.replicaStatuses.Master.succeeded}=1", what, "--timeout=180s")
+        self.kubectl("wait", "--for=condition=Running=false", what, "--timeout=180s")
         self.kubectl("delete", what)
-        self.kubectl("wait", "--for=delete", what, "--timeout=60s")
+        self.kubectl("wait", "--for=delete", what, "--timeout=180s")
 
     def test_explain(self):
         for path, expected in (("pytorchjob.spec.elasticPolicy.minReplicas", "minReplicas <integer>"),
@@ -179,7 +179,7 @@ class Kubectl(unittest.TestCase):
             self.assertIn("scaled", self.kubectl("scale", what, f"--replicas={count}"))
             names = [f"pod/wide-worker-{i}" for i in range(count)]
             wait_for(f"{count} pods", lambda: self.pods("wide") == names)
-            self.kubectl("wait", f"--for=jsonpath={{.status.replicaStatuses.Worker.active}}={count}", what, "--timeout=60s")
+            self.kubectl("wait", f"--for=jsonpath={{.status.replicaStatuses.Worker.active}}={count}", what, "--timeout=180s")
         refused = self.api.kubectl("scale", what, "--replicas=2", "--current-replicas=3", check=False)
         self.assertIn("Expected replicas to be 3, was 1", refused.stderr)
         self.kubectl("delete", what)
@@ -193,7 +193,7 @@ class Kubectl(unittest.TestCase):
         self.assertRegex(self.kubectl("get", what), r"paused +Suspended ")
         self.kubectl("patch", what, "--type=json", "-p", '[{"op":"replace","path":"/spec/runPolicy/suspend","value":false}]')
         self.wait(what, "Running")
-        self.kubectl("wait", "--for=condition=Suspended=false", what, "--timeout=60s")
+        self.kubectl("wait", "--for=condition=Suspended=false", what, "--timeout=180s")
         self.assertEqual(len(self.pods("paused")), 2)
         self.kubectl("delete", what)
 
@@ -226,7 +226,7 @@ class Kubectl(unittest.TestCase):
                     what = self.create(job(name, kind, replicas))
                     self.wait(what, "Running")
                     self.assertGreaterEqual(len(self.belonging(name)), 6)
-                    self.kubectl("delete", what, f"--cascade={how}", "--timeout=60s")
+                    self.kubectl("delete", what, f"--cascade={how}", "--timeout=180s")
                     wait_for("everything gone", lambda: not self.belonging(name))
 
     @unittest.skipUnless(manager(), f"there is no {MANAGER}; tests/cluster/assets.py {MANAGER} builds it")
@@ -236,7 +236,7 @@ class Kubectl(unittest.TestCase):
         what = self.create(body)
         self.wait(what, "Running")
         before = {pod: self.kubectl("get", pod, "-o", "jsonpath={.metadata.uid}") for pod in self.pods("kept")}
-        self.kubectl("delete", what, "--cascade=orphan", "--timeout=60s")
+        self.kubectl("delete", what, "--cascade=orphan", "--timeout=180s")
         self.assertEqual(self.pods("kept"), list(before))
         self.assertEqual(self.kubectl("get", "pod/kept-master-0", "-o", "jsonpath={.metadata.ownerReferences}"), "")
         self.create(body)

@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
 import apiserver  # noqa: E402
 import v1_module  # noqa: E402, F401 (for those who import this)
 
-PATIENCE_S = 60
+PATIENCE_S = 180
 
 
 def wait_for(what, ask, patience=PATIENCE_S):

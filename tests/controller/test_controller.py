@@ -54,7 +54,7 @@ class Controllers(Case):
             self.assertRegex(self.api.kubectl("get", "pytorchjobs").stdout, r"NAME +STATE +AGE\ncolumns +Created ")
             for pod in pods:
                 self.set_phase(pod, "Running")
-            self.api.kubectl("wait", "--for=condition=Running", "pytorchjob/columns", "--timeout=60s")
+            self.api.kubectl("wait", "--for=condition=Running", "pytorchjob/columns", "--timeout=180s")
             described = self.api.kubectl("describe", "pytorchjob", "columns").stdout
             self.assertIn("SuccessfulCreatePod", described)
             self.assertIn("pytorchjob-controller", described)
@@ -158,7 +158,7 @@ class Controllers(Case):
         self.assertNotIn("not-the-right-one", controller.text())
         controller.stop()
         done = subprocess.run([ROUNDHOUSE, "crds", "--pod-schema", "cluster", "--kubeconfig", path], capture_output=True, text=True,
-                              timeout=60)
+                              timeout=180)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn(said, done.stderr)
 

@@ -133,7 +133,7 @@ class Flags(unittest.TestCase):
             with self.subTest(words=words):
                 flags = words if "--kubeconfig" in words else ["--kubeconfig", str(self.kubeconfig), *words]
                 done = subprocess.run([ROUNDHOUSE, "controller", "--metrics-bind-address=0", "--health-probe-bind-address=0",
-                                       *flags], capture_output=True, text=True, timeout=60)
+                                       *flags], capture_output=True, text=True, timeout=180)
                 self.assertEqual(done.returncode, status, done.stderr)
                 self.assertIn(said, done.stderr)
 
@@ -144,7 +144,7 @@ class Flags(unittest.TestCase):
             ini.write_text(text + "\n")
             for words in (["controller", "--kubeconfig", self.kubeconfig],) if "kube-api-qps" in text else (["plugins"],):
                 with self.subTest(text=text, words=words[0]):
-                    done = subprocess.run([ROUNDHOUSE, *words, "--config", ini], capture_output=True, text=True, timeout=60)
+                    done = subprocess.run([ROUNDHOUSE, *words, "--config", ini], capture_output=True, text=True, timeout=180)
                     self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
                     self.assertIn(str(ini), done.stderr)
                     self.assertIn(said, done.stderr)
@@ -155,7 +155,7 @@ class Flags(unittest.TestCase):
         ini = self.folder / "roundhouse.ini"
         ini.write_text("[controller]\n\nenable-scheme = tfjob, nojob\n")
         done = subprocess.run([ROUNDHOUSE, "controller", "--kubeconfig", self.kubeconfig, "--config", ini], capture_output=True, text=True,
-                              timeout=60)
+                              timeout=180)
         self.assertEqual(done.returncode, 2)
         self.assertIn(f"{ini}:3: enable-scheme: scheme nojob is not supported yet", done.stderr)
 
@@ -169,14 +169,14 @@ class Flags(unittest.TestCase):
         ini = self.folder / "roundhouse.ini"
         ini.write_text(text)
         (self.folder / "initContainer.yaml").write_text(TEMPLATE)
-        done = subprocess.run([ROUNDHOUSE, "plugins", "--config", ini], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([ROUNDHOUSE, "plugins", "--config", ini], capture_output=True, text=True, timeout=180)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_variables_refused(self):
         for variable, value, said in (("KUBEFLOW_NAMESPACE", "A_b", '$KUBEFLOW_NAMESPACE: namespace: "A_b" is no name'),
                                       ("CUSTOM_CLUSTER_DOMAIN", "a_b", '$CUSTOM_CLUSTER_DOMAIN: cluster-domain: "a_b" is no domain')):
             done = subprocess.run([ROUNDHOUSE, "controller", "--kubeconfig", self.kubeconfig], capture_output=True, text=True,
-                                  timeout=60, env={**os.environ, variable: value})
+                                  timeout=180, env={**os.environ, variable: value})
             self.assertEqual(done.returncode, 2)
             self.assertIn(said, done.stderr)
 
@@ -187,7 +187,7 @@ class Flags(unittest.TestCase):
                            ("name: x", "no list of containers")):
             file.write_text(text)
             done = subprocess.run([ROUNDHOUSE, "controller", "--kubeconfig", self.kubeconfig, "--pytorch-init-container-template-file",
-                                   file], capture_output=True, text=True, timeout=60)
+                                   file], capture_output=True, text=True, timeout=180)
             self.assertEqual(done.returncode, 2)
             self.assertIn(f'--pytorch-init-container-template-file: init-container-template-file: "{file}": ', done.stderr)
             self.assertIn(said, done.stderr)
@@ -198,7 +198,7 @@ class Flags(unittest.TestCase):
 
     def test_help(self):
         for flag in ("--help", "-help", "-h"):
-            done = subprocess.run([ROUNDHOUSE, "controller", flag], capture_output=True, text=True, timeout=60)
+            done = subprocess.run([ROUNDHOUSE, "controller", flag], capture_output=True, text=True, timeout=180)
             self.assertEqual(done.returncode, 0)
             self.assertIn("--leader-election-id", done.stdout)
 
@@ -217,7 +217,7 @@ class Flags(unittest.TestCase):
         link = self.folder / "manager"
         link.symlink_to(os.path.realpath(ROUNDHOUSE))
         done = subprocess.run([str(link), "-enable-scheme=nojob", "--kubeconfig", str(self.kubeconfig)], capture_output=True,
-                              text=True, timeout=60)
+                              text=True, timeout=180)
         self.assertEqual(done.returncode, 2)
         self.assertIn("scheme nojob is not supported yet", done.stderr)
 
@@ -288,7 +288,7 @@ class Flags(unittest.TestCase):
         request = urllib.request.Request(f"https://127.0.0.1:{port}/validate-kubeflow-org-v1-pytorchjob",
                                          json.dumps(body).encode(), {"Content-Type": "application/json"})
         with urllib.request.build_opener(urllib.request.HTTPSHandler(context=context),
-                                         urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
+                                         urllib.request.ProxyHandler({})).open(request, timeout=180) as answer:
             return json.load(answer)["response"]
 
     def test_webhook(self):

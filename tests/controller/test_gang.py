@@ -48,7 +48,7 @@ class Gang(Case):
     @classmethod
     def install(cls):
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=cls.crd)
-        cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
 
     def groups(self):
         return {item["metadata"]["name"]: item for item in self.items(self.api_version, "podgroups")}

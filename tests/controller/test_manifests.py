@@ -35,7 +35,7 @@ VALUES = {
 
 def manifests(*words):
     """-> the objects by kind and name"""
-    done = subprocess.run([ROUNDHOUSE, "manifests", *words], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([ROUNDHOUSE, "manifests", *words], capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr
     return by_name(yaml.safe_load_all(done.stdout))
 
@@ -78,7 +78,7 @@ class Manifests(unittest.TestCase):
         """What nobody asks for, YAML by its name and JSON are the same objects."""
         wanted = manifests("--without-crds")
         self.assertEqual(manifests("--without-crds", "-o", "yaml"), wanted)
-        done = subprocess.run([ROUNDHOUSE, "manifests", "--without-crds", "-o", "json"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([ROUNDHOUSE, "manifests", "--without-crds", "-o", "json"], capture_output=True, text=True, timeout=180)
         self.assertEqual(by_name(json.loads(done.stdout)["items"]), wanted)
 
     def test_nothing_of_ours_is_left(self):
@@ -146,7 +146,7 @@ class Manifests(unittest.TestCase):
         self.assertEqual(objects["Deployment", "roundhouse"]["metadata"]["namespace"], "kubeflow")
 
     def test_json(self):
-        done = subprocess.run([ROUNDHOUSE, "manifests", "-o", "json"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([ROUNDHOUSE, "manifests", "-o", "json"], capture_output=True, text=True, timeout=180)
         self.assertEqual(by_name(json.loads(done.stdout)["items"]), manifests())
 
     def test_refused(self):
@@ -157,7 +157,7 @@ class Manifests(unittest.TestCase):
                             (["--image", "a@sha256:12"], '"sha256:12" is no digest'), (["--output", "xml"], "none of yaml|json"),
                             (["--cluster-scope", "--namespaced"], "exclude each other"),
                             (["--gang-scheduler-name", "No Name"], "No Name"), (["x"], "too many operands")):
-            done = subprocess.run([ROUNDHOUSE, "manifests", *words], capture_output=True, text=True, timeout=60)
+            done = subprocess.run([ROUNDHOUSE, "manifests", *words], capture_output=True, text=True, timeout=180)
             self.assertEqual((done.returncode, done.stdout), (2, ""), words)
             self.assertIn(said, done.stderr)
 
@@ -199,7 +199,7 @@ class Manifests(unittest.TestCase):
             self.skipTest("no helm: tests/cluster/assets.py helm builds it")
         return subprocess.run([helm, "template", "r", DEPLOY / "helm/roundhouse", "--namespace=team", "--kube-version=1.34",
                                *(f"--set={value}" for value in values), *(["--values=-"] if text else [])],
-                              input=text, capture_output=True, text=True, timeout=60)
+                              input=text, capture_output=True, text=True, timeout=180)
 
     def helm(self, *values, text=None):
         """-> the chart's objects"""
@@ -270,7 +270,7 @@ class Manifests(unittest.TestCase):
             self.assertEqual(pod["volumes"], [{"name": "config", "configMap": {"name": "roundhouse-config"}}])
             self.assertEqual(pod["containers"][0]["volumeMounts"], [{"name": "config", "mountPath": "/etc/roundhouse", "readOnly": True}])
             ini.write_text("[comm]\nbackend = x\n")
-            done = subprocess.run([ROUNDHOUSE, "manifests", "--controller-config", ini], capture_output=True, text=True, timeout=60)
+            done = subprocess.run([ROUNDHOUSE, "manifests", "--controller-config", ini], capture_output=True, text=True, timeout=180)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(f'--controller-config: {ini}:2: backend: "x" is no backend', done.stderr)
 

@@ -74,7 +74,7 @@ class Rotation(unittest.TestCase):
         made = subprocess.run([ROUNDHOUSE, "manifests"], check=True, capture_output=True, text=True).stdout
         cls.objects = list(yaml.safe_load_all(made))
         cls.apply([o for o in cls.objects if o["kind"] == "CustomResourceDefinition"])
-        cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
         meta = {"name": NAMESPACE}
         cls.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": meta}])
 
@@ -120,7 +120,7 @@ class Rotation(unittest.TestCase):
     def shown(self, port):
         """-> the certificate that the instance shows, PEM"""
         context = ssl._create_unverified_context()
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=60) as plain, \
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=180) as plain, \
                 context.wrap_socket(plain) as tls:
             return ssl.DER_cert_to_PEM_cert(tls.getpeercert(binary_form=True)).strip()
         return None

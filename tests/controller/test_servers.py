@@ -144,7 +144,7 @@ class Servers(unittest.TestCase):
     def shown(self):
         """-> the certificate that the server shows now, PEM; None: nobody listens"""
         context = ssl._create_unverified_context()
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=60) as plain, \
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=180) as plain, \
                 context.wrap_socket(plain) as tls:
             return ssl.DER_cert_to_PEM_cert(tls.getpeercert(binary_form=True))
         return None
@@ -160,7 +160,7 @@ class Servers(unittest.TestCase):
 
     def ask(self, context):
         """One call of the webhook on a connection of its own. -> its status line"""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as plain, context.wrap_socket(plain) as tls:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=180) as plain, context.wrap_socket(plain) as tls:
             tls.sendall(f"POST {HOOK} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(REVIEW)}\r\n\r\n{REVIEW}".encode())
             return tls.recv(4096).split(b"\r\n")[0]
 
@@ -217,7 +217,7 @@ class Servers(unittest.TestCase):
     def connects(self, *options):
         """Whether openssl agrees with the server on this."""
         done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{self.port}", *options], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=180)
         return "Cipher is (NONE)" not in done.stdout and done.returncode == 0
 
     def test_tls(self):
@@ -246,7 +246,7 @@ class Servers(unittest.TestCase):
 
     def host_gets(self, controller, host):
         """-> the status of /debug/state for this Host"""
-        with socket.create_connection(("127.0.0.1", controller.health_port), timeout=60) as one:
+        with socket.create_connection(("127.0.0.1", controller.health_port), timeout=180) as one:
             one.sendall(f"GET /debug/state HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
             return int(one.recv(4096).split()[1])
 

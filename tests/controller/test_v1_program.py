@@ -108,7 +108,7 @@ class V1(apiserver.Daemon):
 
     def is_ready(self):
         self.assert_alive()
-        connection = http.client.HTTPConnection("127.0.0.1", self.health, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.health, timeout=180)
         try:
             connection.request("GET", "/readyz")
             return connection.getresponse().status == http.client.OK

@@ -11,7 +11,7 @@ import time
 import uuid
 
 MARK = "RUN_TEST_MARK"
-LIMIT = 60.0  # seconds after which anything that is waited for counts as hung
+LIMIT = 180.0  # seconds after which anything that is waited for counts as hung
 
 
 def job(name="j", policy="Never", master="true", worker=None, workers=1, spec="", annotations="{}", pod=""):
