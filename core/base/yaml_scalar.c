@@ -172,7 +172,7 @@ static bool scalar_decimal(const char *digits, struct rh_yaml_number *ret_number
 
 static enum rh_yaml_kind scalar_number(const char *text, size_t length, struct rh_yaml_number *ret_number)
 {
-	char digits[SCALAR_NUMBER_MAX + 1];
+	char digits[SCALAR_NUMBER_MAX + 1] = "";
 
 	if (length == 0 || length > SCALAR_NUMBER_MAX || !memchr("+-.0123456789", text[0], 13))
 		return RH_YAML_STRING;
