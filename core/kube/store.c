@@ -104,7 +104,8 @@ static void store_watch_send(struct store_watch *watch, int64_t now)
 	watch->sent_at = now;
 	watch->list = !strstr(request.path, "watch=true");
 	request.chunk = store_watch_on_chunk;
-	if (rh_http_send(watch->store->options.http, &request, store_watch_on_done, watch, &watch->http_id, NULL) < 0) {
+	if (rh_http_send(watch->store->options.watch_http, &request, store_watch_on_done, watch, &watch->http_id, NULL) <
+	    0) {
 		struct rh_http_response response = {.words = "out of memory", .body = ""};
 
 		rh_kube_watch_end(watch->watch, &response, now);
@@ -116,7 +117,7 @@ static void store_watch_free(struct store_watch *watch)
 	if (!watch)
 		return;
 	if (watch->http_id)
-		rh_http_cancel(watch->store->options.http, watch->http_id);
+		rh_http_cancel(watch->store->options.watch_http, watch->http_id);
 	rh_kube_watch_free(watch->watch);
 	rh_free(watch->resource);
 	rh_free(watch);
@@ -225,6 +226,13 @@ static void store_learn(const struct rh_kube_store *store, const struct rh_call 
 		rh_kube_watch_learn(watch->watch, outcome->object);
 }
 
+/* The network may drop the packets of the watches, too: those that were silent as long are begun anew. */
+static void store_doubt_watches(const struct rh_kube_store *store, const struct rh_call *call, int64_t now)
+{
+	if (store->options.watch_http != store->options.http && now - call->sent_at >= STORE_DEADLINE)
+		rh_http_close_silent(store->options.watch_http, call->sent_at);
+}
+
 static void store_on_done(void *arg, const struct rh_http_response *response)
 {
 	struct rh_call *call = arg;
@@ -241,6 +249,8 @@ static void store_on_done(void *arg, const struct rh_http_response *response)
 	store_stir(store);
 	store_observe(store,
 	              &(struct rh_kube_call){rh_call_verb(call), call->resource, response->status, now - call->sent_at});
+	if (response->status == 0)
+		store_doubt_watches(store, call, now);
 	store_learn(store, call, &outcome.outcome);
 	if (call->done)
 		call->done(call->arg, &outcome.outcome);
@@ -351,6 +361,8 @@ int rh_kube_store_new(const struct rh_kube_store_options *options, struct rh_kub
 	store->face = (struct rh_store){
 		.watch = store_watch, .unwatch = store_unwatch, .submit = store_submit, .cancel = store_cancel};
 	store->options = *options;
+	if (!store->options.watch_http)
+		store->options.watch_http = options->http;
 	store->namespace_ = rh_strdup(options->namespace_);
 	if (options->namespace_ && !store->namespace_)
 		return rh_fail_oom(err);
