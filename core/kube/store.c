@@ -239,12 +239,13 @@ static void store_on_done(void *arg, const struct rh_http_response *response)
 	struct rh_kube_store *store = call->owner;
 	int64_t now = store_now(store);
 	rh_auto_kube_outcome outcome = {0};
-	struct rh_window_answer answer = {.status = response->status, .sent_at = call->sent_at};
+	struct rh_window_answer answer = {.status = response->status, .sent_at = call->sent_at, .spare = call->spare};
 
 	rh_kube_outcome_read(call->verb, response, &outcome);
 	answer.retry_after = response->status == 429 ? outcome.outcome.retry_after : response->retry_after;
 	rh_window_end(&store->window, &answer, now);
 	rh_call_remove(&store->flying, call);
+	rh_turns_end(&store->waiting, call);
 	store->flying_bytes -= call->weight;
 	store_stir(store);
 	store_observe(store,
@@ -272,33 +273,33 @@ static int store_send(struct rh_kube_store *store, struct rh_call *call, int64_t
 
 	if (r < 0)
 		return r;
-	rh_turns_take(&store->waiting, call);
+	rh_turns_send(&store->waiting, call);
 	rh_call_append(&store->flying, call);
 	store->flying_bytes += call->weight;
 	call->sent_at = now;
 	rh_free(rh_take(call->body));
-	rh_window_send(&store->window, now);
+	call->spare = rh_window_send(&store->window, now);
 	return 0;
 }
 
-/* @return the next that may go, or NULL: what is left waits for answers to make room */
-static struct rh_call *store_next(struct rh_kube_store *store)
+/* @return the next that may go, or NULL: then *@p ret_when is when to try again though no answer comes */
+static struct rh_call *store_next(struct rh_kube_store *store, int64_t now, int64_t *ret_when)
 {
 	size_t room = store->flying_bytes < STORE_BYTES ? STORE_BYTES - store->flying_bytes : 0;
+	bool spare = !rh_window_open(&store->window, false, now, ret_when);
 
-	return rh_turns_next(&store->waiting, room);
+	if (spare && !rh_window_open(&store->window, true, now, ret_when))
+		return NULL;
+	return rh_turns_next(&store->waiting, room, spare);
 }
 
 /* Send what may go. @return when to try again */
 static int64_t store_send_waiting(struct rh_kube_store *store, int64_t now)
 {
 	int64_t when = RH_NEVER;
+	struct rh_call *call;
 
-	while (store->waiting.count > 0 && rh_window_open(&store->window, now, &when)) {
-		struct rh_call *call = store_next(store);
-
-		if (!call)
-			return RH_NEVER;
+	while (store->waiting.count > 0 && (call = store_next(store, now, &when))) {
 		if (store_send(store, call, now) < 0)
 			return now + STORE_PAUSE;
 	}

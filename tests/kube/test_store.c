@@ -355,6 +355,26 @@ static void test_store__watches_have_connections_of_their_own(void **state)
 	rh_http_free(watches);
 }
 
+/* S4: a full window, even one that has shrunk, is not what a namespace with few requests waits for. */
+static void test_store__a_full_window_has_spare_places(void **state)
+{
+	void *subject = subject_new((struct rh_kube_store_options){.window = 16});
+	struct subject *s = subject;
+
+	(void)state;
+	for (int i = 0; i < 50; i++)
+		submit_in(s, "flood", RH_VERB_CREATE, NULL, 0);
+	step(s);
+	assert_int_equal(fake_http_count(s->http), 16);
+	for (int i = 0; i < 6; i++)
+		submit_in(s, "calm", RH_VERB_CREATE, NULL, 0);
+	step(s);
+	assert_int_equal(fake_http_count(s->http), 16 + 16 / 4);
+	while (fake_http_count(s->http) > 0)
+		(void)answer_oldest(s, "calm");
+	(void)teardown(&subject);
+}
+
 /* S4: three namespaces with much to do have as many turns each. */
 static void test_store__turns_are_even(void **state)
 {
@@ -594,6 +614,7 @@ int main(void)
 		CASE(state_goes_before_objects_and_events),
 		CASE(namespaces_have_fair_turns),
 		CASE(watches_have_connections_of_their_own),
+		CASE(a_full_window_has_spare_places),
 		CASE(turns_are_even),
 		CASE(large_answers_come_a_few_at_a_time),
 		CASE(cancelled_requests_are_not_answered),
