@@ -113,6 +113,7 @@ static int controller_start_work(struct rh_controller *controller, struct rh_err
 	const struct rh_controller_options *options = controller->options;
 	const struct rh_kube_store_options store = {
 		.http = controller->http,
+		.watch_http = controller->watch_http,
 		.namespace_ = options->namespace_ && *options->namespace_ ? options->namespace_ : NULL,
 		.qps = options->qps,
 		.burst = options->burst,
@@ -334,6 +335,7 @@ static int64_t controller_turn(void *arg)
 	if (controller->failure.code < 0)
 		return RH_NEVER;
 	rh_http_step(controller->http, now);
+	rh_http_step(controller->watch_http, now);
 	delay = controller_work(controller, now);
 	servers = rh_servers_turn(controller, now);
 	if (servers < delay)
@@ -344,6 +346,7 @@ static int64_t controller_turn(void *arg)
 		delay = controller_sooner(delay, rh_lease_keeper_deadline(controller->keeper), now);
 	if (controller->state >= RH_CONTROLLER_ENDING)
 		delay = controller_sooner(delay, controller->stop_by, now);
+	delay = controller_sooner(delay, rh_http_deadline(controller->watch_http), now);
 	return controller_sooner(delay, rh_http_deadline(controller->http), now);
 }
 
@@ -357,7 +360,8 @@ static int controller_connect(struct rh_controller *controller, struct rh_error 
 	if (r < 0)
 		return r;
 	options.config = controller->kubeconfig;
-	return rh_http_new(&options, &controller->http, err);
+	r = rh_http_new(&options, &controller->http, err);
+	return r < 0 ? r : rh_http_new(&options, &controller->watch_http, err);
 }
 
 static int controller_elect(struct rh_controller *controller, struct rh_error *err)
@@ -408,6 +412,7 @@ static void controller_close(struct rh_controller *controller)
 	rh_lease_keeper_free(controller->keeper);
 	controller_stop_work(controller);
 	rh_servers_close(controller);
+	rh_http_free(controller->watch_http);
 	rh_http_free(controller->http);
 	rh_kubeconfig_free(controller->kubeconfig);
 	rh_loop_free(controller->loop);

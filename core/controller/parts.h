@@ -66,6 +66,7 @@ struct rh_controller {
 	struct rh_metrics *metrics;
 	struct rh_kubeconfig *kubeconfig;
 	struct rh_http *http;
+	struct rh_http *watch_http;     /* a busy server writes one connection's answers in turn: watches have their own */
 	struct rh_lease_keeper *keeper; /**< NULL: there is no election */
 	struct rh_kube_store *store;
 	struct rh_engine *engine; /**< knows all jobs also while another instance works, so that it can take over at once */

@@ -418,7 +418,7 @@ static void http_begin_all(struct rh_http *http, int64_t now)
  * would be sent into it too: so what has been silent since the call began is closed. An idle connection that this hits
  * is no loss.
  */
-static void http_shut_silent(const struct rh_http *http, int64_t since)
+void rh_http_close_silent(struct rh_http *http, int64_t since)
 {
 	for (const struct http_socket *sock = http->sockets; sock; sock = sock->next) {
 		if (sock->heard <= since + HTTP_SLACK)
@@ -432,7 +432,7 @@ static void http_cut(struct rh_http *http, struct rh_http_call *call, int64_t no
 
 	call->cut = whole ? RH_HTTP_CUT_TIME : RH_HTTP_CUT_IDLE;
 	if (call->state == RH_HTTP_FLYING) /* libcurl's sockets are known only while a call has them */
-		http_shut_silent(http, call->heard);
+		rh_http_close_silent(http, call->heard);
 	http_ground(http, call);
 	rh_http_call_conclude(call, &http->target, CURLE_OPERATION_TIMEDOUT);
 	call->state = RH_HTTP_OVER;

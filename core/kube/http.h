@@ -82,6 +82,11 @@ int rh_http_send(struct rh_http *http, const struct rh_http_request *request, rh
                  uint64_t *ret_id, struct rh_error *err);
 /** Forget a request: no callback of it is called any more. An id that is over is nothing. */
 void rh_http_cancel(struct rh_http *http, uint64_t id);
+/**
+ * Close the connections from which nothing has come since @p since (monotonic microseconds): their requests end as cut.
+ * For a server that another client finds silent.
+ */
+void rh_http_close_silent(struct rh_http *http, int64_t since);
 /** Do what is due; from the loop's turn. @param now monotonic microseconds */
 void rh_http_step(struct rh_http *http, int64_t now);
 /** @return monotonic microseconds when rh_http_step() is to be called though nothing happens; RH_NEVER: not at all */

@@ -104,7 +104,8 @@ static void store_watch_send(struct store_watch *watch, int64_t now)
 	watch->sent_at = now;
 	watch->list = !strstr(request.path, "watch=true");
 	request.chunk = store_watch_on_chunk;
-	if (rh_http_send(watch->store->options.http, &request, store_watch_on_done, watch, &watch->http_id, NULL) < 0) {
+	if (rh_http_send(watch->store->options.watch_http, &request, store_watch_on_done, watch, &watch->http_id, NULL) <
+	    0) {
 		struct rh_http_response response = {.words = "out of memory", .body = ""};
 
 		rh_kube_watch_end(watch->watch, &response, now);
@@ -116,7 +117,7 @@ static void store_watch_free(struct store_watch *watch)
 	if (!watch)
 		return;
 	if (watch->http_id)
-		rh_http_cancel(watch->store->options.http, watch->http_id);
+		rh_http_cancel(watch->store->options.watch_http, watch->http_id);
 	rh_kube_watch_free(watch->watch);
 	rh_free(watch->resource);
 	rh_free(watch);
@@ -225,22 +226,32 @@ static void store_learn(const struct rh_kube_store *store, const struct rh_call 
 		rh_kube_watch_learn(watch->watch, outcome->object);
 }
 
+/* The network may drop the packets of the watches, too: those that were silent as long are begun anew. */
+static void store_doubt_watches(const struct rh_kube_store *store, const struct rh_call *call, int64_t now)
+{
+	if (store->options.watch_http != store->options.http && now - call->sent_at >= STORE_DEADLINE)
+		rh_http_close_silent(store->options.watch_http, call->sent_at);
+}
+
 static void store_on_done(void *arg, const struct rh_http_response *response)
 {
 	struct rh_call *call = arg;
 	struct rh_kube_store *store = call->owner;
 	int64_t now = store_now(store);
 	rh_auto_kube_outcome outcome = {0};
-	struct rh_window_answer answer = {.status = response->status, .sent_at = call->sent_at};
+	struct rh_window_answer answer = {.status = response->status, .sent_at = call->sent_at, .spare = call->spare};
 
 	rh_kube_outcome_read(call->verb, response, &outcome);
 	answer.retry_after = response->status == 429 ? outcome.outcome.retry_after : response->retry_after;
 	rh_window_end(&store->window, &answer, now);
 	rh_call_remove(&store->flying, call);
+	rh_turns_end(&store->waiting, call);
 	store->flying_bytes -= call->weight;
 	store_stir(store);
 	store_observe(store,
 	              &(struct rh_kube_call){rh_call_verb(call), call->resource, response->status, now - call->sent_at});
+	if (response->status == 0)
+		store_doubt_watches(store, call, now);
 	store_learn(store, call, &outcome.outcome);
 	if (call->done)
 		call->done(call->arg, &outcome.outcome);
@@ -262,33 +273,33 @@ static int store_send(struct rh_kube_store *store, struct rh_call *call, int64_t
 
 	if (r < 0)
 		return r;
-	rh_turns_take(&store->waiting, call);
+	rh_turns_send(&store->waiting, call);
 	rh_call_append(&store->flying, call);
 	store->flying_bytes += call->weight;
 	call->sent_at = now;
 	rh_free(rh_take(call->body));
-	rh_window_send(&store->window, now);
+	call->spare = rh_window_send(&store->window, now);
 	return 0;
 }
 
-/* @return the next that may go, or NULL: what is left waits for answers to make room */
-static struct rh_call *store_next(struct rh_kube_store *store)
+/* @return the next that may go, or NULL: then *@p ret_when is when to try again though no answer comes */
+static struct rh_call *store_next(struct rh_kube_store *store, int64_t now, int64_t *ret_when)
 {
 	size_t room = store->flying_bytes < STORE_BYTES ? STORE_BYTES - store->flying_bytes : 0;
+	bool spare = !rh_window_open(&store->window, false, now, ret_when);
 
-	return rh_turns_next(&store->waiting, room);
+	if (spare && !rh_window_open(&store->window, true, now, ret_when))
+		return NULL;
+	return rh_turns_next(&store->waiting, room, spare);
 }
 
 /* Send what may go. @return when to try again */
 static int64_t store_send_waiting(struct rh_kube_store *store, int64_t now)
 {
 	int64_t when = RH_NEVER;
+	struct rh_call *call;
 
-	while (store->waiting.count > 0 && rh_window_open(&store->window, now, &when)) {
-		struct rh_call *call = store_next(store);
-
-		if (!call)
-			return RH_NEVER;
+	while (store->waiting.count > 0 && (call = store_next(store, now, &when))) {
 		if (store_send(store, call, now) < 0)
 			return now + STORE_PAUSE;
 	}
@@ -351,6 +362,8 @@ int rh_kube_store_new(const struct rh_kube_store_options *options, struct rh_kub
 	store->face = (struct rh_store){
 		.watch = store_watch, .unwatch = store_unwatch, .submit = store_submit, .cancel = store_cancel};
 	store->options = *options;
+	if (!store->options.watch_http)
+		store->options.watch_http = options->http;
 	store->namespace_ = rh_strdup(options->namespace_);
 	if (options->namespace_ && !store->namespace_)
 		return rh_fail_oom(err);

@@ -38,11 +38,12 @@ struct rh_kube_call {
 
 /** How a store behaves. */
 struct rh_kube_store_options {
-	struct rh_http *http;   /**< borrowed for its life */
-	const char *namespace_; /**< watch this namespace alone; NULL: all. Copied */
-	double qps;             /**< requests per second that writes may take; 0: no rate, the window alone adapts */
-	int32_t burst;          /**< most at once above the rate; used with qps */
-	size_t window;          /**< requests in flight at first; 0: 32 */
+	struct rh_http *http;       /**< borrowed for its life */
+	struct rh_http *watch_http; /**< likewise, with connections for lists and watches alone; NULL: @p http */
+	const char *namespace_;     /**< watch this namespace alone; NULL: all. Copied */
+	double qps;                 /**< requests per second that writes may take; 0: no rate, the window alone adapts */
+	int32_t burst;              /**< most at once above the rate; used with qps */
+	size_t window;              /**< requests in flight at first; 0: 32 */
 	/** Told once when a watch stops working and once when it works again; may be NULL. */
 	void (*problem)(void *arg, const struct rh_kube_problem *problem);
 	/** Told of every call that is over; may be NULL. */

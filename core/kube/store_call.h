@@ -19,6 +19,7 @@ struct rh_call {
 	struct rh_call *previous;
 	void *owner; /**< the store */
 	uint64_t id; /**< for cancel() */
+	bool spare;  /**< it has a spare place of the window */
 	uint64_t http_id;
 	enum rh_verb verb;
 	enum rh_window_class class;

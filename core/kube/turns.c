@@ -3,12 +3,16 @@
 
 #include <string.h>
 
+/* With so many in flight a namespace has no claim to spare places of the window. */
+#define TURNS_FEW 8
+
 struct rh_turns_flow {
-	struct rh_turns_flow *next; /* in the ring */
+	struct rh_turns_flow *next; /* in the ring, while something waits */
 	struct rh_turns_flow *previous;
 	struct rh_call_queue waiting[RH_WINDOW_CLASSES];
 	uint32_t passed[RH_WINDOW_CLASSES];
 	size_t count;
+	size_t flying;
 	char namespace_[];
 };
 
@@ -31,12 +35,19 @@ static void turns_link(struct rh_turns *turns, struct rh_turns_flow *flow)
 	flow->next->previous = flow;
 }
 
-static void turns_drop(struct rh_turns *turns, struct rh_turns_flow *flow)
+static void turns_unlink(struct rh_turns *turns, struct rh_turns_flow *flow)
 {
 	flow->previous->next = flow->next;
 	flow->next->previous = flow->previous;
 	if (turns->next == flow)
 		turns->next = flow->next == flow ? NULL : flow->next;
+}
+
+/* Forget a flow that has nothing left. */
+static void turns_reap(struct rh_turns *turns, struct rh_turns_flow *flow)
+{
+	if (flow->count > 0 || flow->flying > 0)
+		return;
 	(void)rh_map_remove(turns->flows, flow->namespace_);
 	rh_free(flow);
 }
@@ -56,7 +67,6 @@ static struct rh_turns_flow *turns_new_flow(struct rh_turns *turns, const char *
 		rh_free(flow);
 		return NULL;
 	}
-	turns_link(turns, flow);
 	return flow;
 }
 
@@ -73,6 +83,8 @@ int rh_turns_add(struct rh_turns *turns, struct rh_call *call)
 		flow = turns_new_flow(turns, turns_key(call));
 	if (!flow)
 		return RH_ENOMEM;
+	if (flow->count == 0)
+		turns_link(turns, flow);
 	rh_call_append(&flow->waiting[call->class], call);
 	flow->count++;
 	turns->count++;
@@ -89,7 +101,7 @@ static struct rh_call *turns_pick(struct rh_turns_flow *flow)
 }
 
 /* A flow whose request has no room is passed over until its next turn. */
-struct rh_call *rh_turns_next(struct rh_turns *turns, size_t room)
+struct rh_call *rh_turns_next(struct rh_turns *turns, size_t room, bool spare)
 {
 	struct rh_turns_flow *flow = turns->next;
 
@@ -98,23 +110,45 @@ struct rh_call *rh_turns_next(struct rh_turns *turns, size_t room)
 	do {
 		struct rh_call *call = turns_pick(flow);
 
-		if (call->weight <= room)
+		if (call->weight <= room && (!spare || flow->flying < TURNS_FEW))
 			return call;
 		flow = flow->next;
 	} while (flow != turns->next);
 	return NULL;
 }
 
-void rh_turns_take(struct rh_turns *turns, struct rh_call *call)
+static void turns_take(struct rh_turns *turns, struct rh_turns_flow *flow, struct rh_call *call)
 {
-	struct rh_turns_flow *flow = turns_find_flow(turns, call);
-
 	turns->next = flow->next;
 	rh_call_remove(&flow->waiting[call->class], call);
 	flow->count--;
 	turns->count--;
 	if (flow->count == 0)
-		turns_drop(turns, flow);
+		turns_unlink(turns, flow);
+}
+
+void rh_turns_take(struct rh_turns *turns, struct rh_call *call)
+{
+	struct rh_turns_flow *flow = turns_find_flow(turns, call);
+
+	turns_take(turns, flow, call);
+	turns_reap(turns, flow);
+}
+
+void rh_turns_send(struct rh_turns *turns, struct rh_call *call)
+{
+	struct rh_turns_flow *flow = turns_find_flow(turns, call);
+
+	turns_take(turns, flow, call);
+	flow->flying++;
+}
+
+void rh_turns_end(struct rh_turns *turns, const struct rh_call *call)
+{
+	struct rh_turns_flow *flow = turns_find_flow(turns, call);
+
+	flow->flying--;
+	turns_reap(turns, flow);
 }
 
 struct rh_call *rh_turns_find(const struct rh_turns *turns, uint64_t id)
@@ -134,12 +168,15 @@ struct rh_call *rh_turns_find(const struct rh_turns *turns, uint64_t id)
 
 void rh_turns_deinit(struct rh_turns *turns)
 {
-	while (turns->next) {
-		struct rh_turns_flow *flow = turns->next;
+	size_t cursor = 0;
+	void *value;
+
+	while (turns->flows && rh_map_next(turns->flows, &cursor, NULL, &value)) {
+		struct rh_turns_flow *flow = value;
 
 		for (size_t i = 0; i < RH_WINDOW_CLASSES; i++)
 			rh_call_clear(&flow->waiting[i], NULL);
-		turns_drop(turns, flow);
+		rh_free(flow);
 	}
 	rh_map_free(turns->flows);
 	*turns = (struct rh_turns){0};

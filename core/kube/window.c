@@ -14,6 +14,8 @@
 #define WINDOW_PAUSE_MAX (60 * RH_SECOND)
 /* Latencies below this are never taken for a sign of load. */
 #define WINDOW_FAST 20000.0
+/* Of the window's places, one in so many more is there for namespaces with few requests in flight. */
+#define WINDOW_SPARE 4
 /* So often a class waits for an earlier one before it has its turn. */
 #define WINDOW_PATIENCE 16
 
@@ -39,16 +41,22 @@ static void window_fill(struct rh_window *window, int64_t now)
 	window->tokens_at = now;
 }
 
-bool rh_window_open(struct rh_window *window, int64_t now, int64_t *ret_when)
+static bool window_is_full(const struct rh_window *window)
+{
+	return (double)window->flying + 1 > window->size;
+}
+
+bool rh_window_open(struct rh_window *window, bool spare, int64_t now, int64_t *ret_when)
 {
 	*ret_when = RH_NEVER;
 	if (now < window->blocked_until) {
 		*ret_when = window->blocked_until;
 		return false;
 	}
-	if ((double)window->flying + 1 > window->size) {
+	if (window_is_full(window)) {
 		window->full = true;
-		return false;
+		if (!spare || (double)window->spare + 1 > window->size / WINDOW_SPARE)
+			return false;
 	}
 	if (window->qps <= 0)
 		return true;
@@ -76,13 +84,17 @@ enum rh_window_class rh_window_pick(uint32_t passed[RH_WINDOW_CLASSES], const si
 	return picked;
 }
 
-void rh_window_send(struct rh_window *window, int64_t now)
+bool rh_window_send(struct rh_window *window, int64_t now)
 {
+	bool spare = window_is_full(window);
+
 	window->flying++;
+	window->spare += spare;
 	if (window->qps > 0) {
 		window_fill(window, now);
 		window->tokens -= 1;
 	}
+	return spare;
 }
 
 static void window_begin_round(struct rh_window *window)
@@ -132,6 +144,8 @@ void rh_window_end(struct rh_window *window, const struct rh_window_answer *answ
 
 	if (window->flying > 0)
 		window->flying--;
+	if (answer->spare && window->spare > 0)
+		window->spare--;
 	if (away || asked) {
 		window_block(window, answer->retry_after > 0 ? answer->retry_after : WINDOW_PAUSE, now);
 		if (fresh)

@@ -29,7 +29,8 @@ enum rh_window_class {
 struct rh_window {
 	double size;
 	size_t flying;
-	double qps; /**< 0: no rate */
+	size_t spare; /**< of these, sent while the window was full */
+	double qps;   /**< 0: no rate */
 	double burst;
 	double tokens;
 	int64_t tokens_at;     /**< when they were counted */
@@ -46,22 +47,25 @@ struct rh_window_answer {
 	int32_t status;      /**< HTTP status; 0: none came */
 	int64_t sent_at;     /**< when rh_window_send() was called for it */
 	int64_t retry_after; /**< microseconds; 0: not said */
+	bool spare;          /**< what rh_window_send() returned for it */
 };
 
 /** @param size at first; 0: 32. @param qps 0: no rate. @param burst at least 1 is used */
 void rh_window_init(struct rh_window *window, size_t size, double qps, int32_t burst);
 /**
+ * @param spare whether the request may have a place beyond a full window: there is one for each four of the window, and
+ * each stays taken until its request is over. A server that asks for a pause, and a rate, hold these requests, too.
  * @return whether a request may go at @p now; if not, *@p ret_when is when to ask again though no answer comes:
  * RH_NEVER where only an answer can help
  */
-bool rh_window_open(struct rh_window *window, int64_t now, int64_t *ret_when);
+bool rh_window_open(struct rh_window *window, bool spare, int64_t now, int64_t *ret_when);
 /**
  * @param passed how often each class has waited for an earlier one, counted here; all zero at first
  * @return the class that goes next, given how many of each wait; RH_WINDOW_CLASSES when none does
  */
 enum rh_window_class rh_window_pick(uint32_t passed[RH_WINDOW_CLASSES], const size_t waiting[RH_WINDOW_CLASSES]);
-/** A request goes. */
-void rh_window_send(struct rh_window *window, int64_t now);
+/** A request goes. @return whether it has a spare place */
+bool rh_window_send(struct rh_window *window, int64_t now);
 /** A request is over. */
 void rh_window_end(struct rh_window *window, const struct rh_window_answer *answer, int64_t now);
 

@@ -7,6 +7,7 @@
 struct rh_http {
 	struct fake_call *calls;
 	uint64_t last_id;
+	int64_t silent_since;
 };
 
 struct rh_http *fake_http_new(void)
@@ -77,6 +78,16 @@ int rh_http_send(struct rh_http *http, const struct rh_http_request *request, rh
 void rh_http_cancel(struct rh_http *http, uint64_t id)
 {
 	fake_call_free(fake_take(http, id));
+}
+
+void rh_http_close_silent(struct rh_http *http, int64_t since)
+{
+	http->silent_since = since;
+}
+
+int64_t fake_http_silent_since(const struct rh_http *http)
+{
+	return http->silent_since;
 }
 
 size_t fake_http_count(const struct rh_http *http)

@@ -27,6 +27,8 @@ struct fake_call {
 struct rh_http *fake_http_new(void);
 /** @return how many calls are open */
 size_t fake_http_count(const struct rh_http *http);
+/** @return the argument of the last rh_http_close_silent(); 0: there was none */
+int64_t fake_http_silent_since(const struct rh_http *http);
 /** @return the open call number @p index, oldest first, or NULL */
 struct fake_call *fake_http_call(struct rh_http *http, size_t index);
 /** @return the oldest open call of @p method whose path contains @p part, or NULL */

@@ -329,6 +329,52 @@ static void test_store__namespaces_have_fair_turns(void **state)
 	assert_in_range(before, 10, (int)load.flying + 2 * 10 + 1);
 }
 
+/* S4: what watches tell does not wait behind the answers of a flood; where those stay away, they are doubted, too. */
+static void test_store__watches_have_connections_of_their_own(void **state)
+{
+	struct rh_http *watches = fake_http_new();
+	void *subject = subject_new((struct rh_kube_store_options){.window = 2, .watch_http = watches});
+	struct subject *s = subject;
+
+	(void)state;
+	assert_true(s->face->watch(s->face, &jobs, NULL, on_watch, s) > 0);
+	submit_in(s, "flood", RH_VERB_CREATE, NULL, 0);
+	step(s);
+	assert_int_equal(fake_http_count(watches), 1);
+	assert_int_equal(fake_http_count(s->http), 1);
+	s->now += RH_SECOND;
+	fake_http_cut(s->http, fake_http_call(s->http, 0), false);
+	assert_int_equal(fake_http_silent_since(watches), 0);
+	submit_in(s, "flood", RH_VERB_CREATE, NULL, 0);
+	s->now += 2 * RH_SECOND;
+	step(s);
+	s->now += 30 * RH_SECOND;
+	fake_http_cut(s->http, fake_http_call(s->http, 0), false);
+	assert_int_equal(fake_http_silent_since(watches), s->now - 30 * RH_SECOND);
+	(void)teardown(&subject);
+	rh_http_free(watches);
+}
+
+/* S4: a full window, even one that has shrunk, is not what a namespace with few requests waits for. */
+static void test_store__a_full_window_has_spare_places(void **state)
+{
+	void *subject = subject_new((struct rh_kube_store_options){.window = 16});
+	struct subject *s = subject;
+
+	(void)state;
+	for (int i = 0; i < 50; i++)
+		submit_in(s, "flood", RH_VERB_CREATE, NULL, 0);
+	step(s);
+	assert_int_equal(fake_http_count(s->http), 16);
+	for (int i = 0; i < 6; i++)
+		submit_in(s, "calm", RH_VERB_CREATE, NULL, 0);
+	step(s);
+	assert_int_equal(fake_http_count(s->http), 16 + 16 / 4);
+	while (fake_http_count(s->http) > 0)
+		(void)answer_oldest(s, "calm");
+	(void)teardown(&subject);
+}
+
 /* S4: three namespaces with much to do have as many turns each. */
 static void test_store__turns_are_even(void **state)
 {
@@ -567,6 +613,8 @@ int main(void)
 		CASE(a_rate_spreads_requests),
 		CASE(state_goes_before_objects_and_events),
 		CASE(namespaces_have_fair_turns),
+		CASE(watches_have_connections_of_their_own),
+		CASE(a_full_window_has_spare_places),
 		CASE(turns_are_even),
 		CASE(large_answers_come_a_few_at_a_time),
 		CASE(cancelled_requests_are_not_answered),

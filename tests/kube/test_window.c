@@ -11,7 +11,7 @@ static size_t send_all(struct rh_window *window, int64_t now)
 	size_t count = 0;
 	int64_t when;
 
-	while (rh_window_open(window, now, &when)) {
+	while (rh_window_open(window, false, now, &when)) {
 		rh_window_send(window, now);
 		count++;
 		assert_true(count <= RH_WINDOW_MAX);
@@ -39,10 +39,10 @@ static void test_window__is_bounded(void **state)
 
 		rh_window_init(&window, rows[i].wanted, 0, 0);
 		assert_int_equal(send_all(&window, 5), rows[i].got);
-		assert_false(rh_window_open(&window, 5, &when));
+		assert_false(rh_window_open(&window, false, 5, &when));
 		assert_true(when == RH_NEVER);
 		answer(&window, 1, 200, 5, 5);
-		assert_true(rh_window_open(&window, 5, &when));
+		assert_true(rh_window_open(&window, false, 5, &when));
 	}
 }
 
@@ -87,7 +87,7 @@ static void test_window__halves_once_for_a_burst_of_429(void **state)
 	answer(&window, 20, 429, 10 * MS, now);
 	assert_int_equal(window.size, 16);
 	answer(&window, 12, 200, 10 * MS, now + 5 * MS);
-	assert_false(rh_window_open(&window, now + 10 * MS, &when));
+	assert_false(rh_window_open(&window, false, now + 10 * MS, &when));
 	assert_true(when == now + 0 * MS + RH_SECOND);
 	assert_int_equal(send_all(&window, when), 16);
 }
@@ -117,11 +117,11 @@ static void test_window__retry_after_holds_for_all(void **state)
 
 		rh_window_init(&window, 4, 0, 0);
 		rh_window_send(&window, 0);
-		rh_window_end(&window, &(struct rh_window_answer){rows[i].status, 0, rows[i].retry_after}, 10);
-		open = rh_window_open(&window, 10, &when);
+		rh_window_end(&window, &(struct rh_window_answer){rows[i].status, 0, rows[i].retry_after, false}, 10);
+		open = rh_window_open(&window, false, 10, &when);
 		assert_int_equal(open, rows[i].blocked == 0);
 		assert_true(open || when == 10 + rows[i].blocked);
-		assert_true(open || rh_window_open(&window, when, &when));
+		assert_true(open || rh_window_open(&window, false, when, &when));
 	}
 }
 
@@ -191,7 +191,7 @@ static void test_window__rate_is_a_token_bucket(void **state)
 	rh_window_init(&window, 200, 5, 10);
 	assert_int_equal(send_all(&window, 1000), 10);
 	answer(&window, 10, 200, 0, 1000);
-	assert_false(rh_window_open(&window, 1000, &when));
+	assert_false(rh_window_open(&window, false, 1000, &when));
 	assert_int_equal(when, 1000 + 200 * MS);
 	assert_int_equal(send_all(&window, when), 1);
 	assert_int_equal(send_all(&window, when + RH_SECOND), 5);
@@ -207,6 +207,29 @@ static void test_window__rate_without_burst_still_sends(void **state)
 	assert_int_equal(send_all(&window, 0), 1);
 	assert_int_equal(send_all(&window, RH_SECOND), 0);
 	assert_int_equal(send_all(&window, 2 * RH_SECOND), 1);
+}
+
+/* S4: spare places are beside a full window, and are taken until their own requests are over. */
+static void test_window__has_spare_places(void **state)
+{
+	struct rh_window window;
+	int64_t when;
+
+	(void)state;
+	rh_window_init(&window, 8, 0, 0);
+	assert_int_equal(send_all(&window, 1), 8);
+	for (int i = 0; i < 2; i++) {
+		assert_true(rh_window_open(&window, true, 1, &when));
+		assert_true(rh_window_send(&window, 1));
+	}
+	assert_false(rh_window_open(&window, true, 1, &when));
+	answer(&window, 1, 200, 1, 2);
+	assert_false(rh_window_open(&window, true, 2, &when));
+	rh_window_end(&window, &(struct rh_window_answer){.status = 200, .sent_at = 1, .spare = true}, 2);
+	assert_true(rh_window_open(&window, true, 2, &when));
+	assert_false(rh_window_open(&window, false, 2, &when));
+	rh_window_end(&window, &(struct rh_window_answer){.status = 429, .sent_at = 1}, 2);
+	assert_false(rh_window_open(&window, true, 2, &when));
 }
 
 static void test_window__picks_by_class(void **state)
@@ -255,6 +278,7 @@ int main(void)
 		cmocka_unit_test(test_window__never_closes_for_good),
 		cmocka_unit_test(test_window__rate_is_a_token_bucket),
 		cmocka_unit_test(test_window__rate_without_burst_still_sends),
+		cmocka_unit_test(test_window__has_spare_places),
 		cmocka_unit_test(test_window__picks_by_class),
 		cmocka_unit_test(test_window__no_class_starves),
 	};
