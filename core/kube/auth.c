@@ -26,6 +26,7 @@ struct rh_auth {
 	char *authorization;
 	char *certificate;
 	char *key;
+	char *authority;
 	uint64_t generation;
 	bool known;      /* there is a credential, good or bad */
 	bool warned;     /* the mode of the token file was reported */
@@ -120,13 +121,14 @@ static int auth_read_token(struct rh_auth *auth, struct rh_error *err)
 	return r;
 }
 
-static int auth_read_pem(struct rh_auth *auth, const char *path, const char *what, char **place, struct rh_error *err)
+static int auth_read_pem(struct rh_auth *auth, const char *at, const char *path, const char *what, char **place,
+                         struct rh_error *err)
 {
 	char *text = NULL;
 	int r = rh_file_read(path, RH_KUBECONFIG_FILE_MAX, &text, NULL, err);
 
 	if (r < 0)
-		return rh_wrap(err, r, "%s", auth->config->user_at);
+		return rh_wrap(err, r, "%s", at);
 	r = rh_kubeconfig_check_pem(path, text, what, err);
 	if (r < 0)
 		rh_kubeconfig_wipe(text);
@@ -137,7 +139,9 @@ static int auth_read_pem(struct rh_auth *auth, const char *path, const char *wha
 
 static bool auth_has_files(const struct rh_auth *auth)
 {
-	return auth->config->token_file || auth->config->certificate_file || auth->config->key_file;
+	const struct rh_kubeconfig *config = auth->config;
+
+	return config->token_file || config->certificate_file || config->key_file || config->ca_file;
 }
 
 /* Read all files. What one gave before stays when it cannot be read now: it may just be replaced. */
@@ -147,12 +151,14 @@ static int auth_read_files(struct rh_auth *auth, int64_t now, struct rh_error *e
 	int r = 0;
 
 	auth->made = now;
-	if (config->token_file)
+	if (config->ca_file)
+		r = auth_read_pem(auth, config->cluster_at, config->ca_file, "CERTIFICATE", &auth->authority, err);
+	if (r == 0 && config->token_file)
 		r = auth_read_token(auth, err);
 	if (r == 0 && config->certificate_file)
-		r = auth_read_pem(auth, config->certificate_file, "CERTIFICATE", &auth->certificate, err);
+		r = auth_read_pem(auth, config->user_at, config->certificate_file, "CERTIFICATE", &auth->certificate, err);
 	if (r == 0 && config->key_file)
-		r = auth_read_pem(auth, config->key_file, "PRIVATE KEY", &auth->key, err);
+		r = auth_read_pem(auth, config->user_at, config->key_file, "PRIVATE KEY", &auth->key, err);
 	return r;
 }
 
@@ -165,7 +171,9 @@ static int auth_set_fixed(struct rh_auth *auth, struct rh_error *err)
 		auth->certificate = rh_strdup(config->certificate);
 	if (config->key && !config->key_file)
 		auth->key = rh_strdup(config->key);
-	if ((config->certificate && !config->certificate_file && !auth->certificate) ||
+	if (config->ca) /* also of a file: it was good when it was read, and may just be replaced */
+		auth->authority = rh_strdup(config->ca);
+	if ((config->ca && !auth->authority) || (config->certificate && !config->certificate_file && !auth->certificate) ||
 	    (config->key && !config->key_file && !auth->key))
 		return rh_fail_oom(err);
 	if (config->username)
@@ -205,6 +213,7 @@ void rh_auth_free(struct rh_auth *auth)
 	rh_kubeconfig_wipe(auth->authorization);
 	rh_kubeconfig_wipe(auth->certificate);
 	rh_kubeconfig_wipe(auth->key);
+	rh_kubeconfig_wipe(auth->authority);
 	rh_free(auth);
 }
 
@@ -293,6 +302,7 @@ int rh_auth_get(struct rh_auth *auth, int64_t now, struct rh_auth_credential *re
 	ret_credential->authorization = auth->authorization;
 	ret_credential->certificate = auth->certificate;
 	ret_credential->key = auth->key;
+	ret_credential->authority = auth->authority;
 	ret_credential->generation = auth->generation;
 	return 0;
 }
@@ -308,6 +318,13 @@ bool rh_auth_refused(struct rh_auth *auth, int64_t now, uint64_t generation)
 		return true;
 	}
 	if (auth_has_files(auth))
+		(void)auth_read_files(auth, now, NULL);
+	return generation != auth->generation;
+}
+
+bool rh_auth_distrusted(struct rh_auth *auth, int64_t now, uint64_t generation)
+{
+	if (generation == auth->generation && auth->config->ca_file && now - auth->made >= AUTH_PAUSE)
 		(void)auth_read_files(auth, now, NULL);
 	return generation != auth->generation;
 }

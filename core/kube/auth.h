@@ -3,7 +3,8 @@
  * @file kube/auth.h
  * @brief Who asks: credentials that are read again, or asked for again, when they run out.
  *
- * A token file is read again at most once a minute, and when the server refuses what it gave; so are certificate files.
+ * A token file is read again at most once a minute, and when the server refuses what it gave; so are certificate files,
+ * and the file of the authorities, which is also read again when the server's certificate cannot be verified.
  * An exec plugin (client.authentication.k8s.io) runs beside the loop; who needs its credential waits. One thread.
  */
 #ifndef RH_KUBE_AUTH_H
@@ -24,11 +25,12 @@ struct rh_kubeconfig;
 /** Credentials of one user. */
 struct rh_auth;
 
-/** What a request carries. Borrowed until the next call of rh_auth_get(), rh_auth_refused() or rh_auth_step(). */
+/** What a request carries. Borrowed until the next call of any other function here. */
 struct rh_auth_credential {
 	const char *authorization; /**< the whole header, "Authorization: Bearer …"; secret; NULL: none */
 	const char *certificate;   /**< PEM; NULL: none */
 	const char *key;           /**< PEM; secret */
+	const char *authority;     /**< PEM of who may sign the server's certificate; NULL: whom the system trusts */
 	uint64_t generation;       /**< grows with each change */
 };
 
@@ -51,6 +53,11 @@ int rh_auth_get(struct rh_auth *auth, int64_t now, struct rh_auth_credential *re
  * @return whether asking again is worth it: there is a newer one, or there may be
  */
 bool rh_auth_refused(struct rh_auth *auth, int64_t now, uint64_t generation);
+/**
+ * The server's certificate could not be verified with the authorities of @p generation. May read small files.
+ * @param now monotonic microseconds. @return whether asking again is worth it: there are newer ones
+ */
+bool rh_auth_distrusted(struct rh_auth *auth, int64_t now, uint64_t generation);
 /** Do what is due. @param now monotonic microseconds */
 void rh_auth_step(struct rh_auth *auth, int64_t now);
 /** @return monotonic microseconds when rh_auth_step() is to be called though nothing happens; RH_NEVER */

@@ -139,13 +139,21 @@ static void http_clean(struct rh_http *http)
 	}
 }
 
-/* libcurl is done with a call. After a 401 a newer credential, if there is one, gets a second try. */
+/* @return whether a newer credential, or newer authorities, may mend what came of the call */
+static bool http_renewed(struct rh_http *http, const struct rh_http_call *call, CURLcode code)
+{
+	if (code == CURLE_PEER_FAILED_VERIFICATION)
+		return rh_auth_distrusted(http->auth, rh_clock_monotonic(), call->generation);
+	return call->status == 401 && rh_auth_refused(http->auth, rh_clock_monotonic(), call->generation);
+}
+
+/* libcurl is done with a call, which gets a second try with newer credentials, if there are any. */
 static void http_land(struct rh_http *http, struct rh_http_call *call, CURLcode code)
 {
 	http_ground(http, call);
 	http->fresh = true; /* another may wait for its place */
 	rh_http_call_conclude(call, &http->target, code);
-	if (call->status != 401 || call->again || !rh_auth_refused(http->auth, rh_clock_monotonic(), call->generation))
+	if (call->again || !http_renewed(http, call, code))
 		return;
 	call->again = true;
 	call->state = RH_HTTP_WAITING;

@@ -149,8 +149,8 @@ static int http_set_tls(CURL *easy, const struct rh_kubeconfig *config, const st
 
 	bad |= (int)curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, config->insecure ? 0L : 1L);
 	bad |= (int)curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, config->insecure ? 0L : 2L);
-	bad |= http_set_blob(easy, CURLOPT_CAINFO_BLOB, config->ca);
-	if (config->ca) /* else the system's authorities would be trusted as well */
+	bad |= http_set_blob(easy, CURLOPT_CAINFO_BLOB, credential->authority);
+	if (credential->authority) /* else the system's authorities would be trusted as well */
 		bad |= (int)curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
 	bad |= http_set_blob(easy, CURLOPT_SSLCERT_BLOB, credential->certificate);
 	bad |= http_set_blob(easy, CURLOPT_SSLKEY_BLOB, credential->key);

@@ -440,6 +440,7 @@ static int kubeconfig_load_account(const char *host, const char *dir, struct rh_
 	if (r < 0)
 		return r;
 	config->token_file = rh_path_join(dir, "token");
+	config->ca_file = rh_take(ca_at);
 	if (!config->token_file)
 		return rh_fail_oom(err);
 	*ret_config = rh_take(config);

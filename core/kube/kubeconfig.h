@@ -29,7 +29,7 @@ struct rh_kubeconfig {
 	char *user;       /**< name of its user; NULL: it has none */
 	char *server;     /**< "https://host:port" or "http://…", perhaps with a path; no slash at its end */
 	char *ca;         /**< PEM of the authorities that may sign the server's certificate; NULL: the system's */
-	char *ca_file;    /**< where it came from; NULL: it was inline */
+	char *ca_file;    /**< where it came from, to be read again; NULL: it was inline */
 	bool insecure;    /**< the server's certificate is not checked */
 	bool no_compression;
 	char *tls_server_name;  /**< name that the certificate must carry instead of the server's */

@@ -3,6 +3,8 @@
 """What one tenant can do to the others: test_tenants.py ROUNDHOUSE JAX_DIR, on a real API server, with the rights of our manifests.
 
 The controller runs within the memory that the manifests give it, in a cgroup where that can be made, and must stay far below.
+What bounds memory does not depend on how many jobs there are, so a few are enough; ROUNDHOUSE_TEST_LARGE_JOBS=100 in the environment has
+100 of them (20 minutes on two cores), and tests/bench/controller/tenants.py --large 100 measures.
 """
 import http.client
 import json
@@ -21,9 +23,8 @@ import support
 
 # Of the manifests' limit of 128 MiB.
 MOST_MIB = 64
-# What bounds memory does not depend on how many they are; tests/bench/controller/tenants.py has 100.
-LARGE_JOBS = int(os.environ.get("ROUNDHOUSE_TEST_LARGE_JOBS", "20"))
-USUAL_JOBS = LARGE_JOBS // 2
+LARGE_JOBS = int(os.environ.get("ROUNDHOUSE_TEST_LARGE_JOBS", "6"))
+USUAL_JOBS = max(LARGE_JOBS // 2, 1)
 # 1.3 MB as text, 26 MB as a tree of values; put in for the word when a job is printed.
 NUMBERS = ",".join(["1"] * 650_000)
 # 1.3 MB of what containers are given: it can be run.
@@ -46,7 +47,9 @@ class Cgroup:
         self.folder = (CGROUPS if v2 else CGROUPS / "memory") / f"roundhouse-test-{os.getpid()}"
         try:
             self.folder.mkdir()
+            # of version 2 only where the root hands memory down, and without it there is no such file
             (self.folder / ("memory.max" if v2 else "memory.limit_in_bytes")).write_text(str(limit))
+            print(f"cgroup {self.folder}: {limit} bytes", file=sys.stderr, flush=True)
         except OSError as error:
             print(f"NO CGROUP ({error}): the controller's limit of {limit} bytes is not enforced, VmHWM alone is looked at",
                   file=sys.stderr, flush=True)

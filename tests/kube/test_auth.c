@@ -21,6 +21,7 @@ struct bench {
 	struct rh_kubeconfig *config;
 	struct rh_auth *auth;
 	int64_t end;
+	bool authority; /* the cluster has a file of authorities */
 };
 
 static int set_up(void **state)
@@ -75,9 +76,9 @@ static int open_auth(struct bench *bench, const char *user, struct rh_error *err
 	rh_auto_free char *name = rh_path_join(bench->dir, "config");
 	rh_auto_free char *text =
 		rh_asprintf("{current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}], "
-	                "clusters: [{name: k, cluster: {server: 'https://a'}}], users: [{name: u, user: "
+	                "clusters: [{name: k, cluster: {server: 'https://a'%s}}], users: [{name: u, user: "
 	                "{%s}}]}",
-	                user);
+	                bench->authority ? ", certificate-authority: ca" : "", user);
 
 	if (rh_kubeconfig_parse(name, text, strlen(text), NULL, &bench->config, err) < 0)
 		fail_msg("%s", err->message);
@@ -214,6 +215,32 @@ static void test_auth__certificate_files_are_read_again(void **state)
 	put(bench, "c", "half a fi");
 	assert_int_equal(get(bench, 200 * RH_SECOND, &credential, &err), 0);
 	assert_string_equal(credential.certificate, PEM("CERTIFICATE") "\n");
+}
+
+/* S7: a new authority of the API server needs no restart. */
+static void test_auth__authorities_are_read_again(void **state)
+{
+	struct bench *bench = *state;
+	struct rh_auth_credential credential = {0};
+	struct rh_error err = {0};
+	uint64_t before;
+
+	bench->authority = true;
+	put(bench, "ca", PEM("CERTIFICATE"));
+	assert_int_equal(open_auth(bench, "token: abc", &err), 0);
+	assert_int_equal(get(bench, 0, &credential, &err), 0);
+	assert_string_equal(credential.authority, PEM("CERTIFICATE"));
+	before = credential.generation;
+	assert_false(rh_auth_distrusted(bench->auth, rh_clock_monotonic() + 2 * RH_SECOND, before));
+	put(bench, "ca", "half a fi");
+	assert_false(rh_auth_distrusted(bench->auth, rh_clock_monotonic() + 4 * RH_SECOND, before));
+	put(bench, "ca", PEM("CERTIFICATE") "\n");
+	assert_false(rh_auth_distrusted(bench->auth, rh_clock_monotonic() + 4 * RH_SECOND, before));
+	assert_true(rh_auth_distrusted(bench->auth, rh_clock_monotonic() + 6 * RH_SECOND, before));
+	assert_int_equal(get(bench, 6 * RH_SECOND, &credential, &err), 0);
+	assert_string_equal(credential.authority, PEM("CERTIFICATE") "\n");
+	assert_string_equal(credential.authorization, "Authorization: Bearer abc");
+	assert_true(credential.generation > before);
 }
 
 /* A plugin that counts its runs in the file "runs" and answers with what is in the file "answer". */
@@ -405,6 +432,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_auth__refused_token_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_auth__token_files_that_do_not_fit, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_auth__certificate_files_are_read_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_auth__authorities_are_read_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_auth__plugin_runs_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_auth__plugin_runs_again_when_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_auth__plugin_runs_again_when_expired, set_up, tear_down),

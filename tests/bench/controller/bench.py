@@ -64,12 +64,18 @@ class Client(threading.local):
         self.api, self.connection = api, None
 
     def ask(self, method, path, body=None):
-        # the request of ApiServer, on a connection of this thread's own
-        status, text = apiserver.ApiServer.request(Borrowed(self), method, path, None if body is None else json.dumps(body),
-                                                   "application/merge-patch+json" if method == "PATCH" else "application/json")
+        status, text = self.send(method, path, None if body is None else json.dumps(body))
         if status >= 300 and status != 404:
             raise AssertionError(f"{method} {path}: {status} {text[:300]!r}")
         return json.loads(text)
+
+    def send(self, method, path, text):
+        """The request of ApiServer, on a connection of this thread's own. -> (status, body)"""
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        try:
+            return apiserver.ApiServer.request(Borrowed(self), method, path, text, kind)
+        except (OSError, http.client.HTTPException):  # a server closes what was idle for a while
+            return apiserver.ApiServer.request(Borrowed(self), method, path, text, kind)
 
 
 class Borrowed:

@@ -23,6 +23,7 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import bench
 from bench import apiserver, support
@@ -42,6 +43,12 @@ def show(values):
 
 def moment(text):
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def peak(controller):
+    """-> the most memory that it has had at any time, MiB"""
+    with open(f"/proc/{controller.process.pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
 
 
 class Watch(threading.Thread):
@@ -117,25 +124,38 @@ class Tenants(bench.Bench):
         return [watch.seen[name] - at for name, at in posted.items()], share, took
 
     def large(self, count):
-        """-> the most memory of the controller, MiB: while they are created and annotated, and after a start"""
-        namespace, numbers = self.namespace(), ",".join(["1"] * 650_000)
-        peaks = []
+        """-> ([the most memory of the controller, MiB: while they are created and annotated, and after a start],
+        [seconds until another namespace's job had its pod, as often])"""
+        namespace, calm, numbers = self.namespace(), self.namespace(), ",".join(["1"] * 650_000)
+        peaks, waits = [], []
 
         def post(number):
             body = bench.job(f"large{number}", 1)
             body["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0]["numbers"] = ["NUMBERS"]
-            status, answer = self.api.request("POST", bench.JOBS.format(namespace), json.dumps(body).replace('"NUMBERS"', numbers))
+            status, answer = self.client.send("POST", bench.JOBS.format(namespace), json.dumps(body).replace('"NUMBERS"', numbers))
             assert status == 201, answer[:300]
-        for number in range(2):
-            with self.controller() as controller:
-                for job in range(count if number == 0 else 0):
-                    post(job)
-                for job in range(count):
-                    self.client.ask("PATCH", f"{bench.JOBS.format(namespace)}/large{job}", {"metadata": {"annotations": {"n": str(number)}}})
+
+        def note(number, round_):
+            self.client.ask("PATCH", f"{bench.JOBS.format(namespace)}/large{number}", {"metadata": {"annotations": {"n": str(round_)}}})
+        for round_ in range(2):
+            with self.controller() as controller, ThreadPoolExecutor(2) as pool:
+                if round_ == 0:
+                    list(pool.map(post, range(count)))
+                    self.progress(f"{count} created: VmHWM {peak(controller):.1f} MiB")
+                list(pool.map(lambda number, round_=round_: note(number, round_), range(count)))
+                waits.append(self.first_pod_in(calm, f"calm{round_}"))
                 self.settle(controller)
-                with open(f"/proc/{controller.process.pid}/status", encoding="ascii") as status:
-                    peaks.append(next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM")))
-        return peaks
+                peaks.append(peak(controller))
+                self.progress(f"all annotated: VmHWM {peaks[-1]:.1f} MiB, another's first pod {waits[-1]:.2f} s")
+        return peaks, waits
+
+    def first_pod_in(self, namespace, name):
+        """-> seconds until a new job has its pod"""
+        start = time.monotonic()
+        self.client.ask("POST", bench.JOBS.format(namespace), bench.job(name, 1))
+        query = f"/api/v1/namespaces/{namespace}/pods?labelSelector={bench.LABEL}={name}"
+        support.wait_for(name, lambda: json.loads(self.api.get(query))["items"], patience=600)
+        return time.monotonic() - start
 
 
 def parse():
@@ -152,8 +172,9 @@ def parse():
 def measure(tenants, options, program):
     tenants.roundhouse = program.resolve()
     if options.large:
-        peaks = tenants.large(options.large)
+        peaks, waits = tenants.large(options.large)
         tenants.say(f"{options.large} jobs of 1.3 MB, {program}: VmHWM", f"{peaks[0]:.1f} MiB; after a start {peaks[1]:.1f} MiB", "64 MiB")
+        tenants.say("first pod of another namespace's job meanwhile", " and ".join(f"{wait:.2f} s" for wait in waits))
         return
     for flood in options.flood:
         times, share, took = tenants.fairness(flood, options.pods)
