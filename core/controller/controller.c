@@ -361,6 +361,7 @@ static int controller_connect(struct rh_controller *controller, struct rh_error 
 		return r;
 	options.config = controller->kubeconfig;
 	r = rh_http_new(&options, &controller->http, err);
+	options.credentials_of = controller->http;
 	return r < 0 ? r : rh_http_new(&options, &controller->watch_http, err);
 }
 

@@ -37,7 +37,7 @@ struct http_socket {
 struct rh_http {
 	struct rh_http_options options;
 	struct rh_http_target target;
-	struct rh_auth *auth;
+	struct rh_auth *auth; /* owned, unless options.credentials_of has it */
 	CURLM *multi;
 	struct http_socket *sockets;
 	struct rh_http_call *first, *last; /* all calls, oldest first */
@@ -310,7 +310,9 @@ int rh_http_new(const struct rh_http_options *options, struct rh_http **ret_http
 	r = http_open(http, err);
 	if (r == 0)
 		r = rh_http_target_init(&http->target, options->config, err);
-	if (r == 0)
+	if (options->credentials_of)
+		http->auth = options->credentials_of->auth;
+	else if (r == 0)
 		r = rh_auth_new(options->loop, options->config, &http->auth, err);
 	if (r == 0)
 		*ret_http = rh_take(http);
@@ -327,7 +329,8 @@ void rh_http_free(struct rh_http *http)
 	(void)curl_multi_cleanup(http->multi);
 	while (http->sockets)
 		http_socket_end(http, http->sockets);
-	rh_auth_free(http->auth);
+	if (!http->options.credentials_of)
+		rh_auth_free(http->auth);
 	rh_http_target_deinit(&http->target);
 	rh_free(http);
 	curl_global_cleanup();

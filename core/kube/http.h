@@ -67,6 +67,8 @@ struct rh_http_options {
 	rh_http_observe_fn *observe;        /**< may be NULL */
 	void *arg;                          /**< of observe */
 	size_t body_max;                    /**< longest body that is gathered, bytes; 0: 64 MiB */
+	/** another client of the same config whose credentials serve this one, too; borrowed, freed later; NULL: its own */
+	struct rh_http *credentials_of;
 };
 
 /** @return 0, RH_EINVAL (credentials that cannot be used, naming file and field), RH_EIO or RH_ENOMEM */
