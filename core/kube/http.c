@@ -31,6 +31,7 @@ struct http_socket {
 	curl_socket_t fd;
 	unsigned events;             /* what libcurl waits for */
 	struct rh_loop_watch *watch; /* NULL: there was no memory for it */
+	unsigned ready;              /* what the loop found it ready for since rh_http_step() */
 	int64_t heard;               /* when it was last readable, or was opened */
 };
 
@@ -50,6 +51,7 @@ struct rh_http {
 	bool fresh;     /* there are new calls */
 	bool sweep;     /* there are forgotten calls */
 	bool unarmed;   /* there are sockets without a watch */
+	bool ready;     /* there are sockets that are ready */
 };
 
 static void http_link(struct rh_http *http, struct rh_http_call *call)
@@ -202,19 +204,32 @@ static void http_act(struct rh_http *http, curl_socket_t fd, int events)
 	http_tell(http);
 }
 
+/* Bytes move in rh_http_step() alone: its owner may find out first that he slept, and must not write any more. */
 static void http_on_ready(void *arg)
 {
 	struct http_socket *sock = arg;
-	unsigned ready = rh_loop_ready(sock->watch);
-	int events = 0;
 
-	if (ready & RH_LOOP_READ) {
-		events |= CURL_CSELECT_IN;
+	sock->ready |= rh_loop_ready(sock->watch);
+	if (sock->ready & RH_LOOP_READ)
 		sock->heard = rh_clock_monotonic();
+	sock->http->ready = true;
+}
+
+static void http_act_ready(struct rh_http *http)
+{
+	struct http_socket *sock = http->sockets;
+
+	http->ready = false;
+	while (sock) {
+		int events =
+			(sock->ready & RH_LOOP_READ ? CURL_CSELECT_IN : 0) | (sock->ready & RH_LOOP_WRITE ? CURL_CSELECT_OUT : 0);
+
+		sock->ready = 0;
+		if (events)
+			http_act(http, sock->fd, events);
+		/* any socket may be gone now */
+		sock = events ? http->sockets : sock->next;
 	}
-	if (ready & RH_LOOP_WRITE)
-		events |= CURL_CSELECT_OUT;
-	http_act(sock->http, sock->fd, events);
 }
 
 /* Let the loop watch a socket for what libcurl waits for; without memory it is tried again soon. */
@@ -472,6 +487,8 @@ static void http_arm_all(struct rh_http *http)
 void rh_http_step(struct rh_http *http, int64_t now)
 {
 	http_arm_all(http);
+	if (http->ready)
+		http_act_ready(http);
 	rh_auth_step(http->auth, now);
 	http_begin_all(http, now);
 	if (http->timer <= now) {
@@ -487,7 +504,7 @@ int64_t rh_http_deadline(const struct rh_http *http)
 	int64_t due = http->timer;
 	int64_t other = rh_auth_deadline(http->auth);
 
-	if (http->fresh)
+	if (http->fresh || http->ready)
 		return 0;
 	if (http->unarmed && rh_clock_monotonic() + HTTP_WATCH_AGAIN < due)
 		due = rh_clock_monotonic() + HTTP_WATCH_AGAIN;

@@ -4,8 +4,8 @@
  * @brief Requests to one API server, asynchronous on the event loop. The only module that knows libcurl.
  *
  * Connections are pooled and multiplexed (HTTP/2 where the server speaks it), credentials are the client's own matter:
- * who sends a request says nothing about them. Callbacks come from the loop, never from inside the call that asked.
- * One thread.
+ * who sends a request says nothing about them. Bytes are written and callbacks called by rh_http_step() alone, so the
+ * owner's turn decides what comes before. One thread.
  */
 #ifndef RH_KUBE_HTTP_H
 #define RH_KUBE_HTTP_H

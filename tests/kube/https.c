@@ -86,7 +86,9 @@ static int64_t https_turn(void *arg)
 	int64_t other = RH_NEVER;
 
 	client->turns++;
+	client->stepping = true;
 	rh_http_step(client->http, now);
+	client->stepping = false;
 	if (client->step)
 		other = client->step(client->arg, now);
 	if (client->open == 0 || client->released)
@@ -136,6 +138,7 @@ static int https_on_chunk(void *arg, const char *data, size_t length)
 {
 	struct https_call *call = arg;
 
+	assert_true(call->client->stepping);
 	rh_str_append_bytes(&call->body, data, length);
 	call->chunks++;
 	if (call->chunks == call->release_after)
@@ -151,6 +154,7 @@ static void https_on_done(void *arg, const struct rh_http_response *response)
 {
 	struct https_call *call = arg;
 
+	assert_true(call->client->stepping);
 	assert_int_equal(call->status, -1);
 	call->status = response->status;
 	call->sent = response->sent;

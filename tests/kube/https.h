@@ -55,6 +55,7 @@ struct https_client {
 	size_t told;   /**< calls that the observer was told of */
 	size_t turns;  /**< of the loop */
 	bool released; /**< somebody wants the loop to stop */
+	bool stepping; /**< rh_http_step() runs: nothing is told outside of it */
 	int64_t end;   /**< monotonic, when a test that hangs is given up */
 	/** Something else that has its turn; may be NULL. @return its deadline */
 	int64_t (*step)(void *arg, int64_t now);
