@@ -3,10 +3,13 @@
 """test_clock.py ROUNDHOUSE PLUGIN_DIR [unittest's words]: the clock of the controller's machine is set while jobs run, on a real
 API server whose clock is right. Nothing may be made twice or end before its time, and the controller goes on by itself.
 """
+import base64
 import functools
 import json
 import pathlib
 import signal
+import socket
+import ssl
 import time
 
 import field
@@ -209,8 +212,24 @@ class Webhooks(WithClock):
                 if wall_s is not None:
                     self.set(clock, controller, wall_s)
                 wait_for("a new certificate", lambda: controller.text().count("a new certificate was put") > at)
-                wait_for(f"clock {wall_s}", lambda: ("not yet valid" if wall_s else "accepted") in self.answer())
+                wait_for(f"clock {wall_s}", lambda: ("not yet valid" if wall_s else "valid") == self.served())
+                if not wall_s:
+                    wait_for("accepted", lambda: self.answer() == "accepted")
         self.api.kubectl("delete", "validatingwebhookconfiguration", SWAPPED)
+
+    def served(self):
+        """-> what somebody who connects now says of the certificate; the API server keeps its connection, and goes on"""
+        _, text = self.api.request("GET", f"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/{SWAPPED}")
+        bundle = json.loads(text)["webhooks"][0]["clientConfig"].get("caBundle", "")
+        try:
+            context = ssl.create_default_context(cadata=base64.b64decode(bundle).decode())
+            with socket.create_connection(("127.0.0.1", self.port), timeout=180) as plain, \
+                    context.wrap_socket(plain, server_hostname="training-operator.swap.svc"):
+                return "valid"
+        except ssl.SSLCertVerificationError as error:
+            return "not yet valid" if "not yet valid" in error.verify_message else error.verify_message
+        except (OSError, ValueError) as error:
+            return str(error)
 
     def answer(self):
         """-> what becomes of a job that is only tried; all are refused while the webhook cannot be asked"""
