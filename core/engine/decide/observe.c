@@ -137,8 +137,7 @@ static void observe_service(struct rh_decision *decision, const struct rh_child 
 		decision->services[place] = child;
 }
 
-/* offsets[], from the replicas that the job wants; all 0 when those are too many. A job that has finished wants none.
- */
+/* offsets[], from the replicas that the job wants; all 0 when those are too many, as a finished job may say. */
 static int observe_sizes(struct rh_decision *decision)
 {
 	const struct rh_job *job = decision->job;
