@@ -69,7 +69,7 @@ static void store_observe(const struct rh_kube_store *store, const struct rh_kub
 		store->options.observe(store->options.arg, call);
 }
 
-static void store_tell_login(const struct rh_kube_store *store, int32_t status, const char *words)
+static void store_report_login(const struct rh_kube_store *store, int32_t status, const char *words)
 {
 	const struct rh_kube_problem problem = {"requests", "authenticate", "", status, words};
 
@@ -84,7 +84,7 @@ static void store_refuse_login(struct rh_kube_store *store, int64_t now, const c
 
 	store->refused_at = now;
 	if (first)
-		store_tell_login(store, 401, words);
+		store_report_login(store, 401, words);
 }
 
 /* What was sent since the last refusal was let in. */
@@ -93,7 +93,7 @@ static void store_accept_login(struct rh_kube_store *store, int32_t status, int6
 	if (store->refused_at == 0 || sent_at <= store->refused_at || status == 0 || status == 401)
 		return;
 	store->refused_at = 0;
-	store_tell_login(store, 200, "");
+	store_report_login(store, 200, "");
 }
 
 static int store_watch_on_chunk(void *arg, const char *data, size_t length)
