@@ -97,7 +97,7 @@ static const struct metrics_family metrics_families[RH_METRICS] = {
 	[RH_METRIC_WATCHED_OBJECTS] =
 		{"roundhouse_watched_objects", "Objects that the watches know", METRICS_GAUGE, {NULL}, NULL},
 	[RH_METRIC_WATCH_PROBLEMS] =
-		{"roundhouse_watch_problem", "1 while a watch does not work", METRICS_GAUGE, {"resource", "verb"}, NULL},
+		{"roundhouse_watch_problem", "1 while that does not work", METRICS_GAUGE, {"resource", "verb"}, NULL},
 	[RH_METRIC_LEADER] =
 		{"leader_election_master_status", "1 on the instance that works", METRICS_GAUGE, {"name"}, NULL},
 	[RH_METRIC_WEBHOOK_REQUESTS] = {"roundhouse_webhook_requests_total",

@@ -48,7 +48,8 @@ struct rh_kube_store {
 	size_t flying_bytes; /* weights of these */
 	uint64_t last_id;    /* of requests and watches */
 	uint64_t random;
-	int64_t wake; /* when there is something to do */
+	int64_t wake;       /* when there is something to do */
+	int64_t refused_at; /* when the credentials were refused last, monotonic; 0: they are good */
 };
 
 static int64_t store_now(const struct rh_kube_store *store)
@@ -66,6 +67,33 @@ static void store_observe(const struct rh_kube_store *store, const struct rh_kub
 {
 	if (store->options.observe)
 		store->options.observe(store->options.arg, call);
+}
+
+static void store_report_login(const struct rh_kube_store *store, int32_t status, const char *words)
+{
+	const struct rh_kube_problem problem = {"requests", "authenticate", "", status, words};
+
+	if (store->options.problem)
+		store->options.problem(store->options.arg, &problem);
+}
+
+/* Watches that were let in stay open: they do not say that nothing can be written any more. */
+static void store_refuse_login(struct rh_kube_store *store, int64_t now, const char *words)
+{
+	bool first = store->refused_at == 0;
+
+	store->refused_at = now;
+	if (first)
+		store_report_login(store, 401, words);
+}
+
+/* What was sent since the last refusal was let in. */
+static void store_accept_login(struct rh_kube_store *store, int32_t status, int64_t sent_at)
+{
+	if (store->refused_at == 0 || sent_at <= store->refused_at || status == 0 || status == 401)
+		return;
+	store->refused_at = 0;
+	store_report_login(store, 200, "");
 }
 
 static int store_watch_on_chunk(void *arg, const char *data, size_t length)
@@ -91,6 +119,7 @@ static void store_watch_on_done(void *arg, const struct rh_http_response *respon
 	watch->http_id = 0;
 	store_stir(store);
 	store_observe(store, &call);
+	store_accept_login(store, response->status, watch->sent_at);
 	rh_kube_watch_end(watch->watch, response, now);
 }
 
@@ -252,6 +281,9 @@ static void store_on_done(void *arg, const struct rh_http_response *response)
 	              &(struct rh_kube_call){rh_call_verb(call), call->resource, response->status, now - call->sent_at});
 	if (response->status == 0)
 		store_doubt_watches(store, call, now);
+	else if (response->status == 401)
+		store_refuse_login(store, now, outcome.outcome.message);
+	store_accept_login(store, response->status, call->sent_at);
 	store_learn(store, call, &outcome.outcome);
 	if (call->done)
 		call->done(call->arg, &outcome.outcome);

@@ -19,10 +19,11 @@
 /** A store over an API server. */
 struct rh_kube_store;
 
-/** Something that keeps a watch from working, for logs and readiness. All borrowed until the callback returns. */
+/** Something that keeps a watch, or all requests, from working, for logs and readiness. All borrowed until the callback
+ * returns. */
 struct rh_kube_problem {
-	const char *resource;   /**< "pytorchjobs.kubeflow.org" */
-	const char *verb;       /**< "list" or "watch" */
+	const char *resource;   /**< "pytorchjobs.kubeflow.org"; "requests": the credentials are refused */
+	const char *verb;       /**< "list" or "watch"; of "requests" "authenticate" */
 	const char *namespace_; /**< "" for all namespaces */
 	int32_t status;         /**< HTTP status; 0: no answer; 200: the problem is over */
 	const char *words;      /**< the server's, or what the connection says */
@@ -44,7 +45,8 @@ struct rh_kube_store_options {
 	double qps;                 /**< requests per second that writes may take; 0: no rate, the window alone adapts */
 	int32_t burst;              /**< most at once above the rate; used with qps */
 	size_t window;              /**< requests in flight at first; 0: 32 */
-	/** Told once when a watch stops working and once when it works again; may be NULL. */
+	/** Told once when a watch stops working and once when it works again, and likewise of requests whose credentials
+	 * the server refuses (401); may be NULL. */
 	void (*problem)(void *arg, const struct rh_kube_problem *problem);
 	/** Told of every call that is over; may be NULL. */
 	void (*observe)(void *arg, const struct rh_kube_call *call);

@@ -91,6 +91,18 @@ static const struct worlds_row phases_ttl[] = {
      "done\n"},
 };
 
+/* S7: a job that had failed because it wants too many replicas was decided about again and again. */
+static const struct worlds_row phases_too_many_replicas[] = {
+	{"it has failed for that and is done", "kind=ToyJob Worker=Never*1000001",
+     "conditions Created Failed; completed -5", "done\n"},
+	{"its time is over", "kind=ToyJob Worker=Never*1000001 ttl=5", "conditions Created Failed; completed -5",
+     "delete job j uid job-uid\n"},
+	{"edited after its end: its pods and Services go", "clean=Running Worker=OnFailure*1000001",
+     "conditions Created Failed; completed -5; pod worker-0 Running; service worker-0",
+     "delete pod j-worker-0 uid u-worker-0\n"
+     "delete service j-worker-0 uid s-j-worker-0\n"},
+};
+
 static const struct worlds_row phases_deadline[] = {
 	{"B.4 the deadline is a timer", "deadline=150", WORLDS_RUNNING, "wake at 2026-01-01T00:00:50Z\n"},
 	{"B.4 a start within its second is not ended early", "deadline=100", WORLDS_RUNNING,
@@ -223,6 +235,12 @@ static void test_decide_phases__ttl(void **state)
 	worlds_check(phases_ttl, sizeof(phases_ttl) / sizeof(*phases_ttl));
 }
 
+static void test_decide_phases__too_many_replicas(void **state)
+{
+	(void)state;
+	worlds_check(phases_too_many_replicas, sizeof(phases_too_many_replicas) / sizeof(*phases_too_many_replicas));
+}
+
 static void test_decide_phases__deadline(void **state)
 {
 	(void)state;
@@ -244,9 +262,10 @@ static void test_decide_phases__finished(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_decide_phases__ends),    cmocka_unit_test(test_decide_phases__clean_policy),
-		cmocka_unit_test(test_decide_phases__ttl),     cmocka_unit_test(test_decide_phases__deadline),
-		cmocka_unit_test(test_decide_phases__suspend), cmocka_unit_test(test_decide_phases__finished),
+		cmocka_unit_test(test_decide_phases__too_many_replicas), cmocka_unit_test(test_decide_phases__ends),
+		cmocka_unit_test(test_decide_phases__clean_policy),      cmocka_unit_test(test_decide_phases__ttl),
+		cmocka_unit_test(test_decide_phases__deadline),          cmocka_unit_test(test_decide_phases__suspend),
+		cmocka_unit_test(test_decide_phases__finished),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

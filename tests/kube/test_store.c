@@ -497,6 +497,52 @@ static void test_store__problems_of_a_watch_are_told(void **state)
 	assert_in_range(rh_kube_store_deadline(s->store), 800000, 1601000);
 }
 
+static void answer_create(struct subject *s, int32_t status)
+{
+	fake_http_answer(s->http, fake_http_find(s->http, "POST", "/api/v1/"), status, "{}");
+}
+
+/* S7: watches that were let in stay open when a token is good no more: only requests are refused then. */
+static void test_store__refused_credentials_are_a_problem(void **state)
+{
+	struct subject *s = *state;
+
+	for (int i = 0; i < 2; i++)
+		create(s);
+	step(s);
+	answer_create(s, 401);
+	assert_log(s, "problem authenticate requests 401\ndone 5 unauthorized (401)\n");
+	answer_create(s, 201); /* it was let in before */
+	assert_log(s, "done 0 \n");
+	s->now += RH_SECOND;
+	create(s);
+	step(s);
+	answer_create(s, 401);
+	assert_log(s, "done 5 unauthorized (401)\n");
+	s->now += RH_SECOND;
+	create(s);
+	step(s);
+	answer_create(s, 403);
+	assert_log(s, "problem authenticate requests 200\ndone 4 forbidden (403)\n");
+}
+
+/* Nothing may be left to be written for long. */
+static void test_store__a_list_says_that_credentials_are_good_again(void **state)
+{
+	struct subject *s = *state;
+
+	create(s);
+	step(s);
+	answer_create(s, 401);
+	rh_str_clear(&s->log);
+	s->now += RH_SECOND;
+	assert_true(s->face->watch(s->face, &jobs, NULL, on_watch, s));
+	step(s);
+	fake_http_answer(s->http, fake_http_call(s->http, 0), 200,
+	                 "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[]}");
+	assert_log(s, "problem authenticate requests 200\ntold 3 \n");
+}
+
 /* K5: its request is cancelled, wherever it stands, and its problem is nobody's any more. */
 static void test_store__a_watch_can_be_ended(void **state)
 {
@@ -621,6 +667,8 @@ int main(void)
 		CASE(a_watch_lists_and_follows),
 		CASE(a_namespace_is_all_that_is_watched),
 		CASE(problems_of_a_watch_are_told),
+		CASE(refused_credentials_are_a_problem),
+		CASE(a_list_says_that_credentials_are_good_again),
 		CASE(a_watch_can_be_ended),
 		CASE(an_odd_answer_ends_the_watch_and_is_tried_again),
 		CASE(calls_are_observed),

@@ -50,7 +50,8 @@ bool rh_decision_place(const struct rh_decision *decision, const char *type, int
 {
 	size_t spec;
 
-	if (index < 0 || !rh_decision_type(decision, type, &spec) || index >= decision->job->specs[spec].replicas)
+	if (index < 0 || !rh_decision_type(decision, type, &spec) ||
+	    (size_t)index >= decision->offsets[spec + 1] - decision->offsets[spec])
 		return false;
 	*ret_place = decision->offsets[spec] + (size_t)index;
 	return true;
@@ -136,13 +137,14 @@ static void observe_service(struct rh_decision *decision, const struct rh_child 
 		decision->services[place] = child;
 }
 
-/* offsets[], from the replicas that the job wants; all 0 when those are too many. */
+/* offsets[], from the replicas that the job wants; all 0 when those are too many, as a finished job may say. */
 static int observe_sizes(struct rh_decision *decision)
 {
 	const struct rh_job *job = decision->job;
+	bool finished = rh_job_status_finished(&job->status);
 	size_t total = 0;
 
-	if (job->weight > RH_JOB_WEIGHT_MAX && !rh_job_status_finished(&job->status))
+	if (job->weight > RH_JOB_WEIGHT_MAX && !finished)
 		return rh_fail(
 			decision->err, RH_EINVAL,
 			"the job takes %zu bytes of memory; a job that takes more than %zu cannot be run: make it smaller",
@@ -154,6 +156,8 @@ static int observe_sizes(struct rh_decision *decision)
 	if (total <= RH_DECIDE_REPLICAS_MAX)
 		return 0;
 	memset(decision->offsets, 0, sizeof(decision->offsets));
+	if (finished)
+		return 0;
 	return rh_fail(decision->err, RH_EINVAL, "spec.%s: wants %zu replicas; at most %d can be run",
 	               job->kind->replicas_field, total, RH_DECIDE_REPLICAS_MAX);
 }

@@ -68,8 +68,8 @@ const struct rh_replica_spec *rh_decision_spec(const struct rh_decision *decisio
 size_t rh_decision_places(const struct rh_decision *decision);
 /** @return whether the spec of the type label @p type exists; then *@p ret_spec is its number */
 bool rh_decision_type(const struct rh_decision *decision, const char *type, size_t *ret_spec);
-/** @return whether the job wants the replica that the labels @p type and @p index name; then *@p ret_place is its place
- */
+/** @return whether the tables hold the replica that the labels @p type and @p index name; then *@p ret_place is its
+ * place */
 bool rh_decision_place(const struct rh_decision *decision, const char *type, int32_t index, size_t *ret_place);
 /**
  * @param time what the wall clock said when something was noted, microseconds

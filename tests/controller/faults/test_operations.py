@@ -4,6 +4,8 @@
 
 On a real API server, with the rights of `roundhouse manifests`. With --all there are as many jobs as docs/operations.md says.
 """
+import collections
+import contextlib
 import http.client
 import json
 import pathlib
@@ -30,10 +32,10 @@ def path(namespace, name=""):
     return f"/apis/kubeflow.org/v1/namespaces/{namespace}/pytorchjobs" + (f"/{name}" if name else "")
 
 
-def job(name, policy="Never", **run_policy):
+def job(name, policy="Never", replicas=1, **run_policy):
     template = {"spec": {"containers": [{"name": "pytorch", "image": "i:1"}]}}
     return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name}, "spec": {
-        "runPolicy": run_policy, "pytorchReplicaSpecs": {"Worker": {"replicas": 1, "restartPolicy": policy, "template": template}}}}
+        "runPolicy": run_policy, "pytorchReplicaSpecs": {"Worker": {"replicas": replicas, "restartPolicy": policy, "template": template}}}}
 
 
 def peak_mib(controller):
@@ -141,6 +143,42 @@ def replace(file, text):
     new.rename(file)
 
 
+class Tokens(Operations):
+    """The token of a service account is good no more, and is replaced in its file."""
+
+    def token(self):
+        """Make the ServiceAccount anew: no token that it had is good any more. -> one that is"""
+        self.api.kubectl("delete", "serviceaccount", "controller", "--ignore-not-found")
+        self.api.kubectl("create", "serviceaccount", "controller")
+        return self.api.kubectl("create", "token", "controller").stdout.strip()
+
+    def is_refused(self, token):
+        """The API server goes on to take a token that it has seen for some seconds."""
+        connection = http.client.HTTPSConnection("127.0.0.1", self.api.port, timeout=PATIENCE_S,
+                                                 context=ssl.create_default_context(cafile=self.api.ca))
+        with contextlib.closing(connection):
+            connection.request("GET", "/api", headers={"Authorization": f"Bearer {token}"})
+            return connection.getresponse().status == http.client.UNAUTHORIZED
+
+    def test_token(self):
+        file, old = self.folder / "token", self.token()
+        replace(file, old)
+        with self.run_with(self.write_kubeconfig(self.api.ca, {"tokenFile": str(file)})) as controller:
+            self.assert_served("first")
+            new = self.token()
+            wait_for("old token refused", lambda: self.is_refused(old))
+            self.assertNotIn("Unauthorized", controller.text())
+            self.create("calm", job("second"))
+            controller.wait_said(f'cannot authenticate: Unauthorized; context "test", user "user": the token in {file} is not accepted')
+            replace(file, new)
+            start = time.monotonic()
+            wait_for("second", lambda: self.pods("calm", f"?labelSelector={LABEL}=second"), PATIENCE_S)
+            self.say(f"pod after the file was replaced: {time.monotonic() - start:.1f} s")
+            wait_for("no problem", lambda: controller.state()["problems"] == [])
+            self.assertIn("requests: works again", controller.text())
+            self.assert_served("third")
+
+
 class Authorities(Operations):
     """The API server gets a certificate of another authority."""
 
@@ -195,6 +233,33 @@ class Terminating(Operations):
 
     def attempted(self):
         return len(self.attempts("noisy", "pods")) + len(self.attempts("noisy", "services"))
+
+
+class Invalid(Operations):
+    """Jobs that the schema lets in and the controller's validation does not."""
+
+    def assert_written_once(self, names):
+        """Each job has failed by one write and has one Event, and nothing else was made or written for it."""
+        found = collections.Counter((event["verb"], event["objectRef"]["resource"], event["objectRef"]["name"].partition(".")[0])
+                                    for event in self.events("noisy"))
+        self.assertEqual(found, {(*what, name): 1 for name in names for what in (("patch", "pytorchjobs"), ("create", "events"))})
+
+    def test_invalid(self):
+        names = [f"job-{number}" for number in range(2000 if field.ALL else 100)]
+        with self.controller("invalid", "--leader-elect=false") as controller:
+            start = time.monotonic()
+            self.create("noisy", *(job(name, replicas=1_000_001) for name in names))
+            calm = self.assert_served("calm")
+            wait_for("Events", lambda: len(self.attempts("noisy", "events")) >= len(names))
+            took = time.monotonic() - start
+            self.assert_idle(controller)
+            self.say(f"{len(names)} jobs: {took:.1f} s; a job of another namespace has its pod after {calm:.2f} s; "
+                     f"{peak_mib(controller):.1f} MiB; CPU {cpu_s(controller):.2f} s")
+            self.assert_small(controller)
+        self.assert_written_once(names)
+        self.assert_untouched()
+        for item in self.ask("GET", path("noisy"))["items"]:
+            self.assertEqual([c["type"] for c in item["status"]["conditions"]], ["Created", "Failed"])
 
 
 class Restarts(Operations):
