@@ -171,6 +171,18 @@ struct rh_json *rh_json_node_new(enum rh_json_type type, size_t more)
 	return json;
 }
 
+struct rh_json *rh_json_node_new_text(enum rh_json_type type, const char *text, size_t length)
+{
+	struct rh_json *json = rh_json_node_new(type, length + 1);
+
+	if (!json)
+		return NULL;
+	json->is.text = (char *)(json + 1);
+	memcpy(json->is.text, text, length);
+	json->is.text[length] = '\0';
+	return json;
+}
+
 struct rh_json *rh_json_new_object(void)
 {
 	return rh_json_node_new(RH_JSON_OBJECT, 0);
@@ -183,14 +195,7 @@ struct rh_json *rh_json_new_array(void)
 
 struct rh_json *rh_json_new_string(const char *text)
 {
-	size_t size = text ? strlen(text) + 1 : 0;
-	struct rh_json *json = text ? rh_json_node_new(RH_JSON_STRING, size) : NULL;
-
-	if (!json)
-		return NULL;
-	json->is.text = (char *)(json + 1);
-	memcpy(json->is.text, text, size);
-	return json;
+	return text ? rh_json_node_new_text(RH_JSON_STRING, text, strlen(text)) : NULL;
 }
 
 struct rh_json *rh_json_new_bool(bool value)

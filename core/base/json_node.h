@@ -73,6 +73,8 @@ char *rh_json_room_text(struct rh_json_room *room, const char *text, size_t leng
 int rh_json_room_number(struct rh_json_room *room, const char *text, size_t length, struct rh_json *json);
 /** @return a value with memory of its own and @p more bytes, all zero, behind it; NULL when memory is out */
 struct rh_json *rh_json_node_new(enum rh_json_type type, size_t more);
+/** @return likewise with a copy of @p text behind it, NUL-terminated, to which is.text points */
+struct rh_json *rh_json_node_new_text(enum rh_json_type type, const char *text, size_t length);
 /** @return whether two numbers are alike: integers as they are, others as the double that Kubernetes makes of them */
 bool rh_json_number_equal(const struct rh_json *a, const struct rh_json *b);
 /** Put @p value, which stands nowhere yet, behind the others of @p parent, an object or array. */

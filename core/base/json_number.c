@@ -107,15 +107,15 @@ struct rh_json *rh_json_new_literal(const char *text, size_t length)
 
 	if (number_read(text, length, &number) < 0)
 		return NULL;
-	json = rh_json_node_new(RH_JSON_NUMBER, number.form == RH_JSON_BEYOND ? length + 1 : 0);
+	if (number.form == RH_JSON_BEYOND)
+		json = rh_json_node_new_text(RH_JSON_NUMBER, text, length);
+	else
+		json = rh_json_node_new(RH_JSON_NUMBER, 0);
 	if (!json)
 		return NULL;
 	json->form = number.form;
-	json->is = number.is;
-	if (number.form == RH_JSON_BEYOND) {
-		json->is.text = (char *)(json + 1);
-		memcpy(json->is.text, text, length);
-	}
+	if (number.form != RH_JSON_BEYOND)
+		json->is = number.is;
 	return json;
 }
 

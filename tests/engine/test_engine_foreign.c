@@ -106,6 +106,22 @@ static void assert_complete(const struct sim *sim)
 	assert_non_null(find(sim, &bindings, "m-launcher"));
 }
 
+/* A job that has all that it needs, and its pods. */
+static void open_complete(struct sim *sim)
+{
+	sim_open(sim, false);
+	sim_start_mpi(sim);
+	assert_complete(sim);
+}
+
+/* Once the other's object is gone, the job has all that it needs. */
+static void assert_goes_on(struct sim *sim, const struct need *need)
+{
+	drop(sim, need);
+	sim_wait(sim, 1001);
+	assert_complete(sim);
+}
+
 static void open_beside(struct sim *sim, const struct need *need)
 {
 	sim_open(sim, false);
@@ -209,9 +225,7 @@ static void test_engine_foreign__what_became_anothers_is_not_used(void **state)
 		auto_sim sim = {0};
 
 		print_message("           %s %s\n", needs[i].resource->kind, needs[i].name);
-		sim_open(&sim, false);
-		sim_start_mpi(&sim);
-		assert_complete(&sim);
+		open_complete(&sim);
 		drop(&sim, &needs[i]);
 		make(&sim, &needs[i], NULL);
 		sim_wait(&sim, 3600);
@@ -222,9 +236,7 @@ static void test_engine_foreign__what_became_anothers_is_not_used(void **state)
 		/* No binding to a role or account of another is left. */
 		if (needs[i].resource == &roles || needs[i].resource == &accounts)
 			assert_null(find(&sim, &bindings, "m-launcher"));
-		drop(&sim, &needs[i]);
-		sim_wait(&sim, 1001);
-		assert_complete(&sim);
+		assert_goes_on(&sim, &needs[i]);
 	}
 }
 
@@ -234,17 +246,13 @@ static void test_engine_foreign__a_pod_of_another_is_not_opened(void **state)
 	auto_sim sim = {0};
 
 	(void)state;
-	sim_open(&sim, false);
-	sim_start_mpi(&sim);
-	assert_complete(&sim);
+	open_complete(&sim);
 	sim_delete_pod(&sim, "m-worker-1", 0);
 	make(&sim, &needs[5], NULL);
 	sim_settle(&sim);
 	assert_int_equal(count_pods(&sim), 2);
 	assert_null(find(&sim, &bindings, "m-launcher"));
-	drop(&sim, &needs[5]);
-	sim_wait(&sim, 1001);
-	assert_complete(&sim);
+	assert_goes_on(&sim, &needs[5]);
 }
 
 /* V1 made no workers either. */
@@ -258,9 +266,7 @@ static void test_engine_foreign__a_launchers_name(void **state)
 	sim_assert_event(&sim, "Warning ErrResourceExists Resource \"m-launcher\" of MPIJobKind \"Pod\"");
 	assert_non_null(stalled(&sim));
 	assert_int_equal(count_pods(&sim), 2);
-	drop(&sim, &need);
-	sim_wait(&sim, 1001);
-	assert_complete(&sim);
+	assert_goes_on(&sim, &need);
 }
 
 /* Nobody watches further objects: what is to be changed may be another's by now. */

@@ -46,7 +46,8 @@ bool rh_flight_has_v1_words(const struct rh_flight *flight)
 	return rh_verb_of_pod(flight->verb) && rh_engine_equips_pods(flight->entry);
 }
 
-/* Tell of the name that is taken in V1's words (COMPAT C.11). @return likewise with the owner, as taken_explain() */
+/* Emit the Event for a taken name, in V1's words (MessageResourceExists, pkg/controller.v1/mpi). @return likewise with
+ * the owner, as taken_explain() */
 static char *taken_tell(const struct rh_flight *flight, const struct rh_json *object)
 {
 	const char *kind = flight->entry->kind->kind->kind;

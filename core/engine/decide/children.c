@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pods and Services: what is missing, what is too many (COMPAT C.3, D).
+ * Pods and Services: what is missing, what is too many. V1: ReconcilePods, ReconcileServices
+ * (pkg/controller.v1/common).
  */
 #include <string.h>
 
