@@ -7,13 +7,19 @@
 
 #define WINDOW_FIRST 32
 /* Slow answers alone do not shrink it below this. */
-#define WINDOW_CALM 8
+#define WINDOW_LEAST 4
+/* Requests that may wait inside the server: enough to keep it busy, few enough not to delay those of others. */
+#define WINDOW_QUEUE 4
+/* Answers between two changes of its size. */
+#define WINDOW_ROUND 8
+/* The lowest latency is measured again after this time, since a server may become slower for good, */
+#define WINDOW_PROBE_AFTER (10 * RH_SECOND)
+/* with so many requests at once, which find next to no queue. */
+#define WINDOW_PROBE 2
 /* A server that cannot be reached, or that gives no time, is left alone for this long. */
 #define WINDOW_PAUSE RH_SECOND
 /* Longest that a server's Retry-After holds everything. */
 #define WINDOW_PAUSE_MAX (60 * RH_SECOND)
-/* Latencies below this are never taken for a sign of load. */
-#define WINDOW_FAST 20000.0
 /* Of the window's places, one in so many more is there for namespaces with few requests in flight. */
 #define WINDOW_SPARE 4
 /* So often a class waits for an earlier one before it has its turn. */
@@ -97,19 +103,11 @@ bool rh_window_send(struct rh_window *window, int64_t now)
 	return spare;
 }
 
-static void window_begin_round(struct rh_window *window)
+/* Answers to requests that were sent with the size of before do not count for the new one. */
+static void window_resize(struct rh_window *window, double size, int64_t now)
 {
-	window->sum = 0;
-	window->answers = 0;
-	window->full = false;
-}
-
-static void window_shrink(struct rh_window *window, double floor, int64_t now)
-{
-	if (window->size > floor)
-		window->size = fmax(floor, window->size / 2);
+	window->size = size;
 	window->settled_at = now;
-	window_begin_round(window);
 }
 
 static void window_block(struct rh_window *window, int64_t pause, int64_t now)
@@ -120,20 +118,49 @@ static void window_block(struct rh_window *window, int64_t pause, int64_t now)
 		window->blocked_until = until;
 }
 
-/* A window full of answers is in: what do they say about the server? */
-static void window_judge(struct rh_window *window, int64_t now)
+/* The few requests of a probe find no queue of our own in the server. */
+static void window_end_probe(struct rh_window *window, double mean, int64_t now)
 {
-	double mean = window->sum / (double)window->answers;
-	double usual = window->usual;
+	window->lowest = mean;
+	window->lowest_at = now;
+	window_resize(window, window->probe, now);
+	window->probe = 0;
+}
 
-	window->usual = usual > 0 ? usual + (mean - usual) / 4 : mean;
-	if (usual > 0 && mean > 2 * usual && mean > WINDOW_FAST) {
-		window_shrink(window, WINDOW_CALM, now);
-		return;
+/*
+ * The lowest latency is the server's own, the rest is time in its queue. So of all requests in flight the server works
+ * on the part lowest / mean (Little's law; TCP Vegas does the same with round-trip times).
+ */
+static void window_judge(struct rh_window *window, double mean, int64_t now)
+{
+	double size;
+
+	if (window->lowest <= 0 || mean < window->lowest) {
+		window->lowest = mean;
+		window->lowest_at = now;
 	}
-	if (window->full && window->size + 1 <= RH_WINDOW_MAX)
+	size = window->size * window->lowest / mean + WINDOW_QUEUE;
+	if (window->full && now - window->lowest_at > WINDOW_PROBE_AFTER) {
+		window->probe = window->size;
+		window_resize(window, fmin(window->size, WINDOW_PROBE), now);
+	} else if (size < window->size && window->size > WINDOW_LEAST) {
+		window_resize(window, fmax((window->size + size) / 2, WINDOW_LEAST), now);
+	} else if (window->full && window->size + 1 <= RH_WINDOW_MAX) {
 		window->size += 1;
-	window_begin_round(window);
+	}
+}
+
+static void window_end_round(struct rh_window *window, int64_t now)
+{
+	double mean = fmax(1, window->sum / (double)window->answers);
+
+	if (window->probe > 0)
+		window_end_probe(window, mean, now);
+	else
+		window_judge(window, mean, now);
+	window->sum = 0;
+	window->answers = 0;
+	window->full = false;
 }
 
 void rh_window_end(struct rh_window *window, const struct rh_window_answer *answer, int64_t now)
@@ -148,14 +175,15 @@ void rh_window_end(struct rh_window *window, const struct rh_window_answer *answ
 		window->spare--;
 	if (away || asked) {
 		window_block(window, answer->retry_after > 0 ? answer->retry_after : WINDOW_PAUSE, now);
+		window->probe = 0;
 		if (fresh)
-			window_shrink(window, 1, now);
+			window_resize(window, fmax(1, window->size / 2), now);
 		return;
 	}
 	if (!fresh)
 		return;
 	window->sum += (double)(now - answer->sent_at);
 	window->answers++;
-	if (window->answers >= (size_t)window->size)
-		window_judge(window, now);
+	if (window->answers >= WINDOW_ROUND)
+		window_end_round(window, now);
 }

@@ -3,9 +3,12 @@
  * @file kube/window.h
  * @brief How many requests may be in flight, and which of those that wait goes next. Pure: the caller says the time.
  *
- * The window grows by one when a window full of requests was answered well, and halves when the server says 429, when
- * it cannot be reached, or when answers take twice as long as they did (additive increase, multiplicative decrease, as
- * TCP does). A Retry-After holds for all. With a rate (V1's --kube-api-qps) a token bucket stands before it.
+ * The window follows what the server can work on at once. The lowest latency of a round of answers is the server's own;
+ * what answers take beyond it they have waited in the server, where they delay the requests of all tenants. So the
+ * window shrinks until few requests wait there, and grows by one a round while all places are used and fewer wait. The
+ * lowest latency is measured anew now and then, with next to nothing in flight. This is TCP Vegas (Brakmo and Peterson,
+ * 1995) with the probe of BBR (Cardwell et al., 2016). The window halves when the server answers 429 or cannot be
+ * reached. A Retry-After holds for all. With a rate (V1's --kube-api-qps) a token bucket stands before the window.
  */
 #ifndef RH_KUBE_WINDOW_H
 #define RH_KUBE_WINDOW_H
@@ -36,10 +39,12 @@ struct rh_window {
 	int64_t tokens_at;     /**< when they were counted */
 	int64_t blocked_until; /**< nothing goes before that */
 	int64_t settled_at;    /**< answers to what was sent before do not shrink it again */
-	double usual;          /**< latency that is taken for normal, microseconds; 0: not known yet */
+	double lowest;         /**< lowest mean latency of a round, microseconds; 0: not known yet */
+	int64_t lowest_at;     /**< when it was measured */
+	double probe;          /**< size to return to after a probe of the lowest latency; 0: none is under way */
 	double sum;            /**< of the latencies of this round */
 	size_t answers;        /**< of this round */
-	bool full;             /**< this round wanted more than the window */
+	bool full;             /**< a request of this round found no place */
 };
 
 /** How a request went. */

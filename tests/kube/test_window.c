@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "base/clock.h"
 #include "base/support.h"
 #include "kube/window.h"
@@ -52,12 +54,14 @@ static void test_window__grows_by_one_a_round_when_it_is_full(void **state)
 	int64_t now = RH_SECOND;
 
 	(void)state;
-	rh_window_init(&window, 4, 0, 0);
+	rh_window_init(&window, 8, 0, 0);
 	for (size_t round = 0; round < 10; round++) {
-		assert_int_equal(send_all(&window, now), 4 + round);
+		assert_int_equal(send_all(&window, now), round == 0 ? 8 : 9);
+		assert_int_equal(window.flying, 8 + round);
 		now += 10 * MS;
-		answer(&window, 4 + round, 201, 10 * MS, now);
+		answer(&window, 8, 201, 10 * MS, now);
 	}
+	answer(&window, 9, 201, 10 * MS, now);
 	assert_int_equal(window.flying, 0);
 }
 
@@ -125,46 +129,98 @@ static void test_window__retry_after_holds_for_all(void **state)
 	}
 }
 
-/* Send and answer windows full of requests. */
-static void rounds(struct rh_window *window, int count, int64_t latency, int64_t *now)
-{
-	for (int i = 0; i < count; i++) {
-		size_t sent = send_all(window, *now);
+/* A server that works on some requests at once, each for the same time, and lets the others wait in their order. */
+struct server {
+	size_t places;
+	int64_t service;
+	int64_t free_at[64];          /* when each of its places is free again */
+	int64_t sent[RH_WINDOW_MAX];  /* of the requests in flight, in their order */
+	int64_t ready[RH_WINDOW_MAX]; /* when each is answered */
+	size_t first, count;
+	size_t answered;
+};
 
-		*now += latency;
-		answer(window, sent, 200, latency, *now);
+static void server_take(struct server *server, int64_t now)
+{
+	size_t slot = (server->first + server->count++) % RH_WINDOW_MAX;
+	size_t place = 0;
+
+	for (size_t i = 1; i < server->places; i++) {
+		if (server->free_at[i] < server->free_at[place])
+			place = i;
+	}
+	if (server->free_at[place] < now)
+		server->free_at[place] = now;
+	server->free_at[place] += server->service;
+	server->sent[slot] = now;
+	server->ready[slot] = server->free_at[place];
+}
+
+/* Keep the window full until @p until. @return the time then */
+static int64_t serve(struct server *server, struct rh_window *window, int64_t now, int64_t until)
+{
+	int64_t when;
+
+	while (now < until) {
+		while (rh_window_open(window, false, now, &when)) {
+			rh_window_send(window, now);
+			server_take(server, now);
+		}
+		now = server->ready[server->first];
+		rh_window_end(window, &(struct rh_window_answer){.status = 201, .sent_at = server->sent[server->first]}, now);
+		server->first = (server->first + 1) % RH_WINDOW_MAX;
+		server->count--;
+		server->answered++;
+	}
+	return now;
+}
+
+/* The window holds what the server works on, and a few more: whatever its size, and at no loss. */
+static void test_window__follows_the_servers_size(void **state)
+{
+	static const struct {
+		size_t first, places;
+		int64_t service;
+	} rows[] = {
+		{32, 1, 1 * MS}, {32, 2, 2 * MS}, {256, 2, 5 * MS}, {32, 8, 5 * MS}, {32, 64, 5 * MS}, {4, 32, 20 * MS},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct server server = {.places = rows[i].places, .service = rows[i].service};
+		struct rh_window window;
+		int64_t now;
+
+		rh_window_init(&window, rows[i].first, 0, 0);
+		now = serve(&server, &window, 0, 60 * RH_SECOND);
+		server.answered = 0;
+		for (int64_t end = now + 60 * RH_SECOND; now < end;) {
+			now = serve(&server, &window, now, now + RH_SECOND / 2);
+			assert_true(fmax(window.size, window.probe) >= 0.8 * (double)rows[i].places);
+			assert_true(window.size <= 1.25 * (double)rows[i].places + 6);
+		}
+		assert_true((double)server.answered > 0.97 * 60 * (double)(rows[i].places * RH_SECOND / rows[i].service));
 	}
 }
 
-static void test_window__halves_when_latency_doubles(void **state)
+/* A server that becomes slower, or has fewer places, is measured anew within seconds. */
+static void test_window__follows_a_server_that_changes(void **state)
 {
+	struct server server = {.places = 32, .service = 4 * MS};
 	struct rh_window window;
-	int64_t now = RH_SECOND;
+	int64_t now;
 
 	(void)state;
 	rh_window_init(&window, 32, 0, 0);
-	rounds(&window, 4, 20 * MS, &now);
-	assert_int_equal(window.size, 36);
-	rounds(&window, 1, 30 * MS, &now);
-	assert_int_equal(window.size, 37);
-	rounds(&window, 1, 90 * MS, &now);
-	assert_true(window.size == 18.5);
-	rounds(&window, 1, 9000 * MS, &now);
-	assert_true(window.size == 9.25);
-	rounds(&window, 1, 900000 * MS, &now);
-	assert_int_equal(window.size, 8);
-}
-
-static void test_window__fast_answers_are_no_load(void **state)
-{
-	struct rh_window window;
-	int64_t now = RH_SECOND;
-
-	(void)state;
-	rh_window_init(&window, 32, 0, 0);
-	rounds(&window, 4, 1 * MS, &now);
-	rounds(&window, 1, 15 * MS, &now);
-	assert_int_equal(window.size, 37);
+	now = serve(&server, &window, 0, 30 * RH_SECOND);
+	assert_in_range((size_t)fmax(window.size, window.probe), 28, 44);
+	server.places = 2;
+	now = serve(&server, &window, now, now + 30 * RH_SECOND);
+	assert_true(window.size <= 10);
+	server.places = 32;
+	server.service = 40 * MS;
+	now = serve(&server, &window, now, now + 60 * RH_SECOND);
+	assert_in_range((size_t)fmax(window.size, window.probe), 28, 44);
 }
 
 static void test_window__never_closes_for_good(void **state)
@@ -273,8 +329,8 @@ int main(void)
 		cmocka_unit_test(test_window__does_not_grow_unused),
 		cmocka_unit_test(test_window__halves_once_for_a_burst_of_429),
 		cmocka_unit_test(test_window__retry_after_holds_for_all),
-		cmocka_unit_test(test_window__halves_when_latency_doubles),
-		cmocka_unit_test(test_window__fast_answers_are_no_load),
+		cmocka_unit_test(test_window__follows_the_servers_size),
+		cmocka_unit_test(test_window__follows_a_server_that_changes),
 		cmocka_unit_test(test_window__never_closes_for_good),
 		cmocka_unit_test(test_window__rate_is_a_token_bucket),
 		cmocka_unit_test(test_window__rate_without_burst_still_sends),
