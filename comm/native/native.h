@@ -5,9 +5,9 @@
  *
  * channel.c turns a stream of bytes to one peer into messages with tags; its streams (stream.c) are rings in shared
  * memory and sockets, which tcp.c connects. segment.c owns the memory that the ranks of a host share, bell.c wakes
- * those of them that sleep. shared.c has the collectives of a world that is one host, copy.c what it copies with,
- * way.c how. native.c is the table. The backend mpi has segment.c, bell.c, shared.c, copy.c and way.c in it, too, so
- * these need nothing of the library.
+ * those of them that sleep. shared.c moves the collectives of a world that is one host, sharer.c has their row, copy.c
+ * what they are copied with, way.c how. native.c is the table. The backend mpi has segment.c, bell.c, shared.c,
+ * sharer.c, copy.c and way.c in it, too, so these need nothing of the library.
  */
 #ifndef RH_COMM_NATIVE_NATIVE_H
 #define RH_COMM_NATIVE_NATIVE_H
@@ -272,7 +272,7 @@ struct native_shared {
 	uint64_t consumed;
 };
 
-/** @name shared.c @{ */
+/** @name sharer.c, shared.c @{ */
 /** What all such collectives of a context have in common. */
 struct native_sharer {
 	char nothing[2]; /**< what a barrier sums */
@@ -301,6 +301,8 @@ int32_t native_shared_post(struct native_sharer *sharer, const struct rh_comm_op
                            struct native_shared **ret_shared);
 /** Move on. @return 0: @p shared is done and freed; RH_COMM_BUSY; RH_COMM_EINVAL: another rank does something else */
 int32_t native_shared_test(struct native_sharer *sharer, struct native_shared *shared);
+/** Move all on, one after the other, as far as the others allow. */
+void native_sharer_run(struct native_sharer *sharer);
 /** Free all. */
 void native_sharer_deinit(struct native_sharer *sharer);
 /** @} */
