@@ -113,8 +113,10 @@ void rh_comm_batch_end_part(struct rh_comm_request *part, int32_t status)
 
 	if (status == 0 && part->bucket)
 		bucket_unpack(part->bucket);
-	if (status < 0 && whole->err.code == 0)
+	if (status < 0 && whole->err.code == 0) {
 		whole->err = part->err;
+		whole->sequence = part->sequence;
+	}
 	rh_comm_request_recycle(part);
 	if (--whole->parts == 0)
 		atomic_store_explicit(&whole->status, whole->err.code, memory_order_release);

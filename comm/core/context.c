@@ -62,27 +62,50 @@ static void context_release(struct rh_comm *comm)
 	free(comm);
 }
 
-/* The world's own context is the list's first. */
-static void context_enlist(struct rh_comm *comm)
+static void list_add(struct rh_comm **at, struct rh_comm *comm)
 {
-	struct rh_comm **at = &comm->world->contexts;
-
-	(void)pthread_mutex_lock(&comm->world->lock);
 	while (*at)
 		at = &(*at)->next;
 	*at = comm;
+}
+
+static void list_remove(struct rh_comm **at, struct rh_comm *comm)
+{
+	while (*at && *at != comm)
+		at = &(*at)->next;
+	if (*at)
+		*at = comm->next;
+	comm->next = NULL;
+}
+
+/* A group that is being made: the hub may ask whether it is. */
+static void context_announce(struct rh_comm *comm)
+{
+	(void)pthread_mutex_lock(&comm->world->lock);
+	list_add(&comm->world->opening, comm);
+	(void)pthread_mutex_unlock(&comm->world->lock);
+}
+
+static void context_withdraw(struct rh_comm *comm)
+{
+	(void)pthread_mutex_lock(&comm->world->lock);
+	list_remove(&comm->world->opening, comm);
+	(void)pthread_mutex_unlock(&comm->world->lock);
+}
+
+/* The world's own context is the list's first. */
+static void context_enlist(struct rh_comm *comm)
+{
+	(void)pthread_mutex_lock(&comm->world->lock);
+	list_remove(&comm->world->opening, comm);
+	list_add(&comm->world->contexts, comm);
 	(void)pthread_mutex_unlock(&comm->world->lock);
 }
 
 static void context_delist(struct rh_comm *comm)
 {
-	struct rh_comm **at = &comm->world->contexts;
-
 	(void)pthread_mutex_lock(&comm->world->lock);
-	while (*at && *at != comm)
-		at = &(*at)->next;
-	if (*at)
-		*at = comm->next;
+	list_remove(&comm->world->contexts, comm);
 	(void)pthread_mutex_unlock(&comm->world->lock);
 	/* the service thread may be asleep on it, for a millisecond */
 	while (atomic_load(&comm->guests) > 0)
@@ -150,13 +173,29 @@ static int32_t context_open(struct rh_comm *comm, const char *backend, struct rh
 	return r;
 }
 
-/* The others need not wait for one that cannot come. */
-static void init_give_up(struct rh_comm_world *world, int32_t rank, int32_t code, const struct rh_comm_error *err)
+/*
+ * It could not be opened. When that is because others did not do their part in time, the world is over, and the hub
+ * finds out who they are. @return @p r, or what ended the world
+ */
+static int32_t context_give_up(const struct rh_comm *comm, int32_t r, struct rh_comm_error *err)
 {
 	struct rh_comm_error reason;
 
-	(void)rh_comm_fail(&reason, code, rank, "rank %d could not start: %.400s", (int)rank,
-	                   err ? err->text : rh_comm_status_text(code));
+	if (rh_comm_now() < comm->deadline || rh_comm_world_check(comm->world, NULL) != 0)
+		return r;
+	(void)rh_comm_fail(&reason, RH_COMM_ETIME, err->rank,
+	                   comm->is_group ? "rh_comm_group() was not done on %d ranks in time: %.300s"
+	                                  : "rh_comm_init() was not done on %d ranks in time: %.300s",
+	                   (int)comm->size, err->text);
+	return rh_comm_world_judge(comm, &reason, RH_COMM_REACHED_OPENING, err);
+}
+
+/* The others need not wait for one that cannot come. */
+static void init_give_up(struct rh_comm_world *world, int32_t rank, const struct rh_comm_error *err)
+{
+	struct rh_comm_error reason;
+
+	(void)rh_comm_fail(&reason, err->code, rank, "rank %d could not start: %.400s", (int)rank, err->text);
 	(void)rh_comm_world_fail(world, &reason, NULL);
 }
 
@@ -164,10 +203,12 @@ int32_t rh_comm_init(const struct rh_comm_options *options, struct rh_comm **ret
 {
 	struct rh_comm_options whole = {0};
 	struct rh_comm_world *world = NULL;
+	struct rh_comm_error room = {0};
 	struct rh_comm_env env;
 	struct rh_comm *comm;
 	int32_t r;
 
+	err = err ? err : &room;
 	if (options)
 		memcpy(&whole, options, options->size < sizeof(whole) ? options->size : sizeof(whole));
 	r = rh_comm_env_read(&whole, context_lookup, NULL, &env, err);
@@ -182,7 +223,9 @@ int32_t rh_comm_init(const struct rh_comm_options *options, struct rh_comm **ret
 		*ret_comm = comm;
 		return 0;
 	}
-	init_give_up(world, env.rank, r, err);
+	if (comm)
+		r = context_give_up(comm, r, err);
+	init_give_up(world, env.rank, err);
 	if (comm)
 		context_release(comm);
 	rh_comm_world_close(world);
@@ -327,9 +370,13 @@ static int32_t group_name(struct rh_comm *comm, const int32_t *ranks, int32_t co
 int32_t rh_comm_group(struct rh_comm *comm, const int32_t *ranks, int32_t count, struct rh_comm **ret_comm,
                       struct rh_comm_error *err)
 {
+	struct rh_comm_error room = {0};
 	struct rh_comm *group;
 	int32_t rank = 0;
-	int32_t r = group_check(comm, ranks, count, &rank, err);
+	int32_t r;
+
+	err = err ? err : &room;
+	r = group_check(comm, ranks, count, &rank, err);
 
 	if (r == 0)
 		r = rh_comm_world_check(comm->world, err);
@@ -352,10 +399,13 @@ int32_t rh_comm_group(struct rh_comm *comm, const int32_t *ranks, int32_t count,
 	}
 	group->cuda.module.backend = comm->cuda.module.backend;
 	memcpy(group->cuda.why, comm->cuda.why, sizeof(group->cuda.why));
+	context_announce(group);
 	r = context_connect(group, err);
 	if (r == 0)
 		r = rh_comm_cuda_open(group, err);
 	if (r < 0) {
+		r = context_give_up(group, r, err);
+		context_withdraw(group);
 		context_release(group);
 		return r;
 	}

@@ -19,6 +19,7 @@
 #include "comm/core/env.h"
 #include "comm/core/fork.h"
 #include "comm/core/hub.h"
+#include "comm/core/label.h"
 #include "comm/core/line.h"
 #include "comm/core/rounds.h"
 #include "comm/core/tune.h"
@@ -38,10 +39,12 @@ struct rh_comm_world {
 	bool forked; /**< this process is a child of the one that has joined: all here is its parent's */
 	_Atomic bool stop;
 	_Atomic bool asleep;      /**< the service thread waits for something to happen */
-	pthread_mutex_t lock;     /**< over the list of contexts */
+	pthread_mutex_t lock;     /**< over the lists of contexts */
 	struct rh_comm *contexts; /**< the first is the world's own */
+	struct rh_comm *opening;  /**< groups that are being made */
 	int32_t *hosts;           /**< for each rank the number of its host */
 	char address[300];        /**< at which the others reach this rank */
+	bool warned;              /**< that rank 0 is silent */
 	bool crowded;             /**< ranks of this machine outnumber its processors: nobody spins long */
 	struct rh_comm_tune tune; /**< rank 0's table */
 };
@@ -99,8 +102,10 @@ struct rh_comm {
 	pthread_mutex_t lock;      /**< over what follows, and every call of the backend but abort() */
 	struct rh_comm_request *first;
 	struct rh_comm_request **last;
-	struct rh_comm_request *spare; /**< requests that are done with, for the next ones */
-	uint64_t posted;               /**< collectives */
+	struct rh_comm_request *spare;       /**< requests that are done with, for the next ones */
+	uint64_t posted;                     /**< collectives */
+	uint64_t trail;                      /**< what they were, all in one (label.h) */
+	uint64_t labels[RH_COMM_REMEMBERED]; /**< what the last of them were, by number */
 	uint64_t done;
 	bool aborted;                  /**< the backend has been told */
 	_Atomic int32_t attended;      /**< threads that drive its operations now */
@@ -161,8 +166,13 @@ void rh_comm_world_wake(struct rh_comm_world *world);
 int32_t rh_comm_world_check(const struct rh_comm_world *world, struct rh_comm_error *err);
 /** An operation failed by itself: end the world for all, and learn the true reason. May take a second. */
 int32_t rh_comm_world_fail(struct rh_comm_world *world, const struct rh_comm_error *reason, struct rh_comm_error *err);
-/** As that for a time limit; the hub adds who is behind with collective @p number. 0: it is none of the world's */
-int32_t rh_comm_world_late(struct rh_comm_world *world, const struct rh_comm_error *reason, uint64_t number);
+/**
+ * As that where the reason does not say who is at fault: the hub asks the ranks of @p comm how far they are, and names
+ * who is behind, stopped, or at odds with the others.
+ * @param needed how far all must be: RH_COMM_REACHED_OPENING, or RH_COMM_REACHED_OPEN and the number of a collective
+ */
+int32_t rh_comm_world_judge(const struct rh_comm *comm, const struct rh_comm_error *reason, uint64_t needed,
+                            struct rh_comm_error *err);
 /** @} */
 
 /** @name context.c @{ */
@@ -197,6 +207,15 @@ void rh_comm_request_enlist(struct rh_comm_request *request);
 int32_t rh_comm_request_move(struct rh_comm_request *request);
 /** Start one of host memory that is part of another and in no row. The lock is held. @return 0 or RH_COMM_E* */
 int32_t rh_comm_request_start_part(struct rh_comm_request *part);
+/** Count a collective in, and remember what it is. The lock is held. @return its id, for backends */
+static inline uint64_t rh_comm_request_note(struct rh_comm *comm, const struct rh_comm_op *op)
+{
+	uint64_t label = rh_comm_label(op);
+
+	comm->trail = rh_comm_trail(comm->trail, label);
+	comm->labels[++comm->posted % RH_COMM_REMEMBERED] = label;
+	return rh_comm_id(comm->trail, comm->posted);
+}
 /** Look at the world and the clock: end what has to end. The lock is not held. */
 void rh_comm_request_look(struct rh_comm_request *request);
 /** Drive all operations of the context. The lock is held. */
@@ -246,8 +265,8 @@ void rh_comm_climb_free(struct rh_comm_climb *climb);
 /** @} */
 
 /** @name lanes.c @{ */
-/** Start a collective of messages. @return 0 or RH_COMM_ENOMEM */
-int32_t rh_comm_lanes_new(struct rh_comm *comm, const struct rh_comm_op *op, uint64_t sequence,
+/** Start a collective of messages. @param id as rh_comm_request_note() gave it. @return 0 or RH_COMM_ENOMEM */
+int32_t rh_comm_lanes_new(struct rh_comm *comm, const struct rh_comm_op *op, uint64_t id,
                           struct rh_comm_lanes **ret_lanes);
 /** Move on. @return 0: done; RH_COMM_BUSY; RH_COMM_E* */
 int32_t rh_comm_lanes_test(struct rh_comm_lanes *lanes);

@@ -82,11 +82,12 @@ int32_t rh_comm_cuda_start(struct rh_comm *comm, struct rh_comm_request *request
 {
 	struct rh_comm_cuda *cuda = &comm->cuda;
 	bool is_message = request->op.what == RH_COMM_SEND || request->op.what == RH_COMM_RECV;
+	uint64_t id = is_message ? 0 : rh_comm_request_note(comm, &request->op);
 	int32_t r;
 
 	if (!is_message)
-		request->sequence = ++comm->posted;
-	r = cuda->module.backend->collective(cuda->self, &request->op, request->sequence, &request->work);
+		request->sequence = comm->posted;
+	r = cuda->module.backend->collective(cuda->self, &request->op, id, &request->work);
 	request->on_device = r == 0 && request->work;
 	return r;
 }

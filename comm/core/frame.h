@@ -13,7 +13,9 @@
 #include "comm/core/sha256.h"
 
 /** Version of the protocol; both sides must have the same one. */
-#define RH_COMM_PROTOCOL 2
+#define RH_COMM_PROTOCOL 3
+/** Collectives of which each context remembers what they were; a power of two. */
+#define RH_COMM_REMEMBERED 16
 /** Longest payload, bytes: a key and a value. */
 #define RH_COMM_FRAME_MAX (1024 * 1024)
 /** Longest payload of a PUT: what comes back in a VALUE has a number in front. */
@@ -34,11 +36,15 @@ enum rh_comm_frame_kind {
 	RH_COMM_FRAME_GET,       /**< rank to hub: number (8), key */
 	RH_COMM_FRAME_VALUE,     /**< hub to rank: number (8), value */
 	RH_COMM_FRAME_BEAT,      /**< rank to hub: struct rh_comm_beat */
-	RH_COMM_FRAME_END,       /**< both ways: struct rh_comm_end: all operations of all ranks end */
-	RH_COMM_FRAME_LEAVE,     /**< rank to hub: it goes, orderly; its last struct rh_comm_beat */
-	RH_COMM_FRAME_ALL_LEFT,  /**< hub to rank: all ranks have said LEAVE */
-	RH_COMM_FRAME_ASK,       /**< hub to rank: send a BEAT now */
-	RH_COMM_FRAME_GONE       /**< rank to hub: struct rh_comm_gone */
+	/** both ways: struct rh_comm_end: all operations of all ranks end; from a rank, behind it int32_t: who is concerned
+	 */
+	RH_COMM_FRAME_END,
+	RH_COMM_FRAME_LEAVE,    /**< rank to hub: it goes, orderly; its last struct rh_comm_beat */
+	RH_COMM_FRAME_ALL_LEFT, /**< hub to rank: all ranks have said LEAVE */
+	RH_COMM_FRAME_ASK,      /**< hub to rank: struct rh_comm_ask: send an ANSWER now */
+	RH_COMM_FRAME_GONE,     /**< rank to hub: struct rh_comm_gone */
+	RH_COMM_FRAME_ANSWER,   /**< rank to hub: struct rh_comm_answer */
+	RH_COMM_FRAME_PULSE     /**< hub to rank: a BEAT has come */
 };
 
 /** Who comes. */
@@ -76,11 +82,30 @@ struct rh_comm_gone {
 	int32_t zero;
 };
 
+/** @name How far a rank is in a context: 0, it does not know it; this; or that and the collectives it has posted @{ */
+#define RH_COMM_REACHED_OPENING 1
+#define RH_COMM_REACHED_OPEN 2
+/** @} */
+
+/** How far is a rank, and with what? */
+struct rh_comm_ask {
+	uint64_t group;  /**< 0: the world */
+	uint64_t needed; /**< how far all must be */
+};
+
+/** So far. */
+struct rh_comm_answer {
+	struct rh_comm_ask ask;
+	uint64_t reached;
+	/** what the collectives up to the one that is asked for were (label.h), by number; 0: not known */
+	uint64_t labels[RH_COMM_REMEMBERED];
+};
+
 /** Why everything ends. */
 struct rh_comm_end {
 	int32_t code;
 	int32_t rank;
-	uint64_t number; /**< of a collective whose time is over: who is behind with it is to be named; 0: none */
+	struct rh_comm_ask ask; /**< needed is not 0: find out first who is behind, or at odds with the others */
 	char text[400];
 };
 

@@ -86,6 +86,9 @@ static void hub_on_member_frame(struct rh_comm_hub *hub, struct hub_peer *peer, 
 	case RH_COMM_FRAME_END:
 		rh_comm_hub_on_end(hub, peer, payload, length);
 		break;
+	case RH_COMM_FRAME_ANSWER:
+		rh_comm_hub_on_answer(hub, peer, payload, length);
+		break;
 	case RH_COMM_FRAME_GONE:
 		rh_comm_hub_on_gone(hub, peer, payload, length);
 		break;
@@ -210,7 +213,7 @@ static int64_t hub_turn(struct rh_comm_hub *hub, const struct pollfd *set, int r
 {
 	if (ready > 0)
 		hub_serve(hub, set);
-	if (rh_comm_now() < tick && hub->late_since == 0)
+	if (rh_comm_now() < tick && hub->about.since == 0)
 		return tick;
 	rh_comm_hub_judge(hub, rh_comm_now());
 	hub_sweep(hub, rh_comm_now());
@@ -225,7 +228,7 @@ static void *hub_run(void *arg)
 
 	for (;;) {
 		int64_t now = rh_comm_now();
-		int64_t left = hub->late_since > 0 ? HUB_TICK_LATE : tick > now ? tick - now : 0;
+		int64_t left = hub->about.since > 0 ? HUB_TICK_LATE : tick > now ? tick - now : 0;
 		struct pollfd *set = hub_poll_set(hub);
 		int ready = poll(set, (nfds_t)hub->peer_count + 2, (int)(left / 1000) + 1);
 
@@ -291,6 +294,7 @@ static void hub_release(struct rh_comm_hub *hub)
 	for (size_t i = 0; i < hub->peer_count; i++)
 		hub_peer_free(hub->peers[i]);
 	rh_comm_hub_store_deinit(hub);
+	rh_comm_hub_case_deinit(hub);
 	free(hub->peers);
 	free(hub->gone);
 	free(hub->set);

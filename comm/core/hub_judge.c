@@ -7,18 +7,14 @@
 
 #include "comm/core/error.h"
 #include "comm/core/hub_parts.h"
+#include "comm/core/label.h"
 
 /* Without a heartbeat for so long, a rank whose host answers is stopped, or starved. */
 #define HUB_SILENT (3 * RH_COMM_SECOND)
-/* All are asked for a heartbeat when a time limit is over; who does not answer for so long is stopped. */
-#define HUB_ASK_PATIENCE (RH_COMM_SECOND / 2)
 /* A message from a rank that has left is waited for so long. */
 #define HUB_LEFT_PATIENCE (3 * RH_COMM_SECOND)
-/* Most ranks that one message names. */
-#define HUB_BLAMED 8
 
-/* The world is over: tell it once. */
-static void hub_end(struct rh_comm_hub *hub, const struct rh_comm_end *end)
+void rh_comm_hub_end(struct rh_comm_hub *hub, const struct rh_comm_end *end)
 {
 	if (hub->over)
 		return;
@@ -29,50 +25,6 @@ static void hub_end(struct rh_comm_hub *hub, const struct rh_comm_end *end)
 static bool hub_is_silent(const struct hub_peer *peer, int64_t now)
 {
 	return now - peer->since > HUB_SILENT;
-}
-
-/* Append to the text of an end who is behind. */
-static void hub_blame(struct rh_comm_end *end, const struct hub_peer *peer, bool silent, bool first)
-{
-	size_t length = strlen(end->text);
-
-	if (first)
-		end->rank = peer->hello.rank;
-	(void)snprintf(end->text + length, sizeof(end->text) - length, "%s rank %d at %s (%s)",
-	               first ? "; it waited for" : ",", (int)peer->hello.rank, peer->address,
-	               silent ? "stopped or starved" : "has not posted it");
-}
-
-/* Everybody has said how far it is, or had the time to. */
-static void hub_end_late(struct rh_comm_hub *hub)
-{
-	size_t length = strlen(hub->late.text);
-	int blamed = 0;
-
-	for (size_t i = 0; i < hub->peer_count; i++) {
-		const struct hub_peer *peer = hub->peers[i];
-		bool silent = peer->stage == HUB_MEMBER && peer->since < hub->late_since;
-
-		if (rh_comm_hub_is_rank(peer) && (silent || peer->beat.posted < hub->late.number) && blamed < HUB_BLAMED)
-			hub_blame(&hub->late, peer, silent, blamed++ == 0);
-	}
-	if (blamed == 0)
-		(void)snprintf(hub->late.text + length, sizeof(hub->late.text) - length,
-		               "; all ranks have posted it: it is slow, or the limit is short");
-	hub->late_since = 0;
-	hub_end(hub, &hub->late);
-}
-
-static void hub_judge_late(struct rh_comm_hub *hub, int64_t now)
-{
-	bool all = true;
-
-	if (hub->late_since == 0)
-		return;
-	for (size_t i = 0; i < hub->peer_count; i++)
-		all &= hub->peers[i]->stage != HUB_MEMBER || hub->peers[i]->since >= hub->late_since;
-	if (all || now - hub->late_since > HUB_ASK_PATIENCE)
-		hub_end_late(hub);
 }
 
 static void hub_take_beat(struct hub_peer *peer, const uint8_t *payload, size_t length)
@@ -86,28 +38,8 @@ static void hub_take_beat(struct hub_peer *peer, const uint8_t *payload, size_t 
 void rh_comm_hub_on_beat(struct rh_comm_hub *hub, struct hub_peer *peer, const uint8_t *payload, size_t length)
 {
 	hub_take_beat(peer, payload, length);
-	hub_judge_late(hub, rh_comm_now());
-}
-
-void rh_comm_hub_on_end(struct rh_comm_hub *hub, const struct hub_peer *peer, const uint8_t *payload, size_t length)
-{
-	struct rh_comm_end end;
-
-	if (length != sizeof(end))
-		return;
-	memcpy(&end, payload, sizeof(end));
-	end.text[sizeof(end.text) - 1] = '\0';
-	if (end.code >= 0)
-		end.code = RH_COMM_EABORTED;
-	if (end.rank < 0 || end.rank >= hub->world)
-		end.rank = peer->hello.rank;
-	if (end.code != RH_COMM_ETIME || end.number == 0) {
-		hub_end(hub, &end);
-	} else if (hub->late_since == 0 && !hub->over) {
-		hub->late = end;
-		hub->late_since = rh_comm_now();
-		rh_comm_hub_broadcast(hub, RH_COMM_FRAME_ASK, NULL, 0);
-	}
+	rh_comm_hub_send(peer, RH_COMM_FRAME_PULSE, NULL, 0, NULL, 0);
+	rh_comm_hub_watch(hub, peer, peer->since);
 }
 
 void rh_comm_hub_on_leave(struct rh_comm_hub *hub, struct hub_peer *peer, const uint8_t *payload, size_t length)
@@ -168,15 +100,7 @@ void rh_comm_hub_lose(struct rh_comm_hub *hub, struct hub_peer *peer, int number
 	else
 		(void)snprintf(end.text, sizeof(end.text), "rank %d at %s is cut off: %s", (int)end.rank, peer->address,
 		               strerror_r(number, words, sizeof(words)));
-	hub_end(hub, &end);
-}
-
-static const char *hub_operation(int32_t what)
-{
-	static const char *const names[] = {"operation", "all-reduce", "reduce-scatter", "all-gather",
-	                                    "broadcast", "barrier",    "send",           "receive"};
-
-	return what > 0 && what < (int32_t)(sizeof(names) / sizeof(*names)) ? names[what] : names[0];
+	rh_comm_hub_end(hub, &end);
 }
 
 /* @return whether `waiting`, which waits, waits for `peer` */
@@ -207,7 +131,7 @@ static void hub_judge_left(struct rh_comm_hub *hub, const struct hub_peer *waiti
 		return;
 	(void)snprintf(end.text, sizeof(end.text), "rank %d has left while rank %d waits for it", (int)end.rank,
 	               (int)waiting->hello.rank);
-	hub_end(hub, &end);
+	rh_comm_hub_end(hub, &end);
 }
 
 /* @return whether the operation of a group for which a rank waits needs the one that has left */
@@ -228,8 +152,8 @@ static void hub_judge_group(struct rh_comm_hub *hub, const struct hub_peer *wait
 		if (!hub_needs_gone(waiting, &hub->gone[i]))
 			continue;
 		(void)snprintf(end.text, sizeof(end.text), "rank %d has left a group while rank %d waits for it in %s there",
-		               (int)end.rank, (int)waiting->hello.rank, hub_operation(waiting->beat.what));
-		hub_end(hub, &end);
+		               (int)end.rank, (int)waiting->hello.rank, rh_comm_what_name(waiting->beat.what));
+		rh_comm_hub_end(hub, &end);
 	}
 }
 
@@ -246,7 +170,7 @@ static void hub_warn(const struct rh_comm_hub *hub, const struct hub_peer *waiti
 	(void)fprintf(stderr, "rh_comm: rank %d at %s is %s: rank %d has waited %lld s for it in %s number %llu\n",
 	              (int)peer->hello.rank, peer->address, silent ? "stopped or starved" : "slow",
 	              (int)waiting->hello.rank, (long long)(waiting->beat.waiting / RH_COMM_SECOND),
-	              hub_operation(waiting->beat.what), (unsigned long long)number);
+	              rh_comm_what_name(waiting->beat.what), (unsigned long long)number);
 }
 
 static void hub_judge_waiting(struct rh_comm_hub *hub, const struct hub_peer *waiting, int64_t now)
@@ -265,7 +189,7 @@ static void hub_judge_waiting(struct rh_comm_hub *hub, const struct hub_peer *wa
 
 void rh_comm_hub_judge(struct rh_comm_hub *hub, int64_t now)
 {
-	hub_judge_late(hub, now);
+	rh_comm_hub_judge_case(hub, now);
 	for (size_t i = 0; i < hub->peer_count && !hub->over; i++) {
 		const struct hub_peer *peer = hub->peers[i];
 

@@ -4,7 +4,7 @@
  * @brief What the files of the hub share. All of it is the hub's thread's.
  *
  * hub.c moves bytes, hub_greet.c lets ranks in, hub_store.c keeps values, hub_judge.c finds out who is dead, slow or
- * gone.
+ * gone, hub_case.c who is behind or at odds with the others.
  */
 #ifndef RH_COMM_CORE_HUB_PARTS_H
 #define RH_COMM_CORE_HUB_PARTS_H
@@ -28,6 +28,8 @@ struct hub_peer {
 	struct rh_comm_buffer in;
 	struct rh_comm_buffer out;
 	struct rh_comm_beat beat;
+	struct rh_comm_answer answer;
+	int64_t answered;   /**< when that was; 0: never */
 	int64_t since;      /**< of the connection, then of the last heartbeat */
 	uint64_t warned;    /**< the operation for which it was called slow, as operations are counted */
 	bool called_silent; /**< and that it was called stopped then */
@@ -55,6 +57,24 @@ struct hub_gone {
 	int64_t since;
 };
 
+/** What all are asked about. */
+struct hub_about {
+	struct rh_comm_end end; /**< to be said once all have answered; code 0: nothing, unless they are at odds */
+	int32_t *ranks;         /**< who is concerned; NULL: all */
+	int32_t count;
+	struct hub_peer **peers; /**< by rank; NULL: there is none, or it is not known yet */
+	int64_t since;           /**< 0: nobody is asked */
+	int64_t asked;           /**< the last time */
+};
+
+/** The last collective that somebody had waited for so long that all were asked about it. */
+struct hub_watch {
+	uint64_t group;
+	uint64_t number;
+	int64_t waiting; /**< when it has been waited for so long, all are asked again */
+	int64_t next;    /**< nobody is asked about any before that */
+};
+
 /** The hub. */
 struct rh_comm_hub {
 	pthread_t thread;
@@ -80,9 +100,9 @@ struct rh_comm_hub {
 	size_t gone_count;
 	int32_t left;
 	bool over;
-	int64_t slow;            /**< microseconds after which a rank is called slow */
-	struct rh_comm_end late; /**< a time limit is over: what is said once all have sent a heartbeat */
-	int64_t late_since;      /**< when they were asked for it; 0: there is no such end */
+	int64_t slow;           /**< microseconds after which a rank is called slow */
+	struct hub_about about; /**< what all are asked about now */
+	struct hub_watch watch;
 };
 
 /** @return room for one more item of an array that grows by doubling, when @p count is a power of two; NULL: no memory
@@ -116,8 +136,8 @@ void rh_comm_hub_store_deinit(struct rh_comm_hub *hub);
 /** @name hub_judge.c @{ */
 /** A rank says how it does. */
 void rh_comm_hub_on_beat(struct rh_comm_hub *hub, struct hub_peer *peer, const uint8_t *payload, size_t length);
-/** A rank wants everything to end. */
-void rh_comm_hub_on_end(struct rh_comm_hub *hub, const struct hub_peer *peer, const uint8_t *payload, size_t length);
+/** The world is over: tell it once. */
+void rh_comm_hub_end(struct rh_comm_hub *hub, const struct rh_comm_end *end);
 /** A rank goes. */
 void rh_comm_hub_on_leave(struct rh_comm_hub *hub, struct hub_peer *peer, const uint8_t *payload, size_t length);
 /** A rank has left a group. */
@@ -126,6 +146,19 @@ void rh_comm_hub_on_gone(struct rh_comm_hub *hub, struct hub_peer *peer, const u
 void rh_comm_hub_lose(struct rh_comm_hub *hub, struct hub_peer *peer, int number);
 /** Look who waits for whom: name the slow, end the world for who will never come. */
 void rh_comm_hub_judge(struct rh_comm_hub *hub, int64_t now);
+/** @} */
+
+/** @name hub_case.c @{ */
+/** A rank wants everything to end, at once or after all were asked. */
+void rh_comm_hub_on_end(struct rh_comm_hub *hub, const struct hub_peer *peer, const uint8_t *payload, size_t length);
+/** A rank says how far it is, and with what. */
+void rh_comm_hub_on_answer(struct rh_comm_hub *hub, struct hub_peer *peer, const uint8_t *payload, size_t length);
+/** A heartbeat has come: ask all when its rank has waited for long. */
+void rh_comm_hub_watch(struct rh_comm_hub *hub, const struct hub_peer *peer, int64_t now);
+/** Give the verdict when all have answered, or had the time to. */
+void rh_comm_hub_judge_case(struct rh_comm_hub *hub, int64_t now);
+/** Forget it. */
+void rh_comm_hub_case_deinit(struct rh_comm_hub *hub);
 /** @} */
 
 #endif

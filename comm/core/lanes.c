@@ -70,7 +70,7 @@ static void lanes_plan(const struct rh_comm *comm, const struct rh_comm_op *op, 
 			strcmp(rule.algorithm, "doubling") == 0 || (plan->doubling && strcmp(rule.algorithm, "ring") != 0);
 }
 
-int32_t rh_comm_lanes_new(struct rh_comm *comm, const struct rh_comm_op *op, uint64_t sequence,
+int32_t rh_comm_lanes_new(struct rh_comm *comm, const struct rh_comm_op *op, uint64_t id,
                           struct rh_comm_lanes **ret_lanes)
 {
 	struct rh_comm_lanes *lanes = calloc(1, sizeof(*lanes));
@@ -80,7 +80,7 @@ int32_t rh_comm_lanes_new(struct rh_comm *comm, const struct rh_comm_op *op, uin
 		return RH_COMM_ENOMEM;
 	lanes->comm = comm;
 	lanes->op = *op;
-	lanes->tag = TAG_COLLECTIVE | sequence << TAG_BLOCK_BITS;
+	lanes->tag = TAG_COLLECTIVE | id << TAG_BLOCK_BITS;
 	lanes_plan(comm, op, &lanes->plan);
 	lanes->blocks = rh_comm_plan_blocks(&lanes->plan);
 	spare = (rh_comm_plan_spare(&lanes->plan) + 63) / 64 * 64;

@@ -131,7 +131,7 @@ static int32_t climb_start_tail(struct rh_comm_climb *climb)
 	tail.in = (const char *)climb->op.in + done * climb->size;
 	tail.out = (char *)climb->op.out + done * climb->size;
 	tail.count = climb->op.count - done;
-	return rh_comm_lanes_new(climb->comm, &tail, climb->comm->posted, &climb->tail);
+	return rh_comm_lanes_new(climb->comm, &tail, rh_comm_id(climb->comm->trail, climb->comm->posted), &climb->tail);
 }
 
 /* How the vector is cut. Slices of the same lengths are all that an all-gather knows. */

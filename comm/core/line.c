@@ -42,6 +42,9 @@ struct rh_comm_line {
 	uint64_t wish_count;
 	struct rh_comm_error end;
 	bool all_left;
+	int64_t heard;          /* when the hub said something last */
+	int32_t unanswered;     /* heartbeats since then */
+	struct rh_comm_ask ask; /* what it asked last */
 	_Atomic bool asked;
 	_Atomic int32_t over; /* code of `end`, which is complete before this is set */
 };
@@ -386,7 +389,25 @@ int64_t rh_comm_line_get(struct rh_comm_line *line, const char *key, void *value
 
 void rh_comm_line_beat(struct rh_comm_line *line, const struct rh_comm_beat *beat)
 {
+	(void)pthread_mutex_lock(&line->lock);
+	line->unanswered++;
+	(void)pthread_mutex_unlock(&line->lock);
 	(void)line_queue(line, RH_COMM_FRAME_BEAT, beat, sizeof(*beat), NULL, 0);
+}
+
+int32_t rh_comm_line_unanswered(struct rh_comm_line *line)
+{
+	int32_t count;
+
+	(void)pthread_mutex_lock(&line->lock);
+	count = line->unanswered;
+	(void)pthread_mutex_unlock(&line->lock);
+	return count;
+}
+
+void rh_comm_line_answer(struct rh_comm_line *line, const struct rh_comm_answer *answer)
+{
+	(void)line_queue(line, RH_COMM_FRAME_ANSWER, answer, sizeof(*answer), NULL, 0);
 }
 
 void rh_comm_line_gone(struct rh_comm_line *line, const struct rh_comm_gone *gone)
@@ -394,12 +415,41 @@ void rh_comm_line_gone(struct rh_comm_line *line, const struct rh_comm_gone *gon
 	(void)line_queue(line, RH_COMM_FRAME_GONE, gone, sizeof(*gone), NULL, 0);
 }
 
-void rh_comm_line_end(struct rh_comm_line *line, const struct rh_comm_error *reason, uint64_t number)
+void rh_comm_line_end(struct rh_comm_line *line, const struct rh_comm_error *reason, const struct rh_comm_case *about)
 {
-	struct rh_comm_end end = {.code = reason->code, .rank = reason->rank, .number = number};
+	struct rh_comm_end end = {.code = reason->code, .rank = reason->rank};
+	size_t count = about && about->ranks ? (size_t)about->count : 0;
 
+	if (about)
+		end.ask = about->ask;
 	memcpy(end.text, reason->text, strnlen(reason->text, sizeof(end.text) - 1));
-	(void)line_queue(line, RH_COMM_FRAME_END, &end, sizeof(end), NULL, 0);
+	(void)line_queue(line, RH_COMM_FRAME_END, &end, sizeof(end), count > 0 ? about->ranks : NULL,
+	                 count * sizeof(int32_t));
+}
+
+bool rh_comm_line_await_verdict(struct rh_comm_line *line, int64_t since, int64_t silence, int64_t deadline)
+{
+	int64_t now = since;
+
+	(void)pthread_mutex_lock(&line->lock);
+	while (rh_comm_line_check(line, NULL) == 0) {
+		int64_t until = line->heard >= since || since + silence > deadline ? deadline : since + silence;
+		struct timespec time = line_time(until);
+
+		if (now >= until)
+			break;
+		(void)pthread_cond_timedwait(&line->news, &line->lock, &time);
+		now = rh_comm_now();
+	}
+	(void)pthread_mutex_unlock(&line->lock);
+	return rh_comm_line_check(line, NULL) != 0;
+}
+
+void rh_comm_line_close(struct rh_comm_line *line, const struct rh_comm_error *reason)
+{
+	(void)pthread_mutex_lock(&line->lock);
+	line_set_end(line, reason->code, reason->rank, reason->text);
+	(void)pthread_mutex_unlock(&line->lock);
 }
 
 void rh_comm_line_await_end(struct rh_comm_line *line, int64_t deadline, const struct rh_comm_error *reason)
@@ -414,9 +464,15 @@ void rh_comm_line_await_end(struct rh_comm_line *line, int64_t deadline, const s
 	(void)pthread_mutex_unlock(&line->lock);
 }
 
-bool rh_comm_line_is_asked(struct rh_comm_line *line)
+bool rh_comm_line_is_asked(struct rh_comm_line *line, struct rh_comm_ask *ret_ask)
 {
-	return atomic_load_explicit(&line->asked, memory_order_relaxed) && atomic_exchange(&line->asked, false);
+	if (!atomic_load_explicit(&line->asked, memory_order_relaxed))
+		return false;
+	(void)pthread_mutex_lock(&line->lock);
+	*ret_ask = line->ask;
+	atomic_store(&line->asked, false);
+	(void)pthread_mutex_unlock(&line->lock);
+	return true;
 }
 
 void rh_comm_line_leave(struct rh_comm_line *line, const struct rh_comm_beat *last, int64_t deadline)
@@ -468,7 +524,8 @@ static void line_on_frame(struct rh_comm_line *line, uint32_t kind, const uint8_
 	} else if (kind == RH_COMM_FRAME_ALL_LEFT) {
 		line->all_left = true;
 		(void)pthread_cond_broadcast(&line->news);
-	} else if (kind == RH_COMM_FRAME_ASK) {
+	} else if (kind == RH_COMM_FRAME_ASK && length == sizeof(line->ask)) {
+		memcpy(&line->ask, payload, sizeof(line->ask));
 		atomic_store(&line->asked, true);
 	}
 }
@@ -500,6 +557,11 @@ static void line_deliver(struct rh_comm_line *line)
 	int64_t n = rh_comm_buffer_read(&line->in, line->fd);
 	int number = errno;
 
+	if (n > 0) {
+		line->heard = rh_comm_now();
+		line->unanswered = 0;
+		(void)pthread_cond_broadcast(&line->news);
+	}
 	while ((r = rh_comm_frame_look(&line->in, &kind, &payload, &length)) > 0) {
 		line_on_frame(line, kind, payload, length);
 		rh_comm_frame_drop(&line->in);

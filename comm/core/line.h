@@ -45,11 +45,26 @@ int64_t rh_comm_line_get(struct rh_comm_line *line, const char *key, void *value
                          struct rh_comm_error *err);
 /** Say how we do. */
 void rh_comm_line_beat(struct rh_comm_line *line, const struct rh_comm_beat *beat);
+/** What is to be found out before the world ends. */
+struct rh_comm_case {
+	struct rh_comm_ask ask;
+	const int32_t *ranks; /**< who takes part; NULL: all */
+	int32_t count;        /**< of those */
+};
+
 /**
  * Ask the hub to end the world for all ranks; the first who asks gives the reason. Returns at once.
- * @param number of a collective whose time is over, so that the hub names who is behind with it; 0: none
+ * @param about the hub asks all ranks how far they are, and names who is behind or at odds; NULL: the reason will do
  */
-void rh_comm_line_end(struct rh_comm_line *line, const struct rh_comm_error *reason, uint64_t number);
+void rh_comm_line_end(struct rh_comm_line *line, const struct rh_comm_error *reason, const struct rh_comm_case *about);
+/**
+ * Wait for the hub's verdict after rh_comm_line_end() at @p since, at most until @p deadline.
+ * @param silence microseconds after which a hub that has said nothing at all is waited for no more
+ * @return whether the world is over
+ */
+bool rh_comm_line_await_verdict(struct rh_comm_line *line, int64_t since, int64_t silence, int64_t deadline);
+/** The world is over here, for this reason, unless it is already. */
+void rh_comm_line_close(struct rh_comm_line *line, const struct rh_comm_error *reason);
 /**
  * Wait until the hub has said why the world is over, at most until @p deadline; then it is over for the reason given
  * here. The hub's reason is the true one: who sees a peer's connection close may see only what another death led to.
@@ -57,8 +72,12 @@ void rh_comm_line_end(struct rh_comm_line *line, const struct rh_comm_error *rea
 void rh_comm_line_await_end(struct rh_comm_line *line, int64_t deadline, const struct rh_comm_error *reason);
 /** Say that we have left a group. */
 void rh_comm_line_gone(struct rh_comm_line *line, const struct rh_comm_gone *gone);
-/** @return whether the hub wants a heartbeat now; asked once */
-bool rh_comm_line_is_asked(struct rh_comm_line *line);
+/** @return whether the hub asks how far we are; once for each time that it does */
+bool rh_comm_line_is_asked(struct rh_comm_line *line, struct rh_comm_ask *ret_ask);
+/** Answer that. */
+void rh_comm_line_answer(struct rh_comm_line *line, const struct rh_comm_answer *answer);
+/** @return heartbeats since the hub said anything: more than two or three mean that it is stopped, or starved */
+int32_t rh_comm_line_unanswered(struct rh_comm_line *line);
 /** Say that we go, and how we did; then wait until all others have said so too, the world is over, or @p deadline. */
 void rh_comm_line_leave(struct rh_comm_line *line, const struct rh_comm_beat *last, int64_t deadline);
 /** @return 0, or the code of what ended the world, with @p err filled. Quick: one load when all is well */

@@ -180,15 +180,16 @@ static int32_t request_start_collective(struct rh_comm *comm, struct rh_comm_req
 {
 	const struct rh_comm_backend *backend = comm->module.backend;
 	const char *algorithm = request_algorithm(comm, &request->op);
+	uint64_t id = rh_comm_request_note(comm, &request->op);
 	int32_t r = RH_COMM_ENOTSUP;
 
-	request->sequence = ++comm->posted;
+	request->sequence = comm->posted;
 	if (backend->collective && comm->size > 1 && !algorithm)
-		r = backend->collective(comm->self, &request->op, request->sequence, &request->work);
+		r = backend->collective(comm->self, &request->op, id, &request->work);
 	if (r == RH_COMM_ENOTSUP && comm->levels && (!algorithm || strcmp(algorithm, "levels") == 0))
 		r = rh_comm_climb_new(comm, &request->op, &request->climb);
 	if (r == RH_COMM_ENOTSUP)
-		r = rh_comm_lanes_new(comm, &request->op, request->sequence, &request->lanes);
+		r = rh_comm_lanes_new(comm, &request->op, id, &request->lanes);
 	return r;
 }
 
@@ -391,11 +392,19 @@ void rh_comm_request_begin(struct rh_comm_request *request)
 	rh_comm_request_finish(request, r);
 }
 
-/* Who is waited for: of messages and groups only we know; of the world's collectives the hub does. */
-static void request_say_late(const struct rh_comm_request *request, struct rh_comm_error *late)
+/* The collective that a batch still waits for; of others its own. */
+static uint64_t request_number(const struct rh_comm_request *request)
 {
-	static const char *const names[] = {"operation", "all-reduce", "reduce-scatter", "all-gather",
-	                                    "broadcast", "barrier",    "send to",        "receive from"};
+	for (const struct rh_comm_request *part = request->comm->first; part; part = part->next) {
+		if (part->whole == request && part->sequence > 0)
+			return part->sequence;
+	}
+	return request->sequence;
+}
+
+/* Who is waited for: of messages only we know; of collectives the hub finds out. */
+static void request_say_late(const struct rh_comm_request *request, uint64_t number, struct rh_comm_error *late)
+{
 	const struct rh_comm *comm = request->comm;
 	const struct rh_comm_op *op = &request->op;
 	long long limit = (long long)((request->deadline - request->since) / 1000);
@@ -404,25 +413,39 @@ static void request_say_late(const struct rh_comm_request *request, struct rh_co
 	if (request_is_message(op)) {
 		peer = rh_comm_world_rank(comm, op->peer);
 		(void)rh_comm_fail(late, RH_COMM_ETIME, peer, "%s rank %d was not done within its time limit of %lld ms",
-		                   names[op->what], (int)peer, limit);
+		                   op->what == RH_COMM_SEND ? "send to" : "receive from", (int)peer, limit);
 	} else {
 		(void)rh_comm_fail(late, RH_COMM_ETIME, peer, "%s number %llu%s was not done within its time limit of %lld ms",
-		                   names[op->what], (unsigned long long)request->sequence, comm->is_group ? " of a group" : "",
+		                   rh_comm_what_name(op->what), (unsigned long long)number, comm->is_group ? " of a group" : "",
 		                   limit);
 	}
+}
+
+static void request_end_late(const struct rh_comm_request *request)
+{
+	struct rh_comm *comm = request->comm;
+	struct rh_comm_error late;
+	uint64_t number;
+
+	(void)pthread_mutex_lock(&comm->lock);
+	number = request_number(request);
+	(void)pthread_mutex_unlock(&comm->lock);
+	request_say_late(request, number, &late);
+	if (late.rank != RH_COMM_NO_RANK)
+		(void)rh_comm_world_fail(comm->world, &late, NULL);
+	else
+		(void)rh_comm_world_judge(comm, &late, RH_COMM_REACHED_OPEN + number, NULL);
 }
 
 void rh_comm_request_look(struct rh_comm_request *request)
 {
 	struct rh_comm *comm = request->comm;
-	struct rh_comm_error late;
 
 	if (rh_comm_world_check(comm->world, NULL) < 0) {
 		(void)pthread_mutex_lock(&comm->lock);
 		rh_comm_fail_all(comm);
 		(void)pthread_mutex_unlock(&comm->lock);
 	} else if (rh_comm_now() > request->deadline) {
-		request_say_late(request, &late);
-		(void)rh_comm_world_late(comm->world, &late, comm->is_group ? 0 : request->sequence);
+		request_end_late(request);
 	}
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread of a world: it serves the line to the hub, says how we do, and drives what nobody waits for. */
 #include <sched.h>
+#include <stdio.h>
 
 #include "comm/core/context.h"
 #include "comm/core/error.h"
 
 #define BEAT_PERIOD RH_COMM_SECOND
 #define BEAT_TRIES 100
+/* Heartbeats that the hub may leave without an answer before it is called stopped. */
+#define UNANSWERED_MOST 2
 /* While operations are in flight the line is looked at so often at least. */
 #define SERVICE_PAUSE 1000
 /* It spins but shortly: the processor is somebody's who computes. */
@@ -126,6 +129,75 @@ static void service_fill_group(struct rh_comm *group, struct rh_comm_beat *beat)
 		*beat = other;
 }
 
+/* What a context, whose lock is held, has posted up to what is asked for. */
+static void service_fill_answer(const struct rh_comm *comm, struct rh_comm_answer *answer)
+{
+	uint64_t last = answer->ask.needed - RH_COMM_REACHED_OPEN;
+
+	answer->reached = RH_COMM_REACHED_OPEN + comm->posted;
+	for (uint64_t i = 0; answer->ask.needed > RH_COMM_REACHED_OPEN && i < RH_COMM_REMEMBERED; i++) {
+		uint64_t number = last + i + 1 - RH_COMM_REMEMBERED;
+
+		/* below 1 it wraps around, and is beyond all that were posted */
+		if (number > 0 && number <= comm->posted && comm->posted - number < RH_COMM_REMEMBERED)
+			answer->labels[i] = comm->labels[number % RH_COMM_REMEMBERED];
+	}
+}
+
+/* With the lock over the contexts. @return false: the context is busy now */
+static bool service_find_answer(const struct rh_comm_world *world, struct rh_comm_answer *answer)
+{
+	struct rh_comm *comm = world->contexts;
+
+	if (answer->ask.group == 0 && (!comm || comm->is_group)) {
+		answer->reached = RH_COMM_REACHED_OPENING;
+		return true;
+	}
+	while (comm && comm->name != answer->ask.group)
+		comm = comm->next;
+	for (const struct rh_comm *group = world->opening; group && !comm; group = group->next) {
+		if (group->name == answer->ask.group)
+			answer->reached = RH_COMM_REACHED_OPENING;
+	}
+	if (!comm)
+		return true;
+	if (pthread_mutex_trylock(&comm->lock) != 0)
+		return false;
+	service_fill_answer(comm, answer);
+	(void)pthread_mutex_unlock(&comm->lock);
+	return true;
+}
+
+/* Who holds the lock of a context does not for long. */
+static void service_answer(struct rh_comm_world *world, const struct rh_comm_ask *ask)
+{
+	struct rh_comm_answer answer = {.ask = *ask};
+	bool found = false;
+
+	while (!found && !atomic_load(&world->stop)) {
+		(void)pthread_mutex_lock(&world->lock);
+		found = service_find_answer(world, &answer);
+		(void)pthread_mutex_unlock(&world->lock);
+		if (!found)
+			(void)sched_yield();
+	}
+	rh_comm_line_answer(world->line, &answer);
+}
+
+/* The hub names who is slow or stopped; when it is itself, each that waits says so. */
+static void service_warn(struct rh_comm_world *world, const struct rh_comm_beat *beat)
+{
+	bool silent = rh_comm_line_unanswered(world->line) > UNANSWERED_MOST;
+
+	if (!silent)
+		world->warned = false;
+	if (!silent || world->warned || !world->env.log || beat->waiting < world->env.slow)
+		return;
+	world->warned = true;
+	(void)fprintf(stderr, "rh_comm: rank 0 is stopped or starved: rank %d has waited %lld s in %s\n",
+	              (int)world->env.rank, (long long)(beat->waiting / RH_COMM_SECOND), rh_comm_what_name(beat->what));
+}
+
 /* How the world's own context, the list's first, does. One that is busy for long is reported as it was. */
 static void service_beat(struct rh_comm_world *world, struct rh_comm_beat *beat)
 {
@@ -148,9 +220,10 @@ static void service_beat(struct rh_comm_world *world, struct rh_comm_beat *beat)
 			for (struct rh_comm *group = comm->next; group; group = group->next)
 				service_fill_group(group, beat);
 		}
-		rh_comm_line_beat(world->line, beat);
 	}
 	(void)pthread_mutex_unlock(&world->lock);
+	service_warn(world, beat);
+	rh_comm_line_beat(world->line, beat);
 }
 
 /* Sleep until the hub, a peer or somebody who posts has news. */
@@ -183,12 +256,15 @@ void *rh_comm_service_run(void *arg)
 	struct rh_comm_world *world = arg;
 	struct rh_comm_patience patience = {.spin = SERVICE_SPIN};
 	struct rh_comm_beat last = {.peer = RH_COMM_NO_RANK};
+	struct rh_comm_ask ask;
 	int64_t beat = 0;
 
 	while (!atomic_load(&world->stop)) {
 		struct service_look look = service_drive_all(world);
 
-		if (rh_comm_now() >= beat || rh_comm_line_is_asked(world->line)) {
+		if (rh_comm_line_is_asked(world->line, &ask))
+			service_answer(world, &ask);
+		if (rh_comm_now() >= beat) {
 			service_beat(world, &last);
 			beat = rh_comm_now() + BEAT_PERIOD;
 		}

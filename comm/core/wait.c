@@ -175,7 +175,9 @@ static int32_t wait_collect(struct rh_comm_request *request, struct rh_comm_erro
 	int32_t status = atomic_load_explicit(&request->status, memory_order_acquire);
 
 	/* an operation that failed by itself leaves the ranks at odds: the world ends, and the hub knows the cause */
-	if (status < 0)
+	if (status == RH_COMM_EINVAL && request->sequence > 0)
+		status = rh_comm_world_judge(comm, &request->err, RH_COMM_REACHED_OPEN + request->sequence, err);
+	else if (status < 0)
 		status = rh_comm_world_fail(comm->world, &request->err, err);
 	(void)pthread_mutex_lock(&comm->lock);
 	rh_comm_request_recycle(request);
@@ -293,6 +295,7 @@ static int32_t quick_test(struct rh_comm *comm, void *work)
 static int32_t quick_try(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_request **ret_request)
 {
 	struct rh_comm_request *request;
+	uint64_t trail = comm->trail;
 	void *work = NULL;
 	int32_t r = 0;
 
@@ -301,9 +304,11 @@ static int32_t quick_try(struct rh_comm *comm, const struct rh_comm_op *op, stru
 		return RH_COMM_BUSY;
 	comm->said.code = 0;
 	/* what it refuses it refuses again when it is posted */
-	if (comm->module.backend->collective(comm->self, op, comm->posted + 1, &work) != 0)
+	if (comm->module.backend->collective(comm->self, op, rh_comm_request_note(comm, op), &work) != 0) {
+		comm->posted--;
+		comm->trail = trail;
 		return RH_COMM_BUSY;
-	comm->posted++;
+	}
 	if (work)
 		r = quick_test(comm, work);
 	if (r == 0) {

@@ -10,6 +10,9 @@
 
 /* How long a hub that can be reached takes for its reason. */
 #define FAIL_PATIENCE (2 * RH_COMM_SECOND)
+/* It answers at once, unless it is stopped, and gives its verdict some time later. */
+#define JUDGE_SILENCE RH_COMM_SECOND
+#define JUDGE_PATIENCE (5 * RH_COMM_SECOND)
 /* Rank 0's address as it stands in a foreign store: a port and a host. */
 #define ADDRESS_ROOM 400
 #define ADDRESS_KEY "rh_comm/hub"
@@ -27,7 +30,7 @@ int32_t rh_comm_world_fail(struct rh_comm_world *world, const struct rh_comm_err
 		return reason->code;
 	}
 	if (rh_comm_line_check(world->line, NULL) == 0) {
-		rh_comm_line_end(world->line, reason, 0);
+		rh_comm_line_end(world->line, reason, NULL);
 		/* A peer may be gone because it found out first that rank 0 is cut off: we find out within this time. */
 		rh_comm_line_await_end(world->line, rh_comm_now() + world->env.death_timeout + FAIL_PATIENCE, reason);
 	}
@@ -40,13 +43,32 @@ void rh_comm_world_wake(struct rh_comm_world *world)
 		rh_comm_line_wake(world->line);
 }
 
-int32_t rh_comm_world_late(struct rh_comm_world *world, const struct rh_comm_error *reason, uint64_t number)
+/* The hub, which is rank 0's, gives no verdict: all that is known is that rank 0 does not answer. */
+static void world_blame_hub(struct rh_comm_world *world, const struct rh_comm_error *reason)
 {
-	if (world->line && rh_comm_line_check(world->line, NULL) == 0) {
-		rh_comm_line_end(world->line, reason, number);
-		rh_comm_line_await_end(world->line, rh_comm_now() + FAIL_PATIENCE, reason);
+	struct rh_comm_error verdict = *reason;
+
+	if (reason->code == RH_COMM_ETIME)
+		(void)rh_comm_fail(&verdict, RH_COMM_ETIME, 0, "%.400s; it waited for rank 0 (stopped or starved)",
+		                   reason->text);
+	rh_comm_line_close(world->line, &verdict);
+}
+
+int32_t rh_comm_world_judge(const struct rh_comm *comm, const struct rh_comm_error *reason, uint64_t needed,
+                            struct rh_comm_error *err)
+{
+	struct rh_comm_case about = {.ask = {comm->name, needed}, .ranks = comm->ranks, .count = comm->size};
+	struct rh_comm_world *world = comm->world;
+	int64_t now = rh_comm_now();
+
+	if (!world->line)
+		return rh_comm_world_fail(world, reason, err);
+	if (rh_comm_line_check(world->line, NULL) == 0) {
+		rh_comm_line_end(world->line, reason, &about);
+		if (!rh_comm_line_await_verdict(world->line, now, JUDGE_SILENCE, now + JUDGE_PATIENCE))
+			world_blame_hub(world, reason);
 	}
-	return rh_comm_world_check(world, NULL);
+	return rh_comm_line_check(world->line, err);
 }
 
 /* Rank 0 publishes where its hub is through somebody else's store; the others look there. */

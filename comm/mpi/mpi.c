@@ -169,16 +169,15 @@ static void mpi_abort(void *self)
 	atomic_store(&mpi->aborted, true);
 }
 
-static int32_t mpi_collective(void *self, const struct rh_comm_op *op, uint64_t sequence, void **ret_work)
+static int32_t mpi_collective(void *self, const struct rh_comm_op *op, uint64_t id, void **ret_work)
 {
 	struct mpi *mpi = self;
 	struct native_shared *work = NULL;
 	int32_t r;
 
-	(void)sequence;
 	if (!native_shared_can(&mpi->sharer, op))
 		return RH_COMM_ENOTSUP;
-	r = native_shared_post(&mpi->sharer, op, &work);
+	r = native_shared_post(&mpi->sharer, op, id, &work);
 	*ret_work = work;
 	return r;
 }
@@ -192,7 +191,7 @@ static int32_t mpi_test(void *self, void *work)
 	/* it moves only in here, and is freed with the context */
 	if (atomic_load_explicit(&mpi->aborted, memory_order_relaxed))
 		return RH_COMM_EABORTED;
-	return native_shared_test(&mpi->sharer, work) ? 0 : RH_COMM_BUSY;
+	return native_shared_test(&mpi->sharer, work);
 }
 
 static struct native_bell *mpi_bell(const struct mpi *mpi)

@@ -152,16 +152,15 @@ static int32_t native_recv(void *self, int32_t peer, uint64_t tag, void *data, s
 	return r;
 }
 
-static int32_t native_collective(void *self, const struct rh_comm_op *op, uint64_t sequence, void **ret_work)
+static int32_t native_collective(void *self, const struct rh_comm_op *op, uint64_t id, void **ret_work)
 {
 	struct native *native = self;
 	struct native_shared *work = NULL;
 	int32_t r;
 
-	(void)sequence;
 	if (!native_shared_can(&native->sharer, op))
 		return RH_COMM_ENOTSUP;
-	r = native_shared_post(&native->sharer, op, &work);
+	r = native_shared_post(&native->sharer, op, id, &work);
 	*ret_work = work;
 	return r;
 }
@@ -205,7 +204,7 @@ static int32_t native_test(void *self, void *work)
 	if (!atomic_load_explicit(&native->aborted, memory_order_relaxed)) {
 		if (kind == NATIVE_MESSAGE)
 			return native_test_message(native, work);
-		return native_shared_test(&native->sharer, work) ? 0 : RH_COMM_BUSY;
+		return native_shared_test(&native->sharer, work);
 	}
 	/* bytes move only in here, so nothing touches the buffers any more; a shared collective is freed with the context
 	 */

@@ -5,9 +5,9 @@
  *
  * channel.c turns a stream of bytes to one peer into messages with tags; its streams (stream.c) are rings in shared
  * memory and sockets, which tcp.c connects. segment.c owns the memory that the ranks of a host share, bell.c wakes
- * those of them that sleep. shared.c has the collectives of a world that is one host, copy.c what it copies with,
- * way.c how. native.c is the table. The backend mpi has segment.c, bell.c, shared.c, copy.c and way.c in it, too, so
- * these need nothing of the library.
+ * those of them that sleep. shared.c moves the collectives of a world that is one host, sharer.c has their row, copy.c
+ * what they are copied with, way.c how. native.c is the table. The backend mpi has segment.c, bell.c, shared.c,
+ * sharer.c, copy.c and way.c in it, too, so these need nothing of the library.
  */
 #ifndef RH_COMM_NATIVE_NATIVE_H
 #define RH_COMM_NATIVE_NATIVE_H
@@ -40,12 +40,25 @@ struct native_counter {
 	_Alignas(NATIVE_LINE) _Atomic uint64_t value;
 };
 
-/** Bytes that fit into a line beside a counter. */
-#define NATIVE_TINY 56
+/**
+ * Ids of operations that fit into a line beside a counter. A rank begins an operation when all others have consumed
+ * everything but the last NATIVE_SLOTS + 1 before it, so nobody looks for an id that is no longer there.
+ */
+#define NATIVE_IDS 7
+
+/** A counter of what belongs to operations, and which those are: by the first number of each. */
+struct native_noted {
+	_Alignas(NATIVE_LINE) _Atomic uint64_t value;
+	_Atomic uint64_t ids[NATIVE_IDS];
+};
+
+/** Bytes that fit into a line beside a counter and an id. */
+#define NATIVE_TINY 48
 
 /** A vector that fits into the line of its counter: who sees the one has the other. */
 struct native_tiny {
 	_Alignas(NATIVE_LINE) _Atomic uint64_t value;
+	_Atomic uint64_t id;
 	char data[NATIVE_TINY];
 };
 
@@ -57,9 +70,9 @@ struct native_bell {
 
 /** What a rank says to its host's other ranks about collectives. Counts chunks, never falls. */
 struct native_progress {
-	struct native_counter flat;     /**< small vectors published */
+	struct native_noted flat;       /**< small vectors published */
 	struct native_tiny tiny[2];     /**< those that are smaller still, in turns */
-	struct native_counter staged;   /**< chunks copied in */
+	struct native_noted staged;     /**< chunks copied in */
 	struct native_counter reduced;  /**< chunks whose own part is reduced */
 	struct native_counter consumed; /**< chunks copied out */
 	struct native_counter cached;   /**< of local rank 0: classes of sizes whose chunks go through the cache, as bits */
@@ -250,6 +263,7 @@ struct native_shared {
 	bool begun;
 	bool done;
 	bool cached;     /**< chunks are written through the cache */
+	uint64_t id;     /**< the same on all ranks that do the same */
 	int64_t since;   /**< nanoseconds of CLOCK_MONOTONIC */
 	uint64_t number; /**< of a flat one; else of its first chunk */
 	uint64_t chunks; /**< 0: it is flat */
@@ -258,7 +272,7 @@ struct native_shared {
 	uint64_t consumed;
 };
 
-/** @name shared.c @{ */
+/** @name sharer.c, shared.c @{ */
 /** What all such collectives of a context have in common. */
 struct native_sharer {
 	char nothing[2]; /**< what a barrier sums */
@@ -270,6 +284,7 @@ struct native_sharer {
 	struct native_shared **last;
 	struct native_shared *spare;
 	struct native_shared *made; /**< the last one; what is done and not yet tested is in no other row */
+	int32_t odd;                /**< a rank that does something else: nothing goes on; RH_COMM_NO_RANK: there is none */
 	struct native_way way;      /**< of local rank 0 */
 };
 
@@ -278,11 +293,16 @@ void native_sharer_init(struct native_sharer *sharer, const struct rh_comm_team 
                         const struct native_segment *segment);
 /** @return whether all ranks are on this host, and there is something to be done */
 bool native_shared_can(const struct native_sharer *sharer, const struct rh_comm_op *op);
-/** Post one that can be. @return 0, and *@p ret_shared NULL when it is done already; RH_COMM_ENOMEM */
-int32_t native_shared_post(struct native_sharer *sharer, const struct rh_comm_op *op,
+/**
+ * Post one that can be. @param id the same on all ranks that do the same
+ * @return 0, and *@p ret_shared NULL when it is done already; RH_COMM_ENOMEM
+ */
+int32_t native_shared_post(struct native_sharer *sharer, const struct rh_comm_op *op, uint64_t id,
                            struct native_shared **ret_shared);
-/** Move on. @return whether @p shared is done; it is freed then */
-bool native_shared_test(struct native_sharer *sharer, struct native_shared *shared);
+/** Move on. @return 0: @p shared is done and freed; RH_COMM_BUSY; RH_COMM_EINVAL: another rank does something else */
+int32_t native_shared_test(struct native_sharer *sharer, struct native_shared *shared);
+/** Move all on, one after the other, as far as the others allow. */
+void native_sharer_run(struct native_sharer *sharer);
 /** Free all. */
 void native_sharer_deinit(struct native_sharer *sharer);
 /** @} */

@@ -130,6 +130,7 @@ static int32_t segment_lead(const struct rh_comm_team *team, struct native_segme
 	int32_t r = segment_map(team, fd, segment);
 	char name[NAME_ROOM];
 	char key[32];
+	int64_t n;
 	char ack;
 
 	(void)snprintf(name, sizeof(name), "/proc/%d/fd/%d", (int)getpid(), fd);
@@ -140,7 +141,8 @@ static int32_t segment_lead(const struct rh_comm_team *team, struct native_segme
 		if (rank == team->rank || team->hosts[rank] != team->hosts[team->rank])
 			continue;
 		(void)snprintf(key, sizeof(key), "shm-mapped/%d", (int)rank);
-		r = team->get(team->core, key, &ack, 1) < 0 ? RH_COMM_EIO : 0;
+		n = team->get(team->core, key, &ack, 1);
+		r = n < 0 ? (int32_t)n : 0;
 	}
 	if (fd >= 0)
 		(void)close(fd);
@@ -158,7 +160,7 @@ static int32_t segment_follow(const struct rh_comm_team *team, int32_t leader, s
 	(void)snprintf(key, sizeof(key), "shm/%d", (int)leader);
 	n = team->get(team->core, key, name, sizeof(name));
 	if (n < 1)
-		return RH_COMM_EIO;
+		return n < 0 ? (int32_t)n : RH_COMM_EIO;
 	name[n - 1] = '\0';
 	fd = open(name, O_RDWR | O_CLOEXEC);
 	r = segment_map(team, fd, segment);

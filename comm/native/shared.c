@@ -5,7 +5,6 @@
  * reduce the own part, copy the others' results out. Each rank reduces its part in the order of ranks. Gathers and
  * broadcasts take the same steps, of which some do nothing, so that one row of counters serves all.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -25,6 +24,27 @@ struct span {
 static uint64_t counter_get(const struct native_counter *counter)
 {
 	return atomic_load_explicit(&counter->value, memory_order_acquire);
+}
+
+static uint64_t noted_get(const struct native_noted *noted)
+{
+	return atomic_load_explicit(&noted->value, memory_order_acquire);
+}
+
+static void noted_set(struct native_noted *noted, uint64_t value)
+{
+	atomic_store_explicit(&noted->value, value, memory_order_release);
+}
+
+/* Before the counter says that the operation which begins with `number` is there. */
+static void noted_name(struct native_noted *noted, uint64_t number, uint64_t id)
+{
+	atomic_store_explicit(&noted->ids[number % NATIVE_IDS], id, memory_order_relaxed);
+}
+
+static uint64_t noted_id(const struct native_noted *noted, uint64_t number)
+{
+	return atomic_load_explicit(&noted->ids[number % NATIVE_IDS], memory_order_relaxed);
 }
 
 static void counter_set(struct native_counter *counter, uint64_t value)
@@ -133,7 +153,7 @@ static bool shared_may_consume(const struct native_sharer *sharer, const struct 
 	case RH_COMM_ALL_GATHER:
 		return sharer_all_reached(sharer, offsetof(struct native_progress, staged), number);
 	case RH_COMM_BROADCAST:
-		return counter_get(&native_segment_progress(sharer->segment, shared->op.peer)->staged) >= number;
+		return noted_get(&native_segment_progress(sharer->segment, shared->op.peer)->staged) >= number;
 	default:
 		return true;
 	}
@@ -165,8 +185,10 @@ static void shared_stage(const struct native_sharer *sharer, struct native_share
 		shared_publish(shared, shared_slot(sharer, shared, sharer->segment->rank, shared->staged, 0),
 		               shared_in(shared, chunk.from), chunk.count * shared->size);
 	native_copy_settle();
+	if (shared->staged == 0)
+		noted_name(&sharer_mine(sharer)->staged, shared->number, shared->id);
 	shared->staged++;
-	counter_set(&sharer_mine(sharer)->staged, shared->number + shared->staged);
+	noted_set(&sharer_mine(sharer)->staged, shared->number + shared->staged);
 }
 
 /* out = the sum over all ranks of what lies at `at` in their slots; the own elements come from `in`. */
@@ -257,8 +279,57 @@ static void shared_consume(const struct native_sharer *sharer, struct native_sha
 	counter_set(&sharer_mine(sharer)->consumed, shared->number + shared->consumed);
 }
 
+/* All others, or one of them, have begun: @return whether they do the same; if not, nothing goes on */
+static bool shared_agrees(struct native_sharer *sharer, const struct native_shared *shared, int32_t from, int32_t to)
+{
+	for (int32_t rank = from; rank < to; rank++) {
+		if (noted_id(&native_segment_progress(sharer->segment, rank)->staged, shared->number) == shared->id)
+			continue;
+		sharer->odd = rank;
+		return false;
+	}
+	return true;
+}
+
+/*
+ * A root waits for nobody: it looks whether those that have begun before it, or a moment later, do the same. Who begins
+ * later looks at the root. Whoever that misses is found with the next operation, whose id is of all before it, too.
+ */
+static bool shared_root_agrees(struct native_sharer *sharer, const struct native_shared *shared)
+{
+	for (int32_t rank = 0; rank < sharer->segment->world; rank++) {
+		if (noted_get(&native_segment_progress(sharer->segment, rank)->staged) > shared->number &&
+		    !shared_agrees(sharer, shared, rank, rank + 1))
+			return false;
+	}
+	return true;
+}
+
+/* Before anything of others is read or their room written to. */
+static bool shared_may_begin_reduce(struct native_sharer *sharer, const struct native_shared *shared)
+{
+	if (!shared_may_reduce(sharer, shared))
+		return false;
+	if (shared->reduced > 0 || shared->op.what == RH_COMM_ALL_GATHER || shared->op.what == RH_COMM_BROADCAST)
+		return true;
+	return shared_agrees(sharer, shared, 0, sharer->segment->world);
+}
+
+static bool shared_may_begin_consume(struct native_sharer *sharer, const struct native_shared *shared)
+{
+	if (!shared_may_consume(sharer, shared))
+		return false;
+	if (shared->consumed > 0 || shared->op.what == RH_COMM_ALL_REDUCE || shared->op.what == RH_COMM_REDUCE_SCATTER)
+		return true;
+	if (shared->op.what == RH_COMM_ALL_GATHER)
+		return shared_agrees(sharer, shared, 0, sharer->segment->world);
+	if (shared_is_root(sharer, shared))
+		return shared_root_agrees(sharer, shared);
+	return shared_agrees(sharer, shared, shared->op.peer, shared->op.peer + 1);
+}
+
 /* One step of each kind, as far as the others allow. @return whether anything moved */
-static bool shared_step(const struct native_sharer *sharer, struct native_shared *shared)
+static bool shared_step(struct native_sharer *sharer, struct native_shared *shared)
 {
 	bool moved = false;
 
@@ -266,11 +337,11 @@ static bool shared_step(const struct native_sharer *sharer, struct native_shared
 		shared_stage(sharer, shared);
 		moved = true;
 	}
-	if (shared->reduced < shared->staged && shared_may_reduce(sharer, shared)) {
+	if (shared->reduced < shared->staged && shared_may_begin_reduce(sharer, shared)) {
 		shared_reduce(sharer, shared);
 		moved = true;
 	}
-	if (shared->consumed < shared->reduced && shared_may_consume(sharer, shared)) {
+	if (shared->consumed < shared->reduced && shared_may_begin_consume(sharer, shared)) {
 		shared_consume(sharer, shared);
 		moved = true;
 	}
@@ -299,10 +370,12 @@ static void flat_publish(const struct native_sharer *sharer, const struct native
 		struct native_tiny *tiny = flat_tiny(sharer, shared, rank);
 
 		memcpy(tiny->data, shared->op.in, length);
+		atomic_store_explicit(&tiny->id, shared->id, memory_order_relaxed);
 		atomic_store_explicit(&tiny->value, shared->number, memory_order_release);
 	} else {
 		memcpy(native_segment_flat(sharer->segment, rank, shared->number), shared->op.in, length);
-		counter_set(&sharer_mine(sharer)->flat, shared->number);
+		noted_name(&sharer_mine(sharer)->flat, shared->number, shared->id);
+		noted_set(&sharer_mine(sharer)->flat, shared->number);
 	}
 	native_bell_ring_all(sharer->segment);
 }
@@ -314,6 +387,25 @@ static bool flat_is_there(const struct native_sharer *sharer, const struct nativ
 	for (int32_t rank = 0; rank < sharer->segment->world; rank++) {
 		if (atomic_load_explicit(&flat_tiny(sharer, shared, rank)->value, memory_order_acquire) < shared->number)
 			return false;
+	}
+	return true;
+}
+
+static uint64_t flat_id(const struct native_sharer *sharer, const struct native_shared *shared, int32_t rank)
+{
+	if (flat_is_tiny(shared))
+		return atomic_load_explicit(&flat_tiny(sharer, shared, rank)->id, memory_order_relaxed);
+	return noted_id(&native_segment_progress(sharer->segment, rank)->flat, shared->number);
+}
+
+/* @return whether all that are there do the same */
+static bool flat_agrees(struct native_sharer *sharer, const struct native_shared *shared)
+{
+	for (int32_t rank = 0; rank < sharer->segment->world; rank++) {
+		if (flat_id(sharer, shared, rank) == shared->id)
+			continue;
+		sharer->odd = rank;
+		return false;
 	}
 	return true;
 }
@@ -384,22 +476,22 @@ static void shared_begin(struct native_sharer *sharer, struct native_shared *sha
 	shared_choose_way(sharer, shared);
 }
 
-static void shared_move(const struct native_sharer *sharer, struct native_shared *shared)
+static void shared_move(struct native_sharer *sharer, struct native_shared *shared)
 {
 	if (shared->chunks == 0) {
-		shared->done = flat_is_there(sharer, shared);
+		shared->done = flat_is_there(sharer, shared) && flat_agrees(sharer, shared);
 		if (shared->done)
 			flat_sum(sharer, shared);
 		return;
 	}
-	while (shared_step(sharer, shared))
+	while (shared_step(sharer, shared) && sharer->odd == RH_COMM_NO_RANK)
 		continue;
 	shared->done = shared->consumed == shared->chunks;
 }
 
-static void sharer_run(struct native_sharer *sharer)
+void native_sharer_run(struct native_sharer *sharer)
 {
-	while (sharer->first) {
+	while (sharer->first && sharer->odd == RH_COMM_NO_RANK) {
 		struct native_shared *shared = sharer->first;
 
 		if (!shared->begun)
@@ -411,111 +503,5 @@ static void sharer_run(struct native_sharer *sharer)
 		sharer->first = shared->next;
 		if (!sharer->first)
 			sharer->last = &sharer->first;
-	}
-}
-
-/* Flat or in chunks, and how long those are; the table of RH_COMM_TUNE has the last word. */
-static void shared_plan(const struct native_sharer *sharer, struct native_shared *shared)
-{
-	size_t bytes = shared->op.count * shared->size;
-	bool flat = shared->op.what == RH_COMM_ALL_REDUCE && bytes <= NATIVE_FLAT;
-	const char *algorithm = NULL;
-	size_t chunk = 0;
-
-	/* an operation of one element asks nobody: it is to be quick, and flat is all there is */
-	if (bytes > NATIVE_FLAT_ALWAYS)
-		sharer->team->tuned(sharer->team->core, shared->op.what, bytes, &algorithm, &chunk);
-	if (algorithm && strcmp(algorithm, "staged") == 0)
-		flat = false;
-	else if (algorithm && strcmp(algorithm, "flat") == 0)
-		flat = shared->op.what == RH_COMM_ALL_REDUCE && bytes <= NATIVE_FLAT_MAX;
-	if (flat)
-		return;
-	/* NOLINTNEXTLINE(clang-analyzer-core.*): the core has checked the type, so it has a size */
-	shared->chunk = rh_comm_smaller(chunk > 0 ? chunk : sharer->segment->slot, sharer->segment->slot) / shared->size;
-	if (shared->op.what == RH_COMM_REDUCE_SCATTER)
-		shared->chunk /= (size_t)sharer->segment->world;
-	if (shared->chunk == 0)
-		shared->chunk = 1;
-	shared->chunks = (shared->op.count - 1) / shared->chunk + 1;
-}
-
-bool native_shared_can(const struct native_sharer *sharer, const struct rh_comm_op *op)
-{
-	return sharer->segment->base && sharer->team->local_world == sharer->team->world &&
-	       (op->what == RH_COMM_BARRIER || op->count > 0);
-}
-
-/* A barrier is an all-reduce of one byte. */
-static void shared_set_op(struct native_sharer *sharer, const struct rh_comm_op *op, struct native_shared *shared)
-{
-	*shared = (struct native_shared){.kind = NATIVE_SHARED, .earlier = shared->earlier, .op = *op};
-	if (op->what == RH_COMM_BARRIER) {
-		shared->op.in = &sharer->nothing[0];
-		shared->op.out = &sharer->nothing[1];
-		shared->op.what = RH_COMM_ALL_REDUCE;
-		shared->op.count = 1;
-		shared->op.type = RH_COMM_U8;
-		shared->op.reduce = RH_COMM_SUM;
-	}
-	shared->size = rh_comm_element_size(shared->op.type);
-}
-
-/* @return one that waits for an operation, the sharer's; NULL: out of memory */
-static struct native_shared *shared_take(struct native_sharer *sharer)
-{
-	struct native_shared *shared = sharer->spare;
-
-	if (shared) {
-		sharer->spare = shared->next;
-		return shared;
-	}
-	shared = malloc(sizeof(*shared));
-	if (!shared)
-		return NULL;
-	shared->earlier = sharer->made;
-	sharer->made = shared;
-	return shared;
-}
-
-int32_t native_shared_post(struct native_sharer *sharer, const struct rh_comm_op *op, struct native_shared **ret_shared)
-{
-	struct native_shared *shared = shared_take(sharer);
-
-	if (!shared)
-		return RH_COMM_ENOMEM;
-	shared_set_op(sharer, op, shared);
-	shared_plan(sharer, shared);
-	*sharer->last = shared;
-	sharer->last = &shared->next;
-	*ret_shared = native_shared_test(sharer, shared) ? NULL : shared;
-	return 0;
-}
-
-bool native_shared_test(struct native_sharer *sharer, struct native_shared *shared)
-{
-	if (!shared->done)
-		sharer_run(sharer);
-	if (!shared->done)
-		return false;
-	shared->next = sharer->spare;
-	sharer->spare = shared;
-	return true;
-}
-
-void native_sharer_init(struct native_sharer *sharer, const struct rh_comm_team *team,
-                        const struct native_segment *segment)
-{
-	*sharer = (struct native_sharer){.team = team, .segment = segment};
-	sharer->last = &sharer->first;
-}
-
-void native_sharer_deinit(struct native_sharer *sharer)
-{
-	while (sharer->made) {
-		struct native_shared *shared = sharer->made;
-
-		sharer->made = shared->earlier;
-		free(shared);
 	}
 }

@@ -49,9 +49,12 @@ static int32_t tcp_agree_on_token(struct tcp_opening *opening)
 {
 	const struct rh_comm_team *team = opening->team;
 	uint8_t *token = opening->hello.token;
+	int64_t n;
 
-	if (team->rank != 0)
-		return team->get(team->core, "tcp-token", token, TOKEN) == TOKEN ? 0 : RH_COMM_EIO;
+	if (team->rank != 0) {
+		n = team->get(team->core, "tcp-token", token, TOKEN);
+		return n == TOKEN ? 0 : n < 0 ? (int32_t)n : RH_COMM_EIO;
+	}
 	if (getrandom(token, TOKEN, 0) != TOKEN)
 		return tcp_fail(team, RH_COMM_EIO, RH_COMM_NO_RANK, "there are no random numbers");
 	return team->put(team->core, "tcp-token", token, TOKEN);

@@ -315,6 +315,8 @@ static int32_t settings_read_server(const struct settings_reader *reader, const 
 	if (r == 0)
 		r = settings_time(reader, "RH_PS_GRACE", options->grace, GRACE, &settings->grace);
 	if (r == 0)
+		r = settings_time(reader, "RH_PS_RETURN_TIMEOUT", 0, RH_COMM_DEFAULT_INIT_TIMEOUT, &settings->return_timeout);
+	if (r == 0)
 		r = settings_time(reader, "RH_COMM_DEATH_TIMEOUT", options->death_timeout, RH_COMM_DEFAULT_DEATH_TIMEOUT,
 		                  &settings->death_timeout);
 	if (r == 0)

@@ -18,6 +18,7 @@ struct rh_ps_server_settings {
 	int32_t durable;    /**< RH_PS_LOGGED or RH_PS_SYNCED */
 	const char *job;
 	const char *secret;
+	int64_t return_timeout; /**< that all workers may be away before the server ends */
 	int64_t grace;
 	int64_t death_timeout;
 	int64_t snapshot;

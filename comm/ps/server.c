@@ -108,6 +108,7 @@ static int32_t server_open(struct rh_ps_server *server, const struct rh_ps_serve
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	rh_ps_job_digest(settings->job, server->job);
 	server->grace = settings->grace;
+	server->return_timeout = settings->return_timeout;
 	server->death_timeout = settings->death_timeout;
 	server->slow = settings->slow;
 	(void)snprintf(server->backend, sizeof(server->backend), "%s", settings->backend);
@@ -412,6 +413,7 @@ int32_t rh_ps_server_run(struct rh_ps_server *server, struct rh_comm_error *err)
 	struct rh_comm_error failed = {0};
 	int64_t ticked = 0;
 
+	server->since = rh_comm_now();
 	while (!atomic_load(&server->stop) && server->failed.code == 0 && !server_all_left(server))
 		server_turn(server, &ticked);
 	atomic_store(&server->stop, false);

@@ -86,6 +86,8 @@ struct rh_ps_server {
 	char *secret;
 	uint8_t job[RH_COMM_DIGEST];
 	int64_t grace;
+	int64_t return_timeout; /**< that all workers may be away before it ends */
+	int64_t since;          /**< when it began to serve */
 	int64_t death_timeout;
 	int64_t slow; /**< after which who is waited for is named; RH_COMM_NEVER: nobody is */
 	struct rh_ps_fabric fabric;
@@ -157,7 +159,8 @@ void rh_ps_server_forget(struct rh_ps_server *server, const struct rh_ps_conn *c
 /** @name waiters.c @{ */
 /** Free one. */
 void rh_ps_waiter_free(struct rh_ps_waiter *waiter);
-/** End waiting that has become too long, or is for somebody who is gone, and name who is slow. */
+/** End waiting that has become too long, or is for somebody who is gone, and name who is slow; end when all are gone.
+ */
 void rh_ps_server_tick(struct rh_ps_server *server, int64_t now);
 /** @} */
 

@@ -99,9 +99,48 @@ static void waiter_name_slow(struct rh_ps_server *server, const struct rh_ps_wai
 	}
 }
 
+/* @return the worker that has not left and was here last, if none is here now and all have come; else -1 */
+static int32_t server_last_lost(const struct rh_ps_server *server, int64_t *ret_since)
+{
+	int32_t last = -1;
+
+	*ret_since = server->since;
+	for (int32_t i = 0; i < server->store->config.workers; i++) {
+		const struct rh_ps_peer *peer = &server->peers[i];
+
+		if (server->store->seats[i].left)
+			continue;
+		if (server->store->seats[i].session == 0 || peer->conn)
+			return -1;
+		if (last < 0 || peer->lost > *ret_since)
+			last = i;
+		*ret_since = peer->lost > *ret_since ? peer->lost : *ret_since;
+	}
+	return last;
+}
+
+/* Whose connection is gone without a farewell has died, or never said it: when nobody else is here, nobody comes. */
+static void server_check_forsaken(struct rh_ps_server *server, int64_t now)
+{
+	int64_t since;
+	int32_t last = server_last_lost(server, &since);
+	struct rh_comm_error err;
+
+	if (last < 0 || now - since < server->return_timeout)
+		return;
+	(void)rh_comm_fail(
+		&err, RH_COMM_EPEER, last,
+		"worker %d died, or ended without rh_ps_free() (close() in Python), and did not come back within "
+		"%lld s (RH_PS_RETURN_TIMEOUT); no other worker is there",
+		(int)last, (long long)(server->return_timeout / RH_COMM_SECOND));
+	(void)rh_ps_server_fail(server, &err);
+}
+
 void rh_ps_server_tick(struct rh_ps_server *server, int64_t now)
 {
 	struct rh_ps_waiter *waiter = LIST_FIRST(&server->waiters);
+
+	server_check_forsaken(server, now);
 
 	while (waiter) {
 		struct rh_ps_waiter *next = LIST_NEXT(waiter, of_server);

@@ -15,9 +15,9 @@
 #define PATIENCE INT64_C(1000000)
 /* How long a peer that does not leave is waited for. */
 #define PARTING (2 * PATIENCE)
-/* Tags of collectives that there will not be. */
-#define GREETING_TAG (UINT64_MAX - 1)
-#define PARTING_TAG UINT64_MAX
+/* Beyond the tags of messages, which have 32 bits. */
+#define GREETING_TAG (UINT64_C(1) << 40)
+#define PARTING_TAG (GREETING_TAG + 1)
 
 /*
  * Copying between processes by the kernel is slower than through shared memory at every size. Where there is TCP beside
@@ -39,7 +39,7 @@ int32_t ucx_fail(const struct ucx *ucx, int32_t code, int32_t rank, const char *
 	return ucx->team->fail(ucx->team->core, code, rank, text);
 }
 
-static int64_t connect_now(void)
+int64_t ucx_now(void)
 {
 	struct timespec time;
 
@@ -49,11 +49,11 @@ static int64_t connect_now(void)
 
 void ucx_finish(struct ucx *ucx, ucs_status_ptr_t request)
 {
-	int64_t until = connect_now() + PATIENCE;
+	int64_t until = ucx_now() + PATIENCE;
 
 	if (!UCS_PTR_IS_PTR(request))
 		return;
-	while (ucp_request_check_status(request) == UCS_INPROGRESS && connect_now() < until)
+	while (ucp_request_check_status(request) == UCS_INPROGRESS && ucx_now() < until)
 		(void)ucp_worker_progress(ucx->worker);
 	ucp_request_free(request);
 }
@@ -89,7 +89,10 @@ static ucs_status_t connect_configure(const struct ucx *ucx, bool near, bool pos
 	/* it would print of dead peers, and to standard output; we return them as errors */
 	if (!getenv("UCX_LOG_LEVEL"))
 		(void)ucs_global_opts_set_value("LOG_LEVEL", "fatal");
-	if (!near && !ucx->rdma && !getenv("UCX_RNDV_THRESH"))
+	/* UCX_POSIX_DIR, which is to have no prefix here */
+	if (ucx->folder[0])
+		status = ucp_config_modify(config, "DIR", ucx->folder);
+	if (status == UCS_OK && !near && !ucx->rdma && !getenv("UCX_RNDV_THRESH"))
 		status = ucp_config_modify(config, "RNDV_THRESH", RENDEZVOUS);
 	if (status == UCS_OK && own)
 		return ucp_config_modify(config, "TLS", own);
@@ -235,7 +238,7 @@ static bool connect_greet(struct ucx *ucx, uint64_t tag, int64_t until)
 		(void)ucx_recv(ucx, rank, tag, &nothing, 0, &work);
 		(void)ucx_send(ucx, rank, tag, &nothing, 0, &work);
 	}
-	while (ucx->works && connect_now() < until && ucx->team->check(ucx->team->core) == 0) {
+	while (ucx->works && ucx_now() < until && ucx->team->check(ucx->team->core) == 0) {
 		struct ucx_work *at = ucx->works;
 
 		if (ucp_worker_progress(ucx->worker) == 0)
@@ -253,8 +256,10 @@ static bool connect_greet(struct ucx *ucx, uint64_t tag, int64_t until)
 int32_t ucx_connect(struct ucx *ucx)
 {
 	char *address = malloc(ADDRESS_ROOM);
-	int32_t r = address ? connect_start(ucx) : RH_COMM_ENOMEM;
+	int32_t r;
 
+	ucx_folder_make(ucx);
+	r = address ? connect_start(ucx) : RH_COMM_ENOMEM;
 	if (r == 0)
 		r = connect_publish(ucx);
 	/* not all ranks begin with rank 0 */
@@ -271,7 +276,7 @@ static void disconnect_peer(struct ucx *ucx, struct ucx_peer *peer)
 {
 	ucp_request_param_t param = {.flags = UCP_EP_CLOSE_FLAG_FORCE};
 
-	if (peer->ep && peer->broken != UCS_OK)
+	if (peer->ep && (peer->broken != UCS_OK || atomic_load(&ucx->aborted)))
 		param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
 	if (peer->ep)
 		ucx_finish(ucx, ucp_ep_close_nbx(peer->ep, &param));
@@ -279,16 +284,12 @@ static void disconnect_peer(struct ucx *ucx, struct ucx_peer *peer)
 }
 
 /*
- * UCX ends the process when a worker is destroyed whose endpoints still have something under way, closed by force or
- * not. So after an abort it is left as it is.
- */
-/*
  * A socket that is closed while something has come that nobody reads makes the system throw away what the peer has not
  * read yet: so no end closes before the other has said that it has done all.
  */
 static void disconnect_part(struct ucx *ucx)
 {
-	if (!connect_greet(ucx, PARTING_TAG, connect_now() + PARTING)) {
+	if (!connect_greet(ucx, PARTING_TAG, ucx_now() + PARTING)) {
 		for (struct ucx_work *at = ucx->works; at; at = at->next)
 			ucp_request_cancel(ucx->worker, at->request);
 	}
@@ -297,14 +298,15 @@ static void disconnect_part(struct ucx *ucx)
 
 void ucx_disconnect(struct ucx *ucx)
 {
-	if (atomic_load(&ucx->aborted))
-		return;
-	if (ucx->worker)
+	if (ucx->worker && !atomic_load(&ucx->aborted))
 		disconnect_part(ucx);
+	/* UCX ends the process when a request is freed whose worker is no more */
+	ucx_free_works(ucx);
 	for (int32_t rank = 0; ucx->worker && rank < ucx->team->world; rank++)
 		disconnect_peer(ucx, &ucx->peers[rank]);
 	if (ucx->worker)
 		ucp_worker_destroy(ucx->worker);
 	if (ucx->context)
 		ucp_cleanup(ucx->context);
+	ucx_folder_remove(ucx);
 }

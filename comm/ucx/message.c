@@ -13,8 +13,8 @@
 #define OWN_BODY_MASK ((UINT64_C(1) << OWN_RANK_SHIFT) - 1)
 #define OWN_BLOCK_MASK ((UINT64_C(1) << OWN_BLOCK_BITS) - 1)
 
-/* After an abort: how often progress is made, at most, until UCX lets go of the buffers. */
-#define LET_GO_ROUNDS 200000
+/* After an abort: for how many microseconds progress is made, at most, until UCX lets go of the buffers. */
+#define LET_GO_TIME 100000
 
 /*
  * UCX matches by tag alone, so the sender is part of it: 1 bit collective or not, 20 bits rank, then 43 of the core's:
@@ -174,6 +174,7 @@ static bool let_go_pending(const struct ucx *ucx)
 void ucx_let_go(struct ucx *ucx)
 {
 	ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
+	int64_t until;
 
 	if (ucx->let_go)
 		return;
@@ -192,7 +193,8 @@ void ucx_let_go(struct ucx *ucx)
 		ucx_finish(ucx, ucp_ep_close_nbx(peer->ep, &param));
 		peer->ep = NULL;
 	}
-	for (int round = 0; round < LET_GO_ROUNDS && let_go_pending(ucx); round++) {
+	until = ucx_now() + LET_GO_TIME;
+	while (let_go_pending(ucx) && ucx_now() < until) {
 		if (ucp_worker_progress(ucx->worker) == 0)
 			(void)sched_yield();
 	}

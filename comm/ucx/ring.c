@@ -19,7 +19,7 @@ struct span {
 
 static uint64_t ring_tag(const struct ucx_ring *ring, size_t number)
 {
-	return ucx_collective_tag(ring->sequence, number);
+	return ucx_collective_tag(ring->id, number);
 }
 
 static size_t ring_moves(const struct ucx_ring *ring)
@@ -197,12 +197,12 @@ void ucx_ring_free(struct ucx *ucx, struct ucx_ring *ring)
 	ucx->rings = ring;
 }
 
-static void ring_plan(const struct ucx *ucx, struct ucx_ring *ring, const struct rh_comm_op *op, uint64_t sequence)
+static void ring_plan(const struct ucx *ucx, struct ucx_ring *ring, const struct rh_comm_op *op, uint64_t id)
 {
 	ring->kind = UCX_RING;
 	ring->size = rh_comm_element_size(op->type);
 	ring->op = *op;
-	ring->sequence = sequence;
+	ring->id = id;
 	ring->rank = ucx->team->rank;
 	ring->world = ucx->team->world;
 	ring->coming = (struct ucx_place){0, 0};
@@ -217,14 +217,14 @@ static void ring_plan(const struct ucx *ucx, struct ucx_ring *ring, const struct
 	ring->segments = (ring->chunk + ring->segment - 1) / ring->segment;
 }
 
-int32_t ucx_ring_post(struct ucx *ucx, const struct rh_comm_op *op, uint64_t sequence, void **ret_work)
+int32_t ucx_ring_post(struct ucx *ucx, const struct rh_comm_op *op, uint64_t id, void **ret_work)
 {
 	struct ucx_ring *ring = ring_new(ucx);
 	int32_t r;
 
 	if (!ring)
 		return RH_COMM_ENOMEM;
-	ring_plan(ucx, ring, op, sequence);
+	ring_plan(ucx, ring, op, id);
 	r = ring_begin(ucx, ring);
 	if (r < 0) {
 		ucx_ring_free(ucx, ring);

@@ -39,7 +39,7 @@ static int32_t small_peer(const struct ucx *ucx, const struct ucx_small *small)
 static int32_t small_exchange(struct ucx *ucx, struct ucx_small *small)
 {
 	int32_t peer = small_peer(ucx, small);
-	uint64_t tag = ucx_collective_tag(small->sequence, (size_t)small->distance);
+	uint64_t tag = ucx_collective_tag(small->id, (size_t)small->distance);
 	ucp_tag_t expected = ucx_tag(peer, tag);
 	ucs_status_ptr_t request;
 	int32_t r;
@@ -143,14 +143,14 @@ static struct ucx_small *small_new(struct ucx *ucx)
 	return small;
 }
 
-int32_t ucx_small_post(struct ucx *ucx, const struct rh_comm_op *op, uint64_t sequence, void **ret_work)
+int32_t ucx_small_post(struct ucx *ucx, const struct rh_comm_op *op, uint64_t id, void **ret_work)
 {
 	struct ucx_small *small = small_new(ucx);
 	int32_t r;
 
 	if (!small)
 		return RH_COMM_ENOMEM;
-	small->sequence = sequence;
+	small->id = id;
 	small->own = op->in;
 	small->out = op->out;
 	small->count = op->what == RH_COMM_BARRIER ? 0 : op->count;

@@ -57,7 +57,6 @@ static void ucx_close(void *self)
 		ucx_let_go(ucx);
 	if (ucx->peers)
 		ucx_disconnect(ucx);
-	ucx_free_works(ucx);
 	ucx_free_rings(ucx);
 	ucx_free_smalls(ucx);
 	free(ucx->peers);
@@ -83,7 +82,7 @@ static int32_t ucx_open(const struct rh_comm_team *team, void **ret_self)
 	return 0;
 }
 
-static int32_t ucx_collective(void *self, const struct rh_comm_op *op, uint64_t sequence, void **ret_work)
+static int32_t ucx_collective(void *self, const struct rh_comm_op *op, uint64_t id, void **ret_work)
 {
 	struct ucx *ucx = self;
 	int32_t world = ucx->team->world;
@@ -94,11 +93,11 @@ static int32_t ucx_collective(void *self, const struct rh_comm_op *op, uint64_t 
 	    (!barrier && (op->what != RH_COMM_ALL_REDUCE || op->count == 0 || size == 0)))
 		return RH_COMM_ENOTSUP;
 	if (!barrier && !ucx_small_fits(op, size))
-		return ucx_ring_post(ucx, op, sequence, ret_work);
+		return ucx_ring_post(ucx, op, id, ret_work);
 	/* other numbers of ranks have to be folded first, which the core does */
 	if ((world & (world - 1)) != 0)
 		return RH_COMM_ENOTSUP;
-	return ucx_small_post(ucx, op, sequence, ret_work);
+	return ucx_small_post(ucx, op, id, ret_work);
 }
 
 static void ucx_abort(void *self)

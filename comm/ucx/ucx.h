@@ -3,9 +3,9 @@
  * @file comm/ucx/ucx.h
  * @brief The backend over UCX (UCP 1.13 and newer): messages with tags over whatever transport UCX finds.
  *
- * connect.c makes the worker and the endpoints, message.c posts and ends messages, ring.c is the all-reduce of one
- * host, small.c that of small vectors, ucx.c is the table. Other collectives are the core's, made of messages. A
- * context has one worker, called by one thread at a time.
+ * folder.c is where its shared memory has names, connect.c makes the worker and the endpoints, message.c posts and ends
+ * messages, ring.c is the all-reduce of one host, small.c that of small vectors, ucx.c is the table. Other collectives
+ * are the core's, made of messages. A context has one worker, called by one thread at a time.
  */
 #ifndef RH_COMM_UCX_UCX_H
 #define RH_COMM_UCX_UCX_H
@@ -62,7 +62,7 @@ struct ucx_ring {
 	enum ucx_kind kind;
 	struct ucx_ring *next; /**< of the spare ones */
 	struct rh_comm_op op;
-	uint64_t sequence;
+	uint64_t id;
 	size_t size; /**< bytes of an element */
 	int32_t rank;
 	int32_t world;
@@ -87,7 +87,7 @@ struct ucx_small {
 	int32_t reduce;
 	struct ucx_small *next; /**< of the spare ones */
 	struct ucx_small *made; /**< of all that there are */
-	uint64_t sequence;
+	uint64_t id;
 	const void *own; /**< what this rank has to give */
 	void *out;
 	size_t count;
@@ -113,10 +113,18 @@ struct ucx {
 	struct ucx_small *smalls;
 	struct ucx_small *smalls_made; /**< all, under way or not */
 	_Atomic bool aborted;
-	bool rdma;   /**< this machine has a device for RDMA */
-	bool holds;  /**< TCP may be among the transports, which holds the end of a message back until there is room */
-	bool let_go; /**< after an abort: no buffer is touched any more */
+	char folder[120]; /**< for names of shared memory; "": UCX's own */
+	bool rdma;        /**< this machine has a device for RDMA */
+	bool holds;       /**< TCP may be among the transports, which holds the end of a message back until there is room */
+	bool let_go;      /**< after an abort: no buffer is touched any more */
 };
+
+/** @name folder.c @{ */
+/** Make a folder for the names of this context's shared memory, and remove those of processes that are no more. */
+void ucx_folder_make(struct ucx *ucx);
+/** Remove it, and those of processes that are no more. */
+void ucx_folder_remove(struct ucx *ucx);
+/** @} */
 
 /** @name connect.c @{ */
 /** Make the worker, and an endpoint to each rank. @return 0 or RH_COMM_E*; ucx_disconnect() frees what it made */
@@ -125,6 +133,8 @@ int32_t ucx_connect(struct ucx *ucx);
 void ucx_disconnect(struct ucx *ucx);
 /** Progress until @p request, which may be NULL, is done or a second is over; it is freed. */
 void ucx_finish(struct ucx *ucx, ucs_status_ptr_t request);
+/** @return CLOCK_MONOTONIC in microseconds */
+int64_t ucx_now(void);
 /** Say what UCX said. @return @p code */
 int32_t ucx_fail(const struct ucx *ucx, int32_t code, int32_t rank, const char *what, ucs_status_t status);
 /** @} */
@@ -157,14 +167,14 @@ void ucx_free_works(struct ucx *ucx);
 /** @} */
 
 /** @return the core's tag of message @p number of a collective */
-static inline uint64_t ucx_collective_tag(uint64_t sequence, size_t number)
+static inline uint64_t ucx_collective_tag(uint64_t id, size_t number)
 {
-	return UINT64_C(1) << 63 | sequence << 24 | (number & ((UINT64_C(1) << 24) - 1));
+	return UINT64_C(1) << 63 | id << 24 | (number & ((UINT64_C(1) << 24) - 1));
 }
 
 /** @name ring.c @{ */
 /** Start one. @see struct rh_comm_backend.collective */
-int32_t ucx_ring_post(struct ucx *ucx, const struct rh_comm_op *op, uint64_t sequence, void **ret_work);
+int32_t ucx_ring_post(struct ucx *ucx, const struct rh_comm_op *op, uint64_t id, void **ret_work);
 /** Move on. @return as test() */
 int32_t ucx_ring_test(struct ucx *ucx, struct ucx_ring *ring);
 /** Give up one whose messages have been let go. */
@@ -177,7 +187,7 @@ void ucx_free_rings(struct ucx *ucx);
 /** @return whether a vector is small, of elements of @p size bytes */
 bool ucx_small_fits(const struct rh_comm_op *op, size_t size);
 /** Start one. The number of ranks must be a power of two. @see struct rh_comm_backend.collective */
-int32_t ucx_small_post(struct ucx *ucx, const struct rh_comm_op *op, uint64_t sequence, void **ret_work);
+int32_t ucx_small_post(struct ucx *ucx, const struct rh_comm_op *op, uint64_t id, void **ret_work);
 /** Move on. @return as test() */
 int32_t ucx_small_test(struct ucx *ucx, struct ucx_small *small);
 /** Give up one whose messages have been let go. */

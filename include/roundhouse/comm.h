@@ -4,10 +4,11 @@
  * @brief rh_comm: collectives and messages between the processes of a training job.
  *
  * A context is one rank's seat in a world of ranks. Operations are posted and then tested or waited for; several may be
- * in flight. Every rank must post the same collectives in the same order; they may be waited for in any order. All
- * ranks end with the same bits, and the same call on the same inputs gives the same bits again. What a peer's death, an
- * abort or a time limit ends is an error that names the rank, on every rank, and from then on every operation of the
- * context returns that error: free it, and start a new one.
+ * in flight. Every rank must post the same collectives in the same order, with the same count, type, reduction and
+ * root, or all get RH_COMM_EINVAL, which names a rank that is at odds with the others and what each side has posted.
+ * They may be waited for in any order. All ranks end with the same bits, and the same call on the same inputs gives the
+ * same bits again. What a peer's death, an abort or a time limit ends is an error that names the rank, on every rank,
+ * and from then on every operation of the context returns that error: free it, and start a new one.
  *
  * Threads: any thread may call anything but rh_comm_free(), which must be the last call. Callbacks: none. Signals: none
  * are used. Nothing is printed, but one line at rh_comm_init() and warnings of slow ranks go to standard error unless
@@ -33,7 +34,7 @@ extern "C" {
 
 /** @name Results: 0 is done, RH_COMM_BUSY under way, negative an error @{ */
 #define RH_COMM_BUSY 1         /**< posted and not done yet; no error */
-#define RH_COMM_EINVAL (-1)    /**< wrong arguments or configuration; a retry cannot help */
+#define RH_COMM_EINVAL (-1)    /**< wrong arguments or configuration, or ranks at odds; a retry cannot help */
 #define RH_COMM_ENOMEM (-2)    /**< out of memory */
 #define RH_COMM_EIO (-5)       /**< the operating system refused; the text has its words */
 #define RH_COMM_EPEER (-20)    /**< a rank died or was cut off; the error names it */
@@ -150,8 +151,9 @@ RH_COMM_API int32_t rh_comm_init(const struct rh_comm_options *options, struct r
  */
 RH_COMM_API void rh_comm_free(struct rh_comm *comm);
 /**
- * Make a context of the ranks in @p ranks, which become 0 … count - 1 in that order. Collective among those.
- * @return 0 or RH_COMM_E*
+ * Make a context of the ranks in @p ranks, which become 0 … count - 1 in that order. Collective among those. Blocks
+ * until all of them have called it, for init_timeout at most; then the world is over for all its ranks.
+ * @return 0 or RH_COMM_E*; RH_COMM_ETIME names who has not called it, or is stopped
  */
 RH_COMM_API int32_t rh_comm_group(struct rh_comm *comm, const int32_t *ranks, int32_t count, struct rh_comm **ret_comm,
                                   struct rh_comm_error *err);

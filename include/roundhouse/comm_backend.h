@@ -22,7 +22,7 @@ extern "C" {
 /** Breaking level; part of the entry symbol's name. */
 #define RH_COMM_BACKEND_MAJOR 0
 /** Growth level; in major 0, library and backend must agree on it. */
-#define RH_COMM_BACKEND_MINOR 3
+#define RH_COMM_BACKEND_MINOR 4
 /** Who defines this ABI. */
 #define RH_COMM_BACKEND_VENDOR "roundhouse"
 
@@ -104,20 +104,23 @@ struct rh_comm_backend {
 	/** Free everything; no operation is in flight, or abort() was called. */
 	void (*close)(void *self);
 	/**
-	 * Post a send of @p length bytes. A tag's highest bit says collective: then 39 bits are its number and the low 24
-	 * of its block, of which a backend with narrower tags may drop high ones; else the low 32 are the user's tag.
+	 * Post a send of @p length bytes. A tag's highest bit says collective: then 39 bits are the low ones of its id and
+	 * the low 24 of its block, of which a backend with narrower tags may drop high ones; else the low 32 are the user's
+	 * tag.
 	 * @return 0 and *@p ret_work (NULL: it is done already); RH_COMM_E*
 	 */
 	int32_t (*send)(void *self, int32_t peer, uint64_t tag, const void *data, size_t length, void **ret_work);
 	/** Post a receive of exactly @p length bytes. @return as send() */
 	int32_t (*recv)(void *self, int32_t peer, uint64_t tag, void *data, size_t length, void **ret_work);
 	/**
-	 * Post a collective itself. @p op is checked and complete, in and out are set; @p sequence counts the collectives
-	 * of the team, equal on all ranks. @return 0 and *@p ret_work; RH_COMM_ENOTSUP: the core is to do it of messages;
-	 * the answer must be the same on every rank. AVG is the backend's own to finish. Of CUDA memory messages come
-	 * here too, as only @p op knows their stream, with @p sequence 0
+	 * Post a collective itself. @p op is checked and complete, in and out are set. @p id has the collective's number
+	 * in its low 14 bits; the others stand for what it and all before it are. Ranks that have posted the same have the
+	 * same id; where another rank's differs, test() is to answer RH_COMM_EINVAL, or never to end, and the core finds
+	 * out who is at odds. @return 0 and *@p ret_work; RH_COMM_ENOTSUP: the core is to do it of messages; the answer
+	 * must be the same on every rank. AVG is the backend's own to finish. Of CUDA memory messages come here too, as
+	 * only @p op knows their stream, with @p id 0
 	 */
-	int32_t (*collective)(void *self, const struct rh_comm_op *op, uint64_t sequence, void **ret_work);
+	int32_t (*collective)(void *self, const struct rh_comm_op *op, uint64_t id, void **ret_work);
 	/** Move on, and look at @p work. @return 0: done, and @p work is freed; RH_COMM_BUSY; RH_COMM_E*: failed, freed */
 	int32_t (*test)(void *self, void *work);
 	/** Make every pending test() end soon with an error. From any thread. */

@@ -83,6 +83,8 @@ static void set_environment(const struct ranks_plan *plan, int32_t rank, int por
 	(void)setenv("RH_COMM_LOG", plan->log ? "on" : "off", 1);
 	(void)setenv("RH_COMM_BACKEND", plan->backend ? plan->backend : "native", 1);
 	(void)setenv("RH_COMM_DEATH_TIMEOUT", plan->death ? plan->death : "5", 1);
+	if (plan->modules)
+		(void)setenv("RH_COMM_PATH", plan->modules[rank], 1);
 	set_places(plan, rank);
 	for (const char *const *at = plan->env; at && *at; at++)
 		(void)putenv((char *)(uintptr_t)*at);

@@ -21,14 +21,15 @@ typedef int ranks_fn(struct rh_comm *comm, const void *arg);
 /** How a world starts. */
 struct ranks_plan {
 	int32_t world;
-	bool no_shm;            /**< every rank counts as a host of its own */
-	int32_t hosts;          /**< not 0: the ranks are spread over so many hosts, in order */
-	const char *places;     /**< not NULL: for each rank a letter, its host: "AAB" */
-	const char *backend;    /**< NULL: native */
-	const char *death;      /**< seconds of RH_COMM_DEATH_TIMEOUT; NULL: 5 */
-	const char *log;        /**< file for standard error, with the library's lines; NULL: none, and no lines */
-	const char *const *env; /**< further variables, "NAME=value", up to NULL; NULL: none */
-	const int *processors;  /**< to which each rank is bound before it joins; NULL: as this process */
+	bool no_shm;                /**< every rank counts as a host of its own */
+	int32_t hosts;              /**< not 0: the ranks are spread over so many hosts, in order */
+	const char *places;         /**< not NULL: for each rank a letter, its host: "AAB" */
+	const char *backend;        /**< NULL: native */
+	const char *const *modules; /**< for each rank its RH_COMM_PATH; NULL: as it is */
+	const char *death;          /**< seconds of RH_COMM_DEATH_TIMEOUT; NULL: 5 */
+	const char *log;            /**< file for standard error, with the library's lines; NULL: none, and no lines */
+	const char *const *env;     /**< further variables, "NAME=value", up to NULL; NULL: none */
+	const int *processors;      /**< to which each rank is bound before it joins; NULL: as this process */
 	ranks_fn *fn;
 	const void *arg;
 };

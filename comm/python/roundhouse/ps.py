@@ -2,9 +2,10 @@
 """Parameter servers: the workers' side, and a server."""
 import ctypes
 import hashlib
+import re
 import threading
 
-from roundhouse import buffers, library
+from roundhouse import buffers, errors, library
 from roundhouse.errors import CommError, InvalidError
 
 _lib = library.lib
@@ -46,7 +47,7 @@ class ServedRequest:
         self._handle, self._held = None, None
         self._server._requests.discard(self)
         try:
-            library.check(code, error)
+            self._server._check(code, error)
         except CommError as problem:
             self._error = problem
 
@@ -145,6 +146,13 @@ class ParameterServer:
             raise InvalidError(f'ParameterServer: the keys "{key}" and "{self._keys[number]}" cannot be told apart; rename one', -1)
         return number
 
+    def _name(self, at):
+        return f'key "{self._keys[int(at[1])]}"' if int(at[1]) in self._keys else at[0]
+
+    def _check(self, code, error):
+        if code < 0:  # the library knows numbers alone
+            raise errors.make(code, error.rank, re.sub(r"\bkey (\d+)", self._name, error.text.decode(errors="replace")))
+
     def _op(self, what, key, source, to, timeout):
         op = library.ServedOp(size=_OP_SIZE, what=what, timeout=buffers.microseconds(timeout))
         about = source or to
@@ -161,7 +169,7 @@ class ParameterServer:
     def _start(self, ops, held, result):
         many = (library.ServedOp * len(ops))(*ops)
         handle, error = ctypes.c_void_p(), library.Error()
-        library.check(_lib.rh_ps_post(self._alive(), many, len(ops), _byref(handle), _byref(error)), error)
+        self._check(_lib.rh_ps_post(self._alive(), many, len(ops), _byref(handle), _byref(error)), error)
         request = ServedRequest(self, handle, held, result)
         self._requests.add(request)
         return request

@@ -22,6 +22,7 @@
 
 #include "comm/core/error.h"
 #include "comm/core/hub.h"
+#include "comm/core/label.h"
 #include "comm/core/line.h"
 #include "comm/core/socket.h"
 
@@ -252,9 +253,9 @@ static void test_hub__the_first_reason_stays(void **state)
 	(void)state;
 	join(&ranks[0], 0, 2, port);
 	join(&ranks[1], 1, 2, port);
-	rh_comm_line_end(ranks[1].line, &reasons[0], 0);
+	rh_comm_line_end(ranks[1].line, &reasons[0], NULL);
 	assert_int_equal(await_end(&ranks[0], &err), RH_COMM_EABORTED);
-	rh_comm_line_end(ranks[0].line, &reasons[1], 0);
+	rh_comm_line_end(ranks[0].line, &reasons[1], NULL);
 	assert_int_equal(await_end(&ranks[1], &err), RH_COMM_EABORTED);
 	assert_int_equal(err.rank, 1);
 	assert_string_equal(err.text, "the first");
@@ -263,7 +264,6 @@ static void test_hub__the_first_reason_stays(void **state)
 	rh_comm_hub_free(hub);
 }
 
-/* Rank 1 says how it does when it is asked, rank 2 does not: both are named, each with its reason. */
 /* What a rank sent before it left may still be under way: only a heartbeat from long after that says otherwise. */
 static void test_hub__a_message_of_a_rank_that_left_is_waited_for(void **state)
 {
@@ -344,11 +344,84 @@ static void test_hub__who_left_a_group_is_not_waited_for(void **state)
 		check_group(&rows[i]);
 }
 
+/* Wait until the hub asks, and answer: the rank has posted `posted` collectives, of which the last is `label`. */
+static void answer(struct member *member, uint64_t posted, uint64_t label)
+{
+	struct rh_comm_answer answer = {.reached = RH_COMM_REACHED_OPEN + posted};
+	uint64_t place;
+	int i = 0;
+
+	for (; i < 6000 && !rh_comm_line_is_asked(member->line, &answer.ask); i++)
+		(void)usleep(10000);
+	assert_int_not_equal(i, 6000);
+	place = RH_COMM_REMEMBERED - 1 + answer.reached - answer.ask.needed;
+	if (place < RH_COMM_REMEMBERED)
+		answer.labels[place] = label;
+	rh_comm_line_answer(member->line, &answer);
+}
+
+/* Rank 1 answers that it is behind, rank 2 does not answer, and rank 3 never came: all are named, the worst first. */
 static void test_hub__a_time_limit_names_the_ranks(void **state)
 {
 	static const struct rh_comm_error reason = {RH_COMM_ETIME, RH_COMM_NO_RANK, "barrier number 7 took too long"};
-	static const struct rh_comm_beat ahead = {.posted = 7, .done = 6, .peer = RH_COMM_NO_RANK};
-	static const struct rh_comm_beat behind = {.posted = 6, .done = 6, .peer = RH_COMM_NO_RANK};
+	static const struct rh_comm_case about = {.ask = {0, RH_COMM_REACHED_OPEN + 7}};
+	struct rh_comm_error err = {.text = ""};
+	struct member ranks[3];
+	int32_t port;
+	struct rh_comm_hub *hub = start_hub(4, &port);
+
+	(void)state;
+	for (int32_t rank = 0; rank < 3; rank++)
+		join(&ranks[rank], rank, 4, port);
+	rh_comm_line_end(ranks[0].line, &reason, &about);
+	answer(&ranks[0], 7, 5);
+	answer(&ranks[1], 6, 5);
+	assert_int_equal(await_end(&ranks[0], &err), RH_COMM_ETIME);
+	assert_int_equal(err.rank, 3);
+	assert_string_equal(err.text, "barrier number 7 took too long; it waited for rank 3 (has not come), "
+	                              "rank 2 at 127.0.0.1 (stopped or starved), rank 1 at 127.0.0.1 (has not posted it)");
+	for (int32_t rank = 0; rank < 3; rank++)
+		part(&ranks[rank]);
+	rh_comm_hub_free(hub);
+}
+
+/* Of a group of ranks 1 and 2, which rank 2 has not begun to make: ranks that are not in it are not blamed. */
+static void test_hub__a_time_limit_in_a_group_names_its_members(void **state)
+{
+	static const struct rh_comm_error reason = {RH_COMM_ETIME, RH_COMM_NO_RANK, "rh_comm_group() took too long"};
+	static const int32_t members[] = {2, 1};
+	static const struct rh_comm_case about = {.ask = {77, RH_COMM_REACHED_OPENING}, .ranks = members, .count = 2};
+	struct rh_comm_answer nothing = {.reached = 0};
+	struct rh_comm_error err = {.text = ""};
+	struct member ranks[3];
+	int32_t port;
+	struct rh_comm_hub *hub = start_hub(4, &port);
+
+	(void)state;
+	for (int32_t rank = 0; rank < 3; rank++)
+		join(&ranks[rank], rank, 4, port);
+	rh_comm_line_end(ranks[1].line, &reason, &about);
+	answer(&ranks[1], 0, 0);
+	for (int i = 0; i < 6000 && !rh_comm_line_is_asked(ranks[2].line, &nothing.ask); i++)
+		(void)usleep(10000);
+	assert_int_equal(nothing.ask.group, 77);
+	rh_comm_line_answer(ranks[2].line, &nothing);
+	assert_int_equal(await_end(&ranks[0], &err), RH_COMM_ETIME);
+	assert_int_equal(err.rank, 2);
+	assert_string_equal(err.text,
+	                    "rh_comm_group() took too long; it waited for rank 2 at 127.0.0.1 (has not called it)");
+	for (int32_t rank = 0; rank < 3; rank++)
+		part(&ranks[rank]);
+	rh_comm_hub_free(hub);
+}
+
+/* One has waited for long: all are asked, and what one of them has posted is none of what the others have. */
+static void test_hub__ranks_at_odds_are_told_apart(void **state)
+{
+	static const struct rh_comm_op ops[] = {
+		{.what = RH_COMM_ALL_REDUCE, .count = 4, .type = RH_COMM_F32, .reduce = RH_COMM_SUM},
+		{.what = RH_COMM_BROADCAST, .count = 3, .type = RH_COMM_I8, .peer = 2}};
+	struct rh_comm_beat beat = {.waiting = 2 * RH_COMM_SECOND, .what = RH_COMM_ALL_REDUCE, .number = 9};
 	struct rh_comm_error err = {.text = ""};
 	struct member ranks[3];
 	int32_t port;
@@ -357,15 +430,18 @@ static void test_hub__a_time_limit_names_the_ranks(void **state)
 	(void)state;
 	for (int32_t rank = 0; rank < 3; rank++)
 		join(&ranks[rank], rank, 3, port);
-	rh_comm_line_end(ranks[0].line, &reason, 7);
-	for (int i = 0; i < 6000 && !rh_comm_line_is_asked(ranks[1].line); i++)
-		(void)usleep(1000);
-	rh_comm_line_beat(ranks[0].line, &ahead);
-	rh_comm_line_beat(ranks[1].line, &behind);
-	assert_int_equal(await_end(&ranks[0], &err), RH_COMM_ETIME);
-	assert_int_equal(err.rank, 1);
-	assert_non_null(strstr(err.text, "barrier number 7 took too long; it waited for rank 1 at 127.0.0.1 (has not "
-	                                 "posted it), rank 2 at 127.0.0.1 (stopped or starved)"));
+	beat.peer = RH_COMM_NO_RANK;
+	rh_comm_line_beat(ranks[2].line, &beat);
+	for (int32_t rank = 0; rank < 3; rank++)
+		answer(&ranks[rank], 9, rh_comm_label(&ops[rank == 0]));
+	for (int32_t rank = 0; rank < 3; rank++) {
+		assert_int_equal(await_end(&ranks[rank], &err), RH_COMM_EINVAL);
+		assert_int_equal(err.rank, 0);
+		assert_string_equal(err.text,
+		                    "ranks post different collectives as number 9: rank 0 broadcast of 3 i8 from "
+		                    "rank 2, rank 1 all-reduce of 4 f32, sum; all must post the same ones in the same "
+		                    "order");
+	}
 	for (int32_t rank = 0; rank < 3; rank++)
 		part(&ranks[rank]);
 	rh_comm_hub_free(hub);
@@ -492,7 +568,7 @@ static void fuzz_frames(int fd, uint32_t seed)
 	if (seed % 3 == 0)
 		send_raw(fd, data, length);
 	else
-		send_frame(fd, 1 + fuzz_next(&seed) % RH_COMM_FRAME_GONE, data, length);
+		send_frame(fd, 1 + fuzz_next(&seed) % RH_COMM_FRAME_PULSE, data, length);
 }
 
 /* It must live, and let a rank in afterwards. */
@@ -602,6 +678,8 @@ int main(void)
 		cmocka_unit_test(test_hub__a_message_of_a_rank_that_left_is_waited_for),
 		cmocka_unit_test(test_hub__who_left_a_group_is_not_waited_for),
 		cmocka_unit_test(test_hub__a_time_limit_names_the_ranks),
+		cmocka_unit_test(test_hub__a_time_limit_in_a_group_names_its_members),
+		cmocka_unit_test(test_hub__ranks_at_odds_are_told_apart),
 		cmocka_unit_test(test_hub__strangers_are_refused_with_a_reason),
 		cmocka_unit_test(test_hub__nonsense_does_not_end_it),
 		cmocka_unit_test(test_hub__rests_while_no_descriptor_is_free),

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "roundhouse/comm.h"
+#include "comm/ranks.h"
 
 static int32_t open_with(const char *backend, struct rh_comm_error *err)
 {
@@ -71,11 +71,37 @@ static void test_loader__auto_goes_on_without_them(void **state)
 	assert_int_equal(open_with("auto", &err), 0);
 }
 
+static int check_name(struct rh_comm *comm, const void *arg)
+{
+	struct rh_comm_error err = {0};
+	int32_t value = 1;
+
+	if (strcmp(rh_comm_backend_name(comm), arg) != 0)
+		return 1;
+	if (rh_comm_all_reduce(comm, &value, 1, RH_COMM_I32, RH_COMM_SUM, &err) != 0)
+		return 2;
+	return value == rh_comm_world(comm) ? 0 : 3;
+}
+
+static void test_loader__auto_takes_one_of_somebody_else_that_all_ranks_have(void **state)
+{
+	static const char *const all[] = {RH_THIRD_BACKENDS, RH_THIRD_BACKENDS};
+	static const char *const one[] = {RH_THIRD_BACKENDS, "/nonexistent"};
+	struct ranks_plan plan = {.world = 2, .backend = "auto", .modules = all, .fn = check_name, .arg = "mailbox"};
+
+	(void)state;
+	ranks_run(&plan);
+	plan.modules = one;
+	plan.arg = "native";
+	ranks_run(&plan);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loader__refusals),
 		cmocka_unit_test(test_loader__auto_goes_on_without_them),
+		cmocka_unit_test(test_loader__auto_takes_one_of_somebody_else_that_all_ranks_have),
 	};
 
 	return cmocka_run_group_tests_name("comm/core/loader", tests, NULL, NULL);

@@ -468,12 +468,13 @@ static void check_stop(bool no_shm, const struct often *often)
 	(void)unlink(log);
 }
 
-/* While rank 0 is stopped nobody can say so, as the hub is its; the others wait. Longer than the death timeout. */
+/* While rank 0 is stopped, and the hub with it, the others say so themselves. Longer than the death timeout. */
 static void test_failure__rank_0_may_be_stopped(void **state)
 {
 	static const struct often often = {300, 1000, 1000};
+	static const char *const env[] = {"RH_COMM_SLOW=1", NULL};
 	char log[] = "/tmp/rh-comm-test-XXXXXX";
-	struct ranks_plan plan = {.world = 3, .death = "1", .log = log, .fn = reduce_often, .arg = &often};
+	struct ranks_plan plan = {.world = 3, .death = "1", .log = log, .env = env, .fn = reduce_often, .arg = &often};
 	struct ranks ranks;
 
 	(void)state;
@@ -481,10 +482,11 @@ static void test_failure__rank_0_may_be_stopped(void **state)
 	ranks_start(&plan, &ranks);
 	await_text(log, "rank 0 runs");
 	(void)kill(ranks.pids[0], SIGSTOP);
-	(void)usleep(2500000);
+	await_text(log, "rank 0 is stopped or starved: rank 1 has waited");
 	(void)kill(ranks.pids[0], SIGCONT);
 	for (int32_t rank = 0; rank < plan.world; rank++)
 		assert_int_equal(ranks_wait(&ranks, rank), 0);
+	assert_true(file_has(log, "rank 0 is stopped or starved: rank 1 has waited"));
 	(void)unlink(log);
 }
 

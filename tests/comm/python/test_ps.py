@@ -70,13 +70,16 @@ def refused():
                 call()
             except roundhouse.CommError as error:
                 assert isinstance(error, roundhouse.InvalidError), (name, error)
+                # what the server says of a key is said of its name
+                assert name != "another length" or 'key "a"' in str(error), error
             else:
                 raise AssertionError(name)
         server.pull(known)
         # a key that nobody has made known yet is waited for
         try:
             server.pull({"b": array.array("f", [1.0])}, timeout=0.2)
-        except roundhouse.DeadlineError:
+        except roundhouse.DeadlineError as error:
+            assert 'the first value of key "b"' in str(error), error
             return
         raise AssertionError("nobody made it known")
 
@@ -93,6 +96,14 @@ def counts():
                 print("half way", flush=True)
         server.barrier()
         assert server.pull(total)["n"][0] == 300 * server.workers, total
+
+
+@kit.case
+def forgets():
+    """A worker that ends without close(), and without what Python does at the end."""
+    server = connect()
+    server.init({"n": array.array("q", [0])})
+    os._exit(0)
 
 
 @kit.case
@@ -149,6 +160,16 @@ class Servers(unittest.TestCase):
 
     def test_counts(self):
         self.run_workers("counts", 2, TEST_MODE="async", TEST_RULE="sum")
+
+    def test_a_server_ends_when_all_workers_are_gone_without_a_word(self):
+        self.port, self.workers = kit.free_port(), 2
+        more = {"TEST_MODE": "async", "TEST_RULE": "sum", "RH_PS_RETURN_TIMEOUT": 1}
+        server = self.start("server", **more)
+        children = [self.start("forgets", rank, **more) for rank in range(2)]
+        self.assertEqual([child.wait(kit.TIMEOUT) for child in children], [0, 0])
+        said = server.communicate(timeout=kit.TIMEOUT)[0]
+        self.assertNotEqual(server.returncode, 0, said)
+        self.assertRegex(said, r"worker [01] died, or ended without rh_ps_free\(\) \(close\(\) in Python\), and did not come back")
 
     def test_a_scheduler_brings_all_together(self):
         self.port, self.workers = kit.free_port(), 2

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +21,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "comm/odds.h"
 #include "comm/operations.h"
 #include "comm/ranks.h"
 
@@ -110,7 +113,7 @@ static int reduce_until_death(struct rh_comm *comm, const void *arg)
 
 static int is_of_ucx(const struct dirent *entry)
 {
-	return strncmp(entry->d_name, "ucx_", 4) == 0;
+	return strncmp(entry->d_name, "ucx_", 4) == 0 || strncmp(entry->d_name, "rh_comm", 7) == 0;
 }
 
 /* Names of UCX in shared memory. */
@@ -184,6 +187,111 @@ static void test_ucx__a_killed_rank_is_named_by_all_others(void **state)
 	/* small vectors of so many ranks are the backend's own */
 	check_death(2, 1, false, 1);
 	check_death(4, 0, false, 2048);
+}
+
+/* Folders of names of processes that were killed: who starts next, or goes on without them, removes them. */
+static void test_ucx__what_the_dead_left_is_removed(void **state)
+{
+	static const struct timespec moment = {0, 1000000};
+	static const char *const env[] = {"RH_COMM_INIT_TIMEOUT=3", NULL};
+	struct death nobody = {-1, 1000};
+	char left[100];
+	unsigned long long space = 0;
+	pid_t dead = fork();
+
+	(void)state;
+	if (dead == 0)
+		_exit(0);
+	assert_int_equal(waitpid(dead, NULL, 0), dead);
+	assert_true(readlink("/proc/self/ns/pid", left, sizeof(left) - 1) > 0);
+	assert_int_equal(sscanf(left, "pid:[%llu]", &space), 1);
+	(void)snprintf(left, sizeof(left), "/dev/shm/rh_comm_ucx.%llx.%d.1.aaaaaa", space, (int)dead);
+	assert_int_equal(mkdir(left, 0700), 0);
+	for (int32_t round = 0; round < 12; round++) {
+		struct ranks_plan plan = {.world = 2, .backend = "ucx", .env = env, .fn = reduce_until_death, .arg = &nobody};
+		struct dirent **names;
+		int count_of_names = list_names(&names);
+		struct ranks ranks;
+
+		ranks_start(&plan, &ranks);
+		for (int32_t i = 0; i < 20 + round * 6; i++)
+			(void)nanosleep(&moment, NULL);
+		(void)kill(ranks.pids[1], SIGKILL);
+		for (int32_t rank = 0; rank < plan.world; rank++)
+			(void)ranks_wait(&ranks, rank);
+		expect_no_litter(names, count_of_names);
+		free_names(names, count_of_names);
+	}
+	assert_int_not_equal(access(left, F_OK), 0);
+}
+
+static int count_entries(const char *path)
+{
+	DIR *folder = opendir(path);
+	int count = 0;
+
+	assert_non_null(folder);
+	while (readdir(folder))
+		count++;
+	(void)closedir(folder);
+	return count;
+}
+
+/* Rank 1 dies; rank 0 is this process. */
+static int32_t outlive_one(bool no_shm, int port)
+{
+	struct rh_comm_options options = {
+		.size = sizeof(options), .has_rank = 1, .world = 2, .backend = "ucx", .host = "127.0.0.1", .port = port};
+	static float data[100000];
+	struct rh_comm_error err = {0};
+	struct rh_comm *comm = NULL;
+	pid_t pid;
+	int32_t r;
+
+	(void)setenv("RH_COMM_SHM", no_shm ? "off" : "on", 1);
+	(void)setenv("RH_COMM_LOG", "off", 1);
+	pid = fork();
+	options.rank = pid == 0;
+	r = rh_comm_init(&options, &comm, &err);
+	for (int i = 0; r == 0; i++) {
+		if (pid == 0 && i == 30)
+			(void)raise(SIGKILL);
+		r = rh_comm_all_reduce(comm, data, i % 2 ? 100000 : 10, RH_COMM_F32, RH_COMM_SUM, &err);
+	}
+	rh_comm_free(comm);
+	if (pid == 0)
+		_exit(1);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return r;
+}
+
+static void test_ucx__a_world_that_failed_leaves_nothing_in_the_process(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 6; round++) {
+		int files = count_entries("/proc/self/fd");
+		int threads = count_entries("/proc/self/task");
+
+		assert_int_equal(outlive_one(round % 2 == 1, ranks_free_port()), RH_COMM_EPEER);
+		assert_int_equal(count_entries("/proc/self/fd"), files);
+		assert_int_equal(count_entries("/proc/self/task"), threads);
+	}
+	(void)unsetenv("RH_COMM_SHM");
+	(void)unsetenv("RH_COMM_LOG");
+}
+
+static void test_ucx__ranks_at_odds(void **state)
+{
+	(void)state;
+	odds_check("ucx", false);
+	odds_check("ucx", true);
+}
+
+static void test_ucx__a_stopped_rank_is_named(void **state)
+{
+	(void)state;
+	odds_check_stopped("ucx", false);
+	odds_check_stopped("ucx", true);
 }
 
 /* Every line of those who could not start names rank 1. */
@@ -423,7 +531,7 @@ static void test_ucx__a_full_dev_shm(void **state)
 	assert_int_equal(umount("/dev/shm"), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ucx__is_the_backend),
@@ -434,6 +542,10 @@ int main(void)
 		cmocka_unit_test(test_ucx__operations_in_flight),
 		cmocka_unit_test(test_ucx__groups),
 		cmocka_unit_test(test_ucx__a_killed_rank_is_named_by_all_others),
+		cmocka_unit_test(test_ucx__what_the_dead_left_is_removed),
+		cmocka_unit_test(test_ucx__a_world_that_failed_leaves_nothing_in_the_process),
+		cmocka_unit_test(test_ucx__ranks_at_odds),
+		cmocka_unit_test(test_ucx__a_stopped_rank_is_named),
 		cmocka_unit_test(test_ucx__a_rank_killed_while_it_starts_is_named),
 		cmocka_unit_test(test_ucx__an_abort_ends_what_is_under_way),
 		cmocka_unit_test(test_ucx__lengths_must_agree),
@@ -444,5 +556,7 @@ int main(void)
 
 	if (setenv("RH_COMM_PATH", RH_COMM_MODULES, 1) < 0)
 		return 1;
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests_name("comm/ucx", tests, NULL, NULL);
 }
