@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of pods in a run of the real program: volumes, sidecars, crash loops, the closing table.
+Usage: test_pods.py PROGRAM [TEST]"""
+import json
+import os
+import sys
+
+from support import Place, job, main
+
+WITH_MOUNTS = 'skip: this machine allows no private mounts'
+
+
+def can_mount(program):
+    """Whether volumes appear at their mountPath here."""
+    with Place(program) as place:
+        _, output = place.run(job(master="test -d /roundhouse-test-volume && echo mounted",
+                                  pod="volumes: [{name: v, emptyDir: {}}]").replace(
+                                      "command:", "volumeMounts: [{name: v, mountPath: /roundhouse-test-volume}]\n"
+                                      "            command:"))
+        return "mounted" in output
+
+
+def mounted(text, *places):
+    """The job with an empty volume at each of the places."""
+    mounts = ", ".join(f"{{name: v{i}, mountPath: {place}}}" for i, place in enumerate(places))
+    return text.replace("command:", f"volumeMounts: [{mounts}]\n            command:")
+
+
+def volumes(count):
+    return "volumes: [" + ", ".join(f"{{name: v{i}, emptyDir: {{}}}}" for i in range(count)) + "]"
+
+
+def test_volumes_cover_what_the_run_needs(program):
+    """Volumes over /tmp, /dev, the home, the state folder, the job's own folder: the pod starts in the job's folder all the same."""
+    if not can_mount(program):
+        print(WITH_MOUNTS)
+        return
+    with Place(program) as place:
+        place.write("beside.txt", "beside the job\n")
+        script = 'cat beside.txt; for d in $PLACES; do echo x > $d/new && echo wrote $d; done'
+        rows = [["/tmp"], ["/dev"], ["/run"], ["/var/tmp"], [os.path.expanduser("~")], [place.tmp], [place.folder],
+                [place.files], ["/tmp", "/dev", "/run", "/var/tmp", "/tmp/deep/er"]]
+        for row in rows:
+            row = [path for path in row if path.startswith("/tmp/") or os.path.isdir(path)]
+            text = mounted(job(master=f"PLACES='{' '.join(row)}'; {script}", pod=volumes(len(row))), *row)
+            status, output = place.run(text)
+            assert status == 0, (row, output)
+            assert "beside the job" in output, (row, output)
+            assert all(f"wrote {path}\n" in output for path in row), (row, output)
+        place.expect_nothing_left(files=False)
+
+
+def test_exec_from_a_pod_whose_volume_covers_the_run(program):
+    if not can_mount(program):
+        print(WITH_MOUNTS)
+        return
+    with Place(program) as place:
+        script = '"$ROUNDHOUSE_PROGRAM" exec j-worker-0 -- sh -c "echo over there"'
+        text = mounted(job(master=script, worker="exec sleep 600", pod=volumes(2)), place.folder, os.path.dirname(program))
+        status, output = place.run(text, "--linger", "0")
+        assert status == 0 and "over there" in output, output
+
+
+TESTS = [value for name, value in list(globals().items()) if name.startswith("test_")]
+sys.exit(main(TESTS, sys.argv[1]))
