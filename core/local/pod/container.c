@@ -261,8 +261,7 @@ static int container_limit(struct container_job *job, const char *resource, cons
 	if (r <= 0 || milli <= 0)
 		return r < 0 ? r : 0;
 	if (!context->input->machine.can_limit) {
-		rh_pod_note(context,
-		            "limits of cpu and memory are not enforced: this user may not make cgroups with these controllers");
+		rh_pod_note(context, "limits of cpu and memory are not enforced: %s", context->input->machine.no_limit.message);
 		return 0;
 	}
 	return rh_pod_set_amount(job->plan, key, (milli - 1) / unit + 1) < 0 ? rh_fail_oom(job->err) : 0;

@@ -245,9 +245,7 @@ bool rh_podplan_can_mount(void)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-bool rh_podplan_can_limit(void)
+bool rh_podplan_can_limit(struct rh_error *why_not)
 {
-	rh_auto_free char *parent = rh_shim_limits_parent("");
-
-	return parent != NULL;
+	return rh_shim_limits_check("", why_not) == 0;
 }

@@ -97,18 +97,18 @@ static int64_t pod_next_pause(const struct rh_shim_pod *pod, const struct rh_shi
 	return pause < pod->plan->backoff_max ? pause : pod->plan->backoff_max;
 }
 
-/* What the kernel says of a SIGKILL that was not ours. */
+/* What the kernel says of a SIGKILL that was not ours. A shell passes the end of its child on as 137. */
 static void pod_blame_memory(const struct rh_shim_pod *pod, struct rh_shim_container *container)
 {
 	struct rh_shim_report *report = &container->report;
 	int64_t kills;
 
-	if (report->signal != SIGKILL || pod->killed_at != RH_NEVER)
+	if (report->exit_code != 128 + SIGKILL || pod->killed_at != RH_NEVER)
 		return;
 	if (rh_shim_limits_kills(container->limits) > container->kills)
 		rh_copy(report->reason, sizeof(report->reason), "OOMKilled");
-	else if (container->machine_kills_known && rh_shim_limits_machine_kills(pod->root, &kills) &&
-	         kills > container->machine_kills)
+	else if (report->signal == SIGKILL && container->machine_kills_known &&
+	         rh_shim_limits_machine_kills(pod->root, &kills) && kills > container->machine_kills)
 		rh_copy(report->message, sizeof(report->message),
 		        "killed by signal 9; the kernel's out-of-memory killer was active on this machine meanwhile");
 }

@@ -481,7 +481,7 @@ static void test_podplan__asks_the_machine(void **state)
 	(void)state;
 	assert_int_equal(rh_file_read("/proc/self/mounts", 1024 * 1024, &before, NULL, NULL), 0);
 	(void)rh_podplan_can_mount();
-	(void)rh_podplan_can_limit();
+	(void)rh_podplan_can_limit(NULL);
 	assert_int_equal(rh_file_read("/proc/self/mounts", 1024 * 1024, &after, NULL, NULL), 0);
 	assert_string_equal(before, after);
 }

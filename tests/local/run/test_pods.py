@@ -61,5 +61,19 @@ def test_exec_from_a_pod_whose_volume_covers_the_run(program):
         assert status == 0 and "over there" in output, output
 
 
+def test_memory_limit(program):
+    """Enforced, or the note says why not: as root also where the controllers are version 1's."""
+    with Place(program) as place:
+        script = "exec head -c 300000000 /dev/zero | exec tail -c 200000000 > /dev/null"
+        text = job(master=script).replace(
+            "command:", "resources: {limits: {memory: 24Mi, cpu: '1'}}\n            command:")
+        status, output = place.run(text)
+        if "limits of cpu and memory are not enforced" in output:
+            assert "version 1, and this user may not write" in output or "no cgroup that this user may write" in output, output
+            return
+        assert status == 1 and "OOMKilled" in output, output
+        place.expect_nothing_left()
+
+
 TESTS = [value for name, value in list(globals().items()) if name.startswith("test_")]
 sys.exit(main(TESTS, sys.argv[1]))

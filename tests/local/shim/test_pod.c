@@ -390,6 +390,7 @@ struct kills {
 	int64_t cgroup;     /* more than at its start */
 	const char *before; /* /proc/vmstat at its start; NULL: there is none */
 	const char *after;  /* likewise at its end */
+	bool passed_on;     /* as the exit code of a shell */
 };
 
 static void put_vmstat(const struct test_shim *shim, const char *text)
@@ -421,7 +422,8 @@ static void end_by_sigkill(struct test_shim *shim, const struct kills *kills, st
 	container->state = RH_SHIM_LEAVING;
 	container->due = 0;
 	container->told_at = RH_NEVER;
-	container->report.signal = SIGKILL;
+	container->report.signal = kills->passed_on ? 0 : SIGKILL;
+	container->report.exit_code = 128 + SIGKILL;
 	rh_copy(container->report.reason, sizeof(container->report.reason), "Error");
 	(void)rh_shim_pod_step(&pod, 1);
 	assert_int_equal(container->state, RH_SHIM_ENDED);
@@ -447,15 +449,20 @@ static void test_pod__tells_lack_of_memory_from_a_kill(void **state)
 		const char *reason;
 		const char *word; /* in the message */
 	} rows[] = {
-		{"a kill", {0, "oom_kill 7\n", "oom_kill 7\n"}, "Error", ""},
-		{"in its own cgroup", {1, "oom_kill 7\n", "oom_kill 8\n"}, "OOMKilled", ""},
-		{"somewhere on the machine", {0, "oom_kill 7\n", "oom_kill 8\n"}, "Error", "out-of-memory killer was active"},
+		{"a kill", {0, "oom_kill 7\n", "oom_kill 7\n", false}, "Error", ""},
+		{"in its own cgroup", {1, "oom_kill 7\n", "oom_kill 8\n", false}, "OOMKilled", ""},
+		{"a shell that passes it on", {1, "oom_kill 7\n", "oom_kill 8\n", true}, "OOMKilled", ""},
+		{"a shell beside it", {0, "oom_kill 7\n", "oom_kill 8\n", true}, "Error", ""},
+		{"somewhere on the machine",
+	     {0, "oom_kill 7\n", "oom_kill 8\n", false},
+	     "Error",
+	     "out-of-memory killer was active"},
 		/* T1: a machine that never had one */
-		{"the machine's first", {0, "oom_kill 0\n", "oom_kill 1\n"}, "Error", "out-of-memory killer was active"},
-		{"never on the machine", {0, "oom_kill 0\n", "oom_kill 0\n"}, "Error", ""},
-		{"unknown", {0, NULL, NULL}, "Error", ""},
-		{"unknown at its start", {0, NULL, "oom_kill 5\n"}, "Error", ""},
-		{"unknown at its end", {0, "oom_kill 5\n", "nr_free_pages 5\n"}, "Error", ""},
+		{"the machine's first", {0, "oom_kill 0\n", "oom_kill 1\n", false}, "Error", "out-of-memory killer was active"},
+		{"never on the machine", {0, "oom_kill 0\n", "oom_kill 0\n", false}, "Error", ""},
+		{"unknown", {0, NULL, NULL, false}, "Error", ""},
+		{"unknown at its start", {0, NULL, "oom_kill 5\n", false}, "Error", ""},
+		{"unknown at its end", {0, "oom_kill 5\n", "nr_free_pages 5\n", false}, "Error", ""},
 	};
 	struct test_shim *shim = *state;
 	rh_auto_free char *proc = rh_asprintf("%s/proc/self", shim->folder);
