@@ -21,7 +21,7 @@
  * Plan: {"pod", "dir", "detached"?, "restartPolicy": "Always"|"OnFailure"|"Never", "backoff": us, "backoffMax": us,
  * "grace": us, "tmpfs"?: [{"path", "size"?: bytes}], "init": [CONTAINER…], "containers": [CONTAINER…]} CONTAINER:
  * {"name", "argv": […], "env": ["A=b", …], "cwd", "log": path, "mounts"?: [{"from", "to", "readOnly"?}], "memory"?:
- * bytes, "cpu"?: thousandths of a processor, "uid"?, "gid"?} A plan with tmpfs or mounts needs a mount namespace
+ * bytes, "cpu"?: thousandths of a processor, "uid"?, "gid"?, "sidecar"?: true of one of "init"} A plan with tmpfs or mounts needs a mount namespace
  * (rh_podplan_can_mount()). The host's mounts and folders are never changed: where a mount's target does not exist, it
  * is made in a private copy of the folder it would stand in.
  */

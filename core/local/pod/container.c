@@ -55,6 +55,11 @@ int rh_container_gpus(const struct rh_json *container, struct rh_error *err)
 	return (int)(milli / 1000);
 }
 
+bool rh_container_is_sidecar(const struct rh_json *container)
+{
+	return rh_text_equal(rh_json_string(rh_json_get(container, "restartPolicy")), "Always");
+}
+
 static int container_set(struct container_job *job, const char *name, const char *value, enum rh_env_origin origin)
 {
 	return rh_environment_set(&job->environment, name, value, origin) < 0 ? rh_fail_oom(job->err) : 0;
@@ -369,21 +374,30 @@ static int container_check_name(struct container_job *job)
 	    strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(name))
 		return rh_fail(job->err, RH_EINVAL, "container \"%s\": the name must be lower-case letters, digits and \"-\"",
 		               name ? name : "");
-	if (rh_json_string(rh_json_get(job->input->json, "restartPolicy")))
-		return rh_fail(
-			job->err, RH_EINVAL,
-			"init container \"%s\" has a restartPolicy (a sidecar), which cannot be had on one machine; make it one of "
-			"the containers",
-			name);
 	job->name = name;
 	return rh_json_set_string(job->plan, "name", name) < 0 ? rh_fail_oom(job->err) : 0;
+}
+
+/* Only an init container may have a restartPolicy, and only this one (k8s.io/api/core/v1, Container). */
+static int container_add_policy(struct container_job *job)
+{
+	const char *policy = rh_json_string(rh_json_get(job->input->json, "restartPolicy"));
+
+	if (!policy)
+		return 0;
+	if (!job->input->init || strcmp(policy, "Always") != 0)
+		return rh_fail(job->err, RH_EINVAL,
+		               "container \"%s\": restartPolicy \"%.64s\" cannot be honoured: an init container may have "
+		               "\"Always\", which makes it a sidecar, and a regular one has that of its replica; remove it",
+		               job->name, policy);
+	return rh_json_set_bool(job->plan, "sidecar", true) < 0 ? rh_fail_oom(job->err) : 0;
 }
 
 int rh_container_plan(const struct rh_container_input *input, struct rh_json **ret_plan, struct rh_error *err)
 {
 	static int (*const steps[])(struct container_job * job) = {
-		container_check_name, container_fill_environment, container_place_volumes, container_add_argv,
-		container_add_folder, container_add_limits,       container_finish,
+		container_check_name, container_add_policy, container_fill_environment, container_place_volumes,
+		container_add_argv,   container_add_folder, container_add_limits,       container_finish,
 	};
 	__attribute__((cleanup(container_job_deinit))) struct container_job job = {.input = input, .err = err};
 

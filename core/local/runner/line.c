@@ -42,6 +42,7 @@ static void runner_take_report(struct rh_runner_pod *pod, const struct rh_json *
 		return;
 	container->report = report;
 	container->reported = true;
+	container->ran = container->ran || report.running;
 	container->grown = true;
 	pod->changed = true;
 	if (!report.running)

@@ -75,5 +75,17 @@ def test_memory_limit(program):
         place.expect_nothing_left()
 
 
+def test_sidecar(program):
+    """A native sidecar: up before the container, not waited for, and not the pod's end."""
+    with Place(program) as place:
+        pod = ("initContainers: [{name: helper, image: x, restartPolicy: Always, "
+               "command: [sh, -c, 'echo up > side; trap \"echo bye; exit 5\" TERM; while :; do sleep 0.05; done']}]")
+        status, output = place.run(job(master="until [ -e side ]; do sleep 0.01; done; echo trained", pod=pod))
+        assert status == 0 and "trained" in output and "bye" in output, output
+        row = next(line.split() for line in output.splitlines() if line.startswith("Master-0 "))
+        assert row[1:4] == ["Succeeded", "0", "0"], row
+        place.expect_nothing_left()
+
+
 TESTS = [value for name, value in list(globals().items()) if name.startswith("test_")]
 sys.exit(main(TESTS, sys.argv[1]))
