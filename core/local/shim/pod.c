@@ -202,10 +202,11 @@ static void pod_start(struct rh_shim_pod *pod, struct rh_shim_container *contain
 	pod_run(pod, container);
 }
 
-static void pod_take_end(struct rh_shim_container *container, int status, int64_t now)
+static void pod_take_end(const struct rh_shim_pod *pod, struct rh_shim_container *container, int status, int64_t now)
 {
 	struct rh_shim_report *report = &container->report;
 
+	report->asked = pod->stopping;
 	report->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	report->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	rh_copy(report->reason, sizeof(report->reason), report->exit_code == 0 ? "Completed" : "Error");
@@ -225,7 +226,7 @@ void rh_shim_pod_reap(struct rh_shim_pod *pod, int64_t now)
 			struct rh_shim_container *container = &pod->containers[i];
 
 			if (container->state == RH_SHIM_RUNNING && container->pid == pid)
-				pod_take_end(container, status, now);
+				pod_take_end(pod, container, status, now);
 			else if (container->state == RH_SHIM_LEAVING)
 				container->due = now;
 		}
@@ -434,6 +435,7 @@ void rh_shim_pod_stop(struct rh_shim_pod *pod, int64_t grace, int64_t now)
 {
 	int64_t end = grace > 0 ? now + grace : now;
 
+	rh_shim_pod_reap(pod, now); /* what ended before did so by itself */
 	if (end < pod->kill_at)
 		pod->kill_at = end;
 	if (pod->stopping)
@@ -453,7 +455,7 @@ static void pod_give_up(struct rh_shim_pod *pod, int64_t now)
 		if (!pod_is_active(container))
 			continue;
 		if (container->state == RH_SHIM_RUNNING)
-			pod_take_end(container, SIGKILL, now);
+			pod_take_end(pod, container, SIGKILL, now);
 		rh_copy(container->report.message, sizeof(container->report.message), "a process of it did not end on SIGKILL");
 		pod_conclude(pod, container, now);
 	}

@@ -486,6 +486,44 @@ static void test_pod__tells_lack_of_memory_from_a_kill(void **state)
 	}
 }
 
+/* An end that came before the stop was heard is the container's own, though nobody had seen it yet. */
+static void test_pod__tells_own_ends_from_asked_ones(void **state)
+{
+	struct test_shim *shim = *state;
+	struct rh_shim_report report;
+	int cursor = 0;
+
+	start_main(shim, "until test -e go; do sleep 0.01; done; exit 3");
+	assert_int_equal(kill(shim->pid, SIGSTOP), 0);
+	{
+		rh_auto_free char *go = rh_path_join(shim->folder, "go");
+
+		assert_int_equal(rh_file_write_atomic(go, "", 0, 0644, NULL), 0);
+	}
+	while (test_shim_alive(shim, "main") > 0)
+		assert_true(test_shim_pause(&cursor));
+	test_shim_say(shim, "stop 60000000\n");
+	assert_int_equal(kill(shim->pid, SIGCONT), 0);
+	test_shim_hear_end(shim, "main", &report);
+	assert_int_equal(report.exit_code, 3);
+	assert_false(report.asked);
+	assert_int_equal(test_shim_wait(shim), 0);
+}
+
+static void test_pod__tells_asked_ends(void **state)
+{
+	struct test_shim *shim = *state;
+	struct rh_shim_report report;
+
+	start_main(shim, "trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done");
+	test_shim_await_log(shim, "main", "ready");
+	test_shim_say(shim, "stop 60000000\n");
+	test_shim_hear_end(shim, "main", &report);
+	assert_int_equal(report.exit_code, 3);
+	assert_true(report.asked);
+	assert_int_equal(test_shim_wait(shim), 0);
+}
+
 static struct rh_json *add_sidecar(struct test_shim *shim, const char *name, const char *script)
 {
 	struct rh_json *container = test_shim_add(shim, "init", name, script);
@@ -624,6 +662,8 @@ int main(void)
 		CASE(test_pod__killed_shim_leaves_the_rest_to_the_subreaper),
 		CASE(test_pod__rests_longer_each_time),
 		CASE(test_pod__tells_lack_of_memory_from_a_kill),
+		CASE(test_pod__tells_own_ends_from_asked_ones),
+		CASE(test_pod__tells_asked_ends),
 		CASE(test_pod__sidecars_frame_the_others),
 		CASE(test_pod__sidecars_are_restarted),
 		CASE(test_pod__sidecars_do_not_keep_a_pod),
