@@ -56,4 +56,8 @@ void rh_findings_print_v1(const struct rh_findings *findings, struct rh_str *out
 /** A local list that is freed when it goes out of scope. */
 #define rh_auto_findings __attribute__((cleanup(rh_findings_deinit))) struct rh_findings
 
+/** Add the error that the value at @p place is @p found, and must be of type @p wanted. */
+void rh_findings_type(struct rh_findings *findings, const struct rh_place *place, const char *wanted,
+                      const struct rh_json *found);
+
 #endif

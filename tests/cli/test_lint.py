@@ -37,7 +37,10 @@ class Goldens(Case):
     def test_wrong_type_names_field_and_type(self):
         done = call("lint", os.path.join(GOLDENS, "invalid", "bad-replicas-string.yaml"))
         self.assertIn("spec.pytorchReplicaSpecs[Master].replicas: Invalid value", done.stdout)
-        self.assertIn("must be of type integer", done.stdout)
+        self.assertIn('Invalid value: "one": must be of type integer', done.stdout)
+        done = call("run", os.path.join(GOLDENS, "invalid", "bad-replicas-string.yaml"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('replicas in body must be of type integer: "string"; it is "one"', done.stderr)
 
     def test_what_v1_took_passes(self):
         for path in pytorch("objects"):
