@@ -8,7 +8,9 @@
 
 #include "pytorch.h"
 
-/** Room for the path of a word, or for the warning. */
+/** Room for the path of a container. */
+#define LAUNCH_PATH_SIZE 128
+/** Room for the path of a word of one, or for the warning. */
 #define LAUNCH_TEXT_SIZE 512
 
 /** The words of one container, looked at one after the other. */
@@ -75,7 +77,7 @@ static int launch_is_single(const struct rh_services *host, const struct rh_view
 static int32_t launch_check_type(const struct rh_services *host, const struct rh_view *view, struct rh_reply *reply,
                                  const char *type)
 {
-	char path[LAUNCH_TEXT_SIZE];
+	char path[LAUNCH_PATH_SIZE];
 	char text[LAUNCH_TEXT_SIZE];
 	int32_t size;
 
