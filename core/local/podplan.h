@@ -69,8 +69,8 @@ struct rh_podplan_input {
 int rh_podplan_make(const struct rh_podplan_input *input, struct rh_json **ret_plan, struct rh_str *notes,
                     struct rh_error *err);
 /**
- * How many GPUs a pod asks for (nvidia.com/gpu of its limits): those of all containers and sidecars, or of its greediest
- * init container and the sidecars before it when that is more.
+ * How many GPUs a pod asks for (nvidia.com/gpu of its limits): those of all containers and sidecars, or of its
+ * greediest init container and the sidecars before it when that is more.
  * @return a count, or RH_EINVAL when it is no whole number
  */
 int rh_podplan_gpus(const struct rh_json *pod, struct rh_error *err);
