@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "host/shadow.h"
 #include "job/schema.h"
 
 /* One reading of jobs. */
@@ -74,6 +75,8 @@ static int jobs_validate(struct jobs_reading *reading, const struct rh_job *job,
 
 	if (r == 0)
 		r = rh_host_validate(&snapshot, &findings, err);
+	if (r == 0)
+		r = rh_host_find_shadowed(&snapshot, &findings, err);
 	if (r < 0)
 		return r;
 	jobs_print_findings(&findings, source, job);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "host/shadow.h"
 #include "job/schema.h"
 #include "local/check.h"
 
@@ -83,6 +84,8 @@ static int lint_rules(const struct lint *lint, const struct rh_json *object, str
 		return r;
 	snapshot.job = job;
 	r = rh_host_validate(&snapshot, findings, err);
+	if (r == 0)
+		r = rh_host_find_shadowed(&snapshot, findings, err);
 	if (r < 0)
 		return r;
 	return rh_local_check(job, &lint->machine, findings) < 0 ? rh_fail_oom(err) : 0;

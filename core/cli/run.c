@@ -15,12 +15,23 @@ static int run_duration(const struct rh_cli *cli, const char *name, int64_t *ret
 	return r < 0 ? rh_wrap(err, r, "option --%s", name) : r;
 }
 
+static int run_count(const struct rh_cli *cli, const char *name, int64_t *ret_value, struct rh_error *err)
+{
+	const char *text = rh_cli_option(cli, name);
+	int r = text ? rh_config_count(text, ret_value, err) : 0;
+
+	return r < 0 ? rh_wrap(err, r, "option --%s", name) : r;
+}
+
 static int run_options(const struct rh_cli *cli, struct rh_run_options *options, struct rh_error *err)
 {
 	int r = run_duration(cli, "timeout", &options->timeout, err);
 
 	if (r == 0)
 		r = run_duration(cli, "linger", &options->linger, err);
+	if (r == 0)
+		r = run_count(cli, "max-restarts", &options->max_restarts, err);
+	options->strict = rh_cli_option(cli, "strict") != NULL;
 	options->log_dir = rh_cli_option(cli, "log-dir");
 	if (r == 0 && options->log_dir && !*options->log_dir)
 		r = rh_fail(err, RH_EINVAL, "option --log-dir needs a folder");
@@ -58,7 +69,7 @@ static int run_run(const struct rh_cli *cli)
 	rh_auto_jobs jobs = {0};
 	struct rh_error err = {0};
 	const char *format = rh_cli_option(cli, "output");
-	struct rh_run_options options = {.timeout = RH_NEVER, .linger = -1};
+	struct rh_run_options options = {.timeout = RH_NEVER, .linger = -1, .max_restarts = -1};
 	int r = run_options(cli, &options, &err);
 
 	if (r == 0)
@@ -82,6 +93,11 @@ static const struct rh_option run_option_rows[] = {
 	{"timeout", 't', "TIME", NULL, "give up after TIME (90, 90s, 1h30m)"},
 	{"linger", 0, "TIME", NULL,
      "how long replicas may go on after their job succeeded (default: grace-period of the configuration)"},
+	{"max-restarts", 0, "N", NULL,
+     "how often in a row a replica is restarted after the same quick failure where the job sets no backoffLimit "
+     "(default: "
+     "max-restarts of the configuration, 6; 0: for ever)"},
+	{"strict", 0, NULL, NULL, "fail when a replica failed, also where the job succeeded by the rules of its kind"},
 	{NULL, 0, NULL, NULL, NULL},
 };
 
@@ -96,7 +112,8 @@ const struct rh_command rh_command_run = {
 			   "Secrets may stand in the files beside the jobs. FILE may be - for standard input.\n\n"
 			   "Ctrl-C once stops the replicas gracefully, twice at once. Nothing is left behind.\n\n"
 			   "Exit status: 0 every job succeeded, 1 a job failed, 2 bad input and nothing was started, 3 timed out, "
-			   "130 interrupted.",
+			   "130 interrupted. With --strict, 1\n"
+			   "also says that a replica failed though its job succeeded.",
 	.options = run_option_rows,
 	.operands_min = 1,
 	.operands_max = 1000,

@@ -101,6 +101,7 @@ static void json_replica(void *arg, const struct rh_run_replica *replica)
 	            rh_json_set_string(row, "replicaType", replica->type) < 0 ||
 	            rh_json_set_integer(row, "index", replica->index) < 0 ||
 	            rh_json_set_string(row, "outcome", replica->outcome) < 0 ||
+	            (replica->container && rh_json_set_string(row, "container", replica->container) < 0) ||
 	            rh_json_set_integer(row, "exitCode", replica->exit_code) < 0 ||
 	            rh_json_set_integer(row, "restarts", replica->restarts) < 0 ||
 	            rh_json_set(row, "seconds", rh_json_new_number((double)replica->duration / (double)RH_SECOND)) < 0 ||
@@ -111,16 +112,27 @@ static void json_replica(void *arg, const struct rh_run_replica *replica)
 	json_write(row);
 }
 
-static void json_note(void *arg, const char *text)
+static void json_text(const char *type, const char *text)
 {
-	struct rh_json *row = json_row("note");
+	struct rh_json *row = json_row(type);
 
-	(void)arg;
 	if (row && rh_json_set_string(row, "text", text) < 0) {
 		rh_json_free(row);
 		return;
 	}
 	json_write(row);
+}
+
+static void json_note(void *arg, const char *text)
+{
+	(void)arg;
+	json_text("note", text);
+}
+
+static void json_warning(void *arg, const char *text)
+{
+	(void)arg;
+	json_text("warning", text);
 }
 
 struct rh_run_hooks rh_json_view_hooks(void)
@@ -131,6 +143,7 @@ struct rh_run_hooks rh_json_view_hooks(void)
 		.job = json_job,
 		.pod = json_pod,
 		.replica = json_replica,
+		.warning = json_warning,
 		.note = json_note,
 	};
 }

@@ -3,37 +3,29 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/run_screen.h"
+#include "cli/run_table.h"
 #include "job/status.h"
-
-/* One row of the closing table. */
-struct view_row {
-	char *replica;
-	char *outcome;
-	int32_t exit_code;
-	int32_t restarts;
-	int64_t duration;
-	char *log;
-};
 
 struct rh_text_view {
 	bool quiet;
 	bool multiple;
-	bool colour; /* of standard output */
-	bool live;   /* both streams are terminals: a status line is kept at the bottom */
-	bool shown;  /* the status line is on the screen */
+	bool colour;   /* of standard output */
+	bool terminal; /* standard output is one: what replicas write must not clear it */
+	bool live;     /* both streams are terminals: a status line is kept at the bottom */
+	bool shown;    /* the status line is on the screen */
 	struct rh_str status;
-	struct rh_map *states; /* job name -> last condition that was told, owned */
-	struct rh_str told;    /* message of the last condition that was told */
-	struct rh_str failure; /* messages of Failed conditions */
-	struct view_row *rows;
-	size_t row_count;
+	struct rh_map *states;  /* job name -> last condition that was told, owned */
+	struct rh_str told;     /* message of the last condition that was told */
+	struct rh_str failure;  /* messages of Failed conditions */
+	struct rh_str warnings; /* that are told behind the table */
+	struct rh_table table;
 };
 
 /* Foreground colours that can be told apart on light and dark ground; red is kept for failures. */
@@ -50,11 +42,9 @@ static void view_wipe(struct rh_text_view *view)
 /* Columns that the status line may take: a line that wraps could not be wiped. */
 static size_t view_width(void)
 {
-	struct winsize size;
+	size_t width = rh_screen_width(STDERR_FILENO);
 
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col < 8)
-		return 72;
-	return (size_t)size.ws_col - 3;
+	return width < 8 ? 72 : width - 3;
 }
 
 static void view_restore(struct rh_text_view *view)
@@ -91,7 +81,14 @@ static void view_line(void *arg, const char *job, const char *replica, const cha
 	if (view->multiple)
 		printf("%s/", job);
 	printf("%-8s |%s ", replica, view->colour ? "\033[0m" : "");
-	(void)fwrite(text, 1, length, stdout);
+	if (view->terminal) {
+		rh_auto_str clean = {0};
+
+		rh_screen_clean(text, length, &clean);
+		(void)fwrite(rh_str_text(&clean), 1, clean.length, stdout);
+	} else {
+		(void)fwrite(text, 1, length, stdout);
+	}
 	putchar('\n');
 	view_restore(view);
 }
@@ -173,13 +170,16 @@ static void view_transition(struct rh_text_view *view, const char *name, const s
 		return;
 	}
 	rh_free(old);
-	if (failed)
-		rh_str_appendf(&view->failure, "%s\n", message ? message : "");
-	if (view->quiet)
-		return;
 	rh_str_clear(&view->told);
 	rh_str_append(&view->told, message ? message : "");
-	rh_str_appendf(&text, "%s: %s: %s", name, type, rh_str_text(&view->told));
+	/* the run ends with its only job, and then says why; where others go on, that would come too late */
+	if (failed && (view->quiet || !view->multiple))
+		rh_str_appendf(&view->failure, "%s\n", rh_str_text(&view->told));
+	if (view->quiet)
+		return;
+	rh_str_appendf(&text, "%s: %s", name, type);
+	if (!failed || view->multiple)
+		rh_str_appendf(&text, ": %s", rh_str_text(&view->told));
 	view_say(view, failed ? "\033[31m" : "\033[1m", rh_str_text(&text));
 }
 
@@ -201,22 +201,15 @@ static void view_job(void *arg, const struct rh_json *job)
 static void view_replica(void *arg, const struct rh_run_replica *replica)
 {
 	struct rh_text_view *view = arg;
-	struct view_row *rows = rh_realloc_array(view->rows, view->row_count + 1, sizeof(*rows));
-	struct view_row *row;
 
-	if (!rows)
-		return;
-	view->rows = rows;
-	row = &rows[view->row_count++];
-	*row = (struct view_row){
-		.replica = rh_asprintf("%s%s%s-%d", view->multiple ? replica->job : "", view->multiple ? "/" : "",
-	                           replica->type, replica->index),
-		.outcome = rh_strdup(replica->outcome),
-		.exit_code = replica->exit_code,
-		.restarts = replica->restarts,
-		.duration = replica->duration,
-		.log = rh_strdup(replica->log),
-	};
+	rh_table_add(&view->table, replica, view->multiple);
+}
+
+static void view_warning(void *arg, const char *text)
+{
+	struct rh_text_view *view = arg;
+
+	rh_str_appendf(&view->warnings, "WARNING: %s\n", text);
 }
 
 static void view_note(void *arg, const char *text)
@@ -228,42 +221,16 @@ static void view_note(void *arg, const char *text)
 	view_say(view, NULL, rh_str_text(&line));
 }
 
-static int view_table_width(const struct rh_text_view *view)
-{
-	size_t width = 20;
-
-	for (size_t i = 0; i < view->row_count; i++) {
-		size_t length = view->rows[i].replica ? strlen(view->rows[i].replica) : 0;
-
-		width = length > width ? length : width;
-	}
-	return (int)width;
-}
-
-static void view_table(const struct rh_text_view *view)
-{
-	char buffer[RH_TIME_SIZE];
-	int width = view_table_width(view);
-
-	fprintf(stderr, "\n%-*s %-14s %5s %9s %9s\n", width, "REPLICA", "OUTCOME", "EXIT", "RESTARTS", "DURATION");
-	for (size_t i = 0; i < view->row_count; i++) {
-		const struct view_row *row = &view->rows[i];
-		char code[16] = "-";
-
-		if (row->exit_code >= 0)
-			(void)snprintf(code, sizeof(code), "%d", row->exit_code);
-		fprintf(stderr, "%-*s %-14s %5s %9d %9s\n", width, row->replica ? row->replica : "?",
-		        row->outcome ? row->outcome : "?", code, row->restarts, rh_duration_format(row->duration, buffer));
-	}
-}
-
 void rh_text_view_finish(struct rh_text_view *view, int result)
 {
 	view_wipe(view);
 	rh_str_clear(&view->status);
 	(void)fflush(stdout);
-	if (view->row_count && (!view->quiet || result != RH_RUN_SUCCEEDED))
-		view_table(view);
+	if (!view->quiet || result != RH_RUN_SUCCEEDED)
+		rh_table_print(&view->table, rh_screen_width(STDERR_FILENO), stderr);
+	if (view->warnings.length)
+		fprintf(stderr, "\n%s%s%s", rh_cli_colour(STDERR_FILENO) ? "\033[1;33m" : "", rh_str_text(&view->warnings),
+		        rh_cli_colour(STDERR_FILENO) ? "\033[0m" : "");
 	if (view->failure.length)
 		fprintf(stderr, "\n%s", rh_str_text(&view->failure));
 	if (!view->quiet || result != RH_RUN_SUCCEEDED)
@@ -294,6 +261,7 @@ struct rh_text_view *rh_text_view_new(bool quiet, bool multiple)
 	/* Logs are live behind a pipe, too. */
 	(void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 	view->colour = rh_cli_colour(STDOUT_FILENO);
+	view->terminal = isatty(STDOUT_FILENO) != 0;
 	view->live = !quiet && view->colour && rh_cli_colour(STDERR_FILENO);
 	return view;
 }
@@ -309,12 +277,8 @@ void rh_text_view_free(struct rh_text_view *view)
 	for (size_t cursor = 0; rh_map_next(view->states, &cursor, &key, &value);)
 		rh_free(value);
 	rh_map_free(view->states);
-	for (size_t i = 0; i < view->row_count; i++) {
-		rh_free(view->rows[i].replica);
-		rh_free(view->rows[i].outcome);
-		rh_free(view->rows[i].log);
-	}
-	rh_free(view->rows);
+	rh_table_deinit(&view->table);
+	rh_str_deinit(&view->warnings);
 	rh_str_deinit(&view->status);
 	rh_str_deinit(&view->failure);
 	rh_str_deinit(&view->told);
@@ -328,6 +292,7 @@ struct rh_run_hooks rh_text_view_hooks(struct rh_text_view *view)
 		.event = view_event,
 		.job = view_job,
 		.replica = view_replica,
+		.warning = view_warning,
 		.note = view_note,
 		.arg = view,
 	};

@@ -16,6 +16,8 @@
 #define CONFIG_FILE_MAX (1024u * 1024)
 /** Ports below this one are the system's. */
 #define CONFIG_PORT_MIN 1024
+/** As often as a Kubernetes Job is retried whose backoffLimit is not set. */
+#define CONFIG_MAX_RESTARTS 6
 /** Room for the path of the running program. */
 #define CONFIG_PATH_SIZE 4096
 
@@ -130,6 +132,24 @@ static int config_read_duration(struct config_reader *reader, const char *key, c
 	return 0;
 }
 
+int rh_config_count(const char *text, int64_t *ret_count, struct rh_error *err)
+{
+	char *end;
+	long count = strtol(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || count > INT32_MAX)
+		return rh_fail(err, RH_EINVAL, "\"%s\" is no count; write a whole number from 0 to %d", text, INT32_MAX);
+	*ret_count = count;
+	return 0;
+}
+
+static int config_read_count(struct config_reader *reader, const char *key, const char *value, struct rh_error *err)
+{
+	int r = rh_config_count(value, &reader->config->max_restarts, err);
+
+	return r < 0 ? rh_wrap(err, r, "%s", key) : 0;
+}
+
 static int config_read_state_dir(struct config_reader *reader, const char *key, const char *value, struct rh_error *err)
 {
 	char *path;
@@ -205,6 +225,7 @@ static const struct config_key config_keys[] = {
 	{"controller", "log-format", config_read_controller},
 	{"local", "restart-backoff", config_read_duration},
 	{"local", "restart-backoff-max", config_read_duration},
+	{"local", "max-restarts", config_read_count},
 	{"local", "grace-period", config_read_duration},
 	{"local", "state-dir", config_read_state_dir},
 	{"local", "ports", config_read_ports},
@@ -393,6 +414,7 @@ struct rh_config *rh_config_new(void)
 		return NULL;
 	config->restart_backoff = RH_SECOND;
 	config->restart_backoff_max = 300 * RH_SECOND;
+	config->max_restarts = CONFIG_MAX_RESTARTS;
 	config->grace_period = 30 * RH_SECOND;
 	config->port_first = 20000;
 	config->port_last = 29999;

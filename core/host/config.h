@@ -38,8 +38,10 @@ struct rh_config {
 	size_t plugin_allow_count;
 	struct rh_setting *settings; /**< settings of free sections, in file order; owned */
 	size_t setting_count;
-	int64_t restart_backoff;     /**< [local] restart-backoff: first wait before a container is restarted in place;
-	                                microseconds, default 1 s */
+	int64_t restart_backoff; /**< [local] restart-backoff: first wait before a container is restarted in place;
+	                            microseconds, default 1 s */
+	int64_t max_restarts; /**< [local] max-restarts: how often in a row a replica that fails fast, and each time in the
+	                         same way, is restarted in a job without backoffLimit; 0: for ever; default 6 */
 	int64_t restart_backoff_max; /**< [local] restart-backoff-max; default 5 min */
 	int64_t grace_period; /**< [local] grace-period: SIGTERM to SIGKILL where the pod says nothing; default 30 s */
 	char *state_dir;      /**< [local] state-dir: where lock files live; default $XDG_RUNTIME_DIR/roundhouse or
@@ -50,6 +52,9 @@ struct rh_config {
 	int32_t port_last;
 	struct rh_gang gang; /**< [controller] gang-scheduler: none, volcano or scheduler-plugins[:NAME]; default none */
 };
+
+/** Read a count, as "6", of a setting or an option. @return 0, or RH_EINVAL with a message that has @p text */
+int rh_config_count(const char *text, int64_t *ret_count, struct rh_error *err);
 
 /**
  * @return a configuration with every default, owned by the caller, or NULL when memory is out. Reads the environment

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/fields.h"
 
+#include <string.h>
+
 #include <inttypes.h>
 
 #include "base/clock.h"
+
+/* Most bytes of a value in a message. */
+#define FIELDS_SHOWN_MAX 64
 
 static void fields_print_step(const struct rh_place *place, bool dotted, struct rh_str *out)
 {
@@ -54,16 +59,37 @@ struct rh_json *rh_fields_present(struct rh_json *json)
 	return rh_json_type(json) == RH_JSON_NULL ? NULL : json;
 }
 
-/* The words of the API server's schema check, as tests/goldens/invalid has them. */
+void rh_fields_show(const struct rh_json *value, struct rh_str *out)
+{
+	rh_auto_free char *text = rh_json_text(value);
+	size_t length = text ? strlen(text) : 0;
+
+	if (!text)
+		out->failed = true;
+	if (length <= FIELDS_SHOWN_MAX) {
+		rh_str_append_bytes(out, text ? text : "", length);
+		return;
+	}
+	/* from the middle of a character back to its start */
+	for (length = FIELDS_SHOWN_MAX; length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80;)
+		length--;
+	rh_str_append_bytes(out, text, length);
+	rh_str_append(out, "...");
+}
+
+/* The words of the API server's schema check, as tests/goldens/invalid has them; it names the type in place of the
+ * value, too. */
 int rh_fields_refuse_type(struct rh_error *err, const struct rh_place *place, const char *wanted,
                           const struct rh_json *found)
 {
 	const char *type = rh_json_type_name(found);
 	rh_auto_str path = {0};
+	rh_auto_str shown = {0};
 
 	rh_place_print(place, true, &path);
-	return rh_fail(err, RH_EINVAL, "%s: Invalid value: \"%s\": %s in body must be of type %s: \"%s\"",
-	               rh_str_text(&path), type, rh_str_text(&path), wanted, type);
+	rh_fields_show(found, &shown);
+	return rh_fail(err, RH_EINVAL, "%s: Invalid value: \"%s\": %s in body must be of type %s: \"%s\"; it is %s",
+	               rh_str_text(&path), type, rh_str_text(&path), wanted, type, rh_str_text(&shown));
 }
 
 static const struct rh_json *fields_get(const struct rh_fields *fields, const char *key)

@@ -78,6 +78,11 @@ int rh_fields_bool(const struct rh_fields *fields, const char *key, bool *ret_va
 int rh_fields_int32(const struct rh_fields *fields, const char *key, int32_t *ret_value);
 /** Read an integer of at most 53 bits. @return 0 or RH_EINVAL */
 int rh_fields_int64(const struct rh_fields *fields, const char *key, int64_t *ret_value);
+/**
+ * Append @p value as a message names it: its JSON text, so that a text stands in quotes; of a long one the first bytes,
+ * and "...".
+ */
+void rh_fields_show(const struct rh_json *value, struct rh_str *out);
 /** Refuse the value at @p place: it is @p found, and must be of type @p wanted. @return RH_EINVAL */
 int rh_fields_refuse_type(struct rh_error *err, const struct rh_place *place, const char *wanted,
                           const struct rh_json *found);

@@ -120,3 +120,14 @@ void rh_findings_print_v1(const struct rh_findings *findings, struct rh_str *out
 	if (several)
 		rh_str_append(out, "]");
 }
+
+void rh_findings_type(struct rh_findings *findings, const struct rh_place *place, const char *wanted,
+                      const struct rh_json *found)
+{
+	rh_auto_str shown = {0};
+
+	rh_fields_show(found, &shown);
+	findings->failed = findings->failed || shown.failed;
+	(void)rh_findings_at(findings, RH_FINDING_ERROR, place, "Invalid value: %s: must be of type %s",
+	                     rh_str_text(&shown), wanted);
+}

@@ -106,10 +106,12 @@ static const struct rh_json *pod_culprit(const struct rh_json *status, const str
 {
 	const struct rh_json *culprit = pod_exit_code(main_status) > 0 ? main_status : NULL;
 
-	if (!culprit)
-		culprit = pod_first_failed(rh_fields_first(status, "initContainerStatuses"));
+	/* where a regular container ended, no init container failed: those have succeeded, or are sidecars, whose end
+	 * counts for nothing */
 	if (!culprit)
 		culprit = pod_first_failed(rh_fields_first(status, "containerStatuses"));
+	if (!culprit)
+		culprit = pod_first_failed(rh_fields_first(status, "initContainerStatuses"));
 	return culprit ? culprit : main_status;
 }
 

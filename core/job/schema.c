@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "job/fields.h"
 
 /* Most candidates that a "did you mean" looks at; the largest type of Kubernetes has 39 fields. */
 #define SCHEMA_CANDIDATES_MAX 96
@@ -66,12 +67,16 @@ static const char *schema_type_wanted(const struct rh_json *schema)
 	return type ? type : "integer or string";
 }
 
-/* The API server's words (golden bad-replicas-string): the type that is there stands for its value. */
+/* The API server's words (golden bad-replicas-string), and the value, where the server names its type. */
 static int schema_wrong_type(struct schema_walk *walk, const struct rh_json *schema, const struct rh_json *value)
 {
+	rh_auto_str shown = {0};
+
+	rh_fields_show(value, &shown);
+	if (shown.failed)
+		return RH_ENOMEM;
 	return rh_findings_add(walk->findings, RH_FINDING_ERROR, rh_str_text(&walk->path),
-	                       "Invalid value: \"%s\": must be of type %s", rh_json_type_name(value),
-	                       schema_type_wanted(schema));
+	                       "Invalid value: %s: must be of type %s", rh_str_text(&shown), schema_type_wanted(schema));
 }
 
 /* @return whether Go reads numbers of this schema into an int32 or int64 */

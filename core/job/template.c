@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "job/fields.h"
 #include "job/names.h"
 #include "job/quantity.h"
 
@@ -46,13 +47,11 @@ static bool template_has(struct rh_findings *findings, const struct rh_place *pl
 	static const char *const names[] = {
 		[RH_JSON_ABSENT] = "absent", [RH_JSON_NULL] = "null",   [RH_JSON_BOOL] = "boolean", [RH_JSON_NUMBER] = "number",
 		[RH_JSON_STRING] = "string", [RH_JSON_ARRAY] = "array", [RH_JSON_OBJECT] = "object"};
-	const char *found = rh_json_type_name(value);
 
 	if (rh_json_type(value) == type)
 		return true;
 	if (value && rh_json_type(value) != RH_JSON_NULL)
-		(void)rh_findings_at(findings, RH_FINDING_ERROR, place, "Invalid value: \"%s\": must be of type %s", found,
-		                     names[type]);
+		rh_findings_type(findings, place, names[type], value);
 	return false;
 }
 
@@ -99,7 +98,7 @@ static void template_each(const struct template_check *check, const struct rh_pl
 		struct rh_place place = rh_place_item(&list_place, index++);
 
 		if (rh_json_type(item) == RH_JSON_NULL)
-			template_error(check->findings, &place, "Invalid value: \"null\": must be of type object");
+			rh_findings_type(check->findings, &place, "object", item);
 		else if (template_has(check->findings, &place, item, RH_JSON_OBJECT))
 			visit(check, &place, item);
 	}
@@ -164,8 +163,7 @@ static void template_check_port(const struct template_check *check, const struct
 	if (template_is_absent(item, "containerPort"))
 		template_error(check->findings, &number_place, "Required value");
 	else if (!rh_json_integer(number, &value))
-		(void)rh_findings_at(check->findings, RH_FINDING_ERROR, &number_place,
-		                     "Invalid value: \"%s\": must be of type integer", rh_json_type_name(number));
+		rh_findings_type(check->findings, &number_place, "integer", number);
 	else if (value < 1 || value > UINT16_MAX)
 		template_invalid(check->findings, &number_place, number, "must be between 1 and 65535, inclusive");
 	if (name && strlen(name) > TEMPLATE_PORT_NAME_MAX)

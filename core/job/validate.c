@@ -185,8 +185,7 @@ static void validate_annotations(const struct rh_job *job, struct rh_findings *f
 
 		validate_own_annotation(findings, &place, rh_json_key(item));
 		if (!rh_json_string(item))
-			(void)rh_findings_at(findings, RH_FINDING_ERROR, &place, "Invalid value: \"%s\": must be of type string",
-			                     rh_json_type_name(item));
+			rh_findings_type(findings, &place, "string", item);
 	}
 	if (restart && strcmp(restart, "job") != 0 && strcmp(restart, "replica") != 0)
 		validate_unsupported(findings, &restart_place, restart, "\"job\", \"replica\"");

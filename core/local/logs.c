@@ -38,6 +38,7 @@ static void logs_keep(struct rh_log *log, const char *text, size_t length, rh_lo
 		size_t piece = RH_LOG_LINE_MAX - log->partial.length;
 
 		rh_str_append_bytes(&log->partial, text, piece);
+		rh_str_append(&log->partial, RH_LOG_SPLIT);
 		rh_log_flush(log, fn, arg);
 		text += piece;
 		length -= piece;

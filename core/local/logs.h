@@ -16,6 +16,8 @@
 
 /** Longest line that is told in one piece, in bytes. */
 #define RH_LOG_LINE_MAX (64 * 1024)
+/** What follows each piece but the last of a longer one. */
+#define RH_LOG_SPLIT " [the line goes on]"
 
 /** Told each line, without its newline. @p text is borrowed and not zero-terminated. */
 typedef void rh_log_line_fn(void *arg, const char *text, size_t length);

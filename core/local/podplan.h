@@ -32,6 +32,7 @@ typedef const struct rh_json *rh_podplan_lookup_fn(void *arg, const char *kind, 
 struct rh_podplan_machine {
 	bool can_mount; /**< a private mount namespace: volumes appear at their mountPath, service names in /etc/hosts */
 	bool can_limit; /**< cgroups of our own: cpu and memory limits are enforced */
+	struct rh_error no_limit; /**< its message says why not */
 };
 
 /** What a plan is made from. All borrowed for the call; paths are absolute. */
@@ -68,14 +69,15 @@ struct rh_podplan_input {
 int rh_podplan_make(const struct rh_podplan_input *input, struct rh_json **ret_plan, struct rh_str *notes,
                     struct rh_error *err);
 /**
- * How many GPUs a pod asks for (nvidia.com/gpu of its limits): those of all containers, or of its greediest init
- * container when that is more.
+ * How many GPUs a pod asks for (nvidia.com/gpu of its limits): those of all containers and sidecars, or of its
+ * greediest init container and the sidecars before it when that is more.
  * @return a count, or RH_EINVAL when it is no whole number
  */
 int rh_podplan_gpus(const struct rh_json *pod, struct rh_error *err);
 /** Try a private mount namespace in a process that ends at once. Blocks for a moment. @return whether it can be had */
 bool rh_podplan_can_mount(void);
-/** @return whether this process may make cgroups (version 2) with memory and cpu limits */
-bool rh_podplan_can_limit(void);
+/** @param[out] why_not its message says what is in the way; may be NULL. @return whether this process may make cgroups
+ * with memory and cpu limits */
+bool rh_podplan_can_limit(struct rh_error *why_not);
 
 #endif

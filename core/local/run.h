@@ -30,18 +30,20 @@ struct rh_run_replica {
 	const char *job;  /**< job's name */
 	const char *type; /**< canonical type */
 	int32_t index;
-	/** "Succeeded", "Failed", "Stopped" (asked to end: its job had finished, or the run was ended), "Never started" */
+	/** "Succeeded", "Failed", "Stopped" (asked to end while it ran: its job had finished, or the run was ended), "Never
+	 * started". A replica of a failed job that had failed by itself has Failed, also where it was running again. */
 	const char *outcome;
-	int32_t exit_code; /**< -1 when it never ran */
-	int32_t restarts;  /**< in place and by re-creation */
-	int64_t duration;  /**< microseconds its last container ran; 0 when it never ran */
-	const char *log;   /**< path of its last main container's log */
+	const char *container; /**< the container that failed, where it is not the main one; NULL */
+	int32_t exit_code;     /**< of that failure, or of the end of the main container; -1 when it never ran */
+	int32_t restarts;      /**< in place and by re-creation */
+	int64_t duration;      /**< microseconds from the first start of the replica to its last end; 0 when it never ran */
+	const char *log;       /**< path of its last main container's log */
 };
 
 /** What a run tells. All called on the loop's thread; each may be NULL; texts are borrowed during the call. */
 struct rh_run_hooks {
 	/** One line of output of a container, without its newline; @p replica is "worker-1". Lines over 64 KiB come in
-	 * pieces. */
+	 * pieces, with RH_LOG_SPLIT behind each but the last. */
 	void (*line)(void *arg, const char *job, const char *replica, const char *container, const char *text,
 	             size_t length);
 	/** An Event object was written or its count raised. */
@@ -52,6 +54,8 @@ struct rh_run_hooks {
 	void (*pod)(void *arg, const struct rh_json *pod);
 	/** The end: once for each replica, job by job. */
 	void (*replica)(void *arg, const struct rh_run_replica *replica);
+	/** After the replicas: a job Succeeded by the rules of its kind, and replicas of it failed. */
+	void (*warning)(void *arg, const char *text);
 	/** A note to the user about this machine: "cpu limits are not enforced: …". */
 	void (*note)(void *arg, const char *text);
 	void *arg;
@@ -68,6 +72,9 @@ struct rh_run_options {
 	int64_t timeout;     /**< microseconds until the run is given up; RH_NEVER is none */
 	int64_t linger; /**< microseconds that replicas may go on after their job Succeeded, before they are stopped; < 0:
 	                   the configuration's grace period */
+	int64_t max_restarts; /**< how often in a row a replica may be restarted after the same quick failure; 0: for ever;
+	                         < 0: the configuration's */
+	bool strict;          /**< a failed replica makes the result RH_RUN_FAILED though its job Succeeded */
 	struct rh_run_hooks hooks;
 };
 
@@ -75,7 +82,8 @@ struct rh_run_options {
  * Run all jobs to their end. Blocks; handles SIGINT, SIGTERM and SIGHUP (the first stops gracefully, the second at
  * once) and SIGCHLD while it runs, and waits for every child that the process has. Whatever the result, no process,
  * port lock, or folder of it is left behind. A job that turns out not to be possible here (a ConfigMap that is missing,
- * no free port) gets the condition Failed with the reason; a log that cannot be written makes the result RH_RUN_FAILED.
+ * no free port), or whose replica fails again and again at once, gets the condition Failed with the reason; a log that
+ * cannot be written makes the result RH_RUN_FAILED.
  * @return an enum rh_run_result, or a negative status when nothing was started, then @p err tells: RH_EINVAL for what
  * the user can mend (a job that is suspended, managed by another controller, or asks for more GPUs than there are; a
  *         folder of logs that cannot be had), RH_EIO or RH_ENOMEM

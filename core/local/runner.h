@@ -22,6 +22,7 @@
 #include "engine/store.h"
 #include "host/config.h"
 #include "local/holds.h"
+#include "local/shim.h"
 
 /** Opaque runner. */
 struct rh_runner;
@@ -46,6 +47,8 @@ struct rh_runner_hooks {
 	void (*fault)(void *arg, const char *text);
 	/** The pod cannot be started here, now or ever; it stays Pending, its containers waiting for @p reason. */
 	void (*refused)(void *arg, const struct rh_json *pod, const char *reason, const char *message);
+	/** A container ended badly, and nobody had asked its pod to end. Not told of sidecars. @p uid is the pod's */
+	void (*failed)(void *arg, const char *uid, const struct rh_shim_report *report);
 	/** Memory was short and what the store told is lost: every pod is to be shown again with rh_runner_see(). */
 	void (*lost)(void *arg);
 	void *arg;

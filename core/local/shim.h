@@ -21,9 +21,9 @@
  * Plan: {"pod", "dir", "detached"?, "restartPolicy": "Always"|"OnFailure"|"Never", "backoff": us, "backoffMax": us,
  * "grace": us, "tmpfs"?: [{"path", "size"?: bytes}], "init": [CONTAINER…], "containers": [CONTAINER…]} CONTAINER:
  * {"name", "argv": […], "env": ["A=b", …], "cwd", "log": path, "mounts"?: [{"from", "to", "readOnly"?}], "memory"?:
- * bytes, "cpu"?: thousandths of a processor, "uid"?, "gid"?} A plan with tmpfs or mounts needs a mount namespace
- * (rh_podplan_can_mount()). The host's mounts and folders are never changed: where a mount's target does not exist, it
- * is made in a private copy of the folder it would stand in.
+ * bytes, "cpu"?: thousandths of a processor, "uid"?, "gid"?, "sidecar"?: true of one of "init"} A plan with tmpfs or
+ * mounts needs a mount namespace (rh_podplan_can_mount()). The host's mounts and folders are never changed: where a
+ * mount's target does not exist, it is made in a private copy of the folder it would stand in.
  */
 #ifndef RH_LOCAL_SHIM_H
 #define RH_LOCAL_SHIM_H
@@ -42,7 +42,7 @@
 #define RH_SHIM_MARK "ROUNDHOUSE_CONTAINER"
 
 /** What a shim says of one container. As JSON:
- * {"container","init","state","pid","exitCode","signal","reason","message","restarts","startedAt","finishedAt","again"}.
+ * {"container","init","state","pid","exitCode","signal","reason","message","restarts","startedAt","finishedAt","again","asked"}.
  */
 struct rh_shim_report {
 	char container[64];
@@ -58,6 +58,7 @@ struct rh_shim_report {
 	int32_t restarts;   /**< how often it was started again */
 	int64_t started_at; /**< wall-clock microseconds */
 	int64_t finished_at;
+	bool asked; /**< its first process ended after the pod was asked to end */
 };
 
 /**

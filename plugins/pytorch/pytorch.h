@@ -37,6 +37,13 @@ extern const char pytorch_contract[];
  */
 int32_t pytorch_add_init(const struct rh_services *host, const struct rh_view *view, struct rh_reply *reply);
 
+/**
+ * Warn of nprocPerNode where the command of a replica starts one process: the ranks that WORLD_SIZE counts would never
+ * come.
+ * @return 0 or a negative status
+ */
+int32_t pytorch_check_launch(const struct rh_services *host, const struct rh_view *view, struct rh_reply *reply);
+
 /** @see rh_plugin.validate @return 0 or a negative status */
 int32_t pytorch_validate(void *self, const struct rh_view *view, struct rh_reply *reply);
 /** @see rh_plugin.pod @return 0 or a negative status */

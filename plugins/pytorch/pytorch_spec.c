@@ -209,5 +209,7 @@ int32_t pytorch_validate(void *self, const struct rh_view *view, struct rh_reply
 	const struct spec_call call = {self, view, reply};
 	int32_t r = spec_check_nproc(&call);
 
+	if (r == 0)
+		r = pytorch_check_launch(call.host, view, reply);
 	return r == 0 ? spec_check_elastic(&call) : r;
 }

@@ -37,12 +37,52 @@ class Goldens(Case):
     def test_wrong_type_names_field_and_type(self):
         done = call("lint", os.path.join(GOLDENS, "invalid", "bad-replicas-string.yaml"))
         self.assertIn("spec.pytorchReplicaSpecs[Master].replicas: Invalid value", done.stdout)
-        self.assertIn("must be of type integer", done.stdout)
+        self.assertIn('Invalid value: "one": must be of type integer', done.stdout)
+        done = call("run", os.path.join(GOLDENS, "invalid", "bad-replicas-string.yaml"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('replicas in body must be of type integer: "string"; it is "one"', done.stderr)
 
     def test_what_v1_took_passes(self):
         for path in pytorch("objects"):
             done = call("lint", path)
             self.assertEqual((done.returncode, done.stderr), (0, ""), path + done.stdout)
+
+
+class Hangs(Case):
+    """What starts, and then waits for ever: ranks that nobody starts, and variables of one's own that are not what the program sees."""
+
+    def lint(self, command, spec='nprocPerNode: "2"', env=""):
+        text = job().replace("command: [sh, -c, 'exit 0']", f"command: {command}" + (f"\n            env: {env}" if env else ""))
+        path = self.file(text.replace("spec:\n  pytorch", f"spec:\n  {spec}\n  pytorch", 1))
+        done = call("lint", path)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_ranks_that_nobody_starts(self):
+        words = 'spec.nprocPerNode is "2", so WORLD_SIZE counts that many processes of each replica'
+        single = ["[python, train.py]", "[/usr/bin/python3.11, -u, train.py]", '[sh, -c, "cd /x && python3 train.py"]']
+        several = ["[torchrun, train.py]", "[python, -m, torch.distributed.run, train.py]", "[python3, -m, torch.distributed.launch, x]",
+                   "[accelerate, launch, train.py]", '[sh, -c, "exec torchrun train.py"]', "[./train]",
+                   "[python, -m, accelerate.commands.launch, x]"]
+        for command in single:
+            self.assertIn(words, self.lint(command), command)
+        for command in several:
+            self.assertNotIn(words, self.lint(command), command)
+        for spec in ('nprocPerNode: "1"', "nprocPerNode: auto"):
+            self.assertNotIn("WORLD_SIZE", self.lint(single[0], spec), spec)
+
+    def test_variables_that_the_job_replaces(self):
+        env = '[{name: WORLD_SIZE, value: "7"}, {name: MASTER_ADDR, value: one-master-0}, {name: MINE, value: x}, {name: RANK, value: "5"}]'
+        shown = self.lint("[torchrun, x]", "runPolicy: {}", env)
+        at = "spec.pytorchReplicaSpecs[Master].template.spec.containers[0]"
+        self.assertIn(f'{at}.env[0]: WORLD_SIZE: "7" has no effect: the job sets WORLD_SIZE behind it, to "1" in Master-0', shown)
+        self.assertIn(f'{at}.env[3]: RANK: "5" has no effect', shown)
+        # the same value, and a variable of one's own
+        self.assertNotIn("MASTER_ADDR", shown)
+        self.assertNotIn("MINE", shown)
+        done = call("run", "-q", self.file(job(command="'echo $WORLD_SIZE'") + f"            env: {env}\n", "run.yaml"))
+        self.assertIn('RANK: "5" has no effect', done.stderr)
+        self.assertEqual(done.stdout, "master-0 | 1\n")
 
 
 class Fields(Case):

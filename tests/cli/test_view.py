@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `run` shows: on pipes, on a terminal, quietly, and as JSON for programs."""
+import fcntl
 import json
 import os
 import pty
 import re
 import select
+import struct
 import subprocess
+import termios
 import time
 
 import program
 from program import Case, call, job, main
 
 
-def on_terminal(*words):
-    """Run the program on a pseudo-terminal of 40 columns; returns its exit status and all that it wrote."""
+def on_terminal(*words, columns=0):
+    """Run the program on a pseudo-terminal of so many columns; returns its exit status and all that it wrote."""
     child, fd = pty.fork()
     if child == 0:
-        os.environ.update(TERM="xterm", COLUMNS="40")
+        os.environ.update(TERM="xterm")
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         os.execv(program.PROGRAM, [program.PROGRAM, *words])
     text, end = b"", time.monotonic() + program.TIMEOUT
     while time.monotonic() < end:
@@ -75,6 +79,54 @@ class Pipes(Case):
         self.assertEqual(len({len(line) for line in table}), 1, table)
 
 
+    def test_a_failure_is_told_once(self):
+        done = call("run", self.file(job(command="'exit 7'")))
+        self.assertEqual(done.stderr.count("First fault"), 1, done.stderr)
+        self.assertIn("one: Failed\n", done.stderr)
+        both = call("run", self.file(job("one", "'exit 7'") + "---\n" + job("two")))
+        self.assertEqual(both.stderr.count("First fault"), 1, both.stderr)
+        quiet = call("run", "-q", self.file(job(command="'exit 7'")))
+        self.assertEqual(quiet.stderr.count("First fault"), 1, quiet.stderr)
+
+    def test_a_failed_replica_of_a_job_that_succeeded(self):
+        path = self.file(job(command="'sleep 0.1'").rstrip() + """
+    Worker:
+      replicas: 1
+      restartPolicy: Never
+      template:
+        spec:
+          containers:
+          - name: pytorch
+            image: x
+            command: [sh, -c, 'trap "" TERM; sleep 0.6; exit 4']
+""")
+        for words, status in (((), 0), (("--strict",), 1), (("-q",), 0)):
+            done = call("run", *words, path)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertRegex(done.stderr, r"WARNING: PyTorchJob one succeeded by .* these replicas failed: Worker-0; --strict")
+        rows = [json.loads(line) for line in call("run", "-o", "json", path).stdout.splitlines()]
+        self.assertEqual(len([r for r in rows if r["type"] == "warning"]), 1)
+
+    def test_a_long_line_is_marked_where_it_is_split(self):
+        done = call("run", "-q", self.file(job(command="""'head -c 70000 /dev/zero | tr "\\\\0" x; echo'""")))
+        first, second = done.stdout.splitlines()
+        self.assertTrue(first.endswith("xxx [the line goes on]"), first[-40:])
+        self.assertTrue(second.endswith("xxx"), second[-40:])
+        self.assertEqual((first + second).count("x"), 70000)
+
+    def test_a_crash_loop_ends(self):
+        text = job(command="'exit 3'").replace("Never", "OnFailure")
+        config = self.file("[local]\nrestart-backoff = 10ms\nrestart-backoff-max = 20ms\nmax-restarts = 2\n", "r.ini")
+        for words, times in (((), 2), (("--max-restarts", "1"), 1)):
+            done = call("run", "--config", config, *words, self.file(text))
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(f"replica Master-0 was restarted {times} times in a row and still fails", done.stderr)
+            self.assertRegex(done.stderr, rf"(?m)^Master-0 +Failed +3 +{times} ")
+        done = call("run", "--max-restarts", "many", self.file(text))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('option --max-restarts: "many" is no count', done.stderr)
+
+
 class Terminal(Case):
     def test_status_line_is_wiped_before_anything_else_is_written(self):
         status, text = on_terminal("run", self.file(job("a-long-name-that-needs-more-than-a-line", "'echo hello; sleep 0.3'")))
@@ -91,6 +143,26 @@ class Terminal(Case):
         self.addCleanup(os.environ.pop, "NO_COLOR")
         _, text = on_terminal("run", self.file(job(command="'echo hello'")))
         self.assertNotIn("\033[", text)
+
+
+    def test_table_fits(self):
+        """Names that are too long lose their middle, not their index."""
+        text = job("a-name-that-is-much-too-long-for-any-terminal") + "---\n" + job("two", "'exit 3'")
+        for columns, whole in ((60, False), (48, False), (200, True)):
+            _, shown = on_terminal("run", "-q", self.file(text), columns=columns)
+            table = shown.replace("\r", "").split("REPLICA", 1)[1].splitlines()
+            rows = ["REPLICA" + table[0], *table[1:3]]
+            self.assertTrue(all(len(row) <= columns for row in rows), rows)
+            self.assertEqual(len({len(row) for row in rows}), 1, rows)
+            self.assertIn("/Master-0 ", rows[1])
+            self.assertEqual("..." in rows[1], not whole, rows)
+
+    def test_jobs_cannot_clear_the_screen(self):
+        script = r"""'printf "a\033[2Jb\033[Hc\033[1;31mred\033]0;title\007d\033cE\033[?1049hf\033[6n\302\2332Jg\n"; echo plain'"""
+        _, text = on_terminal("run", "-q", self.file(job(command=script)))
+        self.assertIn("abc\033[1;31mreddEfg\033[0m\r\n", text)
+        done = call("run", "-q", self.file(job(command=script)))
+        self.assertIn("\033[2J", done.stdout)  # a file gets what was written
 
 
 class Json(Case):

@@ -74,6 +74,7 @@ static void test_config__reads_everything(void **state)
 	                              "[plugins]\npath = one:/two\nallow = a, b c\n"
 	                              "[controller]\n"
 	                              "[local]\nrestart-backoff = 500ms\nrestart-backoff-max = 2m\ngrace-period = 5\n"
+	                              "max-restarts = 0\n"
 	                              "state-dir = state\nports = 21000-21999\n",
 	                              &err),
 	                 0);
@@ -85,6 +86,7 @@ static void test_config__reads_everything(void **state)
 	assert_int_equal(config->restart_backoff, RH_SECOND / 2);
 	assert_int_equal(config->restart_backoff_max, 120 * RH_SECOND);
 	assert_int_equal(config->grace_period, 5 * RH_SECOND);
+	assert_int_equal(config->max_restarts, 0);
 	assert_string_equal(config->state_dir, "/etc/x/state");
 	assert_int_equal(config->port_first, 21000);
 	assert_int_equal(config->port_last, 21999);
@@ -148,6 +150,9 @@ static void test_config__refusals(void **state)
 		{"[controller]\nx = 1\n", "unknown key \"x\" in section [controller]"},
 		{"[local]\ngrace-period = soon\n", "\"soon\" is no duration"},
 		{"[local]\nrestart-backoff = -1s\n", "no duration"},
+		{"[local]\nmax-restarts = -1\n", "max-restarts: \"-1\" is no count"},
+		{"[local]\nmax-restarts = 3x\n", "max-restarts: \"3x\" is no count"},
+		{"[local]\nmax-restarts = 99999999999\n", "is no count"},
 		{"[local]\nports = 20000\n", "no range of ports"},
 		{"[local]\nports = 80-90\n", "no range of ports"},
 		{"[local]\nports = 30000-20000\n", "no range of ports"},

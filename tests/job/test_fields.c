@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/fields.h"
+
+#include <string.h>
+
 #include "job/support.h"
 
 static void test_fields__print_place(void **state)
@@ -116,9 +119,46 @@ static void test_fields__read(void **state)
 		int64_t value = row->before;
 
 		assert_int_equal(row->read(&fields, &value), row->message ? RH_EINVAL : 0);
+		if (strstr(err.message, "; it is "))
+			*strstr(err.message, "; it is ") = '\0'; /* what follows: test_fields__show */
 		assert_string_equal(err.message, row->message ? row->message : "");
 		assert_int_equal(value, row->after);
 	}
+}
+
+/* A message has the value, and no more of it than one can read. */
+static void test_fields__show(void **state)
+{
+	static const struct {
+		const char *json;
+		const char *shown;
+	} rows[] = {
+		{"'two'", "\"two\""},
+		{"'a\\\"b'", "\"a\\\"b\""},
+		{"1.5", "1.5"},
+		{"null", "null"},
+		{"[1,{'a':true}]", "[1,{\"a\":true}]"},
+		{"'0123456789012345678901234567890123456789012345678901234567890123456789'",
+	     "\"012345678901234567890123456789012345678901234567890123456789012..."},
+		{"'0123456789012345678901234567890123456789012345678901234567890\xe2\x82\xac\xe2\x82\xac'",
+	     "\"0123456789012345678901234567890123456789012345678901234567890..."},
+	};
+	struct rh_error err = {0};
+	rh_auto(json) object = test_json("{'m':'two'}");
+	struct rh_fields fields = {object, NULL, &err};
+	int64_t value = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto(json) json = test_json(rows[i].json);
+		rh_auto_str shown = {0};
+
+		rh_fields_show(json, &shown);
+		assert_string_equal(rh_str_text(&shown), rows[i].shown);
+	}
+	assert_int_equal(fields_read_int32(&fields, &value), RH_EINVAL);
+	assert_string_equal(err.message,
+	                    "m: Invalid value: \"string\": m in body must be of type integer: \"string\"; it is \"two\"");
 }
 
 static void test_fields__nothing_has_no_members(void **state)
@@ -136,6 +176,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fields__print_place),
 		cmocka_unit_test(test_fields__read),
+		cmocka_unit_test(test_fields__show),
 		cmocka_unit_test(test_fields__nothing_has_no_members),
 	};
 

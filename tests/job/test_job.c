@@ -303,11 +303,13 @@ static void test_job__bad(void **state)
 
 		assert_int_equal(rh_job_parse(&test_pytorch, test_json(bad_rows[i].text), &job, &err), RH_EINVAL);
 		assert_null(job);
+		if (strstr(err.message, "; it is "))
+			*strstr(err.message, "; it is ") = '\0';
 		assert_string_equal(err.message, bad_rows[i].message);
 	}
 }
 
-/* The API server's words, as recorded. */
+/* The API server's words, as recorded, and then the value. */
 static void test_job__golden_bad_type(void **state)
 {
 	rh_auto(json) messages = test_golden("invalid/messages.json");
@@ -318,6 +320,8 @@ static void test_job__golden_bad_type(void **state)
 	(void)state;
 	assert_int_equal(rh_job_parse(&test_pytorch, test_golden("invalid/bad-replicas-string.yaml"), &job, &err),
 	                 RH_EINVAL);
+	assert_non_null(strstr(err.message, "; it is \"one\""));
+	*strstr(err.message, "; it is ") = '\0';
 	assert_non_null(strstr(wanted, err.message));
 }
 

@@ -208,7 +208,7 @@ static const struct rule_row rule_rows[] = {
      "30s or "
      "2m\n"},
 	{"annotation of wrong type", &test_pytorch, ANNOTATED("{'a':true}"),
-     "metadata.annotations[a]: Invalid value: \"boolean\": must be of type string\n"},
+     "metadata.annotations[a]: Invalid value: true: must be of type string\n"},
 	{"no map", &test_pytorch, "{'metadata':{'name':'j'},'spec':{}}",
      "spec.pytorchReplicaSpecs: Required value: must be required\n"},
 	{"null map", &test_pytorch, PT("null"), "spec.pytorchReplicaSpecs: Required value: must be required\n"},

@@ -64,9 +64,18 @@ static void take_replica(void *arg, const struct rh_run_replica *replica)
 {
 	struct test_run *run = arg;
 
-	rh_str_appendf(&run->table, "%s %s-%d %s %d restarts=%d\n", replica->job, replica->type, (int)replica->index,
-	               replica->outcome, (int)replica->exit_code, (int)replica->restarts);
+	rh_str_appendf(&run->table, "%s %s-%d %s%s%s %d restarts=%d\n", replica->job, replica->type, (int)replica->index,
+	               replica->outcome, replica->container ? " of " : "", replica->container ? replica->container : "",
+	               (int)replica->exit_code, (int)replica->restarts);
 	assert_true(replica->duration >= 0);
+	run->longest = replica->duration > run->longest ? replica->duration : run->longest;
+}
+
+static void take_warning(void *arg, const char *text)
+{
+	struct test_run *run = arg;
+
+	rh_str_appendf(&run->notes, "warning: %s\n", text);
 }
 
 static void take_note(void *arg, const char *text)
@@ -124,9 +133,16 @@ int test_run_set_up(void **state)
 	run->config->restart_backoff_max = RH_SECOND / 10;
 	run->config->grace_period = 2 * RH_SECOND;
 	run->host = open_host(run->config);
-	run->options =
-		(struct rh_run_options){.host = run->host, .config = run->config, .timeout = 60 * RH_SECOND, .linger = -1};
-	run->options.hooks = (struct rh_run_hooks){take_line, take_event, take_job, take_pod, take_replica, take_note, run};
+	run->options = (struct rh_run_options){
+		.host = run->host, .config = run->config, .timeout = 60 * RH_SECOND, .linger = -1, .max_restarts = -1};
+	run->options.hooks = (struct rh_run_hooks){.line = take_line,
+	                                           .event = take_event,
+	                                           .job = take_job,
+	                                           .pod = take_pod,
+	                                           .replica = take_replica,
+	                                           .warning = take_warning,
+	                                           .note = take_note,
+	                                           .arg = run};
 	*state = run;
 	return 0;
 }

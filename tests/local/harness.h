@@ -33,6 +33,7 @@ struct test_run {
 	struct rh_str events; /**< "Reason: message", one a line */
 	struct rh_str table;  /**< "worker-0 Failed 3 restarts=0", one a line */
 	struct rh_json *job;  /**< as it was told last; owned */
+	int64_t longest;      /**< duration of a replica, microseconds */
 	size_t pods_told;
 	/** Called for each line, after it was noted; may be NULL. */
 	void (*on_line)(struct test_run *run, const char *line);

@@ -36,7 +36,7 @@ static void fill_report(struct rh_runner_container *container, const char *word)
 	container->ended = *report;
 }
 
-/* A pod from words: those before "|" are init containers. */
+/* A pod from words: those before "|" are init containers, and those that start with "s" sidecars. */
 static struct rh_runner_pod *make_pod(const char *words, enum rh_runner_stage stage)
 {
 	struct rh_runner_pod *pod = rh_alloc(sizeof(*pod));
@@ -60,6 +60,9 @@ static struct rh_runner_pod *make_pod(const char *words, enum rh_runner_stage st
 			continue;
 		}
 		container->init = init;
+		container->sidecar = word[0] == 's';
+		word += container->sidecar ? 1 : 0;
+		container->ran = strcmp(word, "-") != 0;
 		container->name = rh_asprintf("c%zu", pod->container_count++);
 		container->image = rh_strdup("image");
 		fill_report(container, word);
@@ -87,6 +90,11 @@ static const struct phase_row phase_rows[] = {
 	{"0 | r", RH_RUNNER_STARTED, "Running", true},    {"a1 | -", RH_RUNNER_STARTED, "Pending", false},
 	{"1 | -", RH_RUNNER_STARTED, "Pending", false},   {"1 | -", RH_RUNNER_ENDED, "Failed", false},
 	{"0 0 | 0", RH_RUNNER_ENDED, "Succeeded", false}, {"-", RH_RUNNER_REFUSED, "Pending", false},
+	{"s- | -", RH_RUNNER_STARTED, "Pending", false},  {"sr | -", RH_RUNNER_STARTED, "Pending", false},
+	{"sr | r", RH_RUNNER_STARTED, "Running", true},   {"sa1 | r", RH_RUNNER_STARTED, "Running", false},
+	{"sr | 0", RH_RUNNER_STARTED, "Running", false},  {"s143 | 0", RH_RUNNER_ENDED, "Succeeded", false},
+	{"s0 | 3", RH_RUNNER_ENDED, "Failed", false},     {"s143 1 | -", RH_RUNNER_ENDED, "Failed", false},
+	{"sr 0 | r", RH_RUNNER_STARTED, "Running", true},
 };
 
 static void test_runner_pod__phase(void **state)
@@ -116,24 +124,6 @@ static void test_runner_pod__broken_pod_has_failed(void **state)
 	assert_string_equal(rh_json_string_at(patch, "status.phase"), "Failed");
 	assert_string_equal(rh_json_string_at(patch, "status.reason"), "ContainerStatusUnknown");
 	assert_string_equal(rh_json_string_at(patch, "status.message"), "killed");
-}
-
-/* What all containers did is told only when none will do more. */
-static void test_runner_pod__all_ended(void **state)
-{
-	static const struct {
-		const char *words;
-		bool ended;
-	} rows[] = {{"-", false},  {"r", false},     {"a1", false},   {"0", true},     {"0 r", false},
-	            {"1 0", true}, {"0 | -", false}, {"1 | -", true}, {"0 | 0", true}, {"a1 | -", false}};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		rh_auto(runner_pod) pod = make_pod(rows[i].words, RH_RUNNER_STARTED);
-
-		if (rh_runner_pod_all_ended(pod) != rows[i].ended)
-			fail_msg("\"%s\"", rows[i].words);
-	}
 }
 
 static const char *condition_of(const struct rh_json *patch, const char *type, const char *member)
@@ -252,6 +242,24 @@ static void test_runner_pod__status_is_read_back(void **state)
 	assert_false(read->ready);
 }
 
+/* The end of a sidecar is never the reason for that of its pod. */
+static void test_runner_pod__sidecar_is_not_to_blame(void **state)
+{
+	static const struct rh_replica_type *const types[] = {NULL};
+	static const struct rh_kind kind = {.container = "c1", .types = types};
+	rh_auto(runner_pod) pod = make_pod("s143 | 0 3", RH_RUNNER_ENDED);
+	rh_auto(json) patch = NULL;
+	rh_auto(pod) read = NULL;
+
+	(void)state;
+	rh_runner_pod_settle(pod, START);
+	patch = rh_runner_pod_status(pod);
+	assert_int_equal(rh_pod_parse(&kind, patch, &read), 0);
+	assert_int_equal(read->phase, RH_PHASE_FAILED);
+	assert_string_equal(read->failed_container, "c2");
+	assert_int_equal(read->failed_code, 3);
+}
+
 static void test_runner_pod__ready_remembers_when_it_changed(void **state)
 {
 	rh_auto(runner_pod) pod = make_pod("r", RH_RUNNER_STARTED);
@@ -286,12 +294,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_runner_pod__phase),
 		cmocka_unit_test(test_runner_pod__broken_pod_has_failed),
-		cmocka_unit_test(test_runner_pod__all_ended),
 		cmocka_unit_test(test_runner_pod__status_while_running),
 		cmocka_unit_test(test_runner_pod__status_of_an_end),
 		cmocka_unit_test(test_runner_pod__status_between_restarts),
 		cmocka_unit_test(test_runner_pod__status_of_a_refused_pod),
 		cmocka_unit_test(test_runner_pod__status_is_read_back),
+		cmocka_unit_test(test_runner_pod__sidecar_is_not_to_blame),
 		cmocka_unit_test(test_runner_pod__ready_remembers_when_it_changed),
 		cmocka_unit_test(test_runner_pod__without_memory),
 	};

@@ -18,6 +18,8 @@
 #define CONTAINER_GPU "nvidia.com/gpu"
 /* Far more than any machine has; keeps sums small. */
 #define CONTAINER_GPUS_MAX 1024
+/* Where what a container needs of this machine appears when a volume covers its own path. */
+#define CONTAINER_KEPT "/roundhouse"
 /* Name of a directory entry. */
 #define CONTAINER_NAME_MAX 63
 
@@ -51,6 +53,11 @@ int rh_container_gpus(const struct rh_json *container, struct rh_error *err)
 		               "container \"%s\": resources.limits[\"" CONTAINER_GPU "\"] must be a whole number",
 		               name ? name : "");
 	return (int)(milli / 1000);
+}
+
+bool rh_container_is_sidecar(const struct rh_json *container)
+{
+	return rh_text_equal(rh_json_string(rh_json_get(container, "restartPolicy")), "Always");
 }
 
 static int container_set(struct container_job *job, const char *name, const char *value, enum rh_env_origin origin)
@@ -131,19 +138,45 @@ static int container_translate(struct container_job *job)
 	return r;
 }
 
+static int container_mount(struct rh_json *mounts, const char *from, const char *to, struct rh_error *err)
+{
+	struct rh_json *item = rh_json_new_object();
+
+	if (rh_json_append(mounts, item) < 0 || rh_json_set_string(item, "from", from) < 0 ||
+	    rh_json_set_string(item, "to", to) < 0)
+		return rh_fail_oom(err);
+	return 0;
+}
+
+/*
+ * Where the container finds `path` of this machine: there, unless a volume covers it; then at a place of its own. It is
+ * not mounted into the volume, which may be the user's own folder, or read-only.
+ */
+static int container_keep(struct container_job *job, const char *path, const char *name, char **ret_path)
+{
+	rh_auto_free char *kept = NULL;
+
+	if (!job->input->context->input->machine.can_mount || !rh_places_cover(&job->places, path)) {
+		*ret_path = rh_strdup(path);
+		return *ret_path ? 0 : rh_fail_oom(job->err);
+	}
+	kept = rh_path_join(CONTAINER_KEPT, name);
+	if (!kept)
+		return rh_fail_oom(job->err);
+	if (container_mount(rh_json_ensure_array(job->plan, "mounts"), path, kept, job->err) < 0)
+		return RH_ENOMEM;
+	*ret_path = rh_take(kept);
+	return 0;
+}
+
 static int container_add_mounts(struct container_job *job)
 {
 	rh_auto(json) mounts = rh_places_json(&job->places);
-	struct rh_json *hosts;
 
 	if (!mounts)
 		return rh_fail_oom(job->err);
-	if (job->input->hosts) {
-		hosts = rh_json_new_object();
-		if (rh_json_append(mounts, hosts) < 0 || rh_json_set_string(hosts, "from", job->input->hosts) < 0 ||
-		    rh_json_set_string(hosts, "to", "/etc/hosts") < 0)
-			return rh_fail_oom(job->err);
-	}
+	if (job->input->hosts && container_mount(mounts, job->input->hosts, "/etc/hosts", job->err) < 0)
+		return RH_ENOMEM;
 	if (rh_json_size(mounts) == 0)
 		return 0;
 	return rh_json_set(job->plan, "mounts", rh_take(mounts)) < 0 ? rh_fail_oom(job->err) : 0;
@@ -204,18 +237,22 @@ static int container_add_folder(struct container_job *job)
 {
 	const struct rh_podplan_input *input = job->input->context->input;
 	const char *folder = rh_json_string(rh_json_get(job->input->json, "workingDir"));
-	rh_auto_free char *absolute = rh_path_join(input->work_dir, folder ? folder : "");
+	bool own = folder && *folder;
+	rh_auto_free char *absolute = own ? rh_path_join(input->work_dir, folder) : rh_strdup(input->work_dir);
 	rh_auto_free char *real = NULL;
-	int r;
+	int r = 0;
 
 	if (!absolute)
 		return rh_fail_oom(job->err);
-	if (!folder || !*folder)
-		absolute[strlen(input->work_dir)] = '\0';
 	/* after the volumes are placed: without a mount namespace it may be one of them */
-	real = input->machine.can_mount ? rh_strdup(absolute) : rh_places_translate(&job->places, absolute);
+	if (!input->machine.can_mount)
+		real = rh_places_translate(&job->places, absolute);
+	else if (own)
+		real = rh_take(absolute);
+	else
+		r = container_keep(job, absolute, "work", &real);
 	if (!real)
-		return rh_fail_oom(job->err);
+		return r < 0 ? r : rh_fail_oom(job->err);
 	r = rh_json_set_string(job->plan, "cwd", real) < 0 ? rh_fail_oom(job->err) : 0;
 	return r == 0 ? container_set(job, "PWD", real, RH_ENV_INHERITED) : r;
 }
@@ -229,8 +266,7 @@ static int container_limit(struct container_job *job, const char *resource, cons
 	if (r <= 0 || milli <= 0)
 		return r < 0 ? r : 0;
 	if (!context->input->machine.can_limit) {
-		rh_pod_note(context,
-		            "limits of cpu and memory are not enforced: this user may not make cgroups with these controllers");
+		rh_pod_note(context, "limits of cpu and memory are not enforced: %s", context->input->machine.no_limit.message);
 		return 0;
 	}
 	return rh_pod_set_amount(job->plan, key, (milli - 1) / unit + 1) < 0 ? rh_fail_oom(job->err) : 0;
@@ -288,16 +324,25 @@ static void container_note_unused(const struct container_job *job)
 	}
 }
 
+/* Set a variable to where `path` of this machine is in the container; NULL is nothing. */
+static int container_set_path(struct container_job *job, const char *variable, const char *path, const char *name)
+{
+	rh_auto_free char *there = NULL;
+	int r = path ? container_keep(job, path, name, &there) : 0;
+
+	return r == 0 && there ? container_set(job, variable, there, RH_ENV_OWN) : r;
+}
+
 /* What `roundhouse exec` in the container goes by. */
 static int container_set_exec(struct container_job *job)
 {
 	const struct rh_pod_context *context = job->input->context;
 	int r = container_set(job, RH_EXEC_NAMESPACE, context->namespace_, RH_ENV_OWN);
 
-	if (r == 0 && context->input->pods_dir)
-		r = container_set(job, RH_EXEC_PODS, context->input->pods_dir, RH_ENV_OWN);
-	if (r == 0 && context->input->program)
-		r = container_set(job, RH_EXEC_PROGRAM, context->input->program, RH_ENV_OWN);
+	if (r == 0)
+		r = container_set_path(job, RH_EXEC_PODS, context->input->pods_dir, "pods");
+	if (r == 0)
+		r = container_set_path(job, RH_EXEC_PROGRAM, context->input->program, "program");
 	return r;
 }
 
@@ -329,21 +374,30 @@ static int container_check_name(struct container_job *job)
 	    strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(name))
 		return rh_fail(job->err, RH_EINVAL, "container \"%s\": the name must be lower-case letters, digits and \"-\"",
 		               name ? name : "");
-	if (rh_json_string(rh_json_get(job->input->json, "restartPolicy")))
-		return rh_fail(
-			job->err, RH_EINVAL,
-			"init container \"%s\" has a restartPolicy (a sidecar), which cannot be had on one machine; make it one of "
-			"the containers",
-			name);
 	job->name = name;
 	return rh_json_set_string(job->plan, "name", name) < 0 ? rh_fail_oom(job->err) : 0;
+}
+
+/* Only an init container may have a restartPolicy, and only this one (k8s.io/api/core/v1, Container). */
+static int container_add_policy(struct container_job *job)
+{
+	const char *policy = rh_json_string(rh_json_get(job->input->json, "restartPolicy"));
+
+	if (!policy)
+		return 0;
+	if (!job->input->init || strcmp(policy, "Always") != 0)
+		return rh_fail(job->err, RH_EINVAL,
+		               "container \"%s\": restartPolicy \"%.64s\" cannot be honoured: an init container may have "
+		               "\"Always\", which makes it a sidecar, and a regular one has that of its replica; remove it",
+		               job->name, policy);
+	return rh_json_set_bool(job->plan, "sidecar", true) < 0 ? rh_fail_oom(job->err) : 0;
 }
 
 int rh_container_plan(const struct rh_container_input *input, struct rh_json **ret_plan, struct rh_error *err)
 {
 	static int (*const steps[])(struct container_job * job) = {
-		container_check_name, container_fill_environment, container_place_volumes, container_add_argv,
-		container_add_folder, container_add_limits,       container_finish,
+		container_check_name, container_add_policy, container_fill_environment, container_place_volumes,
+		container_add_argv,   container_add_folder, container_add_limits,       container_finish,
 	};
 	__attribute__((cleanup(container_job_deinit))) struct container_job job = {.input = input, .err = err};
 

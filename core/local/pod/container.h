@@ -14,6 +14,7 @@ struct rh_container_input {
 	const struct rh_pod_context *context;
 	const struct rh_volumes *volumes;
 	const struct rh_json *json; /**< the container as the pod has it */
+	bool init;                  /**< one of initContainers */
 	const char *hosts;          /**< file that takes the place of /etc/hosts; NULL: none */
 	const char *const *gpus;    /**< this container's devices */
 	size_t gpu_count;
@@ -21,6 +22,8 @@ struct rh_container_input {
 
 /** @return how many GPUs the container asks for, or RH_EINVAL when it is no whole number from 0 to RH_DEVICES_MAX */
 int rh_container_gpus(const struct rh_json *container, struct rh_error *err);
+/** @return whether one of a pod's initContainers is a sidecar, which runs beside the containers */
+bool rh_container_is_sidecar(const struct rh_json *container);
 /** Make the plan. @param[out] ret_plan owned by the caller. @return as rh_podplan_make() */
 int rh_container_plan(const struct rh_container_input *input, struct rh_json **ret_plan, struct rh_error *err);
 

@@ -183,17 +183,31 @@ static bool places_ends(char behind)
 	return !isalnum((unsigned char)behind) && (behind == '\0' || !strchr("_-.", behind));
 }
 
-char *rh_places_translate(const struct rh_places *places, const char *text)
+/* The place that `path` is in, or NULL. The longest fits best. */
+static const struct rh_place *places_above(const struct rh_places *places, const char *path)
 {
-	/* the longest fits best */
 	for (size_t i = places->count; i > 0; i--) {
 		const struct rh_place *place = &places->items[i - 1];
 		size_t length = strlen(place->to);
 
-		if (strncmp(text, place->to, length) == 0 && (text[length] == '/' || text[length] == '\0'))
-			return rh_asprintf("%s%s", place->from, text + length);
+		if (strncmp(path, place->to, length) == 0 && (path[length] == '/' || path[length] == '\0'))
+			return place;
 	}
-	return rh_strdup(text);
+	return NULL;
+}
+
+char *rh_places_translate(const struct rh_places *places, const char *text)
+{
+	const struct rh_place *place = places_above(places, text);
+
+	return place ? rh_asprintf("%s%s", place->from, text + strlen(place->to)) : rh_strdup(text);
+}
+
+bool rh_places_cover(const struct rh_places *places, const char *path)
+{
+	const struct rh_place *place = places_above(places, path);
+
+	return place && strcmp(place->from, place->to) != 0;
 }
 
 static bool places_is_named(const struct rh_place *place, const char *text)

@@ -52,6 +52,9 @@ void rh_places_drop_same(struct rh_places *places, const struct rh_volumes *volu
 char *rh_places_translate(const struct rh_places *places, const char *text) __attribute__((warn_unused_result));
 /** @return the place whose mountPath is written somewhere in @p text, or NULL */
 const struct rh_place *rh_places_named(const struct rh_places *places, const char *text);
+/** @return whether a volume covers @p path, an absolute one: below its mountPath the machine's own files are not seen
+ */
+bool rh_places_cover(const struct rh_places *places, const char *path);
 /** @return ["from", "to", "readOnly"] for the plan, owned by the caller; NULL: out of memory */
 struct rh_json *rh_places_json(const struct rh_places *places) __attribute__((warn_unused_result));
 

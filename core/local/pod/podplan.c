@@ -26,6 +26,7 @@ struct podplan_job {
 	struct rh_pod_context context;
 	struct rh_volumes volumes;
 	char *hosts; /* file with the pod's own /etc/hosts; NULL: none */
+	size_t gpus; /* how many of the pod's devices were given to containers that run to its end */
 	struct rh_json *plan;
 	struct rh_error *err;
 };
@@ -138,31 +139,30 @@ static int podplan_write_hosts(struct podplan_job *job)
 	return rh_fd_write_all(fd, input->hosts, strlen(input->hosts), job->err);
 }
 
-/* Plan a list of containers. Regular ones share the pod's devices out; init containers run before them, each with the
- * first of all. */
+/* Plan a list of containers. Regular ones and sidecars share the pod's devices out; other init containers run before
+ * them, each with the first that are left. */
 static int podplan_fill_list(struct podplan_job *job, const char *member, const char *key)
 {
 	bool init = strcmp(key, "init") == 0;
 	const struct rh_podplan_input *input = job->context.input;
 	struct rh_json *list = rh_json_ensure_array(job->plan, key);
 	const struct rh_json *item = rh_json_first(rh_json_get(job->context.spec, member));
-	size_t given = 0;
 
 	if (!list)
 		return rh_fail_oom(job->err);
 	for (; item; item = rh_json_next(item)) {
 		struct rh_container_input container = {
-			.context = &job->context, .volumes = &job->volumes, .json = item, .hosts = job->hosts};
+			.context = &job->context, .volumes = &job->volumes, .json = item, .init = init, .hosts = job->hosts};
 		struct rh_json *plan = NULL;
 		int r = rh_container_gpus(item, job->err);
 
 		if (r < 0)
 			return r;
 		container.gpu_count = (size_t)r;
-		if (given + container.gpu_count > input->gpu_count)
+		if (job->gpus + container.gpu_count > input->gpu_count)
 			return rh_fail(job->err, RH_EINVAL, "the pod wants more GPUs than the %zu it was given", input->gpu_count);
-		container.gpus = container.gpu_count > 0 ? input->gpus + given : NULL;
-		given += init ? 0 : container.gpu_count;
+		container.gpus = container.gpu_count > 0 ? input->gpus + job->gpus : NULL;
+		job->gpus += init && !rh_container_is_sidecar(item) ? 0 : container.gpu_count;
 		r = rh_container_plan(&container, &plan, job->err);
 		if (r < 0)
 			return r;
@@ -202,19 +202,21 @@ int rh_podplan_gpus(const struct rh_json *pod, struct rh_error *err)
 	int sum = 0;
 	int most = 0;
 
+	for (item = rh_json_first(rh_json_get(spec, "initContainers")); item; item = rh_json_next(item)) {
+		int r = rh_container_gpus(item, err);
+
+		if (r < 0)
+			return r;
+		/* an init container runs beside the sidecars before it */
+		most = sum + r > most ? sum + r : most;
+		sum += rh_container_is_sidecar(item) ? r : 0;
+	}
 	for (item = rh_json_first(rh_json_get(spec, "containers")); item; item = rh_json_next(item)) {
 		int r = rh_container_gpus(item, err);
 
 		if (r < 0)
 			return r;
 		sum += r;
-	}
-	for (item = rh_json_first(rh_json_get(spec, "initContainers")); item; item = rh_json_next(item)) {
-		int r = rh_container_gpus(item, err);
-
-		if (r < 0)
-			return r;
-		most = r > most ? r : most;
 	}
 	return sum > most ? sum : most;
 }
@@ -245,9 +247,7 @@ bool rh_podplan_can_mount(void)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-bool rh_podplan_can_limit(void)
+bool rh_podplan_can_limit(struct rh_error *why_not)
 {
-	rh_auto_free char *parent = rh_shim_limits_parent("");
-
-	return parent != NULL;
+	return rh_shim_limits_check("", why_not) == 0;
 }

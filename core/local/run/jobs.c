@@ -82,6 +82,8 @@ static int run_add_records(struct rh_run_job *job, struct rh_error *err)
 			record->type = rh_strdup(job->job->specs[i].type);
 			record->index = k;
 			record->exit_code = -1;
+			record->main = rh_json_string(rh_json_get(
+				rh_job_main_container(job->job->kind, rh_json_get(job->job->specs[i].template_, "spec")), "name"));
 			if (!record->type)
 				return rh_fail_oom(err);
 		}
@@ -333,14 +335,22 @@ struct rh_run_job *rh_run_job_of_pod(const struct rh_run *run, const struct rh_j
 	return rh_run_job_of(run, rh_json_string(rh_json_get(owner, "uid")));
 }
 
-void rh_run_job_refuse(struct rh_run *run, struct rh_run_job *job, const char *message)
+void rh_run_job_fail(struct rh_run *run, struct rh_run_job *job, const char *message)
 {
 	if (job->finished || job->refused)
 		return;
 	job->refused = true;
-	job->refusal = rh_asprintf("%s %s cannot run on this machine: %s", job->resource.kind, job->job->name, message);
+	job->refusal = rh_strdup(message);
 	if (!job->refusal)
 		run->faulty = true;
+}
+
+void rh_run_job_refuse(struct rh_run *run, struct rh_run_job *job, const char *message)
+{
+	rh_auto_free char *text =
+		rh_asprintf("%s %s cannot run on this machine: %s", job->resource.kind, job->job->name, message);
+
+	rh_run_job_fail(run, job, text);
 }
 
 static struct rh_json *run_refused_status(const struct rh_run *run, const struct rh_run_job *job, int64_t now)
@@ -387,7 +397,6 @@ void rh_run_jobs_write(struct rh_run *run, int64_t now)
 			run->lost = true;
 			continue;
 		}
-		rh_run_note(run, job->refusal);
 		rh_free(rh_take(job->refusal));
 	}
 }

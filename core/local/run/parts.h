@@ -19,6 +19,14 @@
 #include "local/run/dir.h"
 #include "local/runner.h"
 
+/** A container that failed by itself. */
+struct rh_run_fall {
+	char container[64]; /**< "": none did */
+	int32_t exit_code;
+	int32_t times; /**< how often in a row in this way, each time soon after its start; 0: not soon */
+	int64_t at;    /**< wall-clock microseconds */
+};
+
 /** What is known of one replica, from its pods. */
 struct rh_run_record {
 	char *type; /**< canonical; owned */
@@ -29,9 +37,13 @@ struct rh_run_record {
 	int32_t pods;            /**< how many there were */
 	int32_t restarts;        /**< in place, in the present pod */
 	int32_t restarts_before; /**< in place, in the pods before */
-	int64_t started_at;      /**< wall-clock microseconds; 0: never */
+	int64_t first_start;     /**< wall-clock microseconds, likewise below; 0: never */
+	int64_t started_at;      /**< last start of its main container; 0: never */
 	int64_t finished_at;
-	bool deleting; /**< it was asked to end before it had */
+	const char *main;       /**< name of its main container; borrowed from the job */
+	char failed[64];        /**< the container that made its pod fail */
+	bool deleting;          /**< it was asked to end before it had */
+	struct rh_run_fall own; /**< how it failed last by itself */
 };
 
 /** One job of the run. */
@@ -54,6 +66,7 @@ struct rh_run_job {
 /** One pod that may have to be stopped. Texts are owned. */
 struct rh_run_pod {
 	struct rh_run_job *job;
+	struct rh_run_record *record; /**< of its replica; NULL: there is none of its index */
 	char *namespace_;
 	char *name;
 	char *uid;
@@ -88,6 +101,7 @@ struct rh_run {
 	bool qualify; /**< jobs of one name are in several namespaces */
 	bool faulty;  /**< a fault of this machine: the run cannot have succeeded */
 	bool lost;    /**< memory was short: what the store told, or what it was to be asked, is lost */
+	bool fell;    /**< a replica failed though its job Succeeded */
 	bool done;
 	int64_t clock_start; /**< monotonic and wall time of the start: wall time goes on evenly from there, whatever is
 	                        done to the clock */
@@ -106,6 +120,8 @@ int rh_run_jobs_store(struct rh_run *run, struct rh_error *err);
 struct rh_run_job *rh_run_job_of_pod(const struct rh_run *run, const struct rh_json *pod);
 /** @return the job with @p uid, or NULL */
 struct rh_run_job *rh_run_job_of(const struct rh_run *run, const char *uid);
+/** A job is to fail here for a reason that no cluster has. @p message is the whole one. */
+void rh_run_job_fail(struct rh_run *run, struct rh_run_job *job, const char *message);
 /** A job cannot run on this machine: it is to fail, for that reason. */
 void rh_run_job_refuse(struct rh_run *run, struct rh_run_job *job, const char *message);
 /** Write the refusals that are not written yet. */
@@ -124,8 +140,10 @@ int rh_run_pods_watch(struct rh_run *run, struct rh_error *err);
 size_t rh_run_pods_stop(struct rh_run *run, const struct rh_run_job *job);
 /** @return how many pods of @p job (NULL: of all) have not ended */
 size_t rh_run_pods_left(const struct rh_run *run, const struct rh_run_job *job);
-/** Tell how every replica ended. */
-void rh_run_pods_tell(const struct rh_run *run);
+/** A container of a pod failed by itself (struct rh_runner_hooks). Ends its job when that has no end else. */
+void rh_run_pods_failed(struct rh_run *run, const char *uid, const struct rh_shim_report *report);
+/** Tell how every replica ended, and warn of those that failed in jobs that Succeeded. @return how many did */
+size_t rh_run_pods_tell(const struct rh_run *run);
 /** Look at all pods again, and show them to the runner. */
 void rh_run_pods_see(struct rh_run *run);
 /** Free what is known of pods. */

@@ -9,6 +9,9 @@
 #include "job/pod.h"
 #include "local/run/parts.h"
 
+/* A replica that fails so soon after its start has done nothing that another start could go on from. */
+#define RUN_FAST (60 * RH_SECOND)
+
 static void run_pod_free(struct rh_run_pod *pod)
 {
 	if (!pod)
@@ -64,6 +67,12 @@ static int run_record_switch(struct rh_run_record *record, const struct rh_pod *
 	return 0;
 }
 
+static void run_record_start(struct rh_run_record *record, int64_t at)
+{
+	if (at != 0 && (record->first_start == 0 || at < record->first_start))
+		record->first_start = at;
+}
+
 static bool run_pod_ended(const struct rh_pod *pod)
 {
 	return pod->phase == RH_PHASE_SUCCEEDED || pod->phase == RH_PHASE_FAILED;
@@ -79,7 +88,10 @@ static int run_record_see(struct rh_run_record *record, const struct rh_pod *pod
 	if (pod->started_at == 0 && !run_pod_ended(pod))
 		return 0;
 	record->phase = pod->phase;
-	record->exit_code = pod->exit_code >= 0 || pod->phase != RH_PHASE_FAILED ? pod->exit_code : pod->failed_code;
+	/* a pod fails by any of its containers; then the main one's 0 is not the reason */
+	record->exit_code = pod->exit_code > 0 || pod->phase != RH_PHASE_FAILED ? pod->exit_code : pod->failed_code;
+	rh_copy(record->failed, sizeof(record->failed), pod->failed_container);
+	run_record_start(record, pod->started_at);
 	record->started_at = pod->started_at;
 	record->finished_at = pod->finished_at;
 	return 0;
@@ -110,6 +122,7 @@ static int run_take_pod(struct rh_run *run, struct rh_run_job *job, const struct
 	known->finished = run_pod_ended(pod);
 	known->deleting = known->deleting || pod->deleting;
 	record = run_record_of(job, pod);
+	known->record = record;
 	return record ? run_record_see(record, pod) : 0;
 }
 
@@ -214,42 +227,147 @@ size_t rh_run_pods_left(const struct rh_run *run, const struct rh_run_job *job)
 	return left;
 }
 
-/* What was asked to end did not come to its own end, also when it says 0. */
-static const char *run_outcome(const struct rh_run_record *record)
+static bool run_record_ended(const struct rh_run_record *record)
 {
-	if (record->started_at == 0 && record->phase != RH_PHASE_FAILED)
-		return "Never started";
-	if (record->deleting || (record->phase != RH_PHASE_SUCCEEDED && record->phase != RH_PHASE_FAILED))
-		return "Stopped";
-	return record->phase == RH_PHASE_SUCCEEDED ? "Succeeded" : "Failed";
+	return record->phase == RH_PHASE_SUCCEEDED || record->phase == RH_PHASE_FAILED;
 }
 
-static void run_tell_record(const struct rh_run *run, const struct rh_run_job *job, const struct rh_run_record *record)
+/*
+ * Whether the replica's own failure says how it ended, though it was asked to end: it was not running again, or its job
+ * failed, perhaps of that very failure.
+ */
+static bool run_fell(const struct rh_run_job *job, const struct rh_run_record *record)
 {
-	const struct rh_replica_spec *spec = rh_job_spec(job->job, record->type);
-	const struct rh_json *main_container =
-		spec ? rh_job_main_container(job->job->kind, rh_json_get(spec->template_, "spec")) : NULL;
-	const char *container = rh_json_string(rh_json_get(main_container, "name"));
+	return record->own.container[0] && (!job->succeeded || record->own.at >= record->started_at);
+}
+
+/* What was asked to end while it ran did not come to its own end, also when it says 0. */
+static void run_judge(const struct rh_run_job *job, const struct rh_run_record *record, struct rh_run_replica *told)
+{
+	bool stopped = record->deleting || !run_record_ended(record);
+	const char *container = record->failed;
+
+	told->exit_code = record->exit_code;
+	if (stopped && run_fell(job, record)) {
+		told->outcome = "Failed";
+		told->exit_code = record->own.exit_code;
+		container = record->own.container;
+	} else if (record->started_at == 0 && record->phase != RH_PHASE_FAILED) {
+		told->outcome = "Never started";
+	} else if (stopped) {
+		told->outcome = "Stopped";
+	} else {
+		told->outcome = record->phase == RH_PHASE_SUCCEEDED ? "Succeeded" : "Failed";
+	}
+	if (strcmp(told->outcome, "Failed") == 0 && container[0] && !rh_text_equal(container, record->main))
+		told->container = container;
+}
+
+static int64_t run_duration(const struct rh_run_record *record)
+{
+	int64_t end = record->finished_at > record->own.at ? record->finished_at : record->own.at;
+
+	return record->first_start != 0 && end > record->first_start ? end - record->first_start : 0;
+}
+
+/* @return whether the replica failed */
+static bool run_tell_record(const struct rh_run *run, const struct rh_run_job *job, const struct rh_run_record *record)
+{
 	char name[RH_NAME_SIZE];
 	const char *replica = rh_job_replica_name(job->job, record->type, record->index, name) + strlen(job->job->name) + 1;
-	rh_auto_free char *log = rh_runner_log_path(run->log_dir, job->log_name, replica, container ? container : "");
+	rh_auto_free char *log = rh_runner_log_path(run->log_dir, job->log_name, replica, record->main ? record->main : "");
 	struct rh_run_replica told = {.job = job->job->name, .type = record->type, .index = record->index};
 
-	told.outcome = run_outcome(record);
-	told.exit_code = record->exit_code;
+	run_judge(job, record, &told);
 	told.restarts = record->restarts_before + record->restarts + (record->pods > 1 ? record->pods - 1 : 0);
-	if (record->started_at != 0 && record->finished_at > record->started_at)
-		told.duration = record->finished_at - record->started_at;
+	told.duration = run_duration(record);
 	told.log = log ? log : "";
-	run->options->hooks.replica(run->options->hooks.arg, &told);
+	if (run->options->hooks.replica)
+		run->options->hooks.replica(run->options->hooks.arg, &told);
+	return strcmp(told.outcome, "Failed") == 0;
 }
 
-void rh_run_pods_tell(const struct rh_run *run)
+static void run_warn(const struct rh_run *run, const struct rh_run_job *job, const struct rh_str *names)
 {
-	for (size_t i = 0; run->options->hooks.replica && i < run->job_count; i++) {
-		for (size_t k = 0; k < run->jobs[i].record_count; k++)
-			run_tell_record(run, &run->jobs[i], &run->jobs[i].records[k]);
+	rh_auto_free char *text =
+		rh_asprintf("%s %s succeeded by the rules of its kind, and these replicas failed: %s; %s", job->resource.kind,
+	                job->job->name, rh_str_text(names),
+	                run->options->strict ? "--strict makes that a failure" : "--strict would make that status 1");
+
+	if (text && run->options->hooks.warning)
+		run->options->hooks.warning(run->options->hooks.arg, text);
+}
+
+/* @return how many replicas failed though the job Succeeded */
+static size_t run_tell_job(const struct rh_run *run, const struct rh_run_job *job)
+{
+	rh_auto_str names = {0};
+	size_t failed = 0;
+
+	for (size_t k = 0; k < job->record_count; k++) {
+		const struct rh_run_record *record = &job->records[k];
+
+		if (!run_tell_record(run, job, record) || !job->succeeded)
+			continue;
+		rh_str_appendf(&names, "%s%s-%d", failed > 0 ? ", " : "", record->type, (int)record->index);
+		failed++;
 	}
+	if (failed > 0)
+		run_warn(run, job, &names);
+	return failed;
+}
+
+size_t rh_run_pods_tell(const struct rh_run *run)
+{
+	size_t failed = 0;
+
+	for (size_t i = 0; i < run->job_count; i++)
+		failed += run_tell_job(run, &run->jobs[i]);
+	return failed;
+}
+
+/* How often in a row the replica has failed in this way, with this failure. */
+static int32_t run_count_fall(const struct rh_run_fall *before, const struct rh_shim_report *report)
+{
+	bool same = before->exit_code == report->exit_code && strcmp(before->container, report->container) == 0;
+
+	if (report->finished_at - report->started_at > RUN_FAST)
+		return 0;
+	return same ? before->times + 1 : 1;
+}
+
+/* A job with a backoffLimit has an end of its own. */
+static void run_end_loop(struct rh_run *run, struct rh_run_job *job, const struct rh_run_record *record)
+{
+	int64_t most = run->options->max_restarts < 0 ? run->options->config->max_restarts : run->options->max_restarts;
+	const struct rh_run_fall *own = &record->own;
+	rh_auto_free char *text = NULL;
+
+	if (job->job->policy.backoff_limit >= 0 || most == 0 || own->times <= most)
+		return;
+	text = rh_asprintf(
+		"%s %s is failed because replica %s-%d was restarted %lld times in a row and still fails: each time "
+		"container %s exited with code %d within a minute; mend it, or set --max-restarts (0: for ever) or "
+		"spec.runPolicy.backoffLimit",
+		job->resource.kind, job->job->name, record->type, (int)record->index, (long long)most, own->container,
+		(int)own->exit_code);
+	rh_run_job_fail(run, job, text);
+}
+
+void rh_run_pods_failed(struct rh_run *run, const char *uid, const struct rh_shim_report *report)
+{
+	const struct rh_run_pod *pod = rh_map_get(run->pods, uid);
+	struct rh_run_record *record = pod ? pod->record : NULL;
+
+	/* beside a main container that works, a helper may fail as it likes */
+	if (!record || (!report->init && !rh_text_equal(report->container, record->main)))
+		return;
+	run_record_start(record, report->init ? 0 : report->started_at);
+	record->own.times = run_count_fall(&record->own, report);
+	record->own.exit_code = report->exit_code;
+	record->own.at = report->finished_at;
+	rh_copy(record->own.container, sizeof(record->own.container), report->container);
+	run_end_loop(run, pod->job, record);
 }
 
 void rh_run_pods_deinit(struct rh_run *run)

@@ -128,6 +128,11 @@ static void run_on_refused_pod(void *arg, const struct rh_json *pod, const char 
 		rh_run_job_refuse(run, job, text ? text : message);
 }
 
+static void run_on_failed(void *arg, const char *uid, const struct rh_shim_report *report)
+{
+	rh_run_pods_failed(arg, uid, report);
+}
+
 static void run_on_line(void *arg, const char *job, const char *replica, const char *container, const char *text,
                         size_t length)
 {
@@ -408,6 +413,7 @@ static int run_open_runner(struct rh_run *run, struct rh_error *err)
 	                                         .note = run_on_note,
 	                                         .fault = run_on_fault,
 	                                         .refused = run_on_refused_pod,
+	                                         .failed = run_on_failed,
 	                                         .lost = run_on_lost,
 	                                         .arg = run};
 	return rh_runner_new(&options, &run->runner, err);
@@ -466,7 +472,7 @@ static void run_close(struct rh_run *run)
 
 static int run_result(const struct rh_run *run)
 {
-	bool failed = run->faulty;
+	bool failed = run->faulty || (run->options->strict && run->fell);
 
 	for (size_t i = 0; i < run->job_count; i++)
 		failed = failed || !run->jobs[i].succeeded;
@@ -490,7 +496,7 @@ int rh_run(const struct rh_run_options *options, struct rh_error *err)
 	if (r == 0) {
 		run_raise_limit(&run);
 		rh_loop_run(run.loop);
-		rh_run_pods_tell(&run);
+		run.fell = rh_run_pods_tell(&run) > 0;
 		r = run_result(&run);
 	}
 	run_close(&run);

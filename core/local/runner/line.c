@@ -30,6 +30,18 @@ static void runner_take_end(struct rh_runner_container *container)
 	container->log_start = rh_log_size(container->log.path);
 }
 
+/* An end is reported again when a container that waited for its restart is not to have it any more. */
+static void runner_tell_failure(const struct rh_runner_pod *pod, const struct rh_runner_container *container,
+                                const struct rh_shim_report *report)
+{
+	const struct rh_runner_hooks *hooks = &pod->runner->options.hooks;
+
+	if (!hooks->failed || container->sidecar || report->asked || report->exit_code == 0 ||
+	    report->finished_at == container->ended.finished_at)
+		return;
+	hooks->failed(hooks->arg, pod->uid, report);
+}
+
 static void runner_take_report(struct rh_runner_pod *pod, const struct rh_json *json)
 {
 	struct rh_shim_report report;
@@ -42,10 +54,13 @@ static void runner_take_report(struct rh_runner_pod *pod, const struct rh_json *
 		return;
 	container->report = report;
 	container->reported = true;
+	container->ran = container->ran || report.running;
 	container->grown = true;
 	pod->changed = true;
-	if (!report.running)
-		runner_take_end(container);
+	if (report.running)
+		return;
+	runner_tell_failure(pod, container, &report);
+	runner_take_end(container);
 }
 
 static void runner_take_fault(struct rh_runner_pod *pod, const char *text)

@@ -61,18 +61,10 @@ static bool runner_container_over(const struct rh_runner_container *container)
 	return container->reported && !container->report.running && !container->report.again;
 }
 
-/* Whether the shim did all that it had to: it also has when an init container failed for good. */
-bool rh_runner_pod_all_ended(const struct rh_runner_pod *pod)
+/* Whether an init container lets those behind it start: it succeeded, or is a sidecar that has run. */
+static bool runner_container_passed(const struct rh_runner_container *container)
 {
-	for (size_t i = 0; i < pod->container_count; i++) {
-		const struct rh_runner_container *container = &pod->containers[i];
-
-		if (!runner_container_over(container))
-			return false;
-		if (container->init && container->report.exit_code != 0)
-			return true;
-	}
-	return true;
+	return container->sidecar ? container->ran : runner_container_over(container) && container->report.exit_code == 0;
 }
 
 static bool runner_pod_initialized(const struct rh_runner_pod *pod)
@@ -80,7 +72,7 @@ static bool runner_pod_initialized(const struct rh_runner_pod *pod)
 	for (size_t i = 0; i < pod->container_count; i++) {
 		const struct rh_runner_container *container = &pod->containers[i];
 
-		if (container->init && (!runner_container_over(container) || container->report.exit_code != 0))
+		if (container->init && !runner_container_passed(container))
 			return false;
 	}
 	return pod->started_at != 0;
@@ -89,7 +81,9 @@ static bool runner_pod_initialized(const struct rh_runner_pod *pod)
 static bool runner_pod_is_ready(const struct rh_runner_pod *pod)
 {
 	for (size_t i = 0; i < pod->container_count; i++) {
-		if (!pod->containers[i].init && !runner_container_running(&pod->containers[i]))
+		const struct rh_runner_container *container = &pod->containers[i];
+
+		if ((!container->init || container->sidecar) && !runner_container_running(container))
 			return false;
 	}
 	return pod->stage == RH_RUNNER_STARTED;
@@ -107,7 +101,7 @@ void rh_runner_pod_settle(struct rh_runner_pod *pod, int64_t now)
 }
 
 /* What is left of a pod whose processes are all gone: its containers' exit codes decide, whatever the restart policy
- * would have done next. */
+ * would have done next. Those of sidecars do not count. */
 static const char *runner_pod_final_phase(const struct rh_runner_pod *pod)
 {
 	if (pod->broken)
@@ -115,7 +109,7 @@ static const char *runner_pod_final_phase(const struct rh_runner_pod *pod)
 	for (size_t i = 0; i < pod->container_count; i++) {
 		const struct rh_runner_container *container = &pod->containers[i];
 
-		if (container->ended.finished_at == 0 || container->ended.exit_code != 0)
+		if (!container->sidecar && (container->ended.finished_at == 0 || container->ended.exit_code != 0))
 			return "Failed";
 	}
 	return "Succeeded";
@@ -128,7 +122,7 @@ const char *rh_runner_pod_phase(const struct rh_runner_pod *pod)
 	for (size_t i = 0; i < pod->container_count; i++) {
 		const struct rh_runner_container *container = &pod->containers[i];
 
-		if (container->init && (!runner_container_over(container) || container->report.exit_code != 0))
+		if (container->init && !runner_container_passed(container))
 			return "Pending";
 		/* a container that waits for its restart has run, and its pod goes on running */
 		if (!container->init && !container->reported)
@@ -223,7 +217,7 @@ static struct rh_json *runner_container_status(const struct rh_runner_pod *pod,
 {
 	rh_auto(json) status = rh_json_new_object();
 	bool running = runner_container_running(container);
-	bool ready = container->init ? runner_container_over(container) && container->report.exit_code == 0 : running;
+	bool ready = container->init && !container->sidecar ? runner_container_passed(container) : running;
 
 	if (!status || rh_json_set_string(status, "name", container->name) < 0 ||
 	    rh_json_set_string(status, "image", container->image) < 0 || rh_json_set_string(status, "imageID", "") < 0 ||

@@ -22,6 +22,8 @@ struct rh_runner_container {
 	char *name;
 	char *image;
 	bool init;
+	bool sidecar;                 /**< an init container whose restartPolicy is Always */
+	bool ran;                     /**< it was reported to run, now or once */
 	bool reported;                /**< report says something */
 	struct rh_shim_report report; /**< the latest */
 	struct rh_shim_report ended;  /**< how it last ended; finished_at 0: it has not */
@@ -83,8 +85,6 @@ struct rh_runner_pod {
 
 /** @return the container of that name and sort, or NULL */
 struct rh_runner_container *rh_runner_pod_container(struct rh_runner_pod *pod, const char *name, bool init);
-/** @return whether every container has been reported as ended for good */
-bool rh_runner_pod_all_ended(const struct rh_runner_pod *pod);
 /** Take note of when conditions change; to be called before rh_runner_pod_status(). */
 void rh_runner_pod_settle(struct rh_runner_pod *pod, int64_t now);
 /** @return "Pending", "Running", "Succeeded" or "Failed", by the rules of a kubelet; static storage */

@@ -65,6 +65,7 @@ static int runner_add_containers(struct rh_runner_pod *pod, const struct rh_json
 		const char *image = rh_json_string(rh_json_get(item, "image"));
 
 		container->init = init;
+		container->sidecar = init && rh_text_equal(rh_json_string(rh_json_get(item, "restartPolicy")), "Always");
 		container->name = rh_strdup(name ? name : "");
 		container->image = rh_strdup(image ? image : "");
 		container->log.path = rh_runner_log_path(log_dir, pod->job, pod->replica, name ? name : "");

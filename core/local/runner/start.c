@@ -161,7 +161,7 @@ static void runner_ask_machine(struct rh_runner *runner)
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_BLOCK, &all, &before);
 	runner->machine.can_mount = rh_podplan_can_mount();
-	runner->machine.can_limit = rh_podplan_can_limit();
+	runner->machine.can_limit = rh_podplan_can_limit(&runner->machine.no_limit);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	runner->asked_machine = true;
 }

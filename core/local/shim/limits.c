@@ -20,10 +20,33 @@
 /* Files of /proc and cgroups are small; one larger than this is not what it should be. */
 #define LIMITS_FILE_MAX (1024 * 1024)
 
-struct rh_shim_limits {
+/* Controllers that limits need; in version 1 each has a tree of cgroups of its own. */
+enum limits_controller { LIMITS_MEMORY, LIMITS_CPU, LIMITS_CONTROLLERS };
+
+static const char *const limits_names[LIMITS_CONTROLLERS] = {"memory", "cpu"};
+
+/* Where cgroups can be made. */
+struct limits_place {
+	bool unified;                      /* version 2: one folder for all controllers, the first */
+	char *parents[LIMITS_CONTROLLERS]; /* owned */
+};
+
+/* A cgroup as a folder. */
+struct limits_group {
 	char *path;
 	int procs; /* cgroup.procs, open for writing */
 };
+
+struct rh_shim_limits {
+	bool unified;
+	struct limits_group groups[LIMITS_CONTROLLERS]; /* version 2: the first alone */
+};
+
+static void limits_place_deinit(struct limits_place *place)
+{
+	for (int i = 0; i < LIMITS_CONTROLLERS; i++)
+		rh_free(place->parents[i]);
+}
 
 static char *limits_read(const char *folder, const char *name)
 {
@@ -64,6 +87,12 @@ static bool limits_fits(const char *folder)
 	       access(folder, W_OK) == 0 && limits_may_write(folder, "cgroup.procs");
 }
 
+/* Version 1 has no rule against processes beside cgroups, so our own one will do. */
+static bool limits_fits_v1(const char *folder)
+{
+	return access(folder, W_OK) == 0 && limits_may_write(folder, "cgroup.procs");
+}
+
 /* Where version 2 is mounted: alone, or beside version 1. */
 static char *limits_mount(const char *root)
 {
@@ -79,34 +108,88 @@ static char *limits_mount(const char *root)
 	return NULL;
 }
 
-/* Our own cgroup: the line "0::/path" of /proc/self/cgroup. */
-static char *limits_own(const char *root)
+/* Whether a list ("cpu,cpuacct") of `length` bytes has `name`. */
+static bool limits_lists(const char *list, size_t length, const char *name)
+{
+	const char *end = list + length;
+
+	while (list < end) {
+		size_t word = strcspn(list, ",:");
+
+		if (word == strlen(name) && strncmp(list, name, word) == 0)
+			return true;
+		list += word + 1;
+	}
+	return false;
+}
+
+/* Our own cgroup: the path of a line "4:memory:/path" of /proc/self/cgroup. Version 2 is the one without a name. */
+static char *limits_own(const char *root, const char *controller)
 {
 	rh_auto_free char *folder = rh_asprintf("%s/proc/self", root);
 	rh_auto_free char *text = folder ? limits_read(folder, "cgroup") : NULL;
-	const char *line = text;
 
-	while (line && !rh_starts_with(line, "0::/")) {
-		line = strchr(line, '\n');
-		line = line ? line + 1 : NULL;
-	}
-	return line ? rh_strndup(line + 3, strcspn(line + 3, "\n")) : NULL;
-}
+	for (const char *line = text; line && *line; line = strchr(line, '\n'), line += line ? 1 : 0) {
+		const char *list = strchr(line, ':');
+		const char *path = list ? strchr(list + 1, ':') : NULL;
+		size_t length = path ? (size_t)(path - list - 1) : 0;
 
-char *rh_shim_limits_parent(const char *root)
-{
-	rh_auto_free char *mount = limits_mount(root);
-	rh_auto_free char *own = mount ? limits_own(root) : NULL;
-	rh_auto_free char *folder = own ? rh_asprintf("%s%s", mount, own) : NULL;
-
-	while (folder && strlen(folder) >= strlen(mount)) {
-		char *slash = strrchr(folder, '/');
-
-		if (limits_fits(folder))
-			return rh_take(folder);
-		*slash = '\0';
+		if (path && (controller ? limits_lists(list + 1, length, controller) : length == 0) && path[1] == '/')
+			return rh_strndup(path + 1, strcspn(path + 1, "\n"));
 	}
 	return NULL;
+}
+
+/* The nearest folder at or above `own`, a path below `mount`, that fits. */
+static char *limits_climb(const char *mount, const char *own, bool (*fits)(const char *folder))
+{
+	rh_auto_free char *folder = rh_asprintf("%s%s", mount, own);
+
+	while (folder && strlen(folder) >= strlen(mount)) {
+		if (fits(folder))
+			return rh_take(folder);
+		*strrchr(folder, '/') = '\0';
+	}
+	return NULL;
+}
+
+char *rh_shim_limits_parent(const char *root, const char *controller)
+{
+	rh_auto_free char *mount = controller ? rh_asprintf("%s/sys/fs/cgroup/%s", root, controller) : limits_mount(root);
+	rh_auto_free char *own = mount ? limits_own(root, controller) : NULL;
+
+	return own ? limits_climb(mount, own, controller ? limits_fits_v1 : limits_fits) : NULL;
+}
+
+/* Why there is no parent for a controller of version 1. */
+static int limits_explain(const char *root, const char *controller, struct rh_error *err)
+{
+	rh_auto_free char *mount = rh_asprintf("%s/sys/fs/cgroup/%s", root, controller);
+	rh_auto_free char *own = limits_own(root, controller);
+
+	if (!mount || !own || access(mount, F_OK) < 0)
+		return rh_fail(err, RH_ENOENT, "no cgroup that this user may write passes the controllers memory and cpu on");
+	return rh_fail(err, RH_ENOENT, "the controller %s is of cgroups version 1, and this user may not write \"%s%s\"",
+	               controller, mount, own);
+}
+
+static int limits_find(const char *root, struct limits_place *place, struct rh_error *err)
+{
+	place->parents[0] = rh_shim_limits_parent(root, NULL);
+	place->unified = place->parents[0] != NULL;
+	for (int i = 0; i < LIMITS_CONTROLLERS && !place->unified; i++) {
+		place->parents[i] = rh_shim_limits_parent(root, limits_names[i]);
+		if (!place->parents[i])
+			return limits_explain(root, limits_names[i], err);
+	}
+	return 0;
+}
+
+int rh_shim_limits_check(const char *root, struct rh_error *err)
+{
+	__attribute__((cleanup(limits_place_deinit))) struct limits_place place = {.unified = false};
+
+	return limits_find(root, &place, err);
 }
 
 static int limits_write(const char *folder, const char *name, const char *text, struct rh_error *err)
@@ -136,6 +219,12 @@ static int limits_set_memory(const char *folder, int64_t memory, struct rh_error
 	return 0;
 }
 
+/* The kernel takes no quota below 1 ms in a period. */
+static int64_t limits_quota(int64_t cpu)
+{
+	return cpu < 10 ? 1000 : cpu * (LIMITS_PERIOD / 1000);
+}
+
 static int limits_set(const char *folder, const struct rh_shim_limits_options *options, struct rh_error *err)
 {
 	char text[64];
@@ -143,10 +232,33 @@ static int limits_set(const char *folder, const struct rh_shim_limits_options *o
 
 	if (r < 0 || options->cpu == 0)
 		return r;
-	/* the kernel takes no quota below 1 ms */
-	(void)snprintf(text, sizeof(text), "%" PRId64 " %" PRId64,
-	               options->cpu < 10 ? 1000 : options->cpu * (LIMITS_PERIOD / 1000), LIMITS_PERIOD);
+	(void)snprintf(text, sizeof(text), "%" PRId64 " %" PRId64, limits_quota(options->cpu), LIMITS_PERIOD);
 	return limits_write(folder, "cpu.max", text, err);
+}
+
+static int limits_set_number(const char *folder, const char *name, int64_t number, struct rh_error *err)
+{
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "%" PRId64, number);
+	return limits_write(folder, name, text, err);
+}
+
+static int limits_set_v1(const char *folder, enum limits_controller controller,
+                         const struct rh_shim_limits_options *options, struct rh_error *err)
+{
+	int r;
+
+	if (controller == LIMITS_MEMORY && options->memory > 0) {
+		r = limits_set_number(folder, "memory.limit_in_bytes", options->memory, err);
+		/* no swap beyond it; not there on every kernel */
+		(void)limits_set_number(folder, "memory.memsw.limit_in_bytes", options->memory, NULL);
+		return r;
+	}
+	if (controller == LIMITS_MEMORY || options->cpu == 0)
+		return 0;
+	r = limits_set_number(folder, "cpu.cfs_period_us", LIMITS_PERIOD, err);
+	return r < 0 ? r : limits_set_number(folder, "cpu.cfs_quota_us", limits_quota(options->cpu), err);
 }
 
 /* Remove what shims that were killed left: empty cgroups named after a process that is gone. */
@@ -167,33 +279,45 @@ static void limits_sweep(const char *parent)
 		(void)closedir(folder);
 }
 
+/* Make the cgroup of that name below `parent`. */
+static int limits_make(struct limits_group *group, const char *parent, const char *name, struct rh_error *err)
+{
+	rh_auto_free char *procs = rh_asprintf("%s/%s/cgroup.procs", parent, name);
+
+	limits_sweep(parent);
+	group->path = rh_asprintf("%s/%s", parent, name);
+	if (!group->path || !procs)
+		return rh_fail_oom(err);
+	if (mkdir(group->path, 0755) < 0 && errno != EEXIST)
+		return rh_fail(err, RH_EIO, "cannot make the cgroup \"%s\": %s", group->path, strerror(errno));
+	group->procs = open(procs, O_WRONLY | O_CLOEXEC);
+	if (group->procs < 0)
+		return rh_fail(err, RH_EIO, "cannot open \"%s\": %s", procs, strerror(errno));
+	return 0;
+}
+
 int rh_shim_limits_new(const struct rh_shim_limits_options *options, struct rh_shim_limits **ret_limits,
                        struct rh_error *err)
 {
-	rh_auto_free char *parent = rh_shim_limits_parent(options->root);
-	rh_auto_free char *procs = NULL;
-	rh_auto(shim_limits) limits = NULL;
+	__attribute__((cleanup(limits_place_deinit))) struct limits_place place = {.unified = false};
+	rh_auto(shim_limits) limits = rh_alloc(sizeof(*limits));
 	int r;
 
-	if (!parent)
-		return rh_fail(err, RH_ENOENT, "no cgroup with memory and cpu controllers that this user may write");
-	limits_sweep(parent);
-	limits = rh_alloc(sizeof(*limits));
 	if (!limits)
 		return rh_fail_oom(err);
-	limits->procs = -1;
-	limits->path = rh_asprintf("%s/%s", parent, options->name);
-	procs = rh_asprintf("%s/%s/cgroup.procs", parent, options->name);
-	if (!limits->path || !procs)
-		return rh_fail_oom(err);
-	if (mkdir(limits->path, 0755) < 0 && errno != EEXIST)
-		return rh_fail(err, RH_EIO, "cannot make the cgroup \"%s\": %s", limits->path, strerror(errno));
-	r = limits_set(limits->path, options, err);
+	for (int i = 0; i < LIMITS_CONTROLLERS; i++)
+		limits->groups[i].procs = -1;
+	r = limits_find(options->root, &place, err);
+	limits->unified = place.unified;
+	for (int i = 0; r == 0 && i < LIMITS_CONTROLLERS && place.parents[i]; i++) {
+		r = limits_make(&limits->groups[i], place.parents[i], options->name, err);
+		if (r == 0 && place.unified)
+			r = limits_set(limits->groups[i].path, options, err);
+		else if (r == 0)
+			r = limits_set_v1(limits->groups[i].path, (enum limits_controller)i, options, err);
+	}
 	if (r < 0)
 		return r;
-	limits->procs = open(procs, O_WRONLY | O_CLOEXEC);
-	if (limits->procs < 0)
-		return rh_fail(err, RH_EIO, "cannot open \"%s\": %s", procs, strerror(errno));
 	*ret_limits = rh_take(limits);
 	return 0;
 }
@@ -202,17 +326,25 @@ void rh_shim_limits_free(struct rh_shim_limits *limits)
 {
 	if (!limits)
 		return;
-	if (limits->procs >= 0)
-		(void)close(limits->procs);
-	if (limits->path)
-		(void)rmdir(limits->path);
-	rh_free(limits->path);
+	for (int i = 0; i < LIMITS_CONTROLLERS; i++) {
+		struct limits_group *group = &limits->groups[i];
+
+		if (group->procs >= 0)
+			(void)close(group->procs);
+		if (group->path)
+			(void)rmdir(group->path);
+		rh_free(group->path);
+	}
 	rh_free(limits);
 }
 
 int rh_shim_limits_enter(const struct rh_shim_limits *limits)
 {
-	return limits && write(limits->procs, "0", 1) < 0 ? -1 : 0;
+	for (int i = 0; limits && i < LIMITS_CONTROLLERS; i++) {
+		if (limits->groups[i].procs >= 0 && write(limits->groups[i].procs, "0", 1) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* Set the number of the line "key number". @return whether there is such a line */
@@ -234,7 +366,8 @@ static bool limits_number(const char *text, const char *key, int64_t *ret_number
 
 int64_t rh_shim_limits_kills(const struct rh_shim_limits *limits)
 {
-	rh_auto_free char *text = limits ? limits_read(limits->path, "memory.events") : NULL;
+	const char *file = limits && limits->unified ? "memory.events" : "memory.oom_control";
+	rh_auto_free char *text = limits ? limits_read(limits->groups[LIMITS_MEMORY].path, file) : NULL;
 	int64_t kills = 0;
 
 	return text && limits_number(text, "oom_kill", &kills) ? kills : 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/shim/limits.h
- * @brief Limits of memory and processors by cgroups, where this process may make them (version 2 only), and what the
- * kernel says of memory that ran out.
+ * @brief Limits of memory and processors by cgroups, where this process may make them, and what the kernel says of
+ * memory that ran out.
  *
- * A cgroup is made beside the one that we are in, below the nearest folder above us that is ours to write and passes
- * both controllers on. Nothing that exists is changed.
+ * Version 2: a cgroup is made beside the one that we are in, below the nearest folder above us that is ours to write
+ * and passes both controllers on. Where the controllers are version 1's, a cgroup is made for each of them, below our
+ * own one or the nearest above it that is ours to write. Nothing that exists is changed.
  */
 #ifndef RH_LOCAL_SHIM_LIMITS_H
 #define RH_LOCAL_SHIM_LIMITS_H
@@ -31,10 +32,16 @@ struct rh_shim_limits_options {
 };
 
 /**
- * Find the folder below which cgroups with both controllers can be made.
+ * Find the folder below which cgroups can be made. @param controller of version 1; NULL: both, in version 2
  * @return owned by the caller; NULL when there is none (or memory is out)
  */
-char *rh_shim_limits_parent(const char *root);
+char *rh_shim_limits_parent(const char *root, const char *controller);
+/**
+ * See whether cgroups with both controllers can be made. @param root as in struct rh_shim_limits_options. @return 0,
+ * RH_ENOENT (the message says what is in the way: a controller that is nowhere, or a folder that this user may not
+ * write) or RH_ENOMEM
+ */
+int rh_shim_limits_check(const char *root, struct rh_error *err);
 /** Make a cgroup, and remove those of processes that are gone. @return 0, RH_EIO, RH_ENOENT (there is no such folder)
  * or RH_ENOMEM */
 int rh_shim_limits_new(const struct rh_shim_limits_options *options, struct rh_shim_limits **ret_limits,

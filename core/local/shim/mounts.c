@@ -202,9 +202,19 @@ static void mounts_cut_to_existing(char *path)
 	}
 }
 
+/* What is to be mounted. It is opened before anything is mounted over its path: a volume at /tmp covers the folders
+ * that other volumes lie in. */
+struct mounts_source {
+	int fd;
+	bool tree; /* a copy of the mounts below the path (open_tree(2)), that needs the path no more */
+	bool folder;
+};
+
 /* The mounts of one container, and the folders that copies took the place of. */
 struct mounts_job {
 	const struct rh_shim_mount *mounts;
+	struct mounts_source *sources; /* one for each mount */
+	size_t opened;
 	size_t done; /* how many are made */
 	char **copies;
 	size_t copy_count;
@@ -212,6 +222,9 @@ struct mounts_job {
 
 static void mounts_job_deinit(struct mounts_job *job)
 {
+	for (size_t i = 0; i < job->opened; i++)
+		(void)close(job->sources[i].fd);
+	rh_free(job->sources);
 	for (size_t i = 0; i < job->copy_count; i++)
 		rh_free(job->copies[i]);
 	rh_free(job->copies);
@@ -295,17 +308,43 @@ static int mounts_set_read_only(const char *to, struct rh_error *err)
 	return 0;
 }
 
+/* A kernel before 5.2 has no open_tree(2), and a filter of system calls may refuse it: then the path is kept open. */
+static int mounts_open_source(struct mounts_job *job, const char *from, struct rh_error *err)
+{
+	struct mounts_source *source = &job->sources[job->opened];
+	struct stat st;
+
+	source->fd = open_tree(AT_FDCWD, from, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (unsigned)AT_RECURSIVE);
+	source->tree = source->fd >= 0;
+	if (!source->tree)
+		source->fd = open(from, O_PATH | O_CLOEXEC);
+	if (source->fd < 0)
+		return mounts_fail(err, "find", from);
+	job->opened++;
+	if (fstat(source->fd, &st) < 0)
+		return mounts_fail(err, "look at", from);
+	source->folder = S_ISDIR(st.st_mode);
+	return 0;
+}
+
+static int mounts_attach(const struct mounts_source *source, const char *to)
+{
+	char path[64];
+
+	if (source->tree)
+		return move_mount(source->fd, "", AT_FDCWD, to, MOVE_MOUNT_F_EMPTY_PATH);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", source->fd);
+	return mount(path, to, NULL, MS_BIND | MS_REC, NULL);
+}
+
 static int mounts_bind(struct mounts_job *job, const struct rh_shim_mount *bind, struct rh_error *err)
 {
-	struct stat st;
-	int r;
+	const struct mounts_source *source = &job->sources[job->done];
+	int r = mounts_make_target(job, bind->to, source->folder, err);
 
-	if (stat(bind->from, &st) < 0)
-		return mounts_fail(err, "find", bind->from);
-	r = mounts_make_target(job, bind->to, S_ISDIR(st.st_mode), err);
 	if (r < 0)
 		return r;
-	if (mount(bind->from, bind->to, NULL, MS_BIND | MS_REC, NULL) < 0)
+	if (mounts_attach(source, bind->to) < 0)
 		return rh_fail(err, RH_EIO, "cannot mount \"%s\" at \"%s\": %s", bind->from, bind->to, strerror(errno));
 	return bind->read_only ? mounts_set_read_only(bind->to, err) : 0;
 }
@@ -318,10 +357,13 @@ int rh_shim_mounts_apply(const struct rh_shim_mount *mounts, size_t count, struc
 	if (count == 0)
 		return 0;
 	job.copies = rh_alloc_array(count, sizeof(*job.copies));
-	if (!job.copies)
+	job.sources = rh_alloc_array(count, sizeof(*job.sources));
+	if (!job.copies || !job.sources)
 		return rh_fail_oom(err);
 	if (unshare(CLONE_NEWNS) < 0)
 		return rh_fail(err, RH_EIO, "no private mount namespace: %s", strerror(errno));
+	while (job.opened < count && r == 0)
+		r = mounts_open_source(&job, mounts[job.opened].from, err);
 	for (; job.done < count && r == 0; job.done++)
 		r = mounts_bind(&job, &mounts[job.done], err);
 	return r;

@@ -122,6 +122,7 @@ static int plan_specs(const struct rh_json *json, struct rh_shim_plan *plan, str
 			struct rh_shim_spec *spec = &plan->specs[plan->spec_count++];
 
 			spec->init = l == 0;
+			spec->sidecar = spec->init && rh_json_bool(rh_json_get(item, "sidecar"), false);
 			r = plan_spec(item, spec, err);
 		}
 	}

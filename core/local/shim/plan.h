@@ -46,6 +46,7 @@ struct rh_shim_spec {
 	int64_t uid;    /**< -1: the shim's own; likewise gid */
 	int64_t gid;
 	bool init;
+	bool sidecar; /**< one of the init containers that is not waited for, and ends after the regular ones */
 };
 
 /** A plan. All zero is empty. */

@@ -83,7 +83,11 @@ static bool pod_wants_again(const struct rh_shim_pod *pod, const struct rh_shim_
 {
 	bool failed = container->report.exit_code != 0;
 
-	if (pod->stopping || pod->plan->policy == RH_SHIM_NEVER)
+	if (pod->stopping)
+		return false;
+	if (container->spec->sidecar)
+		return true;
+	if (pod->plan->policy == RH_SHIM_NEVER)
 		return false;
 	return failed || (pod->plan->policy == RH_SHIM_ALWAYS && !container->spec->init);
 }
@@ -97,18 +101,18 @@ static int64_t pod_next_pause(const struct rh_shim_pod *pod, const struct rh_shi
 	return pause < pod->plan->backoff_max ? pause : pod->plan->backoff_max;
 }
 
-/* What the kernel says of a SIGKILL that was not ours. */
+/* What the kernel says of a SIGKILL that was not ours. A shell passes the end of its child on as 137. */
 static void pod_blame_memory(const struct rh_shim_pod *pod, struct rh_shim_container *container)
 {
 	struct rh_shim_report *report = &container->report;
 	int64_t kills;
 
-	if (report->signal != SIGKILL || pod->killed_at != RH_NEVER)
+	if (report->exit_code != 128 + SIGKILL || pod->killed_at != RH_NEVER)
 		return;
 	if (rh_shim_limits_kills(container->limits) > container->kills)
 		rh_copy(report->reason, sizeof(report->reason), "OOMKilled");
-	else if (container->machine_kills_known && rh_shim_limits_machine_kills(pod->root, &kills) &&
-	         kills > container->machine_kills)
+	else if (report->signal == SIGKILL && container->machine_kills_known &&
+	         rh_shim_limits_machine_kills(pod->root, &kills) && kills > container->machine_kills)
 		rh_copy(report->message, sizeof(report->message),
 		        "killed by signal 9; the kernel's out-of-memory killer was active on this machine meanwhile");
 }
@@ -198,10 +202,11 @@ static void pod_start(struct rh_shim_pod *pod, struct rh_shim_container *contain
 	pod_run(pod, container);
 }
 
-static void pod_take_end(struct rh_shim_container *container, int status, int64_t now)
+static void pod_take_end(const struct rh_shim_pod *pod, struct rh_shim_container *container, int status, int64_t now)
 {
 	struct rh_shim_report *report = &container->report;
 
+	report->asked = pod->stopping;
 	report->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	report->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	rh_copy(report->reason, sizeof(report->reason), report->exit_code == 0 ? "Completed" : "Error");
@@ -221,7 +226,7 @@ void rh_shim_pod_reap(struct rh_shim_pod *pod, int64_t now)
 			struct rh_shim_container *container = &pod->containers[i];
 
 			if (container->state == RH_SHIM_RUNNING && container->pid == pid)
-				pod_take_end(container, status, now);
+				pod_take_end(pod, container, status, now);
 			else if (container->state == RH_SHIM_LEAVING)
 				container->due = now;
 		}
@@ -312,16 +317,29 @@ static void pod_leave(struct rh_shim_pod *pod, size_t index, int64_t now)
 	container->due = now + (number == SIGKILL ? POD_KILL_PAUSE : POD_LEFTOVER_GRACE);
 }
 
-/* Whether the init containers before number `index` are done; a regular container comes after all of them. */
+/* Whether the init containers before number `index` are done, and the sidecars among them have run; a regular container
+ * comes after all of them. */
 static bool pod_may_start(const struct rh_shim_pod *pod, size_t index)
 {
 	for (size_t i = 0; i < index && pod->plan->specs[i].init; i++) {
 		const struct rh_shim_container *before = &pod->containers[i];
 
-		if (before->state != RH_SHIM_ENDED || before->report.exit_code != 0)
+		if (before->spec->sidecar ? before->pid == 0 : before->state != RH_SHIM_ENDED || before->report.exit_code != 0)
 			return false;
 	}
 	return true;
+}
+
+/* Whether container number `index` will never start: an init container before it failed for good. */
+static bool pod_is_blocked(const struct rh_shim_pod *pod, size_t index)
+{
+	for (size_t i = 0; i < index && pod->plan->specs[i].init; i++) {
+		const struct rh_shim_container *before = &pod->containers[i];
+
+		if (!before->spec->sidecar && before->state == RH_SHIM_ENDED && before->report.exit_code != 0)
+			return true;
+	}
+	return false;
 }
 
 static void pod_step_container(struct rh_shim_pod *pod, size_t index, int64_t now)
@@ -338,29 +356,30 @@ static void pod_step_container(struct rh_shim_pod *pod, size_t index, int64_t no
 		pod_start(pod, container, now);
 }
 
-/* Nothing runs, and nothing will: an init container failed for good, or all regular ones ended. */
-static bool pod_is_over(const struct rh_shim_pod *pod)
+/* Container number `index` does not run, and will not. */
+static bool pod_is_past(const struct rh_shim_pod *pod, size_t index)
+{
+	const struct rh_shim_container *container = &pod->containers[index];
+
+	if (container->state == RH_SHIM_QUEUED)
+		return pod->stopping || pod_is_blocked(pod, index);
+	return container->state == RH_SHIM_ENDED;
+}
+
+/* Nothing runs, and nothing will: an init container failed for good, or all regular ones ended. @param sidecars whether
+ * they count */
+static bool pod_is_over(const struct rh_shim_pod *pod, bool sidecars)
 {
 	for (size_t i = 0; i < pod->plan->spec_count; i++) {
-		const struct rh_shim_container *container = &pod->containers[i];
-
-		if (pod_is_active(container) || container->state == RH_SHIM_RESTING)
-			return false;
-		if (container->state == RH_SHIM_QUEUED && !pod->stopping && pod_may_start(pod, i))
+		if ((sidecars || !pod->plan->specs[i].sidecar) && !pod_is_past(pod, i))
 			return false;
 	}
 	return true;
 }
 
-void rh_shim_pod_stop(struct rh_shim_pod *pod, int64_t grace, int64_t now)
+/* Those that wait for their restart have had their last. */
+static void pod_end_resting(struct rh_shim_pod *pod)
 {
-	int64_t end = grace > 0 ? now + grace : now;
-
-	if (end < pod->kill_at)
-		pod->kill_at = end;
-	if (pod->stopping)
-		return;
-	pod->stopping = true;
 	for (size_t i = 0; i < pod->plan->spec_count; i++) {
 		struct rh_shim_container *container = &pod->containers[i];
 
@@ -371,8 +390,60 @@ void rh_shim_pod_stop(struct rh_shim_pod *pod, int64_t grace, int64_t now)
 		container->report.again = false;
 		rh_shim_line_report(pod->line, &container->report);
 	}
+}
+
+/* All but sidecars have ended: these go one by one, the last first, within the pod's grace period. */
+static void pod_wind(struct rh_shim_pod *pod, int64_t now)
+{
+	if (!pod->winding && pod->kill_at == RH_NEVER)
+		pod->kill_at = now + pod->plan->grace;
+	pod->winding = true;
+	pod->stopping = true;
+	pod_end_resting(pod);
+	for (size_t i = pod->plan->spec_count; i > 0; i--) {
+		struct rh_shim_container *container = &pod->containers[i - 1];
+
+		if (!pod_is_active(container))
+			continue;
+		if (!container->asked)
+			(void)pod_signal_owned(pod, i - 1, SIGTERM);
+		container->asked = true;
+		return;
+	}
+}
+
+/* Send `number` to all but the sidecars. */
+static void pod_signal_mains(const struct rh_shim_pod *pod, int number)
+{
+	rh_auto_shim_tree tree = {0};
+	size_t sidecar = SIZE_MAX;
+
+	for (size_t i = 0; i < pod->plan->spec_count; i++)
+		sidecar = pod->plan->specs[i].sidecar && pod_is_active(&pod->containers[i]) ? i : sidecar;
+	if (sidecar == SIZE_MAX) {
+		(void)rh_shim_tree_signal_all(number);
+		return;
+	}
+	pod_scan(pod, sidecar, &tree);
+	for (size_t i = 0; i < tree.count; i++) {
+		if (tree.items[i].owner < 0 || !pod->plan->specs[tree.items[i].owner].sidecar)
+			rh_shim_tree_signal(&tree.items[i], number);
+	}
+}
+
+void rh_shim_pod_stop(struct rh_shim_pod *pod, int64_t grace, int64_t now)
+{
+	int64_t end = grace > 0 ? now + grace : now;
+
+	rh_shim_pod_reap(pod, now); /* what ended before did so by itself */
+	if (end < pod->kill_at)
+		pod->kill_at = end;
+	if (pod->stopping)
+		return;
+	pod->stopping = true;
+	pod_end_resting(pod);
 	if (grace > 0)
-		(void)rh_shim_tree_signal_all(SIGTERM);
+		pod_signal_mains(pod, SIGTERM);
 }
 
 /* SIGKILL did not help: tell what is known, and wait no longer. */
@@ -384,7 +455,7 @@ static void pod_give_up(struct rh_shim_pod *pod, int64_t now)
 		if (!pod_is_active(container))
 			continue;
 		if (container->state == RH_SHIM_RUNNING)
-			pod_take_end(container, SIGKILL, now);
+			pod_take_end(pod, container, SIGKILL, now);
 		rh_copy(container->report.message, sizeof(container->report.message), "a process of it did not end on SIGKILL");
 		pod_conclude(pod, container, now);
 	}
@@ -411,7 +482,9 @@ int64_t rh_shim_pod_step(struct rh_shim_pod *pod, int64_t now)
 		pod_kill(pod, now);
 	for (size_t i = 0; i < pod->plan->spec_count; i++)
 		pod_step_container(pod, i, now);
-	if (pod_is_over(pod) && !pod->childless && pod->killed_at == RH_NEVER)
+	if (pod_is_over(pod, false) && !pod_is_over(pod, true))
+		pod_wind(pod, now);
+	if (pod_is_over(pod, true) && !pod->childless && pod->killed_at == RH_NEVER)
 		pod_kill(pod, now);
 	next = pod->kill_at;
 	for (size_t i = 0; i < pod->plan->spec_count; i++)
@@ -421,5 +494,5 @@ int64_t rh_shim_pod_step(struct rh_shim_pod *pod, int64_t now)
 
 bool rh_shim_pod_done(const struct rh_shim_pod *pod)
 {
-	return pod->childless && pod_is_over(pod);
+	return pod->childless && pod_is_over(pod, true);
 }

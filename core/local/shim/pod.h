@@ -4,6 +4,10 @@
  * @brief The life of a pod's containers: started in order, restarted, ended with all that they left. For the shim
  * alone.
  *
+ * Sidecars are a kubelet's: started in their turn among the init containers, and not waited for; restarted whenever
+ * they end, until all others have ended; then asked to end, the last one first, and killed when the pod's grace period
+ * is over.
+ *
  * The owner calls rh_shim_pod_step() whenever something happened or the time it named has come. Nothing here waits.
  */
 #ifndef RH_LOCAL_SHIM_POD_H
@@ -35,7 +39,7 @@ struct rh_shim_container {
 	enum rh_shim_state state;
 	struct rh_shim_output output;
 	struct rh_shim_limits *limits; /**< NULL: none, or not made yet */
-	pid_t pid;                     /**< of its first process: also the number of its session */
+	pid_t pid;                     /**< of its first process: also the number of its session; 0: it never ran */
 	int64_t due;                   /**< monotonic time of the next thing to do; RH_NEVER */
 	int64_t began;                 /**< monotonic time of its last start */
 	int64_t pause;                 /**< how long it rested last; 0: not yet */
@@ -43,6 +47,7 @@ struct rh_shim_container {
 	int64_t machine_kills;         /**< likewise rh_shim_limits_machine_kills(), if that was known */
 	bool machine_kills_known;
 	int64_t told_at;              /**< when what it left got SIGTERM; RH_NEVER: it did not */
+	bool asked;                   /**< a sidecar that got SIGTERM because the others have ended */
 	struct rh_shim_report report; /**< the latest */
 };
 
@@ -59,6 +64,7 @@ struct rh_shim_pod {
 	int64_t kill_at;                      /**< monotonic time at which everything is killed; RH_NEVER */
 	int64_t killed_at;                    /**< when that was first done; RH_NEVER: not yet */
 	bool stopping;                        /**< nothing is started any more */
+	bool winding;                         /**< all but sidecars have ended */
 	bool childless;                       /**< this process had no child when it looked last */
 };
 

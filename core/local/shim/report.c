@@ -20,7 +20,7 @@ struct rh_json *rh_shim_report_json(const struct rh_shim_report *report)
 	    rh_json_set_integer(json, "restarts", report->restarts) < 0 ||
 	    rh_json_set_integer(json, "startedAt", report->started_at) < 0 ||
 	    rh_json_set_integer(json, "finishedAt", report->finished_at) < 0 ||
-	    rh_json_set_bool(json, "again", report->again) < 0)
+	    rh_json_set_bool(json, "again", report->again) < 0 || rh_json_set_bool(json, "asked", report->asked) < 0)
 		return NULL;
 	return rh_take(json);
 }
@@ -60,6 +60,7 @@ int rh_shim_report_parse(const struct rh_json *json, struct rh_shim_report *ret_
 		return RH_EINVAL;
 	report.init = rh_json_bool(rh_json_get(json, "init"), false);
 	report.again = rh_json_bool(rh_json_get(json, "again"), false);
+	report.asked = rh_json_bool(rh_json_get(json, "asked"), false);
 	report.running = strcmp(state, "running") == 0;
 	*ret_report = report;
 	return 0;

@@ -194,10 +194,10 @@ static void spawn_become(const struct spawn_job *job, struct rh_shim_refusal *re
 	if (rh_shim_limits_enter(job->spawn->limits) < 0) {
 		spawn_refuse(refusal, SPAWN_MACHINE, "cannot put container \"%s\" under its limits: %s", spec->name,
 		             strerror(errno));
+	} else if (spawn_set_streams(job->spawn->streams) < 0) { /* before a volume takes the place of /dev/null */
+		spawn_refuse(refusal, SPAWN_MACHINE, "container \"%s\": no standard streams: %s", spec->name, strerror(errno));
 	} else if (spawn_set_mounts(job->spawn, &err) < 0) {
 		spawn_refuse(refusal, SPAWN_MACHINE, "container \"%s\": %.400s", spec->name, err.message);
-	} else if (spawn_set_streams(job->spawn->streams) < 0) {
-		spawn_refuse(refusal, SPAWN_MACHINE, "container \"%s\": no standard streams: %s", spec->name, strerror(errno));
 	} else if (spawn_set_user(spec) < 0) {
 		spawn_refuse(refusal, SPAWN_NOT_RUNNABLE, "container \"%s\": cannot become user %lld: %s", spec->name,
 		             (long long)spec->uid, strerror(errno));

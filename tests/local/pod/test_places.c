@@ -172,6 +172,23 @@ static void test_places__translate_what_starts_with_them(void **state)
 	}
 }
 
+static void test_places__cover_paths(void **state)
+{
+	static struct rh_place items[] = {
+		{"a", (char *)(uintptr_t) "/real/a", (char *)(uintptr_t) "/tmp", false},
+		{"b", (char *)(uintptr_t) "/tmp/same", (char *)(uintptr_t) "/tmp/same", false},
+	};
+	const struct rh_places places = {items, 2};
+
+	(void)state;
+	assert_true(rh_places_cover(&places, "/tmp"));
+	assert_true(rh_places_cover(&places, "/tmp/run/pods"));
+	assert_false(rh_places_cover(&places, "/tmpx"));
+	assert_false(rh_places_cover(&places, "/home"));
+	/* there the machine's own files are seen again */
+	assert_false(rh_places_cover(&places, "/tmp/same/job"));
+}
+
 static void test_places__know_where_they_are_named(void **state)
 {
 	static struct rh_place items[] = {{"a", NULL, (char *)(uintptr_t) "/data", false}};
@@ -239,6 +256,7 @@ int main(void)
 		CASE(test_places__are_found),
 		CASE(test_places__are_refused),
 		CASE(test_places__shorter_ones_first),
+		cmocka_unit_test(test_places__cover_paths),
 		CASE(test_places__same_ones_need_nothing),
 		cmocka_unit_test(test_places__translate_what_starts_with_them),
 		cmocka_unit_test(test_places__know_where_they_are_named),

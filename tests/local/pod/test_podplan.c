@@ -169,8 +169,9 @@ static void test_podplan__refusals(void **state)
 		{"{containers: [{name: main, command: [1]}]}", RH_EINVAL, "command must be a list of strings"},
 		{"{containers: [{name: ../m, command: [x]}]}", RH_EINVAL, "name"},
 		{"{containers: [{command: [x]}]}", RH_EINVAL, "name"},
-		{"{containers: [{name: main, command: [x]}], initContainers: [{name: i, restartPolicy: Always, command: [x]}]}",
+		{"{containers: [{name: main, command: [x]}], initContainers: [{name: i, restartPolicy: Never, command: [x]}]}",
 	     RH_EINVAL, "sidecar"},
+		{"{containers: [{name: main, restartPolicy: Always, command: [x]}]}", RH_EINVAL, "that of its replica"},
 		{"{containers: [{name: main, command: [x], env: [{name: A, valueFrom: {secretKeyRef: {name: q, key: k}}}]}]}",
 	     RH_ENOENT, "secret \"q\" not found"},
 		{"{containers: [{name: main, command: [x], volumeMounts: [{name: v, mountPath: /v}]}]}", RH_EINVAL,
@@ -481,7 +482,7 @@ static void test_podplan__asks_the_machine(void **state)
 	(void)state;
 	assert_int_equal(rh_file_read("/proc/self/mounts", 1024 * 1024, &before, NULL, NULL), 0);
 	(void)rh_podplan_can_mount();
-	(void)rh_podplan_can_limit();
+	(void)rh_podplan_can_limit(NULL);
 	assert_int_equal(rh_file_read("/proc/self/mounts", 1024 * 1024, &after, NULL, NULL), 0);
 	assert_string_equal(before, after);
 }

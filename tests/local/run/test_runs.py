@@ -61,7 +61,7 @@ def test_failed_init_container_is_named(program):
         assert status == 1, output
         assert "container prepare) exited with code 9" in output, output
         row = next(line.split() for line in output.splitlines() if line.startswith("Master-0 "))
-        assert row == ["Master-0", "Failed", "9", "0", "0.0s"], row
+        assert row == ["Master-0", "Failed", "(prepare)", "9", "0", "0.0s"], row
         place.expect_nothing_left()
 
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The real thing needs a machine that delegates cgroups; so a folder stands for its file systems. */
+/* Most machines delegate no cgroups, so a folder stands for their file systems; one test tries the real thing. */
 #include "local/shim/limits.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* clang-format off */
@@ -94,7 +97,7 @@ static void test_limits__finds_the_nearest_parent(void **state)
 		rh_auto_free char *found = NULL;
 
 		put(root, "proc/self/cgroup", rows[i].own);
-		found = rh_shim_limits_parent(root);
+		found = rh_shim_limits_parent(root, NULL);
 		if (!rh_text_equal(found, rows[i].parent ? expected : NULL))
 			fail_msg("%s: %s", rows[i].name, found ? found : "none");
 	}
@@ -108,7 +111,7 @@ static void test_limits__finds_the_mount_of_a_hybrid(void **state)
 
 	put_cgroup(root, "/unified", "cpu memory\n");
 	put(root, "proc/self/cgroup", "0::/\n");
-	found = rh_shim_limits_parent(root);
+	found = rh_shim_limits_parent(root, NULL);
 	assert_non_null(found);
 	assert_true(rh_starts_with(found, expected));
 }
@@ -156,6 +159,102 @@ static void test_limits__writes_what_a_kubelet_writes(void **state)
 			fail_msg("%s: memory.max %s, cpu.max %s", rows[i].name, memory_max, cpu_max);
 		assert_string_equal(procs, "0");
 	}
+}
+
+/* As a machine has it whose controllers are all version 1's: each has a tree of its own. */
+static void put_v1(const char *root, const char *memory, const char *cpu)
+{
+	rh_auto_free char *own = rh_asprintf("9:name=systemd:/\n4:memory:%s\n2:cpu,cpuacct:%s\n0::/\n", memory, cpu);
+	rh_auto_free char *memory_procs = rh_asprintf("sys/fs/cgroup/memory%s/cgroup.procs", memory);
+	rh_auto_free char *cpu_procs = rh_asprintf("sys/fs/cgroup/cpu%s/cgroup.procs", cpu);
+
+	put(root, "proc/self/cgroup", own);
+	put(root, memory_procs, "");
+	put(root, cpu_procs, "");
+	put(root, "sys/fs/cgroup/unified/cgroup.controllers", "");
+}
+
+static void test_limits__of_version_1(void **state)
+{
+	const char *root = *state;
+	static const char *const files[] = {
+		"memory/mine/x/memory.limit_in_bytes",
+		"memory/mine/x/memory.memsw.limit_in_bytes",
+		"memory/mine/x/cgroup.procs",
+		"cpu/x/cpu.cfs_period_us",
+		"cpu/x/cpu.cfs_quota_us",
+		"cpu/x/cgroup.procs",
+	};
+	static const char *const texts[] = {"1048576", "1048576", "0", "100000", "150000", "0"};
+	struct rh_shim_limits_options options = {.root = root, .name = "x", .memory = 1048576, .cpu = 1500};
+	rh_auto(shim_limits) limits = NULL;
+
+	put_v1(root, "/mine", "");
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		rh_auto_free char *path = rh_asprintf("sys/fs/cgroup/%s", files[i]);
+
+		put(root, path, "");
+	}
+	put(root, "proc/self/cgroup", "4:memory:/mine\n2:cpu,cpuacct:/gone/elsewhere\n0::/\n");
+	assert_int_equal(rh_shim_limits_check(root, NULL), 0);
+	assert_int_equal(rh_shim_limits_new(&options, &limits, NULL), 0);
+	assert_int_equal(rh_shim_limits_enter(limits), 0);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		rh_auto_free char *path = rh_asprintf("sys/fs/cgroup/%s", files[i]);
+		rh_auto_free char *text = get(root, path);
+
+		if (strcmp(text, texts[i]) != 0)
+			fail_msg("%s: %s", files[i], text);
+	}
+	assert_int_equal(rh_shim_limits_kills(limits), 0);
+	put(root, "sys/fs/cgroup/memory/mine/x/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
+	assert_int_equal(rh_shim_limits_kills(limits), 2);
+}
+
+static void test_limits__says_what_is_in_the_way(void **state)
+{
+	const char *root = *state;
+	struct rh_error err = {0};
+
+	put(root, "proc/self/cgroup", "0::/good\n");
+	put_cgroup(root, "/good", "memory\n");
+	put(root, "sys/fs/cgroup/cgroup.controllers", "");
+	assert_int_equal(rh_shim_limits_check(root, &err), RH_ENOENT);
+	assert_non_null(strstr(err.message, "no cgroup that this user may write passes"));
+	/* no cgroup.procs that could be written, as for a user who is not root */
+	put(root, "proc/self/cgroup", "4:memory:/mine\n1:cpu:/mine\n0::/\n");
+	put(root, "sys/fs/cgroup/memory/mine/tasks", "");
+	assert_int_equal(rh_shim_limits_check(root, &err), RH_ENOENT);
+	assert_non_null(strstr(err.message, "controller memory is of cgroups version 1"));
+	assert_non_null(strstr(err.message, "sys/fs/cgroup/memory/mine\""));
+}
+
+/* What this very machine does, where it lets us: a process beyond its memory is killed, and that is seen. */
+static void test_limits__are_kept_by_the_kernel(void **state)
+{
+	struct rh_shim_limits_options options = {.root = "", .memory = 16 * 1024 * 1024, .cpu = 500};
+	rh_auto_free char *name = rh_asprintf(RH_SHIM_LIMITS_PREFIX "%d-test", (int)getpid());
+	rh_auto(shim_limits) limits = NULL;
+	int status = 0;
+	pid_t pid;
+
+	(void)state;
+	options.name = name;
+	if (rh_shim_limits_check("", NULL) < 0 || rh_shim_limits_new(&options, &limits, NULL) < 0)
+		skip();
+	(void)fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		if (rh_shim_limits_enter(limits) < 0)
+			_exit(77);
+		(void)mmap(NULL, 64UL * 1024 * 1024, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	assert_true(rh_shim_limits_kills(limits) > 0);
 }
 
 static void test_limits__counts_kills(void **state)
@@ -233,7 +332,8 @@ int main(void)
 		CASE(test_limits__finds_the_nearest_parent),     CASE(test_limits__finds_the_mount_of_a_hybrid),
 		CASE(test_limits__writes_what_a_kubelet_writes), CASE(test_limits__counts_kills),
 		CASE(test_limits__counts_kills_of_the_machine),  CASE(test_limits__says_when_there_is_none),
-		CASE(test_limits__removes_what_dead_shims_left),
+		CASE(test_limits__removes_what_dead_shims_left), CASE(test_limits__of_version_1),
+		CASE(test_limits__says_what_is_in_the_way),      CASE(test_limits__are_kept_by_the_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

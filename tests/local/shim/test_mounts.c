@@ -106,6 +106,47 @@ static void test_mounts__appear_at_their_path(void **state)
 	}
 }
 
+/* A volume may cover what others need: their sources, the pod's own folder, /dev/null. */
+static void test_mounts__over_what_others_lie_in(void **state)
+{
+	static const char *const rows[] = {"/tmp", "/dev", "/run", "/var/tmp", "/root", NULL};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rh_shim_report report;
+		struct test_shim *shim;
+		void *own = NULL;
+
+		(void)test_shim_setup(&own);
+		shim = own;
+		{
+			/* at last the folder that the pod's own lies in */
+			rh_auto_free char *above = rh_path_folder(shim->folder);
+			const char *to = rows[i] ? rows[i] : above;
+			rh_auto_free char *volume = make_volume(shim);
+			rh_auto_free char *file = rh_asprintf("%s/f", volume);
+			rh_auto_free char *script = rh_asprintf(
+				"grep -q hello %s/f && grep -q hello %s/deep/er/f && grep -q hello /etc/hosts && echo seen", to, to);
+			rh_auto_free char *deep = rh_asprintf("%s/deep/er", to);
+			struct rh_json *container = test_shim_add(shim, "containers", "main", script);
+			struct rh_json *mounts = add_mounts(container);
+			struct stat st;
+
+			assert_int_equal(rh_json_set_string(container, "cwd", "/"), 0);
+			if (stat(to, &st) == 0) {
+				add_mount(mounts, volume, to, false);
+				add_mount(mounts, volume, deep, false);
+				add_mount(mounts, file, "/etc/hosts", false);
+				test_shim_start(shim);
+				test_shim_hear_end(shim, "main", &report);
+				if (report.exit_code != 0)
+					fail_msg("at %s: code %d: %s", to, report.exit_code, report.message);
+			}
+		}
+		(void)test_shim_teardown(&own);
+	}
+}
+
 static void test_mounts__leave_the_host_alone(void **state)
 {
 	struct test_shim *shim = *state;
@@ -295,6 +336,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mounts__appear_at_their_path),
+		cmocka_unit_test(test_mounts__over_what_others_lie_in),
 		CASE(test_mounts__leave_the_host_alone),
 		CASE(test_mounts__read_only),
 		CASE(test_mounts__written_to),

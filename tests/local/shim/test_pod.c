@@ -390,6 +390,7 @@ struct kills {
 	int64_t cgroup;     /* more than at its start */
 	const char *before; /* /proc/vmstat at its start; NULL: there is none */
 	const char *after;  /* likewise at its end */
+	bool passed_on;     /* as the exit code of a shell */
 };
 
 static void put_vmstat(const struct test_shim *shim, const char *text)
@@ -421,7 +422,8 @@ static void end_by_sigkill(struct test_shim *shim, const struct kills *kills, st
 	container->state = RH_SHIM_LEAVING;
 	container->due = 0;
 	container->told_at = RH_NEVER;
-	container->report.signal = SIGKILL;
+	container->report.signal = kills->passed_on ? 0 : SIGKILL;
+	container->report.exit_code = 128 + SIGKILL;
 	rh_copy(container->report.reason, sizeof(container->report.reason), "Error");
 	(void)rh_shim_pod_step(&pod, 1);
 	assert_int_equal(container->state, RH_SHIM_ENDED);
@@ -447,15 +449,20 @@ static void test_pod__tells_lack_of_memory_from_a_kill(void **state)
 		const char *reason;
 		const char *word; /* in the message */
 	} rows[] = {
-		{"a kill", {0, "oom_kill 7\n", "oom_kill 7\n"}, "Error", ""},
-		{"in its own cgroup", {1, "oom_kill 7\n", "oom_kill 8\n"}, "OOMKilled", ""},
-		{"somewhere on the machine", {0, "oom_kill 7\n", "oom_kill 8\n"}, "Error", "out-of-memory killer was active"},
+		{"a kill", {0, "oom_kill 7\n", "oom_kill 7\n", false}, "Error", ""},
+		{"in its own cgroup", {1, "oom_kill 7\n", "oom_kill 8\n", false}, "OOMKilled", ""},
+		{"a shell that passes it on", {1, "oom_kill 7\n", "oom_kill 8\n", true}, "OOMKilled", ""},
+		{"a shell beside it", {0, "oom_kill 7\n", "oom_kill 8\n", true}, "Error", ""},
+		{"somewhere on the machine",
+	     {0, "oom_kill 7\n", "oom_kill 8\n", false},
+	     "Error",
+	     "out-of-memory killer was active"},
 		/* T1: a machine that never had one */
-		{"the machine's first", {0, "oom_kill 0\n", "oom_kill 1\n"}, "Error", "out-of-memory killer was active"},
-		{"never on the machine", {0, "oom_kill 0\n", "oom_kill 0\n"}, "Error", ""},
-		{"unknown", {0, NULL, NULL}, "Error", ""},
-		{"unknown at its start", {0, NULL, "oom_kill 5\n"}, "Error", ""},
-		{"unknown at its end", {0, "oom_kill 5\n", "nr_free_pages 5\n"}, "Error", ""},
+		{"the machine's first", {0, "oom_kill 0\n", "oom_kill 1\n", false}, "Error", "out-of-memory killer was active"},
+		{"never on the machine", {0, "oom_kill 0\n", "oom_kill 0\n", false}, "Error", ""},
+		{"unknown", {0, NULL, NULL, false}, "Error", ""},
+		{"unknown at its start", {0, NULL, "oom_kill 5\n", false}, "Error", ""},
+		{"unknown at its end", {0, "oom_kill 5\n", "nr_free_pages 5\n", false}, "Error", ""},
 	};
 	struct test_shim *shim = *state;
 	rh_auto_free char *proc = rh_asprintf("%s/proc/self", shim->folder);
@@ -479,6 +486,161 @@ static void test_pod__tells_lack_of_memory_from_a_kill(void **state)
 	}
 }
 
+/* An end that came before the stop was heard is the container's own, though nobody had seen it yet. */
+static void test_pod__tells_own_ends_from_asked_ones(void **state)
+{
+	struct test_shim *shim = *state;
+	struct rh_shim_report report;
+	int cursor = 0;
+
+	start_main(shim, "until test -e go; do sleep 0.01; done; exit 3");
+	assert_int_equal(kill(shim->pid, SIGSTOP), 0);
+	{
+		rh_auto_free char *go = rh_path_join(shim->folder, "go");
+
+		assert_int_equal(rh_file_write_atomic(go, "", 0, 0644, NULL), 0);
+	}
+	while (test_shim_alive(shim, "main") > 0)
+		assert_true(test_shim_pause(&cursor));
+	test_shim_say(shim, "stop 60000000\n");
+	assert_int_equal(kill(shim->pid, SIGCONT), 0);
+	test_shim_hear_end(shim, "main", &report);
+	assert_int_equal(report.exit_code, 3);
+	assert_false(report.asked);
+	assert_int_equal(test_shim_wait(shim), 0);
+}
+
+static void test_pod__tells_asked_ends(void **state)
+{
+	struct test_shim *shim = *state;
+	struct rh_shim_report report;
+
+	start_main(shim, "trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done");
+	test_shim_await_log(shim, "main", "ready");
+	test_shim_say(shim, "stop 60000000\n");
+	test_shim_hear_end(shim, "main", &report);
+	assert_int_equal(report.exit_code, 3);
+	assert_true(report.asked);
+	assert_int_equal(test_shim_wait(shim), 0);
+}
+
+static struct rh_json *add_sidecar(struct test_shim *shim, const char *name, const char *script)
+{
+	struct rh_json *container = test_shim_add(shim, "init", name, script);
+
+	assert_int_equal(rh_json_set_bool(container, "sidecar", true), 0);
+	return container;
+}
+
+/* Says when it ends, in a log that all share. */
+#define UNTIL_TERM(name) "trap 'echo " name " >> ends; exit 0' TERM; echo up; while :; do sleep 0.01; done"
+
+/* In order: sidecar, init container beside it, sidecar, regular one; then the sidecars from the last to the first. */
+static void test_pod__sidecars_frame_the_others(void **state)
+{
+	struct test_shim *shim = *state;
+	struct rh_shim_report report;
+	rh_auto_free char *path = rh_path_join(shim->folder, "ends");
+	rh_auto_free char *ends = NULL;
+
+	add_sidecar(shim, "one", UNTIL_TERM("one"));
+	test_shim_add(shim, "init", "first", "until grep -q up one.log; do sleep 0.01; done; ! test -e two.log");
+	add_sidecar(shim, "two", UNTIL_TERM("two"));
+	test_shim_add(shim, "containers", "main",
+	              "until grep -q up two.log; do sleep 0.01; done; echo main >> ends; exit 3");
+	test_shim_start(shim);
+	test_shim_hear_end(shim, "first", &report);
+	assert_int_equal(report.exit_code, 0);
+	test_shim_hear_end(shim, "main", &report);
+	assert_int_equal(report.exit_code, 3);
+	test_shim_hear_end(shim, "one", &report);
+	assert_true(report.init);
+	assert_int_equal(test_shim_wait(shim), 0);
+	assert_int_equal(rh_file_read(path, 100, &ends, NULL, NULL), 0);
+	assert_string_equal(ends, "main\ntwo\none\n");
+}
+
+/* Whatever the pod's policy is, and however it ends. */
+static void test_pod__sidecars_are_restarted(void **state)
+{
+	static const char *const codes[] = {"0", "7"};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		rh_auto_free char *script = rh_asprintf("echo x >> runs; exit %s", codes[i]);
+		struct rh_shim_report report;
+		void *own = NULL;
+
+		(void)test_shim_setup(&own);
+		add_sidecar(own, "helper", script);
+		test_shim_add(own, "containers", "main", "until [ $(cat runs | wc -l) -ge 3 ]; do sleep 0.01; done");
+		test_shim_start(own);
+		test_shim_hear_end(own, "main", &report);
+		assert_int_equal(report.exit_code, 0);
+		assert_int_equal(test_shim_wait(own), 0);
+		(void)test_shim_teardown(&own);
+	}
+}
+
+/* One that does not listen is killed when the grace period is over; so it is when an init container has failed. */
+static void test_pod__sidecars_do_not_keep_a_pod(void **state)
+{
+	struct test_shim *shim = *state;
+	struct rh_shim_report report;
+
+	assert_int_equal(rh_json_set_integer(shim->plan, "grace", 200000), 0);
+	add_sidecar(shim, "deaf", "trap '' TERM; echo up; while :; do sleep 0.01; done");
+	test_shim_add(shim, "init", "first", "until grep -q up deaf.log; do sleep 0.01; done; exit 4");
+	test_shim_add(shim, "containers", "main", "exit 0");
+	test_shim_start(shim);
+	test_shim_hear_end(shim, "first", &report);
+	assert_int_equal(report.exit_code, 4);
+	test_shim_hear_end(shim, "deaf", &report);
+	assert_int_equal(report.signal, SIGKILL);
+	assert_int_equal(test_shim_wait(shim), 0);
+}
+
+/* A stop reaches the regular containers first: what they still say, a sidecar can still take. */
+static void test_pod__sidecars_outlive_a_stop(void **state)
+{
+	struct test_shim *shim = *state;
+	struct rh_shim_report report;
+	rh_auto_free char *path = rh_path_join(shim->folder, "ends");
+	rh_auto_free char *ends = NULL;
+
+	add_sidecar(shim, "helper", UNTIL_TERM("helper"));
+	test_shim_add(shim, "containers", "main",
+	              "trap 'sleep 0.3; echo main >> ends; exit 0' TERM; echo ready; while :; do sleep 0.01; done");
+	test_shim_start(shim);
+	test_shim_await_log(shim, "main", "ready");
+	test_shim_await_log(shim, "helper", "up");
+	test_shim_say(shim, "stop 60000000\n");
+	test_shim_hear_end(shim, "helper", &report);
+	assert_int_equal(test_shim_wait(shim), 0);
+	assert_int_equal(rh_file_read(path, 100, &ends, NULL, NULL), 0);
+	assert_string_equal(ends, "main\nhelper\n");
+}
+
+/* One that cannot be started holds up those behind it, as on a cluster, and a stop still ends the pod. */
+static void test_pod__sidecar_that_cannot_start(void **state)
+{
+	struct test_shim *shim = *state;
+	struct rh_shim_report report;
+	struct rh_json *container = add_sidecar(shim, "helper", "");
+
+	assert_int_equal(rh_json_set_string(container, "cwd", "/no/such/folder"), 0);
+	test_shim_add(shim, "containers", "main", "echo never");
+	test_shim_start(shim);
+	for (int i = 0; i < 3; i++) {
+		assert_true(test_shim_hear(shim, &report));
+		assert_string_equal(report.container, "helper");
+		assert_true(report.again);
+	}
+	test_shim_say(shim, "stop 60000000\n");
+	test_shim_hear_end(shim, "helper", &report);
+	assert_int_equal(test_shim_wait(shim), 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, test_shim_setup, test_shim_teardown)
 
 int main(void)
@@ -500,6 +662,13 @@ int main(void)
 		CASE(test_pod__killed_shim_leaves_the_rest_to_the_subreaper),
 		CASE(test_pod__rests_longer_each_time),
 		CASE(test_pod__tells_lack_of_memory_from_a_kill),
+		CASE(test_pod__tells_own_ends_from_asked_ones),
+		CASE(test_pod__tells_asked_ends),
+		CASE(test_pod__sidecars_frame_the_others),
+		CASE(test_pod__sidecars_are_restarted),
+		CASE(test_pod__sidecars_do_not_keep_a_pod),
+		CASE(test_pod__sidecars_outlive_a_stop),
+		CASE(test_pod__sidecar_that_cannot_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
