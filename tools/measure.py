@@ -25,6 +25,8 @@ CONFINED = {"yaml.h": "core/base/yaml.c", "ini.h": "core/base/ini.c",
             "uv.h": "core/base/loop.c", "curl/curl.h": ("core/kube/http", "tests/bench/controller/creates.c"), "microhttpd.h": "core/controller/httpd.c",
             "gnutls/gnutls.h": "core/controller/httpd_tls.c",
             "openssl/pem.h": "core/controller/certificate.c", "openssl/x509v3.h": "core/controller/certificate.c", "cmocka.h": "tests/"}
+# What rh_comm is built with, too: it needs the C library alone.
+SHARED_WITH_COMM = "core/base/trust.h"
 BANNED = re.compile(r"(?<![\w.>])(gets|strcpy|strcat|sprintf|vsprintf|atoi|atol|atof|strtok|alloca|mktemp|tmpnam|system|popen|"
                     r"rand|srand)\s*\(")
 MARKS = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
@@ -233,6 +235,8 @@ def check_include(report, file, quote, name):
         report.add(file, f"layer {source} must not include layer {destination} ({name})")
     if file.startswith("plugins/") and target.startswith("core/"):
         report.add(file, f"a plugin includes nothing of the core ({name})")
+    if file.startswith("comm/") and target.startswith("core/") and target != SHARED_WITH_COMM:
+        report.add(file, f"rh_comm includes nothing of the core but {SHARED_WITH_COMM} ({name})")
     return target
 
 

@@ -2,11 +2,14 @@
 /* Backends: found, checked, and chosen so that all ranks have the same one. */
 #include <dirent.h>
 #include <dlfcn.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/trust.h"
 #include "comm/core/context.h"
 #include "comm/core/error.h"
 
@@ -67,45 +70,57 @@ static bool loader_fits(const struct rh_comm_backend *backend, const char *name,
 	return false;
 }
 
-/* Where librhcomm itself lies, with the slash. */
-static void loader_own_folder(char *folder, size_t room)
+/* @return the file of librhcomm itself, or of the program that it is a part of; NULL when it is unknown */
+static const char *loader_self(void)
 {
 	Dl_info info;
-	const char *slash;
 
-	folder[0] = '\0';
-	if (dladdr((const void *)&rh_comm_native, &info) == 0 || !info.dli_fname)
-		return;
-	slash = strrchr(info.dli_fname, '/');
-	if (slash && (size_t)(slash - info.dli_fname) + 2 < room)
-		(void)snprintf(folder, room, "%.*s", (int)(slash - info.dli_fname) + 1, info.dli_fname);
+	return dladdr((const void *)&rh_comm_native, &info) ? info.dli_fname : NULL;
 }
 
-/* Where backends lie, with the slash; "": nobody knows. */
+/* Where backends lie, with the slash; "": unknown. */
 static void loader_folder(char *folder, size_t room)
 {
 	const char *path = getenv("RH_COMM_PATH");
+	const char *self = loader_self();
+	const char *slash = self ? strrchr(self, '/') : NULL;
 
 	if (path && path[0])
 		(void)snprintf(folder, room, "%s/", path);
 	else
-		loader_own_folder(folder, room);
+		(void)snprintf(folder, room, "%.*s", slash ? (int)(slash - self) + 1 : 0, slash ? self : "");
 }
 
-static void *loader_dlopen(const char *name)
+/*
+ * What runs in this process is out of the reach of others. It is loaded by its name, from which it has $ORIGIN. What
+ * has a name without a folder is for the system's loader to find, as librhcomm was.
+ */
+static void *loader_dlopen(const char *name, char *why)
 {
 	char folder[PATH_ROOM];
 	char file[PATH_ROOM + 64];
+	char real[PATH_MAX];
+	void *library;
+	int fd = -1;
 
 	loader_folder(folder, sizeof(folder));
 	(void)snprintf(file, sizeof(file), "%s" FILE_PREFIX "%s" FILE_SUFFIX, folder, name);
-	return dlopen(file, RTLD_NOW | RTLD_LOCAL);
+	if (strchr(file, '/')) {
+		fd = rh_trust_open(file, loader_self(), real, why, WHY_ROOM);
+		if (fd < 0)
+			return NULL;
+	}
+	library = dlopen(fd < 0 ? file : real, RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		(void)snprintf(why, WHY_ROOM, "%s", dlerror());
+	if (fd >= 0)
+		(void)close(fd);
+	return library;
 }
 
 static void loader_open(struct candidate *candidate, const char *name)
 {
 	rh_comm_backend_entry_fn *entry = NULL;
-	const char *words;
 	void *library;
 
 	(void)snprintf(candidate->name, sizeof(candidate->name), "%s", name);
@@ -113,18 +128,17 @@ static void loader_open(struct candidate *candidate, const char *name)
 		candidate->module.backend = &rh_comm_native;
 		return;
 	}
-	library = loader_dlopen(name);
-	if (library)
-		*(void **)&entry = dlsym(library, RH_COMM_BACKEND_SYMBOL);
+	library = loader_dlopen(name, candidate->why);
+	if (!library)
+		return;
+	*(void **)&entry = dlsym(library, RH_COMM_BACKEND_SYMBOL);
 	if (!entry) {
-		words = dlerror();
-		(void)snprintf(candidate->why, WHY_ROOM, "%s", words ? words : "it has no entry function");
+		(void)snprintf(candidate->why, WHY_ROOM, "%s", dlerror());
 	} else if (loader_fits(entry(), name, candidate->why)) {
 		candidate->module = (struct rh_comm_module){entry(), library};
 		return;
 	}
-	if (library)
-		(void)dlclose(library);
+	(void)dlclose(library);
 }
 
 static void loader_probe(const struct rh_comm *comm, struct candidate *candidate, uint32_t memory)

@@ -23,7 +23,7 @@ import backend
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OLDEST = (2, 28)
 FLAGS = ["-std=gnu11", "-O3", "-g0", "-fno-trapping-math", "-fno-math-errno", "-fPIC", "-fvisibility=hidden", "-D_GNU_SOURCE", "-shared",
-         "-Wl,-z,defs", "-Iinclude", "-I.", "-Wno-unused-command-line-argument"]
+         "-Wl,-z,defs", "-Iinclude", "-Icore", "-I.", "-Wno-unused-command-line-argument"]
 
 
 def zig(named):

@@ -86,22 +86,13 @@ static int file_read_fd(int fd, const char *path, size_t limit, struct rh_str *t
 	return file_read_all(fd, path, limit, size, text, err);
 }
 
-int rh_file_read(const char *path, size_t limit, char **ret_text, size_t *ret_length, struct rh_error *err)
+int rh_fd_read(int fd, const char *name, size_t limit, char **ret_text, size_t *ret_length, struct rh_error *err)
 {
-	bool standard_input = strcmp(path, "-") == 0;
-	rh_auto_close int opened = -1;
 	rh_auto_str text = {0};
 	size_t length;
 	char *taken;
-	int r;
+	int r = file_read_fd(fd, name, limit, &text, err);
 
-	if (!standard_input) {
-		opened = open(path, O_RDONLY | O_CLOEXEC);
-		if (opened < 0)
-			return file_fail(err, "open", path);
-	}
-	r = file_read_fd(standard_input ? STDIN_FILENO : opened, standard_input ? "standard input" : path, limit, &text,
-	                 err);
 	if (r < 0)
 		return r;
 	length = text.length;
@@ -112,6 +103,18 @@ int rh_file_read(const char *path, size_t limit, char **ret_text, size_t *ret_le
 	if (ret_length)
 		*ret_length = length;
 	return 0;
+}
+
+int rh_file_read(const char *path, size_t limit, char **ret_text, size_t *ret_length, struct rh_error *err)
+{
+	rh_auto_close int opened = -1;
+
+	if (strcmp(path, "-") == 0)
+		return rh_fd_read(STDIN_FILENO, "standard input", limit, ret_text, ret_length, err);
+	opened = open(path, O_RDONLY | O_CLOEXEC);
+	if (opened < 0)
+		return file_fail(err, "open", path);
+	return rh_fd_read(opened, path, limit, ret_text, ret_length, err);
 }
 
 int rh_fd_write_all(int fd, const char *bytes, size_t length, struct rh_error *err)

@@ -22,6 +22,8 @@
  * @return 0, RH_EIO, RH_ENOENT, RH_EINVAL (too large, a directory) or RH_ENOMEM
  */
 int rh_file_read(const char *path, size_t limit, char **ret_text, size_t *ret_length, struct rh_error *err);
+/** rh_file_read() of an open descriptor, from where it stands to its end; @p name is for messages. */
+int rh_fd_read(int fd, const char *name, size_t limit, char **ret_text, size_t *ret_length, struct rh_error *err);
 /**
  * Write all bytes to @p path so that a reader sees the old file or the whole new one (temporary file, fsync, rename).
  * @return 0 or RH_EIO

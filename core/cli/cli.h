@@ -150,6 +150,8 @@ struct rh_session {
 
 /** Read the configuration (--config) and load the plugins (--plugins DIR adds a folder in front). @return 0 or a
  * negative status */
+int rh_session_load(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err);
+/** rh_session_load(), and a warning about each plugin that is left out without being forbidden. */
 int rh_session_open(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err);
 /**
  * Take V1's environment variables that plugins read as settings (CUSTOM_CLUSTER_DOMAIN), for what is made for a

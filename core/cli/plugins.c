@@ -8,7 +8,7 @@
 
 static const char *plugins_state(enum rh_plugin_state state)
 {
-	static const char *const names[] = {"refused", "disabled", "failed", "ready"};
+	static const char *const names[] = {"refused", "disabled", "broken", "failed", "ready"};
 
 	return names[state];
 }
@@ -77,7 +77,7 @@ static int plugins_list(const struct rh_cli *cli, struct rh_error *err)
 {
 	rh_auto_session session = {0};
 	const char *format = rh_cli_option(cli, "output");
-	int r = rh_session_open(cli, &session, err);
+	int r = rh_session_load(cli, &session, err);
 
 	if (r < 0)
 		return r;
@@ -98,7 +98,7 @@ static int plugins_check(const char *file, struct rh_error *err)
 	if (r == 0 && access(file, F_OK) != 0)
 		r = rh_fail(err, RH_ENOENT, "plugin \"%s\": %s", file, strerror(errno));
 	if (r == 0)
-		r = rh_host_load_file(host, file, err);
+		r = rh_host_try_file(host, file, err);
 	if (r < 0)
 		return r;
 	rh_host_plugin(host, 0, &info);
@@ -133,10 +133,15 @@ const struct rh_command rh_command_plugins = {
 	.name = "plugins",
 	.synopsis = "[list] | check FILE",
 	.summary = "list the plugins with their state, or check one file",
-	.details = "`list` shows every plugin file that was found, its state (ready, disabled by the allow-list, refused, "
-			   "failed)\n"
-			   "and, where it is not ready, why. `check FILE` loads one file and says whether it fits this host.\n\n"
-			   "Exit status: 0 fine, 1 the checked plugin was refused, 2 wrong arguments or no such file.",
+	.details =
+		"`list` shows every plugin file that was found, its state and, where it is not ready, "
+		"why:\n"
+		"disabled by the allow-list, refused (it does not fit), broken (it crashed, hung or ended the process when "
+		"it was\n"
+		"tried in one of its own) or failed (its init() said so). `check FILE` tries one file, loads it and says "
+		"whether it\n"
+		"fits this host.\n\n"
+		"Exit status: 0 fine, 1 the checked plugin was refused, 2 wrong arguments or no such file.",
 	.options = plugins_options,
 	.operands_max = 2,
 	.run = plugins_run,

@@ -42,7 +42,7 @@ static int session_configure(const struct rh_cli *cli, struct rh_session *sessio
 	return session_add_plugin_dir(session->config, dir, err);
 }
 
-int rh_session_open(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err)
+int rh_session_load(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err)
 {
 	const char *word = rh_cli_option(cli, "log-level");
 	enum rh_log_level level = RH_LOG_WARN;
@@ -59,6 +59,27 @@ int rh_session_open(const struct rh_cli *cli, struct rh_session *session, struct
 		r = rh_host_load_all(session->host, err);
 	if (r == 0)
 		r = rh_plugin_settings_check(session->config, session->host, err);
+	return r;
+}
+
+/* A plugin that is left out, and that nobody left out on purpose, is a mistake of the installation. */
+static void session_warn(const struct rh_session *session)
+{
+	for (size_t i = 0; i < rh_host_plugin_count(session->host); i++) {
+		struct rh_plugin_info info = {0};
+
+		rh_host_plugin(session->host, i, &info);
+		if (info.state == RH_PLUGIN_BROKEN || info.state == RH_PLUGIN_REFUSED || info.state == RH_PLUGIN_FAILED)
+			rh_log(RH_LOG_WARN, NULL, "plugin \"%s\" is left out: %s", info.path, info.reason);
+	}
+}
+
+int rh_session_open(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err)
+{
+	int r = rh_session_load(cli, session, err);
+
+	if (r == 0)
+		session_warn(session);
 	return r;
 }
 

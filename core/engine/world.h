@@ -66,8 +66,9 @@ struct rh_world {
 	const struct rh_gang *gang;    /**< NULL: there is no gang scheduler */
 	const struct rh_refusal *refusals; /**< oldest first */
 	size_t refusal_count;
-	uint64_t said;                    /**< as the last plan that was carried out had it, see there */
-	int64_t held_since;               /**< likewise */
+	const char *breach; /**< how the plugin broke its contract, so that asking again is in vain; or NULL */
+	uint64_t said;      /**< as the last plan that was carried out had it, see there */
+	int64_t held_since; /**< likewise */
 	const struct rh_job_status *held; /**< the status that is held back since then; NULL: none is */
 	int64_t patience;                 /**< microseconds that a status may wait that differs in counts alone; 0: none */
 	int64_t now;                      /**< wall-clock microseconds */

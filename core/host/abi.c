@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "host/kind_json.h"
 #include "host/plugin_settings.h"
 #include "host/registry.h"
 #include "job/names.h"
@@ -201,22 +202,6 @@ static int abi_check_types(const struct rh_kind *kind, struct rh_error *err)
 	return 0;
 }
 
-static int abi_check_json(const struct rh_kind *kind, const char *field, const char *text, enum rh_json_type type,
-                          struct rh_error *err)
-{
-	rh_auto(json) json = NULL;
-	int r = text ? rh_json_parse(text, strlen(text), &json, err) : 0;
-
-	if (r == RH_ENOMEM)
-		return r;
-	if (r < 0)
-		return rh_wrap(err, RH_EPLUGIN, "kind %s: %s", kind->kind, field);
-	if (text && rh_json_type(json) != type)
-		return rh_fail(err, RH_EPLUGIN, "kind %s: %s is JSON of type %s, it must be an %s", kind->kind, field,
-		               rh_json_type_name(json), type == RH_JSON_ARRAY ? "array" : "object");
-	return 0;
-}
-
 static int abi_check_container(const struct rh_kind *kind, struct rh_error *err)
 {
 	if (kind->container && !abi_is_name(kind->container))
@@ -266,15 +251,5 @@ int rh_abi_check_kind(const struct rh_kind *kind, struct rh_error *err)
 		r = abi_check_container(kind, err);
 	if (r == 0)
 		r = abi_check_port(kind, err);
-	if (r == 0)
-		r = abi_check_json(kind, "spec_schema", kind->spec_schema, RH_JSON_OBJECT, err);
-	if (r == 0)
-		r = abi_check_json(kind, "columns", kind->columns, RH_JSON_ARRAY, err);
-	if (r == 0)
-		r = abi_check_json(kind, "rbac_rules", kind->rbac_rules, RH_JSON_ARRAY, err);
-	if (r == 0)
-		r = abi_check_json(kind, "contract", kind->contract, RH_JSON_ARRAY, err);
-	if (r == 0)
-		r = abi_check_json(kind, "cel_rules", kind->cel_rules, RH_JSON_ARRAY, err);
-	return r;
+	return r == 0 ? rh_kind_json_check(kind, err) : r;
 }

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/config.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/ini.h"
 #include "base/str.h"
+#include "base/trust.h"
 #include "host/setting.h"
 
 /** Largest configuration file, in bytes. */
@@ -18,6 +23,8 @@
 #define CONFIG_PORT_MIN 1024
 /** As often as a Kubernetes Job is retried whose backoffLimit is not set. */
 #define CONFIG_MAX_RESTARTS 6
+/** Longest time that a plugin may be given. */
+#define CONFIG_TIME_LIMIT_MAX (3600 * RH_SECOND)
 /** Room for the path of the running program. */
 #define CONFIG_PATH_SIZE 4096
 
@@ -116,6 +123,18 @@ static int config_read_allow(struct config_reader *reader, const char *key, cons
 	return 0;
 }
 
+static int config_read_time_limit(struct config_reader *reader, const char *key, const char *value,
+                                  struct rh_error *err)
+{
+	int64_t limit;
+
+	if (rh_duration_parse(value, &limit, NULL) < 0 || limit < RH_SECOND || limit > CONFIG_TIME_LIMIT_MAX)
+		return rh_fail(err, RH_EINVAL, "%s: \"%s\" is no duration between 1s and 1h; write for example 30s", key,
+		               value);
+	reader->config->plugin_time_limit = limit;
+	return 0;
+}
+
 static int config_read_duration(struct config_reader *reader, const char *key, const char *value, struct rh_error *err)
 {
 	struct rh_config *config = reader->config;
@@ -208,6 +227,7 @@ static int config_read_controller(struct config_reader *reader, const char *key,
 static const struct config_key config_keys[] = {
 	{"plugins", "path", config_read_path},
 	{"plugins", "allow", config_read_allow},
+	{"plugins", "time-limit", config_read_time_limit},
 	{"controller", "gang-scheduler", config_read_gang},
 	{"controller", "namespace", config_read_controller},
 	{"controller", "enable-scheme", config_read_controller},
@@ -343,15 +363,44 @@ int rh_config_parse(struct rh_config *config, const char *name, const char *text
 	return 0;
 }
 
+/** Open a configuration file that others cannot change. A pipe, as a shell's <(command) is one, has no name to check.
+ */
+static int config_open(const char *path, int *ret_fd, struct rh_error *err)
+{
+	rh_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char real[PATH_MAX];
+	char why[RH_ERROR_MESSAGE_SIZE];
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return rh_fail(err, errno == ENOENT ? RH_ENOENT : RH_EIO, "cannot open \"%s\": %s", path, strerror(errno));
+	if (S_ISFIFO(st.st_mode) && st.st_uid != 0 && st.st_uid != geteuid())
+		return rh_fail(err, RH_EINVAL, "configuration \"%s\": the pipe belongs to user %lu", path,
+		               (unsigned long)st.st_uid);
+	if (!S_ISREG(st.st_mode)) {
+		*ret_fd = fd;
+		fd = -1;
+		return 0;
+	}
+	*ret_fd = rh_trust_open(path, "/proc/self/exe", real, why, sizeof(why));
+	return *ret_fd < 0 ? rh_fail(err, RH_EINVAL, "configuration \"%s\": %s", path, why) : 0;
+}
+
 int rh_config_read(struct rh_config *config, const char *path, struct rh_error *err)
 {
+	rh_auto_close int fd = -1;
 	rh_auto_free char *text = NULL;
 	size_t length;
-	int r = rh_file_read(path, CONFIG_FILE_MAX, &text, &length, err);
+	int r;
 
-	if (r < 0)
-		return r;
-	return rh_config_parse(config, path, text, length, err);
+	if (strcmp(path, "-") == 0) {
+		r = rh_file_read(path, CONFIG_FILE_MAX, &text, &length, err);
+	} else {
+		r = config_open(path, &fd, err);
+		if (r == 0)
+			r = rh_fd_read(fd, path, CONFIG_FILE_MAX, &text, &length, err);
+	}
+	return r < 0 ? r : rh_config_parse(config, path, text, length, err);
 }
 
 /**
@@ -412,6 +461,7 @@ struct rh_config *rh_config_new(void)
 
 	if (!config)
 		return NULL;
+	config->plugin_time_limit = 10 * RH_SECOND;
 	config->restart_backoff = RH_SECOND;
 	config->restart_backoff_max = 300 * RH_SECOND;
 	config->max_restarts = CONFIG_MAX_RESTARTS;

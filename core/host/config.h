@@ -4,7 +4,7 @@
  * @brief The configuration: what roundhouse.ini (COMPAT-free, ours) says, with defaults.
  *
  * One immutable struct that everything above reads. Sections: [plugins] (path: folders, separated by colons, relative
- * to the file; allow: names, separated by white space or commas), [plugin NAME], [controller], [local],
+ * to the file; allow: names, separated by white space or commas; time-limit), [plugin NAME], [controller], [local],
  * [images], [comm] and [comm NAME].
  */
 #ifndef RH_HOST_CONFIG_H
@@ -36,6 +36,8 @@ struct rh_config {
 	bool plugin_dirs_fixed; /**< $ROUNDHOUSE_PLUGIN_PATH gave them: files do not change them */
 	char **plugin_allow;    /**< names that may load; none means all; owned */
 	size_t plugin_allow_count;
+	int64_t plugin_time_limit; /**< [plugins] time-limit: longest that one operation of a plugin may take; microseconds,
+	                              default 10 s */
 	struct rh_setting *settings; /**< settings of free sections, in file order; owned */
 	size_t setting_count;
 	int64_t restart_backoff; /**< [local] restart-backoff: first wait before a container is restarted in place;
@@ -65,8 +67,8 @@ struct rh_config *rh_config_new(void) __attribute__((warn_unused_result));
 void rh_config_free(struct rh_config *config);
 RH_DEFINE_CLEANUP(config);
 /**
- * Read one file over what @p config has. Unknown sections and keys, and values out of range, are refused with file,
- * line and the fix.
+ * Read one file over what @p config has. A file that others can change is refused (base/trust.h). Unknown sections and
+ * keys, and values out of range, are refused with file, line and the fix.
  * @return 0, RH_EINVAL, RH_ENOENT, RH_EIO or RH_ENOMEM
  */
 int rh_config_read(struct rh_config *config, const char *path, struct rh_error *err);

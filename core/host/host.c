@@ -6,17 +6,19 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "host/guard.h"
+#include "host/probe.h"
 #include "host/registry.h"
 #include "host/view.h"
 
-/** Most kinds that a "did you mean" looks at. */
-#define HOST_KINDS_MAX 256
+/** How the files of plugins end. */
+#define HOST_ENDING ".so"
 
-/** Names of the files in one folder. */
+/** Paths of plugin files. */
 struct host_names {
 	char **items;
 	size_t count;
@@ -30,14 +32,43 @@ static void host_names_deinit(struct host_names *names)
 	*names = (struct host_names){0};
 }
 
+/** The plugin of the slot is about to be called. */
+static void host_enter(const struct rh_config *config, const struct rh_slot *slot, const char *operation,
+                       struct rh_guard *guard)
+{
+	*guard = (struct rh_guard){
+		.plugin = slot->path, .operation = operation, .limit = config ? config->plugin_time_limit : RH_NEVER};
+	rh_guard_enter(guard);
+}
+
+static void host_finish(const struct rh_config *config, const struct rh_slot *slot)
+{
+	struct rh_guard guard;
+
+	if (!slot->plugin->fini)
+		return;
+	host_enter(config, slot, "fini()", &guard);
+	slot->plugin->fini(slot->self);
+	rh_guard_leave();
+}
+
+static void host_unload(const struct rh_config *config, struct rh_slot *slot)
+{
+	struct rh_guard guard;
+
+	if (slot->state == RH_PLUGIN_READY)
+		host_finish(config, slot);
+	if (!slot->handle)
+		return;
+	host_enter(config, slot, "its destructors", &guard);
+	dlclose(slot->handle);
+	rh_guard_leave();
+}
+
 static void host_slot_free(struct rh_slot *slot)
 {
 	if (!slot)
 		return;
-	if (slot->state == RH_PLUGIN_READY && slot->plugin->fini)
-		slot->plugin->fini(slot->self);
-	if (slot->handle)
-		dlclose(slot->handle);
 	rh_free(slot->path);
 	rh_free(slot->name);
 	rh_free(slot->release);
@@ -60,8 +91,10 @@ void rh_host_free(struct rh_host *host)
 {
 	if (!host)
 		return;
-	for (size_t i = host->slot_count; i > 0; i--)
+	for (size_t i = host->slot_count; i > 0; i--) {
+		host_unload(host->config, host->slots[i - 1]);
 		host_slot_free(host->slots[i - 1]);
+	}
 	rh_free(host->slots);
 	rh_free(host);
 }
@@ -96,6 +129,29 @@ static bool host_is_allowed(const struct rh_config *config, const char *name)
 	return config->plugin_allow_count == 0;
 }
 
+static int host_check_allowed(const struct rh_host *host, struct rh_slot *slot, const char *name, struct rh_error *err)
+{
+	if (host_is_allowed(host->config, name))
+		return 0;
+	slot->state = RH_PLUGIN_DISABLED;
+	return rh_fail(err, RH_EPLUGIN, "its name \"%s\" is not among those that [plugins] allow names; add it there",
+	               name);
+}
+
+/** The list is asked before a file is opened, so the plugin NAME is the file NAME.so. */
+static int host_check_file_allowed(const struct rh_host *host, struct rh_slot *slot, struct rh_error *err)
+{
+	const char *slash = strrchr(slot->path, '/');
+	const char *base = slash ? slash + 1 : slot->path;
+	size_t length = strlen(base);
+	rh_auto_free char *name = NULL;
+
+	if (length > strlen(HOST_ENDING) && strcmp(base + length - strlen(HOST_ENDING), HOST_ENDING) == 0)
+		length -= strlen(HOST_ENDING);
+	name = rh_strndup(base, length);
+	return name ? host_check_allowed(host, slot, name, err) : rh_fail_oom(err);
+}
+
 /** Two plugins with one name: which one is meant by the configuration would be chance. */
 static int host_check_name(const struct rh_host *host, const struct rh_slot *slot, struct rh_error *err)
 {
@@ -128,6 +184,17 @@ static int host_check_conflict(const struct rh_host *host, const struct rh_kind 
 	return 0;
 }
 
+static const struct rh_kind *host_ask_kind(const struct rh_host *host, const struct rh_slot *slot, size_t index)
+{
+	const struct rh_kind *kind;
+	struct rh_guard guard;
+
+	host_enter(host->config, slot, "describe()", &guard);
+	kind = slot->plugin->describe(slot->self, (uint32_t)index);
+	rh_guard_leave();
+	return kind;
+}
+
 /**
  * Ask for all kinds. Those already taken stay in the slot, so a plugin that describes one kind twice conflicts with
  * itself.
@@ -137,7 +204,7 @@ static int host_describe(const struct rh_host *host, struct rh_slot *slot, struc
 	const struct rh_kind *kind;
 	int r;
 
-	while ((kind = slot->plugin->describe(slot->self, (uint32_t)slot->kind_count))) {
+	while ((kind = host_ask_kind(host, slot, slot->kind_count))) {
 		if (slot->kind_count == RH_PLUGIN_KINDS_MAX)
 			return rh_fail(err, RH_EPLUGIN, "it describes more than %d kinds", RH_PLUGIN_KINDS_MAX);
 		r = rh_abi_check_kind(kind, err);
@@ -151,20 +218,27 @@ static int host_describe(const struct rh_host *host, struct rh_slot *slot, struc
 }
 
 /** Note the kinds of a plugin that does not start, so that whoever misses one can be told. */
-static void host_note_idle(struct rh_slot *slot)
+static void host_note_idle(const struct rh_host *host, struct rh_slot *slot)
 {
 	const struct rh_kind *kind;
 
-	while (slot->idle_count < RH_PLUGIN_KINDS_MAX &&
-	       (kind = slot->plugin->describe(NULL, (uint32_t)slot->idle_count)) && rh_abi_check_kind(kind, NULL) == 0)
+	slot->self = NULL;
+	while (slot->idle_count < RH_PLUGIN_KINDS_MAX && (kind = host_ask_kind(host, slot, slot->idle_count)) &&
+	       rh_abi_check_kind(kind, NULL) == 0)
 		slot->idle[slot->idle_count++] = kind;
 }
 
-static int host_init(struct rh_slot *slot, struct rh_error *err)
+static int host_init(const struct rh_host *host, struct rh_slot *slot, struct rh_error *err)
 {
 	struct rh_reply reply = {.operation = RH_OPERATION_INIT, .plugin = slot->name};
-	int32_t r = slot->plugin->init ? slot->plugin->init(rh_services_table(), &slot->self, &reply) : 0;
+	struct rh_guard guard;
+	int32_t r;
 
+	if (!slot->plugin->init)
+		return 0;
+	host_enter(host->config, slot, "init()", &guard);
+	r = slot->plugin->init(rh_services_table(), &slot->self, &reply);
+	rh_guard_leave();
 	if (r == 0)
 		return 0;
 	if (reply.status == r)
@@ -184,11 +258,11 @@ static int host_name_slot(struct rh_slot *slot, const struct rh_plugin *plugin, 
 
 static int host_start(const struct rh_host *host, struct rh_slot *slot, struct rh_error *err)
 {
-	int r = host_init(slot, err);
+	int r = host_init(host, slot, err);
 
 	slot->state = RH_PLUGIN_FAILED;
 	if (r < 0) {
-		host_note_idle(slot);
+		host_note_idle(host, slot);
 		return r;
 	}
 	r = host_describe(host, slot, err);
@@ -199,8 +273,7 @@ static int host_start(const struct rh_host *host, struct rh_slot *slot, struct r
 	slot->state = RH_PLUGIN_REFUSED;
 	slot->kind_count = 0;
 	memset(slot->kinds, 0, sizeof(slot->kinds));
-	if (slot->plugin->fini)
-		slot->plugin->fini(slot->self);
+	host_finish(host->config, slot);
 	return r;
 }
 
@@ -215,13 +288,10 @@ static int host_admit(struct rh_host *host, struct rh_slot *slot, const struct r
 		r = host_check_name(host, slot, err);
 	if (r < 0)
 		return r;
+	r = host_check_allowed(host, slot, slot->name, err);
+	if (r < 0)
+		return r;
 	slot->plugin = plugin;
-	if (!host_is_allowed(host->config, slot->name)) {
-		slot->state = RH_PLUGIN_DISABLED;
-		host_note_idle(slot);
-		return rh_fail(err, RH_EPLUGIN, "its name \"%s\" is not among those that [plugins] allow names; add it there",
-		               slot->name);
-	}
 	return host_start(host, slot, err);
 }
 
@@ -236,6 +306,20 @@ static int host_settle(struct rh_slot *slot, int r, const struct rh_error *reaso
 	return rh_wrap(err, r, "plugin \"%s\"", slot->path);
 }
 
+static int host_open(const struct rh_host *host, struct rh_slot *slot, const struct rh_plugin **ret_plugin,
+                     struct rh_error *err)
+{
+	struct rh_guard guard;
+	int r = host_check_file_allowed(host, slot, err);
+
+	if (r < 0)
+		return r;
+	host_enter(host->config, slot, "its constructors or " RH_PLUGIN_SYMBOL "()", &guard);
+	r = rh_loader_open(slot->path, &slot->handle, ret_plugin, err);
+	rh_guard_leave();
+	return r;
+}
+
 int rh_host_load_file(struct rh_host *host, const char *path, struct rh_error *err)
 {
 	struct rh_slot *slot = host_slot_new(host, path);
@@ -245,10 +329,32 @@ int rh_host_load_file(struct rh_host *host, const char *path, struct rh_error *e
 
 	if (!slot)
 		return rh_fail_oom(err);
-	r = rh_loader_open(path, &slot->handle, &plugin, &reason);
+	r = host_open(host, slot, &plugin, &reason);
 	if (r == 0)
 		r = host_admit(host, slot, plugin, &reason);
 	return host_settle(slot, r, &reason, err);
+}
+
+/** Keep a file that did harm where it was tried. @return RH_EPLUGIN or RH_ENOMEM */
+static int host_keep_broken(struct rh_host *host, const char *path, const struct rh_error *reason, struct rh_error *err)
+{
+	struct rh_slot *slot = host_slot_new(host, path);
+
+	if (!slot)
+		return rh_fail_oom(err);
+	slot->state = RH_PLUGIN_BROKEN;
+	return host_settle(slot, RH_EPLUGIN, reason, err);
+}
+
+int rh_host_try_file(struct rh_host *host, const char *path, struct rh_error *err)
+{
+	char *const paths[] = {(char *)path};
+	struct rh_error reason;
+	int r = rh_probe(host->config, paths, 1, &reason, err);
+
+	if (r < 0)
+		return r;
+	return reason.code < 0 ? host_keep_broken(host, path, &reason, err) : rh_host_load_file(host, path, err);
 }
 
 int rh_host_add(struct rh_host *host, const char *path, const struct rh_plugin *plugin, struct rh_error *err)
@@ -266,28 +372,29 @@ static int host_compare_names(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int host_keep_name(struct host_names *names, const char *name)
+static int host_keep_name(struct host_names *names, const char *folder, const char *name)
 {
 	const char *dot = strrchr(name, '.');
 	char **grown;
 
-	if (!dot || strcmp(dot, ".so") != 0)
+	if (!dot || strcmp(dot, HOST_ENDING) != 0)
 		return 0;
 	grown = rh_realloc_array(names->items, names->count + 1, sizeof(*grown));
 	if (!grown)
 		return RH_ENOMEM;
 	names->items = grown;
-	grown[names->count] = rh_strdup(name);
+	grown[names->count] = rh_path_join(folder, name);
 	return grown[names->count] ? (names->count++, 0) : RH_ENOMEM;
 }
 
 /**
- * List the plugin files of a folder, sorted.
+ * Append the plugin files of a folder, sorted.
  * @return 0, RH_ENOMEM, or RH_EIO when it cannot be read; a missing one is empty
  */
 static int host_list(const char *path, struct host_names *names, struct rh_error *err)
 {
 	DIR *dir = opendir(path);
+	size_t first = names->count;
 	const struct dirent *entry;
 	int r = 0;
 
@@ -296,12 +403,12 @@ static int host_list(const char *path, struct host_names *names, struct rh_error
 	if (!dir)
 		return rh_fail(err, RH_EIO, "cannot read the folder: %s", strerror(errno));
 	while (r == 0 && (entry = readdir(dir)))
-		r = host_keep_name(names, entry->d_name);
+		r = host_keep_name(names, path, entry->d_name);
 	closedir(dir);
 	if (r < 0)
 		return rh_fail_oom(err);
-	if (names->count > 1)
-		qsort(names->items, names->count, sizeof(*names->items), host_compare_names);
+	if (names->count > first + 1)
+		qsort(names->items + first, names->count - first, sizeof(*names->items), host_compare_names);
 	return 0;
 }
 
@@ -317,34 +424,42 @@ static int host_refuse_folder(struct rh_host *host, const char *folder, const st
 	return 0;
 }
 
-static int host_load_folder(struct rh_host *host, const char *folder, struct rh_error *err)
+static int host_list_folder(struct rh_host *host, const char *folder, struct host_names *names, struct rh_error *err)
 {
-	__attribute__((cleanup(host_names_deinit))) struct host_names names = {0};
 	struct rh_error reason = {0};
-	int r = host_list(folder, &names, &reason);
+	int r = host_list(folder, names, &reason);
 
 	if (r == RH_ENOMEM)
 		return rh_fail_oom(err);
-	if (r < 0)
-		return host_refuse_folder(host, folder, &reason, err);
-	for (size_t i = 0; i < names.count; i++) {
-		rh_auto_free char *path = rh_path_join(folder, names.items[i]);
+	return r < 0 ? host_refuse_folder(host, folder, &reason, err) : 0;
+}
 
-		if (!path || rh_host_load_file(host, path, NULL) == RH_ENOMEM)
-			return rh_fail_oom(err);
+static int host_load_files(struct rh_host *host, const struct host_names *paths, struct rh_error *err)
+{
+	rh_auto_free struct rh_error *reasons = rh_alloc_array(paths->count + 1, sizeof(*reasons));
+	int r = reasons ? rh_probe(host->config, paths->items, paths->count, reasons, err) : rh_fail_oom(err);
+
+	for (size_t i = 0; r == 0 && i < paths->count; i++) {
+		int loaded = reasons[i].code < 0 ? host_keep_broken(host, paths->items[i], &reasons[i], NULL)
+		                                 : rh_host_load_file(host, paths->items[i], NULL);
+
+		if (loaded == RH_ENOMEM)
+			r = rh_fail_oom(err);
 	}
-	return 0;
+	return r;
 }
 
 int rh_host_load_all(struct rh_host *host, struct rh_error *err)
 {
+	__attribute__((cleanup(host_names_deinit))) struct host_names paths = {0};
+
 	for (size_t i = 0; i < host->config->plugin_dir_count; i++) {
-		int r = host_load_folder(host, host->config->plugin_dirs[i], err);
+		int r = host_list_folder(host, host->config->plugin_dirs[i], &paths, err);
 
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	return host_load_files(host, &paths, err);
 }
 
 size_t rh_host_plugin_count(const struct rh_host *host)
@@ -378,132 +493,4 @@ const struct rh_slot *rh_host_slot(const struct rh_host *host, const struct rh_k
 		}
 	}
 	return NULL;
-}
-
-/** What happens to the kinds of a host while one is looked for. */
-struct host_search {
-	const char *api_version;
-	const char *kind;
-	const struct rh_kind *found;
-	const struct rh_kind *other_version; /**< right but for its group or version */
-	const char *names[HOST_KINDS_MAX];   /**< of all kinds */
-	size_t name_count;
-};
-
-static bool host_is_version(const struct rh_kind *kind, const char *api_version)
-{
-	size_t length = strlen(kind->group);
-
-	return strncmp(api_version, kind->group, length) == 0 && api_version[length] == '/' &&
-	       strcmp(api_version + length + 1, kind->version) == 0;
-}
-
-static void host_look_at(struct host_search *search, const struct rh_kind *kind)
-{
-	bool named = strcmp(kind->kind, search->kind) == 0;
-
-	if (named && host_is_version(kind, search->api_version))
-		search->found = kind;
-	else if (named)
-		search->other_version = kind;
-	if (search->name_count < HOST_KINDS_MAX)
-		search->names[search->name_count++] = kind->kind;
-}
-
-/** @return the plugin that would serve the kind if it were started, or NULL */
-static const struct rh_slot *host_find_idle(const struct rh_host *host, const struct host_search *search)
-{
-	for (size_t i = 0; i < host->slot_count; i++) {
-		const struct rh_slot *slot = host->slots[i];
-
-		for (size_t k = 0; k < slot->idle_count; k++) {
-			if (strcmp(slot->idle[k]->kind, search->kind) == 0 && host_is_version(slot->idle[k], search->api_version))
-				return slot;
-		}
-	}
-	return NULL;
-}
-
-/** Name the plugins that are not ready: one of them may be the one that is missed. */
-static void host_append_absent(const struct rh_host *host, struct rh_str *out)
-{
-	for (size_t i = 0; i < host->slot_count; i++) {
-		const struct rh_slot *slot = host->slots[i];
-
-		if (slot->state != RH_PLUGIN_READY)
-			rh_str_appendf(out, "; plugin \"%s\" is not available: %s", slot->path, slot->reason.message);
-	}
-}
-
-/** Say where a plugin would have to be. */
-static void host_append_folders(const struct rh_host *host, struct rh_str *out)
-{
-	for (size_t i = 0; i < host->config->plugin_dir_count; i++)
-		rh_str_appendf(out, "%s\"%s\"", i == 0 ? "; plugins are looked for in " : ", ", host->config->plugin_dirs[i]);
-}
-
-static void host_append_hint(const struct rh_host *host, const struct host_search *search, struct rh_str *out)
-{
-	const char *near = rh_nearest(search->kind, search->names, search->name_count);
-
-	if (search->other_version) {
-		rh_str_appendf(out, "; %s is there as %s/%s", search->kind, search->other_version->group,
-		               search->other_version->version);
-		return;
-	}
-	if (near) {
-		rh_str_appendf(out, "; did you mean %s?", near);
-		return;
-	}
-	if (search->name_count == 0)
-		rh_str_append(out, "; no plugin is loaded");
-	for (size_t i = 0; i < search->name_count; i++)
-		rh_str_appendf(out, "%s%s", i == 0 ? "; there are " : ", ", search->names[i]);
-	host_append_folders(host, out);
-}
-
-const struct rh_kind *rh_host_kind(const struct rh_host *host, const char *api_version, const char *kind,
-                                   struct rh_error *err)
-{
-	struct host_search search = {.api_version = api_version, .kind = kind};
-	const struct rh_slot *idle;
-	rh_auto_str hint = {0};
-
-	for (size_t i = 0; i < host->slot_count; i++) {
-		for (size_t k = 0; k < host->slots[i]->kind_count; k++)
-			host_look_at(&search, host->slots[i]->kinds[k]);
-	}
-	if (search.found)
-		return search.found;
-	idle = host_find_idle(host, &search);
-	if (idle) {
-		rh_fail(err, RH_ENOENT, "kind \"%s\" of %s is served by plugin \"%s\" in \"%s\", which is not loaded: %s", kind,
-		        api_version, idle->name, idle->path, idle->reason.message);
-		return NULL;
-	}
-	host_append_hint(host, &search, &hint);
-	host_append_absent(host, &hint);
-	rh_fail(err, RH_ENOENT, "no plugin serves kind \"%s\" of %s%s", kind, api_version, rh_str_text(&hint));
-	return NULL;
-}
-
-bool rh_kind_is_called(const struct rh_kind *kind, const char *name)
-{
-	return strcasecmp(kind->kind, name) == 0 || strcasecmp(kind->plural, name) == 0 ||
-	       strcasecmp(kind->singular, name) == 0;
-}
-
-int rh_host_parse(const struct rh_host *host, struct rh_json *object, struct rh_job **ret_job, struct rh_error *err)
-{
-	rh_auto(json) owned = object;
-	const char *api_version = rh_json_string_at(object, "apiVersion");
-	const char *name = rh_json_string_at(object, "kind");
-	const struct rh_kind *kind;
-
-	if (!api_version || !name)
-		return rh_fail(err, RH_EINVAL, "%s is missing, or no text", api_version ? "kind" : "apiVersion");
-	kind = rh_host_kind(host, api_version, name, err);
-	if (!kind)
-		return RH_ENOENT;
-	return rh_job_parse(kind, rh_take(owned), ret_job, err);
 }

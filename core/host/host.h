@@ -33,7 +33,8 @@ struct rh_host;
 enum rh_plugin_state {
 	RH_PLUGIN_REFUSED,  /**< not loaded or not fit: no entry symbol, other version, short struct, other vendor, bad
 	                       description */
-	RH_PLUGIN_DISABLED, /**< fit, but not on the allow-list */
+	RH_PLUGIN_DISABLED, /**< not on the allow-list: its file was not opened */
+	RH_PLUGIN_BROKEN,   /**< it crashed, hung or ended the process when it was tried in one of its own */
 	RH_PLUGIN_FAILED,   /**< fit, but init() failed */
 	RH_PLUGIN_READY     /**< its kinds are available */
 };
@@ -54,12 +55,18 @@ int rh_host_new(const struct rh_config *config, struct rh_host **ret_host, struc
 void rh_host_free(struct rh_host *host);
 RH_DEFINE_CLEANUP(host);
 /**
- * Load every *.so of the configured folders, by name within a folder. A missing folder is skipped. Two plugins with one
- * name, or for one kind: the first stays, the second is refused by naming both files.
- * @return 0, or RH_ENOMEM; a refused plugin is no error here
+ * Load every *.so of the configured folders, by name within a folder, after they were tried in a process of their own
+ * (host/probe.h). A missing folder is skipped. Two plugins with one name, or for one kind: the first stays, the second
+ * is refused by naming both files. Must be called while the process has one thread.
+ * @return 0, RH_ENOMEM or RH_EIO; a refused plugin is no error here
  */
 int rh_host_load_all(struct rh_host *host, struct rh_error *err);
-/** Load one file. @return 0 when it is ready, RH_EPLUGIN with the reason when not, RH_ENOMEM */
+/** rh_host_load_all() of one file. @return 0 when it is ready, RH_EPLUGIN with the reason when not, RH_ENOMEM, RH_EIO
+ */
+int rh_host_try_file(struct rh_host *host, const char *path, struct rh_error *err);
+/**
+ * Load one file at once, without trying it. @return 0 when it is ready, RH_EPLUGIN with the reason when not, RH_ENOMEM
+ */
 int rh_host_load_file(struct rh_host *host, const char *path, struct rh_error *err);
 /** Register a plugin that is linked in, for tests. @p path names it in messages. @return as rh_host_load_file() */
 int rh_host_add(struct rh_host *host, const char *path, const struct rh_plugin *plugin, struct rh_error *err);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
@@ -10,67 +9,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/str.h"
+#include "base/mem.h"
+#include "base/trust.h"
 #include "host/registry.h"
 
 /** Highest major version whose entry symbol is looked for, only to say what a foreign plugin is made for. */
 #define LOADER_MAJOR_PROBED 9
 
-/** Who owns the running program; root when it cannot be seen. */
-static uid_t loader_program_owner(void)
-{
-	struct stat st;
-
-	return stat("/proc/self/exe", &st) == 0 ? st.st_uid : 0;
-}
-
-/** A file that others can replace would run their code in this process. */
-static int loader_check_owner(const char *what, const char *path, struct rh_error *err)
-{
-	struct stat st;
-
-	if (stat(path, &st) != 0)
-		return rh_fail(err, RH_EPLUGIN, "%s \"%s\": %s", what, path, strerror(errno));
-	if (st.st_uid != 0 && st.st_uid != geteuid() && st.st_uid != loader_program_owner())
-		return rh_fail(err, RH_EPLUGIN,
-		               "%s \"%s\" belongs to user %lu; it must belong to root or to the user who runs this", what, path,
-		               (unsigned long)st.st_uid);
-	if (st.st_mode & S_IWOTH)
-		return rh_fail(err, RH_EPLUGIN, "%s \"%s\" can be written by every user; take that away with chmod o-w", what,
-		               path);
-	return 0;
-}
-
-/** Check the file, and the folder that holds it, behind all links. */
-static int loader_check_file(const char *path, char real[PATH_MAX], struct rh_error *err)
-{
-	char folder[PATH_MAX];
-	struct stat st;
-	int r;
-
-	if (!realpath(path, real) || stat(real, &st) != 0)
-		return rh_fail(err, RH_EPLUGIN, "cannot open it: %s", strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return rh_fail(err, RH_EPLUGIN, "it is no regular file");
-	r = loader_check_owner("file", real, err);
-	if (r < 0)
-		return r;
-	rh_copy(folder, sizeof(folder), real);
-	*strrchr(folder, '/') = '\0';
-	return loader_check_owner("folder", folder[0] ? folder : "/", err);
-}
-
 /**
  * A file that was cut short, as by a copy onto a full disk, would be mapped beyond its end, and the first touch of what
  * is missing would be the end of the program. What is no 64-bit ELF file is left to dlopen() to refuse.
  */
-static int loader_check_whole(const char *path, struct rh_error *err)
+static int loader_check_whole(int fd, struct rh_error *err)
 {
-	rh_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ElfW(Ehdr) head;
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) != 0)
+	if (fstat(fd, &st) != 0)
 		return rh_fail(err, RH_EPLUGIN, "cannot open it: %s", strerror(errno));
 	if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    head.e_phentsize != sizeof(ElfW(Phdr)))
@@ -133,11 +88,14 @@ static int loader_fetch(void *handle, const struct rh_plugin **ret_plugin, struc
 int rh_loader_open(const char *path, void **ret_handle, const struct rh_plugin **ret_plugin, struct rh_error *err)
 {
 	char real[PATH_MAX];
+	char why[RH_ERROR_MESSAGE_SIZE];
+	rh_auto_close int fd = rh_trust_open(path, "/proc/self/exe", real, why, sizeof(why));
 	void *handle;
-	int r = loader_check_file(path, real, err);
+	int r;
 
-	if (r == 0)
-		r = loader_check_whole(real, err);
+	if (fd < 0)
+		return rh_fail(err, RH_EPLUGIN, "%s", why);
+	r = loader_check_whole(fd, err);
 	if (r < 0)
 		return r;
 	handle = dlopen(real, RTLD_NOW | RTLD_LOCAL);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host/guard.h"
 #include "host/judge.h"
 #include "host/registry.h"
 #include "host/view.h"
@@ -20,6 +21,7 @@ struct ops_call {
 	struct rh_view view;
 	struct rh_json_spot spot;
 	struct rh_reply reply;
+	struct rh_guard guard;
 	char object[OPS_OBJECT_SIZE];
 };
 
@@ -27,7 +29,7 @@ struct ops_call {
 static int ops_begin(struct ops_call *call, const struct rh_snapshot *snapshot, enum rh_operation operation,
                      struct rh_error *err)
 {
-	static const char *const names[] = {"init", "validate", "pod", "objects", "judge"};
+	static const char *const names[] = {"init()", "validate()", "pod()", "objects()", "judge()"};
 	const struct rh_job *job = snapshot->job;
 
 	memset(call, 0, sizeof(*call));
@@ -41,6 +43,11 @@ static int ops_begin(struct ops_call *call, const struct rh_snapshot *snapshot, 
 	call->reply.operation = operation;
 	call->reply.plugin = call->slot->name;
 	call->reply.object = call->object;
+	call->guard = (struct rh_guard){.plugin = call->slot->name,
+	                                .operation = names[operation],
+	                                .object = call->object,
+	                                .limit = snapshot->host->config->plugin_time_limit};
+	rh_guard_enter(&call->guard);
 	return 0;
 }
 
@@ -53,6 +60,7 @@ static int ops_end(struct ops_call *call, int32_t result, struct rh_error *err)
 	const struct rh_reply *reply = &call->reply;
 	bool failed = call->texts.failed;
 
+	rh_guard_leave();
 	rh_arena_deinit(&call->texts);
 	if (failed)
 		return rh_fail_oom(err);
@@ -61,11 +69,11 @@ static int ops_end(struct ops_call *call, int32_t result, struct rh_error *err)
 	if (reply->status == RH_EINVAL || reply->status == RH_ENOMEM)
 		return rh_fail(err, reply->status, "%s: %s", call->object, reply->error.message);
 	if (reply->status != 0)
-		return rh_fail(err, RH_EPLUGIN, "%s: plugin %s, %s(): %s", call->object, reply->plugin, call->name,
+		return rh_fail(err, RH_EPLUGIN, "%s: plugin %s, %s: %s", call->object, reply->plugin, call->name,
 		               reply->error.message);
 	if (result == RH_ENOMEM)
 		return rh_fail_oom(err);
-	return rh_fail(err, RH_EPLUGIN, "%s: plugin %s, %s() returned %" PRId32 " without saying why", call->object,
+	return rh_fail(err, RH_EPLUGIN, "%s: plugin %s, %s returned %" PRId32 " without saying why", call->object,
 	               reply->plugin, call->name, result);
 }
 
@@ -112,6 +120,29 @@ int rh_host_pod(const struct rh_snapshot *snapshot, const char *type, int32_t in
 	return ops_end(&call, result, err);
 }
 
+/**
+ * A controller would take up a job that a plugin names as any other. On one machine nobody would: what a run starts,
+ * ends and answers for are the jobs of its files.
+ */
+static int ops_refuse_jobs(const struct rh_snapshot *snapshot, const struct rh_json *objects, struct rh_error *err)
+{
+	const struct rh_job *job = snapshot->job;
+
+	if (!snapshot->addresses || snapshot->addresses->count == 0)
+		return 0;
+	for (const struct rh_json *object = rh_json_first(objects); object; object = rh_json_next(object)) {
+		const char *kind = rh_json_string_at(object, "kind");
+
+		if (rh_host_kind(snapshot->host, rh_json_string_at(object, "apiVersion"), kind, NULL))
+			return rh_fail(
+				err, RH_EINVAL,
+				"%s %s/%s: its plugin wants the job %s %s, and on one machine only the jobs of the files run; "
+				"put it into a file",
+				job->kind->kind, job->namespace_, job->name, kind, rh_json_string_at(object, "metadata.name"));
+	}
+	return 0;
+}
+
 int rh_host_objects(const struct rh_snapshot *snapshot, struct rh_json **ret_objects, struct rh_error *err)
 {
 	rh_auto(json) objects = rh_json_new_array();
@@ -130,6 +161,8 @@ int rh_host_objects(const struct rh_snapshot *snapshot, struct rh_json **ret_obj
 	if (plugin->objects)
 		result = plugin->objects(call.slot->self, &call.view, &call.reply);
 	r = ops_end(&call, result, err);
+	if (r == 0)
+		r = ops_refuse_jobs(snapshot, objects, err);
 	if (r == 0)
 		*ret_objects = rh_take(objects);
 	return r;

@@ -39,9 +39,8 @@ struct rh_host {
 };
 
 /**
- * Open a plugin file and fetch its table. The file, and the folder that it lies in, must belong to root, to this user
- * or to the owner of this program, and not be writable by all. Runs the constructors of the file. @param[out]
- * ret_handle for dlclose()
+ * Open a plugin file and fetch its table. Nobody else may be able to change the file (base/trust.h). Runs the
+ * constructors of the file. @param[out] ret_handle for dlclose()
  * @return 0, or RH_EPLUGIN with the reason
  */
 int rh_loader_open(const char *path, void **ret_handle, const struct rh_plugin **ret_plugin, struct rh_error *err);

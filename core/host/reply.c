@@ -43,6 +43,23 @@ static int32_t reply_check(struct rh_reply *reply, enum rh_operation operation, 
 	return reply_blame(reply, service, "is no service of this operation");
 }
 
+/** Count texts (NULL: none) to what the plugin answers in this call. @return 0 or RH_EPLUGIN */
+static int32_t reply_charge(struct rh_reply *reply, const char *service, const char *first, const char *second)
+{
+	struct rh_error error = {0};
+	size_t bytes = RH_ANSWER_TEXT_COST + (first ? strlen(first) : 0) + (second ? strlen(second) : 0);
+
+	if (bytes <= RH_ANSWER_BYTES_MAX - reply->bytes) {
+		reply->bytes += bytes;
+		return 0;
+	}
+	reply->bytes = RH_ANSWER_BYTES_MAX;
+	return reply_stick(reply,
+	                   rh_fail(&error, RH_EPLUGIN, "%s(): the answer is larger than the limit of %zu bytes", service,
+	                           RH_ANSWER_BYTES_MAX),
+	                   &error);
+}
+
 static bool reply_is_status(int32_t code)
 {
 	return code < 0 && code >= RH_ECONFLICT;
@@ -61,8 +78,13 @@ int32_t rh_reply_note(struct rh_reply *reply, int32_t level, const char *text)
 {
 	static const enum rh_log_level levels[] = {RH_LOG_DEBUG, RH_LOG_INFO, RH_LOG_WARN};
 
+	int32_t r;
+
 	if (!text || level < RH_NOTE_DEBUG || level > RH_NOTE_WARN)
 		return reply_blame(reply, "note", !text ? "the text is NULL" : "the level is no RH_NOTE_*");
+	r = reply_charge(reply, "note", text, NULL);
+	if (r < 0)
+		return r;
 	if (level == RH_NOTE_WARN && reply->operation == RH_OPERATION_VALIDATE)
 		return rh_findings_add(reply->findings, RH_FINDING_WARNING, "", "%s", text) < 0 ? reply_oom(reply) : 0;
 	rh_log(levels[level], reply->object, "plugin %s: %s", reply->plugin, text);
@@ -77,6 +99,9 @@ int32_t rh_reply_refuse(struct rh_reply *reply, const char *path, const char *de
 		return r;
 	if (!path || !detail)
 		return reply_blame(reply, "refuse", !path ? "the path is NULL" : "the detail is NULL");
+	r = reply_charge(reply, "refuse", path, detail);
+	if (r < 0)
+		return r;
 	return rh_findings_add(reply->findings, RH_FINDING_ERROR, path, "%s", detail) < 0 ? reply_oom(reply) : 0;
 }
 
@@ -110,8 +135,9 @@ static int32_t reply_check_size(struct rh_reply *reply, const char *name, const 
 		return 0;
 	return reply_stick(reply,
 	                   rh_fail(&error, RH_EINVAL,
-	                           "variable %s would have %zu bytes, and Linux takes %d: the job needs fewer replicas",
-	                           name, bytes, REPLY_ENV_MAX),
+	                           "variable %s would have %zu bytes, and Linux takes %d: the job needs fewer replicas "
+	                           "(plugin %s)",
+	                           name, bytes, REPLY_ENV_MAX, reply->plugin),
 	                   &error);
 }
 
@@ -126,6 +152,8 @@ int32_t rh_reply_env(struct rh_reply *reply, const char *container, const char *
 	if (!name || !*name || !value)
 		return reply_blame(reply, "env", value ? "the name is empty" : "the value is NULL");
 	r = reply_check_size(reply, name, value);
+	if (r == 0)
+		r = reply_charge(reply, "env", name, value);
 	if (r < 0)
 		return r;
 	for (item = rh_json_first(rh_json_at(reply->pod, "spec.containers")); item; item = rh_json_next(item)) {
@@ -174,11 +202,24 @@ int32_t rh_reply_edit(struct rh_reply *reply, const char *path, const char *json
 		return r;
 	if (!path || reply_is_core_path(path))
 		return reply_blame(reply, "edit", !path ? "the path is NULL" : "this part of a pod is the core's");
-	r = reply_parse(reply, "edit", json, &value);
+	r = reply_charge(reply, "edit", path, json);
+	if (r == 0)
+		r = reply_parse(reply, "edit", json, &value);
 	if (r < 0)
 		return r;
 	r = rh_edit(reply->pod, path, value, &error);
 	return r < 0 ? reply_stick(reply, r, &error) : 0;
+}
+
+static int32_t reply_check_count(struct rh_reply *reply)
+{
+	struct rh_error error = {0};
+
+	if (rh_json_size(reply->objects) < RH_ANSWER_OBJECTS_MAX)
+		return 0;
+	return reply_stick(
+		reply, rh_fail(&error, RH_EPLUGIN, "object(): more than the limit of %zu objects", RH_ANSWER_OBJECTS_MAX),
+		&error);
 }
 
 int32_t rh_reply_object(struct rh_reply *reply, const char *json)
@@ -186,6 +227,10 @@ int32_t rh_reply_object(struct rh_reply *reply, const char *json)
 	rh_auto(json) object = NULL;
 	int32_t r = reply_check(reply, RH_OPERATION_OBJECTS, "object");
 
+	if (r == 0)
+		r = reply_charge(reply, "object", json, NULL);
+	if (r == 0)
+		r = reply_check_count(reply);
 	if (r == 0)
 		r = reply_parse(reply, "object", json, &object);
 	if (r < 0)
@@ -216,5 +261,8 @@ int32_t rh_reply_verdict(struct rh_reply *reply, int32_t verdict, const char *ty
 		return reply_blame(reply, "verdict", "it is no RH_VERDICT_*");
 	if (reply->judgement->count == RH_VERDICTS_MAX)
 		return reply_blame(reply, "verdict", "too many in one call");
+	r = reply_charge(reply, "verdict", type, message);
+	if (r < 0)
+		return r;
 	return reply_keep_verdict(reply->judgement, verdict, type, message) < 0 ? reply_oom(reply) : 0;
 }

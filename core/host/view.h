@@ -18,6 +18,13 @@
 #include "job/findings.h"
 #include "roundhouse/plugin.h"
 
+/** @name Most that a plugin may answer in one call; docs/plugin-abi.md says so, too. @{ */
+#define RH_ANSWER_BYTES_MAX \
+	((size_t)4 << 20)                    /**< of all texts that it hands to services, RH_ANSWER_TEXT_COST included */
+#define RH_ANSWER_TEXT_COST ((size_t)64) /**< bytes that each service counts beside its texts */
+#define RH_ANSWER_OBJECTS_MAX ((size_t)1000) /**< objects of objects() */
+/** @} */
+
 /** What a plugin is asked to do: which services of struct rh_reply it may use. */
 enum rh_operation {
 	RH_OPERATION_INIT,
@@ -45,6 +52,7 @@ struct rh_reply {
 	struct rh_json *pod;            /**< for pod() */
 	struct rh_json *objects;        /**< for objects(): an array */
 	struct rh_judgement *judgement; /**< for judge() */
+	size_t bytes;                   /**< of the answer so far, see RH_ANSWER_BYTES_MAX */
 	int status;                     /**< the first error of a service, or what fail() was given; sticky */
 	struct rh_error error;          /**< its words */
 };

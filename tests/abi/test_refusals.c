@@ -142,8 +142,21 @@ static void test_refusals__not_on_the_allow_list(void **state)
 	(void)state;
 	refusals_open(&test);
 	assert_int_equal(rh_config_parse(test.config, "x.ini", ini, strlen(ini), NULL), 0);
+	refusals_check(&test, refusals_case("a_good", path), RH_PLUGIN_DISABLED, "\"a_good\" is not among those");
+	refusals_check(&test, refusals_case("vendor", path), RH_PLUGIN_DISABLED, "\"vendor\" is not among those");
+}
+
+/* The file is called as the list says, what is in it is not. */
+static void test_refusals__a_name_that_is_not_on_the_allow_list(void **state)
+{
+	static const char ini[] = "[plugins]\nallow = a_good\n";
+	char path[512];
+	auto_refusals test;
+
+	(void)state;
+	refusals_open(&test);
+	assert_int_equal(rh_config_parse(test.config, "x.ini", ini, strlen(ini), NULL), 0);
 	refusals_check(&test, refusals_case("a_good", path), RH_PLUGIN_DISABLED, "\"case\" is not among those");
-	refusals_check(&test, refusals_case("vendor", path), RH_PLUGIN_REFUSED, "\"acme\"");
 }
 
 /* The bad ones of a folder do not take the good one down. */
@@ -275,6 +288,7 @@ int main(void)
 		cmocka_unit_test(test_refusals__two_plugins_for_one_kind),
 		cmocka_unit_test(test_refusals__one_file_twice),
 		cmocka_unit_test(test_refusals__not_on_the_allow_list),
+		cmocka_unit_test(test_refusals__a_name_that_is_not_on_the_allow_list),
 		cmocka_unit_test_teardown(test_refusals__a_folder_of_good_and_bad, refusals_clear_environment),
 		cmocka_unit_test(test_refusals__what_is_no_shared_object),
 		cmocka_unit_test(test_refusals__files_that_every_user_can_write),

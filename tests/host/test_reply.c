@@ -119,7 +119,7 @@ static void test_reply__env_fits_what_linux_takes(void **state)
 {
 	static const size_t limit = 128 * 1024 - sizeof("LIST=");
 	rh_auto(json) pod = fixture_yaml("{spec: {containers: [{name: a}]}}");
-	struct rh_reply reply = {.operation = RH_OPERATION_POD, .pod = pod};
+	struct rh_reply reply = {.operation = RH_OPERATION_POD, .plugin = "fake", .pod = pod};
 	rh_auto_free char *value = rh_alloc(limit + 2);
 
 	(void)state;
@@ -129,8 +129,40 @@ static void test_reply__env_fits_what_linux_takes(void **state)
 	value[limit] = 'x';
 	assert_int_equal(rh_reply_env(&reply, NULL, "LIST", value), RH_EINVAL);
 	assert_string_equal(reply.error.message,
-	                    "variable LIST would have 131073 bytes, and Linux takes 131072: the job needs fewer replicas");
+	                    "variable LIST would have 131073 bytes, and Linux takes 131072: the job needs fewer replicas "
+	                    "(plugin fake)");
 	assert_int_equal(rh_json_size(rh_json_at(pod, "spec.containers[0].env")), 1);
+}
+
+/* What one call answers is limited, whichever services it uses, and an answer of nothing is not free. */
+static void test_reply__an_answer_has_limits(void **state)
+{
+	static const char object[] = "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"s\"}}";
+	rh_auto(json) pod = rh_json_new_object();
+	rh_auto(json) objects = rh_json_new_array();
+	rh_auto_findings findings = {0};
+	struct rh_reply many = {.operation = RH_OPERATION_OBJECTS, .objects = objects};
+	struct rh_reply large = {.operation = RH_OPERATION_POD, .pod = pod};
+	struct rh_reply small = {.operation = RH_OPERATION_VALIDATE, .findings = &findings};
+	rh_auto_free char *text = rh_alloc(RH_ANSWER_BYTES_MAX + 1);
+	size_t calls = 0;
+
+	(void)state;
+	for (size_t i = 0; i < RH_ANSWER_OBJECTS_MAX; i++)
+		assert_int_equal(rh_reply_object(&many, object), 0);
+	assert_int_equal(rh_reply_object(&many, object), RH_EPLUGIN);
+	assert_string_equal(many.error.message, "object(): more than the limit of 1000 objects");
+	assert_int_equal(rh_json_size(objects), RH_ANSWER_OBJECTS_MAX);
+
+	memset(text, ' ', RH_ANSWER_BYTES_MAX - RH_ANSWER_TEXT_COST);
+	assert_int_equal(rh_reply_edit(&large, "spec.a", text), RH_EPLUGIN);
+	assert_string_equal(large.error.message, "edit(): the answer is larger than the limit of 4194304 bytes");
+	assert_int_equal(rh_reply_edit(&large, "b", "1"), RH_EPLUGIN);
+	assert_null(rh_json_get(pod, "b"));
+
+	while (rh_reply_refuse(&small, "", "") == 0)
+		calls++;
+	assert_int_equal(calls, RH_ANSWER_BYTES_MAX / RH_ANSWER_TEXT_COST);
 }
 
 static void test_reply__edit(void **state)
@@ -276,6 +308,7 @@ int main(void)
 		cmocka_unit_test(test_reply__env_goes_to_every_regular_container),
 		cmocka_unit_test(test_reply__env_refusals),
 		cmocka_unit_test(test_reply__env_fits_what_linux_takes),
+		cmocka_unit_test(test_reply__an_answer_has_limits),
 		cmocka_unit_test(test_reply__edit),
 		cmocka_unit_test(test_reply__edit_refusals),
 		cmocka_unit_test(test_reply__a_name_that_only_starts_like_the_core_s_is_free),

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameter servers: the workers' side, and a server."""
+import atexit
 import ctypes
 import hashlib
+import os
 import re
 import threading
+import weakref
 
 from roundhouse import buffers, errors, library
 from roundhouse.errors import CommError, InvalidError
@@ -15,6 +18,13 @@ MODES = {"sync": 1, "async": 2, "stale": 3}
 RULES = {"sum": 1, "average": 2, "total": 3, "mean": 4, "sgd": 5, "momentum": 6, "adam": 7}
 DURABLE = {"logged": 1, "synced": 2}
 _OP_SIZE = ctypes.sizeof(library.ServedOp)
+_open = weakref.WeakSet()  # of ParameterServer: those that atexit closes
+
+
+@atexit.register
+def _close_all():
+    for server in list(_open):
+        server.close()
 
 
 def _need():
@@ -78,15 +88,16 @@ class ServedRequest:
 class ParameterServer:
     """A worker's connection to all parameter servers of a job.
 
-        server = roundhouse.ParameterServer()                # where the servers are comes from the environment
-        server.init({"weights": weights})                    # every worker; worker 0's values count, all get them
-        server.push_pull({"weights": gradient}, {"weights": weights})
+        with roundhouse.ParameterServer() as server:         # where the servers are comes from the environment
+            server.init({"weights": weights})                # every worker; worker 0's values count, all get them
+            server.push_pull({"weights": gradient}, {"weights": weights})
 
     Keys are texts or whole numbers from 0 to 2**63 - 1. Arrays are as those of Comm: contiguous, used in place, of float32,
     float64, float16, bfloat16, int8, int32, int64 or uint8, in the memory of the processor; a key keeps its length and type.
     Operations on several keys travel together. Each method has a form with ``_start`` that returns a request to wait() for.
 
-    Any thread may use it; close() must be the last call.
+    Servers end when all workers have left: at the end of ``with``, by close(), or when the interpreter ends, which closes what is
+    still open. Any thread may use it; close() must be the last call.
     """
 
     def __init__(self, servers=None, worker=None, workers=None, *, job=None, secret=None, init_timeout=None, timeout=None, grace=None,
@@ -101,7 +112,7 @@ class ParameterServer:
         _need()
         if servers is not None and not isinstance(servers, str):
             servers = ",".join(servers)
-        self._requests, self._keys, self._handle = set(), {}, None
+        self._requests, self._keys, self._handle, self._process = set(), {}, None, os.getpid()
         options = library.WorkerOptions(
             size=ctypes.sizeof(library.WorkerOptions), has_worker=int(worker is not None), worker=worker or 0, workers=workers or 0,
             servers=_text(servers), job=_text(job), secret=_text(secret), init_timeout=buffers.microseconds(init_timeout),
@@ -110,6 +121,7 @@ class ParameterServer:
         handle, error = ctypes.c_void_p(), library.Error()
         library.check(_lib.rh_ps_connect(_byref(options), _byref(handle), _byref(error)), error)
         self._handle = handle
+        _open.add(self)
         self.worker, self.workers = _lib.rh_ps_worker(handle), _lib.rh_ps_workers(handle)
 
     def __enter__(self):
@@ -119,7 +131,9 @@ class ParameterServer:
         self.close()
 
     def close(self):
-        """Leave, after what is in flight has ended: nobody waits for this worker any more."""
+        """Leave, after what is in flight has ended: nobody waits for this worker any more. In a forked process it does nothing."""
+        if self._process != os.getpid():
+            return
         for request in list(self._requests):
             try:
                 request.wait()
@@ -128,6 +142,10 @@ class ParameterServer:
         handle, self._handle = self._handle, None
         if handle is not None:
             _lib.rh_ps_free(handle)
+
+    def __del__(self):
+        if getattr(self, "_handle", None) is not None:
+            self.close()
 
     def _alive(self):
         if self._handle is None:

@@ -242,7 +242,9 @@ static int flight_act_create(struct rh_engine_entry *entry, const struct rh_acti
 		request.body = rh_take(body);
 		return flight_start(flight, &request);
 	}
-	if (r != RH_ENOMEM) {
+	if (r != RH_ENOMEM && rh_engine_blame(entry, r, &err)) {
+		r = 0;
+	} else if (r != RH_ENOMEM) {
 		rh_flight_tell(flight, true, err.message);
 		rh_engine_hold(flight, -1);
 		rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);

@@ -193,6 +193,7 @@ struct rh_engine_entry {
 	struct rh_map *holds;        /**< "verb/name" to struct rh_hold */
 	struct rh_refusal *refusals; /**< oldest first; owned */
 	size_t refusal_count;
+	char *breach; /**< how the plugin broke its contract, see rh_engine_blame(); owned; NULL: it did not */
 
 	enum rh_engine_stage stage;
 	uint64_t write_id;
@@ -371,6 +372,13 @@ void rh_engine_put_off(struct rh_engine_entry *entry);
 void rh_engine_work(struct rh_engine_entry *entry);
 /** @return the builder of the job as it is; NULL: then @p err tells, and *@p ret_status is the status */
 struct rh_builder *rh_engine_builder(struct rh_engine_entry *entry, int *ret_status, struct rh_error *err);
+/**
+ * An operation of the plugin failed with @p status, in the words of @p err. Plugins answer from what they are shown, so
+ * to ask again is in vain: the job fails for it, in the next step. Not so where it has pods on a cluster: they are not
+ * to end because a plugin was replaced by a worse one.
+ * @return whether it is so; else the caller tries again
+ */
+bool rh_engine_blame(struct rh_engine_entry *entry, int status, const struct rh_error *err);
 /** Something about the job failed: tell it, if it is the user's to know, and try again with back-off. */
 void rh_engine_retry(struct rh_engine_entry *entry, int status, const struct rh_error *err);
 /** @} */
@@ -520,7 +528,7 @@ void rh_engine_refuse(const struct rh_flight *flight, bool alone, const char *wo
 bool rh_engine_is_refused(const struct rh_engine_entry *entry, const char *kind);
 /** Forget what was refused of @p kind: all of it when @p name is NULL, else what is about that name. */
 void rh_engine_forget_refusal(struct rh_engine_entry *entry, const char *kind, const char *name);
-/** Forget all of it. */
+/** Forget all of it, and what the plugin did. */
 void rh_engine_forget_refusals(struct rh_engine_entry *entry);
 /** @} */
 

@@ -109,4 +109,5 @@ void rh_engine_forget_refusals(struct rh_engine_entry *entry)
 		refusals_free(&entry->refusals[i]);
 	rh_free(rh_take(entry->refusals));
 	entry->refusal_count = 0;
+	rh_free(rh_take(entry->breach));
 }

@@ -87,6 +87,18 @@ void rh_engine_retry(struct rh_engine_entry *entry, int status, const struct rh_
 		rh_engine_tell(entry, &(struct rh_engine_news){entry->uid, true, reason, err->message});
 }
 
+bool rh_engine_blame(struct rh_engine_entry *entry, int status, const struct rh_error *err)
+{
+	bool local = entry->addresses.count > 0;
+
+	if ((status != RH_EPLUGIN && status != RH_EINVAL) || entry->breach || (rh_map_size(entry->pods) > 0 && !local))
+		return false;
+	entry->breach = rh_strdup(err->message);
+	if (entry->breach)
+		rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
+	return entry->breach != NULL;
+}
+
 static void work_add_cached(struct work_tables *tables, const struct rh_map *map)
 {
 	size_t cursor = 0;
@@ -156,6 +168,7 @@ static int work_decide(struct rh_engine_entry *entry, struct rh_error *err)
 		.gang = options->gang,
 		.refusals = entry->refusals,
 		.refusal_count = entry->refusal_count,
+		.breach = entry->breach,
 		.said = entry->said,
 		.held_since = entry->held_since,
 		.held = entry->held,
@@ -205,14 +218,15 @@ void rh_engine_work(struct rh_engine_entry *entry)
 		return;
 	}
 	r = work_addresses(entry, &err);
-	if (r == 0 && work_is_live(entry))
+	if (r == 0 && !entry->breach && work_is_live(entry))
 		r = rh_engine_want_objects(entry, &err);
-	else if (r == 0 && rh_map_size(entry->objects) > 0 && rh_job_is_ours(entry->job) && !entry->job->deleting)
+	else if (r == 0 && !entry->breach && rh_map_size(entry->objects) > 0 && rh_job_is_ours(entry->job) &&
+	         !entry->job->deleting)
 		r = rh_engine_want_last_objects(entry, &err);
 	if (r == 0)
 		r = work_decide(entry, &err);
 	if (r == 0)
 		rh_engine_carry(entry);
-	else if (r < 0)
+	else if (r < 0 && !rh_engine_blame(entry, r, &err))
 		rh_engine_retry(entry, r, &err);
 }

@@ -435,6 +435,14 @@ static void decide_prune(struct rh_decision *decision)
 	rh_ledger_retain(ledger, keep);
 }
 
+/* The plugin broke its contract about this job: it is asked no more. */
+static int decide_fail_breach(struct rh_decision *decision)
+{
+	if (decide_created(decision) < 0 || rh_decide_stop_all(decision) < 0)
+		return RH_ENOMEM;
+	return rh_decide_fail(decision, true, "PluginFailed", decision->world->breach);
+}
+
 /* @return 0, a positive value when a rule ended the pass, or a negative status */
 static int decide_run(struct rh_decision *decision)
 {
@@ -443,6 +451,8 @@ static int decide_run(struct rh_decision *decision)
 
 	if (rh_job_status_finished(&job->status))
 		return rh_decide_finished(decision);
+	if (decision->world->breach)
+		return decide_fail_breach(decision);
 	r = decide_admit(decision);
 	if (r != 0)
 		return r;

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "host/guard.h"
 #include "job/names.h"
 #include "job/pod.h"
 #include "local/run/parts.h"
@@ -495,7 +496,10 @@ int rh_run(const struct rh_run_options *options, struct rh_error *err)
 	r = run_open(&run, err);
 	if (r == 0) {
 		run_raise_limit(&run);
+		if (options->timeout != RH_NEVER)
+			rh_guard_deadline(run.clock_start + options->timeout, RH_RUN_TIMED_OUT);
 		rh_loop_run(run.loop);
+		rh_guard_deadline(RH_NEVER, RH_RUN_TIMED_OUT);
 		run.fell = rh_run_pods_tell(&run) > 0;
 		r = run_result(&run);
 	}

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Backends that must be refused, each with its reason; they are built from bad_backend.c. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* clang-format off */
 #include <stdarg.h>
@@ -96,10 +99,62 @@ static void test_loader__auto_takes_one_of_somebody_else_that_all_ranks_have(voi
 	ranks_run(&plan);
 }
 
+/* Copy the good backend to @p path. */
+static void copy_good(const char *path)
+{
+	static char bytes[1 << 20];
+	FILE *from = fopen(RH_BAD_BACKENDS "/librhcomm_good.so", "rb");
+	FILE *to = fopen(path, "wb");
+	size_t size;
+
+	assert_true(from && to);
+	size = fread(bytes, 1, sizeof(bytes), from);
+	assert_true(size > 0 && size < sizeof(bytes));
+	assert_int_equal(fwrite(bytes, 1, size, to), size);
+	assert_int_equal(fclose(from) | fclose(to), 0);
+}
+
+/* What is loaded runs with the rights of the job. */
+static void test_loader__backends_that_others_can_write(void **state)
+{
+	static const struct {
+		mode_t file;
+		mode_t folder;
+		mode_t above;
+		const char *error; /* NULL: it is taken */
+	} rows[] = {
+		{0644, 0755, 0755, NULL},
+		{0666, 0755, 0755, "can be written by every user"},
+		{0664, 0755, 0755, "can be written by its group"},
+		{0644, 0777, 0755, "can be written by every user"},
+		{0644, 0755, 0777, "can be written by every user"},
+	};
+	char above[64] = "/tmp/test_loader_XXXXXX", folder[128], file[192];
+
+	(void)state;
+	assert_non_null(mkdtemp(above));
+	(void)snprintf(folder, sizeof(folder), "%s/backends", above);
+	(void)snprintf(file, sizeof(file), "%s/librhcomm_good.so", folder);
+	assert_int_equal(mkdir(folder, 0755), 0);
+	copy_good(file);
+	assert_int_equal(setenv("RH_COMM_PATH", folder, 1), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct rh_comm_error err = {.text = ""};
+		int32_t r;
+
+		assert_int_equal(chmod(file, rows[i].file) | chmod(folder, rows[i].folder) | chmod(above, rows[i].above), 0);
+		r = open_with("good", &err);
+		if (rows[i].error ? r != RH_COMM_EINVAL || !strstr(err.text, rows[i].error) : r != 0)
+			fail_msg("%o %o %o: %d: %s", rows[i].file, rows[i].folder, rows[i].above, (int)r, err.text);
+	}
+	assert_int_equal(unlink(file) | rmdir(folder) | rmdir(above), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loader__refusals),
+		cmocka_unit_test(test_loader__backends_that_others_can_write),
 		cmocka_unit_test(test_loader__auto_goes_on_without_them),
 		cmocka_unit_test(test_loader__auto_takes_one_of_somebody_else_that_all_ranks_have),
 	};

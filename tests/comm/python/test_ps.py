@@ -98,8 +98,43 @@ def counts():
         assert server.pull(total)["n"][0] == 300 * server.workers, total
 
 
+def work(server):
+    total = {"n": array.array("q", [0])}
+    server.init(total)
+    server.push({"n": array.array("q", [1])})
+    assert server.pull(total)["n"][0] == 1, total
+
+
 @kit.case
 def forgets():
+    """No close(), a request that nobody waits for, and a forked child that ends first, as a worker of a data loader does."""
+    server = connect()
+    work(server)
+    child = os.fork()
+    if child == 0:
+        sys.exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    server.pull({"n": array.array("q", [0])})
+    server.kept = server.push_start({"n": array.array("q", [1])})
+
+
+@kit.case
+def drops():
+    """No close(), and the object is gone long before the end."""
+    work(connect())
+    print("dropped", flush=True)
+    sys.stdin.read()
+
+
+@kit.case
+def raises():
+    server = connect()
+    work(server)
+    raise RuntimeError("the model is not well")
+
+
+@kit.case
+def vanishes():
     """A worker that ends without close(), and without what Python does at the end."""
     server = connect()
     server.init({"n": array.array("q", [0])})
@@ -133,10 +168,10 @@ def scheduled_worker():
 
 
 class Servers(unittest.TestCase):
-    def start(self, name, rank=0, **more):
+    def start(self, name, rank=0, stdin=None, **more):
         words = [sys.executable, "-B", *sys.argv, "--case", name]
         further = {"TEST_PORT": self.port, "TEST_RANK": rank, "TEST_WORKERS": self.workers, "RH_PS_LOG": "off"} | more
-        child = subprocess.Popen(words, env=kit.environment(0, 0, 0, "none", further), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        child = subprocess.Popen(words, env=kit.environment(0, 0, 0, "none", further), stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.addCleanup(child.stdout.close)
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
@@ -165,11 +200,31 @@ class Servers(unittest.TestCase):
         self.port, self.workers = kit.free_port(), 2
         more = {"TEST_MODE": "async", "TEST_RULE": "sum", "RH_PS_RETURN_TIMEOUT": 1}
         server = self.start("server", **more)
-        children = [self.start("forgets", rank, **more) for rank in range(2)]
+        children = [self.start("vanishes", rank, **more) for rank in range(2)]
         self.assertEqual([child.wait(kit.TIMEOUT) for child in children], [0, 0])
         said = server.communicate(timeout=kit.TIMEOUT)[0]
         self.assertNotEqual(server.returncode, 0, said)
         self.assertRegex(said, r"worker [01] died, or ended without rh_ps_free\(\) \(close\(\) in Python\), and did not come back")
+    def end_of_server(self, name, **how):
+        """-> statuses of the server and of its one worker, which does not close its connection"""
+        self.port, self.workers = kit.free_port(), 1
+        more = {"TEST_MODE": "async", "TEST_RULE": "sum"}
+        server, child = self.start("server", **more), self.start(name, **more, **how)
+        child.communicate(timeout=kit.TIMEOUT)
+        return server.wait(kit.TIMEOUT), child.returncode
+
+    def test_a_forgotten_close_is_made_up_for_at_the_end(self):
+        self.assertEqual(self.end_of_server("forgets"), (0, 0))
+        self.assertEqual(self.end_of_server("raises"), (0, 1))
+
+    def test_a_forgotten_object_leaves(self):
+        self.port, self.workers = kit.free_port(), 1
+        more = {"TEST_MODE": "async", "TEST_RULE": "sum"}
+        server, child = self.start("server", **more), self.start("drops", stdin=subprocess.PIPE, **more)
+        self.assertEqual(child.stdout.readline(), "dropped\n")
+        self.assertEqual(server.wait(kit.TIMEOUT), 0)
+        child.stdin.close()
+        self.assertEqual(child.wait(kit.TIMEOUT), 0)
 
     def test_a_scheduler_brings_all_together(self):
         self.port, self.workers = kit.free_port(), 2

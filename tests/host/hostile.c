@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A plugin that does harm. What and where its file's name says: "pod-loop.so" loops in pod(). It serves HostileJob of
+ * example.org.
+ */
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "roundhouse/plugin.h"
+
+/** Bytes of a text that is too long for anything. */
+#define HOSTILE_LARGE ((size_t)100 << 20)
+
+static const struct rh_services *hostile_services;
+static char hostile_name[64]; /* of the file, without its ending */
+
+static const struct rh_replica_type hostile_worker = {
+	.head = RH_HEAD(struct rh_replica_type), .name = "Worker", .default_replicas = 1};
+static const struct rh_replica_type *const hostile_types[] = {&hostile_worker, 0};
+static struct rh_kind hostile_kind = {
+	.head = RH_HEAD(struct rh_kind),
+	.group = "example.org",
+	.version = "v1",
+	.kind = "HostileJob",
+	.plural = "hostilejobs",
+	.singular = "hostilejob",
+	.framework = "hostile",
+	.controller = "hostilejob-controller",
+	.replicas_field = "hostileReplicaSpecs",
+	.types = hostile_types,
+	.container = "hostile",
+	.restart_policy = "Never",
+};
+
+static int hostile_is(const char *where, const char *what)
+{
+	size_t length = strlen(where);
+
+	return strncmp(hostile_name, where, length) == 0 && hostile_name[length] == '-' &&
+	       strcmp(hostile_name + length + 1, what) == 0;
+}
+
+static void hostile_recurse(volatile char *before)
+{
+	volatile char room[4096];
+
+	room[0] = before ? before[0] : 'x';
+	if (room[0])
+		hostile_recurse(room);
+	room[0] = 'y'; /* behind the call, so that it is a call */
+}
+
+/** Do what the name says, if it says so of this place. */
+static void hostile_act(const char *where)
+{
+	if (hostile_is(where, "segv"))
+		(void)raise(SIGSEGV);
+	if (hostile_is(where, "abort"))
+		abort();
+	if (hostile_is(where, "stack"))
+		hostile_recurse(NULL);
+	if (hostile_is(where, "exit"))
+		exit(0);
+	if (hostile_is(where, "leave"))
+		_exit(0);
+	if (hostile_is(where, "kernel"))
+		(void)syscall(SYS_exit_group, 0);
+	if (hostile_is(where, "child") && fork() == 0)
+		_exit(0);
+	while (hostile_is(where, "sleep"))
+		(void)sleep(1000);
+	while (hostile_is(where, "loop"))
+		continue;
+}
+
+__attribute__((constructor)) static void hostile_construct(void)
+{
+	const char *mark = getenv("HOSTILE_MARK");
+	const char *slash;
+	Dl_info info;
+
+	if (!dladdr((void *)hostile_name, &info) || !info.dli_fname)
+		return;
+	slash = strrchr(info.dli_fname, '/');
+	(void)snprintf(hostile_name, sizeof(hostile_name), "%s", slash ? slash + 1 : info.dli_fname);
+	if (strchr(hostile_name, '.'))
+		*strchr(hostile_name, '.') = '\0';
+	if (mark) {
+		FILE *file = fopen(mark, "a");
+
+		if (file)
+			(void)fclose(file);
+	}
+	hostile_act("load");
+}
+
+static int32_t hostile_init(const struct rh_services *services, void **ret_self, struct rh_reply *reply)
+{
+	*ret_self = 0;
+	hostile_services = services;
+	hostile_act("init");
+	(void)reply;
+	return 0;
+}
+
+static void hostile_fini(void *self)
+{
+	(void)self;
+	hostile_act("fini");
+}
+
+static const struct rh_kind *hostile_describe(void *self, uint32_t index)
+{
+	static const struct {
+		const char *name;
+		const char *rules;
+	} rows[] = {
+		{"at", "[{\"at\":\"nowhere\",\"rule\":\"true\"}]"},
+		{"text", "[{\"at\":\"spec\",\"rule\":7}]"},
+		{"empty", "[{\"at\":\"spec\",\"rule\":\"\"}]"},
+		{"none", "[{\"at\":\"spec\",\"message\":\"no rule\"}]"},
+		{"item", "[17]"},
+		{"open", "[{\"at\":\"spec\",\"rule\":\"self.a.all(x, x > (1)\"}]"},
+		{"quote", "[{\"at\":\"spec\",\"rule\":\"self.a == 'b\"}]"},
+		{"member", "[{\"at\":\"spec\",\"rule\":\"true\",\"massage\":\"m\"}]"},
+		{"reason", "[{\"at\":\"spec\",\"rule\":\"true\",\"reason\":\"Because\"}]"},
+	};
+
+	(void)self;
+	hostile_act("describe");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (hostile_is("cel", rows[i].name))
+			hostile_kind.cel_rules = rows[i].rules;
+	}
+	if (hostile_is("rbac", "item"))
+		hostile_kind.rbac_rules = "[\"pods\"]";
+	if (hostile_is("columns", "item"))
+		hostile_kind.columns = "[{\"name\":7}]";
+	if (hostile_is("schema", "scalar"))
+		hostile_kind.spec_schema = "{\"size\":7}";
+	return index == 0 ? &hostile_kind : 0;
+}
+
+static int32_t hostile_validate(void *self, const struct rh_view *view, struct rh_reply *reply)
+{
+	(void)self;
+	(void)view;
+	hostile_act("validate");
+	for (int i = 0; i < 1000000 && hostile_is("validate", "many"); i++)
+		(void)hostile_services->refuse(reply, "spec", "Forbidden: again");
+	return 0;
+}
+
+/** @return a JSON text with a string of HOSTILE_LARGE bytes between @p before and @p after; to be freed */
+static char *hostile_text(const char *before, const char *after)
+{
+	size_t length = strlen(before);
+	char *text = malloc(length + HOSTILE_LARGE + strlen(after) + 1);
+
+	if (!text)
+		return NULL;
+	memcpy(text, before, length);
+	memset(text + length, 'x', HOSTILE_LARGE);
+	memcpy(text + length + HOSTILE_LARGE, after, strlen(after) + 1);
+	return text;
+}
+
+static int32_t hostile_pod(void *self, const struct rh_view *view, const struct rh_replica *me, struct rh_reply *reply)
+{
+	int32_t r = 0;
+
+	(void)self;
+	(void)view;
+	(void)me;
+	hostile_act("pod");
+	if (hostile_is("pod", "variable")) {
+		char *text = hostile_text("", "");
+
+		r = hostile_services->env(reply, 0, "LARGE", text);
+		free(text);
+	}
+	if (hostile_is("pod", "edit")) {
+		char *text = hostile_text("\"", "\"");
+
+		r = hostile_services->edit(reply, "metadata.annotations.large", text);
+		free(text);
+	}
+	for (int i = 0; i < 1000000 && r == 0 && hostile_is("pod", "many"); i++)
+		r = hostile_services->env(reply, 0, "AGAIN", "0123456789012345678901234567890123456789");
+	if (hostile_is("pod", "json"))
+		r = hostile_services->edit(reply, "metadata.annotations", "{");
+	return r;
+}
+
+static int32_t hostile_objects(void *self, const struct rh_view *view, struct rh_reply *reply)
+{
+	char text[256];
+	int32_t r = 0;
+
+	(void)self;
+	(void)view;
+	hostile_act("objects");
+	for (int i = 0; i < 200000 && r == 0 && hostile_is("objects", "many"); i++) {
+		(void)snprintf(text, sizeof(text),
+		               "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c%d\"}}", i);
+		r = hostile_services->object(reply, text);
+	}
+	if (hostile_is("objects", "large")) {
+		char *large = hostile_text(
+			"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":\"", "\"}}");
+
+		r = hostile_services->object(reply, large);
+		free(large);
+	}
+	if (hostile_is("objects", "child"))
+		r = hostile_services->object(
+			reply,
+			"{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"metadata\":{\"name\":\"child\"},"
+			"\"spec\":{\"pytorchReplicaSpecs\":{\"Master\":{\"restartPolicy\":\"Never\",\"template\":{\"spec\":{"
+			"\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\",\"command\":[\"sh\",\"-c\",\"exit 3\"]}]}}}}}}");
+	return r;
+}
+
+static int32_t hostile_judge(void *self, const struct rh_view *view, struct rh_reply *reply)
+{
+	struct rh_counts counts = {.head = RH_HEAD(struct rh_counts)};
+
+	(void)self;
+	(void)reply;
+	hostile_act("judge");
+	(void)hostile_services->counts(view, "Worker", &counts);
+	while (counts.active > 0 && hostile_is("judge", "late"))
+		continue;
+	return RH_DEFAULT;
+}
+
+RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void)
+{
+	static struct rh_plugin plugin = {
+		.head = RH_HEAD(struct rh_plugin),
+		.name = hostile_name,
+		.release = "0.1",
+		.init = hostile_init,
+		.fini = hostile_fini,
+		.describe = hostile_describe,
+		.validate = hostile_validate,
+		.pod = hostile_pod,
+		.objects = hostile_objects,
+		.judge = hostile_judge,
+	};
+
+	hostile_act("entry");
+	return &plugin;
+}
