@@ -115,9 +115,11 @@ static void validate_min_resources(const struct rh_json *resources, const struct
 	for (const struct rh_json *item = rh_json_first(resources); item; item = rh_json_next(item)) {
 		struct rh_place place = rh_place_key(&map_place, rh_json_key(item));
 		struct rh_error why = {0};
-		int64_t milli;
+		int64_t milli, whole;
 
-		if (rh_quantity_from_json(item, &milli, &why) != 0)
+		if (rh_json_type(item) == RH_JSON_NUMBER && !rh_json_integer(item, &whole))
+			validate_error(findings, &place, "Invalid value: \"number\": must be of type integer or string");
+		else if (rh_quantity_from_json(item, &milli, &why) != 0)
 			(void)rh_findings_at(findings, RH_FINDING_ERROR, &place, "Invalid value: %s", why.message);
 	}
 }
