@@ -22,6 +22,7 @@ import support  # noqa: E402
 
 PROGRAM = sys.argv[1]
 PATIENCE_S = 60
+ELSEWHERE = "another controller's"
 COUNT, SEED = (int(word) for word in [*sys.argv[2:4], *["200", "1"][len(sys.argv) - 2:]])
 FAILED = " failed validation because "
 # "path: detail" of lint, where the small definitions let a job pass.
@@ -80,7 +81,7 @@ class Alike(unittest.TestCase):
         """-> why the controller refuses a stored job, "" where it does not, or None as long as it has not looked."""
         stored = json.loads(self.api.get(f"{self.plural(job)}/{job['metadata']['name']}"))
         if stored["spec"].get("runPolicy", {}).get("managedBy") == "kueue.x-k8s.io/multikueue":
-            return ""
+            return ELSEWHERE
         conditions = {c["type"]: c for c in stored.get("status", {}).get("conditions", []) if c["status"] == "True"}
         bad = conditions.get("Stalled") or (conditions.get("Failed") if FAILED in conditions.get("Failed", {}).get("message", "") else None)
         if bad:
@@ -132,6 +133,8 @@ class Alike(unittest.TestCase):
             for error in errors:
                 self.assertTrue(any(row.search(error) for row in CANNOT_SAY), f"the API server takes it, lint does not: {error}")
             self.assertIsNotNone(verdict, "the controller does nothing")
+            if verdict == ELSEWHERE:
+                return
             self.assertEqual(bool(errors), bool(verdict), f"lint: {errors}; the controller: {verdict}")
 
 
