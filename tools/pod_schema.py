@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cut what a pod template may hold out of a Kubernetes OpenAPI document.
 
-usage: pod_schema.py SWAGGER.json KUBERNETES_VERSION > conf/pod-template.openapi.json
+usage: pod_schema.py SWAGGER.json [KUBERNETES_VERSION] > conf/pod-template.openapi.json
 
-SWAGGER.json is api/openapi-spec/swagger.json of a Kubernetes release, or what `kubectl get --raw /openapi/v2` prints.
+SWAGGER.json is what `kubectl get --raw /openapi/v2` prints, or api/openapi-spec/swagger.json of a Kubernetes release, which
+does not say its version: then it is given ("1.34"). tests/cluster/test_fields.py fails when the API server of the tests
+has other fields; `python3 tests/cluster/test_fields.py --write` brings the file up to date.
+
 Descriptions are dropped; what is left is enough to find unknown fields and values of a wrong type.
 """
 import json
@@ -46,9 +49,8 @@ def shrink(node, seen):
     return kept
 
 
-def main(argv):
-    with open(argv[1], encoding="utf-8") as f:
-        document = json.load(f)
+def cut(document, version=None):
+    """-> what the file holds: a table of the types that a pod template needs."""
     definitions = document["definitions"]
     seen, done = {short(ROOT): ROOT}, {}
     while len(done) < len(seen):
@@ -56,15 +58,19 @@ def main(argv):
             if key in done:
                 continue
             done[key] = INT_OR_STRING.get(name) or shrink(definitions[name], seen)
-    out = {"kubernetes": argv[2], "root": short(ROOT),
-           "definitions": dict(sorted(done.items()))}
-    print("{")
-    print(f' "kubernetes": {json.dumps(out["kubernetes"])},')
-    print(f' "root": {json.dumps(out["root"])},')
-    print(' "definitions": {')
-    rows = [f"  {json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}" for k, v in out["definitions"].items()]
-    print(",\n".join(rows))
-    print(" }\n}")
+    return {"kubernetes": version or document["info"]["version"], "root": short(ROOT), "definitions": dict(sorted(done.items()))}
+
+
+def text(table):
+    """The table as the file has it: a line for each definition."""
+    rows = [f"  {json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}" for k, v in table["definitions"].items()]
+    return "\n".join(["{", f' "kubernetes": {json.dumps(table["kubernetes"])},', f' "root": {json.dumps(table["root"])},',
+                      ' "definitions": {', ",\n".join(rows), " }", "}", ""])
+
+
+def main(argv):
+    with open(argv[1], encoding="utf-8") as f:
+        sys.stdout.write(text(cut(json.load(f), argv[2] if len(argv) > 2 else None)))
 
 
 if __name__ == "__main__":

@@ -385,6 +385,25 @@ void rh_json_remove(struct rh_json *object, const char *key)
 	rh_json_free(member);
 }
 
+void rh_json_drop_nulls(struct rh_json *json)
+{
+	struct rh_json *before = NULL, *next;
+	bool members = json_is(json, RH_JSON_OBJECT);
+
+	for (struct rh_json *child = rh_json_first(json); child; child = next) {
+		next = child->next;
+		if (!members || !json_is(child, RH_JSON_NULL)) {
+			rh_json_drop_nulls(child);
+			before = child;
+			continue;
+		}
+		*(before ? &before->next : &json->is.list.first) = next;
+		if (!next)
+			json->is.list.last = before;
+		rh_json_free(child);
+	}
+}
+
 static struct rh_json *json_ensure(struct rh_json *object, const char *key, enum rh_json_type type)
 {
 	struct rh_json *member = rh_json_get(object, key), *made;

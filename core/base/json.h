@@ -178,6 +178,11 @@ struct rh_json *rh_json_detach_item(struct rh_json *array, size_t index);
 /** Free the member @p key, if it is there. */
 void rh_json_remove(struct rh_json *object, const char *key);
 /**
+ * Free every member that is null, at any depth of @p json. Items of arrays stay, for they have a place there. An API
+ * server does so with the objects of a definition: null is "not set".
+ */
+void rh_json_drop_nulls(struct rh_json *json);
+/**
  * @return the member @p key, made as an empty object (or array) where it was absent or null; NULL when memory is out or
  * it is something else
  */

@@ -181,7 +181,7 @@ struct rh_jobs {
 int rh_jobs_open(const struct rh_cli *cli, const struct rh_session *session, struct rh_jobs *jobs,
                  struct rh_error *err);
 /** @return whether an object of a file is, or was meant to be, a job: of a kind that a plugin serves, in whatever
- * group, or of the group kubeflow.org */
+ * group, of the group kubeflow.org, or of an API that is easily taken for V1's (rh_foreign_api()) */
 bool rh_jobs_is_job(const struct rh_session *session, const struct rh_json *object);
 /** Free it and make it empty. */
 void rh_jobs_close(struct rh_jobs *jobs);

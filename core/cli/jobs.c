@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "host/foreign.h"
 #include "host/shadow.h"
 #include "job/schema.h"
 
@@ -32,8 +33,11 @@ bool rh_jobs_is_job(const struct rh_session *session, const struct rh_json *obje
 {
 	/* A kind of V1's group that nobody serves, or one of ours in another group, is a mistake to be told, not an object
 	 * that stands beside the jobs. */
-	return rh_starts_with(rh_json_string_at(object, "apiVersion"), "kubeflow.org/") ||
-	       jobs_has_kind(session->host, rh_json_string_at(object, "kind"));
+	const char *api_version = rh_json_string_at(object, "apiVersion");
+	const char *kind = rh_json_string_at(object, "kind");
+
+	return rh_starts_with(api_version, "kubeflow.org/") || rh_foreign_api(api_version, kind) ||
+	       jobs_has_kind(session->host, kind);
 }
 
 static void jobs_print_findings(const struct rh_findings *findings, const char *source, const struct rh_job *job)
@@ -94,6 +98,8 @@ static int jobs_add(struct jobs_reading *reading, const struct rh_manifest_objec
 
 	if (!object)
 		return rh_fail_oom(err);
+	/* An API server takes no status from whoever creates an object. */
+	rh_json_remove(object, "status");
 	r = rh_host_parse(reading->session->host, object, &job, err);
 	if (r == RH_EINVAL || r == RH_ENOENT) {
 		fprintf(stderr, "%s: %s\n", from->source, err->message);

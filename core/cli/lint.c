@@ -18,13 +18,19 @@ struct lint {
 	size_t jobs;
 };
 
-/* @param object NULL: the finding is about a file in which no object was found */
-static int lint_report(struct lint *lint, const char *source, const struct rh_json *object,
+/* The name, or what the user gave instead of one. */
+static const char *lint_name(const struct rh_manifest_object *item)
+{
+	return rh_json_string_at(item->object, item->named ? "metadata.generateName" : "metadata.name");
+}
+
+/* @param item NULL: the finding is about a file in which no object was found */
+static int lint_report(struct lint *lint, const char *source, const struct rh_manifest_object *item,
                        const struct rh_finding *finding)
 {
 	rh_auto(json) row = rh_json_new_object();
-	const char *kind = object ? rh_json_string_at(object, "kind") : "";
-	const char *name = object ? rh_json_string_at(object, "metadata.name") : "";
+	const char *kind = item ? rh_json_string_at(item->object, "kind") : "";
+	const char *name = item ? lint_name(item) : "";
 
 	if (!row || rh_json_set_string(row, "source", source) < 0 || rh_json_set_string(row, "kind", kind) < 0 ||
 	    rh_json_set_string(row, "name", name) < 0 ||
@@ -34,11 +40,9 @@ static int lint_report(struct lint *lint, const char *source, const struct rh_js
 	return rh_json_append(lint->report, rh_take(row));
 }
 
-static int lint_tell(struct lint *lint, const char *source, const struct rh_json *object,
-                     const struct rh_findings *findings)
+static int lint_tell(struct lint *lint, const struct rh_manifest_object *item, const struct rh_findings *findings)
 {
-	const char *kind = rh_json_string_at(object, "kind");
-	const char *name = rh_json_string_at(object, "metadata.name");
+	const char *kind = rh_json_string_at(item->object, "kind");
 	int r = 0;
 
 	for (size_t i = 0; i < findings->count && r == 0; i++) {
@@ -47,10 +51,10 @@ static int lint_tell(struct lint *lint, const char *source, const struct rh_json
 
 		*(error ? &lint->errors : &lint->warnings) += 1;
 		if (lint->report)
-			r = lint_report(lint, source, object, finding);
+			r = lint_report(lint, item->source, item, finding);
 		else
-			printf("%s: %s %s: %s: %s%s%s\n", source, kind, name, error ? "error" : "warning", finding->path,
-			       *finding->path ? ": " : "", finding->detail);
+			printf("%s: %s %s: %s: %s%s%s\n", item->source, kind, lint_name(item), error ? "error" : "warning",
+			       finding->path, *finding->path ? ": " : "", finding->detail);
 	}
 	return r;
 }
@@ -77,6 +81,8 @@ static int lint_rules(const struct lint *lint, const struct rh_json *object, str
 
 	if (!copy)
 		return rh_fail_oom(err);
+	/* An API server takes no status from whoever creates an object. */
+	rh_json_remove(copy, "status");
 	r = rh_host_parse(lint->session->host, copy, &job, err);
 	if (r == RH_EINVAL)
 		return rh_findings_errors(findings) ? 0 : rh_findings_add(findings, RH_FINDING_ERROR, "", "%s", err->message);
@@ -106,7 +112,7 @@ static int lint_job(struct lint *lint, const struct rh_manifest_object *item, st
 		r = lint_against_schema(lint, kind, object, &findings, err);
 	if (r == 0 && kind)
 		r = lint_rules(lint, object, &findings, err);
-	return r < 0 ? r : lint_tell(lint, item->source, object, &findings);
+	return r < 0 ? r : lint_tell(lint, item, &findings);
 }
 
 static int lint_unreadable(struct lint *lint, const char *path, char *message, struct rh_error *err)
@@ -121,17 +127,40 @@ static int lint_unreadable(struct lint *lint, const char *path, char *message, s
 	return 0;
 }
 
+/* What stands beside jobs; everything else that no plugin serves was mostly meant to be a job. */
+static bool lint_is_of_kubernetes(const struct rh_json *object)
+{
+	const char *api_version = rh_json_string_at(object, "apiVersion");
+	size_t group = strcspn(api_version, "/");
+	static const char own[] = ".k8s.io";
+	size_t length = sizeof(own) - 1;
+
+	return !memchr(api_version, '.', group) ||
+	       (group > length && strncmp(api_version + group - length, own, length) == 0);
+}
+
+static const struct rh_manifest_object *lint_find_foreign(const struct rh_manifest *manifest)
+{
+	for (size_t i = 0; i < manifest->count; i++) {
+		if (!lint_is_of_kubernetes(manifest->items[i].object))
+			return &manifest->items[i];
+	}
+	return NULL;
+}
+
 /* Mostly the plugin of its kind is not there; but a file of ConfigMaps alone is as good. */
 static int lint_no_job(struct lint *lint, const struct rh_manifest *manifest, struct rh_error *err)
 {
 	rh_auto_findings findings = {0};
-	const struct rh_manifest_object *item = &manifest->items[0];
+	const struct rh_manifest_object *foreign = lint_find_foreign(manifest);
+	const struct rh_manifest_object *item = foreign ? foreign : &manifest->items[0];
 	struct rh_error reason = {0};
 
 	(void)rh_host_kind(lint->session->host, rh_json_string_at(item->object, "apiVersion"),
 	                   rh_json_string_at(item->object, "kind"), &reason);
-	if (rh_findings_add(&findings, RH_FINDING_WARNING, "kind", "there is no job in the file: %s", reason.message) < 0 ||
-	    lint_tell(lint, item->source, item->object, &findings) < 0)
+	if (rh_findings_add(&findings, foreign ? RH_FINDING_ERROR : RH_FINDING_WARNING, "kind",
+	                    "there is no job in the file: %s", reason.message) < 0 ||
+	    lint_tell(lint, item, &findings) < 0)
 		return rh_fail_oom(err);
 	return 0;
 }
@@ -210,8 +239,9 @@ const struct rh_command rh_command_lint = {
 	.synopsis = "FILE...",
 	.summary = "check job files against every rule, without running anything",
 	.details = "Reports what Training Operator V1 would refuse, in its words, and what it let in and should not have:\n"
-			   "unknown fields (also in the pod template), policies that are misspelt, names that are too long for\n"
-			   "a child of the job. FILE may be - for standard input.\n\n"
+			   "unknown fields and where they belong, policies that are misspelt, names that are too long for a child\n"
+			   "of the job. A field of a pod's spec that is not known is a warning, because it is passed on. A file without\n"
+			   "a job is an error, but for one of Kubernetes' own kinds. FILE may be - for standard input.\n\n"
 			   "Exit status: 0 no error (warnings may be there), 2 errors.",
 	.options = lint_options,
 	.operands_min = 1,

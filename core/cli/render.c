@@ -39,10 +39,10 @@ static int render_objects(struct rh_builder *builder, struct rh_json *items, str
 	return r;
 }
 
-/* A controller makes nothing for a job that is suspended, finished, or another's. */
+/* A controller makes nothing for a job that is suspended or another's. */
 static bool render_is_due(const struct rh_job *job)
 {
-	return rh_job_is_ours(job) && !job->policy.suspend && !rh_job_status_finished(&job->status);
+	return rh_job_is_ours(job) && !job->policy.suspend;
 }
 
 static int render_job(const struct rh_session *session, const struct rh_job *job, struct rh_json *items,
@@ -132,8 +132,9 @@ const struct rh_command rh_command_render = {
 	.summary = "print the objects that a controller would create for jobs now",
 	.details =
 		"Prints one List of pods, Services and what else the jobs need, with the names, labels and environment of a\n"
-		"cluster. A job that is suspended, finished or managed by another controller has none.\n"
-		"CUSTOM_CLUSTER_DOMAIN counts as it does for the controller.\n"
+		"cluster. A job that is suspended or managed by another controller has none.\n"
+		"CUSTOM_CLUSTER_DOMAIN counts as it does for the controller. The status of a job counts for nothing, and of\n"
+		"metadata.generateName the same name is made each time: bbbbb, bbbbc, ... are put behind it.\n"
 		"ConfigMaps and Secrets that stand beside the jobs are read, not printed. FILE may be - for standard input.\n\n"
 		"Exit status: 0 printed, 1 it could not be done, 2 wrong arguments or files, or a job that is not valid.",
 	.options = render_options,

@@ -2,6 +2,7 @@
 #include "local/run.h"
 
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/clock.h"
 #include "cli/cli.h"
@@ -74,6 +75,8 @@ static int run_run(const struct rh_cli *cli)
 
 	if (r == 0)
 		r = rh_session_open(cli, &session, &err);
+	/* Early in a boot there may be no randomness yet; then the names of generateName are those of render. */
+	(void)getrandom(&jobs.manifest.suffix, sizeof(jobs.manifest.suffix), GRND_NONBLOCK);
 	if (r == 0)
 		r = rh_jobs_open(cli, &session, &jobs, &err);
 	if (r == 0) {

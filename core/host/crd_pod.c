@@ -33,8 +33,7 @@ struct pod_known {
 
 static const struct pod_known pod_known[] = {
 	{".resource.Quantity", "{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"string\"}],\"pattern\":\"^(\\\\+|-)?(([0-9]+"
-                           "(\\\\.[0-9]*)?)|(\\\\.[0-9]+))"
-                           "(([KMGTPE]i)|[numkMGTPE]|([eE](\\\\+|-)?(([0-9]+(\\\\.[0-9]*)?)|(\\\\.[0-9]+))))?$\","
+                           "(\\\\.[0-9]*)?)|(\\\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\\\+|-)?[0-9]+))?$\","
                            "\"x-kubernetes-int-or-string\":true}"},
 	{".intstr.IntOrString",
      "{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"string\"}],\"x-kubernetes-int-or-string\":true}"},

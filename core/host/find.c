@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "base/str.h"
+#include "host/foreign.h"
 #include "host/registry.h"
 
 /** Most kinds that a "did you mean" looks at. */
@@ -105,6 +106,7 @@ const struct rh_kind *rh_host_kind(const struct rh_host *host, const char *api_v
                                    struct rh_error *err)
 {
 	struct find_search search = {.api_version = api_version, .kind = kind};
+	const char *foreign = rh_foreign_api(api_version, kind);
 	const struct rh_slot *idle;
 	rh_auto_str hint = {0};
 
@@ -118,6 +120,10 @@ const struct rh_kind *rh_host_kind(const struct rh_host *host, const char *api_v
 	if (idle) {
 		rh_fail(err, RH_ENOENT, "kind \"%s\" of %s is served by plugin \"%s\" in \"%s\", which is not loaded: %s", kind,
 		        api_version, idle->name, idle->path, idle->reason.message);
+		return NULL;
+	}
+	if (foreign) {
+		rh_fail(err, RH_ENOENT, "no plugin serves kind \"%s\" of %s: %s", kind, api_version, foreign);
 		return NULL;
 	}
 	find_append_hint(host, &search, &hint);

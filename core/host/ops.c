@@ -93,7 +93,8 @@ int rh_host_validate(const struct rh_snapshot *snapshot, struct rh_findings *fin
 	plugin = call.slot->plugin;
 	if (plugin->validate)
 		result = plugin->validate(call.slot->self, &call.view, &call.reply);
-	return ops_end(&call, result, err);
+	r = ops_end(&call, result, err);
+	return r == 0 ? rh_host_check_mounts(snapshot, findings, err) : r;
 }
 
 int rh_host_pod(const struct rh_snapshot *snapshot, const char *type, int32_t index, struct rh_json *pod,

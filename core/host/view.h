@@ -124,4 +124,10 @@ const struct rh_services *rh_services_table(void);
  */
 int rh_edit(struct rh_json *root, const char *path, struct rh_json *value, struct rh_error *err);
 
+/**
+ * Add an error for each mount of a volume that the pods of a type do not have, what their plugin adds included. May
+ * ask the plugin for a pod. @return 0 or RH_ENOMEM
+ */
+int rh_host_check_mounts(const struct rh_snapshot *snapshot, struct rh_findings *findings, struct rh_error *err);
+
 #endif

@@ -294,6 +294,7 @@ static struct rh_job *job_new(const struct rh_kind *kind, struct rh_json *object
 	job->kind = kind;
 	job->object = object;
 	job->weight = rh_json_weight(object);
+	rh_json_drop_nulls(object);
 	job->name = "";
 	job->namespace_ = "";
 	job->uid = "";

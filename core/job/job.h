@@ -4,7 +4,8 @@
  * @brief A training job as the core sees it: the parsed form of one object, with V1's defaults (COMPAT A.3) applied in
  * memory.
  *
- * What differs from kind to kind is data, struct rh_kind. The object itself is kept and never changed.
+ * What differs from kind to kind is data, struct rh_kind. The object itself is kept; a member of it that is null is
+ * absent (an API server drops those of fields that a definition names), and nothing else of it is changed.
  */
 #ifndef RH_JOB_JOB_H
 #define RH_JOB_JOB_H
@@ -81,7 +82,7 @@ struct rh_replica_spec {
 /** One job. */
 struct rh_job {
 	const struct rh_kind *kind; /**< borrowed */
-	struct rh_json *object;     /**< the whole object, or what is kept of one that is too large; owned */
+	struct rh_json *object;     /**< all of it but members that are null, or what is kept of a large one; owned */
 	size_t weight;              /**< of the whole object, see rh_json_weight() */
 	const char *namespace_;     /**< "default" when the object names none; borrowed like all texts here */
 	const char *name;

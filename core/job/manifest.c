@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/yaml.h"
 #include "job/fields.h"
+#include "job/names.h"
 
 /* One read: the objects of a text that are being added. */
 struct manifest_read {
@@ -39,6 +40,14 @@ static const char *manifest_text(const struct rh_json *object, const char *path)
 	const char *text = rh_json_string_at(object, path);
 
 	return text ? text : "";
+}
+
+/* The text behind which the API server would put a suffix; NULL where the object has a name, or neither. */
+static const char *manifest_generate_name(const struct rh_json *object)
+{
+	const char *base = rh_json_string_at(object, "metadata.generateName");
+
+	return base && *base && !*manifest_text(object, "metadata.name") ? base : NULL;
 }
 
 /* What no two objects may share; the separator cannot stand in a kind or name that an API server accepts. */
@@ -73,7 +82,7 @@ static int manifest_check_names(const struct rh_json *metadata, const struct rh_
 	if (r != 0 || (r = rh_fields_text(&fields, "namespace", &namespace_)) != 0 || *name)
 		return r;
 	if (rh_fields_present(rh_json_get(metadata, "generateName")))
-		return rh_fail(err, RH_EINVAL, "metadata.generateName: Forbidden: write metadata.name instead");
+		return manifest_require_text(metadata, "generateName", place, err);
 	return manifest_require_text(metadata, "name", place, err);
 }
 
@@ -127,23 +136,45 @@ static int manifest_note(struct manifest_read *read, const struct rh_json *objec
 	return 0;
 }
 
+/* Give an object the next name that no other one has. */
+static int manifest_make_name(struct manifest_read *read, struct rh_json *object, const char *base)
+{
+	char name[RH_NAME_SIZE];
+	bool taken = true;
+
+	while (taken) {
+		rh_auto_free char *identity = NULL;
+
+		(void)rh_name_generate(base, read->manifest->suffix++, name);
+		if (rh_json_set_string(rh_json_get(object, "metadata"), "name", name) < 0 ||
+		    !(identity = manifest_identity(object)))
+			return rh_fail_oom(read->err);
+		taken = rh_map_get(read->seen, identity) != NULL;
+	}
+	return 0;
+}
+
 /* Takes @p object. */
 static int manifest_add_object(struct manifest_read *read, const char *source, struct rh_json *object)
 {
 	struct rh_manifest *manifest = read->manifest;
 	rh_auto(json) owned = object;
 	rh_auto_free char *copy = NULL;
+	const char *base = NULL;
 	int r = manifest_check(object, read->err);
 
 	if (r != 0)
 		return rh_wrap(read->err, r, "%s", source);
+	base = manifest_generate_name(object);
+	if (base && manifest_make_name(read, object, base) != 0)
+		return RH_ENOMEM;
 	copy = rh_strdup(source);
 	if (!copy || manifest_grow(manifest) != 0)
 		return rh_fail_oom(read->err);
 	r = manifest_note(read, object, copy);
 	if (r != 0)
 		return r == RH_ENOMEM ? r : rh_wrap(read->err, r, "%s", source);
-	manifest->items[manifest->count++] = (struct rh_manifest_object){rh_take(owned), rh_take(copy)};
+	manifest->items[manifest->count++] = (struct rh_manifest_object){rh_take(owned), rh_take(copy), base != NULL};
 	return 0;
 }
 

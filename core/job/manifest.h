@@ -8,6 +8,10 @@
 
 #include <stddef.h>
 
+#include <stdint.h>
+
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "base/json.h"
 
@@ -18,6 +22,7 @@
 struct rh_manifest_object {
 	struct rh_json *object; /**< owned */
 	char *source;           /**< "job.yaml" or "job.yaml, document 2", for messages; owned */
+	bool named;             /**< metadata.name was made here from metadata.generateName */
 };
 
 /** All objects of the files, in order; the items of a List stand for themselves. All zero is empty. */
@@ -25,13 +30,15 @@ struct rh_manifest {
 	struct rh_manifest_object *items;
 	size_t count;
 	size_t capacity;
+	uint32_t suffix; /**< of the next name that is made, see rh_name_generate(); the caller chooses where to begin */
 };
 
 /** Free it and make it empty. */
 void rh_manifest_deinit(struct rh_manifest *manifest);
 /**
  * Read one file ("-" is standard input) and append its objects. Each must be a map with apiVersion, kind and
- * metadata.name (or generateName is refused with a hint); two objects of one kind, namespace and name are refused.
+ * metadata.name, or metadata.generateName, from which a name is made that no other object of the manifest has; two
+ * objects of one kind, namespace and name are refused.
  * @return 0, RH_EINVAL, RH_EIO, RH_ENOENT or RH_ENOMEM; the message names file, line or document, and field
  */
 int rh_manifest_read(struct rh_manifest *manifest, const char *path, struct rh_error *err);

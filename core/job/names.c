@@ -7,6 +7,9 @@
 
 #include "base/str.h"
 
+/* Characters that an API server puts behind metadata.generateName. */
+#define NAMES_SUFFIX 5
+
 /* The C library's classes follow the locale; names are ASCII. */
 static bool names_is_lower(char c)
 {
@@ -127,5 +130,16 @@ const char *rh_name_selector(const char *job, const char *controller, const char
 
 	(void)snprintf(buffer, size, RH_LABEL_JOB "=%s," RH_LABEL_OPERATOR "=%s," RH_LABEL_TYPE "=%s", job, controller,
 	               rh_name_lower(type, lower));
+	return buffer;
+}
+
+const char *rh_name_generate(const char *base, uint32_t number, char buffer[RH_NAME_SIZE])
+{
+	static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
+	char suffix[NAMES_SUFFIX + 1] = "";
+
+	for (size_t i = NAMES_SUFFIX; i > 0; i--, number /= sizeof(letters) - 1)
+		suffix[i - 1] = letters[number % (sizeof(letters) - 1)];
+	(void)snprintf(buffer, RH_NAME_SIZE, "%.*s%s", RH_LABEL_MAX - NAMES_SUFFIX, base, suffix);
 	return buffer;
 }

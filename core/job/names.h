@@ -69,4 +69,14 @@ bool rh_name_is_backend(const char *name);
 /** Write V1's selector of a replica type (COMPAT E.4): keys sorted, comma-separated. @return @p buffer */
 const char *rh_name_selector(const char *job, const char *controller, const char *type, char *buffer, size_t size);
 
+/** How many names rh_name_generate() makes of one text: five characters of 27. */
+#define RH_NAME_SUFFIXES 14348907
+/**
+ * Make a name as an API server does of metadata.generateName: at most 58 characters of @p base, and five of its
+ * alphabet (k8s.io/apiserver/pkg/storage/names; apimachinery/pkg/util/rand).
+ * @param number which of the suffixes, modulo RH_NAME_SUFFIXES: 0 is "bbbbb", 1 is "bbbbc"; neighbours differ
+ * @return @p buffer
+ */
+const char *rh_name_generate(const char *base, uint32_t number, char buffer[RH_NAME_SIZE]);
+
 #endif

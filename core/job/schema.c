@@ -8,18 +8,23 @@
 
 #include "base/str.h"
 #include "job/fields.h"
+#include "job/misplaced.h"
+#include "job/quantity.h"
 
 /* Most candidates that a "did you mean" looks at; the largest type of Kubernetes has 39 fields. */
 #define SCHEMA_CANDIDATES_MAX 96
 
 /* What a walk carries along. The path is one growing text that each level cuts back. */
 struct schema_walk {
+	const struct rh_json *document;
 	const struct rh_json *definitions;
 	struct rh_findings *findings;
 	struct rh_str path;
+	bool passed_on; /* inside of what a job hands to its pods, known or not */
 };
 
-static const char schema_status[] = "{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}";
+/* An API server drops what a file says of it, whatever that is. */
+static const char schema_status[] = "{\"x-kubernetes-preserve-unknown-fields\":true}";
 
 static int schema_value(struct schema_walk *walk, const struct rh_json *schema, const struct rh_json *value);
 
@@ -42,9 +47,11 @@ static bool schema_type_fits(const struct rh_json *schema, const struct rh_json 
 {
 	const char *type = rh_json_string(rh_json_get(schema, "type"));
 	enum rh_json_type is = rh_json_type(value);
+	int64_t integer;
 
 	if (rh_json_bool(rh_json_get(schema, "x-kubernetes-int-or-string"), false))
-		return is == RH_JSON_STRING || (rh_json_get(schema, "format") ? schema_is_whole(value) : is == RH_JSON_NUMBER);
+		return is == RH_JSON_STRING ||
+		       (rh_json_get(schema, "format") ? schema_is_whole(value) : rh_json_integer(value, &integer));
 	if (!type)
 		return true;
 	if (strcmp(type, "object") == 0)
@@ -101,21 +108,45 @@ static int schema_integer(struct schema_walk *walk, const struct rh_json *schema
 	                       rh_json_number_text(value, buffer), least, most);
 }
 
-static int schema_unknown_field(struct schema_walk *walk, const struct rh_json *properties, const char *key)
+/* What to do about a field that is not known where it stands. */
+static void schema_advise(const struct schema_walk *walk, const struct rh_json *properties, const char *key,
+                          struct rh_str *out)
 {
 	const char *candidates[SCHEMA_CANDIDATES_MAX];
 	const struct rh_json *member;
 	const char *nearest;
-	size_t count = 0;
+	size_t count = 0, length = walk->path.length - strlen(key);
+	rh_auto_str home = {0}, place = {0};
 
 	for (member = rh_json_first(properties); member && count < SCHEMA_CANDIDATES_MAX; member = rh_json_next(member))
 		candidates[count++] = rh_json_key(member);
 	nearest = rh_nearest(key, candidates, count);
-	if (nearest)
-		return rh_findings_add(walk->findings, RH_FINDING_ERROR, rh_str_text(&walk->path),
-		                       RH_SCHEMA_UNKNOWN "did you mean \"%s\"?", nearest);
-	return rh_findings_add(walk->findings, RH_FINDING_ERROR, rh_str_text(&walk->path),
-	                       RH_SCHEMA_UNKNOWN "remove it, nothing would read it");
+	rh_str_append_bytes(&place, walk->path.data, length);
+	if (rh_misplaced_home(walk->document, rh_str_text(&place), key, &home))
+		rh_str_appendf(out, "move it to %s", rh_str_text(&home));
+	else if (nearest)
+		rh_str_appendf(out, "did you mean \"%s\"?", nearest);
+	else if (!walk->passed_on)
+		rh_str_append(out, "remove it, the API server does not keep it");
+	out->failed = out->failed || home.failed || place.failed;
+}
+
+/* The API server drops what a definition does not name, which kubectl refuses to have done; a pod's spec is another
+ * matter, for what this build does not know a newer API server may. */
+static int schema_unknown_field(struct schema_walk *walk, const struct rh_json *properties, const char *key)
+{
+	enum rh_severity severity = walk->passed_on ? RH_FINDING_WARNING : RH_FINDING_ERROR;
+	const char *version = rh_json_string_at(walk->document, "kubernetes");
+	rh_auto_str detail = {0};
+
+	schema_advise(walk, properties, key, &detail);
+	if (walk->passed_on)
+		rh_str_appendf(&detail, "%sKubernetes %s has no such field here; it is passed on to the pods as it is",
+		               detail.length ? " " : "", version ? version : "");
+	if (detail.failed)
+		return RH_ENOMEM;
+	return rh_findings_add(walk->findings, severity, rh_str_text(&walk->path), RH_SCHEMA_UNKNOWN "%s",
+	                       rh_str_text(&detail));
 }
 
 static int schema_member(struct schema_walk *walk, const struct rh_json *schema, const struct rh_json *member)
@@ -146,7 +177,7 @@ static int schema_required(struct schema_walk *walk, const struct rh_json *schem
 	for (name = rh_json_first(rh_json_get(schema, "required")); name; name = rh_json_next(name)) {
 		const char *key = rh_json_string(name);
 
-		if (!key || rh_json_get(value, key))
+		if (!key || (rh_json_get(value, key) && rh_json_type(rh_json_get(value, key)) != RH_JSON_NULL))
 			continue;
 		r = rh_findings_add(walk->findings, RH_FINDING_ERROR, rh_str_text(&walk->path),
 		                    "Required value: member \"%s\" is missing", key);
@@ -176,7 +207,11 @@ static int schema_array(struct schema_walk *walk, const struct rh_json *schema, 
 
 	for (item = rh_json_first(value); item && items && r == 0; item = rh_json_next(item)) {
 		rh_str_appendf(&walk->path, "[%zu]", index++);
-		r = schema_value(walk, items, item);
+		/* It cannot be dropped as a member can: the items behind it would move. */
+		if (rh_json_type(item) == RH_JSON_NULL)
+			r = schema_wrong_type(walk, schema_resolve(walk, items), item);
+		else
+			r = schema_value(walk, items, item);
 		rh_str_cut(&walk->path, length);
 	}
 	return r;
@@ -198,9 +233,41 @@ static int schema_enum(struct schema_walk *walk, const struct rh_json *words, co
 		rh_json_string(value) ? rh_json_string(value) : rh_json_type_name(value), rh_str_text(&supported));
 }
 
+static int schema_quantity(struct schema_walk *walk, const struct rh_json *value)
+{
+	rh_auto_free char *text = NULL;
+	int64_t milli;
+
+	if (rh_quantity_from_json(value, &milli, NULL) == 0)
+		return 0;
+	text = rh_json_text(value);
+	if (!text)
+		return RH_ENOMEM;
+	return rh_findings_add(walk->findings, RH_FINDING_ERROR, rh_str_text(&walk->path),
+	                       "Invalid value: %s: " RH_QUANTITY_RULE, text);
+}
+
+/* @p value is of the type that @p schema, which is no reference, asks for. */
+static int schema_typed(struct schema_walk *walk, const struct rh_json *schema, const struct rh_json *value)
+{
+	if (rh_json_get(schema, "enum"))
+		return schema_enum(walk, rh_json_get(schema, "enum"), value);
+	if (rh_json_get(schema, "x-kubernetes-int-or-string") && !rh_json_get(schema, "format"))
+		return schema_quantity(walk, value);
+	if (rh_json_type(value) == RH_JSON_NUMBER && schema_is_integer(schema))
+		return schema_integer(walk, schema, value);
+	if (rh_json_type(value) == RH_JSON_OBJECT)
+		return schema_object(walk, schema, value);
+	if (rh_json_type(value) == RH_JSON_ARRAY)
+		return schema_array(walk, schema, value);
+	return 0;
+}
+
 static int schema_value(struct schema_walk *walk, const struct rh_json *schema, const struct rh_json *value)
 {
 	const struct rh_json *resolved = schema_resolve(walk, schema);
+	bool outer = walk->passed_on;
+	int r;
 
 	/* null is "not set" everywhere in Kubernetes: the API server drops it. */
 	if (!resolved || rh_json_type(value) == RH_JSON_NULL)
@@ -209,20 +276,16 @@ static int schema_value(struct schema_walk *walk, const struct rh_json *schema, 
 		return RH_ENOMEM;
 	if (!schema_type_fits(resolved, value))
 		return schema_wrong_type(walk, resolved, value);
-	if (rh_json_get(resolved, "enum"))
-		return schema_enum(walk, rh_json_get(resolved, "enum"), value);
-	if (rh_json_type(value) == RH_JSON_NUMBER && schema_is_integer(resolved))
-		return schema_integer(walk, resolved, value);
-	if (rh_json_type(value) == RH_JSON_OBJECT)
-		return schema_object(walk, resolved, value);
-	if (rh_json_type(value) == RH_JSON_ARRAY)
-		return schema_array(walk, resolved, value);
-	return 0;
+	walk->passed_on = outer || rh_text_equal(rh_json_string_at(schema, "$ref"), "PodSpec");
+	r = schema_typed(walk, resolved, value);
+	walk->passed_on = outer;
+	return r;
 }
 
 int rh_schema_check(const struct rh_json *document, const struct rh_json *value, struct rh_findings *findings)
 {
-	struct schema_walk walk = {rh_json_get(document, "definitions"), findings, {0}};
+	struct schema_walk walk = {
+		.document = document, .definitions = rh_json_get(document, "definitions"), .findings = findings};
 	const char *root = rh_json_string(rh_json_get(document, "root"));
 	int r = schema_value(&walk, rh_json_get(walk.definitions, root ? root : ""), value);
 
@@ -321,10 +384,12 @@ int rh_schema_of_kind(const struct rh_kind *kind, const struct rh_json *pod, str
 {
 	rh_auto(json) document = rh_json_new_object();
 	struct rh_json *definitions = rh_json_copy(rh_json_get(pod, "definitions"));
+	const char *version = rh_json_string_at(pod, "kubernetes");
 	int r;
 
 	if (!document || rh_json_set(document, "definitions", definitions) < 0 ||
-	    rh_json_set_string(document, "root", kind->kind) < 0)
+	    rh_json_set_string(document, "root", kind->kind) < 0 ||
+	    (version && rh_json_set_string(document, "kubernetes", version) < 0))
 		return rh_fail_oom(err);
 	r = schema_job(kind, definitions, err);
 	if (r < 0)

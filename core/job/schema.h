@@ -3,9 +3,10 @@
  * @file job/schema.h
  * @brief Objects held against OpenAPI schemas: unknown fields with a "did you mean", and values of a wrong type.
  *
- * A schema document is {"root": NAME, "definitions": {NAME: SCHEMA}}; SCHEMA uses type, properties, items,
- * additionalProperties, required, enum, format (int32, int64), $ref (a NAME), x-kubernetes-int-or-string and
- * x-kubernetes-preserve-unknown-fields.
+ * A schema document is {"root": NAME, "definitions": {NAME: SCHEMA}}, and may name the version of Kubernetes that it
+ * was cut from ("kubernetes": "v1.34.4"); SCHEMA uses type, properties, items, additionalProperties, required, enum,
+ * format (int32, int64), $ref (a NAME), x-kubernetes-preserve-unknown-fields and x-kubernetes-int-or-string, which
+ * without a format is a quantity.
  */
 #ifndef RH_JOB_SCHEMA_H
 #define RH_JOB_SCHEMA_H
@@ -41,7 +42,8 @@ int rh_schema_of_kind(const struct rh_kind *kind, const struct rh_json *pod, str
                       struct rh_error *err);
 /**
  * Hold @p value against the root of @p document. Findings use paths as V1 words them: map keys of additionalProperties
- * in brackets.
+ * in brackets. A field that is not known is an error that says where it belongs, or what it may have been meant to be;
+ * in a pod's spec ("$ref": "PodSpec") it is a warning, because it is passed on to an API server that may know it.
  * @return 0 or RH_ENOMEM
  */
 int rh_schema_check(const struct rh_json *document, const struct rh_json *value, struct rh_findings *findings);

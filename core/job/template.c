@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "job/duplicates.h"
 #include "job/fields.h"
 #include "job/names.h"
 #include "job/quantity.h"
@@ -20,7 +21,8 @@
 struct template_check {
 	struct rh_findings *findings;
 	struct rh_map *names;   /* of containers, init containers included */
-	struct rh_map *volumes; /* names that mounts may use */
+	struct rh_map *volumes; /* names */
+	struct rh_map *ports;   /* names in the container that is looked at */
 	bool main_is_there;     /* one has the kind's name, or it needs none */
 };
 
@@ -158,6 +160,7 @@ static void template_check_port(const struct template_check *check, const struct
 	struct rh_place name_place = rh_place_member(place, "name");
 	const struct rh_json *number = rh_json_get(item, "containerPort");
 	const char *name = template_text(check->findings, place, item, "name");
+	void *earlier = NULL;
 	int64_t value;
 
 	if (template_is_absent(item, "containerPort"))
@@ -168,17 +171,17 @@ static void template_check_port(const struct template_check *check, const struct
 		template_invalid(check->findings, &number_place, number, "must be between 1 and 65535, inclusive");
 	if (name && strlen(name) > TEMPLATE_PORT_NAME_MAX)
 		template_invalid(check->findings, &name_place, rh_json_get(item, "name"), "must be no more than 15 characters");
+	if (name && *name && rh_map_set(check->ports, name, check->findings, &earlier) != 0)
+		check->findings->failed = true;
+	else if (earlier)
+		(void)rh_findings_at(check->findings, RH_FINDING_ERROR, &name_place, "Duplicate value: \"%s\"", name);
 }
 
 static void template_check_mount(const struct template_check *check, const struct rh_place *place,
                                  const struct rh_json *item)
 {
-	struct rh_place name_place = rh_place_member(place, "name");
-	const char *name = template_required_text(check->findings, place, item, "name");
-
+	(void)template_required_text(check->findings, place, item, "name");
 	(void)template_required_text(check->findings, place, item, "mountPath");
-	if (name && !rh_map_get(check->volumes, name))
-		(void)rh_findings_at(check->findings, RH_FINDING_ERROR, &name_place, "Not found: \"%s\"", name);
 }
 
 /* Resources with a domain ("nvidia.com/gpu") are counted in whole pieces and cannot be overcommitted. */
@@ -190,12 +193,12 @@ static bool template_is_extended(const char *resource)
 static void template_check_amount(struct rh_findings *findings, const struct rh_place *place,
                                   const struct rh_json *amount)
 {
-	int64_t milli;
+	int64_t milli, whole;
 
-	if (rh_quantity_from_json(amount, &milli, NULL) != 0)
-		template_invalid(findings, place, amount,
-		                 "quantities must match the regular expression "
-		                 "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
+	if (rh_json_type(amount) == RH_JSON_NUMBER && !rh_json_integer(amount, &whole))
+		template_invalid(findings, place, amount, "must be of type integer or string: write it in quotes");
+	else if (rh_quantity_from_json(amount, &milli, NULL) != 0)
+		template_invalid(findings, place, amount, RH_QUANTITY_RULE);
 	else if (milli < 0)
 		template_invalid(findings, place, amount, "must be greater than or equal to 0");
 	else if (template_is_extended(place->name) && milli % 1000 != 0)
@@ -302,12 +305,20 @@ static void template_check_name(const struct template_check *check, const struct
 static void template_check_parts(const struct template_check *check, const struct rh_place *place,
                                  const struct rh_json *container)
 {
+	rh_auto(map) ports = rh_map_new();
+	struct template_check inner = *check;
+
+	inner.ports = ports;
+	if (!ports) {
+		check->findings->failed = true;
+		return;
+	}
 	(void)template_text(check->findings, place, container, "image");
 	(void)template_text(check->findings, place, container, "workingDir");
 	template_check_words(check->findings, place, container, "command");
 	template_check_words(check->findings, place, container, "args");
 	template_each(check, place, container, "env", template_check_env);
-	template_each(check, place, container, "ports", template_check_port);
+	template_each(&inner, place, container, "ports", template_check_port);
 	template_each(check, place, container, "volumeMounts", template_check_mount);
 	template_check_resources(check->findings, place, container);
 }
@@ -348,9 +359,11 @@ static void template_check_spec(const struct rh_kind *kind, const struct rh_json
                                 struct rh_findings *findings)
 {
 	struct rh_place policy_place = rh_place_member(place, "restartPolicy");
+	struct rh_place resources_place = rh_place_member(place, "resources");
 	rh_auto(map) names = rh_map_new();
 	rh_auto(map) volumes = rh_map_new();
-	struct template_check check = {findings, names, volumes, template_has_main(kind, rh_json_get(spec, "containers"))};
+	struct template_check check = {findings, names, volumes, NULL,
+	                               template_has_main(kind, rh_json_get(spec, "containers"))};
 
 	if (!names || !volumes) {
 		findings->failed = true;
@@ -361,9 +374,14 @@ static void template_check_spec(const struct rh_kind *kind, const struct rh_json
 	template_each(&check, place, spec, "volumes", template_check_volume);
 	template_each(&check, place, spec, "initContainers", template_check_init_container);
 	template_each(&check, place, spec, "containers", template_check_container);
+	rh_duplicates_check(spec, place, findings);
 	if (!template_is_absent(spec, "restartPolicy") && template_text(findings, place, spec, "restartPolicy"))
 		(void)rh_findings_at(findings, RH_FINDING_WARNING, &policy_place,
 		                     "Restart policy in pod template will be overwritten by restart policy in replica spec");
+	if (!template_is_absent(spec, "resources"))
+		(void)rh_findings_at(findings, RH_FINDING_WARNING, &resources_place,
+		                     "Kubernetes 1.34 takes this for cpu and memory of the pod as a whole, V1 did not keep it: "
+		                     "move it to containers[].resources if it is meant for a container");
 }
 
 static void template_check_text_map(struct rh_findings *findings, const struct rh_place *up,
@@ -407,4 +425,53 @@ void rh_template_check_fields(const struct rh_kind *kind, const struct rh_json *
 
 	template_check_metadata(rh_json_get(template_, "metadata"), &metadata_place, findings);
 	template_check_spec(kind, rh_json_get(template_, "spec"), &spec_place, findings);
+}
+
+/* @return the names of the volumes of a pod; NULL when memory is out */
+static struct rh_map *template_volumes(const struct rh_json *spec)
+{
+	rh_auto(map) names = rh_map_new();
+
+	for (struct rh_json *volume = rh_fields_first(spec, "volumes"); volume && names; volume = rh_json_next(volume)) {
+		const char *name = rh_json_string(rh_json_get(volume, "name"));
+
+		if (name && rh_map_set(names, name, volume, NULL) != 0)
+			return NULL;
+	}
+	return rh_take(names);
+}
+
+static void template_check_mounts_of(const struct rh_json *container, const struct rh_map *volumes,
+                                     const struct rh_place *up, struct rh_findings *findings)
+{
+	struct rh_place list_place = rh_place_member(up, "volumeMounts");
+	size_t index = 0;
+
+	for (const struct rh_json *mount = rh_fields_first(container, "volumeMounts"); mount; mount = rh_json_next(mount)) {
+		struct rh_place place = rh_place_item(&list_place, index++);
+		struct rh_place name_place = rh_place_member(&place, "name");
+		const char *name = rh_json_string(rh_json_get(mount, "name"));
+
+		if (name && *name && !rh_map_get(volumes, name))
+			(void)rh_findings_at(findings, RH_FINDING_ERROR, &name_place, "Not found: \"%s\"", name);
+	}
+}
+
+void rh_template_check_mounts(const struct rh_json *spec, const struct rh_json *made, const struct rh_place *place,
+                              struct rh_findings *findings)
+{
+	static const char *const lists[] = {"initContainers", "containers"};
+	rh_auto(map) volumes = template_volumes(made);
+
+	findings->failed = findings->failed || !volumes;
+	for (size_t i = 0; volumes && i < sizeof(lists) / sizeof(lists[0]); i++) {
+		struct rh_place list_place = rh_place_member(place, lists[i]);
+		size_t index = 0;
+
+		for (const struct rh_json *item = rh_fields_first(spec, lists[i]); item; item = rh_json_next(item)) {
+			struct rh_place item_place = rh_place_item(&list_place, index++);
+
+			template_check_mounts_of(item, volumes, &item_place, findings);
+		}
+	}
 }

@@ -21,12 +21,22 @@ void rh_template_check_containers(const struct rh_kind *kind, const struct rh_js
                                   const struct rh_place *place, struct rh_findings *findings);
 /**
  * What an API server would refuse when it gets the pod, so that it is told before any pod is made: types, names, ports,
- * variables, resources, mounts. Warnings for what the operator overwrites. A container without a name is not reported
- * where rh_template_check_containers() misses that of the kind: V1 says only that.
+ * variables, resources, items that are there twice. Mounts are rh_template_check_mounts()'s. Warnings for what the
+ * operator overwrites. A container without a name is not reported where rh_template_check_containers() misses that of
+ * the kind: V1 says only that.
  * @param template_ may be NULL
  * @param place of the template
  */
 void rh_template_check_fields(const struct rh_kind *kind, const struct rh_json *template_, const struct rh_place *place,
+                              struct rh_findings *findings);
+/**
+ * Mounts in the containers of @p spec of volumes that the pod does not have. Never blocks.
+ * @param spec of the template; NULL has no containers
+ * @param made the spec of a pod that was made from it: what a plugin adds may be mounted; @p spec itself where nothing
+ * was added
+ * @param place of @p spec
+ */
+void rh_template_check_mounts(const struct rh_json *spec, const struct rh_json *made, const struct rh_place *place,
                               struct rh_findings *findings);
 
 #endif

@@ -115,9 +115,11 @@ static void validate_min_resources(const struct rh_json *resources, const struct
 	for (const struct rh_json *item = rh_json_first(resources); item; item = rh_json_next(item)) {
 		struct rh_place place = rh_place_key(&map_place, rh_json_key(item));
 		struct rh_error why = {0};
-		int64_t milli;
+		int64_t milli, whole;
 
-		if (rh_quantity_from_json(item, &milli, &why) != 0)
+		if (rh_json_type(item) == RH_JSON_NUMBER && !rh_json_integer(item, &whole))
+			validate_error(findings, &place, "Invalid value: \"number\": must be of type integer or string");
+		else if (rh_quantity_from_json(item, &milli, &why) != 0)
 			(void)rh_findings_at(findings, RH_FINDING_ERROR, &place, "Invalid value: %s", why.message);
 	}
 }
@@ -302,19 +304,23 @@ static void validate_spec(const struct rh_job *job, const struct rh_replica_spec
 	rh_template_check_fields(job->kind, spec->template_, &template_place, findings);
 }
 
-/* A key in another case displaces the canonical one without a word (COMPAT A.3-2). */
+/* A key in another case displaces the canonical one without a word (COMPAT A.3-2), but not the checks of its
+ * containers. */
 static void validate_displaced(const struct rh_job *job, const struct rh_place *map, struct rh_findings *findings)
 {
 	for (const struct rh_json *entry = rh_json_first(validate_member(job, "spec", job->kind->replicas_field)); entry;
 	     entry = rh_json_next(entry)) {
 		struct rh_place place = rh_place_key(map, rh_json_key(entry));
+		struct rh_place template_place = rh_place_member(&place, "template");
 		bool counts = false;
 
 		for (size_t i = 0; i < job->spec_count; i++)
 			counts = counts || strcmp(job->specs[i].key, rh_json_key(entry)) == 0;
-		if (!counts)
-			(void)rh_findings_at(findings, RH_FINDING_WARNING, &place,
-			                     "it has no effect: the same type is there in another spelling");
+		if (counts)
+			continue;
+		rh_template_check_containers(job->kind, rh_json_get(entry, "template"), &template_place, findings);
+		(void)rh_findings_at(findings, RH_FINDING_WARNING, &place,
+		                     "it has no effect: the same type is there in another spelling");
 	}
 }
 

@@ -87,7 +87,23 @@ static int spec_is_count(const char *text)
 	return !text[length] && count >= 1 && count <= INT32_MAX;
 }
 
-/** The API server takes a string only; V1 takes any, and torchrun fails on what it does not know. */
+/**
+ * @return whether torchrun may know the word: torch/distributed/run.py, determine_local_world_size(), has the first
+ * four, and the name that a build of PyTorch gives its own device (torch.utils.rename_privateuse1_backend)
+ */
+static int spec_is_device(const char *text)
+{
+	static const char *const words[] = {"auto", "cpu", "gpu",  "xpu", "npu",
+	                                    "hpu",  "mlu", "musa", "gcu", "privateuseone"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(text, words[i]) == 0)
+			return 1;
+	}
+	return 0;
+}
+
+/** The API server takes a string only. V1 takes any, and so does this: a device may be newer than the list. */
 static int32_t spec_check_nproc(const struct spec_call *call)
 {
 	const char *json = call->host->json(call->view, PYTORCH_NPROC);
@@ -101,10 +117,14 @@ static int32_t spec_check_nproc(const struct spec_call *call)
 		         text ? text : "auto");
 		return call->host->refuse(call->reply, PYTORCH_NPROC, detail);
 	}
-	if (strcmp(text, "auto") == 0 || strcmp(text, "cpu") == 0 || strcmp(text, "gpu") == 0 || spec_is_count(text))
+	if (spec_is_device(text) || spec_is_count(text))
 		return 0;
-	snprintf(detail, sizeof(detail), "Invalid value: %.200s: must be auto, cpu, gpu or a number of processes", json);
-	return call->host->refuse(call->reply, PYTORCH_NPROC, detail);
+	snprintf(detail, sizeof(detail),
+	         PYTORCH_NPROC
+	         " is %.200s: torchrun takes a number of processes from 1, auto, cpu, gpu, xpu, or the name of a "
+	         "device that PyTorch was built for, and fails on anything else",
+	         json);
+	return call->host->note(call->reply, RH_NOTE_WARN, detail);
 }
 
 /** COMPAT A.5, rule 14. */

@@ -676,6 +676,38 @@ static int test_json_build(void *arg)
 	return copy ? rh_json_merge(copy, json) : RH_ENOMEM;
 }
 
+static void test_json__drop_nulls(void **state)
+{
+	static const struct {
+		const char *text, *left;
+	} rows[] = {
+		{"{\"a\":null}", "{}"},
+		{"{\"a\":null,\"b\":1,\"c\":null,\"d\":null,\"e\":2,\"f\":null}", "{\"b\":1,\"e\":2}"},
+		{"[null,{\"a\":null},[null]]", "[null,{},[null]]"},
+		{"{\"a\":{\"b\":{\"c\":null}}}", "{\"a\":{\"b\":{}}}"},
+		{"null", "null"},
+		{"3", "3"},
+	};
+
+	(void)state;
+	rh_json_drop_nulls(NULL);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto(json) json = support_json(rows[i].text);
+
+		rh_json_drop_nulls(json);
+		support_assert_json(json, rows[i].left);
+		/* the end of the list is known, too */
+		if (rh_json_type(json) == RH_JSON_OBJECT) {
+			const struct rh_json *last;
+
+			assert_int_equal(rh_json_set_integer(json, "z", 9), 0);
+			for (last = rh_json_first(json); rh_json_next(last);)
+				last = rh_json_next(last);
+			assert_string_equal(rh_json_key(last), "z");
+		}
+	}
+}
+
 static void test_json__without_memory(void **state)
 {
 	(void)state;
@@ -725,6 +757,7 @@ int main(void)
 		cmocka_unit_test(test_json__trees_in_trees_are_freed_with_them),
 		cmocka_unit_test(test_json__a_copy_is_one_allocation),
 		cmocka_unit_test(test_json__without_memory_nothing_is_detached),
+		cmocka_unit_test(test_json__drop_nulls),
 		cmocka_unit_test(test_json__ensure),
 		cmocka_unit_test(test_json__equal),
 		cmocka_unit_test(test_json__equal_of_many_members_in_another_order),

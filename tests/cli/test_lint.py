@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import random
+import re
 
 from program import SOURCE, Case, call, job, main
 
@@ -86,9 +87,9 @@ class Hangs(Case):
 
 
 class Fields(Case):
-    def check(self, text, *parts):
+    def check(self, text, *parts, status=2):
         done = call("lint", self.file(text))
-        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         for part in parts:
             self.assertIn(part, done.stdout + done.stderr)
 
@@ -99,12 +100,107 @@ class Fields(Case):
             (base.replace("restartPolicy: Never", "restartpolicy: Never"),
              'spec.pytorchReplicaSpecs[Master].restartpolicy: Unknown field: did you mean "restartPolicy"'),
             (base.replace("image:", "imgae:"), 'containers[0].imgae: Unknown field: did you mean "image"'),
-            (base + "            volumeMount: []\n", 'did you mean "volumeMounts"'),
             (base.replace("spec:\n  pyt", "spec:\n  runPolicy: {backofLimit: 3}\n  pyt"), 'spec.runPolicy.backofLimit'),
-            (base + "            frobnicate: 1\n", "frobnicate: Unknown field: remove it"),
+            (base.replace("spec:\n  pyt", "spec:\n  frobnicate: 1\n  pyt"), "spec.frobnicate: Unknown field: remove it"),
         ]
         for text, part in rows:
             self.check(text, part)
+
+    def test_unknown_fields_of_pods_are_passed_on(self):
+        """A newer API server may know them."""
+        passed_on = "Kubernetes 1.34 has no such field here; it is passed on to the pods as it is"
+        self.check(job() + "            volumeMount: []\n", 'did you mean "volumeMounts"?', passed_on, status=0)
+        text = job() + "            frobnicate: 1\n"
+        self.check(text, "frobnicate: Unknown field: " + passed_on, status=0)
+        self.assertIn("frobnicate: 1", call("render", self.file(text)).stdout)
+
+    def test_misplaced_fields_are_sent_home(self):
+        text = job().replace("spec:\n  pyt", "spec:\n  cleanPodPolicy: None\n  pyt")
+        self.check(text, "spec.cleanPodPolicy: Unknown field: move it to spec.runPolicy.cleanPodPolicy")
+        done = call("render", self.file(text))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("warning: spec.cleanPodPolicy: Unknown field: move it to spec.runPolicy.cleanPodPolicy", done.stderr)
+        text = job().replace("        spec:\n", "        spec:\n          resources: {limits: {cpu: 1}}\n")
+        self.check(text, "template.spec.resources: Kubernetes 1.34 takes this for cpu and memory of the pod", status=0)
+        # MPI has one at the top, too
+        mpi = job().replace("PyTorchJob", "MPIJob").replace("pytorchReplicaSpecs", "cleanPodPolicy: None\n  mpiReplicaSpecs")
+        self.check(mpi.replace("Master", "Launcher"), "1 job, no error, 0 warnings", status=0)
+
+    def test_null_in_a_map_is_absent(self):
+        text = job() + ("            resources: {limits: {cpu: , memory: 1Gi}, requests: }\n            env: [{name: A, value: }]\n"
+                        "          nodeSelector: {a: }\n    Worker:\n")
+        self.check(text, "1 job, no error, 0 warnings", status=0)
+        done = call("render", self.file(text))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertNotIn("null", done.stdout)
+        self.assertIn("nodeSelector: {}", done.stdout)
+        self.check(job() + "            args: [a, null]\n", "containers[0].args[1]: Invalid value: \"null\"")
+
+    def test_mounts_of_what_the_plugin_adds(self):
+        text = """apiVersion: kubeflow.org/v1
+kind: MPIJob
+metadata: {name: mounts}
+spec:
+  mpiReplicaSpecs:
+    Launcher:
+      template:
+        spec:
+          initContainers: [{name: wait, image: i, volumeMounts: [{name: mpi-job-config, mountPath: /a}, {name: mpi-job-kubectl, mountPath: /b}]}]
+          containers: [{name: mpi, image: i}]
+    Worker:
+      template:
+        spec:
+          containers: [{name: mpi, image: i, volumeMounts: [{name: %s, mountPath: /a}]}]
+"""
+        self.check(text % "mpi-job-config", "1 job, no error", status=0)
+        self.assertEqual(call("render", self.file(text % "mpi-job-config")).returncode, 0)
+        for name in ("mpi-job-kubectl", "none"):
+            # workers have no kubectl
+            self.check(text % name, f'spec.mpiReplicaSpecs[Worker].template.spec.containers[0].volumeMounts[0].name: Not found: "{name}"')
+
+    def test_duplicates(self):
+        self.check(job() + "            env: [{name: A}, {name: A}]\n", 'containers[0].env[1]: Duplicate value: {"name":"A"}')
+        self.check(job() + "            ports: [{containerPort: 1}, {containerPort: 1, protocol: TCP}]\n", "ports[1]: Duplicate value")
+        self.check(job() + "          volumes: [{name: a, emptyDir: {}}, {name: a, emptyDir: {}}]\n", "volumes[1].name: Duplicate value")
+
+    def test_quantities(self):
+        for text, good in (("${CPU}", False), ("", False), ("1e", False), ("1e1.5", False), ("-1", False), ("1 Gi", False), ("500m", True),
+                           ("1e3", True), ("1E-2", True), ("+2", True), (".5", True), ("1.", True), ("12E", True), ("3Ki", True)):
+            text = job() + f"            resources: {{limits: {{cpu: '{text}'}}}}\n"
+            self.check(text, "limits[cpu]: Invalid value" if not good else "no error", status=0 if good else 2)
+        self.check(job() + "            resources: {limits: {cpu: 0.5}}\n", "must be of type integer or string")
+
+    def test_status_is_not_looked_at(self):
+        text = job() + "status: {conditions: [{type: Succeeded, status: 'True'}]}\n"
+        self.check(text, "1 job, no error", status=0)
+        self.assertEqual(call("render", self.file(text)).stdout, call("render", self.file(job())).stdout)
+        self.check(job() + "status: {conditions: none}\n", "1 job, no error", status=0)
+
+    def test_generate_name(self):
+        text = job().replace("name: one", "generateName: one-")
+        self.check(text, "1 job, no error", status=0)
+        self.check(text.replace("image:", "image: ''\n            imge:"), "PyTorchJob one-: error:")
+        first, second = (call("render", self.file(text)).stdout for _ in range(2))
+        self.assertEqual(first, second)
+        self.assertIn("name: one-bbbbb-master-0", first)
+        both = call("render", "-", text=text + "---\n" + text).stdout
+        self.assertIn("name: one-bbbbc-master-0", both)
+        path = self.file(text.replace("exit 0", "echo I am $HOSTNAME"))
+        names = [re.search(r"one-[bcdfghjklmnpqrstvwxz2456789]{5}\b", call("run", path).stdout)[0] for _ in range(2)]
+        self.assertNotEqual(*names)
+
+    def test_apis_of_others(self):
+        rows = [("kubeflow.org/v2beta1", "MPIJob", "MPI Operator"), ("trainer.kubeflow.org/v1alpha1", "TrainJob", "Kubeflow Trainer"),
+                ("kubeflow.org/v1beta2", "TFJob", "came before Training Operator V1"),
+                ("xgboostjob.kubeflow.org/v1", "XGBoostJob", "former XGBoost operator")]
+        for version, kind, whose in rows:
+            path = self.file(f"apiVersion: {version}\nkind: {kind}\nmetadata: {{name: a}}\nspec: {{}}\n")
+            for command in ("lint", "run", "render"):
+                done = call(command, path)
+                self.assertEqual(done.returncode, 2, (command, kind))
+                self.assertIn(f'no plugin serves kind "{kind}" of {version}: it is ', done.stdout + done.stderr)
+                self.assertIn(whose, done.stdout + done.stderr)
+                self.assertNotIn("is there as", done.stdout + done.stderr)
 
     def test_wrong_types_in_the_template(self):
         self.check(job() + "            env: {A: b}\n", "env", "must be of type array")
@@ -120,7 +216,7 @@ class Fields(Case):
         self.assertEqual(done.returncode, 2)
         misspelt = [r for r in rows if r["path"].endswith("imgae")]
         self.assertEqual(len(misspelt), 1)
-        self.assertEqual((misspelt[0]["severity"], misspelt[0]["kind"], misspelt[0]["name"]), ("error", "PyTorchJob", "one"))
+        self.assertEqual((misspelt[0]["severity"], misspelt[0]["kind"], misspelt[0]["name"]), ("warning", "PyTorchJob", "one"))
 
     def test_json_report_has_files_that_cannot_be_read(self):
         broken, missing = self.file("a: [1\n"), os.path.join(self.folder, "missing.yaml")
@@ -144,8 +240,8 @@ class Fields(Case):
         path = self.file(job().replace("kubeflow.org", "loom.example.com").replace("PyTorchJob", "LoomJob"))
         said = 'no plugin serves kind "LoomJob" of loom.example.com/v1; there are MPIJob,'
         done = call("lint", path)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(f"LoomJob one: warning: kind: there is no job in the file: {said}", done.stdout)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(f"LoomJob one: error: kind: there is no job in the file: {said}", done.stdout)
         for command in ("run", "render"):
             done = call(command, path)
             self.assertEqual(done.returncode, 2)

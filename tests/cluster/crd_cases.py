@@ -40,6 +40,11 @@ def master(**fields):
     return {"Master": {"replicas": 1, "template": template("pytorch"), **fields}}
 
 
+def container(**fields):
+    """-> a Master whose container has these fields."""
+    return master(template={"spec": {"containers": [{"name": "pytorch", "image": "example/train:1", **fields}]}})
+
+
 def workers(count=2):
     return {"Worker": {"replicas": count, "template": template("pytorch")}}
 
@@ -66,6 +71,7 @@ CASES = [Case(*row) for row in [
     ("clean-up", mpi(cleanPodPolicy="Some"), "spec.cleanPodPolicy: Unsupported value: \"Some\""),
     ("restart", xgboost({"replicas": 1, "restartPolicy": "Maybe"}), "spec.xgbReplicaSpecs[Master].restartPolicy: Invalid value"),
     ("a count below zero", pytorch(policy={"backoffLimit": -1}), "spec.runPolicy.backoffLimit: Invalid value: -1"),
+    ("a count beyond 32 bits", pytorch(policy={"backoffLimit": 2 ** 31}), "spec.runPolicy.backoffLimit: Invalid value: 2147483648", False),
     ("a gang below zero", pytorch(policy={"schedulingPolicy": {"minAvailable": -1}}),
      "spec.runPolicy.schedulingPolicy.minAvailable: Invalid value: -1"),
     ("no quantity", pytorch(policy={"schedulingPolicy": {"minResources": {"cpu": "lots"}}}),
@@ -101,7 +107,19 @@ CASES = [Case(*row) for row in [
      "spec.elasticPolicy.rdzvConf[0].key: Invalid value: \"a,b\""),
     ("key without a value", pytorch(workers(), elasticPolicy={"rdzvConf": [{"key": "a"}]}),
      "spec.elasticPolicy.rdzvConf[0]: Invalid value: \"object\": must have a key and a value"),
-    ("processes", pytorch(nprocPerNode="many"), "spec.nprocPerNode: Invalid value: \"many\""),
+    *[(f"quantity {text!r}", pytorch(container(resources={"limits": {"cpu": text}})), "resources.limits.cpu: Invalid value", stored)
+      for text, stored in (("${CPU}", False), ("", False), ("1 Gi", False), ("1e", False), (0.5, False), ("1e1.5", True))],
+    ("request", pytorch(container(resources={"requests": {"memory": "lots"}})), "resources.requests.memory: Invalid value", False),
+    ("size of a volume", pytorch(master(template=template("pytorch", volumes=[{"name": "a", "emptyDir": {"sizeLimit": "big"}}]))),
+     "emptyDir.sizeLimit: Invalid value", False),
+    ("variable twice", pytorch(container(env=[{"name": "A"}, {"name": "A"}])), "env[1]: Duplicate value"),
+    ("port twice", pytorch(container(ports=[{"containerPort": 1}, {"containerPort": 1, "protocol": "TCP"}])),
+     "ports[1]: Duplicate value", False),
+    ("folder twice", pytorch(container(volumeMounts=[{"name": "a", "mountPath": "/a"}] * 2)), "volumeMounts[1]: Duplicate value"),
+    ("container twice", pytorch(master(template={"spec": {"containers": [{"name": "pytorch", "image": "i"}] * 2}})),
+     "containers[1]: Duplicate value"),
+    ("volume twice", pytorch(master(template=template("pytorch", volumes=[{"name": "a"}] * 2))), "volumes[1]: Duplicate value"),
+    ("null in a list", pytorch(container(command=["a", None])), "command[1]: Invalid value: \"null\"", False),
     ("processes as a number", pytorch(nprocPerNode=4), "spec.nprocPerNode in body must be of type string", False),
     ("slots", mpi(slotsPerWorker=0), "spec.slotsPerWorker: Invalid value: 0"),
     ("a container that no worker has", mpi(mainContainer="launch"),

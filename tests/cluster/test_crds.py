@@ -22,7 +22,8 @@ CRDS = SOURCE / "conf" / "crds"
 MAPS = {"PyTorchJob": "pytorchReplicaSpecs", "TFJob": "tfReplicaSpecs", "XGBoostJob": "xgbReplicaSpecs",
         "MPIJob": "mpiReplicaSpecs", "PaddleJob": "paddleReplicaSpecs"}
 KINDS = tuple(MAPS)
-RULES = ("x-kubernetes-validations", "enum", "pattern", "minimum", "maximum", "maxItems", "maxLength", "maxProperties")
+RULES = ("x-kubernetes-validations", "enum", "pattern", "minimum", "maximum", "maxItems", "maxLength", "maxProperties", "x-kubernetes-list-type",
+         "x-kubernetes-list-map-keys")
 PATIENCE_S = 180
 # libyaml, where PyYAML was built with it: V1's CRDs are half a megabyte each.
 FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -206,11 +207,27 @@ class Rules:
             ("a type that TensorFlow does not know", crd_cases.tensorflow({"Helper": {}})),
             ("the largest count", crd_cases.tensorflow({"Worker": {"replicas": 10000000}})),
             ("container of the workers", crd_cases.mpi(mainContainer="work")),
+            *[(f"quantity {text!r}", crd_cases.pytorch(crd_cases.container(resources={"limits": {"cpu": text}})))
+              for text in (1, "500m", "1e3", "1E-2", "1e+2", "+2", ".5", "1.", "12E", "3Ki", "1n", "7u", "0")],
+            ("words of torchrun", crd_cases.pytorch(nprocPerNode="xpu")),
+            ("a word that is none", crd_cases.pytorch(nprocPerNode="many")),
+            ("two protocols of a port", crd_cases.pytorch(crd_cases.container(ports=[{"containerPort": 1},
+                                                                                      {"containerPort": 1, "protocol": "UDP"}]))),
             ("elastic with one number", crd_cases.pytorch(crd_cases.workers(), elasticPolicy={"maxReplicas": 4})),
         ]
         for name, job in rows:
             with self.subTest(name):
                 self.assert_done(self.try_job(job), name)
+
+    def test_null_is_absent(self):
+        job = crd_cases.pytorch({**crd_cases.container(resources={"limits": {"cpu": None, "memory": "1Gi"}, "requests": None},
+                                                       env=[{"name": "A", "value": None}]), "Worker": None}, name="nulls")
+        job["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["nodeSelector"] = {"a": None, "b": "c"}
+        self.create(job)
+        stored = self.stored(job)["spec"]["pytorchReplicaSpecs"]
+        self.assertEqual(list(stored), ["Master"])
+        self.assertEqual(stored["Master"]["template"]["spec"], {"nodeSelector": {"b": "c"}, "containers": [
+            {"name": "pytorch", "image": "example/train:1", "resources": {"limits": {"memory": "1Gi"}}, "env": [{"name": "A"}]}]})
 
     def test_fields_of_pods_that_no_schema_names_stay(self):
         job = crd_cases.pytorch(name="newer")
@@ -282,6 +299,11 @@ class Small(Rules, Cluster):
                 head, row = self.api.kubectl("get", job["kind"], "seen").stdout.splitlines()
                 self.assertEqual(head.split(), columns)
                 self.assertEqual(row.split()[columns.index("STATE")], "Running")
+
+    def test_amounts_below_zero(self):
+        """The whole pod template has one schema for all quantities, and some may be negative."""
+        job = crd_cases.pytorch(crd_cases.container(resources={"limits": {"cpu": "-1"}}))
+        self.assert_refused(self.try_job(job), "resources.limits.cpu: Invalid value: \"-1\"")
 
     def test_suspend_has_a_default(self):
         job = crd_cases.pytorch(name="defaults", policy={"backoffLimit": 1})

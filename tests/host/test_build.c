@@ -131,7 +131,7 @@ static void test_build__quantities_are_texts(void **state)
 	rh_auto(json) pod = build_pod(&fixture, "Worker", 0);
 	fixture_assert_json(rh_json_at(pod, "spec.initContainers[0].resources"), "{\"limits\":{\"cpu\":\"2\"}}");
 	fixture_assert_json(rh_json_at(pod, "spec.containers[0].resources"),
-	                    "{\"limits\":{\"nvidia.com/gpu\":\"1\",\"cpu\":\"0.5\",\"memory\":\"1Gi\"},\"requests\":null}");
+	                    "{\"limits\":{\"nvidia.com/gpu\":\"1\",\"cpu\":\"0.5\",\"memory\":\"1Gi\"}}");
 }
 
 static void test_build__the_job_is_not_changed(void **state)

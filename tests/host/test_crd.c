@@ -16,7 +16,7 @@
 #define CRD_SPEC "spec.versions[0].schema.openAPIV3Schema.properties.spec"
 
 /** kubectl's client-side apply keeps the whole object in an annotation of 256 KiB; the promise is far below. */
-#define CRD_SIZE_MAX 40000
+#define CRD_SIZE_MAX 56000
 
 static struct rh_json *crd_build(const struct rh_kind *kind)
 {

@@ -86,8 +86,11 @@ static const struct bad_row bad_rows[] = {
 	{"namespace of wrong type", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\n  namespace: []\n",
      "f: metadata.namespace: Invalid value: \"array\": metadata.namespace in body must be of type string: \"array\"; "
      "it is []"},
-	{"generateName", "apiVersion: v1\nkind: Secret\nmetadata:\n  generateName: a-\n",
-     "f: metadata.generateName: Forbidden: write metadata.name instead"},
+	{"empty generateName", "apiVersion: v1\nkind: Secret\nmetadata:\n  generateName: ''\n",
+     "f: metadata.generateName: Required value"},
+	{"generateName of wrong type", "apiVersion: v1\nkind: Secret\nmetadata:\n  generateName: 5\n",
+     "f: metadata.generateName: Invalid value: \"integer\": metadata.generateName in body must be of type string: "
+     "\"integer\"; it is 5"},
 	{"second document", OBJECT("Secret", "a") "---\nkind: x\n", "f, document 2: apiVersion: Required value"},
 	{"twice the same", OBJECT("Secret", "a") "---\n" OBJECT("Secret", "a"),
      "f, document 2: Secret default/a is there already, in f, document 1"},
@@ -100,6 +103,41 @@ static const struct bad_row bad_rows[] = {
      "f, item 1: a list cannot stand in a list"},
 	{"items that are no list", "apiVersion: v1\nkind: List\nitems: {}\n", "f: metadata.name: Required value"},
 };
+
+#define GENERATED(kind, base) "apiVersion: v1\nkind: " kind "\nmetadata:\n  generateName: " base "\n"
+
+/* The same each time, and none that is taken; an object with both keeps its name. */
+static void test_manifest__names_are_made(void **state)
+{
+	static const char *const names[] = {"a-bbbbc", "a-bbbbb", "a-bbbbd", "own"};
+	rh_auto_manifest manifest = {0};
+	struct rh_error err = {0};
+
+	(void)state;
+	assert_int_equal(manifest_parse(&manifest, "f",
+	                                OBJECT("Secret", "a-bbbbc") "---\n" GENERATED("Secret", "a-") "---\n" GENERATED(
+										"Secret", "a-") "---\n" GENERATED("Secret", "b-") "  name: own\n",
+	                                &err),
+	                 0);
+	assert_int_equal(manifest.count, 4);
+	for (size_t i = 0; i < 4; i++) {
+		assert_string_equal(rh_json_string_at(manifest.items[i].object, "metadata.name"), names[i]);
+		assert_int_equal(manifest.items[i].named, i == 1 || i == 2);
+	}
+	assert_string_equal(rh_json_string_at(manifest.items[1].object, "metadata.generateName"), "a-");
+}
+
+static void test_manifest__the_caller_says_where_names_begin(void **state)
+{
+	rh_auto_manifest manifest = {.suffix = UINT32_MAX};
+	struct rh_error err = {0};
+
+	(void)state;
+	assert_int_equal(manifest_parse(&manifest, "f", GENERATED("Secret", "a-") "---\n" GENERATED("Secret", "a-"), &err),
+	                 0);
+	assert_string_not_equal(rh_json_string_at(manifest.items[0].object, "metadata.name"), "a-bbbbb");
+	assert_string_equal(rh_json_string_at(manifest.items[1].object, "metadata.name"), "a-bbbbb");
+}
 
 static void test_manifest__bad(void **state)
 {
@@ -223,6 +261,8 @@ int main(void)
 		cmocka_unit_test(test_manifest__documents),
 		cmocka_unit_test(test_manifest__list),
 		cmocka_unit_test(test_manifest__empty_list),
+		cmocka_unit_test(test_manifest__names_are_made),
+		cmocka_unit_test(test_manifest__the_caller_says_where_names_begin),
 		cmocka_unit_test(test_manifest__bad),
 		cmocka_unit_test(test_manifest__broken_yaml_names_the_file),
 		cmocka_unit_test(test_manifest__same_in_two_files),

@@ -138,12 +138,29 @@ static void test_names__selector(void **state)
 	assert_string_equal(rh_name_selector("a", "b", "c", small, sizeof(small)), "trainin");
 }
 
+static void test_names__generate(void **state)
+{
+	static const char alphabet[] = "bcdfghjklmnpqrstvwxz2456789";
+	char buffer[RH_NAME_SIZE], base[101];
+
+	(void)state;
+	assert_string_equal(rh_name_generate("a-", 0, buffer), "a-bbbbb");
+	assert_string_equal(rh_name_generate("a-", 1, buffer), "a-bbbbc");
+	assert_string_equal(rh_name_generate("a-", RH_NAME_SUFFIXES - 1, buffer), "a-99999");
+	assert_string_equal(rh_name_generate("a-", RH_NAME_SUFFIXES, buffer), "a-bbbbb");
+	assert_int_equal(strspn(rh_name_generate("", UINT32_MAX, buffer), alphabet), 5);
+	memset(base, 'x', sizeof(base) - 1);
+	base[sizeof(base) - 1] = '\0';
+	assert_int_equal(strlen(rh_name_generate(base, 0, buffer)), 63);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names__well_formed),    cmocka_unit_test(test_names__replica),
 		cmocka_unit_test(test_names__replica_is_cut), cmocka_unit_test(test_names__replica_is_known_by_its_name),
-		cmocka_unit_test(test_names__lower),          cmocka_unit_test(test_names__selector),
+		cmocka_unit_test(test_names__generate),       cmocka_unit_test(test_names__lower),
+		cmocka_unit_test(test_names__selector),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

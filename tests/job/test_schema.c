@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/yaml.h"
+#include "job/quantity.h"
 #include "job/schema.h"
 #include "job/support.h"
 
@@ -31,6 +32,7 @@ struct row {
 };
 
 #define TEMPLATE(text) "spec: {tryReplicaSpecs: {Worker: {template: {spec: {" text "}}}}}"
+#define PASSED_ON " Kubernetes 1.34 has no such field here; it is passed on to the pods as it is"
 #define IN_TEMPLATE(path) "spec.tryReplicaSpecs[Worker].template.spec." path
 
 static const struct row rows[] = {
@@ -38,7 +40,7 @@ static const struct row rows[] = {
 	{"known fields", "spec: {mode: fast, runPolicy: {backoffLimit: 3}}", NULL, NULL},
 	{"null is unset", "spec: {mode: null, runPolicy: null}", NULL, NULL},
 	{"unknown, near", "spec: {moed: fast}", "spec.moed", "Unknown field: did you mean \"mode\"?"},
-	{"unknown, far", "spec: {wholly: 1}", "spec.wholly", "Unknown field: remove it, nothing would read it"},
+	{"unknown, far", "spec: {wholly: 1}", "spec.wholly", "Unknown field: remove it, the API server does not keep it"},
 	{"case counts", "spec: {Mode: fast}", "spec.Mode", "Unknown field: did you mean \"mode\"?"},
 	{"wrong type", "spec: {mode: 1}", "spec.mode", "Invalid value: 1: must be of type string"},
 	{"integer with fraction", "spec: {runPolicy: {backoffLimit: 1.5}}", "spec.runPolicy.backoffLimit",
@@ -64,8 +66,55 @@ static const struct row rows[] = {
 	{"port with a fraction", TEMPLATE("containers: [{name: a, livenessProbe: {tcpSocket: {port: 1.5}}}]"),
      IN_TEMPLATE("containers[0].livenessProbe.tcpSocket.port"),
      "Invalid value: 1.5: must be of type integer or string"},
-	{"quantity of any size",
-     TEMPLATE("containers: [{name: a, resources: {limits: {cpu: 99999999999999999999, a: 1.5}}}]"), NULL, NULL},
+	{"quantity of any size", TEMPLATE("containers: [{name: a, resources: {limits: {cpu: '99999999999999999999'}}}]"),
+     NULL, NULL},
+	{"quantity beyond int64", TEMPLATE("containers: [{name: a, resources: {limits: {cpu: 9223372036854775808}}}]"),
+     IN_TEMPLATE("containers[0].resources.limits[cpu]"),
+     "Invalid value: 9223372036854775808: must be of type integer or string"},
+	{"quantity with a fraction", TEMPLATE("containers: [{name: a, resources: {limits: {cpu: 0.5}}}]"),
+     IN_TEMPLATE("containers[0].resources.limits[cpu]"),
+     "Invalid value: 0.5: must be of type integer or string"},
+	{"no quantity", TEMPLATE("containers: [], volumes: [{name: a, emptyDir: {sizeLimit: '${SIZE}'}}]"),
+     IN_TEMPLATE("volumes[0].emptyDir.sizeLimit"), "Invalid value: \"${SIZE}\": " RH_QUANTITY_RULE},
+	{"null in maps is unset",
+     TEMPLATE("nodeSelector: {a: null}, containers: [{name: a, resources: {limits: {cpu: null}}}]"), NULL, NULL},
+	{"null is no item", TEMPLATE("containers: [{name: a, command: [a, null]}]"),
+     IN_TEMPLATE("containers[0].command[1]"), "Invalid value: null: must be of type string"},
+	{"null is no container", TEMPLATE("containers: [null]"), IN_TEMPLATE("containers[0]"),
+     "Invalid value: null: must be of type object"},
+	{"required member that is null", "spec: {pairs: [{key: null}]}", "spec.pairs[0]",
+     "Required value: member \"key\" is missing"},
+	{"status is not kept", "status: 3", NULL, NULL},
+	{"misplaced in spec", "spec: {backoffLimit: 3}", "spec.backoffLimit",
+     "Unknown field: move it to spec.runPolicy.backoffLimit"},
+	{"misplaced in the job", "runPolicy: {}", "runPolicy", "Unknown field: move it to spec.runPolicy"},
+	{"misplaced in runPolicy", "spec: {runPolicy: {minAvailable: 2}}", "spec.runPolicy.minAvailable",
+     "Unknown field: move it to spec.runPolicy.schedulingPolicy.minAvailable"},
+	{"misplaced in spec, of a type", "spec: {restartPolicy: Never}", "spec.restartPolicy",
+     "Unknown field: move it to spec.tryReplicaSpecs[TYPE].restartPolicy"},
+	{"misplaced in a type", "spec: {tryReplicaSpecs: {Worker: {cleanPodPolicy: All}}}",
+     "spec.tryReplicaSpecs[Worker].cleanPodPolicy", "Unknown field: move it to spec.runPolicy.cleanPodPolicy"},
+	{"resources of a type", "spec: {tryReplicaSpecs: {Worker: {resources: {}}}}",
+     "spec.tryReplicaSpecs[Worker].resources",
+     "Unknown field: move it to spec.tryReplicaSpecs[Worker].template.spec.containers[].resources"},
+	{"containers of a template", "spec: {tryReplicaSpecs: {Worker: {template: {containers: []}}}}",
+     "spec.tryReplicaSpecs[Worker].template.containers",
+     "Unknown field: move it to spec.tryReplicaSpecs[Worker].template.spec.containers"},
+	{"labels of a type", "spec: {tryReplicaSpecs: {Worker: {labels: {}}}}", "spec.tryReplicaSpecs[Worker].labels",
+     "Unknown field: move it to spec.tryReplicaSpecs[Worker].template.metadata.labels"},
+	{"misplaced in a pod", TEMPLATE("containers: [], env: []"), IN_TEMPLATE("env"),
+     "Unknown field: move it to spec.tryReplicaSpecs[Worker].template.spec.containers[].env" PASSED_ON},
+	{"misplaced in a container", TEMPLATE("containers: [{name: a, nodeSelector: {}}]"),
+     IN_TEMPLATE("containers[0].nodeSelector"),
+     "Unknown field: move it to spec.tryReplicaSpecs[Worker].template.spec.nodeSelector" PASSED_ON},
+	{"of a later Kubernetes", TEMPLATE("containers: [], quantumGates: 3"), IN_TEMPLATE("quantumGates"),
+     "Unknown field:" PASSED_ON},
+	{"of Kubernetes 1.34",
+     TEMPLATE("hostnameOverride: a, resources: {}, securityContext: {seLinuxChangePolicy: Recursive}, containers: "
+              "[{name: a, restartPolicyRules: [{action: Restart}], lifecycle: {stopSignal: SIGTERM}, env: [{name: A, "
+              "valueFrom: {fileKeyRef: {key: k, path: p, volumeName: v}}}]}], volumes: [{name: v, projected: {sources: "
+              "[{podCertificate: {keyType: ED25519, signerName: s}}]}}]"),
+     NULL, NULL},
 	{"not of the enum", "spec: {mode: quick}", "spec.mode",
      "Unsupported value: \"quick\": supported values: \"fast\", \"slow\""},
 	{"unknown fields kept", "spec: {free: {anything: [1]}}", NULL, NULL},
@@ -73,7 +122,7 @@ static const struct row rows[] = {
 	{"second item", "spec: {pairs: [{key: a}, {key: b, vaule: c}]}", "spec.pairs[1].vaule",
      "Unknown field: did you mean \"value\"?"},
 	{"template field", TEMPLATE("containers: [{name: a, imgae: b}]"), IN_TEMPLATE("containers[0].imgae"),
-     "Unknown field: did you mean \"image\"?"},
+     "Unknown field: did you mean \"image\"?" PASSED_ON},
 	{"template type", TEMPLATE("containers: [], hostNetwork: 'yes'"), IN_TEMPLATE("hostNetwork"),
      "Invalid value: \"yes\": must be of type boolean"},
 	{"quantity as a number", TEMPLATE("containers: [{name: a, resources: {limits: {cpu: 2}}}]"), NULL, NULL},
@@ -109,6 +158,8 @@ static void check_row(const struct row *row, const struct rh_json *document)
 		return;
 	assert_string_equal(findings.items[0].path, row->path);
 	assert_string_equal(findings.items[0].detail, row->detail);
+	assert_int_equal(findings.items[0].severity,
+	                 strstr(row->detail, PASSED_ON) ? RH_FINDING_WARNING : RH_FINDING_ERROR);
 }
 
 static void test_schema__rows(void **state)

@@ -98,6 +98,23 @@ static void test_template__no_name_beside_a_missing_main(void **state)
 	}
 }
 
+static void test_template__mounts(void **state)
+{
+	struct rh_place place = rh_place_member(NULL, "template");
+	rh_auto(json) spec =
+		test_json("{'initContainers':[{'name':'i','volumeMounts':[{'name':'added'},{'name':'none'},{}]}],"
+	              "'containers':[{'name':'c','volumeMounts':[{'name':'own'}]},7]}");
+	rh_auto(json) made = test_json("{'volumes':[{'name':'own'},{'name':'added'},3]}");
+	rh_auto_findings findings = {0};
+	rh_auto_free char *text = NULL;
+
+	(void)state;
+	rh_template_check_mounts(NULL, NULL, &place, &findings);
+	rh_template_check_mounts(spec, made, &place, &findings);
+	text = template_print(&findings);
+	assert_string_equal(text, "initContainers[0].volumeMounts[1].name: Not found: \"none\"\n");
+}
+
 #define POD(members) "{'spec':{'containers':[{'name':'c'}]," members "}}"
 #define CONTAINER(members) "{'spec':{'containers':[{'name':'c'," members "}],'volumes':[{'name':'v'}]}}"
 #define REQUESTS(requests, limits) CONTAINER("'resources':{'requests':" requests ",'limits':" limits "}")
@@ -160,8 +177,26 @@ static const struct rule_row field_rows[] = {
 	{"long port name", CONTAINER("'ports':[{'containerPort':5,'name':'sixteen-letters-'}]"),
      C0 "ports[0].name: Invalid value: \"sixteen-letters-\": must be no more than 15 characters\n"},
 	{"good mount", CONTAINER("'volumeMounts':[{'name':'v','mountPath':'/data'}]"), ""},
-	{"mount of nothing", CONTAINER("'volumeMounts':[{'name':'w','mountPath':'/data'}]"),
-     C0 "volumeMounts[0].name: Not found: \"w\"\n"},
+	{"mount of what a plugin may add", CONTAINER("'volumeMounts':[{'name':'w','mountPath':'/data'}]"), ""},
+	{"variable twice", CONTAINER("'env':[{'name':'A','value':'1'},{'name':'B'},{'name':'A'}]"),
+     C0 "env[2]: Duplicate value: {\"name\":\"A\"}\n"},
+	{"port twice",
+     CONTAINER("'ports':[{'containerPort':1},{'containerPort':1,'protocol':'UDP'},{'containerPort':1,"
+               "'protocol':'TCP'}]"),
+     C0 "ports[2]: Duplicate value: {\"containerPort\":1,\"protocol\":\"TCP\"}\n"},
+	{"name of a port twice", CONTAINER("'ports':[{'containerPort':1,'name':'a'},{'containerPort':2,'name':'a'}]"),
+     C0 "ports[1].name: Duplicate value: \"a\"\n"},
+	{"folder twice", CONTAINER("'volumeMounts':[{'name':'v','mountPath':'/a'},{'name':'v','mountPath':'/a'}]"),
+     C0 "volumeMounts[1]: Duplicate value: {\"mountPath\":\"/a\"}\n"},
+	{"claim twice", CONTAINER("'resources':{'claims':[{'name':'a'},{'name':'a'}]}"),
+     C0 "resources.claims[1]: Duplicate value: {\"name\":\"a\"}\n"},
+	{"secrets for images twice", POD("'imagePullSecrets':[{},{'name':''},{'name':'a'}]"),
+     "spec.imagePullSecrets[1]: Duplicate value: {\"name\":\"\"}\n"},
+	{"lists that are none", POD("'imagePullSecrets':{},'hostAliases':[3,3]"), ""},
+	{"resources of the pod", POD("'resources':{}"),
+     "warning: spec.resources: Kubernetes 1.34 takes this for cpu and memory of the pod as a whole, V1 did not keep "
+     "it: "
+     "move it to containers[].resources if it is meant for a container\n"},
 	{"mount without path", CONTAINER("'volumeMounts':[{'name':'v'}]"),
      C0 "volumeMounts[0].mountPath: Required value\n"},
 	{"volume without name", POD("'volumes':[{}]"), "spec.volumes[0].name: Required value\n"},
@@ -272,6 +307,7 @@ static void test_template__failing_allocations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_template__mounts),
 		cmocka_unit_test(test_template__containers),
 		cmocka_unit_test(test_template__any_container_name),
 		cmocka_unit_test(test_template__no_name_beside_a_missing_main),

@@ -254,6 +254,9 @@ static const struct rule_row rule_rows[] = {
      "mean \"Worker\"?\n"},
 	{"types in any case", &test_tensorflow, TYPES("tfReplicaSpecs", "{'worker':{" TF_TEMPLATE "}}"), ""},
 	{"a displaced type", &test_tensorflow, TYPES("tfReplicaSpecs", "{'Worker':{},'worker':{" TF_TEMPLATE "}}"),
+     "spec.tfReplicaSpecs[Worker].template.spec.containers: Required value: must be specified\n"
+     "spec.tfReplicaSpecs[Worker].template.spec.containers: Required value: must have at least one container with name "
+     "tensorflow\n"
      "warning: spec.tfReplicaSpecs[Worker]: it has no effect: the same type is there in another spelling\n"},
 	{"an open type", &test_tensorflow, TYPES("tfReplicaSpecs", "{'Helper':{" TF_TEMPLATE "}}"), ""},
 	{"an open type that names no pod", &test_tensorflow, TYPES("tfReplicaSpecs", "{'a_b':{" TF_TEMPLATE "}}"),

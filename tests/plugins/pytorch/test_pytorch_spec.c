@@ -17,25 +17,28 @@ struct spec_case {
 	const char *findings;
 };
 
+#define NO_PROCESSES(text)                                                                                          \
+	"W spec.nprocPerNode is " text                                                                                  \
+	": torchrun takes a number of processes from 1, auto, cpu, gpu, xpu, or the name of a device that PyTorch was " \
+	"built for, and fails on anything else\n"
+
 static const struct spec_case spec_cases[] = {
 	{"", ""},
 	{"  nprocPerNode: auto\n", ""},
 	{"  nprocPerNode: cpu\n", ""},
 	{"  nprocPerNode: gpu\n", ""},
+	{"  nprocPerNode: xpu\n", ""},
+	{"  nprocPerNode: hpu\n", ""},
+	{"  nprocPerNode: npu\n", ""},
+	{"  nprocPerNode: privateuseone\n", ""},
 	{"  nprocPerNode: '1'\n", ""},
 	{"  nprocPerNode: '2147483647'\n", ""},
-	{"  nprocPerNode: ''\n",
-     "E spec.nprocPerNode: Invalid value: \"\": must be auto, cpu, gpu or a number of processes\n"},
-	{"  nprocPerNode: '0'\n",
-     "E spec.nprocPerNode: Invalid value: \"0\": must be auto, cpu, gpu or a number of processes\n"},
-	{"  nprocPerNode: '-2'\n",
-     "E spec.nprocPerNode: Invalid value: \"-2\": must be auto, cpu, gpu or a number of processes\n"},
-	{"  nprocPerNode: 2x\n",
-     "E spec.nprocPerNode: Invalid value: \"2x\": must be auto, cpu, gpu or a number of processes\n"},
-	{"  nprocPerNode: Auto\n",
-     "E spec.nprocPerNode: Invalid value: \"Auto\": must be auto, cpu, gpu or a number of processes\n"},
-	{"  nprocPerNode: '2147483648'\n",
-     "E spec.nprocPerNode: Invalid value: \"2147483648\": must be auto, cpu, gpu or a number of processes\n"},
+	{"  nprocPerNode: ''\n", NO_PROCESSES("\"\"")},
+	{"  nprocPerNode: '0'\n", NO_PROCESSES("\"0\"")},
+	{"  nprocPerNode: '-2'\n", NO_PROCESSES("\"-2\"")},
+	{"  nprocPerNode: 2x\n", NO_PROCESSES("\"2x\"")},
+	{"  nprocPerNode: Auto\n", NO_PROCESSES("\"Auto\"")},
+	{"  nprocPerNode: '2147483648'\n", NO_PROCESSES("\"2147483648\"")},
 	{"  nprocPerNode: 2\n", "E spec.nprocPerNode: Invalid value: 2: must be of type string: \"2\"\n"},
 	{"  nprocPerNode: {}\n", "E spec.nprocPerNode: Invalid value: {}: must be of type string: \"auto\"\n"},
 	{"  elasticPolicy: {}\n", ""},
