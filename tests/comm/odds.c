@@ -178,6 +178,7 @@ static int stop_victim(struct rh_comm *comm, const void *arg)
 	/* the others learn of it, too, but for the case that it is rank 0 that could tell them */
 	if (r == 0 && plan->victim != 0)
 		r = rh_comm_run(comm, &barrier, &err);
+	rh_comm_free(group);
 	if (r == 0 && !waits)
 		return 0;
 	if (r == RH_COMM_ETIME && err.rank == plan->victim && strstr(err.text, "stopped or starved"))
