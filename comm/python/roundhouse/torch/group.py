@@ -57,6 +57,9 @@ class _Others:
         store = dist.PrefixStore(f"rh/{device}", store)
         if name == "gloo" and dist.is_gloo_available():
             return dist.ProcessGroupGloo(store, rank, size, timeout)
+        if name == "nccl" and not torch.cuda.is_available():
+            # torch asks for it where it would do without
+            raise InvalidError(f"rh: {device} is to use nccl, and there is no CUDA device", -1)
         if name == "nccl" and dist.is_nccl_available():
             options = dist.ProcessGroupNCCL.Options()
             options._timeout = timeout
