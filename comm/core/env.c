@@ -107,18 +107,46 @@ static int32_t env_take_source(struct env_reader *reader, const struct env_sourc
 	return r < 0 ? r : env_agree(reader, &reader->env.world, &reader->said_world, source->world, world);
 }
 
+/* Whether this launcher of MPI has the rank and world that the caller gave. */
+static bool env_launcher_agrees(const struct env_reader *reader, const struct env_source *source)
+{
+	int64_t rank = -1;
+	int64_t world = -1;
+
+	return source->mpi &&
+	       rh_comm_env_number(&reader->variables, source->rank, 0, RH_COMM_WORLD_MAX - 1, &rank, NULL) > 0 &&
+	       rh_comm_env_number(&reader->variables, source->world, 1, RH_COMM_WORLD_MAX, &world, NULL) > 0 &&
+	       rank == reader->env.rank && world == reader->env.world;
+}
+
+/* What the caller gives counts, whatever the variables have: a program that starts its ranks itself inherits some. */
+static void env_take_options(struct env_reader *reader)
+{
+	reader->said_rank = "options.rank";
+	reader->said_world = "options.world";
+	reader->env.rank = reader->options->rank;
+	reader->env.world = reader->options->world;
+	for (size_t i = 0; i < sizeof(env_sources) / sizeof(*env_sources); i++)
+		reader->env.launched_by_mpi |= env_launcher_agrees(reader, &env_sources[i]);
+}
+
+static int32_t env_take_sources(struct env_reader *reader)
+{
+	int32_t r = 0;
+
+	for (size_t i = 0; i < sizeof(env_sources) / sizeof(*env_sources) && r == 0; i++)
+		r = env_take_source(reader, &env_sources[i]);
+	return r;
+}
+
 static int32_t env_read_ranks(struct env_reader *reader)
 {
 	int32_t r = 0;
 
-	if (reader->options && reader->options->has_rank) {
-		reader->said_rank = "options.rank";
-		reader->said_world = "options.world";
-		reader->env.rank = reader->options->rank;
-		reader->env.world = reader->options->world;
-	}
-	for (size_t i = 0; i < sizeof(env_sources) / sizeof(*env_sources) && r == 0; i++)
-		r = env_take_source(reader, &env_sources[i]);
+	if (reader->options && reader->options->has_rank)
+		env_take_options(reader);
+	else
+		r = env_take_sources(reader);
 	if (r < 0)
 		return r;
 	if (!reader->said_rank)

@@ -90,7 +90,8 @@ struct rh_comm_request;
 
 /**
  * How to start. Zero and NULL mean "from the environment" (docs/comm.md lists it): RH_COMM_*, Open MPI's, RANK and
- * WORLD_SIZE with MASTER_ADDR, DMLC_*. Two sources that disagree are an error that names both.
+ * WORLD_SIZE with MASTER_ADDR, DMLC_*. Two variables that disagree are an error that names both; where has_rank is set,
+ * none is read.
  */
 struct rh_comm_options {
 	uint32_t size;         /**< sizeof(struct rh_comm_options) where it was compiled */

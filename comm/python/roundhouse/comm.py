@@ -8,7 +8,7 @@ import time
 import weakref
 
 from roundhouse import buffers, library
-from roundhouse.errors import CommError, InvalidError
+from roundhouse.errors import CommError, InvalidError, late
 
 _lib = library.lib
 _byref = ctypes.byref
@@ -116,19 +116,41 @@ class Request:
             raise self._error
         return self.result
 
-    def wait(self):
+    def wait(self, timeout=None):
         """Wait until it is done; returns the array with the result. From any thread, and as often as one likes.
 
+        timeout: seconds that this call waits; None: as long as the operation may take. When they are over, DeadlineError
+        is raised, and the operation goes on.
         Raises CommError: PeerError names a rank that died, DeadlineError those that were waited for. The interpreter is
         free for other threads meanwhile. Ctrl-C ends the wait, not the operation.
         """
-        with self._lock:
-            if self._handle is not None:
-                error, code = library.Error(), library.BUSY
-                while code == library.BUSY:
-                    code = _lib.rh_comm_wait_for(self._handle, _SLICE, _byref(error))
-                self._end(code, error)
+        if not self.join(timeout):
+            raise late(timeout)
         return self._outcome()
+
+    def join(self, seconds=None):
+        """Wait until it is done, well or not, for so many seconds at most. Returns whether it is done."""
+        if seconds is None:
+            with self._lock:
+                while self._handle is not None:
+                    self._step(_SLICE)
+            return True
+        until = time.monotonic() + seconds
+        if not self._lock.acquire(timeout=max(seconds, 0)):
+            return False
+        try:
+            while self._handle is not None and time.monotonic() < until:
+                self._step(max(1, min(_SLICE, int((until - time.monotonic()) * 1e6))))
+            return self._handle is None
+        finally:
+            self._lock.release()
+
+    def _step(self, microseconds):
+        """Wait a little, with the lock held."""
+        error = library.Error()
+        code = _lib.rh_comm_wait_for(self._handle, microseconds, _byref(error))
+        if code != library.BUSY:
+            self._end(code, error)
 
     def done(self):
         """Whether it is done, well or not."""
@@ -201,7 +223,8 @@ class Comm:
                  timeout=None, death_timeout=None, store=None):
         """Join the world; blocks until all ranks have come. What is None comes from the environment (docs/comm.md).
 
-        rank, world: both or neither. backend: "auto", "native", "ucx", "mpi" or "nccl". host, port: where rank 0 listens.
+        rank, world: both or neither; where they are given, no variable for them is read. backend: "auto", "native", "ucx",
+        "mpi" or "nccl". host, port: where rank 0 listens.
         job, secret: ranks of another job are refused. init_timeout, timeout, death_timeout: seconds; timeout is that of one
         operation, 0 is none; death_timeout is the silence after which a host counts as lost.
         store: an object with set(key, bytes) and get(key, seconds) -> bytes, instead of a store of our own.

@@ -62,3 +62,8 @@ _KINDS = {-1: InvalidError, -2: OutOfMemoryError, -5: SystemFailure, -20: PeerEr
 def make(code, rank, text):
     """The exception for what the library said."""
     return _KINDS.get(code, CommError)(text or f"rh_comm: error {code}", code, rank if rank >= 0 else None)
+
+
+def late(seconds):
+    """The exception for a wait that is over before its operation."""
+    return DeadlineError(f"not done after {seconds:g} s; the operation itself goes on until its own time limit", -21)

@@ -162,17 +162,34 @@ static void test_env__settings(void **state)
 	                 RH_COMM_EINVAL);
 }
 
-static void test_env__options_and_variables_must_agree(void **state)
+/* A program that starts its ranks itself inherits variables that have nothing to do with them. */
+static void test_env__what_the_caller_gives_counts(void **state)
 {
-	const struct rh_comm_options options = {.has_rank = 1, .rank = 0, .world = 2};
-	struct rh_comm_error err = {.text = ""};
+	static const char *const environments[] = {
+		TWO PLACE,
+		"WORLD_SIZE=4" PLACE,
+		"RANK=7" PLACE,
+		"RANK=none WORLD_SIZE=none" PLACE,
+		"RH_COMM_RANK=1 RH_COMM_WORLD=2" PLACE,
+		"OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2" PLACE,
+		PLACE,
+	};
+	const struct rh_comm_options options = {.has_rank = 1, .rank = 0, .world = 3};
 	struct rh_comm_env env;
 
 	(void)state;
-	assert_int_equal(rh_comm_env_read(&options, look_up, (void *)(uintptr_t)(TWO PLACE), &env, &err), RH_COMM_EINVAL);
-	assert_non_null(strstr(err.text, "options.rank says 0 and RANK says 1"));
-	assert_int_equal(rh_comm_env_read(&options, look_up, (void *)(uintptr_t)PLACE, &env, &err), 0);
-	assert_true(env.rank == 0 && env.world == 2);
+	for (size_t i = 0; i < sizeof(environments) / sizeof(*environments); i++) {
+		struct rh_comm_error err = {.text = ""};
+
+		if (rh_comm_env_read(&options, look_up, (void *)(uintptr_t)environments[i], &env, &err) != 0)
+			fail_msg("%s: %s", environments[i], err.text);
+		assert_true(env.rank == 0 && env.world == 3 && !env.launched_by_mpi);
+	}
+	assert_int_equal(rh_comm_env_read(&options, look_up,
+	                                  (void *)(uintptr_t)("OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=3" PLACE), &env,
+	                                  NULL),
+	                 0);
+	assert_true(env.launched_by_mpi);
 }
 
 int main(void)
@@ -182,7 +199,7 @@ int main(void)
 		cmocka_unit_test(test_env__addresses),
 		cmocka_unit_test(test_env__mpirun_makes_port_and_job_of_its_own),
 		cmocka_unit_test(test_env__settings),
-		cmocka_unit_test(test_env__options_and_variables_must_agree),
+		cmocka_unit_test(test_env__what_the_caller_gives_counts),
 	};
 
 	return cmocka_run_group_tests_name("comm/core/env", tests, NULL, NULL);

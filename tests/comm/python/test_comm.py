@@ -337,6 +337,28 @@ def foreign_store():
         assert comm.all_reduce(array.array("f", [1.0]))[0] == world
 
 
+@kit.case
+def limited_wait():
+    """What limits a wait does not limit the operation."""
+    with roundhouse.Comm() as comm:
+        if comm.rank == 0:
+            got = array.array("f", [0.0])
+            request = comm.recv_start(got, 1)
+            for limit in (0.2, 0):
+                try:
+                    request.wait(limit)
+                except roundhouse.DeadlineError as error:
+                    assert "goes on" in str(error)
+                else:
+                    raise AssertionError("there was no limit")
+            assert not request.join(0) and not request.done()
+            comm.send(bytearray(1), 1)
+            assert request.wait(60)[0] == 7.0 and request.join(0)
+        else:
+            comm.recv(bytearray(1), 0)
+            comm.send(array.array("f", [7.0]), 0)
+
+
 class Broken:
     def set(self, key, value):
         raise PermissionError("read-only")
@@ -345,6 +367,9 @@ class Broken:
 
 
 class Worlds(kit.Ranks):
+    def test_a_wait_may_end_before_its_operation(self):
+        self.world(2, "limited_wait")
+
     def test_collectives(self):
         for count in (1, 2, 3):
             with self.subTest(count):

@@ -167,6 +167,33 @@ def optimizer_order():
 
 
 @kit.case
+def callbacks():
+    """Call-backs of futures that wait for other operations: later ones, and ones that they start."""
+    import roundhouse
+    import torch
+    from roundhouse.torch.work import Pending, forget, waiter
+    with roundhouse.Comm() as comm:
+        def reduced():
+            tensor = torch.ones(10)
+            pending = Pending([comm.all_reduce_start(tensor)], tensor)
+            future = pending.future()
+            waiter(comm).add(pending)
+            return future
+
+        futures = [reduced() for _ in range(6)]
+        last = futures[-1]
+        for future in reversed(futures[:-1]):
+            last = future.then(lambda _, after=last: after.wait() + 1)
+        assert (last.wait() == comm.world + 5).all()
+
+        def nested(depth):
+            return reduced().then(lambda done: done.value() + (nested(depth - 1).wait() if depth else 0))
+
+        assert (nested(4).wait() == 5 * comm.world).all()
+        forget(comm)
+
+
+@kit.case
 def warm_up():
     import roundhouse.torch
     import torch
@@ -187,6 +214,9 @@ class Torch(kit.Ranks):
 
     def test_hook_names_who_died(self):
         self.world(2, "hook_death", names="torch", python=PYTHON, statuses=[0, -signal.SIGKILL])
+
+    def test_callbacks_may_wait(self):
+        self.world(2, "callbacks", python=PYTHON)
 
     def test_optimizer(self):
         self.world(2, "optimizer", python=PYTHON)

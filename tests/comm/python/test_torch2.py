@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 
 import kit
 from test_torch1 import alone, check_equal, loss_of, network
@@ -273,6 +274,226 @@ def some_beside_gloo():
     dist.barrier()
 
 
+@kit.case
+def callbacks():
+    """Call-backs that wait for other operations, posted before and after, and for operations of their own."""
+    torch, dist, rank, world = start()
+    total = sum(in_ranks(world))
+    works = [dist.all_reduce(full(torch, rank, 10), async_op=True) for _ in range(6)]
+    futures = [work.get_future() for work in works]
+    # each waits for the next: six call-backs wait at one time
+    last = futures[-1].then(lambda future: future.value()[0])
+    for future in reversed(futures[:-1]):
+        last = future.then(lambda _, after=last: after.wait() + 1)
+    assert (last.wait() == total + 5).all()
+
+    def nested(depth):
+        future = dist.all_reduce(full(torch, rank, 10), async_op=True).get_future()
+        return future.then(lambda done: done.value()[0] + (nested(depth - 1).wait() if depth else 0))
+
+    assert (nested(4).wait() == 5 * total).all()
+
+    def raises(_):
+        raise ValueError("of the call-back")
+
+    for problem in (dist.all_reduce(full(torch, rank, 1), async_op=True).get_future().then(raises),):
+        try:
+            problem.wait()
+        except Exception as error:
+            assert "of the call-back" in str(error)
+        else:
+            raise AssertionError("an exception was lost")
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+@kit.case
+def power_sgd():
+    torch, dist, rank, world = start()
+    import roundhouse.torch
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+    # torch's batched hook gives one matrix to a helper that takes a batch of them, and fails with every backend
+    whole = powerSGD_hook._orthogonalize
+    powerSGD_hook._orthogonalize = lambda matrices, epsilon=0: whole(matrices.view(-1, *matrices.shape[-2:]), epsilon)
+    for hook in (powerSGD_hook.powerSGD_hook, powerSGD_hook.batched_powerSGD_hook):
+        # with several buckets, the order of what call-backs post is only the same everywhere if buckets come one at a time
+        for megabytes, used in ((25, hook), (0.004, roundhouse.torch.in_order(hook))):
+            model = torch.nn.parallel.DistributedDataParallel(network(0), bucket_cap_mb=megabytes)
+            state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=1, start_powerSGD_iter=2, min_compression_rate=0.5)
+            model.register_comm_hook(state, used)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.002)
+            losses = []
+            for step in range(12):
+                optimizer.zero_grad()
+                loss = loss_of(model, rank, step % 3)
+                loss.backward()
+                optimizer.step()
+                losses.append(float(loss.detach()))
+            assert sum(losses[-3:]) < sum(losses[:3]), losses
+            for value in model.module.state_dict().values():
+                everybody = [torch.empty_like(value) for _ in range(world)]
+                dist.all_gather(everybody, value)
+                assert all((one == value).all() for one in everybody)
+
+
+def kinds_of(torch, dist, call):
+    """Which backends' operations torch's profiler saw."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        call()
+    return {event.key.split(":")[0] for event in profile.key_averages()} & {"rh", "gloo"}
+
+
+@kit.case
+def mixed():
+    import roundhouse
+    import roundhouse.torch
+    import torch
+    import torch.distributed as dist
+    port = int(os.environ["TEST_PORT"])
+    gpu = torch.cuda.is_available()
+    for backend, kind in (("rh", "rh"), ("cpu:gloo,cuda:rh", "gloo"), ("cuda:rh,cpu:gloo", "gloo"), ("cpu:rh,cuda:nccl", "rh"), ("cpu:rh", "rh")):
+        port += 1
+        os.environ["MASTER_PORT"] = str(port)
+        dist.init_process_group(backend)
+        rank, world = dist.get_rank(), dist.get_world_size()
+        assert dist.get_backend() == backend, dist.get_backend()
+        for group in (None, dist.new_group(), dist.new_group(list(range(world)), backend=backend)):
+            t = full(torch, rank, 4)
+            assert kinds_of(torch, dist, lambda: dist.all_reduce(t, group=group)) == {kind}, (backend, group)
+            assert (t == sum(in_ranks(world))).all()
+            carrier = (group or dist.group.WORLD)._get_backend(torch.device("cpu"))
+            assert isinstance(carrier, dist.ProcessGroupGloo) == (kind == "gloo")
+            objects = [None] * world
+            dist.all_gather_object(objects, {"rank": rank}, group=group)
+            assert objects == [{"rank": i} for i in range(world)]
+            out = [torch.empty(2) for _ in range(world)]
+            dist.all_gather(out, full(torch, rank, 2), group=group)
+            assert [float(o[1]) for o in out] == in_ranks(world)
+            dist.broadcast(t, 0, group=group)
+            if rank == 0:
+                dist.send(t, 1, group=group)
+            elif rank == 1:
+                dist.recv(t, 0, group=group)
+            dist.barrier(group=group)
+            if gpu:
+                on_gpu = full(torch, rank, 4).cuda()
+                dist.all_reduce(on_gpu, group=group)
+                assert (on_gpu == sum(in_ranks(world))).all()
+        assert roundhouse.torch.comm_of().world == world
+        dist.destroy_process_group()
+    os.environ["MASTER_PORT"] = str(port + 1)
+    dist.init_process_group("cuda:rh")
+    try:
+        dist.all_reduce(torch.ones(1))
+    except roundhouse.InvalidError as error:
+        assert "no backend for tensors of cpu" in str(error) and "cuda:rh" in str(error), error
+    else:
+        raise AssertionError("was not refused")
+    dist.destroy_process_group()
+
+
+@kit.case
+def coalesced():
+    torch, dist, rank, world = start()
+    from torch.distributed.distributed_c10d import _coalescing_manager
+    total = sum(in_ranks(world))
+    tensors = [full(torch, rank, 3) for _ in range(4)]
+    with _coalescing_manager(async_ops=True) as manager:
+        for tensor in tensors:
+            dist.all_reduce(tensor)
+    manager.wait()
+    assert all((tensor == total).all() for tensor in tensors)
+    tensors = [full(torch, rank, 3) for _ in range(2)]
+    with _coalescing_manager(device=torch.device("cpu"), async_ops=True) as manager:
+        dist.broadcast(tensors[0], 0)
+        dist.broadcast(tensors[1], 1)
+    manager.wait()
+    assert [float(tensor[0]) for tensor in tensors] == [1.0, 2.0]
+
+
+@kit.case
+def saved_in_background():
+    torch, dist, rank, _ = start()
+    import torch.distributed.checkpoint as checkpoint
+    import torch.distributed.checkpoint.state_dict_saver  # noqa: F401
+    folder = os.environ["TEST_FOLDER"]
+    checkpoint.async_save({"weights": torch.arange(5.0)}, checkpoint_id=folder).result()
+    loaded = {"weights": torch.zeros(5)}
+    checkpoint.load(loaded, checkpoint_id=folder)
+    assert (loaded["weights"] == torch.arange(5.0)).all()
+    dist.barrier()
+
+
+def refused_late(call):
+    try:
+        call()
+    except TimeoutError as error:
+        return str(error)
+    raise AssertionError("there was no time limit")
+
+
+@kit.case
+def time_limits():
+    """A group's time limit counts for its operations and messages, the call's for its waiting alone. The default is half an hour."""
+    import datetime
+    torch, dist, rank, _ = start()
+    store = dist.distributed_c10d._get_default_store()
+    soon, groups = datetime.timedelta(seconds=3), []
+    for _ in range(3):
+        # torch meets within the limit, too
+        dist.barrier()
+        groups.append(dist.new_group(timeout=soon))
+    reduced, sent, received = groups
+    if rank == 0:
+        work = dist.all_reduce(full(torch, rank, 4), async_op=True)
+        assert "goes on" in refused_late(lambda: work.wait(soon))
+        assert not work.is_completed()
+        store.set("go", "1")
+        assert work.wait() and work.is_completed() and work.wait(soon)
+        refused_late(lambda: dist.all_reduce(full(torch, rank, 4), group=reduced))
+        refused_late(lambda: dist.recv(full(torch, rank, 4), 1, group=received))
+        # more than what is in flight between two ranks
+        refused_late(lambda: dist.send(full(torch, rank, 64 << 20), 1, group=sent))
+        store.set("over", "1")
+    else:
+        store.wait(["go"])
+        dist.all_reduce(full(torch, rank, 4))
+        store.wait(["over"])
+
+
+@kit.case
+def time_limit_of_all():
+    import datetime
+    import roundhouse.torch  # noqa: F401
+    import torch
+    import torch.distributed as dist
+    dist.init_process_group("rh", timeout=datetime.timedelta(seconds=kit.TIMEOUT))
+    store, rank = dist.distributed_c10d._get_default_store(), dist.get_rank()
+    dist.barrier()
+    if rank == 0:
+        dist.group.WORLD.set_timeout(datetime.timedelta(seconds=1))
+        refused_late(lambda: dist.all_reduce(torch.ones(4)))
+        store.set("over", "1")
+    else:
+        store.wait(["over"], datetime.timedelta(seconds=kit.TIMEOUT))
+
+
+def spawned(rank, world, port):
+    import roundhouse.torch  # noqa: F401
+    import torch
+    import torch.distributed as dist
+    dist.init_process_group("rh", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=world)
+    t = full(torch, rank, 4)
+    dist.all_reduce(t)
+    assert (t == sum(in_ranks(world))).all()
+
+
+@kit.case
+def spawn():
+    import torch.multiprocessing
+    torch.multiprocessing.spawn(spawned, (2, int(os.environ["TEST_PORT"])), 2)
+
+
 class Torch2(kit.Ranks):
     def run_case(self, name, count=3, **more):
         self.world(count, name, names="torch", python=PYTHON, **more)
@@ -291,6 +512,32 @@ class Torch2(kit.Ranks):
 
     def test_asynchronous(self):
         self.run_case("asynchronous", 2)
+
+    def test_callbacks_may_wait(self):
+        self.run_case("callbacks", 2)
+
+    def test_power_sgd(self):
+        self.run_case("power_sgd", 2)
+
+    def test_a_backend_for_each_device(self):
+        self.run_case("mixed", 2, further={"TEST_PORT": kit.free_port()})
+
+    def test_coalesced(self):
+        self.run_case("coalesced", 2)
+
+    def test_a_checkpoint_in_the_background(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_case("saved_in_background", 2, further={"TEST_FOLDER": folder})
+
+    def test_time_limits(self):
+        self.run_case("time_limits", 2)
+
+    def test_time_limit_of_all(self):
+        self.run_case("time_limit_of_all", 2)
+
+    def test_rank_and_world_of_the_caller_count(self):
+        for left in ({"WORLD_SIZE": 7}, {"RANK": 5, "WORLD_SIZE": 7}):
+            self.world(1, "spawn", names="none", python=PYTHON, further=left | {"TEST_PORT": kit.free_port()})
 
     def test_ddp(self):
         self.run_case("ddp")
@@ -313,4 +560,6 @@ if "--case" not in sys.argv:
     if subprocess.run([PYTHON, "-c", "import torch; assert int(torch.__version__.split('.')[0]) >= 2"], stderr=subprocess.DEVNULL,
                       check=False).returncode != 0:
         kit.skip(f"{PYTHON} has no torch 2")
-kit.main()
+# not in what torch's spawn() starts
+if __name__ == "__main__":
+    kit.main()

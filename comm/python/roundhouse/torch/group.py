@@ -1,118 +1,95 @@
 # SPDX-License-Identifier: Apache-2.0
 """The torch.distributed backend "rh", for torch 2.0 and newer: a ProcessGroup over a Comm."""
+import functools
+import inspect
 import threading
 
 import torch
 import torch.distributed as dist
 
-from roundhouse.errors import CommError, InvalidError
+from roundhouse.errors import InvalidError
 from roundhouse.torch.bootstrap import start
-from roundhouse.torch.work import Pending, forget, waiter
+from roundhouse.torch.operations import Operations
+from roundhouse.torch.work import forget
 
 NAME = "rh"
-_Base = getattr(dist, "_Work", None) or torch._C._distributed_c10d.Work
-_BITS = {"BAND": "min", "BOR": "max"}
+DEVICES = ["cpu", "cuda"]
+_ROUTED = (
+    "allreduce", "allreduce_coalesced", "broadcast", "reduce", "allgather", "allgather_coalesced", "all_gather_single", "_allgather_base",
+    "all_gather_single_coalesced", "allgather_into_tensor_coalesced", "reduce_scatter", "reduce_scatter_single", "_reduce_scatter_base",
+    "reduce_scatter_single_coalesced", "reduce_scatter_tensor_coalesced", "alltoall", "all_to_all_single", "alltoall_base", "gather",
+    "gather_single", "scatter", "barrier", "send", "recv", "recv_anysource")
 # the Comm of all ranks, of which groups are made
 _state = {"world": None}
 
 
-class _Work(_Base):
-    """An operation in flight, as torch wants it."""
+def _device_of(arguments):
+    """The type of device of the first tensor in arguments, which may be lists; None: there is no tensor."""
+    for argument in arguments:
+        if isinstance(argument, torch.Tensor):
+            return argument.device.type
+        if isinstance(argument, (list, tuple)):
+            found = _device_of(argument)
+            if found is not None:
+                return found
+    return None
 
-    def __init__(self, pending, background):
-        super().__init__()
-        self._pending, self._background, self._future = pending, background, None
-        self._lock = threading.Lock()
 
-    def wait(self, timeout=None):
-        """Wait, and raise what went wrong. The operation's own time limit counts, not timeout."""
-        self._pending.wait()
-        return True
+class _Others:
+    """The backends of a group that has others beside rh: "cpu:gloo,cuda:rh" has one. They are made when they are needed.
 
-    def is_completed(self):
-        return self._pending.test()
+    torch of any version takes a ProcessGroup made in Python instead of all backends that it would have made itself.
+    """
 
-    def is_success(self):
-        return self._pending.test() and self._pending.problem is None
+    def __init__(self, options):
+        self._options = (options.store, options.group_rank, options.group_size, options.timeout)
+        self._made, self._lock = {}, threading.Lock()
 
-    def exception(self):
-        return self._pending.problem
-
-    def result(self):
-        return self._pending.result()
-
-    def synchronize(self):
-        self._pending.wait()
-
-    def get_future(self):
+    def get(self, device, name):
+        """The backend of that name for a type of device. Collective at the first call."""
         with self._lock:
-            if self._future is None:
-                self._future = self._pending.future()
-                self._background(self._pending)
-        return self._future
+            if device not in self._made:
+                self._made[device] = self._make(device, name)
+            return self._made[device]
 
+    def _make(self, device, name):
+        store, rank, size, timeout = self._options
+        store = dist.PrefixStore(f"rh/{device}", store)
+        if name == "gloo" and dist.is_gloo_available():
+            return dist.ProcessGroupGloo(store, rank, size, timeout)
+        if name == "nccl" and not torch.cuda.is_available():
+            # torch asks for it where it would do without
+            raise InvalidError(f"rh: {device} is to use nccl, and there is no CUDA device", -1)
+        if name == "nccl" and dist.is_nccl_available():
+            options = dist.ProcessGroupNCCL.Options()
+            options._timeout = timeout
+            return dist.ProcessGroupNCCL(store, rank, size, options)
+        raise InvalidError(f'rh: {device} is to use the backend "{name}", which cannot stand beside rh in this torch; gloo and nccl can', -1)
 
-def _apart(pending):
-    """Messages may end in any order: each has a thread of its own, where somebody wants a future of it."""
-    threading.Thread(target=_quietly, args=(pending,), daemon=True, name="rh_comm message").start()
-
-
-def _quietly(pending):
-    try:
-        pending.wait()
-    except CommError:
-        pass
-
-
-def _timeout(opts):
-    given = getattr(opts, "timeout", None)
-    return given.total_seconds() if given is not None and given.total_seconds() > 0 else None
-
-
-def _dense(tensor):
-    if tensor.is_sparse:
-        raise InvalidError("rh: sparse tensors are not reduced; use .to_dense()", -1)
-    if tensor.is_complex():
-        tensor = torch.view_as_real(tensor.resolve_conj())
-    return tensor if tensor.is_contiguous() else tensor.contiguous()
-
-
-def _back(pairs):
-    """Copy from what travelled to where it belongs."""
-    with torch.no_grad():
-        for tensor, whole in pairs:
-            tensor.copy_(torch.view_as_complex(whole) if tensor.is_complex() and not whole.is_complex() else whole)
-
-
-def _reduction(opts, tensor):
-    op = opts.reduceOp
-    for name in ("SUM", "AVG", "PRODUCT", "MIN", "MAX"):
-        if op == getattr(dist.ReduceOp, name):
-            if tensor.is_complex() and name not in ("SUM", "AVG"):
-                break
-            if tensor.dtype == torch.bool:
-                return {"SUM": "max", "PRODUCT": "min"}.get(name, name.lower())
-            return "prod" if name == "PRODUCT" else name.lower()
-    for name, reduction in _BITS.items():
-        if op == getattr(dist.ReduceOp, name) and tensor.dtype == torch.bool:
-            return reduction
-    raise InvalidError(f"rh: {op} of {tensor.dtype} is not supported; there are SUM, AVG, MIN, MAX and PRODUCT of real numbers", -1)
+    def close(self):
+        """Leave them."""
+        with self._lock:
+            made, self._made = self._made, {}
+        for backend in made.values():
+            if hasattr(backend, "shutdown"):
+                backend.shutdown()
 
 
 class Group(dist.ProcessGroup):
     """A torch ProcessGroup. comm: its Comm, for what torch has no words for."""
 
-    def __init__(self, comm):
+    def __init__(self, comm, options):
         super().__init__(comm.rank, comm.world)
         self.comm = comm
-        self._rank, self._size = comm.rank, comm.world
+        self._own = Operations(comm, options.timeout.total_seconds())
+        self._others, self._known = _Others(options), None
         self._group_name, self._group_desc = "", ""
 
     def size(self):
-        return self._size
+        return self.comm.world
 
     def rank(self):
-        return self._rank
+        return self.comm.rank
 
     def name(self):
         return NAME
@@ -121,10 +98,10 @@ class Group(dist.ProcessGroup):
         return NAME
 
     def getSize(self):
-        return self._size
+        return self.comm.world
 
     def getRank(self):
-        return self._rank
+        return self.comm.rank
 
     @property
     def group_name(self):
@@ -148,12 +125,54 @@ class Group(dist.ProcessGroup):
     def supports_splitting(self):
         return False
 
-    def _get_backend(self, _device):
-        return self
+    def set_timeout(self, timeout):
+        """What an operation posted from now on may take, a timedelta."""
+        self._own.seconds = timeout.total_seconds()
+
+    def _set_default_timeout(self, timeout):
+        self.set_timeout(timeout)
+
+    def _names(self):
+        """The name of the backend by type of device. torch knows it once the group is made."""
+        if self._known is None:
+            config = dist.distributed_c10d._world.pg_backend_config.get(self)
+            if config is None:
+                return {}
+            self._known = dict(pair.split(":") for pair in config.split(","))
+        return self._known
+
+    @property
+    def _device_types(self):
+        return [torch.device(device) for device in self._names()]
+
+    def _serving(self, device):
+        """What carries tensors of a type of device: Operations, or another backend."""
+        names = self._names()
+        name = names.get(device, NAME if device is None or not names else None)
+        if name is None:
+            raise InvalidError(f"rh: this group has no backend for tensors of {device}; it has {', '.join(map(':'.join, names.items()))}", -1)
+        return self._own if name == NAME else self._others.get(device, name)
+
+    def _get_backend(self, device):
+        serving = self._serving(torch.device(device).type)
+        return self if serving is self._own else serving
+
+    def get_backend(self, device):
+        return self._get_backend(device)
+
+    def _start_coalescing(self, device):
+        serving = self._serving(torch.device(device).type)
+        serving.start_coalescing() if serving is self._own else serving._start_coalescing()
+
+    def _end_coalescing(self, device, *works):
+        """One Work for all of them. torch 2.0 hands over theirs, and waits for them itself."""
+        serving = self._serving(torch.device(device).type)
+        return serving.end_coalescing() if serving is self._own else serving._end_coalescing(*works)
 
     def shutdown(self):
         """Leave; torch's destroy_process_group() calls it."""
         comm = self.comm
+        self._others.close()
         forget(comm)
         if _state["world"] is comm:
             _state["world"] = None
@@ -163,154 +182,23 @@ class Group(dist.ProcessGroup):
         """End all operations of all ranks."""
         self.comm.abort("torch's abort()")
 
-    def _work(self, requests, tensors, finish=None, message=False):
-        return _Work(Pending(requests, tensors, finish), _apart if message else lambda pending: waiter(self.comm).add(pending))
 
-    def _in_place(self, tensors, start):
-        """Operations on tensors; those that are not contiguous travel as copies."""
-        pairs = [(tensor, _dense(tensor)) for tensor in tensors]
-        requests = [start(whole) for _, whole in pairs]
-        copied = [(tensor, whole) for tensor, whole in pairs if tensor.data_ptr() != whole.data_ptr()]
-        return self._work(requests, tensors, (lambda: _back(copied)) if copied else None)
+def _routed(name):
+    """A method of Group: the operation by what carries its tensors; torch's profiler shows ours as "rh:NAME"."""
 
-    def allreduce(self, tensors, opts=None):
-        op = _reduction(opts or dist.AllreduceOptions(), tensors[0])
-        return self._in_place(tensors, lambda whole: self.comm.all_reduce_start(whole, op, timeout=_timeout(opts)))
+    @functools.wraps(getattr(Operations, name))
+    def operation(self, *args, **kwargs):
+        serving = self._serving(_device_of(args) or _device_of(kwargs.values()))
+        if serving is not self._own or not torch.autograd._profiler_enabled():
+            return getattr(serving, name)(*args, **kwargs)
+        with torch.autograd.profiler.record_function(f"{NAME}:{name}"):
+            return getattr(serving, name)(*args, **kwargs)
 
-    def allreduce_coalesced(self, tensors, opts=None):
-        op = _reduction(opts or dist.AllreduceOptions(), tensors[0])
-        pairs = [(tensor, _dense(tensor)) for tensor in tensors]
-        copied = [(tensor, whole) for tensor, whole in pairs if tensor.data_ptr() != whole.data_ptr()]
-        request = self.comm.all_reduce_many_start([whole for _, whole in pairs], op, _timeout(opts))
-        return self._work([request], tensors, lambda: _back(copied))
-
-    def broadcast(self, tensors, opts=None):
-        return self._in_place(tensors, lambda whole: self.comm.broadcast_start(whole, opts.rootRank, _timeout(opts)))
-
-    def reduce(self, tensors, opts=None):
-        copies = [_dense(tensor).clone() for tensor in tensors]
-        op = _reduction(opts, tensors[0])
-        requests = [self.comm.all_reduce_start(copy, op, timeout=_timeout(opts)) for copy in copies]
-        mine = self.rank() == opts.rootRank
-        return self._work(requests, tensors, (lambda: _back(list(zip(tensors, copies)))) if mine else None)
-
-    def _gathered(self, outputs, tensor, opts):
-        """Start to gather; returns the request and what is to be done then."""
-        whole = _dense(tensor)
-        flat = torch.empty((self.size(), *whole.shape), dtype=whole.dtype, device=whole.device)
-        request = self.comm.all_gather_start(whole, flat, timeout=_timeout(opts))
-        return request, lambda: _back([(output, flat[i]) for i, output in enumerate(outputs)])
-
-    def allgather(self, outputs, inputs, opts=None):
-        made = [self._gathered(outs, tensor, opts) for outs, tensor in zip(outputs, inputs)]
-        return self._work([request for request, _ in made], outputs, lambda: [finish() for _, finish in made])
-
-    def allgather_coalesced(self, outputs, inputs, opts=None):
-        return self.allgather([[outs[i] for outs in outputs] for i in range(len(inputs))], inputs, opts)
-
-    def _single(self, pairs, start):
-        """Operations from one tensor into another; outputs that are not contiguous get a copy."""
-        made = [(output, output if output.is_contiguous() else torch.empty_like(output, memory_format=torch.contiguous_format), tensor)
-                for output, tensor in pairs]
-        requests = [start(tensor if tensor.is_contiguous() else tensor.contiguous(), whole) for _, whole, tensor in made]
-        copied = [(output, whole) for output, whole, _ in made if output is not whole]
-        return self._work(requests, [output for output, _ in pairs], (lambda: _back(copied)) if copied else None)
-
-    def all_gather_single(self, output, tensor, opts=None):
-        return self._single([(output, tensor)], lambda given, out: self.comm.all_gather_start(given, out, timeout=_timeout(opts)))
-
-    def _allgather_base(self, output, tensor, opts=None):
-        return self.all_gather_single(output, tensor, opts)
-
-    def all_gather_single_coalesced(self, outputs, inputs, opts=None):
-        return self._single(list(zip(outputs, inputs)), lambda given, out: self.comm.all_gather_start(given, out, timeout=_timeout(opts)))
-
-    def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None):
-        return self.all_gather_single_coalesced(outputs, inputs, opts)
-
-    def _scattering(self, opts, tensor):
-        op = _reduction(opts or dist.ReduceScatterOptions(), tensor)
-        return lambda given, out: self.comm.reduce_scatter_start(given, out, op, timeout=_timeout(opts))
-
-    def reduce_scatter_single(self, output, tensor, opts=None):
-        return self._single([(output, tensor)], self._scattering(opts, tensor))
-
-    def _reduce_scatter_base(self, output, tensor, opts=None):
-        return self.reduce_scatter_single(output, tensor, opts)
-
-    def reduce_scatter_single_coalesced(self, outputs, inputs, opts=None):
-        return self._single(list(zip(outputs, inputs)), self._scattering(opts, inputs[0]))
-
-    def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None):
-        return self.reduce_scatter_single_coalesced(outputs, inputs, opts)
-
-    def reduce_scatter(self, outputs, inputs, opts=None):
-        flats = [torch.stack([tensor.contiguous() for tensor in parts]) for parts in inputs]
-        return self._single(list(zip(outputs, flats)), self._scattering(opts, flats[0]))
-
-    def _exchange(self, sends, receives, opts):
-        """Messages to and from all others: lists of tensors by rank; what is this rank's own is copied."""
-        me, copied, requests = self.rank(), [], []
-        for shift in range(1, self.size()):
-            source = (me - shift) % self.size()
-            if receives[source] is not None and receives[source].numel() > 0:
-                whole = receives[source] if receives[source].is_contiguous() else torch.empty_like(
-                    receives[source], memory_format=torch.contiguous_format)
-                copied += [(receives[source], whole)] if whole is not receives[source] else []
-                requests.append(self.comm.recv_start(whole, source, _EXCHANGE_TAG, _timeout(opts)))
-            to = (me + shift) % self.size()
-            if sends[to] is not None and sends[to].numel() > 0:
-                requests.append(self.comm.send_start(sends[to].contiguous(), to, _EXCHANGE_TAG, _timeout(opts)))
-        if sends[me] is not None and receives[me] is not None and receives[me].numel() > 0:
-            copied.append((receives[me], sends[me]))
-        return requests, lambda: _back(copied)
-
-    def _exchanged(self, sends, receives, opts, tensors):
-        requests, finish = self._exchange(sends, receives, opts)
-        return self._work(requests, tensors, finish)
-
-    def alltoall(self, outputs, inputs, opts=None):
-        return self._exchanged(list(inputs), list(outputs), opts, outputs)
-
-    def all_to_all_single(self, output, tensor, output_sizes, input_sizes, opts=None):
-        whole = output if output.is_contiguous() else torch.empty_like(output, memory_format=torch.contiguous_format)
-        sends = list(torch.split(tensor.contiguous(), list(input_sizes) or tensor.size(0) // self.size()))
-        receives = list(torch.split(whole, list(output_sizes) or output.size(0) // self.size()))
-        requests, finish = self._exchange(sends, receives, opts)
-        return self._work(requests, [output], lambda: (finish(), _back([(output, whole)] if whole is not output else [])))
-
-    def alltoall_base(self, output, tensor, output_sizes, input_sizes, opts=None):
-        return self.all_to_all_single(output, tensor, output_sizes, input_sizes, opts)
-
-    def gather(self, outputs, inputs, opts=None):
-        mine = self.rank() == opts.rootRank
-        sends = [inputs[0] if rank == opts.rootRank else None for rank in range(self.size())]
-        return self._exchanged(sends, list(outputs[0]) if mine else [None] * self.size(), opts, outputs)
-
-    def gather_single(self, output, tensor, opts=None):
-        parts = list(output.view(self.size(), *tensor.shape)) if self.rank() == opts.rootRank else []
-        return self.gather([parts] if parts else [], [tensor], opts)
-
-    def scatter(self, outputs, inputs, opts=None):
-        mine = self.rank() == opts.rootRank
-        receives = [outputs[0] if rank == opts.rootRank else None for rank in range(self.size())]
-        return self._exchanged(list(inputs[0]) if mine else [None] * self.size(), receives, opts, outputs)
-
-    def barrier(self, opts=None):
-        return self._work([self.comm.barrier_start(_timeout(opts))], [])
-
-    def send(self, tensors, to, tag=0):
-        return self._work([self.comm.send_start(_dense(tensor), to, tag) for tensor in tensors], tensors, message=True)
-
-    def recv(self, tensors, source, tag=0):
-        pairs = [(tensor, _dense(tensor)) for tensor in tensors]
-        requests = [self.comm.recv_start(whole, source, tag) for _, whole in pairs]
-        copied = [(tensor, whole) for tensor, whole in pairs if tensor.data_ptr() != whole.data_ptr()]
-        return self._work(requests, tensors, lambda: _back(copied), message=True)
+    return operation
 
 
-# above what users give their messages
-_EXCHANGE_TAG = 0xFFFFFF01
+for _name in _ROUTED:
+    setattr(Group, _name, _routed(_name))
 
 
 def _create(options, _backend_options=None):
@@ -318,16 +206,18 @@ def _create(options, _backend_options=None):
     ranks = list(options.global_ranks_in_group)
     world = _state["world"]
     if world is not None and ranks:
-        return Group(world.group(ranks))
+        return Group(world.group(ranks), options)
     everybody = not ranks or (dist.is_initialized() and len(ranks) == dist.get_world_size() and ranks == sorted(ranks))
     if not everybody:
         raise InvalidError('rh: a group of some ranks is made of the group of all; init_process_group("rh") first', -1)
     seconds = options.timeout.total_seconds()
     comm = start(options.group_rank, options.group_size, options.store, init_timeout=seconds, timeout=seconds)
     _state["world"] = comm
-    return Group(comm)
+    return Group(comm, options)
 
 
 def register():
     """Make the backend "rh" known to torch.distributed."""
-    dist.Backend.register_backend(NAME, _create, extended_api=True, devices=["cpu", "cuda"])
+    # torch 2.0 asks for no devices
+    more = {"devices": DEVICES} if "devices" in inspect.signature(dist.Backend.register_backend).parameters else {}
+    dist.Backend.register_backend(NAME, _create, extended_api=True, **more)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A communication hook for DistributedDataParallel of any torch."""
+"""Communication hooks for DistributedDataParallel of any torch."""
+import functools
+
 import torch.distributed as dist
 
 import torch
@@ -21,3 +23,22 @@ def all_reduce_hook(comm, bucket: dist.GradBucket) -> torch.futures.Future[torch
     future = pending.future()
     waiter(comm).add(pending)
     return future
+
+
+def in_order(hook):
+    """A communication hook that ends before the next bucket begins, for hooks whose call-backs start collectives.
+
+        model.register_comm_hook(state, roundhouse.torch.in_order(powerSGD_hook))
+
+    All ranks must start the same collectives in the same order. Call-backs come when their operation is done, and so, with
+    several buckets, in an order of each rank's own; this is so with gloo, too. hook: a communication hook of
+    DistributedDataParallel. Returns one. A bucket then no longer travels while the backward pass goes on.
+    """
+
+    @functools.wraps(hook)
+    def ordered(state, bucket):
+        future = hook(state, bucket)
+        future.wait()
+        return future
+
+    return ordered
