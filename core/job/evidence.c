@@ -17,9 +17,8 @@
 /* Longest line of a launcher's report that is shown, in bytes. */
 #define EVIDENCE_CHILD_MAX 160
 
-static const char *const evidence_names[RH_BLAMES] = {"none",      "cause", "unknown", "killed", "summary",
-                                                      "stuck",
-                                                        "unreached", "late",  "victim",  "hung"};
+static const char *const evidence_names[RH_BLAMES] = {"none",  "cause",     "unknown", "killed", "summary",
+                                                      "stuck", "unreached", "late",    "victim", "hung"};
 
 bool rh_blame_is_consequence(enum rh_blame blame)
 {
@@ -172,11 +171,24 @@ static int32_t evidence_accused(const char *text, size_t length)
 	return -1;
 }
 
+/* Whether no other process ended as this one did. */
+static bool evidence_is_only(const struct rh_evidence_scan *scan, const struct rh_evidence_child *child)
+{
+	for (size_t i = 0; i < scan->child_count; i++) {
+		if (&scan->children[i] != child && evidence_of_child(&scan->children[i]) == evidence_of_child(child) &&
+		    scan->children[i].code != 1)
+			return false;
+	}
+	return true;
+}
+
 /* Whether what is chosen is the end of the one process that the launcher reports on. */
 static bool evidence_names_child(const struct rh_evidence_scan *scan, const struct evidence_choice *choice)
 {
-	if (!choice->child || !choice->block)
-		return choice->child != NULL;
+	if (!choice->child)
+		return false;
+	if (!choice->block)
+		return evidence_is_only(scan, choice->child);
 	return choice->block->rank < 0 && scan->child_count == 1 && scan->raised == 1;
 }
 
