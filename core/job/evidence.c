@@ -224,7 +224,7 @@ struct rh_evidence rh_evidence_read(const struct rh_end *end)
 	row = choice.block ? choice.block->row : scan.row;
 	evidence.blame = choice.blame;
 	evidence.raised = choice.block != NULL;
-	evidence.headline = line.text;
+	evidence.headline = line.text ? line.text : "";
 	evidence.headline_length = line.length;
 	if (choice.block)
 		evidence.rank = choice.block->rank;

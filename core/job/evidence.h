@@ -51,7 +51,8 @@ struct rh_evidence {
 	bool raised;     /**< it is told by a traceback */
 	int32_t rank;    /**< rank of the process that failed, where the output names it; else -1 */
 	int32_t accused; /**< rank that a victim names as the one it lost or waited for; else -1 */
-	/** The one line that tells most, as "ValueError: bad batch", without blanks around it: borrowed from the output. */
+	/** The one line that tells most, as "ValueError: bad batch", without blanks around it: borrowed from the output;
+	 * never NULL. */
 	const char *headline;
 	size_t headline_length; /**< bytes; 0: there is no such line */
 };
