@@ -26,6 +26,7 @@ struct rh_text_view {
 	struct rh_str failure;  /* messages of Failed conditions */
 	struct rh_str warnings; /* that are told behind the table */
 	struct rh_table table;
+	struct rh_str faults;   /* the first fault of each job, with its lines */
 };
 
 /* Foreground colours that can be told apart on light and dark ground; red is kept for failures. */
@@ -212,6 +213,27 @@ static void view_warning(void *arg, const char *text)
 	rh_str_appendf(&view->warnings, "WARNING: %s\n", text);
 }
 
+/* Lines as they were written, but for what a terminal would take for a command. */
+static void view_first_fault(void *arg, const struct rh_run_fault *fault)
+{
+	struct rh_text_view *view = arg;
+	const char *text = fault->lines;
+
+	rh_str_appendf(&view->faults, "\n%s%sFirst fault: %s%s\n", view->multiple ? fault->job : "",
+	               view->multiple ? ": " : "", fault->text, *text ? ":" : "");
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+
+		rh_str_append(&view->faults, "    ");
+		for (size_t i = 0; i < length; i++)
+			rh_str_append_bytes(&view->faults,
+			                    ((unsigned char)text[i] < ' ' && text[i] != '\t') || text[i] == 0x7f ? "?" : text + i,
+			                    1);
+		rh_str_append(&view->faults, "\n");
+		text += length + (text[length] ? 1 : 0);
+	}
+}
+
 static void view_note(void *arg, const char *text)
 {
 	struct rh_text_view *view = arg;
@@ -233,6 +255,7 @@ void rh_text_view_finish(struct rh_text_view *view, int result)
 		        rh_cli_colour(STDERR_FILENO) ? "\033[0m" : "");
 	if (view->failure.length)
 		fprintf(stderr, "\n%s", rh_str_text(&view->failure));
+	fputs(rh_str_text(&view->faults), stderr);
 	if (!view->quiet || result != RH_RUN_SUCCEEDED)
 		fprintf(stderr, "%s\n", rh_run_result_name(result));
 }
@@ -281,6 +304,7 @@ void rh_text_view_free(struct rh_text_view *view)
 	rh_str_deinit(&view->warnings);
 	rh_str_deinit(&view->status);
 	rh_str_deinit(&view->failure);
+	rh_str_deinit(&view->faults);
 	rh_str_deinit(&view->told);
 	rh_free(view);
 }
@@ -291,6 +315,7 @@ struct rh_run_hooks rh_text_view_hooks(struct rh_text_view *view)
 		.line = view_line,
 		.event = view_event,
 		.job = view_job,
+		.first_fault = view_first_fault,
 		.replica = view_replica,
 		.warning = view_warning,
 		.note = view_note,

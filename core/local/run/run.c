@@ -145,6 +145,7 @@ static void run_on_line(void *arg, const char *job, const char *replica, const c
 static void run_stop(struct rh_run *run, int result)
 {
 	if (run->state == RH_RUN_GOING) {
+		rh_run_faults_give_up(run);
 		run->state = RH_RUN_STOPPING;
 		run->result = result;
 		return;
@@ -500,6 +501,7 @@ int rh_run(const struct rh_run_options *options, struct rh_error *err)
 			rh_guard_deadline(run.clock_start + options->timeout, RH_RUN_TIMED_OUT);
 		rh_loop_run(run.loop);
 		rh_guard_deadline(RH_NEVER, RH_RUN_TIMED_OUT);
+		rh_run_faults_tell(&run);
 		run.fell = rh_run_pods_tell(&run) > 0;
 		r = run_result(&run);
 	}
