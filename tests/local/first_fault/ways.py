@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ways in which a distributed training fails: what is run, who is to be named, and by which of its lines."""
+import dataclasses
+import os
+import pathlib
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = HERE.parents[2]
+PROGRAMS = HERE / "programs"
+
+# What victims say. It may never be the first line that is shown of a cause that is known.
+CLOSED = r"Connection closed by peer|Connection reset by peer"
+KINDS = {
+    "PyTorchJob": ("pytorchReplicaSpecs", "pytorch"),
+    "TFJob": ("tfReplicaSpecs", "tensorflow"),
+    "MPIJob": ("mpiReplicaSpecs", "mpi"),
+}
+
+
+def environment_of(framework):
+    """The folder of an environment that examples/setup made, or nothing."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = pathlib.Path(os.environ.get("ROUNDHOUSE_ENV_DIR") or os.path.join(cache, "roundhouse", "env"))
+    ready = [path.parent for path in folder.glob(f"{framework}-*/.roundhouse-ready")]
+    return max(ready, key=lambda path: path.stat().st_mtime, default=None)
+
+
+def python_of(framework):
+    """The Python that has a framework, or nothing."""
+    if framework in ("torch2", "tensorflow"):
+        place = environment_of({"torch2": "pytorch"}.get(framework, framework))
+        return str(place / "bin" / "python3") if place else None
+    return "/usr/bin/python3"
+
+
+@dataclasses.dataclass
+class Way:
+    """One row.
+
+    culprit: the replica to be named, several where any of them is right, none where nobody can be blamed alone.
+    says: what its lines must contain; never: what they must not contain.
+    """
+    name: str
+    what: str
+    framework: str
+    words: list
+    culprit: tuple
+    says: str = ""
+    never: tuple = ()
+    kind: str = "PyTorchJob"
+    types: dict = dataclasses.field(default_factory=lambda: {"Master": 1, "Worker": 2})
+    env: dict = dataclasses.field(default_factory=dict)
+    policy: str = "Never"
+    # how the run ends: by itself, or "timeout", "interrupt"; "backoff": by backoffLimit
+    ending: str = "itself"
+    # members of every pod spec, of every main container, and of the job's spec
+    pod: dict = dataclasses.field(default_factory=dict)
+    container: dict = dataclasses.field(default_factory=dict)
+    spec: dict = dataclasses.field(default_factory=dict)
+    record_seconds: int = 60
+    # another row's recording
+    recorded_as: str = ""
+    # the rank that is to be named, where several share a container
+    rank: int = None
+    annotations: dict = dataclasses.field(default_factory=dict)
+    # commands of types that have another than `words`; None: none, it is the kind's own
+    others: dict = dataclasses.field(default_factory=dict)
+    # runs of shell scripts, which need no recording
+    live: bool = False
+    # longest pause that stays as it was recorded, in milliseconds
+    pause: int = 250
+
+    def commands(self):
+        """Type of replica to the command of the real program; a Worker of mpirun has none."""
+        return {kind: self.others.get(kind, self.words) for kind in self.types}
+
+    def recorded_containers(self):
+        return sum(count for kind, count in self.types.items() if self.commands()[kind])
+
+    def environment(self):
+        """Further variables of the run."""
+        made = {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+        if self.framework == "rh_comm":
+            made["PYTHONPATH"] = str(SOURCE / "comm" / "python")
+        return made
+
+    def template(self, command):
+        env = [{"name": key, "value": value} for key, value in self.env.items()]
+        container = {"name": KINDS[self.kind][1], "image": "none", "env": env, **self.container}
+        if command:
+            container["command"] = command
+        return {"spec": {"containers": [container], **self.pod}}
+
+    def job(self, commands, name="job", wrap=lambda words: words):
+        specs = {kind: {"replicas": count, "restartPolicy": self.policy,
+                        "template": self.template(commands[kind] and wrap(commands[kind]))} for kind, count in self.types.items()}
+        return {"apiVersion": "kubeflow.org/v1", "kind": self.kind, "metadata": {"name": name, "annotations": self.annotations},
+                "spec": {**self.spec, KINDS[self.kind][0]: specs}}
+
+
+def torch_ways(framework):
+    """Of both torch 1.13 and torch 2, with gloo; the Master is rank 0, Worker-1 is rank 2."""
+    version = {"torch1": "torch 1.13", "torch2": "torch 2"}[framework]
+
+    def way(name, what, program, culprit, says="", never=(CLOSED,), rank=2, limit=None, **more):
+        env = {"COLLECTIVE_SECONDS": str(limit)} if limit else {}
+        return Way(f"{framework}-{name}", f"{what} ({version})", framework,
+                   [python_of(framework) or "python3", str(PROGRAMS / "torch_train.py"), program, str(rank)], culprit, says, never,
+                   env=env, **more)
+    worker = ("Worker-1",)
+    shard = r"ValueError: shard 7 of the data set holds a label 12"
+    return [
+        way("raises", "a rank raises", "raises", worker, shard),
+        way("master-raises", "rank 0 raises", "raises", ("Master-0",), shard, rank=0),
+        way("raises-slowly", "a rank leaves the group and tells its exception later, when its peers have ended", "raises_slowly", worker, shard, pause=2000),
+        way("raises-loudly", "a rank raises and writes much afterwards", "raises_loudly", worker, shard),
+        way("two-raise", "two ranks raise, one a second later", "two_raise", worker, r"rank 2: shard 7", pause=1000),
+        way("all-raise", "all ranks raise alike", "all_raise", (), r"No such file or directory: '/data/train/index.json'"),
+        way("import-one", "an import fails in one rank", "import_one", worker, "ModuleNotFoundError: No module named 'flash_attention_extra'"),
+        way("import-all", "an import fails in all ranks", "import_all", (), "ModuleNotFoundError: No module named 'flash_attention_extra'"),
+        way("exits", "a rank ends with an exit code and no word", "exits_without_a_word", worker),
+        way("ends-early", "a rank has fewer batches and ends with 0", "exits_early_with_0", worker, "no more batches, done"),
+        way("segfault", "a rank ends by SIGSEGV", "segfaults", worker),
+        way("segfault-trace", "a rank ends by SIGSEGV, with faulthandler", "segfaults_with_trace", worker, "Fatal Python error: Segmentation fault"),
+        way("abort", "a corrupt heap in one rank", "aborts", worker, r"free\(\): invalid pointer"),
+        way("no-memory", "an allocation fails in one rank", "runs_out_of_memory", worker, r"can't allocate memory|not enough memory"),
+        way("no-memory-python", "an allocation of Python fails in one rank", "is_out_of_memory_in_python", worker, r"MemoryError"),
+        way("disk-full", "the disk is full for one rank", "fills_disk", worker, r"No space left on device|PytorchStreamWriter failed|write failed"),
+        way("file-limit", "a file becomes too large in one rank", "fills_file", worker, r"File too large"),
+        way("terminated", "somebody ends a rank by SIGTERM", "is_terminated", worker),
+        way("killed", "somebody, or the machine that is out of memory, ends a rank by SIGKILL", "is_killed", worker),
+        way("nan", "an assertion fails in one rank", "finds_nan", worker, r"AssertionError: loss is nan at step 3"),
+        way("shape", "a rank's model has another shape", "differs_in_shape", worker, r"appears not to match sizes"),
+        way("loader-raises", "an exception in a data loader's process", "loader_raises", worker, r"KeyError: 'image_00005.png'"),
+        way("loader-dies", "a data loader's process is killed", "loader_dies", worker, r"DataLoader worker .* is killed by signal: Killed"),
+        way("warns", "a rank raises; another one has written an error that it survives", "warns_and_another_raises", worker, shard),
+        way("catches", "a rank raises; another one has written a traceback that it survives", "catches_and_another_raises", worker, shard),
+        way("thread", "a thread ends the program", "thread_raises", worker, r"prefetch failed: \[Errno 5\] Input/output error"),
+        way("raises-before-init", "a rank raises before it joins", "raises_before_init", worker, r"PermissionError: \[Errno 13\] Permission denied"),
+        way("port-taken", "the port of rank 0 is taken", "port_taken", ("Master-0",), r"[Aa]ddress already in use", limit=10),
+        way("wrong-world", "the world is larger than the job", "wrong_world", (), "", never=(), limit=6),
+        way("same-rank", "two ranks have the same number", "same_rank", ("Worker-0", "Worker-1"), "", never=(), limit=6),
+        way("wrong-master", "a rank has a wrong address of rank 0", "wrong_master", worker, "", limit=6, record_seconds=90),
+        way("wrong-name", "a rank cannot resolve the name of rank 0", "wrong_name", worker, "", limit=6, record_seconds=90),
+        way("hangs-collective", "a rank is in another collective than its peers", "hangs_in_other_collective", worker, "saving a checkpoint", limit=6),
+        way("hangs-loader", "a rank hangs in its data loader", "hangs_in_loader", worker, "reading shard 7", limit=6),
+        way("hangs-lock", "a rank hangs in a lock", "hangs_in_lock", worker, "waiting for the tokenizer's lock", limit=6),
+        way("hangs-before-init", "a rank hangs before it joins", "hangs_before_init", worker, "downloading the data set", limit=6),
+        way("stopped", "a rank is frozen", "is_stopped", worker, "step 2 done", limit=6),
+        way("hangs-at-end", "a rank hangs after its last step", "hangs_after_last_step", worker, "closing the data loader", limit=6),
+        way("hangs-everywhere", "all ranks hang, without a limit of time", "hangs_everywhere", (), r"computes metrics", ending="timeout", record_seconds=12),
+        way("hangs-loader-timeout", "a rank hangs in its data loader, and the run has a limit of time", "hangs_in_loader", worker, "reading shard 7",
+            ending="timeout", record_seconds=12),
+    ]
+
+
+def torchrun_ways(framework):
+    """Two nodes under torchrun, the agent of torch; with two processes a node ranks 2 and 3 are on Worker-0."""
+    version = {"torch1": "torch 1.13", "torch2": "torch 2"}[framework]
+
+    def way(name, what, program, culprit, says="", never=(CLOSED, "ChildFailedError"), rank=3, each=2, limit=None, **more):
+        env = {"COLLECTIVE_SECONDS": str(limit)} if limit else {}
+        if framework == "torch1":
+            # it does not start on Python 3.11 unless something is redirected; this is a rank that does not exist
+            env |= {"PET_REDIRECTS": "9:1", "PET_TEE": "9:1"}
+        words = [python_of(framework) or "python3", "-m", "torch.distributed.run", str(PROGRAMS / "torch_train.py"), program, str(rank)]
+        more.setdefault("rank", rank if culprit else None)
+        return Way(f"torchrun{framework[5:]}-{name}", f"{what} (torchrun of {version}, {each} a node)", framework, words, culprit, says, never,
+                   types={"Master": 1, "Worker": 1}, spec={"nprocPerNode": str(each)}, env=env, **{"record_seconds": 90} | more)
+    worker, shard = ("Worker-0",), r"ValueError: shard 7 of the data set holds a label 12"
+    return [
+        way("raises", "a rank raises", "raises", worker, shard),
+        way("raises-recorded", "a rank raises under @record", "record_raises", worker, shard),
+        way("master-raises", "rank 1 of the Master's node raises", "raises", ("Master-0",), shard, rank=1),
+        way("one-raises", "a rank raises", "raises", worker, shard, rank=1, each=1),
+        way("raises-slowly", "a rank leaves the group and tells its exception later", "raises_slowly", worker, shard, pause=2000),
+        way("one-raises-slowly", "a rank leaves the group and tells its exception later", "raises_slowly", worker, shard, rank=1, each=1, pause=2000),
+        way("all-raise", "all ranks raise alike", "all_raise", (), r"No such file or directory: '/data/train/index.json'"),
+        way("import-all", "an import fails in all ranks", "import_all", (), "ModuleNotFoundError: No module named 'flash_attention_extra'"),
+        way("segfault", "a rank ends by SIGSEGV", "segfaults", worker, r"SIGSEGV|-11"),
+        way("killed", "a rank ends by SIGKILL", "is_killed", worker, r"SIGKILL|-9"),
+        way("exits", "a rank ends with an exit code and no word", "exits_without_a_word", worker, r"exitcode\s*: 3"),
+        way("no-memory", "an allocation fails in one rank", "runs_out_of_memory", worker, r"can't allocate memory|not enough memory"),
+        way("hangs-loader", "a rank hangs in its data loader", "hangs_in_loader", worker, "reading shard 7", never=("ChildFailedError",), limit=6),
+        way("agent-killed", "the agent of a node is killed", "kills_agent", worker, never=("ChildFailedError",), rank=2),
+        way("file-missing", "the script is not there on one node", "raises", worker, r"can't open file|No such file", rank=0,
+            others={"Worker": [python_of(framework) or "python3", "-m", "torch.distributed.run", "/nowhere/train.py"]}, record_seconds=60),
+    ]
+
+
+def mpirun_ways():
+    """Open MPI: what the ranks write comes out of the Launcher; rank 1 runs in Worker-1. Both are right: that Worker, or the Launcher."""
+    either = ("Launcher-0", "Worker-1")
+    banner = r"mpirun noticed|has exited due to process|Primary job +terminated|mpirun detected"
+
+    def way(name, what, program, says="", never=(), python=(), culprit=either, rank=1, mpirun=("-np", "2"), **more):
+        words = ["mpirun", *mpirun, "--bind-to", "none", "/usr/bin/python3", *python, str(PROGRAMS / "mpi_train.py"), program, "1"]
+        more = {"others": {"Worker": None}} | more
+        return Way(f"mpirun-{name}", f"{what} (Open MPI 4.1)", "mpirun", words, culprit, says, never, kind="MPIJob",
+                   types={"Launcher": 1, "Worker": 2}, spec={"slotsPerWorker": 1, "runPolicy": {"cleanPodPolicy": "Running"}}, rank=rank,
+                   **{"record_seconds": 60} | more)
+    shard = r"ValueError: shard 7 of the data set holds a label 12"
+    return [
+        way("raises", "a rank raises under python -m mpi4py", "raises", shard, never=(banner,), python=("-m", "mpi4py")),
+        way("raises-hangs", "a rank raises, and all hang in MPI_Finalize", "raises", shard, ending="timeout", record_seconds=12),
+        way("gives-up", "a rank calls MPI_Abort", "gives_up", "the learning rate is not a number", never=()),
+        way("segfault", "a rank ends by SIGSEGV", "segfaults", r"[Ss]egmentation fault|signal 11"),
+        way("killed", "a rank ends by SIGKILL", "is_killed", r"signal 9|Killed"),
+        way("exits", "a rank leaves with an exit code", "exits", "no checkpoint to go on from"),
+        way("misuses", "a message is longer than its receiver expects", "misuses", r"MPI_ERR_TRUNCATE|truncated"),
+        way("import-all", "an import fails in all ranks", "import_all", "No module named 'flash_attention_extra'", culprit=("Launcher-0", "Worker-0", "Worker-1"),
+            rank=None),
+        way("no-program", "the program is not there", "raises", r"could not find|unable to (find|launch)|No such file", culprit=("Launcher-0",), rank=None,
+            mpirun=("-np", "2", "/nowhere/train")),
+        way("few-slots", "more processes than slots", "raises", r"not enough slots", culprit=("Launcher-0",), rank=None, mpirun=("-np", "5")),
+        way("hangs", "a rank hangs", "hangs", "reading shard 7", ending="timeout", record_seconds=12, culprit=either, rank=1),
+        way("worker-killed", "a Worker ends", "hangs", "", culprit=("Worker-1", ), rank=None,
+            others={"Worker": ["sh", "-c", 'sleep 6; case $HOSTNAME in *-worker-1) kill -KILL $$;; esac; sleep 365d']}),
+    ]
+
+
+def comm_ways():
+    """rh_comm, backend native: its error names the rank that died."""
+    worker, shard = ("Worker-1",), r"ValueError: shard 7 of the data set holds a label 12"
+
+    def way(name, what, program, culprit=worker, says="", never=("PeerError", "AbortedError"), rank=2, limit=None, **more):
+        env = {"COLLECTIVE_SECONDS": str(limit), "RH_COMM_INIT_TIMEOUT": str(limit)} if limit else {}
+        return Way(f"rhcomm-{name}", f"{what} (rh_comm)", "rh_comm", ["/usr/bin/python3", str(PROGRAMS / "comm_train.py"), program, str(rank)],
+                   culprit, says, never, env=env, annotations={"roundhouse.dev/comm": "native"}, **more)
+    return [
+        way("raises", "a rank raises", "raises", says=shard),
+        way("master-raises", "rank 0 raises", "raises", ("Master-0",), says=shard, rank=0),
+        way("segfault", "a rank ends by SIGSEGV", "segfaults"),
+        way("killed", "a rank ends by SIGKILL", "killed"),
+        way("exits", "a rank ends with an exit code and no word", "exits"),
+        way("hangs", "a rank hangs in its data loader", "hangs", says="reading shard 7", limit=5),
+        way("hangs-before-init", "a rank hangs before it joins", "hangs_before_init", says="downloading the data set", limit=5),
+    ]
+
+
+def tensorflow_ways():
+    def way(name, what, program, culprit, says="", never=(), task="worker1", types=None, **more):
+        return Way(f"tf-{name}", f"{what} (TensorFlow)", "tensorflow",
+                   [python_of("tensorflow") or "python3", str(PROGRAMS / "tf_train.py"), program, task], culprit, says, never, kind="TFJob",
+                   types=types or {"Worker": 3}, **{"record_seconds": 120} | more)
+    servers, worker, shard = {"Chief": 1, "PS": 1, "Worker": 2}, ("Worker-1",), r"shard 7 of the data set holds a label 12"
+    away = ("UnavailableError", "Connection refused")
+    return [
+        way("raises", "a worker raises", "raises", worker, shard, away),
+        way("first-raises", "worker 0 raises", "raises", ("Worker-0",), shard, away, task="worker0"),
+        way("segfault", "a worker ends by SIGSEGV", "segfaults", worker, never=away),
+        way("killed", "a worker ends by SIGKILL", "killed", worker, never=away),
+        way("import-all", "an import fails in all workers", "import_all", (), "No module named 'tensorflow_addons_extra'"),
+        way("hangs", "a worker hangs in its data", "hangs", worker, "reading shard 7", ending="timeout", record_seconds=40),
+        way("port-taken", "the port of a worker is taken", "port_taken", worker, r"[Aa]ddress already in use|Could not start gRPC server", away),
+        way("ps-killed", "a parameter server ends by SIGKILL", "killed", ("PS-0",), task="ps0", types=servers, never=away),
+        way("ps-raises", "a parameter server fails", "raises", ("PS-0",), shard, task="ps0", types=servers, never=away),
+        way("chief-raises", "the Chief raises", "raises", ("Chief-0",), shard, task="chief0", types=servers),
+    ]
+
+
+WAYS = [*torch_ways("torch1"), *torchrun_ways("torch1"), *torch_ways("torch2"), *torchrun_ways("torch2"), *mpirun_ways(), *comm_ways(), *tensorflow_ways()]
