@@ -193,7 +193,7 @@ def main():
     import ways
     program, names = os.path.abspath(sys.argv[1]), sys.argv[2:]
     for way in ways.WAYS:
-        if not way.recorded_as and (not names or any(re.fullmatch(name, way.name) for name in names)):
+        if not way.recorded_as and not way.live and (not names or any(re.fullmatch(name, way.name) for name in names)):
             record(program, way)
 
 

@@ -37,7 +37,7 @@ def python_of(framework):
 class Way:
     """One row.
 
-    culprit: the replica to be named, several where any of them is right, none where nobody can be blamed alone.
+    culprit: the replicas that it is right to name; None among them, or no replica at all: that nobody can be blamed alone.
     says: what its lines must contain; never: what they must not contain.
     """
     name: str
@@ -65,7 +65,7 @@ class Way:
     annotations: dict = dataclasses.field(default_factory=dict)
     # commands of types that have another than `words`; None: none, it is the kind's own
     others: dict = dataclasses.field(default_factory=dict)
-    # runs of shell scripts, which need no recording
+    # shell scripts, which need no recording: $LATE is a random pause
     live: bool = False
     # longest pause that stays as it was recorded, in milliseconds
     pause: int = 250
@@ -89,7 +89,8 @@ class Way:
         container = {"name": KINDS[self.kind][1], "image": "none", "env": env, **self.container}
         if command:
             container["command"] = command
-        return {"spec": {"containers": [container], **self.pod}}
+        pod = dict(self.pod)
+        return {"spec": {"containers": [container, *pod.pop("beside", [])], **pod}}
 
     def job(self, commands, name="job", wrap=lambda words: words):
         specs = {kind: {"replicas": count, "restartPolicy": self.policy,
@@ -149,7 +150,7 @@ def torch_ways(framework):
         way("stopped", "a rank is frozen", "is_stopped", worker, "step 2 done", limit=6),
         way("hangs-at-end", "a rank hangs after its last step", "hangs_after_last_step", worker, "closing the data loader", limit=6),
         way("hangs-everywhere", "all ranks hang, without a limit of time", "hangs_everywhere", (), r"computes metrics", ending="timeout", record_seconds=12),
-        way("hangs-loader-timeout", "a rank hangs in its data loader, and the run has a limit of time", "hangs_in_loader", worker, "reading shard 7",
+        way("hangs-loader-timeout", "a rank hangs in its data loader, and only the run has a limit of time", "hangs_in_loader", ("Worker-1", None), "reading shard 7",
             ending="timeout", record_seconds=12),
     ]
 
@@ -191,8 +192,6 @@ def torchrun_ways(framework):
 def mpirun_ways():
     """Open MPI: what the ranks write comes out of the Launcher; rank 1 runs in Worker-1. Both are right: that Worker, or the Launcher."""
     either = ("Launcher-0", "Worker-1")
-    banner = r"mpirun noticed|has exited due to process|Primary job +terminated|mpirun detected"
-
     def way(name, what, program, says="", never=(), python=(), culprit=either, rank=1, mpirun=("-np", "2"), **more):
         words = ["mpirun", *mpirun, "--bind-to", "none", "/usr/bin/python3", *python, str(PROGRAMS / "mpi_train.py"), program, "1"]
         more = {"others": {"Worker": None}} | more
@@ -201,7 +200,7 @@ def mpirun_ways():
                    **{"record_seconds": 60} | more)
     shard = r"ValueError: shard 7 of the data set holds a label 12"
     return [
-        way("raises", "a rank raises under python -m mpi4py", "raises", shard, never=(banner,), python=("-m", "mpi4py")),
+        way("raises", "a rank raises under python -m mpi4py", "raises", shard, python=("-m", "mpi4py")),
         way("raises-hangs", "a rank raises, and all hang in MPI_Finalize", "raises", shard, ending="timeout", record_seconds=12),
         way("gives-up", "a rank calls MPI_Abort", "gives_up", "the learning rate is not a number", never=()),
         way("segfault", "a rank ends by SIGSEGV", "segfaults", r"[Ss]egmentation fault|signal 11"),
@@ -213,7 +212,7 @@ def mpirun_ways():
         way("no-program", "the program is not there", "raises", r"could not find|unable to (find|launch)|No such file", culprit=("Launcher-0",), rank=None,
             mpirun=("-np", "2", "/nowhere/train")),
         way("few-slots", "more processes than slots", "raises", r"not enough slots", culprit=("Launcher-0",), rank=None, mpirun=("-np", "5")),
-        way("hangs", "a rank hangs", "hangs", "reading shard 7", ending="timeout", record_seconds=12, culprit=either, rank=1),
+        way("hangs", "a rank hangs", "hangs", "reading shard 7", ending="timeout", record_seconds=12, culprit=(*either, None), rank=None),
         way("worker-killed", "a Worker ends", "hangs", "", culprit=("Worker-1", ), rank=None,
             others={"Worker": ["sh", "-c", 'sleep 6; case $HOSTNAME in *-worker-1) kill -KILL $$;; esac; sleep 365d']}),
     ]
@@ -251,7 +250,7 @@ def tensorflow_ways():
         way("segfault", "a worker ends by SIGSEGV", "segfaults", worker, never=away),
         way("killed", "a worker ends by SIGKILL", "killed", worker, never=away),
         way("import-all", "an import fails in all workers", "import_all", (), "No module named 'tensorflow_addons_extra'"),
-        way("hangs", "a worker hangs in its data", "hangs", worker, "reading shard 7", ending="timeout", record_seconds=40),
+        way("hangs", "a worker hangs in its data", "hangs", ("Worker-1", None), "reading shard 7", ending="timeout", record_seconds=40),
         way("port-taken", "the port of a worker is taken", "port_taken", worker, r"[Aa]ddress already in use|Could not start gRPC server", away),
         way("ps-killed", "a parameter server ends by SIGKILL", "killed", ("PS-0",), task="ps0", types=servers, never=away),
         way("ps-raises", "a parameter server fails", "raises", ("PS-0",), shard, task="ps0", types=servers, never=away),
@@ -259,4 +258,65 @@ def tensorflow_ways():
     ]
 
 
-WAYS = [*torch_ways("torch1"), *torchrun_ways("torch1"), *torch_ways("torch2"), *torchrun_ways("torch2"), *mpirun_ways(), *comm_ways(), *tensorflow_ways()]
+def other_ways():
+    """What needs no framework: containers beside the main one, and commands that do not start."""
+    def way(name, what, words, culprit, says="", never=(), types=None, **more):
+        return Way(f"pod-{name}", what, "none", words, culprit, says, never, types=types or {"Master": 1, "Worker": 2}, live=True, **more)
+
+    def at_worker_1(script):
+        return ["sh", "-c", f"case $HOSTNAME in *-worker-1) sleep $LATE; {script};; esac"]
+    waits = ["sh", "-c", "sleep 1000"]
+    worker, two = ("Worker-1",), {"Master": 1, "Worker": 1}
+    peer = ["sh", "-c", 'sleep $LATE; case $HOSTNAME in *-worker-1) sleep 1000;; esac; sleep 1000']
+    return [
+        way("init-fails", "an init container fails", waits, worker, "fetch: no such bucket",
+            pod={"initContainers": [{"name": "fetch", "image": "none", "command": at_worker_1('echo "fetch: no such bucket"; exit 4')}]}),
+        way("sidecar-fails", "a container beside the main one fails, and the main one with it",
+            ["sh", "-c", 'case $HOSTNAME in *-worker-1) sleep $LATE; sleep 0.5; echo "cannot reach the proxy: Connection refused"; exit 1;; esac; sleep 1000'],
+            worker, "proxy: the certificate has expired", never=("Connection refused",),
+            pod={"beside": [{"name": "proxy", "image": "none",
+                             "command": ["sh", "-c", 'case $HOSTNAME in *-worker-1) sleep $LATE; echo "proxy: the certificate has expired"; exit 5;; esac; sleep 1000']}]}),
+        way("sidecar-fails-alone", "a container beside the main one fails, and the main one goes on for ever", waits, worker,
+            "proxy: the certificate has expired", ending="timeout",
+            pod={"beside": [{"name": "proxy", "image": "none",
+                             "command": ["sh", "-c", 'case $HOSTNAME in *-worker-1) sleep $LATE; echo "proxy: the certificate has expired"; exit 5;; esac; sleep 1000']}]}),
+        way("no-command", "the command is not there", waits, ("Worker-0",), types=two, others={"Worker": ["/nowhere/train"]}),
+        way("no-permission", "the command may not be run", waits, ("Worker-0",), types=two, others={"Worker": ["/dev/null"]}),
+        way("no-folder", "the working folder is not there", peer, ("Master-0", "Worker-0", "Worker-1", None), container={"workingDir": "/nowhere/at/all"}),
+        way("deadline", "activeDeadlineSeconds ends a replica that hangs",
+            ["sh", "-c", 'case $HOSTNAME in *-worker-1) echo "reading shard 7"; sleep 1000;; esac; echo "step 2"; sleep 1000'], ("Worker-1", None), "",
+            spec={"runPolicy": {"activeDeadlineSeconds": 4}}),
+    ]
+
+
+# Under each restart policy, and with each end of the run, of a few recordings.
+ENDINGS = {
+    "onfailure-backoff": {"policy": "OnFailure", "spec": {"runPolicy": {"backoffLimit": 1}}},
+    "onfailure-timeout": {"policy": "OnFailure", "ending": "timeout"},
+    "onfailure-interrupt": {"policy": "OnFailure", "ending": "interrupt"},
+    "exitcode-backoff": {"policy": "ExitCode", "spec": {"runPolicy": {"backoffLimit": 1}}},
+    "job-backoff": {"policy": "OnFailure", "annotations": {"roundhouse.dev/restart": "job"}, "spec": {"runPolicy": {"backoffLimit": 1}}},
+}
+HUNG_ENDINGS = {
+    "interrupt": {"ending": "interrupt"},
+    "onfailure-interrupt": {"policy": "OnFailure", "ending": "interrupt"},
+    "deadline": {"ending": "itself", "spec": {"runPolicy": {"activeDeadlineSeconds": 4}}},
+}
+
+
+def under(ways, names, endings):
+    """The rows of these names again, under other policies and with other ends."""
+    made = []
+    for way in ways:
+        for ending, change in endings.items() if way.name in names else ():
+            change = dict(change)
+            made.append(dataclasses.replace(way, name=f"{way.name}-{ending}", what=f"{way.what}; {ending}", recorded_as=way.name,
+                                            spec=way.spec | change.pop("spec", {}), annotations=way.annotations | change.pop("annotations", {}), **change))
+    return made
+
+
+FIRST = [*torch_ways("torch1"), *torchrun_ways("torch1"), *torch_ways("torch2"), *torchrun_ways("torch2"), *mpirun_ways(), *comm_ways(),
+         *tensorflow_ways(), *other_ways()]
+WAYS = [*FIRST,
+        *under(FIRST, ("torch1-raises", "torch2-raises-slowly", "torch1-killed", "torch2-segfault", "torchrun2-raises", "rhcomm-raises", "tf-raises"), ENDINGS),
+        *under(FIRST, ("torch1-hangs-everywhere", "torch2-hangs-loader-timeout", "tf-hangs"), HUNG_ENDINGS)]

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first fault of each way to fail, from recordings that are played again under random delays.
+
+usage: test_recorded.py PROGRAM REPLAY [--runs N] [--seed N] [--only REGEX] [--keep] [--scores]
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import judge
+import recording
+import ways
+
+
+def job_of(way, folder, replay, chance):
+    """The job that plays a row, and how many of its containers will hang."""
+    if way.live:
+        late = f"{chance.uniform(0, recording.LATE) / 1000:.3f}"
+        return way_with(way, "LATE", late).job(way.commands(), name=way.name), 0
+    hang = recording.write(folder, way, way.name, chance)
+    commands = {kind: [replay, str(folder)] if recorded(way, kind) else way.commands()[kind] for kind in way.types}
+    return way.job(commands, name=way.name), hang
+
+
+def way_with(way, name, value):
+    """The row with a further variable in all containers."""
+    made = ways.dataclasses.replace(way, env=way.env | {name: value})
+    variables = [{"name": name, "value": value}]
+    made.pod = {key: [one | {"env": variables} for one in value] for key, value in way.pod.items()}
+    return made
+
+
+def recorded(way, kind):
+    return any(name.startswith(kind.lower()) for name in recording.load(way))
+
+
+class Play:
+    """All rows that end alike, as the jobs of one run, once."""
+
+    def __init__(self, arguments, rows, ending, number):
+        self.arguments, self.rows, self.ending, self.number = arguments, rows, ending, number
+        self.seed = f"{arguments.seed}-{number}"
+
+    def __call__(self):
+        if not self.rows:
+            return []
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="roundhouse-fault-"))
+        try:
+            for patience in (6, 30, 120):
+                faults = self.play(folder, patience)
+                if faults is not None:
+                    return [(way, self.number, judge.complaints(way, way.name, faults.get(way.name)), faults.get(way.name)) for way in self.rows]
+            raise AssertionError("the replicas do not come to where they hang")
+        finally:
+            if not self.arguments.keep:
+                shutil.rmtree(folder)
+
+    def play(self, folder, patience):
+        """The faults, or nothing where the time was too short for all to come to where they hang."""
+        made, hang = [], 0
+        for path in folder.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for way in self.rows:
+            job, hangs = job_of(way, folder, self.arguments.replay, random.Random(f"{self.seed}-{way.name}"))
+            made.append(json.dumps(job))
+            hang += hangs
+        manifest = folder / "jobs.yaml"
+        manifest.write_text("\n---\n".join(made))
+        options = ["--timeout", f"{patience}s"] if self.ending == "timeout" else ["--timeout", f"{judge.LIMIT:g}s"]
+        run = judge.Run(self.arguments.program, manifest, folder, *options)
+        if self.ending == "interrupt":
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                pool.submit(self.interrupt, run, folder, hang)
+                run.read()
+        run.read() if self.ending != "interrupt" else None
+        came = len(list(folder.glob("*.hangs")))
+        return run.faults() if self.ending == "itself" or came >= hang else None
+
+    def interrupt(self, run, folder, hang):
+        """Ctrl-C, when all that will hang do, and those that fail have had time to fail more than once."""
+        limit = time.monotonic() + judge.LIMIT
+        while len(list(folder.glob("*.hangs"))) < hang and time.monotonic() < limit and run.child.poll() is None:
+            time.sleep(0.05)
+        time.sleep(2.5)
+        run.interrupt()
+
+
+def report(results, scores):
+    """Prints what went wrong; returns whether all was right."""
+    table, shown = {}, 0
+    for way, number, wrong, fault in results:
+        right, count = table.get(way.name, (0, 0))
+        table[way.name] = (right + (not wrong), count + 1)
+        if wrong and (shown < 40 or scores):
+            shown += 1
+            print(f"run {number}, {way.name} ({way.what}): {'; '.join(wrong)}\n    {json.dumps(fault)[:600]}")
+    for name, (right, count) in table.items() if scores else ():
+        print(f"{name:45} {right:3} of {count}")
+    print(f"{sum(right == count for right, count in table.values())} of {len(table)} ways are right each time; "
+          f"{sum(right for right, _ in table.values())} of {sum(count for _, count in table.values())} runs")
+    return all(right == count for right, count in table.values())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", type=os.path.abspath)
+    parser.add_argument("replay", type=os.path.abspath)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--seed", default=str(time.time_ns()))
+    parser.add_argument("--only", default=".*")
+    parser.add_argument("--keep", action="store_true", help="keep the folders of the runs")
+    parser.add_argument("--scores", action="store_true", help="print how often each way was right")
+    arguments = parser.parse_args()
+    rows = [way for way in ways.WAYS if re.fullmatch(arguments.only, way.name) and (way.live or recording.load(way))]
+    plays = [Play(arguments, [way for way in rows if way.ending == ending], ending, number)
+             for number in range(arguments.runs) for ending in ("itself", "timeout", "interrupt")]
+    print(f"{len(rows)} ways, {arguments.runs} runs each; again with --seed {arguments.seed}", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        results = [result for played in pool.map(lambda play: play(), plays) for result in played]
+    good = report(results, arguments.scores)
+    if not good:
+        print(f"FAILED; again with --seed {arguments.seed} [--only WAY]")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
