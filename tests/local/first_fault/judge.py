@@ -6,10 +6,6 @@ import re
 import signal
 import subprocess
 
-import recording
-
-LIMIT = 300.0  # seconds after which a run counts as hung
-
 
 class Run:
     """One `roundhouse run -o json`, read to its end."""
@@ -35,6 +31,11 @@ class Run:
             raise AssertionError(f"the run has no result (status {self.child.returncode}):\n{errors[-3000:]}")
         return self
 
+    def output(self, job, replica):
+        """All that a replica, such as "Worker-1", wrote."""
+        return "\n".join(row["line"] for row in self.rows if row["type"] == "log" and row["job"] == job and
+                         row["replica"].lower() in (replica.lower(), replica.lower().rpartition("-")[0]))
+
     def interrupt(self):
         self.child.send_signal(signal.SIGINT)
 
@@ -49,8 +50,8 @@ class Run:
         return found
 
 
-def complaints(way, job, fault):
-    """What is wrong with what the program says of a job; nothing when it is right."""
+def complaints(way, fault, output):
+    """What is wrong with what the program says of a job; nothing when it is right. output(replica) is all that it wrote."""
     if not fault:
         return ["there is no firstFault"]
     made, replica, lines = [], fault.get("replica") or None, fault.get("lines") or []
@@ -62,7 +63,7 @@ def complaints(way, job, fault):
     made += [f"its lines have /{pattern}/" for pattern in way.never if re.search(pattern, text)]
     if way.rank is not None and fault.get("rank") not in (None, way.rank):
         made.append(f"it names rank {fault['rank']}, not {way.rank}")
-    if replica and not way.live and replica in way.culprit:
-        written = recording.output(way, replica, job)
+    if replica in way.culprit and replica:
+        written = output(replica)
         made += [f"that replica never wrote {line!r}" for line in lines if line.strip() and line.strip(" .…") not in written][:1]
     return made

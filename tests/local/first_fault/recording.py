@@ -19,7 +19,7 @@ class Clock:
     """Recorded times to times of the play: the same order, and no pause is longer than a limit."""
 
     def __init__(self, times, limit):
-        self.made, last, now = {}, 0, 0
+        self.made, last, now = {}, min(times), 0
         for at in sorted(set(times)):
             now += min(at - last, limit)
             last = at
@@ -58,7 +58,7 @@ def script(one, clock, count, job, chance):
     term = one["term"]
     if term.get("signal") in (9, 15) and not term["out"]:
         return made
-    return made + b"term\n" + steps(term, Clock([at for at, _ in term["out"]] + [term["end"]], 250), 0, 0, job)
+    return made + b"term\n" + steps(term, Clock([0, *(at for at, _ in term["out"]), term["end"]], 250), 0, 0, job)
 
 
 def write(folder, way, job, chance):
@@ -70,11 +70,3 @@ def write(folder, way, job, chance):
         (folder / f"{job}-{name}").write_bytes(script(one, clock, len(recorded), job, chance))
     return sum(one["end"] is None for one in recorded.values())
 
-
-def output(way, replica, job):
-    """All that a replica, such as "Worker-1", wrote."""
-    recorded = load(way) or {}
-    name = replica.lower()
-    one = recorded.get(name) or recorded.get(name.rpartition("-")[0]) or {"out": []}
-    more = one.get("term", {}).get("out", [])
-    return NAMES.sub(f"{job}-", "".join(text for _, text in [*one["out"], *more])) + one.get("file", "")

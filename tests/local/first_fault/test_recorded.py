@@ -20,6 +20,9 @@ import judge
 import recording
 import ways
 
+# Seconds that a run may take which is to end by itself.
+LIMIT = 90.0
+
 
 def job_of(way, folder, replay, chance):
     """The job that plays a row, and how many of its containers will hang."""
@@ -56,16 +59,21 @@ class Play:
         folder = pathlib.Path(tempfile.mkdtemp(prefix="roundhouse-fault-"))
         try:
             for patience in (6, 30, 120):
-                faults = self.play(folder, patience)
-                if faults is not None:
-                    return [(way, self.number, judge.complaints(way, way.name, faults.get(way.name)), faults.get(way.name)) for way in self.rows]
+                run = self.play(folder, patience)
+                if run:
+                    return self.judged(run)
             raise AssertionError("the replicas do not come to where they hang")
         finally:
             if not self.arguments.keep:
                 shutil.rmtree(folder)
 
+    def judged(self, run):
+        faults = run.faults()
+        return [(way, self.number, judge.complaints(way, faults.get(way.name), lambda replica, job=way.name: run.output(job, replica)), faults.get(way.name))
+                for way in self.rows]
+
     def play(self, folder, patience):
-        """The faults, or nothing where the time was too short for all to come to where they hang."""
+        """The run, or nothing where the time was too short for all to come to where they hang."""
         made, hang = [], 0
         for path in folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -75,7 +83,7 @@ class Play:
             hang += hangs
         manifest = folder / "jobs.yaml"
         manifest.write_text("\n---\n".join(made))
-        options = ["--timeout", f"{patience}s"] if self.ending == "timeout" else ["--timeout", f"{judge.LIMIT:g}s"]
+        options = ["--timeout", f"{patience}s"] if self.ending == "timeout" else ["--timeout", f"{LIMIT:g}s"]
         run = judge.Run(self.arguments.program, manifest, folder, *options)
         if self.ending == "interrupt":
             with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -83,11 +91,11 @@ class Play:
                 run.read()
         run.read() if self.ending != "interrupt" else None
         came = len(list(folder.glob("*.hangs")))
-        return run.faults() if self.ending == "itself" or came >= hang else None
+        return run if self.ending == "itself" or came >= hang else None
 
     def interrupt(self, run, folder, hang):
         """Ctrl-C, when all that will hang do, and those that fail have had time to fail more than once."""
-        limit = time.monotonic() + judge.LIMIT
+        limit = time.monotonic() + LIMIT
         while len(list(folder.glob("*.hangs"))) < hang and time.monotonic() < limit and run.child.poll() is None:
             time.sleep(0.05)
         time.sleep(2.5)

@@ -68,7 +68,7 @@ class Way:
     # shell scripts, which need no recording: $LATE is a random pause
     live: bool = False
     # longest pause that stays as it was recorded, in milliseconds
-    pause: int = 250
+    pause: int = 400
 
     def commands(self):
         """Type of replica to the command of the real program; a Worker of mpirun has none."""
@@ -115,7 +115,7 @@ def torch_ways(framework):
         way("master-raises", "rank 0 raises", "raises", ("Master-0",), shard, rank=0),
         way("raises-slowly", "a rank leaves the group and tells its exception later, when its peers have ended", "raises_slowly", worker, shard, pause=2000),
         way("raises-loudly", "a rank raises and writes much afterwards", "raises_loudly", worker, shard),
-        way("two-raise", "two ranks raise, one a second later", "two_raise", worker, r"rank 2: shard 7", pause=1000),
+        way("two-raise", "two ranks raise, one a second later", "two_raise", worker, r"rank 2: shard 7"),
         way("all-raise", "all ranks raise alike", "all_raise", (), r"No such file or directory: '/data/train/index.json'"),
         way("import-one", "an import fails in one rank", "import_one", worker, "ModuleNotFoundError: No module named 'flash_attention_extra'"),
         way("import-all", "an import fails in all ranks", "import_all", (), "ModuleNotFoundError: No module named 'flash_attention_extra'"),
@@ -123,7 +123,7 @@ def torch_ways(framework):
         way("ends-early", "a rank has fewer batches and ends with 0", "exits_early_with_0", worker, "no more batches, done"),
         way("segfault", "a rank ends by SIGSEGV", "segfaults", worker),
         way("segfault-trace", "a rank ends by SIGSEGV, with faulthandler", "segfaults_with_trace", worker, "Fatal Python error: Segmentation fault"),
-        way("abort", "a corrupt heap in one rank", "aborts", worker, r"free\(\): invalid pointer"),
+        way("abort", "a corrupt heap in one rank", "aborts", worker, r"free\(\): (invalid|double free)"),
         way("no-memory", "an allocation fails in one rank", "runs_out_of_memory", worker, r"can't allocate memory|not enough memory"),
         way("no-memory-python", "an allocation of Python fails in one rank", "is_out_of_memory_in_python", worker, r"MemoryError"),
         way("disk-full", "the disk is full for one rank", "fills_disk", worker, r"No space left on device|PytorchStreamWriter failed|write failed"),
@@ -140,10 +140,10 @@ def torch_ways(framework):
         way("raises-before-init", "a rank raises before it joins", "raises_before_init", worker, r"PermissionError: \[Errno 13\] Permission denied"),
         way("port-taken", "the port of rank 0 is taken", "port_taken", ("Master-0",), r"[Aa]ddress already in use", limit=10),
         way("wrong-world", "the world is larger than the job", "wrong_world", (), "", never=(), limit=6),
-        way("same-rank", "two ranks have the same number", "same_rank", ("Worker-0", "Worker-1"), "", never=(), limit=6),
-        way("wrong-master", "a rank has a wrong address of rank 0", "wrong_master", worker, "", limit=6, record_seconds=90),
-        way("wrong-name", "a rank cannot resolve the name of rank 0", "wrong_name", worker, "", limit=6, record_seconds=90),
-        way("hangs-collective", "a rank is in another collective than its peers", "hangs_in_other_collective", worker, "saving a checkpoint", limit=6),
+        way("same-rank", "two ranks have the same number", "same_rank", ("Worker-0", "Worker-1", None), "", never=(), limit=6),
+        way("wrong-master", "a rank has a wrong address of rank 0", "wrong_master", worker, r"trying to connect to \(127[\d.]+, 1\)", limit=6, record_seconds=90),
+        way("wrong-name", "a rank cannot resolve the name of rank 0", "wrong_name", worker, r"digits-master-0.invalid", limit=6, record_seconds=90),
+        way("hangs-collective", "a rank is in another collective than its peers", "hangs_in_other_collective", ("Worker-1", None), "", never=(), limit=6),
         way("hangs-loader", "a rank hangs in its data loader", "hangs_in_loader", worker, "reading shard 7", limit=6),
         way("hangs-lock", "a rank hangs in a lock", "hangs_in_lock", worker, "waiting for the tokenizer's lock", limit=6),
         way("hangs-before-init", "a rank hangs before it joins", "hangs_before_init", worker, "downloading the data set", limit=6),
@@ -214,7 +214,7 @@ def mpirun_ways():
         way("few-slots", "more processes than slots", "raises", r"not enough slots", culprit=("Launcher-0",), rank=None, mpirun=("-np", "5")),
         way("hangs", "a rank hangs", "hangs", "reading shard 7", ending="timeout", record_seconds=12, culprit=(*either, None), rank=None),
         way("worker-killed", "a Worker ends", "hangs", "", culprit=("Worker-1", ), rank=None,
-            others={"Worker": ["sh", "-c", 'sleep 6; case $HOSTNAME in *-worker-1) kill -KILL $$;; esac; sleep 365d']}),
+            others={"Worker": ["sh", "-c", 'sleep 6; case $HOSTNAME in *-worker-1) kill -KILL $$$$;; esac; sleep 365d']}),
     ]
 
 

@@ -121,10 +121,12 @@ def segfaults_with_trace():
 def aborts():
     """What glibc says of a corrupt heap."""
     if MINE:
-        os.environ["LIBC_FATAL_STDERR_"] = "1"
-        libc = ctypes.CDLL(None)
+        libc = ctypes.CDLL("libc.so.6")
+        libc.malloc.restype = ctypes.c_void_p
         libc.free.argtypes = [ctypes.c_void_p]
-        libc.free(ctypes.c_void_p(0x1234567))
+        block = libc.malloc(100)
+        libc.free(block)
+        libc.free(block)
     step(STEPS)
 
 
@@ -209,6 +211,9 @@ class Broken(torch.utils.data.Dataset):
 def loader_raises():
     for number, _ in enumerate(torch.utils.data.DataLoader(Broken(), batch_size=2, num_workers=1)):
         step(STEPS + number)
+
+
+loader_dies = loader_raises
 
 
 def warns_and_another_raises():
