@@ -31,6 +31,12 @@ class Run:
             raise AssertionError(f"the run has no result (status {self.child.returncode}):\n{errors[-3000:]}")
         return self
 
+    def ended(self, job):
+        """Whether the job finished before the run did."""
+        return any(condition["type"] in ("Failed", "Succeeded") and condition["status"] == "True"
+                   for row in self.rows if row["type"] == "job" and row["object"]["metadata"]["name"] == job
+                   for condition in row["object"].get("status", {}).get("conditions", []))
+
     def output(self, job, replica):
         """All that a replica, such as "Worker-1", wrote."""
         return "\n".join(row["line"] for row in self.rows if row["type"] == "log" and row["job"] == job and

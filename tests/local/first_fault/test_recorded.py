@@ -69,6 +69,10 @@ class Play:
 
     def judged(self, run):
         faults = run.faults()
+        if self.ending == "itself":
+            for way in self.rows:
+                if not run.ended(way.name):
+                    print(f"run {self.number}, {way.name}: does not end")
         return [(way, self.number, judge.complaints(way, faults.get(way.name), lambda replica, job=way.name: run.output(job, replica)), faults.get(way.name))
                 for way in self.rows]
 
@@ -110,7 +114,7 @@ def report(results, scores):
         table[way.name] = (right + (not wrong), count + 1)
         if wrong and (shown < 40 or scores):
             shown += 1
-            print(f"run {number}, {way.name} ({way.what}): {'; '.join(wrong)}\n    {json.dumps(fault)[:600]}")
+            print(f"run {number}, {way.name} ({way.what}, {way.label}): {'; '.join(wrong)}\n    {json.dumps(fault)[:600]}")
     for name, (right, count) in table.items() if scores else ():
         print(f"{name:45} {right:3} of {count}")
     print(f"{sum(right == count for right, count in table.values())} of {len(table)} ways are right each time; "

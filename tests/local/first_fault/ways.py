@@ -10,6 +10,12 @@ PROGRAMS = HERE / "programs"
 
 # What victims say. It may never be the first line that is shown of a cause that is known.
 CLOSED = r"Connection closed by peer|Connection reset by peer"
+# What tells the culprit from its victims.
+OWN = "its own error; closed connections and time-outs of peers never win over it"
+END = "its exit code or signal; peers say that they lost a connection"
+SILENT = "it is the one that has not failed, while its peers waited in vain"
+ALIKE = "all failed alike, and that is said"
+NOBODY = "nothing says who waits for whom: it is said who wrote what last"
 KINDS = {
     "PyTorchJob": ("pytorchReplicaSpecs", "pytorch"),
     "TFJob": ("tfReplicaSpecs", "tensorflow"),
@@ -42,6 +48,7 @@ class Way:
     """
     name: str
     what: str
+    label: str
     framework: str
     words: list
     culprit: tuple
@@ -69,6 +76,18 @@ class Way:
     live: bool = False
     # longest pause that stays as it was recorded, in milliseconds
     pause: int = 400
+
+    # what tells the culprit from its victims, where it is not what told_by() says
+    by: str = ""
+
+    def told_by(self):
+        if self.by:
+            return self.by
+        if None in (self.culprit or (None,)):
+            return ALIKE if self.says and "hang" not in self.name else NOBODY
+        if "hangs" in self.name or "stopped" in self.name:
+            return SILENT
+        return OWN if self.says else END
 
     def commands(self):
         """Type of replica to the command of the real program; a Worker of mpirun has none."""
@@ -105,7 +124,7 @@ def torch_ways(framework):
 
     def way(name, what, program, culprit, says="", never=(CLOSED,), rank=2, limit=None, **more):
         env = {"COLLECTIVE_SECONDS": str(limit)} if limit else {}
-        return Way(f"{framework}-{name}", f"{what} ({version})", framework,
+        return Way(f"{framework}-{name}", what, version, framework,
                    [python_of(framework) or "python3", str(PROGRAMS / "torch_train.py"), program, str(rank)], culprit, says, never,
                    env=env, **more)
     worker = ("Worker-1",)
@@ -139,7 +158,7 @@ def torch_ways(framework):
         way("thread", "a thread ends the program", "thread_raises", worker, r"prefetch failed: \[Errno 5\] Input/output error"),
         way("raises-before-init", "a rank raises before it joins", "raises_before_init", worker, r"PermissionError: \[Errno 13\] Permission denied"),
         way("port-taken", "the port of rank 0 is taken", "port_taken", ("Master-0",), r"[Aa]ddress already in use", limit=10),
-        way("wrong-world", "the world is larger than the job", "wrong_world", (), "", never=(), limit=6),
+        way("wrong-world", "the world is larger than the job", "wrong_world", (None, "Master-0", "Worker-0", "Worker-1"), r"(?i)time(d )?out", limit=6),
         way("same-rank", "two ranks have the same number", "same_rank", ("Worker-0", "Worker-1", None), "", never=(), limit=6),
         way("wrong-master", "a rank has a wrong address of rank 0", "wrong_master", worker, r"trying to connect to \(127[\d.]+, 1\)", limit=6, record_seconds=90),
         way("wrong-name", "a rank cannot resolve the name of rank 0", "wrong_name", worker, r"digits-master-0.invalid", limit=6, record_seconds=90),
@@ -165,9 +184,10 @@ def torchrun_ways(framework):
             # it does not start on Python 3.11 unless something is redirected; this is a rank that does not exist
             env |= {"PET_REDIRECTS": "9:1", "PET_TEE": "9:1"}
         words = [python_of(framework) or "python3", "-m", "torch.distributed.run", str(PROGRAMS / "torch_train.py"), program, str(rank)]
-        more.setdefault("rank", rank if culprit else None)
-        return Way(f"torchrun{framework[5:]}-{name}", f"{what} (torchrun of {version}, {each} a node)", framework, words, culprit, says, never,
-                   types={"Master": 1, "Worker": 1}, spec={"nprocPerNode": str(each)}, env=env, **{"record_seconds": 90} | more)
+        more.setdefault("rank", rank if culprit and isinstance(rank, int) else None)
+        more = {"types": {"Master": 1, "Worker": 1}, "spec": {"nprocPerNode": str(each)}, "record_seconds": 90} | more
+        return Way(f"torchrun{framework[5:]}-{name}", what, f"torchrun of {version}" + (", 1 rank a node" if each == 1 else ""), framework, words, culprit, says, never,
+                   env=env, **more)
     worker, shard = ("Worker-0",), r"ValueError: shard 7 of the data set holds a label 12"
     return [
         way("raises", "a rank raises", "raises", worker, shard),
@@ -183,9 +203,12 @@ def torchrun_ways(framework):
         way("exits", "a rank ends with an exit code and no word", "exits_without_a_word", worker, r"exitcode\s*: 3"),
         way("no-memory", "an allocation fails in one rank", "runs_out_of_memory", worker, r"can't allocate memory|not enough memory"),
         way("hangs-loader", "a rank hangs in its data loader", "hangs_in_loader", worker, "reading shard 7", never=("ChildFailedError",), limit=6),
+        way("elastic", "a rank raises in each of its attempts, with c10d and maxRestarts 1", "raises", ("Worker-1",), shard, rank="worker-1", each=1,
+            types={"Worker": 2}, spec={"nprocPerNode": "1", "elasticPolicy": {"rdzvBackend": "c10d", "minReplicas": 2, "maxReplicas": 2, "maxRestarts": 1}}),
+        way("agent-terminated", "somebody ends the agent of a node by SIGTERM", "terminates_agent", worker, never=(), rank=2),
         way("agent-killed", "the agent of a node is killed", "kills_agent", worker, never=("ChildFailedError",), rank=2),
         way("file-missing", "the script is not there on one node", "raises", worker, r"can't open file|No such file", rank=0,
-            others={"Worker": [python_of(framework) or "python3", "-m", "torch.distributed.run", "/nowhere/train.py"]}, record_seconds=60),
+            others={"Worker": [python_of(framework) or "python3", "-m", "torch.distributed.run", "/nowhere/train.py"]}, ending="timeout", record_seconds=30),
     ]
 
 
@@ -195,7 +218,7 @@ def mpirun_ways():
     def way(name, what, program, says="", never=(), python=(), culprit=either, rank=1, mpirun=("-np", "2"), **more):
         words = ["mpirun", *mpirun, "--bind-to", "none", "/usr/bin/python3", *python, str(PROGRAMS / "mpi_train.py"), program, "1"]
         more = {"others": {"Worker": None}} | more
-        return Way(f"mpirun-{name}", f"{what} (Open MPI 4.1)", "mpirun", words, culprit, says, never, kind="MPIJob",
+        return Way(f"mpirun-{name}", what, "Open MPI", "mpirun", words, culprit, says, never, kind="MPIJob",
                    types={"Launcher": 1, "Worker": 2}, spec={"slotsPerWorker": 1, "runPolicy": {"cleanPodPolicy": "Running"}}, rank=rank,
                    **{"record_seconds": 60} | more)
     shard = r"ValueError: shard 7 of the data set holds a label 12"
@@ -224,7 +247,7 @@ def comm_ways():
 
     def way(name, what, program, culprit=worker, says="", never=("PeerError", "AbortedError"), rank=2, limit=None, **more):
         env = {"COLLECTIVE_SECONDS": str(limit), "RH_COMM_INIT_TIMEOUT": str(limit)} if limit else {}
-        return Way(f"rhcomm-{name}", f"{what} (rh_comm)", "rh_comm", ["/usr/bin/python3", str(PROGRAMS / "comm_train.py"), program, str(rank)],
+        return Way(f"rhcomm-{name}", what, "rh_comm", "rh_comm", ["/usr/bin/python3", str(PROGRAMS / "comm_train.py"), program, str(rank)],
                    culprit, says, never, env=env, annotations={"roundhouse.dev/comm": "native"}, **more)
     return [
         way("raises", "a rank raises", "raises", says=shard),
@@ -234,12 +257,15 @@ def comm_ways():
         way("exits", "a rank ends with an exit code and no word", "exits"),
         way("hangs", "a rank hangs in its data loader", "hangs", says="reading shard 7", limit=5),
         way("hangs-before-init", "a rank hangs before it joins", "hangs_before_init", says="downloading the data set", limit=5),
+        *(Way(f"rhcomm-ps-{name}", f"a parameter server {what}", "rh_comm", "rh_comm", ["/usr/bin/python3", str(PROGRAMS / "ps_train.py"), name, "ps0"], ("PS-0",),
+              says, ("PeerError",), kind="TFJob", types={"Chief": 1, "PS": 2, "Worker": 2}, annotations={"roundhouse.dev/comm": "native"})
+          for name, what, says in (("killed", "ends by SIGKILL", ""), ("fails", "fails", "no space for the snapshot"))),
     ]
 
 
 def tensorflow_ways():
     def way(name, what, program, culprit, says="", never=(), task="worker1", types=None, **more):
-        return Way(f"tf-{name}", f"{what} (TensorFlow)", "tensorflow",
+        return Way(f"tf-{name}", what, "TensorFlow", "tensorflow",
                    [python_of("tensorflow") or "python3", str(PROGRAMS / "tf_train.py"), program, task], culprit, says, never, kind="TFJob",
                    types=types or {"Worker": 3}, **{"record_seconds": 120} | more)
     servers, worker, shard = {"Chief": 1, "PS": 1, "Worker": 2}, ("Worker-1",), r"shard 7 of the data set holds a label 12"
@@ -252,6 +278,8 @@ def tensorflow_ways():
         way("import-all", "an import fails in all workers", "import_all", (), "No module named 'tensorflow_addons_extra'"),
         way("hangs", "a worker hangs in its data", "hangs", ("Worker-1", None), "reading shard 7", ending="timeout", record_seconds=40),
         way("port-taken", "the port of a worker is taken", "port_taken", worker, r"[Aa]ddress already in use|Could not start gRPC server", away),
+        way("exits", "a worker ends with an exit code and no word", "exits", worker, never=away),
+        way("ends-early", "a worker has fewer batches and ends with 0", "ends_early", worker, "no more batches, done", away),
         way("ps-killed", "a parameter server ends by SIGKILL", "killed", ("PS-0",), task="ps0", types=servers, never=away),
         way("ps-raises", "a parameter server fails", "raises", ("PS-0",), shard, task="ps0", types=servers, never=away),
         way("chief-raises", "the Chief raises", "raises", ("Chief-0",), shard, task="chief0", types=servers),
@@ -261,7 +289,7 @@ def tensorflow_ways():
 def other_ways():
     """What needs no framework: containers beside the main one, and commands that do not start."""
     def way(name, what, words, culprit, says="", never=(), types=None, **more):
-        return Way(f"pod-{name}", what, "none", words, culprit, says, never, types=types or {"Master": 1, "Worker": 2}, live=True, **more)
+        return Way(f"pod-{name}", what, "any", "none", words, culprit, says, never, types=types or {"Master": 1, "Worker": 2}, live=True, **more)
 
     def at_worker_1(script):
         return ["sh", "-c", f"case $HOSTNAME in *-worker-1) sleep $LATE; {script};; esac"]
@@ -310,7 +338,7 @@ def under(ways, names, endings):
     for way in ways:
         for ending, change in endings.items() if way.name in names else ():
             change = dict(change)
-            made.append(dataclasses.replace(way, name=f"{way.name}-{ending}", what=f"{way.what}; {ending}", recorded_as=way.name,
+            made.append(dataclasses.replace(way, name=f"{way.name}-{ending}", what=f"{way.what}; {ending.replace('-', ', ')}", recorded_as=way.name,
                                             spec=way.spec | change.pop("spec", {}), annotations=way.annotations | change.pop("annotations", {}), **change))
     return made
 

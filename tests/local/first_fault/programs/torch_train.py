@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small training with torch and gloo that goes wrong in a chosen way. usage: torch_train.py WAY [RANK]
+"""A small training with torch and gloo that goes wrong in a chosen way. usage: torch_train.py WAY CULPRIT
 
-RANK is the one that goes wrong. COLLECTIVE_SECONDS is how long a collective may take.
+CULPRIT goes wrong, a rank or a replica as "worker-1". COLLECTIVE_SECONDS is how long a collective may take.
 """
 import ctypes
 import datetime
@@ -13,9 +13,10 @@ import threading
 import time
 
 WAY = sys.argv[1].removeprefix("record_")
-CULPRIT = int(sys.argv[2]) if len(sys.argv) > 2 else -1
+CULPRIT = sys.argv[2]
 RANK = int(os.environ["RANK"])
-MINE = RANK == CULPRIT
+# elastic torchrun numbers replicas by chance
+MINE = CULPRIT in (str(RANK), os.environ.get("HOSTNAME", "").removeprefix("job-"))
 STEPS = 3
 
 if os.environ.get("MASTER_ADDR", "").startswith("127."):
@@ -83,7 +84,7 @@ def all_raise():
 
 def two_raise():
     """The same bad shard, met by two ranks, one a second later."""
-    if RANK in (CULPRIT, 0):
+    if MINE or RANK == 0:
         time.sleep(0.0 if MINE else 1.0)
         raise ValueError(f"rank {RANK}: shard 7 of the data set holds a label 12, allowed are 0 to 9")
     step(STEPS)
@@ -307,11 +308,14 @@ def is_stopped():
 
 
 def kills_agent():
-    """Somebody kills torchrun."""
+    """Somebody ends torchrun."""
     if MINE:
-        os.kill(os.getppid(), signal.SIGKILL)
+        os.kill(os.getppid(), signal.SIGTERM if WAY == "terminates_agent" else signal.SIGKILL)
         time.sleep(60)
     step(STEPS)
+
+
+terminates_agent = kills_agent
 
 
 def before_init():
