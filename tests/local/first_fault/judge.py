@@ -69,7 +69,7 @@ def complaints(way, fault, output):
     made += [f"its lines have /{pattern}/" for pattern in way.never if re.search(pattern, text)]
     if way.rank is not None and fault.get("rank") not in (None, way.rank):
         made.append(f"it names rank {fault['rank']}, not {way.rank}")
-    if replica in way.culprit and replica:
+    if way.own and replica in way.culprit and replica:
         written = output(replica)
         made += [f"that replica never wrote {line!r}" for line in lines if line.strip() and line.strip(" .…") not in written][:1]
     return made

@@ -15,6 +15,10 @@ OWN = "its own error; closed connections and time-outs of peers never win over i
 END = "its exit code or signal; peers say that they lost a connection"
 SILENT = "it is the one that has not failed, while its peers waited in vain"
 ALIKE = "all failed alike, and that is said"
+EARLY = "it left while others still needed it: they lost a connection, and nobody else is missing"
+SUMMARY = "torchrun's summary, for nobody wrote an error of its own: it names the rank and how that ended"
+BANNER = "mpirun's words about the rank that ended; its other banners are left out"
+UNSTARTED = "it could not be started, and why"
 NOBODY = "nothing says who waits for whom: it is said who wrote what last"
 KINDS = {
     "PyTorchJob": ("pytorchReplicaSpecs", "pytorch"),
@@ -77,6 +81,8 @@ class Way:
     # longest pause that stays as it was recorded, in milliseconds
     pause: int = 400
 
+    # whether its lines are what the replica wrote; else they say why it did not start
+    own: bool = True
     # what tells the culprit from its victims, where it is not what told_by() says
     by: str = ""
 
@@ -134,12 +140,12 @@ def torch_ways(framework):
         way("master-raises", "rank 0 raises", "raises", ("Master-0",), shard, rank=0),
         way("raises-slowly", "a rank leaves the group and tells its exception later, when its peers have ended", "raises_slowly", worker, shard, pause=2000),
         way("raises-loudly", "a rank raises and writes much afterwards", "raises_loudly", worker, shard),
-        way("two-raise", "two ranks raise, one a second later", "two_raise", worker, r"rank 2: shard 7"),
+        way("two-raise", "two ranks raise, one a second later", "two_raise", worker, r"rank 2: shard 7", by="of two errors the one that was written first"),
         way("all-raise", "all ranks raise alike", "all_raise", (), r"No such file or directory: '/data/train/index.json'"),
         way("import-one", "an import fails in one rank", "import_one", worker, "ModuleNotFoundError: No module named 'flash_attention_extra'"),
         way("import-all", "an import fails in all ranks", "import_all", (), "ModuleNotFoundError: No module named 'flash_attention_extra'"),
         way("exits", "a rank ends with an exit code and no word", "exits_without_a_word", worker),
-        way("ends-early", "a rank has fewer batches and ends with 0", "exits_early_with_0", worker, "no more batches, done"),
+        way("ends-early", "a rank has fewer batches and ends with 0", "exits_early_with_0", worker, "no more batches, done", by=EARLY),
         way("segfault", "a rank ends by SIGSEGV", "segfaults", worker),
         way("segfault-trace", "a rank ends by SIGSEGV, with faulthandler", "segfaults_with_trace", worker, "Fatal Python error: Segmentation fault"),
         way("abort", "a corrupt heap in one rank", "aborts", worker, r"free\(\): (invalid|double free)"),
@@ -198,16 +204,16 @@ def torchrun_ways(framework):
         way("one-raises-slowly", "a rank leaves the group and tells its exception later", "raises_slowly", worker, shard, rank=1, each=1, pause=2000),
         way("all-raise", "all ranks raise alike", "all_raise", (), r"No such file or directory: '/data/train/index.json'"),
         way("import-all", "an import fails in all ranks", "import_all", (), "ModuleNotFoundError: No module named 'flash_attention_extra'"),
-        way("segfault", "a rank ends by SIGSEGV", "segfaults", worker, r"SIGSEGV|-11"),
-        way("killed", "a rank ends by SIGKILL", "is_killed", worker, r"SIGKILL|-9"),
-        way("exits", "a rank ends with an exit code and no word", "exits_without_a_word", worker, r"exitcode\s*: 3"),
+        way("segfault", "a rank ends by SIGSEGV", "segfaults", worker, r"SIGSEGV|-11", by=SUMMARY),
+        way("killed", "a rank ends by SIGKILL", "is_killed", worker, r"SIGKILL|-9", by=SUMMARY),
+        way("exits", "a rank ends with an exit code and no word", "exits_without_a_word", worker, r"exitcode\s*: 3", by=SUMMARY),
         way("no-memory", "an allocation fails in one rank", "runs_out_of_memory", worker, r"can't allocate memory|not enough memory"),
         way("hangs-loader", "a rank hangs in its data loader", "hangs_in_loader", worker, "reading shard 7", never=("ChildFailedError",), limit=6),
         way("elastic", "a rank raises in each of its attempts, with c10d and maxRestarts 1", "raises", ("Worker-1",), shard, rank="worker-1", each=1,
             types={"Worker": 2}, spec={"nprocPerNode": "1", "elasticPolicy": {"rdzvBackend": "c10d", "minReplicas": 2, "maxReplicas": 2, "maxRestarts": 1}}),
         way("agent-terminated", "somebody ends the agent of a node by SIGTERM", "terminates_agent", worker, never=(), rank=2),
         way("agent-killed", "the agent of a node is killed", "kills_agent", worker, never=("ChildFailedError",), rank=2),
-        way("file-missing", "the script is not there on one node", "raises", worker, r"can't open file|No such file", rank=0,
+        way("file-missing", "the script is not there on one node", "raises", worker, r"can't open file|No such file", rank=0, by=OWN + "; the agents wait for each other, and nobody has ended",
             others={"Worker": [python_of(framework) or "python3", "-m", "torch.distributed.run", "/nowhere/train.py"]}, ending="timeout", record_seconds=30),
     ]
 
@@ -224,10 +230,10 @@ def mpirun_ways():
     shard = r"ValueError: shard 7 of the data set holds a label 12"
     return [
         way("raises", "a rank raises under python -m mpi4py", "raises", shard, python=("-m", "mpi4py")),
-        way("raises-hangs", "a rank raises, and all hang in MPI_Finalize", "raises", shard, ending="timeout", record_seconds=12),
+        way("raises-hangs", "a rank raises, and all hang in MPI_Finalize", "raises", shard, ending="timeout", record_seconds=12, by=OWN + "; nobody has ended"),
         way("gives-up", "a rank calls MPI_Abort", "gives_up", "the learning rate is not a number", never=()),
-        way("segfault", "a rank ends by SIGSEGV", "segfaults", r"[Ss]egmentation fault|signal 11"),
-        way("killed", "a rank ends by SIGKILL", "is_killed", r"signal 9|Killed"),
+        way("segfault", "a rank ends by SIGSEGV", "segfaults", r"[Ss]egmentation fault|signal 11", by=BANNER),
+        way("killed", "a rank ends by SIGKILL", "is_killed", r"signal 9|Killed", by=BANNER),
         way("exits", "a rank leaves with an exit code", "exits", "no checkpoint to go on from"),
         way("misuses", "a message is longer than its receiver expects", "misuses", r"MPI_ERR_TRUNCATE|truncated"),
         way("import-all", "an import fails in all ranks", "import_all", "No module named 'flash_attention_extra'", culprit=("Launcher-0", "Worker-0", "Worker-1"),
@@ -279,7 +285,7 @@ def tensorflow_ways():
         way("hangs", "a worker hangs in its data", "hangs", ("Worker-1", None), "reading shard 7", ending="timeout", record_seconds=40),
         way("port-taken", "the port of a worker is taken", "port_taken", worker, r"[Aa]ddress already in use|Could not start gRPC server", away),
         way("exits", "a worker ends with an exit code and no word", "exits", worker, never=away),
-        way("ends-early", "a worker has fewer batches and ends with 0", "ends_early", worker, "no more batches, done", away),
+        way("ends-early", "a worker has fewer batches and ends with 0", "ends_early", worker, "no more batches, done", away, by=EARLY),
         way("ps-killed", "a parameter server ends by SIGKILL", "killed", ("PS-0",), task="ps0", types=servers, never=away),
         way("ps-raises", "a parameter server fails", "raises", ("PS-0",), shard, task="ps0", types=servers, never=away),
         way("chief-raises", "the Chief raises", "raises", ("Chief-0",), shard, task="chief0", types=servers),
@@ -299,18 +305,19 @@ def other_ways():
     return [
         way("init-fails", "an init container fails", waits, worker, "fetch: no such bucket",
             pod={"initContainers": [{"name": "fetch", "image": "none", "command": at_worker_1('echo "fetch: no such bucket"; exit 4')}]}),
-        way("sidecar-fails", "a container beside the main one fails, and the main one with it",
+        way("sidecar-fails", "a container beside the main one fails, and then the main one",
             ["sh", "-c", 'case $HOSTNAME in *-worker-1) sleep $LATE; sleep 0.5; echo "cannot reach the proxy: Connection refused"; exit 1;; esac; sleep 1000'],
-            worker, "proxy: the certificate has expired", never=("Connection refused",),
+            worker, "proxy: the certificate has expired", never=("Connection refused",), by="of two containers of a pod, the one that failed first",
             pod={"beside": [{"name": "proxy", "image": "none",
                              "command": ["sh", "-c", 'case $HOSTNAME in *-worker-1) sleep $LATE; echo "proxy: the certificate has expired"; exit 5;; esac; sleep 1000']}]}),
         way("sidecar-fails-alone", "a container beside the main one fails, and the main one goes on for ever", waits, worker,
             "proxy: the certificate has expired", ending="timeout",
             pod={"beside": [{"name": "proxy", "image": "none",
                              "command": ["sh", "-c", 'case $HOSTNAME in *-worker-1) sleep $LATE; echo "proxy: the certificate has expired"; exit 5;; esac; sleep 1000']}]}),
-        way("no-command", "the command is not there", waits, ("Worker-0",), types=two, others={"Worker": ["/nowhere/train"]}),
-        way("no-permission", "the command may not be run", waits, ("Worker-0",), types=two, others={"Worker": ["/dev/null"]}),
-        way("no-folder", "the working folder is not there", peer, ("Master-0", "Worker-0", "Worker-1", None), container={"workingDir": "/nowhere/at/all"}),
+        way("no-command", "the command is not there", waits, ("Worker-0",), r'cannot start "/nowhere/train": no such file', types=two, others={"Worker": ["/nowhere/train"]}, own=False, by=UNSTARTED),
+        way("no-permission", "the command may not be run", waits, ("Worker-0",), r'cannot start "/dev/null": Permission denied', types=two, others={"Worker": ["/dev/null"]}, own=False, by=UNSTARTED),
+        way("no-folder", "the working folder is not there", peer, ("Master-0", "Worker-0", "Worker-1", None), r'working directory "/nowhere/at/all"',
+            container={"workingDir": "/nowhere/at/all"}, own=False, by=UNSTARTED),
         way("deadline", "activeDeadlineSeconds ends a replica that hangs",
             ["sh", "-c", 'case $HOSTNAME in *-worker-1) echo "reading shard 7"; sleep 1000;; esac; echo "step 2"; sleep 1000'], ("Worker-1", None), "",
             spec={"runPolicy": {"activeDeadlineSeconds": 4}}),
