@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plays what a container did, in its place: usage: replay FOLDER. FOLDER/POD, POD being $HOSTNAME, says what to do, one step a line
- * (times in microseconds since all replicas of the job have started):
+ * Plays what a container did, in its place: usage: replay FOLDER. FOLDER/POD, POD being $HOSTNAME, says what to do, one
+ * step a line (times in microseconds since all replicas of the job have started):
  *
  *   meet COUNT       the replicas of the job, in FOLDER/JOB.meet.ATTEMPT; first
  *   out AT LENGTH    and LENGTH bytes of output follow
@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TEXT_MAX  65536
+#define TEXT_MAX 65536
 #define WAIT_STEP 2000
 /* Replicas that are started again do not all come again. */
 #define LATER_MEETING_US 1000000
