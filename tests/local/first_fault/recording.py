@@ -5,7 +5,7 @@ import pathlib
 import re
 
 RECORDED = pathlib.Path(__file__).resolve().parent / "recorded"
-LATE = 200  # milliseconds that all a replica does comes late at most, and its end once more
+LATE = 150  # milliseconds that all a replica does comes late at most, and its end once more
 NAMES = re.compile(r"\bjob-(?=master|worker|launcher|chief|ps)")
 
 
@@ -19,7 +19,7 @@ class Clock:
     """Recorded times to times of the play: the same order, and no pause is longer than a limit."""
 
     def __init__(self, times, limit):
-        self.made, last, now = {}, min(times), 0
+        self.made, last, now = {}, min(times, default=0), 0
         for at in sorted(set(times)):
             now += min(at - last, limit)
             last = at

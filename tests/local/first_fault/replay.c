@@ -108,7 +108,7 @@ static int64_t play_attempt(const struct play *play)
 	return info.st_size;
 }
 
-/* All write when they came, and begin with the last one. */
+/* All write when they came, and begin when the last one has come and all have seen it. */
 static void play_meet(struct play *play, const char *job, size_t count)
 {
 	int64_t attempt = play_attempt(play), mine = play_now(), came[64] = {0};
@@ -132,6 +132,7 @@ static void play_meet(struct play *play, const char *job, size_t count)
 		if (came[place] > play->begin)
 			play->begin = came[place];
 	}
+	play->begin += 2 * WAIT_STEP;
 	close(file);
 }
 

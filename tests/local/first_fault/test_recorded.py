@@ -21,7 +21,9 @@ import recording
 import ways
 
 # Seconds that a run may take which is to end by itself.
-LIMIT = 90.0
+LIMIT = 120.0
+# Jobs of one run, and runs at the same time.
+JOBS, RUNS = 50, 3
 
 
 def job_of(way, folder, replay, chance):
@@ -54,8 +56,6 @@ class Play:
         self.seed = f"{arguments.seed}-{number}"
 
     def __call__(self):
-        if not self.rows:
-            return []
         folder = pathlib.Path(tempfile.mkdtemp(prefix="roundhouse-fault-"))
         try:
             for patience in (6, 30, 120):
@@ -106,6 +106,11 @@ class Play:
         run.interrupt()
 
 
+def parts(rows):
+    count = -(-len(rows) // JOBS)
+    return [rows[place::count] for place in range(count)]
+
+
 def report(results, scores):
     """Prints what went wrong; returns whether all was right."""
     table, shown = {}, 0
@@ -133,10 +138,10 @@ def main():
     parser.add_argument("--scores", action="store_true", help="print how often each way was right")
     arguments = parser.parse_args()
     rows = [way for way in ways.WAYS if re.fullmatch(arguments.only, way.name) and (way.live or recording.load(way))]
-    plays = [Play(arguments, [way for way in rows if way.ending == ending], ending, number)
-             for number in range(arguments.runs) for ending in ("itself", "timeout", "interrupt")]
+    plays = [Play(arguments, some, ending, number) for number in range(arguments.runs) for ending in ("itself", "timeout", "interrupt")
+             for some in parts([way for way in rows if way.ending == ending])]
     print(f"{len(rows)} ways, {arguments.runs} runs each; again with --seed {arguments.seed}", flush=True)
-    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+    with concurrent.futures.ThreadPoolExecutor(RUNS) as pool:
         results = [result for played in pool.map(lambda play: play(), plays) for result in played]
     good = report(results, arguments.scores)
     if not good:

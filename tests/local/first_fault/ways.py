@@ -79,7 +79,7 @@ class Way:
     # shell scripts, which need no recording: $LATE is a random pause
     live: bool = False
     # longest pause that stays as it was recorded, in milliseconds
-    pause: int = 400
+    pause: int = 320
 
     # whether its lines are what the replica wrote; else they say why it did not start
     own: bool = True
@@ -174,9 +174,9 @@ def torch_ways(framework):
         way("hangs-before-init", "a rank hangs before it joins", "hangs_before_init", worker, "downloading the data set", limit=6),
         way("stopped", "a rank is frozen", "is_stopped", worker, "step 2 done", limit=6),
         way("hangs-at-end", "a rank hangs after its last step", "hangs_after_last_step", worker, "closing the data loader", limit=6),
-        way("hangs-everywhere", "all ranks hang, without a limit of time", "hangs_everywhere", (), r"computes metrics", ending="timeout", record_seconds=12),
+        way("hangs-everywhere", "all ranks hang, without a limit of time", "hangs_everywhere", (), r"computes metrics", ending="timeout", record_seconds=40),
         way("hangs-loader-timeout", "a rank hangs in its data loader, and only the run has a limit of time", "hangs_in_loader", ("Worker-1", None), "reading shard 7",
-            ending="timeout", record_seconds=12),
+            ending="timeout", record_seconds=40),
     ]
 
 
@@ -230,7 +230,7 @@ def mpirun_ways():
     shard = r"ValueError: shard 7 of the data set holds a label 12"
     return [
         way("raises", "a rank raises under python -m mpi4py", "raises", shard, python=("-m", "mpi4py")),
-        way("raises-hangs", "a rank raises, and all hang in MPI_Finalize", "raises", shard, ending="timeout", record_seconds=12, by=OWN + "; nobody has ended"),
+        way("raises-hangs", "a rank raises, and all hang in MPI_Finalize", "raises", shard, ending="timeout", record_seconds=40, by=OWN + "; nobody has ended"),
         way("gives-up", "a rank calls MPI_Abort", "gives_up", "the learning rate is not a number", never=()),
         way("segfault", "a rank ends by SIGSEGV", "segfaults", r"[Ss]egmentation fault|signal 11", by=BANNER),
         way("killed", "a rank ends by SIGKILL", "is_killed", r"signal 9|Killed", by=BANNER),
@@ -241,7 +241,7 @@ def mpirun_ways():
         way("no-program", "the program is not there", "raises", r"could not find|unable to (find|launch)|No such file", culprit=("Launcher-0",), rank=None,
             mpirun=("-np", "2", "/nowhere/train")),
         way("few-slots", "more processes than slots", "raises", r"not enough slots", culprit=("Launcher-0",), rank=None, mpirun=("-np", "5")),
-        way("hangs", "a rank hangs", "hangs", "reading shard 7", ending="timeout", record_seconds=12, culprit=(*either, None), rank=None),
+        way("hangs", "a rank hangs", "hangs", "reading shard 7", ending="timeout", record_seconds=40, culprit=(*either, None), rank=None),
         way("worker-killed", "a Worker ends", "hangs", "", culprit=("Worker-1", ), rank=None,
             others={"Worker": ["sh", "-c", 'sleep 6; case $HOSTNAME in *-worker-1) kill -KILL $$$$;; esac; sleep 365d']}),
     ]
