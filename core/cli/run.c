@@ -43,12 +43,14 @@ static int run_as_text(const struct rh_cli *cli, struct rh_run_options *options,
 
 static int run_as_json(struct rh_run_options *options, struct rh_error *err)
 {
+	struct rh_json_view view = {0};
 	int r;
 
-	options->hooks = rh_json_view_hooks();
+	options->hooks = rh_json_view_hooks(&view);
 	r = rh_run(options, err);
 	if (r >= 0)
-		rh_json_view_finish(r);
+		rh_json_view_finish(&view, r);
+	rh_json_view_deinit(&view);
 	return r;
 }
 

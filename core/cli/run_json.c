@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/str.h"
@@ -123,9 +124,71 @@ static void json_note(void *arg, const char *text)
 	json_write(row);
 }
 
-struct rh_run_hooks rh_json_view_hooks(void)
+static int json_set_known(struct rh_json *json, const char *key, const char *text)
+{
+	return text && *text ? rh_json_set_string(json, key, text) : rh_json_set(json, key, rh_json_new_null());
+}
+
+static int json_set_number(struct rh_json *json, const char *key, int64_t number, bool known)
+{
+	return known ? rh_json_set_integer(json, key, number) : rh_json_set(json, key, rh_json_new_null());
+}
+
+static int json_set_lines(struct rh_json *json, const char *text)
+{
+	struct rh_json *list = rh_json_ensure_array(json, "lines");
+
+	while (list && *text) {
+		size_t length = strcspn(text, "\n");
+		rh_auto_str line = {0};
+
+		json_append_clean(&line, text, length);
+		if (rh_json_append(list, rh_json_new_string(rh_str_text(&line))) < 0)
+			return RH_ENOMEM;
+		text += length + (text[length] ? 1 : 0);
+	}
+	return list ? 0 : RH_ENOMEM;
+}
+
+/* Every member is there; null stands for what is not known. */
+static struct rh_json *json_fault(const struct rh_run_fault *fault)
+{
+	rh_auto(json) json = rh_json_new_object();
+	char at[RH_TIME_SIZE];
+
+	if (!json || rh_json_set_string(json, "job", fault->job) < 0 ||
+	    json_set_known(json, "replica", fault->replica) < 0 ||
+	    json_set_number(json, "rank", fault->rank, fault->rank >= 0) < 0 ||
+	    json_set_known(json, "container", fault->container) < 0 ||
+	    json_set_number(json, "exitCode", fault->exit_code, fault->exit_code >= 0) < 0 ||
+	    json_set_number(json, "signal", fault->signal, fault->signal != 0) < 0 ||
+	    json_set_known(json, "reason", fault->reason) < 0 || rh_json_set_string(json, "class", fault->blame) < 0 ||
+	    json_set_known(json, "at", fault->at ? rh_time_format_micro(fault->at, at) : NULL) < 0 ||
+	    rh_json_set_string(json, "message", fault->text) < 0 || json_set_lines(json, fault->lines) < 0)
+		return NULL;
+	return rh_take(json);
+}
+
+static void json_first_fault(void *arg, const struct rh_run_fault *fault)
+{
+	struct rh_json_view *view = arg;
+	rh_auto(json) json = json_fault(fault);
+
+	if (!json)
+		return;
+	if (!view->first)
+		view->first = rh_json_copy(json);
+	if (!view->faults)
+		view->faults = rh_json_new_object();
+	if (view->faults)
+		(void)rh_json_set(view->faults, fault->job, rh_take(json));
+}
+
+struct rh_run_hooks rh_json_view_hooks(struct rh_json_view *view)
 {
 	return (struct rh_run_hooks){
+		.arg = view,
+		.first_fault = json_first_fault,
 		.line = json_line,
 		.event = json_event,
 		.job = json_job,
@@ -135,14 +198,22 @@ struct rh_run_hooks rh_json_view_hooks(void)
 	};
 }
 
-void rh_json_view_finish(int result)
+void rh_json_view_finish(struct rh_json_view *view, int result)
 {
 	struct rh_json *row = json_row("result");
 
 	if (row && (rh_json_set_string(row, "result", rh_run_result_name(result)) < 0 ||
-	            rh_json_set_integer(row, "exitStatus", result) < 0)) {
+	            rh_json_set_integer(row, "exitStatus", result) < 0 ||
+	            (view->first && rh_json_set(row, "firstFault", rh_take(view->first)) < 0) ||
+	            (view->faults && rh_json_set(row, "firstFaults", rh_take(view->faults)) < 0))) {
 		rh_json_free(row);
 		return;
 	}
 	json_write(row);
+}
+
+void rh_json_view_deinit(struct rh_json_view *view)
+{
+	rh_json_free(rh_take(view->first));
+	rh_json_free(rh_take(view->faults));
 }

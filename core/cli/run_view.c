@@ -31,7 +31,8 @@ struct rh_text_view {
 	struct rh_str status;
 	struct rh_map *states; /* job name -> last condition that was told, owned */
 	struct rh_str told;    /* message of the last condition that was told */
-	struct rh_str failure; /* messages of Failed conditions */
+	struct rh_str failure; /* messages of Failed conditions that were not shown */
+	struct rh_str faults;  /* the first fault of each job, with its lines */
 	struct view_row *rows;
 	size_t row_count;
 };
@@ -173,10 +174,11 @@ static void view_transition(struct rh_text_view *view, const char *name, const s
 		return;
 	}
 	rh_free(old);
-	if (failed)
-		rh_str_appendf(&view->failure, "%s\n", message ? message : "");
-	if (view->quiet)
+	if (view->quiet) {
+		if (failed)
+			rh_str_appendf(&view->failure, "%s\n", message ? message : "");
 		return;
+	}
 	rh_str_clear(&view->told);
 	rh_str_append(&view->told, message ? message : "");
 	rh_str_appendf(&text, "%s: %s: %s", name, type, rh_str_text(&view->told));
@@ -217,6 +219,26 @@ static void view_replica(void *arg, const struct rh_run_replica *replica)
 		.duration = replica->duration,
 		.log = rh_strdup(replica->log),
 	};
+}
+
+/* Lines as they were written, but for what a terminal would take for a command. */
+static void view_first_fault(void *arg, const struct rh_run_fault *fault)
+{
+	struct rh_text_view *view = arg;
+	const char *text = fault->lines;
+
+	rh_str_appendf(&view->faults, "\n%s%sFirst fault: %s%s\n", view->multiple ? fault->job : "",
+	               view->multiple ? ": " : "", fault->text, *text ? ":" : "");
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+
+		rh_str_append(&view->faults, "    ");
+		for (size_t i = 0; i < length; i++)
+			rh_str_append_bytes(&view->faults,
+			                    ((unsigned char)text[i] < ' ' && text[i] != '\t') || text[i] == 0x7f ? "?" : text + i, 1);
+		rh_str_append(&view->faults, "\n");
+		text += length + (text[length] ? 1 : 0);
+	}
 }
 
 static void view_note(void *arg, const char *text)
@@ -266,6 +288,7 @@ void rh_text_view_finish(struct rh_text_view *view, int result)
 		view_table(view);
 	if (view->failure.length)
 		fprintf(stderr, "\n%s", rh_str_text(&view->failure));
+	fputs(rh_str_text(&view->faults), stderr);
 	if (!view->quiet || result != RH_RUN_SUCCEEDED)
 		fprintf(stderr, "%s\n", rh_run_result_name(result));
 }
@@ -317,6 +340,7 @@ void rh_text_view_free(struct rh_text_view *view)
 	rh_free(view->rows);
 	rh_str_deinit(&view->status);
 	rh_str_deinit(&view->failure);
+	rh_str_deinit(&view->faults);
 	rh_str_deinit(&view->told);
 	rh_free(view);
 }
@@ -327,6 +351,7 @@ struct rh_run_hooks rh_text_view_hooks(struct rh_text_view *view)
 		.line = view_line,
 		.event = view_event,
 		.job = view_job,
+		.first_fault = view_first_fault,
 		.replica = view_replica,
 		.note = view_note,
 		.arg = view,

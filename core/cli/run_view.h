@@ -31,10 +31,18 @@ struct rh_run_hooks rh_text_view_hooks(struct rh_text_view *view);
 /** Show the closing table and the verdict of a run that ended with @p result (an enum rh_run_result). */
 void rh_text_view_finish(struct rh_text_view *view, int result);
 
-/** @return hooks that write one JSON object a line on standard output; they need no state */
-struct rh_run_hooks rh_json_view_hooks(void);
-/** Write the last line: {"type":"result","result":…,"exitStatus":…}. */
-void rh_json_view_finish(int result);
+/** What a stream of JSON keeps for its last line. All zero is the start. Owned. */
+struct rh_json_view {
+	struct rh_json *first;  /**< first fault of the first job that has one */
+	struct rh_json *faults; /**< first faults by name of the job */
+};
+
+/** @return hooks that write one JSON object a line on standard output; their arg is @p view */
+struct rh_run_hooks rh_json_view_hooks(struct rh_json_view *view);
+/** Write the last line: {"type":"result","result":…,"exitStatus":…,"firstFault":…,"firstFaults":{JOB:…}}. */
+void rh_json_view_finish(struct rh_json_view *view, int result);
+/** Free what @p view holds. */
+void rh_json_view_deinit(struct rh_json_view *view);
 
 /** @return "Succeeded", "Failed", "TimedOut" or "Interrupted"; static storage */
 const char *rh_run_result_name(int result);

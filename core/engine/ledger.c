@@ -91,6 +91,7 @@ void rh_first_fault_deinit(struct rh_first_fault *fault)
 	rh_free(fault->container);
 	rh_free(fault->reason);
 	rh_free(fault->last_lines);
+	rh_free(fault->witness);
 	*fault = (struct rh_first_fault){0};
 }
 
@@ -105,7 +106,9 @@ static int fault_copy(struct rh_first_fault *to, const struct rh_first_fault *fr
 	to->container = rh_strdup(from->container);
 	to->reason = rh_strdup(from->reason);
 	to->last_lines = rh_strdup(from->last_lines);
-	return to->type && to->pod && to->node && to->container && to->reason && to->last_lines ? 0 : RH_ENOMEM;
+	to->witness = rh_strdup(from->witness ? from->witness : "");
+	return to->type && to->pod && to->node && to->container && to->reason && to->last_lines && to->witness ? 0
+	                                                                                                       : RH_ENOMEM;
 }
 
 static bool fault_equal(const struct rh_first_fault *a, const struct rh_first_fault *b)
@@ -113,6 +116,7 @@ static bool fault_equal(const struct rh_first_fault *a, const struct rh_first_fa
 	if (!a->type || !b->type)
 		return !a->type && !b->type;
 	return a->index == b->index && a->exit_code == b->exit_code && a->attempt == b->attempt && a->at == b->at &&
+	       a->blame == b->blame && a->rank == b->rank && a->until == b->until && rh_text_equal(a->witness, b->witness) &&
 	       strcmp(a->type, b->type) == 0 && strcmp(a->pod, b->pod) == 0 && strcmp(a->node, b->node) == 0 &&
 	       strcmp(a->container, b->container) == 0 && strcmp(a->reason, b->reason) == 0 &&
 	       strcmp(a->last_lines, b->last_lines) == 0;

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "job/evidence.h"
 #include "job/job.h"
 #include "job/pod.h"
 
@@ -78,10 +79,14 @@ struct rh_first_fault {
 	char *node; /**< "" locally */
 	char *container;
 	char *reason;      /**< "OOMKilled", "Evicted", "Error", … */
-	char *last_lines;  /**< cut to 1024 bytes in the ledger */
+	char *last_lines;  /**< of that replica; cut to RH_LAST_LINES_MAX bytes in the ledger */
+	char *witness;     /**< of RH_BLAME_HUNG: the replica that failed for want of it, and how: "Worker-0: …"; else "" */
 	int32_t exit_code; /**< -1 when unknown */
+	int32_t blame;     /**< enum rh_blame */
+	int32_t rank;      /**< of the process in the replica that failed, as it names itself; else -1 */
 	int32_t attempt;
-	int64_t at; /**< microseconds */
+	int64_t at;    /**< microseconds */
+	int64_t until; /**< when it is judged at the latest though it looks like a consequence; 0: at once. Microseconds */
 };
 
 /** Restarts and successes of one replica type. */

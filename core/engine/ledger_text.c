@@ -13,7 +13,7 @@
 #include "job/names.h"
 
 /* Longest last lines that the ledger keeps. */
-#define LEDGER_LINES_MAX 1024
+#define LEDGER_LINES_MAX RH_LAST_LINES_MAX
 /* Ranges up to this length are written as such, for people to read. */
 #define LEDGER_RANGES_MAX 128
 /* Longest text of an index set that is kept when room gets scarce. */
@@ -215,6 +215,21 @@ static int ledger_put_text(struct rh_json *object, const char *key, const char *
 	return *text ? rh_json_set_string(object, key, text) : 0;
 }
 
+/* What is as it mostly is is left out. */
+static int ledger_put_blame(struct rh_json *entry, const struct rh_first_fault *fault)
+{
+	char until[RH_TIME_SIZE];
+
+	if (fault->blame != RH_BLAME_NONE &&
+	    rh_json_set_string(entry, "class", rh_blame_name((enum rh_blame)fault->blame)) < 0)
+		return RH_ENOMEM;
+	if (fault->rank >= 0 && rh_json_set_integer(entry, "rank", fault->rank) < 0)
+		return RH_ENOMEM;
+	if (fault->until > 0 && rh_json_set_string(entry, "until", rh_time_format_micro(fault->until, until)) < 0)
+		return RH_ENOMEM;
+	return fault->witness ? ledger_put_text(entry, "witness", fault->witness) : 0;
+}
+
 static int ledger_put_fault(struct rh_json *root, const struct rh_first_fault *fault, enum ledger_cut cut)
 {
 	struct rh_json *entry;
@@ -230,7 +245,7 @@ static int ledger_put_fault(struct rh_json *root, const struct rh_first_fault *f
 	    rh_json_set_string(entry, "at", rh_time_format_micro(fault->at, at)) < 0 ||
 	    ledger_put_text(entry, "pod", fault->pod) < 0 || ledger_put_text(entry, "node", fault->node) < 0 ||
 	    ledger_put_text(entry, "container", fault->container) < 0 ||
-	    ledger_put_text(entry, "reason", fault->reason) < 0)
+	    ledger_put_text(entry, "reason", fault->reason) < 0 || ledger_put_blame(entry, fault) < 0)
 		return RH_ENOMEM;
 	return cut >= LEDGER_NO_LINES ? 0 : ledger_put_text(entry, "lastLines", ledger_tail(fault->last_lines));
 }
@@ -331,10 +346,18 @@ static char *ledger_get_text(const struct rh_json *object, const char *key)
 	return rh_strdup(text ? text : "");
 }
 
+static int32_t ledger_get_rank(const struct rh_json *entry)
+{
+	int64_t rank;
+
+	return rh_json_integer(rh_json_get(entry, "rank"), &rank) && rank >= 0 && rank <= INT32_MAX ? (int32_t)rank : -1;
+}
+
 static int ledger_get_fault(const struct rh_json *entry, struct rh_first_fault *fault)
 {
 	const char *type = rh_json_string(rh_json_get(entry, "type"));
 	const char *at = rh_json_string(rh_json_get(entry, "at"));
+	const char *until = rh_json_string(rh_json_get(entry, "until"));
 	int64_t code;
 
 	if (!type || !at || rh_time_parse(at, &fault->at, NULL) < 0)
@@ -345,12 +368,18 @@ static int ledger_get_fault(const struct rh_json *entry, struct rh_first_fault *
 	fault->container = ledger_get_text(entry, "container");
 	fault->reason = ledger_get_text(entry, "reason");
 	fault->last_lines = ledger_get_text(entry, "lastLines");
+	fault->witness = ledger_get_text(entry, "witness");
+	fault->blame = rh_blame_of(rh_json_string(rh_json_get(entry, "class")));
+	fault->rank = ledger_get_rank(entry);
+	if (!until || rh_time_parse(until, &fault->until, NULL) < 0)
+		fault->until = 0;
 	fault->index = (int32_t)ledger_get_count(entry, "index", INT32_MAX);
 	fault->attempt = (int32_t)ledger_get_count(entry, "attempt", INT32_MAX);
 	fault->exit_code = -1;
 	if (rh_json_integer(rh_json_get(entry, "exitCode"), &code) && code >= 0 && code <= INT32_MAX)
 		fault->exit_code = (int32_t)code;
-	return fault->type && fault->pod && fault->node && fault->container && fault->reason && fault->last_lines
+	return fault->type && fault->pod && fault->node && fault->container && fault->reason && fault->last_lines &&
+	               fault->witness
 	           ? 0
 	           : RH_ENOMEM;
 }

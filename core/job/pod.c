@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "job/evidence.h"
 #include "job/fields.h"
 #include "job/names.h"
 
@@ -206,24 +207,27 @@ static char *pod_waiting(const struct rh_json *status)
 	return rh_asprintf("%s%s%s", rh_fields_text_or_empty(cause, "reason"), *message ? ": " : "", message);
 }
 
-/* The last bytes of the text, from the start of a UTF-8 character on. */
-static char *pod_tail(const char *text)
-{
-	size_t length = strlen(text);
-
-	if (length > RH_LAST_LINES_MAX) {
-		text += length - RH_LAST_LINES_MAX;
-		while (((unsigned char)*text & 0xc0) == 0x80)
-			text++;
-	}
-	return rh_strdup(text);
-}
-
 static const char *pod_reason(const struct rh_json *status, const struct rh_json *end)
 {
 	const char *reason = rh_fields_text_or_empty(status, "reason");
 
 	return *reason ? reason : rh_fields_text_or_empty(end, "reason");
+}
+
+static void pod_read_evidence(struct rh_pod *pod, const char *message)
+{
+	struct rh_end end = {
+		.exit_code = pod->failed_code, .reason = pod->reason ? pod->reason : "", .output = message};
+	struct rh_evidence evidence = {.rank = -1, .accused = -1};
+	rh_auto_str lines = {0};
+
+	if (pod->phase == RH_PHASE_FAILED || pod->failed_code > 0)
+		evidence = rh_evidence_read(&end);
+	rh_evidence_excerpt(&end, RH_LAST_LINES_MAX, &lines);
+	pod->blame = evidence.blame;
+	pod->rank = evidence.rank;
+	pod->accused = evidence.accused;
+	pod->last_lines = rh_str_take(&lines);
 }
 
 /* What people are told of how the pod, or one of its containers, ended. */
@@ -243,7 +247,7 @@ static void pod_read_end(struct rh_pod *pod, const struct rh_json *status, const
 	if (!culprit)
 		end = pod_terminated(main_status);
 	pod->reason = rh_strdup(pod_reason(status, end));
-	pod->last_lines = pod_tail(rh_fields_text_or_empty(end, "message"));
+	pod_read_evidence(pod, rh_fields_text_or_empty(end, "message"));
 }
 
 /* Pod and Service of a type without index carry no label for it (COMPAT C.11). */

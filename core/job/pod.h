@@ -27,7 +27,8 @@ struct rh_pod {
 	char *node;      /**< spec.nodeName */
 	char *reason;    /**< status.reason ("Evicted"), or of the culprit's end, else the main container's ("OOMKilled") */
 	char *waiting;   /**< what a container waits for ("ImagePullBackOff: ..."), or why the pod is Unschedulable */
-	/** Termination message of the culprit, else of the main container: its last RH_LAST_LINES_MAX bytes. */
+	/** What of the culprit's termination message, else of the main container's, belongs to its end (job/evidence.h), at
+	 * most RH_LAST_LINES_MAX bytes. */
 	char *last_lines;
 	/**
 	 * The culprit of a failed pod: the main container, unless it ended well or not at all and another ended badly. Of a
@@ -40,6 +41,9 @@ struct rh_pod {
 	int32_t restarts;    /**< sum of restartCount over init and regular containers */
 	int32_t exit_code;   /**< of the main container when it has terminated, else -1; restart rules go by this one */
 	int32_t failed_code; /**< how the culprit ended, else -1; for what people are told */
+	int32_t blame;       /**< enum rh_blame: what the culprit's end says; RH_BLAME_NONE while nothing ended badly */
+	int32_t rank;        /**< rank of the process in it that failed, as it names itself; else -1 */
+	int32_t accused;     /**< rank that it lost or waited for, as it says; else -1 */
 	int64_t created_at;  /**< microseconds; 0 is unset, likewise below */
 	int64_t started_at;  /**< when the main container started */
 	int64_t finished_at; /**< when the pod's last container ended */

@@ -6,8 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/mem.h"
+
 /* Largest tail that is asked for. */
-#define LOGS_TAIL_MAX 8192
+#define LOGS_TAIL_MAX ((size_t)256 * 1024)
 #define LOGS_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD in UTF-8 */
 
 void rh_log_deinit(struct rh_log *log)
@@ -129,7 +131,7 @@ static size_t logs_tail_start(const char *text, size_t first, size_t length, siz
 
 void rh_log_tail(const char *path, int64_t from, size_t limit, struct rh_str *out)
 {
-	char buffer[LOGS_TAIL_MAX + 1];
+	rh_auto_free char *buffer = NULL;
 	rh_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	int64_t size = fd >= 0 ? (int64_t)lseek(fd, 0, SEEK_END) : 0;
 	size_t first = 0;
@@ -141,6 +143,11 @@ void rh_log_tail(const char *path, int64_t from, size_t limit, struct rh_str *ou
 	if (size > from + (int64_t)limit) {
 		from = size - (int64_t)limit - 1; /* one byte more tells whether the first line is whole */
 		first = 1;
+	}
+	buffer = rh_alloc(limit + 1);
+	if (!buffer) {
+		out->failed = true;
+		return;
 	}
 	n = fd >= 0 && size > from ? pread(fd, buffer, limit + first, (off_t)from) : 0;
 	while (n > 0 && buffer[n - 1] == '\n')

@@ -38,6 +38,21 @@ struct rh_run_replica {
 	const char *log;   /**< path of its last main container's log */
 };
 
+/** Who is to blame that a job failed, or was given up. Texts are borrowed from the run. */
+struct rh_run_fault {
+	const char *job;       /**< job's name */
+	const char *replica;   /**< "Worker-1"; NULL: nobody is to blame alone */
+	const char *container; /**< that failed; "": none did */
+	int32_t rank;          /**< of the process in it that failed; -1: unknown */
+	int32_t exit_code;     /**< -1: unknown, or it has not ended */
+	int32_t signal;        /**< 0: none */
+	const char *reason;    /**< Kubernetes' word: "Error", "OOMKilled"; "" where there is none */
+	const char *blame;     /**< rh_blame_name() */
+	int64_t at;            /**< wall-clock microseconds; 0: it has not ended */
+	const char *text;      /**< what is known, in one sentence */
+	const char *lines;     /**< its traceback, or its last lines, as it wrote them; "" where there are none */
+};
+
 /** What a run tells. All called on the loop's thread; each may be NULL; texts are borrowed during the call. */
 struct rh_run_hooks {
 	/** One line of output of a container, without its newline; @p replica is "worker-1". Lines over 64 KiB come in
@@ -50,6 +65,8 @@ struct rh_run_hooks {
 	void (*job)(void *arg, const struct rh_json *job);
 	/** A pod changed: its whole object. */
 	void (*pod)(void *arg, const struct rh_json *pod);
+	/** The end: once for each job that failed or was given up. */
+	void (*first_fault)(void *arg, const struct rh_run_fault *fault);
 	/** The end: once for each replica, job by job. */
 	void (*replica)(void *arg, const struct rh_run_replica *replica);
 	/** A note to the user about this machine: "cpu limits are not enforced: …". */

@@ -29,7 +29,11 @@ static void ledger_fill_fault(struct rh_first_fault *fault, const char *last_lin
 	fault->container = rh_strdup("pytorch");
 	fault->reason = rh_strdup("Error");
 	fault->last_lines = rh_strdup(last_lines);
+	fault->witness = rh_strdup("Worker-0: late");
 	fault->exit_code = 137;
+	fault->blame = RH_BLAME_HUNG;
+	fault->rank = 3;
+	fault->until = WORLDS_NOW + 6;
 	fault->attempt = 2;
 	fault->at = WORLDS_NOW + 5;
 }
@@ -198,6 +202,9 @@ static void test_ledger__equal(void **state)
 	copy.fault.at++;
 	assert_false(rh_ledger_equal(&full, &copy));
 	copy.fault.at--;
+	copy.fault.blame = RH_BLAME_CAUSE;
+	assert_false(rh_ledger_equal(&full, &copy));
+	copy.fault.blame = full.fault.blame;
 	copy.types[0].restarts[RH_CAUSE_DELETED]++;
 	assert_false(rh_ledger_equal(&full, &copy));
 	copy.types[0].restarts[RH_CAUSE_DELETED]--;
@@ -219,7 +226,8 @@ static void test_ledger__text(void **state)
 			  "\"Worker\":{\"restarts\":{\"exit\":1,\"in-place\":1},\"succeeded\":\"0-7,12\",\"lost\":\"40\"},"
 			  "\"Master\":{\"restarts\":{\"job\":1}}},\"fault\":{\"type\":\"Worker\",\"index\":1,\"attempt\":2,"
 			  "\"exitCode\":137,\"at\":\"2026-01-01T00:00:00.000005Z\",\"pod\":\"j-worker-1\",\"node\":\"n1\","
-			  "\"container\":\"pytorch\",\"reason\":\"Error\",\"lastLines\":\"boom\"},"
+			  "\"container\":\"pytorch\",\"reason\":\"Error\",\"class\":\"hung\",\"rank\":3,"
+			  "\"until\":\"2026-01-01T00:00:00.000006Z\",\"witness\":\"Worker-0: late\",\"lastLines\":\"boom\"},"
 			  "\"counted\":[\"u1\",\"waiting/u2\"]}");
 	ledger_annotate(worlds, text);
 	assert_int_equal(rh_ledger_read(worlds->job, &again), 0);
@@ -265,14 +273,14 @@ static void test_ledger__last_lines_keep_their_end(void **state)
 	(void)state;
 	memset(lines, 'a', sizeof(lines));
 	/* A character of two bytes lies across the cut. */
-	memcpy(lines + sizeof(lines) - 1 - 1024 - 1, "\xC3\xA9", 2);
+	memcpy(lines + sizeof(lines) - 1 - 2048 - 1, "\xC3\xA9", 2);
 	memcpy(lines + sizeof(lines) - 4, "end", 4);
 	ledger_fill_fault(&ledger.fault, lines);
 	text = rh_ledger_text(&ledger, worlds->job);
 	ledger_annotate(worlds, text);
 	assert_int_equal(rh_ledger_read(worlds->job, &again), 0);
-	assert_int_equal(strlen(again.fault.last_lines), 1023);
-	assert_string_equal(again.fault.last_lines + 1020, "end");
+	assert_int_equal(strlen(again.fault.last_lines), 2047);
+	assert_string_equal(again.fault.last_lines + 2044, "end");
 	worlds_free(worlds);
 }
 

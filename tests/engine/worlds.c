@@ -118,6 +118,8 @@ struct rh_pod *worlds_add_pod(struct worlds *worlds, const char *type, int32_t i
 	pod->phase = RH_PHASE_PENDING;
 	pod->exit_code = -1;
 	pod->failed_code = -1;
+	pod->rank = -1;
+	pod->accused = -1;
 	pod->created_at = worlds->now - 100 * RH_SECOND;
 	worlds->pods = realloc(worlds->pods, (worlds->pod_count + 1) * sizeof(*worlds->pods));
 	assert_non_null(worlds->pods);
@@ -268,6 +270,20 @@ static void worlds_set_pod(const struct worlds *worlds, struct rh_pod *pod, cons
 	pod->deleting = pod->deleting || strncmp(word, "deleting", strlen("deleting")) == 0;
 }
 
+/* As rh_pod_parse() does. */
+static void worlds_read_evidence(struct rh_pod *pod)
+{
+	const struct rh_end end = {.exit_code = pod->failed_code, .reason = pod->reason, .output = pod->last_lines};
+	struct rh_evidence evidence;
+
+	if (pod->phase != RH_PHASE_FAILED && pod->failed_code <= 0)
+		return;
+	evidence = rh_evidence_read(&end);
+	pod->blame = evidence.blame;
+	pod->rank = evidence.rank;
+	pod->accused = evidence.accused;
+}
+
 static void worlds_do_pod(struct worlds *worlds, const char *rest, bool replace)
 {
 	char word[WORLDS_TEXT], type[WORLDS_TEXT];
@@ -287,6 +303,7 @@ static void worlds_do_pod(struct worlds *worlds, const char *rest, bool replace)
 		worlds_set_text(&pod->failed_container, "pytorch");
 	while (worlds_word(&rest, word))
 		worlds_set_pod(worlds, pod, word);
+	worlds_read_evidence(pod);
 }
 
 static void worlds_do_all(struct worlds *worlds, const char *phase)

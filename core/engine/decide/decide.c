@@ -358,6 +358,26 @@ static int decide_start(struct rh_decision *decision)
 	return decide_tell_templates(decision);
 }
 
+/* Whether what has failed ends the job, or all its replicas, so that nothing more is learnt of it. */
+static bool decide_is_end(const struct rh_decision *decision)
+{
+	if (decide_verdict(decision, RH_VERDICT_FAILED) || decide_permanent(decision) || rh_decide_over_budget(decision))
+		return true;
+	return decision->job->scope == RH_SCOPE_JOB && decision->first != SIZE_MAX;
+}
+
+/* @return 1 when the fault is judged later, then the pass is over; 0 or RH_ENOMEM */
+static int decide_first_fault(struct rh_decision *decision)
+{
+	if (!decide_is_end(decision))
+		return 0;
+	if (!rh_decide_fault_waits(decision))
+		return rh_decide_fault_judge(decision);
+	if (decide_say_running(decision) < 0 || rh_decide_counts(decision) < 0)
+		return RH_ENOMEM;
+	return 1;
+}
+
 /* @return 1 when a limit ended the job, then the pass is over; 0 or RH_ENOMEM */
 static int decide_limits(struct rh_decision *decision)
 {
@@ -401,6 +421,8 @@ static int decide_running(struct rh_decision *decision)
 	if (!decision->job->status.started_at && !rh_decide_gang_is_open(decision))
 		return rh_decide_gang_wait(decision);
 	r = decide_start(decision);
+	if (r == 0)
+		r = decide_first_fault(decision);
 	if (r == 0)
 		r = decide_limits(decision);
 	if (r == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first fault: of all failures of an attempt the one that came first, so that people are told the cause and not one
- * of its consequences. Deaths of pods that we stop do not count; nor does what a failing peer caused, for it comes
- * later.
+ * The first fault: of all failures of an attempt the one that caused the others. What each replica wrote at its end says
+ * whether it is one (job/evidence.h); among those that are alike the earliest is. Deaths of pods that we stop do not
+ * count.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -13,14 +13,20 @@
 #include "engine/decide/parts.h"
 #include "job/names.h"
 
-/* Most bytes of last lines in a condition's or an event's message: an event holds 1024 characters in all. */
-#define FAULT_LINES_MAX 400
+
+/* How long peers that are about to end are waited for. */
+#define FAULT_PATIENCE RH_SECOND
+/* By how much an end that nobody explains must come before a cause to be one itself. */
+#define FAULT_MARGIN RH_SECOND
+/* Longest part of a message that says what a witness wrote, and what the culprit wrote. */
+#define FAULT_LINE_MAX 300
 
 /* One failure that may be the first. */
 struct fault_candidate {
 	size_t place; /* SIZE_MAX: it is the one that the ledger holds, or none */
 	int64_t at;
 	int32_t rank;
+	enum rh_blame blame; /* RH_BLAME_NONE: there is none */
 	bool signal;
 };
 
@@ -35,7 +41,7 @@ static bool fault_is_current(const struct rh_decision *decision)
 
 	if (!ledger->fault.type || ledger->fault.attempt != ledger->attempt)
 		return false;
-	if (decision->job->scope == RH_SCOPE_JOB || ledger->end != RH_END_NONE)
+	if (decision->job->scope == RH_SCOPE_JOB || ledger->end != RH_END_NONE || ledger->fault.blame == RH_BLAME_HUNG)
 		return true;
 	return rh_decision_place(decision, ledger->fault.type, ledger->fault.index, &place) &&
 	       decision->slots[place] != RH_SLOT_ACTIVE && decision->slots[place] != RH_SLOT_SUCCEEDED;
@@ -45,16 +51,52 @@ static bool fault_is_current(const struct rh_decision *decision)
  * On a cluster times of containers have whole seconds, so what cannot be told apart by time goes by what is likelier a
  * cause. Local pods have microseconds.
  */
-static bool fault_before(const struct fault_candidate *a, const struct fault_candidate *b)
+static bool fault_earlier(const struct fault_candidate *a, const struct fault_candidate *b)
 {
 	bool exact = a->at % RH_SECOND != 0 && b->at % RH_SECOND != 0;
 	int64_t unit = exact ? 1 : RH_SECOND;
 
+	if (b->blame == RH_BLAME_NONE)
+		return true;
 	if (a->at / unit != b->at / unit)
 		return a->at < b->at;
 	if (a->signal != b->signal)
 		return a->signal;
 	return a->rank < b->rank;
+}
+
+/* What is judged alike: nobody knows why, or from outside. */
+static size_t fault_tier(enum rh_blame blame)
+{
+	return blame == RH_BLAME_KILLED ? RH_BLAME_UNKNOWN : blame;
+}
+
+/* The earliest of each tier. Whatever order candidates come in, the same are kept. */
+struct fault_best {
+	struct fault_candidate tiers[RH_BLAMES];
+};
+
+static void fault_enter(struct fault_best *best, const struct fault_candidate *candidate)
+{
+	struct fault_candidate *known = &best->tiers[fault_tier(candidate->blame)];
+
+	if (candidate->blame != RH_BLAME_NONE && fault_earlier(candidate, known))
+		*known = *candidate;
+}
+
+/* An end that nobody explains and that came well before every cause is one. */
+static const struct fault_candidate *fault_choose(const struct fault_best *best)
+{
+	const struct fault_candidate *cause = &best->tiers[RH_BLAME_CAUSE];
+	const struct fault_candidate *unknown = &best->tiers[RH_BLAME_UNKNOWN];
+
+	if (cause->blame != RH_BLAME_NONE && unknown->blame != RH_BLAME_NONE && unknown->at + FAULT_MARGIN < cause->at)
+		return unknown;
+	for (size_t tier = RH_BLAME_CAUSE; tier < RH_BLAMES; tier++) {
+		if (best->tiers[tier].blame != RH_BLAME_NONE)
+			return &best->tiers[tier];
+	}
+	return NULL;
 }
 
 /* Whether the pod tells how its replica failed; else somebody took it away. */
@@ -70,9 +112,15 @@ static int64_t fault_time(const struct rh_decision *decision, const struct rh_po
 	return fault_is_told(pod) && pod->finished_at > 0 ? pod->finished_at : decision->world->now;
 }
 
+/* Whether the replica says itself that another one is behind its end. */
+static bool fault_is_consequence(enum rh_blame blame)
+{
+	return blame == RH_BLAME_SUMMARY || blame == RH_BLAME_UNREACHED || blame == RH_BLAME_LATE || blame == RH_BLAME_VICTIM;
+}
+
 /*
  * Whether the replica has failed on its own, or was taken away by somebody else. A pod that died while we stopped it
- * does not count, unless it was dead before the fault that made us stop it.
+ * does not count, unless it was dead before the fault that made us stop it, or tells the cause of it.
  */
 static bool fault_is_candidate(const struct rh_decision *decision, size_t place)
 {
@@ -86,7 +134,18 @@ static bool fault_is_candidate(const struct rh_decision *decision, size_t place)
 		return false;
 	if (!pod->deleting)
 		return true;
-	return fault_is_current(decision) && fault_time(decision, pod) < ledger->fault.at;
+	if (!fault_is_current(decision))
+		return false;
+	return fault_time(decision, pod) < ledger->fault.at ||
+	       (pod->blame == RH_BLAME_CAUSE && fault_is_consequence((enum rh_blame)ledger->fault.blame));
+}
+
+/* A pod that somebody took away says no more than one that was killed. */
+static enum rh_blame fault_blame(const struct rh_pod *pod)
+{
+	if (!fault_is_told(pod))
+		return RH_BLAME_KILLED;
+	return pod->blame == RH_BLAME_NONE ? RH_BLAME_UNKNOWN : (enum rh_blame)pod->blame;
 }
 
 static struct fault_candidate fault_candidate(const struct rh_decision *decision, size_t place)
@@ -99,20 +158,22 @@ static struct fault_candidate fault_candidate(const struct rh_decision *decision
 		.place = place,
 		.at = fault_time(decision, pod),
 		.rank = rh_job_rank(decision->job, spec->type, index),
+		.blame = fault_blame(pod),
 		.signal = fault_is_told(pod) && rh_exit_signal(pod->failed_code) != 0,
 	};
 }
 
-/* The one that the ledger holds, or one that comes after all others. */
+/* The one that the ledger holds, or none. */
 static struct fault_candidate fault_known(const struct rh_decision *decision)
 {
 	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
 
 	if (!fault_is_current(decision))
-		return (struct fault_candidate){.place = SIZE_MAX, .at = RH_NEVER, .rank = INT32_MAX};
+		return (struct fault_candidate){.place = SIZE_MAX, .blame = RH_BLAME_NONE};
 	return (struct fault_candidate){
 		.place = SIZE_MAX,
 		.at = fault->at,
+		.blame = fault->blame == RH_BLAME_NONE ? RH_BLAME_UNKNOWN : (enum rh_blame)fault->blame,
 		.rank = rh_job_rank(decision->job, fault->type, fault->index),
 		.signal = rh_exit_signal(fault->exit_code) != 0,
 	};
@@ -127,7 +188,20 @@ static int fault_fill_texts(struct rh_first_fault *fault, const struct rh_pod *p
 	fault->container = rh_strdup(failed ? pod->failed_container : "");
 	fault->reason = rh_strdup(failed ? pod->reason : "Deleted");
 	fault->last_lines = rh_strdup(failed ? pod->last_lines : "");
-	return fault->pod && fault->node && fault->container && fault->reason && fault->last_lines ? 0 : RH_ENOMEM;
+	fault->witness = rh_strdup("");
+	return fault->pod && fault->node && fault->container && fault->reason && fault->last_lines && fault->witness
+	           ? 0
+	           : RH_ENOMEM;
+}
+
+/* The wait begins with the first failure that is seen, by our own clock, and is not prolonged by the next. */
+static int64_t fault_until(const struct rh_decision *decision, const struct fault_candidate *candidate)
+{
+	const struct rh_first_fault *known = &decision->plan->ledger.fault;
+
+	if (!fault_is_consequence(candidate->blame))
+		return 0;
+	return fault_is_current(decision) && known->until > 0 ? known->until : decision->world->now + FAULT_PATIENCE;
 }
 
 static int fault_keep(struct rh_decision *decision, const struct fault_candidate *candidate)
@@ -136,8 +210,11 @@ static int fault_keep(struct rh_decision *decision, const struct fault_candidate
 	struct rh_first_fault *fault = &decision->plan->ledger.fault;
 	struct rh_first_fault made = {
 		.exit_code = fault_is_told(pod) ? pod->failed_code : -1,
+		.blame = (int32_t)candidate->blame,
+		.rank = fault_is_told(pod) ? pod->rank : -1,
 		.attempt = decision->plan->ledger.attempt,
 		.at = candidate->at,
+		.until = fault_until(decision, candidate),
 	};
 	const struct rh_replica_spec *spec = rh_decision_spec(decision, candidate->place, &made.index);
 	char name[RH_NAME_SIZE];
@@ -153,25 +230,159 @@ static int fault_keep(struct rh_decision *decision, const struct fault_candidate
 	return 0;
 }
 
+/* Where the replica of the fault in the ledger is, as long as it has not been replaced; else SIZE_MAX. */
+static size_t fault_known_place(const struct rh_decision *decision)
+{
+	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
+	size_t place;
+
+	if (!rh_decision_place(decision, fault->type, fault->index, &place))
+		return SIZE_MAX;
+	return decision->slots[place] == RH_SLOT_BROKEN || decision->slots[place] == RH_SLOT_FAILED ? place : SIZE_MAX;
+}
+
 int rh_decide_fault(struct rh_decision *decision)
 {
-	struct fault_candidate best = fault_known(decision);
-	bool changed = false;
+	struct fault_candidate known = fault_known(decision);
+	struct fault_best best = {0};
+	const struct fault_candidate *chosen;
 
+	/* what was judged stays so */
 	decision->first = SIZE_MAX;
+	if (known.blame == RH_BLAME_HUNG)
+		return 0;
+	fault_enter(&best, &known);
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
 		struct fault_candidate candidate;
 
 		if (!fault_is_candidate(decision, place))
 			continue;
 		candidate = fault_candidate(decision, place);
-		if (fault_before(&candidate, &best)) {
-			best = candidate;
-			changed = true;
+		fault_enter(&best, &candidate);
+	}
+	chosen = fault_choose(&best);
+	if (!chosen)
+		return 0;
+	decision->first = chosen->place == SIZE_MAX ? fault_known_place(decision) : chosen->place;
+	return chosen->place == SIZE_MAX ? 0 : fault_keep(decision, chosen);
+}
+
+/* Whether a peer may have more to say: it runs, and nobody has asked it to end. */
+static bool fault_peers_run(const struct rh_decision *decision)
+{
+	for (size_t place = 0; place < rh_decision_places(decision); place++) {
+		if (decision->slots[place] == RH_SLOT_ACTIVE)
+			return true;
+	}
+	return false;
+}
+
+bool rh_decide_fault_waits(struct rh_decision *decision)
+{
+	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
+	int64_t now = decision->world->now;
+
+	/* a clock that was set back makes no longer wait */
+	if (!fault_is_current(decision) || fault->until <= now || fault->until > now + FAULT_PATIENCE ||
+	    !fault_is_consequence((enum rh_blame)fault->blame) || !fault_peers_run(decision))
+		return false;
+	rh_decision_wake(decision, fault->until);
+	return true;
+}
+
+/* The replica that its peers miss: the one that they name, or else the only one that did not fail. SIZE_MAX: unknown */
+static size_t fault_missed(const struct rh_decision *decision)
+{
+	size_t running = SIZE_MAX, done = SIZE_MAX;
+	size_t running_count = 0, done_count = 0;
+
+	for (size_t place = 0; place < rh_decision_places(decision); place++) {
+		if (decision->slots[place] == RH_SLOT_ACTIVE) {
+			running = place;
+			running_count++;
+		} else if (decision->slots[place] == RH_SLOT_SUCCEEDED) {
+			done = place;
+			done_count++;
 		}
 	}
-	decision->first = best.place;
-	return changed ? fault_keep(decision, &best) : 0;
+	if (running_count > 0)
+		return running_count == 1 ? running : SIZE_MAX;
+	return done_count == 1 ? done : SIZE_MAX;
+}
+
+/* Where one process is one replica, a rank is a place in the order of types. */
+static size_t fault_accused(const struct rh_decision *decision)
+{
+	for (size_t place = 0; place < rh_decision_places(decision); place++) {
+		const struct rh_pod *pod = decision->pods[place];
+		size_t accused = pod && fault_is_candidate(decision, place) ? (size_t)(pod->accused + 1) : 0;
+
+		if (accused == 0 || accused > rh_decision_places(decision))
+			continue;
+		for (size_t other = 0; other < rh_decision_places(decision); other++) {
+			int32_t index;
+			const struct rh_replica_spec *spec = rh_decision_spec(decision, other, &index);
+
+			if ((size_t)rh_job_rank(decision->job, spec->type, index) == accused - 1 &&
+			    (decision->slots[other] == RH_SLOT_ACTIVE || decision->slots[other] == RH_SLOT_SUCCEEDED))
+				return other;
+		}
+	}
+	return SIZE_MAX;
+}
+
+/* What the replica that failed says of it: "Worker-0: RuntimeError: …". */
+static char *fault_witness(const struct rh_first_fault *fault)
+{
+	const struct rh_end end = {.exit_code = fault->exit_code, .reason = fault->reason, .output = fault->last_lines};
+	struct rh_evidence evidence = rh_evidence_read(&end);
+	size_t length = evidence.headline_length < FAULT_LINE_MAX ? evidence.headline_length : FAULT_LINE_MAX;
+
+	return rh_asprintf("%s-%" PRId32 ": %.*s", fault->type, fault->index, (int)length, evidence.headline);
+}
+
+static int fault_miss(struct rh_decision *decision, size_t place)
+{
+	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
+	const struct rh_pod *pod = decision->pods[place];
+	struct rh_first_fault made = {
+		.exit_code = decision->slots[place] == RH_SLOT_SUCCEEDED ? 0 : -1,
+		.blame = RH_BLAME_HUNG,
+		.rank = -1,
+		.attempt = fault->attempt,
+		.at = fault->at,
+	};
+	const struct rh_replica_spec *spec = rh_decision_spec(decision, place, &made.index);
+	char name[RH_NAME_SIZE];
+
+	made.type = rh_strdup(spec->type);
+	made.pod = rh_strdup(pod ? pod->name : rh_job_replica_name(decision->job, spec->type, made.index, name));
+	made.node = rh_strdup(pod ? pod->node : "");
+	made.container = rh_strdup("");
+	made.reason = rh_strdup("");
+	made.last_lines = rh_strdup("");
+	made.witness = fault_witness(fault);
+	if (!made.type || !made.pod || !made.node || !made.container || !made.reason || !made.last_lines || !made.witness) {
+		rh_first_fault_deinit(&made);
+		return RH_ENOMEM;
+	}
+	rh_first_fault_deinit(&decision->plan->ledger.fault);
+	decision->plan->ledger.fault = made;
+	return 0;
+}
+
+int rh_decide_fault_judge(struct rh_decision *decision)
+{
+	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
+	size_t place;
+
+	if (!fault_is_current(decision) || !fault_is_consequence((enum rh_blame)fault->blame) ||
+	    fault->blame == RH_BLAME_SUMMARY)
+		return 0;
+	place = fault_accused(decision);
+	if (place == SIZE_MAX)
+		place = fault_missed(decision);
+	return place == SIZE_MAX ? 0 : fault_miss(decision, place);
 }
 
 /* The replica that was restarted in its place most often, and whose last end is known; SIZE_MAX: there is none. */
@@ -223,28 +434,39 @@ static void fault_print_how(const struct rh_first_fault *fault, struct rh_str *o
 		rh_str_appendf(out, " (%s)", fault->reason);
 }
 
-/* The last lines as one line: line ends become " | ", other control characters a space. */
-static void fault_print_lines(const char *lines, struct rh_str *out)
+/* One line: control characters become spaces, and what is too long ends with an ellipsis after a whole character. */
+static void fault_print_line(const char *text, size_t length, struct rh_str *out)
 {
-	size_t length = strlen(lines);
-	const char *text = lines;
+	size_t kept = length < FAULT_LINE_MAX ? length : FAULT_LINE_MAX;
 
-	while (length > 0 && (unsigned char)text[length - 1] <= ' ')
-		length--;
-	if (length > FAULT_LINES_MAX) {
-		text += length - FAULT_LINES_MAX;
-		length = FAULT_LINES_MAX;
-		while (length > 0 && ((unsigned char)*text & 0xC0) == 0x80) {
-			text++;
-			length--;
-		}
+	while (kept < length && kept > 0 && ((unsigned char)text[kept] & 0xC0) == 0x80)
+		kept--;
+	for (size_t i = 0; i < kept; i++)
+		rh_str_append_bytes(out, (unsigned char)text[i] < ' ' ? " " : text + i, 1);
+	rh_str_append(out, kept < length ? "..." : "");
+}
+
+/* The line that tells most of what the replica wrote. */
+static void fault_print_telling(const struct rh_first_fault *fault, struct rh_str *out)
+{
+	const struct rh_end end = {.exit_code = fault->exit_code, .reason = fault->reason, .output = fault->last_lines};
+	struct rh_evidence evidence = rh_evidence_read(&end);
+
+	if (evidence.headline_length == 0) {
+		rh_str_append(out, ".");
+		return;
 	}
-	for (; length > 0; length--, text++) {
-		if (*text == '\n')
-			rh_str_append(out, " | ");
-		else
-			rh_str_append_bytes(out, (unsigned char)*text < ' ' ? " " : text, 1);
-	}
+	rh_str_append(out, "; last lines: ");
+	fault_print_line(evidence.headline, evidence.headline_length, out);
+}
+
+static void fault_print_missed(const struct rh_first_fault *fault, struct rh_str *out)
+{
+	char at[RH_TIME_SIZE];
+
+	rh_str_appendf(out, "%s when its peers failed at %s; ", fault->exit_code == 0 ? "had ended well" : "had not ended",
+	               rh_time_format(fault->at, at));
+	fault_print_line(fault->witness, strlen(fault->witness), out);
 }
 
 void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *out)
@@ -263,15 +485,16 @@ void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *ou
 	if (*fault->node)
 		rh_str_appendf(out, ", node %s", fault->node);
 	rh_str_append(out, ") ");
+	if (fault->rank >= 0)
+		rh_str_appendf(out, "rank %" PRId32 " ", fault->rank);
+	if (fault->blame == RH_BLAME_HUNG) {
+		fault_print_missed(fault, out);
+		return;
+	}
 	if (fault->exit_code < 0 && strcmp(fault->reason, "Deleted") == 0)
 		rh_str_append(out, "was deleted");
 	else
 		fault_print_how(fault, out);
 	rh_str_appendf(out, " at %s", rh_time_format(fault->at, at));
-	if (!*fault->last_lines) {
-		rh_str_append(out, ".");
-		return;
-	}
-	rh_str_append(out, "; last lines: ");
-	fault_print_lines(fault->last_lines, out);
+	fault_print_telling(fault, out);
 }

@@ -88,6 +88,17 @@ int rh_decide_observe(struct rh_decision *decision);
 /** Find the fault that came first and keep it in the ledger (DESIGN section 4). @return 0 or RH_ENOMEM */
 int rh_decide_fault(struct rh_decision *decision);
 /**
+ * Before a fault ends the job, or all its replicas, peers that are about to end may have the cause to tell: where the
+ * fault looks like a consequence, a second is waited for them. The decision then wakes when that is over.
+ * @return whether the fault is to be judged later
+ */
+bool rh_decide_fault_waits(struct rh_decision *decision);
+/**
+ * The fault that the ledger holds is judged now: where it is the consequence of a replica that has not ended, or ended
+ * well too early, and only one can be meant, the ledger holds that one. @return 0 or RH_ENOMEM
+ */
+int rh_decide_fault_judge(struct rh_decision *decision);
+/**
  * Have the ledger hold the fault that a limit ends the job for, or none: with restarts in place nothing has failed for
  * good, so it is the last end of the replica that was restarted most. @return 0 or RH_ENOMEM
  */

@@ -82,6 +82,9 @@ static int run_add_records(struct rh_run_job *job, struct rh_error *err)
 			record->type = rh_strdup(job->job->specs[i].type);
 			record->index = k;
 			record->exit_code = -1;
+			record->failed_code = -1;
+			record->rank = -1;
+			record->accused = -1;
 			if (!record->type)
 				return rh_fail_oom(err);
 		}
@@ -231,6 +234,8 @@ static void run_see_status(struct rh_run *run, struct rh_run_job *job, const str
 	job->succeeded = rh_job_status_is(&status, RH_CONDITION_SUCCEEDED);
 	if (job->finished)
 		job->finished_at = rh_clock_monotonic();
+	if (job->finished && !job->succeeded)
+		rh_run_faults_judge(run, job, object);
 	rh_job_status_deinit(&status);
 }
 
@@ -397,6 +402,9 @@ static void run_job_deinit(struct rh_run_job *job)
 	for (size_t i = 0; i < job->record_count; i++) {
 		rh_free(job->records[i].type);
 		rh_free(job->records[i].uid);
+		rh_free(job->records[i].reason);
+		rh_free(job->records[i].container);
+		rh_free(job->records[i].lines);
 	}
 	rh_free(job->records);
 	rh_job_free(job->job);
@@ -405,6 +413,7 @@ static void run_job_deinit(struct rh_run_job *job)
 	rh_free(job->log_name);
 	rh_free(job->uid);
 	rh_free(job->refusal);
+	rh_run_judged_free(job->judged);
 }
 
 void rh_run_jobs_deinit(struct rh_run *run)

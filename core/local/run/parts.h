@@ -32,6 +32,27 @@ struct rh_run_record {
 	int64_t started_at;      /**< wall-clock microseconds; 0: never */
 	int64_t finished_at;
 	bool deleting; /**< it was asked to end before it had */
+	/** @name Its last bad end @{ */
+	int32_t blame;     /**< enum rh_blame; RH_BLAME_NONE: there was none */
+	int32_t failed_code; /**< -1: unknown */
+	int32_t rank;      /**< as rh_pod has it, likewise the next */
+	int32_t accused;
+	int64_t failed_at; /**< wall-clock microseconds */
+	char *reason;      /**< owned, likewise below; NULL: there was no bad end */
+	char *container;
+	char *lines;
+	/** @} */
+};
+
+/** The first fault of a job, judged when it failed or was given up. Texts are owned. */
+struct rh_run_judged {
+	struct rh_run_fault fault; /**< what is told of it; borrows from below */
+	char *job;
+	char *replica;
+	char *container;
+	char *reason;
+	char *text;
+	char *lines;
 };
 
 /** One job of the run. */
@@ -49,6 +70,7 @@ struct rh_run_job {
 	bool finished;
 	bool succeeded;
 	int64_t finished_at; /**< monotonic */
+	struct rh_run_judged *judged; /**< owned; NULL: it has not failed, or nobody is to blame */
 };
 
 /** One pod that may have to be stopped. Texts are owned. */
@@ -130,6 +152,23 @@ void rh_run_pods_tell(const struct rh_run *run);
 void rh_run_pods_see(struct rh_run *run);
 /** Free what is known of pods. */
 void rh_run_pods_deinit(struct rh_run *run);
+/** @} */
+
+/** @name faults.c @{ */
+/**
+ * Judge who is to blame that @p job failed, or is given up, by what all replicas wrote until now; once. Reads the ends of
+ * their logs, and blocks for that.
+ * @param object the job as the store has it; NULL: there is none
+ */
+void rh_run_faults_judge(struct rh_run *run, struct rh_run_job *job, const struct rh_json *object);
+/** Judge every job that has not finished. */
+void rh_run_faults_give_up(struct rh_run *run);
+/** Tell the first fault of every job that has one. */
+void rh_run_faults_tell(const struct rh_run *run);
+/** Free what was judged. NULL is nothing. */
+void rh_run_judged_free(struct rh_run_judged *judged);
+/** @return path of the log of the main container of a replica; owned by the caller; NULL: out of memory */
+char *rh_run_log_path(const struct rh_run *run, const struct rh_run_job *job, const struct rh_run_record *record);
 /** @} */
 
 /**

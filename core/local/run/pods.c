@@ -69,6 +69,35 @@ static bool run_pod_ended(const struct rh_pod *pod)
 	return pod->phase == RH_PHASE_SUCCEEDED || pod->phase == RH_PHASE_FAILED;
 }
 
+/* What a pod says of its last bad end stays known when the next pod comes. */
+static int run_record_end(struct rh_run_record *record, const struct rh_pod *pod)
+{
+	char *reason, *container, *lines;
+
+	if (pod->blame == RH_BLAME_NONE || pod->failed_at == record->failed_at)
+		return 0;
+	/* the end that a whole job was stopped for is no failure of this replica */
+	if (record->deleting && pod->blame == RH_BLAME_KILLED)
+		return 0;
+	reason = rh_strdup(pod->reason);
+	container = rh_strdup(pod->failed_container);
+	lines = rh_strdup(pod->last_lines);
+	rh_free(record->reason);
+	rh_free(record->container);
+	rh_free(record->lines);
+	record->reason = reason;
+	record->container = container;
+	record->lines = lines;
+	if (!reason || !container || !lines)
+		return RH_ENOMEM;
+	record->blame = pod->blame;
+	record->failed_code = pod->failed_code;
+	record->rank = pod->rank;
+	record->accused = pod->accused;
+	record->failed_at = pod->failed_at;
+	return 0;
+}
+
 static int run_record_see(struct rh_run_record *record, const struct rh_pod *pod)
 {
 	if (!rh_text_equal(record->uid, pod->uid) && run_record_switch(record, pod) < 0)
@@ -76,6 +105,8 @@ static int run_record_see(struct rh_run_record *record, const struct rh_pod *pod
 	record->restarts = pod->restarts;
 	if (pod->deleting && record->phase != RH_PHASE_SUCCEEDED && record->phase != RH_PHASE_FAILED)
 		record->deleting = true;
+	if (run_record_end(record, pod) < 0)
+		return RH_ENOMEM;
 	if (pod->started_at == 0 && !run_pod_ended(pod))
 		return 0;
 	record->phase = pod->phase;
@@ -224,7 +255,7 @@ static const char *run_outcome(const struct rh_run_record *record)
 	return record->phase == RH_PHASE_SUCCEEDED ? "Succeeded" : "Failed";
 }
 
-static void run_tell_record(const struct rh_run *run, const struct rh_run_job *job, const struct rh_run_record *record)
+char *rh_run_log_path(const struct rh_run *run, const struct rh_run_job *job, const struct rh_run_record *record)
 {
 	const struct rh_replica_spec *spec = rh_job_spec(job->job, record->type);
 	const struct rh_json *main_container =
@@ -232,7 +263,13 @@ static void run_tell_record(const struct rh_run *run, const struct rh_run_job *j
 	const char *container = rh_json_string(rh_json_get(main_container, "name"));
 	char name[RH_NAME_SIZE];
 	const char *replica = rh_job_replica_name(job->job, record->type, record->index, name) + strlen(job->job->name) + 1;
-	rh_auto_free char *log = rh_runner_log_path(run->log_dir, job->log_name, replica, container ? container : "");
+
+	return rh_runner_log_path(run->log_dir, job->log_name, replica, container ? container : "");
+}
+
+static void run_tell_record(const struct rh_run *run, const struct rh_run_job *job, const struct rh_run_record *record)
+{
+	rh_auto_free char *log = rh_run_log_path(run, job, record);
 	struct rh_run_replica told = {.job = job->job->name, .type = record->type, .index = record->index};
 
 	told.outcome = run_outcome(record);

@@ -139,6 +139,7 @@ static void run_on_line(void *arg, const char *job, const char *replica, const c
 static void run_stop(struct rh_run *run, int result)
 {
 	if (run->state == RH_RUN_GOING) {
+		rh_run_faults_give_up(run);
 		run->state = RH_RUN_STOPPING;
 		run->result = result;
 		return;
@@ -490,6 +491,7 @@ int rh_run(const struct rh_run_options *options, struct rh_error *err)
 	if (r == 0) {
 		run_raise_limit(&run);
 		rh_loop_run(run.loop);
+		rh_run_faults_tell(&run);
 		rh_run_pods_tell(&run);
 		r = run_result(&run);
 	}

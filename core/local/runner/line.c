@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "job/evidence.h"
 #include "job/pod.h"
 #include "local/runner/parts.h"
 
@@ -17,16 +18,25 @@
 /* How long a shim may take, beyond a grace period, before the next harder step: kill, SIGKILL for the shim. */
 #define RUNNER_PATIENCE (3 * RH_SECOND)
 
+/* What of the log belongs to the bad end. @return owned by the caller; NULL: out of memory */
+static char *runner_excerpt(const struct rh_runner_container *container)
+{
+	struct rh_end end = {.exit_code = container->report.exit_code, .reason = container->report.reason};
+	rh_auto_str tail = {0};
+	rh_auto_str lines = {0};
+
+	rh_log_tail(container->log.path, container->log_start, RH_EVIDENCE_TEXT_MAX, &tail);
+	end.output = rh_str_text(&tail);
+	rh_evidence_excerpt(&end, RH_LAST_LINES_MAX, &lines);
+	return rh_str_take(&lines);
+}
+
 static void runner_take_end(struct rh_runner_container *container)
 {
-	rh_auto_str tail = {0};
-
 	container->ended = container->report;
 	rh_free(rh_take(container->last_lines));
-	if (container->report.exit_code != 0) {
-		rh_log_tail(container->log.path, container->log_start, RH_LAST_LINES_MAX, &tail);
-		container->last_lines = rh_str_take(&tail);
-	}
+	if (container->report.exit_code != 0)
+		container->last_lines = runner_excerpt(container);
 	container->log_start = rh_log_size(container->log.path);
 }
 

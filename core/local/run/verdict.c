@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "local/run/verdict.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "job/pod.h"
+
+/* What a process that raised something would have ended with. */
+#define VERDICT_RAISED 1
+
+/* The end that a replica that still runs would have, by what it wrote. */
+static struct rh_evidence verdict_of_tail(const struct rh_witness *witness)
+{
+	const struct rh_end end = {.exit_code = VERDICT_RAISED, .reason = "", .output = witness->tail};
+
+	return rh_evidence_read(&end);
+}
+
+static struct rh_evidence verdict_of_end(const struct rh_witness *witness)
+{
+	const struct rh_end end = {.exit_code = VERDICT_RAISED, .reason = "", .output = witness->lines};
+
+	return rh_evidence_read(&end);
+}
+
+static bool verdict_is_consequence(enum rh_blame blame)
+{
+	return blame == RH_BLAME_SUMMARY || blame == RH_BLAME_UNREACHED || blame == RH_BLAME_LATE ||
+	       blame == RH_BLAME_VICTIM;
+}
+
+/* The last line that is not empty, and where it begins; text NULL: there is none. */
+struct verdict_line {
+	const char *text;
+	size_t length;
+};
+
+static struct verdict_line verdict_line_before(const char *text, const char *end)
+{
+	const char *start;
+
+	while (end > text && (unsigned char)end[-1] <= ' ')
+		end--;
+	start = end;
+	while (start > text && start[-1] != '\n')
+		start--;
+	return (struct verdict_line){.text = end > start ? start : NULL, .length = (size_t)(end - start)};
+}
+
+/* Lines are alike when they differ in numbers only. */
+static bool verdict_alike(struct verdict_line a, struct verdict_line b)
+{
+	size_t i = 0, k = 0;
+
+	while (i < a.length && k < b.length) {
+		bool number = isdigit((unsigned char)a.text[i]);
+
+		if (number != (bool)isdigit((unsigned char)b.text[k]) || (!number && a.text[i] != b.text[k]))
+			return false;
+		do
+			i++;
+		while (number && i < a.length && isdigit((unsigned char)a.text[i]));
+		do
+			k++;
+		while (number && k < b.length && isdigit((unsigned char)b.text[k]));
+	}
+	return i == a.length && k == b.length;
+}
+
+/* How many lines of the log are like @p line. */
+static size_t verdict_count(const char *log, struct verdict_line line)
+{
+	const char *end = log + strlen(log);
+	size_t count = 0;
+
+	for (struct verdict_line next = verdict_line_before(log, end); next.text; next = verdict_line_before(log, end)) {
+		count += verdict_alike(next, line);
+		end = next.text;
+	}
+	return count;
+}
+
+/* Whether the replica is somewhere else than its peers: it wrote its last line once, and nobody else did. */
+static bool verdict_is_odd(const struct rh_witness *witnesses, size_t count, size_t who)
+{
+	const char *tail = witnesses[who].tail;
+	struct verdict_line line = verdict_line_before(tail, tail + strlen(tail));
+
+	if (!line.text || verdict_count(tail, line) != 1)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (i != who && verdict_count(witnesses[i].tail, line) > 0)
+			return false;
+	}
+	return true;
+}
+
+/* The only one that runs and is odd; SIZE_MAX: none, or several. */
+static size_t verdict_odd(const struct rh_witness *witnesses, size_t count)
+{
+	size_t found = SIZE_MAX;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!witnesses[i].running || !verdict_is_odd(witnesses, count, i))
+			continue;
+		if (found != SIZE_MAX)
+			return SIZE_MAX;
+		found = i;
+	}
+	return found;
+}
+
+/* One that a peer names and that did not fail by itself. */
+static size_t verdict_accused(const struct rh_witness *witnesses, size_t count, size_t *ret_by)
+{
+	for (size_t i = 0; i < count; i++) {
+		int32_t accused = witnesses[i].running ? verdict_of_tail(&witnesses[i]).accused : witnesses[i].accused;
+
+		for (size_t k = 0; accused >= 0 && k < count; k++) {
+			if (witnesses[k].rank != accused || !(witnesses[k].running || witnesses[k].succeeded))
+				continue;
+			*ret_by = i;
+			return k;
+		}
+	}
+	return SIZE_MAX;
+}
+
+/* One that raised something and had not ended. */
+static size_t verdict_raised(const struct rh_witness *witnesses, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct rh_evidence evidence;
+
+		if (!witnesses[i].running)
+			continue;
+		evidence = verdict_of_tail(&witnesses[i]);
+		if (evidence.raised && evidence.blame == RH_BLAME_CAUSE)
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+static struct verdict_line verdict_headline(const struct rh_witness *witness)
+{
+	struct rh_evidence evidence = witness->running ? verdict_of_tail(witness) : verdict_of_end(witness);
+
+	return (struct verdict_line){.text = evidence.headline, .length = evidence.headline_length};
+}
+
+/* Whether all replicas failed, or were about to, with the same words. */
+static bool verdict_all_alike(const struct rh_witness *witnesses, size_t count, size_t who)
+{
+	struct verdict_line line = verdict_headline(&witnesses[who]);
+
+	if (count < 2 || line.length == 0 || witnesses[who].running)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		bool failed = witnesses[i].running ? verdict_of_tail(&witnesses[i]).raised
+		                                   : witnesses[i].blame == witnesses[who].blame;
+
+		if (!failed || !verdict_alike(verdict_headline(&witnesses[i]), line))
+			return false;
+	}
+	return true;
+}
+
+/* The earliest bad end of the surest sort, where the engine holds none. */
+static size_t verdict_worst(const struct rh_witness *witnesses, size_t count)
+{
+	size_t found = SIZE_MAX;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct rh_witness *best = found < count ? &witnesses[found] : NULL;
+
+		if (witnesses[i].blame == RH_BLAME_NONE)
+			continue;
+		if (!best || witnesses[i].blame < best->blame ||
+		    (witnesses[i].blame == best->blame && witnesses[i].at < best->at))
+			found = i;
+	}
+	return found;
+}
+
+/* The only one that still runs, or, where none does, the only one that ended well. */
+static size_t verdict_missed(const struct rh_witness *witnesses, size_t count)
+{
+	size_t running = 0, done = 0, one = SIZE_MAX, well = SIZE_MAX;
+
+	for (size_t i = 0; i < count; i++) {
+		running += witnesses[i].running;
+		done += witnesses[i].succeeded;
+		one = witnesses[i].running ? i : one;
+		well = witnesses[i].succeeded ? i : well;
+	}
+	if (running > 0)
+		return running == 1 ? one : SIZE_MAX;
+	return done == 1 ? well : SIZE_MAX;
+}
+
+static size_t verdict_first_running(const struct rh_witness *witnesses, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (witnesses[i].running && *witnesses[i].tail)
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+/* Somebody did not come, or hangs: whom its peers missed. */
+static void verdict_find_missed(const struct rh_witness *witnesses, size_t count, struct rh_blamed *blamed)
+{
+	size_t failed = blamed->who;
+	bool runs = verdict_first_running(witnesses, count) != SIZE_MAX;
+	size_t who = verdict_accused(witnesses, count, &blamed->by);
+
+	if (who == SIZE_MAX)
+		who = failed != SIZE_MAX || count == 1 ? verdict_missed(witnesses, count) : SIZE_MAX;
+	if (who == SIZE_MAX)
+		who = verdict_odd(witnesses, count);
+	if (who != SIZE_MAX) {
+		blamed->blame = RH_BLAME_HUNG;
+		blamed->who = who;
+		blamed->named = true;
+		blamed->by = blamed->by == SIZE_MAX ? failed : blamed->by;
+		return;
+	}
+	if (failed == SIZE_MAX) {
+		blamed->blame = RH_BLAME_HUNG;
+		blamed->who = verdict_first_running(witnesses, count);
+		return;
+	}
+	blamed->named = blamed->blame == RH_BLAME_UNREACHED || blamed->blame == RH_BLAME_SUMMARY || !runs;
+}
+
+struct rh_blamed rh_verdict(const struct rh_witness *witnesses, size_t count, size_t known)
+{
+	struct rh_blamed blamed = {.who = known, .by = SIZE_MAX};
+
+	/* who is in the ledger for being missed has not failed itself */
+	if (known == SIZE_MAX || witnesses[known].running || witnesses[known].succeeded)
+		blamed.who = verdict_worst(witnesses, count);
+	if (blamed.who != SIZE_MAX)
+		blamed.blame = witnesses[blamed.who].blame;
+	if (blamed.who == SIZE_MAX || verdict_is_consequence(blamed.blame)) {
+		size_t raised = verdict_raised(witnesses, count);
+
+		if (raised != SIZE_MAX) {
+			blamed.who = raised;
+			blamed.blame = RH_BLAME_CAUSE;
+			blamed.named = true;
+		} else {
+			verdict_find_missed(witnesses, count, &blamed);
+		}
+	} else {
+		blamed.named = true;
+	}
+	if (blamed.who == SIZE_MAX)
+		return blamed;
+	blamed.alike = blamed.blame != RH_BLAME_HUNG && verdict_all_alike(witnesses, count, blamed.who);
+	blamed.named = blamed.named && !blamed.alike;
+	blamed.evidence = witnesses[blamed.who].running || witnesses[blamed.who].succeeded
+	                      ? verdict_of_tail(&witnesses[blamed.who])
+	                      : verdict_of_end(&witnesses[blamed.who]);
+	return blamed;
+}
+
+void rh_verdict_lines(const struct rh_witness *witness, const struct rh_blamed *blamed, struct rh_str *out)
+{
+	bool raised = blamed->blame != RH_BLAME_HUNG;
+	const struct rh_end end = {.exit_code = raised ? VERDICT_RAISED : 0, .reason = "", .output = witness->tail};
+
+	if (raised && !witness->running && *witness->lines)
+		rh_str_append(out, witness->lines);
+	else
+		rh_evidence_excerpt(&end, RH_LAST_LINES_MAX, out);
+}
