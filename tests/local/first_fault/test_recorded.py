@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first fault of each way to fail, from recordings that are played again under random delays.
 
-usage: test_recorded.py PROGRAM REPLAY [--runs N] [--seed N] [--only REGEX] [--keep] [--scores]
+usage: test_recorded.py PROGRAM REPLAY [--runs N] [--seed N] [--only REGEX] [--half] [--keep] [--scores]
 """
 import argparse
 import concurrent.futures
@@ -24,16 +24,17 @@ import ways
 LIMIT = 120.0
 # Jobs of one run, and runs at the same time.
 JOBS, RUNS = 50, 3
+ENDINGS = ("itself", "timeout", "deadline", "interrupt")
 
 
-def job_of(way, folder, replay, chance):
+def job_of(way, folder, replay, chance, deadline):
     """The job that plays a row, and how many of its containers will hang."""
     if way.live:
         late = f"{chance.uniform(0, recording.LATE) / 1000:.3f}"
-        return way_with(way, "LATE", late).job(way.commands(), name=way.name), 0
+        return way_with(way, "LATE", late).job(way.commands(), name=way.name, deadline=deadline), 0
     hang = recording.write(folder, way, way.name, chance)
     commands = {kind: [replay, str(folder)] if recorded(way, kind) else way.commands()[kind] for kind in way.types}
-    return way.job(commands, name=way.name), hang
+    return way.job(commands, name=way.name, deadline=deadline), hang
 
 
 def way_with(way, name, value):
@@ -82,7 +83,7 @@ class Play:
         for path in folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         for way in self.rows:
-            job, hangs = job_of(way, folder, self.arguments.replay, random.Random(f"{self.seed}-{way.name}"))
+            job, hangs = job_of(way, folder, self.arguments.replay, random.Random(f"{self.seed}-{way.name}"), patience)
             made.append(json.dumps(job))
             hang += hangs
         manifest = folder / "jobs.yaml"
@@ -119,7 +120,7 @@ def report(results, scores):
         table[way.name] = (right + (not wrong), count + 1)
         if wrong and (shown < 40 or scores):
             shown += 1
-            print(f"run {number}, {way.name} ({way.what}, {way.label}): {'; '.join(wrong)}\n    {json.dumps(fault)[:600]}")
+            print(f"run {number}, {way.name} ({way.what}, {way.label}): {'; '.join(wrong)}\n    {json.dumps(fault)[:2500]}")
     for name, (right, count) in table.items() if scores else ():
         print(f"{name:45} {right:3} of {count}")
     print(f"{sum(right == count for right, count in table.values())} of {len(table)} ways are right each time; "
@@ -134,12 +135,13 @@ def main():
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--seed", default=str(time.time_ns()))
     parser.add_argument("--only", default=".*")
+    parser.add_argument("--half", action="store_true", help="play every other row in each run, in turns")
     parser.add_argument("--keep", action="store_true", help="keep the folders of the runs")
     parser.add_argument("--scores", action="store_true", help="print how often each way was right")
     arguments = parser.parse_args()
     rows = [way for way in ways.WAYS if re.fullmatch(arguments.only, way.name) and (way.live or recording.load(way))]
-    plays = [Play(arguments, some, ending, number) for number in range(arguments.runs) for ending in ("itself", "timeout", "interrupt")
-             for some in parts([way for way in rows if way.ending == ending])]
+    plays = [Play(arguments, some, ending, number) for number in range(arguments.runs) for ending in ENDINGS
+             for some in parts([way for place, way in enumerate(rows) if way.ending == ending and not (arguments.half and (place + number) % 2)])]
     print(f"{len(rows)} ways, {arguments.runs} runs each; again with --seed {arguments.seed}", flush=True)
     with concurrent.futures.ThreadPoolExecutor(RUNS) as pool:
         results = [result for played in pool.map(lambda play: play(), plays) for result in played]

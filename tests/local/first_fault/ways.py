@@ -62,7 +62,7 @@ class Way:
     types: dict = dataclasses.field(default_factory=lambda: {"Master": 1, "Worker": 2})
     env: dict = dataclasses.field(default_factory=dict)
     policy: str = "Never"
-    # how the run ends: by itself, or "timeout", "interrupt"; "backoff": by backoffLimit
+    # how the run ends: by itself, or by its "timeout", an "interrupt", the job's "deadline"
     ending: str = "itself"
     # members of every pod spec, of every main container, and of the job's spec
     pod: dict = dataclasses.field(default_factory=dict)
@@ -117,11 +117,13 @@ class Way:
         pod = dict(self.pod)
         return {"spec": {"containers": [container, *pod.pop("beside", [])], **pod}}
 
-    def job(self, commands, name="job", wrap=lambda words: words):
+    def job(self, commands, name="job", wrap=lambda words: words, deadline=60):
+        """The job's object. deadline: activeDeadlineSeconds of a row that ends by it."""
         specs = {kind: {"replicas": count, "restartPolicy": self.policy,
                         "template": self.template(commands[kind] and wrap(commands[kind]))} for kind, count in self.types.items()}
+        policy = {"runPolicy": {"activeDeadlineSeconds": deadline}} if self.ending == "deadline" else {}
         return {"apiVersion": "kubeflow.org/v1", "kind": self.kind, "metadata": {"name": name, "annotations": self.annotations},
-                "spec": {**self.spec, KINDS[self.kind][0]: specs}}
+                "spec": {**self.spec, **policy, KINDS[self.kind][0]: specs}}
 
 
 def torch_ways(framework):
@@ -210,7 +212,7 @@ def torchrun_ways(framework):
         way("no-memory", "an allocation fails in one rank", "runs_out_of_memory", worker, r"can't allocate memory|not enough memory"),
         way("hangs-loader", "a rank hangs in its data loader", "hangs_in_loader", worker, "reading shard 7", never=("ChildFailedError",), limit=6),
         way("elastic", "a rank raises in each of its attempts, with c10d and maxRestarts 1", "raises", ("Worker-1",), shard, rank="worker-1", each=1,
-            types={"Worker": 2}, spec={"nprocPerNode": "1", "elasticPolicy": {"rdzvBackend": "c10d", "minReplicas": 2, "maxReplicas": 2, "maxRestarts": 1}}),
+            types={"Worker": 2}, record_seconds=240, spec={"nprocPerNode": "1", "elasticPolicy": {"rdzvBackend": "c10d", "minReplicas": 2, "maxReplicas": 2, "maxRestarts": 1}}),
         way("agent-terminated", "somebody ends the agent of a node by SIGTERM", "terminates_agent", worker, never=(), rank=2),
         way("agent-killed", "the agent of a node is killed", "kills_agent", worker, never=("ChildFailedError",), rank=2),
         way("file-missing", "the script is not there on one node", "raises", worker, r"can't open file|No such file", rank=0, by=OWN + "; the agents wait for each other, and nobody has ended",
@@ -320,7 +322,7 @@ def other_ways():
             container={"workingDir": "/nowhere/at/all"}, own=False, by=UNSTARTED),
         way("deadline", "activeDeadlineSeconds ends a replica that hangs",
             ["sh", "-c", 'case $HOSTNAME in *-worker-1) echo "reading shard 7"; sleep 1000;; esac; echo "step 2"; sleep 1000'], ("Worker-1", None), "",
-            spec={"runPolicy": {"activeDeadlineSeconds": 4}}),
+            ending="deadline"),
     ]
 
 
@@ -335,7 +337,7 @@ ENDINGS = {
 HUNG_ENDINGS = {
     "interrupt": {"ending": "interrupt"},
     "onfailure-interrupt": {"policy": "OnFailure", "ending": "interrupt"},
-    "deadline": {"ending": "itself", "spec": {"runPolicy": {"activeDeadlineSeconds": 4}}},
+    "deadline": {"ending": "deadline"},
 }
 
 
