@@ -235,7 +235,8 @@ static void view_first_fault(void *arg, const struct rh_run_fault *fault)
 		rh_str_append(&view->faults, "    ");
 		for (size_t i = 0; i < length; i++)
 			rh_str_append_bytes(&view->faults,
-			                    ((unsigned char)text[i] < ' ' && text[i] != '\t') || text[i] == 0x7f ? "?" : text + i, 1);
+			                    ((unsigned char)text[i] < ' ' && text[i] != '\t') || text[i] == 0x7f ? "?" : text + i,
+			                    1);
 		rh_str_append(&view->faults, "\n");
 		text += length + (text[length] ? 1 : 0);
 	}

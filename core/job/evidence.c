@@ -18,7 +18,13 @@
 #define EVIDENCE_CHILD_MAX 160
 
 static const char *const evidence_names[RH_BLAMES] = {"none",      "cause", "unknown", "killed", "summary",
+                                                      "stuck",
                                                         "unreached", "late",  "victim",  "hung"};
+
+bool rh_blame_is_consequence(enum rh_blame blame)
+{
+	return blame >= RH_BLAME_SUMMARY && blame <= RH_BLAME_VICTIM;
+}
 
 const char *rh_blame_name(enum rh_blame blame)
 {
@@ -66,7 +72,8 @@ static enum rh_blame evidence_of_code(const struct rh_end *end)
 	return evidence_of_signal(rh_exit_signal(end->exit_code));
 }
 
-/* What a launcher says of one process of it. It ends the others itself by SIGTERM, so another signal is no consequence. */
+/* What a launcher says of one process of it. It ends the others itself by SIGTERM, so another signal is no consequence.
+ */
 static enum rh_blame evidence_of_child(const struct rh_evidence_child *child)
 {
 	if (child->code == -SIGTERM)
@@ -88,7 +95,8 @@ static const struct rh_evidence_child *evidence_child(const struct rh_evidence_s
 	return best;
 }
 
-/* Python ends with 1 where it writes a traceback; any other end of a process says more than the traceback of a victim. */
+/* Python ends with 1 where it writes a traceback; any other end of a process says more than the traceback of a victim.
+ */
 static bool evidence_child_matters(const struct rh_evidence_scan *scan, const struct rh_evidence_child *child)
 {
 	if (!child || child->code == -SIGTERM)
@@ -132,6 +140,12 @@ static struct evidence_choice evidence_choose(const struct rh_end *end, const st
 			choice.blame = evidence_of_lines(scan, choice.blame);
 	} else if (code != RH_BLAME_KILLED) {
 		choice.blame = evidence_of_lines(scan, code);
+	}
+	if (choice.blame == RH_BLAME_LATE && choice.block && scan->stopped)
+		choice = (struct evidence_choice){.blame = RH_BLAME_STUCK};
+	if (choice.blame == RH_BLAME_UNKNOWN && scan->summary && !choice.child) {
+		choice.blame = RH_BLAME_SUMMARY;
+		choice.block = scan->summary;
 	}
 	/* Python ends with 1 for its exception, however much is written after it */
 	if (choice.blame == RH_BLAME_UNKNOWN && end->exit_code == 1 && scan->survived && !choice.child) {
@@ -265,8 +279,10 @@ static void evidence_append_tail(const struct evidence_part *part, size_t room, 
 	}
 	(void)rh_evidence_next(&rest.start, part->end, &line);
 	first = line.length + 1 + strlen(EVIDENCE_CUT);
-	if (first > room)
+	if (first > room) {
+		(void)evidence_append_fitting(&line, room, out);
 		return;
+	}
 	evidence_append_line(&line, out);
 	rh_str_append_bytes(out, part->prefix.text, part->prefix.length);
 	rh_str_append(out, EVIDENCE_CUT);
@@ -276,7 +292,7 @@ static void evidence_append_tail(const struct evidence_part *part, size_t room, 
 	evidence_append_head(&rest, room, out);
 }
 
-/* A traceback: its message from the start, its frames from the end. */
+/* A traceback: of its frames and of its message the first line and the last ones. */
 static void evidence_append_block(const struct rh_evidence_block *block, size_t limit, struct rh_str *out)
 {
 	const char *headline = block->headline_line.text;
@@ -286,7 +302,7 @@ static void evidence_append_block(const struct rh_evidence_block *block, size_t 
 	size_t most = limit / EVIDENCE_MESSAGE_PART;
 
 	evidence_append_tail(&frames, limit - (needed < most ? needed : most), out);
-	evidence_append_head(&message, limit - out->length, out);
+	evidence_append_tail(&message, limit - out->length, out);
 }
 
 /* The last lines, and before them the one that tells most. */

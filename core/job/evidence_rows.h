@@ -21,8 +21,8 @@ struct rh_evidence_row {
 };
 
 /**
- * @return the row whose text is in the @p length bytes of @p text, the first of the table where there are several; NULL:
- * there is none. Static storage
+ * @return the row whose text is in the @p length bytes of @p text, the first of the table where there are several;
+ * NULL: there is none. Static storage
  */
 const struct rh_evidence_row *rh_evidence_row(const char *text, size_t length);
 

@@ -214,7 +214,8 @@ static void scan_message(struct rh_evidence_block *block, const struct rh_eviden
 		block->row = row;
 }
 
-/* "ValueError: text", "torch.cuda.OutOfMemoryError: text" or a name alone: not what another process writes meanwhile. */
+/* "ValueError: text", "torch.cuda.OutOfMemoryError: text" or a name alone: not what another process writes meanwhile.
+ */
 static bool scan_is_exception(const struct rh_evidence_line *body)
 {
 	static const char *const levels[] = {"DEBUG:", "INFO:", "WARNING:", "ERROR:", "CRITICAL:"};
@@ -224,7 +225,8 @@ static bool scan_is_exception(const struct rh_evidence_line *body)
 		if (scan_begins(body, levels[i]))
 			return false;
 	}
-	while (at < body->length && (isalnum((unsigned char)body->text[at]) || body->text[at] == '_' || body->text[at] == '.'))
+	while (at < body->length &&
+	       (isalnum((unsigned char)body->text[at]) || body->text[at] == '_' || body->text[at] == '.'))
 		at++;
 	if (at == 0 || isdigit((unsigned char)body->text[0]))
 		return false;
@@ -263,7 +265,8 @@ static bool scan_continue(struct rh_evidence_block *block, const struct rh_evide
 	return block->stage != RH_EVIDENCE_CLOSED;
 }
 
-static void scan_add_child(struct rh_evidence_scan *scan, int32_t rank, int32_t code, const struct rh_evidence_line *body)
+static void scan_add_child(struct rh_evidence_scan *scan, int32_t rank, int32_t code,
+                           const struct rh_evidence_line *body)
 {
 	struct rh_evidence_child *child = NULL;
 
@@ -390,9 +393,11 @@ static void scan_outside(struct rh_evidence_scan *scan, const struct rh_evidence
 	bool report = scan_report(scan, &body);
 
 	scan_child(scan, &body);
+	scan->stopped = scan->stopped || scan_holds(&body, " closing signal SIGTERM");
 	if (report)
 		scan_repeated(scan, &body);
-	if (report || scan_is_child(&body) || (scan->child_count && scan->children[scan->child_count - 1].exit.text == body.text))
+	if (report || scan_is_child(&body) ||
+	    (scan->child_count && scan->children[scan->child_count - 1].exit.text == body.text))
 		return;
 	scan_keep(scan, line);
 	for (size_t i = 0; i < scan->block_count; i++)
@@ -434,6 +439,7 @@ static void scan_choose(struct rh_evidence_scan *scan)
 
 		if (block->row && block->row->blame == RH_BLAME_SUMMARY) {
 			scan->launcher = true;
+			scan->summary = block;
 			continue;
 		}
 		if (block->headline.length == 0)
@@ -448,9 +454,10 @@ static void scan_choose(struct rh_evidence_scan *scan)
 
 static bool scan_complains(const struct rh_evidence_line *line)
 {
-	static const char *const words[] = {"error", "exception", "fatal",   "panic",     "abort",        "fail",
-	                                    "cannot", "can't",    "invalid", "not found", "no such file", "denied",
-	                                    "assert", "terminate called", "usage:"};
+	static const char *const words[] = {
+		"error", "exception", "fatal",     "panic",        "abort",  "fail",   "cannot",
+		"can't", "invalid",   "not found", "no such file", "denied", "assert", "terminate called",
+		"usage:"};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		size_t length = strlen(words[i]);

@@ -46,9 +46,9 @@ struct rh_evidence_block {
 	const struct rh_evidence_row *row;     /**< what its message says, or that of one that led to it; NULL: nothing */
 	enum rh_evidence_stage stage;
 	int32_t rank;  /**< of its mark, or of the report that repeats its headline; -1: neither names one */
-	int32_t more; /**< lines of the message beyond the first */
+	int32_t more;  /**< lines of the message beyond the first */
 	int32_t after; /**< lines of its stream that follow it and belong to no traceback */
-	bool aside;   /**< of a thread, or of something that Python ignores: no process ends of it */
+	bool aside;    /**< of a thread, or of something that Python ignores: no process ends of it */
 };
 
 /** One process that a launcher reports to have ended badly. */
@@ -68,8 +68,10 @@ struct rh_evidence_child {
 struct rh_evidence_scan {
 	struct rh_evidence_block blocks[RH_EVIDENCE_BLOCKS];
 	size_t block_count;
-	const struct rh_evidence_block *chosen; /**< the traceback that belongs to the end; NULL: there is none */
+	const struct rh_evidence_block *chosen;   /**< the traceback that belongs to the end; NULL: there is none */
 	const struct rh_evidence_block *survived; /**< the last one that much was written after; NULL: there is none */
+	const struct rh_evidence_block *summary;  /**< the last one that is a launcher's; NULL: there is none */
+	bool stopped;                             /**< torchrun stopped a process that had not ended */
 	size_t raised;                            /**< tracebacks that are no launcher's */
 	struct rh_evidence_child children[RH_EVIDENCE_CHILDREN];
 	size_t child_count;

@@ -216,8 +216,7 @@ static const char *pod_reason(const struct rh_json *status, const struct rh_json
 
 static void pod_read_evidence(struct rh_pod *pod, const char *message)
 {
-	struct rh_end end = {
-		.exit_code = pod->failed_code, .reason = pod->reason ? pod->reason : "", .output = message};
+	struct rh_end end = {.exit_code = pod->failed_code, .reason = pod->reason ? pod->reason : "", .output = message};
 	struct rh_evidence evidence = {.rank = -1, .accused = -1};
 	rh_auto_str lines = {0};
 

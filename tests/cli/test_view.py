@@ -45,7 +45,7 @@ class Pipes(Case):
     def test_failure_tells_which_replica_and_its_last_lines(self):
         done = call("run", self.file(job(command="'echo the cause; exit 7'")))
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"First fault: Master-0 .*exited with code 7 .*last lines: the cause")
+        self.assertRegex(done.stderr, r"First fault: Master-0 .*exited with code 7 .*last line: the cause")
         self.assertRegex(done.stderr, r"(?m)^Master-0 +Failed +7 ")
 
     def test_logs_are_live_behind_a_pipe(self):

@@ -55,7 +55,7 @@ static const struct worlds_row restart_policies[] = {
      "ledger: attempt 0; counted u-worker-0; fault Worker-0 code 1 attempt 0\n"
      "event Normal ExitedWithCode: Pod: default.j-worker-0 exited with code 1\n"
      "event Normal PyTorchJobFailed: PyTorchJob j is failed because 1 Worker replica(s) failed. First fault: "
-     "Worker-0 (pod j-worker-0, container pytorch) exited with code 1 at 2025-12-31T23:59:57Z; last lines: "
+     "Worker-0 (pod j-worker-0, container pytorch) exited with code 1 at 2025-12-31T23:59:57Z; last line: "
      "oops\n"
      "status: Created=True/PyTorchJobCreated Running=False/PyTorchJobRunning Failed=True/PyTorchJobFailed; "
      "Master 1/0/0; Worker 1/0/1; started; completed\n"},
@@ -277,7 +277,7 @@ static const struct worlds_row restart_limits[] = {
      "event Normal ExitedWithCode: Pod: default.j-worker-1 exited with code 137\n"
      "event Normal PyTorchJobFailed: Job j has failed because it has reached the specified backoff limit. "
      "First fault: Worker-1 (pod j-worker-1, container pytorch, node n1) exited with code 137 (SIGKILL, "
-     "OOMKilled) at 2025-12-31T23:59:57Z; last lines: a\n"
+     "OOMKilled) at 2025-12-31T23:59:57Z; last line: a\n"
      "status: Created=True/PyTorchJobCreated Running=False/PyTorchJobRunning Failed=True/PyTorchJobFailed; "
      "Master 1/0/0; Worker 2/0/0; started; completed\n"},
 	{"B.3 restarts in place of a pod that is replaced are kept", "backoff=9",
@@ -395,7 +395,7 @@ static const struct worlds_row restart_first_fault[] = {
      "delete service j-worker-1 uid s-j-worker-1\n"
      "event Normal PyTorchJobFailed: Job j has failed because it has reached the specified backoff limit. "
      "First fault: Worker-1 (pod j-worker-1, container pytorch) exited with code 137 (SIGKILL, OOMKilled) at "
-     "2025-12-31T23:59:57Z; last lines: boom\n"
+     "2025-12-31T23:59:57Z; last line: boom\n"
      "status: Created=True/PyTorchJobCreated Running=False/PyTorchJobRunning Failed=True/PyTorchJobFailed; "
      "Master 1/0/0; Worker 2/0/0; started; completed\n"},
 	{"first fault: where times are exact they decide", "",
@@ -455,7 +455,7 @@ static const struct worlds_row restart_scope_job[] = {
      "event Normal ExitedWithCode: Pod: default.j-worker-1 exited with code 137\n"
      "event Warning PyTorchJobRestarting: PyTorchJob j is restarting because 1 Worker replica(s) failed. "
      "First fault: Worker-1 (pod j-worker-1, container pytorch) exited with code 137 (SIGKILL) at "
-     "2025-12-31T23:59:57Z; last lines: boom\n"
+     "2025-12-31T23:59:57Z; last line: boom\n"
      "status: Created=True/PyTorchJobCreated Restarting=True/PyTorchJobRestarting; Master 1/0/0; Worker 1/0/1;"
      " started\n"},
 	{"scope job: a peer's bad exit code is a consequence", "scope=job Master=ExitCode Worker=ExitCode*3",
@@ -679,8 +679,8 @@ static void test_decide_restart__fault_lines(void **state)
 		const char *lines;
 		const char *end;
 	} rows[] = {
-		{"a\nb\n", "; last lines: a | b"},
-		{"tab\there\n\n", "; last lines: tab here"},
+		{"a\nb\n", "; last line: b"},
+		{"tab\there\n\n", "; last line: tab here"},
 		{"", " at 2025-12-31T23:59:57Z."},
 	};
 	struct worlds *worlds =

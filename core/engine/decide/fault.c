@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first fault: of all failures of an attempt the one that caused the others. What each replica wrote at its end says
- * whether it is one (job/evidence.h); among those that are alike the earliest is. Deaths of pods that we stop do not
- * count.
+ * The first fault: of all failures of an attempt the one that caused the others. What each replica wrote at its end
+ * says whether it is one (job/evidence.h); among those that are alike the earliest is. Deaths of pods that we stop do
+ * not count.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -12,7 +12,6 @@
 #include "base/str.h"
 #include "engine/decide/parts.h"
 #include "job/names.h"
-
 
 /* How long peers that are about to end are waited for. */
 #define FAULT_PATIENCE RH_SECOND
@@ -112,12 +111,6 @@ static int64_t fault_time(const struct rh_decision *decision, const struct rh_po
 	return fault_is_told(pod) && pod->finished_at > 0 ? pod->finished_at : decision->world->now;
 }
 
-/* Whether the replica says itself that another one is behind its end. */
-static bool fault_is_consequence(enum rh_blame blame)
-{
-	return blame == RH_BLAME_SUMMARY || blame == RH_BLAME_UNREACHED || blame == RH_BLAME_LATE || blame == RH_BLAME_VICTIM;
-}
-
 /*
  * Whether the replica has failed on its own, or was taken away by somebody else. A pod that died while we stopped it
  * does not count, unless it was dead before the fault that made us stop it, or tells the cause of it.
@@ -137,7 +130,7 @@ static bool fault_is_candidate(const struct rh_decision *decision, size_t place)
 	if (!fault_is_current(decision))
 		return false;
 	return fault_time(decision, pod) < ledger->fault.at ||
-	       (pod->blame == RH_BLAME_CAUSE && fault_is_consequence((enum rh_blame)ledger->fault.blame));
+	       (pod->blame == RH_BLAME_CAUSE && rh_blame_is_consequence((enum rh_blame)ledger->fault.blame));
 }
 
 /* A pod that somebody took away says no more than one that was killed. */
@@ -199,7 +192,7 @@ static int64_t fault_until(const struct rh_decision *decision, const struct faul
 {
 	const struct rh_first_fault *known = &decision->plan->ledger.fault;
 
-	if (!fault_is_consequence(candidate->blame))
+	if (!rh_blame_is_consequence(candidate->blame))
 		return 0;
 	return fault_is_current(decision) && known->until > 0 ? known->until : decision->world->now + FAULT_PATIENCE;
 }
@@ -284,30 +277,40 @@ bool rh_decide_fault_waits(struct rh_decision *decision)
 
 	/* a clock that was set back makes no longer wait */
 	if (!fault_is_current(decision) || fault->until <= now || fault->until > now + FAULT_PATIENCE ||
-	    !fault_is_consequence((enum rh_blame)fault->blame) || !fault_peers_run(decision))
+	    !rh_blame_is_consequence((enum rh_blame)fault->blame) || !fault_peers_run(decision))
 		return false;
 	rh_decision_wake(decision, fault->until);
 	return true;
 }
 
-/* The replica that its peers miss: the one that they name, or else the only one that did not fail. SIZE_MAX: unknown */
-static size_t fault_missed(const struct rh_decision *decision)
+/* The only replica of that slot; SIZE_MAX: there is none, or several. */
+static size_t fault_only(const struct rh_decision *decision, enum rh_slot slot)
 {
-	size_t running = SIZE_MAX, done = SIZE_MAX;
-	size_t running_count = 0, done_count = 0;
+	size_t found = SIZE_MAX;
 
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
-		if (decision->slots[place] == RH_SLOT_ACTIVE) {
-			running = place;
-			running_count++;
-		} else if (decision->slots[place] == RH_SLOT_SUCCEEDED) {
-			done = place;
-			done_count++;
-		}
+		if (decision->slots[place] != slot)
+			continue;
+		if (found != SIZE_MAX)
+			return SIZE_MAX;
+		found = place;
 	}
-	if (running_count > 0)
-		return running_count == 1 ? running : SIZE_MAX;
-	return done_count == 1 ? done : SIZE_MAX;
+	return found;
+}
+
+/*
+ * The replica that its peers miss. Who waits in vain waits for one that runs; a connection is closed by one that has ended,
+ * or is about to.
+ */
+static size_t fault_missed(const struct rh_decision *decision)
+{
+	bool late = decision->plan->ledger.fault.blame == RH_BLAME_LATE;
+	size_t running = fault_only(decision, RH_SLOT_ACTIVE);
+	size_t done = fault_only(decision, RH_SLOT_SUCCEEDED);
+
+	if (late || done == SIZE_MAX)
+		return running != SIZE_MAX || fault_peers_run(decision) ? running : done;
+	return done;
 }
 
 /* Where one process is one replica, a rank is a place in the order of types. */
@@ -376,8 +379,8 @@ int rh_decide_fault_judge(struct rh_decision *decision)
 	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
 	size_t place;
 
-	if (!fault_is_current(decision) || !fault_is_consequence((enum rh_blame)fault->blame) ||
-	    fault->blame == RH_BLAME_SUMMARY)
+	if (!fault_is_current(decision) || !rh_blame_is_consequence((enum rh_blame)fault->blame) ||
+	    fault->blame == RH_BLAME_SUMMARY || fault->blame == RH_BLAME_STUCK)
 		return 0;
 	place = fault_accused(decision);
 	if (place == SIZE_MAX)
@@ -385,37 +388,45 @@ int rh_decide_fault_judge(struct rh_decision *decision)
 	return place == SIZE_MAX ? 0 : fault_miss(decision, place);
 }
 
-/* The replica that was restarted in its place most often, and whose last end is known; SIZE_MAX: there is none. */
-static size_t fault_restarter(const struct rh_decision *decision)
+/* Of two that are restarted again and again the one whose last end tells a cause, then the one that ended more often.
+ */
+static bool fault_rather(const struct rh_decision *decision, const struct fault_candidate *a,
+                         const struct fault_candidate *b)
 {
-	size_t found = SIZE_MAX;
-	int32_t most = 0;
+	const struct rh_pod *one = decision->pods[a->place];
+	const struct rh_pod *other = b->blame == RH_BLAME_NONE ? NULL : decision->pods[b->place];
+
+	if (!other)
+		return true;
+	if (fault_tier(a->blame) != fault_tier(b->blame))
+		return fault_tier(a->blame) < fault_tier(b->blame);
+	return one->restarts != other->restarts ? one->restarts > other->restarts : fault_earlier(a, b);
+}
+
+/* Restarts in place have ended the job: what ended last in one of them is what people are told. */
+static int fault_keep_restarter(struct rh_decision *decision)
+{
+	struct fault_candidate best = {.blame = RH_BLAME_NONE};
 
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
 		const struct rh_pod *pod = decision->pods[place];
+		struct fault_candidate candidate;
 
-		if (!pod || pod->failed_code <= 0 || pod->restarts <= most || decision->slots[place] == RH_SLOT_STALE)
+		if (!pod || pod->failed_code <= 0 || pod->restarts == 0 || decision->slots[place] == RH_SLOT_STALE)
 			continue;
-		most = pod->restarts;
-		found = place;
+		candidate = fault_candidate(decision, place);
+		if (fault_rather(decision, &candidate, &best))
+			best = candidate;
 	}
-	return found;
+	return best.blame == RH_BLAME_NONE ? 0 : fault_keep(decision, &best);
 }
 
 int rh_decide_fault_of_limit(struct rh_decision *decision, enum rh_ledger_end end)
 {
-	struct fault_candidate candidate;
-	size_t place;
-
 	if (fault_is_current(decision))
 		return 0;
-	place = end == RH_END_BACKOFF ? fault_restarter(decision) : SIZE_MAX;
-	if (place == SIZE_MAX) {
-		rh_first_fault_deinit(&decision->plan->ledger.fault);
-		return 0;
-	}
-	candidate = fault_candidate(decision, place);
-	return fault_keep(decision, &candidate);
+	rh_first_fault_deinit(&decision->plan->ledger.fault);
+	return end == RH_END_BACKOFF ? fault_keep_restarter(decision) : 0;
 }
 
 static void fault_print_how(const struct rh_first_fault *fault, struct rh_str *out)
@@ -456,7 +467,7 @@ static void fault_print_telling(const struct rh_first_fault *fault, struct rh_st
 		rh_str_append(out, ".");
 		return;
 	}
-	rh_str_append(out, "; last lines: ");
+	rh_str_append(out, "; last line: ");
 	fault_print_line(evidence.headline, evidence.headline_length, out);
 }
 

@@ -100,7 +100,7 @@ bool rh_decide_fault_waits(struct rh_decision *decision);
 int rh_decide_fault_judge(struct rh_decision *decision);
 /**
  * Have the ledger hold the fault that a limit ends the job for, or none: with restarts in place nothing has failed for
- * good, so it is the last end of the replica that was restarted most. @return 0 or RH_ENOMEM
+ * good, so it is one of the last ends of those that were restarted. @return 0 or RH_ENOMEM
  */
 int rh_decide_fault_of_limit(struct rh_decision *decision, enum rh_ledger_end end);
 /** Append " First fault: …" when the ledger holds one of the running attempt. */

@@ -74,6 +74,7 @@ static int faults_hear(struct faults_court *court, size_t who)
 		.succeeded = record->phase == RH_PHASE_SUCCEEDED,
 		.blame = (enum rh_blame)record->blame,
 		.accused = record->accused,
+		.silent = court->silent[who],
 		.at = record->failed_at,
 		.lines = record->lines ? record->lines : "",
 		.tail = court->tails[who],
@@ -134,7 +135,8 @@ static void faults_say_silence(const struct faults_court *court, size_t who, str
 
 static void faults_say_headline(const struct rh_witness *witness, struct rh_str *out)
 {
-	const struct rh_end end = {.exit_code = 1, .reason = "", .output = *witness->lines ? witness->lines : witness->tail};
+	const struct rh_end end = {
+		.exit_code = 1, .reason = "", .output = *witness->lines ? witness->lines : witness->tail};
 	struct rh_evidence evidence = rh_evidence_read(&end);
 	size_t length = evidence.headline_length < FAULTS_LINE_MAX ? evidence.headline_length : FAULTS_LINE_MAX;
 
@@ -160,7 +162,8 @@ static void faults_say_hung(const struct faults_court *court, const struct rh_bl
 		               court->witnesses[blamed->by].running ? "waited for it" : "failed");
 		faults_say_headline(&court->witnesses[blamed->by], out);
 	} else {
-		rh_str_append(out, court->job->record_count > 1 ? "had not ended, and is elsewhere than its peers" : "had not ended");
+		rh_str_append(out, court->job->record_count > 1 ? "had not ended, and is elsewhere than its peers"
+		                                                : "had not ended");
 	}
 	if (court->witnesses[who].succeeded)
 		return;
@@ -200,8 +203,8 @@ static void faults_say(const struct faults_court *court, const struct rh_blamed 
 	} else if (blamed->named) {
 		rh_str_append(out, witness->name);
 	} else {
-		rh_str_appendf(out, "unknown: %s failed because of another replica, and several had not ended; %s",
-		               witness->name, witness->name);
+		rh_str_appendf(out, "unknown: %s failed because of another replica, and it cannot be told which; it",
+		               witness->name);
 	}
 	faults_say_end(court, fault, out);
 }
@@ -264,8 +267,8 @@ void rh_run_faults_give_up(struct rh_run *run)
 		struct rh_run_job *job = &run->jobs[i];
 
 		if (job->uid && !job->finished)
-			rh_run_faults_judge(
-				run, job, rh_memory_store_find(run->store, &job->resource, job->job->namespace_, job->job->name));
+			rh_run_faults_judge(run, job,
+			                    rh_memory_store_find(run->store, &job->resource, job->job->namespace_, job->job->name));
 	}
 }
 

@@ -33,9 +33,9 @@ struct rh_run_record {
 	int64_t finished_at;
 	bool deleting; /**< it was asked to end before it had */
 	/** @name Its last bad end @{ */
-	int32_t blame;     /**< enum rh_blame; RH_BLAME_NONE: there was none */
+	int32_t blame;       /**< enum rh_blame; RH_BLAME_NONE: there was none */
 	int32_t failed_code; /**< -1: unknown */
-	int32_t rank;      /**< as rh_pod has it, likewise the next */
+	int32_t rank;        /**< as rh_pod has it, likewise the next */
 	int32_t accused;
 	int64_t failed_at; /**< wall-clock microseconds */
 	char *reason;      /**< owned, likewise below; NULL: there was no bad end */
@@ -69,7 +69,7 @@ struct rh_run_job {
 	bool refused; /**< a refusal was made, written or not */
 	bool finished;
 	bool succeeded;
-	int64_t finished_at; /**< monotonic */
+	int64_t finished_at;          /**< monotonic */
 	struct rh_run_judged *judged; /**< owned; NULL: it has not failed, or nobody is to blame */
 };
 
@@ -156,8 +156,8 @@ void rh_run_pods_deinit(struct rh_run *run);
 
 /** @name faults.c @{ */
 /**
- * Judge who is to blame that @p job failed, or is given up, by what all replicas wrote until now; once. Reads the ends of
- * their logs, and blocks for that.
+ * Judge who is to blame that @p job failed, or is given up, by what all replicas wrote until now; once. Reads the ends
+ * of their logs, and blocks for that.
  * @param object the job as the store has it; NULL: there is none
  */
 void rh_run_faults_judge(struct rh_run *run, struct rh_run_job *job, const struct rh_json *object);

@@ -4,10 +4,13 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "job/pod.h"
 
 /* What a process that raised something would have ended with. */
 #define VERDICT_RAISED 1
+/* Who wrote something less than that ago does not hang yet. */
+#define VERDICT_SILENCE RH_SECOND
 
 /* The end that a replica that still runs would have, by what it wrote. */
 static struct rh_evidence verdict_of_tail(const struct rh_witness *witness)
@@ -22,12 +25,6 @@ static struct rh_evidence verdict_of_end(const struct rh_witness *witness)
 	const struct rh_end end = {.exit_code = VERDICT_RAISED, .reason = "", .output = witness->lines};
 
 	return rh_evidence_read(&end);
-}
-
-static bool verdict_is_consequence(enum rh_blame blame)
-{
-	return blame == RH_BLAME_SUMMARY || blame == RH_BLAME_UNREACHED || blame == RH_BLAME_LATE ||
-	       blame == RH_BLAME_VICTIM;
 }
 
 /* The last line that is not empty, and where it begins; text NULL: there is none. */
@@ -102,7 +99,7 @@ static size_t verdict_odd(const struct rh_witness *witnesses, size_t count)
 	size_t found = SIZE_MAX;
 
 	for (size_t i = 0; i < count; i++) {
-		if (!witnesses[i].running || !verdict_is_odd(witnesses, count, i))
+		if (!witnesses[i].running || witnesses[i].silent < VERDICT_SILENCE || !verdict_is_odd(witnesses, count, i))
 			continue;
 		if (found != SIZE_MAX)
 			return SIZE_MAX;
@@ -157,8 +154,8 @@ static bool verdict_all_alike(const struct rh_witness *witnesses, size_t count, 
 	if (count < 2 || line.length == 0 || witnesses[who].running)
 		return false;
 	for (size_t i = 0; i < count; i++) {
-		bool failed = witnesses[i].running ? verdict_of_tail(&witnesses[i]).raised
-		                                   : witnesses[i].blame == witnesses[who].blame;
+		bool failed =
+			witnesses[i].running ? verdict_of_tail(&witnesses[i]).raised : witnesses[i].blame == witnesses[who].blame;
 
 		if (!failed || !verdict_alike(verdict_headline(&witnesses[i]), line))
 			return false;
@@ -183,40 +180,66 @@ static size_t verdict_worst(const struct rh_witness *witnesses, size_t count)
 	return found;
 }
 
-/* The only one that still runs, or, where none does, the only one that ended well. */
-static size_t verdict_missed(const struct rh_witness *witnesses, size_t count)
+/* Whether it runs, and has not written yet that it is itself a victim. */
+static bool verdict_is_missing(const struct rh_witness *witness)
+{
+	return witness->running && !rh_blame_is_consequence(verdict_of_tail(witness).blame);
+}
+
+/*
+ * The one that its peers miss, where only one can be meant. Who waits in vain waits for one that runs; a connection is
+ * closed by one that has ended, or is about to.
+ */
+static size_t verdict_missed(const struct rh_witness *witnesses, size_t count, enum rh_blame blame)
 {
 	size_t running = 0, done = 0, one = SIZE_MAX, well = SIZE_MAX;
 
 	for (size_t i = 0; i < count; i++) {
-		running += witnesses[i].running;
+		bool missing = verdict_is_missing(&witnesses[i]);
+
+		running += missing;
 		done += witnesses[i].succeeded;
-		one = witnesses[i].running ? i : one;
+		one = missing ? i : one;
 		well = witnesses[i].succeeded ? i : well;
 	}
-	if (running > 0)
-		return running == 1 ? one : SIZE_MAX;
-	return done == 1 ? well : SIZE_MAX;
+	if (done == 1 && (blame != RH_BLAME_LATE || running == 0))
+		return well;
+	return running == 1 ? one : SIZE_MAX;
 }
 
-static size_t verdict_first_running(const struct rh_witness *witnesses, size_t count)
+/* The one that runs and wrote last; SIZE_MAX: there is none. */
+static size_t verdict_latest(const struct rh_witness *witnesses, size_t count)
 {
+	size_t found = SIZE_MAX;
+
 	for (size_t i = 0; i < count; i++) {
-		if (witnesses[i].running && *witnesses[i].tail)
-			return i;
+		if (witnesses[i].running && (found == SIZE_MAX || witnesses[i].silent < witnesses[found].silent))
+			found = i;
 	}
-	return SIZE_MAX;
+	return found;
+}
+
+/* Of several that waited in vain none is the one that was waited for. */
+static bool verdict_is_alone(const struct rh_witness *witnesses, size_t count, size_t who)
+{
+	enum rh_blame blame = witnesses[who].blame;
+
+	for (size_t i = 0; i < count && (blame == RH_BLAME_LATE || blame == RH_BLAME_STUCK); i++) {
+		if (i != who && witnesses[i].blame == blame)
+			return false;
+	}
+	return true;
 }
 
 /* Somebody did not come, or hangs: whom its peers missed. */
 static void verdict_find_missed(const struct rh_witness *witnesses, size_t count, struct rh_blamed *blamed)
 {
 	size_t failed = blamed->who;
-	bool runs = verdict_first_running(witnesses, count) != SIZE_MAX;
+	bool runs = verdict_latest(witnesses, count) != SIZE_MAX;
 	size_t who = verdict_accused(witnesses, count, &blamed->by);
 
 	if (who == SIZE_MAX)
-		who = failed != SIZE_MAX || count == 1 ? verdict_missed(witnesses, count) : SIZE_MAX;
+		who = failed != SIZE_MAX || count == 1 ? verdict_missed(witnesses, count, blamed->blame) : SIZE_MAX;
 	if (who == SIZE_MAX)
 		who = verdict_odd(witnesses, count);
 	if (who != SIZE_MAX) {
@@ -228,22 +251,27 @@ static void verdict_find_missed(const struct rh_witness *witnesses, size_t count
 	}
 	if (failed == SIZE_MAX) {
 		blamed->blame = RH_BLAME_HUNG;
-		blamed->who = verdict_first_running(witnesses, count);
+		blamed->who = verdict_latest(witnesses, count);
 		return;
 	}
-	blamed->named = blamed->blame == RH_BLAME_UNREACHED || blamed->blame == RH_BLAME_SUMMARY || !runs;
+	blamed->named = blamed->blame == RH_BLAME_UNREACHED || blamed->blame == RH_BLAME_SUMMARY ||
+	                (!runs && verdict_is_alone(witnesses, count, failed));
 }
 
 struct rh_blamed rh_verdict(const struct rh_witness *witnesses, size_t count, size_t known)
 {
 	struct rh_blamed blamed = {.who = known, .by = SIZE_MAX};
 
-	/* who is in the ledger for being missed has not failed itself */
-	if (known == SIZE_MAX || witnesses[known].running || witnesses[known].succeeded)
-		blamed.who = verdict_worst(witnesses, count);
+	size_t worst = verdict_worst(witnesses, count);
+
+	/* who is in the ledger for being missed has not failed itself; and an earlier end may have told more than the last
+	 */
+	if (known == SIZE_MAX || witnesses[known].blame == RH_BLAME_NONE ||
+	    (rh_blame_is_consequence(witnesses[known].blame) && witnesses[worst].blame < witnesses[known].blame))
+		blamed.who = worst;
 	if (blamed.who != SIZE_MAX)
 		blamed.blame = witnesses[blamed.who].blame;
-	if (blamed.who == SIZE_MAX || verdict_is_consequence(blamed.blame)) {
+	if (blamed.who == SIZE_MAX || rh_blame_is_consequence(blamed.blame)) {
 		size_t raised = verdict_raised(witnesses, count);
 
 		if (raised != SIZE_MAX) {
@@ -258,7 +286,7 @@ struct rh_blamed rh_verdict(const struct rh_witness *witnesses, size_t count, si
 	}
 	if (blamed.who == SIZE_MAX)
 		return blamed;
-	blamed.alike = blamed.blame != RH_BLAME_HUNG && verdict_all_alike(witnesses, count, blamed.who);
+	blamed.alike = blamed.blame != RH_BLAME_HUNG && blamed.blame != RH_BLAME_STUCK && verdict_all_alike(witnesses, count, blamed.who);
 	blamed.named = blamed.named && !blamed.alike;
 	blamed.evidence = witnesses[blamed.who].running || witnesses[blamed.who].succeeded
 	                      ? verdict_of_tail(&witnesses[blamed.who])

@@ -3,8 +3,8 @@
  * @file local/run/verdict.h
  * @brief Which replica is to blame when a job of a run fails, or is given up: a pure function of what each one wrote.
  *
- * The engine knows how replicas ended. Here are the logs of those that have not ended, too: a job whose replicas hang has
- * nobody who failed first.
+ * The engine knows how replicas ended. Here are the logs of those that have not ended, too: a job whose replicas hang
+ * has nobody who failed first.
  */
 #ifndef RH_LOCAL_RUN_VERDICT_H
 #define RH_LOCAL_RUN_VERDICT_H
@@ -21,12 +21,13 @@
 
 /** What one replica was doing when its job failed or was given up. Texts are borrowed, "" where there is none. */
 struct rh_witness {
-	const char *name; /**< "Worker-1" */
-	int32_t rank;     /**< its place in the order of replicas */
-	bool running;     /**< it had not ended by itself */
-	bool succeeded;   /**< it ended well */
+	const char *name;    /**< "Worker-1" */
+	int32_t rank;        /**< its place in the order of replicas */
+	bool running;        /**< it had not ended by itself */
+	bool succeeded;      /**< it ended well */
 	enum rh_blame blame; /**< of its last bad end; RH_BLAME_NONE: there was none */
 	int32_t accused;     /**< as rh_evidence has it, of that end */
+	int64_t silent;      /**< for how long it has written nothing, microseconds; RH_NEVER: it never wrote */
 	int64_t at;          /**< when it ended; 0: never */
 	const char *lines;   /**< what belongs to its bad end */
 	const char *tail;    /**< the end of its log */
@@ -34,9 +35,9 @@ struct rh_witness {
 
 /** Who is to blame. */
 struct rh_blamed {
-	size_t who;    /**< number of the witness whose lines are shown; SIZE_MAX: there is none */
-	bool named;    /**< it is to blame; else nobody can be, alone */
-	bool alike;    /**< all failed alike */
+	size_t who; /**< number of the witness whose lines are shown; SIZE_MAX: there is none */
+	bool named; /**< it is to blame; else nobody can be, alone */
+	bool alike; /**< all failed alike */
 	enum rh_blame blame;
 	struct rh_evidence evidence; /**< what its lines say */
 	size_t by;                   /**< number of the witness that failed for want of it; SIZE_MAX: there is none */
