@@ -215,7 +215,7 @@ def torchrun_ways(framework):
             types={"Worker": 2}, record_seconds=240, spec={"nprocPerNode": "1", "elasticPolicy": {"rdzvBackend": "c10d", "minReplicas": 2, "maxReplicas": 2, "maxRestarts": 1}}),
         way("agent-terminated", "somebody ends the agent of a node by SIGTERM", "terminates_agent", worker, never=(), rank=2),
         way("agent-killed", "the agent of a node is killed", "kills_agent", worker, never=("ChildFailedError",), rank=2),
-        way("file-missing", "the script is not there on one node", "raises", worker, r"can't open file|No such file", rank=0, by=OWN + "; the agents wait for each other, and nobody has ended",
+        way("file-missing", "the script is not there on one node", "raises", worker, r"can't open file|No such file", rank="nobody", by=OWN + "; the agents wait for each other, and nobody has ended",
             others={"Worker": [python_of(framework) or "python3", "-m", "torch.distributed.run", "/nowhere/train.py"]}, ending="timeout", record_seconds=30),
     ]
 
