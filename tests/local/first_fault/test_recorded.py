@@ -139,7 +139,10 @@ def main():
     parser.add_argument("--keep", action="store_true", help="keep the folders of the runs")
     parser.add_argument("--scores", action="store_true", help="print how often each way was right")
     arguments = parser.parse_args()
-    rows = [way for way in ways.WAYS if re.fullmatch(arguments.only, way.name) and (way.live or recording.load(way))]
+    rows = [way for way in ways.WAYS if re.fullmatch(arguments.only, way.name)]
+    missing = [way.name for way in rows if not way.live and not recording.load(way)]
+    if missing:
+        sys.exit(f"no recording of {', '.join(missing)}: run record.py PROGRAM {' '.join(missing)}")
     plays = [Play(arguments, some, ending, number) for number in range(arguments.runs) for ending in ENDINGS
              for some in parts([way for place, way in enumerate(rows) if way.ending == ending and not (arguments.half and (place + number) % 2)])]
     print(f"{len(rows)} ways, {arguments.runs} runs each; again with --seed {arguments.seed}", flush=True)
