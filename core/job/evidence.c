@@ -17,9 +17,8 @@
 /* Longest line of a launcher's report that is shown, in bytes. */
 #define EVIDENCE_CHILD_MAX 160
 
-static const char *const evidence_names[RH_BLAMES] = {"none",      "cause", "unknown", "killed", "summary",
-                                                      "stuck",
-                                                        "unreached", "late",  "victim",  "hung"};
+static const char *const evidence_names[RH_BLAMES] = {"none",  "cause",     "unknown", "killed", "summary",
+                                                      "stuck", "unreached", "late",    "victim", "hung"};
 
 bool rh_blame_is_consequence(enum rh_blame blame)
 {
@@ -106,6 +105,21 @@ static bool evidence_child_matters(const struct rh_evidence_scan *scan, const st
 	return child->code != 0 && child->code != 1 && evidence_of_child(child) < rh_evidence_block_blame(scan->chosen);
 }
 
+/* The only one that torchrun reports to have stopped; NULL: it tells of none, or of several. */
+static const struct rh_evidence_child *evidence_stopped_child(const struct rh_evidence_scan *scan)
+{
+	const struct rh_evidence_child *found = NULL;
+
+	for (size_t i = 0; i < scan->child_count; i++) {
+		if (scan->children[i].code != -SIGTERM)
+			continue;
+		if (found)
+			return NULL;
+		found = &scan->children[i];
+	}
+	return found;
+}
+
 /* What the last lines say, where nothing was raised. */
 static enum rh_blame evidence_of_lines(const struct rh_evidence_scan *scan, enum rh_blame code)
 {
@@ -139,10 +153,11 @@ static struct evidence_choice evidence_choose(const struct rh_end *end, const st
 		if (choice.blame == RH_BLAME_UNKNOWN)
 			choice.blame = evidence_of_lines(scan, choice.blame);
 	} else if (code != RH_BLAME_KILLED) {
-		choice.blame = evidence_of_lines(scan, code);
+		choice.blame = scan->stopped ? RH_BLAME_STUCK : evidence_of_lines(scan, code);
 	}
-	if (choice.blame == RH_BLAME_LATE && choice.block && scan->stopped)
-		choice = (struct evidence_choice){.blame = RH_BLAME_STUCK};
+	/* one of those that were stopped had raised nothing: it is the one that the others waited for */
+	if (choice.blame == RH_BLAME_LATE && choice.block && scan->stopped >= scan->raised)
+		choice = (struct evidence_choice){.blame = RH_BLAME_STUCK, .child = evidence_stopped_child(scan)};
 	if (choice.blame == RH_BLAME_UNKNOWN && scan->summary && !choice.child) {
 		choice.blame = RH_BLAME_SUMMARY;
 		choice.block = scan->summary;
@@ -172,11 +187,24 @@ static int32_t evidence_accused(const char *text, size_t length)
 	return -1;
 }
 
+/* Whether no other process ended as this one did. */
+static bool evidence_is_only(const struct rh_evidence_scan *scan, const struct rh_evidence_child *child)
+{
+	for (size_t i = 0; i < scan->child_count; i++) {
+		if (&scan->children[i] != child && evidence_of_child(&scan->children[i]) == evidence_of_child(child) &&
+		    scan->children[i].code != 1)
+			return false;
+	}
+	return true;
+}
+
 /* Whether what is chosen is the end of the one process that the launcher reports on. */
 static bool evidence_names_child(const struct rh_evidence_scan *scan, const struct evidence_choice *choice)
 {
-	if (!choice->child || !choice->block)
-		return choice->child != NULL;
+	if (!choice->child)
+		return false;
+	if (!choice->block)
+		return evidence_is_only(scan, choice->child);
 	return choice->block->rank < 0 && scan->child_count == 1 && scan->raised == 1;
 }
 

@@ -29,7 +29,8 @@ enum rh_blame {
 	RH_BLAME_UNKNOWN, /**< it ended badly and nothing says why */
 	RH_BLAME_KILLED,  /**< a signal from outside, or its pod was taken away: the cause when it came before all others */
 	RH_BLAME_SUMMARY, /**< a launcher's report that a process of it, or of another replica, ended badly */
-	RH_BLAME_STUCK, /**< one of its processes waited in vain, and its launcher had to stop another one, which had not ended */
+	RH_BLAME_STUCK,   /**< one of its processes waited in vain, and its launcher had to stop another one, which had not
+	                     ended */
 	RH_BLAME_UNREACHED, /**< it could not connect to a peer */
 	RH_BLAME_LATE,      /**< it waited for a peer in vain: a time-out of a collective operation or a rendezvous */
 	RH_BLAME_VICTIM,    /**< a peer was gone: a connection that was closed */
@@ -66,7 +67,8 @@ struct rh_evidence rh_evidence_read(const struct rh_end *end);
 void rh_evidence_excerpt(const struct rh_end *end, size_t limit, struct rh_str *out);
 /** @return whether @p blame says that another replica is behind the end */
 bool rh_blame_is_consequence(enum rh_blame blame);
-/** @return "none", "cause", "unknown", "killed", "summary", "stuck", "unreached", "late", "victim" or "hung"; static storage */
+/** @return "none", "cause", "unknown", "killed", "summary", "stuck", "unreached", "late", "victim" or "hung"; static
+ * storage */
 const char *rh_blame_name(enum rh_blame blame);
 /** @return the class of that name; RH_BLAME_NONE for any other text, or NULL */
 enum rh_blame rh_blame_of(const char *name);

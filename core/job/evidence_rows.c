@@ -93,6 +93,8 @@ static const struct rh_evidence_row evidence_rows[] = {
 	{RH_BLAME_SUMMARY, false, "PyTorch", "Root Cause (first observed failure)",
      "torch/distributed/elastic/multiprocessing/errors"},
 	{RH_BLAME_SUMMARY, false, "PyTorch", "ProcessExitedException", "torch/multiprocessing/spawn.py"},
+	{RH_BLAME_SUMMARY, false, "PyTorch",
+     "torch/distributed/elastic/multiprocessing/api.py:", "torch/distributed/elastic/multiprocessing/api.py"},
 	{RH_BLAME_SUMMARY, false, "PyTorch", "torch.distributed.elastic",
      "torch/distributed/elastic/multiprocessing/api.py"},
 	{RH_BLAME_SUMMARY, false, "accelerate", "subprocess.CalledProcessError", "accelerate/commands/launch.py"},

@@ -393,7 +393,7 @@ static void scan_outside(struct rh_evidence_scan *scan, const struct rh_evidence
 	bool report = scan_report(scan, &body);
 
 	scan_child(scan, &body);
-	scan->stopped = scan->stopped || scan_holds(&body, " closing signal SIGTERM");
+	scan->stopped += scan_holds(&body, " closing signal SIGTERM");
 	if (report)
 		scan_repeated(scan, &body);
 	if (report || scan_is_child(&body) ||

@@ -71,7 +71,7 @@ struct rh_evidence_scan {
 	const struct rh_evidence_block *chosen;   /**< the traceback that belongs to the end; NULL: there is none */
 	const struct rh_evidence_block *survived; /**< the last one that much was written after; NULL: there is none */
 	const struct rh_evidence_block *summary;  /**< the last one that is a launcher's; NULL: there is none */
-	bool stopped;                             /**< torchrun stopped a process that had not ended */
+	size_t stopped;                           /**< processes that torchrun stopped: it says so of each */
 	size_t raised;                            /**< tracebacks that are no launcher's */
 	struct rh_evidence_child children[RH_EVIDENCE_CHILDREN];
 	size_t child_count;

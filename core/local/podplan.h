@@ -18,6 +18,11 @@
 #include "base/str.h"
 #include "host/config.h"
 
+/** Variable that names the file in which torch's @record writes what was raised. */
+#define RH_PODPLAN_ERROR_VARIABLE "TORCHELASTIC_ERROR_FILE"
+/** That file is CONTAINER.error.json in the pod's private directory, where the pod does not name one itself. */
+#define RH_PODPLAN_ERROR_FILE ".error.json"
+
 /** The address at which a pod sees this machine: status.hostIP. */
 #define RH_PODPLAN_HOST_IP "127.0.0.1"
 

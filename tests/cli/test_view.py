@@ -48,6 +48,37 @@ class Pipes(Case):
         self.assertRegex(done.stderr, r"First fault: Master-0 .*exited with code 7 .*last line: the cause")
         self.assertRegex(done.stderr, r"(?m)^Master-0 +Failed +7 ")
 
+    def test_traceback_is_shown_once_and_as_it_was(self):
+        script = self.file("def f():\n    raise ValueError('bad batch')\n\n\nf()\n", "train.py")
+        done = call("run", self.file(job(command=f"'echo step 1; python3 {script}'")))
+        shown = done.stderr.split("\nFirst fault: ")[1]
+        self.assertRegex(shown.splitlines()[0], r"^Master-0 \(container pytorch\) exited with code 1:$")
+        frames = shown.splitlines()[1:-1]
+        self.assertEqual(frames[0], "    Traceback (most recent call last):")
+        self.assertIn(f'      File "{script}", line 2, in f', frames)
+        self.assertEqual(frames[-1], "    ValueError: bad batch")
+        self.assertEqual(done.stderr.count("Traceback"), 1)
+        self.assertNotIn(" | ", done.stderr)
+
+    def test_traceback_that_torch_recorded_in_its_file(self):
+        stack = r"Traceback (most recent call last):\n  File \"train.py\", line 2\nValueError: bad batch\n"
+        note = self.file('{"message": {"message": "x", "extraInfo": {"py_callstack": "%s"}}}' % stack, "error.json")
+        done = call("run", self.file(job(command=f"'echo step 1; cp {note} $TORCHELASTIC_ERROR_FILE; exit 1'")))
+        self.assertIn('\n      File "train.py", line 2\n    ValueError: bad batch\nFailed\n', done.stderr)
+
+    def test_what_is_no_file_is_not_read_as_one_of_torch(self):
+        done = call("run", self.file(job(command="'mkfifo $TORCHELASTIC_ERROR_FILE; exit 1'")))
+        self.assertEqual(done.returncode, 1)
+
+    def test_what_commands_a_terminal_is_not_shown(self):
+        done = call("run", self.file(job(command=r"""'printf "\033[2J\007error: x\n"; exit 3'""")))
+        self.assertIn("\n    ?[2J?error: x\n", done.stderr)
+
+    def test_run_that_is_given_up_tells_what_hangs(self):
+        done = call("run", "--timeout", "3", self.file(job(command="'echo reading; sleep 100'")))
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stderr, r"\nFirst fault: Master-0 had not ended; it wrote last \S+ ago:\n    reading\nTimedOut\n")
+
     def test_logs_are_live_behind_a_pipe(self):
         go = os.path.join(self.folder, "go")
         path = self.file(job(command=f"'echo early; while [ ! -e \"{go}\" ]; do sleep 0.05; done; echo late'"))
@@ -109,6 +140,16 @@ class Json(Case):
         replica = [r for r in rows if r["type"] == "replica"][0]
         self.assertEqual((replica["replicaType"], replica["index"], replica["exitCode"]), ("Master", 0, 4))
         self.assertEqual((rows[-1]["result"], rows[-1]["exitStatus"]), ("Failed", 1))
+        fault = rows[-1]["firstFault"]
+        self.assertEqual(rows[-1]["firstFaults"], {"one": fault})
+        self.assertRegex(fault.pop("at"), r"^\d{4}-\d\d-\d\dT")
+        self.assertEqual(fault, {"job": "one", "replica": "Master-0", "rank": None, "container": "pytorch", "exitCode": 4, "signal": None,
+                                 "reason": "Error", "class": "unknown", "lines": ["hello"],
+                                 "message": "Master-0 (container pytorch) exited with code 4"})
+
+    def test_all_is_well_and_nothing_is_at_fault(self):
+        _, rows = self.rows(self.file(job()))
+        self.assertNotIn("firstFault", rows[-1])
 
     def test_any_bytes_are_valid_json(self):
         _, rows = self.rows(self.file(job(command=r"""'printf "a\377b\303\050c\000d\n"'""")))

@@ -111,6 +111,12 @@ static const struct end_row end_rows[] = {
      "WARNING:torch.distributed.elastic.multiprocessing.api:Sending process 7 closing signal SIGTERM\n" AGENT ALONE
          CHILD("3", "-9") RULE,
      RH_BLAME_UNKNOWN, "exitcode  : -9 (pid: 7)", 3, -1},
+	{"torchrun: a rank waited in vain, and another one had to be stopped", 1, "Error",
+     "reading shard 7\n" FRAMES "RuntimeError: Timed out waiting 6000ms for recv\n"
+     "W1122 12:16:04.5 7 torch/distributed/elastic/multiprocessing/api.py:1028] Sending process 7 closing signal "
+     "SIGTERM\n" AGENT "Failures:\n" CHILD("3", "-15") LINE "Root Cause (first observed failure):\n" CHILD("2", "1")
+         RULE,
+     RH_BLAME_STUCK, "exitcode  : -15 (pid: 7)", 3, -1},
 	{"mpirun: a rank raised, another one wrote meanwhile", 1, "Error",
      "Traceback (most recent call last):\n  File \"x\"\nstep 2 loss 0.3\n    f()\nValueError: bad batch\n" BANNER
      "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\nwith errorcode 1.\n" BANNER,

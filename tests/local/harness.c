@@ -126,7 +126,13 @@ int test_run_set_up(void **state)
 	run->host = open_host(run->config);
 	run->options =
 		(struct rh_run_options){.host = run->host, .config = run->config, .timeout = 60 * RH_SECOND, .linger = -1};
-	run->options.hooks = (struct rh_run_hooks){take_line, take_event, take_job, take_pod, take_replica, take_note, run};
+	run->options.hooks = (struct rh_run_hooks){.line = take_line,
+	                                           .event = take_event,
+	                                           .job = take_job,
+	                                           .pod = take_pod,
+	                                           .replica = take_replica,
+	                                           .note = take_note,
+	                                           .arg = run};
 	*state = run;
 	return 0;
 }

@@ -299,8 +299,8 @@ static size_t fault_only(const struct rh_decision *decision, enum rh_slot slot)
 }
 
 /*
- * The replica that its peers miss. Who waits in vain waits for one that runs; a connection is closed by one that has ended,
- * or is about to.
+ * The replica that its peers miss. Who waits in vain waits for one that runs; a connection is closed by one that has
+ * ended, or is about to.
  */
 static size_t fault_missed(const struct rh_decision *decision)
 {

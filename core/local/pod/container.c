@@ -301,6 +301,17 @@ static int container_set_exec(struct container_job *job)
 	return r;
 }
 
+/* Whatever this machine's environment names is not this pod's. */
+static int container_set_error_file(struct container_job *job)
+{
+	rh_auto_free char *path = NULL;
+
+	if (rh_environment_get(&job->environment, RH_PODPLAN_ERROR_VARIABLE, RH_ENV_FROM))
+		return 0;
+	path = rh_asprintf("%s/%s" RH_PODPLAN_ERROR_FILE, job->input->context->input->pod_dir, job->name);
+	return path ? container_set(job, RH_PODPLAN_ERROR_VARIABLE, path, RH_ENV_OWN) : rh_fail_oom(job->err);
+}
+
 /* The mark comes last: no variable of the pod may take its place. */
 static int container_finish(struct container_job *job)
 {
@@ -312,6 +323,8 @@ static int container_finish(struct container_job *job)
 	if (!mark || !log)
 		return rh_fail_oom(job->err);
 	r = container_set_exec(job);
+	if (r == 0)
+		r = container_set_error_file(job);
 	if (r == 0)
 		r = container_set(job, RH_SHIM_MARK, mark, RH_ENV_OWN);
 	if (r == 0 && (rh_json_set_string(job->plan, "log", log) < 0 ||

@@ -16,7 +16,7 @@
 #define FAULTS_LINE_MAX 300
 
 /* One judgement under way. All owned. */
-struct faults_court {
+struct faults_judging {
 	const struct rh_run *run;
 	const struct rh_run_job *job;
 	struct rh_witness *witnesses; /* one for each record */
@@ -26,19 +26,19 @@ struct faults_court {
 	struct rh_ledger ledger;
 };
 
-static void faults_close(struct faults_court *court)
+static void faults_close(struct faults_judging *judging)
 {
-	for (size_t i = 0; i < court->job->record_count; i++) {
-		if (court->names)
-			rh_free(court->names[i]);
-		if (court->tails)
-			rh_free(court->tails[i]);
+	for (size_t i = 0; i < judging->job->record_count; i++) {
+		if (judging->names)
+			rh_free(judging->names[i]);
+		if (judging->tails)
+			rh_free(judging->tails[i]);
 	}
-	rh_free(court->names);
-	rh_free(court->tails);
-	rh_free(court->silent);
-	rh_free(court->witnesses);
-	rh_ledger_deinit(&court->ledger);
+	rh_free(judging->names);
+	rh_free(judging->tails);
+	rh_free(judging->silent);
+	rh_free(judging->witnesses);
+	rh_ledger_deinit(&judging->ledger);
 }
 
 static int64_t faults_silence(const char *path)
@@ -52,32 +52,32 @@ static int64_t faults_silence(const char *path)
 	return rh_clock_wall() > at ? rh_clock_wall() - at : 0;
 }
 
-static int faults_hear(struct faults_court *court, size_t who)
+static int faults_read(struct faults_judging *judging, size_t who)
 {
-	const struct rh_run_record *record = &court->job->records[who];
-	rh_auto_free char *log = rh_run_log_path(court->run, court->job, record);
-	struct rh_witness *witness = &court->witnesses[who];
+	const struct rh_run_record *record = &judging->job->records[who];
+	rh_auto_free char *log = rh_run_log_path(judging->run, judging->job, record);
+	struct rh_witness *witness = &judging->witnesses[who];
 	rh_auto_str tail = {0};
 
 	if (!log)
 		return RH_ENOMEM;
 	rh_log_tail(log, 0, RH_VERDICT_TAIL_MAX, &tail);
-	court->silent[who] = faults_silence(log);
-	court->tails[who] = rh_str_take(&tail);
-	court->names[who] = rh_asprintf("%s-%" PRId32, record->type, record->index);
-	if (!court->tails[who] || !court->names[who])
+	judging->silent[who] = faults_silence(log);
+	judging->tails[who] = rh_str_take(&tail);
+	judging->names[who] = rh_asprintf("%s-%" PRId32, record->type, record->index);
+	if (!judging->tails[who] || !judging->names[who])
 		return RH_ENOMEM;
 	*witness = (struct rh_witness){
-		.name = court->names[who],
-		.rank = rh_job_rank(court->job->job, record->type, record->index),
+		.name = judging->names[who],
+		.rank = rh_job_rank(judging->job->job, record->type, record->index),
 		.running = record->started_at != 0 && record->phase != RH_PHASE_SUCCEEDED && record->phase != RH_PHASE_FAILED,
 		.succeeded = record->phase == RH_PHASE_SUCCEEDED,
 		.blame = (enum rh_blame)record->blame,
 		.accused = record->accused,
-		.silent = court->silent[who],
+		.silent = judging->silent[who],
 		.at = record->failed_at,
 		.lines = record->lines ? record->lines : "",
-		.tail = court->tails[who],
+		.tail = judging->tails[who],
 	};
 	/* an end in the past that was followed by a new start does not keep it from being the one that hangs now */
 	if (witness->running && record->blame != RH_BLAME_NONE)
@@ -85,52 +85,53 @@ static int faults_hear(struct faults_court *court, size_t who)
 	return 0;
 }
 
-static int faults_open(struct faults_court *court, const struct rh_json *object)
+static int faults_open(struct faults_judging *judging, const struct rh_json *object)
 {
-	size_t count = court->job->record_count;
+	size_t count = judging->job->record_count;
 
-	court->witnesses = rh_alloc_array(count + 1, sizeof(*court->witnesses));
-	court->names = rh_alloc_array(count + 1, sizeof(*court->names));
-	court->tails = rh_alloc_array(count + 1, sizeof(*court->tails));
-	court->silent = rh_alloc_array(count + 1, sizeof(*court->silent));
-	if (!court->witnesses || !court->names || !court->tails || !court->silent)
+	judging->witnesses = rh_alloc_array(count + 1, sizeof(*judging->witnesses));
+	judging->names = rh_alloc_array(count + 1, sizeof(*judging->names));
+	judging->tails = rh_alloc_array(count + 1, sizeof(*judging->tails));
+	judging->silent = rh_alloc_array(count + 1, sizeof(*judging->silent));
+	if (!judging->witnesses || !judging->names || !judging->tails || !judging->silent)
 		return RH_ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		if (faults_hear(court, i) < 0)
+		if (faults_read(judging, i) < 0)
 			return RH_ENOMEM;
 	}
 	if (object) {
-		struct rh_job seen = *court->job->job;
+		struct rh_job seen = *judging->job->job;
 
 		seen.object = (struct rh_json *)object;
-		seen.uid = court->job->uid;
-		return rh_ledger_read(&seen, &court->ledger);
+		seen.uid = judging->job->uid;
+		return rh_ledger_read(&seen, &judging->ledger);
 	}
 	return 0;
 }
 
 /* The replica that the ledger names; SIZE_MAX: none. */
-static size_t faults_known(const struct faults_court *court)
+static size_t faults_known(const struct faults_judging *judging)
 {
-	const struct rh_first_fault *fault = &court->ledger.fault;
+	const struct rh_first_fault *fault = &judging->ledger.fault;
 
-	if (fault->attempt != court->ledger.attempt)
+	if (fault->attempt != judging->ledger.attempt)
 		return SIZE_MAX;
-	for (size_t i = 0; fault->type && i < court->job->record_count; i++) {
-		if (court->job->records[i].index == fault->index && strcasecmp(court->job->records[i].type, fault->type) == 0)
+	for (size_t i = 0; fault->type && i < judging->job->record_count; i++) {
+		if (judging->job->records[i].index == fault->index &&
+		    strcasecmp(judging->job->records[i].type, fault->type) == 0)
 			return i;
 	}
 	return SIZE_MAX;
 }
 
-static void faults_say_silence(const struct faults_court *court, size_t who, struct rh_str *out)
+static void faults_say_silence(const struct faults_judging *judging, size_t who, struct rh_str *out)
 {
 	char buffer[RH_TIME_SIZE];
 
-	if (court->silent[who] == RH_NEVER)
+	if (judging->silent[who] == RH_NEVER)
 		rh_str_append(out, "it has written nothing");
 	else
-		rh_str_appendf(out, "it wrote last %s ago", rh_duration_format(court->silent[who], buffer));
+		rh_str_appendf(out, "it wrote last %s ago", rh_duration_format(judging->silent[who], buffer));
 }
 
 static void faults_say_headline(const struct rh_witness *witness, struct rh_str *out)
@@ -145,37 +146,37 @@ static void faults_say_headline(const struct rh_witness *witness, struct rh_str 
 }
 
 /* Nobody failed first: who hangs, as far as it is known. */
-static void faults_say_hung(const struct faults_court *court, const struct rh_blamed *blamed, struct rh_str *out)
+static void faults_say_hung(const struct faults_judging *judging, const struct rh_blamed *blamed, struct rh_str *out)
 {
 	size_t who = blamed->who;
 
 	if (!blamed->named) {
 		rh_str_append(out, "none failed, and none can be told from the others; ");
-		rh_str_appendf(out, "of %s ", court->witnesses[who].name);
-		faults_say_silence(court, who, out);
+		rh_str_appendf(out, "of %s ", judging->witnesses[who].name);
+		faults_say_silence(judging, who, out);
 		return;
 	}
-	rh_str_appendf(out, "%s ", court->witnesses[who].name);
+	rh_str_appendf(out, "%s ", judging->witnesses[who].name);
 	if (blamed->by != SIZE_MAX && blamed->by != who) {
-		rh_str_appendf(out, "%s when %s %s", court->witnesses[who].succeeded ? "had ended well" : "had not ended",
-		               court->witnesses[blamed->by].name,
-		               court->witnesses[blamed->by].running ? "waited for it" : "failed");
-		faults_say_headline(&court->witnesses[blamed->by], out);
+		rh_str_appendf(out, "%s when %s %s", judging->witnesses[who].succeeded ? "had ended well" : "had not ended",
+		               judging->witnesses[blamed->by].name,
+		               judging->witnesses[blamed->by].running ? "waited for it" : "failed");
+		faults_say_headline(&judging->witnesses[blamed->by], out);
 	} else {
-		rh_str_append(out, court->job->record_count > 1 ? "had not ended, and is elsewhere than its peers"
-		                                                : "had not ended");
+		rh_str_append(out, judging->job->record_count > 1 ? "had not ended, and is elsewhere than its peers"
+		                                                  : "had not ended");
 	}
-	if (court->witnesses[who].succeeded)
+	if (judging->witnesses[who].succeeded)
 		return;
 	rh_str_append(out, "; ");
-	faults_say_silence(court, who, out);
+	faults_say_silence(judging, who, out);
 }
 
-static void faults_say_end(const struct faults_court *court, const struct rh_run_fault *fault, struct rh_str *out)
+static void faults_say_end(const struct faults_judging *judging, const struct rh_run_fault *fault, struct rh_str *out)
 {
 	const char *container = fault->container;
 
-	(void)court;
+	(void)judging;
 	if (*container)
 		rh_str_appendf(out, " (container %s)", container);
 	if (fault->rank >= 0)
@@ -189,36 +190,37 @@ static void faults_say_end(const struct faults_court *court, const struct rh_run
 		               strcmp(fault->reason, "OOMKilled") ? "" : fault->reason);
 }
 
-static void faults_say(const struct faults_court *court, const struct rh_blamed *blamed,
+static void faults_say(const struct faults_judging *judging, const struct rh_blamed *blamed,
                        const struct rh_run_fault *fault, struct rh_str *out)
 {
-	const struct rh_witness *witness = &court->witnesses[blamed->who];
+	const struct rh_witness *witness = &judging->witnesses[blamed->who];
 
 	if (blamed->blame == RH_BLAME_HUNG) {
-		faults_say_hung(court, blamed, out);
+		faults_say_hung(judging, blamed, out);
 		return;
 	}
 	if (blamed->alike) {
-		rh_str_appendf(out, "all %zu replicas failed alike, as %s", court->job->record_count, witness->name);
+		rh_str_appendf(out, "all %zu replicas failed alike, as %s", judging->job->record_count, witness->name);
 	} else if (blamed->named) {
 		rh_str_append(out, witness->name);
 	} else {
 		rh_str_appendf(out, "unknown: %s failed because of another replica, and it cannot be told which; it",
 		               witness->name);
 	}
-	faults_say_end(court, fault, out);
+	faults_say_end(judging, fault, out);
 }
 
-static int faults_write(const struct faults_court *court, const struct rh_blamed *blamed, struct rh_run_judged *judged)
+static int faults_write(const struct faults_judging *judging, const struct rh_blamed *blamed,
+                        struct rh_run_judged *judged)
 {
-	const struct rh_run_record *record = &court->job->records[blamed->who];
-	const struct rh_witness *witness = &court->witnesses[blamed->who];
+	const struct rh_run_record *record = &judging->job->records[blamed->who];
+	const struct rh_witness *witness = &judging->witnesses[blamed->who];
 	bool ended = blamed->blame != RH_BLAME_HUNG && !witness->running && !witness->succeeded;
 	struct rh_run_fault *fault = &judged->fault;
 	rh_auto_str lines = {0};
 	rh_auto_str text = {0};
 
-	judged->job = rh_strdup(court->job->job->name);
+	judged->job = rh_strdup(judging->job->job->name);
 	judged->replica = blamed->named ? rh_strdup(witness->name) : NULL;
 	judged->container = rh_strdup(ended && record->container ? record->container : "");
 	judged->reason = rh_strdup(ended && record->reason ? record->reason : "");
@@ -238,7 +240,7 @@ static int faults_write(const struct faults_court *court, const struct rh_blamed
 	fault->reason = judged->reason;
 	if (!judged->job || !judged->container || !judged->reason || (blamed->named && !judged->replica))
 		return RH_ENOMEM;
-	faults_say(court, blamed, fault, &text);
+	faults_say(judging, blamed, fault, &text);
 	rh_verdict_lines(witness, blamed, &lines);
 	judged->text = rh_str_take(&text);
 	judged->lines = rh_str_take(&lines);
@@ -249,16 +251,16 @@ static int faults_write(const struct faults_court *court, const struct rh_blamed
 
 void rh_run_faults_judge(struct rh_run *run, struct rh_run_job *job, const struct rh_json *object)
 {
-	struct faults_court court = {.run = run, .job = job};
+	struct faults_judging judging = {.run = run, .job = job};
 	struct rh_run_judged *judged = job->judged ? NULL : rh_alloc(sizeof(*judged));
 	struct rh_blamed blamed = {.who = SIZE_MAX};
 
-	if (judged && faults_open(&court, object) == 0)
-		blamed = rh_verdict(court.witnesses, job->record_count, faults_known(&court));
-	if (blamed.who != SIZE_MAX && faults_write(&court, &blamed, judged) == 0)
+	if (judged && faults_open(&judging, object) == 0)
+		blamed = rh_verdict(judging.witnesses, job->record_count, faults_known(&judging));
+	if (blamed.who != SIZE_MAX && faults_write(&judging, &blamed, judged) == 0)
 		job->judged = rh_take(judged);
 	rh_run_judged_free(judged);
-	faults_close(&court);
+	faults_close(&judging);
 }
 
 void rh_run_faults_give_up(struct rh_run *run)

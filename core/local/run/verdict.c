@@ -108,6 +108,41 @@ static size_t verdict_odd(const struct rh_witness *witnesses, size_t count)
 	return found;
 }
 
+/* Whether one of the last lines of the replica is of no peer, and was written once. */
+static bool verdict_wrote_odd(const struct rh_witness *witnesses, size_t count, size_t who)
+{
+	const char *lines = witnesses[who].lines;
+	const char *end = lines + strlen(lines);
+
+	for (struct verdict_line line = verdict_line_before(lines, end); line.text;
+	     line = verdict_line_before(lines, end)) {
+		size_t found = verdict_count(witnesses[who].tail, line) == 1 ? 0 : 1;
+
+		for (size_t i = 0; i < count && found == 0; i++)
+			found = i == who ? 0 : verdict_count(witnesses[i].tail, line);
+		if (found == 0)
+			return true;
+		end = line.text;
+	}
+	return false;
+}
+
+/* Of several whose launcher had to stop a process the only one that wrote something that no other did; else SIZE_MAX.
+ */
+static size_t verdict_stuck(const struct rh_witness *witnesses, size_t count)
+{
+	size_t found = SIZE_MAX;
+
+	for (size_t i = 0; i < count; i++) {
+		if (witnesses[i].blame != RH_BLAME_STUCK || !verdict_wrote_odd(witnesses, count, i))
+			continue;
+		if (found != SIZE_MAX)
+			return SIZE_MAX;
+		found = i;
+	}
+	return found;
+}
+
 /* One that a peer names and that did not fail by itself. */
 static size_t verdict_accused(const struct rh_witness *witnesses, size_t count, size_t *ret_by)
 {
@@ -249,6 +284,12 @@ static void verdict_find_missed(const struct rh_witness *witnesses, size_t count
 		blamed->by = blamed->by == SIZE_MAX ? failed : blamed->by;
 		return;
 	}
+	if (failed != SIZE_MAX && blamed->blame == RH_BLAME_STUCK) {
+		who = verdict_stuck(witnesses, count);
+		blamed->who = who == SIZE_MAX ? failed : who;
+		blamed->named = who != SIZE_MAX || verdict_is_alone(witnesses, count, failed);
+		return;
+	}
 	if (failed == SIZE_MAX) {
 		blamed->blame = RH_BLAME_HUNG;
 		blamed->who = verdict_latest(witnesses, count);
@@ -286,7 +327,8 @@ struct rh_blamed rh_verdict(const struct rh_witness *witnesses, size_t count, si
 	}
 	if (blamed.who == SIZE_MAX)
 		return blamed;
-	blamed.alike = blamed.blame != RH_BLAME_HUNG && blamed.blame != RH_BLAME_STUCK && verdict_all_alike(witnesses, count, blamed.who);
+	blamed.alike = blamed.blame != RH_BLAME_HUNG && blamed.blame != RH_BLAME_STUCK &&
+	               verdict_all_alike(witnesses, count, blamed.who);
 	blamed.named = blamed.named && !blamed.alike;
 	blamed.evidence = witnesses[blamed.who].running || witnesses[blamed.who].succeeded
 	                      ? verdict_of_tail(&witnesses[blamed.who])

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The lifeline between the runner and the shims: what they say, and how they are ended. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,28 +17,70 @@
 
 /* Longest line of a shim; a report is far below it. */
 #define RUNNER_LINE_MAX 16384
+/* Largest file of torch's @record that is read, in bytes. */
+#define RUNNER_ERROR_FILE_MAX (256 * 1024)
 /* How long a shim may take, beyond a grace period, before the next harder step: kill, SIGKILL for the shim. */
 #define RUNNER_PATIENCE (3 * RH_SECOND)
 
-/* What of the log belongs to the bad end. @return owned by the caller; NULL: out of memory */
-static char *runner_excerpt(const struct rh_runner_container *container)
+/* Processes of the pod may still be there: only what is a file is read, and not through a link. */
+static void runner_read_file(const char *path, struct rh_str *out)
+{
+	rh_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+	char buffer[4096];
+	ssize_t n = 0;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	while (out->length < RUNNER_ERROR_FILE_MAX && (n = read(fd, buffer, sizeof(buffer))) > 0)
+		rh_str_append_bytes(out, buffer, (size_t)n);
+}
+
+/* What torch's @record wrote into its file, which goes: the next instance of the container has it to itself. */
+static void runner_take_recorded(const struct rh_runner_pod *pod, const struct rh_runner_container *container,
+                                 struct rh_str *out)
+{
+	rh_auto_free char *path = pod->dir ? rh_asprintf("%s/%s" RH_PODPLAN_ERROR_FILE, pod->dir, container->name) : NULL;
+	rh_auto_str text = {0};
+	rh_auto(json) json = NULL;
+	const char *stack;
+
+	if (!path)
+		return;
+	runner_read_file(path, &text);
+	(void)unlink(path);
+	if (text.length == 0 || rh_json_parse(rh_str_text(&text), text.length, &json, NULL) < 0)
+		return;
+	stack = rh_json_string_at(json, "message.extraInfo.py_callstack");
+	if (stack)
+		rh_str_appendf(out, "\n%s", stack);
+}
+
+/* What of the log belongs to the bad end; torch's file tells more where the log has no traceback, as with --redirects.
+ * @return owned by the caller; NULL: out of memory */
+static char *runner_excerpt(const struct rh_runner_pod *pod, const struct rh_runner_container *container)
 {
 	struct rh_end end = {.exit_code = container->report.exit_code, .reason = container->report.reason};
+	rh_auto_str recorded = {0};
 	rh_auto_str tail = {0};
 	rh_auto_str lines = {0};
 
 	rh_log_tail(container->log.path, container->log_start, RH_EVIDENCE_TEXT_MAX, &tail);
+	runner_take_recorded(pod, container, &recorded);
+	end.output = rh_str_text(&tail);
+	if (recorded.length > 0 && !rh_evidence_read(&end).raised)
+		rh_str_append(&tail, rh_str_text(&recorded));
 	end.output = rh_str_text(&tail);
 	rh_evidence_excerpt(&end, RH_LAST_LINES_MAX, &lines);
 	return rh_str_take(&lines);
 }
 
-static void runner_take_end(struct rh_runner_container *container)
+static void runner_take_end(const struct rh_runner_pod *pod, struct rh_runner_container *container)
 {
 	container->ended = container->report;
 	rh_free(rh_take(container->last_lines));
 	if (container->report.exit_code != 0)
-		container->last_lines = runner_excerpt(container);
+		container->last_lines = runner_excerpt(pod, container);
 	container->log_start = rh_log_size(container->log.path);
 }
 
@@ -55,7 +99,7 @@ static void runner_take_report(struct rh_runner_pod *pod, const struct rh_json *
 	container->grown = true;
 	pod->changed = true;
 	if (!report.running)
-		runner_take_end(container);
+		runner_take_end(pod, container);
 }
 
 static void runner_take_fault(struct rh_runner_pod *pod, const char *text)
