@@ -10,10 +10,10 @@ import ways
 PAGE = ways.SOURCE / "docs" / "first-fault-ways.md"
 HEAD = """# Ways to fail, and who is named
 
-[The first fault](first-fault.md) of a job is the one that the others follow from. This table is written by `tests/local/first_fault/table.py`
-from the rows that the tests run: each is a real program of `tests/local/first_fault/programs` that fails in this way. `local/first_fault` plays
-recordings of all of them, each ten times with random delays of what each replica writes and of its end; `local/first_fault_FRAMEWORK` runs
-the frameworks themselves.
+[The first fault](local.md#the-first-fault) of a job is the one that the others follow from. This table is written by
+`tests/local/first_fault/table.py` from the rows of the tests, and each row is a real program of `tests/local/first_fault/programs`. Recordings of all of them are played
+again under random delays of what each replica writes and of its end, each row five times in the test `local/first_fault`, and twenty times in `local/first_fault_long`;
+`local/first_fault_FRAMEWORK` runs the frameworks themselves. `tests/local/first_fault/record.py` makes a recording anew.
 
 In the rows Worker-1 is the one that goes wrong, unless the way says another. "Nobody" stands for an answer that blames nobody, because the
 replicas' outputs do not say it.
