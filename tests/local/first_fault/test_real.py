@@ -66,8 +66,8 @@ def main():
     failed = 0
     for way in rows * arguments.runs:
         wrong, fault = play(arguments, way)
-        failed += bool(wrong)
-        print(f"{'WRONG' if wrong else 'right'} {way.name}: {'; '.join(wrong) or way.what}", *([json.dumps(fault)[:800]] if wrong else []), flush=True)
+        failed += bool(wrong) and not way.not_yet
+        print(f"{('not yet' if way.not_yet else 'WRONG') if wrong else 'right'} {way.name}: {'; '.join(wrong) or way.what}", *([json.dumps(fault)[:800]] if wrong else []), flush=True)
     print(f"{len(rows) * arguments.runs - failed} of {len(rows) * arguments.runs} are right")
     return 1 if failed else 0
 
