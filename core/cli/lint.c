@@ -238,11 +238,12 @@ const struct rh_command rh_command_lint = {
 	.name = "lint",
 	.synopsis = "FILE...",
 	.summary = "check job files against every rule, without running anything",
-	.details = "Reports what Training Operator V1 would refuse, in its words, and what it let in and should not have:\n"
-			   "unknown fields and where they belong, policies that are misspelt, names that are too long for a child\n"
-			   "of the job. A field of a pod's spec that is not known is a warning, because it is passed on. A file without\n"
-			   "a job is an error, but for one of Kubernetes' own kinds. FILE may be - for standard input.\n\n"
-			   "Exit status: 0 no error (warnings may be there), 2 errors.",
+	.details =
+		"Reports what Training Operator V1 would refuse, in its words, and what it let in and should not have:\n"
+		"unknown fields and where they belong, policies that are misspelt, names that are too long for a child\n"
+		"of the job. A field of a pod's spec that is not known is a warning, because it is passed on. A file without\n"
+		"a job is an error, but for one of Kubernetes' own kinds. FILE may be - for standard input.\n\n"
+		"Exit status: 0 no error (warnings may be there), 2 errors.",
 	.options = lint_options,
 	.operands_min = 1,
 	.operands_max = 10000,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/run_view.h"
+#include "engine/decide.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/run_screen.h"
 #include "cli/run_table.h"
+#include "engine/decide.h"
 #include "job/status.h"
 
 struct rh_text_view {
@@ -26,7 +28,7 @@ struct rh_text_view {
 	struct rh_str failure;  /* messages of Failed conditions */
 	struct rh_str warnings; /* that are told behind the table */
 	struct rh_table table;
-	struct rh_str faults;   /* the first fault of each job, with its lines */
+	struct rh_str faults; /* the first fault of each job, with its lines */
 };
 
 /* Foreground colours that can be told apart on light and dark ground; red is kept for failures. */
@@ -157,11 +159,22 @@ static const struct rh_json *view_condition(const struct rh_json *job)
 	return newest;
 }
 
+/* The message of a Failed condition without the first fault, which the end of the run shows in full. */
+static const char *view_reason(const struct rh_text_view *view, struct rh_str *buffer)
+{
+	const char *message = rh_str_text(&view->told);
+	const char *fault = strstr(message, RH_FIRST_FAULT);
+
+	rh_str_append_bytes(buffer, message, fault ? (size_t)(fault - message) : strlen(message));
+	return rh_str_text(buffer);
+}
+
 static void view_transition(struct rh_text_view *view, const char *name, const struct rh_json *condition)
 {
 	const char *type = rh_json_string_at(condition, "type");
 	const char *message = rh_json_string_at(condition, "message");
 	bool failed = rh_text_equal(type, RH_CONDITION_FAILED);
+	rh_auto_str reason = {0};
 	rh_auto_str text = {0};
 	char *told = rh_strdup(type);
 	void *old = NULL;
@@ -173,14 +186,11 @@ static void view_transition(struct rh_text_view *view, const char *name, const s
 	rh_free(old);
 	rh_str_clear(&view->told);
 	rh_str_append(&view->told, message ? message : "");
-	/* the run ends with its only job, and then says why; where others go on, that would come too late */
-	if (failed && (view->quiet || !view->multiple))
-		rh_str_appendf(&view->failure, "%s\n", rh_str_text(&view->told));
+	if (failed && view->quiet)
+		rh_str_appendf(&view->failure, "%s\n", view_reason(view, &reason));
 	if (view->quiet)
 		return;
-	rh_str_appendf(&text, "%s: %s", name, type);
-	if (!failed || view->multiple)
-		rh_str_appendf(&text, ": %s", rh_str_text(&view->told));
+	rh_str_appendf(&text, "%s: %s: %s", name, type, failed ? view_reason(view, &reason) : rh_str_text(&view->told));
 	view_say(view, failed ? "\033[31m" : "\033[1m", rh_str_text(&text));
 }
 

@@ -9,6 +9,9 @@
 #include "engine/plan.h"
 #include "engine/world.h"
 
+/** What stands between V1's sentence and the first fault in the message of a Failed condition. */
+#define RH_FIRST_FAULT " First fault: "
+
 /**
  * Decide what is to be done for one job. The same world always gives the same plan; carrying out a plan in a world and
  * deciding again gives, after finitely many rounds, an empty plan.

@@ -162,7 +162,8 @@ RH_COMM_API int32_t rh_ps_server_port(const struct rh_ps_server *server);
 /**
  * Serve until all workers have left, or rh_ps_server_stop(). Blocks. Then the state is in the folder.
  * @return 0; RH_COMM_EPEER: the workers that have not left are gone without rh_ps_free(), and none has come back within
- * RH_PS_RETURN_TIMEOUT (300 s), whatever the mode; the error names one; RH_COMM_EIO: the folder cannot be written, and nothing that was not acknowledged counts; RH_COMM_ENOMEM
+ * RH_PS_RETURN_TIMEOUT (300 s), whatever the mode; the error names one; RH_COMM_EIO: the folder cannot be written, and
+ * nothing that was not acknowledged counts; RH_COMM_ENOMEM
  */
 RH_COMM_API int32_t rh_ps_server_run(struct rh_ps_server *server, struct rh_comm_error *err);
 /** End rh_ps_server_run() soon. From any thread, and from a signal handler. */

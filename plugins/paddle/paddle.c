@@ -24,11 +24,11 @@ static const char paddle_schema[] =
 	"\"elasticPolicy\":{\"type\":\"object\","
 	"\"description\":\"It has no effect: the number of replicas is fixed.\",\"properties\":{"
 	"\"minReplicas\":{\"type\":\"integer\",\"description\":\"It has no "
-    "effect.\",\"format\":\"int32\",\"minimum\":0,\"maximum\":2147483647},"
+	"effect.\",\"format\":\"int32\",\"minimum\":0,\"maximum\":2147483647},"
 	"\"maxReplicas\":{\"type\":\"integer\",\"description\":\"It has no "
-    "effect.\",\"format\":\"int32\",\"minimum\":0,\"maximum\":2147483647},"
+	"effect.\",\"format\":\"int32\",\"minimum\":0,\"maximum\":2147483647},"
 	"\"maxRestarts\":{\"type\":\"integer\",\"description\":\"It has no "
-    "effect.\",\"format\":\"int32\",\"minimum\":0,\"maximum\":2147483647},"
+	"effect.\",\"format\":\"int32\",\"minimum\":0,\"maximum\":2147483647},"
 	"\"metrics\":{\"type\":\"array\",\"description\":\"It has no effect.\","
 	"\"items\":{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}}}}}";
 

@@ -134,7 +134,7 @@ class Fields(Case):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertNotIn("null", done.stdout)
         self.assertIn("nodeSelector: {}", done.stdout)
-        self.check(job() + "            args: [a, null]\n", "containers[0].args[1]: Invalid value: \"null\"")
+        self.check(job() + "            args: [a, null]\n", "containers[0].args[1]: Invalid value: null:")
 
     def test_mounts_of_what_the_plugin_adds(self):
         text = """apiVersion: kubeflow.org/v1

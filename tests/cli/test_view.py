@@ -49,7 +49,7 @@ class Pipes(Case):
     def test_failure_tells_which_replica_and_its_last_lines(self):
         done = call("run", self.file(job(command="'echo the cause; exit 7'")))
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"First fault: Master-0 .*exited with code 7 .*last line: the cause")
+        self.assertRegex(done.stderr, r"First fault: Master-0 \(container pytorch\) exited with code 7:\n    the cause\n")
         self.assertRegex(done.stderr, r"(?m)^Master-0 +Failed +7 ")
 
     def test_traceback_is_shown_once_and_as_it_was(self):
@@ -113,7 +113,7 @@ class Pipes(Case):
     def test_a_failure_is_told_once(self):
         done = call("run", self.file(job(command="'exit 7'")))
         self.assertEqual(done.stderr.count("First fault"), 1, done.stderr)
-        self.assertIn("one: Failed\n", done.stderr)
+        self.assertIn("one: Failed: PyTorchJob one is failed because 1 Master replica(s) failed.\n", done.stderr)
         both = call("run", self.file(job("one", "'exit 7'") + "---\n" + job("two")))
         self.assertEqual(both.stderr.count("First fault"), 1, both.stderr)
         quiet = call("run", "-q", self.file(job(command="'exit 7'")))

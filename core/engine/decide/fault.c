@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "engine/decide.h"
 #include "engine/decide/parts.h"
 #include "job/names.h"
 
@@ -490,7 +491,7 @@ void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *ou
 	/* V1's sentences about limits have no full stop. */
 	if (out->length > 0 && out->data[out->length - 1] != '.')
 		rh_str_append(out, ".");
-	rh_str_appendf(out, " First fault: %s-%" PRId32 " (pod %s", fault->type, fault->index, fault->pod);
+	rh_str_appendf(out, RH_FIRST_FAULT "%s-%" PRId32 " (pod %s", fault->type, fault->index, fault->pod);
 	if (*fault->container)
 		rh_str_appendf(out, ", container %s", fault->container);
 	if (*fault->node)
