@@ -12,7 +12,7 @@ HEAD = """# Ways to fail, and who is named
 
 [The first fault](local.md#the-first-fault) of a job is the one that the others follow from. This table is written by
 `tests/local/first_fault/table.py` from the rows of the tests, and each row is a real program of `tests/local/first_fault/programs`. Recordings of all of them are played
-again under random delays of what each replica writes and of its end, each row five times in the test `local/first_fault`, and twenty times in `local/first_fault_long`;
+again under random delays of what each replica writes and of its end, each row once in the test `local/first_fault`, and ten times in `local/first_fault_long`;
 `local/first_fault_FRAMEWORK` runs the frameworks themselves. `tests/local/first_fault/record.py` makes a recording anew.
 
 In the rows Worker-1 is the one that goes wrong, unless the way says another. "Nobody" stands for an answer that blames nobody, because the
