@@ -132,14 +132,14 @@ static const struct verdict_row verdict_rows[] = {
 
 static void verdict_check(const struct verdict_row *row)
 {
-	struct rh_witness witnesses[COUNT];
+	struct rh_verdict_replica replicas[COUNT];
 	struct rh_blamed blamed;
 	rh_auto_str lines = {0};
 
 	for (size_t i = 0; i < COUNT; i++) {
 		bool failed = row->replicas[i].came == FAILED;
 
-		witnesses[i] = (struct rh_witness){
+		replicas[i] = (struct rh_verdict_replica){
 			.name = "Worker",
 			.rank = (int32_t)i,
 			.running = row->replicas[i].came == RUNS,
@@ -152,12 +152,12 @@ static void verdict_check(const struct verdict_row *row)
 			.tail = row->replicas[i].text,
 		};
 	}
-	blamed = rh_verdict(witnesses, COUNT, row->known);
+	blamed = rh_verdict(replicas, COUNT, row->known);
 	if ((blamed.named ? blamed.who : NOBODY) != row->named || blamed.alike != row->alike || blamed.blame != row->blame)
 		fail_msg("%s: %zu%s, %s%s", row->name, blamed.who, blamed.named ? "" : " is not named",
 		         rh_blame_name(blamed.blame), blamed.alike ? ", alike" : "");
 	if (blamed.who != NOBODY)
-		rh_verdict_lines(&witnesses[blamed.who], &blamed, &lines);
+		rh_verdict_lines(&replicas[blamed.who], &blamed, &lines);
 	if (!strstr(rh_str_text(&lines), row->lines))
 		fail_msg("%s: %s", row->name, rh_str_text(&lines));
 }
@@ -172,7 +172,7 @@ static void test_run_verdict__rows(void **state)
 /* Who has written something a moment ago does not hang. */
 static void test_run_verdict__who_writes_does_not_hang(void **state)
 {
-	struct rh_witness witnesses[2] = {
+	struct rh_verdict_replica replicas[2] = {
 		{.name = "a", .running = true, .silent = RH_SECOND / 2, .accused = -1, .lines = "", .tail = "one\n"},
 		{.name = "b",
 	     .running = true,
@@ -184,9 +184,9 @@ static void test_run_verdict__who_writes_does_not_hang(void **state)
 	};
 
 	(void)state;
-	assert_false(rh_verdict(witnesses, 2, SIZE_MAX).named);
-	witnesses[0].silent = 2 * RH_SECOND;
-	assert_true(rh_verdict(witnesses, 2, SIZE_MAX).named);
+	assert_false(rh_verdict(replicas, 2, SIZE_MAX).named);
+	replicas[0].silent = 2 * RH_SECOND;
+	assert_true(rh_verdict(replicas, 2, SIZE_MAX).named);
 }
 
 int main(void)

@@ -19,14 +19,14 @@
 struct faults_judging {
 	const struct rh_run *run;
 	const struct rh_run_job *job;
-	struct rh_witness *witnesses; /* one for each record */
+	struct rh_verdict_replica *replicas; /* one for each record */
 	char **names;
 	char **tails;
 	int64_t *silent; /* for how long each has written nothing; RH_NEVER: unknown */
 	struct rh_ledger ledger;
 };
 
-static void faults_close(struct faults_judging *judging)
+static void faults_deinit(struct faults_judging *judging)
 {
 	for (size_t i = 0; i < judging->job->record_count; i++) {
 		if (judging->names)
@@ -37,7 +37,7 @@ static void faults_close(struct faults_judging *judging)
 	rh_free(judging->names);
 	rh_free(judging->tails);
 	rh_free(judging->silent);
-	rh_free(judging->witnesses);
+	rh_free(judging->replicas);
 	rh_ledger_deinit(&judging->ledger);
 }
 
@@ -56,7 +56,7 @@ static int faults_read(struct faults_judging *judging, size_t who)
 {
 	const struct rh_run_record *record = &judging->job->records[who];
 	rh_auto_free char *log = rh_run_log_path(judging->run, judging->job, record);
-	struct rh_witness *witness = &judging->witnesses[who];
+	struct rh_verdict_replica *replica = &judging->replicas[who];
 	rh_auto_str tail = {0};
 
 	if (!log)
@@ -67,7 +67,7 @@ static int faults_read(struct faults_judging *judging, size_t who)
 	judging->names[who] = rh_asprintf("%s-%" PRId32, record->type, record->index);
 	if (!judging->tails[who] || !judging->names[who])
 		return RH_ENOMEM;
-	*witness = (struct rh_witness){
+	*replica = (struct rh_verdict_replica){
 		.name = judging->names[who],
 		.rank = rh_job_rank(judging->job->job, record->type, record->index),
 		.running = record->started_at != 0 && record->phase != RH_PHASE_SUCCEEDED && record->phase != RH_PHASE_FAILED,
@@ -80,20 +80,20 @@ static int faults_read(struct faults_judging *judging, size_t who)
 		.tail = judging->tails[who],
 	};
 	/* an end in the past that was followed by a new start does not keep it from being the one that hangs now */
-	if (witness->running && record->blame != RH_BLAME_NONE)
-		witness->running = false;
+	if (replica->running && record->blame != RH_BLAME_NONE)
+		replica->running = false;
 	return 0;
 }
 
-static int faults_open(struct faults_judging *judging, const struct rh_json *object)
+static int faults_begin(struct faults_judging *judging, const struct rh_json *object)
 {
 	size_t count = judging->job->record_count;
 
-	judging->witnesses = rh_alloc_array(count + 1, sizeof(*judging->witnesses));
+	judging->replicas = rh_alloc_array(count + 1, sizeof(*judging->replicas));
 	judging->names = rh_alloc_array(count + 1, sizeof(*judging->names));
 	judging->tails = rh_alloc_array(count + 1, sizeof(*judging->tails));
 	judging->silent = rh_alloc_array(count + 1, sizeof(*judging->silent));
-	if (!judging->witnesses || !judging->names || !judging->tails || !judging->silent)
+	if (!judging->replicas || !judging->names || !judging->tails || !judging->silent)
 		return RH_ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		if (faults_read(judging, i) < 0)
@@ -124,7 +124,7 @@ static size_t faults_known(const struct faults_judging *judging)
 	return SIZE_MAX;
 }
 
-static void faults_say_silence(const struct faults_judging *judging, size_t who, struct rh_str *out)
+static void faults_print_silence(const struct faults_judging *judging, size_t who, struct rh_str *out)
 {
 	char buffer[RH_TIME_SIZE];
 
@@ -134,10 +134,10 @@ static void faults_say_silence(const struct faults_judging *judging, size_t who,
 		rh_str_appendf(out, "it wrote last %s ago", rh_duration_format(judging->silent[who], buffer));
 }
 
-static void faults_say_headline(const struct rh_witness *witness, struct rh_str *out)
+static void faults_print_headline(const struct rh_verdict_replica *replica, struct rh_str *out)
 {
 	const struct rh_end end = {
-		.exit_code = 1, .reason = "", .output = *witness->lines ? witness->lines : witness->tail};
+		.exit_code = 1, .reason = "", .output = *replica->lines ? replica->lines : replica->tail};
 	struct rh_evidence evidence = rh_evidence_read(&end);
 	size_t length = evidence.headline_length < FAULTS_LINE_MAX ? evidence.headline_length : FAULTS_LINE_MAX;
 
@@ -146,33 +146,33 @@ static void faults_say_headline(const struct rh_witness *witness, struct rh_str 
 }
 
 /* Nobody failed first: who hangs, as far as it is known. */
-static void faults_say_hung(const struct faults_judging *judging, const struct rh_blamed *blamed, struct rh_str *out)
+static void faults_print_hung(const struct faults_judging *judging, const struct rh_blamed *blamed, struct rh_str *out)
 {
 	size_t who = blamed->who;
 
 	if (!blamed->named) {
 		rh_str_append(out, "none failed, and none can be told from the others; ");
-		rh_str_appendf(out, "of %s ", judging->witnesses[who].name);
-		faults_say_silence(judging, who, out);
+		rh_str_appendf(out, "of %s ", judging->replicas[who].name);
+		faults_print_silence(judging, who, out);
 		return;
 	}
-	rh_str_appendf(out, "%s ", judging->witnesses[who].name);
+	rh_str_appendf(out, "%s ", judging->replicas[who].name);
 	if (blamed->by != SIZE_MAX && blamed->by != who) {
-		rh_str_appendf(out, "%s when %s %s", judging->witnesses[who].succeeded ? "had ended well" : "had not ended",
-		               judging->witnesses[blamed->by].name,
-		               judging->witnesses[blamed->by].running ? "waited for it" : "failed");
-		faults_say_headline(&judging->witnesses[blamed->by], out);
+		rh_str_appendf(out, "%s when %s %s", judging->replicas[who].succeeded ? "had ended well" : "had not ended",
+		               judging->replicas[blamed->by].name,
+		               judging->replicas[blamed->by].running ? "waited for it" : "failed");
+		faults_print_headline(&judging->replicas[blamed->by], out);
 	} else {
 		rh_str_append(out, judging->job->record_count > 1 ? "had not ended, and is elsewhere than its peers"
 		                                                  : "had not ended");
 	}
-	if (judging->witnesses[who].succeeded)
+	if (judging->replicas[who].succeeded)
 		return;
 	rh_str_append(out, "; ");
-	faults_say_silence(judging, who, out);
+	faults_print_silence(judging, who, out);
 }
 
-static void faults_say_end(const struct faults_judging *judging, const struct rh_run_fault *fault, struct rh_str *out)
+static void faults_print_end(const struct faults_judging *judging, const struct rh_run_fault *fault, struct rh_str *out)
 {
 	const char *container = fault->container;
 
@@ -190,43 +190,43 @@ static void faults_say_end(const struct faults_judging *judging, const struct rh
 		               strcmp(fault->reason, "OOMKilled") ? "" : fault->reason);
 }
 
-static void faults_say(const struct faults_judging *judging, const struct rh_blamed *blamed,
-                       const struct rh_run_fault *fault, struct rh_str *out)
+static void faults_print(const struct faults_judging *judging, const struct rh_blamed *blamed,
+                         const struct rh_run_fault *fault, struct rh_str *out)
 {
-	const struct rh_witness *witness = &judging->witnesses[blamed->who];
+	const struct rh_verdict_replica *replica = &judging->replicas[blamed->who];
 
 	if (blamed->blame == RH_BLAME_HUNG) {
-		faults_say_hung(judging, blamed, out);
+		faults_print_hung(judging, blamed, out);
 		return;
 	}
 	if (blamed->alike) {
-		rh_str_appendf(out, "all %zu replicas failed alike, as %s", judging->job->record_count, witness->name);
+		rh_str_appendf(out, "all %zu replicas failed alike, as %s", judging->job->record_count, replica->name);
 	} else if (blamed->named) {
-		rh_str_append(out, witness->name);
+		rh_str_append(out, replica->name);
 	} else {
 		rh_str_appendf(out, "unknown: %s failed because of another replica, and it cannot be told which; it",
-		               witness->name);
+		               replica->name);
 	}
-	faults_say_end(judging, fault, out);
+	faults_print_end(judging, fault, out);
 }
 
 static int faults_write(const struct faults_judging *judging, const struct rh_blamed *blamed,
                         struct rh_run_judged *judged)
 {
 	const struct rh_run_record *record = &judging->job->records[blamed->who];
-	const struct rh_witness *witness = &judging->witnesses[blamed->who];
-	bool ended = blamed->blame != RH_BLAME_HUNG && !witness->running && !witness->succeeded;
+	const struct rh_verdict_replica *replica = &judging->replicas[blamed->who];
+	bool ended = blamed->blame != RH_BLAME_HUNG && !replica->running && !replica->succeeded;
 	struct rh_run_fault *fault = &judged->fault;
 	rh_auto_str lines = {0};
 	rh_auto_str text = {0};
 
 	judged->job = rh_strdup(judging->job->job->name);
-	judged->replica = blamed->named ? rh_strdup(witness->name) : NULL;
+	judged->replica = blamed->named ? rh_strdup(replica->name) : NULL;
 	judged->container = rh_strdup(ended && record->container ? record->container : "");
 	judged->reason = rh_strdup(ended && record->reason ? record->reason : "");
 	*fault = (struct rh_run_fault){
 		.rank = ended ? record->rank : blamed->evidence.rank,
-		.exit_code = witness->succeeded ? 0 : -1,
+		.exit_code = replica->succeeded ? 0 : -1,
 		.blame = rh_blame_name(blamed->blame),
 	};
 	if (ended) {
@@ -240,8 +240,8 @@ static int faults_write(const struct faults_judging *judging, const struct rh_bl
 	fault->reason = judged->reason;
 	if (!judged->job || !judged->container || !judged->reason || (blamed->named && !judged->replica))
 		return RH_ENOMEM;
-	faults_say(judging, blamed, fault, &text);
-	rh_verdict_lines(witness, blamed, &lines);
+	faults_print(judging, blamed, fault, &text);
+	rh_verdict_lines(replica, blamed, &lines);
 	judged->text = rh_str_take(&text);
 	judged->lines = rh_str_take(&lines);
 	fault->text = judged->text;
@@ -255,12 +255,12 @@ void rh_run_faults_judge(struct rh_run *run, struct rh_run_job *job, const struc
 	struct rh_run_judged *judged = job->judged ? NULL : rh_alloc(sizeof(*judged));
 	struct rh_blamed blamed = {.who = SIZE_MAX};
 
-	if (judged && faults_open(&judging, object) == 0)
-		blamed = rh_verdict(judging.witnesses, job->record_count, faults_known(&judging));
+	if (judged && faults_begin(&judging, object) == 0)
+		blamed = rh_verdict(judging.replicas, job->record_count, faults_known(&judging));
 	if (blamed.who != SIZE_MAX && faults_write(&judging, &blamed, judged) == 0)
 		job->judged = rh_take(judged);
 	rh_run_judged_free(judged);
-	faults_close(&judging);
+	faults_deinit(&judging);
 }
 
 void rh_run_faults_give_up(struct rh_run *run)
@@ -274,7 +274,7 @@ void rh_run_faults_give_up(struct rh_run *run)
 	}
 }
 
-void rh_run_faults_tell(const struct rh_run *run)
+void rh_run_faults_report(const struct rh_run *run)
 {
 	const struct rh_run_hooks *hooks = &run->options->hooks;
 

@@ -182,7 +182,7 @@ void rh_run_faults_judge(struct rh_run *run, struct rh_run_job *job, const struc
 /** Judge every job that has not finished. */
 void rh_run_faults_give_up(struct rh_run *run);
 /** Tell the first fault of every job that has one. */
-void rh_run_faults_tell(const struct rh_run *run);
+void rh_run_faults_report(const struct rh_run *run);
 /** Free what was judged. NULL is nothing. */
 void rh_run_judged_free(struct rh_run_judged *judged);
 /** @return path of the log of the main container of a replica; owned by the caller; NULL: out of memory */

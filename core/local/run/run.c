@@ -501,7 +501,7 @@ int rh_run(const struct rh_run_options *options, struct rh_error *err)
 			rh_guard_deadline(run.clock_start + options->timeout, RH_RUN_TIMED_OUT);
 		rh_loop_run(run.loop);
 		rh_guard_deadline(RH_NEVER, RH_RUN_TIMED_OUT);
-		rh_run_faults_tell(&run);
+		rh_run_faults_report(&run);
 		run.fell = rh_run_pods_tell(&run) > 0;
 		r = run_result(&run);
 	}

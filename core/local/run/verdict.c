@@ -13,16 +13,16 @@
 #define VERDICT_SILENCE RH_SECOND
 
 /* The end that a replica that still runs would have, by what it wrote. */
-static struct rh_evidence verdict_of_tail(const struct rh_witness *witness)
+static struct rh_evidence verdict_of_tail(const struct rh_verdict_replica *replica)
 {
-	const struct rh_end end = {.exit_code = VERDICT_RAISED, .reason = "", .output = witness->tail};
+	const struct rh_end end = {.exit_code = VERDICT_RAISED, .reason = "", .output = replica->tail};
 
 	return rh_evidence_read(&end);
 }
 
-static struct rh_evidence verdict_of_end(const struct rh_witness *witness)
+static struct rh_evidence verdict_of_end(const struct rh_verdict_replica *replica)
 {
-	const struct rh_end end = {.exit_code = VERDICT_RAISED, .reason = "", .output = witness->lines};
+	const struct rh_end end = {.exit_code = VERDICT_RAISED, .reason = "", .output = replica->lines};
 
 	return rh_evidence_read(&end);
 }
@@ -79,27 +79,27 @@ static size_t verdict_count(const char *log, struct verdict_line line)
 }
 
 /* Whether the replica is somewhere else than its peers: it wrote its last line once, and nobody else did. */
-static bool verdict_is_odd(const struct rh_witness *witnesses, size_t count, size_t who)
+static bool verdict_is_odd(const struct rh_verdict_replica *replicas, size_t count, size_t who)
 {
-	const char *tail = witnesses[who].tail;
+	const char *tail = replicas[who].tail;
 	struct verdict_line line = verdict_line_before(tail, tail + strlen(tail));
 
 	if (!line.text || verdict_count(tail, line) != 1)
 		return false;
 	for (size_t i = 0; i < count; i++) {
-		if (i != who && verdict_count(witnesses[i].tail, line) > 0)
+		if (i != who && verdict_count(replicas[i].tail, line) > 0)
 			return false;
 	}
 	return true;
 }
 
 /* The only one that runs and is odd; SIZE_MAX: none, or several. */
-static size_t verdict_odd(const struct rh_witness *witnesses, size_t count)
+static size_t verdict_odd(const struct rh_verdict_replica *replicas, size_t count)
 {
 	size_t found = SIZE_MAX;
 
 	for (size_t i = 0; i < count; i++) {
-		if (!witnesses[i].running || witnesses[i].silent < VERDICT_SILENCE || !verdict_is_odd(witnesses, count, i))
+		if (!replicas[i].running || replicas[i].silent < VERDICT_SILENCE || !verdict_is_odd(replicas, count, i))
 			continue;
 		if (found != SIZE_MAX)
 			return SIZE_MAX;
@@ -109,17 +109,17 @@ static size_t verdict_odd(const struct rh_witness *witnesses, size_t count)
 }
 
 /* Whether one of the last lines of the replica is of no peer, and was written once. */
-static bool verdict_wrote_odd(const struct rh_witness *witnesses, size_t count, size_t who)
+static bool verdict_wrote_odd(const struct rh_verdict_replica *replicas, size_t count, size_t who)
 {
-	const char *lines = witnesses[who].lines;
+	const char *lines = replicas[who].lines;
 	const char *end = lines + strlen(lines);
 
 	for (struct verdict_line line = verdict_line_before(lines, end); line.text;
 	     line = verdict_line_before(lines, end)) {
-		size_t found = verdict_count(witnesses[who].tail, line) == 1 ? 0 : 1;
+		size_t found = verdict_count(replicas[who].tail, line) == 1 ? 0 : 1;
 
 		for (size_t i = 0; i < count && found == 0; i++)
-			found = i == who ? 0 : verdict_count(witnesses[i].tail, line);
+			found = i == who ? 0 : verdict_count(replicas[i].tail, line);
 		if (found == 0)
 			return true;
 		end = line.text;
@@ -129,12 +129,12 @@ static bool verdict_wrote_odd(const struct rh_witness *witnesses, size_t count, 
 
 /* Of several whose launcher had to stop a process the only one that wrote something that no other did; else SIZE_MAX.
  */
-static size_t verdict_stuck(const struct rh_witness *witnesses, size_t count)
+static size_t verdict_stuck(const struct rh_verdict_replica *replicas, size_t count)
 {
 	size_t found = SIZE_MAX;
 
 	for (size_t i = 0; i < count; i++) {
-		if (witnesses[i].blame != RH_BLAME_STUCK || !verdict_wrote_odd(witnesses, count, i))
+		if (replicas[i].blame != RH_BLAME_STUCK || !verdict_wrote_odd(replicas, count, i))
 			continue;
 		if (found != SIZE_MAX)
 			return SIZE_MAX;
@@ -144,13 +144,13 @@ static size_t verdict_stuck(const struct rh_witness *witnesses, size_t count)
 }
 
 /* One that a peer names and that did not fail by itself. */
-static size_t verdict_accused(const struct rh_witness *witnesses, size_t count, size_t *ret_by)
+static size_t verdict_accused(const struct rh_verdict_replica *replicas, size_t count, size_t *ret_by)
 {
 	for (size_t i = 0; i < count; i++) {
-		int32_t accused = witnesses[i].running ? verdict_of_tail(&witnesses[i]).accused : witnesses[i].accused;
+		int32_t accused = replicas[i].running ? verdict_of_tail(&replicas[i]).accused : replicas[i].accused;
 
 		for (size_t k = 0; accused >= 0 && k < count; k++) {
-			if (witnesses[k].rank != accused || !(witnesses[k].running || witnesses[k].succeeded))
+			if (replicas[k].rank != accused || !(replicas[k].running || replicas[k].succeeded))
 				continue;
 			*ret_by = i;
 			return k;
@@ -160,82 +160,81 @@ static size_t verdict_accused(const struct rh_witness *witnesses, size_t count, 
 }
 
 /* One that raised something and had not ended. */
-static size_t verdict_raised(const struct rh_witness *witnesses, size_t count)
+static size_t verdict_raised(const struct rh_verdict_replica *replicas, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct rh_evidence evidence;
 
-		if (!witnesses[i].running)
+		if (!replicas[i].running)
 			continue;
-		evidence = verdict_of_tail(&witnesses[i]);
+		evidence = verdict_of_tail(&replicas[i]);
 		if (evidence.raised && evidence.blame == RH_BLAME_CAUSE)
 			return i;
 	}
 	return SIZE_MAX;
 }
 
-static struct verdict_line verdict_headline(const struct rh_witness *witness)
+static struct verdict_line verdict_headline(const struct rh_verdict_replica *replica)
 {
-	struct rh_evidence evidence = witness->running ? verdict_of_tail(witness) : verdict_of_end(witness);
+	struct rh_evidence evidence = replica->running ? verdict_of_tail(replica) : verdict_of_end(replica);
 
 	return (struct verdict_line){.text = evidence.headline, .length = evidence.headline_length};
 }
 
 /* Whether all replicas failed, or were about to, with the same words. */
-static bool verdict_all_alike(const struct rh_witness *witnesses, size_t count, size_t who)
+static bool verdict_all_alike(const struct rh_verdict_replica *replicas, size_t count, size_t who)
 {
-	struct verdict_line line = verdict_headline(&witnesses[who]);
+	struct verdict_line line = verdict_headline(&replicas[who]);
 
-	if (count < 2 || line.length == 0 || witnesses[who].running)
+	if (count < 2 || line.length == 0 || replicas[who].running)
 		return false;
 	for (size_t i = 0; i < count; i++) {
 		bool failed =
-			witnesses[i].running ? verdict_of_tail(&witnesses[i]).raised : witnesses[i].blame == witnesses[who].blame;
+			replicas[i].running ? verdict_of_tail(&replicas[i]).raised : replicas[i].blame == replicas[who].blame;
 
-		if (!failed || !verdict_alike(verdict_headline(&witnesses[i]), line))
+		if (!failed || !verdict_alike(verdict_headline(&replicas[i]), line))
 			return false;
 	}
 	return true;
 }
 
 /* The earliest bad end of the surest sort, where the engine holds none. */
-static size_t verdict_worst(const struct rh_witness *witnesses, size_t count)
+static size_t verdict_worst(const struct rh_verdict_replica *replicas, size_t count)
 {
 	size_t found = SIZE_MAX;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct rh_witness *best = found < count ? &witnesses[found] : NULL;
+		const struct rh_verdict_replica *best = found < count ? &replicas[found] : NULL;
 
-		if (witnesses[i].blame == RH_BLAME_NONE)
+		if (replicas[i].blame == RH_BLAME_NONE)
 			continue;
-		if (!best || witnesses[i].blame < best->blame ||
-		    (witnesses[i].blame == best->blame && witnesses[i].at < best->at))
+		if (!best || replicas[i].blame < best->blame || (replicas[i].blame == best->blame && replicas[i].at < best->at))
 			found = i;
 	}
 	return found;
 }
 
 /* Whether it runs, and has not written yet that it is itself a victim. */
-static bool verdict_is_missing(const struct rh_witness *witness)
+static bool verdict_is_missing(const struct rh_verdict_replica *replica)
 {
-	return witness->running && !rh_blame_is_consequence(verdict_of_tail(witness).blame);
+	return replica->running && !rh_blame_is_consequence(verdict_of_tail(replica).blame);
 }
 
 /*
  * The one that its peers miss, where only one can be meant. Who waits in vain waits for one that runs; a connection is
  * closed by one that has ended, or is about to.
  */
-static size_t verdict_missed(const struct rh_witness *witnesses, size_t count, enum rh_blame blame)
+static size_t verdict_missed(const struct rh_verdict_replica *replicas, size_t count, enum rh_blame blame)
 {
 	size_t running = 0, done = 0, one = SIZE_MAX, well = SIZE_MAX;
 
 	for (size_t i = 0; i < count; i++) {
-		bool missing = verdict_is_missing(&witnesses[i]);
+		bool missing = verdict_is_missing(&replicas[i]);
 
 		running += missing;
-		done += witnesses[i].succeeded;
+		done += replicas[i].succeeded;
 		one = missing ? i : one;
-		well = witnesses[i].succeeded ? i : well;
+		well = replicas[i].succeeded ? i : well;
 	}
 	if (done == 1 && (blame != RH_BLAME_LATE || running == 0))
 		return well;
@@ -243,40 +242,40 @@ static size_t verdict_missed(const struct rh_witness *witnesses, size_t count, e
 }
 
 /* The one that runs and wrote last; SIZE_MAX: there is none. */
-static size_t verdict_latest(const struct rh_witness *witnesses, size_t count)
+static size_t verdict_latest(const struct rh_verdict_replica *replicas, size_t count)
 {
 	size_t found = SIZE_MAX;
 
 	for (size_t i = 0; i < count; i++) {
-		if (witnesses[i].running && (found == SIZE_MAX || witnesses[i].silent < witnesses[found].silent))
+		if (replicas[i].running && (found == SIZE_MAX || replicas[i].silent < replicas[found].silent))
 			found = i;
 	}
 	return found;
 }
 
 /* Of several that waited in vain none is the one that was waited for. */
-static bool verdict_is_alone(const struct rh_witness *witnesses, size_t count, size_t who)
+static bool verdict_is_alone(const struct rh_verdict_replica *replicas, size_t count, size_t who)
 {
-	enum rh_blame blame = witnesses[who].blame;
+	enum rh_blame blame = replicas[who].blame;
 
 	for (size_t i = 0; i < count && (blame == RH_BLAME_LATE || blame == RH_BLAME_STUCK); i++) {
-		if (i != who && witnesses[i].blame == blame)
+		if (i != who && replicas[i].blame == blame)
 			return false;
 	}
 	return true;
 }
 
 /* Somebody did not come, or hangs: whom its peers missed. */
-static void verdict_find_missed(const struct rh_witness *witnesses, size_t count, struct rh_blamed *blamed)
+static void verdict_find_missed(const struct rh_verdict_replica *replicas, size_t count, struct rh_blamed *blamed)
 {
 	size_t failed = blamed->who;
-	bool runs = verdict_latest(witnesses, count) != SIZE_MAX;
-	size_t who = verdict_accused(witnesses, count, &blamed->by);
+	bool runs = verdict_latest(replicas, count) != SIZE_MAX;
+	size_t who = verdict_accused(replicas, count, &blamed->by);
 
 	if (who == SIZE_MAX)
-		who = failed != SIZE_MAX || count == 1 ? verdict_missed(witnesses, count, blamed->blame) : SIZE_MAX;
+		who = failed != SIZE_MAX || count == 1 ? verdict_missed(replicas, count, blamed->blame) : SIZE_MAX;
 	if (who == SIZE_MAX)
-		who = verdict_odd(witnesses, count);
+		who = verdict_odd(replicas, count);
 	if (who != SIZE_MAX) {
 		blamed->blame = RH_BLAME_HUNG;
 		blamed->who = who;
@@ -285,42 +284,42 @@ static void verdict_find_missed(const struct rh_witness *witnesses, size_t count
 		return;
 	}
 	if (failed != SIZE_MAX && blamed->blame == RH_BLAME_STUCK) {
-		who = verdict_stuck(witnesses, count);
+		who = verdict_stuck(replicas, count);
 		blamed->who = who == SIZE_MAX ? failed : who;
-		blamed->named = who != SIZE_MAX || verdict_is_alone(witnesses, count, failed);
+		blamed->named = who != SIZE_MAX || verdict_is_alone(replicas, count, failed);
 		return;
 	}
 	if (failed == SIZE_MAX) {
 		blamed->blame = RH_BLAME_HUNG;
-		blamed->who = verdict_latest(witnesses, count);
+		blamed->who = verdict_latest(replicas, count);
 		return;
 	}
 	blamed->named = blamed->blame == RH_BLAME_UNREACHED || blamed->blame == RH_BLAME_SUMMARY ||
-	                (!runs && verdict_is_alone(witnesses, count, failed));
+	                (!runs && verdict_is_alone(replicas, count, failed));
 }
 
-struct rh_blamed rh_verdict(const struct rh_witness *witnesses, size_t count, size_t known)
+struct rh_blamed rh_verdict(const struct rh_verdict_replica *replicas, size_t count, size_t known)
 {
 	struct rh_blamed blamed = {.who = known, .by = SIZE_MAX};
 
-	size_t worst = verdict_worst(witnesses, count);
+	size_t worst = verdict_worst(replicas, count);
 
 	/* who is in the ledger for being missed has not failed itself; and an earlier end may have told more than the last
 	 */
-	if (known == SIZE_MAX || witnesses[known].blame == RH_BLAME_NONE ||
-	    (rh_blame_is_consequence(witnesses[known].blame) && witnesses[worst].blame < witnesses[known].blame))
+	if (known == SIZE_MAX || replicas[known].blame == RH_BLAME_NONE ||
+	    (rh_blame_is_consequence(replicas[known].blame) && replicas[worst].blame < replicas[known].blame))
 		blamed.who = worst;
 	if (blamed.who != SIZE_MAX)
-		blamed.blame = witnesses[blamed.who].blame;
+		blamed.blame = replicas[blamed.who].blame;
 	if (blamed.who == SIZE_MAX || rh_blame_is_consequence(blamed.blame)) {
-		size_t raised = verdict_raised(witnesses, count);
+		size_t raised = verdict_raised(replicas, count);
 
 		if (raised != SIZE_MAX) {
 			blamed.who = raised;
 			blamed.blame = RH_BLAME_CAUSE;
 			blamed.named = true;
 		} else {
-			verdict_find_missed(witnesses, count, &blamed);
+			verdict_find_missed(replicas, count, &blamed);
 		}
 	} else {
 		blamed.named = true;
@@ -328,21 +327,21 @@ struct rh_blamed rh_verdict(const struct rh_witness *witnesses, size_t count, si
 	if (blamed.who == SIZE_MAX)
 		return blamed;
 	blamed.alike = blamed.blame != RH_BLAME_HUNG && blamed.blame != RH_BLAME_STUCK &&
-	               verdict_all_alike(witnesses, count, blamed.who);
+	               verdict_all_alike(replicas, count, blamed.who);
 	blamed.named = blamed.named && !blamed.alike;
-	blamed.evidence = witnesses[blamed.who].running || witnesses[blamed.who].succeeded
-	                      ? verdict_of_tail(&witnesses[blamed.who])
-	                      : verdict_of_end(&witnesses[blamed.who]);
+	blamed.evidence = replicas[blamed.who].running || replicas[blamed.who].succeeded
+	                      ? verdict_of_tail(&replicas[blamed.who])
+	                      : verdict_of_end(&replicas[blamed.who]);
 	return blamed;
 }
 
-void rh_verdict_lines(const struct rh_witness *witness, const struct rh_blamed *blamed, struct rh_str *out)
+void rh_verdict_lines(const struct rh_verdict_replica *replica, const struct rh_blamed *blamed, struct rh_str *out)
 {
 	bool raised = blamed->blame != RH_BLAME_HUNG;
-	const struct rh_end end = {.exit_code = raised ? VERDICT_RAISED : 0, .reason = "", .output = witness->tail};
+	const struct rh_end end = {.exit_code = raised ? VERDICT_RAISED : 0, .reason = "", .output = replica->tail};
 
-	if (raised && !witness->running && *witness->lines)
-		rh_str_append(out, witness->lines);
+	if (raised && !replica->running && *replica->lines)
+		rh_str_append(out, replica->lines);
 	else
 		rh_evidence_excerpt(&end, RH_LAST_LINES_MAX, out);
 }

@@ -20,7 +20,7 @@
 #define RH_VERDICT_TAIL_MAX (64 * 1024)
 
 /** What one replica was doing when its job failed or was given up. Texts are borrowed, "" where there is none. */
-struct rh_witness {
+struct rh_verdict_replica {
 	const char *name;    /**< "Worker-1" */
 	int32_t rank;        /**< its place in the order of replicas */
 	bool running;        /**< it had not ended by itself */
@@ -35,20 +35,20 @@ struct rh_witness {
 
 /** Who is to blame. */
 struct rh_blamed {
-	size_t who; /**< number of the witness whose lines are shown; SIZE_MAX: there is none */
+	size_t who; /**< number of the replica whose lines are shown; SIZE_MAX: there is none */
 	bool named; /**< it is to blame; else nobody can be, alone */
 	bool alike; /**< all failed alike */
 	enum rh_blame blame;
 	struct rh_evidence evidence; /**< what its lines say */
-	size_t by;                   /**< number of the witness that failed for want of it; SIZE_MAX: there is none */
+	size_t by;                   /**< number of the replica that failed for want of it; SIZE_MAX: there is none */
 };
 
 /**
  * Judge.
- * @param known number of the witness that the engine holds for the first fault; SIZE_MAX: none
+ * @param known number of the replica that the engine holds for the first fault; SIZE_MAX: none
  */
-struct rh_blamed rh_verdict(const struct rh_witness *witnesses, size_t count, size_t known);
+struct rh_blamed rh_verdict(const struct rh_verdict_replica *replicas, size_t count, size_t known);
 /** Append the lines that show what the replica did: its traceback, or its last lines. */
-void rh_verdict_lines(const struct rh_witness *witness, const struct rh_blamed *blamed, struct rh_str *out);
+void rh_verdict_lines(const struct rh_verdict_replica *replica, const struct rh_blamed *blamed, struct rh_str *out);
 
 #endif
