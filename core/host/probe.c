@@ -51,6 +51,10 @@ static void probe_confine(const struct probe *probe, pid_t parent, int line)
 		(void)dup2(null, fd);
 	(void)dup2(line, PROBE_LINE_FD);
 	(void)close_range(PROBE_LINE_FD + 1, ~0U, 0);
+	/* a signal to the whole group is for the parent, and no fault of a plugin */
+	(void)signal(SIGHUP, SIG_IGN);
+	(void)signal(SIGINT, SIG_IGN);
+	(void)signal(SIGTERM, SIG_IGN);
 	probe_limit(RLIMIT_CORE, 0);
 	/* for a parent that is stopped: else it counts the time */
 	probe_limit(RLIMIT_CPU, (rlim_t)(probe->config->plugin_time_limit / RH_SECOND + 2));

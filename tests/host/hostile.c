@@ -63,6 +63,9 @@ static void hostile_act(const char *where)
 		(void)raise(SIGSEGV);
 	if (hostile_is(where, "abort"))
 		abort();
+	/* as a user who ends the process that tries it: its parent has another process group */
+	if (hostile_is(where, "ended") && getpid() != getpgrp())
+		(void)raise(SIGTERM);
 	if (hostile_is(where, "stack"))
 		hostile_recurse(NULL);
 	if (hostile_is(where, "exit"))

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 import unittest
 
 import hostile
@@ -43,6 +44,13 @@ class Probe(Case):
         for what, places in (("exit", ("load", "init", "describe", "fini")), ("leave", ("init", "fini")), ("kernel", ("load", "describe"))):
             for where in places:
                 self.left_out(f"{where}-{what}", "it ended the process", WHERE[where])
+
+    def test_a_signal_from_outside_is_no_fault_of_a_plugin(self):
+        self.add("init-ended")
+        done = subprocess.run([hostile.PROGRAM, "plugins", "list", "-o", "json"], capture_output=True, text=True, env=self.environment(),
+                              timeout=hostile.PATIENCE, start_new_session=True)
+        states = {os.path.basename(row["file"]): row["state"] for row in json.loads(done.stdout)}
+        self.assertEqual(states["init-ended.so"], "ready", done.stderr)
 
     def test_no_end(self):
         self.left_out("init-loop", "it did not come back from init() within 1 s")

@@ -25,7 +25,7 @@ class Run:
         with self.child:
             self.rows += [json.loads(line) for line in self.child.stdout]
         self.errors.seek(0)
-        errors = self.errors.read()
+        self.complaint = errors = self.errors.read()
         self.errors.close()
         if not any(row["type"] == "result" for row in self.rows):
             raise AssertionError(f"the run has no result (status {self.child.returncode}):\n{errors[-3000:]}")
@@ -36,6 +36,12 @@ class Run:
         return any(condition["type"] in ("Failed", "Succeeded") and condition["status"] == "True"
                    for row in self.rows if row["type"] == "job" and row["object"]["metadata"]["name"] == job
                    for condition in row["object"].get("status", {}).get("conditions", []))
+
+    def end(self):
+        """How the run itself ended."""
+        result = next(row for row in self.rows if row["type"] == "result")
+        said = [row["text"] for row in self.rows if row["type"] in ("note", "warning") and "text" in row]
+        return f"status {self.child.returncode}, result {result.get('result')}, {said[-3:]}, {self.complaint[-1500:]}"
 
     def output(self, job, replica):
         """All that a replica, such as "Worker-1", wrote."""

@@ -73,7 +73,7 @@ class Play:
         if self.ending == "itself":
             for way in self.rows:
                 if not run.ended(way.name):
-                    print(f"run {self.number}, {way.name}: does not end")
+                    print(f"run {self.number}, {way.name}: does not end; {run.end()}")
         return [(way, self.number, judge.complaints(way, faults.get(way.name), lambda replica, job=way.name: run.output(job, replica)), faults.get(way.name))
                 for way in self.rows]
 
