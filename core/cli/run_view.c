@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/run_view.h"
-#include "engine/decide.h"
 
 #include <stdio.h>
 #include <string.h>

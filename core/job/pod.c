@@ -102,17 +102,42 @@ static const struct rh_json *pod_first_failed(const struct rh_json *item)
 	return item;
 }
 
-/* The container to blame for a failed pod: the main one, unless another ended badly and it did not. */
+static bool pod_is_consequence(const struct rh_json *container_status)
+{
+	const struct rh_json *terminated = pod_terminated(container_status);
+	const struct rh_end end = {
+		.exit_code = pod_end_code(terminated),
+		.reason = rh_fields_text_or_empty(terminated, "reason"),
+		.output = rh_fields_text_or_empty(terminated, "message"),
+	};
+
+	return rh_blame_is_consequence(rh_evidence_read(&end).blame);
+}
+
+/* The first container of the list that failed for a reason of its own; NULL: there is none. */
+static const struct rh_json *pod_first_cause(const struct rh_json *item)
+{
+	item = pod_first_failed(item);
+	while (item && pod_is_consequence(item))
+		item = pod_first_failed(rh_json_next(item));
+	return item;
+}
+
+/*
+ * The container to blame for a failed pod: the main one, unless it did not fail, or only lost what another one that
+ * failed had served. Where a regular container ended no init container is to blame: those have succeeded, or are
+ * sidecars, whose end counts for nothing.
+ */
 static const struct rh_json *pod_culprit(const struct rh_json *status, const struct rh_json *main_status)
 {
-	const struct rh_json *culprit = pod_exit_code(main_status) > 0 ? main_status : NULL;
+	const struct rh_json *containers = rh_fields_first(status, "containerStatuses");
+	const struct rh_json *culprit = pod_exit_code(main_status) > 0 ? main_status : pod_first_failed(containers);
+	const struct rh_json *cause = culprit && pod_is_consequence(culprit) ? pod_first_cause(containers) : NULL;
 
-	/* where a regular container ended, no init container failed: those have succeeded, or are sidecars, whose end
-	 * counts for nothing */
-	if (!culprit)
-		culprit = pod_first_failed(rh_fields_first(status, "containerStatuses"));
 	if (!culprit)
 		culprit = pod_first_failed(rh_fields_first(status, "initContainerStatuses"));
+	if (cause)
+		return cause;
 	return culprit ? culprit : main_status;
 }
 

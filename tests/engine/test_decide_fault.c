@@ -111,7 +111,7 @@ static void test_decide_fault__any_order(void **state)
 #define WAITS                                                                                                      \
 	"ledger: attempt 0; fault Master-0 code 1 attempt 0\n"                                                         \
 	"status: Created=True/PyTorchJobCreated Running=True/PyTorchJobRunning; Master 0/0/1; Worker 3/0/0; started\n" \
-	"wake at 2026-01-01T00:00:01Z\n"
+	"wake at 2026-01-01T00:00:05Z\n"
 #define LEDGER(until)                                                                                         \
 	"ledger {'fault':{'type':'Master','index':0,'attempt':0,'exitCode':1,'at':'2025-12-31T23:59:57.000000Z'," \
 	"'pod':'j-master-0','container':'pytorch','reason':'','class':'victim','until':'" until "',"              \
@@ -209,7 +209,7 @@ static void test_decide_fault__messages(void **state)
 		fault_break_lines(worlds);
 		worlds_decide(worlds, &plan);
 		assert_int_equal(rh_ledger_copy(&worlds->ledger, &plan.ledger), 0);
-		worlds->now += RH_SECOND;
+		worlds->now += 5 * RH_SECOND;
 		worlds_decide(worlds, &later);
 		failed = rh_job_status_condition(&plan.status, RH_CONDITION_FAILED);
 		if (!failed)

@@ -89,6 +89,14 @@ static const struct fault_row fault_rows[] = {
 	{"sidecar, main ended well",
      POD_OF("{'phase':'Failed','containerStatuses':[" ENDED("pytorch", "0", "m") "," ENDED("side", "2", "s") "]}"), 0,
      2, "side", "s", "Error"},
+	{"sidecar, main lost it",
+     POD_OF("{'phase':'Failed','containerStatuses':[" ENDED("pytorch", "1", "Connection refused") "," ENDED(
+		 "side", "2", "no certificate") "]}"),
+     1, 2, "side", "no certificate", "Error"},
+	{"all lost a peer",
+     POD_OF("{'phase':'Failed','containerStatuses':[" ENDED("side", "2", "Broken pipe") "," ENDED(
+		 "pytorch", "1", "Connection refused") "]}"),
+     1, 1, "pytorch", "Connection refused", "Error"},
 	{"init container",
      POD_OF("{'phase':'Failed','initContainerStatuses':[" ENDED("a", "0", "") "," ENDED(
 		 "b", "3", "i") "],'containerStatuses':[{'name':'pytorch','state':{'waiting':{'reason':'PodInitializing'}}}]}"),

@@ -15,7 +15,7 @@
 #include "job/names.h"
 
 /* How long peers that are about to end are waited for. */
-#define FAULT_PATIENCE RH_SECOND
+#define FAULT_PATIENCE (5 * RH_SECOND)
 /* By how much an end that nobody explains must come before a cause to be one itself. */
 #define FAULT_MARGIN RH_SECOND
 /* Longest part of a message that says what a witness wrote, and what the culprit wrote. */
