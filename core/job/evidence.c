@@ -231,7 +231,7 @@ struct rh_evidence rh_evidence_read(const struct rh_end *end)
 	if (evidence_names_child(&scan, &choice))
 		evidence.rank = choice.child->rank;
 	if (row && row->accuses && evidence.blame >= RH_BLAME_UNREACHED)
-		evidence.accused = evidence_accused(line.text, line.length);
+		evidence.accused = evidence_accused(evidence.headline, evidence.headline_length);
 	return evidence;
 }
 
