@@ -189,6 +189,7 @@ static void test_window__follows_the_servers_size(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct server server = {.places = rows[i].places, .service = rows[i].service};
 		struct rh_window window;
+		double most;
 		int64_t now;
 
 		rh_window_init(&window, rows[i].first, 0, 0);
@@ -199,7 +200,8 @@ static void test_window__follows_the_servers_size(void **state)
 			assert_true(fmax(window.size, window.probe) >= 0.8 * (double)rows[i].places);
 			assert_true(window.size <= 1.25 * (double)rows[i].places + 6);
 		}
-		assert_true((double)server.answered > 0.97 * 60 * (double)(rows[i].places * RH_SECOND / rows[i].service));
+		most = 60.0 * (double)rows[i].places * (double)RH_SECOND / (double)rows[i].service;
+		assert_true((double)server.answered > 0.97 * most);
 	}
 }
 
