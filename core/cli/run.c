@@ -77,8 +77,9 @@ static int run_run(const struct rh_cli *cli)
 
 	if (r == 0)
 		r = rh_session_open(cli, &session, &err);
-	/* Early in a boot there may be no randomness yet; then the names of generateName are those of render. */
-	(void)getrandom(&jobs.manifest.suffix, sizeof(jobs.manifest.suffix), GRND_NONBLOCK);
+	/* a kernel that has just started may have no random bytes yet: the time tells runs apart, too */
+	if (getrandom(&jobs.manifest.suffix, sizeof(jobs.manifest.suffix), GRND_NONBLOCK) < 0)
+		jobs.manifest.suffix = (uint32_t)rh_clock_wall();
 	if (r == 0)
 		r = rh_jobs_open(cli, &session, &jobs, &err);
 	if (r == 0) {
