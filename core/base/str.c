@@ -95,6 +95,17 @@ void rh_str_cut(struct rh_str *str, size_t length)
 	str->data[length] = '\0';
 }
 
+void rh_str_append_line(struct rh_str *str, const char *text, size_t length, size_t most)
+{
+	size_t kept = length < most ? length : most;
+
+	while (kept < length && kept > 0 && ((unsigned char)text[kept] & 0xC0) == 0x80)
+		kept--;
+	for (size_t i = 0; i < kept; i++)
+		rh_str_append_bytes(str, (unsigned char)text[i] < ' ' ? " " : text + i, 1);
+	rh_str_append(str, kept < length ? "..." : "");
+}
+
 const char *rh_str_text(const struct rh_str *str)
 {
 	return str->data && !str->failed ? str->data : "";

@@ -37,6 +37,11 @@ void rh_str_clear(struct rh_str *str);
 void rh_str_cut(struct rh_str *str, size_t length);
 /** @return the text, never NULL ("" when empty or failed); borrowed until the next change */
 const char *rh_str_text(const struct rh_str *str);
+/**
+ * Append @p length bytes of a text that others wrote as a part of one line: control characters become spaces, and what
+ * is longer than @p most bytes ends with "..." behind a whole UTF-8 character.
+ */
+void rh_str_append_line(struct rh_str *str, const char *text, size_t length, size_t most);
 /** Move the text out. @return owned by the caller ("" when empty); NULL when an append had failed */
 char *rh_str_take(struct rh_str *str) __attribute__((warn_unused_result));
 

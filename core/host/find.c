@@ -106,8 +106,8 @@ const struct rh_kind *rh_host_kind(const struct rh_host *host, const char *api_v
                                    struct rh_error *err)
 {
 	struct find_search search = {.api_version = api_version, .kind = kind};
-	const char *foreign = rh_foreign_api(api_version, kind);
 	const struct rh_slot *idle;
+	const char *foreign;
 	rh_auto_str hint = {0};
 
 	for (size_t i = 0; i < host->slot_count; i++) {
@@ -122,6 +122,7 @@ const struct rh_kind *rh_host_kind(const struct rh_host *host, const char *api_v
 		        api_version, idle->name, idle->path, idle->reason.message);
 		return NULL;
 	}
+	foreign = rh_foreign_api(api_version, kind);
 	if (foreign) {
 		rh_fail(err, RH_ENOENT, "no plugin serves kind \"%s\" of %s: %s", kind, api_version, foreign);
 		return NULL;

@@ -116,7 +116,7 @@ static void guard_hear_interrupts(struct rh_guard *guard)
 	guard->slow = true;
 }
 
-/** @p left microseconds as whole seconds, at least 1 */
+/** @p limit, microseconds, as whole seconds, at least 1 */
 static const char *guard_seconds(int64_t limit, char text[24])
 {
 	int64_t seconds = limit < RH_SECOND ? 1 : limit / RH_SECOND;

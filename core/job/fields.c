@@ -62,19 +62,11 @@ struct rh_json *rh_fields_present(struct rh_json *json)
 void rh_fields_show(const struct rh_json *value, struct rh_str *out)
 {
 	rh_auto_free char *text = rh_json_text(value);
-	size_t length = text ? strlen(text) : 0;
 
-	if (!text)
+	if (text)
+		rh_str_append_line(out, text, strlen(text), FIELDS_SHOWN_MAX);
+	else
 		out->failed = true;
-	if (length <= FIELDS_SHOWN_MAX) {
-		rh_str_append_bytes(out, text ? text : "", length);
-		return;
-	}
-	/* from the middle of a character back to its start */
-	for (length = FIELDS_SHOWN_MAX; length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80;)
-		length--;
-	rh_str_append_bytes(out, text, length);
-	rh_str_append(out, "...");
 }
 
 /* The words of the API server's schema check, as tests/goldens/invalid has them; it names the type in place of the

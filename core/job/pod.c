@@ -249,7 +249,8 @@ static void pod_read_evidence(struct rh_pod *pod, const char *message)
 
 	if (pod->phase == RH_PHASE_FAILED || pod->failed_code > 0)
 		evidence = rh_evidence_read(&end);
-	rh_evidence_excerpt(&end, RH_LAST_LINES_MAX, &lines);
+	if (*message)
+		rh_evidence_excerpt(&end, RH_LAST_LINES_MAX, &lines);
 	pod->blame = evidence.blame;
 	pod->rank = evidence.rank;
 	pod->accused = evidence.accused;

@@ -255,6 +255,32 @@ static void test_str__nearest(void **state)
 	}
 }
 
+/* What others wrote stays one line, and is cut behind a whole character. */
+static void test_str__append_line(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t most;
+		const char *line;
+	} rows[] = {
+		{"", 5, ""},
+		{"error", 5, "error"},
+		{"a\n\033[2Jb", 20, "a  [2Jb"},
+		{"errors", 5, "error..."},
+		{"caf\xc3\xa9", 4, "caf..."},
+		{"caf\xc3\xa9", 5, "caf\xc3\xa9"},
+		{"\xa9\xa9\xa9", 2, "..."},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto_str line = {0};
+
+		rh_str_append_line(&line, rows[i].text, strlen(rows[i].text), rows[i].most);
+		assert_string_equal(rh_str_text(&line), rows[i].line);
+	}
+}
+
 static void test_str__nearest_prefers_the_nearer_then_the_first(void **state)
 {
 	static const char *const words[] = {"workers", "worker", "workex"};
@@ -286,6 +312,7 @@ int main(void)
 		cmocka_unit_test(test_str__text_equal),
 		cmocka_unit_test(test_str__copy_truncates),
 		cmocka_unit_test(test_str__utf8_length),
+		cmocka_unit_test(test_str__append_line),
 		cmocka_unit_test(test_str__nearest),
 		cmocka_unit_test(test_str__nearest_prefers_the_nearer_then_the_first),
 	};

@@ -446,18 +446,6 @@ static void fault_print_how(const struct rh_first_fault *fault, struct rh_str *o
 		rh_str_appendf(out, " (%s)", fault->reason);
 }
 
-/* One line: control characters become spaces, and what is too long ends with an ellipsis after a whole character. */
-static void fault_print_line(const char *text, size_t length, struct rh_str *out)
-{
-	size_t kept = length < FAULT_LINE_MAX ? length : FAULT_LINE_MAX;
-
-	while (kept < length && kept > 0 && ((unsigned char)text[kept] & 0xC0) == 0x80)
-		kept--;
-	for (size_t i = 0; i < kept; i++)
-		rh_str_append_bytes(out, (unsigned char)text[i] < ' ' ? " " : text + i, 1);
-	rh_str_append(out, kept < length ? "..." : "");
-}
-
 /* The line that tells most of what the replica wrote. */
 static void fault_print_telling(const struct rh_first_fault *fault, struct rh_str *out)
 {
@@ -469,7 +457,7 @@ static void fault_print_telling(const struct rh_first_fault *fault, struct rh_st
 		return;
 	}
 	rh_str_append(out, "; last line: ");
-	fault_print_line(evidence.headline, evidence.headline_length, out);
+	rh_str_append_line(out, evidence.headline, evidence.headline_length, FAULT_LINE_MAX);
 }
 
 static void fault_print_missed(const struct rh_first_fault *fault, struct rh_str *out)
@@ -478,7 +466,7 @@ static void fault_print_missed(const struct rh_first_fault *fault, struct rh_str
 
 	rh_str_appendf(out, "%s when its peers failed at %s; ", fault->exit_code == 0 ? "had ended well" : "had not ended",
 	               rh_time_format(fault->at, at));
-	fault_print_line(fault->witness, strlen(fault->witness), out);
+	rh_str_append_line(out, fault->witness, strlen(fault->witness), FAULT_LINE_MAX);
 }
 
 void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *out)

@@ -22,7 +22,6 @@ struct faults_judging {
 	struct rh_verdict_replica *replicas; /* one for each record */
 	char **names;
 	char **tails;
-	int64_t *silent; /* for how long each has written nothing; RH_NEVER: unknown */
 	struct rh_ledger ledger;
 };
 
@@ -36,7 +35,6 @@ static void faults_deinit(struct faults_judging *judging)
 	}
 	rh_free(judging->names);
 	rh_free(judging->tails);
-	rh_free(judging->silent);
 	rh_free(judging->replicas);
 	rh_ledger_deinit(&judging->ledger);
 }
@@ -62,7 +60,6 @@ static int faults_read(struct faults_judging *judging, size_t who)
 	if (!log)
 		return RH_ENOMEM;
 	rh_log_tail(log, 0, RH_VERDICT_TAIL_MAX, &tail);
-	judging->silent[who] = faults_silence(log);
 	judging->tails[who] = rh_str_take(&tail);
 	judging->names[who] = rh_asprintf("%s-%" PRId32, record->type, record->index);
 	if (!judging->tails[who] || !judging->names[who])
@@ -74,7 +71,7 @@ static int faults_read(struct faults_judging *judging, size_t who)
 		.succeeded = record->phase == RH_PHASE_SUCCEEDED,
 		.blame = (enum rh_blame)record->blame,
 		.accused = record->accused,
-		.silent = judging->silent[who],
+		.silent = faults_silence(log),
 		.at = record->failed_at,
 		.lines = record->lines ? record->lines : "",
 		.tail = judging->tails[who],
@@ -92,8 +89,7 @@ static int faults_begin(struct faults_judging *judging, const struct rh_json *ob
 	judging->replicas = rh_alloc_array(count + 1, sizeof(*judging->replicas));
 	judging->names = rh_alloc_array(count + 1, sizeof(*judging->names));
 	judging->tails = rh_alloc_array(count + 1, sizeof(*judging->tails));
-	judging->silent = rh_alloc_array(count + 1, sizeof(*judging->silent));
-	if (!judging->replicas || !judging->names || !judging->tails || !judging->silent)
+	if (!judging->replicas || !judging->names || !judging->tails)
 		return RH_ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		if (faults_read(judging, i) < 0)
@@ -124,14 +120,14 @@ static size_t faults_known(const struct faults_judging *judging)
 	return SIZE_MAX;
 }
 
-static void faults_print_silence(const struct faults_judging *judging, size_t who, struct rh_str *out)
+static void faults_print_silence(const struct rh_verdict_replica *replica, struct rh_str *out)
 {
 	char buffer[RH_TIME_SIZE];
 
-	if (judging->silent[who] == RH_NEVER)
+	if (replica->silent == RH_NEVER)
 		rh_str_append(out, "it has written nothing");
 	else
-		rh_str_appendf(out, "it wrote last %s ago", rh_duration_format(judging->silent[who], buffer));
+		rh_str_appendf(out, "it wrote last %s ago", rh_duration_format(replica->silent, buffer));
 }
 
 static void faults_print_headline(const struct rh_verdict_replica *replica, struct rh_str *out)
@@ -139,10 +135,12 @@ static void faults_print_headline(const struct rh_verdict_replica *replica, stru
 	const struct rh_end end = {
 		.exit_code = 1, .reason = "", .output = *replica->lines ? replica->lines : replica->tail};
 	struct rh_evidence evidence = rh_evidence_read(&end);
-	size_t length = evidence.headline_length < FAULTS_LINE_MAX ? evidence.headline_length : FAULTS_LINE_MAX;
 
-	if (length > 0)
-		rh_str_appendf(out, " (%.*s)", (int)length, evidence.headline);
+	if (evidence.headline_length == 0)
+		return;
+	rh_str_append(out, " (");
+	rh_str_append_line(out, evidence.headline, evidence.headline_length, FAULTS_LINE_MAX);
+	rh_str_append(out, ")");
 }
 
 /* Nobody failed first: who hangs, as far as it is known. */
@@ -153,7 +151,7 @@ static void faults_print_hung(const struct faults_judging *judging, const struct
 	if (!blamed->named) {
 		rh_str_append(out, "none failed, and none can be told from the others; ");
 		rh_str_appendf(out, "of %s ", judging->replicas[who].name);
-		faults_print_silence(judging, who, out);
+		faults_print_silence(&judging->replicas[who], out);
 		return;
 	}
 	rh_str_appendf(out, "%s ", judging->replicas[who].name);
@@ -169,16 +167,15 @@ static void faults_print_hung(const struct faults_judging *judging, const struct
 	if (judging->replicas[who].succeeded)
 		return;
 	rh_str_append(out, "; ");
-	faults_print_silence(judging, who, out);
+	faults_print_silence(&judging->replicas[who], out);
 }
 
-static void faults_print_end(const struct faults_judging *judging, const struct rh_run_fault *fault, struct rh_str *out)
+static void faults_print_end(const struct rh_run_fault *fault, struct rh_str *out)
 {
-	const char *container = fault->container;
+	bool starved = strcmp(fault->reason, "OOMKilled") == 0;
 
-	(void)judging;
-	if (*container)
-		rh_str_appendf(out, " (container %s)", container);
+	if (*fault->container)
+		rh_str_appendf(out, " (container %s)", fault->container);
 	if (fault->rank >= 0)
 		rh_str_appendf(out, ", rank %" PRId32 ",", fault->rank);
 	if (fault->exit_code < 0)
@@ -186,8 +183,7 @@ static void faults_print_end(const struct faults_judging *judging, const struct 
 	else
 		rh_str_appendf(out, " exited with code %" PRId32, fault->exit_code);
 	if (fault->signal)
-		rh_str_appendf(out, " (SIG%s%s%s)", sigabbrev_np(fault->signal), strcmp(fault->reason, "OOMKilled") ? "" : ", ",
-		               strcmp(fault->reason, "OOMKilled") ? "" : fault->reason);
+		rh_str_appendf(out, " (SIG%s%s)", sigabbrev_np(fault->signal), starved ? ", OOMKilled" : "");
 }
 
 static void faults_print(const struct faults_judging *judging, const struct rh_blamed *blamed,
@@ -207,7 +203,7 @@ static void faults_print(const struct faults_judging *judging, const struct rh_b
 		rh_str_appendf(out, "unknown: %s failed because of another replica, and it cannot be told which; it",
 		               replica->name);
 	}
-	faults_print_end(judging, fault, out);
+	faults_print_end(fault, out);
 }
 
 static int faults_write(const struct faults_judging *judging, const struct rh_blamed *blamed,
