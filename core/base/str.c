@@ -133,6 +133,18 @@ bool rh_text_equal(const char *a, const char *b)
 	return strcmp(a, b) == 0;
 }
 
+bool rh_words_have(const char *words, char separator, const char *word, size_t length)
+{
+	while (words) {
+		const char *end = strchrnul(words, separator);
+
+		if ((size_t)(end - words) == length && strncmp(words, word, length) == 0)
+			return true;
+		words = *end ? end + 1 : NULL;
+	}
+	return false;
+}
+
 void rh_copy(char *to, size_t size, const char *from)
 {
 	size_t length = strlen(from);

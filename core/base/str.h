@@ -52,6 +52,8 @@ char *rh_str_take(struct rh_str *str) __attribute__((warn_unused_result));
 bool rh_starts_with(const char *text, const char *prefix);
 /** @return whether both are NULL, or both are the same text */
 bool rh_text_equal(const char *a, const char *b);
+/** @return whether the @p length bytes of @p word are one of @p words, which stand between @p separator characters */
+bool rh_words_have(const char *words, char separator, const char *word, size_t length);
 /** Copy with truncation into @p size bytes, always zero-terminated. */
 void rh_copy(char *to, size_t size, const char *from);
 /** Let a text that did not fit into @p size bytes, and fills them, end with "..." behind a whole UTF-8 character. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/foreign.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -48,17 +49,9 @@ static const struct foreign_row foreign_rows[] = {
 	{"batch.volcano.sh", NULL, "Job", "it is the API of Volcano (github.com/volcano-sh/volcano), which runs it"},
 };
 
-/* @return whether the first @p length bytes of @p word are one of @p words */
-static int foreign_lists(const char *words, const char *word, size_t length)
+static bool foreign_lists(const char *words, const char *word, size_t length)
 {
-	size_t size;
-
-	for (; words && *words; words += size + (words[size] == ' ')) {
-		size = strcspn(words, " ");
-		if (size == length && strncmp(words, word, length) == 0)
-			return 1;
-	}
-	return !words;
+	return !words || rh_words_have(words, ' ', word, length);
 }
 
 const char *rh_foreign_api(const char *api_version, const char *kind)

@@ -103,17 +103,6 @@ static const char *cel_flaw(const char *rule)
 	return depth > 0 ? "a bracket is not closed" : NULL;
 }
 
-static bool kind_json_has_word(const char *words, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (const char *at = words; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
-		if (strcspn(at, "|") == length && strncmp(at, word, length) == 0)
-			return true;
-	}
-	return false;
-}
-
 static bool kind_json_is_texts(const struct rh_json *list)
 {
 	if (rh_json_type(list) != RH_JSON_ARRAY || rh_json_size(list) == 0)
@@ -134,7 +123,7 @@ static const char *kind_json_flaw(const struct kind_json_member *member, const s
 	case KIND_JSON_TEXT:
 		if (!text || !*text)
 			return text ? "is empty" : "is no text";
-		return member->words && !kind_json_has_word(member->words, text) ? "must be one of" : NULL;
+		return member->words && !rh_words_have(member->words, '|', text, strlen(text)) ? "must be one of" : NULL;
 	case KIND_JSON_TEXTS:
 		return kind_json_is_texts(value) ? NULL : "is no list of texts";
 	case KIND_JSON_FLAG:

@@ -255,6 +255,23 @@ static void test_str__nearest(void **state)
 	}
 }
 
+static void test_str__words_have(void **state)
+{
+	static const struct {
+		const char *words, *word;
+		bool has;
+	} rows[] = {
+		{"one", "one", true},     {"one|two", "two", true},      {"one|two", "one", true},
+		{"one|two", "on", false}, {"one|two", "ne", false},      {"one|two", "", false},
+		{"one||two", "", true},   {"one|two", "one|two", false}, {"", "one", false},
+		{NULL, "one", false},     {"one|twofold", "two", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(rh_words_have(rows[i].words, '|', rows[i].word, strlen(rows[i].word)), rows[i].has);
+}
+
 /* What others wrote stays one line, and is cut behind a whole character. */
 static void test_str__append_line(void **state)
 {
@@ -313,6 +330,7 @@ int main(void)
 		cmocka_unit_test(test_str__copy_truncates),
 		cmocka_unit_test(test_str__utf8_length),
 		cmocka_unit_test(test_str__append_line),
+		cmocka_unit_test(test_str__words_have),
 		cmocka_unit_test(test_str__nearest),
 		cmocka_unit_test(test_str__nearest_prefers_the_nearer_then_the_first),
 	};

@@ -173,7 +173,21 @@ static struct fault_candidate fault_known(const struct rh_decision *decision)
 	};
 }
 
-static int fault_fill_texts(struct rh_first_fault *fault, const struct rh_pod *pod, const char *name)
+/* Put a fault, whose texts become the ledger's, in the place of the one before. @return 0, or RH_ENOMEM where it lacks
+ * a text */
+static int fault_replace(struct rh_decision *decision, struct rh_first_fault *made)
+{
+	if (!made->type || !made->pod || !made->node || !made->container || !made->reason || !made->last_lines ||
+	    !made->witness) {
+		rh_first_fault_deinit(made);
+		return RH_ENOMEM;
+	}
+	rh_first_fault_deinit(&decision->plan->ledger.fault);
+	decision->plan->ledger.fault = *made;
+	return 0;
+}
+
+static void fault_fill_texts(struct rh_first_fault *fault, const struct rh_pod *pod, const char *name)
 {
 	bool failed = fault_is_told(pod);
 
@@ -183,9 +197,6 @@ static int fault_fill_texts(struct rh_first_fault *fault, const struct rh_pod *p
 	fault->reason = rh_strdup(failed ? pod->reason : "Deleted");
 	fault->last_lines = rh_strdup(failed ? pod->last_lines : "");
 	fault->witness = rh_strdup("");
-	return fault->pod && fault->node && fault->container && fault->reason && fault->last_lines && fault->witness
-	           ? 0
-	           : RH_ENOMEM;
 }
 
 /* The wait begins with the first failure that is seen, by our own clock, and is not prolonged by the next. */
@@ -201,7 +212,6 @@ static int64_t fault_until(const struct rh_decision *decision, const struct faul
 static int fault_keep(struct rh_decision *decision, const struct fault_candidate *candidate)
 {
 	const struct rh_pod *pod = decision->pods[candidate->place];
-	struct rh_first_fault *fault = &decision->plan->ledger.fault;
 	struct rh_first_fault made = {
 		.exit_code = fault_is_told(pod) ? pod->failed_code : -1,
 		.blame = (int32_t)candidate->blame,
@@ -214,14 +224,8 @@ static int fault_keep(struct rh_decision *decision, const struct fault_candidate
 	char name[RH_NAME_SIZE];
 
 	made.type = rh_strdup(spec->type);
-	if (!made.type ||
-	    fault_fill_texts(&made, pod, rh_job_replica_name(decision->job, spec->type, made.index, name)) < 0) {
-		rh_first_fault_deinit(&made);
-		return RH_ENOMEM;
-	}
-	rh_first_fault_deinit(fault);
-	*fault = made;
-	return 0;
+	fault_fill_texts(&made, pod, rh_job_replica_name(decision->job, spec->type, made.index, name));
+	return fault_replace(decision, &made);
 }
 
 /* Where the replica of the fault in the ledger is, as long as it has not been replaced; else SIZE_MAX. */
@@ -366,13 +370,7 @@ static int fault_miss(struct rh_decision *decision, size_t place)
 	made.reason = rh_strdup("");
 	made.last_lines = rh_strdup("");
 	made.witness = fault_witness(fault);
-	if (!made.type || !made.pod || !made.node || !made.container || !made.reason || !made.last_lines || !made.witness) {
-		rh_first_fault_deinit(&made);
-		return RH_ENOMEM;
-	}
-	rh_first_fault_deinit(&decision->plan->ledger.fault);
-	decision->plan->ledger.fault = made;
-	return 0;
+	return fault_replace(decision, &made);
 }
 
 int rh_decide_fault_judge(struct rh_decision *decision)
