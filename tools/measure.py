@@ -19,14 +19,14 @@ DICTATED = {"httpd_on_access"}  # callbacks whose form a library prescribes
 FILE_MAX, TEST_FILE_MAX = 600, 800
 
 # A layer may include itself and what stands before it; "public" is include/roundhouse.
-LAYERS = ["public", "base", "job", "host", "engine", "kube", "local", "controller", "cli"]
+LAYERS = ["public", "base", "job", "config", "host", "build", "schema", "store", "engine", "kube", "local", "controller", "cli"]
 # The one file that may know a library's types.
-CONFINED = {"yaml.h": "core/base/yaml.c", "ini.h": "core/base/ini.c",
-            "uv.h": "core/base/loop.c", "curl/curl.h": ("core/kube/http", "tests/bench/controller/creates.c"), "microhttpd.h": "core/controller/httpd.c",
-            "gnutls/gnutls.h": "core/controller/httpd_tls.c",
-            "openssl/pem.h": "core/controller/certificate.c", "openssl/x509v3.h": "core/controller/certificate.c", "cmocka.h": "tests/"}
+CONFINED = {"yaml.h": "core/base/yaml/yaml.c", "ini.h": "core/base/ini.c",
+            "uv.h": "core/base/os/loop.c", "curl/curl.h": ("core/kube/http/", "tests/bench/controller/creates.c"), "microhttpd.h": "core/controller/http/httpd.c",
+            "gnutls/gnutls.h": "core/controller/http/httpd_tls.c",
+            "openssl/pem.h": "core/controller/certificate/certificate.c", "openssl/x509v3.h": "core/controller/certificate/certificate.c", "cmocka.h": "tests/"}
 # What rh_comm is built with, too: it needs the C library alone.
-SHARED_WITH_COMM = "core/base/trust.h"
+SHARED_WITH_COMM = "core/base/os/trust.h"
 BANNED = re.compile(r"(?<![\w.>])(gets|strcpy|strcat|sprintf|vsprintf|atoi|atol|atof|strtok|alloca|mktemp|tmpnam|system|popen|"
                     r"rand|srand)\s*\(")
 MARKS = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")

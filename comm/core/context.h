@@ -16,13 +16,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "comm/core/bootstrap/hub.h"
+#include "comm/core/bootstrap/label.h"
+#include "comm/core/bootstrap/line.h"
+#include "comm/core/collective/rounds.h"
+#include "comm/core/collective/tune.h"
 #include "comm/core/env.h"
 #include "comm/core/fork.h"
-#include "comm/core/hub.h"
-#include "comm/core/label.h"
-#include "comm/core/line.h"
-#include "comm/core/rounds.h"
-#include "comm/core/tune.h"
 #include "roundhouse/comm_backend.h"
 
 /** Longest name of a backend. */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/trust.h"
+#include "base/os/trust.h"
 #include "comm/core/context.h"
 #include "comm/core/error.h"
 

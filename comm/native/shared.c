@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "comm/core/smaller.h"
+#include "comm/core/collective/smaller.h"
 #include "comm/native/native.h"
 
 #define PART_ALIGN 16

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/core/smaller.h"
+#include "comm/core/collective/smaller.h"
 #include "comm/native/native.h"
 
 /* Flat or in chunks, and how long those are; the table of RH_COMM_TUNE has the last word. */

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "comm/core/bootstrap/socket.h"
+#include "comm/core/collective/smaller.h"
 #include "comm/core/error.h"
-#include "comm/core/smaller.h"
-#include "comm/core/socket.h"
 #include "comm/native/native.h"
 
 /* A piece is told at once, so that the other side can work on it while the next one comes. */

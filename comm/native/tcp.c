@@ -9,9 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "comm/core/bootstrap/sha256.h"
+#include "comm/core/bootstrap/socket.h"
 #include "comm/core/error.h"
-#include "comm/core/sha256.h"
-#include "comm/core/socket.h"
 #include "comm/native/native.h"
 
 #define TOKEN 32

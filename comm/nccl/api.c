@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "comm/core/symbols.h"
+#include "comm/core/memory/symbols.h"
 #include "roundhouse/comm.h"
 
 #define SYMBOL(member, name)                    \

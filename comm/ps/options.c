@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "comm/core/error.h"
-#include "comm/ps/meet.h"
+#include "comm/ps/protocol/meet.h"
 
 #define PART_DEFAULT 262144
 #define PART_MIN 4096

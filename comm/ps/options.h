@@ -7,7 +7,7 @@
 #define RH_COMM_PS_OPTIONS_H
 
 #include "comm/core/env.h"
-#include "comm/ps/store.h"
+#include "comm/ps/server/store.h"
 
 /** What a server needs to know. Texts are borrowed from the options or the environment. */
 struct rh_ps_server_settings {

@@ -57,7 +57,7 @@ def make(words, output, sources):
         if (ROOT / "comm" / "nccl").is_dir():
             # check.c needs the headers of NCCL
             found = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "comm" / "nccl").glob("*.c") if path.name != "check.c")
-            found.append("comm/core/symbols.c")
+            found.append("comm/core/memory/symbols.c")
             compile_library(words, nccl, found)
             backends = [nccl]
         for path in [library, *backends]:

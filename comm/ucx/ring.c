@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "comm/core/smaller.h"
+#include "comm/core/collective/smaller.h"
 #include "comm/ucx/ucx.h"
 
 #define RING_SEGMENT (256 * 1024)

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
 #include "base/json.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
 #include "base/str.h"
 
 /* Longest message; longer ones are cut with "...". */

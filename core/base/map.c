@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 
 /* Slots of an empty map's index; a power of two. */
 #define MAP_FIRST_SLOTS 16

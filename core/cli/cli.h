@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "host/config.h"
+#include "config/config.h"
 #include "host/host.h"
 #include "job/manifest.h"
 

@@ -16,11 +16,11 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/crds.h"
+#include "cli/commands/crds.h"
 #include "cli/version.h"
-#include "host/gang.h"
-#include "host/plugin_settings.h"
-#include "host/setting.h"
+#include "config/gang.h"
+#include "config/setting.h"
+#include "host/plugin/settings.h"
 
 /* Most names of --enable-scheme. */
 #define CONTROLLER_KINDS_MAX 64

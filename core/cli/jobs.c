@@ -2,10 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "build/shadow.h"
+#include "build/validate.h"
 #include "cli/cli.h"
 #include "host/foreign.h"
-#include "host/shadow.h"
-#include "job/schema.h"
+#include "job/rules/schema.h"
 
 /* One reading of jobs. */
 struct jobs_reading {
@@ -78,9 +79,9 @@ static int jobs_validate(struct jobs_reading *reading, const struct rh_job *job,
 	int r = jobs_find_unknown(reading, job, &findings, err);
 
 	if (r == 0)
-		r = rh_host_validate(&snapshot, &findings, err);
+		r = rh_build_validate(&snapshot, &findings, err);
 	if (r == 0)
-		r = rh_host_find_shadowed(&snapshot, &findings, err);
+		r = rh_build_find_shadowed(&snapshot, &findings, err);
 	if (r < 0)
 		return r;
 	jobs_print_findings(&findings, source, job);

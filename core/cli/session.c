@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
-#include "host/plugin_settings.h"
+#include "host/plugin/settings.h"
 
 /* --plugins DIR stands in front of the configured folders. */
 static int session_add_plugin_dir(struct rh_config *config, const char *dir, struct rh_error *err)

@@ -5,8 +5,8 @@
 #include <signal.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
+#include "base/os/clock.h"
 #include "controller/observe.h"
 #include "controller/parts.h"
 

@@ -11,18 +11,18 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "host/gang.h"
+#include "config/gang.h"
 #include "host/host.h"
 
 /** How a controller behaves. All borrowed while it runs. Addresses: see rh_endpoint_parse(); "" or "0": no such server.
  */
 struct rh_controller_options {
 	const struct rh_host *host;
-	const struct rh_gang *gang;                            /**< the gang scheduler; NULL: none */
-	const char *version;                                   /**< of this program */
-	const char *kubeconfig;                                /**< file; NULL: look around (kube/kubeconfig.h) */
-	const char *context;                                   /**< NULL: the file's own */
-	const char *namespace_;                                /**< NULL or "": all namespaces */
+	const struct rh_gang *gang; /**< the gang scheduler; NULL: none */
+	const char *version;        /**< of this program */
+	const char *kubeconfig;     /**< file; NULL: look around (kube/kubeconfig/kubeconfig.h) */
+	const char *context;        /**< NULL: the file's own */
+	const char *namespace_;     /**< NULL or "": all namespaces */
 	bool (*serves)(void *arg, const struct rh_kind *kind); /**< NULL: every kind of the host */
 	void *arg;                                             /**< of serves */
 	const char *metrics_address;                           /**< /metrics */

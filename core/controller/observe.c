@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
+#include "base/os/clock.h"
 
 /* What is seen once for each job. */
 #define OBSERVE_COUNTED UINT32_C(1) /* it has been counted as created */

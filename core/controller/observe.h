@@ -10,7 +10,7 @@
 
 #include "controller/metrics.h"
 #include "engine/engine.h"
-#include "kube/store.h"
+#include "kube/store/store.h"
 
 /** A new version of a job: count what it means, and log its new conditions. @param now wall-clock microseconds */
 void rh_observe_change(struct rh_metrics *metrics, const struct rh_engine_change *change, int64_t now);

@@ -6,20 +6,20 @@
 #ifndef RH_CONTROLLER_PARTS_H
 #define RH_CONTROLLER_PARTS_H
 
-#include "base/clock_steps.h"
 #include "base/json.h"
-#include "base/loop.h"
 #include "base/map.h"
+#include "base/os/clock_steps.h"
+#include "base/os/loop.h"
+#include "controller/certificate/rotation.h"
 #include "controller/controller.h"
-#include "controller/httpd.h"
+#include "controller/http/httpd.h"
+#include "controller/http/webhook.h"
 #include "controller/metrics.h"
-#include "controller/rotation.h"
-#include "controller/webhook.h"
 #include "engine/engine.h"
-#include "kube/http.h"
-#include "kube/kubeconfig.h"
-#include "kube/lease_keeper.h"
-#include "kube/store.h"
+#include "kube/http/http.h"
+#include "kube/kubeconfig/kubeconfig.h"
+#include "kube/lease/keeper.h"
+#include "kube/store/store.h"
 
 /** How far the controller is. */
 enum rh_controller_state {

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "controller/parts.h"
-#include "kube/cure.h"
+#include "kube/kubeconfig/hint.h"
 
 static void problem_free(struct rh_problem *problem)
 {

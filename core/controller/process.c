@@ -8,7 +8,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 /* Longest file of /proc that is read here, bytes. */
 #define PROCESS_FILE_MAX (64 * 1024)

@@ -9,11 +9,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
-#include "controller/listen.h"
-#include "controller/pages.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
+#include "controller/http/listen.h"
+#include "controller/http/pages.h"
 #include "controller/parts.h"
 
 /* Largest certificate or key, bytes. */

@@ -2,7 +2,7 @@
 /*
  * What the controller says of itself: gauges at a scrape, and /debug/state.
  */
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "controller/parts.h"
 #include "controller/process.h"
 

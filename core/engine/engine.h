@@ -13,11 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/clock_steps.h"
+#include "base/os/clock_steps.h"
 #include "engine/plan.h"
-#include "engine/store.h"
 #include "host/host.h"
 #include "job/addresses.h"
+#include "store/store.h"
 
 /** Opaque engine. */
 struct rh_engine;

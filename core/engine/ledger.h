@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "job/evidence.h"
+#include "job/evidence/evidence.h"
 #include "job/job.h"
 #include "job/pod.h"
 

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/os/clock.h"
 #include "base/str.h"
 
 static void plan_free_action(struct rh_action *action)

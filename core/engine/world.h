@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/clock_steps.h"
+#include "base/os/clock_steps.h"
 #include "engine/ledger.h"
 #include "host/host.h"
 #include "job/addresses.h"

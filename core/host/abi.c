@@ -12,8 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "host/kind_json.h"
-#include "host/plugin_settings.h"
+#include "host/plugin/kind_json.h"
+#include "host/plugin/settings.h"
 #include "host/registry.h"
 #include "job/names.h"
 

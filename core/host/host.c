@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/file.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
 #include "base/str.h"
-#include "host/guard.h"
-#include "host/probe.h"
+#include "host/call/view.h"
+#include "host/containment/guard.h"
+#include "host/containment/probe.h"
 #include "host/registry.h"
-#include "host/view.h"
 
 /** How the files of plugins end. */
 #define HOST_ENDING ".so"

@@ -18,12 +18,12 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "host/config.h"
-#include "host/gang.h"
+#include "config/config.h"
+#include "config/gang.h"
 #include "job/addresses.h"
-#include "job/findings.h"
 #include "job/job.h"
 #include "job/pod.h"
+#include "job/rules/findings.h"
 #include "roundhouse/plugin.h"
 
 /** Opaque host. */
@@ -56,8 +56,8 @@ void rh_host_free(struct rh_host *host);
 RH_DEFINE_CLEANUP(host);
 /**
  * Load every *.so of the configured folders, by name within a folder, after they were tried in a process of their own
- * (host/probe.h). A missing folder is skipped. Two plugins with one name, or for one kind: the first stays, the second
- * is refused by naming both files. Must be called while the process has one thread.
+ * (host/containment/probe.h). A missing folder is skipped. Two plugins with one name, or for one kind: the first stays,
+ * the second is refused by naming both files. Must be called while the process has one thread.
  * @return 0, RH_ENOMEM or RH_EIO; a refused plugin is no error here
  */
 int rh_host_load_all(struct rh_host *host, struct rh_error *err);

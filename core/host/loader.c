@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/trust.h"
+#include "base/os/trust.h"
 #include "host/registry.h"
 
 /** Highest major version whose entry symbol is looked for, only to say what a foreign plugin is made for. */

@@ -39,7 +39,7 @@ struct rh_host {
 };
 
 /**
- * Open a plugin file and fetch its table. Nobody else may be able to change the file (base/trust.h). Runs the
+ * Open a plugin file and fetch its table. Nobody else may be able to change the file (base/os/trust.h). Runs the
  * constructors of the file. @param[out] ret_handle for dlclose()
  * @return 0, or RH_EPLUGIN with the reason
  */

@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 
 /* Most bytes of a value in a message. */
 #define FIELDS_SHOWN_MAX 64

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/os/clock.h"
 #include "base/str.h"
 #include "job/fields.h"
 #include "job/names.h"

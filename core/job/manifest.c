@@ -4,9 +4,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/yaml.h"
 #include "job/fields.h"
 #include "job/names.h"

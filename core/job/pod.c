@@ -8,10 +8,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/os/clock.h"
 #include "base/str.h"
-#include "job/evidence.h"
+#include "job/evidence/evidence.h"
 #include "job/fields.h"
 #include "job/names.h"
 

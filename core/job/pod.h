@@ -27,8 +27,8 @@ struct rh_pod {
 	char *node;      /**< spec.nodeName */
 	char *reason;    /**< status.reason ("Evicted"), or of the culprit's end, else the main container's ("OOMKilled") */
 	char *waiting;   /**< what a container waits for ("ImagePullBackOff: ..."), or why the pod is Unschedulable */
-	/** What of the culprit's termination message, else of the main container's, belongs to its end (job/evidence.h), at
-	 * most RH_LAST_LINES_MAX bytes. */
+	/** What of the culprit's termination message, else of the main container's, belongs to its end
+	 * (job/evidence/evidence.h), at most RH_LAST_LINES_MAX bytes. */
 	char *last_lines;
 	/**
 	 * The culprit of a failed pod: the main container, unless it ended well or not at all and another ended badly. Of a

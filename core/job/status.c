@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/str.h"
 #include "job/fields.h"
 

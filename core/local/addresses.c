@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "host/fabric.h"
+#include "base/os/file.h"
+#include "build/fabric.h"
 #include "job/names.h"
 
 #define ADDRESSES_EPHEMERAL "/proc/sys/net/ipv4/ip_local_port_range"

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "host/config.h"
+#include "config/config.h"
 #include "job/addresses.h"
 #include "job/job.h"
 #include "local/holds.h"

@@ -6,8 +6,8 @@
 #ifndef RH_LOCAL_CHECK_H
 #define RH_LOCAL_CHECK_H
 
-#include "job/findings.h"
 #include "job/job.h"
+#include "job/rules/findings.h"
 #include "local/podplan.h"
 
 /**

@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
 #include "base/json.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "local/run/dir.h"
 

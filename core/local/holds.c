@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 /* Byte 0 says "I use this file": shared by all users, exclusive for the one that removes it. */
 #define HOLDS_MEMBER INT64_C(0)

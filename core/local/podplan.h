@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "host/config.h"
+#include "config/config.h"
 
 /** Variable that names the file in which torch's @record writes what was raised. */
 #define RH_PODPLAN_ERROR_VARIABLE "TORCHELASTIC_ERROR_FILE"

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "host/config.h"
+#include "config/config.h"
 #include "host/host.h"
 #include "job/manifest.h"
 

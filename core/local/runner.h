@@ -16,13 +16,13 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/loop.h"
 #include "base/mem.h"
+#include "base/os/loop.h"
 #include "base/str.h"
-#include "engine/store.h"
-#include "host/config.h"
+#include "config/config.h"
 #include "local/holds.h"
 #include "local/shim.h"
+#include "store/store.h"
 
 /** Opaque runner. */
 struct rh_runner;

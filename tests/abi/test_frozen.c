@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "host/fixture.h"
 
 #define FROZEN_TEMPLATE "template: {spec: {containers: [{name: main, image: i}, {name: side, image: i}]}}"

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "host/host.h"
 
 /** A host without any plugin, and a folder for files of the test. */

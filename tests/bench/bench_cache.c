@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/yaml.h"
+#include "build/build.h"
 #include "engine/engine.h"
-#include "host/build.h"
 #include "host/host.h"
 
 #define WATCHES_MAX 8

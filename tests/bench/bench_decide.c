@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/yaml.h"
 #include "engine/decide.h"
 #include "host/host.h"

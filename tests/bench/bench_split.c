@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "kube/watch.h"
+#include "base/os/clock.h"
+#include "kube/watch/watch.h"
 
 #define PODS 20000
 #define PIECE 16384

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
+#include "base/os/clock.h"
 #include "base/support.h"
 
 #define NOW (INT64_C(1000) * RH_SECOND)

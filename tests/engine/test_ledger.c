@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/os/clock.h"
 #include "base/str.h"
-#include "engine/worlds.h"
+#include "engine/decide/worlds.h"
 #include "job/names.h"
 
 static struct rh_json *ledger_annotations(const struct worlds *worlds)

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/os/clock.h"
 #include "engine/plan.h"
 
 /* Everything that a plan can hold. @return 0 or RH_ENOMEM */

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "fuzz.h"
-#include "job/evidence.h"
+#include "job/evidence/evidence.h"
 
 #define FUZZ_LIMIT 1024
 

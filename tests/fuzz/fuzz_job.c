@@ -6,7 +6,7 @@
 #include "job/kinds.h"
 #include "job/manifest.h"
 #include "job/pod.h"
-#include "job/validate.h"
+#include "job/rules/validate.h"
 
 /* A status that was read, written and read again is the same. */
 static void fuzz_status(const struct rh_job *job)

@@ -4,7 +4,7 @@
 
 #include "base/str.h"
 #include "fuzz.h"
-#include "kube/auth_exec.h"
+#include "kube/auth/exec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

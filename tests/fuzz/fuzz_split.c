@@ -4,7 +4,7 @@
 
 #include "base/str.h"
 #include "fuzz.h"
-#include "kube/split.h"
+#include "kube/watch/split.h"
 
 static int fuzz_note(void *arg, struct rh_json *object, struct rh_error *err)
 {

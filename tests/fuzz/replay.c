@@ -3,7 +3,7 @@
 #include <ftw.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "fuzz.h"
 
 /* Larger inputs are not worth keeping in a corpus. */

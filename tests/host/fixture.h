@@ -6,7 +6,7 @@
 #ifndef RH_TEST_HOST_FIXTURE_H
 #define RH_TEST_HOST_FIXTURE_H
 
-#include "host/build.h"
+#include "build/build.h"
 #include "host/host.h"
 #include "roundhouse/plugin.h"
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/call/view.h"
 #include "host/fixture.h"
-#include "host/view.h"
 #include "job/kinds.h"
 
 static const struct rh_kind *host_describe_tensorflow(void *self, uint32_t index)

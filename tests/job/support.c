@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/yaml.h"
 #include "job/kinds.h"
-#include "job/validate.h"
+#include "job/rules/validate.h"
 
 struct rh_json *test_json(const char *text)
 {

@@ -16,8 +16,8 @@
 /* clang-format on */
 
 #include "base/json.h"
-#include "job/findings.h"
 #include "job/job.h"
+#include "job/rules/findings.h"
 
 /** Parse JSON in which ' stands for ". @return owned by the caller */
 struct rh_json *test_json(const char *text);

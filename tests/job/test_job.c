@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "job/job.h"
 #include "job/kinds.h"
 #include "job/names.h"

@@ -2,7 +2,7 @@
 #include <dirent.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "job/status.h"
 #include "job/support.h"
 

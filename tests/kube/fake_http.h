@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file tests/kube/fake_http.h
- * @brief kube/http.h without a network: a test sees each request and says what is answered, and when.
+ * @brief kube/http/http.h without a network: a test sees each request and says what is answered, and when.
  */
 #ifndef RH_TESTS_KUBE_FAKE_HTTP_H
 #define RH_TESTS_KUBE_FAKE_HTTP_H
 
-#include "kube/http.h"
+#include "kube/http/http.h"
 
 /** A request that was sent and is neither answered nor cancelled. */
 struct fake_call {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "kube/real.h"
 
 static void on_watch(void *arg, enum rh_watch_event event, const struct rh_json *object)

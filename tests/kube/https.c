@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/base64.h"
-#include "base/clock.h"
-#include "base/file.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
 
 /* A test that waits longer than this waits for ever. */
 #define HTTPS_PATIENCE (60 * RH_SECOND)

@@ -10,8 +10,8 @@
 
 #include <sys/types.h>
 
-#include "kube/http.h"
-#include "kube/kubeconfig.h"
+#include "kube/http/http.h"
+#include "kube/kubeconfig/kubeconfig.h"
 
 /** A server.py that runs. */
 struct https_server {

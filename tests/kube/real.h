@@ -6,10 +6,10 @@
 #ifndef RH_TESTS_KUBE_REAL_H
 #define RH_TESTS_KUBE_REAL_H
 
-#include "base/loop.h"
-#include "kube/http.h"
-#include "kube/kubeconfig.h"
-#include "kube/store.h"
+#include "base/os/loop.h"
+#include "kube/http/http.h"
+#include "kube/kubeconfig/kubeconfig.h"
+#include "kube/store/store.h"
 
 /** A store with what it stands on. */
 struct real {

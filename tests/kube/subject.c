@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/support.h"
 
 static void subject_on_event(void *arg, enum rh_watch_event event, const struct rh_json *object)

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "base/str.h"
-#include "kube/watch.h"
+#include "kube/watch/watch.h"
 
 /** @name JSON in which ' stands for " @{ */
 #define SUBJECT_POD(name, uid, version) \

@@ -14,9 +14,9 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/loop.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
+#include "base/os/loop.h"
 #include "job/manifest.h"
 #include "local/scratch.h"
 

@@ -15,7 +15,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
-#include "host/config.h"
+#include "config/config.h"
 #include "host/host.h"
 #include "local/run.h"
 

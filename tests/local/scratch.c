@@ -14,7 +14,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 char *test_scratch(void)
 {

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "local/scratch.h"
 

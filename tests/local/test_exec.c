@@ -18,8 +18,8 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "base/clock.h"
-#include "base/file.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
 #include "local/scratch.h"
 #include "local/shim/harness.h"
 

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "local/scratch.h"
 
 static struct rh_holds *open_holds(const char *folder)

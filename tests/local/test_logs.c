@@ -11,7 +11,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "local/scratch.h"
 
 /* Lines that were told, each in brackets; long ones as their length. */

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 
 /** Allocations that are made to fail in turn: far more than one question takes. */
 #define KIT_FAILURES_MAX 5000

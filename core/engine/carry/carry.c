@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "engine/carry/parts.h"
 #include "job/names.h"
 

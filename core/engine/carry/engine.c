@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "engine/carry/parts.h"
 #include "job/names.h"
 
 #define ENGINE_WINDOW 64
-/* A window to a server that is as wide as it can be (core/kube/window.h) is never empty for want of more. */
+/* A window to a server that is as wide as it can be (core/kube/store/window.h) is never empty for want of more. */
 #define ENGINE_CREATES 256
 #define ENGINE_EVENTS 64
 /* Decisions of one step: what happens meanwhile, in the namespace of another, is not to wait for thousands. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "engine/carry/parts.h"
 
 /* Messages of one reason that are told one by one, as Kubernetes' clients do. */

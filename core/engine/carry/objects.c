@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "engine/carry/parts.h"
 
 /* So long what was seen of further objects counts, when something is to be made that uses them: nobody watches them. */

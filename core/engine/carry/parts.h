@@ -12,11 +12,11 @@
 
 #include "base/map.h"
 #include "base/str.h"
+#include "build/build.h"
 #include "engine/carry/index.h"
 #include "engine/carry/queue.h"
 #include "engine/engine.h"
 #include "engine/world.h"
-#include "host/build.h"
 
 /** Jobs that keep their trees, beside those that are in use. */
 #define RH_ENGINE_TREES 64

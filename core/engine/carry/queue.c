@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/carry/queue.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/os/clock.h"
 
 void rh_queue_deinit(struct rh_queue *queue)
 {

@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/os/clock.h"
 #include "base/str.h"
 #include "engine/decide/parts.h"
 #include "job/names.h"

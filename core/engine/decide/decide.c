@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/os/clock.h"
 #include "base/str.h"
+#include "build/gang.h"
+#include "build/validate.h"
 #include "engine/decide/parts.h"
 #include "job/names.h"
 
@@ -160,7 +162,7 @@ static int decide_admit(struct rh_decision *decision)
 	bool is_new = decision->job->status.condition_count == 0;
 	rh_auto_findings findings = {0};
 	rh_auto_str message = {0};
-	int r = rh_host_validate(&snapshot, &findings, decision->err);
+	int r = rh_build_validate(&snapshot, &findings, decision->err);
 
 	if (r == 0 && decide_created(decision) < 0)
 		r = rh_fail_oom(decision->err);

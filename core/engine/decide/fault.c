@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The first fault: of all failures of an attempt the one that caused the others. What each replica wrote at its end
- * says whether it is one (job/evidence.h); among those that are alike the earliest is. Deaths of pods that we stop do
- * not count.
+ * says whether it is one (job/evidence/evidence.h); among those that are alike the earliest is. Deaths of pods that we
+ * stop do not count.
  */
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/os/clock.h"
 #include "base/str.h"
 #include "engine/decide.h"
 #include "engine/decide/parts.h"

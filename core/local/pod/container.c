@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "local/exec.h"
 #include "local/pod/environment.h"
 #include "local/pod/fields.h"

@@ -6,7 +6,7 @@
 #ifndef RH_LOCAL_POD_IMAGES_H
 #define RH_LOCAL_POD_IMAGES_H
 
-#include "host/config.h"
+#include "config/config.h"
 #include "local/pod/environment.h"
 
 /**

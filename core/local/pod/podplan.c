@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
 #include "job/pod.h"
 #include "local/pod/container.h"
 #include "local/pod/volumes.h"

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "local/pod/data.h"
 #include "local/pod/fields.h"
 #include "local/pod/volumes.h"

@@ -5,7 +5,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "engine/ledger.h"
 #include "job/names.h"
 #include "local/logs.h"

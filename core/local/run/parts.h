@@ -12,12 +12,12 @@
 
 #include "base/map.h"
 #include "engine/engine.h"
-#include "engine/memory_store.h"
 #include "job/job.h"
 #include "local/addresses.h"
 #include "local/run.h"
 #include "local/run/dir.h"
 #include "local/runner.h"
+#include "store/memory.h"
 
 /** A container that failed by itself. */
 struct rh_run_fall {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "job/names.h"
 #include "job/pod.h"
 #include "local/run/parts.h"

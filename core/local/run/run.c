@@ -9,9 +9,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "host/guard.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
+#include "host/containment/guard.h"
 #include "job/names.h"
 #include "job/pod.h"
 #include "local/run/parts.h"

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "job/evidence.h"
+#include "job/evidence/evidence.h"
 
 /** Most bytes of a log that a verdict looks at. */
 #define RH_VERDICT_TAIL_MAX (64 * 1024)

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "job/evidence.h"
+#include "base/os/clock.h"
+#include "job/evidence/evidence.h"
 #include "job/pod.h"
 #include "local/runner/parts.h"
 

@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "base/json.h"
-#include "base/loop.h"
+#include "base/os/loop.h"
 #include "local/logs.h"
 #include "local/shim.h"
 

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "local/runner/parts.h"
 
 /* How long the descendants of a dead shim are looked for. */

@@ -9,9 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/spawn.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
+#include "base/os/spawn.h"
 #include "local/runner/parts.h"
 
 /* The program itself: what main() was started from, also when its file has been replaced since. */

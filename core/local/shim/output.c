@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 
 /* The size of a pipe: what one read can bring. */
 #define OUTPUT_CHUNK 65536

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "local/shim/exec.h"
 #include "local/shim/spawn.h"
 #include "local/shim/tree.h"

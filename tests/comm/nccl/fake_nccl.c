@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/core/reduce.h"
+#include "comm/core/collective/reduce.h"
 #include "comm/nccl/fake_parts.h"
 
 #define RANKS 8

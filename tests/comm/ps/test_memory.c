@@ -17,7 +17,7 @@
 /* clang-format on */
 
 #include "comm/alloc_failure.h"
-#include "comm/ps/blocks.h"
+#include "comm/ps/protocol/blocks.h"
 #include "comm/ps/servers.h"
 
 #define COUNT 3000

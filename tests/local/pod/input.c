@@ -13,7 +13,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/yaml.h"
 #include "local/scratch.h"
 

@@ -6,7 +6,7 @@
 #ifndef RH_TEST_LOCAL_POD_INPUT_H
 #define RH_TEST_LOCAL_POD_INPUT_H
 
-#include "host/config.h"
+#include "config/config.h"
 #include "local/pod/context.h"
 
 /** Everything that a test needs. */

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "local/pod/input.h"
 
 /* In the test's folder: "venv", a virtual environment; "tool" with bin; "flat" without. */

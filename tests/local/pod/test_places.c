@@ -11,8 +11,8 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "local/pod/input.h"
 
 /* Three volumes: a folder, files, and one in memory. */

@@ -13,9 +13,9 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "base/clock.h"
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
 #include "local/pod/input.h"
 #include "local/shim/plan.h"
 

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "local/pod/input.h"
 
 /* A pod with one volume, which its container mounts. */

@@ -22,7 +22,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "local/scratch.h"
 #include "local/shim/tree.h"
 

@@ -22,7 +22,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "local/exec.h"
 #include "local/podplan.h"
 #include "local/scratch.h"

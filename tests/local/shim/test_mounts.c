@@ -24,7 +24,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "local/podplan.h"
 #include "local/shim/harness.h"
 

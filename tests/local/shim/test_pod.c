@@ -19,8 +19,8 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "base/clock.h"
-#include "base/file.h"
+#include "base/os/clock.h"
+#include "base/os/file.h"
 #include "local/shim/harness.h"
 #include "local/shim/tree.h"
 

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "local/shim/harness.h"
 
 static void run_one(struct test_shim *shim, const char *script, struct rh_shim_report *ret_report)

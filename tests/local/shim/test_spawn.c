@@ -19,7 +19,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "local/scratch.h"
 

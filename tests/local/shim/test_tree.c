@@ -17,7 +17,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "local/shim/harness.h"
 
 /* A process that waits to be killed. */

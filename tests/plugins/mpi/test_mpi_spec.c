@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "jobs.h"
 
 /** Members of spec, and the findings: "E path: detail", one a line. */

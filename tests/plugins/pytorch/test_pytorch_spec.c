@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "jobs.h"
 
 /** Members of spec, and the findings: "E path: detail" and "W detail", one a line. */

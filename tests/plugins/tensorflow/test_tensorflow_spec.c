@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "jobs.h"
 
 /** What Linux takes as one variable: MAX_ARG_STRLEN, less the name, the equals sign and the final zero. */

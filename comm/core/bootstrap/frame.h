@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file comm/core/bootstrap/frame.h
+ * @brief Frames between a rank and the hub: a kind, a length, and that many bytes. Numbers are little-endian.
+ */
+#ifndef RH_COMM_CORE_BOOTSTRAP_FRAME_H
+#define RH_COMM_CORE_BOOTSTRAP_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "comm/core/bootstrap/sha256.h"
+
+/** Version of the protocol; both sides must have the same one. */
+#define RH_COMM_PROTOCOL 3
+/** Collectives of which each context remembers what they were; a power of two. */
+#define RH_COMM_REMEMBERED 16
+/** Longest payload, bytes: a key and a value. */
+#define RH_COMM_FRAME_MAX (1024 * 1024)
+/** Longest payload of a PUT: what comes back in a VALUE has a number in front. */
+#define RH_COMM_PUT_MAX (RH_COMM_FRAME_MAX - sizeof(uint64_t))
+/** Bytes of a nonce. */
+#define RH_COMM_NONCE 16
+/** Bytes before the payload. */
+#define RH_COMM_FRAME_HEAD 8
+
+/** What a frame says. */
+enum rh_comm_frame_kind {
+	RH_COMM_FRAME_HELLO = 1, /**< rank to hub: struct rh_comm_hello */
+	RH_COMM_FRAME_CHALLENGE, /**< hub to rank: struct rh_comm_challenge */
+	RH_COMM_FRAME_PROOF,     /**< rank to hub: digest */
+	RH_COMM_FRAME_WELCOME,   /**< hub to rank: nothing */
+	RH_COMM_FRAME_REFUSED,   /**< hub to rank: why, as text */
+	RH_COMM_FRAME_PUT,       /**< rank to hub: key, NUL, value */
+	RH_COMM_FRAME_GET,       /**< rank to hub: number (8), key */
+	RH_COMM_FRAME_VALUE,     /**< hub to rank: number (8), value */
+	RH_COMM_FRAME_BEAT,      /**< rank to hub: struct rh_comm_beat */
+	/** both ways: struct rh_comm_end: all operations of all ranks end; from a rank, behind it int32_t: who is concerned
+	 */
+	RH_COMM_FRAME_END,
+	RH_COMM_FRAME_LEAVE,    /**< rank to hub: it goes, orderly; its last struct rh_comm_beat */
+	RH_COMM_FRAME_ALL_LEFT, /**< hub to rank: all ranks have said LEAVE */
+	RH_COMM_FRAME_ASK,      /**< hub to rank: struct rh_comm_ask: send an ANSWER now */
+	RH_COMM_FRAME_GONE,     /**< rank to hub: struct rh_comm_gone */
+	RH_COMM_FRAME_ANSWER,   /**< rank to hub: struct rh_comm_answer */
+	RH_COMM_FRAME_PULSE     /**< hub to rank: a BEAT has come */
+};
+
+/** Who comes. */
+struct rh_comm_hello {
+	uint32_t protocol;
+	int32_t rank;
+	int32_t world;
+	uint32_t zero;
+	uint8_t nonce[RH_COMM_NONCE];
+	uint8_t job[RH_COMM_DIGEST]; /**< SHA-256 of the job id */
+};
+
+/** The hub proves that it knows the secret, and asks the same of the rank. */
+struct rh_comm_challenge {
+	uint8_t nonce[RH_COMM_NONCE];
+	uint8_t proof[RH_COMM_DIGEST];
+};
+
+/** How a rank does. */
+struct rh_comm_beat {
+	uint64_t posted; /**< collectives that it has posted */
+	uint64_t done;   /**< collectives that are done there */
+	int64_t waiting; /**< microseconds that it has waited for the oldest operation; 0: it does not wait */
+	int32_t what;    /**< RH_COMM_ALL_REDUCE … of the oldest one */
+	int32_t peer;    /**< of the oldest one, when it is a message: a rank of the world; else RH_COMM_NO_RANK */
+	uint64_t group;  /**< of the oldest one; 0: it is the world's */
+	uint64_t number; /**< of the oldest one in that group; 0: it is a message */
+};
+
+/** A rank has left a group. */
+struct rh_comm_gone {
+	uint64_t group;
+	uint64_t done; /**< collectives of the group in which it took part */
+	int32_t size;  /**< of the group */
+	int32_t zero;
+};
+
+/** @name How far a rank is in a context: 0, it does not know it; this; or that and the collectives it has posted @{ */
+#define RH_COMM_REACHED_OPENING 1
+#define RH_COMM_REACHED_OPEN 2
+/** @} */
+
+/** How far is a rank, and with what? */
+struct rh_comm_ask {
+	uint64_t group;  /**< 0: the world */
+	uint64_t needed; /**< how far all must be */
+};
+
+/** So far. */
+struct rh_comm_answer {
+	struct rh_comm_ask ask;
+	uint64_t reached;
+	/** what the collectives up to the one that is asked for were (label.h), by number; 0: not known */
+	uint64_t labels[RH_COMM_REMEMBERED];
+};
+
+/** Why everything ends. */
+struct rh_comm_end {
+	int32_t code;
+	int32_t rank;
+	struct rh_comm_ask ask; /**< needed is not 0: find out first who is behind, or at odds with the others */
+	char text[400];
+};
+
+/** Bytes that come in or go out, as they arrive or can be sent. All zero is empty. */
+struct rh_comm_buffer {
+	uint8_t *data;
+	size_t length;
+	size_t room;
+};
+
+/** Free what it holds and make it empty. */
+void rh_comm_buffer_deinit(struct rh_comm_buffer *buffer);
+/** Append. @return 0 or RH_COMM_ENOMEM */
+int32_t rh_comm_buffer_add(struct rh_comm_buffer *buffer, const void *data, size_t length);
+/** Take the first @p length bytes out. */
+void rh_comm_buffer_drop(struct rh_comm_buffer *buffer, size_t length);
+/** Append a frame whose payload is @p head, then @p data. @return 0 or RH_COMM_ENOMEM */
+int32_t rh_comm_frame_add(struct rh_comm_buffer *buffer, uint32_t kind, const void *head, size_t head_length,
+                          const void *data, size_t length);
+/**
+ * Look at the first frame.
+ * @return 1: it is complete; 0: not yet; RH_COMM_EINVAL: these are no frames
+ */
+int32_t rh_comm_frame_look(const struct rh_comm_buffer *buffer, uint32_t *ret_kind, const uint8_t **ret_payload,
+                           size_t *ret_length);
+/** Take the first frame, which is complete, out. */
+void rh_comm_frame_drop(struct rh_comm_buffer *buffer);
+/**
+ * Read what has come. @return bytes; 0: nothing now; RH_COMM_EPEER: the other end is closed or lost, errno tells (0:
+ * closed); RH_COMM_ENOMEM
+ */
+int64_t rh_comm_buffer_read(struct rh_comm_buffer *buffer, int fd);
+/** Send what can be sent now. @return 0, also when not all went out; RH_COMM_EPEER, errno tells */
+int32_t rh_comm_buffer_write(struct rh_comm_buffer *buffer, int fd);
+/** Prove to know @p secret: HMAC over @p who, the nonce and the hello. */
+void rh_comm_prove(const char *secret, const char *who, const uint8_t *nonce, const struct rh_comm_hello *hello,
+                   uint8_t *ret_digest);
+
+#endif

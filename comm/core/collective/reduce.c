@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "comm/core/collective/reduce.h"
+
+#include <string.h>
+
+#if defined(__x86_64__)
+#define REDUCE_HAS_AVX2 1
+#else
+#define REDUCE_HAS_AVX2 0
+#endif
+
+#define REDUCE_TYPES 9
+#define REDUCE_OPS 6
+
+typedef void reduce_fn(void *out, const void *a, const void *b, size_t count);
+typedef void divide_fn(void *data, size_t count, int32_t divisor);
+
+static inline uint32_t reduce_bits(float value)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+static inline float reduce_float(uint32_t bits)
+{
+	float value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+/* Scaling by 2^112 turns a binary16's exponent, also a subnormal's, into a binary32's. */
+static inline float f16_to_f32(uint16_t half)
+{
+	uint32_t magnitude = (uint32_t)(half & 0x7fff) << 13;
+	uint32_t sign = (uint32_t)(half & 0x8000) << 16;
+	uint32_t scaled = reduce_bits(reduce_float(magnitude) * 0x1p112F);
+
+	if (magnitude >= 0x0f800000)
+		scaled = magnitude | 0x7f800000;
+	return reduce_float(scaled | sign);
+}
+
+/*
+ * Adding a number whose last place is worth as much as the result's lets the addition do the rounding, for normal
+ * results by the exponent's own number, for subnormal ones by a fixed one.
+ */
+static inline uint16_t f32_to_f16(float value)
+{
+	uint32_t bits = reduce_bits(value);
+	uint32_t sign = bits >> 16 & 0x8000;
+	uint32_t magnitude = bits & 0x7fffffff;
+	uint32_t normal = magnitude + 0xfff + (magnitude >> 13 & 1) - (UINT32_C(112) << 23);
+	uint32_t subnormal = reduce_bits(reduce_float(magnitude) + 0.5F) - reduce_bits(0.5F);
+	uint32_t result = magnitude < 0x38800000 ? subnormal : normal >> 13;
+
+	if (magnitude >= 0x477ff000)
+		result = 0x7c00;
+	if (magnitude > 0x7f800000)
+		result = 0x7e00;
+	return (uint16_t)(sign | result);
+}
+
+static inline float bf16_to_f32(uint16_t half)
+{
+	return reduce_float((uint32_t)half << 16);
+}
+
+static inline uint16_t f32_to_bf16(float value)
+{
+	uint32_t bits = reduce_bits(value);
+	uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
+
+	if ((bits & 0x7fffffff) > 0x7f800000)
+		rounded = bits | 0x400000;
+	return (uint16_t)(rounded >> 16);
+}
+
+static inline float f32_keep(float value)
+{
+	return value;
+}
+
+static inline double f64_keep(double value)
+{
+	return value;
+}
+
+/* Integers are added and multiplied without a sign, so that they wrap around by definition. */
+#define ADD(wide, x, y) ((wide)(x) + (wide)(y))
+#define MULTIPLY(wide, x, y) ((wide)(x) * (wide)(y))
+#define LESSER(wide, x, y) ((x) < (y) ? (x) : (y))
+#define GREATER(wide, x, y) ((x) > (y) ? (x) : (y))
+
+/* One kernel: elements are read through `load`, combined as `wide`, and stored through `store`. */
+#define KERNEL(name, attribute, type, wide, load, store, combine)                     \
+	attribute static void name(void *out, const void *a, const void *b, size_t count) \
+	{                                                                                 \
+		type *to = out;                                                               \
+		const type *left = a;                                                         \
+		const type *right = b;                                                        \
+                                                                                      \
+		_Pragma("GCC ivdep") for (size_t i = 0; i < count; i++) to[i] =               \
+			(type)store(combine(wide, load(left[i]), load(right[i])));                \
+	}
+
+#define KERNELS(name, attribute, type, wide, load, store)           \
+	KERNEL(name##_sum, attribute, type, wide, load, store, ADD)     \
+	KERNEL(name##_min, attribute, type, wide, load, store, LESSER)  \
+	KERNEL(name##_max, attribute, type, wide, load, store, GREATER) \
+	KERNEL(name##_prod, attribute, type, wide, load, store, MULTIPLY)
+
+#define ALL_KERNELS(level, attribute)                                           \
+	KERNELS(level##_f32, attribute, float, float, f32_keep, f32_keep)           \
+	KERNELS(level##_f64, attribute, double, double, f64_keep, f64_keep)         \
+	KERNELS(level##_f16, attribute, uint16_t, float, f16_to_f32, f32_to_f16)    \
+	KERNELS(level##_bf16, attribute, uint16_t, float, bf16_to_f32, f32_to_bf16) \
+	KERNELS(level##_i8, attribute, int8_t, uint8_t, , )                         \
+	KERNELS(level##_i32, attribute, int32_t, uint32_t, , )                      \
+	KERNELS(level##_i64, attribute, int64_t, uint64_t, , )                      \
+	KERNELS(level##_u8, attribute, uint8_t, uint8_t, , )
+
+#define ROW(name)                                                                           \
+	{                                                                                       \
+		[RH_COMM_SUM] = name##_sum, [RH_COMM_AVG] = name##_sum, [RH_COMM_MIN] = name##_min, \
+		[RH_COMM_MAX] = name##_max, [RH_COMM_PROD] = name##_prod,                           \
+	}
+
+#define TABLE(level)                                                                                            \
+	static reduce_fn *const level##_table[REDUCE_TYPES][REDUCE_OPS] = {                                         \
+		[RH_COMM_F32] = ROW(level##_f32),   [RH_COMM_F64] = ROW(level##_f64), [RH_COMM_F16] = ROW(level##_f16), \
+		[RH_COMM_BF16] = ROW(level##_bf16), [RH_COMM_I8] = ROW(level##_i8),   [RH_COMM_I32] = ROW(level##_i32), \
+		[RH_COMM_I64] = ROW(level##_i64),   [RH_COMM_U8] = ROW(level##_u8),                                     \
+	};
+
+ALL_KERNELS(plain, )
+TABLE(plain)
+
+#if REDUCE_HAS_AVX2
+/* no fused multiply-add: bits must not depend on the machine */
+ALL_KERNELS(avx2, __attribute__((target("avx2"))))
+TABLE(avx2)
+#endif
+
+static reduce_fn *reduce_find(int32_t type, int32_t reduce)
+{
+#if REDUCE_HAS_AVX2
+	if (__builtin_cpu_supports("avx2"))
+		return avx2_table[type][reduce];
+#endif
+	return plain_table[type][reduce];
+}
+
+bool rh_comm_type_is_known(int32_t type)
+{
+	return type > 0 && type < REDUCE_TYPES;
+}
+
+bool rh_comm_reduce_is_known(int32_t reduce)
+{
+	return reduce > 0 && reduce < REDUCE_OPS;
+}
+
+size_t rh_comm_type_size(int32_t type)
+{
+	static const uint8_t sizes[REDUCE_TYPES] = {
+		[RH_COMM_F32] = 4, [RH_COMM_F64] = 8, [RH_COMM_F16] = 2, [RH_COMM_BF16] = 2,
+		[RH_COMM_I8] = 1,  [RH_COMM_I32] = 4, [RH_COMM_I64] = 8, [RH_COMM_U8] = 1,
+	};
+
+	return rh_comm_type_is_known(type) ? sizes[type] : 0;
+}
+
+void rh_comm_reduce(void *out, const void *a, const void *b, size_t count, int32_t type, int32_t reduce)
+{
+	reduce_find(type, reduce)(out, a, b, count);
+}
+
+#define DIVIDE(name, type, wide, load, store)                            \
+	static void divide_##name(void *data, size_t count, int32_t divisor) \
+	{                                                                    \
+		type *items = data;                                              \
+		wide by = (wide)divisor;                                         \
+                                                                         \
+		for (size_t i = 0; i < count; i++)                               \
+			items[i] = (type)store(load(items[i]) / by);                 \
+	}
+
+DIVIDE(f32, float, float, f32_keep, f32_keep)
+DIVIDE(f64, double, double, f64_keep, f64_keep)
+DIVIDE(f16, uint16_t, float, f16_to_f32, f32_to_f16)
+DIVIDE(bf16, uint16_t, float, bf16_to_f32, f32_to_bf16)
+DIVIDE(i8, int8_t, int32_t, , )
+DIVIDE(i32, int32_t, int32_t, , )
+DIVIDE(i64, int64_t, int64_t, , )
+DIVIDE(u8, uint8_t, int32_t, , )
+
+void rh_comm_divide(void *data, size_t count, int32_t type, int32_t divisor)
+{
+	static divide_fn *const table[REDUCE_TYPES] = {
+		[RH_COMM_F32] = divide_f32,   [RH_COMM_F64] = divide_f64, [RH_COMM_F16] = divide_f16,
+		[RH_COMM_BF16] = divide_bf16, [RH_COMM_I8] = divide_i8,   [RH_COMM_I32] = divide_i32,
+		[RH_COMM_I64] = divide_i64,   [RH_COMM_U8] = divide_u8,
+	};
+
+	table[type](data, count, divisor);
+}
+
+uint16_t rh_comm_f16_from_f32(float value)
+{
+	return f32_to_f16(value);
+}
+
+float rh_comm_f32_from_f16(uint16_t half)
+{
+	return f16_to_f32(half);
+}
+
+uint16_t rh_comm_bf16_from_f32(float value)
+{
+	return f32_to_bf16(value);
+}
+
+float rh_comm_f32_from_bf16(uint16_t half)
+{
+	return bf16_to_f32(half);
+}

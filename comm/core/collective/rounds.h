@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file comm/core/collective/rounds.h
+ * @brief Collectives as rounds of messages: pure functions of rank, world and size.
+ *
+ * A collective is cut into blocks that do not depend on each other; several are under way at once, which is the
+ * pipeline. A block is a row of rounds; a round sends at most one message and receives at most one, and then reduces or
+ * copies. Algorithms: recursive doubling with folding for small all-reduces and the ring for large ones, ring
+ * reduce-scatter and all-gather, binomial tree broadcast, dissemination barrier (Thakur, Rabenseifner, Gropp, 2005).
+ * The order in which values are combined depends on nothing but ranks and sizes, and one rank combines each element, or
+ * all in the same order: all end with the same bits.
+ */
+#ifndef RH_COMM_CORE_COLLECTIVE_ROUNDS_H
+#define RH_COMM_CORE_COLLECTIVE_ROUNDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** What a collective does here. */
+struct rh_comm_plan {
+	int32_t what; /**< RH_COMM_ALL_REDUCE … RH_COMM_BARRIER */
+	int32_t rank;
+	int32_t world;
+	int32_t root;
+	size_t count;   /**< elements, as in struct rh_comm_op */
+	size_t size;    /**< bytes of one element */
+	size_t segment; /**< elements of the longest message; at least 1 */
+	bool doubling;  /**< an all-reduce goes by recursive doubling: the whole vector is one block */
+};
+
+/** Where bytes lie. */
+enum rh_comm_area { RH_COMM_AREA_IN, RH_COMM_AREA_OUT, RH_COMM_AREA_SPARE0, RH_COMM_AREA_SPARE1 };
+
+/** A place. */
+struct rh_comm_place {
+	enum rh_comm_area area;
+	size_t offset; /**< bytes */
+};
+
+/** One message. Both sides know its length; none of 0 bytes is sent. */
+struct rh_comm_move {
+	struct rh_comm_place place;
+	size_t length; /**< bytes; 0: there is none */
+	int32_t peer;
+};
+
+/** What is done once both messages are through. */
+enum rh_comm_act { RH_COMM_ACT_NONE, RH_COMM_ACT_REDUCE, RH_COMM_ACT_COPY };
+
+/** One round. */
+struct rh_comm_round {
+	struct rh_comm_move send;
+	struct rh_comm_move recv;
+	enum rh_comm_act act;
+	struct rh_comm_place out; /**< REDUCE: out = a op b; COPY: out = a */
+	struct rh_comm_place a;
+	struct rh_comm_place b;
+	size_t count; /**< elements that are reduced or copied */
+};
+
+/** @return how many blocks there are */
+size_t rh_comm_plan_blocks(const struct rh_comm_plan *plan);
+/** @return bytes that each of the two spare areas of a block needs */
+size_t rh_comm_plan_spare(const struct rh_comm_plan *plan);
+/** Make round @p number (0 …) of @p block. @return false when the block has no such round: it is done */
+bool rh_comm_plan_round(const struct rh_comm_plan *plan, size_t block, int32_t number, struct rh_comm_round *ret_round);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file comm/core/collective/tune.h
+ * @brief The table of RH_COMM_TUNE: which algorithm and chunk a collective of some size takes.
+ *
+ * Syntax as UCC's: rules joined by '#', each of fields joined by ':' in any order: names of collectives ("allreduce",
+ * "bcast", "reduce_scatter", "allgather", joined by ','), a range of bytes ("0-8k", "1m-inf"), a range of ranks
+ * ("[2-8]"), "@algorithm", "chunk=64k". A field that is missing means all, or nothing in particular. The last rule that
+ * fits wins. Pure.
+ */
+#ifndef RH_COMM_CORE_COLLECTIVE_TUNE_H
+#define RH_COMM_CORE_COLLECTIVE_TUNE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "roundhouse/comm.h"
+
+/** Most rules of a table. */
+#define RH_COMM_RULES 16
+/** Longest text of a table. */
+#define RH_COMM_TUNE_ROOM 512
+
+/** One rule. */
+struct rh_comm_rule {
+	uint32_t what; /**< bits 1 << RH_COMM_ALL_REDUCE … */
+	size_t from;   /**< bytes, the first that it is for */
+	size_t to;     /**< and the first that it is no more for */
+	int32_t least; /**< ranks */
+	int32_t most;
+	const char *algorithm; /**< a static word, or NULL */
+	size_t chunk;          /**< bytes; 0: nothing is said */
+};
+
+/** A table. All zero is an empty one. */
+struct rh_comm_tune {
+	size_t count;
+	struct rh_comm_rule rules[RH_COMM_RULES];
+};
+
+/** Read a table. @return 0, or RH_COMM_EINVAL that names the field */
+int32_t rh_comm_tune_parse(const char *text, struct rh_comm_tune *ret_tune, struct rh_comm_error *err);
+/** @return what the table says of a collective of @p bytes in a world of @p world; an empty rule when nothing */
+struct rh_comm_rule rh_comm_tune_find(const struct rh_comm_tune *tune, int32_t what, size_t bytes, int32_t world);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file comm/ps/protocol/ring.h
+ * @brief Two rings of records in memory that a worker and a server map: one for each direction.
+ *
+ * The other side is not trusted with more than its own records: whatever it writes, nothing outside of the rings is
+ * read or written.
+ */
+#ifndef RH_COMM_PS_PROTOCOL_RING_H
+#define RH_COMM_PS_PROTOCOL_RING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "comm/ps/protocol/wire.h"
+
+/** Opaque pair of rings. */
+struct rh_ps_ring;
+
+/** @return whether kind and length are those of a record */
+static inline bool rh_ps_head_is_sane(const struct rh_ps_head *head)
+{
+	return head->kind >= RH_PS_REC_HELLO && head->kind < RH_PS_REC_END && head->length <= RH_PS_PART_MAX;
+}
+
+/** Make the memory, which cannot shrink. @return 0 or RH_COMM_EIO with errno; *@p ret_memory is the caller's */
+int32_t rh_ps_ring_memory(int *ret_memory);
+/** Map it. @param server which of the two ends this is. @return NULL: it cannot be mapped, or is no such memory */
+struct rh_ps_ring *rh_ps_ring_new(int memory, bool server);
+/** Unmap. NULL is nothing. */
+void rh_ps_ring_free(struct rh_ps_ring *ring);
+/** As rh_ps_wire_next(). @return 1, 0 or RH_COMM_EINVAL */
+int32_t rh_ps_ring_next(struct rh_ps_ring *ring, struct rh_ps_head *ret_head, const uint8_t **ret_payload);
+/** Take out what rh_ps_ring_next() returned last. */
+void rh_ps_ring_drop(struct rh_ps_ring *ring);
+/** As rh_ps_wire_add(). @return where the payload goes; NULL: no room */
+uint8_t *rh_ps_ring_add(struct rh_ps_ring *ring, const struct rh_ps_head *head);
+/** Let the other side see what was added and dropped. @return whether it sleeps and has to be woken */
+bool rh_ps_ring_flush(struct rh_ps_ring *ring);
+/** Say that we are about to sleep. @return false: a record is there, or room where there was none */
+bool rh_ps_ring_sleep(struct rh_ps_ring *ring);
+
+#endif

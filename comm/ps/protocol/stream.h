@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file comm/ps/protocol/stream.h
+ * @brief How bytes go between a worker and a server, beneath the records of wire.h.
+ *
+ * There are two ways: a TCP connection, in wire.c, and messages of a backend of rh_comm, in blocks.c. Nothing blocks.
+ * Each belongs to a connection whose descriptor is what one sleeps on.
+ */
+#ifndef RH_COMM_PS_PROTOCOL_STREAM_H
+#define RH_COMM_PS_PROTOCOL_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** One way. One thread uses a stream at a time. */
+struct rh_ps_stream {
+	/** Send some of @p data. @return how many bytes were taken; 0: none now; RH_COMM_EPEER: the other end is gone */
+	int64_t (*send)(void *self, const void *data, size_t length);
+	/** Read what has come. @return bytes; 0: nothing now; RH_COMM_EPEER: the other end is gone */
+	int64_t (*recv)(void *self, void *data, size_t room);
+	/** @return whether it waits for the descriptor to become writable. @param unsent not all was taken */
+	bool (*blocked)(const void *self, bool unsent);
+	/** @return whether something is under way of which the descriptor does not tell: look again soon */
+	bool (*moving)(const void *self);
+	/** Free @p self, but not the descriptor. */
+	void (*close)(void *self);
+};
+
+#endif

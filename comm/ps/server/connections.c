@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "comm/core/bootstrap/socket.h"
+#include "comm/core/error.h"
+#include "comm/ps/server/server.h"
+
+/* Records that one connection may have done before the others get their turn. */
+#define TURN 64
+
+static void conn_add(struct rh_ps_server *server, int fd, bool local)
+{
+	struct rh_ps_conn *conn = calloc(1, sizeof(*conn));
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = conn};
+
+	if (conn)
+		conn->wire = rh_ps_wire_new(fd);
+	if (!conn || !conn->wire || epoll_ctl(server->poller, EPOLL_CTL_ADD, fd, &event) < 0) {
+		if (conn && conn->wire)
+			rh_ps_wire_free(conn->wire);
+		else
+			(void)close(fd);
+		free(conn);
+		return;
+	}
+	conn->local = local;
+	conn->events = EPOLLIN;
+	conn->worker = -1;
+	conn->since = rh_comm_now();
+	conn->ticket = rh_ps_random_number();
+	STAILQ_INIT(&conn->answers);
+	LIST_INSERT_HEAD(&server->conns, conn, link);
+}
+
+void rh_ps_conn_accept(struct rh_ps_server *server, bool local)
+{
+	int fd = accept4(local ? server->local : server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0)
+		conn_add(server, fd, local);
+}
+
+static void conn_drop_answer(struct rh_ps_conn *conn)
+{
+	struct rh_ps_answer *answer = STAILQ_FIRST(&conn->answers);
+
+	STAILQ_REMOVE_HEAD(&conn->answers, link);
+	free(answer);
+}
+
+/* @return the entry that is held no more; NULL: none */
+static struct rh_ps_entry *conn_release(const struct rh_ps_answer *answer)
+{
+	struct rh_ps_entry *entry = answer->held;
+
+	return entry && --entry->hold == 0 ? entry : NULL;
+}
+
+void rh_ps_conn_lose(struct rh_ps_server *server, struct rh_ps_conn *conn)
+{
+	if (conn->phase == RH_PS_GONE)
+		return;
+	conn->phase = RH_PS_GONE;
+	rh_ps_server_forget(server, conn);
+	if (conn->worker >= 0 && server->peers[conn->worker].conn == conn) {
+		server->peers[conn->worker].conn = NULL;
+		server->peers[conn->worker].lost = rh_comm_now();
+	}
+	while (!STAILQ_EMPTY(&conn->answers)) {
+		struct rh_ps_entry *entry = conn_release(STAILQ_FIRST(&conn->answers));
+
+		conn_drop_answer(conn);
+		if (entry)
+			rh_ps_server_settle(server, entry);
+	}
+}
+
+void rh_ps_conn_free(struct rh_ps_server *server, struct rh_ps_conn *conn)
+{
+	rh_ps_conn_stop_meeting(server, conn);
+	rh_ps_conn_lose(server, conn);
+	LIST_REMOVE(conn, link);
+	rh_ps_wire_free(conn->wire);
+	free(conn);
+}
+
+/* @param payload NULL: head->length is 0. @return false: there is no room */
+static bool conn_put(struct rh_ps_conn *conn, const struct rh_ps_head *head, const void *payload)
+{
+	uint8_t *at = rh_ps_wire_add(conn->wire, head);
+
+	if (!at)
+		return false;
+	if (payload)
+		memcpy(at, payload, head->length);
+	return true;
+}
+
+static void conn_put_record(struct rh_ps_conn *conn, uint32_t kind, const void *payload, size_t length)
+{
+	struct rh_ps_head head = {.kind = kind, .length = (uint32_t)length};
+
+	/* before a worker is welcome nothing else is in its way, but that memory may be short */
+	if (!conn_put(conn, &head, payload))
+		conn->broken = true;
+}
+
+void rh_ps_conn_answer(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *request,
+                       struct rh_ps_entry *entry)
+{
+	struct rh_ps_head head = *request;
+	struct rh_ps_answer *answer;
+
+	head.kind = entry ? RH_PS_REC_VALUE : RH_PS_REC_ACK;
+	head.length = entry ? entry->bytes : 0;
+	if (conn->phase == RH_PS_GONE)
+		return;
+	if (STAILQ_EMPTY(&conn->answers) && conn_put(conn, &head, entry ? entry->value : NULL))
+		return;
+	answer = calloc(1, sizeof(*answer));
+	if (!answer) {
+		conn->broken = true;
+		return;
+	}
+	answer->head = head;
+	answer->entry = entry;
+	if (entry && rh_ps_store_is_sync(server->store, entry)) {
+		answer->held = entry;
+		entry->hold++;
+	}
+	STAILQ_INSERT_TAIL(&conn->answers, answer, link);
+}
+
+void rh_ps_conn_refuse(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *request,
+                       const struct rh_comm_error *reason)
+{
+	struct rh_ps_head head = *request;
+
+	(void)server;
+	head.kind = RH_PS_REC_ERROR;
+	head.status = reason->code;
+	head.worker = reason->rank;
+	head.length = (uint32_t)strlen(reason->text) + 1;
+	/* an answer that cannot be kept is as good as a lost connection: the worker asks again */
+	if (!conn_put(conn, &head, reason->text))
+		conn->broken = true;
+}
+
+/* Send what had found no room. */
+static void conn_drain(struct rh_ps_server *server, struct rh_ps_conn *conn)
+{
+	while (!STAILQ_EMPTY(&conn->answers)) {
+		struct rh_ps_answer *answer = STAILQ_FIRST(&conn->answers);
+		struct rh_ps_entry *entry;
+
+		if (!conn_put(conn, &answer->head, answer->entry ? answer->entry->value : NULL))
+			return;
+		entry = conn_release(answer);
+		conn_drop_answer(conn);
+		if (entry)
+			rh_ps_server_settle(server, entry);
+	}
+}
+
+static void conn_say_no(struct rh_ps_conn *conn, const struct rh_comm_error *reason)
+{
+	struct rh_ps_head head = {.kind = RH_PS_REC_REFUSED, .status = reason->code, .worker = reason->rank};
+
+	head.length = (uint32_t)strlen(reason->text) + 1;
+	(void)conn_put(conn, &head, reason->text);
+	conn->broken = true;
+}
+
+static int32_t conn_check_hello(const struct rh_ps_server *server, const struct rh_ps_hello *hello,
+                                struct rh_comm_error *err)
+{
+	const struct rh_ps_config *config = &server->store->config;
+
+	if (hello->protocol != RH_PS_PROTOCOL)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "server %d speaks protocol %d and worker %d protocol %u: use one version of the library",
+		                    (int)config->index, RH_PS_PROTOCOL, (int)hello->worker, hello->protocol);
+	if (hello->role != RH_PS_ROLE_WORKS)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "this is server %d, and no scheduler",
+		                    (int)config->index);
+	if (!rh_comm_digest_equal(hello->job, server->job))
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "server %d is of another job", (int)config->index);
+	if (hello->server != config->index || hello->servers != config->servers)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "this is server %d of %d, and worker %d takes it for %d of %d: all must know the same list "
+		                    "of servers in the same order",
+		                    (int)config->index, (int)config->servers, (int)hello->worker, (int)hello->server,
+		                    (int)hello->servers);
+	if (strncmp(hello->backend, server->backend, sizeof(server->backend)) != 0)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "server %d uses the backend \"%s\" and worker %d \"%.*s\": set RH_PS_BACKEND to the same "
+		                    "everywhere",
+		                    (int)config->index, server->backend, (int)hello->worker, RH_PS_BACKEND_MAX, hello->backend);
+	if (hello->workers != config->workers || hello->worker < 0 || hello->worker >= config->workers)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "server %d serves %d workers, and this is worker %d of %d", (int)config->index,
+		                    (int)config->workers, (int)hello->worker, (int)hello->workers);
+	return 0;
+}
+
+static void conn_on_hello(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
+                          const uint8_t *payload)
+{
+	struct rh_ps_challenge challenge;
+	struct rh_comm_error err;
+
+	if (head->kind != RH_PS_REC_HELLO || head->length != sizeof(conn->hello)) {
+		conn->broken = true;
+		return;
+	}
+	memcpy(&conn->hello, payload, sizeof(conn->hello));
+	/* not one that attaches: that may stand still */
+	rh_comm_socket_watch_peer(rh_ps_wire_fd(conn->wire), server->death_timeout);
+	if (conn_check_hello(server, &conn->hello, &err) < 0) {
+		conn_say_no(conn, &err);
+		return;
+	}
+	rh_ps_random(conn->nonce, sizeof(conn->nonce));
+	memcpy(challenge.nonce, conn->nonce, sizeof(challenge.nonce));
+	rh_ps_prove(server->secret, "server", conn->hello.nonce, &conn->hello, challenge.proof);
+	conn_put_record(conn, RH_PS_REC_CHALLENGE, &challenge, sizeof(challenge));
+	conn->phase = RH_PS_PROVING;
+}
+
+/* A worker that was here before must be the same process, and so must we. */
+static int32_t conn_check_return(const struct rh_ps_server *server, const struct rh_ps_hello *hello,
+                                 struct rh_comm_error *err)
+{
+	const struct rh_ps_seat *seat = &server->store->seats[hello->worker];
+
+	if (hello->epoch == 0)
+		return 0;
+	if (hello->epoch != server->store->epoch)
+		return rh_comm_fail(err, RH_COMM_EPEER, RH_COMM_NO_RANK,
+		                    "server %d was started anew without the state that worker %d has worked with: give servers "
+		                    "a folder to keep it",
+		                    (int)server->store->config.index, (int)hello->worker);
+	if (seat->session == 0)
+		return rh_comm_fail(err, RH_COMM_EPEER, RH_COMM_NO_RANK,
+		                    "server %d has lost what it had answered for: it does not know worker %d any more: files "
+		                    "of its folder are missing or cut off",
+		                    (int)server->store->config.index, (int)hello->worker);
+	if (hello->session != seat->session)
+		return rh_comm_fail(err, RH_COMM_EPEER, hello->worker, "another process has become worker %d",
+		                    (int)hello->worker);
+	return 0;
+}
+
+static void conn_welcome(struct rh_ps_server *server, struct rh_ps_conn *conn)
+{
+	struct rh_ps_welcome welcome;
+	struct rh_ps_peer *peer = &server->peers[conn->hello.worker];
+
+	if (peer->conn)
+		rh_ps_conn_lose(server, peer->conn);
+	*peer = (struct rh_ps_peer){.conn = conn, .heard = rh_comm_now()};
+	conn->worker = conn->hello.worker;
+	conn->phase = RH_PS_ON;
+	memset(&welcome, 0, sizeof(welcome));
+	welcome.epoch = server->store->epoch;
+	welcome.last = server->store->seats[conn->worker].last;
+	welcome.ticket = conn->ticket;
+	welcome.durable = server->journal != NULL;
+	welcome.mode = server->store->config.mode;
+	memcpy(welcome.local, server->local_name, sizeof(welcome.local));
+	conn_put_record(conn, RH_PS_REC_WELCOME, &welcome, sizeof(welcome));
+}
+
+static void conn_on_proof(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
+                          const uint8_t *payload)
+{
+	struct rh_ps_head session = {
+		.kind = RH_PS_REC_SESSION, .sequence = conn->hello.session, .worker = conn->hello.worker};
+	uint8_t expected[RH_COMM_DIGEST];
+	struct rh_ps_entry *entry;
+	struct rh_comm_error err;
+
+	rh_ps_prove(server->secret, "worker", conn->nonce, &conn->hello, expected);
+	if (head->kind != RH_PS_REC_PROOF || head->length != sizeof(expected) || !rh_comm_digest_equal(payload, expected)) {
+		(void)rh_comm_fail(&err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "server %d has another secret",
+		                   (int)server->store->config.index);
+		conn_say_no(conn, &err);
+		return;
+	}
+	if (conn_check_return(server, &conn->hello, &err) < 0) {
+		conn_say_no(conn, &err);
+		return;
+	}
+	if (conn->hello.epoch == 0 && rh_ps_server_take(server, &session, NULL, &entry) < 0)
+		return;
+	conn_welcome(server, conn);
+}
+
+static void conn_on_attach(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head)
+{
+	if (head->kind == RH_PS_REC_ATTACH && head->key != 0)
+		rh_ps_conn_attach(server, conn, head);
+	else
+		conn->broken = true;
+}
+
+/* Read what has come; over a backend only while there is somebody to answer to. */
+static void conn_fill(struct rh_ps_conn *conn)
+{
+	bool foreign = rh_ps_wire_is_foreign(conn->wire);
+	bool due = conn->readable || (foreign && rh_ps_wire_moving(conn->wire));
+
+	if (due && (!foreign || STAILQ_EMPTY(&conn->answers)) && rh_ps_wire_fill(conn->wire) < 0)
+		conn->broken = true;
+	conn->readable = false;
+}
+
+/* @return whether the record is to be dropped yet */
+static bool conn_on_record(struct rh_ps_server *server, struct rh_ps_conn *conn, struct rh_ps_head *head,
+                           const uint8_t *payload)
+{
+	if (conn->phase == RH_PS_ON && head->kind == RH_PS_REC_MEET) {
+		rh_ps_conn_meet(server, conn, head, payload);
+		return false;
+	}
+	if (conn->phase == RH_PS_ON) {
+		if (!rh_ps_server_request(server, conn, head, payload))
+			conn->broken = true;
+	} else if (conn->phase == RH_PS_PROVING) {
+		conn_on_proof(server, conn, head, payload);
+	} else if (conn->local || head->kind == RH_PS_REC_ATTACH) {
+		conn_on_attach(server, conn, head);
+		return false;
+	} else {
+		conn_on_hello(server, conn, head, payload);
+	}
+	return true;
+}
+
+static void conn_hear(struct rh_ps_server *server, const struct rh_ps_conn *conn)
+{
+	if (conn->worker < 0)
+		return;
+	server->peers[conn->worker].heard = rh_comm_now();
+	server->peers[conn->worker].named = false;
+}
+
+bool rh_ps_conn_serve(struct rh_ps_server *server, struct rh_ps_conn *conn)
+{
+	const uint8_t *payload;
+	struct rh_ps_head head;
+	int32_t r = 0;
+
+	if (conn->opening)
+		return false;
+	conn_drain(server, conn);
+	conn_fill(conn);
+	for (int i = 0; i < TURN; i++) {
+		if (!STAILQ_EMPTY(&conn->answers) || conn->phase == RH_PS_GONE || conn->opening || server->failed.code < 0)
+			return false;
+		r = rh_ps_wire_next(conn->wire, &head, &payload);
+		if (r <= 0)
+			break;
+		if (conn_on_record(server, conn, &head, payload))
+			rh_ps_wire_drop(conn->wire);
+		conn_hear(server, conn);
+	}
+	/* who has closed may have said something before; who is refused hears why at the next flush */
+	if (r < 0)
+		conn->broken = true;
+	return r > 0;
+}
+
+void rh_ps_conn_flush(struct rh_ps_server *server, struct rh_ps_conn *conn)
+{
+	struct epoll_event event = {.data.ptr = conn};
+	int fd = rh_ps_wire_fd(conn->wire);
+
+	if (conn->phase == RH_PS_GONE || conn->opening)
+		return;
+	if (rh_ps_wire_flush(conn->wire) < 0)
+		conn->broken = true;
+	/* a socket is not read while its worker takes no answers; one beside a ring or a backend always is */
+	if (STAILQ_EMPTY(&conn->answers) || rh_ps_wire_is_shared(conn->wire) || rh_ps_wire_is_foreign(conn->wire))
+		event.events |= EPOLLIN;
+	if (rh_ps_wire_unsent(conn->wire))
+		event.events |= EPOLLOUT;
+	if (event.events != conn->events && epoll_ctl(server->poller, EPOLL_CTL_MOD, fd, &event) == 0)
+		conn->events = event.events;
+}

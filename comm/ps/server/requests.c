@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/core/error.h"
+#include "comm/ps/server/server.h"
+
+int32_t rh_ps_server_take(struct rh_ps_server *server, const struct rh_ps_head *head, const uint8_t *payload,
+                          struct rh_ps_entry **ret_entry)
+{
+	struct rh_comm_error err = {0};
+	int32_t r = server->journal ? rh_ps_journal_add(server->journal, head, payload, &err) : 0;
+
+	if (r == 0)
+		r = rh_ps_store_take(server->store, head, payload, ret_entry, &err);
+	return r < 0 ? rh_ps_server_fail(server, &err) : 0;
+}
+
+static void requests_answer(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
+                            struct rh_ps_entry *entry)
+{
+	rh_ps_conn_answer(server, conn, head, head->flags & RH_PS_WANT_VALUE ? entry : NULL);
+}
+
+static void requests_answer_waiters(struct rh_ps_server *server, struct rh_ps_entry *entry)
+{
+	struct rh_ps_waiter *waiter = LIST_FIRST(&entry->waiters);
+
+	while (waiter) {
+		struct rh_ps_waiter *next = LIST_NEXT(waiter, of_entry);
+
+		if (rh_ps_store_ready(server->store, entry, waiter->pushed)) {
+			requests_answer(server, waiter->conn, &waiter->head, entry);
+			rh_ps_waiter_free(waiter);
+		}
+		waiter = next;
+	}
+}
+
+void rh_ps_server_settle(struct rh_ps_server *server, struct rh_ps_entry *entry)
+{
+	/* one round at a time: each is answered before the next changes the value */
+	do
+		requests_answer_waiters(server, entry);
+	while (rh_ps_store_settle(server->store, entry));
+}
+
+static void requests_wait(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
+                          struct rh_ps_entry *entry)
+{
+	struct rh_ps_waiter *waiter = calloc(1, sizeof(*waiter));
+	struct rh_comm_error err;
+
+	if (!waiter) {
+		(void)rh_comm_fail(&err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "the server is out of memory");
+		rh_ps_conn_refuse(server, conn, head, &err);
+		return;
+	}
+	waiter->conn = conn;
+	waiter->entry = entry;
+	waiter->head = *head;
+	/* the first value is there before any push */
+	waiter->pushed = head->kind == RH_PS_REC_INIT ? 0 : entry->pushed[head->worker];
+	waiter->since = rh_comm_now();
+	waiter->deadline =
+		head->timeout < 0 || head->timeout > RH_COMM_NEVER / 2 ? RH_COMM_NEVER : waiter->since + head->timeout;
+	LIST_INSERT_HEAD(&entry->waiters, waiter, of_entry);
+	LIST_INSERT_HEAD(&server->waiters, waiter, of_server);
+}
+
+/* What gets a value, or waits for one. */
+static void requests_pull(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head)
+{
+	struct rh_ps_entry *entry = NULL;
+	struct rh_comm_error err = {0};
+	int32_t r = rh_ps_store_open(server->store, head, &entry, &err);
+	uint64_t pushed;
+
+	if (r < 0) {
+		rh_ps_conn_refuse(server, conn, head, &err);
+		return;
+	}
+	pushed = head->kind == RH_PS_REC_INIT ? 0 : entry->pushed[head->worker];
+	if (rh_ps_store_ready(server->store, entry, pushed))
+		requests_answer(server, conn, head, entry);
+	else
+		requests_wait(server, conn, head, entry);
+}
+
+bool rh_ps_server_request(struct rh_ps_server *server, struct rh_ps_conn *conn, struct rh_ps_head *head,
+                          const uint8_t *payload)
+{
+	struct rh_ps_entry *entry = NULL;
+	struct rh_comm_error err = {0};
+	int32_t r = 0;
+
+	if (head->kind == RH_PS_REC_PING) {
+		rh_ps_conn_answer(server, conn, head, NULL);
+		return true;
+	}
+	if (head->kind < RH_PS_REC_LEAVE || head->kind > RH_PS_REC_RATE)
+		return false;
+	head->worker = conn->worker;
+	if (head->kind != RH_PS_REC_PULL)
+		r = rh_ps_store_check(server->store, head, &err);
+	if (r < 0) {
+		rh_ps_conn_refuse(server, conn, head, &err);
+		return true;
+	}
+	if (r > 0 && rh_ps_server_take(server, head, payload, &entry) < 0)
+		return true;
+	if (head->kind == RH_PS_REC_INIT || head->kind == RH_PS_REC_PULL || head->kind == RH_PS_REC_PUSH_PULL)
+		requests_pull(server, conn, head);
+	else
+		rh_ps_conn_answer(server, conn, head, NULL);
+	if (entry)
+		rh_ps_server_settle(server, entry);
+	return true;
+}
+
+void rh_ps_server_forget(struct rh_ps_server *server, const struct rh_ps_conn *conn)
+{
+	struct rh_ps_waiter *waiter = LIST_FIRST(&server->waiters);
+
+	while (waiter) {
+		struct rh_ps_waiter *next = LIST_NEXT(waiter, of_server);
+
+		if (waiter->conn == conn)
+			rh_ps_waiter_free(waiter);
+		waiter = next;
+	}
+}

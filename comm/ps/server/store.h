@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file comm/ps/server/store.h
+ * @brief What a server keeps: values, rounds, and which requests have counted. No sockets, no files, no time.
+ *
+ * The same records in the same order give the same bits: that is how a log is replayed.
+ */
+#ifndef RH_COMM_PS_SERVER_STORE_H
+#define RH_COMM_PS_SERVER_STORE_H
+
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include "comm/ps/protocol/wire.h"
+#include "roundhouse/ps.h"
+
+/** Key of the barrier: an entry without a value, in rounds whatever the mode. */
+#define RH_PS_BARRIER_KEY UINT64_MAX
+
+/** What all values have in common. */
+struct rh_ps_config {
+	int32_t index;
+	int32_t servers;
+	int32_t workers;
+	int32_t mode;
+	int32_t staleness;
+	int32_t rule;
+	double rate;
+	double momentum;
+	double beta1;
+	double beta2;
+	double epsilon;
+};
+
+/** One round that not all workers have pushed yet, or that waits for its turn. */
+struct rh_ps_round {
+	struct rh_ps_round *next;
+	int32_t count; /**< pushes in it */
+	int32_t zero;
+	double rate;   /**< learning rate when its last push came */
+	uint8_t *data; /**< their sum */
+};
+
+/** Somebody who waits for an entry; the server's. */
+struct rh_ps_waiter;
+
+/** One part of a value. */
+struct rh_ps_entry {
+	struct rh_ps_entry *next;
+	uint64_t key;
+	uint32_t part;
+	uint32_t bytes;
+	int32_t type;
+	bool known;       /**< the first value has come */
+	int32_t hold;     /**< answers that must get this version: no round is applied meanwhile */
+	uint64_t version; /**< rounds, or pushes, that the value has seen */
+	uint64_t *pushed; /**< for each worker its pushes */
+	uint8_t *value;
+	uint8_t *slots[2];                 /**< of the rule: what it remembers; NULL: nothing yet */
+	struct rh_ps_round *rounds;        /**< the first is number version + 1 */
+	LIST_HEAD(, rh_ps_waiter) waiters; /**< the server's */
+};
+
+/** One worker, as a server knows it. */
+struct rh_ps_seat {
+	uint64_t session; /**< random number of the process; 0: none has come yet */
+	uint64_t last;    /**< number of its last request that counted */
+	bool left;        /**< it went, orderly */
+};
+
+/** All of a server. Members are read only outside of store.c and image.c. */
+struct rh_ps_store {
+	struct rh_ps_config config;
+	uint64_t epoch; /**< random number of this state: another one is another state */
+	struct rh_ps_seat *seats;
+	struct rh_ps_entry **buckets;
+	size_t bucket_count; /**< a power of two */
+	size_t entry_count;
+	uint64_t value_bytes; /**< of all values and what belongs to them */
+	uint8_t *scratch;     /**< one part */
+};
+
+/** @return NULL: out of memory. @param epoch not 0 */
+struct rh_ps_store *rh_ps_store_new(const struct rh_ps_config *config, uint64_t epoch);
+/** Free it. NULL is nothing. */
+void rh_ps_store_free(struct rh_ps_store *store);
+/** @return the entry; NULL: there is none */
+struct rh_ps_entry *rh_ps_store_find(const struct rh_ps_store *store, uint64_t key, uint32_t part);
+/**
+ * Find the entry, or make one that is not known yet.
+ * @return 0; RH_COMM_EINVAL: its size or type is another one; RH_COMM_ENOMEM
+ */
+int32_t rh_ps_store_open(struct rh_ps_store *store, const struct rh_ps_head *head, struct rh_ps_entry **ret_entry,
+                         struct rh_comm_error *err);
+/**
+ * Look whether a record would be taken.
+ * @return 1: it would change something; 0: it has counted already; RH_COMM_EINVAL with the reason
+ */
+int32_t rh_ps_store_check(const struct rh_ps_store *store, const struct rh_ps_head *head, struct rh_comm_error *err);
+/**
+ * Take a record that changes something: SESSION, LEAVE, RATE, INIT with a first value, PUSH or PUSH_PULL, for which
+ * rh_ps_store_check() gives 1. Full rounds are not applied yet.
+ * @param[out] ret_entry what it was about; NULL: no entry. @return 0; RH_COMM_ENOMEM: nothing was changed
+ */
+int32_t rh_ps_store_take(struct rh_ps_store *store, const struct rh_ps_head *head, const uint8_t *payload,
+                         struct rh_ps_entry **ret_entry, struct rh_comm_error *err);
+/** Apply the next round when it is full and nothing holds it. @return whether one was applied */
+bool rh_ps_store_settle(struct rh_ps_store *store, struct rh_ps_entry *entry);
+/**
+ * @return whether a pull of a worker that came after @p pushed pushes of its own may be answered
+ */
+bool rh_ps_store_ready(const struct rh_ps_store *store, const struct rh_ps_entry *entry, uint64_t pushed);
+/** @return the first worker, from @p from on, that such a pull waits for; -1: none */
+int32_t rh_ps_store_blocker(const struct rh_ps_store *store, const struct rh_ps_entry *entry, uint64_t pushed,
+                            int32_t from);
+/** @return whether the entry goes by rounds */
+bool rh_ps_store_is_sync(const struct rh_ps_store *store, const struct rh_ps_entry *entry);
+/** @return the number of arrays that @p rule remembers for each value */
+int32_t rh_ps_rule_slots(int32_t rule);
+
+/** One change of a value. */
+struct rh_ps_change {
+	const struct rh_ps_config *config;
+	struct rh_ps_entry *entry;
+	const uint8_t *data; /**< what is pushed */
+	int32_t divisor;     /**< by which it is to be divided for a mean */
+	double rate;
+	uint8_t *scratch; /**< one part */
+};
+
+/** Change the value by its rule; version counts already. */
+void rh_ps_rule_apply(const struct rh_ps_change *change);
+
+#endif

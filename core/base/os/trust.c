@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/os/trust.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+/* No group. */
+#define TRUST_NO_GROUP ((gid_t)-1)
+
+/* Who loads something, and whom it trusts for that. */
+struct trust {
+	char self[PATH_MAX]; /* without links; "" when it is unknown */
+	uid_t owner;         /* of self; root when it is unknown */
+	gid_t writers;       /* a group that may write to self or into its folder; or TRUST_NO_GROUP */
+	char *why;
+	size_t room;
+};
+
+static void trust_learn_writers(struct trust *trust, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0 && (st.st_mode & S_IWGRP))
+		trust->writers = st.st_gid;
+}
+
+static void trust_learn(struct trust *trust, const char *self)
+{
+	char folder[PATH_MAX];
+	struct stat st;
+
+	if (self && stat(self, &st) == 0)
+		trust->owner = st.st_uid;
+	if (!self || !realpath(self, trust->self)) {
+		trust->self[0] = '\0';
+		return;
+	}
+	trust_learn_writers(trust, trust->self);
+	memcpy(folder, trust->self, sizeof(folder));
+	*strrchr(folder, '/') = '\0';
+	trust_learn_writers(trust, folder[0] ? folder : "/");
+}
+
+/* @return whether self lies in the folder: who can write there can replace self */
+static bool trust_holds_self(const struct trust *trust, const char *folder)
+{
+	size_t length = strlen(folder);
+
+	if (length == 1)
+		return trust->self[0] != '\0';
+	return strncmp(trust->self, folder, length) == 0 && trust->self[length] == '/';
+}
+
+static bool trust_is_read_only(int fd)
+{
+	struct statvfs vfs;
+
+	return fstatvfs(fd, &vfs) == 0 && (vfs.f_flag & ST_RDONLY);
+}
+
+static int trust_refuse_writers(const struct trust *trust, const char *path, const struct stat *st)
+{
+	bool all = st->st_mode & S_IWOTH;
+
+	(void)snprintf(trust->why, trust->room, "%s \"%s\" can be written by %s; take that away with chmod %s",
+	               S_ISDIR(st->st_mode) ? "folder" : "file", path, all ? "every user" : "its group",
+	               all ? "o-w" : "g-w");
+	return -1;
+}
+
+static int trust_check(const struct trust *trust, int fd, const char *path)
+{
+	struct stat st;
+	mode_t writers;
+
+	if (fstat(fd, &st) < 0) {
+		(void)snprintf(trust->why, trust->room, "\"%s\": %s", path, strerror(errno));
+		return -1;
+	}
+	if (st.st_uid != 0 && st.st_uid != geteuid() && st.st_uid != trust->owner) {
+		(void)snprintf(trust->why, trust->room,
+		               "%s \"%s\" belongs to user %lu; it must belong to root or to the user who runs this",
+		               S_ISDIR(st.st_mode) ? "folder" : "file", path, (unsigned long)st.st_uid);
+		return -1;
+	}
+	writers = st.st_mode & (st.st_gid == trust->writers ? S_IWOTH : S_IWGRP | S_IWOTH);
+	if (writers == 0 || (S_ISDIR(st.st_mode) && (st.st_mode & S_ISVTX)) || trust_is_read_only(fd))
+		return 0;
+	return trust_refuse_writers(trust, path, &st);
+}
+
+/* Open one more folder of the way down, and let go of the one before (-1: there is none). @return it, or -1 */
+static int trust_enter(const struct trust *trust, int before, const char *name, const char *path)
+{
+	int fd = openat(before, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (before >= 0)
+		(void)close(before);
+	if (fd < 0) {
+		(void)snprintf(trust->why, trust->room, "cannot open \"%s\": %s", path, strerror(errno));
+		return -1;
+	}
+	if (trust_holds_self(trust, path) || trust_check(trust, fd, path) == 0)
+		return fd;
+	(void)close(fd);
+	return -1;
+}
+
+/* Go down to the folder of the file. @return it, or -1 */
+static int trust_enter_folder(const struct trust *trust, const char *real)
+{
+	char path[PATH_MAX];
+	int fd = trust_enter(trust, -1, "/", "/");
+	char *at;
+
+	memcpy(path, real, strlen(real) + 1);
+	for (char *name = path + 1; fd >= 0 && (at = strchr(name, '/')); name = at + 1) {
+		*at = '\0';
+		fd = trust_enter(trust, fd, name, path);
+		*at = '/';
+	}
+	return fd;
+}
+
+static int trust_open_file(const struct trust *trust, int folder, const char *real)
+{
+	/* a pipe that nobody writes to would not open */
+	int fd = openat(folder, strrchr(real, '/') + 1, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	(void)close(folder);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		(void)snprintf(trust->why, trust->room, "cannot open it: %s", strerror(errno));
+	} else if (!S_ISREG(st.st_mode)) {
+		(void)snprintf(trust->why, trust->room, "it is no regular file");
+	} else if (trust_check(trust, fd, real) == 0) {
+		return fd;
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	return -1;
+}
+
+int rh_trust_open(const char *path, const char *self, char ret_real[PATH_MAX], char *ret_why, size_t room)
+{
+	struct trust trust = {.writers = TRUST_NO_GROUP, .why = ret_why, .room = room};
+	struct stat st;
+	int folder;
+
+	if (!realpath(path, ret_real) || stat(ret_real, &st) < 0) {
+		(void)snprintf(ret_why, room, "cannot open it: %s", strerror(errno));
+		return -1;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		(void)snprintf(ret_why, room, "it is no regular file");
+		return -1;
+	}
+	trust_learn(&trust, self);
+	folder = trust_enter_folder(&trust, ret_real);
+	return folder < 0 ? -1 : trust_open_file(&trust, folder, ret_real);
+}

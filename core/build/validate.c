@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "build/validate.h"
+
+#include "build/build.h"
+#include "job/rules/template.h"
+
+/** What of a pod template is checked, and where it stands. */
+struct validate_mounts {
+	const struct rh_snapshot *snapshot;
+	const struct rh_replica_spec *spec;
+	struct rh_place place;
+	struct rh_findings *findings;
+};
+
+/** A pod that cannot be made has a problem of its own, which is reported by whoever makes it in earnest. */
+static int validate_made_mounts(const struct validate_mounts *check, struct rh_error *err)
+{
+	rh_auto(builder) builder = NULL;
+	rh_auto(json) pod = NULL;
+	struct rh_error reason = {0};
+	int r = rh_builder_new(check->snapshot, &builder, &reason);
+
+	if (r == 0)
+		r = rh_build_pod(builder, check->spec->type, 0, &pod, &reason);
+	if (r == RH_ENOMEM)
+		return rh_fail_oom(err);
+	if (r == 0)
+		rh_template_check_mounts(rh_json_get(check->spec->template_, "spec"), rh_json_get(pod, "spec"), &check->place,
+		                         check->findings);
+	return 0;
+}
+
+/* A container may mount what the plugin adds to its pod, so mounts are checked against a pod that was built. */
+static int validate_all_mounts(const struct rh_snapshot *snapshot, struct rh_findings *findings, struct rh_error *err)
+{
+	const struct rh_job *job = snapshot->job;
+	struct rh_place spec_place = rh_place_member(NULL, "spec");
+	struct rh_place map_place = rh_place_member(&spec_place, job->kind->replicas_field);
+	int r = 0;
+
+	for (size_t i = 0; i < job->spec_count && r == 0; i++) {
+		const struct rh_replica_spec *spec = &job->specs[i];
+		const struct rh_json *template_ = rh_json_get(spec->template_, "spec");
+		struct rh_place type_place = rh_place_key(&map_place, spec->key);
+		struct rh_place template_place = rh_place_member(&type_place, "template");
+		struct validate_mounts check = {snapshot, spec, rh_place_member(&template_place, "spec"), findings};
+		rh_auto_findings without = {0};
+
+		rh_template_check_mounts(template_, template_, &check.place, &without);
+		if (without.count > 0)
+			r = validate_made_mounts(&check, err);
+		findings->failed = findings->failed || without.failed;
+	}
+	return r == 0 && findings->failed ? rh_fail_oom(err) : r;
+}
+
+int rh_build_validate(const struct rh_snapshot *snapshot, struct rh_findings *findings, struct rh_error *err)
+{
+	int r = rh_host_validate(snapshot, findings, err);
+
+	return r == 0 ? validate_all_mounts(snapshot, findings, err) : r;
+}

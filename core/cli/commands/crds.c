@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/commands/crds.h"
+
+#include <string.h>
+
+#include "base/os/file.h"
+#include "base/yaml.h"
+#include "schema/crd.h"
+
+/* Longest OpenAPI document; that of Kubernetes 1.34 has 2 MiB. */
+#define CRDS_SCHEMA_MAX (64u * 1024 * 1024)
+
+static int crds_read_file(const char *path, struct rh_json **ret_document, struct rh_error *err)
+{
+	rh_auto_free char *text = NULL;
+	size_t length;
+	int r = rh_file_read(path, CRDS_SCHEMA_MAX, &text, &length, err);
+
+	if (r < 0)
+		return r;
+	r = rh_json_parse(text, length, ret_document, err);
+	return r < 0 ? rh_wrap(err, r, "%s", path) : 0;
+}
+
+/* @param ret_template owned by the caller; NULL where the small schema will do */
+static int crds_read_template(const struct rh_cli *cli, rh_crds_fetch_fn *fetch, struct rh_json **ret_template,
+                              struct rh_error *err)
+{
+	const char *source = rh_cli_option(cli, "pod-schema");
+	rh_auto(json) document = NULL;
+	int r;
+
+	if (!source)
+		return 0;
+	r = fetch ? fetch(cli, &document, err) : crds_read_file(source, &document, err);
+	if (r < 0)
+		return r;
+	r = rh_crd_pod_template(document, ret_template, err);
+	return r < 0 ? rh_wrap(err, r, "%s", source) : 0;
+}
+
+/* CRDs of the kinds that are ready, or of the one that is called @name, in the order of the plugins. */
+static int crds_collect(const struct rh_session *session, const char *name, const struct rh_json *pod_template,
+                        struct rh_json *items, struct rh_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < rh_host_plugin_count(session->host) && r == 0; i++) {
+		struct rh_plugin_info info = {0};
+
+		rh_host_plugin(session->host, i, &info);
+		for (size_t k = 0; info.kinds && info.kinds[k] && r == 0; k++) {
+			struct rh_json *crd = NULL;
+
+			if (name && !rh_kind_is_called(info.kinds[k], name))
+				continue;
+			r = rh_crd_build(info.kinds[k], pod_template, &crd, err);
+			if (r == 0 && rh_json_append(items, crd) < 0)
+				r = rh_fail_oom(err);
+		}
+	}
+	if (r < 0 || rh_json_size(items) > 0)
+		return r;
+	return rh_fail(err, RH_EINVAL,
+	               name ? "no plugin serves the kind \"%s\": see `roundhouse plugins list`"
+	                    : "no plugin is ready%s: see `roundhouse plugins list`",
+	               name ? name : "");
+}
+
+static int crds_print_yaml(const struct rh_json *items, struct rh_str *out)
+{
+	int r = 0;
+
+	for (const struct rh_json *crd = rh_json_first(items); crd && r == 0; crd = rh_json_next(crd)) {
+		if (out->length > 0)
+			rh_str_append(out, "---\n");
+		r = rh_yaml_print(crd, out);
+	}
+	return r;
+}
+
+/* What kubectl takes: the one that was asked for, or a List. */
+static int crds_print_json(struct rh_json *items, bool one, struct rh_str *out)
+{
+	rh_auto(json) list = rh_json_new_object();
+
+	if (!list || rh_json_set_string(list, "apiVersion", "v1") < 0 || rh_json_set_string(list, "kind", "List") < 0 ||
+	    rh_json_set(list, "items", rh_json_copy(items)) < 0)
+		return RH_ENOMEM;
+	rh_json_print(one ? rh_json_first(items) : list, true, out);
+	rh_str_append(out, "\n");
+	return 0;
+}
+
+static int crds_make(const struct rh_cli *cli, rh_crds_fetch_fn *fetch, struct rh_str *out, struct rh_error *err)
+{
+	rh_auto_session session = {0};
+	rh_auto(json) pod_template = NULL;
+	rh_auto(json) items = rh_json_new_array();
+	const char *name = rh_cli_option(cli, "kind");
+	const char *format = rh_cli_option(cli, "output");
+	int r = items ? rh_session_open(cli, &session, err) : rh_fail_oom(err);
+
+	if (r == 0)
+		r = crds_read_template(cli, fetch, &pod_template, err);
+	if (r == 0)
+		r = crds_collect(&session, name, pod_template, items, err);
+	if (r < 0)
+		return r;
+	if (format && strcmp(format, "json") == 0)
+		r = crds_print_json(items, name != NULL, out);
+	else
+		r = crds_print_yaml(items, out);
+	return r < 0 || out->failed ? rh_fail_oom(err) : 0;
+}
+
+int rh_crds_print(const struct rh_cli *cli, rh_crds_fetch_fn *fetch)
+{
+	rh_auto_str out = {0};
+	struct rh_error err = {0};
+	int r = crds_make(cli, fetch, &out, &err);
+
+	if (r == 0)
+		rh_cli_print(&out);
+	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
+}
+
+static int crds_run(const struct rh_cli *cli)
+{
+	const char *source = rh_cli_option(cli, "pod-schema");
+
+	if (source && strcmp(source, "cluster") == 0)
+		return rh_cli_start_controller(cli, RH_CRDS_PROGRAM);
+	return rh_crds_print(cli, NULL);
+}
+
+static const struct rh_option crds_options[] = {
+	{"kind", 0, "KIND", NULL, "print the definition of KIND alone (default: of every kind that a plugin serves)"},
+	{"output", 'o', "FORMAT", "yaml|json", "how to print them (default: yaml)"},
+	{"pod-schema", 0, "FILE|cluster", NULL,
+     "put the whole schema of pod templates in, from an OpenAPI document of Kubernetes"},
+	{"kubeconfig", 0, "FILE", NULL, "which cluster to ask (default: as kubectl)"},
+	{"context", 0, "NAME", NULL, "which context of it"},
+	{NULL, 0, NULL, NULL, NULL},
+};
+
+const struct rh_command rh_command_crds = {
+	.name = "crds",
+	.synopsis = "",
+	.summary = "print the CustomResourceDefinitions of the kinds that the plugins serve",
+	.details = "Prints what `kubectl apply -f -` takes: names, columns and subresources of Training Operator V1, and "
+			   "its rules, so\n"
+			   "that the API server itself refuses a job that is not valid. The definitions are small: of the pod "
+			   "template they\n"
+			   "name few fields and keep all. With --pod-schema `kubectl explain` knows every field; FILE is what\n"
+			   "`kubectl get --raw /openapi/v3/api/v1` prints (or - for standard input), and the result has to be "
+			   "applied with\n"
+			   "--server-side.\n\n"
+			   "Exit status: 0 printed, 1 it could not be done, 2 wrong arguments or file, or no such kind.",
+	.options = crds_options,
+	.operands_max = 0,
+	.run = crds_run,
+};

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Part of roundhouse-controller: the schema of pod templates from a live API server. */
+#include "cli/commands/crds.h"
+
+#include "base/os/clock.h"
+#include "base/os/loop.h"
+#include "kube/http/http.h"
+#include "kube/kubeconfig/hint.h"
+#include "kube/kubeconfig/kubeconfig.h"
+#include "kube/store/outcome.h"
+
+#define CLUSTER_PATH "/openapi/v3/api/v1"
+/* The server may have to put the document together first. */
+#define CLUSTER_TIMEOUT (60 * RH_SECOND)
+
+/* One question to the server. */
+struct cluster_call {
+	struct rh_loop *loop;
+	struct rh_http *http;
+	const struct rh_kubeconfig *config;
+	struct rh_json *document;
+	struct rh_error *err;
+	int result;
+};
+
+static int64_t cluster_turn(void *arg)
+{
+	struct cluster_call *call = arg;
+	int64_t now = rh_clock_monotonic();
+	int64_t due;
+
+	rh_http_step(call->http, now);
+	due = rh_http_deadline(call->http);
+	if (due == RH_NEVER)
+		return RH_NEVER;
+	return due > now ? due - now : 0;
+}
+
+/* The server's words, and what is to be done about them. */
+static int cluster_refuse(const struct cluster_call *call, const struct rh_http_response *response)
+{
+	char words[256];
+	rh_auto_str cure = {0};
+
+	(void)rh_kube_outcome_words(response->status, response->body, words, sizeof(words));
+	rh_kube_cure(call->config, response->status, words, &cure);
+	return rh_fail(call->err, RH_EIO, "the server answers with %d: %s%s%s", response->status, words,
+	               cure.length ? "; " : "", rh_str_text(&cure));
+}
+
+static void cluster_done(void *arg, const struct rh_http_response *response)
+{
+	struct cluster_call *call = arg;
+
+	if (response->status == 200)
+		call->result = rh_json_parse(response->body, response->body_length, &call->document, call->err);
+	else if (response->status == 0)
+		call->result = rh_fail(call->err, RH_EIO, "%s", response->words);
+	else
+		call->result = cluster_refuse(call, response);
+	rh_loop_stop(call->loop);
+}
+
+static int cluster_ask(struct cluster_call *call, const struct rh_kubeconfig *config, struct rh_error *err)
+{
+	const struct rh_http_options options = {.loop = call->loop, .config = config};
+	const struct rh_http_request request = {.method = "GET", .path = CLUSTER_PATH, .timeout = CLUSTER_TIMEOUT};
+	int r = rh_http_new(&options, &call->http, err);
+
+	call->config = config;
+	if (r == 0)
+		r = rh_http_send(call->http, &request, cluster_done, call, NULL, err);
+	if (r < 0)
+		return r;
+	rh_loop_run(call->loop);
+	return call->result < 0 ? rh_wrap(err, call->result, "%s" CLUSTER_PATH, config->server) : 0;
+}
+
+static int cluster_fetch(const struct rh_cli *cli, struct rh_json **ret_document, struct rh_error *err)
+{
+	const struct rh_kubeconfig_options options = {.path = rh_cli_option(cli, "kubeconfig"),
+	                                              .context = rh_cli_option(cli, "context")};
+	rh_auto(kubeconfig) config = NULL;
+	struct cluster_call call = {.err = err};
+	int r = rh_kubeconfig_load(&options, &config, err);
+
+	if (r == 0)
+		r = rh_loop_new(cluster_turn, &call, &call.loop, err);
+	if (r == 0)
+		r = cluster_ask(&call, config, err);
+	rh_http_free(call.http);
+	rh_loop_free(call.loop);
+	if (r == 0)
+		*ret_document = call.document;
+	return r;
+}
+
+int rh_crds_cluster_main(int argc, char **argv)
+{
+	struct rh_cli cli = {.command = &rh_command_crds};
+	struct rh_error err = {0};
+
+	if (rh_cli_parse(&rh_command_crds, argc - 1, argv + 1, &cli, &err) < 0)
+		return rh_cli_fail(&cli, RH_EXIT_BAD_INPUT, err.message);
+	return rh_crds_print(&cli, cluster_fetch);
+}

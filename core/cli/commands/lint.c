@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "build/shadow.h"
+#include "build/validate.h"
+#include "cli/cli.h"
+#include "job/rules/schema.h"
+#include "local/check.h"
+
+/* What one lint of all files found. */
+struct lint {
+	const struct rh_session *session;
+	struct rh_json *pod_schema;
+	struct rh_json *report; /* for -o json: an array of findings; NULL for text */
+	struct rh_podplan_machine machine;
+	size_t errors;
+	size_t warnings;
+	size_t jobs;
+};
+
+/* The name, or what the user gave instead of one. */
+static const char *lint_name(const struct rh_manifest_object *item)
+{
+	return rh_json_string_at(item->object, item->named ? "metadata.generateName" : "metadata.name");
+}
+
+/* @param item NULL: the finding is about a file in which no object was found */
+static int lint_report(struct lint *lint, const char *source, const struct rh_manifest_object *item,
+                       const struct rh_finding *finding)
+{
+	rh_auto(json) row = rh_json_new_object();
+	const char *kind = item ? rh_json_string_at(item->object, "kind") : "";
+	const char *name = item ? lint_name(item) : "";
+
+	if (!row || rh_json_set_string(row, "source", source) < 0 || rh_json_set_string(row, "kind", kind) < 0 ||
+	    rh_json_set_string(row, "name", name) < 0 ||
+	    rh_json_set_string(row, "severity", finding->severity == RH_FINDING_ERROR ? "error" : "warning") < 0 ||
+	    rh_json_set_string(row, "path", finding->path) < 0 || rh_json_set_string(row, "detail", finding->detail) < 0)
+		return RH_ENOMEM;
+	return rh_json_append(lint->report, rh_take(row));
+}
+
+static int lint_tell(struct lint *lint, const struct rh_manifest_object *item, const struct rh_findings *findings)
+{
+	const char *kind = rh_json_string_at(item->object, "kind");
+	int r = 0;
+
+	for (size_t i = 0; i < findings->count && r == 0; i++) {
+		const struct rh_finding *finding = &findings->items[i];
+		bool error = finding->severity == RH_FINDING_ERROR;
+
+		*(error ? &lint->errors : &lint->warnings) += 1;
+		if (lint->report)
+			r = lint_report(lint, item->source, item, finding);
+		else
+			printf("%s: %s %s: %s: %s%s%s\n", item->source, kind, lint_name(item), error ? "error" : "warning",
+			       finding->path, *finding->path ? ": " : "", finding->detail);
+	}
+	return r;
+}
+
+static int lint_against_schema(const struct lint *lint, const struct rh_kind *kind, const struct rh_json *object,
+                               struct rh_findings *findings, struct rh_error *err)
+{
+	rh_auto(json) schema = NULL;
+	int r = rh_schema_of_kind(kind, lint->pod_schema, &schema, err);
+
+	if (r < 0)
+		return r;
+	return rh_schema_check(schema, object, findings) < 0 ? rh_fail_oom(err) : 0;
+}
+
+/* Rules need a job that can be parsed; where it cannot, the schema has mostly said why already. */
+static int lint_rules(const struct lint *lint, const struct rh_json *object, struct rh_findings *findings,
+                      struct rh_error *err)
+{
+	rh_auto(job) job = NULL;
+	struct rh_json *copy = rh_json_copy(object);
+	struct rh_snapshot snapshot = {.host = lint->session->host};
+	int r;
+
+	if (!copy)
+		return rh_fail_oom(err);
+	/* An API server takes no status from whoever creates an object. */
+	rh_json_remove(copy, "status");
+	r = rh_host_parse(lint->session->host, copy, &job, err);
+	if (r == RH_EINVAL)
+		return rh_findings_errors(findings) ? 0 : rh_findings_add(findings, RH_FINDING_ERROR, "", "%s", err->message);
+	if (r < 0)
+		return r;
+	snapshot.job = job;
+	r = rh_build_validate(&snapshot, findings, err);
+	if (r == 0)
+		r = rh_build_find_shadowed(&snapshot, findings, err);
+	if (r < 0)
+		return r;
+	return rh_local_check(job, &lint->machine, findings) < 0 ? rh_fail_oom(err) : 0;
+}
+
+static int lint_job(struct lint *lint, const struct rh_manifest_object *item, struct rh_error *err)
+{
+	rh_auto_findings findings = {0};
+	const struct rh_json *object = item->object;
+	const struct rh_kind *kind = rh_host_kind(lint->session->host, rh_json_string_at(object, "apiVersion"),
+	                                          rh_json_string_at(object, "kind"), err);
+	int r;
+
+	lint->jobs++;
+	if (!kind)
+		r = rh_findings_add(&findings, RH_FINDING_ERROR, "kind", "%s", err->message);
+	else
+		r = lint_against_schema(lint, kind, object, &findings, err);
+	if (r == 0 && kind)
+		r = lint_rules(lint, object, &findings, err);
+	return r < 0 ? r : lint_tell(lint, item, &findings);
+}
+
+static int lint_unreadable(struct lint *lint, const char *path, char *message, struct rh_error *err)
+{
+	char whole[] = ""; /* the path of the field: the finding is about all of the file */
+	const struct rh_finding finding = {.severity = RH_FINDING_ERROR, .path = whole, .detail = message};
+
+	lint->errors++;
+	if (lint->report)
+		return lint_report(lint, path, NULL, &finding) < 0 ? rh_fail_oom(err) : 0;
+	fprintf(stderr, "roundhouse lint: %s\n", message);
+	return 0;
+}
+
+/* What stands beside jobs; everything else that no plugin serves was mostly meant to be a job. */
+static bool lint_is_of_kubernetes(const struct rh_json *object)
+{
+	const char *api_version = rh_json_string_at(object, "apiVersion");
+	size_t group = strcspn(api_version, "/");
+	static const char own[] = ".k8s.io";
+	size_t length = sizeof(own) - 1;
+
+	return !memchr(api_version, '.', group) ||
+	       (group > length && strncmp(api_version + group - length, own, length) == 0);
+}
+
+static const struct rh_manifest_object *lint_find_foreign(const struct rh_manifest *manifest)
+{
+	for (size_t i = 0; i < manifest->count; i++) {
+		if (!lint_is_of_kubernetes(manifest->items[i].object))
+			return &manifest->items[i];
+	}
+	return NULL;
+}
+
+/* Mostly the plugin of its kind is not there; but a file of ConfigMaps alone is as good. */
+static int lint_no_job(struct lint *lint, const struct rh_manifest *manifest, struct rh_error *err)
+{
+	rh_auto_findings findings = {0};
+	const struct rh_manifest_object *foreign = lint_find_foreign(manifest);
+	const struct rh_manifest_object *item = foreign ? foreign : &manifest->items[0];
+	struct rh_error reason = {0};
+
+	(void)rh_host_kind(lint->session->host, rh_json_string_at(item->object, "apiVersion"),
+	                   rh_json_string_at(item->object, "kind"), &reason);
+	if (rh_findings_add(&findings, foreign ? RH_FINDING_ERROR : RH_FINDING_WARNING, "kind",
+	                    "there is no job in the file: %s", reason.message) < 0 ||
+	    lint_tell(lint, item, &findings) < 0)
+		return rh_fail_oom(err);
+	return 0;
+}
+
+/* A file that cannot be read is one error of the report; the next file is still looked at. */
+static int lint_file(struct lint *lint, const char *path, struct rh_error *err)
+{
+	rh_auto_manifest manifest = {0};
+	struct rh_error reason = {0};
+	size_t before;
+	int r = rh_manifest_read(&manifest, path, &reason);
+
+	if (r == RH_ENOMEM)
+		return rh_fail_oom(err);
+	if (r < 0)
+		return lint_unreadable(lint, path, reason.message, err);
+	before = lint->jobs;
+	for (size_t i = 0; i < manifest.count && r == 0; i++)
+		if (rh_jobs_is_job(lint->session, manifest.items[i].object))
+			r = lint_job(lint, &manifest.items[i], err);
+	return r == 0 && lint->jobs == before ? lint_no_job(lint, &manifest, err) : r;
+}
+
+static int lint_files(const struct rh_cli *cli, struct lint *lint, struct rh_error *err)
+{
+	size_t length;
+	const char *text = rh_schema_pod_text(&length);
+	const char *format = rh_cli_option(cli, "output");
+	int r = rh_json_parse(text, length, &lint->pod_schema, err);
+
+	if (r == 0 && format && strcmp(format, "json") == 0) {
+		lint->report = rh_json_new_array();
+		r = lint->report ? 0 : rh_fail_oom(err);
+	}
+	for (size_t i = 0; i < cli->operand_count && r == 0; i++)
+		r = lint_file(lint, cli->operands[i], err);
+	return r;
+}
+
+static int lint_finish(const struct lint *lint)
+{
+	if (lint->report) {
+		rh_auto_str out = {0};
+
+		rh_json_print(lint->report, true, &out);
+		puts(rh_str_text(&out));
+	} else if (lint->errors == 0) {
+		printf("%zu job%s, no error, %zu warning%s\n", lint->jobs, lint->jobs == 1 ? "" : "s", lint->warnings,
+		       lint->warnings == 1 ? "" : "s");
+	}
+	return lint->errors ? RH_EXIT_BAD_INPUT : RH_EXIT_OK;
+}
+
+static int lint_run(const struct rh_cli *cli)
+{
+	rh_auto_session session = {0};
+	struct lint lint = {.session = &session, .machine = {.can_mount = rh_podplan_can_mount()}};
+	struct rh_error err = {0};
+	int r = rh_session_open(cli, &session, &err);
+
+	if (r == 0)
+		r = lint_files(cli, &lint, &err);
+	r = r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : lint_finish(&lint);
+	rh_json_free(lint.pod_schema);
+	rh_json_free(lint.report);
+	return r;
+}
+
+static const struct rh_option lint_options[] = {
+	{"output", 'o', "FORMAT", "text|json", "how to print the findings"},
+	{NULL, 0, NULL, NULL, NULL},
+};
+
+const struct rh_command rh_command_lint = {
+	.name = "lint",
+	.synopsis = "FILE...",
+	.summary = "check job files against every rule, without running anything",
+	.details =
+		"Reports what Training Operator V1 would refuse, in its words, and what it let in and should not have:\n"
+		"unknown fields and where they belong, policies that are misspelt, names that are too long for a child\n"
+		"of the job. A field of a pod's spec that is not known is a warning, because it is passed on. A file without\n"
+		"a job is an error, but for one of Kubernetes' own kinds. FILE may be - for standard input.\n\n"
+		"Exit status: 0 no error (warnings may be there), 2 errors.",
+	.options = lint_options,
+	.operands_min = 1,
+	.operands_max = 10000,
+	.run = lint_run,
+};

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/commands/manifests.h"
+
+#include <string.h>
+
+#include "base/os/file.h"
+#include "base/yaml.h"
+#include "cli/cli.h"
+#include "cli/version.h"
+#include "config/gang.h"
+#include "job/image.h"
+#include "job/names.h"
+#include "schema/crd.h"
+
+/* Marks what is for this program, and is taken out of an object. */
+#define MANIFESTS_OURS "x-roundhouse"
+
+/* The namespace that the objects bring along. One of another name is somebody's: to apply its Namespace would label it,
+ * and to delete the objects again would delete all that is in it. */
+#define MANIFESTS_OWN_NAMESPACE "roundhouse"
+
+/* The ConfigMap with the controller's configuration, and how large that may be: etcd takes no object of 1.5 MiB. */
+#define MANIFESTS_CONFIG "roundhouse-config"
+#define MANIFESTS_CONFIG_MAX (512u * 1024)
+
+/* What the command line asks for. */
+struct manifests_wish {
+	const struct rh_cli *cli;
+	const struct rh_host *host;
+	const char *namespace_;
+	const char *image;
+	const char *lease;
+	const char *gang; /* NULL: none */
+	struct rh_gang parsed_gang;
+	char *config; /* text of the controller's configuration; owned; NULL: none */
+	bool namespaced;
+	bool monitor;
+};
+
+/* @return the text with what stands for @p name put in; owned by the caller; NULL when memory is out */
+static char *manifests_replace(const char *text, const char *name, const char *value)
+{
+	rh_auto_str out = {0};
+
+	for (const char *at; (at = strstr(text, name)); text = at + strlen(name)) {
+		rh_str_append_bytes(&out, text, (size_t)(at - text));
+		rh_str_append(&out, value);
+	}
+	rh_str_append(&out, text);
+	return rh_str_take(&out);
+}
+
+/* The values were checked: none of them can be anything but text in YAML. */
+static char *manifests_fill(const struct manifests_wish *wish)
+{
+	size_t length;
+	rh_auto_free char *first = manifests_replace(rh_manifests_text(&length), "@NAMESPACE@", wish->namespace_);
+	rh_auto_free char *second = first ? manifests_replace(first, "@IMAGE@", wish->image) : NULL;
+
+	return second ? manifests_replace(second, "@LEASE@", wish->lease) : NULL;
+}
+
+static bool manifests_is_wanted(const struct manifests_wish *wish, const struct rh_json *object)
+{
+	const char *when = rh_json_string_at(object, MANIFESTS_OURS ".when");
+
+	if (!when)
+		return true;
+	if (strcmp(when, "monitor") == 0)
+		return wish->monitor;
+	if (strcmp(when, "namespaced") == 0)
+		return wish->namespaced;
+	if (strcmp(when, "namespace") == 0 && strcmp(wish->namespace_, MANIFESTS_OWN_NAMESPACE) != 0)
+		return false;
+	return !wish->namespaced; /* "cluster" and "namespace" */
+}
+
+static int manifests_set_rules(const struct manifests_wish *wish, struct rh_json *object, struct rh_error *err)
+{
+	const char *which = rh_json_string_at(object, MANIFESTS_OURS ".rules");
+	struct rh_json *rules = NULL;
+	int r;
+
+	if (!which)
+		return 0;
+	if (strcmp(which, "work") == 0)
+		r = rh_manifests_work_rules(wish->host, &wish->parsed_gang, &rules, err);
+	else
+		r = rh_manifests_user_rules(wish->host, strcmp(which, "edit") == 0, &rules, err);
+	if (r < 0)
+		return r;
+	return rh_json_set(object, "rules", rules) < 0 ? rh_fail_oom(err) : 0;
+}
+
+static int manifests_add_argument(struct rh_json *args, const char *name, const char *value)
+{
+	rh_auto_free char *text = rh_asprintf("--%s=%s", name, value);
+
+	return rh_json_append(args, rh_json_new_string(text));
+}
+
+/* The pod's own namespace, whatever tool moves the objects to another one. */
+static int manifests_set_scope(struct rh_json *container)
+{
+	static const char env[] = "[{\"name\":\"KUBEFLOW_NAMESPACE\",\"valueFrom\":{\"fieldRef\":{\"fieldPath\":"
+							  "\"metadata.namespace\"}}}]";
+	struct rh_json *list = NULL;
+
+	if (rh_json_parse(env, strlen(env), &list, NULL) < 0)
+		return RH_ENOMEM;
+	return rh_json_set(container, "env", list);
+}
+
+/* Where the program looks for its configuration. */
+static int manifests_set_config(struct rh_json *pod_spec, struct rh_json *container)
+{
+	static const char volumes[] = "[{\"name\":\"config\",\"configMap\":{\"name\":\"" MANIFESTS_CONFIG "\"}}]";
+	static const char mounts[] = "[{\"name\":\"config\",\"mountPath\":\"/etc/roundhouse\",\"readOnly\":true}]";
+	struct rh_json *list = NULL;
+
+	if (rh_json_parse(volumes, strlen(volumes), &list, NULL) < 0 || rh_json_set(pod_spec, "volumes", list) < 0)
+		return RH_ENOMEM;
+	if (rh_json_parse(mounts, strlen(mounts), &list, NULL) < 0)
+		return RH_ENOMEM;
+	return rh_json_set(container, "volumeMounts", list);
+}
+
+static int manifests_add_config(const struct manifests_wish *wish, struct rh_json *items, struct rh_error *err)
+{
+	static const char head[] =
+		"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" MANIFESTS_CONFIG
+		"\",\"namespace\":\"\",\"labels\":{\"app.kubernetes.io/name\":\"roundhouse\"}}}";
+	rh_auto(json) map = NULL;
+	int r = rh_json_parse(head, strlen(head), &map, err);
+	struct rh_json *data = r == 0 ? rh_json_ensure_object(map, "data") : NULL;
+
+	if (!data || rh_json_set_string(rh_json_get(map, "metadata"), "namespace", wish->namespace_) < 0 ||
+	    rh_json_set_string(data, "roundhouse.ini", wish->config) < 0 || rh_json_append(items, rh_take(map)) < 0)
+		return rh_fail_oom(err);
+	return 0;
+}
+
+static int manifests_set_args(const struct manifests_wish *wish, struct rh_json *object)
+{
+	struct rh_json *container = rh_json_at(object, "spec.template.spec.containers[0]");
+	struct rh_json *args = rh_json_get(container, "args");
+
+	if (!args)
+		return 0;
+	if (rh_json_append(args, rh_json_new_string("controller")) < 0 ||
+	    manifests_add_argument(args, "log-format", "json") < 0)
+		return RH_ENOMEM;
+	if (wish->namespaced && manifests_set_scope(container) < 0)
+		return RH_ENOMEM;
+	if (wish->config && manifests_set_config(rh_json_at(object, "spec.template.spec"), container) < 0)
+		return RH_ENOMEM;
+	return wish->gang ? manifests_add_argument(args, "gang-scheduler-name", wish->gang) : 0;
+}
+
+static int manifests_add_object(const struct manifests_wish *wish, const struct rh_json *object, struct rh_json *items,
+                                struct rh_error *err)
+{
+	rh_auto(json) copy = NULL;
+	int r;
+
+	if (!manifests_is_wanted(wish, object))
+		return 0;
+	copy = rh_json_copy(object);
+	r = copy ? manifests_set_rules(wish, copy, err) : rh_fail_oom(err);
+	if (r < 0)
+		return r;
+	rh_json_remove(copy, MANIFESTS_OURS);
+	if (manifests_set_args(wish, copy) < 0 || rh_json_append(items, rh_take(copy)) < 0)
+		return rh_fail_oom(err);
+	return 0;
+}
+
+/* Definitions come before what uses them, behind the Namespace. */
+static int manifests_add_crds(const struct manifests_wish *wish, struct rh_json *items, struct rh_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < rh_host_plugin_count(wish->host) && r == 0; i++) {
+		struct rh_plugin_info info;
+
+		rh_host_plugin(wish->host, i, &info);
+		for (size_t k = 0; info.kinds[k] && r == 0; k++) {
+			struct rh_json *crd = NULL;
+
+			r = rh_crd_build(info.kinds[k], NULL, &crd, err);
+			if (r == 0 && rh_json_append(items, crd) < 0)
+				r = rh_fail_oom(err);
+		}
+	}
+	return r;
+}
+
+static int manifests_collect(const struct manifests_wish *wish, struct rh_json *items, struct rh_error *err)
+{
+	rh_auto_free char *text = manifests_fill(wish);
+	rh_auto(json) documents = NULL;
+	int r = text ? rh_yaml_parse(text, strlen(text), &documents, err) : rh_fail_oom(err);
+
+	if (r == 0 && !rh_cli_option(wish->cli, "without-crds"))
+		r = manifests_add_crds(wish, items, err);
+	for (const struct rh_json *object = rh_json_first(documents); object && r == 0; object = rh_json_next(object))
+		r = manifests_add_object(wish, object, items, err);
+	return r == 0 && wish->config ? manifests_add_config(wish, items, err) : r;
+}
+
+static int manifests_print(const struct rh_json *items, const char *format, struct rh_error *err)
+{
+	rh_auto_str out = {0};
+	bool json = format && strcmp(format, "json") == 0;
+	int r = 0;
+
+	if (json) {
+		rh_str_append(&out, "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":");
+		rh_json_print(items, false, &out);
+		rh_str_append(&out, "}\n");
+	}
+	for (const struct rh_json *item = rh_json_first(items); item && r == 0 && !json; item = rh_json_next(item)) {
+		if (out.length > 0)
+			rh_str_append(&out, "---\n");
+		r = rh_yaml_print(item, &out);
+	}
+	if (r < 0 || out.failed)
+		return rh_fail_oom(err);
+	rh_cli_print(&out);
+	return 0;
+}
+
+static int manifests_check(struct manifests_wish *wish, struct rh_error *err)
+{
+	int r;
+
+	if (!rh_name_is_label(wish->namespace_))
+		return rh_fail(err, RH_EINVAL,
+		               "--namespace: \"%s\" is no name of a namespace: at most 63 small letters, digits and dashes",
+		               wish->namespace_);
+	r = rh_image_check(wish->image, err);
+	if (r < 0)
+		return rh_wrap(err, r, "--image");
+	if (wish->namespaced && rh_cli_option(wish->cli, "cluster-scope"))
+		return rh_fail(err, RH_EINVAL, "--cluster-scope and --namespaced exclude each other");
+	r = wish->gang ? rh_gang_parse_flag(wish->gang, &wish->parsed_gang, err) : 0;
+	return r < 0 ? rh_wrap(err, r, "--gang-scheduler-name") : 0;
+}
+
+/* What the controller would refuse there is refused here. */
+static int manifests_read_config(struct manifests_wish *wish, struct rh_error *err)
+{
+	const char *path = rh_cli_option(wish->cli, "controller-config");
+	rh_auto(config) config = path ? rh_config_new() : NULL;
+	size_t length;
+	int r;
+
+	if (!path)
+		return 0;
+	if (!config)
+		return rh_fail_oom(err);
+	r = rh_file_read(path, MANIFESTS_CONFIG_MAX, &wish->config, &length, err);
+	if (r == 0)
+		r = rh_config_parse(config, path, wish->config, length, err);
+	return r < 0 ? rh_wrap(err, r, "--controller-config") : 0;
+}
+
+static const char *manifests_value(const struct rh_cli *cli, const char *name, const char *fallback)
+{
+	const char *value = rh_cli_option(cli, name);
+
+	return value ? value : fallback;
+}
+
+static int manifests_run(const struct rh_cli *cli)
+{
+	rh_auto_session session = {0};
+	rh_auto(json) items = rh_json_new_array();
+	struct rh_error err = {0};
+	struct manifests_wish wish = {
+		.cli = cli,
+		.namespace_ = manifests_value(cli, "namespace", MANIFESTS_OWN_NAMESPACE),
+		.image = manifests_value(cli, "image", "localhost/roundhouse:" RH_VERSION),
+		.lease = "1ca428e5.training-operator.kubeflow.org",
+		.gang = rh_cli_option(cli, "gang-scheduler-name"),
+		.namespaced = rh_cli_option(cli, "namespaced") != NULL,
+		.monitor = rh_cli_option(cli, "service-monitor") != NULL,
+	};
+	int r = items ? manifests_check(&wish, &err) : rh_fail_oom(&err);
+
+	if (r == 0)
+		r = manifests_read_config(&wish, &err);
+	if (r == 0)
+		r = rh_session_open(cli, &session, &err);
+	wish.host = session.host;
+	if (r == 0)
+		r = manifests_collect(&wish, items, &err);
+	if (r == 0)
+		r = manifests_print(items, rh_cli_option(cli, "output"), &err);
+	rh_free(wish.config);
+	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
+}
+
+static const struct rh_option manifests_options[] = {
+	{"namespace", 'n', "NAME", NULL,
+     "where the controller runs (default roundhouse, which is among the objects); another has to exist"},
+	{"cluster-scope", 0, NULL, NULL, "serve jobs of all namespaces (default)"},
+	{"namespaced", 0, NULL, NULL, "serve jobs of that namespace alone, with rights there alone; it has to exist"},
+	{"image", 0, "IMAGE", NULL, "image of the controller (default localhost/roundhouse:VERSION)"},
+	{"gang-scheduler-name", 0, "NAME", NULL, "as for `roundhouse controller`, with the right to its PodGroups"},
+	{"controller-config", 0, "FILE", NULL, "add a ConfigMap with FILE as the controller's roundhouse.ini"},
+	{"service-monitor", 0, NULL, NULL, "add a ServiceMonitor for the Prometheus operator"},
+	{"without-crds", 0, NULL, NULL, "leave out the definitions of the kinds (`roundhouse crds`)"},
+	{"output", 'o', "FORMAT", "yaml|json", "how to print the objects (default: yaml)"},
+	{NULL, 0, NULL, NULL, NULL},
+};
+
+const struct rh_command rh_command_manifests = {
+	.name = "manifests",
+	.synopsis = "",
+	.summary = "print the objects that install the controller in a cluster",
+	.details =
+		"Prints what `kubectl apply --server-side -f -` takes: the definitions of the kinds, a Deployment, its "
+		"account with\n"
+		"the rights that the plugins' kinds need and no other, a Service, a PodDisruptionBudget, a NetworkPolicy "
+		"and roles for\n"
+		"users.\n\n"
+		"Exit status: 0 printed, 1 it could not be done, 2 wrong arguments or configuration.",
+	.options = manifests_options,
+	.run = manifests_run,
+};

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/yaml.h"
+#include "build/build.h"
+#include "cli/cli.h"
+#include "job/names.h"
+
+/* One replica type's pods, then its Services, as a controller creates them (COMPAT D.2). */
+static int render_type(struct rh_builder *builder, const struct rh_kind *kind, const struct rh_replica_spec *spec,
+                       struct rh_json *items, struct rh_error *err)
+{
+	struct rh_json *object;
+	int r = 0;
+
+	for (int32_t i = 0; r == 0 && i < spec->replicas; i++) {
+		r = rh_build_pod(builder, spec->type, i, &object, err);
+		if (r == 0 && rh_json_append(items, object) < 0)
+			r = rh_fail_oom(err);
+	}
+	for (int32_t i = 0; r == 0 && i < spec->replicas && (kind->flags & RH_KIND_SERVICES); i++) {
+		r = rh_build_service(builder, spec->type, i, &object, err);
+		if (r == 0 && rh_json_append(items, object) < 0)
+			r = rh_fail_oom(err);
+	}
+	return r;
+}
+
+/* What the plugin adds comes first: pods may mount it. */
+static int render_objects(struct rh_builder *builder, struct rh_json *items, struct rh_error *err)
+{
+	rh_auto(json) objects = NULL;
+	int r = rh_build_objects(builder, &objects, err);
+
+	while (r == 0 && rh_json_size(objects) > 0) {
+		if (rh_json_append(items, rh_json_detach_item(objects, 0)) < 0)
+			r = rh_fail_oom(err);
+	}
+	return r;
+}
+
+/* A controller makes nothing for a job that is suspended or another's. */
+static bool render_is_due(const struct rh_job *job)
+{
+	return rh_job_is_ours(job) && !job->policy.suspend;
+}
+
+static int render_job(const struct rh_session *session, const struct rh_job *job, struct rh_json *items,
+                      struct rh_error *err)
+{
+	const struct rh_snapshot snapshot = {.host = session->host, .job = job, .gang = &session->config->gang};
+	rh_auto(builder) builder = NULL;
+	int r;
+
+	if (!render_is_due(job))
+		return 0;
+	r = rh_builder_new(&snapshot, &builder, err);
+	if (r == 0)
+		r = render_objects(builder, items, err);
+	for (size_t i = 0; r == 0 && i < job->spec_count; i++)
+		r = render_type(builder, job->kind, &job->specs[i], items, err);
+	return r;
+}
+
+static int render_list(const struct rh_session *session, const struct rh_jobs *jobs, struct rh_json **ret_list,
+                       struct rh_error *err)
+{
+	rh_auto(json) list = rh_json_new_object();
+	struct rh_json *items = NULL;
+	int r = 0;
+
+	if (list && rh_json_set_string(list, "apiVersion", "v1") == 0 && rh_json_set_string(list, "kind", "List") == 0)
+		items = rh_json_ensure_array(list, "items");
+	if (!items)
+		return rh_fail_oom(err);
+	for (size_t i = 0; r == 0 && i < jobs->count; i++)
+		r = render_job(session, jobs->items[i], items, err);
+	if (r == 0)
+		*ret_list = rh_take(list);
+	return r;
+}
+
+static int render_print(const struct rh_json *list, const char *format, struct rh_error *err)
+{
+	rh_auto_str out = {0};
+	int r = 0;
+
+	if (format && strcmp(format, "json") == 0)
+		rh_json_print(list, true, &out);
+	else
+		r = rh_yaml_print(list, &out);
+	if (out.length == 0 || out.data[out.length - 1] != '\n')
+		rh_str_append(&out, "\n");
+	if (r < 0 || out.failed)
+		return rh_fail_oom(err);
+	rh_cli_print(&out);
+	return 0;
+}
+
+static int render_run(const struct rh_cli *cli)
+{
+	rh_auto_session session = {0};
+	rh_auto_jobs jobs = {0};
+	rh_auto(json) list = NULL;
+	struct rh_error err = {0};
+	const char *gang = rh_cli_option(cli, "gang-scheduler");
+	int r = rh_session_open(cli, &session, &err);
+
+	if (r == 0)
+		r = rh_session_take_variables(&session, &err);
+	if (r == 0 && gang)
+		r = rh_gang_parse(gang, &session.config->gang, &err);
+	if (r == 0)
+		r = rh_jobs_open(cli, &session, &jobs, &err);
+	if (r == 0)
+		r = render_list(&session, &jobs, &list, &err);
+	if (r == 0)
+		r = render_print(list, rh_cli_option(cli, "output"), &err);
+	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
+}
+
+static const struct rh_option render_options[] = {
+	{"output", 'o', "FORMAT", "yaml|json", "how to print the objects (default: yaml)"},
+	{"gang-scheduler", 0, "NAME", NULL,
+     "with the PodGroup of this gang scheduler: none, volcano, scheduler-plugins[:SCHEDULER] (default: as configured)"},
+	{NULL, 0, NULL, NULL, NULL},
+};
+
+const struct rh_command rh_command_render = {
+	.name = "render",
+	.synopsis = "FILE...",
+	.summary = "print the objects that a controller would create for jobs now",
+	.details =
+		"Prints one List of pods, Services and what else the jobs need, with the names, labels and environment of a\n"
+		"cluster. A job that is suspended or managed by another controller has none.\n"
+		"CUSTOM_CLUSTER_DOMAIN counts as it does for the controller. The status of a job counts for nothing, and of\n"
+		"metadata.generateName the same name is made each time: bbbbb, bbbbc, ... are put behind it.\n"
+		"ConfigMaps and Secrets that stand beside the jobs are read, not printed. FILE may be - for standard input.\n\n"
+		"Exit status: 0 printed, 1 it could not be done, 2 wrong arguments or files, or a job that is not valid.",
+	.options = render_options,
+	.operands_min = 1,
+	.operands_max = 1000,
+	.run = render_run,
+};

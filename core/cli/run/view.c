@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/run/view.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "base/os/clock.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "cli/run/screen.h"
+#include "cli/run/table.h"
+#include "engine/decide.h"
+#include "job/status.h"
+
+struct rh_text_view {
+	bool quiet;
+	bool multiple;
+	bool colour;   /* of standard output */
+	bool terminal; /* standard output is one: what replicas write must not clear it */
+	bool live;     /* both streams are terminals: a status line is kept at the bottom */
+	bool shown;    /* the status line is on the screen */
+	struct rh_str status;
+	struct rh_map *states;  /* job name -> last condition that was told, owned */
+	struct rh_str told;     /* message of the last condition that was told */
+	struct rh_str failure;  /* messages of Failed conditions */
+	struct rh_str warnings; /* that are told behind the table */
+	struct rh_table table;
+	struct rh_str faults; /* the first fault of each job, with its lines */
+};
+
+/* Foreground colours that can be told apart on light and dark ground; red is kept for failures. */
+static const char *const view_colours[] = {"\033[36m", "\033[32m", "\033[35m", "\033[34m",
+                                           "\033[33m", "\033[96m", "\033[92m", "\033[95m"};
+
+static void view_wipe(struct rh_text_view *view)
+{
+	if (view->shown)
+		fputs("\r\033[K", stderr);
+	view->shown = false;
+}
+
+/* Columns that the status line may take: a line that wraps could not be wiped. */
+static size_t view_width(void)
+{
+	size_t width = rh_screen_width(STDERR_FILENO);
+
+	return width < 8 ? 72 : width - 3;
+}
+
+static void view_restore(struct rh_text_view *view)
+{
+	view_wipe(view);
+	if (!view->live || view->status.length == 0)
+		return;
+	(void)fflush(stdout);
+	fprintf(stderr, "\033[7m %.*s \033[0m", (int)view_width(), rh_str_text(&view->status));
+	(void)fflush(stderr);
+	view->shown = true;
+}
+
+static void view_say(struct rh_text_view *view, const char *colour, const char *text)
+{
+	bool coloured = view->live && colour;
+
+	view_wipe(view);
+	(void)fflush(stdout);
+	fprintf(stderr, "%s%s%s\n", coloured ? colour : "", text, coloured ? "\033[0m" : "");
+	view_restore(view);
+}
+
+static void view_line(void *arg, const char *job, const char *replica, const char *container, const char *text,
+                      size_t length)
+{
+	struct rh_text_view *view = arg;
+	size_t colour = rh_hash(replica, strlen(replica)) % (sizeof(view_colours) / sizeof(*view_colours));
+
+	(void)container;
+	view_wipe(view);
+	if (view->colour)
+		fputs(view_colours[colour], stdout);
+	if (view->multiple)
+		printf("%s/", job);
+	printf("%-8s |%s ", replica, view->colour ? "\033[0m" : "");
+	if (view->terminal) {
+		rh_auto_str clean = {0};
+
+		rh_screen_clean(text, length, &clean);
+		(void)fwrite(rh_str_text(&clean), 1, clean.length, stdout);
+	} else {
+		(void)fwrite(text, 1, length, stdout);
+	}
+	putchar('\n');
+	view_restore(view);
+}
+
+static void view_event(void *arg, const struct rh_json *event)
+{
+	struct rh_text_view *view = arg;
+	rh_auto_str text = {0};
+
+	const char *message = rh_json_string_at(event, "message");
+
+	/* What is normal shows as conditions and logs; what is not must be seen, once. */
+	if (!rh_text_equal(rh_json_string_at(event, "type"), "Warning") || rh_text_equal(message, rh_str_text(&view->told)))
+		return;
+	rh_str_appendf(&text, "warning: %s: %s", rh_json_string_at(event, "reason"), message);
+	view_say(view, "\033[33m", rh_str_text(&text));
+}
+
+static int32_t view_desired(const struct rh_json *job, const char *type)
+{
+	const struct rh_json *member;
+	int64_t replicas = 1;
+
+	for (member = rh_json_first(rh_json_get(job, "spec")); member; member = rh_json_next(member)) {
+		const struct rh_json *spec = rh_json_get(member, type);
+
+		/* each kind has a name of its own for the map of its replicas */
+		if (rh_json_get(spec, "template"))
+			(void)rh_json_integer(rh_json_get(spec, "replicas"), &replicas);
+	}
+	return (int32_t)replicas;
+}
+
+static void view_compose(struct rh_text_view *view, const struct rh_json *job, const char *state)
+{
+	struct rh_job_status status;
+	struct rh_str *out = &view->status;
+
+	rh_str_clear(out);
+	rh_str_appendf(out, "%s  %s", rh_json_string_at(job, "metadata.name"), state);
+	if (rh_job_status_parse(rh_json_get(job, "status"), &status) < 0)
+		return;
+	for (size_t i = 0; i < status.replica_count; i++) {
+		const struct rh_replica_status *replica = &status.replicas[i];
+
+		rh_str_appendf(out, "  %s %d/%d running", replica->type, replica->active, view_desired(job, replica->type));
+		if (replica->succeeded)
+			rh_str_appendf(out, ", %d succeeded", replica->succeeded);
+		if (replica->failed)
+			rh_str_appendf(out, ", %d failed", replica->failed);
+	}
+	rh_job_status_deinit(&status);
+}
+
+/* The newest condition that is True is what the job is doing. */
+static const struct rh_json *view_condition(const struct rh_json *job)
+{
+	const struct rh_json *newest = NULL;
+	const struct rh_json *condition;
+
+	for (condition = rh_json_first(rh_json_at(job, "status.conditions")); condition;
+	     condition = rh_json_next(condition))
+		if (rh_text_equal(rh_json_string_at(condition, "status"), "True"))
+			newest = condition;
+	return newest;
+}
+
+/* The message of a Failed condition without the first fault, which the end of the run shows in full. */
+static const char *view_reason(const struct rh_text_view *view, struct rh_str *buffer)
+{
+	const char *message = rh_str_text(&view->told);
+	const char *fault = strstr(message, RH_FIRST_FAULT);
+
+	rh_str_append_bytes(buffer, message, fault ? (size_t)(fault - message) : strlen(message));
+	return rh_str_text(buffer);
+}
+
+static void view_transition(struct rh_text_view *view, const char *name, const struct rh_json *condition)
+{
+	const char *type = rh_json_string_at(condition, "type");
+	const char *message = rh_json_string_at(condition, "message");
+	bool failed = rh_text_equal(type, RH_CONDITION_FAILED);
+	rh_auto_str reason = {0};
+	rh_auto_str text = {0};
+	char *told = rh_strdup(type);
+	void *old = NULL;
+
+	if (!told || rh_map_set(view->states, name, told, &old) < 0) {
+		rh_free(told);
+		return;
+	}
+	rh_free(old);
+	rh_str_clear(&view->told);
+	rh_str_append(&view->told, message ? message : "");
+	if (failed && view->quiet)
+		rh_str_appendf(&view->failure, "%s\n", view_reason(view, &reason));
+	if (view->quiet)
+		return;
+	rh_str_appendf(&text, "%s: %s: %s", name, type, failed ? view_reason(view, &reason) : rh_str_text(&view->told));
+	view_say(view, failed ? "\033[31m" : "\033[1m", rh_str_text(&text));
+}
+
+static void view_job(void *arg, const struct rh_json *job)
+{
+	struct rh_text_view *view = arg;
+	const struct rh_json *condition = view_condition(job);
+	const char *name = rh_json_string_at(job, "metadata.name");
+	const char *type = rh_json_string_at(condition, "type");
+
+	if (!name || !type)
+		return;
+	view_compose(view, job, type);
+	if (!rh_text_equal(rh_map_get(view->states, name), type))
+		view_transition(view, name, condition);
+	view_restore(view);
+}
+
+static void view_replica(void *arg, const struct rh_run_replica *replica)
+{
+	struct rh_text_view *view = arg;
+
+	rh_table_add(&view->table, replica, view->multiple);
+}
+
+static void view_warning(void *arg, const char *text)
+{
+	struct rh_text_view *view = arg;
+
+	rh_str_appendf(&view->warnings, "WARNING: %s\n", text);
+}
+
+/* Lines as they were written, but for what a terminal would take for a command. */
+static void view_first_fault(void *arg, const struct rh_run_fault *fault)
+{
+	struct rh_text_view *view = arg;
+	const char *text = fault->lines;
+
+	rh_str_appendf(&view->faults, "\n%s%sFirst fault: %s%s\n", view->multiple ? fault->job : "",
+	               view->multiple ? ": " : "", fault->text, *text ? ":" : "");
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+
+		rh_str_append(&view->faults, "    ");
+		for (size_t i = 0; i < length; i++)
+			rh_str_append_bytes(&view->faults,
+			                    ((unsigned char)text[i] < ' ' && text[i] != '\t') || text[i] == 0x7f ? "?" : text + i,
+			                    1);
+		rh_str_append(&view->faults, "\n");
+		text += length + (text[length] ? 1 : 0);
+	}
+}
+
+static void view_note(void *arg, const char *text)
+{
+	struct rh_text_view *view = arg;
+	rh_auto_str line = {0};
+
+	rh_str_appendf(&line, "note: %s", text);
+	view_say(view, NULL, rh_str_text(&line));
+}
+
+void rh_text_view_finish(struct rh_text_view *view, int result)
+{
+	view_wipe(view);
+	rh_str_clear(&view->status);
+	(void)fflush(stdout);
+	if (!view->quiet || result != RH_RUN_SUCCEEDED)
+		rh_table_print(&view->table, rh_screen_width(STDERR_FILENO), stderr);
+	if (view->warnings.length)
+		fprintf(stderr, "\n%s%s%s", rh_cli_colour(STDERR_FILENO) ? "\033[1;33m" : "", rh_str_text(&view->warnings),
+		        rh_cli_colour(STDERR_FILENO) ? "\033[0m" : "");
+	if (view->failure.length)
+		fprintf(stderr, "\n%s", rh_str_text(&view->failure));
+	fputs(rh_str_text(&view->faults), stderr);
+	if (!view->quiet || result != RH_RUN_SUCCEEDED)
+		fprintf(stderr, "%s\n", rh_run_result_name(result));
+}
+
+const char *rh_run_result_name(int result)
+{
+	if (result == RH_RUN_SUCCEEDED)
+		return "Succeeded";
+	if (result == RH_RUN_TIMED_OUT)
+		return "TimedOut";
+	return result == RH_RUN_INTERRUPTED ? "Interrupted" : "Failed";
+}
+
+struct rh_text_view *rh_text_view_new(bool quiet, bool multiple)
+{
+	struct rh_text_view *view = rh_alloc(sizeof(*view));
+
+	if (!view)
+		return NULL;
+	*view = (struct rh_text_view){.quiet = quiet, .multiple = multiple};
+	view->states = rh_map_new();
+	if (!view->states) {
+		rh_free(view);
+		return NULL;
+	}
+	/* Logs are live behind a pipe, too. */
+	(void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+	view->colour = rh_cli_colour(STDOUT_FILENO);
+	view->terminal = isatty(STDOUT_FILENO) != 0;
+	view->live = !quiet && view->colour && rh_cli_colour(STDERR_FILENO);
+	return view;
+}
+
+void rh_text_view_free(struct rh_text_view *view)
+{
+	const char *key;
+	void *value;
+
+	if (!view)
+		return;
+	view_wipe(view);
+	for (size_t cursor = 0; rh_map_next(view->states, &cursor, &key, &value);)
+		rh_free(value);
+	rh_map_free(view->states);
+	rh_table_deinit(&view->table);
+	rh_str_deinit(&view->warnings);
+	rh_str_deinit(&view->status);
+	rh_str_deinit(&view->failure);
+	rh_str_deinit(&view->faults);
+	rh_str_deinit(&view->told);
+	rh_free(view);
+}
+
+struct rh_run_hooks rh_text_view_hooks(struct rh_text_view *view)
+{
+	return (struct rh_run_hooks){
+		.line = view_line,
+		.event = view_event,
+		.job = view_job,
+		.first_fault = view_first_fault,
+		.replica = view_replica,
+		.warning = view_warning,
+		.note = view_note,
+		.arg = view,
+	};
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file config/config.h
+ * @brief The configuration: what roundhouse.ini (COMPAT-free, ours) says, with defaults.
+ *
+ * One immutable struct that everything above reads. Sections: [plugins] (path: folders, separated by colons, relative
+ * to the file; allow: names, separated by white space or commas; time-limit), [plugin NAME], [controller], [local],
+ * [images], [comm] and [comm NAME].
+ */
+#ifndef RH_CONFIG_CONFIG_H
+#define RH_CONFIG_CONFIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "config/fabric.h"
+#include "config/gang.h"
+
+/** One "key = value" whose key is free: a plugin's setting or an image mapping. Strings are owned. */
+struct rh_setting {
+	char *section; /**< "plugin pytorch", "images", "comm" */
+	char *key;
+	char *value;
+	char *origin;  /**< who said it, for messages: "FILE:LINE" or "--flag" */
+	char *content; /**< of the file that value names, for the plugin that asks; NULL: value is all there is */
+};
+
+/** The configuration. */
+struct rh_config {
+	char **plugin_dirs; /**< folders that are searched for *.so, in order; owned */
+	size_t plugin_dir_count;
+	bool plugin_dirs_fixed; /**< $ROUNDHOUSE_PLUGIN_PATH gave them: files do not change them */
+	char **plugin_allow;    /**< names that may load; none means all; owned */
+	size_t plugin_allow_count;
+	int64_t plugin_time_limit; /**< [plugins] time-limit: longest that one operation of a plugin may take; microseconds,
+	                              default 10 s */
+	struct rh_setting *settings; /**< settings of free sections, in file order; owned */
+	size_t setting_count;
+	int64_t restart_backoff; /**< [local] restart-backoff: first wait before a container is restarted in place;
+	                            microseconds, default 1 s */
+	int64_t max_restarts; /**< [local] max-restarts: how often in a row a replica that fails fast, and each time in the
+	                         same way, is restarted in a job without backoffLimit; 0: for ever; default 6 */
+	int64_t restart_backoff_max; /**< [local] restart-backoff-max; default 5 min */
+	int64_t grace_period; /**< [local] grace-period: SIGTERM to SIGKILL where the pod says nothing; default 30 s */
+	char *state_dir;      /**< [local] state-dir: where lock files live; default $XDG_RUNTIME_DIR/roundhouse or
+	                         /tmp/roundhouse-UID; owned */
+	bool state_dir_named; /**< a file names state-dir: the folder is the user's, it is never removed */
+	int32_t port_first;   /**< [local] ports = 20000-29999: range that replicas' ports come from, outside the ephemeral
+	                         range */
+	int32_t port_last;
+	struct rh_gang gang; /**< [controller] gang-scheduler: none, volcano or scheduler-plugins[:NAME]; default none */
+};
+
+/** Read a count, as "6", of a setting or an option. @return 0, or RH_EINVAL with a message that has @p text */
+int rh_config_count(const char *text, int64_t *ret_count, struct rh_error *err);
+
+/**
+ * @return a configuration with every default, owned by the caller, or NULL when memory is out. Reads the environment
+ * once (RH plugin path, XDG_RUNTIME_DIR).
+ */
+struct rh_config *rh_config_new(void) __attribute__((warn_unused_result));
+/** Free it. NULL is nothing. */
+void rh_config_free(struct rh_config *config);
+RH_DEFINE_CLEANUP(config);
+/**
+ * Read one file over what @p config has. A file that others can change is refused (base/os/trust.h). Unknown sections
+ * and keys, and values out of range, are refused with file, line and the fix.
+ * @return 0, RH_EINVAL, RH_ENOENT, RH_EIO or RH_ENOMEM
+ */
+int rh_config_read(struct rh_config *config, const char *path, struct rh_error *err);
+/** rh_config_read() of a text in memory. */
+int rh_config_parse(struct rh_config *config, const char *name, const char *text, size_t length, struct rh_error *err);
+/**
+ * Set a key of a free section ("plugin tensorflow") over what the files say, as an environment variable of V1's does.
+ * @param origin who says it: "--flag" or "$VARIABLE"
+ * @return 0 or RH_ENOMEM
+ */
+int rh_config_set(struct rh_config *config, const char *section, const char *key, const char *value,
+                  const char *origin);
+/** @return the last value of @p key in @p section, borrowed, or NULL */
+const char *rh_config_setting(const struct rh_config *config, const char *section, const char *key);
+/** @return the last setting of @p key in @p section, borrowed, or NULL */
+const struct rh_setting *rh_config_find_setting(const struct rh_config *config, const char *section, const char *key);
+/**
+ * Find and read the file that counts: @p path when it is not NULL, else $ROUNDHOUSE_CONFIG, else conf/roundhouse.ini
+ * beside the program (../conf, or ../../../conf where that is a build tree), else /etc/roundhouse/roundhouse.ini, else
+ * that of the installation (../etc); none of the latter is no error. @return as rh_config_read()
+ */
+int rh_config_find(struct rh_config *config, const char *path, struct rh_error *err);
+
+#endif

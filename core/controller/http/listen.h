@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file controller/http/listen.h
+ * @brief Sockets to listen on, from addresses as V1's flags write them.
+ */
+#ifndef RH_CONTROLLER_HTTP_LISTEN_H
+#define RH_CONTROLLER_HTTP_LISTEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/**
+ * @return whether @p address asks for no server at all: "" or "0", as in V1, or port 0 of any host, which would be a
+ * port that nobody knows
+ */
+bool rh_listen_is_off(const char *address);
+/**
+ * Open a socket that listens at @p address (see rh_endpoint_parse()), close-on-exec and non-blocking. @param[out]
+ * ret_fd owned by the caller
+ * @return 0, RH_EINVAL (the address) or RH_EIO
+ */
+int rh_listen_open(const char *address, int *ret_fd, struct rh_error *err);
+/** @return the port that @p fd is bound to, or 0 */
+uint16_t rh_listen_port(int fd);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file controller/http/webhook.h
+ * @brief V1's validating webhooks (COMPAT A.4): AdmissionReview in, AdmissionReview out. A pure function.
+ */
+#ifndef RH_CONTROLLER_HTTP_WEBHOOK_H
+#define RH_CONTROLLER_HTTP_WEBHOOK_H
+
+#include "controller/http/httpd.h"
+#include "controller/metrics.h"
+#include "host/host.h"
+
+/** Longest AdmissionReview that is read: two objects as large as etcd takes, and what stands around them; bytes. */
+#define RH_WEBHOOK_BODY_MAX ((size_t)8 * 1024 * 1024)
+
+/** What judges jobs. */
+struct rh_webhook {
+	const struct rh_host *host;
+	struct rh_metrics *metrics; /**< may be NULL */
+	/** @return whether @p kind is served; NULL: every kind of the host */
+	bool (*serves)(void *arg, const struct rh_kind *kind);
+	void *arg;
+};
+
+/**
+ * Answer "/validate-GROUP-VERSION-KIND" with V1's spelling ("/validate-kubeflow-org-v1-pytorchjob"). A new job is
+ * refused in V1's words; a changed one only for what its old version was not to be refused for, so that stored jobs go
+ * on. Lint's remarks become warnings.
+ * @return whether the request is for a webhook
+ */
+bool rh_webhook_answer(const struct rh_webhook *webhook, const struct rh_httpd_request *request,
+                       struct rh_httpd_reply *reply);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operations of a plugin, called with what they need and checked when they return. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/call/judge.h"
+#include "host/call/view.h"
+#include "host/containment/guard.h"
+#include "host/registry.h"
+#include "job/rules/validate.h"
+
+/** Room for "PyTorchJob default/mnist" with the longest names. */
+#define OPS_OBJECT_SIZE 400
+
+/** One call of a plugin. */
+struct ops_call {
+	const char *name; /**< of the operation, for messages */
+	const struct rh_slot *slot;
+	struct rh_arena texts;
+	struct rh_view view;
+	struct rh_json_spot spot;
+	struct rh_reply reply;
+	struct rh_guard guard;
+	char object[OPS_OBJECT_SIZE];
+};
+
+/** Find the plugin of the snapshot's job and set up a call of it. */
+static int ops_begin(struct ops_call *call, const struct rh_snapshot *snapshot, enum rh_operation operation,
+                     struct rh_error *err)
+{
+	static const char *const names[] = {"init()", "validate()", "pod()", "objects()", "judge()"};
+	const struct rh_job *job = snapshot->job;
+
+	memset(call, 0, sizeof(*call));
+	call->name = names[operation];
+	call->slot = rh_host_slot(snapshot->host, job->kind);
+	if (!call->slot)
+		return rh_fail(err, RH_EPLUGIN, "%s %s/%s: no plugin serves this kind any more", job->kind->kind,
+		               job->namespace_, job->name);
+	snprintf(call->object, sizeof(call->object), "%s %s/%s", job->kind->kind, job->namespace_, job->name);
+	call->view = (struct rh_view){snapshot, snapshot->host->config, call->slot->section, &call->texts, &call->spot};
+	call->reply.operation = operation;
+	call->reply.plugin = call->slot->name;
+	call->reply.object = call->object;
+	call->guard = (struct rh_guard){.plugin = call->slot->name,
+	                                .operation = names[operation],
+	                                .object = call->object,
+	                                .limit = snapshot->host->config->plugin_time_limit};
+	rh_guard_enter(&call->guard);
+	return 0;
+}
+
+/**
+ * Free what the call held, and say how it went. The plugin may have ignored an error that a service told it, or taken a
+ * text for absent that got no memory; then whatever it did is not to be used.
+ */
+static int ops_end(struct ops_call *call, int32_t result, struct rh_error *err)
+{
+	const struct rh_reply *reply = &call->reply;
+	bool failed = call->texts.failed;
+
+	rh_guard_leave();
+	rh_arena_deinit(&call->texts);
+	if (failed)
+		return rh_fail_oom(err);
+	if (result == 0 && reply->status == 0)
+		return 0;
+	if (reply->status == RH_EINVAL || reply->status == RH_ENOMEM)
+		return rh_fail(err, reply->status, "%s: %s", call->object, reply->error.message);
+	if (reply->status != 0)
+		return rh_fail(err, RH_EPLUGIN, "%s: plugin %s, %s: %s", call->object, reply->plugin, call->name,
+		               reply->error.message);
+	if (result == RH_ENOMEM)
+		return rh_fail_oom(err);
+	return rh_fail(err, RH_EPLUGIN, "%s: plugin %s, %s returned %" PRId32 " without saying why", call->object,
+	               reply->plugin, call->name, result);
+}
+
+int rh_host_validate(const struct rh_snapshot *snapshot, struct rh_findings *findings, struct rh_error *err)
+{
+	const struct rh_plugin *plugin;
+	struct ops_call call;
+	int32_t result = 0;
+	int r;
+
+	if (rh_job_validate(snapshot->job, findings) < 0)
+		return rh_fail_oom(err);
+	r = ops_begin(&call, snapshot, RH_OPERATION_VALIDATE, err);
+	if (r < 0)
+		return r;
+	call.reply.findings = findings;
+	plugin = call.slot->plugin;
+	if (plugin->validate)
+		result = plugin->validate(call.slot->self, &call.view, &call.reply);
+	return ops_end(&call, result, err);
+}
+
+int rh_host_pod(const struct rh_snapshot *snapshot, const char *type, int32_t index, struct rh_json *pod,
+                struct rh_error *err)
+{
+	const struct rh_plugin *plugin;
+	struct ops_call call;
+	int32_t result = 0;
+	int r = ops_begin(&call, snapshot, RH_OPERATION_POD, err);
+
+	if (r < 0)
+		return r;
+	const struct rh_replica me = {
+		.head = RH_HEAD(struct rh_replica),
+		.type = type,
+		.index = index,
+		.rank = rh_job_rank(snapshot->job, type, index),
+	};
+
+	call.reply.pod = pod;
+	plugin = call.slot->plugin;
+	if (plugin->pod)
+		result = plugin->pod(call.slot->self, &call.view, &me, &call.reply);
+	return ops_end(&call, result, err);
+}
+
+/**
+ * A controller would take up a job that a plugin names as any other. On one machine nobody would: what a run starts,
+ * ends and answers for are the jobs of its files.
+ */
+static int ops_refuse_jobs(const struct rh_snapshot *snapshot, const struct rh_json *objects, struct rh_error *err)
+{
+	const struct rh_job *job = snapshot->job;
+
+	if (!snapshot->addresses || snapshot->addresses->count == 0)
+		return 0;
+	for (const struct rh_json *object = rh_json_first(objects); object; object = rh_json_next(object)) {
+		const char *kind = rh_json_string_at(object, "kind");
+
+		if (rh_host_kind(snapshot->host, rh_json_string_at(object, "apiVersion"), kind, NULL))
+			return rh_fail(
+				err, RH_EINVAL,
+				"%s %s/%s: its plugin wants the job %s %s, and on one machine only the jobs of the files run; "
+				"put it into a file",
+				job->kind->kind, job->namespace_, job->name, kind, rh_json_string_at(object, "metadata.name"));
+	}
+	return 0;
+}
+
+int rh_host_objects(const struct rh_snapshot *snapshot, struct rh_json **ret_objects, struct rh_error *err)
+{
+	rh_auto(json) objects = rh_json_new_array();
+	const struct rh_plugin *plugin;
+	struct ops_call call;
+	int32_t result = 0;
+	int r;
+
+	if (!objects)
+		return rh_fail_oom(err);
+	r = ops_begin(&call, snapshot, RH_OPERATION_OBJECTS, err);
+	if (r < 0)
+		return r;
+	call.reply.objects = objects;
+	plugin = call.slot->plugin;
+	if (plugin->objects)
+		result = plugin->objects(call.slot->self, &call.view, &call.reply);
+	r = ops_end(&call, result, err);
+	if (r == 0)
+		r = ops_refuse_jobs(snapshot, objects, err);
+	if (r == 0)
+		*ret_objects = rh_take(objects);
+	return r;
+}
+
+int rh_host_judge(const struct rh_snapshot *snapshot, struct rh_judgement *judgement, struct rh_error *err)
+{
+	const struct rh_plugin *plugin;
+	struct ops_call call;
+	int32_t result;
+	int r = ops_begin(&call, snapshot, RH_OPERATION_JUDGE, err);
+
+	if (r < 0)
+		return r;
+	call.reply.judgement = judgement;
+	plugin = call.slot->plugin;
+	result = plugin->judge ? plugin->judge(call.slot->self, &call.view, &call.reply) : RH_DEFAULT;
+	if (result == RH_DEFAULT)
+		result = rh_judge_default(snapshot, &call.reply);
+	r = ops_end(&call, result, err);
+	if (r == 0 && rh_judge_words(snapshot, judgement) < 0)
+		r = rh_fail_oom(err);
+	if (r < 0)
+		rh_judgement_deinit(judgement);
+	return r;
+}
+
+void rh_judgement_deinit(struct rh_judgement *judgement)
+{
+	for (size_t i = 0; i < judgement->count; i++) {
+		rh_free(judgement->items[i].type);
+		rh_free(judgement->items[i].message);
+	}
+	*judgement = (struct rh_judgement){0};
+}

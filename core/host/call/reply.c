@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/log.h"
+#include "host/call/view.h"
+
+/** Longest variable that Linux takes, its name, the equals sign and the final zero included (MAX_ARG_STRLEN). */
+#define REPLY_ENV_MAX (128 * 1024)
+
+/** Parts of a Pod that only the core writes. */
+static const char *const reply_core_paths[] = {"apiVersion", "kind", "status", "metadata.namespace",
+                                               "metadata.ownerReferences"};
+
+/** Remember the first error, so that a plugin that goes on after it still fails. @return @p code */
+static int reply_stick(struct rh_reply *reply, int code, const struct rh_error *error)
+{
+	if (reply->status == 0) {
+		reply->status = code;
+		reply->error = *error;
+	}
+	return code;
+}
+
+/** reply_stick() of RH_EPLUGIN in words that say what the plugin did wrong. */
+static int reply_blame(struct rh_reply *reply, const char *service, const char *what)
+{
+	struct rh_error error = {0};
+
+	return reply_stick(reply, rh_fail(&error, RH_EPLUGIN, "%s(): %s", service, what), &error);
+}
+
+static int reply_oom(struct rh_reply *reply)
+{
+	struct rh_error error = {0};
+
+	return reply_stick(reply, rh_fail_oom(&error), &error);
+}
+
+static int32_t reply_check(struct rh_reply *reply, enum rh_operation operation, const char *service)
+{
+	if (reply->operation == operation)
+		return 0;
+	return reply_blame(reply, service, "is no service of this operation");
+}
+
+/** Count texts (NULL: none) to what the plugin answers in this call. @return 0 or RH_EPLUGIN */
+static int32_t reply_charge(struct rh_reply *reply, const char *service, const char *first, const char *second)
+{
+	struct rh_error error = {0};
+	size_t bytes = RH_ANSWER_TEXT_COST + (first ? strlen(first) : 0) + (second ? strlen(second) : 0);
+
+	if (bytes <= RH_ANSWER_BYTES_MAX - reply->bytes) {
+		reply->bytes += bytes;
+		return 0;
+	}
+	reply->bytes = RH_ANSWER_BYTES_MAX;
+	return reply_stick(reply,
+	                   rh_fail(&error, RH_EPLUGIN, "%s(): the answer is larger than the limit of %zu bytes", service,
+	                           RH_ANSWER_BYTES_MAX),
+	                   &error);
+}
+
+static bool reply_is_status(int32_t code)
+{
+	return code < 0 && code >= RH_ECONFLICT;
+}
+
+int32_t rh_reply_fail(struct rh_reply *reply, int32_t code, const char *text)
+{
+	struct rh_error error = {0};
+
+	if (!reply_is_status(code) || !text)
+		return reply_blame(reply, "fail", !text ? "the text is NULL" : "the code is no negative enum rh_status");
+	return reply_stick(reply, rh_fail(&error, code, "%s", text), &error);
+}
+
+int32_t rh_reply_note(struct rh_reply *reply, int32_t level, const char *text)
+{
+	static const enum rh_log_level levels[] = {RH_LOG_DEBUG, RH_LOG_INFO, RH_LOG_WARN};
+
+	int32_t r;
+
+	if (!text || level < RH_NOTE_DEBUG || level > RH_NOTE_WARN)
+		return reply_blame(reply, "note", !text ? "the text is NULL" : "the level is no RH_NOTE_*");
+	r = reply_charge(reply, "note", text, NULL);
+	if (r < 0)
+		return r;
+	if (level == RH_NOTE_WARN && reply->operation == RH_OPERATION_VALIDATE)
+		return rh_findings_add(reply->findings, RH_FINDING_WARNING, "", "%s", text) < 0 ? reply_oom(reply) : 0;
+	rh_log(levels[level], reply->object, "plugin %s: %s", reply->plugin, text);
+	return 0;
+}
+
+int32_t rh_reply_refuse(struct rh_reply *reply, const char *path, const char *detail)
+{
+	int32_t r = reply_check(reply, RH_OPERATION_VALIDATE, "refuse");
+
+	if (r < 0)
+		return r;
+	if (!path || !detail)
+		return reply_blame(reply, "refuse", !path ? "the path is NULL" : "the detail is NULL");
+	r = reply_charge(reply, "refuse", path, detail);
+	if (r < 0)
+		return r;
+	return rh_findings_add(reply->findings, RH_FINDING_ERROR, path, "%s", detail) < 0 ? reply_oom(reply) : 0;
+}
+
+/** @return a new entry of an env list, or NULL when memory is out */
+static struct rh_json *reply_env_entry(const char *name, const char *value)
+{
+	rh_auto(json) entry = rh_json_new_object();
+
+	if (!entry || rh_json_set_string(entry, "name", name) < 0 || rh_json_set_string(entry, "value", value) < 0)
+		return NULL;
+	return rh_take(entry);
+}
+
+static int reply_add_env(struct rh_json *container, const char *name, const char *value)
+{
+	struct rh_json *env;
+
+	if (rh_json_type(container) != RH_JSON_OBJECT)
+		return 0;
+	env = rh_json_ensure_array(container, "env");
+	return env ? rh_json_append(env, reply_env_entry(name, value)) : RH_ENOMEM;
+}
+
+/** A container with a longer variable could not start: "argument list too long". */
+static int32_t reply_check_size(struct rh_reply *reply, const char *name, const char *value)
+{
+	size_t bytes = strlen(name) + strlen(value) + sizeof("=");
+	struct rh_error error = {0};
+
+	if (bytes <= REPLY_ENV_MAX)
+		return 0;
+	return reply_stick(reply,
+	                   rh_fail(&error, RH_EINVAL,
+	                           "variable %s would have %zu bytes, and Linux takes %d: the job needs fewer replicas "
+	                           "(plugin %s)",
+	                           name, bytes, REPLY_ENV_MAX, reply->plugin),
+	                   &error);
+}
+
+int32_t rh_reply_env(struct rh_reply *reply, const char *container, const char *name, const char *value)
+{
+	int32_t r = reply_check(reply, RH_OPERATION_POD, "env");
+	struct rh_json *item;
+	bool found = false;
+
+	if (r < 0)
+		return r;
+	if (!name || !*name || !value)
+		return reply_blame(reply, "env", value ? "the name is empty" : "the value is NULL");
+	r = reply_check_size(reply, name, value);
+	if (r == 0)
+		r = reply_charge(reply, "env", name, value);
+	if (r < 0)
+		return r;
+	for (item = rh_json_first(rh_json_at(reply->pod, "spec.containers")); item; item = rh_json_next(item)) {
+		if (container && !rh_text_equal(rh_json_string(rh_json_get(item, "name")), container))
+			continue;
+		found = true;
+		if (reply_add_env(item, name, value) < 0)
+			return reply_oom(reply);
+	}
+	return found ? 0 : reply_blame(reply, "env", "the pod has no such container");
+}
+
+/** @return whether @p path is, or lies below, what only the core writes */
+static bool reply_is_core_path(const char *path)
+{
+	for (size_t i = 0; i < sizeof(reply_core_paths) / sizeof(reply_core_paths[0]); i++) {
+		size_t length = strlen(reply_core_paths[i]);
+
+		if (strncmp(path, reply_core_paths[i], length) == 0 && strchr(".[", path[length]))
+			return true;
+	}
+	return false;
+}
+
+/** Parse what a plugin wrote. @return 0, RH_ENOMEM or RH_EPLUGIN, remembered */
+static int reply_parse(struct rh_reply *reply, const char *service, const char *json, struct rh_json **ret_value)
+{
+	struct rh_error error = {0};
+	int r;
+
+	if (!json)
+		return reply_blame(reply, service, "the JSON is NULL");
+	r = rh_json_parse(json, strlen(json), ret_value, &error);
+	if (r == RH_EINVAL)
+		r = rh_wrap(&error, RH_EPLUGIN, "%s(): no JSON", service);
+	return r < 0 ? reply_stick(reply, r, &error) : 0;
+}
+
+int32_t rh_reply_edit(struct rh_reply *reply, const char *path, const char *json)
+{
+	struct rh_json *value;
+	struct rh_error error = {0};
+	int32_t r = reply_check(reply, RH_OPERATION_POD, "edit");
+
+	if (r < 0)
+		return r;
+	if (!path || reply_is_core_path(path))
+		return reply_blame(reply, "edit", !path ? "the path is NULL" : "this part of a pod is the core's");
+	r = reply_charge(reply, "edit", path, json);
+	if (r == 0)
+		r = reply_parse(reply, "edit", json, &value);
+	if (r < 0)
+		return r;
+	r = rh_edit(reply->pod, path, value, &error);
+	return r < 0 ? reply_stick(reply, r, &error) : 0;
+}
+
+static int32_t reply_check_count(struct rh_reply *reply)
+{
+	struct rh_error error = {0};
+
+	if (rh_json_size(reply->objects) < RH_ANSWER_OBJECTS_MAX)
+		return 0;
+	return reply_stick(
+		reply, rh_fail(&error, RH_EPLUGIN, "object(): more than the limit of %zu objects", RH_ANSWER_OBJECTS_MAX),
+		&error);
+}
+
+int32_t rh_reply_object(struct rh_reply *reply, const char *json)
+{
+	rh_auto(json) object = NULL;
+	int32_t r = reply_check(reply, RH_OPERATION_OBJECTS, "object");
+
+	if (r == 0)
+		r = reply_charge(reply, "object", json, NULL);
+	if (r == 0)
+		r = reply_check_count(reply);
+	if (r == 0)
+		r = reply_parse(reply, "object", json, &object);
+	if (r < 0)
+		return r;
+	if (!rh_json_string_at(object, "apiVersion") || !rh_json_string_at(object, "kind") ||
+	    !rh_json_string_at(object, "metadata.name"))
+		return reply_blame(reply, "object", "apiVersion, kind or metadata.name is missing");
+	return rh_json_append(reply->objects, rh_take(object)) < 0 ? reply_oom(reply) : 0;
+}
+
+static int reply_keep_verdict(struct rh_judgement *judgement, int32_t verdict, const char *type, const char *message)
+{
+	struct rh_verdict *item = &judgement->items[judgement->count++];
+
+	item->verdict = verdict;
+	item->type = rh_strdup(type);
+	item->message = rh_strdup(message);
+	return (type && !item->type) || (message && !item->message) ? RH_ENOMEM : 0;
+}
+
+int32_t rh_reply_verdict(struct rh_reply *reply, int32_t verdict, const char *type, const char *message)
+{
+	int32_t r = reply_check(reply, RH_OPERATION_JUDGE, "verdict");
+
+	if (r < 0)
+		return r;
+	if (verdict < RH_VERDICT_RUNNING || verdict > RH_VERDICT_RESTARTING)
+		return reply_blame(reply, "verdict", "it is no RH_VERDICT_*");
+	if (reply->judgement->count == RH_VERDICTS_MAX)
+		return reply_blame(reply, "verdict", "too many in one call");
+	r = reply_charge(reply, "verdict", type, message);
+	if (r < 0)
+		return r;
+	return reply_keep_verdict(reply->judgement, verdict, type, message) < 0 ? reply_oom(reply) : 0;
+}

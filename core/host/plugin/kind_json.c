@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/plugin/kind_json.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/str.h"
+
+/** Deepest brackets of a rule. */
+#define CEL_DEPTH_MAX 64
+
+/** What a member of a row holds. */
+enum kind_json_value { KIND_JSON_TEXT, KIND_JSON_TEXTS, KIND_JSON_FLAG, KIND_JSON_NUMBER };
+
+/** A member that a row may have; name NULL ends a list. */
+struct kind_json_member {
+	const char *name;
+	enum kind_json_value value;
+	bool required;
+	const char *words; /**< separated by '|': what the text must be; NULL: anything */
+};
+
+/** One of a kind's texts, and what its rows are. */
+struct kind_json_text {
+	const char *field;
+	const char *text;
+	const struct kind_json_member *members; /**< of each row; NULL: anything */
+};
+
+/* apiextensions.k8s.io/v1 ValidationRule, and "at" */
+static const struct kind_json_member kind_json_cel[] = {
+	{"at", KIND_JSON_TEXT, true, "spec|replicas"},
+	{"rule", KIND_JSON_TEXT, true, NULL},
+	{"message", KIND_JSON_TEXT, false, NULL},
+	{"messageExpression", KIND_JSON_TEXT, false, NULL},
+	{"fieldPath", KIND_JSON_TEXT, false, NULL},
+	{"reason", KIND_JSON_TEXT, false, "FieldValueInvalid|FieldValueForbidden|FieldValueRequired|FieldValueDuplicate"},
+	{"optionalOldSelf", KIND_JSON_FLAG, false, NULL},
+	{NULL, KIND_JSON_TEXT, false, NULL},
+};
+
+/* CustomResourceColumnDefinition */
+static const struct kind_json_member kind_json_columns[] = {
+	{"name", KIND_JSON_TEXT, true, NULL},     {"type", KIND_JSON_TEXT, true, "integer|number|string|boolean|date"},
+	{"jsonPath", KIND_JSON_TEXT, true, NULL}, {"description", KIND_JSON_TEXT, false, NULL},
+	{"format", KIND_JSON_TEXT, false, NULL},  {"priority", KIND_JSON_NUMBER, false, NULL},
+	{NULL, KIND_JSON_TEXT, false, NULL},
+};
+
+/* rbac.authorization.k8s.io/v1 PolicyRule, without URLs: no object is one */
+static const struct kind_json_member kind_json_rbac[] = {
+	{"apiGroups", KIND_JSON_TEXTS, true, NULL},
+	{"resources", KIND_JSON_TEXTS, true, NULL},
+	{"resourceNames", KIND_JSON_TEXTS, false, NULL},
+	{"verbs", KIND_JSON_TEXTS, true, NULL},
+	{NULL, KIND_JSON_TEXT, false, NULL},
+};
+
+/** Go behind a text in quotes that starts at @p at. @return NULL when it has no end */
+static const char *cel_skip_quoted(const char *start, const char *at)
+{
+	bool raw = at > start && (at[-1] == 'r' || at[-1] == 'R');
+	const char quote[] = {*at, *at, *at, '\0'};
+	size_t length = strncmp(at, quote, 3) == 0 ? 3 : 1;
+
+	for (at += length; *at; at++) {
+		if (strncmp(at, quote, length) == 0)
+			return at + length;
+		if (*at == '\\' && !raw && !*++at)
+			return NULL;
+	}
+	return NULL;
+}
+
+/** @return what is wrong with the brackets and quotes of a rule, or NULL */
+static const char *cel_flaw(const char *rule)
+{
+	char open[CEL_DEPTH_MAX];
+	size_t depth = 0;
+	const char *at = rule;
+
+	while (*at) {
+		if (*at == '"' || *at == '\'') {
+			at = cel_skip_quoted(rule, at);
+			if (!at)
+				return "a text has no closing quote";
+			continue;
+		}
+		if (strncmp(at, "//", 2) == 0) {
+			at += strcspn(at, "\n");
+			continue;
+		}
+		if (strchr("([{", *at)) {
+			if (depth == CEL_DEPTH_MAX)
+				return "its brackets are too deep";
+			open[depth++] = *at == '(' ? ')' : *at == '[' ? ']' : '}';
+		} else if (strchr(")]}", *at) && (depth == 0 || open[--depth] != *at)) {
+			return "a bracket is closed that is not open";
+		}
+		at++;
+	}
+	return depth > 0 ? "a bracket is not closed" : NULL;
+}
+
+static bool kind_json_is_texts(const struct rh_json *list)
+{
+	if (rh_json_type(list) != RH_JSON_ARRAY || rh_json_size(list) == 0)
+		return false;
+	for (const struct rh_json *item = rh_json_first(list); item; item = rh_json_next(item)) {
+		if (!rh_json_string(item))
+			return false;
+	}
+	return true;
+}
+
+/** @return what is wrong with the value of a member, or NULL */
+static const char *kind_json_flaw(const struct kind_json_member *member, const struct rh_json *value)
+{
+	const char *text = rh_json_string(value);
+
+	switch (member->value) {
+	case KIND_JSON_TEXT:
+		if (!text || !*text)
+			return text ? "is empty" : "is no text";
+		return member->words && !rh_words_have(member->words, '|', text, strlen(text)) ? "must be one of" : NULL;
+	case KIND_JSON_TEXTS:
+		return kind_json_is_texts(value) ? NULL : "is no list of texts";
+	case KIND_JSON_FLAG:
+		return rh_json_type(value) == RH_JSON_BOOL ? NULL : "is neither true nor false";
+	case KIND_JSON_NUMBER:
+		return rh_json_type(value) == RH_JSON_NUMBER ? NULL : "is no number";
+	}
+	return NULL;
+}
+
+static int kind_json_refuse(const struct kind_json_text *text, size_t index, const char *member, const char *flaw,
+                            struct rh_error *err)
+{
+	return rh_fail(err, RH_EPLUGIN, "%s[%zu]%s%.64s %s", text->field, index, *member ? "." : "", member, flaw);
+}
+
+static int kind_json_check_member(const struct kind_json_text *text, size_t index,
+                                  const struct kind_json_member *member, const struct rh_json *value,
+                                  struct rh_error *err)
+{
+	const char *flaw = value ? kind_json_flaw(member, value) : member->required ? "is missing" : NULL;
+
+	if (!flaw && value && strcmp(member->name, "rule") == 0)
+		flaw = cel_flaw(rh_json_string(value));
+	if (!flaw)
+		return 0;
+	if (strcmp(flaw, "must be one of") == 0)
+		return rh_fail(err, RH_EPLUGIN, "%s[%zu].%s is \"%.64s\", and must be one of %s", text->field, index,
+		               member->name, rh_json_string(value), member->words);
+	return kind_json_refuse(text, index, member->name, flaw, err);
+}
+
+static bool kind_json_knows(const struct kind_json_member *members, const char *name)
+{
+	while (members->name && strcmp(members->name, name) != 0)
+		members++;
+	return members->name != NULL;
+}
+
+static int kind_json_check_row(const struct kind_json_text *text, size_t index, const struct rh_json *row,
+                               struct rh_error *err)
+{
+	int r = rh_json_type(row) == RH_JSON_OBJECT ? 0 : kind_json_refuse(text, index, "", "is no object", err);
+
+	for (const struct kind_json_member *member = text->members; r == 0 && member && member->name; member++)
+		r = kind_json_check_member(text, index, member, rh_json_get(row, member->name), err);
+	if (r < 0 || !text->members)
+		return r;
+	for (const struct rh_json *value = rh_json_first(row); value; value = rh_json_next(value)) {
+		if (!kind_json_knows(text->members, rh_json_key(value)))
+			return kind_json_refuse(text, index, rh_json_key(value), "is no member that is known", err);
+	}
+	return 0;
+}
+
+static int kind_json_parse(const struct kind_json_text *text, enum rh_json_type type, struct rh_json **ret_json,
+                           struct rh_error *err)
+{
+	int r = rh_json_parse(text->text, strlen(text->text), ret_json, err);
+
+	if (r < 0)
+		return r == RH_ENOMEM ? r : rh_wrap(err, RH_EPLUGIN, "%s", text->field);
+	if (rh_json_type(*ret_json) == type)
+		return 0;
+	return rh_fail(err, RH_EPLUGIN, "%s is JSON of type %s, it must be an %s", text->field,
+	               rh_json_type_name(*ret_json), type == RH_JSON_ARRAY ? "array" : "object");
+}
+
+static int kind_json_check_rows(const struct kind_json_text *text, struct rh_error *err)
+{
+	rh_auto(json) rows = NULL;
+	size_t index = 0;
+	int r = text->text ? kind_json_parse(text, RH_JSON_ARRAY, &rows, err) : 0;
+
+	for (const struct rh_json *row = rh_json_first(rows); row && r == 0; row = rh_json_next(row))
+		r = kind_json_check_row(text, index++, row, err);
+	return r;
+}
+
+static int kind_json_check_schema(const char *schema, struct rh_error *err)
+{
+	const struct kind_json_text text = {"spec_schema", schema, NULL};
+	rh_auto(json) fields = NULL;
+	int r = schema ? kind_json_parse(&text, RH_JSON_OBJECT, &fields, err) : 0;
+
+	for (const struct rh_json *field = rh_json_first(fields); field && r == 0; field = rh_json_next(field)) {
+		if (rh_json_type(field) != RH_JSON_OBJECT)
+			r = rh_fail(err, RH_EPLUGIN, "spec_schema.%.64s is no schema, but JSON of type %s", rh_json_key(field),
+			            rh_json_type_name(field));
+	}
+	return r;
+}
+
+int rh_kind_json_check(const struct rh_kind *kind, struct rh_error *err)
+{
+	const struct kind_json_text texts[] = {
+		{"columns", kind->columns, kind_json_columns},
+		{"rbac_rules", kind->rbac_rules, kind_json_rbac},
+		{"contract", kind->contract, NULL},
+		{"cel_rules", kind->cel_rules, kind_json_cel},
+	};
+	int r = kind_json_check_schema(kind->spec_schema, err);
+
+	for (size_t i = 0; r == 0 && i < sizeof(texts) / sizeof(texts[0]); i++)
+		r = kind_json_check_rows(&texts[i], err);
+	return r < 0 && r != RH_ENOMEM ? rh_wrap(err, r, "kind %s", kind->kind) : r;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file job/evidence/evidence.h
+ * @brief What the end of one replica says about who caused it: pure functions of its exit code and its last output.
+ *
+ * When one replica of a job fails, its peers fail a moment later, with closed connections and time-outs. Time alone
+ * does not tell the cause from its victims: a process that raised an exception may need longer to end than a peer that
+ * lost its connection. What each wrote does. The texts of frameworks that are known are rows of a table
+ * (evidence_rows.c), each with its source.
+ *
+ * Texts come from programs of users: any bytes are taken, and no text costs more than time in proportion to its length.
+ */
+#ifndef RH_JOB_EVIDENCE_EVIDENCE_H
+#define RH_JOB_EVIDENCE_EVIDENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+/** Most bytes of output that are worth looking at: a traceback, and what some programs write after it. */
+#define RH_EVIDENCE_TEXT_MAX (256 * 1024)
+
+/** How far an end is to blame for those of its peers, surest first. */
+enum rh_blame {
+	RH_BLAME_NONE,    /**< there is no bad end */
+	RH_BLAME_CAUSE,   /**< an error of its own: an exception, a crash, no memory, a full disk, a port in use */
+	RH_BLAME_UNKNOWN, /**< it ended badly and nothing says why */
+	RH_BLAME_KILLED,  /**< a signal from outside, or its pod was taken away: the cause when it came before all others */
+	RH_BLAME_SUMMARY, /**< a launcher's report that a process of it, or of another replica, ended badly */
+	RH_BLAME_STUCK,   /**< one of its processes waited in vain, and its launcher had to stop another one, which had not
+	                     ended */
+	RH_BLAME_UNREACHED, /**< it could not connect to a peer */
+	RH_BLAME_LATE,      /**< it waited for a peer in vain: a time-out of a collective operation or a rendezvous */
+	RH_BLAME_VICTIM,    /**< a peer was gone: a connection that was closed */
+	RH_BLAME_HUNG, /**< of a replica that has not ended, or ended well too early: its peers lost or waited for it */
+	RH_BLAMES
+};
+
+/** How one container ended. Texts are borrowed; "" where there is none. */
+struct rh_end {
+	int32_t exit_code;  /**< -1: unknown, for its pod was taken away */
+	const char *reason; /**< Kubernetes' word: "Error", "OOMKilled" */
+	const char *output; /**< what it wrote last; its last RH_EVIDENCE_TEXT_MAX bytes are looked at */
+};
+
+/** What an end says. */
+struct rh_evidence {
+	enum rh_blame blame;
+	bool raised;     /**< it is told by a traceback */
+	int32_t rank;    /**< rank of the process that failed, where the output names it; else -1 */
+	int32_t accused; /**< rank that a victim names as the one it lost or waited for; else -1 */
+	/** The one line that tells most, as "ValueError: bad batch", without blanks around it: borrowed from the output;
+	 * never NULL. */
+	const char *headline;
+	size_t headline_length; /**< bytes; 0: there is no such line */
+};
+
+/** @return what @p end says; its headline is valid as long as the output is */
+struct rh_evidence rh_evidence_read(const struct rh_end *end);
+/**
+ * Append the lines of the output that belong to the end: the last traceback of the process that failed, whole and as it
+ * was written, or else the last lines. Reading what is appended gives the same blame, rank and accused.
+ * @param limit most bytes that are appended, at least 1024; what is longer loses lines from the middle ("  ..." stands
+ * for them)
+ */
+void rh_evidence_excerpt(const struct rh_end *end, size_t limit, struct rh_str *out);
+/** @return whether @p blame says that another replica is behind the end */
+bool rh_blame_is_consequence(enum rh_blame blame);
+/** @return "none", "cause", "unknown", "killed", "summary", "stuck", "unreached", "late", "victim" or "hung"; static
+ * storage */
+const char *rh_blame_name(enum rh_blame blame);
+/** @return the class of that name; RH_BLAME_NONE for any other text, or NULL */
+enum rh_blame rh_blame_of(const char *name);
+
+#endif

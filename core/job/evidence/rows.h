@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file job/evidence/rows.h
+ * @brief The table of texts by which ends are told apart. For job/evidence/evidence alone.
+ */
+#ifndef RH_JOB_EVIDENCE_ROWS_H
+#define RH_JOB_EVIDENCE_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "job/evidence/evidence.h"
+
+/** One text that tells what an end is. */
+struct rh_evidence_row {
+	enum rh_blame blame;
+	bool accuses;          /**< "rank N" in it names the rank that is to blame */
+	const char *framework; /**< who writes it */
+	const char *text;      /**< a part of one line, compared with regard to case */
+	const char *source;    /**< where it is written */
+};
+
+/**
+ * @return the row whose text is in the @p length bytes of @p text, the first of the table where there are several;
+ * NULL: there is none. Static storage
+ */
+const struct rh_evidence_row *rh_evidence_row(const char *text, size_t length);
+
+#endif

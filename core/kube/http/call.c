@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One request: what libcurl is told, what it says, and the words for how it ended. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/os/clock.h"
+#include "kube/http/parts.h"
+#include "kube/kubeconfig/hint.h"
+#include "roundhouse/version.h"
+
+/* A server that is there answers a connect within this, in milliseconds. */
+#define HTTP_CONNECT_TIMEOUT 15000L
+/*
+ * Bytes that libcurl keeps for each call that is under way: for its body, where 64 KiB are usual and less than this is
+ * not allowed, and for the answer, which is a list or short.
+ */
+#define HTTP_BODY_BUFFER 16384L
+#define HTTP_ANSWER_BUFFER 4096L
+/* Seconds of silence before the kernel asks whether the other end is there. */
+#define HTTP_KEEPALIVE 30L
+
+int rh_http_call_new(const struct rh_http_request *request, struct rh_http_call **ret_call, struct rh_error *err)
+{
+	rh_auto(http_call) call = rh_alloc(sizeof(*call));
+
+	if (!call)
+		return rh_fail_oom(err);
+	call->method = rh_strdup(request->method);
+	call->path = rh_strdup(request->path);
+	if (request->body) {
+		call->body = rh_strndup(request->body, request->body_length);
+		call->body_length = request->body_length;
+		call->content_type =
+			rh_asprintf("Content-Type: %s", request->content_type ? request->content_type : "application/json");
+	}
+	if (!call->method || !call->path || (request->body && (!call->body || !call->content_type)))
+		return rh_fail_oom(err);
+	call->timeout = request->timeout;
+	call->idle_timeout = request->idle_timeout;
+	call->began = rh_clock_monotonic();
+	call->heard = call->began;
+	*ret_call = rh_take(call);
+	return 0;
+}
+
+static void http_drop_easy(struct rh_http_call *call)
+{
+	curl_easy_cleanup(call->easy);
+	call->easy = NULL;
+	curl_slist_free_all(call->headers);
+	call->headers = NULL;
+}
+
+void rh_http_call_free(struct rh_http_call *call)
+{
+	if (!call)
+		return;
+	http_drop_easy(call);
+	rh_free(call->method);
+	rh_free(call->path);
+	rh_free(call->content_type);
+	rh_free(call->body);
+	rh_str_deinit(&call->answer);
+	rh_free(call);
+}
+
+static int http_gather(struct rh_http_call *call, const char *data, size_t length)
+{
+	if (length > call->body_max - call->answer.length) {
+		call->cut = RH_HTTP_CUT_SIZE;
+		return -1;
+	}
+	rh_str_append_bytes(&call->answer, data, length);
+	return call->answer.failed ? -1 : 0;
+}
+
+static size_t http_on_body(char *data, size_t size, size_t count, void *arg)
+{
+	struct rh_http_call *call = arg;
+	size_t length = size * count;
+	long status = 0;
+
+	call->heard = rh_clock_monotonic();
+	(void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (call->forgotten)
+		return CURL_WRITEFUNC_ERROR;
+	if (!call->chunk || status < 200 || status > 299)
+		return http_gather(call, data, length) < 0 ? CURL_WRITEFUNC_ERROR : length;
+	if (call->chunk(call->arg, data, length) == 0)
+		return length;
+	call->cut = RH_HTTP_CUT_CHUNK;
+	return CURL_WRITEFUNC_ERROR;
+}
+
+static size_t http_on_header(char *data, size_t size, size_t count, void *arg)
+{
+	struct rh_http_call *call = arg;
+
+	(void)data;
+	call->heard = rh_clock_monotonic();
+	(void)curl_easy_getinfo(call->easy, CURLINFO_HTTP_VERSION, call->ret_version);
+	return size * count;
+}
+
+/* @return 0 or RH_ENOMEM */
+static int http_add_header(struct rh_http_call *call, const char *header)
+{
+	struct curl_slist *list;
+
+	if (!header)
+		return 0;
+	list = curl_slist_append(call->headers, header);
+	if (!list)
+		return RH_ENOMEM;
+	call->headers = list;
+	return 0;
+}
+
+static int http_add_headers(struct rh_http_call *call, const struct rh_http_target *target,
+                            const struct rh_auth_credential *credential)
+{
+	const struct rh_json *header = rh_json_first(target->config->headers);
+	int r = http_add_header(call, "Accept: application/json");
+
+	r |= http_add_header(call, "Expect:"); /* libcurl would wait a second for "100 Continue" */
+	r |= http_add_header(call, call->content_type);
+	r |= http_add_header(call, target->host_header);
+	r |= http_add_header(call, credential->authorization);
+	for (; header; header = rh_json_next(header))
+		r |= http_add_header(call, rh_json_string(header));
+	return r;
+}
+
+static int http_set_blob(CURL *easy, CURLoption option, const char *text)
+{
+	/* libcurl only reads */
+	struct curl_blob blob = {.data = (void *)(uintptr_t)text, .flags = CURL_BLOB_COPY};
+
+	if (!text)
+		return 0;
+	blob.len = strlen(text);
+	return (int)curl_easy_setopt(easy, option, &blob);
+}
+
+static int http_set_tls(CURL *easy, const struct rh_kubeconfig *config, const struct rh_auth_credential *credential)
+{
+	int bad = (int)curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+
+	bad |= (int)curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, config->insecure ? 0L : 1L);
+	bad |= (int)curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, config->insecure ? 0L : 2L);
+	bad |= http_set_blob(easy, CURLOPT_CAINFO_BLOB, credential->authority);
+	if (credential->authority) /* else the system's authorities would be trusted as well */
+		bad |= (int)curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+	bad |= http_set_blob(easy, CURLOPT_SSLCERT_BLOB, credential->certificate);
+	bad |= http_set_blob(easy, CURLOPT_SSLKEY_BLOB, credential->key);
+	return bad;
+}
+
+static int http_set_way(CURL *easy, const struct rh_http_target *target)
+{
+	int bad = (int)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+
+	bad |= (int)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	bad |= (int)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+	bad |= (int)curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+	bad |= (int)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, HTTP_CONNECT_TIMEOUT);
+	bad |= (int)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	bad |= (int)curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, HTTP_KEEPALIVE);
+	bad |= (int)curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, HTTP_KEEPALIVE);
+	if (target->connect_to)
+		bad |= (int)curl_easy_setopt(easy, CURLOPT_CONNECT_TO, target->connect_to);
+	if (target->config->proxy_url) {
+		bad |= (int)curl_easy_setopt(easy, CURLOPT_PROXY, target->config->proxy_url);
+		bad |= (int)curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
+	} else if (target->local) {
+		bad |= (int)curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+	}
+	return bad;
+}
+
+static int http_set_question(struct rh_http_call *call, const struct rh_http_target *target)
+{
+	rh_auto_free char *url = rh_asprintf("%s%s", target->base, call->path);
+	bool get = strcmp(call->method, "GET") == 0;
+	int bad = url ? 0 : 1;
+
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_URL, url);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_PATH_AS_IS, 1L);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_USERAGENT, "roundhouse/" RH_VERSION);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->headers);
+	if (get && !target->config->no_compression)
+		bad |= (int)curl_easy_setopt(call->easy, CURLOPT_ACCEPT_ENCODING, "gzip");
+	if (call->body || (!get && strcmp(call->method, "DELETE") != 0)) {
+		bad |= (int)curl_easy_setopt(call->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body_length);
+		bad |= (int)curl_easy_setopt(call->easy, CURLOPT_POSTFIELDS, call->body ? call->body : "");
+	}
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_CUSTOMREQUEST, call->method);
+	return bad;
+}
+
+static int http_set_answer(struct rh_http_call *call)
+{
+	int bad = (int)curl_easy_setopt(call->easy, CURLOPT_PRIVATE, call);
+
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_ERRORBUFFER, call->curl_words);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_WRITEFUNCTION, http_on_body);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_WRITEDATA, call);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_HEADERFUNCTION, http_on_header);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_HEADERDATA, call);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_UPLOAD_BUFFERSIZE, HTTP_BODY_BUFFER);
+	if (!call->chunk)
+		bad |= (int)curl_easy_setopt(call->easy, CURLOPT_BUFFERSIZE, HTTP_ANSWER_BUFFER);
+	return bad;
+}
+
+int rh_http_call_prepare(struct rh_http_call *call, const struct rh_http_target *target,
+                         const struct rh_auth_credential *credential, struct rh_error *err)
+{
+	http_drop_easy(call);
+	rh_str_clear(&call->answer);
+	call->curl_words[0] = '\0';
+	call->generation = credential->generation;
+	call->easy = curl_easy_init();
+	if (!call->easy || http_add_headers(call, target, credential) < 0)
+		return rh_fail_oom(err);
+	/* what the library was built with is known: the one reason left is memory */
+	if (http_set_question(call, target) || http_set_answer(call) || http_set_way(call->easy, target) ||
+	    http_set_tls(call->easy, target->config, credential))
+		return rh_fail_oom(err);
+	return 0;
+}
+
+int64_t rh_http_call_deadline(const struct rh_http_call *call)
+{
+	int64_t whole = call->timeout > 0 ? call->began + call->timeout : RH_NEVER;
+	int64_t idle = call->idle_timeout > 0 ? call->heard + call->idle_timeout : RH_NEVER;
+
+	if (call->state == RH_HTTP_OVER)
+		return RH_NEVER;
+	return whole < idle ? whole : idle;
+}
+
+/* RFC 9110 section 10.2.3: seconds, or a date. */
+static int64_t http_retry_after(CURL *easy)
+{
+	struct curl_header *header;
+	int64_t seconds = 0;
+	time_t date;
+
+	if (curl_easy_header(easy, "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
+		return 0;
+	if (header->value[0] && strspn(header->value, "0123456789") == strlen(header->value)) {
+		for (const char *digit = header->value; *digit && seconds < 1000000; digit++)
+			seconds = seconds * 10 + (*digit - '0');
+		return seconds * RH_SECOND;
+	}
+	date = curl_getdate(header->value, NULL);
+	if (date == (time_t)-1 || (int64_t)date * RH_SECOND <= rh_clock_wall())
+		return 0;
+	return (int64_t)date * RH_SECOND - rh_clock_wall();
+}
+
+/* A certificate that the authority vouches for, but for another name: libcurl has one code for both, and these words.
+ */
+static const char *http_suspect_certificate(const struct rh_kubeconfig *config, const char *said)
+{
+	if (!strstr(said, "does not match") && !strstr(said, "subject name"))
+		return "certificate-authority";
+	return config->tls_server_name ? "tls-server-name" : "server";
+}
+
+/* What the user can look at, for the faults that the configuration causes. */
+static const char *http_suspect(CURLcode code, const struct rh_http_target *target, const char *said, char *buffer,
+                                size_t size)
+{
+	const struct rh_kubeconfig *config = target->config;
+	const char *at = config->cluster_at;
+	const char *field = NULL;
+
+	switch ((int)code) {
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CACERT_BADFILE:
+		field = http_suspect_certificate(config, said);
+		break;
+	case CURLE_SSL_CERTPROBLEM:
+		at = config->user_at;
+		field = "client-certificate";
+		break;
+	case CURLE_COULDNT_RESOLVE_HOST:
+		field = "server";
+		break;
+	case CURLE_COULDNT_CONNECT:
+		field = config->proxy_url ? "proxy-url" : "server";
+		break;
+	case CURLE_COULDNT_RESOLVE_PROXY:
+	case CURLE_PROXY:
+		field = "proxy-url";
+		break;
+	default:
+		return "";
+	}
+	(void)snprintf(buffer, size, "; check %s.%s", at, field);
+	return buffer;
+}
+
+static void http_word(struct rh_http_call *call, const struct rh_http_target *target, CURLcode code)
+{
+	char buffer[256];
+	char time[RH_TIME_SIZE];
+	const char *said = call->curl_words[0] ? call->curl_words : curl_easy_strerror(code);
+	rh_auto_str scheme = {0};
+
+	switch (call->cut) {
+	case RH_HTTP_CUT_TIME:
+		(void)snprintf(call->words, sizeof(call->words), "no complete answer within %s",
+		               rh_duration_format(call->timeout, time));
+		return;
+	case RH_HTTP_CUT_IDLE:
+		(void)snprintf(call->words, sizeof(call->words), "not a byte for %s",
+		               rh_duration_format(call->idle_timeout, time));
+		return;
+	case RH_HTTP_CUT_SIZE:
+		(void)snprintf(call->words, sizeof(call->words), "the answer has more than %zu bytes", call->body_max);
+		return;
+	case RH_HTTP_CUT_CHUNK:
+		rh_copy(call->words, sizeof(call->words), "the answer makes no sense");
+		return;
+	case RH_HTTP_NOT_CUT:
+		break;
+	}
+	if (rh_kube_cure_is_scheme(target->config, said)) {
+		rh_kube_cure_scheme(target->config, &scheme);
+		(void)snprintf(call->words, sizeof(call->words), "%s: %s", target->config->server, rh_str_text(&scheme));
+		return;
+	}
+	(void)snprintf(call->words, sizeof(call->words), "%s: %s%s", target->config->server,
+	               call->answer.failed ? "out of memory" : said,
+	               http_suspect(code, target, said, buffer, sizeof(buffer)));
+}
+
+void rh_http_call_conclude(struct rh_http_call *call, const struct rh_http_target *target, CURLcode code)
+{
+	long status = 0;
+	long bytes = 0;
+
+	(void)curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &bytes);
+	(void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+	call->sent = bytes > 0;
+	call->words[0] = '\0';
+	call->retry_after = http_retry_after(call->easy);
+	call->status = (int32_t)status;
+	if (code != CURLE_OK || call->cut != RH_HTTP_NOT_CUT || status == 0) {
+		call->status = 0;
+		http_word(call, target, code);
+	}
+	http_drop_easy(call);
+}
+
+void rh_http_call_tell(const struct rh_http_call *call)
+{
+	struct rh_http_response response = {.status = call->status,
+	                                    .sent = call->sent,
+	                                    .words = call->words,
+	                                    .retry_after = call->status ? call->retry_after : 0,
+	                                    .body = call->status ? rh_str_text(&call->answer) : ""};
+
+	response.body_length = call->status ? call->answer.length : 0;
+	call->done(call->arg, &response);
+}

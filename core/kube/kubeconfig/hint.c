@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/kubeconfig/hint.h"
+
+#include <string.h>
+
+static bool cure_is_plain(const struct rh_kubeconfig *config)
+{
+	return rh_starts_with(config->server, "http://");
+}
+
+/* What says that the scheme is wrong, and which one it is then. */
+struct cure_words {
+	const char *words;
+	bool plain; /* the address begins with http:// */
+};
+
+/* Servers in Go, nginx and libcurl; then OpenSSL and GnuTLS. */
+static const struct cure_words cure_schemes[] = {
+	{"HTTP request to an HTTPS server", true},
+	{"plain HTTP request was sent to HTTPS port", true},
+	{"Received HTTP/0.9", true},
+	{"wrong version number", false},
+	{"packet length too long", false},
+	{"record layer failure", false},
+	{"unexpected TLS packet", false},
+};
+
+bool rh_kube_cure_is_scheme(const struct rh_kubeconfig *config, const char *words)
+{
+	bool plain = cure_is_plain(config);
+
+	for (size_t i = 0; i < sizeof(cure_schemes) / sizeof(cure_schemes[0]); i++) {
+		if (cure_schemes[i].plain == plain && strstr(words, cure_schemes[i].words))
+			return true;
+	}
+	return false;
+}
+
+void rh_kube_cure_scheme(const struct rh_kubeconfig *config, struct rh_str *out)
+{
+	if (cure_is_plain(config))
+		rh_str_appendf(out, "the server speaks TLS, and %s.server begins with http://; write https://",
+		               config->cluster_at);
+	else
+		rh_str_appendf(out,
+		               "the server does not speak TLS, and %s.server begins with https://; write its port for TLS, "
+		               "or http:// if it has none",
+		               config->cluster_at);
+}
+
+/* Which credential it was, and how it is renewed. */
+static void cure_credential(const struct rh_kubeconfig *config, struct rh_str *out)
+{
+	const char *command = rh_json_string(rh_json_get(config->exec, "command"));
+
+	if (config->token_file)
+		rh_str_appendf(out, "the token in %s is not accepted; renew it", config->token_file);
+	else if (config->token)
+		rh_str_appendf(out, "the token in %s.token is not accepted; renew it", config->user_at);
+	else if (command)
+		rh_str_appendf(out, "what the program \"%s\" of %s.exec gives is not accepted; log in again", command,
+		               config->user_at);
+	else if (config->certificate_file)
+		rh_str_appendf(out, "the certificate in %s is not accepted; renew it", config->certificate_file);
+	else if (config->certificate)
+		rh_str_appendf(out, "the certificate in %s.client-certificate-data is not accepted; renew it", config->user_at);
+	else if (config->username)
+		rh_str_appendf(out, "username and password in %s are not accepted; correct them", config->user_at);
+	else
+		rh_str_appendf(out, "%s has no credentials; add a token, a client certificate or exec", config->user_at);
+}
+
+static void cure_login(const struct rh_kubeconfig *config, struct rh_str *out)
+{
+	if (config->context)
+		rh_str_appendf(out, "context \"%s\", user \"%s\": ", config->context, config->user ? config->user : "");
+	cure_credential(config, out);
+	if (config->context)
+		rh_str_appendf(out, " (kubectl --context %s auth whoami says when it is right)", config->context);
+}
+
+void rh_kube_cure(const struct rh_kubeconfig *config, int32_t status, const char *words, struct rh_str *out)
+{
+	if (status == 401)
+		cure_login(config, out);
+	else if (status == 400 && rh_kube_cure_is_scheme(config, words))
+		rh_kube_cure_scheme(config, out);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file kube/store/call.h
+ * @brief One request of a store, as it is sent to an API server; for core/kube alone.
+ */
+#ifndef RH_KUBE_STORE_CALL_H
+#define RH_KUBE_STORE_CALL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kube/http/http.h"
+#include "kube/store/window.h"
+#include "store/store.h"
+
+/** A request that waits or is under way. */
+struct rh_call {
+	struct rh_call *next;
+	struct rh_call *previous;
+	void *owner; /**< the store */
+	uint64_t id; /**< for cancel() */
+	bool spare;  /**< it has a spare place of the window */
+	uint64_t http_id;
+	enum rh_verb verb;
+	enum rh_window_class class;
+	const char *method;       /**< static storage */
+	const char *content_type; /**< likewise; NULL without a body */
+	char *path;
+	char *namespace_; /**< NULL: none */
+	size_t weight;    /**< bytes that it keeps in memory until it is answered, about: its body and the answer */
+	char *body;       /**< NULL: none */
+	char *resource;   /**< "pods", "pytorchjobs/status" */
+	rh_done_fn *done; /**< NULL: nobody wants to know any more */
+	void *arg;
+	int64_t sent_at; /**< monotonic microseconds */
+};
+
+/** Calls in the order in which they came. All zero is empty. */
+struct rh_call_queue {
+	struct rh_call *first;
+	struct rh_call *last;
+	size_t count;
+};
+
+/** Make a call of @p request, whose body is taken. @return owned by the caller, or NULL when memory is out */
+struct rh_call *rh_call_new(struct rh_request *request) __attribute__((warn_unused_result));
+/** Free it. NULL is nothing. */
+void rh_call_free(struct rh_call *call);
+RH_DEFINE_CLEANUP(call);
+/** @return what metrics call its verb: "get", "list", "create", "patch", "update", "delete" */
+const char *rh_call_verb(const struct rh_call *call);
+/** Put it last; the queue owns it now. */
+void rh_call_append(struct rh_call_queue *queue, struct rh_call *call);
+/** Take it out; the caller owns it now. */
+void rh_call_remove(struct rh_call_queue *queue, struct rh_call *call);
+/** @return the call @p id, or NULL */
+struct rh_call *rh_call_find(const struct rh_call_queue *queue, uint64_t id);
+/** Free all; those that are under way in @p http (NULL: none are) are cancelled. */
+void rh_call_clear(struct rh_call_queue *queue, struct rh_http *http);
+
+#endif

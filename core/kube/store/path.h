@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file kube/store/path.h
+ * @brief Paths of an API server, percent-encoded as RFC 3986 wants them.
+ */
+#ifndef RH_KUBE_STORE_PATH_H
+#define RH_KUBE_STORE_PATH_H
+
+#include <stddef.h>
+
+#include "base/str.h"
+#include "store/store.h"
+
+/** What a path leads to. All borrowed. */
+struct rh_kube_target {
+	const struct rh_resource *resource;
+	const char *namespace_;  /**< NULL: all namespaces */
+	const char *name;        /**< NULL: the collection */
+	const char *subresource; /**< "status"; NULL: none */
+};
+
+/** Append the path: "/api/v1/namespaces/default/pods/p", "/apis/kubeflow.org/v1/pytorchjobs". */
+void rh_kube_path_append(struct rh_str *out, const struct rh_kube_target *target);
+/** Append one parameter of a query with its ? or &, "?labelSelector=a%2Fb". */
+void rh_kube_path_query(struct rh_str *out, const char *key, const char *value);
+/** Append @p text with everything but RFC 3986's unreserved characters encoded. */
+void rh_kube_path_encode(struct rh_str *out, const char *text);
+/** Append what people call a resource: "pods", "pytorchjobs.kubeflow.org". */
+void rh_kube_path_resource(struct rh_str *out, const struct rh_resource *resource);
+
+#endif

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/store/store.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/os/clock.h"
+#include "kube/store/call.h"
+#include "kube/store/outcome.h"
+#include "kube/store/path.h"
+#include "kube/store/turns.h"
+#include "kube/store/window.h"
+#include "kube/watch/watch.h"
+
+/* Longest that a request may take. */
+#define STORE_DEADLINE (30 * RH_SECOND)
+/*
+ * Bytes of bodies and answers that may be under way: each is in memory as a whole. The widest window of usual requests
+ * stays below.
+ */
+#define STORE_BYTES ((size_t)4 << 20)
+/* One request counts for no more, so that it has room sooner or later whatever else there is. */
+#define STORE_WEIGHT_MAX (STORE_BYTES / 2)
+/* How long to wait when there is no memory to send something. */
+#define STORE_PAUSE (RH_SECOND / 10)
+
+/* A watch with its connection. */
+struct store_watch {
+	struct store_watch *next;
+	struct rh_kube_store *store;
+	uint64_t id;
+	struct rh_kube_watch *watch;
+	char *resource; /* for metrics */
+	uint64_t http_id;
+	int64_t sent_at;
+	bool list; /* the request under way is one */
+};
+
+struct rh_kube_store {
+	struct rh_store face;
+	struct rh_kube_store_options options;
+	char *namespace_;
+	struct rh_window window;
+	struct store_watch *watches;
+	struct rh_turns waiting;
+	struct rh_call_queue flying;
+	size_t flying_bytes; /* weights of these */
+	uint64_t last_id;    /* of requests and watches */
+	uint64_t random;
+	int64_t wake;       /* when there is something to do */
+	int64_t refused_at; /* when the credentials were refused last, monotonic; 0: they are good */
+};
+
+static int64_t store_now(const struct rh_kube_store *store)
+{
+	return store->options.clock ? store->options.clock(store->options.arg) : rh_clock_monotonic();
+}
+
+/* Have a look again in the next turn. */
+static void store_stir(struct rh_kube_store *store)
+{
+	store->wake = 0;
+}
+
+static void store_observe(const struct rh_kube_store *store, const struct rh_kube_call *call)
+{
+	if (store->options.observe)
+		store->options.observe(store->options.arg, call);
+}
+
+static void store_report_login(const struct rh_kube_store *store, int32_t status, const char *words)
+{
+	const struct rh_kube_problem problem = {"requests", "authenticate", "", status, words};
+
+	if (store->options.problem)
+		store->options.problem(store->options.arg, &problem);
+}
+
+/* Watches that were let in stay open: they do not say that nothing can be written any more. */
+static void store_refuse_login(struct rh_kube_store *store, int64_t now, const char *words)
+{
+	bool first = store->refused_at == 0;
+
+	store->refused_at = now;
+	if (first)
+		store_report_login(store, 401, words);
+}
+
+/* What was sent since the last refusal was let in. */
+static void store_accept_login(struct rh_kube_store *store, int32_t status, int64_t sent_at)
+{
+	if (store->refused_at == 0 || sent_at <= store->refused_at || status == 0 || status == 401)
+		return;
+	store->refused_at = 0;
+	store_report_login(store, 200, "");
+}
+
+static int store_watch_on_chunk(void *arg, const char *data, size_t length)
+{
+	struct store_watch *watch = arg;
+
+	store_stir(watch->store);
+	return rh_kube_watch_feed(watch->watch, data, length, store_now(watch->store));
+}
+
+static void store_watch_on_done(void *arg, const struct rh_http_response *response)
+{
+	struct store_watch *watch = arg;
+	struct rh_kube_store *store = watch->store;
+	int64_t now = store_now(store);
+	struct rh_kube_call call = {
+		.verb = watch->list ? "list" : "watch",
+		.resource = watch->resource,
+		.status = response->status,
+		.took = now - watch->sent_at,
+	};
+
+	watch->http_id = 0;
+	store_stir(store);
+	store_observe(store, &call);
+	store_accept_login(store, response->status, watch->sent_at);
+	rh_kube_watch_end(watch->watch, response, now);
+}
+
+static void store_watch_send(struct store_watch *watch, int64_t now)
+{
+	struct rh_http_request request;
+	rh_auto_str path = {0};
+
+	if (rh_kube_watch_begin(watch->watch, now, &path, &request) < 0)
+		return;
+	watch->sent_at = now;
+	watch->list = !strstr(request.path, "watch=true");
+	request.chunk = store_watch_on_chunk;
+	if (rh_http_send(watch->store->options.watch_http, &request, store_watch_on_done, watch, &watch->http_id, NULL) <
+	    0) {
+		struct rh_http_response response = {.words = "out of memory", .body = ""};
+
+		rh_kube_watch_end(watch->watch, &response, now);
+	}
+}
+
+static void store_watch_free(struct store_watch *watch)
+{
+	if (!watch)
+		return;
+	if (watch->http_id)
+		rh_http_cancel(watch->store->options.watch_http, watch->http_id);
+	rh_kube_watch_free(watch->watch);
+	rh_free(watch->resource);
+	rh_free(watch);
+}
+
+static uint64_t store_draw_seed(struct rh_kube_store *store)
+{
+	store->random += UINT64_C(0x9E3779B97F4A7C15);
+	return store->random;
+}
+
+static uint64_t store_watch(struct rh_store *face, const struct rh_resource *resource, const char *label,
+                            rh_watch_fn *fn, void *arg)
+{
+	struct rh_kube_store *store = (struct rh_kube_store *)face;
+	struct store_watch *watch = rh_alloc(sizeof(*watch));
+	struct rh_kube_watch_options options = {
+		.resource = resource,
+		.namespace_ = store->namespace_,
+		.label = label,
+		.fn = fn,
+		.arg = arg,
+		.problem = store->options.problem,
+		.problem_arg = store->options.arg,
+		.seed = store_draw_seed(store),
+		.pages = store->options.pages,
+	};
+
+	if (!watch)
+		return 0;
+	watch->store = store;
+	watch->watch = rh_kube_watch_new(&options);
+	watch->resource = rh_strdup(resource->plural);
+	if (!watch->watch || !watch->resource) {
+		store_watch_free(watch);
+		return 0;
+	}
+	watch->id = ++store->last_id;
+	watch->next = store->watches;
+	store->watches = watch;
+	store_stir(store);
+	return watch->id;
+}
+
+static void store_unwatch(struct rh_store *face, uint64_t id)
+{
+	struct rh_kube_store *store = (struct rh_kube_store *)face;
+	struct store_watch **at = &store->watches;
+	struct store_watch *watch;
+
+	while (*at && (*at)->id != id)
+		at = &(*at)->next;
+	watch = *at;
+	if (!watch)
+		return;
+	*at = watch->next;
+	rh_kube_watch_clear_problem(watch->watch);
+	store_watch_free(watch);
+}
+
+static int store_submit(struct rh_store *face, struct rh_request *request, rh_done_fn *done, void *arg,
+                        uint64_t *ret_id, struct rh_error *err)
+{
+	struct rh_kube_store *store = (struct rh_kube_store *)face;
+	struct rh_call *call = rh_call_new(request);
+
+	if (!call)
+		return rh_fail_oom(err);
+	call->owner = store;
+	if (call->weight > STORE_WEIGHT_MAX)
+		call->weight = STORE_WEIGHT_MAX;
+	call->done = done;
+	call->arg = arg;
+	call->id = ++store->last_id;
+	if (rh_turns_add(&store->waiting, call) < 0) {
+		rh_call_free(call);
+		return rh_fail_oom(err);
+	}
+	if (ret_id)
+		*ret_id = call->id;
+	store_stir(store);
+	return 0;
+}
+
+/* One that is under way goes on, for its answer is still owed to the window; one that waits is dropped. */
+static void store_cancel(struct rh_store *face, uint64_t id)
+{
+	struct rh_kube_store *store = (struct rh_kube_store *)face;
+	struct rh_call *flying = rh_call_find(&store->flying, id);
+	struct rh_call *waiting = flying ? NULL : rh_turns_find(&store->waiting, id);
+
+	if (flying)
+		flying->done = NULL;
+	if (waiting) {
+		rh_turns_take(&store->waiting, waiting);
+		rh_call_free(waiting);
+	}
+}
+
+/* What the answer shows the listeners of watches may know before the watches do. */
+static void store_learn(const struct rh_kube_store *store, const struct rh_call *call, const struct rh_outcome *outcome)
+{
+	bool shows = outcome->code == RH_OUTCOME_OK && outcome->object && call->verb != RH_VERB_DELETE;
+
+	for (struct store_watch *watch = store->watches; watch && shows; watch = watch->next)
+		rh_kube_watch_learn(watch->watch, outcome->object);
+}
+
+/* The network may drop the packets of the watches, too: those that were silent as long are begun anew. */
+static void store_doubt_watches(const struct rh_kube_store *store, const struct rh_call *call, int64_t now)
+{
+	if (store->options.watch_http != store->options.http && now - call->sent_at >= STORE_DEADLINE)
+		rh_http_close_silent(store->options.watch_http, call->sent_at);
+}
+
+static void store_on_done(void *arg, const struct rh_http_response *response)
+{
+	struct rh_call *call = arg;
+	struct rh_kube_store *store = call->owner;
+	int64_t now = store_now(store);
+	rh_auto_kube_outcome outcome = {0};
+	struct rh_window_answer answer = {.status = response->status, .sent_at = call->sent_at, .spare = call->spare};
+
+	rh_kube_outcome_read(call->verb, response, &outcome);
+	answer.retry_after = response->status == 429 ? outcome.outcome.retry_after : response->retry_after;
+	rh_window_end(&store->window, &answer, now);
+	rh_call_remove(&store->flying, call);
+	rh_turns_end(&store->waiting, call);
+	store->flying_bytes -= call->weight;
+	store_stir(store);
+	store_observe(store,
+	              &(struct rh_kube_call){rh_call_verb(call), call->resource, response->status, now - call->sent_at});
+	if (response->status == 0)
+		store_doubt_watches(store, call, now);
+	else if (response->status == 401)
+		store_refuse_login(store, now, outcome.outcome.message);
+	store_accept_login(store, response->status, call->sent_at);
+	store_learn(store, call, &outcome.outcome);
+	if (call->done)
+		call->done(call->arg, &outcome.outcome);
+	rh_call_free(call);
+}
+
+/* @return 0 or RH_ENOMEM, then it still waits */
+static int store_send(struct rh_kube_store *store, struct rh_call *call, int64_t now)
+{
+	struct rh_http_request request = {
+		.method = call->method,
+		.path = call->path,
+		.content_type = call->content_type,
+		.body = call->body,
+		.body_length = call->body ? strlen(call->body) : 0,
+		.timeout = STORE_DEADLINE,
+	};
+	int r = rh_http_send(store->options.http, &request, store_on_done, call, &call->http_id, NULL);
+
+	if (r < 0)
+		return r;
+	rh_turns_send(&store->waiting, call);
+	rh_call_append(&store->flying, call);
+	store->flying_bytes += call->weight;
+	call->sent_at = now;
+	rh_free(rh_take(call->body));
+	call->spare = rh_window_send(&store->window, now);
+	return 0;
+}
+
+/* @return the next that may go, or NULL: then *@p ret_when is when to try again though no answer comes */
+static struct rh_call *store_next(struct rh_kube_store *store, int64_t now, int64_t *ret_when)
+{
+	size_t room = store->flying_bytes < STORE_BYTES ? STORE_BYTES - store->flying_bytes : 0;
+	bool spare = !rh_window_open(&store->window, false, now, ret_when);
+
+	if (spare && !rh_window_open(&store->window, true, now, ret_when))
+		return NULL;
+	return rh_turns_next(&store->waiting, room, spare);
+}
+
+/* Send what may go. @return when to try again */
+static int64_t store_send_waiting(struct rh_kube_store *store, int64_t now)
+{
+	int64_t when = RH_NEVER;
+	struct rh_call *call;
+
+	while (store->waiting.count > 0 && (call = store_next(store, now, &when))) {
+		if (store_send(store, call, now) < 0)
+			return now + STORE_PAUSE;
+	}
+	return when;
+}
+
+void rh_kube_store_step(struct rh_kube_store *store, int64_t now)
+{
+	int64_t wake = store_send_waiting(store, now);
+
+	for (struct store_watch *watch = store->watches; watch; watch = watch->next) {
+		int64_t due = rh_kube_watch_due(watch->watch);
+
+		if (due <= now) {
+			store_watch_send(watch, now);
+			due = rh_kube_watch_due(watch->watch);
+		}
+		wake = due < wake ? due : wake;
+	}
+	store->wake = wake;
+}
+
+int64_t rh_kube_store_deadline(const struct rh_kube_store *store)
+{
+	return store->wake;
+}
+
+void rh_kube_store_load(const struct rh_kube_store *store, struct rh_kube_store_load *ret_load)
+{
+	*ret_load = (struct rh_kube_store_load){
+		.waiting = store->waiting.count,
+		.flying = store->window.flying,
+		.window = (size_t)store->window.size,
+	};
+	for (const struct store_watch *watch = store->watches; watch; watch = watch->next) {
+		struct rh_kube_watch_state state;
+
+		rh_kube_watch_look(watch->watch, &state);
+		ret_load->watches += state.works;
+		ret_load->kept += state.kept;
+	}
+}
+
+static uint64_t store_seed(uint64_t wanted)
+{
+	uint64_t seed = wanted;
+
+	if (seed == 0 && getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed))
+		seed = (uint64_t)rh_clock_monotonic();
+	return seed;
+}
+
+int rh_kube_store_new(const struct rh_kube_store_options *options, struct rh_kube_store **ret_store,
+                      struct rh_error *err)
+{
+	rh_auto(kube_store) store = rh_alloc(sizeof(*store));
+
+	if (!store)
+		return rh_fail_oom(err);
+	store->face = (struct rh_store){
+		.watch = store_watch, .unwatch = store_unwatch, .submit = store_submit, .cancel = store_cancel};
+	store->options = *options;
+	if (!store->options.watch_http)
+		store->options.watch_http = options->http;
+	store->namespace_ = rh_strdup(options->namespace_);
+	if (options->namespace_ && !store->namespace_)
+		return rh_fail_oom(err);
+	store->random = store_seed(options->seed);
+	rh_window_init(&store->window, options->window, options->qps, options->burst);
+	store->wake = RH_NEVER;
+	*ret_store = rh_take(store);
+	return 0;
+}
+
+void rh_kube_store_free(struct rh_kube_store *store)
+{
+	if (!store)
+		return;
+	while (store->watches) {
+		struct store_watch *watch = store->watches;
+
+		store->watches = watch->next;
+		store_watch_free(watch);
+	}
+	rh_turns_deinit(&store->waiting);
+	rh_call_clear(&store->flying, store->options.http);
+	rh_free(store->namespace_);
+	rh_free(store);
+}
+
+struct rh_store *rh_kube_store_face(struct rh_kube_store *store)
+{
+	return &store->face;
+}

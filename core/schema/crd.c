@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schema/crd.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "job/rules/schema.h"
+#include "schema/crd_rules.h"
+
+/* COMPAT A.7: the last condition, whatever its status is. */
+static const char crd_columns[] =
+	"[{\"name\":\"State\",\"type\":\"string\",\"jsonPath\":\".status.conditions[-1:].type\"},"
+	"{\"name\":\"Age\",\"type\":\"date\",\"jsonPath\":\".metadata.creationTimestamp\"}]";
+
+static int crd_set_format(struct rh_json *object, const char *key, const char *before, const char *name,
+                          const char *after)
+{
+	rh_auto_str text = {0};
+
+	rh_str_appendf(&text, "%s%s%s", before, name, after);
+	return text.failed ? RH_ENOMEM : rh_json_set_string(object, key, rh_str_text(&text));
+}
+
+/* A schema of the type object, with an empty map of properties. */
+static struct rh_json *crd_add_object(struct rh_json *properties, const char *key, struct rh_json **ret_properties)
+{
+	struct rh_json *schema = rh_json_ensure_object(properties, key);
+
+	if (!schema || rh_json_set_string(schema, "type", "object") < 0)
+		return NULL;
+	*ret_properties = rh_json_ensure_object(schema, "properties");
+	return *ret_properties ? schema : NULL;
+}
+
+static int crd_add_text(struct rh_json *properties, const char *key, const char *description)
+{
+	struct rh_json *schema = rh_json_ensure_object(properties, key);
+
+	if (!schema || rh_json_set_string(schema, "type", "string") < 0)
+		return RH_ENOMEM;
+	return rh_json_set_string(schema, "description", description);
+}
+
+/* V1's CRDs require the map of replicas where there is a spec, and nothing else. */
+static int crd_require(struct rh_json *schema, const char *key)
+{
+	struct rh_json *required = rh_json_ensure_array(schema, "required");
+
+	return required ? rh_json_append(required, rh_json_new_string(key)) : RH_ENOMEM;
+}
+
+/* Takes @p common apart. */
+static int crd_put_template(struct rh_json *common, const struct rh_json *pod_template, struct rh_json *replica)
+{
+	struct rh_json *template_ = pod_template ? rh_json_copy(pod_template) : rh_json_detach(common, "podTemplate");
+	int r = rh_json_set(rh_json_get(replica, "properties"), "template", template_);
+
+	if (r < 0 || pod_template)
+		return r;
+	return rh_json_set(rh_json_get(template_, "properties"), "metadata", rh_json_detach(common, "podMetadata"));
+}
+
+static int crd_put_replicas(const struct rh_kind *kind, struct rh_json *common, struct rh_crd_schema *schema)
+{
+	struct rh_json *map = schema->replicas;
+
+	if (rh_json_set_string(map, "type", "object") < 0 ||
+	    crd_set_format(map, "description", "The replicas of the ", kind->kind, ", by type.") < 0 ||
+	    rh_json_set_integer(map, "maxProperties", RH_CRD_TYPES_MAX) < 0)
+		return RH_ENOMEM;
+	schema->replica = rh_json_detach(common, "replicaSpec");
+	if (rh_json_set(map, "additionalProperties", schema->replica) < 0)
+		return RH_ENOMEM;
+	return 0;
+}
+
+/* What the plugin declares stands among the fields of spec, before those of the core. */
+static int crd_put_spec(const struct rh_kind *kind, struct rh_json *common, struct rh_json *properties,
+                        struct rh_crd_schema *schema, struct rh_error *err)
+{
+	rh_auto(json) own = NULL;
+	struct rh_json *fields;
+	int r = kind->spec_schema ? rh_json_parse(kind->spec_schema, strlen(kind->spec_schema), &own, err) : 0;
+
+	if (r < 0)
+		return r == RH_ENOMEM ? r : rh_wrap(err, RH_EPLUGIN, "kind %s: spec_schema", kind->kind);
+	schema->spec = crd_add_object(properties, "spec", &fields);
+	if (!schema->spec || crd_set_format(schema->spec, "description", "What the ", kind->kind, " is to be.") < 0 ||
+	    (own && rh_json_merge(fields, own) < 0))
+		return rh_fail_oom(err);
+	schema->replicas = rh_json_ensure_object(fields, kind->replicas_field);
+	if (!schema->replicas || crd_put_replicas(kind, common, schema) < 0 ||
+	    rh_json_set(fields, "runPolicy", rh_json_detach(common, "runPolicy")) < 0 ||
+	    crd_require(schema->spec, kind->replicas_field) < 0)
+		return rh_fail_oom(err);
+	return 0;
+}
+
+static int crd_put_job(const struct rh_kind *kind, const struct rh_json *pod_template, struct rh_json *version,
+                       struct rh_error *err)
+{
+	rh_auto(json) common = NULL;
+	struct rh_crd_schema schema = {0};
+	struct rh_json *outer = rh_json_ensure_object(version, "schema");
+	struct rh_json *properties;
+	struct rh_json *metadata;
+	int r = outer ? rh_schema_job(&common, err) : rh_fail_oom(err);
+
+	if (r < 0)
+		return r;
+	schema.job = crd_add_object(outer, "openAPIV3Schema", &properties);
+	/* a rule may only name a field that the schema has */
+	if (!schema.job || !crd_add_object(properties, "metadata", &metadata) ||
+	    crd_add_text(metadata, "name", "The name.") < 0 ||
+	    crd_set_format(schema.job, "description", "A ", kind->kind, ".") < 0 ||
+	    crd_add_text(properties, "apiVersion", "The group and version of this schema.") < 0 ||
+	    crd_add_text(properties, "kind", "The kind of this object.") < 0)
+		return rh_fail_oom(err);
+	r = crd_put_spec(kind, common, properties, &schema, err);
+	if (r < 0)
+		return r;
+	if (rh_json_set(properties, "status", rh_json_detach(common, "status")) < 0 ||
+	    crd_put_template(common, pod_template, schema.replica) < 0)
+		return rh_fail_oom(err);
+	schema.containers = rh_json_at(schema.replica, "properties.template.properties.spec.properties.containers");
+	return rh_crd_add_rules(kind, &schema, err);
+}
+
+static int crd_put_scale(const struct rh_kind *kind, struct rh_json *subresources)
+{
+	struct rh_json *scale = rh_json_ensure_object(subresources, "scale");
+	rh_auto_str replicas = {0};
+
+	if (!scale)
+		return RH_ENOMEM;
+	rh_str_appendf(&replicas, ".spec.%s.%s.replicas", kind->replicas_field, kind->scale_type);
+	if (replicas.failed || rh_json_set_string(scale, "specReplicasPath", rh_str_text(&replicas)) < 0 ||
+	    crd_set_format(scale, "statusReplicasPath", ".status.replicaStatuses.", kind->scale_type, ".active") < 0 ||
+	    crd_set_format(scale, "labelSelectorPath", ".status.replicaStatuses.", kind->scale_type, ".selector") < 0)
+		return RH_ENOMEM;
+	return 0;
+}
+
+static int crd_put_version(const struct rh_kind *kind, const struct rh_json *pod_template, struct rh_json *versions,
+                           struct rh_error *err)
+{
+	struct rh_json *version = rh_json_new_object();
+	struct rh_json *columns = NULL;
+	struct rh_json *subresources;
+	const char *text = kind->columns ? kind->columns : crd_columns;
+	int r = rh_json_append(versions, version) < 0 ? rh_fail_oom(err) : rh_json_parse(text, strlen(text), &columns, err);
+
+	if (r < 0)
+		return r == RH_ENOMEM ? r : rh_wrap(err, RH_EPLUGIN, "kind %s: columns", kind->kind);
+	if (rh_json_set(version, "additionalPrinterColumns", columns) < 0 ||
+	    rh_json_set_string(version, "name", kind->version) < 0 || rh_json_set_bool(version, "served", true) < 0 ||
+	    rh_json_set_bool(version, "storage", true) < 0)
+		return rh_fail_oom(err);
+	subresources = rh_json_ensure_object(version, "subresources");
+	if (!subresources || !rh_json_ensure_object(subresources, "status") ||
+	    (kind->scale_type && crd_put_scale(kind, subresources) < 0))
+		return rh_fail_oom(err);
+	return crd_put_job(kind, pod_template, version, err);
+}
+
+static int crd_put_names(const struct rh_kind *kind, struct rh_json *spec)
+{
+	struct rh_json *names = rh_json_ensure_object(spec, "names");
+
+	if (!names || rh_json_set_string(spec, "group", kind->group) < 0 ||
+	    rh_json_set_string(names, "kind", kind->kind) < 0 ||
+	    crd_set_format(names, "listKind", "", kind->kind, "List") < 0 ||
+	    rh_json_set_string(names, "plural", kind->plural) < 0 ||
+	    rh_json_set_string(names, "singular", kind->singular) < 0 ||
+	    rh_json_set_string(spec, "scope", "Namespaced") < 0)
+		return RH_ENOMEM;
+	return 0;
+}
+
+int rh_crd_build(const struct rh_kind *kind, const struct rh_json *pod_template, struct rh_json **ret_crd,
+                 struct rh_error *err)
+{
+	rh_auto(json) crd = rh_json_new_object();
+	struct rh_json *metadata;
+	struct rh_json *spec;
+	struct rh_json *versions;
+	rh_auto_str name = {0};
+	int r;
+
+	rh_str_appendf(&name, "%s.%s", kind->plural, kind->group);
+	if (!crd || name.failed || rh_json_set_string(crd, "apiVersion", "apiextensions.k8s.io/v1") < 0 ||
+	    rh_json_set_string(crd, "kind", "CustomResourceDefinition") < 0)
+		return rh_fail_oom(err);
+	metadata = rh_json_ensure_object(crd, "metadata");
+	spec = rh_json_ensure_object(crd, "spec");
+	if (!metadata || !spec || rh_json_set_string(metadata, "name", rh_str_text(&name)) < 0 ||
+	    crd_put_names(kind, spec) < 0)
+		return rh_fail_oom(err);
+	versions = rh_json_ensure_array(spec, "versions");
+	r = versions ? crd_put_version(kind, pod_template, versions, err) : rh_fail_oom(err);
+	if (r == 0)
+		*ret_crd = rh_take(crd);
+	return r;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file schema/crd.h
+ * @brief The CustomResourceDefinition of a kind, made from what its plugin declares.
+ *
+ * Names, printer columns and subresources are V1's (COMPAT A.7). What V1's webhooks refused is refused by the API
+ * server itself: as OpenAPI where OpenAPI can say it, else as CEL. Jobs that were stored before the rules are not
+ * caught by them: a rule stands at the field that it is about, where the API server forgives what an update does not
+ * touch (validation ratcheting), and a rule about the whole job forgives by itself.
+ */
+#ifndef RH_SCHEMA_CRD_H
+#define RH_SCHEMA_CRD_H
+
+#include "base/error.h"
+#include "base/json.h"
+#include "roundhouse/plugin.h"
+
+/**
+ * Make the CustomResourceDefinition of @p kind.
+ * @param pod_template structural schema of pod templates (rh_crd_pod_template()), copied; NULL: a small one that names
+ * few fields and keeps the others
+ * @param[out] ret_crd owned by the caller
+ * @return 0, RH_EPLUGIN (spec_schema, columns or cel_rules of the kind do not fit) or RH_ENOMEM
+ */
+int rh_crd_build(const struct rh_kind *kind, const struct rh_json *pod_template, struct rh_json **ret_crd,
+                 struct rh_error *err);
+/**
+ * Cut the schema of core/v1 PodTemplateSpec out of an OpenAPI document of Kubernetes, version 2 ("definitions") or 3
+ * ("components"), with all references put in place, as a CRD may carry it. Each of its maps keeps fields that it does
+ * not name, so that fields of newer clusters are not lost.
+ * @param[out] ret_schema owned by the caller
+ * @return 0, RH_EINVAL (no such schema, a reference to nothing, references that never end) or RH_ENOMEM
+ */
+int rh_crd_pod_template(const struct rh_json *openapi, struct rh_json **ret_schema, struct rh_error *err);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "config/setting.h"
+
+struct setting_row {
+	const char *key;
+	const char *value;
+	const char *says; /* NULL: it is taken */
+};
+
+static const struct setting_row setting_rows[] = {
+	{"namespace", "team-1", NULL},
+	{"namespace", "", NULL},
+	{"namespace", "a.b", "namespace: \"a.b\" is no name of a namespace; use"},
+	{"leader-elect", "true", NULL},
+	{"leader-elect", "yes", "leader-elect: \"yes\" is neither true nor false"},
+	{"leader-election-id", "a.b", NULL},
+	{"leader-election-id", "", "leader-election-id: \"\" is no name of an object"},
+	{"leader-election-id", "A", "is no name of an object; use small letters"},
+	{"metrics-bind-address", "0", NULL},
+	{"metrics-bind-address", "", NULL},
+	{"metrics-bind-address", "[::1]:80", NULL},
+	{"metrics-bind-address", "here", "metrics-bind-address: \"here\" is no address"},
+	{"kube-api-qps", "1.5", NULL},
+	{"kube-api-qps", "abc", "kube-api-qps: \"abc\" is no number from 0 to 1000000"},
+	{"kube-api-qps", "-1", "is no number from 0"},
+	{"kube-api-qps", "1e3", "is no number"},
+	{"kube-api-qps", "0x10", "is no number"},
+	{"kube-api-qps", "nan", "is no number"},
+	{"kube-api-qps", " 1", "is no number"},
+	{"kube-api-qps", "1.2.3", "is no number"},
+	{"kube-api-qps", "", "is no number"},
+	{"kube-api-burst", "7", NULL},
+	{"kube-api-burst", "1.5", "kube-api-burst: \"1.5\" is no whole number from 0 to 1000000"},
+	{"kube-api-burst", "1000001", "is no whole number from 0"},
+	{"webhook-server-port", "65536", "is no whole number from 0 to 65535"},
+	{"webhook-cert-dir", "", "webhook-cert-dir is empty"},
+	{"log-format", "json", NULL},
+	{"log-format", "JSON", "log-format: \"JSON\" is none of text|json"},
+	{"log-format", "tex", "is none of"},
+	{"controller-threads", "0", "is no whole number from 1"},
+	{"zap-log-level", "DEBUG", NULL},
+	{"zap-log-level", "5", NULL},
+	{"zap-log-level", "foo", "zap-log-level: \"foo\" is none of debug|info|error|panic, and no whole number above 0"},
+	{"zap-log-level", "0", "is none of"},
+	{"zap-log-level", "", "is none of"},
+	{"zap-stacktrace-level", "warn", "is none of info|error|panic"},
+	{"zap-time-encoding", "iso8601", NULL},
+	{"zap-time-encoding", "iso", "is none of epoch"},
+};
+
+static void test_setting__controller(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(setting_rows) / sizeof(setting_rows[0]); i++) {
+		const struct setting_row *row = &setting_rows[i];
+		const struct rh_setting_rule *rule = rh_setting_controller(row->key);
+		struct rh_error err = {0};
+		int r;
+
+		assert_non_null(rule);
+		r = rh_setting_check(rule, row->value, &err);
+		if (r != (row->says ? RH_EINVAL : 0) || (row->says && !strstr(err.message, row->says)))
+			fail_msg("%s=\"%s\": %d \"%s\", not \"%s\"", row->key, row->value, r, err.message,
+			         row->says ? row->says : "");
+	}
+	assert_null(rh_setting_controller("namespaces"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_setting__controller),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which failure is the first one, in whatever order and at whatever time the ends are seen. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/os/clock.h"
+#include "engine/decide/worlds.h"
+
+#define RUNNING "conditions Created Running; started -100; counts Master 1/0/0; counts Worker 3/0/0; all Running"
+#define NEVER "Master=Never Worker=Never*3"
+#define CLOSED "lines=RuntimeError:_[pair.cc:598]_Connection_closed_by_peer"
+#define LATE "lines=RuntimeError:_Timed_out_waiting_6000ms_for_recv"
+#define RAISED "lines=ValueError:_error:_bad_batch"
+
+/* Several ends, parted by ";", and whom they name. */
+struct ends_row {
+	const char *name;
+	const char *ends;
+	const char *fault;
+};
+
+static const struct ends_row ends_rows[] = {
+	{"a cause that ends after its victims",
+     "pod master-0 Failed code=1 at=-3.5 " CLOSED ";pod worker-0 Failed code=1 at=-3.4 " CLOSED
+     ";pod worker-1 Failed code=1 at=-2.5 " RAISED ";pod worker-2 Failed code=1 at=-3.3 " CLOSED,
+     "Worker-1 code 1"},
+	{"of two causes the earlier",
+     "pod master-0 Failed code=1 at=-2.5 " RAISED ";pod worker-2 Failed code=1 at=-3.5 " RAISED
+     ";pod worker-1 Failed code=1 at=-4.5 " CLOSED ";pod worker-0 Failed code=1 at=-3.4 " RAISED,
+     "Worker-2 code 1"},
+	{"a silent end among victims",
+     "pod master-0 Failed code=1 at=-3.5 " CLOSED
+     ";pod worker-0 Failed code=3 at=-3.1;pod worker-1 Failed code=1 at=-3.4 " CLOSED
+     ";pod worker-2 Failed code=1 at=-3.2 " LATE,
+     "Worker-0 code 3"},
+	{"somebody kills one",
+     "pod worker-2 Failed code=137 at=-3.5;pod master-0 Failed code=1 at=-3.6 " CLOSED
+     ";pod worker-0 Failed code=1 at=-3.4 " CLOSED ";pod worker-1 Failed code=1 at=-3.3 " CLOSED,
+     "Worker-2 code 137"},
+	{"a signal that comes after the cause",
+     "pod worker-2 Failed code=143 at=-3.1;pod worker-0 Failed code=1 at=-3.5 " RAISED
+     ";pod master-0 Failed code=137 at=-3.2;pod worker-1 Failed code=1 at=-3.3 " CLOSED,
+     "Worker-0 code 1"},
+	{"a silent end long before anything else",
+     "pod worker-1 Failed code=3 at=-9.5;pod master-0 Failed code=1 at=-3.5 " RAISED
+     ";pod worker-0 Failed code=1 at=-3.4 " RAISED ";pod worker-2 Failed code=1 at=-3.3 " RAISED,
+     "Worker-1 code 3"},
+	{"who waited in vain before who lost a connection",
+     "pod worker-1 Failed code=1 at=-3.1 " LATE ";pod master-0 Failed code=1 at=-3.5 " CLOSED
+     ";pod worker-0 Failed code=1 at=-3.4 " CLOSED ";pod worker-2 Failed code=1 at=-3.3 " CLOSED,
+     "Worker-1 code 1"},
+	{"whole seconds: a crash before an end that was seen in the same second",
+     "pod worker-2 Failed code=139 at=-3;pod master-0 Failed code=134 at=-3;pod worker-0 Failed code=1 at=-3 " CLOSED
+     ";pod worker-1 Failed code=1 at=-3 " CLOSED,
+     "Worker-2 code 139"},
+	{"all alike: the first",
+     "pod worker-2 Failed code=1 at=-3.3 " CLOSED ";pod master-0 Failed code=1 at=-3.2 " CLOSED
+     ";pod worker-0 Failed code=1 at=-3.5 " CLOSED ";pod worker-1 Failed code=1 at=-3.4 " CLOSED,
+     "Worker-0 code 1"},
+};
+
+#define ENDS_MAX 4
+
+/* The ends one after the other, each seen alone, with the ledger that the decision before left. */
+static void fault_play(const struct ends_row *row, unsigned *seed)
+{
+	struct worlds *worlds = worlds_new(NEVER, RUNNING);
+	rh_auto_free char *copy = rh_strdup(row->ends);
+	char *ends[ENDS_MAX], *rest = copy;
+	char wanted[64], got[64];
+	size_t count = 0;
+
+	for (char *end; count < ENDS_MAX && (end = strsep(&rest, ";"));)
+		ends[count++] = end;
+	for (size_t left = count; left > 0; left--) {
+		size_t pick = (size_t)rand_r(seed) % left;
+		rh_auto_plan plan = {0};
+
+		worlds_change(worlds, ends[pick]);
+		ends[pick] = ends[left - 1];
+		worlds_decide(worlds, &plan);
+		if (!plan.write_ledger)
+			continue;
+		rh_ledger_deinit(&worlds->ledger);
+		assert_int_equal(rh_ledger_copy(&worlds->ledger, &plan.ledger), 0);
+		/* what was judged stays; here it is to be seen whether what is known is the same in the end */
+		if (worlds->ledger.fault.blame == RH_BLAME_HUNG)
+			rh_first_fault_deinit(&worlds->ledger.fault);
+	}
+	(void)snprintf(wanted, sizeof(wanted), "%s", row->fault);
+	(void)snprintf(got, sizeof(got), "%s-%d code %d", worlds->ledger.fault.type, worlds->ledger.fault.index,
+	               worlds->ledger.fault.exit_code);
+	if (strcmp(got, wanted) != 0)
+		fail_msg("%s: %s, not %s", row->name, got, wanted);
+	worlds_free(worlds);
+}
+
+static void test_fault__any_order(void **state)
+{
+	unsigned seed = 1;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ends_rows) / sizeof(*ends_rows); i++) {
+		for (int order = 0; order < 100; order++)
+			fault_play(&ends_rows[i], &seed);
+	}
+}
+
+#define WAITS                                                                                                      \
+	"ledger: attempt 0; fault Master-0 code 1 attempt 0\n"                                                         \
+	"status: Created=True/PyTorchJobCreated Running=True/PyTorchJobRunning; Master 0/0/1; Worker 3/0/0; started\n" \
+	"wake at 2026-01-01T00:00:05Z\n"
+#define LEDGER(until)                                                                                         \
+	"ledger {'fault':{'type':'Master','index':0,'attempt':0,'exitCode':1,'at':'2025-12-31T23:59:57.000000Z'," \
+	"'pod':'j-master-0','container':'pytorch','reason':'','class':'victim','until':'" until "',"              \
+	"'lastLines':'RuntimeError: [pair.cc:598] Connection closed by peer'}}"
+
+static const struct worlds_row wait_rows[] = {
+	{"a victim waits for peers that run", NEVER, RUNNING "; pod master-0 Failed code=1 at=-3 " CLOSED, WAITS},
+	{"until it is over: several run, and none can be named", NEVER,
+     RUNNING "; pod master-0 Failed code=1 at=-3 " CLOSED "; " LEDGER("2026-01-01T00:00:00.000000Z"),
+     "ledger: attempt 0; counted u-master-0; fault Master-0 code 1 attempt 0\n"
+     "event Normal ExitedWithCode: Pod: default.j-master-0 exited with code 1\n"
+     "event Normal PyTorchJobFailed: PyTorchJob j is failed because 1 Master replica(s) failed. First fault: Master-0 "
+     "(pod j-master-0, container pytorch) exited with code 1 at 2025-12-31T23:59:57Z; last line: RuntimeError: "
+     "[pair.cc:598] Connection closed by peer\n"
+     "status: Created=True/PyTorchJobCreated Running=False/PyTorchJobRunning Failed=True/PyTorchJobFailed; Master "
+     "0/0/1; "
+     "Worker 3/0/0; started; completed\n"},
+	{"a clock that was set back makes no longer wait", NEVER,
+     RUNNING "; pod master-0 Failed code=1 at=-3 " CLOSED "; " LEDGER("2026-01-01T01:00:00.000000Z"),
+     "ledger: attempt 0; counted u-master-0; fault Master-0 code 1 attempt 0\n"
+     "event Normal ExitedWithCode: Pod: default.j-master-0 exited with code 1\n"
+     "event Normal PyTorchJobFailed: PyTorchJob j is failed because 1 Master replica(s) failed. First fault: Master-0 "
+     "(pod j-master-0, container pytorch) exited with code 1 at 2025-12-31T23:59:57Z; last line: RuntimeError: "
+     "[pair.cc:598] Connection closed by peer\n"
+     "status: Created=True/PyTorchJobCreated Running=False/PyTorchJobRunning Failed=True/PyTorchJobFailed; Master "
+     "0/0/1; "
+     "Worker 3/0/0; started; completed\n"},
+};
+
+static void test_fault__waits(void **state)
+{
+	(void)state;
+	worlds_check(wait_rows, sizeof(wait_rows) / sizeof(*wait_rows));
+}
+
+/* What a job ends with, and what its message says of the first fault. */
+struct message_row {
+	const char *name;
+	const char *ends;
+	const char *message;
+};
+
+static const struct message_row message_rows[] = {
+	{"a cause is judged at once", "pod worker-1 Failed code=1 at=-3 " RAISED,
+     "First fault: Worker-1 (pod j-worker-1, container pytorch) exited with code 1 at 2025-12-31T23:59:57Z; last line: "
+     "ValueError: error: bad batch"},
+	{"a silent end, too", "pod worker-1 Failed code=3 at=-3",
+     "First fault: Worker-1 (pod j-worker-1, container pytorch) exited with code 3 at 2025-12-31T23:59:57Z."},
+	{"the only one that has not ended",
+     "pod master-0 Failed code=1 at=-3 " LATE "; pod worker-0 Failed code=1 at=-3 " LATE "; pod worker-2 Failed code=1 "
+     "at=-3 " LATE,
+     "First fault: Worker-1 (pod j-worker-1) had not ended when its peers failed at 2025-12-31T23:59:57Z; Master-0: "
+     "RuntimeError: Timed out waiting 6000ms for recv"},
+	{"the one that a peer names",
+     "pod master-0 Failed code=1 at=-3 lines=x.PeerError:_rank_2_died; pod worker-2 Failed code=1 at=-3 " CLOSED,
+     "First fault: Worker-1 (pod j-worker-1) had not ended when its peers failed at 2025-12-31T23:59:57Z; Master-0: "
+     "x.PeerError: rank 2 died"},
+	{"one that ended well too early",
+     "pod master-0 Failed code=1 at=-3 " CLOSED "; pod worker-0 Failed code=1 at=-3 " CLOSED
+     "; pod worker-2 Failed code=1 at=-3 " CLOSED "; pod worker-1 Succeeded",
+     "First fault: Worker-1 (pod j-worker-1) had ended well when its peers failed at 2025-12-31T23:59:57Z; Master-0: "
+     "RuntimeError: [pair.cc:598] Connection closed by peer"},
+	{"a rank of a replica",
+     "pod worker-1 Failed code=1 at=-3 lines=[rank5]:_Traceback_(most_recent_call_last):\\n[rank5]:_ValueError:_x",
+     "First fault: Worker-1 (pod j-worker-1, container pytorch) rank 5 exited with code 1 at 2025-12-31T23:59:57Z; "
+     "last "
+     "line: ValueError: x"},
+};
+
+/* In the lines of a row \n stands for the end of one. */
+static void fault_break_lines(struct worlds *worlds)
+{
+	for (size_t i = 0; i < worlds->pod_count; i++) {
+		struct rh_pod *pod = worlds->pods[i];
+		struct rh_end end = {.exit_code = pod->failed_code, .reason = pod->reason, .output = pod->last_lines};
+		char *at;
+
+		while ((at = strstr(pod->last_lines, "\\n"))) {
+			*at = '\n';
+			memmove(at + 1, at + 2, strlen(at + 2) + 1);
+			pod->rank = rh_evidence_read(&end).rank;
+		}
+	}
+}
+
+static void test_fault__messages(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(message_rows) / sizeof(*message_rows); i++) {
+		struct worlds *worlds = worlds_new(NEVER, RUNNING);
+		const struct rh_condition *failed;
+		rh_auto_plan plan = {0}, later = {0};
+
+		worlds_change(worlds, message_rows[i].ends);
+		fault_break_lines(worlds);
+		worlds_decide(worlds, &plan);
+		assert_int_equal(rh_ledger_copy(&worlds->ledger, &plan.ledger), 0);
+		worlds->now += 5 * RH_SECOND;
+		worlds_decide(worlds, &later);
+		failed = rh_job_status_condition(&plan.status, RH_CONDITION_FAILED);
+		if (!failed)
+			failed = rh_job_status_condition(&later.status, RH_CONDITION_FAILED);
+		assert_non_null(failed);
+		if (!strstr(failed->message, message_rows[i].message))
+			fail_msg("%s: %s", message_rows[i].name, failed->message);
+		worlds_free(worlds);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fault__any_order),
+		cmocka_unit_test(test_fault__waits),
+		cmocka_unit_test(test_fault__messages),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

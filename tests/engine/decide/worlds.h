@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file engine/worlds.h
+ * @brief Worlds for tests of decide(), written as short texts. A failure in here fails the test that calls.
+ *
+ * A job is a list of words: "Master=OnFailure Worker=ExitCode*2 clean=Running backoff=3 deadline=60 ttl=5 suspend
+ * scope=job timeout=30s managedBy=x template=Always scheduler=x" (the last two before the types); without a replica
+ * type it has "Master=OnFailure Worker=OnFailure*2". "kind=ToyJob" takes the kind that is made for tests.
+ *
+ * A world is a list of statements, parted by ";" or line ends:
+ *     conditions Created Running=False/Suspended      true unless said otherwise; the reason is the type unless said
+ * otherwise started -100, completed -5                      seconds from now counts Worker 2/0/0 replicaStatuses:
+ * active/succeeded/failed all Running                                     a pod in that phase, and a Service, for each
+ * replica pod worker-1 Failed code=137 at=-3 …            one pod; replaces one of "all"; see worlds.c for the words
+ *     gone worker-1                                   takes a pod away
+ *     service worker-5 uid=x owner=y deleting         one Service
+ *     object Kind name [rbac] hash=… owner=y coming   another child; hash=same is that of the one that is wanted
+ *     wants [{…}]                                     world.objects, ' stands for "
+ *     gang volcano                                    the gang scheduler; its PodGroup is "object PodGroup j [idle]"
+ *     set -90 60                                      90 s before now the clock was set forward by 60 s
+ *     refused Pod j-worker-1 until=5 alone words=no what=create   the store refuses it (or read, update, delete, name)
+ *     held -1, patience 2, unwritten Worker 1/0/0     since when a status is held back, how long it may be, its counts
+ *     said PyTorchJob j cannot …                      what this program said last in the condition Stalled
+ *     ledger {…}                                      the ledger's annotation without its uid, ' stands for "
+ */
+#ifndef RH_TEST_ENGINE_DECIDE_WORLDS_H
+#define RH_TEST_ENGINE_DECIDE_WORLDS_H
+
+/* cmocka.h needs the headers before it. */
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include "engine/decide.h"
+
+/** Now, in every world: 2026-01-01T00:00:00Z, microseconds. */
+#define WORLDS_NOW (INT64_C(1767225600) * 1000000)
+/** A job of one Master and two Workers that runs, as nobody has to touch it. */
+#define WORLDS_RUNNING "conditions Created Running; started -100; counts Master 1/0/0; counts Worker 2/0/0; all Running"
+/** Most refusals of one world. */
+#define WORLDS_REFUSALS_MAX 8
+/** UID of every job. */
+#define WORLDS_JOB_UID "job-uid"
+
+/** A world that can be changed. All owned. */
+struct worlds {
+	struct rh_config *config;
+	struct rh_host *host;
+	struct rh_job *job;
+	struct rh_ledger ledger;
+	struct rh_pod **pods;
+	size_t pod_count;
+	struct rh_child **children;
+	size_t child_count;
+	struct rh_json *objects;
+	struct rh_gang gang;
+	struct rh_refusal refusals[WORLDS_REFUSALS_MAX];
+	size_t refusal_count;
+	uint64_t said;
+	int64_t held_since;
+	struct rh_job_status held;
+	int64_t patience;
+	struct rh_clock_steps steps;
+	int64_t now;
+};
+
+/** One row of a table: what is decided in a world. */
+struct worlds_row {
+	const char *name;
+	const char *job;
+	const char *world;
+	const char *plan; /**< what rh_plan_print() says */
+};
+
+/** Make a world. @return owned by the caller */
+struct worlds *worlds_new(const char *job, const char *world);
+/** Free it. NULL is nothing. */
+void worlds_free(struct worlds *worlds);
+/** Change it by statements. */
+void worlds_change(struct worlds *worlds, const char *statements);
+/** Replace the job by one of other words; status and ledger stay. */
+void worlds_edit(struct worlds *worlds, const char *job);
+/** Make the world that decide() takes; borrowed from @p worlds until it changes. */
+struct rh_world worlds_view(const struct worlds *worlds);
+/** Decide. @p ret_plan is the caller's to free; a failure fails the test. */
+void worlds_decide(const struct worlds *worlds, struct rh_plan *ret_plan);
+/** @return what decide() plans, as text owned by the caller */
+char *worlds_plan(const struct worlds *worlds);
+/** Decide in the world of each row, and compare. */
+void worlds_check(const struct worlds_row *rows, size_t count);
+/** @return the pod "worker-1", or NULL */
+struct rh_pod *worlds_pod(const struct worlds *worlds, const char *name);
+/** Add a pod as a store would show it right after its creation: pending. @return it */
+struct rh_pod *worlds_add_pod(struct worlds *worlds, const char *type, int32_t index, const char *uid);
+/** Add a Service of the job. */
+void worlds_add_service(struct worlds *worlds, const char *type, int32_t index);
+/** Take the pod with @p uid out. */
+void worlds_remove_pod(struct worlds *worlds, const char *uid);
+/** Take the child with @p uid out. */
+void worlds_remove_child(struct worlds *worlds, const char *uid);
+
+#endif

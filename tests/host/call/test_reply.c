@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "host/call/view.h"
+#include "host/fixture.h"
+
+static void reply_assert_blamed(const struct rh_reply *reply, const char *words)
+{
+	assert_int_equal(reply->status, RH_EPLUGIN);
+	if (!strstr(reply->error.message, words))
+		fail_msg("\"%s\" does not say \"%s\"", reply->error.message, words);
+}
+
+static void test_reply__fail_keeps_the_first_error(void **state)
+{
+	struct rh_reply reply = {.operation = RH_OPERATION_INIT};
+
+	(void)state;
+	assert_int_equal(rh_reply_fail(&reply, RH_EINVAL, "first %s"), RH_EINVAL);
+	assert_int_equal(rh_reply_fail(&reply, RH_EIO, "second"), RH_EIO);
+	assert_int_equal(reply.status, RH_EINVAL);
+	assert_string_equal(reply.error.message, "first %s");
+}
+
+static void test_reply__fail_takes_only_known_codes(void **state)
+{
+	static const int32_t codes[] = {0, 1, -9, INT32_MIN, INT32_MAX};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		struct rh_reply reply = {.operation = RH_OPERATION_POD};
+
+		assert_int_equal(rh_reply_fail(&reply, codes[i], "x"), RH_EPLUGIN);
+		reply_assert_blamed(&reply, "fail(): the code");
+	}
+}
+
+static void test_reply__notes_are_warnings_of_validate_alone(void **state)
+{
+	rh_auto_findings findings = {0};
+	struct rh_reply reply = {.operation = RH_OPERATION_VALIDATE, .plugin = "fake", .findings = &findings};
+
+	(void)state;
+	assert_int_equal(rh_reply_note(&reply, RH_NOTE_DEBUG, "quiet"), 0);
+	assert_int_equal(rh_reply_note(&reply, RH_NOTE_WARN, "100% loud"), 0);
+	assert_int_equal(findings.count, 1);
+	assert_int_equal(findings.items[0].severity, RH_FINDING_WARNING);
+	assert_string_equal(findings.items[0].path, "");
+	assert_string_equal(findings.items[0].detail, "100% loud");
+	reply.operation = RH_OPERATION_POD;
+	assert_int_equal(rh_reply_note(&reply, RH_NOTE_DEBUG, "elsewhere"), 0);
+	assert_int_equal(findings.count, 1);
+	assert_int_equal(rh_reply_note(&reply, 3, "x"), RH_EPLUGIN);
+	assert_int_equal(rh_reply_note(&reply, RH_NOTE_INFO, NULL), RH_EPLUGIN);
+}
+
+static void test_reply__refuse(void **state)
+{
+	rh_auto_findings findings = {0};
+	struct rh_reply reply = {.operation = RH_OPERATION_VALIDATE, .findings = &findings};
+
+	(void)state;
+	assert_int_equal(rh_reply_refuse(&reply, "spec.x", "Forbidden: 100%"), 0);
+	assert_int_equal(findings.items[0].severity, RH_FINDING_ERROR);
+	assert_string_equal(findings.items[0].path, "spec.x");
+	assert_string_equal(findings.items[0].detail, "Forbidden: 100%");
+	assert_int_equal(rh_reply_refuse(&reply, NULL, "x"), RH_EPLUGIN);
+	reply_assert_blamed(&reply, "refuse(): the path is NULL");
+}
+
+static void test_reply__env_goes_to_every_regular_container(void **state)
+{
+	rh_auto(json) pod =
+		fixture_yaml("spec: {initContainers: [{name: i}], containers: [{name: a, env: [{name: U}]}, {name: b}]}");
+	struct rh_reply reply = {.operation = RH_OPERATION_POD, .pod = pod};
+
+	(void)state;
+	assert_int_equal(rh_reply_env(&reply, NULL, "K", "v"), 0);
+	assert_int_equal(rh_reply_env(&reply, "b", "ONLY", ""), 0);
+	fixture_assert_json(
+		pod, "{\"spec\":{\"initContainers\":[{\"name\":\"i\"}],\"containers\":["
+			 "{\"name\":\"a\",\"env\":[{\"name\":\"U\"},{\"name\":\"K\",\"value\":\"v\"}]},"
+			 "{\"name\":\"b\",\"env\":[{\"name\":\"K\",\"value\":\"v\"},{\"name\":\"ONLY\",\"value\":\"\"}]}]}}");
+}
+
+static void test_reply__env_refusals(void **state)
+{
+	static const struct {
+		const char *container;
+		const char *name;
+		const char *value;
+		const char *words;
+	} rows[] = {
+		{NULL, NULL, "v", "name is empty"},
+		{NULL, "", "v", "name is empty"},
+		{NULL, "K", NULL, "value is NULL"},
+		{"absent", "K", "v", "no such container"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto(json) pod = fixture_yaml("spec: {containers: [{name: a}]}");
+		struct rh_reply reply = {.operation = RH_OPERATION_POD, .pod = pod};
+
+		assert_int_equal(rh_reply_env(&reply, rows[i].container, rows[i].name, rows[i].value), RH_EPLUGIN);
+		reply_assert_blamed(&reply, rows[i].words);
+	}
+}
+
+/* The kernel takes 128 KiB for name, equals sign, value and final zero. */
+static void test_reply__env_fits_what_linux_takes(void **state)
+{
+	static const size_t limit = 128 * 1024 - sizeof("LIST=");
+	rh_auto(json) pod = fixture_yaml("{spec: {containers: [{name: a}]}}");
+	struct rh_reply reply = {.operation = RH_OPERATION_POD, .plugin = "fake", .pod = pod};
+	rh_auto_free char *value = rh_alloc(limit + 2);
+
+	(void)state;
+	memset(value, 'x', limit);
+	assert_int_equal(rh_reply_env(&reply, NULL, "LIST", value), 0);
+	assert_int_equal(reply.status, 0);
+	value[limit] = 'x';
+	assert_int_equal(rh_reply_env(&reply, NULL, "LIST", value), RH_EINVAL);
+	assert_string_equal(reply.error.message,
+	                    "variable LIST would have 131073 bytes, and Linux takes 131072: the job needs fewer replicas "
+	                    "(plugin fake)");
+	assert_int_equal(rh_json_size(rh_json_at(pod, "spec.containers[0].env")), 1);
+}
+
+/* What one call answers is limited, whichever services it uses, and an answer of nothing is not free. */
+static void test_reply__an_answer_has_limits(void **state)
+{
+	static const char object[] = "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"s\"}}";
+	rh_auto(json) pod = rh_json_new_object();
+	rh_auto(json) objects = rh_json_new_array();
+	rh_auto_findings findings = {0};
+	struct rh_reply many = {.operation = RH_OPERATION_OBJECTS, .objects = objects};
+	struct rh_reply large = {.operation = RH_OPERATION_POD, .pod = pod};
+	struct rh_reply small = {.operation = RH_OPERATION_VALIDATE, .findings = &findings};
+	rh_auto_free char *text = rh_alloc(RH_ANSWER_BYTES_MAX + 1);
+	size_t calls = 0;
+
+	(void)state;
+	for (size_t i = 0; i < RH_ANSWER_OBJECTS_MAX; i++)
+		assert_int_equal(rh_reply_object(&many, object), 0);
+	assert_int_equal(rh_reply_object(&many, object), RH_EPLUGIN);
+	assert_string_equal(many.error.message, "object(): more than the limit of 1000 objects");
+	assert_int_equal(rh_json_size(objects), RH_ANSWER_OBJECTS_MAX);
+
+	memset(text, ' ', RH_ANSWER_BYTES_MAX - RH_ANSWER_TEXT_COST);
+	assert_int_equal(rh_reply_edit(&large, "spec.a", text), RH_EPLUGIN);
+	assert_string_equal(large.error.message, "edit(): the answer is larger than the limit of 4194304 bytes");
+	assert_int_equal(rh_reply_edit(&large, "b", "1"), RH_EPLUGIN);
+	assert_null(rh_json_get(pod, "b"));
+
+	while (rh_reply_refuse(&small, "", "") == 0)
+		calls++;
+	assert_int_equal(calls, RH_ANSWER_BYTES_MAX / RH_ANSWER_TEXT_COST);
+}
+
+static void test_reply__edit(void **state)
+{
+	rh_auto(json) pod = rh_json_new_object();
+	struct rh_reply reply = {.operation = RH_OPERATION_POD, .pod = pod};
+
+	(void)state;
+	assert_int_equal(rh_reply_edit(&reply, "spec.hostNetwork", "true"), 0);
+	assert_int_equal(rh_reply_edit(&reply, "spec.volumes[+]", "{\"name\":\"v\"}"), 0);
+	assert_int_equal(rh_reply_edit(&reply, "metadata.annotations[\"a/b\"]", "\"c\""), 0);
+	fixture_assert_json(pod, "{\"spec\":{\"hostNetwork\":true,\"volumes\":[{\"name\":\"v\"}]},"
+	                         "\"metadata\":{\"annotations\":{\"a/b\":\"c\"}}}");
+}
+
+static void test_reply__edit_refusals(void **state)
+{
+	static const struct {
+		const char *path;
+		const char *json;
+		const char *words;
+	} rows[] = {
+		{NULL, "1", "path is NULL"},
+		{"spec.x", NULL, "JSON is NULL"},
+		{"spec.x", "", "no JSON"},
+		{"spec.x", "{", "no JSON"},
+		{"spec.x", "1 2", "no JSON"},
+		{"spec..x", "1", "a key is empty"},
+		{"kind", "1", "the core's"},
+		{"apiVersion", "1", "the core's"},
+		{"status", "1", "the core's"},
+		{"status.phase", "1", "the core's"},
+		{"metadata.namespace", "1", "the core's"},
+		{"metadata.ownerReferences[+]", "1", "the core's"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto(json) pod = rh_json_new_object();
+		struct rh_reply reply = {.operation = RH_OPERATION_POD, .pod = pod};
+
+		assert_int_equal(rh_reply_edit(&reply, rows[i].path, rows[i].json), RH_EPLUGIN);
+		reply_assert_blamed(&reply, rows[i].words);
+		fixture_assert_json(pod, "{}");
+	}
+}
+
+static void test_reply__a_name_that_only_starts_like_the_core_s_is_free(void **state)
+{
+	rh_auto(json) pod = rh_json_new_object();
+	struct rh_reply reply = {.operation = RH_OPERATION_POD, .pod = pod};
+
+	(void)state;
+	assert_int_equal(rh_reply_edit(&reply, "kinds", "1"), 0);
+	assert_int_equal(rh_reply_edit(&reply, "metadata.name", "\"n\""), 0);
+}
+
+static void test_reply__object(void **state)
+{
+	static const char *const bad[] = {"", "[]", "{}", "{\"apiVersion\":\"v1\",\"kind\":\"A\",\"metadata\":{}}",
+	                                  "{\"apiVersion\":\"v1\",\"kind\":1,\"metadata\":{\"name\":\"n\"}}"};
+	rh_auto(json) objects = rh_json_new_array();
+	struct rh_reply reply = {.operation = RH_OPERATION_OBJECTS, .objects = objects};
+
+	(void)state;
+	assert_int_equal(rh_reply_object(&reply, "{\"apiVersion\":\"v1\",\"kind\":\"A\",\"metadata\":{\"name\":\"n\"}}"),
+	                 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(rh_reply_object(&reply, bad[i]), RH_EPLUGIN);
+	assert_int_equal(rh_reply_object(&reply, NULL), RH_EPLUGIN);
+	assert_int_equal(rh_json_size(objects), 1);
+}
+
+static void test_reply__verdicts(void **state)
+{
+	struct rh_judgement judgement = {0};
+	struct rh_reply reply = {.operation = RH_OPERATION_JUDGE, .judgement = &judgement};
+
+	(void)state;
+	assert_int_equal(rh_reply_verdict(&reply, RH_VERDICT_FAILED, "Worker", "words"), 0);
+	assert_int_equal(rh_reply_verdict(&reply, RH_VERDICT_RUNNING, NULL, NULL), 0);
+	assert_int_equal(judgement.count, 2);
+	assert_string_equal(judgement.items[0].type, "Worker");
+	assert_string_equal(judgement.items[0].message, "words");
+	assert_null(judgement.items[1].type);
+	assert_int_equal(rh_reply_verdict(&reply, 0, NULL, NULL), RH_EPLUGIN);
+	assert_int_equal(rh_reply_verdict(&reply, 5, NULL, NULL), RH_EPLUGIN);
+	while (judgement.count < RH_VERDICTS_MAX)
+		assert_int_equal(rh_reply_verdict(&reply, RH_VERDICT_RUNNING, NULL, NULL), 0);
+	assert_int_equal(rh_reply_verdict(&reply, RH_VERDICT_RUNNING, NULL, NULL), RH_EPLUGIN);
+	rh_judgement_deinit(&judgement);
+	assert_int_equal(judgement.count, 0);
+}
+
+static void test_reply__services_belong_to_operations(void **state)
+{
+	static const enum rh_operation all[] = {RH_OPERATION_INIT, RH_OPERATION_VALIDATE, RH_OPERATION_POD,
+	                                        RH_OPERATION_OBJECTS, RH_OPERATION_JUDGE};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct rh_reply reply = {.operation = all[i]};
+
+		if (all[i] != RH_OPERATION_VALIDATE)
+			assert_int_equal(rh_reply_refuse(&reply, "p", "d"), RH_EPLUGIN);
+		if (all[i] != RH_OPERATION_POD)
+			assert_int_equal(rh_reply_env(&reply, NULL, "n", "v"), RH_EPLUGIN);
+		if (all[i] != RH_OPERATION_POD)
+			assert_int_equal(rh_reply_edit(&reply, "p", "1"), RH_EPLUGIN);
+		if (all[i] != RH_OPERATION_OBJECTS)
+			assert_int_equal(rh_reply_object(&reply, "{}"), RH_EPLUGIN);
+		if (all[i] != RH_OPERATION_JUDGE)
+			assert_int_equal(rh_reply_verdict(&reply, RH_VERDICT_RUNNING, NULL, NULL), RH_EPLUGIN);
+		reply_assert_blamed(&reply, "is no service of this operation");
+	}
+}
+
+static void test_reply__out_of_memory_sticks(void **state)
+{
+	rh_auto(json) pod = fixture_yaml("spec: {containers: [{name: a}]}");
+	struct rh_judgement judgement = {0};
+	struct rh_reply reply = {.operation = RH_OPERATION_POD, .pod = pod};
+
+	(void)state;
+	rh_mem_fail_after(1);
+	assert_int_equal(rh_reply_env(&reply, NULL, "K", "v"), RH_ENOMEM);
+	rh_mem_fail_after(-1);
+	assert_int_equal(reply.status, RH_ENOMEM);
+	reply = (struct rh_reply){.operation = RH_OPERATION_JUDGE, .judgement = &judgement};
+	rh_mem_fail_after(1);
+	assert_int_equal(rh_reply_verdict(&reply, RH_VERDICT_FAILED, "Worker", "words"), RH_ENOMEM);
+	rh_mem_fail_after(-1);
+	rh_judgement_deinit(&judgement);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reply__fail_keeps_the_first_error),
+		cmocka_unit_test(test_reply__fail_takes_only_known_codes),
+		cmocka_unit_test(test_reply__notes_are_warnings_of_validate_alone),
+		cmocka_unit_test(test_reply__refuse),
+		cmocka_unit_test(test_reply__env_goes_to_every_regular_container),
+		cmocka_unit_test(test_reply__env_refusals),
+		cmocka_unit_test(test_reply__env_fits_what_linux_takes),
+		cmocka_unit_test(test_reply__an_answer_has_limits),
+		cmocka_unit_test(test_reply__edit),
+		cmocka_unit_test(test_reply__edit_refusals),
+		cmocka_unit_test(test_reply__a_name_that_only_starts_like_the_core_s_is_free),
+		cmocka_unit_test(test_reply__object),
+		cmocka_unit_test(test_reply__verdicts),
+		cmocka_unit_test(test_reply__services_belong_to_operations),
+		cmocka_unit_test(test_reply__out_of_memory_sticks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "host/plugin/kind_json.h"
+#include "job/kinds.h"
+
+/** @param words what the refusal says; NULL: the kind is taken */
+static void assert_kind(const struct rh_kind *kind, const char *words)
+{
+	struct rh_error err = {0};
+	int r = rh_kind_json_check(kind, &err);
+
+	if (words ? r != RH_EPLUGIN || !strstr(err.message, words) || !strstr(err.message, kind->kind) : r != 0)
+		fail_msg("%d, \"%s\" does not say \"%s\"", r, err.message, words ? words : "");
+}
+
+static void test_kind_json__cel_rules(void **state)
+{
+	static const struct {
+		const char *rules;
+		const char *words;
+	} rows[] = {
+		{"[]", NULL},
+		{"[{\"at\":\"spec\",\"rule\":\"self.a > 0\"}]", NULL},
+		{"[{\"at\":\"replicas\",\"rule\":\"true\",\"message\":\"m\",\"messageExpression\":\"'m'\",\"fieldPath\":\".a\","
+	     "\"reason\":\"FieldValueForbidden\",\"optionalOldSelf\":true}]",
+	     NULL},
+		{"{", "cel_rules"},
+		{"{}", "cel_rules is JSON of type object, it must be an array"},
+		{"[17]", "cel_rules[0] is no object"},
+		{"[{\"at\":\"spec\",\"rule\":\"true\"},{\"rule\":\"true\"}]", "cel_rules[1].at is missing"},
+		{"[{\"at\":\"nowhere\",\"rule\":\"true\"}]",
+	     "cel_rules[0].at is \"nowhere\", and must be one of spec|replicas"},
+		{"[{\"at\":7,\"rule\":\"true\"}]", "cel_rules[0].at is no text"},
+		{"[{\"at\":\"spec\"}]", "cel_rules[0].rule is missing"},
+		{"[{\"at\":\"spec\",\"rule\":\"\"}]", "cel_rules[0].rule is empty"},
+		{"[{\"at\":\"spec\",\"rule\":\"true\",\"reason\":\"Because\"}]", "must be one of FieldValueInvalid|"},
+		{"[{\"at\":\"spec\",\"rule\":\"true\",\"optionalOldSelf\":1}]", "optionalOldSelf is neither true nor false"},
+		{"[{\"at\":\"spec\",\"rule\":\"true\",\"massage\":\"m\"}]", "cel_rules[0].massage is no member that is known"},
+	};
+	struct rh_kind kind = test_pytorch;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		kind.cel_rules = rows[i].rules;
+		assert_kind(&kind, rows[i].words);
+	}
+}
+
+static void test_kind_json__brackets_and_quotes_of_a_rule(void **state)
+{
+	static const struct {
+		const char *rule; /* in JSON */
+		const char *words;
+	} rows[] = {
+		{"self.all(x, x in [1, {'a': 2}['a']])", NULL},
+		{"self.a == '(' || self.a == \\\")\\\"", NULL},
+		{"self.a == 'it\\\\'s ('", NULL},
+		{"self.a.matches(r'\\\\')", NULL},
+		{"self.a == '''it's (''' ", NULL},
+		{"true // (not this", NULL},
+		{"true // (not this\\n && (true)", NULL},
+		{"(true", "a bracket is not closed"},
+		{"true)", "a bracket is closed that is not open"},
+		{"(true]", "a bracket is closed that is not open"},
+		{"self.a == 'b", "a text has no closing quote"},
+		{"self.a == '''b''", "a text has no closing quote"},
+		{"self.a == 'b\\\\", "a text has no closing quote"},
+		{"((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((", "too deep"},
+	};
+	struct rh_kind kind = test_pytorch;
+	char rules[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		(void)snprintf(rules, sizeof(rules), "[{\"at\":\"spec\",\"rule\":\"%s\"}]", rows[i].rule);
+		kind.cel_rules = rules;
+		assert_kind(&kind, rows[i].words);
+	}
+}
+
+static void test_kind_json__other_texts(void **state)
+{
+	static const struct {
+		const char *schema, *columns, *rbac, *contract;
+		const char *words;
+	} rows[] = {
+		{"{\"a\":{\"type\":\"string\"}}", NULL, NULL, "[]", NULL},
+		{"{\"a\":7}", NULL, NULL, NULL, "spec_schema.a is no schema, but JSON of type integer"},
+		{"[]", NULL, NULL, NULL, "spec_schema is JSON of type array, it must be an object"},
+		{NULL, "[{\"name\":\"A\",\"type\":\"date\",\"jsonPath\":\".a\",\"priority\":1}]", NULL, NULL, NULL},
+		{NULL, "[{\"name\":7}]", NULL, NULL, "columns[0].name is no text"},
+		{NULL, "[{\"name\":\"A\",\"type\":\"time\",\"jsonPath\":\".a\"}]", NULL, NULL, "integer|number"},
+		{NULL, NULL, "[{\"apiGroups\":[\"\"],\"resources\":[\"pods\"],\"verbs\":[\"get\"]}]", NULL, NULL},
+		{NULL, NULL, "[\"pods\"]", NULL, "rbac_rules[0] is no object"},
+		{NULL, NULL, "[{\"apiGroups\":[\"\"],\"resources\":[\"pods\"]}]", NULL, "rbac_rules[0].verbs is missing"},
+		{NULL, NULL, "[{\"apiGroups\":[\"\"],\"resources\":\"pods\",\"verbs\":[\"get\"]}]", NULL,
+	     "is no list of texts"},
+		{NULL, NULL, "[{\"apiGroups\":[\"\"],\"resources\":[7],\"verbs\":[\"get\"]}]", NULL, "is no list of texts"},
+		{NULL, NULL, NULL, "[7]", "contract[0] is no object"},
+	};
+	struct rh_kind kind = test_pytorch;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		kind.spec_schema = rows[i].schema;
+		kind.columns = rows[i].columns;
+		kind.rbac_rules = rows[i].rbac;
+		kind.contract = rows[i].contract;
+		assert_kind(&kind, rows[i].words);
+	}
+}
+
+static void test_kind_json__survives_allocation_failures(void **state)
+{
+	struct rh_kind kind = test_pytorch;
+	int r = RH_ENOMEM;
+
+	(void)state;
+	kind.cel_rules = "[{\"at\":\"spec\",\"rule\":\"true\"}]";
+	kind.columns = "[{\"name\":\"A\",\"type\":\"date\",\"jsonPath\":\".a\"}]";
+	for (long n = 0; r == RH_ENOMEM && n < 200; n++) {
+		rh_mem_fail_after(n);
+		r = rh_kind_json_check(&kind, NULL);
+		rh_mem_fail_after(-1);
+	}
+	assert_int_equal(r, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kind_json__cel_rules),
+		cmocka_unit_test(test_kind_json__brackets_and_quotes_of_a_rule),
+		cmocka_unit_test(test_kind_json__other_texts),
+		cmocka_unit_test(test_kind_json__survives_allocation_failures),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

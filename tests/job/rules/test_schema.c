@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/yaml.h"
+#include "job/quantity.h"
+#include "job/rules/schema.h"
+#include "job/support.h"
+
+static const struct rh_kind kind = {
+	.head = RH_HEAD(struct rh_kind),
+	.kind = "TryJob",
+	.replicas_field = "tryReplicaSpecs",
+	.spec_schema = "{\"mode\":{\"type\":\"string\",\"enum\":[\"fast\",\"slow\"]},"
+				   "\"free\":{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true,\"properties\":{}},"
+				   "\"pairs\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"key\"],"
+				   "\"properties\":{\"key\":{\"type\":\"string\"},\"value\":{\"type\":\"string\"}}}}}",
+};
+
+/* A job's YAML and the one finding that it gives; NULL: none. */
+struct row {
+	const char *name;
+	const char *text;
+	const char *path;
+	const char *detail;
+};
+
+#define TEMPLATE(text) "spec: {tryReplicaSpecs: {Worker: {template: {spec: {" text "}}}}}"
+#define PASSED_ON " Kubernetes 1.34 has no such field here; it is passed on to the pods as it is"
+#define IN_TEMPLATE(path) "spec.tryReplicaSpecs[Worker].template.spec." path
+
+static const struct row rows[] = {
+	{"empty job", "spec: {}", NULL, NULL},
+	{"known fields", "spec: {mode: fast, runPolicy: {backoffLimit: 3}}", NULL, NULL},
+	{"null is unset", "spec: {mode: null, runPolicy: null}", NULL, NULL},
+	{"unknown, near", "spec: {moed: fast}", "spec.moed", "Unknown field: did you mean \"mode\"?"},
+	{"unknown, far", "spec: {wholly: 1}", "spec.wholly", "Unknown field: remove it, the API server does not keep it"},
+	{"case counts", "spec: {Mode: fast}", "spec.Mode", "Unknown field: did you mean \"mode\"?"},
+	{"wrong type", "spec: {mode: 1}", "spec.mode", "Invalid value: 1: must be of type string"},
+	{"integer with fraction", "spec: {runPolicy: {backoffLimit: 1.5}}", "spec.runPolicy.backoffLimit",
+     "Invalid value: 1.5: must be of type integer"},
+	/* K3 */
+	{"largest integers", TEMPLATE("containers: [], priority: 2147483647, activeDeadlineSeconds: 9223372036854775807"),
+     NULL, NULL},
+	{"smallest integers",
+     TEMPLATE("containers: [], priority: -2147483648, activeDeadlineSeconds: -9223372036854775808"), NULL, NULL},
+	{"whole numbers", TEMPLATE("containers: [], priority: 1e3, activeDeadlineSeconds: 2.0"), NULL, NULL},
+	{"beyond int32", TEMPLATE("containers: [], priority: 2147483648"), IN_TEMPLATE("priority"),
+     "Invalid value: 2147483648: must be between -2147483648 and 2147483647"},
+	{"beyond int64", TEMPLATE("containers: [], activeDeadlineSeconds: 9223372036854775808"),
+     IN_TEMPLATE("activeDeadlineSeconds"),
+     "Invalid value: 9223372036854775808: must be between -9223372036854775808 and 9223372036854775807"},
+	{"beyond int64, with an exponent", TEMPLATE("containers: [], activeDeadlineSeconds: -1e19"),
+     IN_TEMPLATE("activeDeadlineSeconds"),
+     "Invalid value: -10000000000000000000: must be between -9223372036854775808 and 9223372036854775807"},
+	{"port as a text", TEMPLATE("containers: [{name: a, livenessProbe: {tcpSocket: {port: http}}}]"), NULL, NULL},
+	{"port beyond int32", TEMPLATE("containers: [{name: a, livenessProbe: {tcpSocket: {port: -2147483649}}}]"),
+     IN_TEMPLATE("containers[0].livenessProbe.tcpSocket.port"),
+     "Invalid value: -2147483649: must be between -2147483648 and 2147483647"},
+	{"port with a fraction", TEMPLATE("containers: [{name: a, livenessProbe: {tcpSocket: {port: 1.5}}}]"),
+     IN_TEMPLATE("containers[0].livenessProbe.tcpSocket.port"),
+     "Invalid value: 1.5: must be of type integer or string"},
+	{"quantity of any size", TEMPLATE("containers: [{name: a, resources: {limits: {cpu: '99999999999999999999'}}}]"),
+     NULL, NULL},
+	{"quantity beyond int64", TEMPLATE("containers: [{name: a, resources: {limits: {cpu: 9223372036854775808}}}]"),
+     IN_TEMPLATE("containers[0].resources.limits[cpu]"),
+     "Invalid value: 9223372036854775808: must be of type integer or string"},
+	{"quantity with a fraction", TEMPLATE("containers: [{name: a, resources: {limits: {cpu: 0.5}}}]"),
+     IN_TEMPLATE("containers[0].resources.limits[cpu]"), "Invalid value: 0.5: must be of type integer or string"},
+	{"no quantity", TEMPLATE("containers: [], volumes: [{name: a, emptyDir: {sizeLimit: '${SIZE}'}}]"),
+     IN_TEMPLATE("volumes[0].emptyDir.sizeLimit"), "Invalid value: \"${SIZE}\": " RH_QUANTITY_RULE},
+	{"null in maps is unset",
+     TEMPLATE("nodeSelector: {a: null}, containers: [{name: a, resources: {limits: {cpu: null}}}]"), NULL, NULL},
+	{"null is no item", TEMPLATE("containers: [{name: a, command: [a, null]}]"),
+     IN_TEMPLATE("containers[0].command[1]"), "Invalid value: null: must be of type string"},
+	{"null is no container", TEMPLATE("containers: [null]"), IN_TEMPLATE("containers[0]"),
+     "Invalid value: null: must be of type object"},
+	{"required member that is null", "spec: {pairs: [{key: null}]}", "spec.pairs[0]",
+     "Required value: member \"key\" is missing"},
+	{"status is not kept", "status: 3", NULL, NULL},
+	{"misplaced in spec", "spec: {backoffLimit: 3}", "spec.backoffLimit",
+     "Unknown field: move it to spec.runPolicy.backoffLimit"},
+	{"misplaced in the job", "runPolicy: {}", "runPolicy", "Unknown field: move it to spec.runPolicy"},
+	{"misplaced in runPolicy", "spec: {runPolicy: {minAvailable: 2}}", "spec.runPolicy.minAvailable",
+     "Unknown field: move it to spec.runPolicy.schedulingPolicy.minAvailable"},
+	{"misplaced in spec, of a type", "spec: {restartPolicy: Never}", "spec.restartPolicy",
+     "Unknown field: move it to spec.tryReplicaSpecs[TYPE].restartPolicy"},
+	{"misplaced in a type", "spec: {tryReplicaSpecs: {Worker: {cleanPodPolicy: All}}}",
+     "spec.tryReplicaSpecs[Worker].cleanPodPolicy", "Unknown field: move it to spec.runPolicy.cleanPodPolicy"},
+	{"resources of a type", "spec: {tryReplicaSpecs: {Worker: {resources: {}}}}",
+     "spec.tryReplicaSpecs[Worker].resources",
+     "Unknown field: move it to spec.tryReplicaSpecs[Worker].template.spec.containers[].resources"},
+	{"containers of a template", "spec: {tryReplicaSpecs: {Worker: {template: {containers: []}}}}",
+     "spec.tryReplicaSpecs[Worker].template.containers",
+     "Unknown field: move it to spec.tryReplicaSpecs[Worker].template.spec.containers"},
+	{"labels of a type", "spec: {tryReplicaSpecs: {Worker: {labels: {}}}}", "spec.tryReplicaSpecs[Worker].labels",
+     "Unknown field: move it to spec.tryReplicaSpecs[Worker].template.metadata.labels"},
+	{"misplaced in a pod", TEMPLATE("containers: [], env: []"), IN_TEMPLATE("env"),
+     "Unknown field: move it to spec.tryReplicaSpecs[Worker].template.spec.containers[].env" PASSED_ON},
+	{"misplaced in a container", TEMPLATE("containers: [{name: a, nodeSelector: {}}]"),
+     IN_TEMPLATE("containers[0].nodeSelector"),
+     "Unknown field: move it to spec.tryReplicaSpecs[Worker].template.spec.nodeSelector" PASSED_ON},
+	{"of a later Kubernetes", TEMPLATE("containers: [], quantumGates: 3"), IN_TEMPLATE("quantumGates"),
+     "Unknown field:" PASSED_ON},
+	{"of Kubernetes 1.34",
+     TEMPLATE("hostnameOverride: a, resources: {}, securityContext: {seLinuxChangePolicy: Recursive}, containers: "
+              "[{name: a, restartPolicyRules: [{action: Restart}], lifecycle: {stopSignal: SIGTERM}, env: [{name: A, "
+              "valueFrom: {fileKeyRef: {key: k, path: p, volumeName: v}}}]}], volumes: [{name: v, projected: {sources: "
+              "[{podCertificate: {keyType: ED25519, signerName: s}}]}}]"),
+     NULL, NULL},
+	{"not of the enum", "spec: {mode: quick}", "spec.mode",
+     "Unsupported value: \"quick\": supported values: \"fast\", \"slow\""},
+	{"unknown fields kept", "spec: {free: {anything: [1]}}", NULL, NULL},
+	{"required member", "spec: {pairs: [{value: b}]}", "spec.pairs[0]", "Required value: member \"key\" is missing"},
+	{"second item", "spec: {pairs: [{key: a}, {key: b, vaule: c}]}", "spec.pairs[1].vaule",
+     "Unknown field: did you mean \"value\"?"},
+	{"template field", TEMPLATE("containers: [{name: a, imgae: b}]"), IN_TEMPLATE("containers[0].imgae"),
+     "Unknown field: did you mean \"image\"?" PASSED_ON},
+	{"template type", TEMPLATE("containers: [], hostNetwork: 'yes'"), IN_TEMPLATE("hostNetwork"),
+     "Invalid value: \"yes\": must be of type boolean"},
+	{"quantity as a number", TEMPLATE("containers: [{name: a, resources: {limits: {cpu: 2}}}]"), NULL, NULL},
+	{"quantity as a text", TEMPLATE("containers: [{name: a, resources: {limits: {cpu: 500m}}}]"), NULL, NULL},
+	{"quantity as a list", TEMPLATE("containers: [{name: a, resources: {limits: {cpu: []}}}]"),
+     IN_TEMPLATE("containers[0].resources.limits[cpu]"), "Invalid value: []: must be of type integer or string"},
+	{"map of texts", TEMPLATE("containers: [], nodeSelector: {a: 1}"), IN_TEMPLATE("nodeSelector[a]"),
+     "Invalid value: 1: must be of type string"},
+	{"any status", "spec: {}\nstatus: {whatever: 1}", NULL, NULL},
+	{"label of a job", "metadata: {labels: {a: b}, lables: {}}", "metadata.lables",
+     "Unknown field: did you mean \"labels\"?"},
+};
+
+static struct rh_json *pod_schema(void)
+{
+	struct rh_json *json = NULL;
+	size_t length;
+	const char *text = rh_schema_pod_text(&length);
+
+	assert_int_equal(rh_json_parse(text, length, &json, NULL), 0);
+	return json;
+}
+
+static void check_row(const struct row *row, const struct rh_json *document)
+{
+	rh_auto(json) documents = NULL;
+	rh_auto_findings findings = {0};
+
+	assert_int_equal(rh_yaml_parse(row->text, strlen(row->text), &documents, NULL), 0);
+	assert_int_equal(rh_schema_check(document, rh_json_first(documents), &findings), 0);
+	assert_int_equal(findings.count, row->path ? 1 : 0);
+	if (!row->path)
+		return;
+	assert_string_equal(findings.items[0].path, row->path);
+	assert_string_equal(findings.items[0].detail, row->detail);
+	assert_int_equal(findings.items[0].severity,
+	                 strstr(row->detail, PASSED_ON) ? RH_FINDING_WARNING : RH_FINDING_ERROR);
+}
+
+static void test_schema__rows(void **state)
+{
+	rh_auto(json) pod = pod_schema();
+	rh_auto(json) document = NULL;
+
+	(void)state;
+	assert_int_equal(rh_schema_of_kind(&kind, pod, &document, NULL), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		print_message("row: %s\n", rows[i].name);
+		check_row(&rows[i], document);
+	}
+}
+
+static void test_schema__plugin_with_a_bad_schema(void **state)
+{
+	static const char *const texts[] = {"[]", "{", "3", "\"x\""};
+	rh_auto(json) pod = pod_schema();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		struct rh_kind bad = kind;
+		struct rh_json *document = NULL;
+		struct rh_error err = {0};
+
+		bad.spec_schema = texts[i];
+		assert_int_equal(rh_schema_of_kind(&bad, pod, &document, &err), RH_EPLUGIN);
+		assert_non_null(strstr(err.message, "rh_kind.spec_schema"));
+	}
+}
+
+static void test_schema__kind_without_own_fields(void **state)
+{
+	struct rh_kind bare = kind;
+	rh_auto(json) pod = pod_schema();
+	rh_auto(json) document = NULL;
+
+	(void)state;
+	bare.spec_schema = NULL;
+	assert_int_equal(rh_schema_of_kind(&bare, pod, &document, NULL), 0);
+	assert_string_equal(rh_json_string_at(document, "definitions.TryJob.properties.metadata.$ref"), "ObjectMeta");
+}
+
+/* Every allocation in turn fails: an error, never a crash or a leak. */
+static void test_schema__out_of_memory(void **state)
+{
+	static const char text[] = "spec: {moed: fast, pairs: [{value: 1}]}";
+	rh_auto(json) pod = pod_schema();
+	rh_auto(json) documents = NULL;
+	int r = RH_ENOMEM;
+
+	(void)state;
+	assert_int_equal(rh_yaml_parse(text, sizeof(text) - 1, &documents, NULL), 0);
+	for (long n = 0; r == RH_ENOMEM && n < 100000; n = n < 40 ? n + 1 : n + n / 7) {
+		struct rh_json *document = NULL;
+		rh_auto_findings findings = {0};
+
+		(void)rh_mem_fail_after(n);
+		r = rh_schema_of_kind(&kind, pod, &document, NULL);
+		if (r == 0)
+			r = rh_schema_check(document, rh_json_first(documents), &findings);
+		(void)rh_mem_fail_after(-1);
+		rh_json_free(document);
+	}
+	assert_int_equal(r, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_schema__rows),
+		cmocka_unit_test(test_schema__plugin_with_a_bad_schema),
+		cmocka_unit_test(test_schema__kind_without_own_fields),
+		cmocka_unit_test(test_schema__out_of_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
