@@ -64,7 +64,7 @@ static int32_t rank_measure(struct rank *rank, double ready)
 	return r == 0 ? rh_bench_judge(result, options, &rank->verdict) : r;
 }
 
-static int rank_say(const char *what, const char *name)
+static int rank_print_error(const char *what, const char *name)
 {
 	(void)fprintf(stderr, "roundhouse comm: %s%s: %s\n", what, name, strerror(errno));
 	return RH_BENCH_CONFIGURATION;
@@ -90,9 +90,9 @@ static int rank_print(const struct rank *rank)
 	else
 		rh_bench_print_text(&rank->result, rank->options, &rank->verdict, stdout);
 	if (fflush(stdout) != 0 || ferror(stdout))
-		return rank_say("cannot write the result", "");
+		return rank_print_error("cannot write the result", "");
 	if (rank->options->svg && !rank_draw(rank))
-		return rank_say("cannot write ", rank->options->svg);
+		return rank_print_error("cannot write ", rank->options->svg);
 	return rank->verdict.count ? RH_BENCH_SLOW : RH_BENCH_FINE;
 }
 

@@ -233,12 +233,12 @@ int32_t rh_comm_init(const struct rh_comm_options *options, struct rh_comm **ret
 }
 
 /* Who waits for us in a group learns that we shall not come. What we began and did not end will never end. */
-static void group_say_gone(struct rh_comm *group)
+static void group_report_gone(struct rh_comm *group)
 {
 	struct rh_comm_gone gone = {.group = group->name, .done = group->done, .size = group->size};
 
-	if (group->is_group && !group->is_level && group->world->line)
-		rh_comm_line_gone(group->world->line, &gone);
+	if (group->is_group && !group->is_level && group->world->client)
+		rh_comm_client_gone(group->world->client, &gone);
 }
 
 static void context_leave(struct rh_comm *comm)
@@ -248,10 +248,10 @@ static void context_leave(struct rh_comm *comm)
 
 	(void)pthread_mutex_lock(&world->lock);
 	for (struct rh_comm *group = world->contexts; group; group = group->next)
-		group_say_gone(group);
+		group_report_gone(group);
 	(void)pthread_mutex_unlock(&world->lock);
 	/* the others may still read what this rank sent: all leave together */
-	rh_comm_line_leave(world->line, &last, rh_comm_now() + world->env.death_timeout);
+	rh_comm_client_leave(world->client, &last, rh_comm_now() + world->env.death_timeout);
 }
 
 /* What has been sent is to leave this process before the others learn that it goes. */
@@ -283,11 +283,11 @@ void rh_comm_free(struct rh_comm *comm)
 	context_delist(comm);
 	rh_comm_levels_close(comm);
 	if (comm->is_group) {
-		group_say_gone(comm);
+		group_report_gone(comm);
 		context_release(comm);
 		return;
 	}
-	if (world->line)
+	if (world->client)
 		context_leave(comm);
 	context_release(comm);
 	rh_comm_world_close(world);

@@ -16,9 +16,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "comm/core/bootstrap/hub.h"
+#include "comm/core/bootstrap/client.h"
 #include "comm/core/bootstrap/label.h"
-#include "comm/core/bootstrap/line.h"
+#include "comm/core/bootstrap/server.h"
 #include "comm/core/collective/rounds.h"
 #include "comm/core/collective/tune.h"
 #include "comm/core/env.h"
@@ -31,8 +31,8 @@
 /** The process's connection to all others; shared by its context and that one's groups. */
 struct rh_comm_world {
 	struct rh_comm_env env;
-	struct rh_comm_hub *hub; /**< in rank 0, else NULL */
-	struct rh_comm_line *line;
+	struct rh_comm_server *server; /**< in rank 0, else NULL */
+	struct rh_comm_client *client;
 	pthread_t service;
 	bool serving;
 	struct rh_comm_forking forking;
@@ -117,7 +117,7 @@ struct rh_comm {
 };
 
 /** One all-reduce that goes through both levels. */
-struct rh_comm_climb;
+struct rh_comm_hier;
 
 /** Groups through which an all-reduce goes when there are several hosts, and some have several ranks. */
 struct rh_comm_levels {
@@ -125,7 +125,7 @@ struct rh_comm_levels {
 	struct rh_comm *far;  /**< those of all hosts that have our place there; NULL: some host has no such place */
 	int32_t slices;       /**< of a vector, each of one place: as many as the smallest host has ranks */
 	bool even;            /**< all hosts have the same number of ranks */
-	struct rh_comm_climb *climbing; /**< the one whose turn it is */
+	struct rh_comm_hier *climbing; /**< the one whose turn it is */
 };
 
 /** One collective that is made of messages. */
@@ -144,7 +144,7 @@ struct rh_comm_request {
 	bool held;         /**< not started: an earlier one that it must not overtake is not posted as a whole yet */
 	struct rh_comm_staged *staged; /**< NULL: its memory is the host's, or the backend's to reach */
 	struct rh_comm_lanes *lanes;
-	struct rh_comm_climb *climb;
+	struct rh_comm_hier *hier;
 	struct rh_comm_request *whole; /**< the batch that it is a part of; NULL: none */
 	struct rh_comm_bucket *bucket; /**< of such a part; NULL: it is one operation */
 	size_t parts;                  /**< of a batch: those that are not done */
@@ -257,11 +257,11 @@ int32_t rh_comm_levels_open(struct rh_comm *comm, struct rh_comm_error *err);
 /** Free them. */
 void rh_comm_levels_close(struct rh_comm *comm);
 /** Start an all-reduce through both levels. @return 0, RH_COMM_ENOTSUP: it is not for that, or RH_COMM_ENOMEM */
-int32_t rh_comm_climb_new(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_climb **ret_climb);
+int32_t rh_comm_hier_new(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_hier **ret_hier);
 /** Move on. @return 0: done; RH_COMM_BUSY; RH_COMM_E* */
-int32_t rh_comm_climb_test(struct rh_comm_climb *climb);
+int32_t rh_comm_hier_test(struct rh_comm_hier *hier);
 /** Free it. NULL is nothing. */
-void rh_comm_climb_free(struct rh_comm_climb *climb);
+void rh_comm_hier_free(struct rh_comm_hier *hier);
 /** @} */
 
 /** @name lanes.c @{ */

@@ -305,7 +305,7 @@ static struct candidate *loader_best(struct ballot *ballot)
 }
 
 /* One line that tells what was chosen, and why not the others. */
-static void loader_tell(const struct rh_comm *comm, const struct candidate *best, const struct ballot *ballot)
+static void loader_report(const struct rh_comm *comm, const struct candidate *best, const struct ballot *ballot)
 {
 	char text[1024] = "";
 	size_t length = 0;
@@ -368,7 +368,7 @@ int32_t rh_comm_load(struct rh_comm *comm, const char *wanted, struct rh_comm_mo
 	}
 	r = loader_choose(comm, &wish, &ballot, &best, err);
 	if (best) {
-		loader_tell(comm, best, &ballot);
+		loader_report(comm, best, &ballot);
 		*ret_module = best->module;
 	} else if (r == 0) {
 		r = loader_refuse(&ballot, err);

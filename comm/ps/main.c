@@ -43,7 +43,7 @@ static void main_catch_signals(void)
 	(void)sigaction(SIGINT, &action, NULL);
 }
 
-static void main_say(const char *what, int32_t port)
+static void main_print(const char *what, int32_t port)
 {
 	const char *log = getenv("RH_COMM_LOG");
 
@@ -61,7 +61,7 @@ static int main_serve(void)
 		return main_fail(&err);
 	atomic_store(&main_server, server);
 	main_catch_signals();
-	main_say("", rh_ps_server_port(server));
+	main_print("", rh_ps_server_port(server));
 	r = rh_ps_server_run(server, &err);
 	atomic_store(&main_server, NULL);
 	rh_ps_server_free(server);
@@ -78,7 +78,7 @@ static int main_schedule(void)
 		return main_fail(&err);
 	atomic_store(&main_scheduler, scheduler);
 	main_catch_signals();
-	main_say("the scheduler is ", rh_ps_scheduler_port(scheduler));
+	main_print("the scheduler is ", rh_ps_scheduler_port(scheduler));
 	r = rh_ps_scheduler_run(scheduler, &err);
 	atomic_store(&main_scheduler, NULL);
 	rh_ps_scheduler_free(scheduler);

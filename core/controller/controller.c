@@ -98,7 +98,7 @@ static void controller_on_problem(void *arg, const struct rh_kube_problem *probl
 
 	rh_observe_problem(controller->metrics, problem);
 	controller->problems.kubeconfig = controller->kubeconfig;
-	rh_problems_tell(&controller->problems, controller->options->host, problem);
+	rh_problems_report(&controller->problems, controller->options->host, problem);
 }
 
 static void controller_stop_work(struct rh_controller *controller)

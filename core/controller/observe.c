@@ -52,10 +52,10 @@ static void observe_start(struct rh_metrics *metrics, const struct rh_engine_cha
 	bool runs = wanted > 0 && observe_active(change->after) >= wanted;
 	bool late = rh_ledger_restarts(change->ledger_after) > 0 || rh_job_status_finished(&change->after->status);
 
-	if (*change->marks & OBSERVE_STARTED)
+	if (*change->flags & OBSERVE_STARTED)
 		return;
 	if (runs || late)
-		*change->marks |= OBSERVE_STARTED;
+		*change->flags |= OBSERVE_STARTED;
 	if (runs && !late && !change->first && change->after->created_at != 0)
 		rh_metrics_observe(metrics, RH_METRIC_START_TIME, labels, (double)(now - change->after->created_at) / 1e6);
 }
@@ -84,9 +84,9 @@ void rh_observe_change(struct rh_metrics *metrics, const struct rh_engine_change
 	if (!change->after)
 		return;
 	/* not only at first: it may have been another instance's to count then */
-	if (!(*change->marks & OBSERVE_COUNTED))
+	if (!(*change->flags & OBSERVE_COUNTED))
 		observe_count(metrics, RH_METRIC_JOBS_CREATED, change->after, 1);
-	*change->marks |= OBSERVE_COUNTED;
+	*change->flags |= OBSERVE_COUNTED;
 	observe_start(metrics, change, now);
 	if (!change->before)
 		return;

@@ -91,11 +91,12 @@ struct rh_controller {
 
 /** @name problems.c @{ */
 /** Tell of a watch: log it, with the cure, keep it until it is over. @param host knows which kind a resource is */
-void rh_problems_tell(struct rh_problems *problems, const struct rh_host *host, const struct rh_kube_problem *problem);
+void rh_problems_report(struct rh_problems *problems, const struct rh_host *host,
+                        const struct rh_kube_problem *problem);
 /** Append the problems to @p list, an array. @return 0 or RH_ENOMEM */
 int rh_problems_json(const struct rh_problems *problems, struct rh_json *list);
 /** Print what is to be done about a problem, "" when nothing is known. */
-void rh_problem_cure(const struct rh_problems *problems, const struct rh_host *host,
+void rh_problem_hint(const struct rh_problems *problems, const struct rh_host *host,
                      const struct rh_kube_problem *problem, struct rh_str *out);
 /** Free them all. */
 void rh_problems_deinit(struct rh_problems *problems);

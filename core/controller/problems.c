@@ -40,7 +40,7 @@ static const struct rh_kind *problem_kind(const struct rh_host *host, const char
 	return NULL;
 }
 
-void rh_problem_cure(const struct rh_problems *problems, const struct rh_host *host,
+void rh_problem_hint(const struct rh_problems *problems, const struct rh_host *host,
                      const struct rh_kube_problem *problem, struct rh_str *out)
 {
 	size_t length = strcspn(problem->resource, ".");
@@ -59,19 +59,19 @@ void rh_problem_cure(const struct rh_problems *problems, const struct rh_host *h
 			out, "add to the %s of its service account: {apiGroups: [\"%s\"], resources: [%.*s], verbs: [list, watch]}",
 			*problem->namespace_ ? "Role" : "ClusterRole", group, (int)length, problem->resource);
 	else if (problems->kubeconfig)
-		rh_kube_cure(problems->kubeconfig, problem->status, problem->words, out);
+		rh_kube_hint(problems->kubeconfig, problem->status, problem->words, out);
 }
 
 /* Where the API server cannot be reached, one line for each watch says nothing more than one for all. */
 static void problem_log(const struct rh_problems *problems, const struct rh_host *host,
                         const struct rh_kube_problem *problem)
 {
-	rh_auto_str cure = {0};
+	rh_auto_str hint = {0};
 
-	rh_problem_cure(problems, host, problem, &cure);
+	rh_problem_hint(problems, host, problem, &hint);
 	rh_log(problem->status == 0 ? RH_LOG_WARN : RH_LOG_ERROR, problem->resource, "cannot %s%s%s: %s%s%s", problem->verb,
 	       *problem->namespace_ ? " in namespace " : "", problem->namespace_, problem->words,
-	       cure.length > 0 ? "; " : "", rh_str_text(&cure));
+	       hint.length > 0 ? "; " : "", rh_str_text(&hint));
 }
 
 static struct rh_problem *problem_copy(const struct rh_kube_problem *problem)
@@ -104,7 +104,7 @@ static void problem_keep(struct rh_problems *problems, const struct rh_kube_prob
 	problem_free(old);
 }
 
-void rh_problems_tell(struct rh_problems *problems, const struct rh_host *host, const struct rh_kube_problem *problem)
+void rh_problems_report(struct rh_problems *problems, const struct rh_host *host, const struct rh_kube_problem *problem)
 {
 	struct rh_problem *known = problems->items ? rh_map_get(problems->items, problem->resource) : NULL;
 

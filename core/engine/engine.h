@@ -30,7 +30,7 @@ struct rh_engine_change {
 	const struct rh_ledger *ledger_before; /**< never NULL */
 	const struct rh_job *after;            /**< NULL: it cannot be understood */
 	const struct rh_ledger *ledger_after;  /**< never NULL */
-	uint32_t *marks;                       /**< the owner's own: kept as long as the job is known, 0 at first */
+	uint32_t *flags;                       /**< the owner's own: kept as long as the job is known, 0 at first */
 };
 
 /** What the owner of an engine gives it. All borrowed for its life. */

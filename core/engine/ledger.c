@@ -91,7 +91,7 @@ void rh_first_fault_deinit(struct rh_first_fault *fault)
 	rh_free(fault->container);
 	rh_free(fault->reason);
 	rh_free(fault->last_lines);
-	rh_free(fault->witness);
+	rh_free(fault->reported_by);
 	*fault = (struct rh_first_fault){0};
 }
 
@@ -106,9 +106,10 @@ static int fault_copy(struct rh_first_fault *to, const struct rh_first_fault *fr
 	to->container = rh_strdup(from->container);
 	to->reason = rh_strdup(from->reason);
 	to->last_lines = rh_strdup(from->last_lines);
-	to->witness = rh_strdup(from->witness ? from->witness : "");
-	return to->type && to->pod && to->node && to->container && to->reason && to->last_lines && to->witness ? 0
-	                                                                                                       : RH_ENOMEM;
+	to->reported_by = rh_strdup(from->reported_by ? from->reported_by : "");
+	return to->type && to->pod && to->node && to->container && to->reason && to->last_lines && to->reported_by
+	           ? 0
+	           : RH_ENOMEM;
 }
 
 static bool fault_equal(const struct rh_first_fault *a, const struct rh_first_fault *b)
@@ -117,8 +118,8 @@ static bool fault_equal(const struct rh_first_fault *a, const struct rh_first_fa
 		return !a->type && !b->type;
 	return a->index == b->index && a->exit_code == b->exit_code && a->attempt == b->attempt && a->at == b->at &&
 	       a->blame == b->blame && a->rank == b->rank && a->until == b->until &&
-	       rh_text_equal(a->witness, b->witness) && strcmp(a->type, b->type) == 0 && strcmp(a->pod, b->pod) == 0 &&
-	       strcmp(a->node, b->node) == 0 && strcmp(a->container, b->container) == 0 &&
+	       rh_text_equal(a->reported_by, b->reported_by) && strcmp(a->type, b->type) == 0 &&
+	       strcmp(a->pod, b->pod) == 0 && strcmp(a->node, b->node) == 0 && strcmp(a->container, b->container) == 0 &&
 	       strcmp(a->reason, b->reason) == 0 && strcmp(a->last_lines, b->last_lines) == 0;
 }
 

@@ -80,7 +80,7 @@ struct rh_first_fault {
 	char *container;
 	char *reason;     /**< "OOMKilled", "Evicted", "Error", … */
 	char *last_lines; /**< of that replica; cut to RH_LAST_LINES_MAX bytes in the ledger */
-	char *witness; /**< of RH_BLAME_HUNG: the replica that failed for want of it, and how: "Worker-0: …"; else "" */
+	char *reported_by; /**< of RH_BLAME_HUNG: the replica that failed for want of it, and how: "Worker-0: …"; else "" */
 	int32_t exit_code; /**< -1 when unknown */
 	int32_t blame;     /**< enum rh_blame */
 	int32_t rank;      /**< of the process in the replica that failed, as it names itself; else -1 */

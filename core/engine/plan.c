@@ -78,7 +78,7 @@ int rh_plan_delete(struct rh_plan *plan, enum rh_action_verb verb, const char *n
 	return action->uid ? 0 : RH_ENOMEM;
 }
 
-int rh_plan_tell(struct rh_plan *plan, bool warning, const char *reason, const char *fmt, ...)
+int rh_plan_emit(struct rh_plan *plan, bool warning, const char *reason, const char *fmt, ...)
 {
 	struct rh_plan_event *events = plan_room(plan->events, plan->event_count, &plan->event_capacity, sizeof(*events));
 	rh_auto_free char *text = NULL;

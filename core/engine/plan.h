@@ -87,7 +87,7 @@ void rh_plan_deinit(struct rh_plan *plan);
 struct rh_action *rh_plan_act(struct rh_plan *plan, enum rh_action_verb verb, const char *type, int32_t index,
                               const char *name);
 /** Append an event. @return 0 or RH_ENOMEM */
-int rh_plan_tell(struct rh_plan *plan, bool warning, const char *reason, const char *fmt, ...)
+int rh_plan_emit(struct rh_plan *plan, bool warning, const char *reason, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /**
  * Append a delete with the precondition @p uid; nothing when @p uid is "": what has no UID yet cannot be deleted

@@ -36,7 +36,7 @@ struct addresses_job {
 
 struct rh_address_pool {
 	const struct rh_config *config;
-	struct rh_holds *holds;
+	struct rh_locks *locks;
 	rh_address_note_fn *note;
 	void *arg;
 	int32_t first; /* range of ports */
@@ -103,10 +103,10 @@ static bool addresses_bind_one(const char *host, int32_t port)
 /* Hold `port` on every interface. */
 static bool addresses_hold(struct rh_address_pool *pool, int32_t port)
 {
-	if (addresses_is_taken(pool, port) || !rh_holds_take(pool->holds, RH_HOLD_PORT + port))
+	if (addresses_is_taken(pool, port) || !rh_locks_take(pool->locks, RH_LOCK_PORT + port))
 		return false;
 	if (!addresses_bind_all(port)) {
-		rh_holds_drop(pool->holds, RH_HOLD_PORT + port);
+		rh_locks_drop(pool->locks, RH_LOCK_PORT + port);
 		return false;
 	}
 	addresses_set_taken(pool, port, true);
@@ -115,7 +115,7 @@ static bool addresses_hold(struct rh_address_pool *pool, int32_t port)
 
 static void addresses_drop(struct rh_address_pool *pool, int32_t port)
 {
-	rh_holds_drop(pool->holds, RH_HOLD_PORT + port);
+	rh_locks_drop(pool->locks, RH_LOCK_PORT + port);
 	addresses_set_taken(pool, port, false);
 }
 
@@ -152,7 +152,7 @@ static int addresses_take_block(struct rh_address_pool *pool, struct rh_error *e
 		int32_t block = (int32_t)(ADDRESSES_BLOCK_FIRST + (start + i) % ADDRESSES_BLOCK_COUNT);
 
 		/* blocks are never given back before the end, so one that comes round again is our own */
-		if (block != pool->block && rh_holds_take(pool->holds, RH_HOLD_BLOCK + block)) {
+		if (block != pool->block && rh_locks_take(pool->locks, RH_LOCK_BLOCK + block)) {
 			pool->block = block;
 			pool->hosts = 0;
 			return 0;
@@ -518,7 +518,7 @@ int rh_address_pool_new(const struct rh_address_options *options, struct rh_addr
 	pool->config = options->config;
 	pool->note = options->note;
 	pool->arg = options->arg;
-	pool->holds = options->holds;
+	pool->locks = options->locks;
 	pool->first = options->config->port_first;
 	pool->last = options->config->port_last;
 	pool->block = -1;

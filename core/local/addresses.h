@@ -4,7 +4,7 @@
  * @brief Where replicas are reached on this machine: addresses in 127.0.0.0/8 and ports, held against all other runs
  * (DESIGN section 5).
  *
- * Ports and blocks of 254 addresses are held as numbers (local/holds.h), which vanish with the process, however it
+ * Ports and blocks of 254 addresses are held as numbers (local/locks.h), which vanish with the process, however it
  * ends. A port is taken only when, beside, nobody has it bound.
  */
 #ifndef RH_LOCAL_ADDRESSES_H
@@ -16,7 +16,7 @@
 #include "config/config.h"
 #include "job/addresses.h"
 #include "job/job.h"
-#include "local/holds.h"
+#include "local/locks.h"
 
 /** Opaque pool: what this process holds. */
 struct rh_address_pool;
@@ -27,7 +27,7 @@ typedef void rh_address_note_fn(void *arg, const char *text);
 /** What a pool is made from. Borrowed for its life. */
 struct rh_address_options {
 	const struct rh_config *config; /**< range of ports */
-	struct rh_holds *holds;
+	struct rh_locks *locks;
 	rh_address_note_fn *note; /**< may be NULL */
 	void *arg;
 };

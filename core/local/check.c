@@ -110,7 +110,8 @@ static int check_spec(const struct check_job *check, const struct rh_replica_spe
 	return r;
 }
 
-int rh_local_check(const struct rh_job *job, const struct rh_podplan_machine *machine, struct rh_findings *findings)
+int rh_local_check(const struct rh_job *job, const struct rh_runtime_spec_machine *machine,
+                   struct rh_findings *findings)
 {
 	const struct check_job check = {job, findings};
 	int r = 0;

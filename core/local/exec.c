@@ -227,7 +227,7 @@ static int exec_reach(struct exec_job *job)
 	}
 }
 
-static int exec_request(const struct exec_job *job, struct rh_str *out)
+static int exec_print_request(const struct exec_job *job, struct rh_str *out)
 {
 	rh_auto(json) request = rh_json_new_object();
 	struct rh_json *argv = request ? rh_json_ensure_array(request, "argv") : NULL;
@@ -264,11 +264,11 @@ static ssize_t exec_send(int socket_, const char *bytes, size_t length, bool str
 	return sendmsg(socket_, &message, MSG_NOSIGNAL);
 }
 
-static int exec_ask(struct exec_job *job)
+static int exec_request(struct exec_job *job)
 {
 	rh_auto_str request = {0};
 	size_t sent = 0;
-	int r = exec_request(job, &request);
+	int r = exec_print_request(job, &request);
 
 	while (r == 0 && sent < request.length) {
 		ssize_t n = exec_send(job->socket, request.data + sent, request.length - sent, sent == 0);
@@ -281,7 +281,7 @@ static int exec_ask(struct exec_job *job)
 }
 
 /* How far the pod says the command came. */
-enum exec_progress { EXEC_ASKED, EXEC_WAITING, EXEC_RUNNING, EXEC_OVER };
+enum exec_progress { EXEC_REQUESTED, EXEC_WAITING, EXEC_RUNNING, EXEC_OVER };
 
 /* Wait for more of the answer. @return 1; 0: the time is over; RH_EIO: there will be no more */
 static int exec_listen(struct exec_job *job, enum exec_progress progress)
@@ -340,7 +340,7 @@ static int exec_take(struct exec_job *job, enum exec_progress *progress, int *re
 
 static int exec_wait(struct exec_job *job)
 {
-	enum exec_progress progress = EXEC_ASKED;
+	enum exec_progress progress = EXEC_REQUESTED;
 	int status = 0;
 
 	while (progress != EXEC_OVER) {
@@ -366,7 +366,7 @@ int rh_exec(const struct rh_exec *exec, struct rh_error *err)
 	if (r == 0)
 		r = exec_reach(&job);
 	if (r == 0)
-		r = exec_ask(&job);
+		r = exec_request(&job);
 	job.asked = rh_clock_monotonic();
 	return r < 0 ? r : exec_wait(&job);
 }

@@ -20,7 +20,7 @@
 #include "base/os/loop.h"
 #include "base/str.h"
 #include "config/config.h"
-#include "local/holds.h"
+#include "local/locks.h"
 #include "local/shim.h"
 #include "store/store.h"
 
@@ -59,7 +59,7 @@ struct rh_runner_options {
 	struct rh_store *store;
 	struct rh_loop *loop;
 	const struct rh_config *config;
-	struct rh_holds *holds; /**< GPUs are held in it */
+	struct rh_locks *locks; /**< GPUs are held in it */
 	const char *dir;        /**< absolute; pods' folders are made below it */
 	const char *log_dir;    /**< absolute; logs are JOB/REPLICA/CONTAINER.log below it */
 	bool qualify;           /**< JOB is NAMESPACE.JOB: jobs of one name are in several namespaces */

@@ -22,8 +22,8 @@
  * "grace": us, "tmpfs"?: [{"path", "size"?: bytes}], "init": [CONTAINER…], "containers": [CONTAINER…]} CONTAINER:
  * {"name", "argv": […], "env": ["A=b", …], "cwd", "log": path, "mounts"?: [{"from", "to", "readOnly"?}], "memory"?:
  * bytes, "cpu"?: thousandths of a processor, "uid"?, "gid"?, "sidecar"?: true of one of "init"} A plan with tmpfs or
- * mounts needs a mount namespace (rh_podplan_can_mount()). The host's mounts and folders are never changed: where a
- * mount's target does not exist, it is made in a private copy of the folder it would stand in.
+ * mounts needs a mount namespace (rh_runtime_spec_can_mount()). The host's mounts and folders are never changed: where
+ * a mount's target does not exist, it is made in a private copy of the folder it would stand in.
  */
 #ifndef RH_LOCAL_SHIM_H
 #define RH_LOCAL_SHIM_H
@@ -37,7 +37,7 @@
 /** Descriptor of the pod plan in a shim. */
 #define RH_SHIM_PLAN_FD 3
 /** Descriptor of the lifeline in a shim. */
-#define RH_SHIM_LINE_FD 4
+#define RH_SHIM_CHANNEL_FD 4
 /** Name of the environment variable that says to which container a process belongs: "POD-UID/CONTAINER". */
 #define RH_SHIM_MARK "ROUNDHOUSE_CONTAINER"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "schema/explain_words.h"
+#include "schema/explain_descriptions.h"
 
 void rh_explain_at_deinit(struct rh_explain_at *at)
 {
@@ -113,7 +113,7 @@ static void explain_print_replicas(const struct rh_explain_at *at, struct rh_str
 }
 
 /** Set the description, and the default that its last sentence may name: "… Default: None." */
-static int explain_set_words(struct rh_json *row, const char *words, struct rh_str *fallback)
+static int explain_set_descriptions(struct rh_json *row, const char *words, struct rh_str *fallback)
 {
 	static const char mark[] = "Default: ";
 	const char *last = words ? strstr(words, mark) : NULL;
@@ -180,13 +180,13 @@ int rh_explain_describe(const struct rh_explain_at *at, const struct rh_json *sc
 	rh_auto_str type = {0}, fallback = {0}, rules = {0};
 
 	if (!words)
-		words = rh_explain_words(rh_str_text(&at->place));
+		words = rh_explain_descriptions(rh_str_text(&at->place));
 	if (!words)
 		words = rh_json_string_at(known, "description");
 	rh_explain_print_type(at, schema, &type);
 	explain_print_rules(at, known, &rules);
 	if (at->path.failed || at->place.failed || rh_json_set_string(row, "path", rh_str_text(&at->path)) < 0 ||
-	    rh_explain_set(row, "type", &type) < 0 || explain_set_words(row, words, &fallback) < 0)
+	    rh_explain_set(row, "type", &type) < 0 || explain_set_descriptions(row, words, &fallback) < 0)
 		return RH_ENOMEM;
 	explain_print_default(at, known, &fallback);
 	return rh_explain_set(row, "default", &fallback) < 0 ? RH_ENOMEM : rh_explain_set(row, "rules", &rules);

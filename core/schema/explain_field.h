@@ -18,7 +18,7 @@ struct rh_explain_at {
 	const struct rh_json *schema;       /**< the same behind all references */
 	const struct rh_replica_type *type; /**< the replica type that the path has named; NULL: none yet */
 	struct rh_str path;                 /**< as errors word it: "spec.tfReplicaSpecs[Worker].replicas" */
-	struct rh_str place;                /**< as rh_explain_words() wants it: "spec.*.*.replicas" */
+	struct rh_str place;                /**< as rh_explain_descriptions() wants it: "spec.*.*.replicas" */
 };
 
 /** Free the texts. */

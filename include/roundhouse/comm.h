@@ -120,17 +120,17 @@ struct rh_comm_options {
 
 /** One operation. Buffers stay the caller's and must live until it is done. */
 struct rh_comm_op {
-	uint32_t size;  /**< sizeof(struct rh_comm_op) where it was compiled */
-	int32_t what;   /**< RH_COMM_ALL_REDUCE … */
-	const void *in; /**< NULL is out, or, for ALL_GATHER, where this rank's part of out lies: in place */
-	void *out;      /**< where the result goes; the operation says how long it is */
-	size_t count;   /**< elements; see the operation */
-	int32_t type;   /**< RH_COMM_F32 … */
-	int32_t reduce; /**< RH_COMM_SUM … */
-	int32_t peer;   /**< root, destination or source */
-	uint32_t tag;   /**< of messages: only those with the same tag meet, in the order of posting */
-	int32_t memory; /**< RH_COMM_HOST or RH_COMM_CUDA; the same on all ranks of the operation */
-	int32_t zero;   /**< 0 */
+	uint32_t size;    /**< sizeof(struct rh_comm_op) where it was compiled */
+	int32_t what;     /**< RH_COMM_ALL_REDUCE … */
+	const void *in;   /**< NULL is out, or, for ALL_GATHER, where this rank's part of out lies: in place */
+	void *out;        /**< where the result goes; the operation says how long it is */
+	size_t count;     /**< elements; see the operation */
+	int32_t type;     /**< RH_COMM_F32 … */
+	int32_t reduce;   /**< RH_COMM_SUM … */
+	int32_t peer;     /**< root, destination or source */
+	uint32_t tag;     /**< of messages: only those with the same tag meet, in the order of posting */
+	int32_t memory;   /**< RH_COMM_HOST or RH_COMM_CUDA; the same on all ranks of the operation */
+	int32_t reserved; /**< 0 */
 	/**
 	 * CUDA memory: the caller's cudaStream_t, else NULL. What is in it so far comes before the operation; put there
 	 * what is to follow once the operation is done. Tags of such messages do not count: they meet in the order of

@@ -121,7 +121,7 @@ struct rh_ps_options {
 	int64_t grace;         /**< microseconds to wait for a lost server; 0: 60 s when it has a folder, else 1 s */
 	int64_t death_timeout; /**< microseconds of silence after which a host counts as lost; 0: 5 s */
 	int32_t no_shm;        /**< not 0: no shared memory, also on the same host */
-	int32_t zero;          /**< 0 */
+	int32_t reserved;      /**< 0 */
 	const char *backend;   /**< as the servers' */
 };
 
@@ -140,15 +140,15 @@ struct rh_ps_options {
 
 /** One operation. Buffers stay the caller's, and must live unchanged until it is done. */
 struct rh_ps_op {
-	uint32_t size;   /**< sizeof(struct rh_ps_op) where it was compiled */
-	int32_t what;    /**< RH_PS_INIT … */
-	uint64_t key;    /**< any but UINT64_MAX */
-	const void *in;  /**< what is pushed, or the first value */
-	void *out;       /**< what is pulled */
-	size_t count;    /**< elements; the same in every operation with this key */
-	int32_t type;    /**< RH_COMM_F32 …; likewise */
-	int32_t zero;    /**< 0 */
-	int64_t timeout; /**< microseconds; 0: the worker's op_timeout; -1: no limit */
+	uint32_t size;    /**< sizeof(struct rh_ps_op) where it was compiled */
+	int32_t what;     /**< RH_PS_INIT … */
+	uint64_t key;     /**< any but UINT64_MAX */
+	const void *in;   /**< what is pushed, or the first value */
+	void *out;        /**< what is pulled */
+	size_t count;     /**< elements; the same in every operation with this key */
+	int32_t type;     /**< RH_COMM_F32 …; likewise */
+	int32_t reserved; /**< 0 */
+	int64_t timeout;  /**< microseconds; 0: the worker's op_timeout; -1: no limit */
 };
 
 /**

@@ -118,7 +118,7 @@ static void env_set_given(struct env_call *call, const char *name, const char *p
  * machine's addresses, and on one machine each replica takes it for its own: the first one would serve, whose death
  * then ends the rendezvous of all.
  */
-static int env_tells_host(const struct env_call *call)
+static int env_has_host(const struct env_call *call)
 {
 	const char *backend = call->host->text(call->view, PYTORCH_ELASTIC ".rdzvBackend");
 
@@ -130,7 +130,7 @@ static int env_tells_host(const struct env_call *call)
 /** Write "k=v,k=v" into @p out; what has no key or value is left out. */
 static void env_write_conf(const struct env_call *call, int32_t size, FILE *out)
 {
-	int tells_host = env_tells_host(call);
+	int has_host = env_has_host(call);
 	const char *comma = "";
 
 	for (int32_t i = 0; i < size; i++) {
@@ -145,9 +145,9 @@ static void env_write_conf(const struct env_call *call, int32_t size, FILE *out)
 			continue;
 		fprintf(out, "%s%s=%s", comma, key, value);
 		comma = ",";
-		tells_host = tells_host && strcmp(key, "is_host") != 0;
+		has_host = has_host && strcmp(key, "is_host") != 0;
 	}
-	if (tells_host)
+	if (has_host)
 		fprintf(out, "%sis_host=%d", comma, strcmp(call->me->type, "Worker") == 0 && call->me->index == 0);
 }
 
@@ -158,7 +158,7 @@ static void env_set_conf(struct env_call *call)
 	size_t length;
 	FILE *out;
 
-	if ((size <= 0 && !env_tells_host(call)) || call->status < 0)
+	if ((size <= 0 && !env_has_host(call)) || call->status < 0)
 		return;
 	out = open_memstream(&text, &length);
 	if (out)

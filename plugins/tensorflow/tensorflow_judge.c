@@ -24,7 +24,7 @@ static int judge_count(const struct judge_call *call, const char *type, struct r
 	return call->host->counts(call->view, type, ret_counts);
 }
 
-static int32_t judge_say(const struct judge_call *call, int32_t verdict, const char *words)
+static int32_t judge_report(const struct judge_call *call, int32_t verdict, const char *words)
 {
 	char text[JUDGE_TEXT_SIZE];
 
@@ -109,12 +109,12 @@ int32_t tensorflow_judge(void *self, const struct rh_view *view, struct rh_reply
 	call.name = name ? name : "";
 	if (known &&
 	    (counts.succeeded >= counts.desired || (strcmp(decider, "Worker") == 0 && judge_worker_0_is_done(&call))))
-		return judge_say(&call, RH_VERDICT_SUCCEEDED, "successfully completed.");
+		return judge_report(&call, RH_VERDICT_SUCCEEDED, "successfully completed.");
 	restarting = judge_failing(&call, 1, &count);
 	failed = judge_failing(&call, 0, &count);
 	if (restarting && !failed)
 		return judge_restarting(&call, restarting);
 	if (known && counts.active > 0)
-		r = judge_say(&call, RH_VERDICT_RUNNING, "is running.");
+		r = judge_report(&call, RH_VERDICT_RUNNING, "is running.");
 	return r == 0 && failed ? judge_failed(&call, failed, count) : r;
 }

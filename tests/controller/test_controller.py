@@ -255,7 +255,7 @@ class Controllers(Case):
 
 
 class Rights(Case):
-    """The controller with the rights that `roundhouse manifests` gives it; the API server's audit log is the witness."""
+    """The controller with the rights that `roundhouse manifests` gives it; the API server's audit log is the reported_by."""
     options = {"audit": True}
     ACCOUNT = "system:serviceaccount:roundhouse:roundhouse"
     # What a quiet life does not need: adoption of orphans, a second look after an answer that does not tell what came of a

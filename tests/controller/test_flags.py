@@ -138,7 +138,7 @@ class Flags(unittest.TestCase):
                 self.assertIn(said, done.stderr)
 
     def test_configuration_refused(self):
-        """By every command that reads it, with file, line, key, value and cure."""
+        """By every command that reads it, with file, line, key, value and hint."""
         ini = self.folder / "roundhouse.ini"
         for text, said in REFUSED_INI:
             ini.write_text(text + "\n")
@@ -255,7 +255,7 @@ class Flags(unittest.TestCase):
         controller.stop()
 
     def test_server_without_tls(self):
-        """An address that says https:// where nobody speaks TLS: file, field and cure."""
+        """An address that says https:// where nobody speaks TLS: file, field and hint."""
         class Silent(http.server.BaseHTTPRequestHandler):
             def log_message(self, *_):
                 """Not a word."""

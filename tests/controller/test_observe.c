@@ -58,7 +58,7 @@ static void drop(struct version *version)
 	rh_ledger_deinit(&version->ledger);
 }
 
-static void tell(struct rh_metrics *metrics, struct version *before, struct version *after, uint32_t *marks)
+static void tell(struct rh_metrics *metrics, struct version *before, struct version *after, uint32_t *flags)
 {
 	static const struct rh_ledger none;
 	const struct rh_engine_change change = {
@@ -68,7 +68,7 @@ static void tell(struct rh_metrics *metrics, struct version *before, struct vers
 		.ledger_before = before ? &before->ledger : &none,
 		.after = after ? &after->job : NULL,
 		.ledger_after = after ? &after->ledger : &none,
-		.marks = marks,
+		.flags = flags,
 	};
 
 	rh_observe_change(metrics, &change, NOW);
@@ -110,12 +110,12 @@ static void check_row(const struct row *row)
 	const char *const cause[] = {"pytorch", "exit"};
 	struct version before;
 	struct version after;
-	uint32_t marks = row->started_before ? UINT32_C(3) : 1;
+	uint32_t flags = row->started_before ? UINT32_C(3) : 1;
 
 	support_row(row->name);
 	make(&before, row->active_before, row->type_before, row->restarts_before);
 	make(&after, row->active, row->type, row->restarts);
-	tell(metrics, &before, &after, &marks);
+	tell(metrics, &before, &after, &flags);
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_JOBS_CREATED, labels), 0);
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_JOBS_SUCCESSFUL, labels), row->successful);
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_JOBS_FAILED, labels), row->failed);
@@ -139,13 +139,13 @@ static void test_observe__first(void **state)
 {
 	rh_auto(metrics) metrics = rh_metrics_new();
 	struct version after;
-	uint32_t marks = 0;
+	uint32_t flags = 0;
 
 	(void)state;
 	make(&after, 0, "Succeeded", 4);
-	tell(metrics, NULL, &after, &marks);
-	tell(metrics, &after, &after, &marks);
-	tell(metrics, NULL, NULL, &marks);
+	tell(metrics, NULL, &after, &flags);
+	tell(metrics, &after, &after, &flags);
+	tell(metrics, NULL, NULL, &flags);
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_JOBS_CREATED, labels), 1);
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_JOBS_SUCCESSFUL, labels), 0);
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_JOBS_RESTARTED, labels), 0);
@@ -158,16 +158,16 @@ static void test_observe__start_time(void **state)
 	struct version before;
 	struct version after;
 	rh_auto_str out = {0};
-	uint32_t marks = 0;
+	uint32_t flags = 0;
 
 	(void)state;
 	make(&before, 0, "Created", 0);
 	make(&after, 2, "Running", 0);
-	tell(metrics, NULL, &before, &marks);
-	assert_int_equal(marks, 1);
-	tell(metrics, &before, &after, &marks);
-	assert_int_equal(marks, 3);
-	tell(metrics, &before, &after, &marks);
+	tell(metrics, NULL, &before, &flags);
+	assert_int_equal(flags, 1);
+	tell(metrics, &before, &after, &flags);
+	assert_int_equal(flags, 3);
+	tell(metrics, &before, &after, &flags);
 	rh_metrics_print(metrics, &out);
 	assert_non_null(strstr(rh_str_text(&out), "roundhouse_job_start_seconds_sum{framework=\"pytorch\"} 7\n"));
 	drop(&before);

@@ -40,7 +40,7 @@ static void close_stage(struct stage *stage)
 struct row {
 	const char *name;
 	struct rh_kube_problem problem;
-	const char *cure; /* part of it; NULL: none */
+	const char *hint; /* part of it; NULL: none */
 };
 
 static const struct row rows[] = {
@@ -74,9 +74,9 @@ static void test_problems__cure(void **state)
 		rh_auto_str out = {0};
 
 		support_row(rows[i].name);
-		rh_problem_cure(&problems, stage.host, &rows[i].problem, &out);
-		if (rows[i].cure)
-			assert_non_null(strstr(rh_str_text(&out), rows[i].cure));
+		rh_problem_hint(&problems, stage.host, &rows[i].problem, &out);
+		if (rows[i].hint)
+			assert_non_null(strstr(rh_str_text(&out), rows[i].hint));
 		else
 			assert_int_equal(out.length, 0);
 	}
@@ -100,14 +100,14 @@ static void test_problems__come_and_go(void **state)
 	(void)state;
 	open_stage(&stage);
 	check_list(&problems, "[]");
-	rh_problems_tell(&problems, stage.host, &problem);
+	rh_problems_report(&problems, stage.host, &problem);
 	problem.words = "second";
-	rh_problems_tell(&problems, stage.host, &problem);
+	rh_problems_report(&problems, stage.host, &problem);
 	check_list(&problems, "[{\"resource\":\"pods\",\"verb\":\"list\",\"namespace\":\"team\",\"status\":500,"
 	                      "\"message\":\"second\"}]");
 	problem.status = 200;
-	rh_problems_tell(&problems, stage.host, &problem);
-	rh_problems_tell(&problems, stage.host, &problem);
+	rh_problems_report(&problems, stage.host, &problem);
+	rh_problems_report(&problems, stage.host, &problem);
 	check_list(&problems, "[]");
 	rh_problems_deinit(&problems);
 	rh_problems_deinit(&problems);
@@ -127,7 +127,7 @@ static void test_problems__memory_is_out(void **state)
 		struct rh_problems problems = {0};
 
 		rh_mem_fail_after(n);
-		rh_problems_tell(&problems, stage.host, &problem);
+		rh_problems_report(&problems, stage.host, &problem);
 		rh_mem_fail_after(-1);
 		rh_problems_deinit(&problems);
 	}

@@ -273,7 +273,7 @@ class Slow(Case):
     options = {"audit": True}
 
     def test_rate(self):
-        """As V1's token bucket: the burst at once, and then so many a second. The server's own times are the witness."""
+        """As V1's token bucket: the burst at once, and then so many a second. The server's own times are the reported_by."""
         rate, burst, workers = 10, 5, 20
         with self.controller("--leader-elect=false", f"--kube-api-qps={rate}", f"--kube-api-burst={burst}", name="rate"):
             self.create(job("slow", workers=workers))

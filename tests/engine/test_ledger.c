@@ -29,7 +29,7 @@ static void ledger_fill_fault(struct rh_first_fault *fault, const char *last_lin
 	fault->container = rh_strdup("pytorch");
 	fault->reason = rh_strdup("Error");
 	fault->last_lines = rh_strdup(last_lines);
-	fault->witness = rh_strdup("Worker-0: late");
+	fault->reported_by = rh_strdup("Worker-0: late");
 	fault->exit_code = 137;
 	fault->blame = RH_BLAME_HUNG;
 	fault->rank = 3;

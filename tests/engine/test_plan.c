@@ -33,7 +33,7 @@ static int plan_fill(struct rh_plan *plan)
 	    rh_plan_delete(plan, RH_DELETE_SERVICE, "j-worker-2", "s2", false) < 0 ||
 	    rh_plan_delete(plan, RH_DELETE_JOB, "j", "uj", false) < 0)
 		return RH_ENOMEM;
-	return rh_plan_tell(plan, true, "PyTorchJobRestarting", "job %s is restarting", "j");
+	return rh_plan_emit(plan, true, "PyTorchJobRestarting", "job %s is restarting", "j");
 }
 
 static void test_plan__print(void **state)
@@ -95,7 +95,7 @@ static void test_plan__is_empty(void **state)
 				   waits = {.wake_at = 1, .done = true};
 
 	(void)state;
-	assert_int_equal(rh_plan_tell(&event, false, "R", "m"), 0);
+	assert_int_equal(rh_plan_emit(&event, false, "R", "m"), 0);
 	assert_false(rh_plan_is_empty(&event));
 	assert_false(rh_plan_is_empty(&ledger));
 	assert_false(rh_plan_is_empty(&status));
@@ -109,7 +109,7 @@ static void test_plan__grows(void **state)
 	(void)state;
 	for (int32_t i = 0; i < 1000; i++) {
 		assert_non_null(rh_plan_act(&plan, RH_CREATE_POD, "Worker", i, "p"));
-		assert_int_equal(rh_plan_tell(&plan, false, "R", "message %d", (int)i), 0);
+		assert_int_equal(rh_plan_emit(&plan, false, "R", "message %d", (int)i), 0);
 	}
 	assert_int_equal(plan.actions[999].index, 999);
 	assert_string_equal(plan.events[999].message, "message 999");

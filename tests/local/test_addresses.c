@@ -16,7 +16,7 @@
 struct fixture {
 	char *folder;
 	struct rh_config *config;
-	struct rh_holds *holds[2];
+	struct rh_locks *locks[2];
 	struct rh_address_pool *pools[2];
 	struct rh_str notes;
 	struct rh_kind kind; /* PyTorchJob, whose flags a test may change */
@@ -41,8 +41,8 @@ static int set_up(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct rh_address_options options = {.config = fixture->config, .note = take_note, .arg = &fixture->notes};
 
-		assert_int_equal(rh_holds_open(fixture->folder, &fixture->holds[i], NULL), 0);
-		options.holds = fixture->holds[i];
+		assert_int_equal(rh_locks_open(fixture->folder, &fixture->locks[i], NULL), 0);
+		options.locks = fixture->locks[i];
 		assert_int_equal(rh_address_pool_new(&options, &fixture->pools[i], NULL), 0);
 	}
 	*state = fixture;
@@ -55,7 +55,7 @@ static int tear_down(void **state)
 
 	for (int i = 0; i < 2; i++) {
 		rh_address_pool_free(fixture->pools[i]);
-		rh_holds_free(fixture->holds[i]);
+		rh_locks_free(fixture->locks[i]);
 	}
 	rh_config_free(fixture->config);
 	rh_str_deinit(&fixture->notes);
@@ -143,7 +143,7 @@ static void test_addresses__a_port_for_rh_comm(void **state)
 static void test_addresses__ports_for_rh_comm_are_given_back(void **state)
 {
 	struct fixture *fixture = *state;
-	struct rh_address_options options = {.config = fixture->config, .holds = fixture->holds[0]};
+	struct rh_address_options options = {.config = fixture->config, .locks = fixture->locks[0]};
 	rh_auto(address_pool) pool = NULL;
 	rh_auto(job) job = make_job(fixture, "a", 1, "");
 
@@ -188,8 +188,8 @@ static void test_addresses__scaling_keeps_the_places_that_stay(void **state)
 	assert_int_equal(after.count, 3);
 	assert_memory_equal(before.items, after.items, before.count * sizeof(*before.items));
 	/* the ports of the replicas that are gone are free for others again */
-	assert_true(rh_holds_take(fixture->holds[1], RH_HOLD_PORT + grown.items[4].port));
-	assert_false(rh_holds_take(fixture->holds[1], RH_HOLD_PORT + grown.items[2].port));
+	assert_true(rh_locks_take(fixture->locks[1], RH_LOCK_PORT + grown.items[4].port));
+	assert_false(rh_locks_take(fixture->locks[1], RH_LOCK_PORT + grown.items[2].port));
 }
 
 static void test_addresses__new_attempt_has_fresh_ports(void **state)
@@ -206,8 +206,8 @@ static void test_addresses__new_attempt_has_fresh_ports(void **state)
 		assert_string_equal(first.items[i].host, second.items[i].host);
 		for (size_t k = 0; k < first.count; k++)
 			assert_int_not_equal(first.items[k].port, second.items[i].port);
-		assert_true(rh_holds_take(fixture->holds[1], RH_HOLD_PORT + first.items[i].port));
-		assert_false(rh_holds_take(fixture->holds[1], RH_HOLD_PORT + second.items[i].port));
+		assert_true(rh_locks_take(fixture->locks[1], RH_LOCK_PORT + first.items[i].port));
+		assert_false(rh_locks_take(fixture->locks[1], RH_LOCK_PORT + second.items[i].port));
 	}
 }
 
@@ -251,7 +251,7 @@ static int listen_on(const char *host, int32_t port)
 static void test_addresses__ports_in_use_are_left_out(void **state)
 {
 	struct fixture *fixture = *state;
-	struct rh_address_options options = {.config = fixture->config, .holds = fixture->holds[0]};
+	struct rh_address_options options = {.config = fixture->config, .locks = fixture->locks[0]};
 	rh_auto(address_pool) pool = NULL;
 	rh_auto(job) job = make_job(fixture, "a", 1, "");
 	auto_addresses places = {0};
@@ -269,7 +269,7 @@ static void test_addresses__ports_in_use_are_left_out(void **state)
 static void test_addresses__no_port_is_left(void **state)
 {
 	struct fixture *fixture = *state;
-	struct rh_address_options options = {.config = fixture->config, .holds = fixture->holds[0]};
+	struct rh_address_options options = {.config = fixture->config, .locks = fixture->locks[0]};
 	rh_auto(address_pool) pool = NULL;
 	rh_auto(job) job = make_job(fixture, "a", 2, "");
 	auto_addresses places = {0};
@@ -282,15 +282,15 @@ static void test_addresses__no_port_is_left(void **state)
 	assert_string_equal(err.message, "addresses of PyTorchJob a: no port between 19510 and 19511 is free; set another "
 	                                 "range: [local] ports");
 	/* nothing stays held */
-	assert_true(rh_holds_take(fixture->holds[1], RH_HOLD_PORT + 19510));
-	assert_true(rh_holds_take(fixture->holds[1], RH_HOLD_PORT + 19511));
+	assert_true(rh_locks_take(fixture->locks[1], RH_LOCK_PORT + 19510));
+	assert_true(rh_locks_take(fixture->locks[1], RH_LOCK_PORT + 19511));
 }
 
 static void test_addresses__ephemeral_ports_are_left_out(void **state)
 {
 	struct fixture *fixture = *state;
 	struct rh_address_options options = {
-		.config = fixture->config, .holds = fixture->holds[0], .note = take_note, .arg = &fixture->notes};
+		.config = fixture->config, .locks = fixture->locks[0], .note = take_note, .arg = &fixture->notes};
 	rh_auto(address_pool) pool = NULL;
 	rh_auto(job) job = make_job(fixture, "a", 6, "");
 	auto_addresses places = {0};
@@ -317,7 +317,7 @@ static void test_addresses__range_must_be_one(void **state)
 {
 	static const int32_t rows[][2] = {{0, 10}, {100, 99}, {1000, 65536}, {-5, 20}};
 	struct fixture *fixture = *state;
-	struct rh_address_options options = {.config = fixture->config, .holds = fixture->holds[0]};
+	struct rh_address_options options = {.config = fixture->config, .locks = fixture->locks[0]};
 
 	for (size_t i = 0; i < 4; i++) {
 		rh_auto(address_pool) pool = NULL;
@@ -398,8 +398,8 @@ static void test_addresses__shared_port(void **state)
 	assert_int_not_equal(places.items[0].port, places.items[1].port);
 	plan(fixture->pools[0], job, 1, &next);
 	assert_int_not_equal(places.items[1].port, next.items[1].port);
-	assert_true(rh_holds_take(fixture->holds[1], RH_HOLD_PORT + places.items[1].port));
-	assert_false(rh_holds_take(fixture->holds[1], RH_HOLD_PORT + next.items[3].port));
+	assert_true(rh_locks_take(fixture->locks[1], RH_LOCK_PORT + places.items[1].port));
+	assert_false(rh_locks_take(fixture->locks[1], RH_LOCK_PORT + next.items[3].port));
 }
 
 static void test_addresses__found_by_label(void **state)

@@ -39,7 +39,7 @@ static void test_check__names_of_services(void **state)
 		{"no index", JOB("'args':['a-b-worker-','a-b-worker']"), NULL, NULL},
 		{"no text", JOB("'args':[1]"), NULL, NULL},
 	};
-	const struct rh_podplan_machine machine = {.can_mount = false};
+	const struct rh_runtime_spec_machine machine = {.can_mount = false};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -60,7 +60,7 @@ static void test_check__names_of_services(void **state)
 /* With a mount namespace the names are in the pod's /etc/hosts. */
 static void test_check__names_that_are_found(void **state)
 {
-	const struct rh_podplan_machine machine = {.can_mount = true};
+	const struct rh_runtime_spec_machine machine = {.can_mount = true};
 	rh_auto(job) job = test_job(&test_pytorch, JOB("'args':['a-b-master-0']"));
 	rh_auto_findings findings = {0};
 
@@ -71,7 +71,7 @@ static void test_check__names_that_are_found(void **state)
 
 static void test_check__without_memory(void **state)
 {
-	const struct rh_podplan_machine machine = {.can_mount = false};
+	const struct rh_runtime_spec_machine machine = {.can_mount = false};
 	rh_auto(job) job = test_job(&test_pytorch, JOB("'args':['x','a-b-master-0']"));
 	int r = RH_ENOMEM;
 

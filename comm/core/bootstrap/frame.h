@@ -41,7 +41,7 @@ enum rh_comm_frame_kind {
 	RH_COMM_FRAME_END,
 	RH_COMM_FRAME_LEAVE,    /**< rank to hub: it goes, orderly; its last struct rh_comm_beat */
 	RH_COMM_FRAME_ALL_LEFT, /**< hub to rank: all ranks have said LEAVE */
-	RH_COMM_FRAME_ASK,      /**< hub to rank: struct rh_comm_ask: send an ANSWER now */
+	RH_COMM_FRAME_QUERY,    /**< hub to rank: struct rh_comm_query: send an ANSWER now */
 	RH_COMM_FRAME_GONE,     /**< rank to hub: struct rh_comm_gone */
 	RH_COMM_FRAME_ANSWER,   /**< rank to hub: struct rh_comm_answer */
 	RH_COMM_FRAME_PULSE     /**< hub to rank: a BEAT has come */
@@ -52,7 +52,7 @@ struct rh_comm_hello {
 	uint32_t protocol;
 	int32_t rank;
 	int32_t world;
-	uint32_t zero;
+	uint32_t reserved;
 	uint8_t nonce[RH_COMM_NONCE];
 	uint8_t job[RH_COMM_DIGEST]; /**< SHA-256 of the job id */
 };
@@ -79,7 +79,7 @@ struct rh_comm_gone {
 	uint64_t group;
 	uint64_t done; /**< collectives of the group in which it took part */
 	int32_t size;  /**< of the group */
-	int32_t zero;
+	int32_t reserved;
 };
 
 /** @name How far a rank is in a context: 0, it does not know it; this; or that and the collectives it has posted @{ */
@@ -88,14 +88,14 @@ struct rh_comm_gone {
 /** @} */
 
 /** How far is a rank, and with what? */
-struct rh_comm_ask {
+struct rh_comm_query {
 	uint64_t group;  /**< 0: the world */
 	uint64_t needed; /**< how far all must be */
 };
 
 /** So far. */
 struct rh_comm_answer {
-	struct rh_comm_ask ask;
+	struct rh_comm_query query;
 	uint64_t reached;
 	/** what the collectives up to the one that is asked for were (label.h), by number; 0: not known */
 	uint64_t labels[RH_COMM_REMEMBERED];
@@ -105,7 +105,7 @@ struct rh_comm_answer {
 struct rh_comm_end {
 	int32_t code;
 	int32_t rank;
-	struct rh_comm_ask ask; /**< needed is not 0: find out first who is behind, or at odds with the others */
+	struct rh_comm_query query; /**< needed is not 0: find out first who is behind, or at odds with the others */
 	char text[400];
 };
 

@@ -19,56 +19,56 @@
 
 int32_t rh_comm_world_check(const struct rh_comm_world *world, struct rh_comm_error *err)
 {
-	return world->line ? rh_comm_line_check(world->line, err) : 0;
+	return world->client ? rh_comm_client_check(world->client, err) : 0;
 }
 
 int32_t rh_comm_world_fail(struct rh_comm_world *world, const struct rh_comm_error *reason, struct rh_comm_error *err)
 {
-	if (!world->line) {
+	if (!world->client) {
 		if (err)
 			*err = *reason;
 		return reason->code;
 	}
-	if (rh_comm_line_check(world->line, NULL) == 0) {
-		rh_comm_line_end(world->line, reason, NULL);
+	if (rh_comm_client_check(world->client, NULL) == 0) {
+		rh_comm_client_end(world->client, reason, NULL);
 		/* A peer may be gone because it found out first that rank 0 is cut off: we find out within this time. */
-		rh_comm_line_await_end(world->line, rh_comm_now() + world->env.death_timeout + FAIL_PATIENCE, reason);
+		rh_comm_client_await_end(world->client, rh_comm_now() + world->env.death_timeout + FAIL_PATIENCE, reason);
 	}
-	return rh_comm_line_check(world->line, err);
+	return rh_comm_client_check(world->client, err);
 }
 
 void rh_comm_world_wake(struct rh_comm_world *world)
 {
-	if (world->line && atomic_load_explicit(&world->asleep, memory_order_seq_cst))
-		rh_comm_line_wake(world->line);
+	if (world->client && atomic_load_explicit(&world->asleep, memory_order_seq_cst))
+		rh_comm_client_wake(world->client);
 }
 
 /* The hub, which is rank 0's, gives no verdict: all that is known is that rank 0 does not answer. */
-static void world_blame_hub(struct rh_comm_world *world, const struct rh_comm_error *reason)
+static void world_blame_server(struct rh_comm_world *world, const struct rh_comm_error *reason)
 {
 	struct rh_comm_error verdict = *reason;
 
 	if (reason->code == RH_COMM_ETIME)
 		(void)rh_comm_fail(&verdict, RH_COMM_ETIME, 0, "%.400s; it waited for rank 0 (stopped or starved)",
 		                   reason->text);
-	rh_comm_line_close(world->line, &verdict);
+	rh_comm_client_close(world->client, &verdict);
 }
 
 int32_t rh_comm_world_judge(const struct rh_comm *comm, const struct rh_comm_error *reason, uint64_t needed,
                             struct rh_comm_error *err)
 {
-	struct rh_comm_case about = {.ask = {comm->name, needed}, .ranks = comm->ranks, .count = comm->size};
+	struct rh_comm_case about = {.query = {comm->name, needed}, .ranks = comm->ranks, .count = comm->size};
 	struct rh_comm_world *world = comm->world;
 	int64_t now = rh_comm_now();
 
-	if (!world->line)
+	if (!world->client)
 		return rh_comm_world_fail(world, reason, err);
-	if (rh_comm_line_check(world->line, NULL) == 0) {
-		rh_comm_line_end(world->line, reason, &about);
-		if (!rh_comm_line_await_verdict(world->line, now, JUDGE_SILENCE, now + JUDGE_PATIENCE))
-			world_blame_hub(world, reason);
+	if (rh_comm_client_check(world->client, NULL) == 0) {
+		rh_comm_client_end(world->client, reason, &about);
+		if (!rh_comm_client_await_verdict(world->client, now, JUDGE_SILENCE, now + JUDGE_PATIENCE))
+			world_blame_server(world, reason);
 	}
-	return rh_comm_line_check(world->line, err);
+	return rh_comm_client_check(world->client, err);
 }
 
 /* Rank 0 publishes where its hub is through somebody else's store; the others look there. */
@@ -79,7 +79,7 @@ static int32_t world_exchange_address(const struct rh_comm_options *options, str
 	int64_t n;
 
 	if (world->env.rank == 0) {
-		(void)snprintf(text, sizeof(text), "%d %.300s", (int)rh_comm_hub_port(world->hub), host);
+		(void)snprintf(text, sizeof(text), "%d %.300s", (int)rh_comm_server_port(world->server), host);
 		n = options->kv_set(options->kv_arg, ADDRESS_KEY, text, strlen(text));
 	} else {
 		n = options->kv_get(options->kv_arg, ADDRESS_KEY, text, sizeof(text) - 1, world->env.init_timeout);
@@ -95,20 +95,20 @@ static int32_t world_exchange_address(const struct rh_comm_options *options, str
 }
 
 /* Start the hub in rank 0, and find out where everybody reaches it. */
-static int32_t world_find_hub(const struct rh_comm_options *options, struct rh_comm_world *world, char *host,
-                              size_t room, struct rh_comm_error *err)
+static int32_t world_find_server(const struct rh_comm_options *options, struct rh_comm_world *world, char *host,
+                                 size_t room, struct rh_comm_error *err)
 {
 	bool foreign = options && options->kv_set && options->kv_get;
 	int32_t r = 0;
 
 	(void)snprintf(host, room, "%s", world->env.host ? world->env.host : "");
 	if (world->env.rank == 0)
-		r = rh_comm_hub_new(&world->env, &world->hub, err);
+		r = rh_comm_server_new(&world->env, &world->server, err);
 	if (r == 0 && foreign)
 		r = world_exchange_address(options, world, host, room, err);
-	if (r == 0 && world->hub) {
-		world->env.port = rh_comm_hub_port(world->hub);
-		(void)snprintf(host, room, "%s", rh_comm_hub_host(world->hub));
+	if (r == 0 && world->server) {
+		world->env.port = rh_comm_server_port(world->server);
+		(void)snprintf(host, room, "%s", rh_comm_server_host(world->server));
 	}
 	world->env.host = host;
 	return r;
@@ -119,16 +119,16 @@ static int32_t world_connect(const struct rh_comm_options *options, struct rh_co
 {
 	const char *named = world->env.host ? world->env.host : "";
 	char host[ADDRESS_ROOM];
-	int32_t r = world_find_hub(options, world, host, sizeof(host), err);
+	int32_t r = world_find_server(options, world, host, sizeof(host), err);
 
 	if (r == 0)
 		(void)snprintf(world->address, sizeof(world->address), "%s", named);
 	if (r == 0)
-		r = rh_comm_line_new(&world->env, rh_comm_now() + world->env.init_timeout, &world->line, err);
+		r = rh_comm_client_new(&world->env, rh_comm_now() + world->env.init_timeout, &world->client, err);
 	world->env.host = NULL;
 	/* to itself rank 0 may be 127.0.0.1; the others know it by the name that all were given */
 	if (r == 0 && (world->env.rank != 0 || !world->address[0]))
-		r = rh_comm_line_address(world->line, world->address, sizeof(world->address));
+		r = rh_comm_client_address(world->client, world->address, sizeof(world->address));
 	if (r < 0)
 		return r;
 	r = rh_comm_thread_start(&world->service, rh_comm_service_run, world);
@@ -143,18 +143,18 @@ static void world_hold(void *self)
 {
 	const struct rh_comm_world *world = self;
 
-	if (world->hub)
-		rh_comm_hub_hold(world->hub);
-	rh_comm_line_hold(world->line);
+	if (world->server)
+		rh_comm_server_hold(world->server);
+	rh_comm_client_hold(world->client);
 }
 
 static void world_let_go(void *self)
 {
 	const struct rh_comm_world *world = self;
 
-	rh_comm_line_let_go(world->line);
-	if (world->hub)
-		rh_comm_hub_let_go(world->hub);
+	rh_comm_client_let_go(world->client);
+	if (world->server)
+		rh_comm_server_let_go(world->server);
 }
 
 static void world_forget(void *self)
@@ -162,9 +162,9 @@ static void world_forget(void *self)
 	struct rh_comm_world *world = self;
 
 	world->forked = true;
-	rh_comm_line_forget(world->line);
-	if (world->hub)
-		rh_comm_hub_forget(world->hub);
+	rh_comm_client_forget(world->client);
+	if (world->server)
+		rh_comm_server_forget(world->server);
 	world_let_go(self);
 }
 
@@ -201,11 +201,11 @@ void rh_comm_world_close(struct rh_comm_world *world)
 	rh_comm_forking_remove(&world->forking);
 	atomic_store(&world->stop, true);
 	if (world->serving) {
-		rh_comm_line_wake(world->line);
+		rh_comm_client_wake(world->client);
 		(void)pthread_join(world->service, NULL);
 	}
-	rh_comm_line_free(world->line);
-	rh_comm_hub_free(world->hub);
+	rh_comm_client_free(world->client);
+	rh_comm_server_free(world->server);
 	(void)pthread_mutex_destroy(&world->lock);
 	free(world->hosts);
 	free(world);

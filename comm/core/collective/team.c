@@ -33,7 +33,7 @@ int32_t rh_comm_put(struct rh_comm *comm, const char *key, const void *value, si
 	int32_t r = team_key(comm, key, text);
 
 	if (r == 0)
-		r = rh_comm_line_put(comm->world->line, text, value, length);
+		r = rh_comm_client_put(comm->world->client, text, value, length);
 	/* what ended the world says more than that it has ended */
 	if (r < 0 && rh_comm_world_check(comm->world, err) < 0)
 		return rh_comm_world_check(comm->world, NULL);
@@ -47,7 +47,7 @@ int64_t rh_comm_get(struct rh_comm *comm, const char *key, void *value, size_t r
 
 	if (team_key(comm, key, text) < 0)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the key \"%s\" is too long", key);
-	return rh_comm_line_get(comm->world->line, text, value, room, comm->deadline, err);
+	return rh_comm_client_get(comm->world->client, text, value, room, comm->deadline, err);
 }
 
 static void team_boot_id(char *text, size_t room)

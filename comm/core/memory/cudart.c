@@ -225,7 +225,7 @@ void rh_comm_slot_give(struct rh_comm_stager *stager, struct rh_comm_slot *slot,
 	stager->spare_count--;
 }
 
-const char *rh_comm_stager_words(const struct rh_comm_stager *stager, int status)
+const char *rh_comm_stager_message(const struct rh_comm_stager *stager, int status)
 {
 	return status == NO_MEMORY ? "out of memory" : stager->cuda.error_string(status);
 }

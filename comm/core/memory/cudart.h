@@ -83,6 +83,6 @@ int rh_comm_slot_take(struct rh_comm_stager *stager, int device, size_t room, st
 /** Give a slot back. @param busy a copy may still touch it: it is never used again */
 void rh_comm_slot_give(struct rh_comm_stager *stager, struct rh_comm_slot *slot, int busy);
 /** @return words for what a function here returned; static storage */
-const char *rh_comm_stager_words(const struct rh_comm_stager *stager, int status);
+const char *rh_comm_stager_message(const struct rh_comm_stager *stager, int status);
 
 #endif

@@ -67,7 +67,7 @@ void rh_comm_stage_close(struct rh_comm *comm)
 static int32_t stage_fail(struct rh_comm *comm, const char *what, int status)
 {
 	return rh_comm_fail(&comm->said, RH_COMM_EBACKEND, RH_COMM_NO_RANK, "%s: %s", what,
-	                    rh_comm_stager_words(comm->cuda.stager, status));
+	                    rh_comm_stager_message(comm->cuda.stager, status));
 }
 
 /* Pieces that each chunk has in the caller's buffers: one, one of each rank, or none. */

@@ -123,7 +123,7 @@ struct rh_comm_request *rh_comm_request_new(struct rh_comm *comm, const struct r
 	request->op = *op;
 	request->work = NULL;
 	request->lanes = NULL;
-	request->climb = NULL;
+	request->hier = NULL;
 	request->whole = NULL;
 	request->bucket = NULL;
 	request->parts = 0;
@@ -144,7 +144,7 @@ void rh_comm_request_recycle(struct rh_comm_request *request)
 
 	rh_comm_stage_free(request);
 	rh_comm_lanes_free(request->lanes);
-	rh_comm_climb_free(request->climb);
+	rh_comm_hier_free(request->hier);
 	rh_comm_bucket_free(request->bucket);
 	request->next = comm->spare;
 	comm->spare = request;
@@ -187,7 +187,7 @@ static int32_t request_start_collective(struct rh_comm *comm, struct rh_comm_req
 	if (backend->collective && comm->size > 1 && !algorithm)
 		r = backend->collective(comm->self, &request->op, id, &request->work);
 	if (r == RH_COMM_ENOTSUP && comm->levels && (!algorithm || strcmp(algorithm, "levels") == 0))
-		r = rh_comm_climb_new(comm, &request->op, &request->climb);
+		r = rh_comm_hier_new(comm, &request->op, &request->hier);
 	if (r == RH_COMM_ENOTSUP)
 		r = rh_comm_lanes_new(comm, &request->op, id, &request->lanes);
 	return r;
@@ -215,7 +215,7 @@ static int32_t request_start(struct rh_comm *comm, struct rh_comm_request *reque
 
 static bool request_is_under_way(const struct rh_comm_request *request)
 {
-	return request->work || request->lanes || request->climb || request->staged;
+	return request->work || request->lanes || request->hier || request->staged;
 }
 
 /* Collectives keep their order on all ranks, and so do messages that meet those of one peer and tag. */
@@ -298,8 +298,8 @@ int32_t rh_comm_request_move(struct rh_comm_request *request)
 		return rh_comm_stage_test(request);
 	if (request->on_device)
 		return comm->cuda.module.backend->test(comm->cuda.self, request->work);
-	if (request->climb)
-		return rh_comm_climb_test(request->climb);
+	if (request->hier)
+		return rh_comm_hier_test(request->hier);
 	if (request->lanes)
 		return rh_comm_lanes_test(request->lanes);
 	return request->work ? comm->module.backend->test(comm->self, request->work) : 0;
@@ -403,7 +403,7 @@ static uint64_t request_number(const struct rh_comm_request *request)
 }
 
 /* Who is waited for: of messages only we know; of collectives the hub finds out. */
-static void request_say_late(const struct rh_comm_request *request, uint64_t number, struct rh_comm_error *late)
+static void request_report_late(const struct rh_comm_request *request, uint64_t number, struct rh_comm_error *late)
 {
 	const struct rh_comm *comm = request->comm;
 	const struct rh_comm_op *op = &request->op;
@@ -430,7 +430,7 @@ static void request_end_late(const struct rh_comm_request *request)
 	(void)pthread_mutex_lock(&comm->lock);
 	number = request_number(request);
 	(void)pthread_mutex_unlock(&comm->lock);
-	request_say_late(request, number, &late);
+	request_report_late(request, number, &late);
 	if (late.rank != RH_COMM_NO_RANK)
 		(void)rh_comm_world_fail(comm->world, &late, NULL);
 	else

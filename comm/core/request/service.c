@@ -132,10 +132,10 @@ static void service_fill_group(struct rh_comm *group, struct rh_comm_beat *beat)
 /* What a context, whose lock is held, has posted up to what is asked for. */
 static void service_fill_answer(const struct rh_comm *comm, struct rh_comm_answer *answer)
 {
-	uint64_t last = answer->ask.needed - RH_COMM_REACHED_OPEN;
+	uint64_t last = answer->query.needed - RH_COMM_REACHED_OPEN;
 
 	answer->reached = RH_COMM_REACHED_OPEN + comm->posted;
-	for (uint64_t i = 0; answer->ask.needed > RH_COMM_REACHED_OPEN && i < RH_COMM_REMEMBERED; i++) {
+	for (uint64_t i = 0; answer->query.needed > RH_COMM_REACHED_OPEN && i < RH_COMM_REMEMBERED; i++) {
 		uint64_t number = last + i + 1 - RH_COMM_REMEMBERED;
 
 		/* below 1 it wraps around, and is beyond all that were posted */
@@ -149,14 +149,14 @@ static bool service_find_answer(const struct rh_comm_world *world, struct rh_com
 {
 	struct rh_comm *comm = world->contexts;
 
-	if (answer->ask.group == 0 && (!comm || comm->is_group)) {
+	if (answer->query.group == 0 && (!comm || comm->is_group)) {
 		answer->reached = RH_COMM_REACHED_OPENING;
 		return true;
 	}
-	while (comm && comm->name != answer->ask.group)
+	while (comm && comm->name != answer->query.group)
 		comm = comm->next;
 	for (const struct rh_comm *group = world->opening; group && !comm; group = group->next) {
-		if (group->name == answer->ask.group)
+		if (group->name == answer->query.group)
 			answer->reached = RH_COMM_REACHED_OPENING;
 	}
 	if (!comm)
@@ -169,9 +169,9 @@ static bool service_find_answer(const struct rh_comm_world *world, struct rh_com
 }
 
 /* Who holds the lock of a context does not for long. */
-static void service_answer(struct rh_comm_world *world, const struct rh_comm_ask *ask)
+static void service_answer(struct rh_comm_world *world, const struct rh_comm_query *query)
 {
-	struct rh_comm_answer answer = {.ask = *ask};
+	struct rh_comm_answer answer = {.query = *query};
 	bool found = false;
 
 	while (!found && !atomic_load(&world->stop)) {
@@ -181,13 +181,13 @@ static void service_answer(struct rh_comm_world *world, const struct rh_comm_ask
 		if (!found)
 			(void)sched_yield();
 	}
-	rh_comm_line_answer(world->line, &answer);
+	rh_comm_client_answer(world->client, &answer);
 }
 
 /* The hub names who is slow or stopped; when it is itself, each that waits says so. */
 static void service_warn(struct rh_comm_world *world, const struct rh_comm_beat *beat)
 {
-	bool silent = rh_comm_line_unanswered(world->line) > UNANSWERED_MOST;
+	bool silent = rh_comm_client_unanswered(world->client) > UNANSWERED_MOST;
 
 	if (!silent)
 		world->warned = false;
@@ -223,7 +223,7 @@ static void service_beat(struct rh_comm_world *world, struct rh_comm_beat *beat)
 	}
 	(void)pthread_mutex_unlock(&world->lock);
 	service_warn(world, beat);
-	rh_comm_line_beat(world->line, beat);
+	rh_comm_client_beat(world->client, beat);
 }
 
 /* Sleep until the hub, a peer or somebody who posts has news. */
@@ -231,13 +231,13 @@ static void service_sleep(struct rh_comm_world *world, const struct service_look
 {
 	if (look->busy == 1) {
 		rh_comm_nap(look->only, NULL, SERVICE_PAUSE);
-		(void)rh_comm_line_serve(world->line, 0);
+		(void)rh_comm_client_serve(world->client, 0);
 		return;
 	}
 	beat -= rh_comm_now();
-	(void)rh_comm_line_serve(world->line, look->busy > 0       ? SERVICE_PAUSE_SHORT
-	                                      : look->pause < beat ? look->pause
-	                                                           : beat);
+	(void)rh_comm_client_serve(world->client, look->busy > 0       ? SERVICE_PAUSE_SHORT
+	                                          : look->pause < beat ? look->pause
+	                                                               : beat);
 }
 
 /* With nothing to do, tell those who post that they have to wake us; what they posted just before is looked for. */
@@ -256,14 +256,14 @@ void *rh_comm_service_run(void *arg)
 	struct rh_comm_world *world = arg;
 	struct rh_comm_patience patience = {.spin = SERVICE_SPIN};
 	struct rh_comm_beat last = {.peer = RH_COMM_NO_RANK};
-	struct rh_comm_ask ask;
+	struct rh_comm_query query;
 	int64_t beat = 0;
 
 	while (!atomic_load(&world->stop)) {
 		struct service_look look = service_drive_all(world);
 
-		if (rh_comm_line_is_asked(world->line, &ask))
-			service_answer(world, &ask);
+		if (rh_comm_client_has_query(world->client, &query))
+			service_answer(world, &query);
 		if (rh_comm_now() >= beat) {
 			service_beat(world, &last);
 			beat = rh_comm_now() + BEAT_PERIOD;

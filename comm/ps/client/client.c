@@ -391,7 +391,8 @@ int32_t rh_ps_run(struct rh_ps *ps, const struct rh_ps_op *ops, size_t count, st
 }
 
 /* Ask all servers for the same. */
-static int32_t client_tell_all(struct rh_ps *ps, uint32_t kind, double rate, int64_t timeout, struct rh_comm_error *err)
+static int32_t client_notify_all(struct rh_ps *ps, uint32_t kind, double rate, int64_t timeout,
+                                 struct rh_comm_error *err)
 {
 	size_t count = (size_t)ps->link_count;
 	struct rh_ps_request *request = client_request(ps, count);
@@ -420,8 +421,8 @@ int32_t rh_ps_set_rate(struct rh_ps *ps, double rate, struct rh_comm_error *err)
 	/* also refuses what is no number */
 	if (!(rate >= 0))
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the learning rate %g must not be negative", rate);
-	return client_tell_all(ps, RH_PS_REC_RATE, rate,
-	                       ps->settings.op_timeout == RH_COMM_NEVER ? -1 : ps->settings.op_timeout, err);
+	return client_notify_all(ps, RH_PS_REC_RATE, rate,
+	                         ps->settings.op_timeout == RH_COMM_NEVER ? -1 : ps->settings.op_timeout, err);
 }
 
 void rh_ps_free(struct rh_ps *ps)
@@ -430,7 +431,7 @@ void rh_ps_free(struct rh_ps *ps)
 	if (!ps || ps->forked)
 		return;
 	/* a server that is gone needs no farewell */
-	(void)client_tell_all(ps, RH_PS_REC_LEAVE, 0, LEAVE_TIMEOUT, NULL);
+	(void)client_notify_all(ps, RH_PS_REC_LEAVE, 0, LEAVE_TIMEOUT, NULL);
 	rh_ps_join_leave(ps->join);
 	ps->join = NULL;
 	rh_ps_client_destroy(ps);

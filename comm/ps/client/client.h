@@ -27,7 +27,7 @@ struct rh_ps_part {
 	uint32_t number; /**< of the part */
 	uint32_t bytes;
 	int32_t type;
-	uint32_t zero;
+	uint32_t reserved;
 	const uint8_t *in; /**< NULL: no payload */
 	uint8_t *out;      /**< NULL: no value wanted */
 	int64_t timeout;   /**< microseconds that the server may wait; negative: no limit */

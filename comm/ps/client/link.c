@@ -416,9 +416,9 @@ static void link_lose(struct rh_ps_link *link)
 }
 
 /* A server that was started again may be elsewhere. @return 0; why the scheduler has given the job up */
-static int32_t link_hear_scheduler(struct rh_ps *ps, struct rh_comm_error *err)
+static int32_t link_receive_scheduler(struct rh_ps *ps, struct rh_comm_error *err)
 {
-	int32_t r = ps->join ? rh_ps_join_news(ps->join, err) : 0;
+	int32_t r = ps->join ? rh_ps_join_receive(ps->join, err) : 0;
 	const char *at = r > 0 ? rh_ps_join_cluster(ps->join)->servers : NULL;
 
 	if (r < 0 && r != RH_COMM_EIO)
@@ -445,7 +445,7 @@ static int32_t link_call_again(struct rh_ps_link *link, struct rh_comm_error *er
 
 	if (now < link->call)
 		return 0;
-	r = link_hear_scheduler(link->ps, err);
+	r = link_receive_scheduler(link->ps, err);
 	if (r < 0)
 		return r;
 	r = rh_ps_link_open(link, now + CALL_TIMEOUT, &last);

@@ -128,7 +128,7 @@ static int32_t blocks_write_words(struct rh_ps_blocks *blocks)
 }
 
 /* There is room: neither end has more than a window to announce, nor to give back. */
-static int32_t blocks_say(struct rh_ps_blocks *blocks, uint32_t word)
+static int32_t blocks_send_word(struct rh_ps_blocks *blocks, uint32_t word)
 {
 	if (blocks->word_bytes + sizeof(word) > sizeof(blocks->words))
 		return RH_COMM_EPEER;
@@ -137,7 +137,7 @@ static int32_t blocks_say(struct rh_ps_blocks *blocks, uint32_t word)
 	return blocks_write_words(blocks);
 }
 
-static int32_t blocks_hear(struct rh_ps_blocks *blocks, uint32_t word)
+static int32_t blocks_receive_word(struct rh_ps_blocks *blocks, uint32_t word)
 {
 	if (word & CREDIT) {
 		if ((word & ~CREDIT) > blocks->unread)
@@ -151,7 +151,7 @@ static int32_t blocks_hear(struct rh_ps_blocks *blocks, uint32_t word)
 	return 0;
 }
 
-static int32_t blocks_hear_all(struct rh_ps_blocks *blocks)
+static int32_t blocks_receive_all(struct rh_ps_blocks *blocks)
 {
 	size_t at = 0;
 	int32_t r = 0;
@@ -160,7 +160,7 @@ static int32_t blocks_hear_all(struct rh_ps_blocks *blocks)
 		uint32_t word;
 
 		memcpy(&word, blocks->part + at, sizeof(word));
-		r = blocks_hear(blocks, word);
+		r = blocks_receive_word(blocks, word);
 	}
 	blocks->part_bytes -= at;
 	memmove(blocks->part, blocks->part + at, blocks->part_bytes);
@@ -170,7 +170,7 @@ static int32_t blocks_hear_all(struct rh_ps_blocks *blocks)
 /* @return 0 or RH_COMM_EPEER: the connection is closed, or speaks nonsense */
 static int32_t blocks_read_words(struct rh_ps_blocks *blocks)
 {
-	int32_t r = blocks_hear_all(blocks);
+	int32_t r = blocks_receive_all(blocks);
 
 	while (r == 0) {
 		ssize_t n = recv(blocks->plan.control, blocks->part + blocks->part_bytes,
@@ -183,7 +183,7 @@ static int32_t blocks_read_words(struct rh_ps_blocks *blocks)
 		if (n <= 0)
 			return RH_COMM_EPEER;
 		blocks->part_bytes += (size_t)n;
-		r = blocks_hear_all(blocks);
+		r = blocks_receive_all(blocks);
 	}
 	return r;
 }
@@ -292,7 +292,7 @@ static int64_t blocks_send(void *self, const void *data, size_t length)
 	}
 	blocks->out.count++;
 	blocks->unread++;
-	r = blocks_say(blocks, (uint32_t)block->length);
+	r = blocks_send_word(blocks, (uint32_t)block->length);
 	return r < 0 ? r : (int64_t)block->length;
 }
 
@@ -305,7 +305,7 @@ static int32_t blocks_give_back(struct rh_ps_blocks *blocks)
 	if (blocks->consumed < WINDOW / 2)
 		return 0;
 	blocks->consumed = 0;
-	return blocks_say(blocks, word);
+	return blocks_send_word(blocks, word);
 }
 
 static int64_t blocks_recv(void *self, void *data, size_t room)

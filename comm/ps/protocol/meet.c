@@ -197,7 +197,7 @@ static const char *meet_setting(void *core, const char *key)
 	return getenv(name);
 }
 
-static int32_t meet_hear(void *core, int32_t code, int32_t rank, const char *text)
+static int32_t meet_on_failure(void *core, int32_t code, int32_t rank, const char *text)
 {
 	(void)rank;
 	return meet_fail(core, code, text);
@@ -278,7 +278,7 @@ static struct meeting *meeting_new(struct rh_ps_wire *wire, const struct rh_ps_m
 	                                      .put = meet_put,
 	                                      .get = meet_get,
 	                                      .setting = meet_setting,
-	                                      .fail = meet_hear,
+	                                      .fail = meet_on_failure,
 	                                      .reduce = rh_comm_reduce,
 	                                      .divide = rh_comm_divide,
 	                                      .tuned = meet_tune,

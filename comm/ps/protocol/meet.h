@@ -30,7 +30,7 @@ struct rh_ps_fabric {
 /** Payload of MEET. */
 struct rh_ps_meet_hello {
 	int32_t near; /**< not 0: the worker shares memory with the server */
-	int32_t zero;
+	int32_t reserved;
 };
 
 /** One meeting. */

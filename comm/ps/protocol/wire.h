@@ -68,7 +68,7 @@ struct rh_ps_head {
 	int32_t status;
 	int32_t worker;
 	int64_t timeout; /**< microseconds; negative: none */
-	uint64_t zero;
+	uint64_t reserved;
 };
 
 _Static_assert(sizeof(struct rh_ps_head) == RH_PS_ALIGN, "a head is one line");

@@ -205,7 +205,7 @@ int rh_ps_join_fd(const struct rh_ps_join *join)
 	return rh_ps_wire_fd(join->wire);
 }
 
-int32_t rh_ps_join_news(struct rh_ps_join *join, struct rh_comm_error *err)
+int32_t rh_ps_join_receive(struct rh_ps_join *join, struct rh_comm_error *err)
 {
 	bool gone = rh_ps_wire_fill(join->wire) < 0;
 	bool moved = false;
@@ -230,7 +230,7 @@ void rh_ps_join_leave(struct rh_ps_join *join)
 		return;
 	set.fd = rh_ps_wire_fd(join->wire);
 	if (rh_ps_call_send(&call, RH_PS_REC_LEAVE, 0, NULL, 0) == 0 && shutdown(set.fd, SHUT_WR) == 0)
-		while (poll(&set, 1, LEAVE_MS) > 0 && rh_ps_join_news(join, NULL) >= 0)
+		while (poll(&set, 1, LEAVE_MS) > 0 && rh_ps_join_receive(join, NULL) >= 0)
 			;
 	rh_ps_join_free(join);
 }

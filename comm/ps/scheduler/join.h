@@ -22,14 +22,14 @@ struct rh_ps_seat_note {
 	int32_t index;
 	int32_t servers;
 	int32_t workers;
-	int32_t zero;
+	int32_t reserved;
 };
 
 /** Payload of PLACE. */
 struct rh_ps_place {
 	char host[RH_PS_HOST_MAX]; /**< "": where the scheduler sees it come from */
 	int32_t port;
-	int32_t zero;
+	int32_t reserved;
 };
 
 /** Who joins, and where. Texts are borrowed. */
@@ -65,7 +65,7 @@ int rh_ps_join_fd(const struct rh_ps_join *join);
  * @return 1: servers have moved, and the cluster says where to; 0: none; RH_COMM_EIO: the scheduler is gone;
  * RH_COMM_E*: why it gives the job up
  */
-int32_t rh_ps_join_news(struct rh_ps_join *join, struct rh_comm_error *err);
+int32_t rh_ps_join_receive(struct rh_ps_join *join, struct rh_comm_error *err);
 /** Say good-bye, and free it. Waits a second at most. NULL is nothing. */
 void rh_ps_join_leave(struct rh_ps_join *join);
 /** Free it, as if the process had died. NULL is nothing. */

@@ -72,7 +72,7 @@ int32_t rh_ps_launch_open(bool server, struct rh_ps_launch *ret_launch, struct r
 }
 
 /* Where this server is reached: on one host, by nobody else. */
-static void launch_say_place(const struct rh_ps_launch *launch, const char *host, int32_t port, char *place)
+static void launch_print_address(const struct rh_ps_launch *launch, const char *host, int32_t port, char *place)
 {
 	char name[HOST] = "";
 
@@ -113,7 +113,7 @@ int32_t rh_ps_launch_meet(struct rh_ps_launch *launch, const char *host, int32_t
 	int32_t r;
 
 	if (port > 0)
-		launch_say_place(launch, host, port, own);
+		launch_print_address(launch, host, port, own);
 	r = places ? launch_gather(launch, own, places, PLACE, err)
 	           : rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	if (r == 0)

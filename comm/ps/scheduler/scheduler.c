@@ -200,7 +200,7 @@ static char *scheduler_list(const struct rh_ps_scheduler *scheduler)
 }
 
 /* @param node NULL: everybody */
-static void scheduler_tell_places(struct rh_ps_scheduler *scheduler, struct node *node)
+static void scheduler_send_addresses(struct rh_ps_scheduler *scheduler, struct node *node)
 {
 	const struct rh_ps_head head = {.kind = RH_PS_REC_PLACES};
 	char *list = scheduler_is_placed(scheduler) ? scheduler_list(scheduler) : NULL;
@@ -262,7 +262,7 @@ static void scheduler_seat(struct rh_ps_scheduler *scheduler, struct node *node)
 	node->seat = seat;
 	node->phase = NODE_SEATED;
 	if (node_send(node, &head, &note, sizeof(note)) && !server)
-		scheduler_tell_places(scheduler, node);
+		scheduler_send_addresses(scheduler, node);
 }
 
 static void scheduler_on_proof(struct rh_ps_scheduler *scheduler, struct node *node, const uint8_t *payload)
@@ -293,7 +293,7 @@ static void scheduler_on_place(struct rh_ps_scheduler *scheduler, struct node *n
 		return;
 	}
 	(void)snprintf(node->seat->place, PLACE, strchr(host, ':') ? "[%s]:%d" : "%s:%d", host, (int)place.port);
-	scheduler_tell_places(scheduler, NULL);
+	scheduler_send_addresses(scheduler, NULL);
 }
 
 static void node_on_leave(struct node *node)

@@ -167,7 +167,7 @@ static void conn_drain(struct rh_ps_server *server, struct rh_ps_conn *conn)
 	}
 }
 
-static void conn_say_no(struct rh_ps_conn *conn, const struct rh_comm_error *reason)
+static void conn_refuse(struct rh_ps_conn *conn, const struct rh_comm_error *reason)
 {
 	struct rh_ps_head head = {.kind = RH_PS_REC_REFUSED, .status = reason->code, .worker = reason->rank};
 
@@ -222,7 +222,7 @@ static void conn_on_hello(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 	/* not one that attaches: that may stand still */
 	rh_comm_socket_watch_peer(rh_ps_wire_fd(conn->wire), server->death_timeout);
 	if (conn_check_hello(server, &conn->hello, &err) < 0) {
-		conn_say_no(conn, &err);
+		conn_refuse(conn, &err);
 		return;
 	}
 	rh_ps_random(conn->nonce, sizeof(conn->nonce));
@@ -289,11 +289,11 @@ static void conn_on_proof(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 	if (head->kind != RH_PS_REC_PROOF || head->length != sizeof(expected) || !rh_comm_digest_equal(payload, expected)) {
 		(void)rh_comm_fail(&err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "server %d has another secret",
 		                   (int)server->store->config.index);
-		conn_say_no(conn, &err);
+		conn_refuse(conn, &err);
 		return;
 	}
 	if (conn_check_return(server, &conn->hello, &err) < 0) {
-		conn_say_no(conn, &err);
+		conn_refuse(conn, &err);
 		return;
 	}
 	if (conn->hello.epoch == 0 && rh_ps_server_take(server, &session, NULL, &entry) < 0)
@@ -342,7 +342,7 @@ static bool conn_on_record(struct rh_ps_server *server, struct rh_ps_conn *conn,
 	return true;
 }
 
-static void conn_hear(struct rh_ps_server *server, const struct rh_ps_conn *conn)
+static void conn_receive(struct rh_ps_server *server, const struct rh_ps_conn *conn)
 {
 	if (conn->worker < 0)
 		return;
@@ -368,7 +368,7 @@ bool rh_ps_conn_serve(struct rh_ps_server *server, struct rh_ps_conn *conn)
 			break;
 		if (conn_on_record(server, conn, &head, payload))
 			rh_ps_wire_drop(conn->wire);
-		conn_hear(server, conn);
+		conn_receive(server, conn);
 	}
 	/* who has closed may have said something before; who is refused hears why at the next flush */
 	if (r < 0)

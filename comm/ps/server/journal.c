@@ -99,7 +99,7 @@ int32_t rh_ps_journal_add(struct rh_ps_journal *journal, const struct rh_ps_head
 
 	if (journal->broken)
 		return journal_is_broken(journal, err);
-	record.zero = rh_ps_replay_sum(head, payload);
+	record.reserved = rh_ps_replay_sum(head, payload);
 	journal->length += whole;
 	journal->dirty = true;
 	if (journal->used + whole > BUFFER_BYTES)

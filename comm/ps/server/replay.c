@@ -37,7 +37,7 @@ uint64_t rh_ps_replay_sum(const struct rh_ps_head *head, const uint8_t *payload)
 {
 	struct rh_ps_head plain = *head;
 
-	plain.zero = 0;
+	plain.reserved = 0;
 	return rh_ps_sum(rh_ps_sum(1, &plain, sizeof(plain)), payload, head->length);
 }
 
@@ -77,7 +77,7 @@ static enum replay_find replay_next(const struct replay *replay, struct rh_ps_he
 		return REPLAY_SHORT;
 	if (ret_head->length > 0 && fread(replay->payload, ret_head->length, 1, replay->file) != 1)
 		return REPLAY_UNREAD;
-	return ret_head->zero == rh_ps_replay_sum(ret_head, replay->payload) ? REPLAY_RECORD : REPLAY_DAMAGED;
+	return ret_head->reserved == rh_ps_replay_sum(ret_head, replay->payload) ? REPLAY_RECORD : REPLAY_DAMAGED;
 }
 
 /* @return whether a whole record stands at `at`, whose first bytes are at `data` */
@@ -90,7 +90,7 @@ static bool replay_is_record(const struct replay *replay, uint64_t at, const uin
 		return false;
 	if (pread(replay->fd, replay->payload, head.length, (off_t)(at + sizeof(head))) != (ssize_t)head.length)
 		return false;
-	return head.zero == rh_ps_replay_sum(&head, replay->payload);
+	return head.reserved == rh_ps_replay_sum(&head, replay->payload);
 }
 
 /* @return 1: a whole record stands somewhere behind the place where the reading ended; 0: none; RH_COMM_ENOMEM */

@@ -301,10 +301,10 @@ static bool server_all_came(const struct rh_ps_server *server)
 }
 
 /* A scheduler that is gone is not needed any more, once all have found each other. */
-static void server_hear_scheduler(struct rh_ps_server *server)
+static void server_receive_scheduler(struct rh_ps_server *server)
 {
 	struct rh_comm_error err = {0};
-	int32_t r = rh_ps_join_news(server->join, &err);
+	int32_t r = rh_ps_join_receive(server->join, &err);
 
 	if (r >= 0)
 		return;
@@ -323,7 +323,7 @@ static void server_on_event(struct rh_ps_server *server, const struct epoll_even
 	uint64_t count;
 
 	if (event->data.ptr == &server->join) {
-		server_hear_scheduler(server);
+		server_receive_scheduler(server);
 	} else if (event->data.ptr == &server->wake) {
 		(void)!read(server->wake, &count, sizeof(count));
 	} else if (event->data.ptr == &server->listener) {

@@ -36,7 +36,7 @@ struct rh_ps_config {
 struct rh_ps_round {
 	struct rh_ps_round *next;
 	int32_t count; /**< pushes in it */
-	int32_t zero;
+	int32_t reserved;
 	double rate;   /**< learning rate when its last push came */
 	uint8_t *data; /**< their sum */
 };

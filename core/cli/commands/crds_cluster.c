@@ -40,12 +40,12 @@ static int64_t cluster_turn(void *arg)
 static int cluster_refuse(const struct cluster_call *call, const struct rh_http_response *response)
 {
 	char words[256];
-	rh_auto_str cure = {0};
+	rh_auto_str hint = {0};
 
-	(void)rh_kube_outcome_words(response->status, response->body, words, sizeof(words));
-	rh_kube_cure(call->config, response->status, words, &cure);
+	(void)rh_kube_outcome_message(response->status, response->body, words, sizeof(words));
+	rh_kube_hint(call->config, response->status, words, &hint);
 	return rh_fail(call->err, RH_EIO, "the server answers with %d: %s%s%s", response->status, words,
-	               cure.length ? "; " : "", rh_str_text(&cure));
+	               hint.length ? "; " : "", rh_str_text(&hint));
 }
 
 static void cluster_done(void *arg, const struct rh_http_response *response)

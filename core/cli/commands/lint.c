@@ -13,7 +13,7 @@ struct lint {
 	const struct rh_session *session;
 	struct rh_json *pod_schema;
 	struct rh_json *report; /* for -o json: an array of findings; NULL for text */
-	struct rh_podplan_machine machine;
+	struct rh_runtime_spec_machine machine;
 	size_t errors;
 	size_t warnings;
 	size_t jobs;
@@ -26,8 +26,8 @@ static const char *lint_name(const struct rh_manifest_object *item)
 }
 
 /* @param item NULL: the finding is about a file in which no object was found */
-static int lint_report(struct lint *lint, const char *source, const struct rh_manifest_object *item,
-                       const struct rh_finding *finding)
+static int lint_add_row(struct lint *lint, const char *source, const struct rh_manifest_object *item,
+                        const struct rh_finding *finding)
 {
 	rh_auto(json) row = rh_json_new_object();
 	const char *kind = item ? rh_json_string_at(item->object, "kind") : "";
@@ -41,7 +41,7 @@ static int lint_report(struct lint *lint, const char *source, const struct rh_ma
 	return rh_json_append(lint->report, rh_take(row));
 }
 
-static int lint_tell(struct lint *lint, const struct rh_manifest_object *item, const struct rh_findings *findings)
+static int lint_report(struct lint *lint, const struct rh_manifest_object *item, const struct rh_findings *findings)
 {
 	const char *kind = rh_json_string_at(item->object, "kind");
 	int r = 0;
@@ -52,7 +52,7 @@ static int lint_tell(struct lint *lint, const struct rh_manifest_object *item, c
 
 		*(error ? &lint->errors : &lint->warnings) += 1;
 		if (lint->report)
-			r = lint_report(lint, item->source, item, finding);
+			r = lint_add_row(lint, item->source, item, finding);
 		else
 			printf("%s: %s %s: %s: %s%s%s\n", item->source, kind, lint_name(item), error ? "error" : "warning",
 			       finding->path, *finding->path ? ": " : "", finding->detail);
@@ -113,7 +113,7 @@ static int lint_job(struct lint *lint, const struct rh_manifest_object *item, st
 		r = lint_against_schema(lint, kind, object, &findings, err);
 	if (r == 0 && kind)
 		r = lint_rules(lint, object, &findings, err);
-	return r < 0 ? r : lint_tell(lint, item, &findings);
+	return r < 0 ? r : lint_report(lint, item, &findings);
 }
 
 static int lint_unreadable(struct lint *lint, const char *path, char *message, struct rh_error *err)
@@ -123,7 +123,7 @@ static int lint_unreadable(struct lint *lint, const char *path, char *message, s
 
 	lint->errors++;
 	if (lint->report)
-		return lint_report(lint, path, NULL, &finding) < 0 ? rh_fail_oom(err) : 0;
+		return lint_add_row(lint, path, NULL, &finding) < 0 ? rh_fail_oom(err) : 0;
 	fprintf(stderr, "roundhouse lint: %s\n", message);
 	return 0;
 }
@@ -161,7 +161,7 @@ static int lint_no_job(struct lint *lint, const struct rh_manifest *manifest, st
 	                   rh_json_string_at(item->object, "kind"), &reason);
 	if (rh_findings_add(&findings, foreign ? RH_FINDING_ERROR : RH_FINDING_WARNING, "kind",
 	                    "there is no job in the file: %s", reason.message) < 0 ||
-	    lint_tell(lint, item, &findings) < 0)
+	    lint_report(lint, item, &findings) < 0)
 		return rh_fail_oom(err);
 	return 0;
 }
@@ -218,7 +218,7 @@ static int lint_finish(const struct lint *lint)
 static int lint_run(const struct rh_cli *cli)
 {
 	rh_auto_session session = {0};
-	struct lint lint = {.session = &session, .machine = {.can_mount = rh_podplan_can_mount()}};
+	struct lint lint = {.session = &session, .machine = {.can_mount = rh_runtime_spec_can_mount()}};
 	struct rh_error err = {0};
 	int r = rh_session_open(cli, &session, &err);
 

@@ -60,7 +60,7 @@ static void view_restore(struct rh_text_view *view)
 	view->shown = true;
 }
 
-static void view_say(struct rh_text_view *view, const char *colour, const char *text)
+static void view_print(struct rh_text_view *view, const char *colour, const char *text)
 {
 	bool coloured = view->live && colour;
 
@@ -106,7 +106,7 @@ static void view_event(void *arg, const struct rh_json *event)
 	if (!rh_text_equal(rh_json_string_at(event, "type"), "Warning") || rh_text_equal(message, rh_str_text(&view->told)))
 		return;
 	rh_str_appendf(&text, "warning: %s: %s", rh_json_string_at(event, "reason"), message);
-	view_say(view, "\033[33m", rh_str_text(&text));
+	view_print(view, "\033[33m", rh_str_text(&text));
 }
 
 static int32_t view_desired(const struct rh_json *job, const char *type)
@@ -190,7 +190,7 @@ static void view_transition(struct rh_text_view *view, const char *name, const s
 	if (view->quiet)
 		return;
 	rh_str_appendf(&text, "%s: %s: %s", name, type, failed ? view_reason(view, &reason) : rh_str_text(&view->told));
-	view_say(view, failed ? "\033[31m" : "\033[1m", rh_str_text(&text));
+	view_print(view, failed ? "\033[31m" : "\033[1m", rh_str_text(&text));
 }
 
 static void view_job(void *arg, const struct rh_json *job)
@@ -249,7 +249,7 @@ static void view_note(void *arg, const char *text)
 	rh_auto_str line = {0};
 
 	rh_str_appendf(&line, "note: %s", text);
-	view_say(view, NULL, rh_str_text(&line));
+	view_print(view, NULL, rh_str_text(&line));
 }
 
 void rh_text_view_finish(struct rh_text_view *view, int result)

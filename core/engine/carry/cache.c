@@ -51,15 +51,15 @@ static void cache_free_kept(struct rh_engine_entry *entry)
 	rh_engine_forget_held(entry);
 	rh_job_free(rh_take(entry->job));
 	rh_engine_forget_text(entry);
-	rh_engine_forget_heat(entry);
+	rh_engine_forget_tree(entry);
 	rh_engine_reserve(entry, 0);
 	entry->unread = false;
 	rh_builder_free(rh_take(entry->builder));
-	rh_json_free(rh_take(entry->wanted));
+	rh_json_free(rh_take(entry->desired));
 	rh_addresses_deinit(&entry->addresses);
 	entry->addresses_attempt = -1;
 	rh_engine_set_ledger(entry, NULL);
-	rh_engine_release_all(entry);
+	rh_engine_clear_backoffs(entry);
 	rh_engine_forget_refusals(entry);
 }
 
@@ -85,8 +85,8 @@ void rh_engine_forget_job(struct rh_engine_entry *entry)
 	cache_free_kept(entry);
 	cache_clear_objects(entry);
 	rh_engine_forget_events(entry);
-	for (struct rh_flight *flight = entry->flights; flight; flight = flight->next)
-		flight->old = true;
+	for (struct rh_inflight *inflight = entry->inflight_list; inflight; inflight = inflight->next)
+		inflight->old = true;
 	rh_free(rh_take(entry->uid));
 	entry->revision = 0;
 	entry->unfit = entry->refresh = entry->checked = entry->barred = false;
@@ -97,7 +97,7 @@ void rh_engine_forget_job(struct rh_engine_entry *entry)
 	rh_queue_forgive(&entry->item);
 }
 
-void rh_engine_cool(struct rh_engine_entry *entry)
+void rh_engine_forget_finished(struct rh_engine_entry *entry)
 {
 	cache_free_kept(entry);
 	rh_engine_trim_events(entry);
@@ -107,17 +107,17 @@ void rh_engine_entry_free(struct rh_engine_entry *entry)
 {
 	struct rh_engine *engine = entry->engine;
 
-	if (entry->pods && entry->services && entry->objects && entry->holds)
+	if (entry->pods && entry->services && entry->objects && entry->backoffs)
 		rh_engine_forget_job(entry);
-	while (entry->flights)
-		rh_flight_free(entry->flights);
+	while (entry->inflight_list)
+		rh_inflight_free(entry->inflight_list);
 	cache_free_map(&entry->pods);
 	cache_free_map(&entry->services);
 	cache_free_map(&entry->objects);
-	rh_map_free(entry->holds);
+	rh_map_free(entry->backoffs);
 	rh_queue_leave(&engine->queue, &entry->item);
-	rh_queue_leave(&engine->starved, &entry->starved);
-	rh_queue_leave(&engine->crowded, &entry->crowded);
+	rh_queue_leave(&engine->throttled, &entry->throttled);
+	rh_queue_leave(&engine->tree_queue, &entry->tree_queue);
 	rh_engine_share_release(engine, entry->share);
 	if (entry->key)
 		(void)rh_map_remove(engine->entries, entry->key);
@@ -129,7 +129,7 @@ void rh_engine_entry_free(struct rh_engine_entry *entry)
 
 void rh_engine_reap(struct rh_engine_entry *entry)
 {
-	if (!entry->uid && !entry->flights && entry->events_in_flight == 0 && rh_map_size(entry->pods) == 0 &&
+	if (!entry->uid && !entry->inflight_list && entry->events_in_flight == 0 && rh_map_size(entry->pods) == 0 &&
 	    rh_map_size(entry->services) == 0 && rh_map_size(entry->objects) == 0)
 		rh_engine_entry_free(entry);
 }
@@ -138,12 +138,12 @@ static int cache_join(struct rh_engine *engine, struct rh_engine_entry *entry)
 {
 	if (rh_queue_join(&engine->queue) < 0)
 		return RH_ENOMEM;
-	if (rh_queue_join(&engine->starved) < 0) {
+	if (rh_queue_join(&engine->throttled) < 0) {
 		rh_queue_leave(&engine->queue, &entry->item);
 		return RH_ENOMEM;
 	}
-	if (rh_queue_join(&engine->crowded) < 0) {
-		rh_queue_leave(&engine->starved, &entry->starved);
+	if (rh_queue_join(&engine->tree_queue) < 0) {
+		rh_queue_leave(&engine->throttled, &entry->throttled);
 		rh_queue_leave(&engine->queue, &entry->item);
 		return RH_ENOMEM;
 	}
@@ -180,14 +180,14 @@ static struct rh_engine_entry *cache_add_entry(struct rh_engine *engine, const s
 	entry->pods = rh_map_new();
 	entry->services = rh_map_new();
 	entry->objects = rh_map_new();
-	entry->holds = rh_map_new();
+	entry->backoffs = rh_map_new();
 	if (entry->share) {
 		entry->item.flow = &entry->share->due;
-		entry->starved.flow = &entry->share->starve;
-		entry->crowded.flow = &entry->share->crowd;
+		entry->throttled.flow = &entry->share->throttled;
+		entry->tree_queue.flow = &entry->share->tree_queue;
 	}
 	if (entry->namespace_ && entry->name && entry->share && entry->pods && entry->services && entry->objects &&
-	    entry->holds && rh_map_set(engine->entries, key, entry, NULL) == 0) {
+	    entry->backoffs && rh_map_set(engine->entries, key, entry, NULL) == 0) {
 		entry->key = rh_strdup(key);
 		if (entry->key)
 			return entry;
@@ -220,13 +220,13 @@ void rh_engine_touch(struct rh_engine_entry *entry)
 		rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
 }
 
-static void cache_tell_unfit(struct rh_engine_entry *entry, const char *message)
+static void cache_report_unfit(struct rh_engine_entry *entry, const char *message)
 {
 	rh_auto_free char *reason = rh_asprintf("%sFailedValidation", entry->kind->kind->kind);
 	rh_auto_free char *text = rh_asprintf("%s failed validation because %s", entry->kind->kind->kind, message);
 
 	if (reason && text)
-		rh_engine_tell(entry, &(struct rh_engine_news){entry->uid, true, reason, text});
+		rh_engine_emit(entry, &(struct rh_event_spec){entry->uid, true, reason, text});
 }
 
 static bool cache_is_old(const struct rh_engine_entry *entry, const char *uid, uint64_t revision)
@@ -252,9 +252,9 @@ static void cache_set_job(struct rh_engine_entry *entry, struct rh_job *job, str
 	bool same = job && cache_is_same_spec(entry, rh_json_get(job->object, "spec"));
 
 	if (!same) {
-		rh_engine_release_all(entry);
+		rh_engine_clear_backoffs(entry);
 		rh_engine_forget_refusals(entry);
-		rh_json_free(rh_take(entry->wanted));
+		rh_json_free(rh_take(entry->desired));
 		entry->checked = false;
 	}
 	rh_builder_free(rh_take(entry->builder));
@@ -263,9 +263,9 @@ static void cache_set_job(struct rh_engine_entry *entry, struct rh_job *job, str
 	entry->job = job;
 	rh_engine_set_ledger(entry, ledger);
 	if (job)
-		rh_engine_heat(entry);
+		rh_engine_mark_used(entry);
 	else
-		rh_engine_forget_heat(entry);
+		rh_engine_forget_tree(entry);
 }
 
 /* @return 0, RH_EINVAL or RH_ENOMEM */
@@ -290,13 +290,13 @@ static int cache_parse_job(const struct rh_engine_entry *entry, const struct rh_
 	return r;
 }
 
-static void cache_tell_change(struct rh_engine_entry *entry, bool first, const struct rh_job *after,
-                              const struct rh_ledger *ledger)
+static void cache_report_change(struct rh_engine_entry *entry, bool first, const struct rh_job *after,
+                                const struct rh_ledger *ledger)
 {
 	const struct rh_engine_options *options = &entry->engine->options;
 	static const struct rh_ledger none;
 	const struct rh_engine_change change = {
-		entry->kind->kind, first, entry->job, entry->ledger ? entry->ledger : &none, after, ledger, &entry->marks};
+		entry->kind->kind, first, entry->job, entry->ledger ? entry->ledger : &none, after, ledger, &entry->flags};
 
 	if (options->changed)
 		options->changed(options->arg, &change);
@@ -307,7 +307,7 @@ static void cache_begin_job(struct rh_engine_entry *entry, char *uid)
 {
 	rh_engine_forget_job(entry);
 	entry->uid = uid;
-	entry->marks = 0;
+	entry->flags = 0;
 }
 
 int rh_engine_take_job(struct rh_engine_entry *entry, const struct rh_json *object)
@@ -332,7 +332,7 @@ int rh_engine_take_job(struct rh_engine_entry *entry, const struct rh_json *obje
 		rh_engine_put_off(entry);
 		return 1;
 	}
-	ledger = rh_engine_warm(entry) == 0 ? rh_alloc(sizeof(*ledger)) : NULL;
+	ledger = rh_engine_hydrate(entry) == 0 ? rh_alloc(sizeof(*ledger)) : NULL;
 	r = copy && ledger ? cache_parse_job(entry, object, &job, ledger, &err) : RH_ENOMEM;
 	if (r == RH_ENOMEM) {
 		if (ledger)
@@ -342,12 +342,12 @@ int rh_engine_take_job(struct rh_engine_entry *entry, const struct rh_json *obje
 	}
 	if (first)
 		cache_begin_job(entry, rh_take(copy));
-	cache_tell_change(entry, first, job, ledger);
+	cache_report_change(entry, first, job, ledger);
 	cache_set_job(entry, job, ledger);
 	entry->revision = revision;
 	entry->refresh = false;
 	entry->unfit = r < 0;
 	if (entry->unfit)
-		cache_tell_unfit(entry, err.message);
+		cache_report_unfit(entry, err.message);
 	return 1;
 }

@@ -156,12 +156,12 @@ static void carry_give_up(struct rh_engine_entry *entry)
 	rh_queue_fail(&entry->engine->queue, &entry->item, entry->engine->now);
 }
 
-static void carry_tell(struct rh_engine_entry *entry)
+static void carry_emit(struct rh_engine_entry *entry)
 {
 	for (size_t i = 0; i < entry->plan->event_count; i++) {
 		const struct rh_plan_event *event = &entry->plan->events[i];
 
-		rh_engine_tell(entry, &(struct rh_engine_news){entry->uid, event->warning, event->reason, event->message});
+		rh_engine_emit(entry, &(struct rh_event_spec){entry->uid, event->warning, event->reason, event->message});
 	}
 }
 
@@ -192,11 +192,11 @@ static void carry_end(struct rh_engine_entry *entry, bool wrote)
 {
 	struct rh_queue *queue = &entry->engine->queue;
 	int64_t wake_at = entry->plan->wake_at;
-	bool done = entry->plan->done && !wrote && entry->flight_count == 0;
+	bool done = entry->plan->done && !wrote && entry->inflight_count == 0;
 
 	entry->said = entry->plan->said;
 	carry_hold(entry);
-	carry_tell(entry);
+	carry_emit(entry);
 	carry_drop(entry);
 	rh_queue_forgive(&entry->item);
 	if (wrote)
@@ -204,7 +204,7 @@ static void carry_end(struct rh_engine_entry *entry, bool wrote)
 	else if (wake_at != RH_NEVER)
 		rh_queue_add(queue, &entry->item, wake_at);
 	if (done)
-		rh_engine_cool(entry);
+		rh_engine_forget_finished(entry);
 }
 
 static void carry_status(struct rh_engine_entry *entry)
@@ -253,17 +253,17 @@ void rh_engine_carry(struct rh_engine_entry *entry)
 		carry_give_up(entry);
 }
 
-static void carry_tell_denied(struct rh_engine_entry *entry, const struct rh_outcome *outcome)
+static void carry_report_denied(struct rh_engine_entry *entry, const struct rh_outcome *outcome)
 {
 	rh_auto_free char *reason = rh_asprintf("FailedUpdate%s", entry->kind->kind->kind);
 	rh_auto_free char *message = rh_asprintf("Error updating: %s", outcome->message);
 
 	if (reason && message)
-		rh_engine_tell(entry, &(struct rh_engine_news){entry->uid, true, reason, message});
+		rh_engine_emit(entry, &(struct rh_event_spec){entry->uid, true, reason, message});
 }
 
 /* The job is there, and its status is not: where the kind is defined without one, or by an older definition. */
-static void carry_tell_statusless(struct rh_engine_entry *entry, const struct rh_json *object)
+static void carry_report_statusless(struct rh_engine_entry *entry, const struct rh_json *object)
 {
 	const char *kind = entry->kind->kind->kind;
 	rh_auto_free char *reason = rh_asprintf("FailedUpdate%s", kind);
@@ -273,7 +273,7 @@ static void carry_tell_statusless(struct rh_engine_entry *entry, const struct rh
 
 	entry->statusless = false;
 	if (reason && message && rh_text_equal(rh_json_string_at(object, "metadata.uid"), entry->uid))
-		rh_engine_tell(entry, &(struct rh_engine_news){entry->uid, true, reason, message});
+		rh_engine_emit(entry, &(struct rh_event_spec){entry->uid, true, reason, message});
 }
 
 static void carry_failed(struct rh_engine_entry *entry, const struct rh_outcome *outcome)
@@ -293,7 +293,7 @@ static void carry_failed(struct rh_engine_entry *entry, const struct rh_outcome 
 		rh_queue_add(&engine->queue, &entry->item, engine->now + outcome->retry_after);
 		return;
 	case RH_OUTCOME_DENIED:
-		carry_tell_denied(entry, outcome);
+		carry_report_denied(entry, outcome);
 		break;
 	case RH_OUTCOME_UNKNOWN:
 	case RH_OUTCOME_EXISTS:
@@ -326,7 +326,7 @@ static void carry_on(struct rh_engine_entry *entry, const struct rh_json *writte
 		carry_act(entry);
 		return;
 	}
-	carry_tell(entry);
+	carry_emit(entry);
 	carry_drop(entry);
 	rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
 }
@@ -347,7 +347,7 @@ static void carry_on_write(void *arg, const struct rh_outcome *outcome)
 	if (stage == RH_STAGE_STATUS)
 		entry->statusless = outcome->code == RH_OUTCOME_GONE;
 	else if (entry->statusless && stage == RH_STAGE_REFRESH && outcome->object)
-		carry_tell_statusless(entry, outcome->object);
+		carry_report_statusless(entry, outcome->object);
 	if (!carry_take(entry, outcome)) {
 		carry_failed(entry, outcome);
 		return;

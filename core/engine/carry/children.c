@@ -195,7 +195,7 @@ void rh_engine_drop_child(struct rh_cached *cached)
 	struct rh_engine_entry *entry = cached->entry;
 	const char *name = cached->pod ? cached->pod->name : cached->child->name;
 
-	rh_engine_bury_child(entry, children_verb(cached), name, rh_cached_uid(cached));
+	rh_engine_add_tombstone(entry, children_verb(cached), name, rh_cached_uid(cached));
 	if (children_is_group(cached))
 		children_take_group(entry->objects, cached);
 	else
@@ -264,9 +264,9 @@ int rh_engine_see_child(struct rh_engine_entry *entry, bool service, const struc
 	return r;
 }
 
-bool rh_flight_is_buried(const struct rh_flight *flight, const char *uid)
+bool rh_inflight_has_tombstone(const struct rh_inflight *inflight, const char *uid)
 {
-	const char *text = rh_str_text(&flight->buried);
+	const char *text = rh_str_text(&inflight->tombstones);
 	size_t length = strlen(uid);
 
 	for (const char *at = text; length > 0 && (at = strstr(at, uid)); at += length) {
@@ -276,32 +276,32 @@ bool rh_flight_is_buried(const struct rh_flight *flight, const char *uid)
 	return false;
 }
 
-int rh_engine_take_child(struct rh_flight *flight, const struct rh_json *object)
+int rh_engine_take_child(struct rh_inflight *inflight, const struct rh_json *object)
 {
-	struct rh_engine_entry *entry = flight->entry;
+	struct rh_engine_entry *entry = inflight->entry;
 	const char *uid = rh_object_text(object, "metadata", "uid");
 	bool known = rh_index_find(&entry->engine->index, uid) != NULL;
 	bool compares = rh_engine_revision(rh_object_text(object, "metadata", "resourceVersion")) > 0;
 
-	if (rh_flight_is_buried(flight, uid) || (known && !compares))
+	if (rh_inflight_has_tombstone(inflight, uid) || (known && !compares))
 		return 0;
-	return rh_engine_see_child(entry, rh_verb_of_service(flight->verb), object) < 0 ? RH_ENOMEM : 0;
+	return rh_engine_see_child(entry, rh_verb_of_service(inflight->verb), object) < 0 ? RH_ENOMEM : 0;
 }
 
-static bool children_is_of(const struct rh_flight *flight, enum rh_action_verb verb, const char *name)
+static bool children_is_of(const struct rh_inflight *inflight, enum rh_action_verb verb, const char *name)
 {
-	return rh_verb_of_pod(flight->verb) == rh_verb_of_pod(verb) &&
-	       rh_verb_of_service(flight->verb) == rh_verb_of_service(verb) && strcmp(flight->name, name) == 0;
+	return rh_verb_of_pod(inflight->verb) == rh_verb_of_pod(verb) &&
+	       rh_verb_of_service(inflight->verb) == rh_verb_of_service(verb) && strcmp(inflight->name, name) == 0;
 }
 
-void rh_engine_bury_child(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *name, const char *uid)
+void rh_engine_add_tombstone(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *name, const char *uid)
 {
-	for (struct rh_flight *flight = entry->flights; flight; flight = flight->next) {
-		if (!children_is_of(flight, verb, name) || rh_flight_is_buried(flight, uid))
+	for (struct rh_inflight *inflight = entry->inflight_list; inflight; inflight = inflight->next) {
+		if (!children_is_of(inflight, verb, name) || rh_inflight_has_tombstone(inflight, uid))
 			continue;
-		rh_str_appendf(&flight->buried, "/%s/", uid);
-		if (flight->buried.failed)
+		rh_str_appendf(&inflight->tombstones, "/%s/", uid);
+		if (inflight->tombstones.failed)
 			entry->engine->lost = true;
 	}
-	rh_engine_release(entry, verb, name);
+	rh_engine_clear_child_backoff(entry, verb, name);
 }

@@ -174,9 +174,9 @@ void rh_engine_free(struct rh_engine *engine)
 	rh_map_free(engine->shares);
 	rh_engine_free_resources(engine);
 	rh_queue_deinit(&engine->queue);
-	rh_queue_deinit(&engine->starved);
-	rh_queue_deinit(&engine->crowded);
-	rh_queue_deinit(&engine->untold);
+	rh_queue_deinit(&engine->throttled);
+	rh_queue_deinit(&engine->tree_queue);
+	rh_queue_deinit(&engine->pending_events);
 	rh_free(engine);
 }
 
@@ -214,24 +214,24 @@ void rh_engine_step(struct rh_engine *engine, int64_t now)
 	engine->now = now;
 	if (engine->lost && engine_list_again(engine) < 0)
 		return;
-	rh_engine_tell_waiting(engine);
-	rh_engine_feed(engine);
-	rh_engine_admit(engine);
+	rh_engine_emit_pending(engine);
+	rh_engine_admit_creates(engine);
+	rh_engine_admit_trees(engine);
 	while (engine->shared_unsynced == 0 && turns-- > 0 && (item = rh_queue_take(&engine->queue, now)))
 		engine_work(engine, (struct rh_engine_entry *)item);
-	rh_engine_chill(engine, RH_ENGINE_TREES);
+	rh_engine_evict(engine, RH_ENGINE_TREES);
 }
 
 void rh_engine_rest(struct rh_engine *engine)
 {
-	rh_engine_chill(engine, 0);
+	rh_engine_evict(engine, 0);
 }
 
 /* Answers have made room for what waits. */
 static bool engine_may_go_on(const struct rh_engine *engine)
 {
-	return rh_engine_may_feed(engine) || rh_engine_may_admit(engine) ||
-	       (engine->untold.count > 0 && engine->telling < engine->options.events);
+	return rh_engine_may_admit_creates(engine) || rh_engine_may_admit_trees(engine) ||
+	       (engine->pending_events.count > 0 && engine->events_in_flight < engine->options.events);
 }
 
 void rh_engine_load(const struct rh_engine *engine, struct rh_engine_load *ret_load)

@@ -34,9 +34,9 @@ static void events_free(struct rh_engine_event *event)
 	if (event->id) {
 		rh_engine_cancel(entry->engine, event->id);
 		entry->events_in_flight--;
-		entry->engine->telling--;
+		entry->engine->events_in_flight--;
 	}
-	rh_queue_leave(&entry->engine->untold, &event->item);
+	rh_queue_leave(&entry->engine->pending_events, &event->item);
 	rh_free(event->message);
 	rh_free(event);
 }
@@ -90,14 +90,14 @@ static void events_make_room(struct rh_engine_entry *entry)
 		events_free(oldest);
 }
 
-static bool events_is_alike(const struct rh_engine_event *event, const struct rh_engine_news *news)
+static bool events_is_alike(const struct rh_engine_event *event, const struct rh_event_spec *news)
 {
 	return event->warning == news->warning && strcmp(event->reason, news->reason) == 0 &&
 	       strcmp(event->uid, news->uid) == 0;
 }
 
 /* @return one that has joined the queue and is not listed, or NULL when memory is out */
-static struct rh_engine_event *events_new(struct rh_engine_entry *entry, const struct rh_engine_news *news)
+static struct rh_engine_event *events_new(struct rh_engine_entry *entry, const struct rh_event_spec *news)
 {
 	struct rh_engine *engine = entry->engine;
 	uint64_t number = (uint64_t)engine->now * 1000 + engine->events++ % 1000;
@@ -106,13 +106,13 @@ static struct rh_engine_event *events_new(struct rh_engine_entry *entry, const s
 	struct rh_engine_event *event = rh_alloc(sizeof(*event) + name_size + reason_size + strlen(news->uid) + 1);
 	char *message = rh_strdup(news->message);
 
-	if (!event || !message || rh_queue_join(&engine->untold) < 0) {
+	if (!event || !message || rh_queue_join(&engine->pending_events) < 0) {
 		rh_free(event);
 		rh_free(message);
 		return NULL;
 	}
 	event->entry = entry;
-	event->item.flow = &entry->share->tell;
+	event->item.flow = &entry->share->pending_events;
 	event->message = message;
 	event->warning = news->warning;
 	event->first = engine->now;
@@ -124,7 +124,7 @@ static struct rh_engine_event *events_new(struct rh_engine_entry *entry, const s
 	return event;
 }
 
-static struct rh_engine_event *events_add(struct rh_engine_entry *entry, const struct rh_engine_news *news,
+static struct rh_engine_event *events_add(struct rh_engine_entry *entry, const struct rh_event_spec *news,
                                           bool combined)
 {
 	struct rh_engine_event *event;
@@ -142,7 +142,7 @@ static struct rh_engine_event *events_add(struct rh_engine_entry *entry, const s
 
 /* The one that stands for all further ones of its reason, with the words of the latest. */
 static struct rh_engine_event *events_combine(struct rh_engine_entry *entry, struct rh_engine_event *combined,
-                                              const struct rh_engine_news *news)
+                                              const struct rh_event_spec *news)
 {
 	char *message = rh_asprintf(EVENTS_COMBINED "%s", news->message);
 
@@ -158,7 +158,7 @@ static struct rh_engine_event *events_combine(struct rh_engine_entry *entry, str
 }
 
 /* @return the record that counts @p news; NULL when memory is out */
-static struct rh_engine_event *events_find(struct rh_engine_entry *entry, const struct rh_engine_news *news)
+static struct rh_engine_event *events_find(struct rh_engine_entry *entry, const struct rh_event_spec *news)
 {
 	struct rh_engine_event *combined = NULL;
 	int64_t since = entry->engine->now - EVENTS_SIMILAR_TIME;
@@ -252,8 +252,8 @@ static void events_write(struct rh_engine_event *event)
 
 	if (event->id || !event->dirty || !events_may_write(event))
 		return;
-	if (entry->engine->telling >= entry->engine->options.events) {
-		rh_queue_add(&entry->engine->untold, &event->item, RH_QUEUE_NOW);
+	if (entry->engine->events_in_flight >= entry->engine->options.events) {
+		rh_queue_add(&entry->engine->pending_events, &event->item, RH_QUEUE_NOW);
 		return;
 	}
 	request.verb = event->written ? RH_VERB_PATCH : RH_VERB_CREATE;
@@ -266,14 +266,15 @@ static void events_write(struct rh_engine_event *event)
 	if (event->writes < UINT32_MAX)
 		event->writes++;
 	entry->events_in_flight++;
-	entry->engine->telling++;
+	entry->engine->events_in_flight++;
 }
 
-void rh_engine_tell_waiting(struct rh_engine *engine)
+void rh_engine_emit_pending(struct rh_engine *engine)
 {
 	struct rh_queue_item *item;
 
-	while (engine->telling < engine->options.events && (item = rh_queue_take(&engine->untold, RH_QUEUE_NOW)))
+	while (engine->events_in_flight < engine->options.events &&
+	       (item = rh_queue_take(&engine->pending_events, RH_QUEUE_NOW)))
 		events_write((struct rh_engine_event *)item);
 }
 
@@ -283,7 +284,7 @@ static void events_on_done(void *arg, const struct rh_outcome *outcome)
 	struct rh_engine_entry *entry = event->entry;
 
 	entry->engine->requests--;
-	entry->engine->telling--;
+	entry->engine->events_in_flight--;
 	entry->events_in_flight--;
 	event->id = 0;
 	if (outcome->code == RH_OUTCOME_OK || outcome->code == RH_OUTCOME_EXISTS)
@@ -296,7 +297,7 @@ static void events_on_done(void *arg, const struct rh_outcome *outcome)
 	rh_engine_reap(entry);
 }
 
-void rh_engine_tell(struct rh_engine_entry *entry, const struct rh_engine_news *news)
+void rh_engine_emit(struct rh_engine_entry *entry, const struct rh_event_spec *news)
 {
 	struct rh_engine_event *event = events_find(entry, news);
 

@@ -70,13 +70,13 @@ void rh_engine_free_resources(struct rh_engine *engine)
 	rh_map_free(rh_take(engine->resources));
 }
 
-static bool objects_cover_list(const struct rh_json *actual, const struct rh_json *wanted)
+static bool objects_cover_list(const struct rh_json *actual, const struct rh_json *desired)
 {
 	const struct rh_json *have = rh_json_first(actual);
 
-	if (rh_json_size(actual) != rh_json_size(wanted))
+	if (rh_json_size(actual) != rh_json_size(desired))
 		return false;
-	for (const struct rh_json *want = rh_json_first(wanted); want; want = rh_json_next(want)) {
+	for (const struct rh_json *want = rh_json_first(desired); want; want = rh_json_next(want)) {
 		if (!rh_engine_covers(have, want))
 			return false;
 		have = rh_json_next(have);
@@ -84,15 +84,15 @@ static bool objects_cover_list(const struct rh_json *actual, const struct rh_jso
 	return true;
 }
 
-bool rh_engine_covers(const struct rh_json *actual, const struct rh_json *wanted)
+bool rh_engine_covers(const struct rh_json *actual, const struct rh_json *desired)
 {
-	if (rh_json_type(actual) != rh_json_type(wanted))
+	if (rh_json_type(actual) != rh_json_type(desired))
 		return false;
-	if (rh_json_type(wanted) == RH_JSON_ARRAY)
-		return objects_cover_list(actual, wanted);
-	if (rh_json_type(wanted) != RH_JSON_OBJECT)
-		return rh_json_equal(actual, wanted);
-	for (const struct rh_json *want = rh_json_first(wanted); want; want = rh_json_next(want)) {
+	if (rh_json_type(desired) == RH_JSON_ARRAY)
+		return objects_cover_list(actual, desired);
+	if (rh_json_type(desired) != RH_JSON_OBJECT)
+		return rh_json_equal(actual, desired);
+	for (const struct rh_json *want = rh_json_first(desired); want; want = rh_json_next(want)) {
 		if (!rh_engine_covers(rh_json_get(actual, rh_json_key(want)), want))
 			return false;
 	}
@@ -143,7 +143,7 @@ bool rh_engine_watches_object(const struct rh_engine *engine, const char *api_ve
 
 bool rh_engine_equips_pods(const struct rh_engine_entry *entry)
 {
-	const struct rh_json *object = rh_json_first(entry->wanted);
+	const struct rh_json *object = rh_json_first(entry->desired);
 
 	while (object && !rh_object_serves_pods(rh_json_string_at(object, "apiVersion")))
 		object = rh_json_next(object);
@@ -166,7 +166,7 @@ static bool objects_is_known(const struct rh_engine_entry *entry, const struct r
 }
 
 /* Whether there is something to find out about it. */
-static bool objects_is_asked(const struct rh_engine_entry *entry, const struct rh_json *object)
+static bool objects_is_read(const struct rh_engine_entry *entry, const struct rh_json *object)
 {
 	return (entry->stale && rh_object_serves_pods(rh_json_string_at(object, "apiVersion"))) ||
 	       !objects_is_known(entry, object);
@@ -179,7 +179,7 @@ static int objects_check(struct rh_engine_entry *entry, const struct rh_json *ob
 
 		while (other && !rh_json_equal(object, other))
 			other = rh_json_next(other);
-		if (!other && objects_is_asked(entry, object) && rh_engine_check_object(entry, object) < 0)
+		if (!other && objects_is_read(entry, object) && rh_engine_check_object(entry, object) < 0)
 			return RH_ENOMEM;
 	}
 	return 0;
@@ -193,12 +193,12 @@ static int objects_check_all(struct rh_engine_entry *entry, const struct rh_snap
 {
 	struct rh_snapshot other = *snapshot;
 	rh_auto(json) objects = NULL;
-	int r = objects_check(entry, entry->wanted, NULL);
+	int r = objects_check(entry, entry->desired, NULL);
 
 	other.suspended = !other.suspended;
 	if (r == 0)
 		r = objects_build(&other, &objects, err);
-	return r == 0 ? objects_check(entry, objects, entry->wanted) : r;
+	return r == 0 ? objects_check(entry, objects, entry->desired) : r;
 }
 
 static struct rh_snapshot objects_snapshot(const struct rh_engine_entry *entry)
@@ -269,7 +269,7 @@ static uint64_t objects_hash_pods(const struct rh_engine_entry *entry)
 }
 
 /* A plugin that asks for single replicas is asked again with them, and whenever they change. */
-static int objects_build_wanted(struct rh_engine_entry *entry, struct rh_snapshot snapshot, struct rh_error *err)
+static int objects_build_desired(struct rh_engine_entry *entry, struct rh_snapshot snapshot, struct rh_error *err)
 {
 	__attribute__((cleanup(objects_free_pods))) struct objects_pods pods = {0};
 	rh_auto(json) objects = NULL;
@@ -288,30 +288,30 @@ static int objects_build_wanted(struct rh_engine_entry *entry, struct rh_snapsho
 	}
 	if (r < 0)
 		return r;
-	rh_json_free(entry->wanted);
-	entry->wanted = rh_take(objects);
-	entry->wanted_looks = looks;
-	entry->wanted_pods = looks ? objects_hash_pods(entry) : 0;
+	rh_json_free(entry->desired);
+	entry->desired = rh_take(objects);
+	entry->desired_from_pods = looks;
+	entry->desired_pods_hash = looks ? objects_hash_pods(entry) : 0;
 	return 0;
 }
 
-static int objects_want(struct rh_engine_entry *entry, const struct rh_snapshot *snapshot, struct rh_error *err)
+static int objects_desire(struct rh_engine_entry *entry, const struct rh_snapshot *snapshot, struct rh_error *err)
 {
 	int state = (snapshot->suspended ? 1 : 0) + (snapshot->finished ? 2 : 0);
-	bool same = entry->wanted && entry->wanted_state == state &&
-	            (!entry->wanted_looks || entry->wanted_pods == objects_hash_pods(entry));
-	int r = same ? 0 : objects_build_wanted(entry, *snapshot, err);
+	bool same = entry->desired && entry->desired_state == state &&
+	            (!entry->desired_from_pods || entry->desired_pods_hash == objects_hash_pods(entry));
+	int r = same ? 0 : objects_build_desired(entry, *snapshot, err);
 
 	if (r == 0)
-		entry->wanted_state = state;
+		entry->desired_state = state;
 	return r;
 }
 
-int rh_engine_want_last_objects(struct rh_engine_entry *entry, struct rh_error *err)
+int rh_engine_desire_last_objects(struct rh_engine_entry *entry, struct rh_error *err)
 {
 	const struct rh_snapshot snapshot = objects_snapshot(entry);
 
-	return objects_want(entry, &snapshot, err);
+	return objects_desire(entry, &snapshot, err);
 }
 
 /* Look which of the objects exist, unless that was tried in vain just now. @return 0 or a negative status */
@@ -359,10 +359,10 @@ bool rh_engine_must_look(struct rh_engine_entry *entry)
 	return true;
 }
 
-int rh_engine_want_objects(struct rh_engine_entry *entry, struct rh_error *err)
+int rh_engine_desire_objects(struct rh_engine_entry *entry, struct rh_error *err)
 {
 	const struct rh_snapshot snapshot = objects_snapshot(entry);
-	int r = objects_want(entry, &snapshot, err);
+	int r = objects_desire(entry, &snapshot, err);
 
 	if (r == 0 && !entry->checked && entry->checks == 0)
 		r = objects_look(entry, &snapshot, err);

@@ -50,12 +50,12 @@ struct rh_engine_watch {
 
 /** What the jobs of one namespace share; there while one of them is known. */
 struct rh_engine_share {
-	size_t entries;              /**< of the namespace */
-	size_t creating;             /**< its creates of children in flight */
-	struct rh_queue_flow due;    /**< its turns in engine->queue */
-	struct rh_queue_flow starve; /**< in engine->starved */
-	struct rh_queue_flow crowd;  /**< in engine->crowded */
-	struct rh_queue_flow tell;   /**< in engine->untold */
+	size_t entries;                      /**< of the namespace */
+	size_t creating;                     /**< its creates of children in flight */
+	struct rh_queue_flow due;            /**< its turns in engine->queue */
+	struct rh_queue_flow throttled;      /**< in engine->starved */
+	struct rh_queue_flow tree_queue;     /**< in engine->crowded */
+	struct rh_queue_flow pending_events; /**< in engine->pending_events */
 	char namespace_[];
 };
 
@@ -63,28 +63,28 @@ struct rh_engine_share {
 struct rh_engine {
 	struct rh_engine_options options;
 	struct rh_queue queue;
-	struct rh_queue starved;  /**< entries whose creates wait until others are answered */
-	struct rh_queue untold;   /**< Events that wait until others are answered */
-	size_t creating;          /**< creates of children in flight */
-	size_t creating_bytes;    /**< what their bodies take, parsed */
-	struct rh_map *shares;    /**< namespace to struct rh_engine_share */
-	size_t telling;           /**< Events in flight */
-	struct rh_map *entries;   /**< "controller/namespace/name" to struct rh_engine_entry */
-	struct rh_index index;    /**< watched pods, Services and PodGroups of all entries */
-	struct rh_map *resources; /**< "apiVersion/kind" to struct rh_resource of further objects; owned */
+	struct rh_queue throttled;      /**< entries whose creates wait until others are answered */
+	struct rh_queue pending_events; /**< Events that wait until others are answered */
+	size_t creating;                /**< creates of children in flight */
+	size_t creating_bytes;          /**< what their bodies take, parsed */
+	struct rh_map *shares;          /**< namespace to struct rh_engine_share */
+	size_t events_in_flight;        /**< Events in flight */
+	struct rh_map *entries;         /**< "controller/namespace/name" to struct rh_engine_entry */
+	struct rh_index index;          /**< watched pods, Services and PodGroups of all entries */
+	struct rh_map *resources;       /**< "apiVersion/kind" to struct rh_resource of further objects; owned */
 	struct rh_engine_kind *kinds;
 	size_t kind_count;
 	struct rh_engine_watch *watches;
-	size_t unsynced;                 /**< watches that have not told all that exists */
-	size_t shared_unsynced;          /**< of these, the ones that concern jobs of every kind */
-	size_t requests;                 /**< in flight */
-	uint64_t events;                 /**< Events named so far */
-	struct rh_engine_entry *coldest; /**< of the entries with a job, the one that was not looked at for longest */
-	struct rh_engine_entry *hottest;
-	size_t hot_count;
-	size_t tree_bytes;       /**< weights of all trees, and of those that are being read again */
-	size_t text_bytes;       /**< lengths of all texts */
-	struct rh_queue crowded; /**< entries whose trees wait for room */
+	size_t unsynced;                      /**< watches that have not told all that exists */
+	size_t shared_unsynced;               /**< of these, the ones that concern jobs of every kind */
+	size_t requests;                      /**< in flight */
+	uint64_t events;                      /**< Events named so far */
+	struct rh_engine_entry *least_recent; /**< of the entries with a job, the one that was not looked at for longest */
+	struct rh_engine_entry *most_recent;
+	size_t tree_count;
+	size_t tree_bytes;          /**< weights of all trees, and of those that are being read again */
+	size_t text_bytes;          /**< lengths of all texts */
+	struct rh_queue tree_queue; /**< entries whose trees wait for room */
 	int64_t now;
 	/** there was no memory for something that a watch told: everything is to be listed again */
 	bool lost;
@@ -100,34 +100,34 @@ struct rh_cached {
 };
 
 /** A write to a child that is under way. */
-struct rh_flight {
-	struct rh_flight *next;
-	struct rh_flight **link; /**< what points here */
+struct rh_inflight {
+	struct rh_inflight *next;
+	struct rh_inflight **link; /**< what points here */
 	struct rh_engine_entry *entry;
 	enum rh_action_verb verb;
 	const struct rh_resource *resource;
 	char *name;
 	char *uid; /**< of what is deleted or updated; "" for a create */
 	char *job_uid;
-	char *node;             /**< where a pod was that is deleted by force; NULL: it is not */
-	int32_t index;          /**< of the replica */
-	struct rh_pod *pod;     /**< the pod that is to come; owned */
-	struct rh_child *child; /**< likewise anything else; owned */
-	struct rh_json *body;   /**< of a further object as it is wanted; owned */
-	uint64_t hash;          /**< its hash, as decisions compare it */
-	struct rh_str buried;   /**< UIDs, each in slashes, of objects of this name that were observed to go meanwhile */
-	uint64_t id;            /**< of the request */
-	size_t weight;          /**< of a create: what its body takes, parsed, bytes */
-	bool asking;            /**< the request reads, which settles what the write came to */
-	bool checking;          /**< it only asks: the look at a further object after a start */
-	bool unknown;           /**< the write was not answered */
-	bool probe;             /**< it was sent although one of its kind had been refused */
-	bool old;               /**< its job is gone: it concerns nobody any more */
-	bool taken;             /**< the name of what it was to create is another's, which is said in V1's words */
+	char *node;               /**< where a pod was that is deleted by force; NULL: it is not */
+	int32_t index;            /**< of the replica */
+	struct rh_pod *pod;       /**< the pod that is to come; owned */
+	struct rh_child *child;   /**< likewise anything else; owned */
+	struct rh_json *body;     /**< of a further object as it is wanted; owned */
+	uint64_t hash;            /**< its hash, as decisions compare it */
+	struct rh_str tombstones; /**< UIDs, each in slashes, of objects of this name that were observed to go meanwhile */
+	uint64_t id;              /**< of the request */
+	size_t weight;            /**< of a create: what its body takes, parsed, bytes */
+	bool asking;              /**< the request reads, which settles what the write came to */
+	bool checking;            /**< it only asks: the look at a further object after a start */
+	bool unknown;             /**< the write was not answered */
+	bool probe;               /**< it was sent although one of its kind had been refused */
+	bool old;                 /**< its job is gone: it concerns nobody any more */
+	bool taken;               /**< the name of what it was to create is another's, which is said in V1's words */
 };
 
 /** What a refused write waits for. */
-struct rh_hold {
+struct rh_backoff {
 	int64_t until;
 	uint32_t failures;
 };
@@ -158,9 +158,9 @@ enum rh_engine_stage { RH_STAGE_IDLE, RH_STAGE_LEDGER, RH_STAGE_STATUS, RH_STAGE
 
 /** One job with all that is known about it. There is also one while only children of a job are there. */
 struct rh_engine_entry {
-	struct rh_queue_item item;    /**< first, so that a queue's item is its entry */
-	struct rh_queue_item starved; /**< among those whose creates wait */
-	struct rh_queue_item crowded; /**< among those whose trees wait for room */
+	struct rh_queue_item item;       /**< first, so that a queue's item is its entry */
+	struct rh_queue_item throttled;  /**< among those whose creates wait */
+	struct rh_queue_item tree_queue; /**< among those whose trees wait for room */
 	struct rh_engine *engine;
 	const struct rh_engine_kind *kind;
 	char *key;
@@ -177,20 +177,21 @@ struct rh_engine_entry {
 	size_t reserved;    /**< of engine->tree_bytes: what counts there for this entry */
 	uint64_t spec_hash; /**< of a job that is unread: tells whether its spec was changed meanwhile */
 	bool unread;        /**< without a tree it has no text either, for that is large: it is read again when it is due */
-	struct rh_engine_entry *hotter; /**< among those with a job: the one that was looked at next, and the one before */
-	struct rh_engine_entry *colder; /**< likewise */
-	bool hot;                       /**< it stands among them */
-	bool unfit;                     /**< the job cannot be understood */
-	bool refresh;                   /**< it is to be read again before anything is decided */
-	bool statusless;                /**< the store knew no status to write; whether it knows the job is asked now */
-	uint32_t marks;                 /**< of the engine's owner, see struct rh_engine_change */
+	struct rh_engine_entry
+		*used_after; /**< among those with a job: the one that was looked at next, and the one before */
+	struct rh_engine_entry *used_before; /**< likewise */
+	bool has_tree;                       /**< it stands among them */
+	bool unfit;                          /**< the job cannot be understood */
+	bool refresh;                        /**< it is to be read again before anything is decided */
+	bool statusless; /**< the store knew no status to write; whether it knows the job is asked now */
+	uint32_t flags;  /**< of the engine's owner, see struct rh_engine_change */
 
 	struct rh_map *pods;     /**< name to struct rh_cached */
 	struct rh_map *services; /**< likewise */
 	struct rh_map *objects;  /**< "apiVersion/kind/name" to struct rh_cached */
-	struct rh_flight *flights;
-	size_t flight_count;
-	struct rh_map *holds;        /**< "verb/name" to struct rh_hold */
+	struct rh_inflight *inflight_list;
+	size_t inflight_count;
+	struct rh_map *backoffs;     /**< "verb/name" to struct rh_backoff */
 	struct rh_refusal *refusals; /**< oldest first; owned */
 	size_t refusal_count;
 	char *breach; /**< how the plugin broke its contract, see rh_engine_blame(); owned; NULL: it did not */
@@ -203,10 +204,10 @@ struct rh_engine_entry {
 	int32_t addresses_attempt; /**< -1: there are none */
 	struct rh_snapshot snapshot;
 	struct rh_builder *builder; /**< of the snapshot; NULL until something is built */
-	struct rh_json *wanted;     /**< further objects that the job needs; NULL: not known */
-	int wanted_state;           /**< for which state of the job */
-	bool wanted_looks;          /**< they follow from single pods, too */
-	uint64_t wanted_pods;       /**< then: of which phases of which pods */
+	struct rh_json *desired;    /**< further objects that the job needs; NULL: not known */
+	int desired_state;          /**< for which state of the job */
+	bool desired_from_pods;     /**< they follow from single pods, too */
+	uint64_t desired_pods_hash; /**< then: of which phases of which pods */
 	bool checked;               /**< which of them exist is known */
 	bool barred;                /**< not known is only what may not be read: the rest of the job goes on */
 	size_t checks;              /**< requests under way to know it */
@@ -224,7 +225,7 @@ struct rh_engine_entry {
 };
 
 /** What is to be told as an Event. */
-struct rh_engine_news {
+struct rh_event_spec {
 	const char *uid; /**< of the job */
 	bool warning;
 	const char *reason;
@@ -260,7 +261,7 @@ int rh_engine_take_job(struct rh_engine_entry *entry, const struct rh_json *obje
 /** The job is gone, or is another one now: forget all that was the old one's. */
 void rh_engine_forget_job(struct rh_engine_entry *entry);
 /** The job has finished for good: keep only what a later change of it needs. */
-void rh_engine_cool(struct rh_engine_entry *entry);
+void rh_engine_forget_finished(struct rh_engine_entry *entry);
 /** Free the entry if nothing holds it any more. */
 void rh_engine_reap(struct rh_engine_entry *entry);
 /** Free an entry whatever holds it. */
@@ -298,11 +299,12 @@ bool rh_engine_unroute(struct rh_engine *engine, const struct rh_engine_entry *e
  * The pod, Service or PodGroup @p name is gone, or not the job's any more: a create or read that is answered later must
  * not bring it back, and what waits for the name need not wait. @param verb what creates such an object
  */
-void rh_engine_bury_child(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *name, const char *uid);
-/** @return whether rh_engine_bury_child() was called for this UID while the flight was under way */
-bool rh_flight_is_buried(const struct rh_flight *flight, const char *uid);
+void rh_engine_add_tombstone(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *name,
+                             const char *uid);
+/** @return whether rh_engine_add_tombstone() was called for this UID while the flight was under way */
+bool rh_inflight_has_tombstone(const struct rh_inflight *inflight, const char *uid);
 /** Put an object that a create or get returned into the cache, unless that knows better. @return 0 or RH_ENOMEM */
-int rh_engine_take_child(struct rh_flight *flight, const struct rh_json *object);
+int rh_engine_take_child(struct rh_inflight *inflight, const struct rh_json *object);
 /**
  * Put a pod or Service of the job as it was seen into the cache; another job that had it loses it. @return 1, 0 when
  * nothing about it is new, or RH_ENOMEM
@@ -327,11 +329,11 @@ static inline bool rh_engine_is_kept(const struct rh_engine_entry *entry)
 
 /** @name heat.c @{ */
 /** The job has been looked at: it keeps its tree, and others may lose theirs. */
-void rh_engine_heat(struct rh_engine_entry *entry);
+void rh_engine_mark_used(struct rh_engine_entry *entry);
 /** Of the trees that were looked at longest ago keep no more than @p most, but for those that are in use. */
-void rh_engine_chill(struct rh_engine *engine, size_t most);
+void rh_engine_evict(struct rh_engine *engine, size_t most);
 /** Have the tree of a job that is kept as text. @return 0 or RH_ENOMEM */
-int rh_engine_warm(struct rh_engine_entry *entry);
+int rh_engine_hydrate(struct rh_engine_entry *entry);
 /**
  * @return whether the tree of a job that has none, of @p weight bytes, has room; others lose theirs for it where they
  * can
@@ -340,9 +342,9 @@ bool rh_engine_has_room(struct rh_engine *engine, size_t weight);
 /** Let the job, which has no tree, wait until one has room. */
 void rh_engine_await_room(struct rh_engine_entry *entry);
 /** Have the jobs looked at whose trees may have room now. */
-void rh_engine_admit(struct rh_engine *engine);
+void rh_engine_admit_trees(struct rh_engine *engine);
 /** @return whether trees may have room that wait for it */
-bool rh_engine_may_admit(const struct rh_engine *engine);
+bool rh_engine_may_admit_trees(const struct rh_engine *engine);
 /** Count @p bytes in engine->tree_bytes for the entry, in place of what counted before. */
 void rh_engine_reserve(struct rh_engine_entry *entry, size_t bytes);
 /** @return what a store is to be told of the size of the answer to a request about the job, see rh_request */
@@ -350,7 +352,7 @@ size_t rh_engine_answer_size(const struct rh_engine_entry *entry);
 /** Forget the text, if there is one. */
 void rh_engine_forget_text(struct rh_engine_entry *entry);
 /** The entry has no tree any more. */
-void rh_engine_forget_heat(struct rh_engine_entry *entry);
+void rh_engine_forget_tree(struct rh_engine_entry *entry);
 /** Set the ledger (taken; may be NULL); the one before is freed. */
 void rh_engine_set_ledger(struct rh_engine_entry *entry, struct rh_ledger *ledger);
 /** @} */
@@ -436,24 +438,24 @@ static inline bool rh_verb_of_object(enum rh_action_verb verb)
 }
 
 /** @return what the store refuses when it refuses the request of @p flight that is under way */
-static inline enum rh_refused rh_flight_refused(const struct rh_flight *flight)
+static inline enum rh_refused rh_inflight_refused(const struct rh_inflight *inflight)
 {
-	if (flight->taken)
+	if (inflight->taken)
 		return RH_REFUSED_NAME;
-	if (rh_verb_of_object(flight->verb) && (flight->asking || flight->checking))
+	if (rh_verb_of_object(inflight->verb) && (inflight->asking || inflight->checking))
 		return RH_REFUSED_READ;
-	if (rh_verb_creates(flight->verb))
+	if (rh_verb_creates(inflight->verb))
 		return RH_REFUSED_CREATE;
-	return rh_verb_deletes(flight->verb) ? RH_REFUSED_DELETE : RH_REFUSED_UPDATE;
+	return rh_verb_deletes(inflight->verb) ? RH_REFUSED_DELETE : RH_REFUSED_UPDATE;
 }
 
 /**
  * @return how what @p flight is about is read. Further objects are many kinds, of which V1's role grants to list and
  * not to get
  */
-static inline enum rh_verb rh_flight_reads(const struct rh_flight *flight)
+static inline enum rh_verb rh_inflight_reads(const struct rh_inflight *inflight)
 {
-	return rh_verb_of_object(flight->verb) ? RH_VERB_FIND : RH_VERB_GET;
+	return rh_verb_of_object(inflight->verb) ? RH_VERB_FIND : RH_VERB_GET;
 }
 
 /** @name share.c @{ */
@@ -474,48 +476,49 @@ bool rh_engine_may_create(const struct rh_engine *engine, const struct rh_engine
  */
 int rh_engine_act(struct rh_engine_entry *entry, const struct rh_action *action);
 /** @return whether creates that wait for others' answers may go on */
-bool rh_engine_may_feed(const struct rh_engine *engine);
+bool rh_engine_may_admit_creates(const struct rh_engine *engine);
 /** Have the jobs decided about whose creates may go on. */
-void rh_engine_feed(struct rh_engine *engine);
+void rh_engine_admit_creates(struct rh_engine *engine);
 /** Free a flight; what is under way is cancelled. NULL is nothing. */
-void rh_flight_free(struct rh_flight *flight);
+void rh_inflight_free(struct rh_inflight *inflight);
 /** Send a request of the flight: resource and names are filled in, its body is taken. @return 0 or RH_ENOMEM */
-int rh_flight_send(struct rh_flight *flight, struct rh_request *request);
+int rh_inflight_send(struct rh_inflight *inflight, struct rh_request *request);
 /** @return what the flight deletes or updates, if it is still what is known under its name; else NULL */
-struct rh_cached *rh_flight_target(const struct rh_flight *flight);
+struct rh_cached *rh_inflight_target(const struct rh_inflight *inflight);
 /** Tell how it went; @p detail is what went wrong. */
-void rh_flight_tell(const struct rh_flight *flight, bool failed, const char *detail);
+void rh_inflight_report(const struct rh_inflight *inflight, bool failed, const char *detail);
 /** Look whether a further object exists. @return 0 or RH_ENOMEM */
 int rh_engine_check_object(struct rh_engine_entry *entry, const struct rh_json *object);
 /** @} */
 
-/** Callback of the requests of flights (landing.c); @p arg is a struct rh_flight. */
-void rh_flight_on_done(void *arg, const struct rh_outcome *outcome);
+/** Callback of the requests of flights (landing.c); @p arg is a struct rh_inflight. */
+void rh_inflight_on_done(void *arg, const struct rh_outcome *outcome);
 
 /** @name taken.c @{ */
 /**
  * @return whether V1 has words of its own for a name that is taken: of what its MPIJob made beside pods, and of its
  * pods
  */
-bool rh_flight_has_v1_words(const struct rh_flight *flight);
+bool rh_inflight_has_v1_message(const struct rh_inflight *inflight);
 /**
  * The name of what was to be made is taken by @p object: tell whose it is, and let the create wait. @param astray it is
  * the job's, but not the replica of that name
  */
-void rh_flight_hold_taken(struct rh_flight *flight, const struct rh_json *object, bool astray);
+void rh_inflight_back_off_taken(struct rh_inflight *inflight, const struct rh_json *object, bool astray);
 /** @} */
 
 /** @name holds.c @{ */
 /** Let the write of @p flight wait: for @p delay microseconds, or, when that is negative, longer each time. */
-void rh_engine_hold(const struct rh_flight *flight, int64_t delay);
+void rh_engine_back_off(const struct rh_inflight *inflight, int64_t delay);
 /** Forget that it was refused. */
-void rh_engine_drop_hold(const struct rh_flight *flight);
+void rh_engine_clear_backoff(const struct rh_inflight *inflight);
 /** @return whether such a write waits; then the job is due when it has waited */
-bool rh_engine_is_held(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *kind, const char *name);
+bool rh_engine_is_backing_off(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *kind,
+                              const char *name);
 /** Forget that a create of the pod, Service or PodGroup @p name was refused: what stood in its way is gone. */
-void rh_engine_release(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *name);
+void rh_engine_clear_child_backoff(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *name);
 /** Forget all refusals: the job has changed. */
-void rh_engine_release_all(struct rh_engine_entry *entry);
+void rh_engine_clear_backoffs(struct rh_engine_entry *entry);
 /** @} */
 
 /** @name refusals.c @{ */
@@ -523,7 +526,7 @@ void rh_engine_release_all(struct rh_engine_entry *entry);
  * Remember that the request of @p flight was refused for good, in @p words. @param alone it is about this name only.
  * What there is no memory for is not remembered.
  */
-void rh_engine_refuse(const struct rh_flight *flight, bool alone, const char *words);
+void rh_engine_refuse(const struct rh_inflight *inflight, bool alone, const char *words);
 /** @return whether creates of @p kind are refused */
 bool rh_engine_is_refused(const struct rh_engine_entry *entry, const char *kind);
 /** Forget what was refused of @p kind: all of it when @p name is NULL, else what is about that name. */
@@ -537,9 +540,9 @@ void rh_engine_forget_refusals(struct rh_engine_entry *entry);
  * Know what further objects the job wants, and which exist. @return 0; 1 when that is being found out; or a negative
  * status
  */
-int rh_engine_want_objects(struct rh_engine_entry *entry, struct rh_error *err);
+int rh_engine_desire_objects(struct rh_engine_entry *entry, struct rh_error *err);
 /** Know what further objects a job wants that has finished. @return 0 or a negative status */
-int rh_engine_want_last_objects(struct rh_engine_entry *entry, struct rh_error *err);
+int rh_engine_desire_last_objects(struct rh_engine_entry *entry, struct rh_error *err);
 /**
  * @return whether entry->plan is not to be carried out: it makes pods, or grants rights, by what was known of further
  * objects long ago. Then they are looked at again
@@ -554,7 +557,7 @@ const struct rh_resource *rh_engine_resource(struct rh_engine *engine, const cha
 /** Free what rh_engine_resource() made. */
 void rh_engine_free_resources(struct rh_engine *engine);
 /** @return whether @p actual has all that @p wanted says; what a server fills in does not count */
-bool rh_engine_covers(const struct rh_json *actual, const struct rh_json *wanted);
+bool rh_engine_covers(const struct rh_json *actual, const struct rh_json *desired);
 /**
  * Put a further object, or what is known of it, into entry->objects, unless a newer state is known. @p hash is what was
  * written. @return 0 or RH_ENOMEM
@@ -570,9 +573,9 @@ void rh_engine_trim_events(struct rh_engine_entry *entry);
 /** Likewise, but only those of what went well: a failure that happens again is to be counted up. */
 void rh_engine_trim_good_events(struct rh_engine_entry *entry);
 /** Send Events that have waited for others to be answered. */
-void rh_engine_tell_waiting(struct rh_engine *engine);
+void rh_engine_emit_pending(struct rh_engine *engine);
 /** Tell an Event about the job. It is best effort: what there is no memory for is not told. */
-void rh_engine_tell(struct rh_engine_entry *entry, const struct rh_engine_news *news);
+void rh_engine_emit(struct rh_engine_entry *entry, const struct rh_event_spec *news);
 /** Forget all Events of the entry; what is under way is cancelled. */
 void rh_engine_forget_events(struct rh_engine_entry *entry);
 /** @} */

@@ -39,45 +39,46 @@ static struct rh_refusal *refusals_add(struct rh_engine_entry *entry, const stru
 	return &grown[entry->refusal_count++];
 }
 
-static struct rh_refusal *refusals_new(const struct rh_flight *flight, bool alone, const char *words)
+static struct rh_refusal *refusals_new(const struct rh_inflight *inflight, bool alone, const char *words)
 {
-	struct rh_refusal made = {.what = rh_flight_refused(flight), .since = flight->entry->engine->now, .alone = alone};
+	struct rh_refusal made = {
+		.what = rh_inflight_refused(inflight), .since = inflight->entry->engine->now, .alone = alone};
 	struct rh_refusal *added = NULL;
 
-	made.kind = rh_strdup(flight->resource->kind);
-	made.name = rh_strdup(flight->name);
+	made.kind = rh_strdup(inflight->resource->kind);
+	made.name = rh_strdup(inflight->name);
 	made.words = rh_strndup(words, strnlen(words, REFUSALS_WORDS_MAX));
 	if (made.kind && made.name && made.words)
-		added = refusals_add(flight->entry, &made);
+		added = refusals_add(inflight->entry, &made);
 	if (!added)
 		refusals_free(&made);
 	return added;
 }
 
 /* The refusal of the one that was tried again takes the place of what was said before. */
-static void refusals_renew(struct rh_refusal *refusal, const struct rh_flight *flight, const char *words)
+static void refusals_renew(struct rh_refusal *refusal, const struct rh_inflight *inflight, const char *words)
 {
-	rh_auto_free char *name = rh_strdup(flight->name);
+	rh_auto_free char *name = rh_strdup(inflight->name);
 	rh_auto_free char *text = rh_strndup(words, strnlen(words, REFUSALS_WORDS_MAX));
 
 	if (!name || !text)
 		return;
 	rh_free(refusal->name);
 	rh_free(refusal->words);
-	refusal->what = rh_flight_refused(flight);
+	refusal->what = rh_inflight_refused(inflight);
 	refusal->name = rh_take(name);
 	refusal->words = rh_take(text);
 }
 
-void rh_engine_refuse(const struct rh_flight *flight, bool alone, const char *words)
+void rh_engine_refuse(const struct rh_inflight *inflight, bool alone, const char *words)
 {
-	const struct rh_engine *engine = flight->entry->engine;
-	struct rh_refusal *refusal = refusals_find(flight->entry, flight->resource->kind, flight->name, alone);
+	const struct rh_engine *engine = inflight->entry->engine;
+	struct rh_refusal *refusal = refusals_find(inflight->entry, inflight->resource->kind, inflight->name, alone);
 
 	if (!refusal)
-		refusal = refusals_new(flight, alone, words);
-	else if (engine->now >= refusal->until || refusal->what != rh_flight_refused(flight))
-		refusals_renew(refusal, flight, words);
+		refusal = refusals_new(inflight, alone, words);
+	else if (engine->now >= refusal->until || refusal->what != rh_inflight_refused(inflight))
+		refusals_renew(refusal, inflight, words);
 	/* Those that were sent together with the first are refused together, and wait together. */
 	if (refusal && engine->now >= refusal->until)
 		refusal->until = engine->now + rh_queue_wait(&engine->queue, refusal->rounds++);

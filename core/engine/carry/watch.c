@@ -93,12 +93,12 @@ static void watch_free_name(const struct rh_engine_watch *watch, const struct rh
 	                                            [RH_WATCHED_GROUPS] = RH_CREATE_OBJECT};
 	struct rh_engine_entry *entry =
 		rh_engine_entry_of(watch->engine, kind, rh_object_text(object, "metadata", "namespace"), job, false);
-	bool waits = entry && (rh_map_size(entry->holds) > 0 || entry->refusal_count > 0);
+	bool waits = entry && (rh_map_size(entry->backoffs) > 0 || entry->refusal_count > 0);
 
 	if (!entry)
 		return;
-	rh_engine_bury_child(entry, verbs[watch->what], rh_object_text(object, "metadata", "name"),
-	                     rh_object_text(object, "metadata", "uid"));
+	rh_engine_add_tombstone(entry, verbs[watch->what], rh_object_text(object, "metadata", "name"),
+	                        rh_object_text(object, "metadata", "uid"));
 	if (waits)
 		rh_engine_touch(entry);
 }
@@ -161,7 +161,7 @@ static void watch_job(const struct rh_engine_watch *watch, enum rh_watch_event e
 	entry->item.late = !watch->synced;
 	if (r == 1)
 		rh_engine_touch(entry);
-	rh_engine_chill(engine, RH_ENGINE_TREES);
+	rh_engine_evict(engine, RH_ENGINE_TREES);
 }
 
 /* Jobs that were told of meanwhile have waited for it. */

@@ -84,7 +84,7 @@ void rh_engine_retry(struct rh_engine_entry *entry, int status, const struct rh_
 		return;
 	reason = rh_asprintf("%sFailedReconcile", entry->kind->kind->kind);
 	if (reason)
-		rh_engine_tell(entry, &(struct rh_engine_news){entry->uid, true, reason, err->message});
+		rh_engine_emit(entry, &(struct rh_event_spec){entry->uid, true, reason, err->message});
 }
 
 bool rh_engine_blame(struct rh_engine_entry *entry, int status, const struct rh_error *err)
@@ -115,10 +115,10 @@ static void work_add_cached(struct work_tables *tables, const struct rh_map *map
 }
 
 /* Whether a watch has shown what a create that is under way is to make. */
-static bool work_is_shown(const struct rh_engine_entry *entry, const struct rh_flight *flight)
+static bool work_is_shown(const struct rh_engine_entry *entry, const struct rh_inflight *inflight)
 {
-	const struct rh_map *map = flight->pod ? entry->pods : entry->services;
-	const struct rh_cached *cached = rh_map_get(map, flight->name);
+	const struct rh_map *map = inflight->pod ? entry->pods : entry->services;
+	const struct rh_cached *cached = rh_map_get(map, inflight->name);
 	const char *owner = NULL;
 
 	if (cached)
@@ -126,22 +126,23 @@ static bool work_is_shown(const struct rh_engine_entry *entry, const struct rh_f
 	return owner && strcmp(owner, entry->uid) == 0;
 }
 
-static void work_add_flights(struct work_tables *tables, const struct rh_engine_entry *entry)
+static void work_add_inflight(struct work_tables *tables, const struct rh_engine_entry *entry)
 {
-	for (const struct rh_flight *flight = entry->flights; flight; flight = flight->next) {
-		if (flight->old || flight->checking || (!flight->pod && !flight->child) || work_is_shown(entry, flight))
+	for (const struct rh_inflight *inflight = entry->inflight_list; inflight; inflight = inflight->next) {
+		if (inflight->old || inflight->checking || (!inflight->pod && !inflight->child) ||
+		    work_is_shown(entry, inflight))
 			continue;
-		if (flight->pod)
-			tables->pods[tables->pod_count++] = flight->pod;
+		if (inflight->pod)
+			tables->pods[tables->pod_count++] = inflight->pod;
 		else
-			tables->children[tables->child_count++] = flight->child;
+			tables->children[tables->child_count++] = inflight->child;
 	}
 }
 
 static int work_fill(struct work_tables *tables, const struct rh_engine_entry *entry)
 {
-	size_t pods = rh_map_size(entry->pods) + entry->flight_count;
-	size_t children = rh_map_size(entry->services) + rh_map_size(entry->objects) + entry->flight_count;
+	size_t pods = rh_map_size(entry->pods) + entry->inflight_count;
+	size_t children = rh_map_size(entry->services) + rh_map_size(entry->objects) + entry->inflight_count;
 
 	tables->pods = rh_alloc_array(pods + 1, sizeof(*tables->pods));
 	tables->children = rh_alloc_array(children + 1, sizeof(*tables->children));
@@ -150,7 +151,7 @@ static int work_fill(struct work_tables *tables, const struct rh_engine_entry *e
 	work_add_cached(tables, entry->pods);
 	work_add_cached(tables, entry->services);
 	work_add_cached(tables, entry->objects);
-	work_add_flights(tables, entry);
+	work_add_inflight(tables, entry);
 	return 0;
 }
 
@@ -164,7 +165,7 @@ static int work_decide(struct rh_engine_entry *entry, struct rh_error *err)
 		.job = entry->job,
 		.ledger = entry->ledger,
 		.addresses = &entry->addresses,
-		.objects = entry->wanted,
+		.objects = entry->desired,
 		.gang = options->gang,
 		.refusals = entry->refusals,
 		.refusal_count = entry->refusal_count,
@@ -209,7 +210,7 @@ void rh_engine_work(struct rh_engine_entry *entry)
 		rh_engine_await_room(entry);
 		return;
 	}
-	if (rh_engine_warm(entry) < 0) {
+	if (rh_engine_hydrate(entry) < 0) {
 		rh_queue_fail(&entry->engine->queue, &entry->item, entry->engine->now);
 		return;
 	}
@@ -219,10 +220,10 @@ void rh_engine_work(struct rh_engine_entry *entry)
 	}
 	r = work_addresses(entry, &err);
 	if (r == 0 && !entry->breach && work_is_live(entry))
-		r = rh_engine_want_objects(entry, &err);
+		r = rh_engine_desire_objects(entry, &err);
 	else if (r == 0 && !entry->breach && rh_map_size(entry->objects) > 0 && rh_job_is_ours(entry->job) &&
 	         !entry->job->deleting)
-		r = rh_engine_want_last_objects(entry, &err);
+		r = rh_engine_desire_last_objects(entry, &err);
 	if (r == 0)
 		r = work_decide(entry, &err);
 	if (r == 0)

@@ -49,11 +49,11 @@ int rh_decide_condition(struct rh_decision *decision, const char *type, bool val
 	return rh_job_status_set(&decision->plan->status, type, value, reason, message, decision->world->now);
 }
 
-int rh_decide_tell(struct rh_decision *decision, bool warning, const char *word, const char *message)
+int rh_decide_emit(struct rh_decision *decision, bool warning, const char *word, const char *message)
 {
 	rh_auto_free char *reason = rh_asprintf("%s%s", decision->job->kind->kind, word);
 
-	return reason ? rh_plan_tell(decision->plan, warning, reason, "%s", message) : RH_ENOMEM;
+	return reason ? rh_plan_emit(decision->plan, warning, reason, "%s", message) : RH_ENOMEM;
 }
 
 /* Counts of types that the job does not have any more go; a foreign status must not fill the table either. */
@@ -145,14 +145,14 @@ static int decide_created(struct rh_decision *decision)
 
 /* A job that has begun is not failed by a bad edit, and neither is one that V1 let in: they are only told, once for
  * each set of findings. */
-static int decide_tell_invalid(struct rh_decision *decision, const char *message)
+static int decide_emit_invalid(struct rh_decision *decision, const char *message)
 {
 	int r;
 
 	snprintf(decision->invalid, sizeof(decision->invalid), DECIDE_NOTE_INVALID "%016" PRIx64,
 	         rh_hash(message, strlen(message)));
 	r = rh_ledger_note(&decision->plan->ledger, decision->invalid);
-	return r == 1 ? rh_decide_tell(decision, true, "FailedValidation", message) : r;
+	return r == 1 ? rh_decide_emit(decision, true, "FailedValidation", message) : r;
 }
 
 /* @return 1 when the job is refused, then the pass is over; 0 or a negative status */
@@ -173,7 +173,7 @@ static int decide_admit(struct rh_decision *decision)
 	if (message.failed)
 		return RH_ENOMEM;
 	if (!is_new)
-		return decide_tell_invalid(decision, rh_str_text(&message));
+		return decide_emit_invalid(decision, rh_str_text(&message));
 	r = rh_decide_fail(decision, true, "FailedValidation", rh_str_text(&message));
 	return r < 0 ? r : 1;
 }
@@ -224,7 +224,7 @@ static const struct rh_verdict *decide_verdict(const struct rh_decision *decisio
 	return NULL;
 }
 
-static int decide_say_running(struct rh_decision *decision)
+static int decide_report_running(struct rh_decision *decision)
 {
 	const struct rh_verdict *verdict = decide_verdict(decision, RH_VERDICT_RUNNING);
 	int r = 0;
@@ -234,14 +234,14 @@ static int decide_say_running(struct rh_decision *decision)
 	return r < 0 ? r : 0;
 }
 
-static int decide_say_restarting(struct rh_decision *decision)
+static int decide_report_restarting(struct rh_decision *decision)
 {
 	const struct rh_verdict *verdict = decide_verdict(decision, RH_VERDICT_RESTARTING);
 	int r = 0;
 
 	if (verdict)
 		r = rh_decide_condition(decision, RH_CONDITION_RESTARTING, true, "Restarting", verdict->message);
-	return r > 0 ? rh_decide_tell(decision, true, "Restarting", verdict->message) : r;
+	return r > 0 ? rh_decide_emit(decision, true, "Restarting", verdict->message) : r;
 }
 
 /* The type of a replica whose exit code says that it fails again however often it is started (COMPAT C.3), or NULL. */
@@ -277,13 +277,13 @@ static int decide_failed(struct rh_decision *decision)
 
 	if (!verdict && !type)
 		return 0;
-	if (decide_say_running(decision) < 0 || rh_decide_counts(decision) < 0)
+	if (decide_report_running(decision) < 0 || rh_decide_counts(decision) < 0)
 		return RH_ENOMEM;
 	r = type ? decide_fail_permanent(decision, type) : rh_decide_fail(decision, false, "Failed", verdict->message);
 	return r < 0 ? r : 1;
 }
 
-static int decide_tell_waiting(struct rh_decision *decision, const struct rh_pod *pod)
+static int decide_emit_waiting(struct rh_decision *decision, const struct rh_pod *pod)
 {
 	const char *message = strstr(pod->waiting, ": ");
 	rh_auto_free char *reason = message ? rh_strndup(pod->waiting, (size_t)(message - pod->waiting)) : NULL;
@@ -296,7 +296,7 @@ static int decide_tell_waiting(struct rh_decision *decision, const struct rh_pod
 	r = rh_ledger_note(&decision->plan->ledger, note);
 	if (r <= 0)
 		return r;
-	return rh_plan_tell(decision->plan, true, reason, "Error pod %s %s: %s", pod->name,
+	return rh_plan_emit(decision->plan, true, reason, "Error pod %s %s: %s", pod->name,
 	                    strcmp(reason, "Unschedulable") == 0 ? "condition message" : "waiting message", message + 2);
 }
 
@@ -319,14 +319,14 @@ static int decide_waiting(struct rh_decision *decision)
 			continue;
 		if (decide_count_waiting(&decision->plan->ledger) >= DECIDE_WAITING_MAX)
 			break;
-		if (decide_tell_waiting(decision, pod) < 0)
+		if (decide_emit_waiting(decision, pod) < 0)
 			return RH_ENOMEM;
 	}
 	return 0;
 }
 
 /* What of the templates has no effect, or an unexpected one (COMPAT C.2, B.8); once, not for each pod. */
-static int decide_tell_templates(struct rh_decision *decision)
+static int decide_emit_templates(struct rh_decision *decision)
 {
 	const struct rh_job *job = decision->job;
 	bool policy = false;
@@ -339,12 +339,12 @@ static int decide_tell_templates(struct rh_decision *decision)
 		scheduler = scheduler || rh_gang_is_bypassed(decision->world->gang, &job->specs[i]);
 	}
 	if (policy &&
-	    rh_plan_tell(decision->plan, true, "SetPodTemplateRestartPolicy",
+	    rh_plan_emit(decision->plan, true, "SetPodTemplateRestartPolicy",
 	                 "Restart policy in pod template will be overwritten by restart policy in replica spec") < 0)
 		return RH_ENOMEM;
 	if (!scheduler)
 		return 0;
-	return rh_plan_tell(
+	return rh_plan_emit(
 		decision->plan, true, "SetPodTemplateSchedulerName",
 		"Another scheduler is specified when gang-scheduling is enabled and it will not be overwritten");
 }
@@ -357,7 +357,7 @@ static int decide_start(struct rh_decision *decision)
 	if (status->started_at)
 		return 0;
 	status->started_at = decision->world->now;
-	return decide_tell_templates(decision);
+	return decide_emit_templates(decision);
 }
 
 /* Whether what has failed ends the job, or all its replicas, so that nothing more is learnt of it. */
@@ -375,7 +375,7 @@ static int decide_first_fault(struct rh_decision *decision)
 		return 0;
 	if (!rh_decide_fault_waits(decision))
 		return rh_decide_fault_judge(decision);
-	if (decide_say_running(decision) < 0 || rh_decide_counts(decision) < 0)
+	if (decide_report_running(decision) < 0 || rh_decide_counts(decision) < 0)
 		return RH_ENOMEM;
 	return 1;
 }
@@ -399,8 +399,8 @@ static int decide_keep(struct rh_decision *decision)
 {
 	if (rh_decide_objects(decision) < 0 || rh_decide_restart(decision) < 0)
 		return RH_ENOMEM;
-	if (!decision->plan->ledger.stopping &&
-	    (rh_decide_children(decision) < 0 || decide_say_running(decision) < 0 || decide_say_restarting(decision) < 0))
+	if (!decision->plan->ledger.stopping && (rh_decide_children(decision) < 0 || decide_report_running(decision) < 0 ||
+	                                         decide_report_restarting(decision) < 0))
 		return RH_ENOMEM;
 	return decide_waiting(decision) < 0 ? RH_ENOMEM : rh_decide_counts(decision);
 }
@@ -416,7 +416,7 @@ static int decide_running(struct rh_decision *decision)
 		return r;
 	success = decide_verdict(decision, RH_VERDICT_SUCCEEDED);
 	if (success)
-		return decide_say_running(decision) < 0 ? RH_ENOMEM : rh_decide_succeed(decision, success);
+		return decide_report_running(decision) < 0 ? RH_ENOMEM : rh_decide_succeed(decision, success);
 	if (decision->job->policy.suspend)
 		return rh_decide_suspend(decision);
 	/* Its time begins when its pods may: a queue can be longer than a deadline. */

@@ -100,16 +100,16 @@ static const struct fault_candidate *fault_choose(const struct fault_best *best)
 }
 
 /* Whether the pod tells how its replica failed; else somebody took it away. */
-static bool fault_is_told(const struct rh_pod *pod)
+static bool fault_is_reported(const struct rh_pod *pod)
 {
 	return pod && (pod->phase == RH_PHASE_FAILED || (pod->failed_code > 0 && !pod->deleting));
 }
 
 static int64_t fault_time(const struct rh_decision *decision, const struct rh_pod *pod)
 {
-	if (fault_is_told(pod) && pod->failed_at > 0)
+	if (fault_is_reported(pod) && pod->failed_at > 0)
 		return pod->failed_at;
-	return fault_is_told(pod) && pod->finished_at > 0 ? pod->finished_at : decision->world->now;
+	return fault_is_reported(pod) && pod->finished_at > 0 ? pod->finished_at : decision->world->now;
 }
 
 /*
@@ -137,7 +137,7 @@ static bool fault_is_candidate(const struct rh_decision *decision, size_t place)
 /* A pod that somebody took away says no more than one that was killed. */
 static enum rh_blame fault_blame(const struct rh_pod *pod)
 {
-	if (!fault_is_told(pod))
+	if (!fault_is_reported(pod))
 		return RH_BLAME_KILLED;
 	return pod->blame == RH_BLAME_NONE ? RH_BLAME_UNKNOWN : (enum rh_blame)pod->blame;
 }
@@ -153,7 +153,7 @@ static struct fault_candidate fault_candidate(const struct rh_decision *decision
 		.at = fault_time(decision, pod),
 		.rank = rh_job_rank(decision->job, spec->type, index),
 		.blame = fault_blame(pod),
-		.signal = fault_is_told(pod) && rh_exit_signal(pod->failed_code) != 0,
+		.signal = fault_is_reported(pod) && rh_exit_signal(pod->failed_code) != 0,
 	};
 }
 
@@ -178,7 +178,7 @@ static struct fault_candidate fault_known(const struct rh_decision *decision)
 static int fault_replace(struct rh_decision *decision, struct rh_first_fault *made)
 {
 	if (!made->type || !made->pod || !made->node || !made->container || !made->reason || !made->last_lines ||
-	    !made->witness) {
+	    !made->reported_by) {
 		rh_first_fault_deinit(made);
 		return RH_ENOMEM;
 	}
@@ -189,14 +189,14 @@ static int fault_replace(struct rh_decision *decision, struct rh_first_fault *ma
 
 static void fault_fill_texts(struct rh_first_fault *fault, const struct rh_pod *pod, const char *name)
 {
-	bool failed = fault_is_told(pod);
+	bool failed = fault_is_reported(pod);
 
 	fault->pod = rh_strdup(pod ? pod->name : name);
 	fault->node = rh_strdup(pod ? pod->node : "");
 	fault->container = rh_strdup(failed ? pod->failed_container : "");
 	fault->reason = rh_strdup(failed ? pod->reason : "Deleted");
 	fault->last_lines = rh_strdup(failed ? pod->last_lines : "");
-	fault->witness = rh_strdup("");
+	fault->reported_by = rh_strdup("");
 }
 
 /* The wait begins with the first failure that is seen, by our own clock, and is not prolonged by the next. */
@@ -213,9 +213,9 @@ static int fault_keep(struct rh_decision *decision, const struct fault_candidate
 {
 	const struct rh_pod *pod = decision->pods[candidate->place];
 	struct rh_first_fault made = {
-		.exit_code = fault_is_told(pod) ? pod->failed_code : -1,
+		.exit_code = fault_is_reported(pod) ? pod->failed_code : -1,
 		.blame = (int32_t)candidate->blame,
-		.rank = fault_is_told(pod) ? pod->rank : -1,
+		.rank = fault_is_reported(pod) ? pod->rank : -1,
 		.attempt = decision->plan->ledger.attempt,
 		.at = candidate->at,
 		.until = fault_until(decision, candidate),
@@ -340,7 +340,7 @@ static size_t fault_accused(const struct rh_decision *decision)
 }
 
 /* What the replica that failed says of it: "Worker-0: RuntimeError: …". */
-static char *fault_witness(const struct rh_first_fault *fault)
+static char *fault_reporter(const struct rh_first_fault *fault)
 {
 	const struct rh_end end = {.exit_code = fault->exit_code, .reason = fault->reason, .output = fault->last_lines};
 	struct rh_evidence evidence = rh_evidence_read(&end);
@@ -369,7 +369,7 @@ static int fault_miss(struct rh_decision *decision, size_t place)
 	made.container = rh_strdup("");
 	made.reason = rh_strdup("");
 	made.last_lines = rh_strdup("");
-	made.witness = fault_witness(fault);
+	made.reported_by = fault_reporter(fault);
 	return fault_replace(decision, &made);
 }
 
@@ -445,7 +445,7 @@ static void fault_print_how(const struct rh_first_fault *fault, struct rh_str *o
 }
 
 /* The line that tells most of what the replica wrote. */
-static void fault_print_telling(const struct rh_first_fault *fault, struct rh_str *out)
+static void fault_print_informative(const struct rh_first_fault *fault, struct rh_str *out)
 {
 	const struct rh_end end = {.exit_code = fault->exit_code, .reason = fault->reason, .output = fault->last_lines};
 	struct rh_evidence evidence = rh_evidence_read(&end);
@@ -464,7 +464,7 @@ static void fault_print_missed(const struct rh_first_fault *fault, struct rh_str
 
 	rh_str_appendf(out, "%s when its peers failed at %s; ", fault->exit_code == 0 ? "had ended well" : "had not ended",
 	               rh_time_format(fault->at, at));
-	rh_str_append_line(out, fault->witness, strlen(fault->witness), FAULT_LINE_MAX);
+	rh_str_append_line(out, fault->reported_by, strlen(fault->reported_by), FAULT_LINE_MAX);
 }
 
 void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *out)
@@ -494,5 +494,5 @@ void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *ou
 	else
 		fault_print_how(fault, out);
 	rh_str_appendf(out, " at %s", rh_time_format(fault->at, at));
-	fault_print_telling(fault, out);
+	fault_print_informative(fault, out);
 }

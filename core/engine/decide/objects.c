@@ -26,7 +26,7 @@ enum objects_state {
 };
 
 /* One further object that is wanted. */
-struct objects_wanted {
+struct objects_desired {
 	const struct rh_json *object;
 	const char *api_version;
 	const char *kind;
@@ -57,21 +57,21 @@ bool rh_decide_leads(const struct rh_replica_spec *spec)
 	return spec->known && (spec->known->flags & RH_REPLICA_LEADER);
 }
 
-static bool objects_is_rbac(const char *api_version, const char *kind, const char *wanted)
+static bool objects_is_rbac(const char *api_version, const char *kind, const char *desired)
 {
-	return strcmp(kind, wanted) == 0 && rh_starts_with(api_version, OBJECTS_RBAC);
+	return strcmp(kind, desired) == 0 && rh_starts_with(api_version, OBJECTS_RBAC);
 }
 
-static bool objects_is_binding(const struct objects_wanted *wanted)
+static bool objects_is_binding(const struct objects_desired *desired)
 {
-	return objects_is_rbac(wanted->api_version, wanted->kind, "RoleBinding");
+	return objects_is_rbac(desired->api_version, desired->kind, "RoleBinding");
 }
 
 /* Whether a binding refers to it, as a rule: a role or an account. */
-static bool objects_is_bound(const struct objects_wanted *wanted)
+static bool objects_is_bound(const struct objects_desired *desired)
 {
-	return objects_is_rbac(wanted->api_version, wanted->kind, "Role") ||
-	       (strcmp(wanted->kind, "ServiceAccount") == 0 && strcmp(wanted->api_version, "v1") == 0);
+	return objects_is_rbac(desired->api_version, desired->kind, "Role") ||
+	       (strcmp(desired->kind, "ServiceAccount") == 0 && strcmp(desired->api_version, "v1") == 0);
 }
 
 static const char *objects_text(const struct rh_json *object, const char *path)
@@ -81,11 +81,11 @@ static const char *objects_text(const struct rh_json *object, const char *path)
 	return text ? text : "";
 }
 
-static struct objects_wanted objects_read(const struct rh_json *object, int32_t index)
+static struct objects_desired objects_read(const struct rh_json *object, int32_t index)
 {
 	const char *api_version = objects_text(object, "apiVersion");
 
-	return (struct objects_wanted){
+	return (struct objects_desired){
 		.object = object,
 		.api_version = api_version,
 		.kind = objects_text(object, "kind"),
@@ -95,10 +95,10 @@ static struct objects_wanted objects_read(const struct rh_json *object, int32_t 
 	};
 }
 
-static bool objects_is_it(const struct rh_child *child, const struct objects_wanted *wanted)
+static bool objects_is_it(const struct rh_child *child, const struct objects_desired *desired)
 {
-	return strcmp(child->api_version, wanted->api_version) == 0 && strcmp(child->kind, wanted->kind) == 0 &&
-	       strcmp(child->name, wanted->name) == 0;
+	return strcmp(child->api_version, desired->api_version) == 0 && strcmp(child->kind, desired->kind) == 0 &&
+	       strcmp(child->name, desired->name) == 0;
 }
 
 static bool objects_is_further(const struct rh_decision *decision, const struct rh_child *child)
@@ -106,12 +106,12 @@ static bool objects_is_further(const struct rh_decision *decision, const struct 
 	return strcmp(child->owner_uid, decision->job->uid) == 0 && !rh_decide_is_service(decision, child);
 }
 
-static const struct rh_child *objects_find(const struct rh_decision *decision, const struct objects_wanted *wanted)
+static const struct rh_child *objects_find(const struct rh_decision *decision, const struct objects_desired *desired)
 {
 	const struct rh_world *world = decision->world;
 
 	for (size_t i = 0; i < world->child_count; i++) {
-		if (objects_is_further(decision, world->children[i]) && objects_is_it(world->children[i], wanted))
+		if (objects_is_further(decision, world->children[i]) && objects_is_it(world->children[i], desired))
 			return world->children[i];
 	}
 	return NULL;
@@ -129,28 +129,28 @@ static enum objects_state objects_state(const struct rh_child *child, uint64_t h
 }
 
 /* Whether its name was another's when somebody looked last. */
-static bool objects_is_taken(const struct rh_decision *decision, const struct objects_wanted *wanted)
+static bool objects_is_taken(const struct rh_decision *decision, const struct objects_desired *desired)
 {
 	const struct rh_world *world = decision->world;
 
-	for (size_t i = 0; wanted->serves && i < world->refusal_count; i++) {
+	for (size_t i = 0; desired->serves && i < world->refusal_count; i++) {
 		const struct rh_refusal *refusal = &world->refusals[i];
 
-		if (refusal->what == RH_REFUSED_NAME && strcmp(refusal->kind, wanted->kind) == 0 &&
-		    strcmp(refusal->name, wanted->name) == 0)
+		if (refusal->what == RH_REFUSED_NAME && strcmp(refusal->kind, desired->kind) == 0 &&
+		    strcmp(refusal->name, desired->name) == 0)
 			return true;
 	}
 	return false;
 }
 
-static int objects_act(struct rh_decision *decision, enum rh_action_verb verb, const struct objects_wanted *wanted)
+static int objects_act(struct rh_decision *decision, enum rh_action_verb verb, const struct objects_desired *desired)
 {
-	struct rh_action *action = rh_plan_act(decision->plan, verb, NULL, wanted->index, wanted->name);
+	struct rh_action *action = rh_plan_act(decision->plan, verb, NULL, desired->index, desired->name);
 
 	if (!action)
 		return RH_ENOMEM;
-	action->api_version = rh_strdup(wanted->api_version);
-	action->kind = rh_strdup(wanted->kind);
+	action->api_version = rh_strdup(desired->api_version);
+	action->kind = rh_strdup(desired->kind);
 	return action->api_version && action->kind ? 0 : RH_ENOMEM;
 }
 
@@ -187,12 +187,12 @@ static bool objects_have_binding(const struct rh_decision *decision)
 }
 
 /* A binding grants what it refers to. A role that is bound grows no sooner than the pods that it names are there. */
-static bool objects_must_wait(const struct rh_decision *decision, const struct objects_wanted *wanted,
+static bool objects_must_wait(const struct rh_decision *decision, const struct objects_desired *desired,
                               enum objects_state state)
 {
-	if (objects_is_binding(wanted))
+	if (objects_is_binding(desired))
 		return !decision->verified || !objects_have_followers(decision);
-	return state == OBJECTS_OWN && objects_is_rbac(wanted->api_version, wanted->kind, "Role") &&
+	return state == OBJECTS_OWN && objects_is_rbac(desired->api_version, desired->kind, "Role") &&
 	       objects_have_binding(decision) && !objects_have_followers(decision);
 }
 
@@ -225,28 +225,28 @@ static bool objects_open_another(const struct rh_decision *decision)
 	return i < world->refusal_count && !objects_have_followers(decision);
 }
 
-static int objects_want(struct rh_decision *decision, const struct objects_wanted *wanted)
+static int objects_desire(struct rh_decision *decision, const struct objects_desired *desired)
 {
-	const struct rh_child *child = objects_find(decision, wanted);
+	const struct rh_child *child = objects_find(decision, desired);
 	enum objects_state state;
 	uint64_t hash;
 
-	if (rh_object_hash(wanted->object, &hash) < 0)
+	if (rh_object_hash(desired->object, &hash) < 0)
 		return RH_ENOMEM;
 	state = objects_state(child, hash);
-	if (child && objects_is_binding(wanted) && objects_open_another(decision)) {
+	if (child && objects_is_binding(desired) && objects_open_another(decision)) {
 		decision->granted = false;
 		return objects_drop(decision, child);
 	}
-	if (objects_is_binding(wanted)) {
+	if (objects_is_binding(desired)) {
 		decision->granted = decision->granted && state == OBJECTS_RIGHT;
-	} else if (wanted->serves) {
+	} else if (desired->serves) {
 		decision->equipped = decision->equipped && state >= OBJECTS_OWN;
-		decision->verified = decision->verified && (state == OBJECTS_RIGHT || !objects_is_bound(wanted));
+		decision->verified = decision->verified && (state == OBJECTS_RIGHT || !objects_is_bound(desired));
 	}
-	if (state == OBJECTS_RIGHT || state == OBJECTS_MOVING || objects_must_wait(decision, wanted, state))
+	if (state == OBJECTS_RIGHT || state == OBJECTS_MOVING || objects_must_wait(decision, desired, state))
 		return 0;
-	return objects_act(decision, state == OBJECTS_ABSENT ? RH_CREATE_OBJECT : RH_UPDATE_OBJECT, wanted);
+	return objects_act(decision, state == OBJECTS_ABSENT ? RH_CREATE_OBJECT : RH_UPDATE_OBJECT, desired);
 }
 
 /* Whether a name is another's: of any object that serves pods, or (@p bound) of one that a binding refers to. */
@@ -255,39 +255,39 @@ static bool objects_are_taken(const struct rh_decision *decision, bool bound)
 	const struct rh_json *object = rh_json_first(decision->world->objects);
 
 	for (; object; object = rh_json_next(object)) {
-		const struct objects_wanted wanted = objects_read(object, 0);
+		const struct objects_desired desired = objects_read(object, 0);
 
-		if (objects_is_taken(decision, &wanted) && (!bound || objects_is_bound(&wanted)))
+		if (objects_is_taken(decision, &desired) && (!bound || objects_is_bound(&desired)))
 			return true;
 	}
 	return false;
 }
 
 /* What serves pods while a name is another's: nothing is made, and a binding to what is not the job's goes. */
-static int objects_block(struct rh_decision *decision, const struct objects_wanted *wanted)
+static int objects_block(struct rh_decision *decision, const struct objects_desired *desired)
 {
 	const struct rh_child *child = NULL;
 
-	if (objects_is_taken(decision, wanted))
-		return objects_act(decision, RH_LOOK_OBJECT, wanted);
-	if (objects_is_binding(wanted) && objects_are_taken(decision, true))
-		child = objects_find(decision, wanted);
+	if (objects_is_taken(decision, desired))
+		return objects_act(decision, RH_LOOK_OBJECT, desired);
+	if (objects_is_binding(desired) && objects_are_taken(decision, true))
+		child = objects_find(decision, desired);
 	return child ? objects_drop(decision, child) : 0;
 }
 
 /* One pass over the wanted objects: those that grant, or the others. */
-static int objects_want_all(struct rh_decision *decision, bool bindings, bool blocked)
+static int objects_desire_all(struct rh_decision *decision, bool bindings, bool blocked)
 {
 	int32_t index = 0;
 	int r = 0;
 
 	for (const struct rh_json *object = rh_json_first(decision->world->objects); object && r == 0;
 	     object = rh_json_next(object)) {
-		const struct objects_wanted wanted = objects_read(object, index++);
+		const struct objects_desired desired = objects_read(object, index++);
 
-		if (objects_is_binding(&wanted) != bindings)
+		if (objects_is_binding(&desired) != bindings)
 			continue;
-		r = blocked && wanted.serves ? objects_block(decision, &wanted) : objects_want(decision, &wanted);
+		r = blocked && desired.serves ? objects_block(decision, &desired) : objects_desire(decision, &desired);
 	}
 	return r;
 }
@@ -299,18 +299,18 @@ int rh_decide_objects(struct rh_decision *decision)
 	decision->equipped = decision->verified = decision->granted = !blocked;
 	if (!decision->world->objects)
 		return 0;
-	if (objects_want_all(decision, false, blocked) < 0 || objects_want_all(decision, true, blocked) < 0)
+	if (objects_desire_all(decision, false, blocked) < 0 || objects_desire_all(decision, true, blocked) < 0)
 		return RH_ENOMEM;
 	return rh_decide_drop_objects(decision);
 }
 
-static bool objects_is_wanted(const struct rh_decision *decision, const struct rh_child *child)
+static bool objects_is_desired(const struct rh_decision *decision, const struct rh_child *child)
 {
 	for (const struct rh_json *object = rh_json_first(decision->world->objects); object;
 	     object = rh_json_next(object)) {
-		const struct objects_wanted wanted = objects_read(object, 0);
+		const struct objects_desired desired = objects_read(object, 0);
 
-		if (objects_is_it(child, &wanted))
+		if (objects_is_it(child, &desired))
 			return true;
 	}
 	return false;
@@ -323,7 +323,7 @@ int rh_decide_drop_objects(struct rh_decision *decision)
 	for (size_t i = 0; world->objects && i < world->child_count; i++) {
 		const struct rh_child *child = world->children[i];
 
-		if (objects_is_further(decision, child) && !objects_is_wanted(decision, child) &&
+		if (objects_is_further(decision, child) && !objects_is_desired(decision, child) &&
 		    objects_drop(decision, child) < 0)
 			return RH_ENOMEM;
 	}

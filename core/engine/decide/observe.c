@@ -284,7 +284,7 @@ static int observe_success(struct rh_decision *decision, size_t place)
 	rh_index_set_remove(&type->lost, index);
 	if (rh_index_set_add(&type->succeeded, index) < 0)
 		return RH_ENOMEM;
-	return rh_decide_tell_exit(decision, place);
+	return rh_decide_emit_exit(decision, place);
 }
 
 /*
@@ -303,7 +303,7 @@ static void observe_living(struct rh_decision *decision, size_t spec, size_t pla
 }
 
 /* What a status says of how many ran, or had run. */
-static int64_t observe_said(const struct rh_job_status *status, const char *type)
+static int64_t observe_reported(const struct rh_job_status *status, const char *type)
 {
 	for (size_t i = 0; i < status->replica_count; i++) {
 		const struct rh_replica_status *replica = &status->replicas[i];
@@ -315,7 +315,7 @@ static int64_t observe_said(const struct rh_job_status *status, const char *type
 }
 
 /* Whether the counts of the status, once written, tell of this replica. */
-static bool observe_is_told(const struct rh_decision *decision, size_t place)
+static bool observe_is_reported(const struct rh_decision *decision, size_t place)
 {
 	const struct rh_pod *pod = decision->pods[place];
 
@@ -330,7 +330,7 @@ static bool observe_accounted(const struct rh_decision *decision, size_t spec, s
 	const struct rh_ledger_type *type = rh_ledger_find(&decision->plan->ledger, decision->job->specs[spec].type);
 	const struct rh_pod *pod = decision->pods[place];
 
-	if (observe_is_told(decision, place) || (pod && pod->phase == RH_PHASE_RUNNING))
+	if (observe_is_reported(decision, place) || (pod && pod->phase == RH_PHASE_RUNNING))
 		return true;
 	return type && rh_index_set_has(&type->lost, (int32_t)(place - decision->offsets[spec]));
 }
@@ -346,8 +346,8 @@ static void observe_forget_lost(struct rh_decision *decision, size_t spec)
 	if (!type)
 		return;
 	for (size_t place = decision->offsets[spec]; place < decision->offsets[spec + 1]; place++)
-		told += observe_is_told(decision, place);
-	if (told != observe_said(&decision->job->status, type->type))
+		told += observe_is_reported(decision, place);
+	if (told != observe_reported(&decision->job->status, type->type))
 		return;
 	for (size_t place = decision->offsets[spec]; place < decision->offsets[spec + 1]; place++) {
 		if (!decision->pods[place] || decision->slots[place] == RH_SLOT_STARTING)
@@ -386,7 +386,7 @@ static int64_t observe_surplus(const struct rh_decision *decision, size_t spec)
 static void observe_vanished(struct rh_decision *decision, size_t spec)
 {
 	/* with what is held back: nothing has touched its counts yet */
-	int64_t missing = observe_said(&decision->plan->status, decision->job->specs[spec].type);
+	int64_t missing = observe_reported(&decision->plan->status, decision->job->specs[spec].type);
 	size_t end = decision->offsets[spec + 1];
 
 	for (size_t place = decision->offsets[spec]; place < end && missing > 0; place++)

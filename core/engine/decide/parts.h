@@ -113,13 +113,13 @@ int rh_decide_restart(struct rh_decision *decision);
 /** Go on stopping the whole job; when nothing is left of the attempt, begin the next. @return 0 or RH_ENOMEM */
 int rh_decide_drain(struct rh_decision *decision);
 /** Tell how the main container of the pod at @p place exited. @return 0 or RH_ENOMEM */
-int rh_decide_tell_exit(struct rh_decision *decision, size_t place);
+int rh_decide_emit_exit(struct rh_decision *decision, size_t place);
 
 /** Set a condition; its reason is the kind's name and @p word. @return 1 when it changed, 0 or RH_ENOMEM */
 int rh_decide_condition(struct rh_decision *decision, const char *type, bool value, const char *word,
                         const char *message);
 /** Tell an event; its reason is the kind's name and @p word. @return 0 or RH_ENOMEM */
-int rh_decide_tell(struct rh_decision *decision, bool warning, const char *word, const char *message);
+int rh_decide_emit(struct rh_decision *decision, bool warning, const char *word, const char *message);
 /** Write the counts into replicaStatuses. @return 0 or RH_ENOMEM */
 int rh_decide_counts(struct rh_decision *decision);
 

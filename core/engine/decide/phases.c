@@ -13,7 +13,7 @@
 #include "engine/decide/parts.h"
 
 /* "{K} {n} {what}" as V1 words suspension; also an event, once. */
-static int phase_say(struct rh_decision *decision, bool suspended)
+static int phase_report(struct rh_decision *decision, bool suspended)
 {
 	const struct rh_job *job = decision->job;
 	const char *word = suspended ? "Suspended" : "Resumed";
@@ -27,7 +27,7 @@ static int phase_say(struct rh_decision *decision, bool suspended)
 		r = rh_decide_condition(decision, RH_CONDITION_RUNNING, false, word, message);
 	if (r >= 0)
 		r = rh_decide_condition(decision, RH_CONDITION_SUSPENDED, suspended, word, message);
-	return r > 0 ? rh_decide_tell(decision, false, word, message) : r;
+	return r > 0 ? rh_decide_emit(decision, false, word, message) : r;
 }
 
 static void phase_clear_active(struct rh_job_status *status)
@@ -48,7 +48,7 @@ static void phase_clear_counts(struct rh_job_status *status)
 int rh_decide_suspend(struct rh_decision *decision)
 {
 	phase_clear_active(&decision->plan->status);
-	return phase_say(decision, true);
+	return phase_report(decision, true);
 }
 
 /* All ranks run again after a suspension, also those that succeeded; what was being stopped is part of it. */
@@ -75,11 +75,11 @@ int rh_decide_suspended(struct rh_decision *decision)
 		return 0;
 	decision->plan->status.started_at = decision->world->now;
 	phase_clear_counts(&decision->plan->status);
-	return phase_say(decision, false);
+	return phase_report(decision, false);
 }
 
 /* Exits that the end of the job leaves nobody else to tell of. */
-static int phase_tell_exits(struct rh_decision *decision)
+static int phase_emit_exits(struct rh_decision *decision)
 {
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
 		const struct rh_pod *pod = decision->pods[place];
@@ -88,7 +88,7 @@ static int phase_tell_exits(struct rh_decision *decision)
 		if (pod && pod->phase == RH_PHASE_FAILED &&
 		    (decision->slots[place] == RH_SLOT_FAILED || decision->slots[place] == RH_SLOT_BROKEN))
 			r = rh_ledger_note(&decision->plan->ledger, pod->uid);
-		if (r < 0 || (r == 1 && rh_decide_tell_exit(decision, place) < 0))
+		if (r < 0 || (r == 1 && rh_decide_emit_exit(decision, place) < 0))
 			return RH_ENOMEM;
 	}
 	return 0;
@@ -118,12 +118,12 @@ int rh_decide_succeed(struct rh_decision *decision, const struct rh_verdict *ver
 {
 	struct rh_job_status *status = &decision->plan->status;
 
-	if (phase_tell_exits(decision) < 0 || rh_decide_counts(decision) < 0 || phase_end_restarting(decision) < 0 ||
+	if (phase_emit_exits(decision) < 0 || rh_decide_counts(decision) < 0 || phase_end_restarting(decision) < 0 ||
 	    rh_decide_condition(decision, RH_CONDITION_SUCCEEDED, true, "Succeeded", verdict->message) < 0)
 		return RH_ENOMEM;
 	phase_fold_active(status);
 	status->completed_at = decision->world->now;
-	return rh_decide_tell(decision, false, "Succeeded", verdict->message);
+	return rh_decide_emit(decision, false, "Succeeded", verdict->message);
 }
 
 int rh_decide_fail(struct rh_decision *decision, bool warning, const char *word, const char *message)
@@ -132,12 +132,12 @@ int rh_decide_fail(struct rh_decision *decision, bool warning, const char *word,
 
 	rh_str_append(&text, message);
 	rh_decide_print_fault(decision, &text);
-	if (text.failed || phase_tell_exits(decision) < 0 || phase_end_restarting(decision) < 0 ||
+	if (text.failed || phase_emit_exits(decision) < 0 || phase_end_restarting(decision) < 0 ||
 	    rh_decide_condition(decision, RH_CONDITION_FAILED, true, word, rh_str_text(&text)) < 0)
 		return RH_ENOMEM;
 	if (decision->plan->status.completed_at == 0)
 		decision->plan->status.completed_at = decision->world->now;
-	return rh_decide_tell(decision, warning, word, rh_str_text(&text));
+	return rh_decide_emit(decision, warning, word, rh_str_text(&text));
 }
 
 int rh_decide_end(struct rh_decision *decision, enum rh_ledger_end end)

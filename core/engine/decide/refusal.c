@@ -50,32 +50,32 @@ size_t rh_decide_creates_allowed(struct rh_decision *decision, enum rh_action_ve
 }
 
 /* How a refusal is said: what cannot be done, and the reason of the condition. */
-struct refusal_words {
+struct refusal_terms {
 	const char *doing;
 	const char *reason;
 };
 
-static const struct refusal_words *refusal_words(enum rh_refused what)
+static const struct refusal_terms *refusal_terms(enum rh_refused what)
 {
-	static const struct refusal_words words[] = {
+	static const struct refusal_terms terms[] = {
 		[RH_REFUSED_CREATE] = {"create", "CreateRefused"},   [RH_REFUSED_READ] = {"read", "ReadRefused"},
 		[RH_REFUSED_UPDATE] = {"update", "UpdateRefused"},   [RH_REFUSED_DELETE] = {"delete", "DeleteRefused"},
 		[RH_REFUSED_NAME] = {"create", "ErrResourceExists"},
 	};
 
-	return &words[what];
+	return &terms[what];
 }
 
 static char *refusal_message(const struct rh_decision *decision, const struct rh_refusal *refusal)
 {
 	const struct rh_job *job = decision->job;
 
-	return rh_asprintf("%s %s cannot %s %s %s: %s", job->kind->kind, job->name, refusal_words(refusal->what)->doing,
+	return rh_asprintf("%s %s cannot %s %s %s: %s", job->kind->kind, job->name, refusal_terms(refusal->what)->doing,
 	                   refusal->kind, refusal->name, refusal->words);
 }
 
 /* Whether something is to be done about the further object @p name; NULL: about any. */
-static bool refusal_is_wanted(const struct rh_decision *decision, const char *kind, const char *name)
+static bool refusal_is_desired(const struct rh_decision *decision, const char *kind, const char *name)
 {
 	const struct rh_plan *plan = decision->plan;
 
@@ -97,7 +97,7 @@ static const struct rh_refusal *refusal_oldest(const struct rh_decision *decisio
 		const struct rh_refusal *refusal = &world->refusals[i];
 		bool further = strcmp(refusal->kind, "Pod") != 0 && strcmp(refusal->kind, "Service") != 0;
 
-		if (!further || refusal_is_wanted(decision, refusal->kind, refusal->name))
+		if (!further || refusal_is_desired(decision, refusal->kind, refusal->name))
 			return refusal;
 	}
 	return NULL;
@@ -107,7 +107,7 @@ static const struct rh_refusal *refusal_oldest(const struct rh_decision *decisio
  * V1's mechanics keep the first message of a reason; what the store says now is worth more. But everything is said
  * once: of two controllers that are told different things, each would else have the last word, for ever.
  */
-static int refusal_say(struct rh_decision *decision, const struct rh_refusal *refusal)
+static int refusal_report(struct rh_decision *decision, const struct rh_refusal *refusal)
 {
 	struct rh_job_status *status = &decision->plan->status;
 	const struct rh_condition *before = rh_job_status_condition(status, RH_CONDITION_STALLED);
@@ -121,14 +121,14 @@ static int refusal_say(struct rh_decision *decision, const struct rh_refusal *re
 	    (before && before->status && strcmp(before->message, message) == 0))
 		return 0;
 	(void)rh_job_status_remove(status, RH_CONDITION_STALLED);
-	r = rh_decide_condition(decision, RH_CONDITION_STALLED, true, refusal_words(refusal->what)->reason, message);
+	r = rh_decide_condition(decision, RH_CONDITION_STALLED, true, refusal_terms(refusal->what)->reason, message);
 	return r < 0 ? r : 0;
 }
 
 /* What is asked for now, as after a start, may be refused again. */
 static bool refusal_is_over(const struct rh_decision *decision)
 {
-	return decision->creates == 0 && !refusal_is_wanted(decision, NULL, NULL) &&
+	return decision->creates == 0 && !refusal_is_desired(decision, NULL, NULL) &&
 	       refusal_count_coming(decision, true) == 0 && refusal_count_coming(decision, false) == 0;
 }
 
@@ -139,7 +139,7 @@ int rh_decide_stalled(struct rh_decision *decision)
 	bool ends = rh_job_status_finished(status) || rh_job_status_is(status, RH_CONDITION_SUSPENDED);
 
 	if (refusal && !ends)
-		return refusal_say(decision, refusal);
+		return refusal_report(decision, refusal);
 	if (ends || refusal_is_over(decision))
 		(void)rh_job_status_remove(status, RH_CONDITION_STALLED);
 	return 0;

@@ -10,13 +10,13 @@
 #include "base/str.h"
 #include "engine/decide/parts.h"
 
-int rh_decide_tell_exit(struct rh_decision *decision, size_t place)
+int rh_decide_emit_exit(struct rh_decision *decision, size_t place)
 {
 	const struct rh_pod *pod = decision->pods[place];
 
 	if (!pod || !rh_pod_finished(pod) || pod->exit_code < 0)
 		return 0;
-	return rh_plan_tell(decision->plan, false, "ExitedWithCode", "Pod: %s.%s exited with code %" PRId32,
+	return rh_plan_emit(decision->plan, false, "ExitedWithCode", "Pod: %s.%s exited with code %" PRId32,
 	                    decision->job->namespace_, pod->name, pod->exit_code);
 }
 
@@ -95,7 +95,7 @@ static int restart_count(struct rh_decision *decision, size_t place)
 
 	if (restart_fold(decision, place) < 0 || rh_ledger_count(ledger, spec->type, restart_cause(pod), uid) < 0)
 		return RH_ENOMEM;
-	return rh_decide_tell_exit(decision, place);
+	return rh_decide_emit_exit(decision, place);
 }
 
 /* One replica: count, and remember that its next pod has not been seen. */
@@ -116,15 +116,15 @@ static int restart_note_failed(struct rh_decision *decision, size_t place)
 {
 	int r = rh_ledger_note(&decision->plan->ledger, decision->pods[place]->uid);
 
-	return r == 1 ? rh_decide_tell_exit(decision, place) : r;
+	return r == 1 ? rh_decide_emit_exit(decision, place) : r;
 }
 
-static int restart_tell_type(struct rh_decision *decision, const struct rh_replica_spec *spec)
+static int restart_emit_type(struct rh_decision *decision, const struct rh_replica_spec *spec)
 {
 	rh_auto_free char *message =
 		rh_asprintf("job %s is restarting because %s replica(s) failed.", decision->job->name, spec->type);
 
-	return message ? rh_decide_tell(decision, true, "Restarting", message) : RH_ENOMEM;
+	return message ? rh_decide_emit(decision, true, "Restarting", message) : RH_ENOMEM;
 }
 
 static int restart_spec(struct rh_decision *decision, size_t spec)
@@ -147,7 +147,7 @@ static int restart_spec(struct rh_decision *decision, size_t spec)
 		if (r < 0)
 			return r;
 	}
-	return failed ? restart_tell_type(decision, &decision->job->specs[spec]) : 0;
+	return failed ? restart_emit_type(decision, &decision->job->specs[spec]) : 0;
 }
 
 static int restart_replicas(struct rh_decision *decision)
@@ -183,13 +183,13 @@ static int restart_count_job(struct rh_decision *decision, size_t trigger)
 		if (!type || restart_fold(decision, place) < 0)
 			return RH_ENOMEM;
 		type->restarts[RH_CAUSE_JOB]++;
-		if (decision->slots[place] == RH_SLOT_BROKEN && rh_decide_tell_exit(decision, place) < 0)
+		if (decision->slots[place] == RH_SLOT_BROKEN && rh_decide_emit_exit(decision, place) < 0)
 			return RH_ENOMEM;
 	}
 	return restart_count(decision, trigger);
 }
 
-static int restart_tell_job(struct rh_decision *decision, size_t trigger)
+static int restart_emit_job(struct rh_decision *decision, size_t trigger)
 {
 	const struct rh_job *job = decision->job;
 	rh_auto_str message = {0};
@@ -209,7 +209,7 @@ static int restart_tell_job(struct rh_decision *decision, size_t trigger)
 	if (message.failed ||
 	    rh_decide_condition(decision, RH_CONDITION_RESTARTING, true, "Restarting", rh_str_text(&message)) < 0)
 		return RH_ENOMEM;
-	return rh_decide_tell(decision, true, "Restarting", rh_str_text(&message));
+	return rh_decide_emit(decision, true, "Restarting", rh_str_text(&message));
 }
 
 int rh_decide_restart(struct rh_decision *decision)
@@ -221,7 +221,7 @@ int rh_decide_restart(struct rh_decision *decision)
 	trigger = restart_trigger(decision);
 	if (trigger == SIZE_MAX)
 		return restart_replicas(decision);
-	if (restart_count_job(decision, trigger) < 0 || restart_tell_job(decision, trigger) < 0)
+	if (restart_count_job(decision, trigger) < 0 || restart_emit_job(decision, trigger) < 0)
 		return RH_ENOMEM;
 	decision->plan->ledger.stopping = true;
 	return rh_decide_stop_all(decision);

@@ -82,7 +82,7 @@ static char *judge_message(const struct rh_snapshot *snapshot, const struct rh_v
 	return judge_because(snapshot, verdict, verdict->verdict == RH_VERDICT_FAILED ? "failed" : "restarting");
 }
 
-int rh_judge_words(const struct rh_snapshot *snapshot, struct rh_judgement *judgement)
+int rh_judge_messages(const struct rh_snapshot *snapshot, struct rh_judgement *judgement)
 {
 	for (size_t i = 0; i < judgement->count; i++) {
 		struct rh_verdict *verdict = &judgement->items[i];

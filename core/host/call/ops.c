@@ -183,7 +183,7 @@ int rh_host_judge(const struct rh_snapshot *snapshot, struct rh_judgement *judge
 	if (result == RH_DEFAULT)
 		result = rh_judge_default(snapshot, &call.reply);
 	r = ops_end(&call, result, err);
-	if (r == 0 && rh_judge_words(snapshot, judgement) < 0)
+	if (r == 0 && rh_judge_messages(snapshot, judgement) < 0)
 		r = rh_fail_oom(err);
 	if (r < 0)
 		rh_judgement_deinit(judgement);

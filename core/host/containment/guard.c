@@ -56,7 +56,7 @@ __attribute__((noreturn)) static void guard_quit(int status)
 }
 
 /** Write one line on standard error, in a signal handler. @p pieces is ended by NULL */
-static void guard_say(const char *const *pieces)
+static void guard_print(const char *const *pieces)
 {
 	char text[GUARD_MESSAGE_SIZE];
 	size_t length = 0;
@@ -76,7 +76,7 @@ static void guard_say(const char *const *pieces)
 }
 
 /** Say what the plugin did: `plugin "x" BEFORE pod() AFTER (PyTorchJob default/mnist)` */
-static void guard_tell(const struct rh_guard *guard, const char *before, const char *after)
+static void guard_report(const struct rh_guard *guard, const char *before, const char *after)
 {
 	const char *const pieces[] = {"roundhouse: plugin \"",
 	                              guard->plugin,
@@ -90,7 +90,7 @@ static void guard_tell(const struct rh_guard *guard, const char *before, const c
 	                              guard->object ? ")" : "",
 	                              NULL};
 
-	guard_say(pieces);
+	guard_print(pieces);
 }
 
 static void guard_on_interrupt(int number)
@@ -100,12 +100,12 @@ static void guard_on_interrupt(int number)
 	(void)number;
 	if (!guard)
 		return;
-	guard_tell(guard, "does not come back from", ": interrupted");
+	guard_report(guard, "does not come back from", ": interrupted");
 	guard_quit(GUARD_INTERRUPTED);
 }
 
 /** The call takes long: who would have to wait for its end to be heard is heard at once. Ignored signals stay so. */
-static void guard_hear_interrupts(struct rh_guard *guard)
+static void guard_catch_interrupts(struct rh_guard *guard)
 {
 	struct sigaction action = {.sa_handler = guard_on_interrupt};
 
@@ -140,7 +140,7 @@ static void guard_on_tick(int number)
 
 	(void)number;
 	if (guard && now >= atomic_load(&guard_deadline_time)) {
-		guard_tell(guard, "does not come back from", ": the time limit of the run is over");
+		guard_report(guard, "does not come back from", ": the time limit of the run is over");
 		guard_quit(atomic_load(&guard_deadline_status));
 	}
 	if (guard && now - guard->began >= guard->limit) {
@@ -148,11 +148,11 @@ static void guard_on_tick(int number)
 
 		memcpy(after + 8, seconds, strlen(seconds));
 		memcpy(after + 8 + strlen(seconds), " s, so the program ends", 24);
-		guard_tell(guard, "did not come back from", after);
+		guard_report(guard, "did not come back from", after);
 		guard_quit(GUARD_FAILED);
 	}
 	if (guard && !guard->slow)
-		guard_hear_interrupts(guard);
+		guard_catch_interrupts(guard);
 	errno = before;
 }
 
@@ -162,7 +162,7 @@ static void guard_on_exit(void)
 
 	if (!guard)
 		return;
-	guard_tell(guard, "ended the program in", "");
+	guard_report(guard, "ended the program in", "");
 	(void)fflush(NULL);
 	guard_quit(GUARD_FAILED);
 }
@@ -184,12 +184,12 @@ static void guard_on_crash(int number)
 
 	for (size_t i = 0; guard && i < sizeof(names) / sizeof(names[0]); i++) {
 		if (names[i].number == number)
-			guard_tell(guard, "crashed in", names[i].words);
+			guard_report(guard, "crashed in", names[i].words);
 	}
 	(void)raise(number);
 }
 
-static void guard_hear_crashes(void)
+static void guard_catch_crashes(void)
 {
 	static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 	struct sigaction action = {.sa_handler = guard_on_crash, .sa_flags = SA_RESETHAND | SA_ONSTACK};
@@ -208,7 +208,7 @@ __attribute__((visibility("default"))) void _exit(int status)
 	const struct rh_guard *guard = guard_running();
 
 	if (guard)
-		guard_tell(guard, "ended the program in", "");
+		guard_report(guard, "ended the program in", "");
 	guard_quit(guard ? GUARD_FAILED : status);
 }
 
@@ -221,7 +221,7 @@ __attribute__((visibility("default"))) void _Exit(int status)
 #else
 
 /** A sanitizer has handlers of its own. */
-static void guard_hear_crashes(void)
+static void guard_catch_crashes(void)
 {
 }
 
@@ -239,7 +239,7 @@ static void guard_prepare(void)
 	event.sigev_notify_thread_id = gettid();
 	(void)atexit(guard_on_exit);
 	(void)at_quick_exit(guard_on_exit);
-	guard_hear_crashes();
+	guard_catch_crashes();
 	if (sigaction(event.sigev_signo, &action, NULL) == 0 && timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) {
 		atomic_store(&guard_timer, timer);
 		atomic_store(&guard_timed, true);

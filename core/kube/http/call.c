@@ -329,8 +329,8 @@ static void http_word(struct rh_http_call *call, const struct rh_http_target *ta
 	case RH_HTTP_NOT_CUT:
 		break;
 	}
-	if (rh_kube_cure_is_scheme(target->config, said)) {
-		rh_kube_cure_scheme(target->config, &scheme);
+	if (rh_kube_hint_is_scheme(target->config, said)) {
+		rh_kube_hint_scheme(target->config, &scheme);
 		(void)snprintf(call->words, sizeof(call->words), "%s: %s", target->config->server, rh_str_text(&scheme));
 		return;
 	}
@@ -357,7 +357,7 @@ void rh_http_call_conclude(struct rh_http_call *call, const struct rh_http_targe
 	http_drop_easy(call);
 }
 
-void rh_http_call_tell(const struct rh_http_call *call)
+void rh_http_call_complete(const struct rh_http_call *call)
 {
 	struct rh_http_response response = {.status = call->status,
 	                                    .sent = call->sent,

@@ -109,7 +109,7 @@ static void http_observe(const struct rh_http *http, const struct rh_http_call *
 }
 
 /* Tell what is over. A callback may send and cancel, so after each the list is looked at anew. */
-static void http_tell(struct rh_http *http)
+static void http_complete(struct rh_http *http)
 {
 	struct rh_http_call *call = http->first;
 
@@ -120,7 +120,7 @@ static void http_tell(struct rh_http *http)
 		}
 		http_unlink(http, call);
 		http_observe(http, call);
-		rh_http_call_tell(call);
+		rh_http_call_complete(call);
 		rh_http_call_free(call);
 		call = http->first;
 	}
@@ -201,7 +201,7 @@ static void http_act(struct rh_http *http, curl_socket_t fd, int events)
 	http_limit(http);
 	http_clean(http);
 	http_collect(http);
-	http_tell(http);
+	http_complete(http);
 }
 
 /* Bytes move in rh_http_step() alone: its owner may find out first that he slept, and must not write any more. */
@@ -496,7 +496,7 @@ void rh_http_step(struct rh_http *http, int64_t now)
 		http_act(http, CURL_SOCKET_TIMEOUT, 0);
 	}
 	http_cut_late(http, now);
-	http_tell(http);
+	http_complete(http);
 }
 
 int64_t rh_http_deadline(const struct rh_http *http)

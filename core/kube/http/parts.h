@@ -81,6 +81,6 @@ void rh_http_call_conclude(struct rh_http_call *call, const struct rh_http_targe
 /** @return monotonic microseconds when it is to be cut; RH_NEVER */
 int64_t rh_http_call_deadline(const struct rh_http_call *call);
 /** Tell its owner how it ended. */
-void rh_http_call_tell(const struct rh_http_call *call);
+void rh_http_call_complete(const struct rh_http_call *call);
 
 #endif

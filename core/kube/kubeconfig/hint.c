@@ -3,19 +3,19 @@
 
 #include <string.h>
 
-static bool cure_is_plain(const struct rh_kubeconfig *config)
+static bool hint_is_plain(const struct rh_kubeconfig *config)
 {
 	return rh_starts_with(config->server, "http://");
 }
 
 /* What says that the scheme is wrong, and which one it is then. */
-struct cure_words {
+struct hint_words {
 	const char *words;
 	bool plain; /* the address begins with http:// */
 };
 
 /* Servers in Go, nginx and libcurl; then OpenSSL and GnuTLS. */
-static const struct cure_words cure_schemes[] = {
+static const struct hint_words hint_schemes[] = {
 	{"HTTP request to an HTTPS server", true},
 	{"plain HTTP request was sent to HTTPS port", true},
 	{"Received HTTP/0.9", true},
@@ -25,20 +25,20 @@ static const struct cure_words cure_schemes[] = {
 	{"unexpected TLS packet", false},
 };
 
-bool rh_kube_cure_is_scheme(const struct rh_kubeconfig *config, const char *words)
+bool rh_kube_hint_is_scheme(const struct rh_kubeconfig *config, const char *words)
 {
-	bool plain = cure_is_plain(config);
+	bool plain = hint_is_plain(config);
 
-	for (size_t i = 0; i < sizeof(cure_schemes) / sizeof(cure_schemes[0]); i++) {
-		if (cure_schemes[i].plain == plain && strstr(words, cure_schemes[i].words))
+	for (size_t i = 0; i < sizeof(hint_schemes) / sizeof(hint_schemes[0]); i++) {
+		if (hint_schemes[i].plain == plain && strstr(words, hint_schemes[i].words))
 			return true;
 	}
 	return false;
 }
 
-void rh_kube_cure_scheme(const struct rh_kubeconfig *config, struct rh_str *out)
+void rh_kube_hint_scheme(const struct rh_kubeconfig *config, struct rh_str *out)
 {
-	if (cure_is_plain(config))
+	if (hint_is_plain(config))
 		rh_str_appendf(out, "the server speaks TLS, and %s.server begins with http://; write https://",
 		               config->cluster_at);
 	else
@@ -49,7 +49,7 @@ void rh_kube_cure_scheme(const struct rh_kubeconfig *config, struct rh_str *out)
 }
 
 /* Which credential it was, and how it is renewed. */
-static void cure_credential(const struct rh_kubeconfig *config, struct rh_str *out)
+static void hint_credential(const struct rh_kubeconfig *config, struct rh_str *out)
 {
 	const char *command = rh_json_string(rh_json_get(config->exec, "command"));
 
@@ -70,19 +70,19 @@ static void cure_credential(const struct rh_kubeconfig *config, struct rh_str *o
 		rh_str_appendf(out, "%s has no credentials; add a token, a client certificate or exec", config->user_at);
 }
 
-static void cure_login(const struct rh_kubeconfig *config, struct rh_str *out)
+static void hint_login(const struct rh_kubeconfig *config, struct rh_str *out)
 {
 	if (config->context)
 		rh_str_appendf(out, "context \"%s\", user \"%s\": ", config->context, config->user ? config->user : "");
-	cure_credential(config, out);
+	hint_credential(config, out);
 	if (config->context)
 		rh_str_appendf(out, " (kubectl --context %s auth whoami says when it is right)", config->context);
 }
 
-void rh_kube_cure(const struct rh_kubeconfig *config, int32_t status, const char *words, struct rh_str *out)
+void rh_kube_hint(const struct rh_kubeconfig *config, int32_t status, const char *words, struct rh_str *out)
 {
 	if (status == 401)
-		cure_login(config, out);
-	else if (status == 400 && rh_kube_cure_is_scheme(config, words))
-		rh_kube_cure_scheme(config, out);
+		hint_login(config, out);
+	else if (status == 400 && rh_kube_hint_is_scheme(config, words))
+		rh_kube_hint_scheme(config, out);
 }

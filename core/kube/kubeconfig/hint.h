@@ -17,10 +17,10 @@
  * about something else. No secret gets into it.
  * @param words of the answer
  */
-void rh_kube_cure(const struct rh_kubeconfig *config, int32_t status, const char *words, struct rh_str *out);
+void rh_kube_hint(const struct rh_kubeconfig *config, int32_t status, const char *words, struct rh_str *out);
 /** @return whether @p words, libcurl's or a server's, say that TLS was expected where there is none, or the reverse */
-bool rh_kube_cure_is_scheme(const struct rh_kubeconfig *config, const char *words);
+bool rh_kube_hint_is_scheme(const struct rh_kubeconfig *config, const char *words);
 /** Append what is wrong with the scheme of the server's address, and the cure. */
-void rh_kube_cure_scheme(const struct rh_kubeconfig *config, struct rh_str *out);
+void rh_kube_hint_scheme(const struct rh_kubeconfig *config, struct rh_str *out);
 
 #endif

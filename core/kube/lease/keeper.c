@@ -99,9 +99,9 @@ static void keeper_send(struct rh_lease_keeper *keeper, int64_t now)
 		rh_lease_answer(keeper->lease, now, &unsent);
 }
 
-static void keeper_tell_trouble(struct rh_lease_keeper *keeper)
+static void keeper_report_trouble(struct rh_lease_keeper *keeper)
 {
-	const char *words = rh_lease_words(keeper->lease);
+	const char *words = rh_lease_message(keeper->lease);
 	bool troubled = *words != '\0';
 
 	if (!keeper->options.trouble || troubled == keeper->troubled)
@@ -118,11 +118,11 @@ void rh_lease_keeper_step(struct rh_lease_keeper *keeper, int64_t now)
 	keeper_send(keeper, now);
 	state = rh_lease_look(keeper->lease, now);
 	if (state <= RH_LEASE_FORBIDDEN)
-		keeper_tell_trouble(keeper);
+		keeper_report_trouble(keeper);
 	if (state == keeper->told)
 		return;
 	keeper->told = state;
-	keeper->options.changed(keeper->options.arg, state, rh_lease_words(keeper->lease));
+	keeper->options.changed(keeper->options.arg, state, rh_lease_message(keeper->lease));
 }
 
 int64_t rh_lease_keeper_deadline(const struct rh_lease_keeper *keeper)

@@ -27,7 +27,7 @@
 #define LEASE_AGAIN 8
 
 /* What is under way. */
-enum lease_flight { LEASE_IDLE, LEASE_GET, LEASE_CREATE, LEASE_UPDATE, LEASE_RELEASE };
+enum lease_request { LEASE_IDLE, LEASE_GET, LEASE_CREATE, LEASE_UPDATE, LEASE_RELEASE };
 
 struct rh_lease {
 	char *namespace_;
@@ -38,21 +38,21 @@ struct rh_lease {
 	int64_t duration, renew_deadline, retry_period;
 	uint64_t random;
 	enum rh_lease_state state;
-	enum lease_flight flight;
-	enum lease_flight wanted; /* what a get led to; LEASE_IDLE: begin with a get */
-	struct rh_json *object;   /* the Lease as it was seen last; NULL: never, or there is none */
-	bool known;               /* there was a Lease once */
-	bool present;             /* likewise, and it was not seen to be gone since */
-	int64_t observed;         /* when its spec was seen to change */
-	unsigned silent;          /* how often it was read since without a change */
-	int64_t sent;             /* when the request under way was sent */
-	int64_t proof;            /* when the last write that was good was sent, or the last that was refused */
-	int64_t refused_since;    /* when the refusals that go on began; RH_NEVER: there are none */
-	enum lease_flight denied; /* what was refused last */
-	bool blind;               /* refused since the server last showed what there is */
-	int64_t shown;            /* when the request was sent that showed it; -RH_NEVER: never */
-	int64_t fence;            /* a candidate does not take it before */
-	int64_t due;              /* when to try again */
+	enum lease_request flight;
+	enum lease_request wanted; /* what a get led to; LEASE_IDLE: begin with a get */
+	struct rh_json *object;    /* the Lease as it was seen last; NULL: never, or there is none */
+	bool known;                /* there was a Lease once */
+	bool present;              /* likewise, and it was not seen to be gone since */
+	int64_t observed;          /* when its spec was seen to change */
+	unsigned silent;           /* how often it was read since without a change */
+	int64_t sent;              /* when the request under way was sent */
+	int64_t proof;             /* when the last write that was good was sent, or the last that was refused */
+	int64_t refused_since;     /* when the refusals that go on began; RH_NEVER: there are none */
+	enum lease_request denied; /* what was refused last */
+	bool blind;                /* refused since the server last showed what there is */
+	int64_t shown;             /* when the request was sent that showed it; -RH_NEVER: never */
+	int64_t fence;             /* a candidate does not take it before */
+	int64_t due;               /* when to try again */
 	bool releasing;
 	int releases;
 	struct rh_str body;
@@ -126,7 +126,7 @@ const char *rh_lease_holder(const struct rh_lease *lease)
 	return holder ? holder : "";
 }
 
-const char *rh_lease_words(const struct rh_lease *lease)
+const char *rh_lease_message(const struct rh_lease *lease)
 {
 	return lease->words;
 }
@@ -232,7 +232,7 @@ static int lease_write_body(struct rh_lease *lease, int64_t wall, bool release)
 	return lease->body.failed ? RH_ENOMEM : 0;
 }
 
-static enum lease_flight lease_choose(const struct rh_lease *lease)
+static enum lease_request lease_choose(const struct rh_lease *lease)
 {
 	if (lease->releasing && lease->object)
 		return lease->wanted == LEASE_GET ? LEASE_GET : LEASE_RELEASE;
@@ -243,7 +243,7 @@ int rh_lease_next(struct rh_lease *lease, int64_t now, int64_t wall, struct rh_h
                   struct rh_error *err)
 {
 	bool live = rh_lease_look(lease, now) <= RH_LEASE_FORBIDDEN;
-	enum lease_flight flight = lease_choose(lease);
+	enum lease_request flight = lease_choose(lease);
 
 	if (!live || lease->flight != LEASE_IDLE || (now < lease->due && !lease->releasing))
 		return 0;
@@ -302,7 +302,7 @@ static void lease_note(struct rh_lease *lease, const struct rh_http_response *re
 }
 
 /* The server lets us have no Lease. Only where none was ever seen, and for as long as one is good, is there none. */
-static void lease_refused(struct rh_lease *lease, enum lease_flight flight, int64_t now)
+static void lease_refused(struct rh_lease *lease, enum lease_request flight, int64_t now)
 {
 	if (lease->state == RH_LEASE_LEADING)
 		return;
@@ -331,7 +331,7 @@ static void lease_shown(struct rh_lease *lease, int64_t now)
 }
 
 /* Go on at once with @p flight if the Lease is to be had, else look again later. */
-static void lease_aim(struct rh_lease *lease, enum lease_flight flight, int64_t now)
+static void lease_aim(struct rh_lease *lease, enum lease_request flight, int64_t now)
 {
 	int64_t until = lease_taken_until(lease);
 
@@ -417,7 +417,7 @@ static void lease_gave_up(struct rh_lease *lease, const struct rh_http_response 
 
 void rh_lease_answer(struct rh_lease *lease, int64_t now, const struct rh_http_response *response)
 {
-	enum lease_flight flight = lease->flight;
+	enum lease_request flight = lease->flight;
 
 	lease->flight = LEASE_IDLE;
 	if (rh_lease_look(lease, now) > RH_LEASE_FORBIDDEN)

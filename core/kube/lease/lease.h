@@ -74,6 +74,6 @@ int64_t rh_lease_deadline(const struct rh_lease *lease);
 /** @return who holds it as far as is known, borrowed; "" for nobody */
 const char *rh_lease_holder(const struct rh_lease *lease);
 /** @return what went wrong with the last try, for people, borrowed; "" for nothing */
-const char *rh_lease_words(const struct rh_lease *lease);
+const char *rh_lease_message(const struct rh_lease *lease);
 
 #endif

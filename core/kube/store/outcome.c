@@ -50,7 +50,7 @@ static const char *outcome_status_name(int32_t status)
 }
 
 /* Say what the answer says, in one line. */
-static void outcome_say(int32_t status, const struct rh_json *body, const char *text, char *room, size_t size)
+static void outcome_print(int32_t status, const struct rh_json *body, const char *text, char *room, size_t size)
 {
 	const char *message = outcome_text(body, "message");
 	int shown = (int)strcspn(text, "\r\n");
@@ -64,12 +64,12 @@ static void outcome_say(int32_t status, const struct rh_json *body, const char *
 		snprintf(room, size, "%s (%d)", outcome_status_name(status), (int)status);
 }
 
-const char *rh_kube_outcome_words(int32_t status, const char *body, char *room, size_t size)
+const char *rh_kube_outcome_message(int32_t status, const char *body, char *room, size_t size)
 {
 	rh_auto(json) json = NULL;
 
 	(void)rh_json_parse_lenient(body, strlen(body), &json, NULL);
-	outcome_say(status, json, body, room, size);
+	outcome_print(status, json, body, room, size);
 	return room;
 }
 
@@ -238,7 +238,7 @@ void rh_kube_outcome_read(enum rh_verb verb, const struct rh_http_response *resp
 	out->outcome.code = outcome_of_status(verb, response->status, out->body);
 	if (out->outcome.code == RH_OUTCOME_THROTTLED)
 		out->outcome.retry_after = outcome_pause(response, out->body);
-	outcome_say(response->status, out->body, response->body, out->message, sizeof(out->message));
+	outcome_print(response->status, out->body, response->body, out->message, sizeof(out->message));
 	if (response->status == 403)
 		outcome_add_rule(out->message, sizeof(out->message));
 }

@@ -35,7 +35,7 @@ void rh_kube_outcome_read(enum rh_verb verb, const struct rh_http_response *resp
  * The words of a server's refusal: the message of the Status in @p body, or the start of a body that is none, or the
  * name of the HTTP status. @return @p room
  */
-const char *rh_kube_outcome_words(int32_t status, const char *body, char *room, size_t size);
+const char *rh_kube_outcome_message(int32_t status, const char *body, char *room, size_t size);
 /**
  * @return a number that two texts about the same failure share, for who tells of each once: streams, ports and times in
  * them do not count

@@ -165,7 +165,7 @@ static struct rh_json *known_identity(const struct rh_known *known, const char *
 	return rh_take(json);
 }
 
-int rh_known_tell(const struct rh_known *known, const struct rh_json *object, rh_known_fn *fn, void *arg)
+int rh_known_emit(const struct rh_known *known, const struct rh_json *object, rh_known_fn *fn, void *arg)
 {
 	char key[KNOWN_KEY_ROOM];
 	const struct rh_known_object *kept = rh_map_get(known->objects, known_key(object, key));
@@ -192,7 +192,7 @@ void rh_known_learn(struct rh_known *known, const struct rh_json *object, rh_kno
 		return;
 	change = rh_known_compare(known, object, &before);
 	if (change == RH_KNOWN_OTHER && before->version > 0 && before->version < known_version(object)) {
-		if (rh_known_tell(known, object, fn, arg) < 0)
+		if (rh_known_emit(known, object, fn, arg) < 0)
 			return;
 		rh_known_remove(known, object);
 		before = NULL;

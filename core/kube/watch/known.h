@@ -51,7 +51,7 @@ void rh_known_remove(struct rh_known *known, const struct rh_json *object);
 /** Called with the identity of an object: kind, name, namespace, UID and version. Borrowed. */
 typedef void rh_known_fn(void *arg, const struct rh_json *identity);
 /** Tell @p fn what is left of one object. @return 0 or RH_ENOMEM, then @p fn was not called */
-int rh_known_tell(const struct rh_known *known, const struct rh_json *object, rh_known_fn *fn, void *arg);
+int rh_known_emit(const struct rh_known *known, const struct rh_json *object, rh_known_fn *fn, void *arg);
 /**
  * Remember that an answer of the server showed @p object, of whatever kind, before the watch did: the listener may know
  * it, so it is swept as others are, and @p fn is told of an older one of its name, which is gone. What the watch tells

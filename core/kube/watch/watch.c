@@ -71,8 +71,8 @@ struct rh_kube_watch {
 	bool moved;        /* an object or bookmark came in it */
 	bool broken;       /* a problem was told */
 	int32_t told;      /* its status */
-	uint64_t told_gist;
-	const char *told_verb;
+	uint64_t reported_gist;
+	const char *reported_verb;
 	uint64_t random; /* state of the jitter */
 	struct watch_fault fault;
 };
@@ -152,11 +152,11 @@ int64_t rh_kube_watch_due(const struct rh_kube_watch *watch)
 }
 
 /* Tell what keeps the watch from working, or with status 200 that nothing does any more. */
-static void watch_tell_problem(struct rh_kube_watch *watch, int32_t status, const char *words)
+static void watch_emit_problem(struct rh_kube_watch *watch, int32_t status, const char *words)
 {
 	rh_auto_str name = {0};
 	struct rh_kube_problem problem = {
-		.verb = watch->told_verb,
+		.verb = watch->reported_verb,
 		.namespace_ = watch->options.namespace_ ? watch->options.namespace_ : "",
 		.status = status,
 		.words = words,
@@ -171,22 +171,22 @@ static void watch_tell_problem(struct rh_kube_watch *watch, int32_t status, cons
 	watch->options.problem(watch->options.problem_arg, &problem);
 }
 
-static void watch_tell(struct rh_kube_watch *watch, enum rh_watch_event event, const struct rh_json *object)
+static void watch_emit(struct rh_kube_watch *watch, enum rh_watch_event event, const struct rh_json *object)
 {
 	watch->options.fn(watch->options.arg, event, object);
 }
 
-static void watch_tell_deleted(void *arg, const struct rh_json *identity)
+static void watch_emit_deleted(void *arg, const struct rh_json *identity)
 {
-	watch_tell(arg, RH_WATCH_DELETED, identity);
+	watch_emit(arg, RH_WATCH_DELETED, identity);
 }
 
-static void watch_tell_synced(struct rh_kube_watch *watch)
+static void watch_emit_synced(struct rh_kube_watch *watch)
 {
 	if (watch->synced)
 		return;
 	watch->synced = true;
-	watch_tell(watch, RH_WATCH_SYNCED, NULL);
+	watch_emit(watch, RH_WATCH_SYNCED, NULL);
 }
 
 /* Begin to list from the start. */
@@ -208,13 +208,13 @@ static int watch_take(struct rh_kube_watch *watch, const struct rh_json *object)
 		return 0;
 	}
 	if (change == RH_KNOWN_OTHER) {
-		if (rh_known_tell(watch->known, object, watch_tell_deleted, watch) < 0)
+		if (rh_known_emit(watch->known, object, watch_emit_deleted, watch) < 0)
 			return RH_ENOMEM;
 		rh_known_remove(watch->known, object);
 	}
 	if (rh_known_put(watch->known, object, watch->mark) < 0)
 		return RH_ENOMEM;
-	watch_tell(watch, change == RH_KNOWN_CHANGED ? RH_WATCH_MODIFIED : RH_WATCH_ADDED, object);
+	watch_emit(watch, change == RH_KNOWN_CHANGED ? RH_WATCH_MODIFIED : RH_WATCH_ADDED, object);
 	return 0;
 }
 
@@ -226,23 +226,23 @@ static void watch_lose(struct rh_kube_watch *watch, const struct rh_json *object
 	if (change == RH_KNOWN_NEW || change == RH_KNOWN_OTHER)
 		return;
 	rh_known_remove(watch->known, object);
-	watch_tell(watch, RH_WATCH_DELETED, object);
+	watch_emit(watch, RH_WATCH_DELETED, object);
 }
 
 void rh_kube_watch_learn(struct rh_kube_watch *watch, const struct rh_json *object)
 {
-	rh_known_learn(watch->known, object, watch_tell_deleted, watch);
+	rh_known_learn(watch->known, object, watch_emit_deleted, watch);
 }
 
 /* All that exists has been listed. */
 static int watch_finish_list(struct rh_kube_watch *watch)
 {
-	if (rh_known_sweep(watch->known, watch->mark, watch->version, watch_tell_deleted, watch) < 0)
+	if (rh_known_sweep(watch->known, watch->mark, watch->version, watch_emit_deleted, watch) < 0)
 		return RH_ENOMEM;
 	watch->mode = WATCH_FOLLOW;
 	watch->expired = 0;
 	watch->whole = false;
-	watch_tell_synced(watch);
+	watch_emit_synced(watch);
 	return 0;
 }
 
@@ -390,7 +390,7 @@ int rh_kube_watch_begin(struct rh_kube_watch *watch, int64_t now, struct rh_str 
 void rh_kube_watch_clear_problem(struct rh_kube_watch *watch)
 {
 	if (watch->broken)
-		watch_tell_problem(watch, 200, "");
+		watch_emit_problem(watch, 200, "");
 }
 
 int rh_kube_watch_feed(struct rh_kube_watch *watch, const char *data, size_t length, int64_t now)
@@ -439,15 +439,15 @@ static void watch_fail(struct rh_kube_watch *watch, int32_t status, const struct
 	else if (response->status == 0)
 		words = response->words;
 	else
-		rh_kube_outcome_words(response->status, response->body, room, sizeof(room));
+		rh_kube_outcome_message(response->status, response->body, room, sizeof(room));
 	/* a server that was away may be back with a certificate that is not good: another problem, which only its words say
 	 */
 	gist = rh_kube_outcome_gist(words);
-	if (watch->broken && watch->told == status && watch->told_gist == gist)
+	if (watch->broken && watch->told == status && watch->reported_gist == gist)
 		return;
-	watch->told_gist = gist;
-	watch->told_verb = watch->mode == WATCH_LIST ? "list" : "watch";
-	watch_tell_problem(watch, status, words);
+	watch->reported_gist = gist;
+	watch->reported_verb = watch->mode == WATCH_LIST ? "list" : "watch";
+	watch_emit_problem(watch, status, words);
 }
 
 /* The version or the page that was asked for is too old for the server. */
@@ -466,7 +466,7 @@ static void watch_miss(struct rh_kube_watch *watch, const struct rh_http_respons
 {
 	watch_fail(watch, 404, response, now);
 	watch_start_over(watch);
-	watch_tell_synced(watch);
+	watch_emit_synced(watch);
 }
 
 /*

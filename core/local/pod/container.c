@@ -81,7 +81,7 @@ static int container_set_gpus(struct container_job *job)
 static int container_fill_environment(struct container_job *job)
 {
 	const struct rh_pod_context *context = job->input->context;
-	const struct rh_podplan_input *input = context->input;
+	const struct rh_runtime_spec_input *input = context->input;
 	const char *image = rh_json_string(rh_json_get(job->input->json, "image"));
 	const char *const *inherited = input->environment ? input->environment : (const char *const *)(uintptr_t)environ;
 	int r = rh_environment_inherit(&job->environment, inherited) < 0 ? rh_fail_oom(job->err) : 0;
@@ -235,7 +235,7 @@ static int container_add_argv(struct container_job *job)
 
 static int container_add_folder(struct container_job *job)
 {
-	const struct rh_podplan_input *input = job->input->context->input;
+	const struct rh_runtime_spec_input *input = job->input->context->input;
 	const char *folder = rh_json_string(rh_json_get(job->input->json, "workingDir"));
 	bool own = folder && *folder;
 	rh_auto_free char *absolute = own ? rh_path_join(input->work_dir, folder) : rh_strdup(input->work_dir);
@@ -351,10 +351,10 @@ static int container_set_error_file(struct container_job *job)
 {
 	rh_auto_free char *path = NULL;
 
-	if (rh_environment_get(&job->environment, RH_PODPLAN_ERROR_VARIABLE, RH_ENV_FROM))
+	if (rh_environment_get(&job->environment, RH_RUNTIME_SPEC_ERROR_VARIABLE, RH_ENV_FROM))
 		return 0;
-	path = rh_asprintf("%s/%s" RH_PODPLAN_ERROR_FILE, job->input->context->input->pod_dir, job->name);
-	return path ? container_set(job, RH_PODPLAN_ERROR_VARIABLE, path, RH_ENV_OWN) : rh_fail_oom(job->err);
+	path = rh_asprintf("%s/%s" RH_RUNTIME_SPEC_ERROR_FILE, job->input->context->input->pod_dir, job->name);
+	return path ? container_set(job, RH_RUNTIME_SPEC_ERROR_VARIABLE, path, RH_ENV_OWN) : rh_fail_oom(job->err);
 }
 
 /* The mark comes last: no variable of the pod may take its place. */

@@ -24,7 +24,7 @@ struct rh_container_input {
 int rh_container_gpus(const struct rh_json *container, struct rh_error *err);
 /** @return whether one of a pod's initContainers is a sidecar, which runs beside the containers */
 bool rh_container_is_sidecar(const struct rh_json *container);
-/** Make the plan. @param[out] ret_plan owned by the caller. @return as rh_podplan_make() */
+/** Make the plan. @param[out] ret_plan owned by the caller. @return as rh_runtime_spec_make() */
 int rh_container_plan(const struct rh_container_input *input, struct rh_json **ret_plan, struct rh_error *err);
 
 #endif

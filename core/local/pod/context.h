@@ -6,11 +6,11 @@
 #ifndef RH_LOCAL_POD_CONTEXT_H
 #define RH_LOCAL_POD_CONTEXT_H
 
-#include "local/podplan.h"
+#include "local/runtime_spec.h"
 
 /** The pod under work. All borrowed. */
 struct rh_pod_context {
-	const struct rh_podplan_input *input;
+	const struct rh_runtime_spec_input *input;
 	const char *namespace_;
 	const char *name;
 	const char *uid;

@@ -14,7 +14,7 @@ struct data_part {
 	bool encoded;       /* base64 */
 };
 
-const char *rh_data_word(const char *kind)
+const char *rh_data_name(const char *kind)
 {
 	return strcmp(kind, "Secret") == 0 ? "secret" : "configmap";
 }
@@ -47,7 +47,7 @@ static int data_add(struct rh_data *data, const struct data_part *part, const st
 	const char *text = rh_json_string(member);
 
 	if (!text)
-		return rh_fail(err, RH_EINVAL, "%s \"%s\": %s[\"%s\"] must be a string", rh_data_word(part->kind), part->name,
+		return rh_fail(err, RH_EINVAL, "%s \"%s\": %s[\"%s\"] must be a string", rh_data_name(part->kind), part->name,
 		               part->member, rh_json_key(member));
 	item->key = rh_json_key(member);
 	item->binary = strcmp(part->member, "binaryData") == 0;
@@ -59,7 +59,7 @@ static int data_add(struct rh_data *data, const struct data_part *part, const st
 	if (!part->encoded)
 		memcpy(item->bytes, text, item->length);
 	else if (!rh_base64_decode(text, item->bytes, &item->length))
-		return rh_fail(err, RH_EINVAL, "%s \"%s\": %s[\"%s\"] is not base64", rh_data_word(part->kind), part->name,
+		return rh_fail(err, RH_EINVAL, "%s \"%s\": %s[\"%s\"] is not base64", rh_data_name(part->kind), part->name,
 		               part->member, rh_json_key(member));
 	return 0;
 }
@@ -96,18 +96,18 @@ int rh_data_find(const struct rh_pod_context *context, const char *kind, const s
                  struct rh_data *ret_data, struct rh_error *err)
 {
 	const char *name = rh_json_string(rh_json_get(reference, "name"));
-	const struct rh_podplan_input *input = context->input;
+	const struct rh_runtime_spec_input *input = context->input;
 	const struct rh_json *object = NULL;
 	int r;
 
 	if (!name || !*name)
-		return rh_fail(err, RH_EINVAL, "a reference to a %s has no name", rh_data_word(kind));
+		return rh_fail(err, RH_EINVAL, "a reference to a %s has no name", rh_data_name(kind));
 	if (input->lookup)
 		object = input->lookup(input->lookup_arg, kind, context->namespace_, name);
 	if (!object && rh_json_bool(rh_json_get(reference, "optional"), false))
 		return 0;
 	if (!object)
-		return rh_fail(err, RH_ENOENT, "%s \"%s\" not found", rh_data_word(kind), name);
+		return rh_fail(err, RH_ENOENT, "%s \"%s\" not found", rh_data_name(kind), name);
 	r = data_read(kind, name, object, ret_data, err);
 	if (r < 0)
 		rh_data_deinit(ret_data);

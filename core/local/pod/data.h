@@ -39,7 +39,7 @@ int rh_data_find(const struct rh_pod_context *context, const char *kind, const s
 /** @return the entry @p key, or NULL */
 const struct rh_data_item *rh_data_item(const struct rh_data *data, const char *key);
 /** @return @p kind as Kubernetes writes it in messages: "configmap" */
-const char *rh_data_word(const char *kind);
+const char *rh_data_name(const char *kind);
 
 /** Local data that is freed when it goes out of scope. */
 #define rh_auto_data __attribute__((cleanup(rh_data_deinit))) struct rh_data

@@ -98,8 +98,8 @@ int rh_pod_field(const struct rh_pod_context *context, const char *path, char **
 		{"metadata.uid", context->uid},
 		{"spec.nodeName", fields_node(context, host, sizeof(host))},
 		{"spec.serviceAccountName", account && *account ? account : "default"},
-		{"status.hostIP", RH_PODPLAN_HOST_IP},
-		{"status.hostIPs", RH_PODPLAN_HOST_IP},
+		{"status.hostIP", RH_RUNTIME_SPEC_HOST_IP},
+		{"status.hostIPs", RH_RUNTIME_SPEC_HOST_IP},
 		{"status.podIP", context->input->pod_ip},
 		{"status.podIPs", context->input->pod_ip},
 	};

@@ -48,7 +48,7 @@ static int variables_check_bytes(const struct variables_job *job, const struct r
 	if (memchr(item->bytes, '\0', item->length))
 		return rh_fail(job->err, RH_EINVAL,
 		               "container \"%s\": key \"%s\" of a %s has a zero byte, which no variable can hold",
-		               variables_container(job), item->key, rh_data_word(kind));
+		               variables_container(job), item->key, rh_data_name(kind));
 	return 0;
 }
 

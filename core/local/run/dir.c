@@ -13,7 +13,7 @@
 
 #include "base/os/file.h"
 #include "base/str.h"
-#include "local/holds.h"
+#include "local/locks.h"
 
 #define RUN_DIR_PREFIX "run-"
 #define RUN_DIR_LOCK "alive"
@@ -112,7 +112,7 @@ static int run_dir_make(struct rh_run_dir *dir, struct rh_error *err)
 
 	/* a run that ends removes the folder above when it is empty */
 	for (int i = 0; i < RUN_DIR_TRIES; i++) {
-		r = rh_holds_folder(dir->base, err);
+		r = rh_locks_folder(dir->base, err);
 		if (r < 0)
 			return r;
 		dir->path = rh_path_join(dir->base, RUN_DIR_PREFIX "XXXXXX");
@@ -138,7 +138,7 @@ int rh_run_dir_new(struct rh_run_dir **ret_dir, struct rh_error *err)
 	dir->base = run_dir_base();
 	if (!dir->base)
 		return rh_fail_oom(err);
-	r = rh_holds_folder(dir->base, err);
+	r = rh_locks_folder(dir->base, err);
 	if (r < 0)
 		return rh_wrap(err, r, "the folder of runs ($TMPDIR, else /tmp)");
 	(void)run_dir_list(dir->base, run_dir_clean, NULL);

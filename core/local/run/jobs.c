@@ -7,8 +7,8 @@
 #include "base/os/clock.h"
 #include "base/os/file.h"
 #include "local/devices.h"
-#include "local/podplan.h"
 #include "local/run/parts.h"
+#include "local/runtime_spec.h"
 
 static const struct rh_resource run_configmaps = {"v1", "ConfigMap", "configmaps"};
 static const struct rh_resource run_secrets = {"v1", "Secret", "secrets"};
@@ -42,7 +42,7 @@ static int run_check_gpus(const struct rh_job *job, struct rh_error *err)
 	int64_t want = 0;
 
 	for (size_t i = 0; i < job->spec_count; i++) {
-		int each = rh_podplan_gpus(job->specs[i].template_, err);
+		int each = rh_runtime_spec_gpus(job->specs[i].template_, err);
 
 		if (each < 0)
 			return each;

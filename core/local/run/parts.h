@@ -107,7 +107,7 @@ enum rh_run_state {
 struct rh_run {
 	const struct rh_run_options *options;
 	struct rh_loop *loop;
-	struct rh_holds *holds;
+	struct rh_locks *locks;
 	struct rh_address_pool *pool;
 	struct rh_memory_store *store;
 	struct rh_engine *engine;
@@ -165,7 +165,7 @@ size_t rh_run_pods_left(const struct rh_run *run, const struct rh_run_job *job);
 /** A container of a pod failed by itself (struct rh_runner_hooks). Ends its job when that has no end else. */
 void rh_run_pods_failed(struct rh_run *run, const char *uid, const struct rh_shim_report *report);
 /** Tell how every replica ended, and warn of those that failed in jobs that Succeeded. @return how many did */
-size_t rh_run_pods_tell(const struct rh_run *run);
+size_t rh_run_pods_report(const struct rh_run *run);
 /** Look at all pods again, and show them to the runner. */
 void rh_run_pods_see(struct rh_run *run);
 /** Free what is known of pods. */

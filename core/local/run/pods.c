@@ -310,7 +310,8 @@ char *rh_run_log_path(const struct rh_run *run, const struct rh_run_job *job, co
 }
 
 /* @return whether the replica failed */
-static bool run_tell_record(const struct rh_run *run, const struct rh_run_job *job, const struct rh_run_record *record)
+static bool run_report_record(const struct rh_run *run, const struct rh_run_job *job,
+                              const struct rh_run_record *record)
 {
 	rh_auto_free char *log = rh_run_log_path(run, job, record);
 	struct rh_run_replica told = {.job = job->job->name, .type = record->type, .index = record->index};
@@ -336,7 +337,7 @@ static void run_warn(const struct rh_run *run, const struct rh_run_job *job, con
 }
 
 /* @return how many replicas failed though the job Succeeded */
-static size_t run_tell_job(const struct rh_run *run, const struct rh_run_job *job)
+static size_t run_report_job(const struct rh_run *run, const struct rh_run_job *job)
 {
 	rh_auto_str names = {0};
 	size_t failed = 0;
@@ -344,7 +345,7 @@ static size_t run_tell_job(const struct rh_run *run, const struct rh_run_job *jo
 	for (size_t k = 0; k < job->record_count; k++) {
 		const struct rh_run_record *record = &job->records[k];
 
-		if (!run_tell_record(run, job, record) || !job->succeeded)
+		if (!run_report_record(run, job, record) || !job->succeeded)
 			continue;
 		rh_str_appendf(&names, "%s%s-%d", failed > 0 ? ", " : "", record->type, (int)record->index);
 		failed++;
@@ -354,12 +355,12 @@ static size_t run_tell_job(const struct rh_run *run, const struct rh_run_job *jo
 	return failed;
 }
 
-size_t rh_run_pods_tell(const struct rh_run *run)
+size_t rh_run_pods_report(const struct rh_run *run)
 {
 	size_t failed = 0;
 
 	for (size_t i = 0; i < run->job_count; i++)
-		failed += run_tell_job(run, &run->jobs[i]);
+		failed += run_report_job(run, &run->jobs[i]);
 	return failed;
 }
 

@@ -204,7 +204,7 @@ static size_t run_stop_pods(struct rh_run *run, int64_t clock, int64_t *delay)
 }
 
 /* The stop has not come to its end in time: the next, harder step. */
-static void run_press(struct rh_run *run, int64_t clock)
+static void run_escalate(struct rh_run *run, int64_t clock)
 {
 	if (run->state == RH_RUN_KILLING) {
 		rh_run_note(run, "processes of the run do not end though they were killed; look for them with ps");
@@ -227,7 +227,7 @@ static void run_watch_stop(struct rh_run *run, size_t left, int64_t clock, int64
 	if (run->stop_by == RH_NEVER)
 		run->stop_by = clock + run_longest_grace(run) + RUN_PATIENCE;
 	if (run->stop_by <= clock)
-		run_press(run, clock);
+		run_escalate(run, clock);
 	if (run->stop_by - clock < *delay)
 		*delay = run->stop_by > clock ? run->stop_by - clock : 0;
 }
@@ -402,7 +402,7 @@ static int run_open_runner(struct rh_run *run, struct rh_error *err)
 	struct rh_runner_options options = {.store = rh_memory_store_face(run->store),
 	                                    .loop = run->loop,
 	                                    .config = run->options->config,
-	                                    .holds = run->holds,
+	                                    .locks = run->locks,
 	                                    .dir = run->pods_dir,
 	                                    .log_dir = run->log_dir,
 	                                    .qualify = run->qualify};
@@ -424,9 +424,9 @@ static int run_open_runner(struct rh_run *run, struct rh_error *err)
 static int run_open_pool(struct rh_run *run, struct rh_error *err)
 {
 	struct rh_address_options options = {.config = run->options->config, .note = run_on_note, .arg = run};
-	int r = rh_holds_open(run->options->config->state_dir, &run->holds, err);
+	int r = rh_locks_open(run->options->config->state_dir, &run->locks, err);
 
-	options.holds = run->holds;
+	options.locks = run->locks;
 	return r < 0 ? rh_wrap(err, r, "[local] state-dir") : rh_address_pool_new(&options, &run->pool, err);
 }
 
@@ -463,7 +463,7 @@ static void run_close(struct rh_run *run)
 	rh_memory_store_free(run->store);
 	rh_loop_free(run->loop);
 	rh_address_pool_free(run->pool);
-	rh_holds_free(run->holds);
+	rh_locks_free(run->locks);
 	rh_run_dir_free(run->dir);
 	if (!run->options->config->state_dir_named)
 		(void)rmdir(run->options->config->state_dir); /* unless another run uses it */
@@ -502,7 +502,7 @@ int rh_run(const struct rh_run_options *options, struct rh_error *err)
 		rh_loop_run(run.loop);
 		rh_guard_deadline(RH_NEVER, RH_RUN_TIMED_OUT);
 		rh_run_faults_report(&run);
-		run.fell = rh_run_pods_tell(&run) > 0;
+		run.fell = rh_run_pods_report(&run) > 0;
 		r = run_result(&run);
 	}
 	run_close(&run);

@@ -11,9 +11,9 @@
 
 #include "base/map.h"
 #include "local/devices.h"
-#include "local/podplan.h"
 #include "local/runner.h"
 #include "local/runner/pod.h"
+#include "local/runtime_spec.h"
 
 /** @see runner.h */
 struct rh_runner {
@@ -21,7 +21,7 @@ struct rh_runner {
 	struct rh_map *pods;  /**< struct rh_runner_pod by UID; owned */
 	struct rh_map *told;  /**< notes that were told already */
 	struct rh_map *begun; /**< folders of logs that this run has started to write */
-	struct rh_podplan_machine machine;
+	struct rh_runtime_spec_machine machine;
 	bool asked_machine; /**< machine says something */
 	char *program;      /**< path of this program; owned; NULL: it cannot be told */
 	struct rh_devices devices;
@@ -41,13 +41,13 @@ void rh_runner_unlink(const struct rh_runner_pod *pod);
 /** Give back what rh_runner_start() reserved for the pod alone: its GPUs. */
 void rh_runner_drop_gpus(struct rh_runner_pod *pod);
 /** Read what the shim has said; closes the lifeline at its end. */
-void rh_runner_hear(struct rh_runner_pod *pod);
+void rh_runner_receive(struct rh_runner_pod *pod);
 /** Tell the shim to stop everything, with the pod's grace period. */
 void rh_runner_stop(struct rh_runner_pod *pod);
 /** Tell the shim to kill everything. */
-void rh_runner_crush(struct rh_runner_pod *pod);
+void rh_runner_kill_pod(struct rh_runner_pod *pod);
 /** Harder steps where a stop or kill has not ended the pod in time. */
-void rh_runner_press(struct rh_runner_pod *pod);
+void rh_runner_escalate(struct rh_runner_pod *pod);
 /** Reap shims that ended. */
 void rh_runner_reap(struct rh_runner *runner);
 /** Kill what dead shims left, as far as it can be seen now. @return whether there was something */

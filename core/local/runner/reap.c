@@ -68,7 +68,7 @@ static void runner_lose_pod(struct rh_runner_pod *pod, int status)
 static void runner_reaped(struct rh_runner_pod *pod, int status)
 {
 	pod->pid = 0;
-	rh_runner_hear(pod); /* what it said last; a descendant that kept its socket open does not count */
+	rh_runner_receive(pod); /* what it said last; a descendant that kept its socket open does not count */
 	if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0)
 		runner_lose_pod(pod, status);
 	for (size_t i = 0; i < pod->container_count; i++) {

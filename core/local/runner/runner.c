@@ -323,11 +323,11 @@ static void runner_started_turn(struct rh_runner_pod *pod, struct runner_round *
 	struct rh_runner *runner = pod->runner;
 
 	if (pod->gone && pod->pid > 0 && !pod->stopping)
-		rh_runner_crush(pod);
+		rh_runner_kill_pod(pod);
 	if (pod->deleting && pod->pid > 0 && !pod->stopping)
 		rh_runner_stop(pod);
 	if (pod->pid > 0 && pod->limit <= round->clock)
-		rh_runner_press(pod);
+		rh_runner_escalate(pod);
 	if (pod->pid > 0 && pod->limit != RH_NEVER)
 		runner_hurry(round, pod->limit - round->clock);
 	if (pod->pid > 0 || logs || (pod->broken && runner->orphans_until > 0))
@@ -482,7 +482,7 @@ void rh_runner_kill(struct rh_runner *runner)
 		struct rh_runner_pod *pod = value;
 
 		if (pod->pid > 0)
-			rh_runner_crush(pod);
+			rh_runner_kill_pod(pod);
 	}
 }
 
@@ -504,7 +504,7 @@ static void runner_end_all(struct rh_runner *runner)
 
 			lives = lives || pod->pid > 0;
 			if (pod->pid > 0 && pod->limit <= rh_clock_monotonic())
-				rh_runner_press(pod);
+				rh_runner_escalate(pod);
 		}
 		if (!lives && !(runner->orphans_until > 0 && rh_runner_kill_orphans(runner)))
 			return;

@@ -35,7 +35,7 @@ static void runner_hold_free_gpus(struct rh_runner *runner, bool *used)
 {
 	for (size_t i = 0; i < runner->devices.count; i++)
 		used[i] = runner->devices_used[i] ||
-		          !rh_holds_take(runner->options.holds, RH_HOLD_GPU + runner->devices.items[i].number);
+		          !rh_locks_take(runner->options.locks, RH_LOCK_GPU + runner->devices.items[i].number);
 }
 
 static bool runner_pod_has_gpu(const struct rh_runner_pod *pod, const char *id)
@@ -58,7 +58,7 @@ static void runner_keep_gpus(struct rh_runner_pod *pod, const bool *before)
 		if (runner_pod_has_gpu(pod, runner->devices.items[i].id))
 			runner->devices_used[i] = true;
 		else
-			rh_holds_drop(runner->options.holds, RH_HOLD_GPU + runner->devices.items[i].number);
+			rh_locks_drop(runner->options.locks, RH_LOCK_GPU + runner->devices.items[i].number);
 	}
 }
 
@@ -66,7 +66,7 @@ static int runner_take_gpus(struct runner_start *start)
 {
 	struct rh_runner_pod *pod = start->pod;
 	struct rh_runner *runner = pod->runner;
-	int want = rh_podplan_gpus(start->object, start->err);
+	int want = rh_runtime_spec_gpus(start->object, start->err);
 	bool before[RH_DEVICES_MAX] = {false};
 	bool used[RH_DEVICES_MAX];
 	int r;
@@ -101,7 +101,7 @@ void rh_runner_drop_gpus(struct rh_runner_pod *pod)
 		if (!runner_pod_has_gpu(pod, runner->devices.items[i].id))
 			continue;
 		runner->devices_used[i] = false;
-		rh_holds_drop(runner->options.holds, RH_HOLD_GPU + runner->devices.items[i].number);
+		rh_locks_drop(runner->options.locks, RH_LOCK_GPU + runner->devices.items[i].number);
 	}
 	pod->gpu_count = 0;
 }
@@ -160,8 +160,8 @@ static void runner_ask_machine(struct rh_runner *runner)
 		return;
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_BLOCK, &all, &before);
-	runner->machine.can_mount = rh_podplan_can_mount();
-	runner->machine.can_limit = rh_podplan_can_limit(&runner->machine.no_limit);
+	runner->machine.can_mount = rh_runtime_spec_can_mount();
+	runner->machine.can_limit = rh_runtime_spec_can_limit(&runner->machine.no_limit);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	runner->asked_machine = true;
 }
@@ -176,7 +176,7 @@ static int runner_hosts(const struct rh_runner_pod *pod, struct rh_str *out, str
 	return out->failed ? rh_fail_oom(err) : 0;
 }
 
-static void runner_tell_notes(struct rh_runner *runner, const struct rh_str *notes)
+static void runner_report_notes(struct rh_runner *runner, const struct rh_str *notes)
 {
 	const char *text = rh_str_text(notes);
 
@@ -197,18 +197,18 @@ static int runner_make_plan(const struct runner_start *start, struct rh_json **r
 	const struct rh_runner_hooks *hooks = &runner->options.hooks;
 	rh_auto_str hosts = {0};
 	rh_auto_str notes = {0};
-	struct rh_podplan_input input = {.pod = start->object,
-	                                 .config = runner->options.config,
-	                                 .lookup = hooks->find,
-	                                 .lookup_arg = hooks->arg,
-	                                 .pod_dir = pod->dir,
-	                                 .pods_dir = runner->options.dir,
-	                                 .program = runner->program,
-	                                 .log_dir = start->log_dir,
-	                                 .work_dir = hooks->folder(hooks->arg, start->object),
-	                                 .pod_ip = pod->ip,
-	                                 .gpus = pod->gpus,
-	                                 .gpu_count = pod->gpu_count};
+	struct rh_runtime_spec_input input = {.pod = start->object,
+	                                      .config = runner->options.config,
+	                                      .lookup = hooks->find,
+	                                      .lookup_arg = hooks->arg,
+	                                      .pod_dir = pod->dir,
+	                                      .pods_dir = runner->options.dir,
+	                                      .program = runner->program,
+	                                      .log_dir = start->log_dir,
+	                                      .work_dir = hooks->folder(hooks->arg, start->object),
+	                                      .pod_ip = pod->ip,
+	                                      .gpus = pod->gpus,
+	                                      .gpu_count = pod->gpu_count};
 	int r;
 
 	runner_ask_machine(runner);
@@ -217,8 +217,8 @@ static int runner_make_plan(const struct runner_start *start, struct rh_json **r
 	if (r < 0)
 		return r;
 	input.hosts = hosts.length > 0 ? rh_str_text(&hosts) : NULL;
-	r = rh_podplan_make(&input, ret_plan, &notes, start->err);
-	runner_tell_notes(runner, &notes);
+	r = rh_runtime_spec_make(&input, ret_plan, &notes, start->err);
+	runner_report_notes(runner, &notes);
 	return r;
 }
 
@@ -267,8 +267,10 @@ static int runner_spawn(int plan, int line, pid_t *ret_pid, struct rh_error *err
 	char name[] = "roundhouse";
 	char command[] = "shim";
 	char *argv[] = {name, command, NULL};
-	const struct rh_spawn_fd fds[] = {
-		{RH_SPAWN_NULL, STDIN_FILENO}, {STDIN_FILENO, STDOUT_FILENO}, {plan, RH_SHIM_PLAN_FD}, {line, RH_SHIM_LINE_FD}};
+	const struct rh_spawn_fd fds[] = {{RH_SPAWN_NULL, STDIN_FILENO},
+	                                  {STDIN_FILENO, STDOUT_FILENO},
+	                                  {plan, RH_SHIM_PLAN_FD},
+	                                  {line, RH_SHIM_CHANNEL_FD}};
 	const struct rh_spawn how = {
 		.program = RUNNER_PROGRAM,
 		.argv = argv,
@@ -283,7 +285,7 @@ static int runner_spawn(int plan, int line, pid_t *ret_pid, struct rh_error *err
 
 static void runner_on_shim(void *arg)
 {
-	rh_runner_hear(arg);
+	rh_runner_receive(arg);
 }
 
 /* Where a pod is found by its name (local/exec.h). A namespace has no dot, so no two pods share one. */

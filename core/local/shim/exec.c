@@ -175,7 +175,7 @@ static void exec_keep_streams(struct rh_shim_command *command, struct msghdr *me
 }
 
 /* @return bytes that came; 0: hung up; -1: none now */
-static ssize_t exec_receive(struct rh_shim_command *command, char *buffer, size_t size)
+static ssize_t exec_read(struct rh_shim_command *command, char *buffer, size_t size)
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(3 * sizeof(int))];
 	struct iovec piece = {.iov_base = buffer, .iov_len = size};
@@ -249,10 +249,10 @@ static void exec_understand(struct rh_shim_command *command, const struct rh_shi
 	command->state = RH_SHIM_EXEC_WAITING;
 }
 
-static void exec_hear(struct rh_shim_command *command, const struct rh_shim_plan *plan)
+static void exec_receive(struct rh_shim_command *command, const struct rh_shim_plan *plan)
 {
 	char buffer[16384];
-	ssize_t n = exec_receive(command, buffer, sizeof(buffer));
+	ssize_t n = exec_read(command, buffer, sizeof(buffer));
 	const char *end = n > 0 ? memchr(buffer, '\n', (size_t)n) : NULL;
 
 	if (n < 0)
@@ -288,7 +288,7 @@ void rh_shim_exec_take(struct rh_shim_exec *exec, const struct rh_shim_pod *pod,
 		if (polls[i].revents == 0 || command->peer < 0)
 			continue;
 		if (command->state == RH_SHIM_EXEC_HEARING)
-			exec_hear(command, pod->plan);
+			exec_receive(command, pod->plan);
 		else
 			exec_hang_up(command);
 	}

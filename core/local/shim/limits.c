@@ -141,7 +141,7 @@ static char *limits_own(const char *root, const char *controller)
 }
 
 /* The nearest folder at or above `own`, a path below `mount`, that fits. */
-static char *limits_climb(const char *mount, const char *own, bool (*fits)(const char *folder))
+static char *limits_walk_up(const char *mount, const char *own, bool (*fits)(const char *folder))
 {
 	rh_auto_free char *folder = rh_asprintf("%s%s", mount, own);
 
@@ -158,7 +158,7 @@ char *rh_shim_limits_parent(const char *root, const char *controller)
 	rh_auto_free char *mount = controller ? rh_asprintf("%s/sys/fs/cgroup/%s", root, controller) : limits_mount(root);
 	rh_auto_free char *own = mount ? limits_own(root, controller) : NULL;
 
-	return own ? limits_climb(mount, own, controller ? limits_fits_v1 : limits_fits) : NULL;
+	return own ? limits_walk_up(mount, own, controller ? limits_fits_v1 : limits_fits) : NULL;
 }
 
 /* Why there is no parent for a controller of version 1. */

@@ -25,7 +25,7 @@
 /* Bytes of one container's output that are moved before others have their turn. */
 #define POD_OUTPUT_TURN (1024 * 1024)
 
-int rh_shim_pod_init(struct rh_shim_pod *pod, const struct rh_shim_plan *plan, struct rh_shim_line *line)
+int rh_shim_pod_init(struct rh_shim_pod *pod, const struct rh_shim_plan *plan, struct rh_shim_channel *line)
 {
 	*pod = (struct rh_shim_pod){.root = "", .plan = plan, .line = line, .kill_at = RH_NEVER, .killed_at = RH_NEVER};
 	pod->childless = true;
@@ -60,8 +60,8 @@ void rh_shim_pod_output(struct rh_shim_pod *pod, size_t index)
 	struct rh_error note = {0};
 
 	if (rh_shim_output_move(&pod->containers[index].output, POD_OUTPUT_TURN, &note) > 0)
-		rh_shim_line_nudge(pod->line);
-	rh_shim_line_note(pod->line, note.message);
+		rh_shim_channel_nudge(pod->line);
+	rh_shim_channel_note(pod->line, note.message);
 }
 
 static bool pod_is_active(const struct rh_shim_container *container)
@@ -123,7 +123,7 @@ static void pod_conclude(struct rh_shim_pod *pod, struct rh_shim_container *cont
 	struct rh_error note = {0};
 
 	(void)rh_shim_output_close(&container->output, &note);
-	rh_shim_line_note(pod->line, note.message);
+	rh_shim_channel_note(pod->line, note.message);
 	container->report.running = false;
 	container->report.again = pod_wants_again(pod, container);
 	container->state = container->report.again ? RH_SHIM_RESTING : RH_SHIM_ENDED;
@@ -132,7 +132,7 @@ static void pod_conclude(struct rh_shim_pod *pod, struct rh_shim_container *cont
 		container->pause = pod_next_pause(pod, container, now);
 		container->due = now + container->pause;
 	}
-	rh_shim_line_report(pod->line, &container->report);
+	rh_shim_channel_report(pod->line, &container->report);
 }
 
 static void pod_refuse(struct rh_shim_pod *pod, struct rh_shim_container *container, int exit_code, const char *message)
@@ -171,7 +171,7 @@ static void pod_run(struct rh_shim_pod *pod, struct rh_shim_container *container
 	bool ready = pod->refusal[0] == '\0' && pod_limit(pod, container, &err) == 0 &&
 	             rh_shim_output_open(&container->output, &end, &note, &err) == 0;
 
-	rh_shim_line_note(pod->line, note.message);
+	rh_shim_channel_note(pod->line, note.message);
 	if (!ready) {
 		pod_refuse(pod, container, refusal.exit_code, pod->refusal[0] ? pod->refusal : err.message);
 		return;
@@ -185,7 +185,7 @@ static void pod_run(struct rh_shim_pod *pod, struct rh_shim_container *container
 	container->state = RH_SHIM_RUNNING;
 	container->report.running = true;
 	container->report.pid = container->pid;
-	rh_shim_line_report(pod->line, &container->report);
+	rh_shim_channel_report(pod->line, &container->report);
 }
 
 static void pod_start(struct rh_shim_pod *pod, struct rh_shim_container *container, int64_t now)
@@ -198,7 +198,7 @@ static void pod_start(struct rh_shim_pod *pod, struct rh_shim_container *contain
 	*report = fresh;
 	container->began = now;
 	container->due = RH_NEVER;
-	container->told_at = RH_NEVER;
+	container->reported_at = RH_NEVER;
 	pod_run(pod, container);
 }
 
@@ -295,9 +295,9 @@ static size_t pod_signal_owned(const struct rh_shim_pod *pod, size_t index, int 
  * pod's grace. */
 static int pod_leave_signal(const struct rh_shim_pod *pod, const struct rh_shim_container *container, int64_t now)
 {
-	if (container->told_at == RH_NEVER)
+	if (container->reported_at == RH_NEVER)
 		return pod->stopping ? 0 : SIGTERM;
-	return now - container->told_at >= POD_LEFTOVER_GRACE ? SIGKILL : 0;
+	return now - container->reported_at >= POD_LEFTOVER_GRACE ? SIGKILL : 0;
 }
 
 /* End what a container's first process left. */
@@ -305,7 +305,7 @@ static void pod_leave(struct rh_shim_pod *pod, size_t index, int64_t now)
 {
 	struct rh_shim_container *container = &pod->containers[index];
 	int number = pod_leave_signal(pod, container, now);
-	bool hopeless = container->told_at != RH_NEVER && now - container->told_at > POD_KILL_PATIENCE;
+	bool hopeless = container->reported_at != RH_NEVER && now - container->reported_at > POD_KILL_PATIENCE;
 
 	if (pod->childless || hopeless || pod_signal_owned(pod, index, number) == 0) {
 		pod_blame_memory(pod, container);
@@ -313,7 +313,7 @@ static void pod_leave(struct rh_shim_pod *pod, size_t index, int64_t now)
 		return;
 	}
 	if (number == SIGTERM)
-		container->told_at = now;
+		container->reported_at = now;
 	container->due = now + (number == SIGKILL ? POD_KILL_PAUSE : POD_LEFTOVER_GRACE);
 }
 
@@ -388,7 +388,7 @@ static void pod_end_resting(struct rh_shim_pod *pod)
 		container->state = RH_SHIM_ENDED;
 		container->due = RH_NEVER;
 		container->report.again = false;
-		rh_shim_line_report(pod->line, &container->report);
+		rh_shim_channel_report(pod->line, &container->report);
 	}
 }
 

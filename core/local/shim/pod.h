@@ -19,8 +19,8 @@
 #include <sys/types.h>
 
 #include "local/shim.h"
+#include "local/shim/channel.h"
 #include "local/shim/limits.h"
-#include "local/shim/line.h"
 #include "local/shim/output.h"
 #include "local/shim/plan.h"
 
@@ -46,7 +46,7 @@ struct rh_shim_container {
 	int64_t kills;                 /**< what rh_shim_limits_kills() said at its start */
 	int64_t machine_kills;         /**< likewise rh_shim_limits_machine_kills(), if that was known */
 	bool machine_kills_known;
-	int64_t told_at;              /**< when what it left got SIGTERM; RH_NEVER: it did not */
+	int64_t reported_at;          /**< when what it left got SIGTERM; RH_NEVER: it did not */
 	bool asked;                   /**< a sidecar that got SIGTERM because the others have ended */
 	struct rh_shim_report report; /**< the latest */
 };
@@ -57,7 +57,7 @@ struct rh_shim_exec;
 struct rh_shim_pod {
 	const char *root; /**< "" for this machine; a folder that stands for / in tests */
 	const struct rh_shim_plan *plan;
-	struct rh_shim_line *line;
+	struct rh_shim_channel *line;
 	struct rh_shim_exec *exec;            /**< commands that run beside the containers; borrowed; NULL: none can */
 	struct rh_shim_container *containers; /**< as many as the plan's specs, in their order */
 	char refusal[512];                    /**< why no container can be started; "": they can */
@@ -69,7 +69,7 @@ struct rh_shim_pod {
 };
 
 /** @return 0 or RH_ENOMEM. @param plan and @p line are borrowed for the life of the pod */
-int rh_shim_pod_init(struct rh_shim_pod *pod, const struct rh_shim_plan *plan, struct rh_shim_line *line);
+int rh_shim_pod_init(struct rh_shim_pod *pod, const struct rh_shim_plan *plan, struct rh_shim_channel *line);
 /** Free what @p pod holds. */
 void rh_shim_pod_deinit(struct rh_shim_pod *pod);
 /** Reap every child that ended. */

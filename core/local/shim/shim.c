@@ -28,7 +28,7 @@
 /* Everything that the loop works with. */
 struct shim {
 	struct rh_shim_plan plan;
-	struct rh_shim_line line;
+	struct rh_shim_channel line;
 	struct rh_shim_pod pod;
 	struct rh_shim_exec exec;
 	int signals;
@@ -40,7 +40,7 @@ static void shim_deinit(struct shim *shim)
 	rh_shim_exec_close(&shim->exec);
 	rh_shim_pod_deinit(&shim->pod);
 	rh_shim_plan_deinit(&shim->plan);
-	rh_shim_line_deinit(&shim->line);
+	rh_shim_channel_deinit(&shim->line);
 	if (shim->signals >= 0)
 		(void)close(shim->signals);
 	rh_free(shim->polls);
@@ -62,7 +62,7 @@ static int shim_prepare_process(struct shim *shim, struct rh_error *err)
 	sigset_t set;
 
 	(void)fcntl(RH_SHIM_PLAN_FD, F_SETFD, FD_CLOEXEC);
-	(void)fcntl(RH_SHIM_LINE_FD, F_SETFD, FD_CLOEXEC);
+	(void)fcntl(RH_SHIM_CHANNEL_FD, F_SETFD, FD_CLOEXEC);
 	shim_detach_streams();
 	(void)setsid();
 	(void)!chdir("/");
@@ -95,7 +95,7 @@ static void shim_open_exec(struct shim *shim)
 	struct rh_error err = {0};
 
 	if (rh_shim_exec_open(&shim->exec, shim->plan.dir, &err) < 0)
-		rh_shim_line_note(&shim->line, err.message);
+		rh_shim_channel_note(&shim->line, err.message);
 	shim->pod.exec = &shim->exec;
 }
 
@@ -137,7 +137,7 @@ static void shim_take_signals(struct shim *shim)
 
 static void shim_take_line(struct shim *shim)
 {
-	if (!rh_shim_line_hear(&shim->line, shim_stop, shim) && !shim->plan.detached)
+	if (!rh_shim_channel_receive(&shim->line, shim_stop, shim) && !shim->plan.detached)
 		shim_stop(shim, 0);
 }
 
@@ -167,7 +167,7 @@ static void shim_loop(struct shim *shim)
 		int64_t until = rh_shim_pod_step(&shim->pod, rh_clock_monotonic());
 
 		rh_shim_exec_step(&shim->exec, &shim->pod);
-		rh_shim_line_flush(&shim->line);
+		rh_shim_channel_flush(&shim->line);
 		if (rh_shim_pod_done(&shim->pod))
 			return;
 		shim_poll(shim, until);
@@ -219,18 +219,18 @@ static void shim_write_record(struct shim *shim)
 		return; /* whoever started it has heard all of it on the line */
 	rh_fail(&err, RH_EIO, "cannot write \"%s\": %s", whole, strerror(errno));
 	(void)unlink(part);
-	rh_shim_line_note(&shim->line, err.message);
+	rh_shim_channel_note(&shim->line, err.message);
 }
 
 int rh_shim_main(void)
 {
 	__attribute__((cleanup(shim_deinit))) struct shim shim = {
-		.line = {.fd = RH_SHIM_LINE_FD}, .exec = {.listener = -1}, .signals = -1};
+		.line = {.fd = RH_SHIM_CHANNEL_FD}, .exec = {.listener = -1}, .signals = -1};
 	struct rh_error err = {0};
 
 	if (shim_prepare(&shim, &err) < 0) {
 		(void)fprintf(stderr, "roundhouse shim: %s\n", err.message);
-		rh_shim_line_note(&shim.line, err.message);
+		rh_shim_channel_note(&shim.line, err.message);
 		return SHIM_NO_PLAN;
 	}
 	shim_loop(&shim);

@@ -225,7 +225,7 @@ static void spawn_child(const struct spawn_job *job)
 
 /* @return whether the child refused, which it says before it ends; a program that runs has closed the pipe without a
  * word */
-static bool spawn_hear(int answer, struct rh_shim_refusal *ret_refusal)
+static bool spawn_receive(int answer, struct rh_shim_refusal *ret_refusal)
 {
 	ssize_t n;
 
@@ -257,7 +257,7 @@ int rh_shim_spawn(const struct rh_shim_spawn *spawn, pid_t *ret_pid, struct rh_s
 		spawn_refuse(ret_refusal, SPAWN_MACHINE, "container \"%s\": no process: %s", spec->name, strerror(errno));
 		return RH_EINVAL;
 	}
-	if (spawn_hear(answer, ret_refusal)) {
+	if (spawn_receive(answer, ret_refusal)) {
 		(void)waitpid(pid, NULL, 0);
 		return RH_EINVAL;
 	}

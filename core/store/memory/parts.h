@@ -84,15 +84,15 @@ struct rh_memory_store {
 bool rh_memory_key(const struct rh_resource *resource, const char *namespace_, const char *name,
                    char buffer[RH_MEMORY_KEY_SIZE]);
 /** @return whether the watch is one of objects as @p object, and of those with the labels of @p tree */
-bool rh_memory_wants(const struct rh_memory_watch *watch, const struct rh_memory_object *object,
-                     const struct rh_json *tree);
-/** Make an event for later rh_memory_tell(). @return it, or NULL when memory is out */
+bool rh_memory_selects(const struct rh_memory_watch *watch, const struct rh_memory_object *object,
+                       const struct rh_json *tree);
+/** Make an event for later rh_memory_emit(). @return it, or NULL when memory is out */
 struct rh_memory_event *rh_memory_event_new(struct rh_memory_watch *watch, enum rh_watch_event event,
                                             struct rh_memory_version *version);
 /** Free an event that was not told to the queue. NULL is nothing. */
 void rh_memory_event_free(struct rh_memory_event *event);
 /** Put an event (taken) into the queue. */
-void rh_memory_tell(struct rh_memory_store *store, struct rh_memory_event *event);
+void rh_memory_emit(struct rh_memory_store *store, struct rh_memory_event *event);
 /**
  * Apply a request: change the objects, tell the watches, fill the answer in. Never fails: what cannot be done is
  * answered.

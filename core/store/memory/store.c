@@ -77,7 +77,7 @@ static void memory_unlink(struct rh_memory_store *store, struct rh_memory_item *
 		store->last = item->previous;
 }
 
-void rh_memory_tell(struct rh_memory_store *store, struct rh_memory_event *event)
+void rh_memory_emit(struct rh_memory_store *store, struct rh_memory_event *event)
 {
 	struct rh_memory_watch *watch = event->watch;
 
@@ -123,7 +123,7 @@ static int memory_list(struct rh_memory_store *store, struct rh_memory_watch *wa
 		more = rh_map_next(store->objects.by_key, &cursor, NULL, &value);
 		if (more)
 			object = value;
-		if (object && !rh_memory_wants(watch, object, memory_labelled(store, watch, object)))
+		if (object && !rh_memory_selects(watch, object, memory_labelled(store, watch, object)))
 			continue;
 		event = rh_memory_event_new(watch, object ? RH_WATCH_ADDED : RH_WATCH_SYNCED, object ? object->now : NULL);
 		if (!event)
@@ -136,7 +136,7 @@ static int memory_list(struct rh_memory_store *store, struct rh_memory_watch *wa
 
 		list->next = NULL;
 		if (event)
-			rh_memory_tell(store, list);
+			rh_memory_emit(store, list);
 		else
 			rh_memory_event_free(list);
 		list = next;

@@ -48,8 +48,8 @@ static bool memory_is_pod(const struct rh_memory_object *object)
 	return rh_starts_with(object->key, "v1/Pod/");
 }
 
-bool rh_memory_wants(const struct rh_memory_watch *watch, const struct rh_memory_object *object,
-                     const struct rh_json *tree)
+bool rh_memory_selects(const struct rh_memory_watch *watch, const struct rh_memory_object *object,
+                       const struct rh_json *tree)
 {
 	if (!rh_starts_with(object->key, watch->prefix))
 		return false;
@@ -67,8 +67,8 @@ struct memory_change {
 static struct rh_memory_event *memory_event(struct rh_memory_watch *watch, const struct memory_change *change,
                                             bool *failed)
 {
-	bool was = change->before && rh_memory_wants(watch, change->object, change->before);
-	bool is = change->after && rh_memory_wants(watch, change->object, change->after);
+	bool was = change->before && rh_memory_selects(watch, change->object, change->before);
+	bool is = change->after && rh_memory_selects(watch, change->object, change->after);
 	struct rh_memory_event *made;
 
 	if (!was && !is)
@@ -83,7 +83,7 @@ static struct rh_memory_event *memory_event(struct rh_memory_watch *watch, const
 }
 
 /* Tell all watches, or none when memory is out. */
-static int memory_tell_all(struct rh_memory_store *store, const struct memory_change *change)
+static int memory_emit_all(struct rh_memory_store *store, const struct memory_change *change)
 {
 	struct rh_memory_event *list = NULL;
 	struct rh_memory_event **end = &list;
@@ -104,7 +104,7 @@ static int memory_tell_all(struct rh_memory_store *store, const struct memory_ch
 		if (failed)
 			rh_memory_event_free(list);
 		else
-			rh_memory_tell(store, list);
+			rh_memory_emit(store, list);
 		list = next;
 	}
 	return failed ? RH_ENOMEM : 0;
@@ -130,7 +130,7 @@ static int memory_store_version(struct rh_memory_store *store, struct rh_memory_
 	change.version = rh_memory_version_new(store->objects.trees, rh_take(guard));
 	if (change.version)
 		change.after = rh_memory_version_look(store->objects.trees, change.version);
-	if (!change.after || memory_tell_all(store, &change) < 0) {
+	if (!change.after || memory_emit_all(store, &change) < 0) {
 		rh_memory_version_unref(change.version);
 		return RH_ENOMEM;
 	}
@@ -148,7 +148,7 @@ static int memory_remove(struct rh_memory_store *store, struct rh_memory_object 
 	struct memory_change change = {.object = object, .version = object->now};
 
 	change.before = rh_memory_version_look(store->objects.trees, object->now);
-	if (!change.before || memory_tell_all(store, &change) < 0)
+	if (!change.before || memory_emit_all(store, &change) < 0)
 		return RH_ENOMEM;
 	rh_memory_objects_count(&store->objects, change.before, -1);
 	rh_memory_objects_remove(&store->objects, object);
@@ -245,8 +245,8 @@ static void memory_collect(struct rh_memory_store *store)
 }
 
 /* @return whether the preconditions hold; if not, the request is answered */
-static bool memory_holds(struct rh_memory_request *request, const struct rh_memory_object *object,
-                         const struct rh_json *tree)
+static bool memory_precondition_holds(struct rh_memory_request *request, const struct rh_memory_object *object,
+                                      const struct rh_json *tree)
 {
 	const struct rh_request *r = &request->request;
 	const char *version = rh_json_string(rh_json_get(rh_json_get(tree, "metadata"), "resourceVersion"));
@@ -298,7 +298,7 @@ static int memory_change(struct rh_memory_store *store, struct rh_memory_request
 
 	if (!before)
 		return RH_ENOMEM;
-	if (!memory_check_body(request) || !memory_holds(request, object, before))
+	if (!memory_check_body(request) || !memory_precondition_holds(request, object, before))
 		return 0;
 	if (rh_memory_changed(request, before, &next) < 0)
 		return RH_ENOMEM;
@@ -319,7 +319,7 @@ static int memory_request_delete(struct rh_memory_store *store, struct rh_memory
 
 	if (!tree)
 		return RH_ENOMEM;
-	if (!memory_holds(request, object, tree))
+	if (!memory_precondition_holds(request, object, tree))
 		return 0;
 	rh_copy(key, sizeof(key), object->key);
 	if (memory_delete(store, object, request->request.grace_seconds) < 0)

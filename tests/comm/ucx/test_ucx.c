@@ -22,7 +22,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "comm/odds.h"
+#include "comm/divergence.h"
 #include "comm/operations.h"
 #include "comm/ranks.h"
 
@@ -304,15 +304,15 @@ static void test_ucx__a_world_that_failed_leaves_nothing_in_the_process(void **s
 static void test_ucx__ranks_at_odds(void **state)
 {
 	(void)state;
-	odds_check("ucx", false);
-	odds_check("ucx", true);
+	divergence_check("ucx", false);
+	divergence_check("ucx", true);
 }
 
 static void test_ucx__a_stopped_rank_is_named(void **state)
 {
 	(void)state;
-	odds_check_stopped("ucx", false);
-	odds_check_stopped("ucx", true);
+	divergence_check_stopped("ucx", false);
+	divergence_check_stopped("ucx", true);
 }
 
 /* Every line of those who could not start names rank 1. */

@@ -15,7 +15,7 @@ import time
 import field
 import life
 import support
-import witness
+import reported_by
 from support import wait_for
 
 HOUR_S, DAY_S = 3600, 86400
@@ -64,7 +64,7 @@ class WithClock(field.Field):
         return json.loads(text).get("status", {}) if status == 200 else None
 
     def conditions(self, namespace):
-        return witness.conditions(self.status(namespace))
+        return reported_by.conditions(self.status(namespace))
 
     def start_all(self, director, one):
         """Until the job runs."""
@@ -137,7 +137,7 @@ class Clocks(WithClock):
         times = {}
         for event in self.events(namespace):
             if event["objectRef"].get("subresource") == "status":
-                failed = witness.conditions(event["responseObject"]["status"]).get("Failed") == "True"
+                failed = reported_by.conditions(event["responseObject"]["status"]).get("Failed") == "True"
                 times.setdefault(failed, when(event["requestReceivedTimestamp"]))
         return times[True] - times[False]
 

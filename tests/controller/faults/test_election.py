@@ -18,7 +18,7 @@ import unittest
 
 import field
 import proxy
-import witness
+import reported_by
 from support import wait_for
 
 USERS = ("controller", "other")
@@ -159,7 +159,7 @@ class Elections(field.Field):
     def witnessed(self, election):
         """-> what the audit log has against it"""
         events = [event for event in self.api.attempts() if event["objectRef"].get("namespace") == election.namespace]
-        wrong = witness.trespasses(events, USERS)
+        wrong = reported_by.trespasses(events, USERS)
         return [f"{election.namespace}: {words}" for words in wrong[:5]]
 
     def begin(self, name, urls=None):

@@ -15,7 +15,7 @@ import unittest
 import field
 import life
 import proxy
-import witness
+import reported_by
 from support import wait_for
 
 JOBS = 60 if field.ALL else 12
@@ -268,7 +268,7 @@ class Moody(field.Field):
         return event["objectRef"].get("name", "").startswith("life")
 
     def made(self):
-        return {name: number for name, number in witness.count(self.events("moody"), "create", "pods").items()
+        return {name: number for name, number in reported_by.count(self.events("moody"), "create", "pods").items()
                 if name.startswith("m-")}
 
 

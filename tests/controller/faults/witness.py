@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API server's audit log as the witness: what was really done, whoever says what."""
+"""The API server's audit log as the reported_by: what was really done, whoever says what."""
 import collections
 import json
 

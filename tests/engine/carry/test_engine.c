@@ -354,8 +354,8 @@ static void test_engine__the_window_bounds_what_is_under_way(void **state)
 
 		rh_engine_step(sim.engine, sim.now);
 		if (rh_map_next(sim.engine->entries, &cursor, NULL, &entry) &&
-		    ((struct rh_engine_entry *)entry)->flight_count > most)
-			most = ((struct rh_engine_entry *)entry)->flight_count;
+		    ((struct rh_engine_entry *)entry)->inflight_count > most)
+			most = ((struct rh_engine_entry *)entry)->inflight_count;
 	}
 	assert_int_equal(most, 4);
 	assert_non_null(sim_pod(&sim, "j-worker-29"));

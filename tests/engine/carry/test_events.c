@@ -22,7 +22,7 @@ static struct rh_engine_entry *open_job(struct sim *sim)
 
 static void tell(struct rh_engine_entry *entry, bool warning, const char *reason, const char *message)
 {
-	rh_engine_tell(entry, &(struct rh_engine_news){entry->uid, warning, reason, message});
+	rh_engine_emit(entry, &(struct rh_event_spec){entry->uid, warning, reason, message});
 }
 
 /* The first Event of a reason. */

@@ -75,7 +75,7 @@ static void test_large__trees_are_bounded_by_bytes(void **state)
 	(void)state;
 	open_large_jobs(&sim);
 	assert_all(&sim, "Created | worker-0 Pending");
-	assert_int_equal(sim.engine->crowded.count, 0);
+	assert_int_equal(sim.engine->tree_queue.count, 0);
 	rh_engine_rest(sim.engine);
 	assert_int_equal(sim.engine->tree_bytes, 0);
 	assert_int_equal(sim.engine->text_bytes, 0); /* large texts are not kept either */

@@ -248,7 +248,7 @@ static void test_races__nothing_is_asked_for_twice(void **state)
 	}
 	sim_set_pod(&sim, "j-worker-1", "Running", 0, 0);
 	sim_settle(&sim);
-	assert_int_equal(only_entry(&sim)->flight_count, 1);
+	assert_int_equal(only_entry(&sim)->inflight_count, 1);
 	late_tell(&late);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created | worker-0 Pending");
@@ -316,7 +316,7 @@ static void test_races__what_is_overtaken_is_not_carried_out(void **state)
 	sim_patch(&sim, "j", "{'spec':{'runPolicy':{'suspend':true}}}");
 	sim_settle(&sim);
 	late_tell(&late);
-	assert_int_equal(only_entry(&sim)->flight_count, 0);
+	assert_int_equal(only_entry(&sim)->inflight_count, 0);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Suspended | ");
 	sim_assert_no_event(&sim, "Warning Failed");

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/os/clock.h"
 #include "base/str.h"
-#include "engine/decide/worlds_words.h"
+#include "engine/decide/worlds_parse.h"
 #include "job/names.h"
 
 static void worlds_load(struct worlds *worlds)
@@ -341,7 +341,7 @@ static void worlds_do_service(struct worlds *worlds, const char *rest)
 }
 
 /* @return the object that is wanted by the kind and name of @p child */
-static const struct rh_json *worlds_wanted(const struct worlds *worlds, const struct rh_child *child)
+static const struct rh_json *worlds_desired(const struct worlds *worlds, const struct rh_child *child)
 {
 	const struct rh_json *object = rh_json_first(worlds->objects);
 
@@ -372,7 +372,7 @@ static void worlds_do_object(struct worlds *worlds, const char *rest)
 		if (strcmp(word, "coming") == 0)
 			*child->uid = '\0';
 		if (hash && strcmp(hash, "same") == 0)
-			assert_int_equal(rh_object_hash(worlds_wanted(worlds, child), &child->hash), 0);
+			assert_int_equal(rh_object_hash(worlds_desired(worlds, child), &child->hash), 0);
 		else if (hash)
 			child->hash = strtoull(hash, NULL, 10);
 	}

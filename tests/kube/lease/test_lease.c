@@ -216,7 +216,7 @@ static void test_lease__lost_when_it_cannot_be_renewed(void **state)
 				break;
 			assert_int_equal(rh_lease_next(lease, now, WALL, &request, NULL), 1);
 			answer(lease, now, rows[i].status, "{\"message\":\"why\"}");
-			assert_string_equal(rh_lease_words(lease) + (rows[i].status ? strlen("status 500: ") : 0),
+			assert_string_equal(rh_lease_message(lease) + (rows[i].status ? strlen("status 500: ") : 0),
 			                    rows[i].status ? "why" : "cut");
 		}
 		assert_int_equal(rh_lease_look(lease, now), RH_LEASE_LOST);
@@ -287,7 +287,7 @@ static void test_lease__taken_from_the_leader(void **state)
 	assert_null(expect(lease, now, "GET", PATH "/lead"));
 	answer_held(lease, now, "thief", 15, 9);
 	assert_int_equal(rh_lease_look(lease, now), RH_LEASE_LOST);
-	assert_string_equal(rh_lease_words(lease), "it is held by thief");
+	assert_string_equal(rh_lease_message(lease), "it is held by thief");
 }
 
 static void test_lease__race_to_create(void **state)
@@ -322,7 +322,7 @@ static void test_lease__forbidden(void **state)
 				rh_json_free(expect(lease, now, "POST", PATH));
 			}
 			answer(lease, now, 403, denied);
-			assert_string_equal(rh_lease_words(lease), "status 403: leases is forbidden");
+			assert_string_equal(rh_lease_message(lease), "status 403: leases is forbidden");
 			if (rh_lease_look(lease, now) == RH_LEASE_SEEKING)
 				now = rh_lease_deadline(lease);
 		}
@@ -504,7 +504,7 @@ static void test_lease__answers_that_make_no_sense(void **state)
 		assert_null(expect(lease, 0, "GET", PATH "/lead"));
 		answer(lease, 0, 200, bodies[i]);
 		assert_int_equal(rh_lease_look(lease, 0), RH_LEASE_SEEKING);
-		assert_string_equal(rh_lease_words(lease), "the server's answer is no Lease");
+		assert_string_equal(rh_lease_message(lease), "the server's answer is no Lease");
 		assert_true(rh_lease_deadline(lease) >= RH_LEASE_RETRY_PERIOD);
 	}
 }
@@ -595,7 +595,7 @@ static void test_lease__release_without_a_server(void **state)
 	rh_json_free(expect(lease, 0, "PUT", PATH "/lead"));
 	answer(lease, 0, 0, "");
 	assert_int_equal(rh_lease_look(lease, 0), RH_LEASE_RELEASED);
-	assert_string_equal(rh_lease_words(lease), "cut");
+	assert_string_equal(rh_lease_message(lease), "cut");
 }
 
 static void test_lease__options(void **state)

@@ -229,11 +229,12 @@ static void test_outcome__words(void **state)
 	char room[64];
 
 	(void)state;
-	assert_string_equal(rh_kube_outcome_words(403, STATUS("Forbidden", "no list", ""), room, sizeof(room)), "no list");
-	assert_string_equal(rh_kube_outcome_words(404, "404 page not found\n", room, sizeof(room)),
+	assert_string_equal(rh_kube_outcome_message(403, STATUS("Forbidden", "no list", ""), room, sizeof(room)),
+	                    "no list");
+	assert_string_equal(rh_kube_outcome_message(404, "404 page not found\n", room, sizeof(room)),
 	                    "not found (404): 404 page not found");
-	assert_string_equal(rh_kube_outcome_words(500, "", room, sizeof(room)), "internal error (500)");
-	assert_string_equal(rh_kube_outcome_words(500, "{}", room, sizeof(room)), "internal error (500)");
+	assert_string_equal(rh_kube_outcome_message(500, "", room, sizeof(room)), "internal error (500)");
+	assert_string_equal(rh_kube_outcome_message(500, "{}", room, sizeof(room)), "internal error (500)");
 }
 
 static void test_outcome__gist(void **state)

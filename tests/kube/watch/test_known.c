@@ -63,7 +63,7 @@ static void test_known__objects_of_clusters_have_no_namespace(void **state)
 
 	(void)state;
 	assert_int_equal(rh_known_put(known, json, 1), 0);
-	assert_int_equal(rh_known_tell(known, json, note_all, &told), 0);
+	assert_int_equal(rh_known_emit(known, json, note_all, &told), 0);
 	assert_string_equal(rh_str_text(&told),
 	                    "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"n\",\"uid\":\"u\"}}");
 }
@@ -84,7 +84,7 @@ static void test_known__labels_displace_nothing(void **state)
 	many = object("a", "1", "5", rh_str_text(&labels));
 	assert_int_equal(rh_known_put(known, many, 1), 0);
 	assert_int_equal(rh_known_put(known, few, 1), 0);
-	assert_int_equal(rh_known_tell(known, few, note_all, &told), 0);
+	assert_int_equal(rh_known_emit(known, few, note_all, &told), 0);
 	assert_string_equal(rh_str_text(&told),
 	                    "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"b\",\"uid\":\"2\","
 	                    "\"namespace\":\"d\",\"resourceVersion\":\"6\"}}");

@@ -77,15 +77,15 @@ int test_pod_setup(void **state)
 	test->pod = test_pod_yaml(pod_text);
 	test->objects = test_pod_yaml(objects_text);
 	assert_non_null(test->config);
-	test->input = (struct rh_podplan_input){.pod = test->pod,
-	                                        .config = test->config,
-	                                        .lookup = input_find,
-	                                        .lookup_arg = test->objects,
-	                                        .environment = environment,
-	                                        .pod_dir = test->pod_dir,
-	                                        .log_dir = "/logs",
-	                                        .work_dir = "/jobs",
-	                                        .pod_ip = "127.1.0.3"};
+	test->input = (struct rh_runtime_spec_input){.pod = test->pod,
+	                                             .config = test->config,
+	                                             .lookup = input_find,
+	                                             .lookup_arg = test->objects,
+	                                             .environment = environment,
+	                                             .pod_dir = test->pod_dir,
+	                                             .log_dir = "/logs",
+	                                             .work_dir = "/jobs",
+	                                             .pod_ip = "127.1.0.3"};
 	test->context = (struct rh_pod_context){.input = &test->input,
 	                                        .namespace_ = "team",
 	                                        .name = "job-worker-1",

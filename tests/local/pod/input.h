@@ -17,7 +17,7 @@ struct test_pod {
 	struct rh_json *pod;
 	struct rh_json *objects; /**< ConfigMaps and Secrets */
 	struct rh_str notes;
-	struct rh_podplan_input input;
+	struct rh_runtime_spec_input input;
 	struct rh_pod_context context;
 };
 

@@ -20,7 +20,7 @@
 #include "base/os/clock.h"
 #include "base/os/file.h"
 #include "local/harness.h"
-#include "local/podplan.h"
+#include "local/runtime_spec.h"
 #include "local/scratch.h"
 #include "local/shim.h"
 
@@ -440,7 +440,7 @@ static void test_run__service_names(void **state)
 	const struct test_job job = {.master = "getent hosts j-worker-0 j-worker-0.default.svc localhost; sleep 0.3",
 	                             .worker = "sleep 0.3"};
 
-	if (!rh_podplan_can_mount())
+	if (!rh_runtime_spec_can_mount())
 		return;
 	test_run_job(run, &job);
 	expect_result(run, RH_RUN_SUCCEEDED);

@@ -33,7 +33,7 @@
 struct fixture {
 	char *scratch;
 	struct rh_config *config;
-	struct rh_holds *holds;
+	struct rh_locks *locks;
 	struct rh_memory_store *store;
 	struct rh_loop *loop;
 	struct rh_runner *runner;
@@ -129,13 +129,13 @@ static int set_up(void **state)
 	fixture->config = rh_config_new();
 	fixture->config->restart_backoff = RH_SECOND / 50;
 	fixture->secret = test_json("{'apiVersion':'v1','kind':'Secret','metadata':{'name':'s'},'data':{'k':'dg=='}}");
-	assert_int_equal(rh_holds_open(fixture->scratch, &fixture->holds, &err), 0);
+	assert_int_equal(rh_locks_open(fixture->scratch, &fixture->locks, &err), 0);
 	assert_int_equal(rh_loop_new(take_turn, fixture, &fixture->loop, &err), 0);
 	assert_int_equal(rh_memory_store_new(true, NULL, NULL, &fixture->store), 0);
 	options = (struct rh_runner_options){.store = rh_memory_store_face(fixture->store),
 	                                     .loop = fixture->loop,
 	                                     .config = fixture->config,
-	                                     .holds = fixture->holds,
+	                                     .locks = fixture->locks,
 	                                     .dir = fixture->scratch,
 	                                     .log_dir = fixture->scratch};
 	options.hooks = (struct rh_runner_hooks){.find = find_object,
@@ -157,7 +157,7 @@ static int tear_down(void **state)
 	rh_runner_free(fixture->runner);
 	rh_memory_store_free(fixture->store);
 	rh_loop_free(fixture->loop);
-	rh_holds_free(fixture->holds);
+	rh_locks_free(fixture->locks);
 	rh_config_free(fixture->config);
 	rh_json_free(fixture->secret);
 	rh_str_deinit(&fixture->lines);

@@ -100,7 +100,7 @@ static void harness_become_shim(int plan, int line)
 	plan = fcntl(plan, F_DUPFD_CLOEXEC, 10);
 	line = fcntl(line, F_DUPFD_CLOEXEC, 10);
 	(void)dup2(plan, RH_SHIM_PLAN_FD);
-	(void)dup2(line, RH_SHIM_LINE_FD);
+	(void)dup2(line, RH_SHIM_CHANNEL_FD);
 	(void)close(plan);
 	(void)close(line);
 	exit(rh_shim_main());

@@ -24,7 +24,7 @@
 
 #include "base/os/file.h"
 #include "local/exec.h"
-#include "local/podplan.h"
+#include "local/runtime_spec.h"
 #include "local/scratch.h"
 #include "local/shim/harness.h"
 
@@ -438,7 +438,7 @@ static void test_exec__sees_the_mounts(void **state)
 	struct asked asked;
 	rh_auto_free char *text = NULL;
 
-	if (!rh_podplan_can_mount())
+	if (!rh_runtime_spec_can_mount())
 		skip();
 	assert_int_equal(rh_dir_make(volume, 0755, NULL), 0);
 	assert_int_equal(rh_json_append(rh_json_ensure_array(container, "mounts"), mount), 0);

@@ -25,7 +25,7 @@
 /* clang-format on */
 
 #include "base/os/file.h"
-#include "local/podplan.h"
+#include "local/runtime_spec.h"
 #include "local/shim/harness.h"
 
 static struct rh_json *add_mounts(struct rh_json *container)
@@ -266,7 +266,7 @@ static void mount_as_nobody(struct test_shim *shim)
 
 	/* a change of user makes /proc/self root's, until an exec or this */
 	if (setgroups(0, NULL) < 0 || setgid(65534) < 0 || setuid(65534) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0 ||
-	    !rh_podplan_can_mount())
+	    !rh_runtime_spec_can_mount())
 		_exit(77);
 	run_mounted(shim, "/roundhouse-test-data", true,
 	            "cat /roundhouse-test-data/f; id -u; ! touch /roundhouse-test-data/x");
@@ -348,7 +348,7 @@ int main(void)
 		CASE(test_mounts__joined_in_a_chroot),
 	};
 
-	if (!rh_podplan_can_mount()) {
+	if (!rh_runtime_spec_can_mount()) {
 		(void)printf("SKIPPED: no mount namespace can be had here\n");
 		return 0;
 	}

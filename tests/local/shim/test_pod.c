@@ -355,7 +355,7 @@ static void test_pod__rests_longer_each_time(void **state)
 {
 	struct test_shim *shim = *state;
 	struct rh_shim_plan plan = {0};
-	struct rh_shim_line line = {.fd = -1};
+	struct rh_shim_channel line = {.fd = -1};
 	struct rh_shim_pod pod;
 	static const int64_t rests[] = {1, 2, 4, 8, 10, 10};
 	int64_t now = 1000 * RH_SECOND;
@@ -368,7 +368,7 @@ static void test_pod__rests_longer_each_time(void **state)
 	assert_int_equal(rh_shim_pod_init(&pod, &plan, &line), 0);
 	for (size_t i = 0; i < sizeof(rests) / sizeof(rests[0]); i++) {
 		pod.containers[0].state = RH_SHIM_LEAVING;
-		pod.containers[0].told_at = RH_NEVER;
+		pod.containers[0].reported_at = RH_NEVER;
 		pod.containers[0].began = now;
 		pod.containers[0].due = now;
 		assert_int_equal(rh_shim_pod_step(&pod, now), now + rests[i] * RH_SECOND);
@@ -405,7 +405,7 @@ static void put_vmstat(const struct test_shim *shim, const char *text)
 static void end_by_sigkill(struct test_shim *shim, const struct kills *kills, struct rh_shim_report *ret_report)
 {
 	struct rh_shim_limits_options options = {.root = shim->folder, .name = "x"};
-	struct rh_shim_line line = {.fd = -1};
+	struct rh_shim_channel line = {.fd = -1};
 	struct rh_shim_plan plan = {0};
 	struct rh_shim_container *container;
 	struct rh_shim_pod pod;
@@ -421,7 +421,7 @@ static void end_by_sigkill(struct test_shim *shim, const struct kills *kills, st
 	put_vmstat(shim, kills->after);
 	container->state = RH_SHIM_LEAVING;
 	container->due = 0;
-	container->told_at = RH_NEVER;
+	container->reported_at = RH_NEVER;
 	container->report.signal = kills->passed_on ? 0 : SIGKILL;
 	container->report.exit_code = 128 + SIGKILL;
 	rh_copy(container->report.reason, sizeof(container->report.reason), "Error");

@@ -229,7 +229,7 @@ static int32_t work_with(struct rh_ps_options options, struct scene *scene, stru
 
 static int32_t work(struct scene *scene, struct rh_comm_error *err)
 {
-	return work_with((struct rh_ps_options){.zero = 0}, scene, err);
+	return work_with((struct rh_ps_options){.reserved = 0}, scene, err);
 }
 
 static int32_t work_impatiently(struct scene *scene, struct rh_comm_error *err)

@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "comm/core/bootstrap/client.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "comm/core/bootstrap/socket.h"
+#include "comm/core/error.h"
+
+/* Pause between two attempts to connect: short at first, then longer. */
+#define CLIENT_PAUSE_FIRST 20000
+#define CLIENT_PAUSE_MAX 500000
+
+/* Somebody waits for a value. Lives on the waiter's stack, in the list while it waits. */
+struct client_wish {
+	struct client_wish *next;
+	uint64_t number;
+	void *value;
+	size_t room;
+	int64_t length; /* -1: not there yet */
+};
+
+struct rh_comm_client {
+	int fd;
+	int wake;
+	int32_t rank;
+	struct rh_comm_buffer in; /* of the service thread */
+	pthread_mutex_t lock;     /* over what follows */
+	pthread_cond_t news;
+	struct rh_comm_buffer out;
+	struct client_wish *wishes;
+	uint64_t wish_count;
+	struct rh_comm_error end;
+	bool all_left;
+	int64_t heard;              /* when the hub said something last */
+	int32_t unanswered;         /* heartbeats since then */
+	struct rh_comm_query query; /* what it asked last */
+	_Atomic bool asked;
+	_Atomic int32_t over; /* code of `end`, which is complete before this is set */
+};
+
+/* Wait until the frame is there. @return 1, or a negative status with errno as words */
+static int32_t client_await(int fd, struct rh_comm_buffer *in, int64_t deadline, uint32_t *ret_kind,
+                            const uint8_t **ret_payload, size_t *ret_length)
+{
+	int32_t r;
+
+	while ((r = rh_comm_frame_look(in, ret_kind, ret_payload, ret_length)) == 0) {
+		struct pollfd set = {.fd = fd, .events = POLLIN};
+		int64_t left = deadline - rh_comm_now();
+		int64_t n;
+
+		if (left <= 0 || poll(&set, 1, (int)(left / 1000) + 1) <= 0) {
+			errno = ETIMEDOUT;
+			return RH_COMM_EIO;
+		}
+		n = rh_comm_buffer_read(in, fd);
+		if (n < 0)
+			return n == RH_COMM_ENOMEM ? RH_COMM_ENOMEM : RH_COMM_EIO;
+	}
+	return r;
+}
+
+static int32_t client_send_now(int fd, uint32_t kind, const void *data, size_t length)
+{
+	struct rh_comm_buffer out = {0};
+	int32_t r = rh_comm_frame_add(&out, kind, data, length, NULL, 0);
+
+	/* a few hundred bytes on a fresh connection always fit */
+	if (r == 0 && (rh_comm_buffer_write(&out, fd) < 0 || out.length > 0))
+		r = RH_COMM_EIO;
+	rh_comm_buffer_deinit(&out);
+	return r;
+}
+
+static int32_t client_fail_hello(struct rh_comm_error *err, int32_t code)
+{
+	if (code == RH_COMM_ENOMEM)
+		return rh_comm_fail(err, code, RH_COMM_NO_RANK, "out of memory");
+	if (code == RH_COMM_EINVAL)
+		return rh_comm_fail(err, RH_COMM_EIO, 0, "what listens there is no rh_comm");
+	return rh_comm_fail(err, RH_COMM_EIO, 0, "rank 0 does not answer");
+}
+
+static int32_t client_refused(struct rh_comm_error *err, const uint8_t *text, size_t length)
+{
+	return rh_comm_fail(err, RH_COMM_EINVAL, 0, "rank 0 refuses this rank: %.*s", (int)(length < 200 ? length : 200),
+	                    (const char *)text);
+}
+
+/* Take the hub's challenge and answer it. */
+static int32_t client_prove(int fd, const struct rh_comm_env *env, const struct rh_comm_hello *hello,
+                            const uint8_t *payload, struct rh_comm_error *err)
+{
+	struct rh_comm_challenge challenge;
+	uint8_t proof[RH_COMM_DIGEST];
+
+	memcpy(&challenge, payload, sizeof(challenge));
+	rh_comm_prove(env->secret, "hub", hello->nonce, hello, proof);
+	if (!rh_comm_digest_equal(proof, challenge.proof))
+		return rh_comm_fail(err, RH_COMM_EINVAL, 0,
+		                    "what listens at rank 0's address does not know the secret (RH_COMM_SECRET)");
+	rh_comm_prove(env->secret, "rank", challenge.nonce, hello, proof);
+	return client_send_now(fd, RH_COMM_FRAME_PROOF, proof, sizeof(proof)) < 0 ? client_fail_hello(err, RH_COMM_EIO) : 0;
+}
+
+static int32_t client_make_hello(const struct rh_comm_env *env, struct rh_comm_hello *hello, struct rh_comm_error *err)
+{
+	struct rh_comm_sha256 hash;
+
+	*hello = (struct rh_comm_hello){.protocol = RH_COMM_PROTOCOL, .rank = env->rank, .world = env->world};
+	rh_comm_sha256_init(&hash);
+	rh_comm_sha256_add(&hash, env->job, strlen(env->job));
+	rh_comm_sha256_end(&hash, hello->job);
+	if (getrandom(hello->nonce, sizeof(hello->nonce), 0) != sizeof(hello->nonce))
+		return rh_comm_fail_os(err, errno, "random numbers");
+	return 0;
+}
+
+/* Both prove themselves. What comes behind WELCOME stays in `in`. */
+static int32_t client_greet(int fd, const struct rh_comm_env *env, int64_t deadline, struct rh_comm_buffer *in,
+                            struct rh_comm_error *err)
+{
+	struct rh_comm_hello hello;
+	const uint8_t *payload;
+	uint32_t kind = 0;
+	size_t length;
+	int32_t r = client_make_hello(env, &hello, err);
+
+	if (r < 0)
+		return r;
+	if (client_send_now(fd, RH_COMM_FRAME_HELLO, &hello, sizeof(hello)) < 0)
+		return client_fail_hello(err, RH_COMM_EIO);
+	for (;;) {
+		r = client_await(fd, in, deadline, &kind, &payload, &length);
+		if (r < 0)
+			return client_fail_hello(err, r);
+		if (kind == RH_COMM_FRAME_REFUSED)
+			return client_refused(err, payload, length);
+		if (kind == RH_COMM_FRAME_CHALLENGE && length == sizeof(struct rh_comm_challenge))
+			r = client_prove(fd, env, &hello, payload, err);
+		else if (kind != RH_COMM_FRAME_WELCOME)
+			r = client_fail_hello(err, RH_COMM_EINVAL);
+		rh_comm_frame_drop(in);
+		if (r < 0 || kind == RH_COMM_FRAME_WELCOME)
+			return r < 0 ? r : 0;
+	}
+}
+
+static int32_t client_connect_once(struct rh_comm_client *client, const struct rh_comm_env *env, int64_t deadline,
+                                   struct rh_comm_error *err)
+{
+	int32_t r = rh_comm_socket_connect(env->host, env->port, deadline, &client->fd, err);
+
+	if (r < 0)
+		return r;
+	rh_comm_socket_watch_peer(client->fd, env->death_timeout);
+	client->in.length = 0;
+	r = client_greet(client->fd, env, deadline, &client->in, err);
+	if (r < 0) {
+		(void)close(client->fd);
+		client->fd = -1;
+	}
+	return r;
+}
+
+static void client_pause(int64_t time)
+{
+	struct timespec left = {time / RH_COMM_SECOND, time % RH_COMM_SECOND * 1000};
+
+	(void)nanosleep(&left, NULL);
+}
+
+static int32_t client_connect(struct rh_comm_client *client, const struct rh_comm_env *env, int64_t deadline,
+                              struct rh_comm_error *err)
+{
+	struct rh_comm_error last = {.text = "nobody listens"};
+	int64_t pause = CLIENT_PAUSE_FIRST;
+
+	for (;;) {
+		int32_t r = client_connect_once(client, env, deadline, &last);
+
+		if (r != RH_COMM_EIO) {
+			if (err && r < 0)
+				*err = last;
+			return r;
+		}
+		if (rh_comm_now() + pause >= deadline)
+			return rh_comm_fail(err, RH_COMM_ETIME, 0, "rank 0 at %s port %d was not reached in time: %s", env->host,
+			                    (int)env->port, last.text);
+		client_pause(pause);
+		pause = pause * 2 < CLIENT_PAUSE_MAX ? pause * 2 : CLIENT_PAUSE_MAX;
+	}
+}
+
+int32_t rh_comm_client_new(const struct rh_comm_env *env, int64_t deadline, struct rh_comm_client **ret_client,
+                           struct rh_comm_error *err)
+{
+	struct rh_comm_client *client = calloc(1, sizeof(*client));
+	pthread_condattr_t monotonic;
+	int32_t r;
+
+	if (!client)
+		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
+	client->fd = -1;
+	client->rank = env->rank;
+	(void)pthread_condattr_init(&monotonic);
+	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&client->news, &monotonic);
+	(void)pthread_condattr_destroy(&monotonic);
+	(void)pthread_mutex_init(&client->lock, NULL);
+	client->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r = client->wake < 0 ? rh_comm_fail_os(err, errno, "rh_comm") : client_connect(client, env, deadline, err);
+	if (r < 0) {
+		rh_comm_client_free(client);
+		return r;
+	}
+	*ret_client = client;
+	return 0;
+}
+
+int32_t rh_comm_client_address(const struct rh_comm_client *client, char *text, size_t room)
+{
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+
+	if (getsockname(client->fd, (struct sockaddr *)&address, &length) < 0 ||
+	    getnameinfo((struct sockaddr *)&address, length, text, (socklen_t)room, NULL, 0, NI_NUMERICHOST) != 0)
+		return RH_COMM_EIO;
+	return 0;
+}
+
+void rh_comm_client_free(struct rh_comm_client *client)
+{
+	if (!client)
+		return;
+	if (client->fd >= 0)
+		(void)close(client->fd);
+	if (client->wake >= 0)
+		(void)close(client->wake);
+	(void)pthread_mutex_destroy(&client->lock);
+	(void)pthread_cond_destroy(&client->news);
+	rh_comm_buffer_deinit(&client->in);
+	rh_comm_buffer_deinit(&client->out);
+	free(client);
+}
+
+/* The first end stays. Called with the lock held. */
+static void client_set_end(struct rh_comm_client *client, int32_t code, int32_t rank, const char *text)
+{
+	if (atomic_load_explicit(&client->over, memory_order_relaxed) != 0)
+		return;
+	(void)rh_comm_fail(&client->end, code, rank, "%s", text);
+	atomic_store_explicit(&client->over, code, memory_order_release);
+	(void)pthread_cond_broadcast(&client->news);
+}
+
+void rh_comm_client_hold(struct rh_comm_client *client)
+{
+	(void)pthread_mutex_lock(&client->lock);
+}
+
+void rh_comm_client_let_go(struct rh_comm_client *client)
+{
+	(void)pthread_mutex_unlock(&client->lock);
+}
+
+void rh_comm_client_forget(struct rh_comm_client *client)
+{
+	if (client->fd >= 0)
+		(void)close(client->fd);
+	(void)close(client->wake);
+	client->fd = -1;
+	client->wake = -1;
+	/* nobody is woken: there is no other thread here, and those that wait are the parent's */
+	if (atomic_load(&client->over) != 0)
+		return;
+	atomic_store(&client->over, rh_comm_fail(&client->end, RH_COMM_EINVAL, client->rank,
+	                                         "this process was forked from rank %d, and is none itself: call "
+	                                         "rh_comm_init() in it, after fork()",
+	                                         (int)client->rank));
+}
+
+int32_t rh_comm_client_check(const struct rh_comm_client *client, struct rh_comm_error *err)
+{
+	int32_t code = atomic_load_explicit(&client->over, memory_order_acquire);
+
+	if (code != 0 && err)
+		*err = client->end;
+	return code;
+}
+
+void rh_comm_client_wake(struct rh_comm_client *client)
+{
+	static const uint64_t one = 1;
+
+	/* when it cannot be written it is so full that it wakes anyway */
+	(void)!write(client->wake, &one, sizeof(one));
+}
+
+/* Queue a frame and let the service thread send it. */
+static int32_t client_queue(struct rh_comm_client *client, uint32_t kind, const void *head, size_t head_length,
+                            const void *data, size_t length)
+{
+	int32_t r;
+
+	(void)pthread_mutex_lock(&client->lock);
+	r = rh_comm_frame_add(&client->out, kind, head, head_length, data, length);
+	(void)pthread_mutex_unlock(&client->lock);
+	rh_comm_client_wake(client);
+	return r;
+}
+
+int32_t rh_comm_client_put(struct rh_comm_client *client, const char *key, const void *value, size_t length)
+{
+	int32_t r = rh_comm_client_check(client, NULL);
+
+	if (r != 0)
+		return r;
+	if (strlen(key) + 1 + length > RH_COMM_PUT_MAX)
+		return RH_COMM_EINVAL;
+	return client_queue(client, RH_COMM_FRAME_PUT, key, strlen(key) + 1, value, length);
+}
+
+static struct timespec client_time(int64_t time)
+{
+	return (struct timespec){time / RH_COMM_SECOND, time % RH_COMM_SECOND * 1000};
+}
+
+static void client_forget_wish(struct rh_comm_client *client, const struct client_wish *wish)
+{
+	struct client_wish **at = &client->wishes;
+
+	while (*at && *at != wish)
+		at = &(*at)->next;
+	if (*at)
+		*at = wish->next;
+}
+
+/* With the lock held. */
+static int32_t client_await_wish(struct rh_comm_client *client, const struct client_wish *wish, int64_t deadline)
+{
+	struct timespec until =
+		client_time(deadline == RH_COMM_NEVER ? rh_comm_now() + RH_COMM_SECOND * 1000000 : deadline);
+	int r = 0;
+
+	while (wish->length < 0 && rh_comm_client_check(client, NULL) == 0 && r == 0)
+		r = pthread_cond_timedwait(&client->news, &client->lock, &until);
+	return wish->length >= 0 ? 0 : rh_comm_client_check(client, NULL);
+}
+
+int64_t rh_comm_client_get(struct rh_comm_client *client, const char *key, void *value, size_t room, int64_t deadline,
+                           struct rh_comm_error *err)
+{
+	struct client_wish wish = {.value = value, .room = room, .length = -1};
+	int32_t r;
+
+	(void)pthread_mutex_lock(&client->lock);
+	wish.number = ++client->wish_count;
+	wish.next = client->wishes;
+	/* cppcheck-suppress autoVariables ; it is taken out below, before it goes */
+	client->wishes = &wish;
+	r = rh_comm_frame_add(&client->out, RH_COMM_FRAME_GET, &wish.number, sizeof(wish.number), key, strlen(key));
+	rh_comm_client_wake(client);
+	if (r == 0)
+		r = client_await_wish(client, &wish, deadline);
+	client_forget_wish(client, &wish);
+	(void)pthread_mutex_unlock(&client->lock);
+	if (r == RH_COMM_ENOMEM)
+		return rh_comm_fail(err, r, RH_COMM_NO_RANK, "out of memory");
+	if (r < 0)
+		return rh_comm_client_check(client, err);
+	if (wish.length < 0)
+		return rh_comm_fail(err, RH_COMM_ETIME, RH_COMM_NO_RANK, "no rank said \"%s\" in time", key);
+	if ((size_t)wish.length > room)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "\"%s\" has %lld bytes, more than %zu", key,
+		                    (long long)wish.length, room);
+	return wish.length;
+}
+
+void rh_comm_client_beat(struct rh_comm_client *client, const struct rh_comm_beat *beat)
+{
+	(void)pthread_mutex_lock(&client->lock);
+	client->unanswered++;
+	(void)pthread_mutex_unlock(&client->lock);
+	(void)client_queue(client, RH_COMM_FRAME_BEAT, beat, sizeof(*beat), NULL, 0);
+}
+
+int32_t rh_comm_client_unanswered(struct rh_comm_client *client)
+{
+	int32_t count;
+
+	(void)pthread_mutex_lock(&client->lock);
+	count = client->unanswered;
+	(void)pthread_mutex_unlock(&client->lock);
+	return count;
+}
+
+void rh_comm_client_answer(struct rh_comm_client *client, const struct rh_comm_answer *answer)
+{
+	(void)client_queue(client, RH_COMM_FRAME_ANSWER, answer, sizeof(*answer), NULL, 0);
+}
+
+void rh_comm_client_gone(struct rh_comm_client *client, const struct rh_comm_gone *gone)
+{
+	(void)client_queue(client, RH_COMM_FRAME_GONE, gone, sizeof(*gone), NULL, 0);
+}
+
+void rh_comm_client_end(struct rh_comm_client *client, const struct rh_comm_error *reason,
+                        const struct rh_comm_case *about)
+{
+	struct rh_comm_end end = {.code = reason->code, .rank = reason->rank};
+	size_t count = about && about->ranks ? (size_t)about->count : 0;
+
+	if (about)
+		end.query = about->query;
+	memcpy(end.text, reason->text, strnlen(reason->text, sizeof(end.text) - 1));
+	(void)client_queue(client, RH_COMM_FRAME_END, &end, sizeof(end), count > 0 ? about->ranks : NULL,
+	                   count * sizeof(int32_t));
+}
+
+bool rh_comm_client_await_verdict(struct rh_comm_client *client, int64_t since, int64_t silence, int64_t deadline)
+{
+	int64_t now = since;
+
+	(void)pthread_mutex_lock(&client->lock);
+	while (rh_comm_client_check(client, NULL) == 0) {
+		int64_t until = client->heard >= since || since + silence > deadline ? deadline : since + silence;
+		struct timespec time = client_time(until);
+
+		if (now >= until)
+			break;
+		(void)pthread_cond_timedwait(&client->news, &client->lock, &time);
+		now = rh_comm_now();
+	}
+	(void)pthread_mutex_unlock(&client->lock);
+	return rh_comm_client_check(client, NULL) != 0;
+}
+
+void rh_comm_client_close(struct rh_comm_client *client, const struct rh_comm_error *reason)
+{
+	(void)pthread_mutex_lock(&client->lock);
+	client_set_end(client, reason->code, reason->rank, reason->text);
+	(void)pthread_mutex_unlock(&client->lock);
+}
+
+void rh_comm_client_await_end(struct rh_comm_client *client, int64_t deadline, const struct rh_comm_error *reason)
+{
+	struct timespec until = client_time(deadline);
+	int r = 0;
+
+	(void)pthread_mutex_lock(&client->lock);
+	while (rh_comm_client_check(client, NULL) == 0 && r == 0)
+		r = pthread_cond_timedwait(&client->news, &client->lock, &until);
+	client_set_end(client, reason->code, reason->rank, reason->text);
+	(void)pthread_mutex_unlock(&client->lock);
+}
+
+bool rh_comm_client_has_query(struct rh_comm_client *client, struct rh_comm_query *ret_query)
+{
+	if (!atomic_load_explicit(&client->asked, memory_order_relaxed))
+		return false;
+	(void)pthread_mutex_lock(&client->lock);
+	*ret_query = client->query;
+	atomic_store(&client->asked, false);
+	(void)pthread_mutex_unlock(&client->lock);
+	return true;
+}
+
+void rh_comm_client_leave(struct rh_comm_client *client, const struct rh_comm_beat *last, int64_t deadline)
+{
+	struct timespec until = client_time(deadline);
+	int r = 0;
+
+	(void)client_queue(client, RH_COMM_FRAME_LEAVE, last, sizeof(*last), NULL, 0);
+	(void)pthread_mutex_lock(&client->lock);
+	while (!client->all_left && atomic_load(&client->over) == 0 && r == 0)
+		r = pthread_cond_timedwait(&client->news, &client->lock, &until);
+	(void)pthread_mutex_unlock(&client->lock);
+}
+
+static void client_on_value(struct rh_comm_client *client, const uint8_t *payload, size_t length)
+{
+	uint64_t number;
+
+	if (length < sizeof(number))
+		return;
+	memcpy(&number, payload, sizeof(number));
+	for (struct client_wish *wish = client->wishes; wish; wish = wish->next) {
+		if (wish->number != number)
+			continue;
+		wish->length = (int64_t)(length - sizeof(number));
+		if (length - sizeof(number) <= wish->room)
+			memcpy(wish->value, payload + sizeof(number), length - sizeof(number));
+		(void)pthread_cond_broadcast(&client->news);
+	}
+}
+
+static void client_on_end(struct rh_comm_client *client, const uint8_t *payload, size_t length)
+{
+	struct rh_comm_end end;
+
+	if (length != sizeof(end))
+		return;
+	memcpy(&end, payload, sizeof(end));
+	end.text[sizeof(end.text) - 1] = '\0';
+	client_set_end(client, end.code < 0 ? end.code : RH_COMM_EPEER, end.rank, end.text);
+}
+
+static void client_on_frame(struct rh_comm_client *client, uint32_t kind, const uint8_t *payload, size_t length)
+{
+	if (kind == RH_COMM_FRAME_VALUE) {
+		client_on_value(client, payload, length);
+	} else if (kind == RH_COMM_FRAME_END) {
+		client_on_end(client, payload, length);
+	} else if (kind == RH_COMM_FRAME_ALL_LEFT) {
+		client->all_left = true;
+		(void)pthread_cond_broadcast(&client->news);
+	} else if (kind == RH_COMM_FRAME_QUERY && length == sizeof(client->query)) {
+		memcpy(&client->query, payload, sizeof(client->query));
+		atomic_store(&client->asked, true);
+	}
+}
+
+static void client_lose(struct rh_comm_client *client, int number)
+{
+	char words[100];
+	char text[200];
+	struct rh_comm_error said;
+
+	if (number == 0 || number == ECONNRESET)
+		(void)rh_comm_fail(&said, RH_COMM_EPEER, 0, "rank 0 died: its connection closed");
+	else
+		(void)rh_comm_fail(&said, RH_COMM_EPEER, 0, "rank 0 is cut off: %s", strerror_r(number, words, sizeof(words)));
+	memcpy(text, said.text, sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	client_set_end(client, RH_COMM_EPEER, 0, text);
+	(void)close(client->fd);
+	client->fd = -1;
+}
+
+/* With the lock held. */
+static void client_deliver(struct rh_comm_client *client)
+{
+	const uint8_t *payload;
+	uint32_t kind;
+	size_t length;
+	int32_t r;
+	int64_t n = rh_comm_buffer_read(&client->in, client->fd);
+	int number = errno;
+
+	if (n > 0) {
+		client->heard = rh_comm_now();
+		client->unanswered = 0;
+		(void)pthread_cond_broadcast(&client->news);
+	}
+	while ((r = rh_comm_frame_look(&client->in, &kind, &payload, &length)) > 0) {
+		client_on_frame(client, kind, payload, length);
+		rh_comm_frame_drop(&client->in);
+	}
+	if (n < 0 || r < 0)
+		client_lose(client, n < 0 ? number : 0);
+}
+
+bool rh_comm_client_serve(struct rh_comm_client *client, int64_t timeout)
+{
+	struct pollfd set[2] = {{.fd = client->wake, .events = POLLIN}, {.fd = client->fd, .events = POLLIN}};
+	uint64_t count;
+
+	(void)pthread_mutex_lock(&client->lock);
+	if (client->fd >= 0 && client->out.length > 0 && rh_comm_buffer_write(&client->out, client->fd) < 0)
+		client_lose(client, errno);
+	if (client->out.length > 0)
+		set[1].events |= POLLOUT;
+	set[1].fd = client->fd;
+	(void)pthread_mutex_unlock(&client->lock);
+	if (poll(set, 2, timeout > 0 ? (int)((timeout + 999) / 1000) : 0) <= 0)
+		return set[1].fd >= 0;
+	if (set[0].revents)
+		(void)!read(client->wake, &count, sizeof(count));
+	(void)pthread_mutex_lock(&client->lock);
+	if (set[1].revents && client->fd >= 0)
+		client_deliver(client);
+	if (client->fd >= 0 && client->out.length > 0 && rh_comm_buffer_write(&client->out, client->fd) < 0)
+		client_lose(client, errno);
+	(void)pthread_mutex_unlock(&client->lock);
+	return client->fd >= 0;
+}

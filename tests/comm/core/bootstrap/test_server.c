@@ -1,0 +1,692 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The hub and lines to it, in one process: who is let in, what is told to whom, and nonsense that it must survive. */
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include "comm/core/bootstrap/client.h"
+#include "comm/core/bootstrap/label.h"
+#include "comm/core/bootstrap/server.h"
+#include "comm/core/bootstrap/socket.h"
+#include "comm/core/error.h"
+
+#define PATIENCE (60 * RH_COMM_SECOND)
+#define FUZZ_ROUNDS 300
+
+/* A rank of a test: a line, and the thread that serves it. */
+struct member {
+	struct rh_comm_client *client;
+	pthread_t thread;
+	_Atomic bool stop;
+};
+
+static struct rh_comm_env env_of(int32_t rank, int32_t world)
+{
+	return (struct rh_comm_env){.rank = rank,
+	                            .world = world,
+	                            .host = "127.0.0.1",
+	                            .backend = "native",
+	                            .job = "job-1",
+	                            .secret = "hush",
+	                            .init_timeout = PATIENCE,
+	                            .op_timeout = PATIENCE,
+	                            .death_timeout = 5 * RH_COMM_SECOND,
+	                            .slow = PATIENCE};
+}
+
+static struct rh_comm_server *start_hub(int32_t world, int32_t *ret_port)
+{
+	struct rh_comm_env env = env_of(0, world);
+	struct rh_comm_server *server = NULL;
+	struct rh_comm_error err;
+
+	assert_int_equal(rh_comm_server_new(&env, &server, &err), 0);
+	*ret_port = rh_comm_server_port(server);
+	assert_true(*ret_port > 0);
+	assert_string_equal(rh_comm_server_host(server), "127.0.0.1");
+	return server;
+}
+
+static void *serve(void *arg)
+{
+	struct member *member = arg;
+
+	while (!atomic_load(&member->stop) && rh_comm_client_serve(member->client, 100000))
+		continue;
+	return NULL;
+}
+
+static void join(struct member *member, int32_t rank, int32_t world, int32_t port)
+{
+	struct rh_comm_env env = env_of(rank, world);
+	struct rh_comm_error err = {.text = ""};
+
+	env.port = port;
+	atomic_init(&member->stop, false);
+	assert_int_equal(rh_comm_client_new(&env, rh_comm_now() + PATIENCE, &member->client, &err), 0);
+	assert_int_equal(pthread_create(&member->thread, NULL, serve, member), 0);
+}
+
+static void part(struct member *member)
+{
+	atomic_store(&member->stop, true);
+	rh_comm_client_wake(member->client);
+	(void)pthread_join(member->thread, NULL);
+	rh_comm_client_free(member->client);
+}
+
+/* What the hub says of the world, once it says something. */
+static int32_t await_end(struct member *member, struct rh_comm_error *err)
+{
+	for (int i = 0; i < 6000 && rh_comm_client_check(member->client, err) == 0; i++)
+		(void)usleep(10000);
+	return rh_comm_client_check(member->client, err);
+}
+
+static void test_server__who_is_let_in(void **state)
+{
+	static const struct {
+		const char *name;
+		int32_t rank;
+		int32_t world;
+		const char *job;
+		const char *secret;
+		const char *error; /* NULL: it is let in */
+	} rows[] = {
+		{"a rank of the job", 1, 3, "job-1", "hush", NULL},
+		{"another attempt", 1, 3, "job-2", "hush", "another job or attempt"},
+		{"no secret", 1, 3, "job-1", "", "secret"},
+		{"a wrong secret", 1, 3, "job-1", "husk", "secret"},
+		{"a rank that is there", 0, 3, "job-1", "hush", "a rank 0 already, at 127.0.0.1"},
+		{"another world", 1, 4, "job-1", "hush", "a world of 3, and this is rank 1 of 4"},
+		{"a rank beyond the world", 3, 3, "job-1", "hush", "this is rank 3 of 3"},
+		{"a rank below all", -1, 3, "job-1", "hush", "this is rank -1 of 3"},
+	};
+	struct member first;
+	int32_t port;
+	struct rh_comm_server *server = start_hub(3, &port);
+
+	(void)state;
+	join(&first, 0, 3, port);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct rh_comm_env env = env_of(rows[i].rank, rows[i].world);
+		struct rh_comm_error err = {.text = ""};
+		struct rh_comm_client *client = NULL;
+		int32_t r;
+
+		env.port = port;
+		env.job = rows[i].job;
+		env.secret = rows[i].secret;
+		r = rh_comm_client_new(&env, rh_comm_now() + PATIENCE, &client, &err);
+		if (rows[i].error ? r != RH_COMM_EINVAL || !strstr(err.text, rows[i].error) : r != 0)
+			fail_msg("%s: %d %s", rows[i].name, (int)r, err.text);
+		rh_comm_client_free(client);
+		if (i > 0)
+			continue;
+		/* that was a rank which went without a word: this hub's world is over, so take a new one */
+		part(&first);
+		rh_comm_server_free(server);
+		server = start_hub(3, &port);
+		join(&first, 0, 3, port);
+	}
+	assert_int_equal(rh_comm_client_check(first.client, NULL), 0);
+	part(&first);
+	rh_comm_server_free(server);
+}
+
+static void test_server__values(void **state)
+{
+	struct rh_comm_error err = {.text = ""};
+	struct member ranks[2];
+	char value[64];
+	int32_t port;
+	struct rh_comm_server *server = start_hub(2, &port);
+	char *large = calloc(1, RH_COMM_FRAME_MAX);
+
+	(void)state;
+	assert_non_null(large);
+	join(&ranks[0], 0, 2, port);
+	join(&ranks[1], 1, 2, port);
+	assert_int_equal(rh_comm_client_put(ranks[0].client, "a", "first", 5), 0);
+	assert_int_equal(rh_comm_client_put(ranks[0].client, "a", "second", 6), 0);
+	assert_int_equal(rh_comm_client_put(ranks[0].client, "nothing", "", 0), 0);
+	assert_int_equal(rh_comm_client_get(ranks[1].client, "a", value, sizeof(value), rh_comm_now() + PATIENCE, &err), 5);
+	assert_memory_equal(value, "first", 5);
+	assert_int_equal(rh_comm_client_get(ranks[1].client, "nothing", value, 1, rh_comm_now() + PATIENCE, &err), 0);
+	assert_int_equal(rh_comm_client_get(ranks[1].client, "a", value, 4, rh_comm_now() + PATIENCE, &err),
+	                 RH_COMM_EINVAL);
+	assert_non_null(strstr(err.text, "\"a\" has 5 bytes, more than 4"));
+	assert_int_equal(rh_comm_client_get(ranks[1].client, "b", value, 4, rh_comm_now() + 1000, &err), RH_COMM_ETIME);
+	assert_non_null(strstr(err.text, "no rank said \"b\" in time"));
+	assert_int_equal(rh_comm_client_put(ranks[0].client, "c", large, RH_COMM_PUT_MAX - 1), RH_COMM_EINVAL);
+	assert_int_equal(rh_comm_client_put(ranks[0].client, "c", large, RH_COMM_PUT_MAX - 2), 0);
+	assert_int_equal(rh_comm_client_get(ranks[1].client, "c", large, RH_COMM_FRAME_MAX, rh_comm_now() + PATIENCE, &err),
+	                 RH_COMM_PUT_MAX - 2);
+	free(large);
+	part(&ranks[0]);
+	part(&ranks[1]);
+	rh_comm_server_free(server);
+}
+
+struct wish {
+	struct member *member;
+	int64_t length;
+	char value[16];
+};
+
+static void *wish_run(void *arg)
+{
+	struct wish *wish = arg;
+
+	wish->length = rh_comm_client_get(wish->member->client, "late", wish->value, sizeof(wish->value),
+	                                  rh_comm_now() + PATIENCE, NULL);
+	return NULL;
+}
+
+static void test_server__a_value_that_comes_later(void **state)
+{
+	struct member ranks[2];
+	struct wish wish = {.member = &ranks[1]};
+	pthread_t thread;
+	int32_t port;
+	struct rh_comm_server *server = start_hub(2, &port);
+
+	(void)state;
+	join(&ranks[0], 0, 2, port);
+	join(&ranks[1], 1, 2, port);
+	assert_int_equal(pthread_create(&thread, NULL, wish_run, &wish), 0);
+	(void)usleep(50000);
+	assert_int_equal(rh_comm_client_put(ranks[0].client, "late", "now", 3), 0);
+	(void)pthread_join(thread, NULL);
+	assert_int_equal(wish.length, 3);
+	assert_memory_equal(wish.value, "now", 3);
+	part(&ranks[0]);
+	part(&ranks[1]);
+	rh_comm_server_free(server);
+}
+
+static void test_server__a_line_that_breaks_is_a_dead_rank(void **state)
+{
+	struct rh_comm_error err = {.text = ""};
+	struct member ranks[3];
+	int32_t port;
+	struct rh_comm_server *server = start_hub(3, &port);
+
+	(void)state;
+	for (int32_t rank = 0; rank < 3; rank++)
+		join(&ranks[rank], rank, 3, port);
+	part(&ranks[1]);
+	for (int32_t rank = 0; rank < 3; rank += 2) {
+		assert_int_equal(await_end(&ranks[rank], &err), RH_COMM_EPEER);
+		assert_int_equal(err.rank, 1);
+		assert_non_null(strstr(err.text, "rank 1 at 127.0.0.1 died: its connection closed"));
+		assert_int_equal(rh_comm_client_put(ranks[rank].client, "x", "y", 1), RH_COMM_EPEER);
+	}
+	part(&ranks[0]);
+	part(&ranks[2]);
+	rh_comm_server_free(server);
+}
+
+static void test_server__the_first_reason_stays(void **state)
+{
+	static const struct rh_comm_error reasons[] = {{RH_COMM_EABORTED, 1, "the first"}, {RH_COMM_EIO, 0, "the second"}};
+	struct rh_comm_error err = {.text = ""};
+	struct member ranks[2];
+	int32_t port;
+	struct rh_comm_server *server = start_hub(2, &port);
+
+	(void)state;
+	join(&ranks[0], 0, 2, port);
+	join(&ranks[1], 1, 2, port);
+	rh_comm_client_end(ranks[1].client, &reasons[0], NULL);
+	assert_int_equal(await_end(&ranks[0], &err), RH_COMM_EABORTED);
+	rh_comm_client_end(ranks[0].client, &reasons[1], NULL);
+	assert_int_equal(await_end(&ranks[1], &err), RH_COMM_EABORTED);
+	assert_int_equal(err.rank, 1);
+	assert_string_equal(err.text, "the first");
+	part(&ranks[0]);
+	part(&ranks[1]);
+	rh_comm_server_free(server);
+}
+
+/* What a rank sent before it left may still be under way: only a heartbeat from long after that says otherwise. */
+static void test_server__a_message_of_a_rank_that_left_is_waited_for(void **state)
+{
+	struct rh_comm_beat beat = {.waiting = 20 * RH_COMM_SECOND, .what = RH_COMM_RECV, .peer = 1};
+	const struct rh_comm_beat last = {.peer = RH_COMM_NO_RANK};
+	struct rh_comm_error err = {.text = ""};
+	struct member members[2];
+	int32_t port;
+	struct rh_comm_server *server = start_hub(2, &port);
+
+	(void)state;
+	for (int32_t rank = 0; rank < 2; rank++)
+		join(&members[rank], rank, 2, port);
+	rh_comm_client_beat(members[0].client, &beat);
+	(void)usleep(100000);
+	rh_comm_client_leave(members[1].client, &last, 0);
+	for (int i = 0; i < 15; i++) {
+		(void)usleep(100000);
+		assert_int_equal(rh_comm_client_check(members[0].client, &err), 0);
+	}
+	for (int i = 0; i < 600 && rh_comm_client_check(members[0].client, &err) == 0; i++) {
+		(void)usleep(100000);
+		rh_comm_client_beat(members[0].client, &beat);
+	}
+	assert_int_equal(rh_comm_client_check(members[0].client, &err), RH_COMM_EPEER);
+	assert_string_equal(err.text, "rank 1 has left while rank 0 waits for it");
+	for (int32_t rank = 0; rank < 2; rank++)
+		part(&members[rank]);
+	rh_comm_server_free(server);
+}
+
+struct group_row {
+	const char *name;
+	uint64_t group;
+	uint64_t done;
+	bool ends;
+};
+
+/* Rank 0 waits for the third operation of group 7, which rank 1 leaves, or not. */
+static void check_group(const struct group_row *row)
+{
+	struct rh_comm_beat beat = {
+		.waiting = RH_COMM_SECOND, .what = RH_COMM_BARRIER, .peer = RH_COMM_NO_RANK, .group = 7, .number = 3};
+	struct rh_comm_gone gone = {.group = row->group, .done = row->done, .size = 2};
+	struct rh_comm_error err = {.text = ""};
+	struct member members[2];
+	int32_t port;
+	struct rh_comm_server *server = start_hub(2, &port);
+
+	for (int32_t rank = 0; rank < 2; rank++)
+		join(&members[rank], rank, 2, port);
+	rh_comm_client_beat(members[0].client, &beat);
+	rh_comm_client_gone(members[1].client, &gone);
+	if (row->ends) {
+		assert_int_equal(await_end(&members[0], &err), RH_COMM_EPEER);
+		assert_string_equal(err.text, "rank 1 has left a group while rank 0 waits for it in barrier there");
+		assert_int_equal(err.rank, 1);
+	} else {
+		(void)usleep(1200000);
+		if (rh_comm_client_check(members[0].client, &err) != 0)
+			fail_msg("%s: %s", row->name, err.text);
+	}
+	for (int32_t rank = 0; rank < 2; rank++)
+		part(&members[rank]);
+	rh_comm_server_free(server);
+}
+
+static void test_server__who_left_a_group_is_not_waited_for(void **state)
+{
+	static const struct group_row rows[] = {
+		{"one that it took no part in", 7, 2, true},
+		{"one that is under way", 7, 3, false},
+		{"another group", 8, 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		check_group(&rows[i]);
+}
+
+/* Wait until the hub asks, and answer: the rank has posted `posted` collectives, of which the last is `label`. */
+static void answer(struct member *member, uint64_t posted, uint64_t label)
+{
+	struct rh_comm_answer answer = {.reached = RH_COMM_REACHED_OPEN + posted};
+	uint64_t place;
+	int i = 0;
+
+	for (; i < 6000 && !rh_comm_client_has_query(member->client, &answer.query); i++)
+		(void)usleep(10000);
+	assert_int_not_equal(i, 6000);
+	place = RH_COMM_REMEMBERED - 1 + answer.reached - answer.query.needed;
+	if (place < RH_COMM_REMEMBERED)
+		answer.labels[place] = label;
+	rh_comm_client_answer(member->client, &answer);
+}
+
+/* Rank 1 answers that it is behind, rank 2 does not answer, and rank 3 never came: all are named, the worst first. */
+static void test_server__a_time_limit_names_the_ranks(void **state)
+{
+	static const struct rh_comm_error reason = {RH_COMM_ETIME, RH_COMM_NO_RANK, "barrier number 7 took too long"};
+	static const struct rh_comm_case about = {.query = {0, RH_COMM_REACHED_OPEN + 7}};
+	struct rh_comm_error err = {.text = ""};
+	struct member ranks[3];
+	int32_t port;
+	struct rh_comm_server *server = start_hub(4, &port);
+
+	(void)state;
+	for (int32_t rank = 0; rank < 3; rank++)
+		join(&ranks[rank], rank, 4, port);
+	rh_comm_client_end(ranks[0].client, &reason, &about);
+	answer(&ranks[0], 7, 5);
+	answer(&ranks[1], 6, 5);
+	assert_int_equal(await_end(&ranks[0], &err), RH_COMM_ETIME);
+	assert_int_equal(err.rank, 3);
+	assert_string_equal(err.text, "barrier number 7 took too long; it waited for rank 3 (has not come), "
+	                              "rank 2 at 127.0.0.1 (stopped or starved), rank 1 at 127.0.0.1 (has not posted it)");
+	for (int32_t rank = 0; rank < 3; rank++)
+		part(&ranks[rank]);
+	rh_comm_server_free(server);
+}
+
+/* Of a group of ranks 1 and 2, which rank 2 has not begun to make: ranks that are not in it are not blamed. */
+static void test_server__a_time_limit_in_a_group_names_its_members(void **state)
+{
+	static const struct rh_comm_error reason = {RH_COMM_ETIME, RH_COMM_NO_RANK, "rh_comm_group() took too long"};
+	static const int32_t members[] = {2, 1};
+	static const struct rh_comm_case about = {.query = {77, RH_COMM_REACHED_OPENING}, .ranks = members, .count = 2};
+	struct rh_comm_answer nothing = {.reached = 0};
+	struct rh_comm_error err = {.text = ""};
+	struct member ranks[3];
+	int32_t port;
+	struct rh_comm_server *server = start_hub(4, &port);
+
+	(void)state;
+	for (int32_t rank = 0; rank < 3; rank++)
+		join(&ranks[rank], rank, 4, port);
+	rh_comm_client_end(ranks[1].client, &reason, &about);
+	answer(&ranks[1], 0, 0);
+	for (int i = 0; i < 6000 && !rh_comm_client_has_query(ranks[2].client, &nothing.query); i++)
+		(void)usleep(10000);
+	assert_int_equal(nothing.query.group, 77);
+	rh_comm_client_answer(ranks[2].client, &nothing);
+	assert_int_equal(await_end(&ranks[0], &err), RH_COMM_ETIME);
+	assert_int_equal(err.rank, 2);
+	assert_string_equal(err.text,
+	                    "rh_comm_group() took too long; it waited for rank 2 at 127.0.0.1 (has not called it)");
+	for (int32_t rank = 0; rank < 3; rank++)
+		part(&ranks[rank]);
+	rh_comm_server_free(server);
+}
+
+/* One has waited for long: all are asked, and what one of them has posted is none of what the others have. */
+static void test_server__ranks_at_odds_are_told_apart(void **state)
+{
+	static const struct rh_comm_op ops[] = {
+		{.what = RH_COMM_ALL_REDUCE, .count = 4, .type = RH_COMM_F32, .reduce = RH_COMM_SUM},
+		{.what = RH_COMM_BROADCAST, .count = 3, .type = RH_COMM_I8, .peer = 2}};
+	struct rh_comm_beat beat = {.waiting = 2 * RH_COMM_SECOND, .what = RH_COMM_ALL_REDUCE, .number = 9};
+	struct rh_comm_error err = {.text = ""};
+	struct member ranks[3];
+	int32_t port;
+	struct rh_comm_server *server = start_hub(3, &port);
+
+	(void)state;
+	for (int32_t rank = 0; rank < 3; rank++)
+		join(&ranks[rank], rank, 3, port);
+	beat.peer = RH_COMM_NO_RANK;
+	rh_comm_client_beat(ranks[2].client, &beat);
+	for (int32_t rank = 0; rank < 3; rank++)
+		answer(&ranks[rank], 9, rh_comm_label(&ops[rank == 0]));
+	for (int32_t rank = 0; rank < 3; rank++) {
+		assert_int_equal(await_end(&ranks[rank], &err), RH_COMM_EINVAL);
+		assert_int_equal(err.rank, 0);
+		assert_string_equal(err.text,
+		                    "ranks post different collectives as number 9: rank 0 broadcast of 3 i8 from "
+		                    "rank 2, rank 1 all-reduce of 4 f32, sum; all must post the same ones in the same "
+		                    "order");
+	}
+	for (int32_t rank = 0; rank < 3; rank++)
+		part(&ranks[rank]);
+	rh_comm_server_free(server);
+}
+
+static int connect_raw(int32_t port)
+{
+	struct rh_comm_error err;
+	int fd = -1;
+
+	assert_int_equal(rh_comm_socket_connect("127.0.0.1", port, rh_comm_now() + PATIENCE, &fd, &err), 0);
+	return fd;
+}
+
+static void send_raw(int fd, const void *data, size_t length)
+{
+	/* the hub may have closed it already */
+	(void)!send(fd, data, length, MSG_NOSIGNAL);
+}
+
+static void send_frame(int fd, uint32_t kind, const void *data, size_t length)
+{
+	struct rh_comm_buffer out = {0};
+
+	assert_int_equal(rh_comm_frame_add(&out, kind, data, length, NULL, 0), 0);
+	send_raw(fd, out.data, out.length);
+	rh_comm_buffer_deinit(&out);
+}
+
+/* @return kind of the next frame, with its text; 0: the connection is closed */
+static uint32_t next_frame(int fd, struct rh_comm_buffer *in, char *text, size_t room)
+{
+	const uint8_t *payload;
+	uint32_t kind = 0;
+	size_t length;
+
+	for (int i = 0; i < 6000; i++) {
+		int32_t r = rh_comm_frame_look(in, &kind, &payload, &length);
+
+		if (r > 0) {
+			(void)snprintf(text, room, "%.*s", (int)length, (const char *)payload);
+			return kind;
+		}
+		if (r < 0 || rh_comm_buffer_read(in, fd) < 0)
+			return 0;
+		(void)usleep(10000);
+	}
+	return 0;
+}
+
+static void test_server__strangers_are_refused_with_a_reason(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t kind;
+		uint32_t protocol;
+		size_t length;
+		const char *error; /* NULL: closed without a word */
+	} rows[] = {
+		{"another version", RH_COMM_FRAME_HELLO, 99, sizeof(struct rh_comm_hello), "this rank 99: use one version"},
+		{"half a hello", RH_COMM_FRAME_HELLO, RH_COMM_PROTOCOL, 10, "too short"},
+		{"a value before the hello", RH_COMM_FRAME_PUT, RH_COMM_PROTOCOL, 10, "no rank of rh_comm"},
+		{"an unknown kind", 77, RH_COMM_PROTOCOL, 10, NULL},
+	};
+	int32_t port;
+	struct rh_comm_server *server = start_hub(2, &port);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct rh_comm_hello hello = {.protocol = rows[i].protocol, .rank = 1, .world = 2};
+		struct rh_comm_buffer in = {0};
+		char text[300] = "";
+		int fd = connect_raw(port);
+		uint32_t kind;
+
+		send_frame(fd, rows[i].kind, &hello, rows[i].length);
+		kind = next_frame(fd, &in, text, sizeof(text));
+		if (rows[i].error ? kind != RH_COMM_FRAME_REFUSED || !strstr(text, rows[i].error) : kind != 0)
+			fail_msg("%s: %u %s", rows[i].name, kind, text);
+		rh_comm_buffer_deinit(&in);
+		(void)close(fd);
+	}
+	rh_comm_server_free(server);
+}
+
+/* Become rank 1, by hand. @return the connection */
+static int join_raw(int32_t port, struct rh_comm_buffer *in)
+{
+	struct rh_comm_env env = env_of(1, 2);
+	struct rh_comm_hello hello = {.protocol = RH_COMM_PROTOCOL, .rank = 1, .world = 2};
+	struct rh_comm_challenge challenge;
+	struct rh_comm_sha256 hash;
+	uint8_t proof[RH_COMM_DIGEST];
+	char text[300];
+	int fd = connect_raw(port);
+
+	rh_comm_sha256_init(&hash);
+	rh_comm_sha256_add(&hash, env.job, strlen(env.job));
+	rh_comm_sha256_end(&hash, hello.job);
+	send_frame(fd, RH_COMM_FRAME_HELLO, &hello, sizeof(hello));
+	assert_int_equal(next_frame(fd, in, text, sizeof(text)), RH_COMM_FRAME_CHALLENGE);
+	memcpy(&challenge, in->data + RH_COMM_FRAME_HEAD, sizeof(challenge));
+	rh_comm_frame_drop(in);
+	rh_comm_prove(env.secret, "rank", challenge.nonce, &hello, proof);
+	send_frame(fd, RH_COMM_FRAME_PROOF, proof, sizeof(proof));
+	assert_int_equal(next_frame(fd, in, text, sizeof(text)), RH_COMM_FRAME_WELCOME);
+	return fd;
+}
+
+/* The same numbers every time. */
+static uint32_t fuzz_next(uint32_t *seed)
+{
+	*seed = *seed * 1664525U + 1013904223U;
+	return *seed >> 8;
+}
+
+static void fuzz_frames(int fd, uint32_t seed)
+{
+	uint8_t data[200];
+	size_t length = fuzz_next(&seed) % sizeof(data);
+
+	for (size_t i = 0; i < length; i++)
+		data[i] = (uint8_t)fuzz_next(&seed);
+	if (seed % 3 == 0)
+		send_raw(fd, data, length);
+	else
+		send_frame(fd, 1 + fuzz_next(&seed) % RH_COMM_FRAME_PULSE, data, length);
+}
+
+/* It must live, and let a rank in afterwards. */
+static void test_server__nonsense_does_not_end_it(void **state)
+{
+	struct member rank;
+	char value[8];
+	int32_t port;
+	struct rh_comm_server *server = start_hub(2, &port);
+
+	(void)state;
+	for (uint32_t round = 0; round < FUZZ_ROUNDS; round++) {
+		struct rh_comm_buffer in = {0};
+		/* a rank can be there once only: its place is not free again before its death is noticed */
+		int fd = round % 50 == 0 ? join_raw(port, &in) : connect_raw(port);
+
+		for (uint32_t i = 0; i < 1 + round % 4; i++)
+			fuzz_frames(fd, round * 31 + i);
+		(void)close(fd);
+		rh_comm_buffer_deinit(&in);
+		if (round % 50 == 0) {
+			rh_comm_server_free(server);
+			server = start_hub(2, &port);
+		}
+	}
+	join(&rank, 0, 2, port);
+	assert_int_equal(rh_comm_client_put(rank.client, "k", "v", 1), 0);
+	assert_int_equal(rh_comm_client_get(rank.client, "k", value, sizeof(value), rh_comm_now() + PATIENCE, NULL), 1);
+	part(&rank);
+	rh_comm_server_free(server);
+}
+
+static int64_t processor_time(void)
+{
+	struct timespec time;
+
+	assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time), 0);
+	return (int64_t)time.tv_sec * RH_COMM_SECOND + time.tv_nsec / 1000;
+}
+
+/* Who calls stays in the listener's queue, which poll() tells of again and again. */
+static void test_server__rests_while_no_descriptor_is_free(void **state)
+{
+	struct rlimit limit, few;
+	struct member member = {0};
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int32_t port;
+	struct rh_comm_server *server = start_hub(1, &port);
+	int caller = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int64_t begin;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = (struct rlimit){.rlim_cur = (rlim_t)caller + 1, .rlim_max = limit.rlim_max};
+	to.sin_port = htons((uint16_t)port);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(connect(caller, (struct sockaddr *)&to, sizeof(to)), 0);
+	begin = processor_time();
+	(void)usleep(RH_COMM_SECOND);
+	begin = processor_time() - begin;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(begin < RH_COMM_SECOND / 10);
+	(void)close(caller);
+	join(&member, 0, 1, port);
+	part(&member);
+	rh_comm_server_free(server);
+}
+
+static void test_server__a_port_that_is_taken(void **state)
+{
+	struct rh_comm_error err = {.text = ""};
+	struct rh_comm_env env = env_of(0, 2);
+	struct rh_comm_server *other = NULL;
+	int32_t port;
+	struct rh_comm_server *server = start_hub(2, &port);
+
+	(void)state;
+	env.port = port;
+	assert_int_equal(rh_comm_server_new(&env, &other, &err), RH_COMM_EIO);
+	assert_null(other);
+	assert_non_null(strstr(err.text, "listen on 127.0.0.1 port"));
+	rh_comm_server_free(server);
+	rh_comm_server_free(NULL);
+}
+
+static void test_server__nobody_listens(void **state)
+{
+	struct rh_comm_error err = {.text = ""};
+	struct rh_comm_env env = env_of(1, 2);
+	struct rh_comm_client *client = NULL;
+
+	(void)state;
+	env.port = 1;
+	assert_int_equal(rh_comm_client_new(&env, rh_comm_now() + 50000, &client, &err), RH_COMM_ETIME);
+	assert_null(client);
+	assert_non_null(strstr(err.text, "rank 0 at 127.0.0.1 port 1 was not reached in time"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_server__who_is_let_in),
+		cmocka_unit_test(test_server__values),
+		cmocka_unit_test(test_server__a_value_that_comes_later),
+		cmocka_unit_test(test_server__a_line_that_breaks_is_a_dead_rank),
+		cmocka_unit_test(test_server__the_first_reason_stays),
+		cmocka_unit_test(test_server__a_message_of_a_rank_that_left_is_waited_for),
+		cmocka_unit_test(test_server__who_left_a_group_is_not_waited_for),
+		cmocka_unit_test(test_server__a_time_limit_names_the_ranks),
+		cmocka_unit_test(test_server__a_time_limit_in_a_group_names_its_members),
+		cmocka_unit_test(test_server__ranks_at_odds_are_told_apart),
+		cmocka_unit_test(test_server__strangers_are_refused_with_a_reason),
+		cmocka_unit_test(test_server__nonsense_does_not_end_it),
+		cmocka_unit_test(test_server__rests_while_no_descriptor_is_free),
+		cmocka_unit_test(test_server__a_port_that_is_taken),
+		cmocka_unit_test(test_server__nobody_listens),
+	};
+
+	return cmocka_run_group_tests_name("comm/core/bootstrap/server", tests, NULL, NULL);
+}
