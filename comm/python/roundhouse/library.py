@@ -34,7 +34,7 @@ class Options(Structure):
 class Op(Structure):
     """struct rh_comm_op"""
     _fields_ = [("size", c_uint32), ("what", c_int32), ("in_", c_void_p), ("out", c_void_p), ("count", c_size_t), ("type", c_int32),
-                ("reduce", c_int32), ("peer", c_int32), ("tag", c_uint32), ("memory", c_int32), ("zero", c_int32), ("stream", c_void_p),
+                ("reduce", c_int32), ("peer", c_int32), ("tag", c_uint32), ("memory", c_int32), ("reserved", c_int32), ("stream", c_void_p),
                 ("timeout", c_int64)]
 
 
@@ -51,7 +51,7 @@ class WorkerOptions(Structure):
     """struct rh_ps_options"""
     _fields_ = [("size", c_uint32), ("has_worker", c_int32), ("worker", c_int32), ("workers", c_int32), ("servers", c_char_p),
                 ("job", c_char_p), ("secret", c_char_p), ("part", c_int64), ("init_timeout", c_int64), ("op_timeout", c_int64),
-                ("grace", c_int64), ("death_timeout", c_int64), ("no_shm", c_int32), ("zero", c_int32), ("backend", c_char_p)]
+                ("grace", c_int64), ("death_timeout", c_int64), ("no_shm", c_int32), ("reserved", c_int32), ("backend", c_char_p)]
 
 
 class SchedulerOptions(Structure):
@@ -64,7 +64,7 @@ class SchedulerOptions(Structure):
 class ServedOp(Structure):
     """struct rh_ps_op"""
     _fields_ = [("size", c_uint32), ("what", c_int32), ("key", c_uint64), ("in_", c_void_p), ("out", c_void_p), ("count", c_size_t),
-                ("type", c_int32), ("zero", c_int32), ("timeout", c_int64)]
+                ("type", c_int32), ("reserved", c_int32), ("timeout", c_int64)]
 
 
 OP_SIZE = ctypes.sizeof(Op)
