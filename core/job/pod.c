@@ -4,6 +4,7 @@
  */
 #include "job/pod.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
@@ -424,6 +425,22 @@ bool rh_pod_finished(const struct rh_pod *pod)
 int rh_exit_signal(int32_t exit_code)
 {
 	return exit_code > 128 && exit_code <= 128 + POD_SIGNAL_MAX ? exit_code - 128 : 0;
+}
+
+void rh_exit_print(int32_t exit_code, const char *reason, struct rh_str *out)
+{
+	int number = rh_exit_signal(exit_code);
+	bool telling = *reason && strcmp(reason, "Error") != 0 && strcmp(reason, "Completed") != 0;
+
+	if (exit_code < 0) {
+		rh_str_appendf(out, "failed (%s)", telling ? reason : "no exit code is known");
+		return;
+	}
+	rh_str_appendf(out, "exited with code %" PRId32, exit_code);
+	if (number)
+		rh_str_appendf(out, " (SIG%s%s%s)", sigabbrev_np(number), telling ? ", " : "", telling ? reason : "");
+	else if (telling)
+		rh_str_appendf(out, " (%s)", reason);
 }
 
 bool rh_exit_retryable(int32_t exit_code)

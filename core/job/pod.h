@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/str.h"
 #include "job/job.h"
 
 /** Most bytes of a container's last lines that are kept. */
@@ -81,6 +82,11 @@ bool rh_pod_grace(const struct rh_json *spec, int64_t *ret_seconds);
 bool rh_pod_finished(const struct rh_pod *pod);
 /** @return the signal behind an exit code of 128 + n for a known signal n, else 0 */
 int rh_exit_signal(int32_t exit_code);
+/**
+ * Append how a container ended: "exited with code 137 (SIGKILL, OOMKilled)", or, with an @p exit_code that is not known
+ * (-1), "failed (Evicted)". @param reason Kubernetes' word; "Error", "Completed" and "" add nothing
+ */
+void rh_exit_print(int32_t exit_code, const char *reason, struct rh_str *out);
 /** @return whether ExitCode restarts a replica that ended with @p exit_code (COMPAT C.3: 128 and above, or unknown) */
 bool rh_exit_retryable(int32_t exit_code);
 

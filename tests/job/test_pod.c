@@ -391,6 +391,31 @@ static void test_pod__exit_codes(void **state)
 	}
 }
 
+static void test_pod__exits_in_words(void **state)
+{
+	static const struct {
+		int32_t code;
+		const char *reason;
+		const char *words;
+	} rows[] = {
+		{1, "Error", "exited with code 1"},
+		{0, "Completed", "exited with code 0"},
+		{137, "Error", "exited with code 137 (SIGKILL)"},
+		{137, "OOMKilled", "exited with code 137 (SIGKILL, OOMKilled)"},
+		{128, "StartError", "exited with code 128 (StartError)"},
+		{-1, "Evicted", "failed (Evicted)"},
+		{-1, "", "failed (no exit code is known)"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto_str words = {0};
+
+		rh_exit_print(rows[i].code, rows[i].reason, &words);
+		assert_string_equal(rh_str_text(&words), rows[i].words);
+	}
+}
+
 static void test_pod__failing_allocations(void **state)
 {
 	rh_auto(json) object = test_json(pod_running);
@@ -426,6 +451,7 @@ int main(void)
 		cmocka_unit_test(test_pod__last_lines_are_cut),
 		cmocka_unit_test(test_pod__no_container_name),
 		cmocka_unit_test(test_pod__exit_codes),
+		cmocka_unit_test(test_pod__exits_in_words),
 		cmocka_unit_test(test_pod__failing_allocations),
 	};
 

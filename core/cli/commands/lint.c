@@ -60,17 +60,6 @@ static int lint_report(struct lint *lint, const struct rh_manifest_object *item,
 	return r;
 }
 
-static int lint_against_schema(const struct lint *lint, const struct rh_kind *kind, const struct rh_json *object,
-                               struct rh_findings *findings, struct rh_error *err)
-{
-	rh_auto(json) schema = NULL;
-	int r = rh_schema_of_kind(kind, lint->pod_schema, &schema, err);
-
-	if (r < 0)
-		return r;
-	return rh_schema_check(schema, object, findings) < 0 ? rh_fail_oom(err) : 0;
-}
-
 /* Rules need a job that can be parsed; where it cannot, the schema has mostly said why already. */
 static int lint_rules(const struct lint *lint, const struct rh_json *object, struct rh_findings *findings,
                       struct rh_error *err)
@@ -98,6 +87,22 @@ static int lint_rules(const struct lint *lint, const struct rh_json *object, str
 	return rh_local_check(job, &lint->machine, findings) < 0 ? rh_fail_oom(err) : 0;
 }
 
+/* The plugin's own words come before those of the limits in its schema. */
+static int lint_object(const struct lint *lint, const struct rh_kind *kind, const struct rh_json *object,
+                       struct rh_findings *findings, struct rh_error *err)
+{
+	rh_auto(json) schema = NULL;
+	int r = rh_schema_of_kind(kind, lint->pod_schema, &schema, err);
+
+	if (r == 0 && rh_schema_check(schema, object, findings) < 0)
+		r = rh_fail_oom(err);
+	if (r == 0)
+		r = lint_rules(lint, object, findings, err);
+	if (r == 0 && rh_schema_check_limits(schema, object, findings) < 0)
+		r = rh_fail_oom(err);
+	return r;
+}
+
 static int lint_job(struct lint *lint, const struct rh_manifest_object *item, struct rh_error *err)
 {
 	rh_auto_findings findings = {0};
@@ -110,9 +115,7 @@ static int lint_job(struct lint *lint, const struct rh_manifest_object *item, st
 	if (!kind)
 		r = rh_findings_add(&findings, RH_FINDING_ERROR, "kind", "%s", err->message);
 	else
-		r = lint_against_schema(lint, kind, object, &findings, err);
-	if (r == 0 && kind)
-		r = lint_rules(lint, object, &findings, err);
+		r = lint_object(lint, kind, object, &findings, err);
 	return r < 0 ? r : lint_report(lint, item, &findings);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/carry/parts.h"
+#include "engine/carry/unfit.h"
 #include "job/names.h"
 
 const char *rh_object_text(const struct rh_json *object, const char *member, const char *key)
@@ -48,6 +49,7 @@ static void cache_free_map(struct rh_map **map)
 static void cache_free_kept(struct rh_engine_entry *entry)
 {
 	rh_engine_stop_carrying(entry);
+	rh_engine_set_unfit(entry, NULL);
 	rh_engine_forget_held(entry);
 	rh_job_free(rh_take(entry->job));
 	rh_engine_forget_text(entry);
@@ -89,7 +91,7 @@ void rh_engine_forget_job(struct rh_engine_entry *entry)
 		inflight->old = true;
 	rh_free(rh_take(entry->uid));
 	entry->revision = 0;
-	entry->unfit = entry->refresh = entry->checked = entry->barred = false;
+	entry->refresh = entry->checked = entry->barred = false;
 	entry->checks = 0;
 	entry->check_at = 0;
 	entry->check_failures = 0;
@@ -220,15 +222,6 @@ void rh_engine_touch(struct rh_engine_entry *entry)
 		rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
 }
 
-static void cache_report_unfit(struct rh_engine_entry *entry, const char *message)
-{
-	rh_auto_free char *reason = rh_asprintf("%sFailedValidation", entry->kind->kind->kind);
-	rh_auto_free char *text = rh_asprintf("%s failed validation because %s", entry->kind->kind->kind, message);
-
-	if (reason && text)
-		rh_engine_emit(entry, &(struct rh_event_spec){entry->uid, true, reason, text});
-}
-
 static bool cache_is_old(const struct rh_engine_entry *entry, const char *uid, uint64_t revision)
 {
 	if (!entry->uid || revision == 0)
@@ -268,26 +261,51 @@ static void cache_set_job(struct rh_engine_entry *entry, struct rh_job *job, str
 		rh_engine_forget_tree(entry);
 }
 
+/* What is made of a job's object: a job and its ledger, or what it lacks to be one. */
+struct cache_read {
+	struct rh_job *job;
+	struct rh_ledger *ledger;
+	struct rh_engine_unfit *unfit;
+};
+
+static void cache_free_read(struct cache_read *read)
+{
+	rh_job_free(read->job);
+	if (read->ledger)
+		rh_ledger_deinit(read->ledger);
+	rh_free(read->ledger);
+}
+
 /* @return 0, RH_EINVAL or RH_ENOMEM */
-static int cache_parse_job(const struct rh_engine_entry *entry, const struct rh_json *object, struct rh_job **ret_job,
-                           struct rh_ledger *ret_ledger, struct rh_error *err)
+static int cache_parse_job(const struct rh_engine_entry *entry, const struct rh_json *object, struct cache_read *read,
+                           struct rh_error *err)
 {
 	size_t weight = rh_json_weight(object);
 	rh_auto(json) copy = rh_engine_copy_job(object, weight);
-	rh_auto(job) job = NULL;
 	int r;
 
 	if (!copy)
 		return RH_ENOMEM;
 	rh_json_remove(rh_json_get(copy, "metadata"), "managedFields");
-	r = rh_job_parse(entry->kind->kind, rh_take(copy), &job, err);
+	r = rh_engine_parse_job(entry->kind->kind, rh_take(copy), &read->job, read->ledger, err);
 	if (r == 0 && weight > RH_JOB_WEIGHT_MAX)
-		job->weight = weight;
-	if (r == 0)
-		r = rh_ledger_read(job, ret_ledger);
-	if (r == 0)
-		*ret_job = rh_take(job);
+		read->job->weight = weight;
 	return r;
+}
+
+/* @return 0 or RH_ENOMEM, then @p read is to be freed */
+static int cache_read_job(struct rh_engine_entry *entry, const struct rh_json *object, struct cache_read *read)
+{
+	struct rh_error err = {0};
+	int r;
+
+	read->ledger = rh_engine_hydrate(entry) == 0 ? rh_alloc(sizeof(*read->ledger)) : NULL;
+	r = read->ledger ? cache_parse_job(entry, object, read, &err) : RH_ENOMEM;
+	if (r == 0 || r == RH_ENOMEM)
+		return r;
+	entry->weight = rh_json_weight(object);
+	read->unfit = rh_engine_new_unfit(entry, object, err.message);
+	return read->unfit ? 0 : RH_ENOMEM;
 }
 
 static void cache_report_change(struct rh_engine_entry *entry, bool first, const struct rh_job *after,
@@ -315,11 +333,8 @@ int rh_engine_take_job(struct rh_engine_entry *entry, const struct rh_json *obje
 	const char *uid = rh_object_text(object, "metadata", "uid");
 	uint64_t revision = rh_engine_revision(rh_object_text(object, "metadata", "resourceVersion"));
 	rh_auto_free char *copy = NULL;
-	struct rh_ledger *ledger;
-	struct rh_job *job = NULL;
-	struct rh_error err = {0};
+	struct cache_read read = {0};
 	bool first;
-	int r;
 
 	if (cache_is_old(entry, uid, revision))
 		return 0;
@@ -332,22 +347,16 @@ int rh_engine_take_job(struct rh_engine_entry *entry, const struct rh_json *obje
 		rh_engine_put_off(entry);
 		return 1;
 	}
-	ledger = rh_engine_hydrate(entry) == 0 ? rh_alloc(sizeof(*ledger)) : NULL;
-	r = copy && ledger ? cache_parse_job(entry, object, &job, ledger, &err) : RH_ENOMEM;
-	if (r == RH_ENOMEM) {
-		if (ledger)
-			rh_ledger_deinit(ledger);
-		rh_free(ledger);
-		return r;
+	if (!copy || cache_read_job(entry, object, &read) < 0) {
+		cache_free_read(&read);
+		return RH_ENOMEM;
 	}
 	if (first)
 		cache_begin_job(entry, rh_take(copy));
-	cache_report_change(entry, first, job, ledger);
-	cache_set_job(entry, job, ledger);
+	cache_report_change(entry, first, read.job, read.ledger);
+	cache_set_job(entry, read.job, read.ledger);
+	rh_engine_set_unfit(entry, read.unfit);
 	entry->revision = revision;
 	entry->refresh = false;
-	entry->unfit = r < 0;
-	if (entry->unfit)
-		cache_report_unfit(entry, err.message);
 	return 1;
 }

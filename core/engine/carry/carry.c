@@ -8,6 +8,7 @@
 
 #include "base/os/clock.h"
 #include "engine/carry/parts.h"
+#include "engine/carry/unfit.h"
 #include "job/names.h"
 
 static void carry_drop(struct rh_engine_entry *entry)
@@ -84,17 +85,15 @@ static int carry_keep_foreign(struct rh_json *status, const struct rh_json *befo
 	return 0;
 }
 
-/* @return the patch, {} when there is nothing to write; NULL when memory is out */
-static struct rh_json *carry_status_patch(const struct rh_engine_entry *entry)
+struct rh_json *rh_engine_status_patch(const struct rh_json *before, const struct rh_job_status *status)
 {
-	const struct rh_json *before = rh_json_get(entry->job->object, "status");
-	rh_auto(json) status = rh_job_status_json(&entry->plan->status);
+	rh_auto(json) after = rh_job_status_json(status);
 	rh_auto(json) patch = rh_json_new_object();
 	rh_auto(json) diff = NULL;
 
-	if (!status || !patch || carry_keep_foreign(status, before) < 0)
+	if (!after || !patch || carry_keep_foreign(after, before) < 0)
 		return NULL;
-	diff = rh_engine_diff(before, status);
+	diff = rh_engine_diff(before, after);
 	if (!diff)
 		return NULL;
 	if (rh_json_size(diff) > 0 && rh_json_add(patch, "status", rh_take(diff)) < 0)
@@ -132,7 +131,7 @@ static int carry_write(struct rh_engine_entry *entry, enum rh_engine_stage stage
 
 	if (stage != RH_STAGE_REFRESH) {
 		request.uid = entry->uid;
-		request.resource_version = entry->job->resource_version;
+		request.resource_version = entry->job ? entry->job->resource_version : entry->unfit->version;
 	}
 	if (rh_engine_submit(entry->engine, &request, carry_on_write, entry, &entry->write_id) < 0)
 		return RH_ENOMEM;
@@ -140,6 +139,11 @@ static int carry_write(struct rh_engine_entry *entry, enum rh_engine_stage stage
 	if (!entry->job)
 		rh_engine_reserve(entry, entry->weight);
 	return 0;
+}
+
+int rh_engine_write_status(struct rh_engine_entry *entry, struct rh_json *patch)
+{
+	return carry_write(entry, RH_STAGE_STATUS, patch);
 }
 
 void rh_engine_refresh(struct rh_engine_entry *entry)
@@ -216,7 +220,7 @@ static void carry_status(struct rh_engine_entry *entry)
 		carry_end(entry, wrote);
 		return;
 	}
-	patch = carry_status_patch(entry);
+	patch = rh_engine_status_patch(rh_json_get(entry->job->object, "status"), &entry->plan->status);
 	if (patch && rh_json_size(patch) == 0)
 		carry_end(entry, wrote);
 	else if (!patch || carry_write(entry, RH_STAGE_STATUS, rh_take(patch)) < 0)

@@ -4,6 +4,7 @@
  * time as have room there.
  */
 #include "engine/carry/parts.h"
+#include "engine/carry/unfit.h"
 
 /* Members of a job that is too large are kept up to so many bytes each. */
 #define LARGE_MEMBER ((size_t)32 << 10)
@@ -55,5 +56,5 @@ void rh_engine_put_off(struct rh_engine_entry *entry)
 		entry->spec_hash = 0;
 	rh_engine_forget_text(entry);
 	entry->unread = true;
-	entry->unfit = false;
+	rh_engine_set_unfit(entry, NULL);
 }

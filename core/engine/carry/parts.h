@@ -181,7 +181,7 @@ struct rh_engine_entry {
 		*used_after; /**< among those with a job: the one that was looked at next, and the one before */
 	struct rh_engine_entry *used_before; /**< likewise */
 	bool has_tree;                       /**< it stands among them */
-	bool unfit;                          /**< the job cannot be understood */
+	struct rh_engine_unfit *unfit;       /**< the job cannot be read; owned; NULL: it can */
 	bool refresh;                        /**< it is to be read again before anything is decided */
 	bool statusless; /**< the store knew no status to write; whether it knows the job is asked now */
 	uint32_t flags;  /**< of the engine's owner, see struct rh_engine_change */
@@ -349,6 +349,11 @@ bool rh_engine_may_admit_trees(const struct rh_engine *engine);
 void rh_engine_reserve(struct rh_engine_entry *entry, size_t bytes);
 /** @return what a store is to be told of the size of the answer to a request about the job, see rh_request */
 size_t rh_engine_answer_size(const struct rh_engine_entry *entry);
+/**
+ * rh_job_parse() of @p object (taken), and its ledger. @return 0, RH_EINVAL (then @p err has the reason) or RH_ENOMEM
+ */
+int rh_engine_parse_job(const struct rh_kind *kind, struct rh_json *object, struct rh_job **ret_job,
+                        struct rh_ledger *ret_ledger, struct rh_error *err);
 /** Forget the text, if there is one. */
 void rh_engine_forget_text(struct rh_engine_entry *entry);
 /** The entry has no tree any more. */
@@ -390,6 +395,13 @@ void rh_engine_retry(struct rh_engine_entry *entry, int status, const struct rh_
 void rh_engine_carry(struct rh_engine_entry *entry);
 /** Read the job again. */
 void rh_engine_refresh(struct rh_engine_entry *entry);
+/**
+ * @param before the status as the store has it, @param status as it is to be. @return the merge patch of the job, {}
+ * when they are alike; owned by the caller; NULL when memory is out
+ */
+struct rh_json *rh_engine_status_patch(const struct rh_json *before, const struct rh_job_status *status);
+/** Write the status of a job. @param patch see rh_engine_status_patch(); taken. @return 0 or RH_ENOMEM */
+int rh_engine_write_status(struct rh_engine_entry *entry, struct rh_json *patch);
 /** Forget the status that is held back. */
 void rh_engine_forget_held(struct rh_engine_entry *entry);
 /** Drop the plan and the write under way. */

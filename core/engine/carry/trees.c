@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/carry/parts.h"
+#include "engine/carry/unfit.h"
 
 void rh_engine_reserve(struct rh_engine_entry *entry, size_t bytes)
 {
@@ -187,20 +188,28 @@ void rh_engine_admit_trees(struct rh_engine *engine)
 	}
 }
 
+int rh_engine_parse_job(const struct rh_kind *kind, struct rh_json *object, struct rh_job **ret_job,
+                        struct rh_ledger *ret_ledger, struct rh_error *err)
+{
+	rh_auto(job) job = NULL;
+	int r = rh_job_parse(kind, object, &job, err);
+
+	if (r == 0)
+		r = rh_ledger_read(job, ret_ledger);
+	if (r != 0)
+		return r;
+	rh_engine_forgive_unfit(kind, &job->status);
+	*ret_job = rh_take(job);
+	return 0;
+}
+
 /* @return 0, RH_EINVAL or RH_ENOMEM */
 static int trees_parse(const struct rh_engine_entry *entry, struct rh_job **ret_job, struct rh_ledger *ret_ledger)
 {
-	rh_auto(job) job = NULL;
 	struct rh_json *object;
 	int r = rh_json_parse(entry->text, strlen(entry->text), &object, NULL);
 
-	if (r == 0)
-		r = rh_job_parse(entry->kind->kind, object, &job, NULL);
-	if (r == 0)
-		r = rh_ledger_read(job, ret_ledger);
-	if (r == 0)
-		*ret_job = rh_take(job);
-	return r;
+	return r == 0 ? rh_engine_parse_job(entry->kind->kind, object, ret_job, ret_ledger, NULL) : r;
 }
 
 int rh_engine_hydrate(struct rh_engine_entry *entry)

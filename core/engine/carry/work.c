@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/carry/parts.h"
+#include "engine/carry/unfit.h"
 #include "engine/decide.h"
 
 /* What rh_world points to. Tables are owned. */
@@ -204,10 +205,14 @@ void rh_engine_work(struct rh_engine_entry *entry)
 	struct rh_error err = {0};
 	int r;
 
-	if (entry->stage != RH_STAGE_IDLE || !entry->uid || entry->unfit)
+	if (entry->stage != RH_STAGE_IDLE || !entry->uid || rh_engine_is_unfit_at_rest(entry))
 		return;
 	if (!entry->job && !rh_engine_has_room(entry->engine, entry->weight)) {
 		rh_engine_await_room(entry);
+		return;
+	}
+	if (entry->unfit) {
+		rh_engine_work_unfit(entry);
 		return;
 	}
 	if (rh_engine_hydrate(entry) < 0) {

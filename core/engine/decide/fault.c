@@ -428,22 +428,6 @@ int rh_decide_fault_of_limit(struct rh_decision *decision, enum rh_ledger_end en
 	return end == RH_END_BACKOFF ? fault_keep_restarter(decision) : 0;
 }
 
-static void fault_print_how(const struct rh_first_fault *fault, struct rh_str *out)
-{
-	int death = rh_exit_signal(fault->exit_code);
-	bool telling = *fault->reason && strcmp(fault->reason, "Error") != 0 && strcmp(fault->reason, "Completed") != 0;
-
-	if (fault->exit_code < 0) {
-		rh_str_appendf(out, "failed (%s)", telling ? fault->reason : "no exit code is known");
-		return;
-	}
-	rh_str_appendf(out, "exited with code %" PRId32, fault->exit_code);
-	if (death)
-		rh_str_appendf(out, " (SIG%s%s%s)", sigabbrev_np(death), telling ? ", " : "", telling ? fault->reason : "");
-	else if (telling)
-		rh_str_appendf(out, " (%s)", fault->reason);
-}
-
 /* The line that tells most of what the replica wrote. */
 static void fault_print_informative(const struct rh_first_fault *fault, struct rh_str *out)
 {
@@ -492,7 +476,7 @@ void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *ou
 	if (fault->exit_code < 0 && strcmp(fault->reason, "Deleted") == 0)
 		rh_str_append(out, "was deleted");
 	else
-		fault_print_how(fault, out);
+		rh_exit_print(fault->exit_code, fault->reason, out);
 	rh_str_appendf(out, " at %s", rh_time_format(fault->at, at));
 	fault_print_informative(fault, out);
 }

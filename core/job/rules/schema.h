@@ -5,7 +5,7 @@
  *
  * A schema document is {"root": NAME, "definitions": {NAME: SCHEMA}}, and may name the version of Kubernetes that it
  * was cut from ("kubernetes": "v1.34.4"); SCHEMA uses type, properties, items, additionalProperties, required, enum,
- * format (int32, int64), $ref (a NAME), x-kubernetes-preserve-unknown-fields and x-kubernetes-int-or-string, which
+ * format (int32, int64), minimum, maximum, pattern, $ref (a NAME), x-kubernetes-preserve-unknown-fields and x-kubernetes-int-or-string, which
  * without a format is a quantity.
  */
 #ifndef RH_JOB_RULES_SCHEMA_H
@@ -47,5 +47,12 @@ int rh_schema_of_kind(const struct rh_kind *kind, const struct rh_json *pod, str
  * @return 0 or RH_ENOMEM
  */
 int rh_schema_check(const struct rh_json *document, const struct rh_json *value, struct rh_findings *findings);
+/**
+ * Hold the numbers and texts of @p value against "minimum", "maximum" and "pattern" of the same schemas. A value that
+ * @p findings have an error about is not looked at again. A pattern that POSIX and RE2 read differently is left to the
+ * API server, as are texts of more than 4096 bytes.
+ * @return 0 or RH_ENOMEM
+ */
+int rh_schema_check_limits(const struct rh_json *document, const struct rh_json *value, struct rh_findings *findings);
 
 #endif

@@ -172,18 +172,15 @@ static void faults_print_hung(const struct faults_judging *judging, const struct
 
 static void faults_print_end(const struct rh_run_fault *fault, struct rh_str *out)
 {
-	bool starved = strcmp(fault->reason, "OOMKilled") == 0;
-
 	if (*fault->container)
 		rh_str_appendf(out, " (container %s)", fault->container);
 	if (fault->rank >= 0)
 		rh_str_appendf(out, ", rank %" PRId32 ",", fault->rank);
+	rh_str_append(out, " ");
 	if (fault->exit_code < 0)
-		rh_str_append(out, fault->at ? " was taken away" : " had not ended when it was stopped");
+		rh_str_append(out, fault->at ? "was taken away" : "had not ended when it was stopped");
 	else
-		rh_str_appendf(out, " exited with code %" PRId32, fault->exit_code);
-	if (fault->signal)
-		rh_str_appendf(out, " (SIG%s%s)", sigabbrev_np(fault->signal), starved ? ", OOMKilled" : "");
+		rh_exit_print(fault->exit_code, fault->reason, out);
 }
 
 static void faults_print(const struct faults_judging *judging, const struct rh_blamed *blamed,

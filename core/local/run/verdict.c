@@ -12,19 +12,17 @@
 /* Who wrote something less than that ago does not hang yet. */
 #define VERDICT_SILENCE RH_SECOND
 
-/* The end that a replica that still runs would have, by what it wrote. */
-static struct rh_evidence verdict_of_tail(const struct rh_verdict_replica *replica)
+/* What the replica wrote, as the end that it had, or would have: it is looked through once. */
+static const struct rh_evidence *verdict_read(struct rh_verdict_replica *replica)
 {
-	const struct rh_end end = {.exit_code = VERDICT_RAISED, .reason = "", .output = replica->tail};
+	bool ended = !replica->running && !replica->succeeded;
+	const struct rh_end end = {
+		.exit_code = VERDICT_RAISED, .reason = "", .output = ended ? replica->lines : replica->tail};
 
-	return rh_evidence_read(&end);
-}
-
-static struct rh_evidence verdict_of_end(const struct rh_verdict_replica *replica)
-{
-	const struct rh_end end = {.exit_code = VERDICT_RAISED, .reason = "", .output = replica->lines};
-
-	return rh_evidence_read(&end);
+	if (!replica->read)
+		replica->evidence = rh_evidence_read(&end);
+	replica->read = true;
+	return &replica->evidence;
 }
 
 /* The last line that is not empty, and where it begins; text NULL: there is none. */
@@ -144,10 +142,10 @@ static size_t verdict_stuck(const struct rh_verdict_replica *replicas, size_t co
 }
 
 /* One that a peer names and that did not fail by itself. */
-static size_t verdict_accused(const struct rh_verdict_replica *replicas, size_t count, size_t *ret_by)
+static size_t verdict_accused(struct rh_verdict_replica *replicas, size_t count, size_t *ret_by)
 {
 	for (size_t i = 0; i < count; i++) {
-		int32_t accused = replicas[i].running ? verdict_of_tail(&replicas[i]).accused : replicas[i].accused;
+		int32_t accused = replicas[i].running ? verdict_read(&replicas[i])->accused : replicas[i].accused;
 
 		for (size_t k = 0; accused >= 0 && k < count; k++) {
 			if (replicas[k].rank != accused || !(replicas[k].running || replicas[k].succeeded))
@@ -160,29 +158,26 @@ static size_t verdict_accused(const struct rh_verdict_replica *replicas, size_t 
 }
 
 /* One that raised something and had not ended. */
-static size_t verdict_raised(const struct rh_verdict_replica *replicas, size_t count)
+static size_t verdict_raised(struct rh_verdict_replica *replicas, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct rh_evidence evidence;
+		const struct rh_evidence *evidence = replicas[i].running ? verdict_read(&replicas[i]) : NULL;
 
-		if (!replicas[i].running)
-			continue;
-		evidence = verdict_of_tail(&replicas[i]);
-		if (evidence.raised && evidence.blame == RH_BLAME_CAUSE)
+		if (evidence && evidence->raised && evidence->blame == RH_BLAME_CAUSE)
 			return i;
 	}
 	return SIZE_MAX;
 }
 
-static struct verdict_line verdict_headline(const struct rh_verdict_replica *replica)
+static struct verdict_line verdict_headline(struct rh_verdict_replica *replica)
 {
-	struct rh_evidence evidence = replica->running ? verdict_of_tail(replica) : verdict_of_end(replica);
+	const struct rh_evidence *evidence = verdict_read(replica);
 
-	return (struct verdict_line){.text = evidence.headline, .length = evidence.headline_length};
+	return (struct verdict_line){.text = evidence->headline, .length = evidence->headline_length};
 }
 
 /* Whether all replicas failed, or were about to, with the same words. */
-static bool verdict_all_alike(const struct rh_verdict_replica *replicas, size_t count, size_t who)
+static bool verdict_all_alike(struct rh_verdict_replica *replicas, size_t count, size_t who)
 {
 	struct verdict_line line = verdict_headline(&replicas[who]);
 
@@ -190,7 +185,7 @@ static bool verdict_all_alike(const struct rh_verdict_replica *replicas, size_t 
 		return false;
 	for (size_t i = 0; i < count; i++) {
 		bool failed =
-			replicas[i].running ? verdict_of_tail(&replicas[i]).raised : replicas[i].blame == replicas[who].blame;
+			replicas[i].running ? verdict_read(&replicas[i])->raised : replicas[i].blame == replicas[who].blame;
 
 		if (!failed || !verdict_alike(verdict_headline(&replicas[i]), line))
 			return false;
@@ -215,16 +210,16 @@ static size_t verdict_worst(const struct rh_verdict_replica *replicas, size_t co
 }
 
 /* Whether it runs, and has not written yet that it is itself a victim. */
-static bool verdict_is_missing(const struct rh_verdict_replica *replica)
+static bool verdict_is_missing(struct rh_verdict_replica *replica)
 {
-	return replica->running && !rh_blame_is_consequence(verdict_of_tail(replica).blame);
+	return replica->running && !rh_blame_is_consequence(verdict_read(replica)->blame);
 }
 
 /*
  * The one that its peers miss, where only one can be meant. Who waits in vain waits for one that runs; a connection is
  * closed by one that has ended, or is about to.
  */
-static size_t verdict_missed(const struct rh_verdict_replica *replicas, size_t count, enum rh_blame blame)
+static size_t verdict_missed(struct rh_verdict_replica *replicas, size_t count, enum rh_blame blame)
 {
 	size_t running = 0, done = 0, one = SIZE_MAX, well = SIZE_MAX;
 
@@ -266,7 +261,7 @@ static bool verdict_is_alone(const struct rh_verdict_replica *replicas, size_t c
 }
 
 /* Somebody did not come, or hangs: whom its peers missed. */
-static void verdict_find_missed(const struct rh_verdict_replica *replicas, size_t count, struct rh_blamed *blamed)
+static void verdict_find_missed(struct rh_verdict_replica *replicas, size_t count, struct rh_blamed *blamed)
 {
 	size_t failed = blamed->who;
 	bool runs = verdict_latest(replicas, count) != SIZE_MAX;
@@ -298,7 +293,7 @@ static void verdict_find_missed(const struct rh_verdict_replica *replicas, size_
 	                (!runs && verdict_is_alone(replicas, count, failed));
 }
 
-struct rh_blamed rh_verdict(const struct rh_verdict_replica *replicas, size_t count, size_t known)
+struct rh_blamed rh_verdict(struct rh_verdict_replica *replicas, size_t count, size_t known)
 {
 	struct rh_blamed blamed = {.who = known, .by = SIZE_MAX};
 
@@ -329,9 +324,7 @@ struct rh_blamed rh_verdict(const struct rh_verdict_replica *replicas, size_t co
 	blamed.alike = blamed.blame != RH_BLAME_HUNG && blamed.blame != RH_BLAME_STUCK &&
 	               verdict_all_alike(replicas, count, blamed.who);
 	blamed.named = blamed.named && !blamed.alike;
-	blamed.evidence = replicas[blamed.who].running || replicas[blamed.who].succeeded
-	                      ? verdict_of_tail(&replicas[blamed.who])
-	                      : verdict_of_end(&replicas[blamed.who]);
+	blamed.evidence = *verdict_read(&replicas[blamed.who]);
 	return blamed;
 }
 

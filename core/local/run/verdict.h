@@ -31,6 +31,9 @@ struct rh_verdict_replica {
 	int64_t at;          /**< when it ended; 0: never */
 	const char *lines;   /**< what belongs to its bad end */
 	const char *tail;    /**< the end of its log */
+	bool read;           /**< evidence is there; false from the caller */
+	struct rh_evidence
+		evidence; /**< of its lines, or, where it has not ended badly, its tail; rh_verdict() fills it in */
 };
 
 /** Who is to blame. */
@@ -45,9 +48,10 @@ struct rh_blamed {
 
 /**
  * Judge.
+ * @param replicas are read, each once at most, and keep what was read
  * @param known number of the replica that the engine holds for the first fault; SIZE_MAX: none
  */
-struct rh_blamed rh_verdict(const struct rh_verdict_replica *replicas, size_t count, size_t known);
+struct rh_blamed rh_verdict(struct rh_verdict_replica *replicas, size_t count, size_t known);
 /** Append the lines that show what the replica did: its traceback, or its last lines. */
 void rh_verdict_lines(const struct rh_verdict_replica *replica, const struct rh_blamed *blamed, struct rh_str *out);
 

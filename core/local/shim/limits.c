@@ -111,16 +111,9 @@ static char *limits_mount(const char *root)
 /* Whether a list ("cpu,cpuacct") of `length` bytes has `name`. */
 static bool limits_lists(const char *list, size_t length, const char *name)
 {
-	const char *end = list + length;
+	rh_auto_free char *words = rh_strndup(list, length);
 
-	while (list < end) {
-		size_t word = strcspn(list, ",:");
-
-		if (word == strlen(name) && strncmp(list, name, word) == 0)
-			return true;
-		list += word + 1;
-	}
-	return false;
+	return words && rh_words_have(words, ',', name, strlen(name));
 }
 
 /* Our own cgroup: the path of a line "4:memory:/path" of /proc/self/cgroup. Version 2 is the one without a name. */

@@ -147,6 +147,8 @@ static const struct rh_kind *hostile_describe(void *self, uint32_t index)
 		hostile_kind.columns = "[{\"name\":7}]";
 	if (hostile_is("schema", "scalar"))
 		hostile_kind.spec_schema = "{\"size\":7}";
+	if (hostile_is("schema", "limits"))
+		hostile_kind.spec_schema = "{\"size\":{\"type\":\"integer\",\"minimum\":2}}";
 	return index == 0 ? &hostile_kind : 0;
 }
 

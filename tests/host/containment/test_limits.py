@@ -50,5 +50,15 @@ class Limits(Case):
         self.assertEqual(render.returncode, 0, render.stderr)
         self.assertIn("kind: PyTorchJob", render.stdout)
 
+    def test_lint_knows_the_limits_of_a_schema(self):
+        """Also those that the plugin's own rules say nothing about."""
+        self.add("schema-limits")
+        with open(self.hostile, encoding="utf-8") as file:
+            text = file.read()
+        for size, code in ((1, 2), (2, 0)):
+            done = self.call("lint", self.file("size.yaml", text + f"  size: {size}\n"))
+            self.assertEqual(done.returncode, code, done.stdout)
+            self.assertEqual("error: spec.size: Invalid value: 1: must be greater than or equal to 2" in done.stdout, size == 1, done.stdout)
+
 
 hostile.main()

@@ -17,10 +17,16 @@ static const struct rh_kind kind = {
 	.head = RH_HEAD(struct rh_kind),
 	.kind = "TryJob",
 	.replicas_field = "tryReplicaSpecs",
-	.spec_schema = "{\"mode\":{\"type\":\"string\",\"enum\":[\"fast\",\"slow\"]},"
-				   "\"free\":{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true,\"properties\":{}},"
-				   "\"pairs\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"key\"],"
-				   "\"properties\":{\"key\":{\"type\":\"string\"},\"value\":{\"type\":\"string\"}}}}}",
+	.spec_schema =
+		"{\"ports\":{\"type\":\"array\",\"items\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":65535}},"
+		"\"share\":{\"type\":\"number\",\"minimum\":0.5},"
+		"\"words\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\",\"pattern\":\"^[a-z]+(\\\\.[a-z]+"
+        ")?$\"}},"
+		"\"perl\":{\"type\":\"string\",\"pattern\":\"^\\\\d+$\"},\"broken\":{\"type\":\"string\",\"pattern\":\"(\"},"
+		"\"mode\":{\"type\":\"string\",\"enum\":[\"fast\",\"slow\"]},"
+		"\"free\":{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true,\"properties\":{}},"
+		"\"pairs\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"key\"],"
+		"\"properties\":{\"key\":{\"type\":\"string\"},\"value\":{\"type\":\"string\"}}}}}",
 };
 
 /* A job's YAML and the one finding that it gives; NULL: none. */
@@ -145,13 +151,29 @@ static struct rh_json *pod_schema(void)
 	return json;
 }
 
-static void check_row(const struct row *row, const struct rh_json *document)
+static const struct row limit_rows[] = {
+	{"within", "spec: {ports: [1, 65535], share: 0.5, words: {a: b, c: d.e}}", NULL, NULL},
+	{"not set", "spec: {ports: null, share: null}", NULL, NULL},
+	{"below", "spec: {ports: [80, 0]}", "spec.ports[1]", "Invalid value: 0: must be greater than or equal to 1"},
+	{"above", "spec: {ports: [65536]}", "spec.ports[0]", "Invalid value: 65536: must be less than or equal to 65535"},
+	{"fraction", "spec: {share: 0.25}", "spec.share", "Invalid value: 0.25: must be greater than or equal to 0.5"},
+	{"pattern", "spec: {words: {a: b.}}", "spec.words[a]", "Invalid value: \"b.\": must match '^[a-z]+(\\.[a-z]+)?$'"},
+	{"another type is another error", "spec: {ports: [x], words: {a: 0}}", NULL, NULL},
+	{"a class of RE2", "spec: {perl: x}", NULL, NULL},
+	{"no pattern", "spec: {broken: x}", NULL, NULL},
+	{"what all kinds have", "spec: {runPolicy: {backoffLimit: -1}}", "spec.runPolicy.backoffLimit",
+     "Invalid value: -1: must be greater than or equal to 0"},
+};
+
+typedef int check_fn(const struct rh_json *document, const struct rh_json *value, struct rh_findings *findings);
+
+static void check_row(const struct row *row, const struct rh_json *document, check_fn *check)
 {
 	rh_auto(json) documents = NULL;
 	rh_auto_findings findings = {0};
 
 	assert_int_equal(rh_yaml_parse(row->text, strlen(row->text), &documents, NULL), 0);
-	assert_int_equal(rh_schema_check(document, rh_json_first(documents), &findings), 0);
+	assert_int_equal(check(document, rh_json_first(documents), &findings), 0);
 	assert_int_equal(findings.count, row->path ? 1 : 0);
 	if (!row->path)
 		return;
@@ -170,8 +192,40 @@ static void test_schema__rows(void **state)
 	assert_int_equal(rh_schema_of_kind(&kind, pod, &document, NULL), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		print_message("row: %s\n", rows[i].name);
-		check_row(&rows[i], document);
+		check_row(&rows[i], document, rh_schema_check);
 	}
+}
+
+static void test_schema__limits(void **state)
+{
+	rh_auto(json) pod = pod_schema();
+	rh_auto(json) document = NULL;
+
+	(void)state;
+	assert_int_equal(rh_schema_of_kind(&kind, pod, &document, NULL), 0);
+	for (size_t i = 0; i < sizeof(limit_rows) / sizeof(*limit_rows); i++) {
+		print_message("row: %s\n", limit_rows[i].name);
+		check_row(&limit_rows[i], document, rh_schema_check_limits);
+	}
+}
+
+/* What the plugin, or the type, has refused is not refused a second time. */
+static void test_schema__limits_of_what_is_refused(void **state)
+{
+	static const char text[] = "spec: {ports: [0, 0]}";
+	rh_auto(json) pod = pod_schema();
+	rh_auto(json) document = NULL;
+	rh_auto(json) documents = NULL;
+	rh_auto_findings findings = {0};
+
+	(void)state;
+	assert_int_equal(rh_schema_of_kind(&kind, pod, &document, NULL), 0);
+	assert_int_equal(rh_yaml_parse(text, sizeof(text) - 1, &documents, NULL), 0);
+	assert_int_equal(rh_findings_add(&findings, RH_FINDING_ERROR, "spec.ports[0]", "no"), 0);
+	assert_int_equal(rh_findings_add(&findings, RH_FINDING_WARNING, "spec.ports[1]", "odd"), 0);
+	assert_int_equal(rh_schema_check_limits(document, rh_json_first(documents), &findings), 0);
+	assert_int_equal(findings.count, 3);
+	assert_string_equal(findings.items[2].path, "spec.ports[1]");
 }
 
 static void test_schema__plugin_with_a_bad_schema(void **state)
@@ -221,6 +275,8 @@ static void test_schema__out_of_memory(void **state)
 		r = rh_schema_of_kind(&kind, pod, &document, NULL);
 		if (r == 0)
 			r = rh_schema_check(document, rh_json_first(documents), &findings);
+		if (r == 0)
+			r = rh_schema_check_limits(document, rh_json_first(documents), &findings);
 		(void)rh_mem_fail_after(-1);
 		rh_json_free(document);
 	}
@@ -231,6 +287,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_schema__rows),
+		cmocka_unit_test(test_schema__limits),
+		cmocka_unit_test(test_schema__limits_of_what_is_refused),
 		cmocka_unit_test(test_schema__plugin_with_a_bad_schema),
 		cmocka_unit_test(test_schema__kind_without_own_fields),
 		cmocka_unit_test(test_schema__out_of_memory),

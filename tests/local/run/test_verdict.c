@@ -189,11 +189,29 @@ static void test_verdict__who_writes_does_not_hang(void **state)
 	assert_true(rh_verdict(replicas, 2, SIZE_MAX).named);
 }
 
+/* A log is looked through once, however many questions there are. */
+static void test_verdict__logs_are_read_once(void **state)
+{
+	struct rh_verdict_replica replicas[COUNT] = {0};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT; i++) {
+		replicas[i] = (struct rh_verdict_replica){
+			.name = "Worker", .rank = (int32_t)i, .running = true, .accused = -1, .lines = "", .tail = "step\n"};
+	}
+	/* what has been read counts, and not the text */
+	replicas[1].read = true;
+	replicas[1].evidence = (struct rh_evidence){.blame = RH_BLAME_CAUSE, .raised = true, .rank = -1, .headline = ""};
+	assert_int_equal(rh_verdict(replicas, COUNT, SIZE_MAX).who, 1);
+	assert_true(replicas[0].read);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_verdict__rows),
 		cmocka_unit_test(test_verdict__who_writes_does_not_hang),
+		cmocka_unit_test(test_verdict__logs_are_read_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
