@@ -53,7 +53,8 @@ class Report:
 
 
 def slug(heading, seen):
-    """The anchor that a heading gets: lower case, without marks, spaces as hyphens, and a number if it is not the first."""
+    """The anchor that a heading gets: lower case, without marks, spaces as hyphens, and a number if it is not the
+    first."""
     text = re.sub(r"<[^>]*>", "", heading)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")
@@ -138,7 +139,8 @@ def check_references(report, tree, file, text):
     check_ids(report, tree, file, text)
     for number, match in lines_of(text, PAGE):
         check_page_reference(report, tree, f"{file}:{number}", match.group(1), (match.group(2) or "").lstrip("#"))
-    for pattern, what in ((GONE, "names a document that is not in the tree"), (ITEM, "is an item of no document in the tree")):
+    for pattern, what in ((GONE, "names a document that is not in the tree"),
+                          (ITEM, "is an item of no document in the tree")):
         for number, match in lines_of(text, pattern):
             report.add(f"{file}:{number}", f"\"{match.group(1)}\" {what}")
     if pathlib.PurePosixPath(file).suffix in SOURCES:

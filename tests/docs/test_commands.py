@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_commands.py PROGRAM SOURCE JAX_DIR: every command of README.md, CONTRIBUTING.md and docs/ works.
 
-A command of a block of sh is in one of these tables: RUN, and is run here; TESTED, and the named test runs it; NOT_RUN, with the
-reason, and what is run in its place. A command that is in none fails, and so does an entry that no page has.
+A command of a block of sh is in one of these tables: RUN, and is run here; TESTED, and the named test runs it; NOT_RUN,
+with the reason, and what is run in its place. A command that is in none fails, and so does an entry that no page has.
 """
 import os
 import pathlib
@@ -40,8 +40,10 @@ RUN = {
 # command: (the test that runs it, words that it has)
 TESTED = {
     f"{BIN} run examples/pytorch/restart.yaml": ("tests/examples/test_pytorch.py", "pytorch/restart.yaml"),
-    "roundhouse exec digits-worker-1 -- sh -c 'echo $RANK; py-spy dump --pid 1234'": ("tests/docs/test_commands.py", "def test_exec"),
-    "packaging/image.sh -t registry.example/roundhouse:0.1.0 roundhouse.tar": ("tests/controller/test_image.py", "image.sh"),
+    "roundhouse exec digits-worker-1 -- sh -c 'echo $RANK; py-spy dump --pid 1234'": ("tests/docs/test_commands.py",
+                                                                                      "def test_exec"),
+    "packaging/image.sh -t registry.example/roundhouse:0.1.0 roundhouse.tar": ("tests/controller/test_image.py",
+                                                                               "image.sh"),
     "roundhouse comm check": ("tests/comm/bench/test_program.py", '"check"'),
     "roundhouse comm bench -o json --svg pairs.svg": ("tests/comm/bench/test_program.py", '"--svg"'),
     "roundhouse ps --mode sync --rule adam --rate 0.02": ("tests/comm/ps/job.sh", "roundhouse run --plugins"),
@@ -64,16 +66,22 @@ NOT_RUN = {
     "kubectl -n kubeflow set image deployment/training-operator training-operator=registry.example/roundhouse:0.1.0":
         ("needs a cluster with V1; tests/controller/test_v1.py serves V1's objects, test_image.py runs /manager of the image", "true"),
     "cmake --preset release -DRH_OPENMPI=$HOME/.cache/roundhouse/env/openmpi-HASH && cmake --build --preset release":
-        ("a build; tests/comm/mpi/test_openmpi5.py compiles the module with Open MPI 5", "grep RH_OPENMPI CMakeLists.txt comm -r"),
-    "cmake --preset release -DRH_BUILD_TESTS=ON && cmake --build --preset release": ("a build", "grep RH_BUILD_TESTS CMakeLists.txt"),
+        ("a build; tests/comm/mpi/test_openmpi5.py compiles the module with Open MPI 5",
+         "grep RH_OPENMPI CMakeLists.txt comm -r"),
+    "cmake --preset release -DRH_BUILD_TESTS=ON && cmake --build --preset release": ("a build",
+            "grep RH_BUILD_TESTS CMakeLists.txt"),
     "sudo python3 tests/bench/comm/bench.py build/release --mpich /var/tmp/mpich --first":
-        ("a benchmark of minutes, as root", "python3 -B tests/bench/comm/bench.py --help | grep -e --mpich -A 9 | grep -e --first"),
+        ("a benchmark of minutes, as root",
+         "python3 -B tests/bench/comm/bench.py --help | grep -e --mpich -A 9 | grep -e --first"),
     "python3 tests/bench/bench.py build/release": ("a benchmark", "grep 'def main' tests/bench/bench.py"),
-    "python3 tests/bench/controller/bench.py build/release": ("a benchmark", "python3 -B tests/bench/controller/bench.py --help"),
+    "python3 tests/bench/controller/bench.py build/release": ("a benchmark",
+                                                              "python3 -B tests/bench/controller/bench.py --help"),
     "python3 tests/bench/controller/bench.py build/release --only --foreign":
         ("a benchmark", "python3 -B tests/bench/controller/bench.py --help | grep -e --foreign -A 9 | grep -e --only"),
-    "python3 tests/bench/controller/servers.py build/release": ("a benchmark", "python3 -B tests/bench/controller/servers.py --help"),
-    "python3 tests/bench/controller/tenants.py build/release": ("a benchmark", "python3 -B tests/bench/controller/tenants.py --help"),
+    "python3 tests/bench/controller/servers.py build/release": ("a benchmark",
+                                                                "python3 -B tests/bench/controller/servers.py --help"),
+    "python3 tests/bench/controller/tenants.py build/release": ("a benchmark",
+                                                                "python3 -B tests/bench/controller/tenants.py --help"),
     "build/release/tests/bench_cache build/release/.../pytorch.so": ("a benchmark", "ls tests/bench/bench_cache.c"),
 }
 
@@ -113,12 +121,14 @@ class Tree(unittest.TestCase):
         programs.mkdir()
         for name in ("kubectl", "helm", "py-spy"):
             (programs / name).symlink_to(SOURCE / "tests/docs/stand_in.py")
-        cls.environment = {**os.environ, "PATH": f"{programs}:{PROGRAM.parent}:{os.environ['PATH']}", "TMPDIR": folder.name,
+        cls.environment = {**os.environ, "PATH": f"{programs}:{PROGRAM.parent}:{os.environ['PATH']}",
+                           "TMPDIR": folder.name,
                            "HOME": folder.name, "PYTHONDONTWRITEBYTECODE": "1"}
 
     def call(self, command):
         """Run a line of shell; its result has returncode and stdout, with what went to standard error."""
-        return subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=self.root, env=self.environment, text=True, timeout=LIMIT,
+        return subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=self.root, env=self.environment, text=True,
+                              timeout=LIMIT,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
 
 
@@ -162,7 +172,8 @@ class Commands(Tree):
         job = self.root.parent / "digits.yaml"
         job.write_text(JOB)
         output = self.root.parent / "output"
-        with output.open("w") as out, subprocess.Popen(["roundhouse", "run", "-t", str(LIMIT), job], cwd=self.root, env=self.environment,
+        with output.open("w") as out, subprocess.Popen(["roundhouse", "run", "-t", str(LIMIT), job], cwd=self.root,
+                                                       env=self.environment,
                                                        stdout=out, stderr=out) as run:
             try:
                 command = next(command for command in TESTED if command.startswith("roundhouse exec"))

@@ -30,7 +30,8 @@ Use `roundhouse lint -o json \\| jq` or `roundhouse.ini`.
 
 class Pages(unittest.TestCase):
     def test_pages__commands(self):
-        self.assertEqual(list(pages.commands(PAGE)), [(3, "./check --quick"), (5, "cmake --preset dev && cmake --build --preset dev")])
+        self.assertEqual(list(pages.commands(PAGE)), [(3, "./check --quick"),
+                                                      (5, "cmake --preset dev && cmake --build --preset dev")])
 
     def test_pages__strays(self):
         self.assertEqual(list(pages.strays(PAGE)), [(9, "kubectl apply -f job.yaml"), (12, "roundhouse run job.yaml")])

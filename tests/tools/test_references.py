@@ -17,7 +17,8 @@ BROKEN = {
     "part of an id": ("core/a.c", "/* v1-behaviour C.4-2 */\n", 'has no "C.4-2"'),
     "second id": ("core/a.c", "/* (v1-behaviour C.4, C.9, and more) */\n", 'has no "C.9"'),
     "range of ids": ("core/a.c", "/* v1-behaviour C to D */\n", 'has no "D"'),
-    "id on the next line": ("core/a.c", "/* As V1 does (v1-behaviour\n * C.6). */\n", 'core/a.c:1: docs/v1-behaviour.md has no "C.6"'),
+    "id on the next line": ("core/a.c", "/* As V1 does (v1-behaviour\n * C.6). */\n",
+                            'core/a.c:1: docs/v1-behaviour.md has no "C.6"'),
     "id in a script": ("tools/a.py", "# v1-behaviour C.7\n", 'tools/a.py:1: docs/v1-behaviour.md has no "C.7"'),
     "no id": ("core/a.c", "/* v1-behaviour C-x */\n", "without an id"),
     "page": ("core/a.h", "\n/** see docs/none.md */\n", "core/a.h:2: docs/none.md is not in the tree"),
@@ -44,7 +45,8 @@ FINE = {
     "what looks like an item": ("tests/a.c", "/* M is the number of rows, K8S */\n"),
     "links": ("docs/a.md", "[x](page.md#a-part-with-marks) [y](../core) [z](https://example.com/a.md) `[-a](b)`\n"),
     "paths": ("docs/a.md", "`core/base/*.c`, `core/base/b`, `tests/NAME.c`, `core/base/...`, `plugins.so`, `a/b`\n"),
-    "what cannot be wrapped": ("docs/a.md", "| " + "x " * 80 + "|\n\n    " + "x" * 120 + "\n\n```\n" + "x" * 130 + "\n```\n"),
+    "what cannot be wrapped": ("docs/a.md", "| " + "x " * 80 + "|\n\n    " + "x" * 120 + "\n\n```\n" + "x" * 130
+                               + "\n```\n"),
     "data": ("tests/goldens/lives/a.md", "x " * 100 + "[x](none.md)\n"),
     "release notes": ("CHANGELOG.md", "x " * 100 + "COMPAT.md\n"),
 }
@@ -55,7 +57,8 @@ def run(file, text):
     references = tool.load("references")
     with tempfile.TemporaryDirectory() as folder:
         references.ROOT = pathlib.Path(folder)
-        for name, content in {"docs/v1-behaviour.md": V1, "docs/page.md": PAGE, "core/base/b.c": "", "core/x": "", file: text}.items():
+        for name, content in {"docs/v1-behaviour.md": V1, "docs/page.md": PAGE, "core/base/b.c": "", "core/x": "",
+                              file: text}.items():
             path = references.ROOT / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content)
