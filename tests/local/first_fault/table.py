@@ -8,7 +8,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import ways
 
 PAGE = ways.SOURCE / "docs" / "first-fault-ways.md"
-HEAD = """# Ways to fail, and who is named
+HEAD = """# Ways to fail, and which replica is named
 
 [The first fault](local.md#the-first-fault) of a job is the failure that caused the others.
 `tests/local/first_fault/table.py` writes this table from the rows of the tests. Each row is a real program of
@@ -19,7 +19,7 @@ replica's output and end: each row once in the test `local/first_fault`, and ten
 In each row Worker-1 is the replica that fails, unless the row names another. "Nobody" is an answer that blames nobody, because the
 replicas' outputs do not say it.
 
-| a job of | fails in this way | named | what tells it |
+| a job of | fails in this way | named | evidence |
 |---|---|---|---|
 """
 

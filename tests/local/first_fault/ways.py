@@ -8,18 +8,18 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parents[2]
 PROGRAMS = HERE / "programs"
 
-# What victims say. It may never be the first line that is shown of a cause that is known.
+# Output of victims. It must never be the first line that is shown of a known cause.
 CLOSED = r"Connection closed by peer|Connection reset by peer"
-# What tells the culprit from its victims.
+# What distinguishes the replica at fault from its victims.
 OWN = "its own error; closed connections and time-outs of peers never win over it"
-END = "its exit code or signal; peers say that they lost a connection"
-SILENT = "it is the one that has not failed, while its peers waited in vain"
-ALIKE = "all failed alike, and that is said"
-EARLY = "it left while others still needed it: they lost a connection, and nobody else is missing"
-SUMMARY = "torchrun's summary, for nobody wrote an error of its own: it names the rank and how that ended"
-BANNER = "mpirun's words about the rank that ended; its other banners are left out"
-UNSTARTED = "it could not be started, and why"
-NOBODY = "nothing says who waits for whom: it is said who wrote what last"
+END = "its exit code or signal; peers report a lost connection"
+SILENT = "it alone has not failed, while its peers waited in vain"
+ALIKE = "all failed alike, and the message says so"
+EARLY = "it left while others still needed it: they lost a connection, and no other replica is missing"
+SUMMARY = "torchrun's summary names the rank and how it ended; no process wrote an error of its own"
+BANNER = "mpirun's message about the rank that ended; its other banners are left out"
+UNSTARTED = "the message says that it could not be started, and why"
+NOBODY = "the output does not show who waits for whom; the message shows what each replica wrote last"
 KINDS = {
     "PyTorchJob": ("pytorchReplicaSpecs", "pytorch"),
     "TFJob": ("tfReplicaSpecs", "tensorflow"),
