@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_refused.py ROUNDHOUSE JAX_DIR: what an API server refuses, what others manage, and nodes that are lost; on a real server."""
+"""test_refused.py ROUNDHOUSE JAX_DIR: what an API server refuses, what others manage, and nodes that are lost; on a
+real server."""
 import datetime
 import json
 
@@ -21,10 +22,12 @@ class Refused(Case):
 
     def condition(self, name, kind, namespace="default"):
         _, body = self.request("GET", self.path("pytorchjobs", namespace, name))
-        return next((c for c in body.get("status", {}).get("conditions", []) if c["type"] == kind and c["status"] == "True"), None)
+        return next((c for c in body.get("status", {}).get("conditions", []) if c["type"] == kind
+                     and c["status"] == "True"), None)
 
     def stalled(self, name, words, namespace="default"):
-        return wait_for(f"{name} is stalled: {words}", lambda: words in (self.condition(name, "Stalled", namespace) or {}).get("message", ""))
+        return wait_for(f"{name} is stalled: {words}", lambda: words in (self.condition(name, "Stalled", namespace)
+                                                                         or {}).get("message", ""))
 
     def told(self, name, namespace="default"):
         return {(e["type"], e["reason"]): e["message"] for e in self.items("v1", "events", namespace)
@@ -32,23 +35,27 @@ class Refused(Case):
 
     def tries(self, verb, resource, code, namespace):
         """-> how often it was tried, and so answered"""
-        return sum(1 for e in self.api.audit_events() if e["verb"] == verb and e.get("responseStatus", {}).get("code") == code
+        return sum(1 for e in self.api.audit_events() if e["verb"] == verb and e.get("responseStatus",
+                                                                                     {}).get("code") == code
                    and (ref := e.get("objectRef", {})).get("resource") == resource and ref.get("namespace") == namespace
                    and e.get("userAgent", "").startswith("roundhouse"))
 
     def wait_idle(self, controller):
         def idle():
             state = controller.state()
-            return (state["engine"]["due"], state["engine"]["requests"], state["store"]["waiting"], state["store"]["inFlight"]) == (0, 0, 0, 0)
+            return (state["engine"]["due"], state["engine"]["requests"], state["store"]["waiting"],
+                    state["store"]["inFlight"]) == (0, 0, 0, 0)
         wait_for("idle", idle)
 
     # --- admission
 
     def quota(self, namespace, pods):
         path = f"/api/v1/namespaces/{namespace}/resourcequotas"
-        self.request("POST", path, {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": {"pods": pods}}})
+        self.request("POST", path, {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"},
+                                    "spec": {"hard": {"pods": pods}}})
         # nobody counts here: what is used is said by hand
-        self.request("PATCH", f"{path}/few/status", {"status": {"hard": {"pods": pods}, "used": {"pods": "0"}}}, "application/merge-patch+json")
+        self.request("PATCH", f"{path}/few/status", {"status": {"hard": {"pods": pods}, "used": {"pods": "0"}}},
+                     "application/merge-patch+json")
 
     def test_quota(self):
         """One condition with the server's words, few tries and few Events, however large the job; then all goes on."""
@@ -69,15 +76,22 @@ class Refused(Case):
 
     def test_admission_policy(self):
         """A cluster's own rule for pods: its words reach the user."""
-        policy = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "signed"},
-                  "spec": {"failurePolicy": "Fail", "validations": [{"expression": "false", "message": "images must be signed"}],
-                           "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+        policy = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+                  "metadata": {"name": "signed"},
+                  "spec": {"failurePolicy": "Fail", "validations": [{"expression": "false",
+                                                                     "message": "images must be signed"}],
+                           "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"],
+                                                                   "operations": ["CREATE"],
                                                                    "resources": ["pods"]}]}}}
-        binding = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "signed"},
+        binding = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
+                   "metadata": {"name": "signed"},
                    "spec": {"policyName": "signed", "validationActions": ["Deny"]}}
-        self.api.kubectl("create", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": [policy, binding]}))
-        pod = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
-        wait_for("the policy holds", lambda: self.api.request("POST", "/api/v1/namespaces/default/pods?dryRun=All", pod)[0] != 201)
+        self.api.kubectl("create", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List",
+                                                               "items": [policy, binding]}))
+        pod = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe"},
+                          "spec": {"containers": [{"name": "c", "image": "i"}]}})
+        wait_for("the policy holds", lambda: self.api.request("POST", "/api/v1/namespaces/default/pods?dryRun=All",
+                                                              pod)[0] != 201)
         with self.controller("--leader-elect=false", name="policy"):
             self.create(job("unsigned"))
             self.stalled("unsigned", "images must be signed")
@@ -96,7 +110,8 @@ class Refused(Case):
             self.create(body)
             self.stalled("bad", "nobody-has-it", "wrong")
             self.wait_idle(controller)
-            names = {e["objectRef"].get("name") for e in self.api.audit_events() if e["verb"] == "create" and e["objectRef"].get("namespace") == "wrong"
+            names = {e["objectRef"].get("name") for e in self.api.audit_events() if e["verb"] == "create"
+                     and e["objectRef"].get("namespace") == "wrong"
                      and e["objectRef"]["resource"] == "pods"}
             self.assertEqual(names, {"bad-worker-0"})
         self.drop_job("bad", namespace="wrong")
@@ -105,7 +120,8 @@ class Refused(Case):
 
     def limited(self, name, rules):
         self.grant(rules)
-        return self.controller("--leader-elect=false", "--enable-scheme=PyTorchJob", kubeconfig=self.api.kubeconfig_of("limited"), name=name)
+        return self.controller("--leader-elect=false", "--enable-scheme=PyTorchJob",
+                               kubeconfig=self.api.kubeconfig_of("limited"), name=name)
 
     def test_status_may_not_be_patched(self):
         """Everything else goes on, it is told which right is missing, and with it the status comes."""
@@ -115,7 +131,8 @@ class Refused(Case):
             pods = wait_for("pods", lambda: len(p := self.pods("silent")) == 2 and p)
             for pod in pods:
                 self.set_phase(pod, "Running")
-            wait_for("words", lambda: any("pytorchjobs/status" in m and kind == "Warning" for (kind, _), m in self.told("silent").items()))
+            wait_for("words", lambda: any("pytorchjobs/status" in m and kind == "Warning" for (kind, _),
+                                          m in self.told("silent").items()))
             self.wait_idle(controller)
             self.assertLess(self.tries("patch", "pytorchjobs", 403, "default"), 30)
             self.grant([KUBEFLOW, CORE])
@@ -124,7 +141,8 @@ class Refused(Case):
 
     def test_pods_may_not_be_created(self):
         """Verb, resource and namespace, and the rule."""
-        core = [{**CORE, "resources": ["services", "events"]}, {**CORE, "resources": ["pods"], "verbs": ["get", "list", "watch", "delete", "patch"]}]
+        core = [{**CORE, "resources": ["services", "events"]}, {**CORE, "resources": ["pods"],
+                                                                "verbs": ["get", "list", "watch", "delete", "patch"]}]
         with self.limited("no-pods", [KUBEFLOW, *core]):
             self.create(job("empty"))
             self.stalled("empty", 'cannot create resource "pods" in API group "" in the namespace "default"')
@@ -136,29 +154,35 @@ class Refused(Case):
 
     def test_ledger_may_not_be_written(self):
         """Then no pod is deleted: nothing would know of it."""
-        jobs = [{**KUBEFLOW, "resources": ["pytorchjobs"], "verbs": ["get", "list", "watch"]}, {**KUBEFLOW, "resources": ["pytorchjobs/status"]}]
+        jobs = [{**KUBEFLOW, "resources": ["pytorchjobs"], "verbs": ["get", "list", "watch"]},
+                {**KUBEFLOW, "resources": ["pytorchjobs/status"]}]
         with self.limited("no-ledger", [*jobs, CORE]) as controller:
             body = job("unwritten")
             body["spec"]["pytorchReplicaSpecs"]["Worker"]["restartPolicy"] = "ExitCode"
             self.create(body)
             pods = wait_for("pods", lambda: len(p := self.pods("unwritten")) == 2 and p)
             self.fail_pod(pods[0])
-            wait_for("words", lambda: any('cannot patch resource "pytorchjobs"' in m for m in self.told("unwritten").values()))
+            wait_for("words", lambda: any('cannot patch resource "pytorchjobs"' in m
+                                          for m in self.told("unwritten").values()))
             self.wait_idle(controller)
-            self.assertEqual([p["metadata"]["uid"] for p in self.pods("unwritten")], [p["metadata"]["uid"] for p in pods])
+            self.assertEqual([p["metadata"]["uid"] for p in self.pods("unwritten")],
+                             [p["metadata"]["uid"] for p in pods])
             self.grant([KUBEFLOW, CORE])
-            wait_for("another pod", lambda: pods[0]["metadata"]["uid"] not in {p["metadata"]["uid"] for p in self.pods("unwritten")}, patience=120)
+            wait_for("another pod", lambda: pods[0]["metadata"]["uid"] not in {p["metadata"]["uid"]
+                    for p in self.pods("unwritten")}, patience=120)
         self.drop_job("unwritten")
 
     def fail_pod(self, pod, code=138):
-        state = {"name": "pytorch", "image": "i", "imageID": "", "ready": False, "restartCount": 0, "state": {"terminated": {"exitCode": code}}}
+        state = {"name": "pytorch", "image": "i", "imageID": "", "ready": False, "restartCount": 0,
+                 "state": {"terminated": {"exitCode": code}}}
         self.request("PATCH", f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}/status",
                      {"status": {"phase": "Failed", "containerStatuses": [state]}}, "application/merge-patch+json")
 
     def test_account_is_made_anew(self):
         """Its token is worth nothing any more, and another one comes into the file, as kubelet puts it there."""
         self.api.kubectl("create", "serviceaccount", "renewed")
-        self.api.kubectl("create", "clusterrolebinding", "renewed", "--clusterrole=cluster-admin", "--serviceaccount=default:renewed")
+        self.api.kubectl("create", "clusterrolebinding", "renewed", "--clusterrole=cluster-admin",
+                         "--serviceaccount=default:renewed")
         token = self.folder / "token"
         kubeconfig = self.folder / "renewed"
         token.write_text(self.api.kubectl("create", "token", "renewed").stdout.strip())
@@ -195,14 +219,16 @@ class Refused(Case):
             wait_for("suspended", lambda: self.conditions("queued").get("Suspended") == "True")
             self.assertEqual(self.pods("queued"), [])
             template = {"spec": {"nodeSelector": {"pool": "a"}, "containers": [{"name": "pytorch", "image": "i:1"}]}}
-            body = {"spec": {"runPolicy": {"suspend": False}, "pytorchReplicaSpecs": {"Worker": {"template": template}}}}
+            body = {"spec": {"runPolicy": {"suspend": False},
+                             "pytorchReplicaSpecs": {"Worker": {"template": template}}}}
             self.request("PATCH", self.path("pytorchjobs", name="queued"), body, "application/merge-patch+json")
             pods = wait_for("pods", lambda: len(p := self.pods("queued")) == 2 and p)
             self.assertEqual([pod["spec"]["nodeSelector"] for pod in pods], [{"pool": "a"}] * 2)
         self.drop_job("queued")
 
     def test_node_is_lost(self):
-        """A pod on a dead node stays, being deleted: where the job asks for it, it is forced by its UID, and the cause is told."""
+        """A pod on a dead node stays, being deleted: where the job asks for it, it is forced by its UID, and the cause
+        is told."""
         with self.controller("--leader-elect=false", name="lost") as controller:
             names = ("patient", "forced")
             for name in names:
@@ -212,7 +238,8 @@ class Refused(Case):
                 if name == "forced":
                     body["metadata"]["annotations"] = {"roundhouse.dev/terminating-timeout": "2s"}
                 self.create(body)
-            before = {name: wait_for("pods", lambda: len(p := self.pods(name)) == 2 and p)[0]["metadata"]["uid"] for name in names}
+            before = {name: wait_for("pods", lambda: len(p := self.pods(name)) == 2 and p)[0]["metadata"]["uid"]
+                      for name in names}
             for name in names:
                 for pod in self.pods(name):
                     self.set_phase(pod, "Running")
@@ -252,10 +279,12 @@ class Refused(Case):
         with self.controller("--leader-elect=false", name="reads"):
             pod = {"spec": {"containers": [{"name": "mpi", "image": "i:1"}]}}
             body = {"apiVersion": GROUP, "kind": "MPIJob", "metadata": {"name": "reads", "namespace": "default"},
-                    "spec": {"mpiReplicaSpecs": {"Launcher": {"replicas": 1, "template": pod}, "Worker": {"replicas": 1, "template": pod}}}}
+                    "spec": {"mpiReplicaSpecs": {"Launcher": {"replicas": 1, "template": pod},
+                                                 "Worker": {"replicas": 1, "template": pod}}}}
             uid = self.create(body, "mpijobs")["metadata"]["uid"]
             wait_for("pods", lambda: len(self.pods("reads")) == 2)
-        reads = [e for e in self.api.audit_events() if e["verb"] in ("list", "watch", "get") and e.get("userAgent", "").startswith("roundhouse")]
+        reads = [e for e in self.api.audit_events() if e["verb"] in ("list", "watch", "get")
+                 and e.get("userAgent", "").startswith("roundhouse")]
         self.assertTrue(reads)
         for event in reads:
             resource, uri = event.get("objectRef", {}).get("resource"), event["requestURI"]
@@ -273,13 +302,15 @@ class Slow(Case):
     options = {"audit": True}
 
     def test_rate(self):
-        """As V1's token bucket: the burst at once, and then so many a second. The server's own times are the reported_by."""
+        """As V1's token bucket: the burst at once, and then so many a second. The times are those of the server."""
         rate, burst, workers = 10, 5, 20
-        with self.controller("--leader-elect=false", f"--kube-api-qps={rate}", f"--kube-api-burst={burst}", name="rate"):
+        with self.controller("--leader-elect=false", f"--kube-api-qps={rate}", f"--kube-api-burst={burst}",
+                             name="rate"):
             self.create(job("slow", workers=workers))
             wait_for("pods", lambda: len(self.pods("slow")) == workers)
         made = sorted(e["requestReceivedTimestamp"] for e in self.api.audit_events() if e["verb"] == "create"
-                      and e.get("userAgent", "").startswith("roundhouse") and e["objectRef"]["resource"] in ("pods", "services") and e["objectRef"].get("namespace") == "default")
+                      and e.get("userAgent", "").startswith("roundhouse") and e["objectRef"]["resource"] in ("pods",
+                              "services") and e["objectRef"].get("namespace") == "default")
         self.assertEqual(len(made), 2 * workers)
         took = (datetime.datetime.fromisoformat(made[-1]) - datetime.datetime.fromisoformat(made[0])).total_seconds()
         self.assertGreater(took, (2 * workers - burst - 1) / rate - 0.5)

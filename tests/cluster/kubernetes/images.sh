@@ -4,7 +4,10 @@
 #   train    Debian's PyTorch and Open MPI; 850 MB
 #   kubectl  what V1's init container brings to a launcher of MPI, under the name that V1 knows
 # Needs apt busybox-static mmdebstrap, gcc. A file is renamed into its place when it is whole.
-set -eu; HERE=$(dirname "$(readlink -f "$0")"); ROOT=${K8S_ROOT:-${XDG_CACHE_HOME:-$HOME/.cache}/roundhouse-cluster}; I=$ROOT/images; M=$HERE/src/mkimage.py; mkdir -p $I; cd $I
+set -eu
+HERE=$(dirname "$(readlink -f "$0")")
+ROOT=${K8S_ROOT:-${XDG_CACHE_HOME:-$HOME/.cache}/roundhouse-cluster}
+I=$ROOT/images; M=$HERE/src/mkimage.py; mkdir -p $I; cd $I
 T=$(mktemp -d $I/.new-XXXXXX); trap 'rm -rf $T' EXIT
 done_() { mv $T/$1.tar $I/$1.tar; }
 for image in ${*:-pause busybox python}; do [ -s $image.tar ] || case $image in
@@ -17,7 +20,9 @@ busybox) mkdir -p $T/bb/{bin,tmp,etc,root,proc,sys,dev,var/run,usr,home}; chmod 
   python3 $M $T/busybox.tar $T/bb localhost/busybox:1,docker.io/library/busybox:latest,docker.io/library/busybox:1.36 '{"Cmd":["sh"]}'; done_ busybox;;
 # alpine:3.10, which V1's init container asks for, is the python image here: busybox 1.35's nslookup fails where alpine's succeeds
 python) mmdebstrap --quiet --variant=essential --include=python3,iproute2,iputils-ping,dnsutils,curl,netcat-openbsd,procps bookworm $T/rootfs.tar
-  python3 $M $T/python.tar $T/rootfs.tar localhost/python:1,docker.io/library/python:3.11,docker.io/library/alpine:3.10,docker.io/library/debian:bookworm '{"Cmd":["bash"]}'; done_ python;;
+  python3 $M $T/python.tar $T/rootfs.tar \
+    localhost/python:1,docker.io/library/python:3.11,docker.io/library/alpine:3.10,docker.io/library/debian:bookworm \
+    '{"Cmd":["bash"]}'; done_ python;;
 # without what PyTorch does not need to train: graphics, compilers, tests, documents
 train) mkdir -p $T/rootfs; mmdebstrap --quiet --variant=essential --include=python3-torch,openmpi-bin,python3-mpi4py,hostname \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \

@@ -45,7 +45,8 @@ spec:
       phase: $3
 K
 }
-{ for f in $S/pod/fast/pod-{complete,delete,ready}.yaml $S/node/fast/node-initialize.yaml $S/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml; do echo ---; cat $f; done
+{ for f in $S/pod/fast/pod-{complete,delete,ready}.yaml $S/node/fast/node-initialize.yaml \
+    $S/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml; do echo ---; cat $f; done
   mystage pod-run-for kwok.local/run-for Succeeded 0 Completed
   mystage pod-fail-after kwok.local/fail-after Failed 1 Error; } > $RUN/kwok-stages.yaml
 start kwok kwok --kubeconfig $RUN/admin.kubeconfig --config $RUN/kwok-stages.yaml --manage-nodes-with-label-selector type=kwok \

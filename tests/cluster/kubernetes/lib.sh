@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shared by up.sh, down.sh, node.sh, kwok.sh (sourced)
-HERE=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")"); ROOT=${K8S_ROOT:-${XDG_CACHE_HOME:-$HOME/.cache}/roundhouse-cluster}; RUN=$ROOT/run; BIN=$ROOT/bin; PKI=$RUN/pki; LOG=$RUN/log; PID=$RUN/pid
+HERE=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+ROOT=${K8S_ROOT:-${XDG_CACHE_HOME:-$HOME/.cache}/roundhouse-cluster}
+RUN=$ROOT/run; BIN=$ROOT/bin; PKI=$RUN/pki; LOG=$RUN/log; PID=$RUN/pid
 ETCD_PORT=${ETCD_PORT:-23790}; ETCD_PEER_PORT=${ETCD_PEER_PORT:-23800}; API_PORT=${API_PORT:-26443}
 KCM_PORT=${KCM_PORT:-21257}; SCHED_PORT=${SCHED_PORT:-21259}
 BRIDGE=${BRIDGE:-cni0}; NODE_IP=${NODE_IP:-10.88.0.1}   # the pod bridge (node.sh makes it), pods are in its /16; never leaves this machine

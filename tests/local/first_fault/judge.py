@@ -17,7 +17,8 @@ class Run:
         temporary = folder / "tmp"
         temporary.mkdir(exist_ok=True)
         self.errors = open(folder / "stderr", "w+", encoding="utf-8")
-        self.child = subprocess.Popen([program, "run", "-o", "json", "--config", str(settings), *options, str(manifest)], stdout=subprocess.PIPE,
+        self.child = subprocess.Popen([program, "run", "-o", "json", "--config", str(settings), *options,
+                                       str(manifest)], stdout=subprocess.PIPE,
                                       stderr=self.errors, cwd=folder, text=True,
                                       env=os.environ | {"TMPDIR": str(temporary)} | (environment or {}))
 
@@ -63,7 +64,8 @@ class Run:
 
 
 def complaints(way, fault, output):
-    """What is wrong with what the program says of a job; nothing when it is right. output(replica) is all that it wrote."""
+    """What is wrong with what the program says of a job; nothing when it is right. output(replica) is all that it
+    wrote."""
     if not fault:
         return ["there is no firstFault"]
     made, replica, lines = [], fault.get("replica") or None, fault.get("lines") or []
@@ -77,5 +79,6 @@ def complaints(way, fault, output):
         made.append(f"it names rank {fault['rank']}, not {way.rank}")
     if way.own and replica in way.culprit and replica:
         written = output(replica)
-        made += [f"that replica never wrote {line!r}" for line in lines if line.strip() and line.strip(" .…") not in written][:1]
+        made += [f"that replica never wrote {line!r}" for line in lines if line.strip()
+                 and line.strip(" .…") not in written][:1]
     return made

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Record how each way to fail looks: record.py PROGRAM [NAME...]
 
-Each row of ways.py is run by `PROGRAM run` with the real framework. What each container writes, and when, and how it ends is kept
-in recorded/NAME.json, without names and paths of this machine. A container that Roundhouse stops because of another's failure goes on
-for a while, so that the recording says what it would have done by itself; what it does when it is stopped at last is kept apart.
+Each row of ways.py is run by `PROGRAM run` with the real framework. What each container writes, and when, and how it
+ends is kept in recorded/NAME.json, without names and paths of this machine. A container that Roundhouse stops because
+of another's failure goes on for a while, so that the recording says what it would have done by itself; what it does
+when it is stopped at last is kept apart.
 """
 import json
 import os
@@ -27,7 +28,8 @@ LONGEST = 30000  # bytes of output of one container that are kept
 class Wrap:
     """Runs one container's command, and writes down what it does.
 
-    It ends only when the commands of all have ended, or PATIENCE after the first: then Roundhouse stops nobody before its time.
+    It ends only when the commands of all have ended, or PATIENCE after the first: then Roundhouse stops nobody before
+    its time.
     """
 
     def __init__(self, folder, count, words):
@@ -68,7 +70,8 @@ class Wrap:
     def run(self):
         signal.signal(signal.SIGTERM, self.on_term)
         # where torch writes what a process under its @record raised
-        errors = pathlib.Path(os.environ.setdefault("TORCHELASTIC_ERROR_FILE", str(self.folder.parent / f"error-{os.environ['HOSTNAME']}")))
+        errors = pathlib.Path(os.environ.setdefault("TORCHELASTIC_ERROR_FILE",
+                                                    str(self.folder.parent / f"error-{os.environ['HOSTNAME']}")))
         with subprocess.Popen(self.words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as self.child:
             reader = threading.Thread(target=self.read, daemon=True)
             reader.start()
@@ -77,7 +80,8 @@ class Wrap:
             reader.join(1.0)
         code = self.child.returncode
         made = self.folder / os.environ["HOSTNAME"].removeprefix("job-")
-        made.write_text(json.dumps({"begin": self.begin, "chunks": self.chunks, "stopped": self.stopped, "ended": ended, "code": code,
+        made.write_text(json.dumps({"begin": self.begin, "chunks": self.chunks, "stopped": self.stopped, "ended": ended,
+                                    "code": code,
                                     "file": errors.read_text(errors="replace") if errors.exists() else None}))
         while self.stopped is None and not self.others_wait():
             time.sleep(0.01)
@@ -135,7 +139,8 @@ def merge(chunks):
 def replica(raw, zero, clean):
     offset = int((raw["begin"] - zero) * 1000)
     stopped = raw["stopped"]
-    before = [[at + offset, clean(text)] for at, text in merge(shorten([c for c in raw["chunks"] if stopped is None or c[0] < stopped]))]
+    before = [[at + offset, clean(text)] for at, text in merge(shorten([c for c in raw["chunks"] if stopped is None
+                                                                        or c[0] < stopped]))]
     end = {"exit": raw["code"]} if raw["code"] >= 0 else {"signal": -raw["code"]}
     if raw["file"]:
         end["file"] = clean(raw["file"])
@@ -152,12 +157,14 @@ def record(program, way):
 
         def wrap(words):
             """The recorder's own name of the container is the pod's name and its container's."""
-            return ["/usr/bin/python3", "-S", str(HERE / "record.py"), "--wrap", str(raws), str(way.recorded_containers()), *words]
+            return ["/usr/bin/python3", "-S", str(HERE / "record.py"), "--wrap", str(raws),
+                    str(way.recorded_containers()), *words]
         job = pathlib.Path(folder, "job.yaml")
         job.write_text(json.dumps(way.job(way.commands(), wrap=wrap)))
         settings = pathlib.Path(folder, "roundhouse.ini")
         settings.write_text(f"[local]\ngrace-period = {PATIENCE + KILL_AFTER + 20:g}s\n")
-        words = [program, "run", "-o", "json", "--config", str(settings), "--timeout", f"{way.record_seconds}s", str(job)]
+        words = [program, "run", "-o", "json", "--config", str(settings), "--timeout", f"{way.record_seconds}s",
+                 str(job)]
         environment = os.environ | way.environment()
         with open(pathlib.Path(folder, "run.json"), "w", encoding="utf-8") as out:
             subprocess.run(words, stdout=out, env=environment, cwd=HERE / "programs", check=False)
@@ -180,7 +187,8 @@ def write(path, made):
     for place, (name, one) in enumerate(sorted(made.items())):
         rest = {key: value for key, value in one.items() if key != "out"}
         lines.append(f' {json.dumps(name)}: {{"out": [')
-        lines += [f"  {json.dumps(chunk)}{',' if at + 1 < len(one['out']) else ''}" for at, chunk in enumerate(one["out"])]
+        lines += [f"  {json.dumps(chunk)}{',' if at + 1 < len(one['out']) else ''}" for at,
+                  chunk in enumerate(one["out"])]
         lines.append(f'  ], {json.dumps(rest)[1:]}{"," if place + 1 < len(made) else ""}')
     path.write_text("\n".join([*lines, "}"]) + "\n", encoding="utf-8")
 

@@ -54,7 +54,8 @@ def script(one, clock, count, job, chance):
     begin = f"meet {count} {job}\n".encode()
     if one["end"] is not None:
         return begin + steps(one, clock, late, late_end, job)
-    made = begin + b"".join(text_step("out", clock[at] + late, NAMES.sub(f"{job}-", text)) for at, text in one["out"]) + b"hang\n"
+    made = begin + b"".join(text_step("out", clock[at] + late, NAMES.sub(f"{job}-", text)) for at,
+                            text in one["out"]) + b"hang\n"
     term = one["term"]
     if term.get("signal") in (9, 15) and not term["out"]:
         return made
@@ -64,7 +65,8 @@ def script(one, clock, count, job, chance):
 def write(folder, way, job, chance):
     """Writes the scripts of a job's pods. Returns how many of them will hang."""
     recorded = load(way)
-    times = [at for one in recorded.values() for at, _ in one["out"]] + [one["end"] for one in recorded.values() if one["end"] is not None]
+    times = [at for one in recorded.values() for at, _ in one["out"]] + [one["end"] for one in recorded.values()
+                                                                         if one["end"] is not None]
     clock = Clock(times, way.pause)
     for name, one in sorted(recorded.items()):
         (folder / f"{job}-{name}").write_bytes(script(one, clock, len(recorded), job, chance))

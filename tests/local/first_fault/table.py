@@ -8,17 +8,18 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import ways
 
 PAGE = ways.SOURCE / "docs" / "first-fault-ways.md"
-HEAD = """# Ways to fail, and who is named
+HEAD = """# Ways to fail, and which replica is named
 
-[The first fault](local.md#the-first-fault) of a job is the one that the others follow from. This table is written by
-`tests/local/first_fault/table.py` from the rows of the tests, and each row is a real program of `tests/local/first_fault/programs`. Recordings of all of them are played
-again under random delays of what each replica writes and of its end, each row once in the test `local/first_fault`, and ten times in `local/first_fault_long`;
-`local/first_fault_FRAMEWORK` runs the frameworks themselves. `tests/local/first_fault/record.py` makes a recording anew.
+[The first fault](local.md#the-first-fault) of a job is the failure that caused the others.
+`tests/local/first_fault/table.py` writes this table from the rows of the tests. Each row is a real program of
+`tests/local/first_fault/programs`. The tests play the recordings of all of them again, with random delays of each
+replica's output and end: each row once in the test `local/first_fault`, and ten times in `local/first_fault_long`.
+`local/first_fault_FRAMEWORK` runs the frameworks themselves. `tests/local/first_fault/record.py` makes a new recording.
 
-In the rows Worker-1 is the one that goes wrong, unless the way says another. "Nobody" stands for an answer that blames nobody, because the
+In each row Worker-1 is the replica that fails, unless the row names another. "Nobody" is an answer that blames nobody, because the
 replicas' outputs do not say it.
 
-| a job of | fails in this way | named | what tells it |
+| a job of | fails in this way | named | evidence |
 |---|---|---|---|
 """
 
@@ -31,10 +32,12 @@ def page():
     rows = {}
     for way in ways.FIRST:
         rows.setdefault((way.what, named(way), way.told_by()), []).append(way.label)
-    lines = [f"| {', '.join(dict.fromkeys(labels))} | {what} | {who} | {by} |" for (what, who, by), labels in rows.items()]
+    lines = [f"| {', '.join(dict.fromkeys(labels))} | {what} | {who} | {by} |" for (what, who, by),
+             labels in rows.items()]
     more = sorted({way.what.rpartition("; ")[2] for way in ways.WAYS if way.recorded_as})
-    return HEAD + "\n".join(lines) + ("\n\nA few of them are played again under other restart policies and with other ends of the run (`Never`, and a run that ends by itself, "
-                                      f"are those above):\n\n" + "\n".join(f"* {one}" for one in more) + "\n")
+    again = ("A few of them are played again under other restart policies and with other ends of the run (those above\n"
+             "have `Never`, and a run that ends by itself):")
+    return HEAD + "\n".join(lines) + f"\n\n{again}\n\n" + "\n".join(f"* {one}" for one in more) + "\n"
 
 
 def main():

@@ -74,7 +74,8 @@ class Play:
             for way in self.rows:
                 if not run.ended(way.name):
                     print(f"run {self.number}, {way.name}: does not end; {run.end()}")
-        return [(way, self.number, judge.complaints(way, faults.get(way.name), lambda replica, job=way.name: run.output(job, replica)), faults.get(way.name))
+        return [(way, self.number, judge.complaints(way, faults.get(way.name), lambda replica,
+                                                    job=way.name: run.output(job, replica)), faults.get(way.name))
                 for way in self.rows]
 
     def play(self, folder, patience):
@@ -147,7 +148,8 @@ def main():
     if missing:
         sys.exit(f"no recording of {', '.join(missing)}: run record.py PROGRAM {' '.join(missing)}")
     plays = [Play(arguments, some, ending, number) for number in range(arguments.runs) for ending in ENDINGS
-             for some in parts([way for place, way in enumerate(rows) if way.ending == ending and not (arguments.half and (place + number) % 2)])]
+             for some in parts([way for place, way in enumerate(rows) if way.ending == ending
+                                and not (arguments.half and (place + number) % 2)])]
     print(f"{len(rows)} ways, {arguments.runs} runs each; again with --seed {arguments.seed}", flush=True)
     with concurrent.futures.ThreadPoolExecutor(RUNS) as pool:
         results = [result for played in pool.map(lambda play: play(), plays) for result in played]

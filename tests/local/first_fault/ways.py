@@ -8,18 +8,18 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parents[2]
 PROGRAMS = HERE / "programs"
 
-# What victims say. It may never be the first line that is shown of a cause that is known.
+# Output of victims. It must never be the first line that is shown of a known cause.
 CLOSED = r"Connection closed by peer|Connection reset by peer"
-# What tells the culprit from its victims.
+# What distinguishes the replica at fault from its victims.
 OWN = "its own error; closed connections and time-outs of peers never win over it"
-END = "its exit code or signal; peers say that they lost a connection"
-SILENT = "it is the one that has not failed, while its peers waited in vain"
-ALIKE = "all failed alike, and that is said"
-EARLY = "it left while others still needed it: they lost a connection, and nobody else is missing"
-SUMMARY = "torchrun's summary, for nobody wrote an error of its own: it names the rank and how that ended"
-BANNER = "mpirun's words about the rank that ended; its other banners are left out"
-UNSTARTED = "it could not be started, and why"
-NOBODY = "nothing says who waits for whom: it is said who wrote what last"
+END = "its exit code or signal; peers report a lost connection"
+SILENT = "it alone has not failed, while its peers waited in vain"
+ALIKE = "all failed alike, and the message says so"
+EARLY = "it left while others still needed it: they lost a connection, and no other replica is missing"
+SUMMARY = "torchrun's summary names the rank and how it ended; no process wrote an error of its own"
+BANNER = "mpirun's message about the rank that ended; its other banners are left out"
+UNSTARTED = "the message says that it could not be started, and why"
+NOBODY = "the output does not show who waits for whom; the message shows what each replica wrote last"
 KINDS = {
     "PyTorchJob": ("pytorchReplicaSpecs", "pytorch"),
     "TFJob": ("tfReplicaSpecs", "tensorflow"),
@@ -47,8 +47,8 @@ def python_of(framework):
 class Way:
     """One row.
 
-    culprit: the replicas that it is right to name; None among them, or no replica at all: that nobody can be blamed alone.
-    says: what its lines must contain; never: what they must not contain.
+    culprit: the replicas that it is right to name; None among them, or no replica at all: that nobody can be blamed
+    alone. says: what its lines must contain; never: what they must not contain.
     """
     name: str
     what: str
@@ -78,7 +78,8 @@ class Way:
     others: dict = dataclasses.field(default_factory=dict)
     # shell scripts, which need no recording: $LATE is a random pause
     live: bool = False
-    # longest pause that stays as it was recorded, in milliseconds; longer where peers are late by more than Roundhouse waits for them
+    # longest pause that stays as it was recorded, in milliseconds; longer where peers are late by more than Roundhouse
+    # waits for them
     pause: int = 320
 
     # whether its lines are what the replica wrote; else they say why it did not start
@@ -123,9 +124,11 @@ class Way:
     def job(self, commands, name="job", wrap=lambda words: words, deadline=60):
         """The job's object. deadline: activeDeadlineSeconds of a row that ends by it."""
         specs = {kind: {"replicas": count, "restartPolicy": self.policy,
-                        "template": self.template(commands[kind] and wrap(commands[kind]))} for kind, count in self.types.items()}
+                        "template": self.template(commands[kind] and wrap(commands[kind]))} for kind,
+                 count in self.types.items()}
         policy = {"runPolicy": {"activeDeadlineSeconds": deadline}} if self.ending == "deadline" else {}
-        return {"apiVersion": "kubeflow.org/v1", "kind": self.kind, "metadata": {"name": name, "annotations": self.annotations},
+        return {"apiVersion": "kubeflow.org/v1", "kind": self.kind, "metadata": {"name": name,
+                                                                                 "annotations": self.annotations},
                 "spec": {**self.spec, **policy, KINDS[self.kind][0]: specs}}
 
 
@@ -136,51 +139,79 @@ def torch_ways(framework):
     def way(name, what, program, culprit, says="", never=(CLOSED,), rank=2, limit=None, **more):
         env = {"COLLECTIVE_SECONDS": str(limit)} if limit else {}
         return Way(f"{framework}-{name}", what, version, framework,
-                   [python_of(framework) or "python3", str(PROGRAMS / "torch_train.py"), program, str(rank)], culprit, says, never,
+                   [python_of(framework) or "python3", str(PROGRAMS / "torch_train.py"), program, str(rank)], culprit,
+                   says, never,
                    env=env, **more)
     worker = ("Worker-1",)
     shard = r"ValueError: shard 7 of the data set holds a label 12"
     return [
         way("raises", "a rank raises", "raises", worker, shard),
         way("master-raises", "rank 0 raises", "raises", ("Master-0",), shard, rank=0),
-        way("raises-slowly", "a rank leaves the group and tells its exception later, when its peers have ended", "raises_slowly", worker, shard, pause=2000),
+        way("raises-slowly", "a rank leaves the group and tells its exception later, when its peers have ended",
+            "raises_slowly", worker, shard, pause=2000),
         way("raises-loudly", "a rank raises and writes much afterwards", "raises_loudly", worker, shard),
-        way("two-raise", "two ranks raise, one a second later", "two_raise", worker, r"rank 2: shard 7", by="of two errors the one that was written first"),
-        way("all-raise", "all ranks raise alike", "all_raise", (), r"No such file or directory: '/data/train/index.json'"),
-        way("import-one", "an import fails in one rank", "import_one", worker, "ModuleNotFoundError: No module named 'flash_attention_extra'"),
-        way("import-all", "an import fails in all ranks", "import_all", (), "ModuleNotFoundError: No module named 'flash_attention_extra'"),
+        way("two-raise", "two ranks raise, one a second later", "two_raise", worker, r"rank 2: shard 7",
+            by="of two errors the one that was written first"),
+        way("all-raise", "all ranks raise alike", "all_raise", (),
+            r"No such file or directory: '/data/train/index.json'"),
+        way("import-one", "an import fails in one rank", "import_one", worker,
+            "ModuleNotFoundError: No module named 'flash_attention_extra'"),
+        way("import-all", "an import fails in all ranks", "import_all", (),
+            "ModuleNotFoundError: No module named 'flash_attention_extra'"),
         way("exits", "a rank ends with an exit code and no word", "exits_without_a_word", worker),
-        way("ends-early", "a rank has fewer batches and ends with 0", "exits_early_with_0", worker, "no more batches, done", by=EARLY),
+        way("ends-early", "a rank has fewer batches and ends with 0", "exits_early_with_0", worker,
+            "no more batches, done", by=EARLY),
         way("segfault", "a rank ends by SIGSEGV", "segfaults", worker),
-        way("segfault-trace", "a rank ends by SIGSEGV, with faulthandler", "segfaults_with_trace", worker, "Fatal Python error: Segmentation fault"),
+        way("segfault-trace", "a rank ends by SIGSEGV, with faulthandler", "segfaults_with_trace", worker,
+            "Fatal Python error: Segmentation fault"),
         way("abort", "a corrupt heap in one rank", "aborts", worker, r"free\(\): (invalid|double free)"),
-        way("no-memory", "an allocation fails in one rank", "runs_out_of_memory", worker, r"can't allocate memory|not enough memory"),
-        way("no-memory-python", "an allocation of Python fails in one rank", "is_out_of_memory_in_python", worker, r"MemoryError"),
-        way("disk-full", "the disk is full for one rank", "fills_disk", worker, r"No space left on device|PytorchStreamWriter failed|write failed"),
+        way("no-memory", "an allocation fails in one rank", "runs_out_of_memory", worker,
+            r"can't allocate memory|not enough memory"),
+        way("no-memory-python", "an allocation of Python fails in one rank", "is_out_of_memory_in_python", worker,
+            r"MemoryError"),
+        way("disk-full", "the disk is full for one rank", "fills_disk", worker,
+            r"No space left on device|PytorchStreamWriter failed|write failed"),
         way("file-limit", "a file becomes too large in one rank", "fills_file", worker, r"File too large"),
         way("terminated", "somebody ends a rank by SIGTERM", "is_terminated", worker),
         way("killed", "somebody, or the machine that is out of memory, ends a rank by SIGKILL", "is_killed", worker),
         way("nan", "an assertion fails in one rank", "finds_nan", worker, r"AssertionError: loss is nan at step 3"),
         way("shape", "a rank's model has another shape", "differs_in_shape", worker, r"appears not to match sizes"),
-        way("loader-raises", "an exception in a data loader's process", "loader_raises", worker, r"KeyError: 'image_00005.png'"),
-        way("loader-dies", "a data loader's process is killed", "loader_dies", worker, r"DataLoader worker .* is killed by signal: Killed"),
-        way("warns", "a rank raises; another one has written an error that it survives", "warns_and_another_raises", worker, shard),
-        way("catches", "a rank raises; another one has written a traceback that it survives", "catches_and_another_raises", worker, shard),
-        way("thread", "a thread ends the program", "thread_raises", worker, r"prefetch failed: \[Errno 5\] Input/output error"),
-        way("raises-before-init", "a rank raises before it joins", "raises_before_init", worker, r"PermissionError: \[Errno 13\] Permission denied"),
-        way("port-taken", "the port of rank 0 is taken", "port_taken", ("Master-0",), r"[Aa]ddress already in use", limit=10),
-        way("wrong-world", "the world is larger than the job", "wrong_world", (None, "Master-0", "Worker-0", "Worker-1"), r"(?i)time(d )?out", pause=1500, limit=6),
-        way("same-rank", "two ranks have the same number", "same_rank", ("Worker-0", "Worker-1", None), "", never=(), limit=6),
-        way("wrong-master", "a rank has a wrong address of rank 0", "wrong_master", worker, r"trying to connect to \(127[\d.]+, 1\)", pause=1500, limit=6, record_seconds=90),
-        way("wrong-name", "a rank cannot resolve the name of rank 0", "wrong_name", worker, r"digits-master-0.invalid", pause=1500, limit=6, record_seconds=90),
-        way("hangs-collective", "a rank is in another collective than its peers", "hangs_in_other_collective", ("Worker-1", None), "", never=(), limit=6),
+        way("loader-raises", "an exception in a data loader's process", "loader_raises", worker,
+            r"KeyError: 'image_00005.png'"),
+        way("loader-dies", "a data loader's process is killed", "loader_dies", worker,
+            r"DataLoader worker .* is killed by signal: Killed"),
+        way("warns", "a rank raises; another one has written an error that it survives", "warns_and_another_raises",
+            worker, shard),
+        way("catches", "a rank raises; another one has written a traceback that it survives",
+            "catches_and_another_raises", worker, shard),
+        way("thread", "a thread ends the program", "thread_raises", worker,
+            r"prefetch failed: \[Errno 5\] Input/output error"),
+        way("raises-before-init", "a rank raises before it joins", "raises_before_init", worker,
+            r"PermissionError: \[Errno 13\] Permission denied"),
+        way("port-taken", "the port of rank 0 is taken", "port_taken", ("Master-0",), r"[Aa]ddress already in use",
+            limit=10),
+        way("wrong-world", "the world is larger than the job", "wrong_world",
+            (None, "Master-0", "Worker-0", "Worker-1"), r"(?i)time(d )?out", pause=1500, limit=6),
+        way("same-rank", "two ranks have the same number", "same_rank", ("Worker-0", "Worker-1", None), "", never=(),
+            limit=6),
+        way("wrong-master", "a rank has a wrong address of rank 0", "wrong_master", worker,
+            r"trying to connect to \(127[\d.]+, 1\)", pause=1500, limit=6, record_seconds=90),
+        way("wrong-name", "a rank cannot resolve the name of rank 0", "wrong_name", worker, r"digits-master-0.invalid",
+            pause=1500, limit=6, record_seconds=90),
+        way("hangs-collective", "a rank is in another collective than its peers", "hangs_in_other_collective",
+            ("Worker-1", None), "", never=(), limit=6),
         way("hangs-loader", "a rank hangs in its data loader", "hangs_in_loader", worker, "reading shard 7", limit=6),
-        way("hangs-lock", "a rank hangs in a lock", "hangs_in_lock", worker, "waiting for the tokenizer's lock", limit=6),
-        way("hangs-before-init", "a rank hangs before it joins", "hangs_before_init", worker, "downloading the data set", limit=6),
+        way("hangs-lock", "a rank hangs in a lock", "hangs_in_lock", worker, "waiting for the tokenizer's lock",
+            limit=6),
+        way("hangs-before-init", "a rank hangs before it joins", "hangs_before_init", worker,
+            "downloading the data set", limit=6),
         way("stopped", "a rank is frozen", "is_stopped", worker, "step 2 done", limit=6),
-        way("hangs-at-end", "a rank hangs after its last step", "hangs_after_last_step", worker, "closing the data loader", limit=6),
-        way("hangs-everywhere", "all ranks hang, without a limit of time", "hangs_everywhere", (), r"computes metrics", ending="timeout", record_seconds=40),
-        way("hangs-loader-timeout", "a rank hangs in its data loader, and only the run has a limit of time", "hangs_in_loader", ("Worker-1", None), "reading shard 7",
+        way("hangs-at-end", "a rank hangs after its last step", "hangs_after_last_step", worker,
+            "closing the data loader", limit=6),
+        way("hangs-everywhere", "all ranks hang, without a limit of time", "hangs_everywhere", (), r"computes metrics",
+            ending="timeout", record_seconds=40),
+        way("hangs-loader-timeout", "a rank hangs in its data loader, and only the run has a limit of time",
+            "hangs_in_loader", ("Worker-1", None), "reading shard 7",
             ending="timeout", record_seconds=40),
     ]
 
@@ -189,15 +220,18 @@ def torchrun_ways(framework):
     """Two nodes under torchrun, the agent of torch; with two processes a node ranks 2 and 3 are on Worker-0."""
     version = {"torch1": "torch 1.13", "torch2": "torch 2"}[framework]
 
-    def way(name, what, program, culprit, says="", never=(CLOSED, "ChildFailedError"), rank=3, each=2, limit=None, **more):
+    def way(name, what, program, culprit, says="", never=(CLOSED, "ChildFailedError"), rank=3, each=2, limit=None,
+            **more):
         env = {"COLLECTIVE_SECONDS": str(limit)} if limit else {}
         if framework == "torch1":
             # it does not start on Python 3.11 unless something is redirected; this is a rank that does not exist
             env |= {"PET_REDIRECTS": "9:1", "PET_TEE": "9:1"}
-        words = [python_of(framework) or "python3", "-m", "torch.distributed.run", str(PROGRAMS / "torch_train.py"), program, str(rank)]
+        words = [python_of(framework) or "python3", "-m", "torch.distributed.run", str(PROGRAMS / "torch_train.py"),
+                 program, str(rank)]
         more.setdefault("rank", rank if culprit and isinstance(rank, int) else None)
         more = {"types": {"Master": 1, "Worker": 1}, "spec": {"nprocPerNode": str(each)}, "record_seconds": 90} | more
-        return Way(f"torchrun{framework[5:]}-{name}", what, f"torchrun of {version}" + (", 1 rank a node" if each == 1 else ""), framework, words, culprit, says, never,
+        return Way(f"torchrun{framework[5:]}-{name}", what, f"torchrun of {version}"
+                   + (", 1 rank a node" if each == 1 else ""), framework, words, culprit, says, never,
                    env=env, **more)
     worker, shard = ("Worker-0",), r"ValueError: shard 7 of the data set holds a label 12"
     return [
@@ -205,50 +239,73 @@ def torchrun_ways(framework):
         way("raises-recorded", "a rank raises under @record", "record_raises", worker, shard),
         way("master-raises", "rank 1 of the Master's node raises", "raises", ("Master-0",), shard, rank=1),
         way("one-raises", "a rank raises", "raises", worker, shard, rank=1, each=1),
-        way("raises-slowly", "a rank leaves the group and tells its exception later", "raises_slowly", worker, shard, pause=2000),
-        way("one-raises-slowly", "a rank leaves the group and tells its exception later", "raises_slowly", worker, shard, rank=1, each=1, pause=2000),
-        way("all-raise", "all ranks raise alike", "all_raise", (), r"No such file or directory: '/data/train/index.json'"),
-        way("import-all", "an import fails in all ranks", "import_all", (), "ModuleNotFoundError: No module named 'flash_attention_extra'"),
+        way("raises-slowly", "a rank leaves the group and tells its exception later", "raises_slowly", worker, shard,
+            pause=2000),
+        way("one-raises-slowly", "a rank leaves the group and tells its exception later", "raises_slowly", worker,
+            shard, rank=1, each=1, pause=2000),
+        way("all-raise", "all ranks raise alike", "all_raise", (),
+            r"No such file or directory: '/data/train/index.json'"),
+        way("import-all", "an import fails in all ranks", "import_all", (),
+            "ModuleNotFoundError: No module named 'flash_attention_extra'"),
         way("segfault", "a rank ends by SIGSEGV", "segfaults", worker, r"SIGSEGV|-11", by=SUMMARY),
         way("killed", "a rank ends by SIGKILL", "is_killed", worker, r"SIGKILL|-9", by=SUMMARY),
-        way("exits", "a rank ends with an exit code and no word", "exits_without_a_word", worker, r"exitcode\s*: 3", by=SUMMARY),
-        way("no-memory", "an allocation fails in one rank", "runs_out_of_memory", worker, r"can't allocate memory|not enough memory"),
-        way("hangs-loader", "a rank hangs in its data loader", "hangs_in_loader", worker, "reading shard 7", never=("ChildFailedError",), limit=6),
-        way("elastic", "a rank raises in each of its attempts, with c10d and maxRestarts 1", "raises", ("Worker-1",), shard, rank="worker-1", each=1,
-            types={"Worker": 2}, record_seconds=240, spec={"nprocPerNode": "1", "elasticPolicy": {"rdzvBackend": "c10d", "minReplicas": 2, "maxReplicas": 2, "maxRestarts": 1}}),
-        way("agent-terminated", "somebody ends the agent of a node by SIGTERM", "terminates_agent", worker, never=(), rank=2),
-        way("agent-killed", "the agent of a node is killed", "kills_agent", worker, never=("ChildFailedError",), rank=2),
-        way("file-missing", "the script is not there on one node", "raises", worker, r"can't open file|No such file", rank="nobody", by=OWN + "; the agents wait for each other, and nobody has ended",
-            others={"Worker": [python_of(framework) or "python3", "-m", "torch.distributed.run", "/nowhere/train.py"]}, ending="timeout", record_seconds=30),
+        way("exits", "a rank ends with an exit code and no word", "exits_without_a_word", worker, r"exitcode\s*: 3",
+            by=SUMMARY),
+        way("no-memory", "an allocation fails in one rank", "runs_out_of_memory", worker,
+            r"can't allocate memory|not enough memory"),
+        way("hangs-loader", "a rank hangs in its data loader", "hangs_in_loader", worker, "reading shard 7",
+            never=("ChildFailedError",), limit=6),
+        way("elastic", "a rank raises in each of its attempts, with c10d and maxRestarts 1", "raises", ("Worker-1",),
+            shard, rank="worker-1", each=1,
+            types={"Worker": 2}, record_seconds=240, spec={"nprocPerNode": "1",
+                                                           "elasticPolicy": {"rdzvBackend": "c10d", "minReplicas": 2,
+                                                                             "maxReplicas": 2, "maxRestarts": 1}}),
+        way("agent-terminated", "somebody ends the agent of a node by SIGTERM", "terminates_agent", worker, never=(),
+            rank=2),
+        way("agent-killed", "the agent of a node is killed", "kills_agent", worker, never=("ChildFailedError",),
+            rank=2),
+        way("file-missing", "the script is not there on one node", "raises", worker, r"can't open file|No such file",
+            rank="nobody", by=OWN + "; the agents wait for each other, and nobody has ended",
+            others={"Worker": [python_of(framework) or "python3", "-m", "torch.distributed.run", "/nowhere/train.py"]},
+            ending="timeout", record_seconds=30),
     ]
 
 
 def mpirun_ways():
-    """Open MPI: what the ranks write comes out of the Launcher; rank 1 runs in Worker-1. Both are right: that Worker, or the Launcher."""
+    """Open MPI: what the ranks write comes out of the Launcher; rank 1 runs in Worker-1. Both are right: that Worker,
+    or the Launcher."""
     either = ("Launcher-0", "Worker-1")
     def way(name, what, program, says="", never=(), python=(), culprit=either, rank=1, mpirun=("-np", "2"), **more):
-        words = ["mpirun", *mpirun, "--bind-to", "none", "/usr/bin/python3", *python, str(PROGRAMS / "mpi_train.py"), program, "1"]
+        words = ["mpirun", *mpirun, "--bind-to", "none", "/usr/bin/python3", *python, str(PROGRAMS / "mpi_train.py"),
+                 program, "1"]
         more = {"others": {"Worker": None}} | more
         return Way(f"mpirun-{name}", what, "Open MPI", "mpirun", words, culprit, says, never, kind="MPIJob",
-                   types={"Launcher": 1, "Worker": 2}, spec={"slotsPerWorker": 1, "runPolicy": {"cleanPodPolicy": "Running"}}, rank=rank,
+                   types={"Launcher": 1, "Worker": 2}, spec={"slotsPerWorker": 1,
+                                                             "runPolicy": {"cleanPodPolicy": "Running"}}, rank=rank,
                    **{"record_seconds": 60} | more)
     shard = r"ValueError: shard 7 of the data set holds a label 12"
     return [
         way("raises", "a rank raises under python -m mpi4py", "raises", shard, python=("-m", "mpi4py")),
-        way("raises-hangs", "a rank raises, and all hang in MPI_Finalize", "raises", shard, ending="timeout", record_seconds=40, by=OWN + "; nobody has ended"),
+        way("raises-hangs", "a rank raises, and all hang in MPI_Finalize", "raises", shard, ending="timeout",
+            record_seconds=40, by=OWN + "; nobody has ended"),
         way("gives-up", "a rank calls MPI_Abort", "gives_up", "the learning rate is not a number", never=()),
         way("segfault", "a rank ends by SIGSEGV", "segfaults", r"[Ss]egmentation fault|signal 11", by=BANNER),
         way("killed", "a rank ends by SIGKILL", "is_killed", r"signal 9|Killed", by=BANNER),
         way("exits", "a rank leaves with an exit code", "exits", "no checkpoint to go on from"),
         way("misuses", "a message is longer than its receiver expects", "misuses", r"MPI_ERR_TRUNCATE|truncated"),
-        way("import-all", "an import fails in all ranks", "import_all", "No module named 'flash_attention_extra'", culprit=("Launcher-0", "Worker-0", "Worker-1"),
+        way("import-all", "an import fails in all ranks", "import_all", "No module named 'flash_attention_extra'",
+            culprit=("Launcher-0", "Worker-0", "Worker-1"),
             rank=None),
-        way("no-program", "the program is not there", "raises", r"could not find|unable to (find|launch)|No such file", culprit=("Launcher-0",), rank=None,
+        way("no-program", "the program is not there", "raises", r"could not find|unable to (find|launch)|No such file",
+            culprit=("Launcher-0",), rank=None,
             mpirun=("-np", "2", "/nowhere/train")),
-        way("few-slots", "more processes than slots", "raises", r"not enough slots", culprit=("Launcher-0",), rank=None, mpirun=("-np", "5")),
-        way("hangs", "a rank hangs", "hangs", "reading shard 7", ending="timeout", record_seconds=40, culprit=(*either, None), rank=None),
+        way("few-slots", "more processes than slots", "raises", r"not enough slots", culprit=("Launcher-0",), rank=None,
+            mpirun=("-np", "5")),
+        way("hangs", "a rank hangs", "hangs", "reading shard 7", ending="timeout", record_seconds=40,
+            culprit=(*either, None), rank=None),
         way("worker-killed", "a Worker ends", "hangs", "", culprit=("Worker-1", ), rank=None,
-            others={"Worker": ["sh", "-c", 'sleep 6; case $HOSTNAME in *-worker-1) kill -KILL $$$$;; esac; sleep 365d']}),
+            others={"Worker": ["sh", "-c",
+                               'sleep 6; case $HOSTNAME in *-worker-1) kill -KILL $$$$;; esac; sleep 365d']}),
     ]
 
 
@@ -256,9 +313,11 @@ def comm_ways():
     """rh_comm, backend native: its error names the rank that died."""
     worker, shard = ("Worker-1",), r"ValueError: shard 7 of the data set holds a label 12"
 
-    def way(name, what, program, culprit=worker, says="", never=("PeerError", "AbortedError"), rank=2, limit=None, **more):
+    def way(name, what, program, culprit=worker, says="", never=("PeerError", "AbortedError"), rank=2, limit=None,
+            **more):
         env = {"COLLECTIVE_SECONDS": str(limit), "RH_COMM_INIT_TIMEOUT": str(limit)} if limit else {}
-        return Way(f"rhcomm-{name}", what, "rh_comm", "rh_comm", ["/usr/bin/python3", str(PROGRAMS / "comm_train.py"), program, str(rank)],
+        return Way(f"rhcomm-{name}", what, "rh_comm", "rh_comm", ["/usr/bin/python3", str(PROGRAMS / "comm_train.py"),
+                                                                  program, str(rank)],
                    culprit, says, never, env=env, annotations={"roundhouse.dev/comm": "native"}, **more)
     return [
         way("raises", "a rank raises", "raises", says=shard),
@@ -267,9 +326,12 @@ def comm_ways():
         way("killed", "a rank ends by SIGKILL", "killed"),
         way("exits", "a rank ends with an exit code and no word", "exits"),
         way("hangs", "a rank hangs in its data loader", "hangs", says="reading shard 7", limit=5),
-        way("hangs-before-init", "a rank hangs before it joins", "hangs_before_init", says="downloading the data set", limit=5),
-        *(Way(f"rhcomm-ps-{name}", f"a parameter server {what}", "rh_comm", "rh_comm", ["/usr/bin/python3", str(PROGRAMS / "ps_train.py"), name, "ps0"], ("PS-0",),
-              says, ("PeerError",), kind="TFJob", types={"Chief": 1, "PS": 2, "Worker": 2}, annotations={"roundhouse.dev/comm": "native"})
+        way("hangs-before-init", "a rank hangs before it joins", "hangs_before_init", says="downloading the data set",
+            limit=5),
+        *(Way(f"rhcomm-ps-{name}", f"a parameter server {what}", "rh_comm", "rh_comm",
+              ["/usr/bin/python3", str(PROGRAMS / "ps_train.py"), name, "ps0"], ("PS-0",),
+              says, ("PeerError",), kind="TFJob", types={"Chief": 1, "PS": 2, "Worker": 2},
+              annotations={"roundhouse.dev/comm": "native"})
           for name, what, says in (("killed", "ends by SIGKILL", ""), ("fails", "fails", "no space for the snapshot"))),
     ]
 
@@ -277,21 +339,28 @@ def comm_ways():
 def tensorflow_ways():
     def way(name, what, program, culprit, says="", never=(), task="worker1", types=None, **more):
         return Way(f"tf-{name}", what, "TensorFlow", "tensorflow",
-                   [python_of("tensorflow") or "python3", str(PROGRAMS / "tf_train.py"), program, task], culprit, says, never, kind="TFJob",
+                   [python_of("tensorflow") or "python3", str(PROGRAMS / "tf_train.py"), program, task], culprit, says,
+                   never, kind="TFJob",
                    types=types or {"Worker": 3}, **{"record_seconds": 120} | more)
-    servers, worker, shard = {"Chief": 1, "PS": 1, "Worker": 2}, ("Worker-1",), r"shard 7 of the data set holds a label 12"
+    servers, worker, shard = {"Chief": 1, "PS": 1, "Worker": 2}, ("Worker-1",
+                                                                  ), r"shard 7 of the data set holds a label 12"
     away = ("UnavailableError", "Connection refused")
     return [
         way("raises", "a worker raises", "raises", worker, shard, away),
         way("first-raises", "worker 0 raises", "raises", ("Worker-0",), shard, away, task="worker0"),
         way("segfault", "a worker ends by SIGSEGV", "segfaults", worker, never=away),
         way("killed", "a worker ends by SIGKILL", "killed", worker, never=away),
-        way("import-all", "an import fails in all workers", "import_all", (), "No module named 'tensorflow_addons_extra'"),
-        way("hangs", "a worker hangs in its data", "hangs", ("Worker-1", None), "reading shard 7", ending="timeout", record_seconds=40),
-        way("port-taken", "the port of a worker is taken", "port_taken", worker, r"[Aa]ddress already in use|Could not start gRPC server", away),
+        way("import-all", "an import fails in all workers", "import_all", (),
+            "No module named 'tensorflow_addons_extra'"),
+        way("hangs", "a worker hangs in its data", "hangs", ("Worker-1", None), "reading shard 7", ending="timeout",
+            record_seconds=40),
+        way("port-taken", "the port of a worker is taken", "port_taken", worker,
+            r"[Aa]ddress already in use|Could not start gRPC server", away),
         way("exits", "a worker ends with an exit code and no word", "exits", worker, never=away),
-        way("ends-early", "a worker has fewer batches and ends with 0", "ends_early", worker, "no more batches, done", away, by=EARLY),
-        way("ps-killed", "a parameter server ends by SIGKILL", "killed", ("PS-0",), task="ps0", types=servers, never=away),
+        way("ends-early", "a worker has fewer batches and ends with 0", "ends_early", worker, "no more batches, done",
+            away, by=EARLY),
+        way("ps-killed", "a parameter server ends by SIGKILL", "killed", ("PS-0",), task="ps0", types=servers,
+            never=away),
         way("ps-raises", "a parameter server fails", "raises", ("PS-0",), shard, task="ps0", types=servers, never=away),
         way("chief-raises", "the Chief raises", "raises", ("Chief-0",), shard, task="chief0", types=servers),
     ]
@@ -300,7 +369,8 @@ def tensorflow_ways():
 def other_ways():
     """What needs no framework: containers beside the main one, and commands that do not start."""
     def way(name, what, words, culprit, says="", never=(), types=None, **more):
-        return Way(f"pod-{name}", what, "any", "none", words, culprit, says, never, types=types or {"Master": 1, "Worker": 2}, live=True, **more)
+        return Way(f"pod-{name}", what, "any", "none", words, culprit, says, never, types=types
+                   or {"Master": 1, "Worker": 2}, live=True, **more)
 
     def at_worker_1(script):
         return ["sh", "-c", f"case $HOSTNAME in *-worker-1) sleep $LATE; {script};; esac"]
@@ -309,20 +379,29 @@ def other_ways():
     peer = ["sh", "-c", 'sleep $LATE; case $HOSTNAME in *-worker-1) sleep 1000;; esac; sleep 1000']
     return [
         way("init-fails", "an init container fails", waits, worker, "fetch: no such bucket",
-            pod={"initContainers": [{"name": "fetch", "image": "none", "command": at_worker_1('echo "fetch: no such bucket"; exit 4')}]}),
+            pod={"initContainers": [{"name": "fetch", "image": "none",
+                                     "command": at_worker_1('echo "fetch: no such bucket"; exit 4')}]}),
         way("sidecar-fails", "a container beside the main one fails, and then the main one",
             ["sh", "-c", 'case $HOSTNAME in *-worker-1) sleep $LATE; sleep 0.5; echo "cannot reach the proxy: Connection refused"; exit 1;; esac; sleep 1000'],
             worker, "proxy: the certificate has expired", never=("Connection refused",),
             by="of two containers of a pod, the one that failed first",
             pod={"beside": [{"name": "proxy", "image": "none",
-                             "command": ["sh", "-c", 'case $HOSTNAME in *-worker-1) sleep $LATE; echo "proxy: the certificate has expired"; exit 5;; esac; sleep 1000']}]}),
-        way("sidecar-fails-alone", "a container beside the main one fails, and the main one goes on for ever", waits, worker,
+                             "command": ["sh", "-c",
+                                         'case $HOSTNAME in *-worker-1) sleep $LATE; echo "proxy: the certificate has expired"; exit 5;; esac; sleep 1000']}]}),
+        way("sidecar-fails-alone", "a container beside the main one fails, and the main one goes on for ever", waits,
+            worker,
             "proxy: the certificate has expired", ending="timeout",
             pod={"beside": [{"name": "proxy", "image": "none",
-                             "command": ["sh", "-c", 'case $HOSTNAME in *-worker-1) sleep $LATE; echo "proxy: the certificate has expired"; exit 5;; esac; sleep 1000']}]}),
-        way("no-command", "the command is not there", waits, ("Worker-0",), r'cannot start "/nowhere/train": no such file', types=two, others={"Worker": ["/nowhere/train"]}, own=False, by=UNSTARTED),
-        way("no-permission", "the command may not be run", waits, ("Worker-0",), r'cannot start "/dev/null": Permission denied', types=two, others={"Worker": ["/dev/null"]}, own=False, by=UNSTARTED),
-        way("no-folder", "the working folder is not there", peer, ("Master-0", "Worker-0", "Worker-1", None), r'working directory "/nowhere/at/all"',
+                             "command": ["sh", "-c",
+                                         'case $HOSTNAME in *-worker-1) sleep $LATE; echo "proxy: the certificate has expired"; exit 5;; esac; sleep 1000']}]}),
+        way("no-command", "the command is not there", waits, ("Worker-0",),
+            r'cannot start "/nowhere/train": no such file', types=two, others={"Worker": ["/nowhere/train"]}, own=False,
+            by=UNSTARTED),
+        way("no-permission", "the command may not be run", waits, ("Worker-0",),
+            r'cannot start "/dev/null": Permission denied', types=two, others={"Worker": ["/dev/null"]}, own=False,
+            by=UNSTARTED),
+        way("no-folder", "the working folder is not there", peer, ("Master-0", "Worker-0", "Worker-1", None),
+            r'working directory "/nowhere/at/all"',
             container={"workingDir": "/nowhere/at/all"}, own=False, by=UNSTARTED),
         way("deadline", "activeDeadlineSeconds ends a replica that hangs",
             ["sh", "-c", 'case $HOSTNAME in *-worker-1) echo "reading shard 7"; sleep 1000;; esac; echo "step 2"; sleep 1000'], ("Worker-1", None), "",
@@ -336,7 +415,8 @@ ENDINGS = {
     "onfailure-timeout": {"policy": "OnFailure", "ending": "timeout"},
     "onfailure-interrupt": {"policy": "OnFailure", "ending": "interrupt"},
     "exitcode-backoff": {"policy": "ExitCode", "spec": {"runPolicy": {"backoffLimit": 1}}},
-    "job-backoff": {"policy": "OnFailure", "annotations": {"roundhouse.dev/restart": "job"}, "spec": {"runPolicy": {"backoffLimit": 1}}},
+    "job-backoff": {"policy": "OnFailure", "annotations": {"roundhouse.dev/restart": "job"},
+                    "spec": {"runPolicy": {"backoffLimit": 1}}},
 }
 HUNG_ENDINGS = {
     "interrupt": {"ending": "interrupt"},
@@ -351,13 +431,17 @@ def under(ways, names, endings):
     for way in ways:
         for ending, change in endings.items() if way.name in names else ():
             change = dict(change)
-            made.append(dataclasses.replace(way, name=f"{way.name}-{ending}", what=f"{way.what}; {ending.replace('-', ', ')}", recorded_as=way.name,
-                                            spec=way.spec | change.pop("spec", {}), annotations=way.annotations | change.pop("annotations", {}), **change))
+            made.append(dataclasses.replace(way, name=f"{way.name}-{ending}",
+                                            what=f"{way.what}; {ending.replace('-', ', ')}", recorded_as=way.name,
+                                            spec=way.spec | change.pop("spec", {}), annotations=way.annotations
+                                            | change.pop("annotations", {}), **change))
     return made
 
 
-FIRST = [*torch_ways("torch1"), *torchrun_ways("torch1"), *torch_ways("torch2"), *torchrun_ways("torch2"), *mpirun_ways(), *comm_ways(),
+FIRST = [*torch_ways("torch1"), *torchrun_ways("torch1"), *torch_ways("torch2"), *torchrun_ways("torch2"),
+         *mpirun_ways(), *comm_ways(),
          *tensorflow_ways(), *other_ways()]
 WAYS = [*FIRST,
-        *under(FIRST, ("torch1-raises", "torch2-raises-slowly", "torch1-killed", "torch2-segfault", "torchrun2-raises", "rhcomm-raises", "tf-raises"), ENDINGS),
+        *under(FIRST, ("torch1-raises", "torch2-raises-slowly", "torch1-killed", "torch2-segfault", "torchrun2-raises",
+                       "rhcomm-raises", "tf-raises"), ENDINGS),
         *under(FIRST, ("torch1-hangs-everywhere", "torch2-hangs-loader-timeout", "tf-hangs"), HUNG_ENDINGS)]
