@@ -12,6 +12,8 @@
 
 /* For so long a peer that takes nothing in keeps us from leaving. */
 #define SETTLE_PATIENCE (2 * RH_COMM_SECOND)
+#define SETTLE_YIELDS 64
+#define SETTLE_NAP_NS 100000
 #define CAUSE_PATIENCE RH_COMM_SECOND
 
 static const char *context_lookup(void *arg, const char *name)
@@ -258,16 +260,22 @@ static void context_leave(struct rh_comm *comm)
 static void context_settle(struct rh_comm *comm)
 {
 	const struct rh_comm_backend *backend = comm->module.backend;
+	static const struct timespec pause = {0, SETTLE_NAP_NS};
 	int64_t until = rh_comm_now() + SETTLE_PATIENCE;
 	int32_t r = RH_COMM_BUSY;
 
 	if (!backend || !backend->idle || !comm->self)
 		return;
-	while (r == RH_COMM_BUSY && rh_comm_now() < until && rh_comm_world_check(comm->world, NULL) == 0) {
+	for (int round = 0; r == RH_COMM_BUSY && rh_comm_now() < until && rh_comm_world_check(comm->world, NULL) == 0;
+	     round++) {
 		(void)pthread_mutex_lock(&comm->lock);
 		r = comm->aborted ? 0 : backend->idle(comm->self);
 		(void)pthread_mutex_unlock(&comm->lock);
-		(void)sched_yield();
+		/* it is the peer that has to read now, maybe on this processor; no backend has news of that */
+		if (r == RH_COMM_BUSY && round < SETTLE_YIELDS)
+			(void)sched_yield();
+		else if (r == RH_COMM_BUSY)
+			(void)nanosleep(&pause, NULL);
 	}
 }
 

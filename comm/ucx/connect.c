@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,8 @@
 /* How long a peer that does not leave is waited for. */
 #define PARTING (2 * PATIENCE)
 /* Beyond the tags of messages, which have 32 bits. */
+/* Who waits for the others looks so often whether one of them has died, and what time it is. */
+#define GREETING_NAP 2000
 #define GREETING_TAG (UINT64_C(1) << 40)
 #define PARTING_TAG (GREETING_TAG + 1)
 
@@ -238,11 +239,13 @@ static bool connect_greet(struct ucx *ucx, uint64_t tag, int64_t until)
 		(void)ucx_recv(ucx, rank, tag, &nothing, 0, &work);
 		(void)ucx_send(ucx, rank, tag, &nothing, 0, &work);
 	}
-	while (ucx->works && ucx_now() < until && ucx->team->check(ucx->team->core) == 0) {
+	for (int idle = 0; ucx->works && ucx_now() < until && ucx->team->check(ucx->team->core) == 0;) {
 		struct ucx_work *at = ucx->works;
 
 		if (ucp_worker_progress(ucx->worker) == 0)
-			(void)sched_yield();
+			ucx_rest(ucx, idle++, GREETING_NAP);
+		else
+			idle = 0;
 		while (at) {
 			struct ucx_work *next = at->next;
 

@@ -3,12 +3,16 @@
 
 #include <dirent.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 /* With a network that reads and writes memory itself it is ahead of the native backend's sockets (which has 50). */
 #define SCORE 40
 #define SCORE_RDMA 60
+
+/* A peer that runs answers within so many yields, and one that is stopped does not. */
+#define REST_YIELDS 64
 
 #define OLDEST_MAJOR 1
 #define OLDEST_MINOR 13
@@ -115,6 +119,17 @@ static int32_t ucx_arm(void *self, uint64_t *ret_ticket)
 
 	*ret_ticket = 0;
 	return ucp_worker_arm(ucx->worker) == UCS_OK ? 0 : RH_COMM_BUSY;
+}
+
+void ucx_rest(const struct ucx *ucx, int rounds, int64_t time)
+{
+	struct pollfd set = {.events = POLLIN};
+
+	if (rounds < REST_YIELDS || ucp_worker_arm(ucx->worker) != UCS_OK ||
+	    ucp_worker_get_efd(ucx->worker, &set.fd) != UCS_OK)
+		(void)sched_yield();
+	else
+		(void)poll(&set, 1, (int)((time + 999) / 1000));
 }
 
 /* The descriptor stays readable once something has come, so no ticket is needed. */

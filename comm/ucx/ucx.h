@@ -133,6 +133,12 @@ int32_t ucx_connect(struct ucx *ucx);
 void ucx_disconnect(struct ucx *ucx);
 /** Progress until @p request, which may be NULL, is done or a second is over; it is freed. */
 void ucx_finish(struct ucx *ucx, ucs_status_ptr_t request);
+/**
+ * Wait for something to come, at most @p time microseconds: whoever finds nothing again and again gives its processor
+ * away. It may end early.
+ * @param rounds how often in a row nothing has come, 0 at first: the first ones only yield
+ */
+void ucx_rest(const struct ucx *ucx, int rounds, int64_t time);
 /** @return CLOCK_MONOTONIC in microseconds */
 int64_t ucx_now(void);
 /** Say what UCX said. @return @p code */

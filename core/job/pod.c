@@ -242,6 +242,16 @@ static const char *pod_reason(const struct rh_json *status, const struct rh_json
 	return *reason ? reason : rh_fields_text_or_empty(end, "reason");
 }
 
+/* A kubelet that evicts a pod says why in the pod's message; what its containers wrote has nothing to do with it. */
+static const char *pod_message(const struct rh_pod *pod, const struct rh_json *status, const struct rh_json *end)
+{
+	const char *written = rh_fields_text_or_empty(end, "message");
+	bool tells = pod->phase == RH_PHASE_FAILED && (!*written || rh_text_equal(pod->reason, "Evicted"));
+	const char *message = tells ? rh_fields_text_or_empty(status, "message") : "";
+
+	return *message ? message : written;
+}
+
 static void pod_read_evidence(struct rh_pod *pod, const char *message)
 {
 	struct rh_end end = {.exit_code = pod->failed_code, .reason = pod->reason ? pod->reason : "", .output = message};
@@ -275,7 +285,7 @@ static void pod_read_end(struct rh_pod *pod, const struct rh_json *status, const
 	if (!culprit)
 		end = pod_terminated(main_status);
 	pod->reason = rh_strdup(pod_reason(status, end));
-	pod_read_evidence(pod, rh_fields_text_or_empty(end, "message"));
+	pod_read_evidence(pod, pod_message(pod, status, end));
 }
 
 /* Pod and Service of a type without index carry no label for it (COMPAT C.11). */

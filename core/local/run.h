@@ -63,8 +63,11 @@ struct rh_run_hooks {
 	             size_t length);
 	/** An Event object was written or its count raised. */
 	void (*event)(void *arg, const struct rh_json *event);
-	/** The job changed: its whole object as kubectl get -o json would show it. */
-	void (*job)(void *arg, const struct rh_json *job);
+	/**
+	 * The job changed: its whole object as kubectl get -o json would show it. @p fault is as first_fault() gives it at
+	 * the end; NULL: the job has not failed
+	 */
+	void (*job)(void *arg, const struct rh_json *job, const struct rh_run_fault *fault);
 	/** A pod changed: its whole object. */
 	void (*pod)(void *arg, const struct rh_json *pod);
 	/** The end: once for each job that failed or was given up. */

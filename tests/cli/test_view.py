@@ -214,6 +214,10 @@ class Json(Case):
         self.assertEqual((rows[-1]["result"], rows[-1]["exitStatus"]), ("Failed", 1))
         fault = rows[-1]["firstFault"]
         self.assertEqual(rows[-1]["firstFaults"], {"one": fault})
+        for row in (row for row in rows if row["type"] == "job"):
+            failed = any(c["type"] == "Failed" for c in row["object"].get("status", {}).get("conditions", []))
+            self.assertEqual(row.get("firstFault"), fault if failed else None)
+        self.assertIn("firstFault", [row for row in rows if row["type"] == "job"][-1])
         self.assertRegex(fault.pop("at"), r"^\d{4}-\d\d-\d\dT")
         self.assertEqual(fault, {"job": "one", "replica": "Master-0", "rank": None, "container": "pytorch", "exitCode": 4, "signal": None,
                                  "reason": "Error", "class": "unknown", "lines": ["hello"],
@@ -221,7 +225,7 @@ class Json(Case):
 
     def test_all_is_well_and_nothing_is_at_fault(self):
         _, rows = self.rows(self.file(job()))
-        self.assertNotIn("firstFault", rows[-1])
+        self.assertEqual([row for row in rows if "firstFault" in row], [])
 
     def test_any_bytes_are_valid_json(self):
         _, rows = self.rows(self.file(job(command=r"""'printf "a\377b\303\050c\000d\n"'""")))

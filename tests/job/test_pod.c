@@ -101,7 +101,15 @@ static const struct fault_row fault_rows[] = {
      POD_OF("{'phase':'Failed','initContainerStatuses':[" ENDED("a", "0", "") "," ENDED(
 		 "b", "3", "i") "],'containerStatuses':[{'name':'pytorch','state':{'waiting':{'reason':'PodInitializing'}}}]}"),
      -1, 3, "b", "i", "Error"},
-	{"evicted", POD_OF("{'phase':'Failed','reason':'Evicted','message':'disk'}"), -1, -1, "", "", "Evicted"},
+	{"evicted", POD_OF("{'phase':'Failed','reason':'Evicted','message':'disk'}"), -1, -1, "", "disk", "Evicted"},
+	{"evicted, and its container was killed for it",
+     POD_OF("{'phase':'Failed','reason':'Evicted','message':'The node was low on resource: ephemeral-storage. ',"
+            "'containerStatuses':[" ENDED("pytorch", "137", "step 7") "]}"),
+     137, 137, "pytorch", "The node was low on resource: ephemeral-storage.", "Evicted"},
+	{"no container has a word",
+     POD_OF("{'phase':'Failed','reason':'Terminated','message':'imminent node shutdown',"
+            "'containerStatuses':[" ENDED("pytorch", "137", "") "]}"),
+     137, 137, "pytorch", "imminent node shutdown", "Terminated"},
 	{"pod's own reason first",
      POD_OF("{'phase':'Failed','reason':'NodeLost','containerStatuses':[" ENDED("pytorch", "9", "m") "]}"), 9, 9,
      "pytorch", "m", "NodeLost"},

@@ -44,10 +44,11 @@ static void take_event(void *arg, const struct rh_json *event)
 	rh_str_appendf(&run->events, "%s: %s\n", rh_json_string_at(event, "reason"), rh_json_string_at(event, "message"));
 }
 
-static void take_job(void *arg, const struct rh_json *job)
+static void take_job(void *arg, const struct rh_json *job, const struct rh_run_fault *fault)
 {
 	struct test_run *run = arg;
 
+	(void)fault;
 	rh_json_free(run->job);
 	run->job = rh_json_copy(job);
 }

@@ -81,12 +81,6 @@ static void json_event(void *arg, const struct rh_json *event)
 	json_object("event", event);
 }
 
-static void json_job(void *arg, const struct rh_json *job)
-{
-	(void)arg;
-	json_object("job", job);
-}
-
 static void json_pod(void *arg, const struct rh_json *pod)
 {
 	(void)arg;
@@ -179,6 +173,19 @@ static struct rh_json *json_fault(const struct rh_run_fault *fault)
 	    rh_json_set_string(json, "message", fault->text) < 0 || json_set_lines(json, fault->lines) < 0)
 		return NULL;
 	return rh_take(json);
+}
+
+static void json_job(void *arg, const struct rh_json *job, const struct rh_run_fault *fault)
+{
+	struct rh_json *row = json_row("job");
+
+	(void)arg;
+	if (row && (rh_json_set(row, "object", rh_json_copy(job)) < 0 ||
+	            (fault && rh_json_set(row, "firstFault", json_fault(fault)) < 0))) {
+		rh_json_free(row);
+		return;
+	}
+	json_write(row);
 }
 
 static void json_first_fault(void *arg, const struct rh_run_fault *fault)

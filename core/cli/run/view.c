@@ -193,13 +193,14 @@ static void view_transition(struct rh_text_view *view, const char *name, const s
 	view_print(view, failed ? "\033[31m" : "\033[1m", rh_str_text(&text));
 }
 
-static void view_job(void *arg, const struct rh_json *job)
+static void view_job(void *arg, const struct rh_json *job, const struct rh_run_fault *fault)
 {
 	struct rh_text_view *view = arg;
 	const struct rh_json *condition = view_condition(job);
 	const char *name = rh_json_string_at(job, "metadata.name");
 	const char *type = rh_json_string_at(condition, "type");
 
+	(void)fault; /* it is shown at the end */
 	if (!name || !type)
 		return;
 	view_compose(view, job, type);

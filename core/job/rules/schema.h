@@ -5,8 +5,8 @@
  *
  * A schema document is {"root": NAME, "definitions": {NAME: SCHEMA}}, and may name the version of Kubernetes that it
  * was cut from ("kubernetes": "v1.34.4"); SCHEMA uses type, properties, items, additionalProperties, required, enum,
- * format (int32, int64), minimum, maximum, pattern, $ref (a NAME), x-kubernetes-preserve-unknown-fields and x-kubernetes-int-or-string, which
- * without a format is a quantity.
+ * format (int32, int64), minimum, maximum, pattern, $ref (a NAME), x-kubernetes-preserve-unknown-fields and
+ * x-kubernetes-int-or-string, which without a format is a quantity.
  */
 #ifndef RH_JOB_RULES_SCHEMA_H
 #define RH_JOB_RULES_SCHEMA_H

@@ -264,7 +264,7 @@ static void run_on_job(void *arg, enum rh_watch_event event, const struct rh_jso
 		job->finished_at = rh_clock_monotonic();
 	}
 	if (event != RH_WATCH_DELETED && hooks->job)
-		hooks->job(hooks->arg, object);
+		hooks->job(hooks->arg, object, job->judged ? &job->judged->fault : NULL);
 }
 
 void rh_run_jobs_see(struct rh_run *run)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -517,6 +518,30 @@ static void test_ucx__what_is_sent_needs_no_help_to_arrive(void **state)
 	(void)close(pipe_ends[1]);
 }
 
+/* @return processor time of two ranks over TCP of which one leaves before the other reads, microseconds */
+static int64_t time_of_leaving(bool late)
+{
+	struct ranks_plan plan = {.world = 2, .no_shm = true, .backend = "ucx", .fn = late ? send_and_leave : check_name};
+	struct rusage before, after;
+	int64_t seconds, micro;
+
+	assert_int_equal(getrusage(RUSAGE_CHILDREN, &before), 0);
+	ranks_run(&plan);
+	assert_int_equal(getrusage(RUSAGE_CHILDREN, &after), 0);
+	seconds = after.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_utime.tv_sec - before.ru_stime.tv_sec;
+	micro = after.ru_utime.tv_usec + after.ru_stime.tv_usec - before.ru_utime.tv_usec - before.ru_stime.tv_usec;
+	return seconds * 1000000 + micro;
+}
+
+/* Whoever waits for a peer that does not read for more than a second does not keep a processor busy. */
+static void test_ucx__who_leaves_waits_asleep(void **state)
+{
+	int64_t usual = time_of_leaving(false);
+
+	(void)state;
+	assert_true(time_of_leaving(true) - usual < 400000);
+}
+
 static int unreachable(struct rh_comm *comm, const void *arg)
 {
 	(void)comm;
@@ -571,6 +596,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_ucx__an_abort_ends_what_is_under_way),
 		cmocka_unit_test(test_ucx__lengths_must_agree),
 		cmocka_unit_test(test_ucx__what_is_sent_needs_no_help_to_arrive),
+		cmocka_unit_test(test_ucx__who_leaves_waits_asleep),
 		cmocka_unit_test(test_ucx__without_a_transport_the_start_fails),
 		cmocka_unit_test(test_ucx__a_full_dev_shm),
 	};

@@ -63,6 +63,14 @@ class Administrator(threading.local):
         return context
 
     def ask(self, method, where, body=None):
+        try:
+            return self.send(method, where, body)
+        except http.client.RemoteDisconnected:
+            # the API server closes a connection that nobody has used for a while
+            self.connection.close()
+            return self.send(method, where, body)
+
+    def send(self, method, where, body):
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         self.connection.request(method, where, None if body is None else json.dumps(body), {"Content-Type": kind})
         answer = self.connection.getresponse()
@@ -260,6 +268,36 @@ class Invalid(Operations):
         self.assert_untouched()
         for item in self.ask("GET", path("noisy"))["items"]:
             self.assertEqual([c["type"] for c in item["status"]["conditions"]], ["Created", "Failed"])
+
+
+class Flood(Operations):
+    """One namespace creates thousands of jobs as fast as the API server takes them."""
+
+    def count(self, namespace, resource):
+        """How many there are, without reading them."""
+        answer = self.ask("GET", f"/api/v1/namespaces/{namespace}/{resource}?limit=1")
+        return len(answer["items"]) + answer["metadata"].get("remainingItemCount", 0)
+
+    def test_flood(self):
+        names, waited = [f"job-{number}" for number in range(5000 if field.ALL else 200)], []
+        with self.controller("flood", "--leader-elect=false") as controller:
+            start = time.monotonic()
+            with ThreadPoolExecutor(1) as pool:
+                made = pool.submit(self.create, "noisy", *(job(name) for name in names))
+                while not made.done() or not waited:
+                    waited.append(self.assert_served(f"calm-{len(waited)}"))
+                made.result()
+            created = time.monotonic() - start
+            wait_for("all pods", lambda: self.count("noisy", "pods") >= len(names), 10 * PATIENCE_S)
+            took = time.monotonic() - start
+            self.assert_idle(controller)
+            self.say(f"{len(names)} jobs in {created:.1f} s, their pods in {took:.1f} s; {len(waited)} jobs of another namespace, one after the "
+                     f"other, have their pods after {sorted(waited)[len(waited) // 2]:.2f} s in the median, {max(waited):.2f} s at most; "
+                     f"{peak_mib(controller):.1f} MiB; CPU {cpu_s(controller):.2f} s")
+            self.assert_small(controller)
+        self.assertEqual(len(self.attempts("noisy", "pods")), len(names), "each pod is created once")
+        owners = collections.Counter(pod["metadata"]["labels"][LABEL] for pod in self.pods("noisy"))
+        self.assertEqual(owners, {name: 1 for name in names})
 
 
 class Restarts(Operations):

@@ -14,6 +14,8 @@
 #define LATE "lines=RuntimeError:_Timed_out_waiting_6000ms_for_recv"
 #define RAISED "lines=ValueError:_error:_bad_batch"
 
+#define FULL "lines=The_node_was_low_on_resource:_ephemeral-storage."
+
 /* Several ends, parted by ";", and whom they name. */
 struct ends_row {
 	const char *name;
@@ -39,6 +41,19 @@ static const struct ends_row ends_rows[] = {
      "pod worker-2 Failed code=137 at=-3.5;pod master-0 Failed code=1 at=-3.6 " CLOSED
      ";pod worker-0 Failed code=1 at=-3.4 " CLOSED ";pod worker-1 Failed code=1 at=-3.3 " CLOSED,
      "Worker-2 code 137"},
+	{"a container beyond its memory, seen last",
+     "pod worker-1 Failed code=137 reason=OOMKilled at=-3.1 lines=loading;pod master-0 Failed code=1 at=-3.4 " CLOSED
+     ";pod worker-0 Failed code=1 at=-3.3 " CLOSED ";pod worker-2 Failed code=137 at=-3.2",
+     "Worker-1 code 137"},
+	{"a node whose disk is full: the pod that it evicts",
+     "pod worker-2 Failed reason=Evicted at=-3.1 " FULL ";pod master-0 Failed code=1 at=-3.4 " CLOSED
+     ";pod worker-0 Failed code=1 at=-3.3 " CLOSED ";pod worker-1 Failed code=1 at=-3.2 " LATE,
+     "Worker-2 code -1"},
+	{"a node whose disk is full: who could not write before it evicts",
+     "pod worker-2 Failed reason=Evicted at=-3.4 " FULL
+     ";pod worker-1 Failed code=1 at=-3.3 lines=OSError:_No_space_left_on_device;pod master-0 Failed code=1 "
+     "at=-3.2 " CLOSED ";pod worker-0 Failed code=1 at=-3.1 " CLOSED,
+     "Worker-1 code 1"},
 	{"a signal that comes after the cause",
      "pod worker-2 Failed code=143 at=-3.1;pod worker-0 Failed code=1 at=-3.5 " RAISED
      ";pod master-0 Failed code=137 at=-3.2;pod worker-1 Failed code=1 at=-3.3 " CLOSED,

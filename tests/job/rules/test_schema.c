@@ -21,7 +21,7 @@ static const struct rh_kind kind = {
 		"{\"ports\":{\"type\":\"array\",\"items\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":65535}},"
 		"\"share\":{\"type\":\"number\",\"minimum\":0.5},"
 		"\"words\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\",\"pattern\":\"^[a-z]+(\\\\.[a-z]+"
-        ")?$\"}},"
+		")?$\"}},"
 		"\"perl\":{\"type\":\"string\",\"pattern\":\"^\\\\d+$\"},\"broken\":{\"type\":\"string\",\"pattern\":\"(\"},"
 		"\"mode\":{\"type\":\"string\",\"enum\":[\"fast\",\"slow\"]},"
 		"\"free\":{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true,\"properties\":{}},"

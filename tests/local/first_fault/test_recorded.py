@@ -41,7 +41,7 @@ def way_with(way, name, value):
     """The row with a further variable in all containers."""
     made = ways.dataclasses.replace(way, env=way.env | {name: value})
     variables = [{"name": name, "value": value}]
-    made.pod = {key: [one | {"env": variables} for one in value] for key, value in way.pod.items()}
+    made.pod = {key: value if key == "volumes" else [one | {"env": variables} for one in value] for key, value in way.pod.items()}
     return made
 
 
@@ -76,7 +76,14 @@ class Play:
                     print(f"run {self.number}, {way.name}: does not end; {run.end()}")
         return [(way, self.number, judge.complaints(way, faults.get(way.name), lambda replica,
                                                     job=way.name: run.output(job, replica)), faults.get(way.name))
-                for way in self.rows]
+                for way in self.rows if not self.is_left_out(way, run)]
+
+    def is_left_out(self, way, run):
+        """Whether this machine cannot play the row; then the run's note is shown."""
+        notes = [row["text"] for row in run.rows if row["type"] in ("note", "warning") and way.unless in row.get("text", "")] if way.unless else []
+        if notes:
+            print(f"run {self.number}, {way.name} is left out: {notes[0]}")
+        return bool(notes)
 
     def play(self, folder, patience):
         """The run, or nothing where the time was too short for all to come to where they hang."""

@@ -84,6 +84,8 @@ class Way:
 
     # whether its lines are what the replica wrote; else they say why it did not start
     own: bool = True
+    # what the run notes where this machine cannot play the row
+    unless: str = ""
     # what tells the culprit from its victims, where it is not what told_by() says
     by: str = ""
 
@@ -376,6 +378,10 @@ def other_ways():
         return ["sh", "-c", f"case $HOSTNAME in *-worker-1) sleep $LATE; {script};; esac"]
     waits = ["sh", "-c", "sleep 1000"]
     worker, two = ("Worker-1",), {"Master": 1, "Worker": 1}
+    lost = 'sleep $LATE; sleep 0.5; echo "RuntimeError: Connection closed by peer"; exit 1'
+
+    def beside_peers(script):
+        return ["sh", "-c", f"case $HOSTNAME in *-worker-1) sleep $LATE; {script};; *) {lost};; esac"]
     peer = ["sh", "-c", 'sleep $LATE; case $HOSTNAME in *-worker-1) sleep 1000;; esac; sleep 1000']
     return [
         way("init-fails", "an init container fails", waits, worker, "fetch: no such bucket",
@@ -394,6 +400,18 @@ def other_ways():
             pod={"beside": [{"name": "proxy", "image": "none",
                              "command": ["sh", "-c",
                                          'case $HOSTNAME in *-worker-1) sleep $LATE; echo "proxy: the certificate has expired"; exit 5;; esac; sleep 1000']}]}),
+        way("out-of-memory", "a container needs more memory than its limit, and its cgroup kills it",
+            beside_peers("echo loading; exec dd if=/dev/zero of=/dev/null bs=512M count=1"), worker, "loading",
+            never=(CLOSED,),
+            container={"resources": {"limits": {"memory": "32Mi"}}},
+            unless="limits of cpu and memory are not enforced",
+            by="Kubernetes' word OOMKilled; peers say that they lost a connection"),
+        # a volume in memory is as small as it says where it can be mounted
+        way("disk-full", "a volume is full for one container",
+            beside_peers("dd if=/dev/zero of=$DATA/checkpoint bs=64k count=64 && dd if=/dev/zero of=/dev/full count=1"),
+            worker, "No space left on device", never=(CLOSED,), env={"DATA": "/data"},
+            pod={"volumes": [{"name": "data", "emptyDir": {"medium": "Memory", "sizeLimit": "128Ki"}}]},
+            container={"volumeMounts": [{"name": "data", "mountPath": "/data"}]}),
         way("no-command", "the command is not there", waits, ("Worker-0",),
             r'cannot start "/nowhere/train": no such file', types=two, others={"Worker": ["/nowhere/train"]}, own=False,
             by=UNSTARTED),
