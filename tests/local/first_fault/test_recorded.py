@@ -31,7 +31,8 @@ def job_of(way, folder, replay, chance, deadline):
     """The job that plays a row, and how many of its containers will hang."""
     if way.live:
         late = f"{chance.uniform(0, recording.LATE) / 1000:.3f}"
-        return way_with(way, "LATE", late).job(way.commands(), name=way.name, deadline=deadline), 0
+        lock = str(folder / f"{way.name}.lock")
+        return way_with(way_with(way, "LATE", late), "LOCK", lock).job(way.commands(), name=way.name, deadline=deadline), 0
     hang = recording.write(folder, way, way.name, chance)
     commands = {kind: [replay, str(folder)] if recorded(way, kind) else way.commands()[kind] for kind in way.types}
     return way.job(commands, name=way.name, deadline=deadline), hang
@@ -41,7 +42,7 @@ def way_with(way, name, value):
     """The row with a further variable in all containers."""
     made = ways.dataclasses.replace(way, env=way.env | {name: value})
     variables = [{"name": name, "value": value}]
-    made.pod = {key: value if key == "volumes" else [one | {"env": variables} for one in value] for key, value in way.pod.items()}
+    made.pod = {key: value if key == "volumes" else [one | {"env": [*one.get("env", []), *variables]} for one in value] for key, value in way.pod.items()}
     return made
 
 

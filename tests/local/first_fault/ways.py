@@ -378,10 +378,13 @@ def other_ways():
         return ["sh", "-c", f"case $HOSTNAME in *-worker-1) sleep $LATE; {script};; esac"]
     waits = ["sh", "-c", "sleep 1000"]
     worker, two = ("Worker-1",), {"Master": 1, "Worker": 1}
-    lost = 'sleep $LATE; sleep 0.5; echo "RuntimeError: Connection closed by peer"; exit 1'
+    # peers lose a connection when the process of Worker-1 has ended, however long that takes: it holds a lock, and they
+    # wait for it
+    lost = 'until [ -e $LOCK ]; do sleep 0.1; done; flock $LOCK true; echo "RuntimeError: Connection closed by peer"; exit 1'
 
     def beside_peers(script):
-        return ["sh", "-c", f"case $HOSTNAME in *-worker-1) sleep $LATE; {script};; *) {lost};; esac"]
+        return ["sh", "-c", "case $HOSTNAME in *-worker-1) sleep $LATE; exec 9>$LOCK.new; flock 9; mv $LOCK.new $LOCK; "
+                f"{script};; *) {lost};; esac"]
     peer = ["sh", "-c", 'sleep $LATE; case $HOSTNAME in *-worker-1) sleep 1000;; esac; sleep 1000']
     return [
         way("init-fails", "an init container fails", waits, worker, "fetch: no such bucket",
