@@ -1,213 +1,320 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json_node.h"
 
-#include <stddef.h>
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
-#define NODE_ALIGN _Alignof(struct rh_json)
-
-static size_t node_round(size_t size)
+/*
+ * cJSON keeps its allocator in a global; it is set before main(), so that every node, on any thread, comes from where
+ * it is given back to.
+ */
+__attribute__((constructor)) static void node_use_allocator(void)
 {
-	return (size + NODE_ALIGN - 1) / NODE_ALIGN * NODE_ALIGN;
+	cJSON_Hooks hooks = {.malloc_fn = rh_json_room_take, .free_fn = rh_json_room_release};
+
+	cJSON_InitHooks(&hooks);
 }
 
-static void node_free_chunks(struct rh_json_chunk *chunk)
+static cJSON *node_of(const struct rh_json *json)
 {
-	while (chunk) {
-		struct rh_json_chunk *next = chunk->next;
+	return (cJSON *)(uintptr_t)json;
+}
 
-		rh_free(chunk);
-		chunk = next;
+static struct rh_json *node_value(cJSON *node)
+{
+	return (struct rh_json *)node;
+}
+
+enum rh_json_type rh_json_type(const struct rh_json *json)
+{
+	switch (json ? node_of(json)->type & 0xFF : cJSON_Invalid) {
+	case cJSON_NULL:
+		return RH_JSON_NULL;
+	case cJSON_False:
+	case cJSON_True:
+		return RH_JSON_BOOL;
+	case cJSON_Number:
+	case cJSON_Raw:
+		return RH_JSON_NUMBER;
+	case cJSON_String:
+		return RH_JSON_STRING;
+	case cJSON_Array:
+		return RH_JSON_ARRAY;
+	case cJSON_Object:
+		return RH_JSON_OBJECT;
+	default:
+		return RH_JSON_ABSENT;
 	}
 }
 
-void rh_json_room_deinit(struct rh_json_room *room)
+const char *rh_json_string(const struct rh_json *json)
 {
-	node_free_chunks(room->first);
-	*room = (struct rh_json_room){0};
+	return cJSON_GetStringValue(node_of(json));
 }
 
-static struct rh_json_chunk *node_add_chunk(struct rh_json_room *room, size_t size)
+bool rh_json_bool(const struct rh_json *json, bool fallback)
 {
-	size_t total = size > room->step ? size : room->step;
-	/* not zeroed: most of it is written at once */
-	struct rh_json_chunk *chunk = rh_realloc_array(NULL, 1, sizeof(*chunk) + total);
+	return cJSON_IsBool(node_of(json)) ? cJSON_IsTrue(node_of(json)) : fallback;
+}
 
-	if (!chunk)
+bool rh_json_integer(const struct rh_json *json, int64_t *ret_value)
+{
+	const cJSON *node = node_of(json);
+
+	if (cJSON_IsRaw(node))
+		return rh_json_digits_whole(node->valuestring, strlen(node->valuestring), ret_value);
+	if (!cJSON_IsNumber(node))
+		return false;
+	*ret_value = (int64_t)node->valuedouble;
+	return true;
+}
+
+double rh_json_number(const struct rh_json *json, double fallback)
+{
+	return rh_json_type(json) == RH_JSON_NUMBER ? node_of(json)->valuedouble : fallback;
+}
+
+const char *rh_json_number_text(const struct rh_json *json, char buffer[RH_JSON_NUMBER_SIZE])
+{
+	if (rh_json_type(json) != RH_JSON_NUMBER)
 		return NULL;
-	*chunk = (struct rh_json_chunk){.size = total};
-	*(room->last ? &room->last->next : &room->first) = chunk;
-	room->last = chunk;
-	return chunk;
+	if (cJSON_IsRaw(node_of(json)))
+		return node_of(json)->valuestring;
+	(void)snprintf(buffer, RH_JSON_NUMBER_SIZE, "%" PRId64, (int64_t)node_of(json)->valuedouble);
+	return buffer;
 }
 
-/* @return bytes that are not zeroed, or NULL when memory is out */
-static void *node_take(struct rh_json_room *room, size_t size)
+struct rh_json *rh_json_first(const struct rh_json *json)
 {
-	struct rh_json_chunk *chunk = room->last;
-	char *at;
+	return json ? node_value(node_of(json)->child) : NULL;
+}
 
-	size = node_round(size);
-	if (!chunk || chunk->size - chunk->used < size)
-		chunk = node_add_chunk(room, size);
-	if (!chunk)
+struct rh_json *rh_json_next(const struct rh_json *value)
+{
+	return node_value(node_of(value)->next);
+}
+
+const char *rh_json_key(const struct rh_json *value)
+{
+	return value ? node_of(value)->string : NULL;
+}
+
+struct rh_json *rh_json_get(const struct rh_json *json, const char *key)
+{
+	/* items of an array have no key, and only arrays and objects have children */
+	return node_value(cJSON_GetObjectItemCaseSensitive(node_of(json), key));
+}
+
+size_t rh_json_size(const struct rh_json *json)
+{
+	return (size_t)cJSON_GetArraySize(node_of(json));
+}
+
+struct rh_json *rh_json_item(const struct rh_json *json, size_t index)
+{
+	if (!cJSON_IsArray(node_of(json)) || index > INT_MAX)
 		return NULL;
-	at = (char *)chunk->data + chunk->used;
-	chunk->used += size;
-	return at;
-}
-
-struct rh_json *rh_json_room_value(struct rh_json_room *room, enum rh_json_type type)
-{
-	bool root = !room->first;
-	struct rh_json *json = node_take(room, sizeof(*json));
-
-	if (json)
-		*json = (struct rh_json){.type = (unsigned char)type, .hold = root ? RH_JSON_ROOT : RH_JSON_LENT};
-	return json;
-}
-
-char *rh_json_room_text(struct rh_json_room *room, const char *text, size_t length)
-{
-	char *copy = node_take(room, length + 1);
-
-	if (!copy)
-		return NULL;
-	memcpy(copy, text, length);
-	copy[length] = '\0';
-	return copy;
-}
-
-void rh_json_link(struct rh_json *parent, struct rh_json *value)
-{
-	value->next = NULL;
-	*(parent->is.list.last ? &parent->is.list.last->next : &parent->is.list.first) = value;
-	parent->is.list.last = value;
-}
-
-static struct rh_json_chunk *node_room(struct rh_json *root)
-{
-	return (struct rh_json_chunk *)(void *)((char *)root - offsetof(struct rh_json_chunk, data));
-}
-
-void rh_json_free(struct rh_json *json)
-{
-	struct rh_json *next;
-
-	if (!json)
-		return;
-	if (!json->key_lent)
-		rh_free(json->key);
-	for (struct rh_json *child = rh_json_first(json); child; child = next) {
-		next = child->next;
-		rh_json_free(child);
-	}
-	if (json->hold == RH_JSON_OWN)
-		rh_free(json);
-	else if (json->hold == RH_JSON_ROOT)
-		node_free_chunks(node_room(json));
-}
-
-static bool node_has_text(const struct rh_json *json)
-{
-	return json->type == RH_JSON_STRING || (json->type == RH_JSON_NUMBER && json->form == RH_JSON_BEYOND);
-}
-
-static size_t node_measure(const struct rh_json *json, bool keyed)
-{
-	size_t size = sizeof(*json);
-
-	if (keyed && json->key)
-		size += node_round(strlen(json->key) + 1);
-	if (node_has_text(json))
-		size += node_round(strlen(json->is.text) + 1);
-	for (const struct rh_json *child = rh_json_first(json); child; child = child->next)
-		size += node_measure(child, true);
-	return size;
-}
-
-size_t rh_json_weight(const struct rh_json *json)
-{
-	return json ? node_measure(json, false) : 0;
-}
-
-/* The room has place for it all. */
-static struct rh_json *node_copy(struct rh_json_room *room, const struct rh_json *json, bool keyed)
-{
-	struct rh_json *copy = rh_json_room_value(room, (enum rh_json_type)json->type);
-
-	if (!copy)
-		return NULL;
-	if (keyed && json->key) {
-		copy->key = rh_json_room_text(room, json->key, strlen(json->key));
-		copy->key_lent = true;
-	}
-	copy->form = json->form;
-	if (node_has_text(json))
-		copy->is.text = rh_json_room_text(room, json->is.text, strlen(json->is.text));
-	else if (json->type == RH_JSON_NUMBER || json->type == RH_JSON_BOOL)
-		copy->is = json->is;
-	for (const struct rh_json *child = rh_json_first(json); child; child = child->next)
-		rh_json_link(copy, node_copy(room, child, true));
-	return copy;
-}
-
-struct rh_json *rh_json_copy(const struct rh_json *json)
-{
-	struct rh_json_room room = {0};
-
-	if (!json)
-		return NULL;
-	room.step = node_measure(json, false);
-	return node_copy(&room, json, false);
-}
-
-struct rh_json *rh_json_node_new(enum rh_json_type type, size_t more)
-{
-	struct rh_json *json = rh_alloc(sizeof(*json) + more);
-
-	if (json)
-		json->type = (unsigned char)type;
-	return json;
-}
-
-struct rh_json *rh_json_node_new_text(enum rh_json_type type, const char *text, size_t length)
-{
-	struct rh_json *json = rh_json_node_new(type, length + 1);
-
-	if (!json)
-		return NULL;
-	json->is.text = (char *)(json + 1);
-	memcpy(json->is.text, text, length);
-	json->is.text[length] = '\0';
-	return json;
+	return node_value(cJSON_GetArrayItem(node_of(json), (int)index));
 }
 
 struct rh_json *rh_json_new_object(void)
 {
-	return rh_json_node_new(RH_JSON_OBJECT, 0);
+	return node_value(cJSON_CreateObject());
 }
 
 struct rh_json *rh_json_new_array(void)
 {
-	return rh_json_node_new(RH_JSON_ARRAY, 0);
+	return node_value(cJSON_CreateArray());
 }
 
 struct rh_json *rh_json_new_string(const char *text)
 {
-	return text ? rh_json_node_new_text(RH_JSON_STRING, text, strlen(text)) : NULL;
+	return text ? node_value(cJSON_CreateString(text)) : NULL;
 }
 
 struct rh_json *rh_json_new_bool(bool value)
 {
-	struct rh_json *json = rh_json_node_new(RH_JSON_BOOL, 0);
-
-	if (json)
-		json->is.truth = value;
-	return json;
+	return node_value(cJSON_CreateBool(value));
 }
 
 struct rh_json *rh_json_new_null(void)
 {
-	return rh_json_node_new(RH_JSON_NULL, 0);
+	return node_value(cJSON_CreateNull());
+}
+
+struct rh_json *rh_json_node_new_number(const struct rh_json_digits *digits)
+{
+	rh_auto(json) json = node_value(cJSON_CreateNull());
+
+	if (!json || rh_json_node_set_number(json, digits) < 0)
+		return NULL;
+	return rh_take(json);
+}
+
+int rh_json_node_set_number(struct rh_json *json, const struct rh_json_digits *digits)
+{
+	cJSON *node = node_of(json);
+
+	node->type = cJSON_Number;
+	cJSON_SetNumberValue(node, digits->value);
+	if (!digits->text)
+		return 0;
+	node->valuestring = rh_json_room_take(digits->length + 1);
+	if (!node->valuestring)
+		return RH_ENOMEM;
+	memcpy(node->valuestring, digits->text, digits->length);
+	node->valuestring[digits->length] = '\0';
+	node->type = cJSON_Raw;
+	return 0;
+}
+
+void rh_json_node_set_null(struct rh_json *json)
+{
+	node_of(json)->type = cJSON_NULL;
+}
+
+void rh_json_free(struct rh_json *json)
+{
+	cJSON_Delete(node_of(json));
+}
+
+void rh_json_node_need(struct rh_json_need *need, size_t size)
+{
+	rh_json_need_text(need, size, sizeof(cJSON));
+}
+
+int rh_json_node_open(struct rh_json_room *room, const struct rh_json_need *need)
+{
+	return rh_json_room_open(room, need, sizeof(cJSON));
+}
+
+static void node_measure(const cJSON *node, struct rh_json_need *need)
+{
+	need->values++;
+	if (node->string)
+		rh_json_node_need(need, strlen(node->string) + 1);
+	if (node->valuestring)
+		rh_json_node_need(need, strlen(node->valuestring) + 1);
+	for (const cJSON *child = node->child; child; child = child->next)
+		node_measure(child, need);
+}
+
+/* @return the value alone, without its key and what follows it */
+static cJSON node_alone(const struct rh_json *json)
+{
+	cJSON alone = *node_of(json);
+
+	alone.next = alone.prev = NULL;
+	alone.string = NULL;
+	return alone;
+}
+
+size_t rh_json_weight(const struct rh_json *json)
+{
+	struct rh_json_need need = {0};
+	cJSON alone;
+
+	if (!json)
+		return 0;
+	alone = node_alone(json);
+	node_measure(&alone, &need);
+	return rh_json_need_bytes(&need, sizeof(cJSON));
+}
+
+struct rh_json *rh_json_copy(const struct rh_json *json)
+{
+	struct rh_json_need need = {0};
+	struct rh_json_room room;
+	cJSON alone, *copy;
+
+	if (!json)
+		return NULL;
+	alone = node_alone(json);
+	node_measure(&alone, &need);
+	if (rh_json_node_open(&room, &need) < 0)
+		return NULL;
+	copy = cJSON_Duplicate(&alone, true);
+	rh_json_room_close(&room);
+	return node_value(copy);
+}
+
+struct rh_json *rh_json_node_parse(const char *text, size_t length)
+{
+	return node_value(cJSON_ParseWithLength(text, length));
+}
+
+char *rh_json_node_print(const struct rh_json *json)
+{
+	return cJSON_PrintUnformatted(node_of(json));
+}
+
+int rh_json_add(struct rh_json *object, const char *key, struct rh_json *value)
+{
+	if (value && cJSON_IsObject(node_of(object)) && cJSON_AddItemToObject(node_of(object), key, node_of(value)))
+		return 0;
+	rh_json_free(value);
+	return RH_ENOMEM;
+}
+
+/* Give a value the key that another loses, or none. */
+static void node_move_key(cJSON *value, cJSON *from)
+{
+	rh_json_room_release(value->string);
+	value->string = from ? from->string : NULL;
+	if (from)
+		from->string = NULL;
+}
+
+void rh_json_node_replace(struct rh_json *parent, struct rh_json *old, struct rh_json *value)
+{
+	/* the library's own way to replace a member copies the key, and does not look whether it could */
+	node_move_key(node_of(value), node_of(old));
+	cJSON_ReplaceItemViaPointer(node_of(parent), node_of(old), node_of(value));
+}
+
+int rh_json_append(struct rh_json *array, struct rh_json *value)
+{
+	if (!value || !cJSON_IsArray(node_of(array))) {
+		rh_json_free(value);
+		return RH_ENOMEM;
+	}
+	node_move_key(node_of(value), NULL);
+	cJSON_AddItemToArray(node_of(array), node_of(value));
+	return 0;
+}
+
+void rh_json_node_drop(struct rh_json *parent, struct rh_json *child)
+{
+	cJSON_Delete(cJSON_DetachItemViaPointer(node_of(parent), node_of(child)));
+}
+
+/* What lies in the room of a tree cannot leave it: a copy does. */
+static struct rh_json *node_detach(struct rh_json *from, struct rh_json *value)
+{
+	struct rh_json *copy;
+
+	if (!value)
+		return NULL;
+	if (!rh_json_room_holds(value)) {
+		cJSON_DetachItemViaPointer(node_of(from), node_of(value));
+		node_move_key(node_of(value), NULL);
+		return value;
+	}
+	copy = rh_json_copy(value);
+	if (copy)
+		rh_json_node_drop(from, value);
+	return copy;
+}
+
+struct rh_json *rh_json_detach(struct rh_json *object, const char *key)
+{
+	return node_detach(object, rh_json_get(object, key));
+}
+
+struct rh_json *rh_json_detach_item(struct rh_json *array, size_t index)
+{
+	return node_detach(array, rh_json_item(array, index));
 }

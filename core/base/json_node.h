@@ -1,83 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file base/json_node.h
- * @brief What a JSON value is in memory; for core/base/json*.c alone.
+ * @brief A JSON value as cJSON has it; for core/base/json*.c alone.
  *
- * A tree that was parsed or copied lies in a room: a few blocks that belong to its root and are given back with it.
- * What is put into a tree later has memory of its own. So most trees cost one allocation, and leave no holes between
- * what is kept.
+ * A value is a node of cJSON. Whole numbers below RH_JSON_PLAIN_END are its numbers; it neither keeps nor prints all
+ * others exactly, so they are its raw nodes, with the text that they print as and the double nearest to them.
  */
 #ifndef RH_BASE_JSON_NODE_H
 #define RH_BASE_JSON_NODE_H
 
 #include "base/json.h"
+#include "base/json_room.h"
 
-/** Whose the memory of a value is. */
-enum rh_json_hold {
-	RH_JSON_OWN,  /**< its own */
-	RH_JSON_ROOT, /**< its room's, which it stands first in, and which is freed with it */
-	RH_JSON_LENT  /**< the room's of a root above it */
+/** 10^15: cJSON prints whole numbers below it as they are. */
+#define RH_JSON_PLAIN_END 1e15
+/** Longest text of a number that cJSON reads, bytes. */
+#define RH_JSON_DIGITS_MAX 63
+
+/** A number as a node holds it. */
+struct rh_json_digits {
+	double value;                     /**< the nearest double */
+	const char *text;                 /**< NULL: cJSON prints the value; else borrowed, or in the buffer */
+	size_t length;                    /**< of the text */
+	char buffer[RH_JSON_NUMBER_SIZE]; /**< room for the text */
 };
 
-/** How a number is held; only core/base/json_number.c makes one. */
-enum rh_json_form {
-	RH_JSON_WHOLE, /**< every whole number that an int64_t holds: is.integer */
-	RH_JSON_REAL,  /**< with a fraction, or written with a point or exponent and larger: is.real */
-	RH_JSON_BEYOND /**< an integer larger than that: is.text, as it was written */
-};
-
-/** A value. Its text lies in the same memory as itself. */
-struct rh_json {
-	struct rh_json *next; /**< among its siblings */
-	char *key;            /**< NULL: it is no member */
-	union {
-		struct {
-			struct rh_json *first, *last;
-		} list; /**< members or items */
-		char *text;
-		int64_t integer;
-		double real;
-		bool truth;
-	} is;
-	unsigned char type; /**< enum rh_json_type */
-	unsigned char hold; /**< enum rh_json_hold */
-	unsigned char form; /**< of a number: enum rh_json_form */
-	bool key_lent;      /**< the key lies in the room, else it is its own */
-};
-
-/** One block of a room. */
-struct rh_json_chunk {
-	struct rh_json_chunk *next;
-	size_t used;
-	size_t size;
-	struct rh_json data[]; /**< for its alignment */
-};
-
-/** The room of a tree that is being made: its blocks belong to the first value that is made in it. */
-struct rh_json_room {
-	struct rh_json_chunk *first;
-	struct rh_json_chunk *last;
-	size_t step; /**< bytes of the next block; not 0 */
-};
-
-/** Free the blocks of a room whose tree has come to nothing. */
-void rh_json_room_deinit(struct rh_json_room *room);
-/** @return a value of this type, or NULL when memory is out */
-struct rh_json *rh_json_room_value(struct rh_json_room *room, enum rh_json_type type);
-/** @return a copy of the first @p length bytes of @p text, zero-terminated; NULL when memory is out */
-char *rh_json_room_text(struct rh_json_room *room, const char *text, size_t length);
 /**
- * Make @p json, a value of the room that is null, the number that @p text is: a number as JSON writes it.
+ * Read a number as JSON writes it: as Go prints and reads it again, so 1.0 and 1e3 are integers, and an integer beyond
+ * int64_t is its text, which must outlive @p ret_digits.
  * @return 0, RH_EINVAL when it is too large for a double, or RH_ENOMEM
  */
-int rh_json_room_number(struct rh_json_room *room, const char *text, size_t length, struct rh_json *json);
-/** @return a value with memory of its own and @p more bytes, all zero, behind it; NULL when memory is out */
-struct rh_json *rh_json_node_new(enum rh_json_type type, size_t more);
-/** @return likewise with a copy of @p text behind it, NUL-terminated, to which is.text points */
-struct rh_json *rh_json_node_new_text(enum rh_json_type type, const char *text, size_t length);
-/** @return whether two numbers are alike: integers as they are, others as the double that Kubernetes makes of them */
-bool rh_json_number_equal(const struct rh_json *a, const struct rh_json *b);
-/** Put @p value, which stands nowhere yet, behind the others of @p parent, an object or array. */
-void rh_json_link(struct rh_json *parent, struct rh_json *value);
+int rh_json_digits_read(const char *text, size_t length, struct rh_json_digits *ret_digits);
+/** Make the digits of a double; one that is not finite prints as null. */
+void rh_json_digits_real(double value, struct rh_json_digits *ret_digits);
+/** Make the digits of an integer. */
+void rh_json_digits_integer(int64_t value, struct rh_json_digits *ret_digits);
+/** @return whether @p text is digits behind at most one minus, and an int64_t holds it */
+bool rh_json_digits_whole(const char *text, size_t length, int64_t *ret_value);
+
+/** Open a room for the nodes of @p need. @return 0 or RH_ENOMEM */
+int rh_json_node_open(struct rh_json_room *room, const struct rh_json_need *need);
+/** Add a key or text of @p size bytes, its zero included, to @p need. */
+void rh_json_node_need(struct rh_json_need *need, size_t size);
+/** @return the tree of a text that rh_json_scan() has checked, made by cJSON; NULL when memory is out */
+struct rh_json *rh_json_node_parse(const char *text, size_t length);
+/** @return the compact text of a tree, made by cJSON; what is not UTF-8 is kept; owned by the caller, NULL: no memory
+ */
+char *rh_json_node_print(const struct rh_json *json);
+/** Make @p json, a number whose room is open, the number of @p digits. @return 0 or RH_ENOMEM */
+int rh_json_node_set_number(struct rh_json *json, const struct rh_json_digits *digits);
+/** Make @p json, an empty array or object, null. */
+void rh_json_node_set_null(struct rh_json *json);
+/** @return a new number owned by the caller; NULL when memory is out */
+struct rh_json *rh_json_node_new_number(const struct rh_json_digits *digits);
+/** Put @p value in the place of @p old, a child of @p parent, under its key; @p old is freed. */
+void rh_json_node_replace(struct rh_json *parent, struct rh_json *old, struct rh_json *value);
+/** Take @p child out of @p parent and free it. */
+void rh_json_node_drop(struct rh_json *parent, struct rh_json *child);
 
 #endif

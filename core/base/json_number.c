@@ -8,14 +8,12 @@
 
 #include "base/json_build.h"
 #include "base/json_node.h"
+#include "base/str.h"
 
 /* Numbers up to this length are converted without an allocation. */
 #define NUMBER_ROOM 320
-/* 2^63, the first whole number behind int64_t. */
-#define NUMBER_INT64_END 0x1p63
 
-/* @return whether @p text is digits behind at most one minus, and an int64_t holds it */
-static bool number_read_integer(const char *text, size_t length, int64_t *ret_value)
+bool rh_json_digits_whole(const char *text, size_t length, int64_t *ret_value)
 {
 	bool negative = text[0] == '-';
 	int64_t value = 0;
@@ -58,114 +56,6 @@ int rh_json_read_number(const char *text, size_t length, double *ret_value)
 	return 0;
 }
 
-/* As Go prints and reads it again: 1.0 and 1e3 are integers. */
-static void number_set_real(struct rh_json *number, double value)
-{
-	bool whole = trunc(value) == value && value >= -NUMBER_INT64_END && value < NUMBER_INT64_END;
-
-	number->form = whole ? RH_JSON_WHOLE : RH_JSON_REAL;
-	if (whole)
-		number->is.integer = (int64_t)value;
-	else
-		number->is.real = value;
-}
-
-/* Read a number into @p number; for RH_JSON_BEYOND the text is the caller's. @return 0, RH_EINVAL or RH_ENOMEM */
-static int number_read(const char *text, size_t length, struct rh_json *number)
-{
-	double value;
-	int r;
-
-	number->form = RH_JSON_WHOLE;
-	if (number_read_integer(text, length, &number->is.integer))
-		return 0;
-	r = rh_json_read_number(text, length, &value);
-	if (r < 0)
-		return r;
-	if (memchr(text, '.', length) || memchr(text, 'e', length) || memchr(text, 'E', length))
-		number_set_real(number, value);
-	else
-		number->form = RH_JSON_BEYOND;
-	return 0;
-}
-
-int rh_json_room_number(struct rh_json_room *room, const char *text, size_t length, struct rh_json *json)
-{
-	int r = number_read(text, length, json);
-
-	json->type = RH_JSON_NUMBER;
-	if (r < 0 || json->form != RH_JSON_BEYOND)
-		return r;
-	json->is.text = rh_json_room_text(room, text, length);
-	return json->is.text ? 0 : RH_ENOMEM;
-}
-
-struct rh_json *rh_json_new_literal(const char *text, size_t length)
-{
-	struct rh_json number = {0};
-	struct rh_json *json;
-
-	if (number_read(text, length, &number) < 0)
-		return NULL;
-	if (number.form == RH_JSON_BEYOND)
-		json = rh_json_node_new_text(RH_JSON_NUMBER, text, length);
-	else
-		json = rh_json_node_new(RH_JSON_NUMBER, 0);
-	if (!json)
-		return NULL;
-	json->form = number.form;
-	if (number.form != RH_JSON_BEYOND)
-		json->is = number.is;
-	return json;
-}
-
-struct rh_json *rh_json_new_integer(int64_t value)
-{
-	struct rh_json *json = rh_json_node_new(RH_JSON_NUMBER, 0);
-
-	if (json)
-		json->is.integer = value;
-	return json;
-}
-
-struct rh_json *rh_json_new_number(double value)
-{
-	struct rh_json *json = rh_json_node_new(RH_JSON_NUMBER, 0);
-
-	if (json)
-		number_set_real(json, value);
-	return json;
-}
-
-bool rh_json_integer(const struct rh_json *json, int64_t *ret_value)
-{
-	if (rh_json_type(json) != RH_JSON_NUMBER || json->form != RH_JSON_WHOLE)
-		return false;
-	*ret_value = json->is.integer;
-	return true;
-}
-
-double rh_json_number(const struct rh_json *json, double fallback)
-{
-	double value = fallback;
-
-	if (rh_json_type(json) != RH_JSON_NUMBER)
-		return fallback;
-	if (json->form == RH_JSON_WHOLE)
-		return (double)json->is.integer;
-	if (json->form == RH_JSON_REAL)
-		return json->is.real;
-	(void)rh_json_read_number(json->is.text, strlen(json->is.text), &value);
-	return value;
-}
-
-bool rh_json_number_equal(const struct rh_json *a, const struct rh_json *b)
-{
-	if (a->form == RH_JSON_WHOLE || b->form == RH_JSON_WHOLE)
-		return a->form == b->form && a->is.integer == b->is.integer;
-	return rh_json_number(a, 0) == rh_json_number(b, 0);
-}
-
 /* The shortest of 15 to 17 digits that reads back as the same double; a comma from a locale becomes a point. */
 static void number_print_real(double value, char text[RH_JSON_NUMBER_SIZE])
 {
@@ -185,17 +75,77 @@ static void number_print_real(double value, char text[RH_JSON_NUMBER_SIZE])
 		*comma = '.';
 }
 
-const char *rh_json_number_text(const struct rh_json *json, char buffer[RH_JSON_NUMBER_SIZE])
+/* @return whether cJSON prints it as it is; then it has no text */
+static bool number_set(struct rh_json_digits *digits, double value, const char *text, size_t length)
 {
-	if (rh_json_type(json) != RH_JSON_NUMBER)
-		return NULL;
-	if (json->form == RH_JSON_BEYOND)
-		return json->is.text;
-	if (json->form == RH_JSON_WHOLE)
-		(void)snprintf(buffer, RH_JSON_NUMBER_SIZE, "%" PRId64, json->is.integer);
-	else if (isfinite(json->is.real))
-		number_print_real(json->is.real, buffer);
+	bool plain = trunc(value) == value && fabs(value) < RH_JSON_PLAIN_END;
+
+	digits->value = value == 0 ? 0 : value; /* there is no -0 */
+	digits->text = plain ? NULL : text;
+	digits->length = length;
+	return plain;
+}
+
+void rh_json_digits_integer(int64_t value, struct rh_json_digits *ret_digits)
+{
+	char *buffer = ret_digits->buffer;
+
+	if (!number_set(ret_digits, (double)value, buffer, 0))
+		ret_digits->length = (size_t)snprintf(buffer, sizeof(ret_digits->buffer), "%" PRId64, value);
+}
+
+void rh_json_digits_real(double value, struct rh_json_digits *ret_digits)
+{
+	char *buffer = ret_digits->buffer;
+
+	if (number_set(ret_digits, value, buffer, 0))
+		return;
+	if (isfinite(value))
+		number_print_real(value, buffer);
 	else
-		(void)snprintf(buffer, RH_JSON_NUMBER_SIZE, "null");
-	return buffer;
+		rh_copy(buffer, sizeof(ret_digits->buffer), "null");
+	ret_digits->length = strlen(buffer);
+}
+
+int rh_json_digits_read(const char *text, size_t length, struct rh_json_digits *ret_digits)
+{
+	double value;
+	int64_t whole;
+	int r;
+
+	if (rh_json_digits_whole(text, length, &whole)) {
+		rh_json_digits_integer(whole, ret_digits);
+		return 0;
+	}
+	r = rh_json_read_number(text, length, &value);
+	if (r < 0)
+		return r;
+	if (memchr(text, '.', length) || memchr(text, 'e', length) || memchr(text, 'E', length))
+		rh_json_digits_real(value, ret_digits);
+	else
+		(void)number_set(ret_digits, value, text, length);
+	return 0;
+}
+
+struct rh_json *rh_json_new_literal(const char *text, size_t length)
+{
+	struct rh_json_digits digits = {0};
+
+	return rh_json_digits_read(text, length, &digits) < 0 ? NULL : rh_json_node_new_number(&digits);
+}
+
+struct rh_json *rh_json_new_integer(int64_t value)
+{
+	struct rh_json_digits digits = {0};
+
+	rh_json_digits_integer(value, &digits);
+	return rh_json_node_new_number(&digits);
+}
+
+struct rh_json *rh_json_new_number(double value)
+{
+	struct rh_json_digits digits = {0};
+
+	rh_json_digits_real(value, &digits);
+	return rh_json_node_new_number(&digits);
 }

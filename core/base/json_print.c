@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base/json.h"
-
-/* Where a print stands. */
-struct json_printer {
-	struct rh_str *out;
-	bool pretty;
-	int depth;
-};
-
-static void json_print_value(struct json_printer *printer, const struct rh_json *json);
+#include "base/json_node.h"
+#include "base/json_scan.h"
 
 /* @return the letter of a two-character escape, or 0 */
 static char json_escape_letter(unsigned char c)
@@ -83,81 +75,85 @@ void rh_json_quote(const char *text, struct rh_str *out)
 	rh_str_append(out, "\"");
 }
 
-static void json_print_number(const struct rh_json *json, struct rh_str *out)
+static void json_break(struct rh_str *out, int depth)
 {
-	char buffer[RH_JSON_NUMBER_SIZE];
-
-	rh_str_append(out, rh_json_number_text(json, buffer));
+	rh_str_append(out, "\n");
+	for (int i = 0; i < depth; i++)
+		rh_str_append(out, "  ");
 }
 
-static void json_print_break(struct json_printer *printer)
+/* Indent a compact text. The library does so with tabs, and keeps an array on one line. */
+static void json_indent(const char *text, struct rh_str *out)
 {
-	if (!printer->pretty)
-		return;
-	rh_str_append(printer->out, "\n");
-	for (int i = 0; i < printer->depth; i++)
-		rh_str_append(printer->out, "  ");
-}
+	int depth = 0;
+	size_t length;
 
-static void json_print_children(struct json_printer *printer, const struct rh_json *json, const char *brackets)
-{
-	const struct rh_json *child = rh_json_first(json);
+	for (; *text != '\0'; text += length) {
+		bool opens = *text == '{' || *text == '[';
 
-	rh_str_append_bytes(printer->out, brackets, 1);
-	printer->depth++;
-	for (bool first = true; child; child = rh_json_next(child), first = false) {
-		if (!first)
-			rh_str_append(printer->out, ",");
-		json_print_break(printer);
-		if (rh_json_key(child) && brackets[0] == '{') {
-			rh_json_quote(rh_json_key(child), printer->out);
-			rh_str_append(printer->out, printer->pretty ? ": " : ":");
-		}
-		json_print_value(printer, child);
+		length = *text == '"' ? rh_json_scan_string(text) : 1;
+		if (opens && (text[1] == '}' || text[1] == ']'))
+			length = 2;
+		else if (opens)
+			depth++;
+		else if (*text == '}' || *text == ']')
+			json_break(out, --depth);
+		rh_str_append_bytes(out, text, length);
+		if (*text == ':')
+			rh_str_append(out, " ");
+		else if (*text == ',' || (opens && length == 1))
+			json_break(out, depth);
 	}
-	printer->depth--;
-	if (rh_json_first(json))
-		json_print_break(printer);
-	rh_str_append_bytes(printer->out, brackets + 1, 1);
 }
 
-static void json_print_value(struct json_printer *printer, const struct rh_json *json)
+/* Replace what is not UTF-8, which stands in strings alone. */
+static void json_append_utf8(const char *text, size_t length, struct rh_str *out)
 {
-	switch (rh_json_type(json)) {
-	case RH_JSON_BOOL:
-		rh_str_append(printer->out, rh_json_bool(json, false) ? "true" : "false");
-		break;
-	case RH_JSON_NUMBER:
-		json_print_number(json, printer->out);
-		break;
-	case RH_JSON_STRING:
-		rh_json_quote(rh_json_string(json), printer->out);
-		break;
-	case RH_JSON_ARRAY:
-		json_print_children(printer, json, "[]");
-		break;
-	case RH_JSON_OBJECT:
-		json_print_children(printer, json, "{}");
-		break;
-	case RH_JSON_ABSENT:
-	case RH_JSON_NULL:
-	default:
-		rh_str_append(printer->out, "null");
-		break;
+	while (length > 0) {
+		size_t whole = 0, step;
+
+		while ((step = rh_utf8_length(text + whole, length - whole)) > 0)
+			whole += step;
+		rh_str_append_bytes(out, text, whole);
+		text += whole;
+		length -= whole;
+		if (length == 0)
+			break;
+		rh_str_append(out, "\xEF\xBF\xBD");
+		text++;
+		length--;
 	}
+}
+
+static bool json_is_ascii(const char *text, size_t length)
+{
+	unsigned char all = 0;
+
+	for (size_t i = 0; i < length; i++)
+		all |= (unsigned char)text[i];
+	return all < 0x80;
 }
 
 void rh_json_print(const struct rh_json *json, bool pretty, struct rh_str *out)
 {
-	struct json_printer printer = {.out = out, .pretty = pretty};
+	rh_auto_free char *text = rh_json_text(json);
 
-	json_print_value(&printer, json);
+	if (!text)
+		out->failed = true;
+	else if (pretty)
+		json_indent(text, out);
+	else
+		rh_str_append(out, text);
 }
 
 char *rh_json_text(const struct rh_json *json)
 {
-	rh_auto_str out = {0};
+	rh_auto_free char *text = json ? rh_json_node_print(json) : rh_strdup("null");
+	size_t length = text ? strlen(text) : 0;
+	rh_auto_str whole = {0};
 
-	rh_json_print(json, false, &out);
-	return rh_str_take(&out);
+	if (json_is_ascii(text, length))
+		return rh_take(text);
+	json_append_utf8(text, length, &whole);
+	return rh_str_take(&whole);
 }
