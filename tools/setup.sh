@@ -6,7 +6,7 @@ logs=build/logs
 
 # What a build needs; ./quickstart adds what its example needs, ./check what tests and gates need.
 packages_build=(gcc libc6-dev binutils cmake ninja-build pkg-config
-	libuv1-dev libyaml-dev libinih-dev libcurl4-openssl-dev libmicrohttpd-dev libssl-dev)
+	libuv1-dev libyaml-dev libinih-dev libcjson-dev libcurl4-openssl-dev libmicrohttpd-dev libssl-dev)
 
 say() {
 	printf '==> %s\n' "$*"

@@ -40,7 +40,8 @@ enum rh_json_type {
 /**
  * Parse one JSON document of @p length bytes; trailing white space is allowed, anything else after it is not.
  * Refused with line and column: what RFC 8259 does not allow, bytes that are not UTF-8, U+0000 (texts here end at a
- * zero), duplicate keys, numbers that are not finite and nesting beyond RH_JSON_DEPTH_MAX.
+ * zero), duplicate keys, numbers that are not finite and nesting beyond RH_JSON_DEPTH_MAX. One thread at a time: cJSON
+ * keeps the place of a mistake in a global.
  * @param[out] ret_json owned by the caller
  * @return 0, RH_EINVAL or RH_ENOMEM
  */

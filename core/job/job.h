@@ -23,10 +23,10 @@
 
 /**
  * Most memory that the parsed object of a job may take (rh_json_weight()), bytes. An API server stores objects of up to
- * 1.5 MiB of text, which take three times that with usual fields, and twenty times that as a list of digits: so any
+ * 1.5 MiB of text, which take up to five times that with usual fields, and 32 times that as a list of digits: so any
  * usual job fits, and none takes a controller's memory away.
  */
-#define RH_JOB_WEIGHT_MAX ((size_t)6 << 20)
+#define RH_JOB_WEIGHT_MAX ((size_t)8 << 20)
 
 /** What happens to a replica whose container ended. RH_RESTART_UNKNOWN is a word that V1 let in; it acts as Never and
  * lint refuses it. */

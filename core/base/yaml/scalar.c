@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json_build.h"
+#include "base/json/build.h"
 #include "base/yaml/parts.h"
 
 /* Longer scalars are text. One digit may be added, before a point. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base/json_build.h"
+#include "base/json/build.h"
 #include "base/yaml.h"
 #include "base/yaml/parts.h"
 

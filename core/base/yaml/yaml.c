@@ -4,7 +4,7 @@
 #include <string.h>
 #include <yaml.h>
 
-#include "base/json_build.h"
+#include "base/json/build.h"
 #include "base/yaml/parts.h"
 
 #define YAML_TAG_PREFIX "tag:yaml.org,2002:"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/json_build.h"
+#include "base/json/build.h"
 #include "base/support.h"
 #include "base/yaml/parts.h"
 

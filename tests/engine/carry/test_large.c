@@ -141,7 +141,7 @@ static void test_large__one_that_is_too_large_is_refused(void **state)
 	sim_assert(&sim, "fits", "Created | worker-0 Pending");
 	message = rh_json_string_at(sim_job(&sim, "huge"), "status.conditions[1].message");
 	assert_non_null(strstr(message, "spec: Too long: the parsed job takes "));
-	assert_non_null(strstr(message, " bytes of memory and may take 6291456"));
+	assert_non_null(strstr(message, " bytes of memory and may take 8388608"));
 	rh_engine_rest(sim.engine);
 	assert_int_equal(sim.engine->tree_bytes, 0);
 	/* it stays refused after a start, and nothing more is written */

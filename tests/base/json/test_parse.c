@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json_build.h"
+#include "base/json/build.h"
 #include "base/support.h"
 
-static void test_json_parse__accepts(void **state)
+static void test_parse__accepts(void **state)
 {
 	static const struct {
 		const char *text, *expected;
@@ -51,7 +51,7 @@ static void test_json_parse__accepts(void **state)
 	}
 }
 
-static void test_json_parse__refuses(void **state)
+static void test_parse__refuses(void **state)
 {
 	static const struct {
 		const char *text, *message;
@@ -123,7 +123,7 @@ static void test_json_parse__refuses(void **state)
 	}
 }
 
-static void test_json_parse__zero_bytes(void **state)
+static void test_parse__zero_bytes(void **state)
 {
 	static const struct {
 		const char *text;
@@ -138,7 +138,7 @@ static void test_json_parse__zero_bytes(void **state)
 	}
 }
 
-static void test_json_parse__reads_no_further_than_its_length(void **state)
+static void test_parse__reads_no_further_than_its_length(void **state)
 {
 	static const char text[] = "[1,\"ab\",true]";
 
@@ -166,7 +166,7 @@ static char *test_json_parse_nest(const char *open, const char *inner, const cha
 	return rh_str_take(&text);
 }
 
-static void test_json_parse__depth(void **state)
+static void test_parse__depth(void **state)
 {
 	static const char *const rows[][3] = {{"[", "", "]"}, {"{\"a\":", "1", "}"}, {"[{\"a\":", "1", "}]"}};
 
@@ -186,7 +186,7 @@ static void test_json_parse__depth(void **state)
 }
 
 /* What is refused elsewhere is passed over, and nothing else. */
-static void test_json_parse__lenient(void **state)
+static void test_parse__lenient(void **state)
 {
 	static const char *const rows[][2] = {
 		{"[\"a\\u0000b\"]", "[\"a\xEF\xBF\xBD"
@@ -216,7 +216,7 @@ static void test_json_parse__lenient(void **state)
 }
 
 /* What lies too deep is null, whatever its texts hold; one that does not end is no document. */
-static void test_json_parse__lenient_depth(void **state)
+static void test_parse__lenient_depth(void **state)
 {
 	static const char inner[] = "[\"]\\\"]\\\\\",{\"}\":[]}]";
 	rh_auto_free char *whole = test_json_parse_nest("[", inner, "]", RH_JSON_DEPTH_MAX);
@@ -237,7 +237,7 @@ static void test_json_parse__lenient_depth(void **state)
 	}
 }
 
-static void test_json_parse__a_million_brackets(void **state)
+static void test_parse__a_million_brackets(void **state)
 {
 	rh_auto_free char *text = test_json_parse_nest("[", "", "", 1000000);
 	struct rh_json *json = NULL;
@@ -247,7 +247,7 @@ static void test_json_parse__a_million_brackets(void **state)
 }
 
 /* An object of many members costs a few allocations a member, and finds a key that stands twice wherever it is. */
-static void test_json_parse__many_members(void **state)
+static void test_parse__many_members(void **state)
 {
 	enum { COUNT = 50000 };
 	rh_auto_str text = {0};
@@ -271,7 +271,7 @@ static void test_json_parse__many_members(void **state)
 	assert_non_null(strstr(err.message, "\"key-17\" stands twice"));
 }
 
-static void test_json_parse__every_place_of_a_double_key(void **state)
+static void test_parse__every_place_of_a_double_key(void **state)
 {
 	(void)state;
 	for (int count = 1; count < 40; count++) {
@@ -286,7 +286,7 @@ static void test_json_parse__every_place_of_a_double_key(void **state)
 	}
 }
 
-static void test_json_parse__numbers_of_many_digits(void **state)
+static void test_parse__numbers_of_many_digits(void **state)
 {
 	rh_auto_str text = {0};
 	rh_auto(json) json = NULL;
@@ -299,7 +299,7 @@ static void test_json_parse__numbers_of_many_digits(void **state)
 	assert_true(rh_json_number(json, 0) == 0.3333333333333333);
 }
 
-static void test_json_parse__numbers_do_not_depend_on_the_locale(void **state)
+static void test_parse__numbers_do_not_depend_on_the_locale(void **state)
 {
 	double value = 0;
 
@@ -311,7 +311,7 @@ static void test_json_parse__numbers_do_not_depend_on_the_locale(void **state)
 	assert_true(value == 1.25);
 }
 
-static void test_json_parse__position(void **state)
+static void test_parse__position(void **state)
 {
 	static const char text[] = "ab\n\xC3\xA9x\n";
 	static const struct {
@@ -328,7 +328,7 @@ static void test_json_parse__position(void **state)
 	}
 }
 
-static void test_json_parse__span_counts_from_the_start(void **state)
+static void test_parse__span_counts_from_the_start(void **state)
 {
 	static const char text[] = "{}\n---\n{\"a\" 1}\n";
 	struct rh_json_span span = {.text = text, .start = 6, .end = sizeof(text) - 1, .values = 10};
@@ -340,7 +340,7 @@ static void test_json_parse__span_counts_from_the_start(void **state)
 	assert_string_equal(err.message, "line 3, column 6: expected :");
 }
 
-static void test_json_parse__span_limits_values(void **state)
+static void test_parse__span_limits_values(void **state)
 {
 	static const char text[] = "[1,{\"a\":2}]";
 	struct rh_json_span span = {.text = text, .start = 0, .end = sizeof(text) - 1, .values = 5};
@@ -368,7 +368,7 @@ static int test_json_parse_once(void *arg)
 	return r;
 }
 
-static void test_json_parse__without_memory(void **state)
+static void test_parse__without_memory(void **state)
 {
 	char text[] = "{\"a\":[1,2.5,true,false,null,\"s\",\"\"],\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,"
 				  "\"i\":1,\"j\":1,\"k\":1,\"l\":1,\"m\":1,\"n\":1,\"o\":1,\"p\":1,\"q\":1,\"r\":{\"s\":{}}}";
@@ -380,22 +380,22 @@ static void test_json_parse__without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_json_parse__accepts),
-		cmocka_unit_test(test_json_parse__refuses),
-		cmocka_unit_test(test_json_parse__zero_bytes),
-		cmocka_unit_test(test_json_parse__reads_no_further_than_its_length),
-		cmocka_unit_test(test_json_parse__depth),
-		cmocka_unit_test(test_json_parse__a_million_brackets),
-		cmocka_unit_test(test_json_parse__lenient),
-		cmocka_unit_test(test_json_parse__lenient_depth),
-		cmocka_unit_test(test_json_parse__many_members),
-		cmocka_unit_test(test_json_parse__every_place_of_a_double_key),
-		cmocka_unit_test(test_json_parse__numbers_of_many_digits),
-		cmocka_unit_test(test_json_parse__numbers_do_not_depend_on_the_locale),
-		cmocka_unit_test(test_json_parse__position),
-		cmocka_unit_test(test_json_parse__span_counts_from_the_start),
-		cmocka_unit_test(test_json_parse__span_limits_values),
-		cmocka_unit_test(test_json_parse__without_memory),
+		cmocka_unit_test(test_parse__accepts),
+		cmocka_unit_test(test_parse__refuses),
+		cmocka_unit_test(test_parse__zero_bytes),
+		cmocka_unit_test(test_parse__reads_no_further_than_its_length),
+		cmocka_unit_test(test_parse__depth),
+		cmocka_unit_test(test_parse__a_million_brackets),
+		cmocka_unit_test(test_parse__lenient),
+		cmocka_unit_test(test_parse__lenient_depth),
+		cmocka_unit_test(test_parse__many_members),
+		cmocka_unit_test(test_parse__every_place_of_a_double_key),
+		cmocka_unit_test(test_parse__numbers_of_many_digits),
+		cmocka_unit_test(test_parse__numbers_do_not_depend_on_the_locale),
+		cmocka_unit_test(test_parse__position),
+		cmocka_unit_test(test_parse__span_counts_from_the_start),
+		cmocka_unit_test(test_parse__span_limits_values),
+		cmocka_unit_test(test_parse__without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

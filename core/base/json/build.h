@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file base/json_build.h
+ * @file base/json/build.h
  * @brief What the parsers of JSON and YAML share; for core/base alone.
  */
 #ifndef RH_BASE_JSON_BUILD_H

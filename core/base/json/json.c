@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/json_node.h"
+#include "base/json/node.h"
 #include "base/map.h"
 
 /* Objects with more members are worth a hash map. */
@@ -14,27 +14,12 @@ static bool json_is(const struct rh_json *json, enum rh_json_type type)
 	return rh_json_type(json) == type;
 }
 
-enum rh_json_type rh_json_type(const struct rh_json *json)
-{
-	return json ? (enum rh_json_type)json->type : RH_JSON_ABSENT;
-}
-
 const char *rh_json_type_name(const struct rh_json *json)
 {
 	static const char *const names[] = {"absent", "null", "boolean", "number", "string", "array", "object"};
 	int64_t value;
 
 	return rh_json_integer(json, &value) ? "integer" : names[rh_json_type(json)];
-}
-
-const char *rh_json_string(const struct rh_json *json)
-{
-	return json_is(json, RH_JSON_STRING) ? json->is.text : NULL;
-}
-
-bool rh_json_bool(const struct rh_json *json, bool fallback)
-{
-	return json_is(json, RH_JSON_BOOL) ? json->is.truth : fallback;
 }
 
 /* Members of an object by key. @return NULL where walking is as good, or memory is out */
@@ -89,6 +74,17 @@ static bool json_items_equal(const struct rh_json *a, const struct rh_json *b)
 	return !x && !y;
 }
 
+/* Integers are compared as they are, others as the double that Kubernetes makes of them. */
+static bool json_numbers_equal(const struct rh_json *a, const struct rh_json *b)
+{
+	int64_t x = 0, y = 0;
+	bool x_whole = rh_json_integer(a, &x), y_whole = rh_json_integer(b, &y);
+
+	if (x_whole || y_whole)
+		return x_whole && y_whole && x == y;
+	return rh_json_number(a, 0) == rh_json_number(b, 0);
+}
+
 bool rh_json_equal(const struct rh_json *a, const struct rh_json *b)
 {
 	if (rh_json_type(a) != rh_json_type(b))
@@ -97,7 +93,7 @@ bool rh_json_equal(const struct rh_json *a, const struct rh_json *b)
 	case RH_JSON_BOOL:
 		return rh_json_bool(a, false) == rh_json_bool(b, false);
 	case RH_JSON_NUMBER:
-		return rh_json_number_equal(a, b);
+		return json_numbers_equal(a, b);
 	case RH_JSON_STRING:
 		return strcmp(rh_json_string(a), rh_json_string(b)) == 0;
 	case RH_JSON_ARRAY:
@@ -122,11 +118,6 @@ static struct rh_json *json_get_n(const struct rh_json *json, const char *key, s
 			return member;
 	}
 	return NULL;
-}
-
-struct rh_json *rh_json_get(const struct rh_json *json, const char *key)
-{
-	return json_get_n(json, key, strlen(key));
 }
 
 /* One step in brackets: [12] or ["a.b/c"]. */
@@ -195,106 +186,15 @@ const char *rh_json_string_at(const struct rh_json *json, const char *path)
 	return rh_json_string(rh_json_at(json, path));
 }
 
-size_t rh_json_size(const struct rh_json *json)
-{
-	size_t size = 0;
-
-	for (const struct rh_json *value = rh_json_first(json); value; value = rh_json_next(value))
-		size++;
-	return size;
-}
-
-struct rh_json *rh_json_item(const struct rh_json *json, size_t index)
-{
-	struct rh_json *item = json_is(json, RH_JSON_ARRAY) ? rh_json_first(json) : NULL;
-
-	for (; item && index > 0; index--)
-		item = rh_json_next(item);
-	return item;
-}
-
-struct rh_json *rh_json_first(const struct rh_json *json)
-{
-	return json_is(json, RH_JSON_OBJECT) || json_is(json, RH_JSON_ARRAY) ? json->is.list.first : NULL;
-}
-
-struct rh_json *rh_json_next(const struct rh_json *value)
-{
-	return value->next;
-}
-
-const char *rh_json_key(const struct rh_json *value)
-{
-	return value ? value->key : NULL;
-}
-
-/* Give `value` this key, which it owns unless it lies in its room. */
-static void json_put_key(struct rh_json *value, char *key)
-{
-	if (!value->key_lent)
-		rh_free(value->key);
-	value->key = key;
-	value->key_lent = false;
-}
-
-/* Give `value` its key. @return whether memory sufficed */
-static bool json_rename(struct rh_json *value, const char *key)
-{
-	char *copy = rh_strdup(key);
-
-	if (!copy)
-		return false;
-	json_put_key(value, copy);
-	return true;
-}
-
-int rh_json_add(struct rh_json *object, const char *key, struct rh_json *value)
-{
-	if (!value || !json_is(object, RH_JSON_OBJECT) || !json_rename(value, key)) {
-		rh_json_free(value);
-		return RH_ENOMEM;
-	}
-	rh_json_link(object, value);
-	return 0;
-}
-
-/* @return what points to @p value, which stands in @p parent */
-static struct rh_json **json_link_to(struct rh_json *parent, const struct rh_json *value, struct rh_json **ret_before)
-{
-	struct rh_json **link = &parent->is.list.first;
-
-	*ret_before = NULL;
-	while (*link != value) {
-		*ret_before = *link;
-		link = &(*link)->next;
-	}
-	return link;
-}
-
-/* Put @p value in the place of @p old, which is freed. */
-static void json_replace(struct rh_json *parent, struct rh_json *old, struct rh_json *value)
-{
-	struct rh_json *before;
-
-	*json_link_to(parent, old, &before) = value;
-	value->next = old->next;
-	if (parent->is.list.last == old)
-		parent->is.list.last = value;
-	old->next = NULL;
-	rh_json_free(old);
-}
-
 int rh_json_set(struct rh_json *object, const char *key, struct rh_json *value)
 {
 	struct rh_json *old = rh_json_get(object, key);
 
 	if (!old)
 		return rh_json_add(object, key, value);
-	if (!value || !json_rename(value, key)) {
-		rh_json_free(value);
+	if (!value)
 		return RH_ENOMEM;
-	}
-	json_replace(object, old, value);
+	rh_json_node_replace(object, old, value);
 	return 0;
 }
 
@@ -313,17 +213,6 @@ int rh_json_set_bool(struct rh_json *object, const char *key, bool value)
 	return rh_json_set(object, key, rh_json_new_bool(value));
 }
 
-int rh_json_append(struct rh_json *array, struct rh_json *value)
-{
-	if (!value || !json_is(array, RH_JSON_ARRAY)) {
-		rh_json_free(value);
-		return RH_ENOMEM;
-	}
-	json_put_key(value, NULL);
-	rh_json_link(array, value);
-	return 0;
-}
-
 int rh_json_set_item(struct rh_json *array, size_t index, struct rh_json *value)
 {
 	struct rh_json *old = rh_json_item(array, index);
@@ -332,75 +221,28 @@ int rh_json_set_item(struct rh_json *array, size_t index, struct rh_json *value)
 		return rh_json_append(array, value);
 	if (!value)
 		return RH_ENOMEM;
-	json_put_key(value, NULL);
-	json_replace(array, old, value);
+	rh_json_node_replace(array, old, value);
 	return 0;
-}
-
-static void json_unlink(struct rh_json *from, struct rh_json *value)
-{
-	struct rh_json *before;
-
-	*json_link_to(from, value, &before) = value->next;
-	if (from->is.list.last == value)
-		from->is.list.last = before;
-	value->next = NULL;
-}
-
-/* What lies in the room of a tree cannot leave it: a copy does. */
-static struct rh_json *json_detach(struct rh_json *from, struct rh_json *value)
-{
-	struct rh_json *copy;
-
-	if (!value)
-		return NULL;
-	copy = value->hold == RH_JSON_LENT ? rh_json_copy(value) : value;
-	if (!copy)
-		return NULL;
-	json_unlink(from, value);
-	if (copy == value)
-		json_put_key(value, NULL);
-	else
-		rh_json_free(value);
-	return copy;
-}
-
-struct rh_json *rh_json_detach(struct rh_json *object, const char *key)
-{
-	return json_detach(object, rh_json_get(object, key));
-}
-
-struct rh_json *rh_json_detach_item(struct rh_json *array, size_t index)
-{
-	return json_detach(array, rh_json_item(array, index));
 }
 
 void rh_json_remove(struct rh_json *object, const char *key)
 {
 	struct rh_json *member = rh_json_get(object, key);
 
-	if (!member)
-		return;
-	json_unlink(object, member);
-	rh_json_free(member);
+	if (member)
+		rh_json_node_drop(object, member);
 }
 
 void rh_json_drop_nulls(struct rh_json *json)
 {
-	struct rh_json *before = NULL, *next;
 	bool members = json_is(json, RH_JSON_OBJECT);
 
-	for (struct rh_json *child = rh_json_first(json); child; child = next) {
-		next = child->next;
-		if (!members || !json_is(child, RH_JSON_NULL)) {
+	for (struct rh_json *child = rh_json_first(json), *next; child; child = next) {
+		next = rh_json_next(child);
+		if (members && json_is(child, RH_JSON_NULL))
+			rh_json_node_drop(json, child);
+		else
 			rh_json_drop_nulls(child);
-			before = child;
-			continue;
-		}
-		*(before ? &before->next : &json->is.list.first) = next;
-		if (!next)
-			json->is.list.last = before;
-		rh_json_free(child);
 	}
 }
 

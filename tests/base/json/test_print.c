@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/support.h"
 
-static void test_json_print__pretty(void **state)
+static void test_print__pretty(void **state)
 {
 	rh_auto(json) json = support_json("{\"a\":1,\"b\":[],\"c\":{},\"d\":[1,{\"e\":[2]}],\"f\":\"x\"}");
 	rh_auto_str out = {0};
@@ -29,7 +29,7 @@ static void test_json_print__pretty(void **state)
 	                                       "}");
 }
 
-static void test_json_print__appends(void **state)
+static void test_print__appends(void **state)
 {
 	rh_auto(json) json = support_json("[1,{\"a\":null}]");
 	rh_auto_str out = {0};
@@ -41,7 +41,7 @@ static void test_json_print__appends(void **state)
 	assert_string_equal(rh_str_text(&out), "x[1,{\"a\":null}]null");
 }
 
-static void test_json_print__numbers(void **state)
+static void test_print__numbers(void **state)
 {
 	static const struct {
 		double number;
@@ -74,7 +74,7 @@ static void test_json_print__numbers(void **state)
 	}
 }
 
-static void test_json_print__every_double_reads_back(void **state)
+static void test_print__every_double_reads_back(void **state)
 {
 	uint64_t bits = 88172645463325252u;
 
@@ -98,7 +98,7 @@ static void test_json_print__every_double_reads_back(void **state)
 	}
 }
 
-static void test_json_print__numbers_do_not_depend_on_the_locale(void **state)
+static void test_print__numbers_do_not_depend_on_the_locale(void **state)
 {
 	rh_auto(json) json = rh_json_new_number(1.25);
 
@@ -108,7 +108,7 @@ static void test_json_print__numbers_do_not_depend_on_the_locale(void **state)
 	(void)setlocale(LC_NUMERIC, "C");
 }
 
-static void test_json_print__quote(void **state)
+static void test_print__quote(void **state)
 {
 	static const struct {
 		const char *name, *text, *expected;
@@ -137,7 +137,7 @@ static void test_json_print__quote(void **state)
 	}
 }
 
-static void test_json_print__keys_are_quoted(void **state)
+static void test_print__keys_are_quoted(void **state)
 {
 	rh_auto(json) json = rh_json_new_object();
 
@@ -153,7 +153,7 @@ static int test_json_print_once(void *arg)
 	return text ? 0 : RH_ENOMEM;
 }
 
-static void test_json_print__without_memory(void **state)
+static void test_print__without_memory(void **state)
 {
 	rh_auto(json) json = support_json("{\"a\":[1,2.5,\"a text that is longer than what a string has room for at "
 	                                  "first, so that it must grow\"]}");
@@ -165,14 +165,14 @@ static void test_json_print__without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_json_print__pretty),
-		cmocka_unit_test(test_json_print__appends),
-		cmocka_unit_test(test_json_print__numbers),
-		cmocka_unit_test(test_json_print__every_double_reads_back),
-		cmocka_unit_test(test_json_print__numbers_do_not_depend_on_the_locale),
-		cmocka_unit_test(test_json_print__quote),
-		cmocka_unit_test(test_json_print__keys_are_quoted),
-		cmocka_unit_test(test_json_print__without_memory),
+		cmocka_unit_test(test_print__pretty),
+		cmocka_unit_test(test_print__appends),
+		cmocka_unit_test(test_print__numbers),
+		cmocka_unit_test(test_print__every_double_reads_back),
+		cmocka_unit_test(test_print__numbers_do_not_depend_on_the_locale),
+		cmocka_unit_test(test_print__quote),
+		cmocka_unit_test(test_print__keys_are_quoted),
+		cmocka_unit_test(test_print__without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
