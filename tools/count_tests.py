@@ -33,9 +33,9 @@ def skipped_cases(case):
 
 
 def cases_of(case):
-    """-> how many cases a program says it ran: cmocka and unittest do, any other program is one"""
+    """-> how many cases a program says it runs: cmocka and unittest do, any other program is one"""
     text = case.findtext("system-out") or ""
-    counts = re.findall(r"^\[=+\] (\d+) test\(s\) run\.", text, re.M) + re.findall(r"^Ran (\d+) tests? in ", text, re.M)
+    counts = re.findall(r"^\[=+\] Running (\d+) test\(s\)\.", text, re.M) + re.findall(r"^Ran (\d+) tests? in ", text, re.M)
     return sum(map(int, counts)) or 1
 
 
