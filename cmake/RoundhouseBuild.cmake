@@ -42,7 +42,7 @@ function(rh_add_plugin name)
   install(TARGETS rh_plugin_${name} LIBRARY DESTINATION "${RH_PLUGIN_SUBDIR}")
 endfunction()
 
-# A cmocka test program; its name is its path below tests/.
+# A cmocka test program; its name is its path below tests/. It understands --list and --case NAME (tests/runner.c).
 # rh_add_test(base/json LINK rh_base [SOURCES more.c] [LABELS slow threads] [ARGS …])
 function(rh_add_test path)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;LABELS;ARGS" ${ARGN})
@@ -50,7 +50,7 @@ function(rh_add_test path)
   get_filename_component(file "${path}" NAME)
   get_filename_component(folder "${path}" DIRECTORY)
   add_executable(${target} "${PROJECT_SOURCE_DIR}/tests/${folder}/test_${file}.c" ${ARG_SOURCES})
-  target_link_libraries(${target} PRIVATE rh_flags ${ARG_LINK} PkgConfig::CMOCKA)
+  target_link_libraries(${target} PRIVATE rh_flags ${ARG_LINK} rh_test_runner PkgConfig::CMOCKA)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_compile_definitions(${target} PRIVATE
     RH_GOLDENS="${PROJECT_SOURCE_DIR}/tests/goldens" RH_SOURCE_DIR="${PROJECT_SOURCE_DIR}"

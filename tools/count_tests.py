@@ -4,7 +4,8 @@
 
 A test that ran in several builds counts once: as failed when it failed in any, as passed when it passed in any.
 What was skipped is named, with the reason where the test wrote "SKIPPED: reason"; and so are the cases that a program which passed
-has skipped, when it did so in every build. Ends with 1 when a test failed.
+has skipped, when it did so in every build. The slowest tests come with their seconds and their share of the time of all. Ends with 1
+when a test failed.
 """
 import pathlib
 import re
@@ -13,6 +14,7 @@ import xml.etree.ElementTree
 
 RANK = {"skipped": 0, "passed": 1, "failed": 2}
 RESULT = {"run": "passed", "fail": "failed"}
+SLOWEST = 20
 
 
 def reason_of(case):
@@ -30,8 +32,24 @@ def skipped_cases(case):
     return list(dict.fromkeys(said)) or ([f"{count[1]} cases"] if count else [])
 
 
+def cases_of(case):
+    """-> how many cases a program says it runs: cmocka and unittest do, any other program is one"""
+    text = case.findtext("system-out") or ""
+    counts = re.findall(r"^\[=+\] Running (\d+) test\(s\)\.", text, re.M) + re.findall(r"^Ran (\d+) tests? in ", text, re.M)
+    return sum(map(int, counts)) or 1
+
+
+def print_slowest(times):
+    """times: {(build, test): seconds}"""
+    total = sum(times.values())
+    if total:
+        print(f"slowest of {len(times)} tests, which took {total:.0f} s one after the other:")
+    for (build, name), seconds in sorted(times.items(), key=lambda item: -item[1])[:SLOWEST if total else 0]:
+        print(f"{seconds:7.1f} s {100 * seconds / total:4.1f} %  {build}: {name}")
+
+
 def main():
-    worst, reasons, parts = {}, {}, {}
+    worst, reasons, parts, times, ran = {}, {}, {}, {}, {}
     for path in filter(pathlib.Path.exists, map(pathlib.Path, sys.argv[1:])):
         for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
             result = RESULT.get(case.get("status"), "skipped")
@@ -39,6 +57,9 @@ def main():
             if case.find("skipped") is not None and "Unable to find executable" in case.find("skipped").get("message", ""):
                 result = "failed"
             name = case.get("name")
+            times[path.stem, name] = float(case.get("time") or 0)
+            if result != "skipped":
+                ran[name] = max(cases_of(case), ran.get(name, 0))
             worst[name] = max(worst.get(name, "skipped"), result, key=RANK.get)
             reasons[name] = reason_of(case) or reasons.get(name, "")
             if result == "passed":
@@ -49,6 +70,8 @@ def main():
         print(f"skipped: {name}{reasons[name]}")
     for name in sorted(name for name, cases in parts.items() if cases and worst[name] == "passed"):
         print(f"skipped in part: {name}: {'; '.join(parts[name])}")
+    print_slowest(times)
+    print(f"{sum(ran.values())} cases in {len(ran)} tests that ran")
     counts = [list(worst.values()).count(result) for result in ("passed", "failed", "skipped")]
     print("{} passed, {} failed, {} skipped".format(*counts))
     return 1 if counts[1] else 0

@@ -29,6 +29,8 @@ CONFINED = {"yaml.h": "core/base/yaml/yaml.c", "ini.h": "core/base/ini.c", "cjso
 SHARED_WITH_COMM = "core/base/os/trust.h"
 BANNED = re.compile(r"(?<![\w.>])(gets|strcpy|strcat|sprintf|vsprintf|atoi|atol|atof|strtok|alloca|mktemp|tmpnam|system|popen|"
                     r"rand|srand)\s*\(")
+# The core and its plugins have one thread, and ./check runs ThreadSanitizer on the other layers alone.
+THREADS = re.compile(r"\b(pthread_create|thrd_create|uv_thread_create(?:_ex)?|uv_queue_work)\s*\(")
 MARKS = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 
 # Words of a private dialect that left the tree: the term of the field stands beside each.
@@ -220,6 +222,8 @@ def check_text(report, file, text, code):
         report.add(file, f"{text.count(chr(10))} lines, at most {most}")
     for match in BANNED.finditer(code):
         report.add(f"{file}:{code.count(chr(10), 0, match.start()) + 1}", f"{match.group(1)}() is banned")
+    for match in THREADS.finditer(code) if file.startswith(("core/", "plugins/")) else ():
+        report.add(f"{file}:{code.count(chr(10), 0, match.start()) + 1}", f"{match.group(1)}() makes a thread, and the core has none")
     for match in MARKS.finditer(text):
         report.add(f"{file}:{text.count(chr(10), 0, match.start()) + 1}", f"{match.group(1)}: open an issue instead")
 

@@ -63,9 +63,12 @@ install_packages() {
 	quietly apt-install apt install --no-install-recommends "${missing[@]}"
 }
 
-# build PRESET: configure and build it below build/PRESET.
+# build PRESET [TARGET...]: configure and build it, or only some of it, below build/PRESET.
 build() {
-	say "building: preset $1, into build/$1"
-	quietly "configure-$1" cmake --preset "$1"
-	quietly "build-$1" cmake --build --preset "$1"
+	local preset=$1 targets=()
+	shift
+	[ $# = 0 ] || targets=(--target "$@")
+	say "building: preset $preset, into build/$preset"
+	quietly "configure-$preset" cmake --preset "$preset"
+	quietly "build-$preset" cmake --build --preset "$preset" "${targets[@]}"
 }

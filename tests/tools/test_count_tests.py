@@ -22,11 +22,12 @@ CASES = {
 }
 
 
-def run(runs):
+def run(runs, seconds=None):
     count_tests = tool.load("count_tests")
     with tempfile.TemporaryDirectory() as folder:
         for name, cases in runs.items():
-            inner = "".join(f'<testcase name="{test}" status="{status}">{text}</testcase>' for test, status, text in cases)
+            inner = "".join(f'<testcase name="{test}" status="{status}" time="{(seconds or {}).get((name, test), 0)}">{text}</testcase>'
+                            for test, status, text in cases)
             pathlib.Path(folder, name + ".xml").write_text(f"<testsuite>{inner}</testsuite>")
         files = [str(path) for path in pathlib.Path(folder).iterdir()]
         count_tests.sys.argv = ["count_tests.py", *files, folder + "/absent.xml"]
@@ -45,7 +46,8 @@ class CountTests(unittest.TestCase):
     def test_count_tests__names_what_was_skipped(self):
         why = '<skipped message="SKIP_RETURN_CODE=77"/><system-out>some words\nSKIPPED: no torch here\n</system-out>'
         written, _ = run({"dev": [("b", "notrun", why), ("c", "notrun", why), ("a", "disabled", "")], "asan": [("c", "run", "")]})
-        self.assertEqual(written, ["skipped: a", "skipped: b: no torch here", "1 passed, 0 failed, 2 skipped"])
+        self.assertEqual(written, ["skipped: a", "skipped: b: no torch here", "1 cases in 1 tests that ran",
+                                   "1 passed, 0 failed, 2 skipped"])
 
     def test_count_tests__names_skipped_cases(self):
         cmocka = "<system-out>[ RUN      ] test_a\nSKIPPED: not root\n[  SKIPPED ] test_a\n[  SKIPPED ] 1 test(s), listed below:\n" \
@@ -55,7 +57,19 @@ class CountTests(unittest.TestCase):
         written, status = run({"dev": [("c", "run", cmocka), ("u", "run", counted), ("v", "run", told), ("w", "run", counted)],
                                "asan": [("c", "run", cmocka), ("w", "run", "<system-out>OK\n</system-out>")]})
         self.assertEqual((written, status), (["skipped in part: c: not root; test_a", "skipped in part: u: 2 cases",
-                                              "skipped in part: v: no man's land", "4 passed, 0 failed, 0 skipped"], 0))
+                                              "skipped in part: v: no man's land", "4 cases in 4 tests that ran",
+                                              "4 passed, 0 failed, 0 skipped"], 0))
+
+    def test_count_tests__slowest_and_cases(self):
+        cmocka = "<system-out>[==========] Running 34 test(s).\n[ RUN      ] test_a\n</system-out>"
+        ours = "<system-out>Ran 7 tests in 0.1s\n\nOK\n</system-out>"
+        runs = {"dev": [("c", "run", cmocka), ("u", "run", ours), *((f"t{number}", "run", "") for number in range(30))],
+                "asan": [("c", "run", cmocka)]}
+        seconds = {("dev", "u"): 30, ("asan", "c"): 60, **{("dev", f"t{number}"): 0.5 for number in range(20)}}
+        written, _ = run(runs, seconds)
+        self.assertEqual(written[:4], ["slowest of 33 tests, which took 100 s one after the other:", "   60.0 s 60.0 %  asan: c",
+                                       "   30.0 s 30.0 %  dev: u", "    0.5 s  0.5 %  dev: t0"])
+        self.assertEqual(written[21:], ["71 cases in 32 tests that ran", "32 passed, 0 failed, 0 skipped"])
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ BROKEN = {
     "long file of tests": ("tests/base/a.c", SPDX_C + "\n" * 800, "801 lines"),
     "long file of the library": ("comm/core/a.c", SPDX_C + "\n" * 600, "601 lines"),
     "banned call": ("plugins/p/a.c", SPDX_C + "void f(char *s)\n{\n\tstrcpy(s, \"x\");\n}\n", "a.c:4: strcpy() is banned"),
+    "thread": ("core/kube/a.c", SPDX_C + "void f(void)\n{\n\tuv_queue_work(0, 0, 0, 0);\n}\n", "a.c:4: uv_queue_work() makes a thread"),
     "mark": ("core/base/a.c", SPDX_C + "/* FIXME: later */\n", "a.c:2: FIXME"),
     "licence": ("core/base/a.c", "int f(void);\n", "a.c:1: the first line"),
     "licence of a script": ("tools/x.py", "#!/usr/bin/python3\nimport sys\n", "x.py:1: the first lines"),

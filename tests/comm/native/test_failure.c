@@ -66,6 +66,7 @@ static void check_death(int32_t victim, bool no_shm, size_t count, useconds_t af
 
 	ranks_start(&plan, &ranks);
 	ranks_await_ready(&ranks);
+	/* in the midst of the transfer: any moment is right, and rows name several */
 	(void)usleep(after);
 	(void)kill(ranks.pids[victim], SIGKILL);
 	assert_int_equal(ranks_wait(&ranks, victim), 128 + SIGKILL);
@@ -134,6 +135,7 @@ static void test_failure__a_rank_killed_on_one_of_several_hosts(void **state)
 
 			ranks_start(&plan, &ranks);
 			ranks_await_ready(&ranks);
+			/* in the midst of the exchange: any moment is right */
 			(void)usleep(20000);
 			(void)kill(ranks.pids[victim], SIGKILL);
 			for (int32_t rank = 0; rank < plan.world; rank++)
@@ -155,6 +157,7 @@ static void test_failure__a_rank_killed_while_all_meet(void **state)
 		struct ranks ranks;
 
 		ranks_start(&plan, &ranks);
+		/* another moment of the start in each round */
 		(void)usleep((useconds_t)round * 2000);
 		(void)kill(ranks.pids[victim], SIGKILL);
 		for (int32_t rank = 0; rank < plan.world; rank++) {
@@ -178,6 +181,7 @@ static int die_instead_of_grouping(struct rh_comm *comm, const void *arg)
 
 	(void)arg;
 	if (rh_comm_rank(comm) == 1) {
+		/* nothing shows that the others wait for it by now; earlier would be right, too */
 		(void)usleep(300000);
 		(void)raise(SIGKILL);
 	}
@@ -237,6 +241,7 @@ static int abort_or_wait(struct rh_comm *comm, const void *arg)
 
 	(void)arg;
 	if (rh_comm_rank(comm) == 1) {
+		/* nothing shows that the others wait in a collective by now; earlier would be right, too */
 		(void)usleep(50000);
 		rh_comm_abort(comm, "the loss is no number");
 	}
@@ -260,6 +265,7 @@ static int wait_too_long(struct rh_comm *comm, const void *arg)
 
 	(void)arg;
 	if (r == 0 && rh_comm_rank(comm) == 0)
+		/* longer than the limit of the others */
 		(void)usleep(1500000);
 	op.timeout = 300000;
 	if (r == 0)
@@ -420,6 +426,7 @@ static int reduce_often(struct rh_comm *comm, const void *arg)
 			(void)fprintf(stderr, "rank %d: %s\n", (int)rh_comm_rank(comm), err.text);
 			return 1;
 		}
+		/* as a program that computes between two steps */
 		(void)usleep(often->pause);
 	}
 	return values[often->count - 1] == rh_comm_world(comm) ? 0 : 2;

@@ -210,6 +210,7 @@ enum phase { IN_ALL_REDUCE, IN_LONG_ALL_REDUCE, IN_RECEIVE, IN_GROUP, IN_MANY, P
 
 static void *abort_soon(void *arg)
 {
+	/* nothing shows that the main thread waits by now; earlier would be right, too */
 	(void)usleep(30000);
 	rh_comm_abort(arg, "said another thread");
 	return NULL;
@@ -261,6 +262,7 @@ static int abort_from_a_thread(struct rh_comm *comm, const void *arg)
 			struct rh_comm_op op = {
 				.size = sizeof(op), .what = RH_COMM_SEND, .in = &phase, .count = 0, .type = RH_COMM_U8, .peer = 1};
 
+			/* as a program that computes between two sends */
 			(void)usleep(1000);
 			r = rh_comm_run(comm, &op, &err);
 		}

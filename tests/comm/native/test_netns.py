@@ -104,6 +104,7 @@ class TestNetns(unittest.TestCase):
 	def check_cut_off(self, victim, count):
 		processes = self.start(count, FOR_EVER)
 		self.ready(processes)
+		# some of the exchange: it is to be under way, at any place
 		time.sleep(0.3)
 		self.net.cut_off(victim)
 		for rank, process in enumerate(processes):
@@ -125,6 +126,7 @@ class TestNetns(unittest.TestCase):
 		"""T3: whoever finds out first that rank 0 is cut off ends, and with it its connections; nobody is there to say why."""
 		processes = self.start(1000, FOR_EVER)
 		self.ready(processes)
+		# as above
 		time.sleep(0.3)
 		self.net.cut_off(0)
 		processes[1].kill()

@@ -52,6 +52,7 @@ class TestWires(unittest.TestCase):
 	def ready(self, processes):
 		for process in processes:
 			self.assertEqual(process.stdout.readline(), "ready\n")
+		# some of the exchange: it is to be under way, at any place
 		time.sleep(0.3)
 
 	def end(self, process):

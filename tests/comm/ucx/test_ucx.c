@@ -343,6 +343,7 @@ static void check_early_death(int64_t delay, const char *log)
 	struct ranks ranks;
 
 	ranks_start(&plan, &ranks);
+	/* a moment of the start: rows name several */
 	(void)nanosleep(&pause, NULL);
 	(void)kill(ranks.pids[1], SIGKILL);
 	for (int32_t rank = 0; rank < plan.world; rank++) {

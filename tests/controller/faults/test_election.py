@@ -272,6 +272,7 @@ class Elections(field.Field):
         self.api.stop("kube-apiserver", signal.SIGKILL)
         self.assertEqual(first.wait(), 1)
         first.start()
+        # longer than a lease is valid
         time.sleep(AWAY_S)
         for one in (first, other):
             one.assert_alive()

@@ -230,6 +230,7 @@ class Terminating(Operations):
             wait_for("refusals", lambda: len(self.attempts("noisy", "pods")) >= len(names))
             counts = [self.attempted()]
             for number in range(3):
+                # how often it tries in this time is what is measured
                 time.sleep(10)
                 self.say(f"job of another namespace: {self.assert_served(f'calm-{number}'):.2f} s")
                 counts.append(self.attempted())
@@ -319,6 +320,7 @@ class Restarts(Operations):
                 self.create("noisy", *(job(f"job-{number}", policy="ExitCode") for number in range(count)))
                 for number in range(3):
                     before = len(self.attempts("noisy", "pods"))
+                    # how many it makes in this time is what is measured
                     time.sleep(15)
                     made.append(len(self.attempts("noisy", "pods")) - before)
                     self.say(f"another's job {self.assert_served(f'calm-{number}'):.2f} s")

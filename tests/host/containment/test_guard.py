@@ -56,6 +56,7 @@ class Guard(Case):
         errors, wait = "", 0.5
         while "does not come back" not in errors and wait < PATIENCE:
             run = self.start("run", self.hostile)
+            # a plugin that loops shows nothing; too early is found out below, and tried again
             time.sleep(wait)
             while run.poll() is None:
                 run.send_signal(number)

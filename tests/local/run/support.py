@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of the real program, and what they leave behind."""
 import contextlib
+import fnmatch
 import os
 import shutil
 import signal
@@ -132,12 +133,16 @@ def wait_for(condition, what, limit=LIMIT):
 
 
 def main(tests, program):
-    """Run the tests whose names start with the third argument, or all. The exit status tells."""
-    wanted = sys.argv[2] if len(sys.argv) > 2 else ""
-    failed = 0
-    for test in tests:
-        if not test.__name__.startswith(wanted):
-            continue
+    """Run the tests with $RH_TEST_CASE in their names, or all; "--list" prints the names. -> the exit status"""
+    wanted = os.environ.get("RH_TEST_CASE", "")
+    if wanted == "--list":
+        print("\n".join(test.__name__ for test in tests))
+        return 0
+    chosen = [test for test in tests if fnmatch.fnmatchcase(test.__name__, f"*{wanted}*")]
+    failed = 0 if chosen else 1
+    if not chosen:
+        print(f'error: no case "{wanted}"; --list prints them', file=sys.stderr)
+    for test in chosen:
         try:
             test(program)
             print("ok  ", test.__name__, flush=True)

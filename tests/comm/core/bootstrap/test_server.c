@@ -211,6 +211,7 @@ static void test_server__a_value_that_comes_later(void **state)
 	join(&ranks[0], 0, 2, port);
 	join(&ranks[1], 1, 2, port);
 	assert_int_equal(pthread_create(&thread, NULL, wish_run, &wish), 0);
+	/* nothing shows that the other thread waits by now; if it does not yet, the test is weaker, and still right */
 	(void)usleep(50000);
 	assert_int_equal(rh_comm_client_put(ranks[0].client, "late", "now", 3), 0);
 	(void)pthread_join(thread, NULL);
@@ -279,9 +280,11 @@ static void test_server__a_message_of_a_rank_that_left_is_waited_for(void **stat
 	for (int32_t rank = 0; rank < 2; rank++)
 		join(&members[rank], rank, 2, port);
 	rh_comm_client_beat(members[0].client, &beat);
+	/* so much later than the beat leaves the other one */
 	(void)usleep(100000);
 	rh_comm_client_leave(members[1].client, &last, 0);
 	for (int i = 0; i < 15; i++) {
+		/* the pace of beats */
 		(void)usleep(100000);
 		assert_int_equal(rh_comm_client_check(members[0].client, &err), 0);
 	}
@@ -323,6 +326,7 @@ static void check_group(const struct group_row *row)
 		assert_string_equal(err.text, "rank 1 has left a group while rank 0 waits for it in barrier there");
 		assert_int_equal(err.rank, 1);
 	} else {
+		/* nothing may come: longer than the hub takes to say that the group lacks a rank */
 		(void)usleep(1200000);
 		if (rh_comm_client_check(members[0].client, &err) != 0)
 			fail_msg("%s: %s", row->name, err.text);
@@ -628,6 +632,7 @@ static void test_server__rests_while_no_descriptor_is_free(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 	assert_int_equal(connect(caller, (struct sockaddr *)&to, sizeof(to)), 0);
 	begin = processor_time();
+	/* the time whose share of the processor is measured */
 	(void)usleep(RH_COMM_SECOND);
 	begin = processor_time() - begin;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
