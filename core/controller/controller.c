@@ -193,29 +193,28 @@ static void controller_watch_ready(struct rh_controller *controller)
 	       (long long)((rh_clock_monotonic() - controller->started_at) / 1000), load.jobs);
 }
 
-static void controller_lose(struct rh_controller *controller, const char *words)
+static void controller_lose(struct rh_controller *controller, const char *message)
 {
 	struct rh_error err = {0};
 
 	(void)rh_fail(&err, RH_EAGAIN, "the Lease \"%s\" was lost to another instance, or could not be renewed in time%s%s",
-	              controller->options->lease_name, *words ? ": " : "", words);
+	              controller->options->lease_name, *message ? ": " : "", message);
 	controller_fail(controller, &err);
 }
 
-static void controller_on_lease_trouble(void *arg, const char *words)
+static void controller_on_lease_trouble(void *arg, int32_t status, const char *message)
 {
 	const struct rh_controller *controller = arg;
 	const char *name = controller->options->lease_name;
-	bool refused = strncmp(words, "status 403", strlen("status 403")) == 0;
 
-	if (*words)
-		rh_log(RH_LOG_WARN, name, "cannot read or write the Lease: %s%s", words,
-		       refused ? "; add to the Role of its service account: " CONTROLLER_LEASE_RULE : "");
+	if (*message)
+		rh_log(RH_LOG_WARN, name, "cannot read or write the Lease: %s%s", message,
+		       status == 403 ? "; add to the Role of its service account: " CONTROLLER_LEASE_RULE : "");
 	else
 		rh_log(RH_LOG_INFO, name, "the Lease can be read and written again");
 }
 
-static void controller_on_lease(void *arg, enum rh_lease_state state, const char *words)
+static void controller_on_lease(void *arg, enum rh_lease_state state, const char *message)
 {
 	struct rh_controller *controller = arg;
 	const char *name = controller->options->lease_name;
@@ -227,17 +226,17 @@ static void controller_on_lease(void *arg, enum rh_lease_state state, const char
 	case RH_LEASE_FORBIDDEN:
 		rh_log(RH_LOG_ERROR, name,
 		       "THERE IS NO LEADER ELECTION: %s; run one instance only, or add to its Role: " CONTROLLER_LEASE_RULE,
-		       words);
+		       message);
 		break;
 	case RH_LEASE_LOST:
-		controller_lose(controller, words);
+		controller_lose(controller, message);
 		return;
 	case RH_LEASE_RELEASED:
 		rh_loop_stop(controller->loop);
 		return;
 	case RH_LEASE_SEEKING:
 	default:
-		rh_log(RH_LOG_INFO, name, "another instance works%s%s", *words ? ": " : "", words);
+		rh_log(RH_LOG_INFO, name, "another instance works%s%s", *message ? ": " : "", message);
 		return;
 	}
 	if (controller->state == RH_CONTROLLER_STANDBY)

@@ -12,7 +12,7 @@ static void problem_free(struct rh_problem *problem)
 	rh_free(problem->resource);
 	rh_free(problem->verb);
 	rh_free(problem->namespace_);
-	rh_free(problem->words);
+	rh_free(problem->message);
 	rh_free(problem);
 }
 
@@ -59,7 +59,7 @@ void rh_problem_hint(const struct rh_problems *problems, const struct rh_host *h
 			out, "add to the %s of its service account: {apiGroups: [\"%s\"], resources: [%.*s], verbs: [list, watch]}",
 			*problem->namespace_ ? "Role" : "ClusterRole", group, (int)length, problem->resource);
 	else if (problems->kubeconfig)
-		rh_kube_hint(problems->kubeconfig, problem->status, problem->words, out);
+		rh_kube_hint(problems->kubeconfig, problem->status, problem->message, out);
 }
 
 /* Where the API server cannot be reached, one line for each watch says nothing more than one for all. */
@@ -70,7 +70,7 @@ static void problem_log(const struct rh_problems *problems, const struct rh_host
 
 	rh_problem_hint(problems, host, problem, &hint);
 	rh_log(problem->status == 0 ? RH_LOG_WARN : RH_LOG_ERROR, problem->resource, "cannot %s%s%s: %s%s%s", problem->verb,
-	       *problem->namespace_ ? " in namespace " : "", problem->namespace_, problem->words,
+	       *problem->namespace_ ? " in namespace " : "", problem->namespace_, problem->message,
 	       hint.length > 0 ? "; " : "", rh_str_text(&hint));
 }
 
@@ -83,9 +83,9 @@ static struct rh_problem *problem_copy(const struct rh_kube_problem *problem)
 	copy->resource = rh_strdup(problem->resource);
 	copy->verb = rh_strdup(problem->verb);
 	copy->namespace_ = rh_strdup(problem->namespace_);
-	copy->words = rh_strdup(problem->words);
+	copy->message = rh_strdup(problem->message);
 	copy->status = problem->status;
-	if (copy->resource && copy->verb && copy->namespace_ && copy->words)
+	if (copy->resource && copy->verb && copy->namespace_ && copy->message)
 		return copy;
 	problem_free(copy);
 	return NULL;
@@ -132,7 +132,7 @@ int rh_problems_json(const struct rh_problems *problems, struct rh_json *list)
 		    rh_json_set_string(row, "verb", problem->verb) < 0 ||
 		    rh_json_set_string(row, "namespace", problem->namespace_) < 0 ||
 		    rh_json_set_integer(row, "status", problem->status) < 0 ||
-		    rh_json_set_string(row, "message", problem->words) < 0 || rh_json_append(list, rh_take(row)) < 0)
+		    rh_json_set_string(row, "message", problem->message) < 0 || rh_json_append(list, rh_take(row)) < 0)
 			return RH_ENOMEM;
 	}
 	return 0;

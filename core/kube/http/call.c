@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One request: what libcurl is told, what it says, and the words for how it ended. */
+/* One request: its libcurl options, its result and the error message. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,15 +9,15 @@
 #include "kube/kubeconfig/hint.h"
 #include "roundhouse/version.h"
 
-/* A server that is there answers a connect within this, in milliseconds. */
+/* Connect timeout in milliseconds. */
 #define HTTP_CONNECT_TIMEOUT 15000L
 /*
- * Bytes that libcurl keeps for each call that is under way: for its body, where 64 KiB are usual and less than this is
- * not allowed, and for the answer, which is a list or short.
+ * Sizes of libcurl's buffers for each call: the smallest upload buffer that it allows (the default is 64 KiB), and the
+ * receive buffer: responses are lists or short.
  */
 #define HTTP_BODY_BUFFER 16384L
 #define HTTP_ANSWER_BUFFER 4096L
-/* Seconds of silence before the kernel asks whether the other end is there. */
+/* Seconds of silence before the first TCP keepalive probe. */
 #define HTTP_KEEPALIVE 30L
 
 int rh_http_call_new(const struct rh_http_request *request, struct rh_http_call **ret_call, struct rh_error *err)
@@ -39,7 +39,7 @@ int rh_http_call_new(const struct rh_http_request *request, struct rh_http_call 
 	call->timeout = request->timeout;
 	call->idle_timeout = request->idle_timeout;
 	call->began = rh_clock_monotonic();
-	call->heard = call->began;
+	call->received_at = call->began;
 	*ret_call = rh_take(call);
 	return 0;
 }
@@ -81,7 +81,7 @@ static size_t http_on_body(char *data, size_t size, size_t count, void *arg)
 	size_t length = size * count;
 	long status = 0;
 
-	call->heard = rh_clock_monotonic();
+	call->received_at = rh_clock_monotonic();
 	(void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (call->forgotten)
 		return CURL_WRITEFUNC_ERROR;
@@ -98,7 +98,7 @@ static size_t http_on_header(char *data, size_t size, size_t count, void *arg)
 	struct rh_http_call *call = arg;
 
 	(void)data;
-	call->heard = rh_clock_monotonic();
+	call->received_at = rh_clock_monotonic();
 	(void)curl_easy_getinfo(call->easy, CURLINFO_HTTP_VERSION, call->ret_version);
 	return size * count;
 }
@@ -123,7 +123,7 @@ static int http_add_headers(struct rh_http_call *call, const struct rh_http_targ
 	const struct rh_json *header = rh_json_first(target->config->headers);
 	int r = http_add_header(call, "Accept: application/json");
 
-	r |= http_add_header(call, "Expect:"); /* libcurl would wait a second for "100 Continue" */
+	r |= http_add_header(call, "Expect:"); /* otherwise libcurl waits a second for "100 Continue" */
 	r |= http_add_header(call, call->content_type);
 	r |= http_add_header(call, target->host_header);
 	r |= http_add_header(call, credential->authorization);
@@ -203,7 +203,7 @@ static int http_set_answer(struct rh_http_call *call)
 {
 	int bad = (int)curl_easy_setopt(call->easy, CURLOPT_PRIVATE, call);
 
-	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_ERRORBUFFER, call->curl_words);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_ERRORBUFFER, call->curl_message);
 	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_WRITEFUNCTION, http_on_body);
 	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_WRITEDATA, call);
 	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_HEADERFUNCTION, http_on_header);
@@ -219,12 +219,12 @@ int rh_http_call_prepare(struct rh_http_call *call, const struct rh_http_target 
 {
 	http_drop_easy(call);
 	rh_str_clear(&call->answer);
-	call->curl_words[0] = '\0';
+	call->curl_message[0] = '\0';
 	call->generation = credential->generation;
 	call->easy = curl_easy_init();
 	if (!call->easy || http_add_headers(call, target, credential) < 0)
 		return rh_fail_oom(err);
-	/* what the library was built with is known: the one reason left is memory */
+	/* the library supports all options, so the only cause left is memory */
 	if (http_set_question(call, target) || http_set_answer(call) || http_set_way(call->easy, target) ||
 	    http_set_tls(call->easy, target->config, credential))
 		return rh_fail_oom(err);
@@ -234,7 +234,7 @@ int rh_http_call_prepare(struct rh_http_call *call, const struct rh_http_target 
 int64_t rh_http_call_deadline(const struct rh_http_call *call)
 {
 	int64_t whole = call->timeout > 0 ? call->began + call->timeout : RH_NEVER;
-	int64_t idle = call->idle_timeout > 0 ? call->heard + call->idle_timeout : RH_NEVER;
+	int64_t idle = call->idle_timeout > 0 ? call->received_at + call->idle_timeout : RH_NEVER;
 
 	if (call->state == RH_HTTP_OVER)
 		return RH_NEVER;
@@ -261,17 +261,17 @@ static int64_t http_retry_after(CURL *easy)
 	return (int64_t)date * RH_SECOND - rh_clock_wall();
 }
 
-/* A certificate that the authority vouches for, but for another name: libcurl has one code for both, and these words.
+/* libcurl has one code for an untrusted certificate and a certificate for another name; only the message differs.
  */
-static const char *http_suspect_certificate(const struct rh_kubeconfig *config, const char *said)
+static const char *http_suspect_certificate(const struct rh_kubeconfig *config, const char *message)
 {
-	if (!strstr(said, "does not match") && !strstr(said, "subject name"))
+	if (!strstr(message, "does not match") && !strstr(message, "subject name"))
 		return "certificate-authority";
 	return config->tls_server_name ? "tls-server-name" : "server";
 }
 
-/* What the user can look at, for the faults that the configuration causes. */
-static const char *http_suspect(CURLcode code, const struct rh_http_target *target, const char *said, char *buffer,
+/* The kubeconfig field to check, for faults that the configuration causes. */
+static const char *http_suspect(CURLcode code, const struct rh_http_target *target, const char *message, char *buffer,
                                 size_t size)
 {
 	const struct rh_kubeconfig *config = target->config;
@@ -281,7 +281,7 @@ static const char *http_suspect(CURLcode code, const struct rh_http_target *targ
 	switch ((int)code) {
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
-		field = http_suspect_certificate(config, said);
+		field = http_suspect_certificate(config, message);
 		break;
 	case CURLE_SSL_CERTPROBLEM:
 		at = config->user_at;
@@ -304,39 +304,39 @@ static const char *http_suspect(CURLcode code, const struct rh_http_target *targ
 	return buffer;
 }
 
-static void http_word(struct rh_http_call *call, const struct rh_http_target *target, CURLcode code)
+static void http_set_message(struct rh_http_call *call, const struct rh_http_target *target, CURLcode code)
 {
 	char buffer[256];
 	char time[RH_TIME_SIZE];
-	const char *said = call->curl_words[0] ? call->curl_words : curl_easy_strerror(code);
+	const char *message = call->curl_message[0] ? call->curl_message : curl_easy_strerror(code);
 	rh_auto_str scheme = {0};
 
 	switch (call->cut) {
 	case RH_HTTP_CUT_TIME:
-		(void)snprintf(call->words, sizeof(call->words), "no complete answer within %s",
+		(void)snprintf(call->message, sizeof(call->message), "no complete answer within %s",
 		               rh_duration_format(call->timeout, time));
 		return;
 	case RH_HTTP_CUT_IDLE:
-		(void)snprintf(call->words, sizeof(call->words), "not a byte for %s",
+		(void)snprintf(call->message, sizeof(call->message), "not a byte for %s",
 		               rh_duration_format(call->idle_timeout, time));
 		return;
 	case RH_HTTP_CUT_SIZE:
-		(void)snprintf(call->words, sizeof(call->words), "the answer has more than %zu bytes", call->body_max);
+		(void)snprintf(call->message, sizeof(call->message), "the answer has more than %zu bytes", call->body_max);
 		return;
 	case RH_HTTP_CUT_CHUNK:
-		rh_copy(call->words, sizeof(call->words), "the answer makes no sense");
+		rh_copy(call->message, sizeof(call->message), "malformed response");
 		return;
 	case RH_HTTP_NOT_CUT:
 		break;
 	}
-	if (rh_kube_hint_is_scheme(target->config, said)) {
+	if (rh_kube_hint_is_scheme(target->config, message)) {
 		rh_kube_hint_scheme(target->config, &scheme);
-		(void)snprintf(call->words, sizeof(call->words), "%s: %s", target->config->server, rh_str_text(&scheme));
+		(void)snprintf(call->message, sizeof(call->message), "%s: %s", target->config->server, rh_str_text(&scheme));
 		return;
 	}
-	(void)snprintf(call->words, sizeof(call->words), "%s: %s%s", target->config->server,
-	               call->answer.failed ? "out of memory" : said,
-	               http_suspect(code, target, said, buffer, sizeof(buffer)));
+	(void)snprintf(call->message, sizeof(call->message), "%s: %s%s", target->config->server,
+	               call->answer.failed ? "out of memory" : message,
+	               http_suspect(code, target, message, buffer, sizeof(buffer)));
 }
 
 void rh_http_call_conclude(struct rh_http_call *call, const struct rh_http_target *target, CURLcode code)
@@ -347,12 +347,12 @@ void rh_http_call_conclude(struct rh_http_call *call, const struct rh_http_targe
 	(void)curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &bytes);
 	(void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
 	call->sent = bytes > 0;
-	call->words[0] = '\0';
+	call->message[0] = '\0';
 	call->retry_after = http_retry_after(call->easy);
 	call->status = (int32_t)status;
 	if (code != CURLE_OK || call->cut != RH_HTTP_NOT_CUT || status == 0) {
 		call->status = 0;
-		http_word(call, target, code);
+		http_set_message(call, target, code);
 	}
 	http_drop_easy(call);
 }
@@ -361,7 +361,7 @@ void rh_http_call_complete(const struct rh_http_call *call)
 {
 	struct rh_http_response response = {.status = call->status,
 	                                    .sent = call->sent,
-	                                    .words = call->words,
+	                                    .message = call->message,
 	                                    .retry_after = call->status ? call->retry_after : 0,
 	                                    .body = call->status ? rh_str_text(&call->answer) : ""};
 

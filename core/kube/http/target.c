@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server's address, in the forms that libcurl wants. */
+/* The server's address, in the forms that libcurl needs. */
 #include <string.h>
 
 #include "kube/http/parts.h"
 
-/* The address in parts. Texts are libcurl's. */
+/* The parts of the address. Strings are owned by libcurl. */
 struct http_url {
 	CURLU *handle;
 	char *scheme;

@@ -47,7 +47,7 @@ static bool kubeconfig_has_control(const char *text)
 	return false;
 }
 
-/* A text that goes into a header or an address: one line. The value may be secret and is not shown. */
+/* A string that goes into a header or an address must be one line. The value may be secret and is not shown. */
 static int kubeconfig_line(const struct rh_kubeconfig_entry *entry, const char *field, char **ret_text,
                            struct rh_error *err)
 {
@@ -63,7 +63,7 @@ static int kubeconfig_line(const struct rh_kubeconfig_entry *entry, const char *
 	return *ret_text ? 0 : rh_fail_oom(err);
 }
 
-/* A path, absolute in the result. */
+/* A path, made absolute. */
 static int kubeconfig_path(const struct rh_kubeconfig_entry *entry, const char *field, char **ret_path,
                            struct rh_error *err)
 {
@@ -78,7 +78,7 @@ static int kubeconfig_path(const struct rh_kubeconfig_entry *entry, const char *
 
 int rh_kubeconfig_check_pem(const char *at, const char *text, const char *what, struct rh_error *err)
 {
-	/* the word before it says which kind of key it is: "RSA PRIVATE KEY" */
+	/* the kind of the key may precede it: "RSA PRIVATE KEY" */
 	rh_auto_free char *end = rh_asprintf("%s-----", what);
 	const char *begin = strstr(text, "-----BEGIN ");
 	const char *head;
@@ -127,7 +127,7 @@ static int kubeconfig_data(const struct rh_kubeconfig_entry *entry, const char *
 	return r;
 }
 
-/* What stands inline counts more than a file. */
+/* Inline data takes precedence over a file. */
 static int kubeconfig_data_or_path(const struct rh_kubeconfig_entry *entry, const char *field, const char *what,
                                    char *ret_text_and_path[2], struct rh_error *err)
 {
@@ -201,7 +201,7 @@ static int kubeconfig_check_cluster(struct rh_kubeconfig *config, struct rh_erro
 	return r;
 }
 
-/* What the cluster has to say to exec plugins (client-go clientcmd/api/types.go: ExecConfig.Config). */
+/* Configuration of the cluster for exec plugins (client-go clientcmd/api/types.go: ExecConfig.Config). */
 static int kubeconfig_read_extension(const struct rh_kubeconfig_entry *entry, struct rh_kubeconfig *config,
                                      struct rh_error *err)
 {
@@ -242,7 +242,7 @@ int rh_kubeconfig_read_cluster(const struct rh_kubeconfig_entry *entry, struct r
 	return r < 0 ? r : kubeconfig_check_cluster(config, err);
 }
 
-/* One header of impersonation (client-go transport/round_trippers.go: names of extra keys are percent-encoded). */
+/* One impersonation header (client-go transport/round_trippers.go: names of extra keys are percent-encoded). */
 static int kubeconfig_add_header(struct rh_kubeconfig *config, const char *name, const char *extra, const char *value)
 {
 	rh_auto_str header = {0};

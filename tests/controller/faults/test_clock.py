@@ -47,10 +47,10 @@ class WithClock(field.Field):
 
     def set(self, clock, controller, wall_s):
         """Set the clock, and wait until the controller has seen that; it may sleep, so something happens."""
-        said = controller.text().count("the clock was set")
+        before = controller.text().count("the clock was set")
         clock.set(wall_s)
         self.nudge()
-        wait_for("it is seen", lambda: controller.text().count("the clock was set") > said or controller.assert_alive())
+        wait_for("it is seen", lambda: controller.text().count("the clock was set") > before or controller.assert_alive())
 
     def nudge(self):
         """A job that comes and has nothing to do."""

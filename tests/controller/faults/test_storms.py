@@ -226,7 +226,7 @@ class Leaders(field.Field):
             other_works.set()
             director.play()
             self.assert_idle(other)
-            # whose create came first is chance; the other one is told that the pod is there
+            # whose create comes first is chance; the other one gets AlreadyExists
             wrong = [f"{namespace}: {words}" for namespace, one in director.lives.items()
                      for words in one.verdict(self.events(namespace, ("controller", "other")), exact=False)]
             self.assertEqual(wrong, [])
