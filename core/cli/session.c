@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/session.h"
 #include "host/plugin/settings.h"
 
 /* --plugins DIR stands in front of the configured folders. */

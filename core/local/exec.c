@@ -35,7 +35,7 @@ struct exec_job {
 	const struct rh_exec *exec;
 	char *pods;    /* owned */
 	int64_t until; /* monotonic time at which the container must run */
-	int64_t asked; /* when the command was told */
+	int64_t asked; /* when the command was sent */
 	int socket;
 	struct rh_str input;
 	struct rh_error *err;

@@ -5,6 +5,9 @@
 #include "build/shadow.h"
 #include "build/validate.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/jobs.h"
+#include "cli/session.h"
 #include "job/rules/schema.h"
 #include "local/check.h"
 
@@ -71,7 +74,7 @@ static int lint_against_schema(const struct lint *lint, const struct rh_kind *ki
 	return rh_schema_check(schema, object, findings) < 0 ? rh_fail_oom(err) : 0;
 }
 
-/* Rules need a job that can be parsed; where it cannot, the schema has mostly said why already. */
+/* Rules need a job that can be parsed; if it cannot, the schema has usually reported why. */
 static int lint_rules(const struct lint *lint, const struct rh_json *object, struct rh_findings *findings,
                       struct rh_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first fault of each job: what the engine holds, what every replica wrote, and what people are told of it. */
+/* The first fault of each job, from the engine's data and the replicas' logs, and its report for the user. */
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
@@ -149,7 +149,7 @@ static void faults_print_hung(const struct faults_judging *judging, const struct
 	size_t who = blamed->who;
 
 	if (!blamed->named) {
-		rh_str_append(out, "none failed, and none can be told from the others; ");
+		rh_str_append(out, "none failed, and the logs do not show which one caused it; ");
 		rh_str_appendf(out, "of %s ", judging->replicas[who].name);
 		faults_print_silence(&judging->replicas[who], out);
 		return;
@@ -172,7 +172,7 @@ static void faults_print_hung(const struct faults_judging *judging, const struct
 
 static void faults_print_end(const struct rh_run_fault *fault, struct rh_str *out)
 {
-	bool starved = strcmp(fault->reason, "OOMKilled") == 0;
+	bool out_of_memory = strcmp(fault->reason, "OOMKilled") == 0;
 
 	if (*fault->container)
 		rh_str_appendf(out, " (container %s)", fault->container);
@@ -183,7 +183,7 @@ static void faults_print_end(const struct rh_run_fault *fault, struct rh_str *ou
 	else
 		rh_str_appendf(out, " exited with code %" PRId32, fault->exit_code);
 	if (fault->signal)
-		rh_str_appendf(out, " (SIG%s%s)", sigabbrev_np(fault->signal), starved ? ", OOMKilled" : "");
+		rh_str_appendf(out, " (SIG%s%s)", sigabbrev_np(fault->signal), out_of_memory ? ", OOMKilled" : "");
 }
 
 static void faults_print(const struct faults_judging *judging, const struct rh_blamed *blamed,
@@ -200,7 +200,7 @@ static void faults_print(const struct faults_judging *judging, const struct rh_b
 	} else if (blamed->named) {
 		rh_str_append(out, replica->name);
 	} else {
-		rh_str_appendf(out, "unknown: %s failed because of another replica, and it cannot be told which; it",
+		rh_str_appendf(out, "unknown: %s failed because of another replica, which cannot be identified; it",
 		               replica->name);
 	}
 	faults_print_end(fault, out);

@@ -380,7 +380,7 @@ static struct rh_json *run_refused_status(const struct rh_run *run, const struct
 
 static void run_on_refused(void *arg, const struct rh_outcome *outcome)
 {
-	(void)arg; /* the watch tells */
+	(void)arg; /* the watch reports it */
 	(void)outcome;
 }
 

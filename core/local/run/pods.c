@@ -205,7 +205,7 @@ int rh_run_pods_watch(struct rh_run *run, struct rh_error *err)
 
 static void run_on_deleted(void *arg, const struct rh_outcome *outcome)
 {
-	(void)arg; /* the watch tells */
+	(void)arg; /* the watch reports it */
 	(void)outcome;
 }
 
@@ -267,31 +267,31 @@ static bool run_record_ended(const struct rh_run_record *record)
  * Whether the replica's own failure says how it ended, though it was asked to end: it was not running again, or its job
  * failed, perhaps of that very failure.
  */
-static bool run_fell(const struct rh_run_job *job, const struct rh_run_record *record)
+static bool run_failed_before_stop(const struct rh_run_job *job, const struct rh_run_record *record)
 {
 	return record->own.container[0] && (!job->succeeded || record->own.at >= record->started_at);
 }
 
-/* What was asked to end while it ran did not come to its own end, also when it says 0. */
-static void run_judge(const struct rh_run_job *job, const struct rh_run_record *record, struct rh_run_replica *told)
+/* A replica that was stopped while it ran did not end by itself, even with exit code 0. */
+static void run_judge(const struct rh_run_job *job, const struct rh_run_record *record, struct rh_run_replica *result)
 {
 	bool stopped = record->deleting || !run_record_ended(record);
 	const char *container = record->failed;
 
-	told->exit_code = record->exit_code;
-	if (stopped && run_fell(job, record)) {
-		told->outcome = "Failed";
-		told->exit_code = record->own.exit_code;
+	result->exit_code = record->exit_code;
+	if (stopped && run_failed_before_stop(job, record)) {
+		result->outcome = "Failed";
+		result->exit_code = record->own.exit_code;
 		container = record->own.container;
 	} else if (record->started_at == 0 && record->phase != RH_PHASE_FAILED) {
-		told->outcome = "Never started";
+		result->outcome = "Never started";
 	} else if (stopped) {
-		told->outcome = "Stopped";
+		result->outcome = "Stopped";
 	} else {
-		told->outcome = record->phase == RH_PHASE_SUCCEEDED ? "Succeeded" : "Failed";
+		result->outcome = record->phase == RH_PHASE_SUCCEEDED ? "Succeeded" : "Failed";
 	}
-	if (strcmp(told->outcome, "Failed") == 0 && container[0] && !rh_text_equal(container, record->main))
-		told->container = container;
+	if (strcmp(result->outcome, "Failed") == 0 && container[0] && !rh_text_equal(container, record->main))
+		result->container = container;
 }
 
 static int64_t run_duration(const struct rh_run_record *record)
@@ -314,15 +314,15 @@ static bool run_report_record(const struct rh_run *run, const struct rh_run_job 
                               const struct rh_run_record *record)
 {
 	rh_auto_free char *log = rh_run_log_path(run, job, record);
-	struct rh_run_replica told = {.job = job->job->name, .type = record->type, .index = record->index};
+	struct rh_run_replica result = {.job = job->job->name, .type = record->type, .index = record->index};
 
-	run_judge(job, record, &told);
-	told.restarts = record->restarts_before + record->restarts + (record->pods > 1 ? record->pods - 1 : 0);
-	told.duration = run_duration(record);
-	told.log = log ? log : "";
+	run_judge(job, record, &result);
+	result.restarts = record->restarts_before + record->restarts + (record->pods > 1 ? record->pods - 1 : 0);
+	result.duration = run_duration(record);
+	result.log = log ? log : "";
 	if (run->options->hooks.replica)
-		run->options->hooks.replica(run->options->hooks.arg, &told);
-	return strcmp(told.outcome, "Failed") == 0;
+		run->options->hooks.replica(run->options->hooks.arg, &result);
+	return strcmp(result.outcome, "Failed") == 0;
 }
 
 static void run_warn(const struct rh_run *run, const struct rh_run_job *job, const struct rh_str *names)
@@ -365,7 +365,7 @@ size_t rh_run_pods_report(const struct rh_run *run)
 }
 
 /* How often in a row the replica has failed in this way, with this failure. */
-static int32_t run_count_fall(const struct rh_run_fall *before, const struct rh_shim_report *report)
+static int32_t run_count_fall(const struct rh_run_failure *before, const struct rh_shim_report *report)
 {
 	bool same = before->exit_code == report->exit_code && strcmp(before->container, report->container) == 0;
 
@@ -378,7 +378,7 @@ static int32_t run_count_fall(const struct rh_run_fall *before, const struct rh_
 static void run_end_loop(struct rh_run *run, struct rh_run_job *job, const struct rh_run_record *record)
 {
 	int64_t most = run->options->max_restarts < 0 ? run->options->config->max_restarts : run->options->max_restarts;
-	const struct rh_run_fall *own = &record->own;
+	const struct rh_run_failure *own = &record->own;
 	rh_auto_free char *text = NULL;
 
 	if (job->job->policy.backoff_limit >= 0 || most == 0 || own->times <= most)

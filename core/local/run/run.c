@@ -14,6 +14,7 @@
 #include "host/containment/guard.h"
 #include "job/names.h"
 #include "job/pod.h"
+#include "local/run/hosts.h"
 #include "local/run/parts.h"
 
 /* How long, beyond the longest grace period, pods may take to end before they are killed; and then, before the run
@@ -290,7 +291,7 @@ static void run_drive_engine(struct rh_run *run, int64_t *delay)
 		*delay = deadline > now ? deadline - now : 0;
 }
 
-/* What the store told while memory was short is looked up. */
+/* Read again the objects whose events were lost while memory was short. */
 static void run_recover(struct rh_run *run)
 {
 	if (!run->lost)
@@ -474,7 +475,7 @@ static void run_close(struct rh_run *run)
 
 static int run_result(const struct rh_run *run)
 {
-	bool failed = run->faulty || (run->options->strict && run->fell);
+	bool failed = run->faulty || (run->options->strict && run->replica_failed);
 
 	for (size_t i = 0; i < run->job_count; i++)
 		failed = failed || !run->jobs[i].succeeded;
@@ -502,7 +503,7 @@ int rh_run(const struct rh_run_options *options, struct rh_error *err)
 		rh_loop_run(run.loop);
 		rh_guard_deadline(RH_NEVER, RH_RUN_TIMED_OUT);
 		rh_run_faults_report(&run);
-		run.fell = rh_run_pods_report(&run) > 0;
+		run.replica_failed = rh_run_pods_report(&run) > 0;
 		r = run_result(&run);
 	}
 	run_close(&run);

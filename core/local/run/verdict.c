@@ -304,7 +304,8 @@ struct rh_blamed rh_verdict(const struct rh_verdict_replica *replicas, size_t co
 
 	size_t worst = verdict_worst(replicas, count);
 
-	/* who is in the ledger for being missed has not failed itself; and an earlier end may have told more than the last
+	/* a replica that is recorded only because others missed it has not failed itself; and an earlier end may have
+	 * better evidence than the last
 	 */
 	if (known == SIZE_MAX || replicas[known].blame == RH_BLAME_NONE ||
 	    (rh_blame_is_consequence(replicas[known].blame) && replicas[worst].blame < replicas[known].blame))

@@ -57,7 +57,7 @@ static void runner_take_recorded(const struct rh_runner_pod *pod, const struct r
 		rh_str_appendf(out, "\n%s", stack);
 }
 
-/* What of the log belongs to the bad end; torch's file tells more where the log has no traceback, as with --redirects.
+/* The lines of the failure; torch's error file has more where the log has no traceback, as with --redirects.
  * @return owned by the caller; NULL: out of memory */
 static char *runner_excerpt(const struct rh_runner_pod *pod, const struct rh_runner_container *container)
 {
@@ -190,8 +190,7 @@ void rh_runner_receive(struct rh_runner_pod *pod)
 	}
 }
 
-/* A few bytes at most twice a pod: the socket always has room for them, and when the shim is gone there is nobody to
- * tell. */
+/* Few bytes, at most twice for each pod: the socket always has room, and errors mean that the shim is gone. */
 static void runner_send(const struct rh_runner_pod *pod, const char *text)
 {
 	if (pod->line >= 0)
@@ -205,7 +204,7 @@ void rh_runner_stop(struct rh_runner_pod *pod)
 	(void)snprintf(text, sizeof(text), "stop %" PRId64 "\n", pod->grace);
 	runner_send(pod, text);
 	pod->stopping = true;
-	pod->pressed = 0;
+	pod->escalations = 0;
 	pod->limit = rh_clock_monotonic() + pod->grace + RUNNER_PATIENCE;
 }
 
@@ -213,13 +212,13 @@ void rh_runner_kill_pod(struct rh_runner_pod *pod)
 {
 	runner_send(pod, "kill\n");
 	pod->stopping = true;
-	pod->pressed = 1;
+	pod->escalations = 1;
 	pod->limit = rh_clock_monotonic() + RUNNER_PATIENCE;
 }
 
 void rh_runner_escalate(struct rh_runner_pod *pod)
 {
-	if (pod->pressed == 0) {
+	if (pod->escalations == 0) {
 		rh_runner_kill_pod(pod);
 		return;
 	}

@@ -140,7 +140,7 @@ static int runner_set_time(struct rh_json *object, const char *key, int64_t time
 	return rh_json_set_string(object, key, micro ? rh_time_format_micro(time, text) : rh_time_format(time, text));
 }
 
-/* state.terminated and lastState.terminated. Times have microseconds, so that the first of several faults can be told.
+/* state.terminated and lastState.terminated. Times have microseconds, to find the first of several faults.
  */
 static struct rh_json *runner_terminated(const struct rh_runner_container *container)
 {

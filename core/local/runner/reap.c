@@ -32,7 +32,7 @@ static struct rh_runner_pod *runner_pod_of_pid(const struct rh_runner *runner, p
 	return NULL;
 }
 
-/* The shim could not tell how this container ended, because it was killed together with it. */
+/* The shim could not report how this container ended, because it was killed with it. */
 static void runner_lose_container(struct rh_runner_container *container)
 {
 	struct rh_shim_report *end = &container->report;
@@ -68,7 +68,7 @@ static void runner_lose_pod(struct rh_runner_pod *pod, int status)
 static void runner_reaped(struct rh_runner_pod *pod, int status)
 {
 	pod->pid = 0;
-	rh_runner_receive(pod); /* what it said last; a descendant that kept its socket open does not count */
+	rh_runner_receive(pod); /* its last messages; a descendant that kept the socket open does not count */
 	if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0)
 		runner_lose_pod(pod, status);
 	for (size_t i = 0; i < pod->container_count; i++) {

@@ -31,9 +31,9 @@ void rh_runner_note(struct rh_runner *runner, const char *text)
 {
 	const struct rh_runner_hooks *hooks = &runner->options.hooks;
 
-	if (!hooks->note || rh_map_get(runner->told, text))
+	if (!hooks->note || rh_map_get(runner->noted, text))
 		return;
-	(void)rh_map_set(runner->told, text, runner, NULL); /* without memory it is told again */
+	(void)rh_map_set(runner->noted, text, runner, NULL); /* without memory it is reported again */
 	hooks->note(hooks->arg, text);
 }
 
@@ -177,8 +177,7 @@ static void runner_on_pod(void *arg, enum rh_watch_event event, const struct rh_
 
 static void runner_on_done(void *arg, const struct rh_outcome *outcome)
 {
-	(void)arg; /* a pod that is gone is told by the watch; nothing else can go wrong between the runner and its own
-	              store */
+	(void)arg; /* the watch reports a pod that is gone; requests to the runner's own store cannot fail otherwise */
 	(void)outcome;
 }
 
@@ -425,9 +424,9 @@ static int runner_open(struct rh_runner *runner, struct rh_error *err)
 	int r;
 
 	runner->pods = rh_map_new();
-	runner->told = rh_map_new();
+	runner->noted = rh_map_new();
 	runner->begun = rh_map_new();
-	if (!runner->pods || !runner->told || !runner->begun)
+	if (!runner->pods || !runner->noted || !runner->begun)
 		return rh_fail_oom(err);
 	rh_devices_find("", getenv("CUDA_VISIBLE_DEVICES"), &runner->devices);
 	runner->program = runner_program();
@@ -530,7 +529,7 @@ void rh_runner_free(struct rh_runner *runner)
 	if (!runner->was_subreaper)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 0L);
 	rh_map_free(runner->pods);
-	rh_map_free(runner->told);
+	rh_map_free(runner->noted);
 	rh_map_free(runner->begun);
 	rh_free(runner->program);
 	rh_free(runner);

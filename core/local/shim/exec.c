@@ -152,7 +152,7 @@ static void exec_accept(struct rh_shim_exec *exec)
 		exec_shut(&peer);
 	if (peer < 0)
 		return;
-	command->state = RH_SHIM_EXEC_HEARING;
+	command->state = RH_SHIM_EXEC_RECEIVING;
 	command->peer = peer;
 }
 
@@ -287,7 +287,7 @@ void rh_shim_exec_take(struct rh_shim_exec *exec, const struct rh_shim_pod *pod,
 
 		if (polls[i].revents == 0 || command->peer < 0)
 			continue;
-		if (command->state == RH_SHIM_EXEC_HEARING)
+		if (command->state == RH_SHIM_EXEC_RECEIVING)
 			exec_receive(command, pod->plan);
 		else
 			exec_hang_up(command);
@@ -326,9 +326,9 @@ void rh_shim_exec_step(struct rh_shim_exec *exec, struct rh_shim_pod *pod)
 			exec_refuse(command, EXEC_REFUSED, "the container has ended");
 		else if (pod->containers[command->container].state == RH_SHIM_RUNNING)
 			exec_start(command, pod);
-		else if (!command->told)
+		else if (!command->waiting_reported)
 			exec_answer(command, "waiting", 1, NULL);
-		command->told = true;
+		command->waiting_reported = true;
 	}
 }
 

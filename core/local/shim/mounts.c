@@ -289,7 +289,7 @@ static int mounts_make_target(struct mounts_job *job, const char *to, bool is_fo
 	return is_folder ? rh_dir_make(to, 0755, err) : mounts_make_file(to, err);
 }
 
-/* A user namespace may not drop what its parent locked: those flags are said again. */
+/* A user namespace may not clear flags that its parent locked, so the remount repeats them. */
 static int mounts_set_read_only(const char *to, struct rh_error *err)
 {
 	struct statvfs st;

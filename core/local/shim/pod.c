@@ -16,7 +16,7 @@
 /* What a container's first process leaves gets so long between SIGTERM and SIGKILL: time to give back shared memory,
  * which here is the machine's. */
 #define POD_LEFTOVER_GRACE RH_SECOND
-/* How often SIGKILL is said again: to those that started meanwhile. */
+/* Interval of repeated SIGKILL, for processes that started meanwhile. */
 #define POD_KILL_PAUSE (RH_SECOND / 50)
 /* A process that SIGKILL does not end in this time hangs in the kernel; nobody waits for it any longer. */
 #define POD_KILL_PATIENCE (10 * RH_SECOND)
@@ -446,7 +446,7 @@ void rh_shim_pod_stop(struct rh_shim_pod *pod, int64_t grace, int64_t now)
 		pod_signal_mains(pod, SIGTERM);
 }
 
-/* SIGKILL did not help: tell what is known, and wait no longer. */
+/* SIGKILL did not help: report the known state, and stop waiting. */
 static void pod_give_up(struct rh_shim_pod *pod, int64_t now)
 {
 	for (size_t i = 0; i < pod->plan->spec_count; i++) {

@@ -191,7 +191,7 @@ static struct rh_json *shim_record(const struct shim *shim)
 	for (size_t i = 0; list && i < shim->plan.spec_count; i++) {
 		const struct rh_shim_container *container = &shim->pod.containers[i];
 
-		/* one that never started has nothing to tell */
+		/* a container that never started has no report */
 		if (container->report.started_at == 0)
 			continue;
 		if (rh_json_append(list, rh_shim_report_json(&container->report)) < 0)
@@ -216,7 +216,7 @@ static void shim_write_record(struct shim *shim)
 	if (fd >= 0 && rh_fd_write_all(fd, text, strlen(text), &err) == 0 && rename(part, whole) == 0)
 		return;
 	if (!shim->plan.detached)
-		return; /* whoever started it has heard all of it on the line */
+		return; /* the runner has received all reports on the channel */
 	rh_fail(&err, RH_EIO, "cannot write \"%s\": %s", whole, strerror(errno));
 	(void)unlink(part);
 	rh_shim_channel_note(&shim->line, err.message);

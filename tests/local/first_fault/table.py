@@ -18,7 +18,7 @@ again under random delays of what each replica writes and of its end, each row o
 In the rows Worker-1 is the one that goes wrong, unless the way says another. "Nobody" stands for an answer that blames nobody, because the
 replicas' outputs do not say it.
 
-| a job of | fails in this way | named | what tells it |
+| a job of | fails in this way | named | evidence |
 |---|---|---|---|
 """
 
@@ -30,7 +30,7 @@ def named(way):
 def page():
     rows = {}
     for way in ways.FIRST:
-        rows.setdefault((way.what, named(way), way.told_by()), []).append(way.label)
+        rows.setdefault((way.what, named(way), way.evidence()), []).append(way.label)
     lines = [f"| {', '.join(dict.fromkeys(labels))} | {what} | {who} | {by} |" for (what, who, by), labels in rows.items()]
     more = sorted({way.what.rpartition("; ")[2] for way in ways.WAYS if way.recorded_as})
     return HEAD + "\n".join(lines) + ("\n\nA few of them are played again under other restart policies and with other ends of the run (`Never`, and a run that ends by itself, "

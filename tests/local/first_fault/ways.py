@@ -10,16 +10,16 @@ PROGRAMS = HERE / "programs"
 
 # What victims say. It may never be the first line that is shown of a cause that is known.
 CLOSED = r"Connection closed by peer|Connection reset by peer"
-# What tells the culprit from its victims.
+# What distinguishes the culprit from its victims.
 OWN = "its own error; closed connections and time-outs of peers never win over it"
 END = "its exit code or signal; peers say that they lost a connection"
 SILENT = "it is the one that has not failed, while its peers waited in vain"
-ALIKE = "all failed alike, and that is said"
+ALIKE = "all failed in the same way, and the message says so"
 EARLY = "it left while others still needed it: they lost a connection, and nobody else is missing"
 SUMMARY = "torchrun's summary, for nobody wrote an error of its own: it names the rank and how that ended"
 BANNER = "mpirun's words about the rank that ended; its other banners are left out"
 UNSTARTED = "it could not be started, and why"
-NOBODY = "nothing says who waits for whom: it is said who wrote what last"
+NOBODY = "nothing shows who waits for whom: the message has the last output of each"
 KINDS = {
     "PyTorchJob": ("pytorchReplicaSpecs", "pytorch"),
     "TFJob": ("tfReplicaSpecs", "tensorflow"),
@@ -83,13 +83,13 @@ class Way:
 
     # whether its lines are what the replica wrote; else they say why it did not start
     own: bool = True
-    # what tells the culprit from its victims, where it is not what told_by() says
+    # what distinguishes the culprit from its victims, if not the result of evidence()
     by: str = ""
 
-    # why the program does not tell this one yet: the tests play it, and do not fail of it
+    # why the program does not find this one yet: the tests run it without failing
     not_yet: str = ""
 
-    def told_by(self):
+    def evidence(self):
         if self.by:
             return self.by
         if None in (self.culprit or (None,)):
@@ -143,7 +143,7 @@ def torch_ways(framework):
     return [
         way("raises", "a rank raises", "raises", worker, shard),
         way("master-raises", "rank 0 raises", "raises", ("Master-0",), shard, rank=0),
-        way("raises-slowly", "a rank leaves the group and tells its exception later, when its peers have ended", "raises_slowly", worker, shard, pause=2000),
+        way("raises-slowly", "a rank leaves the group and reports its exception later, when its peers have ended", "raises_slowly", worker, shard, pause=2000),
         way("raises-loudly", "a rank raises and writes much afterwards", "raises_loudly", worker, shard),
         way("two-raise", "two ranks raise, one a second later", "two_raise", worker, r"rank 2: shard 7", by="of two errors the one that was written first"),
         way("all-raise", "all ranks raise alike", "all_raise", (), r"No such file or directory: '/data/train/index.json'"),
@@ -205,8 +205,8 @@ def torchrun_ways(framework):
         way("raises-recorded", "a rank raises under @record", "record_raises", worker, shard),
         way("master-raises", "rank 1 of the Master's node raises", "raises", ("Master-0",), shard, rank=1),
         way("one-raises", "a rank raises", "raises", worker, shard, rank=1, each=1),
-        way("raises-slowly", "a rank leaves the group and tells its exception later", "raises_slowly", worker, shard, pause=2000),
-        way("one-raises-slowly", "a rank leaves the group and tells its exception later", "raises_slowly", worker, shard, rank=1, each=1, pause=2000),
+        way("raises-slowly", "a rank leaves the group and reports its exception later", "raises_slowly", worker, shard, pause=2000),
+        way("one-raises-slowly", "a rank leaves the group and reports its exception later", "raises_slowly", worker, shard, rank=1, each=1, pause=2000),
         way("all-raise", "all ranks raise alike", "all_raise", (), r"No such file or directory: '/data/train/index.json'"),
         way("import-all", "an import fails in all ranks", "import_all", (), "ModuleNotFoundError: No module named 'flash_attention_extra'"),
         way("segfault", "a rank ends by SIGSEGV", "segfaults", worker, r"SIGSEGV|-11", by=SUMMARY),

@@ -132,7 +132,7 @@ def wait_for(condition, what, limit=LIMIT):
 
 
 def main(tests, program):
-    """Run the tests whose names start with the third argument, or all. The exit status tells."""
+    """Run the tests whose names start with the third argument, or all. The exit status is the result."""
     wanted = sys.argv[2] if len(sys.argv) > 2 else ""
     failed = 0
     for test in tests:
