@@ -136,7 +136,7 @@ static int jobs_collect(struct jobs_reading *reading, struct rh_error *err)
 	return r;
 }
 
-/* What there is instead, and why it is none. */
+/* Message for a file without jobs: what it contains instead. */
 static int jobs_refuse_none(const struct rh_session *session, const struct rh_jobs *jobs, const char *operand,
                             struct rh_error *err)
 {

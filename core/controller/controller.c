@@ -60,7 +60,7 @@ static void controller_on_change(void *arg, const struct rh_engine_change *chang
 {
 	const struct rh_controller *controller = arg;
 
-	/* what happens while another instance works is that one's to count */
+	/* only the working instance counts events */
 	if (controller->state != RH_CONTROLLER_STANDBY)
 		rh_observe_change(controller->metrics, change, controller->wall);
 }
@@ -140,14 +140,14 @@ static int controller_start_work(struct rh_controller *controller, struct rh_err
 	return rh_engine_new(&engine, &controller->engine, err);
 }
 
-/* Something that cannot be mended here: the program is to be started again. */
+/* A fault that only a restart of the program can fix. */
 static void controller_fail(struct rh_controller *controller, const struct rh_error *err)
 {
 	controller->failure = *err;
 	rh_loop_stop(controller->loop);
 }
 
-/* What is queued would wait for as long as the clock was set back, so all is read anew, as after a start. */
+/* Queued jobs would wait for as long as the clock was set back, so read everything again, as after a start. */
 static void controller_begin_anew(struct rh_controller *controller)
 {
 	struct rh_error err = {0};
@@ -159,7 +159,7 @@ static void controller_begin_anew(struct rh_controller *controller)
 		controller_fail(controller, &err);
 }
 
-/* Times of a job are wall-clock times, which somebody may set. */
+/* Times of a job are wall-clock times, and the wall clock may be set. */
 static void controller_watch_clock(struct rh_controller *controller, int64_t now)
 {
 	int64_t wall = rh_clock_wall();
@@ -276,7 +276,7 @@ static int64_t controller_work(struct rh_controller *controller, int64_t now)
 	return delay > 0 ? delay : 0;
 }
 
-/* Everything was answered: give the Lease back, so that another instance need not wait for its end. */
+/* All responses arrived: release the Lease, so that another instance need not wait for its expiry. */
 static void controller_release(struct rh_controller *controller, int64_t now)
 {
 	if (!controller->keeper || controller->state == RH_CONTROLLER_RELEASING) {
@@ -292,7 +292,7 @@ static void controller_end(struct rh_controller *controller, int64_t now)
 {
 	if (controller->state == RH_CONTROLLER_ENDING && controller_is_drained(controller))
 		controller_release(controller, now);
-	/* what is in flight may still be done, so another is to wait for the end of the Lease */
+	/* requests in flight may still take effect, so another instance must wait for the expiry of the Lease */
 	if (controller->state >= RH_CONTROLLER_ENDING && now >= controller->stop_by)
 		rh_loop_stop(controller->loop);
 }
@@ -306,7 +306,7 @@ static int64_t controller_sooner(int64_t delay, int64_t deadline, int64_t now)
 	return deadline - now < delay ? deadline - now : delay;
 }
 
-/* A burst leaves holes behind: a thousand answers were read and freed between what stays. */
+/* A burst fragments the heap: return free memory to the system. */
 static int64_t controller_trim(struct rh_controller *controller, int64_t now, int64_t delay)
 {
 	if (controller->active_at == 0)
@@ -328,7 +328,7 @@ static int64_t controller_turn(void *arg)
 	int64_t delay;
 
 	controller_watch_clock(controller, now);
-	/* first of all: who slept through the end of his lease must not write what he had meant to */
+	/* first: an instance that was suspended beyond the end of its Lease must not send pending writes */
 	if (controller->keeper)
 		rh_lease_keeper_step(controller->keeper, now);
 	if (controller->failure.code < 0)

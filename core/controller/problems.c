@@ -5,7 +5,7 @@
 #include "controller/parts.h"
 #include "kube/kubeconfig/hint.h"
 
-static void problem_free(struct rh_problem *problem)
+static void problems_free(struct rh_problem *problem)
 {
 	if (!problem)
 		return;
@@ -22,11 +22,11 @@ void rh_problems_deinit(struct rh_problems *problems)
 	void *problem;
 
 	while (problems->items && rh_map_next(problems->items, &cursor, NULL, &problem))
-		problem_free(problem);
+		problems_free(problem);
 	rh_map_free(rh_take(problems->items));
 }
 
-static const struct rh_kind *problem_kind(const struct rh_host *host, const char *plural, size_t length)
+static const struct rh_kind *problems_kind(const struct rh_host *host, const char *plural, size_t length)
 {
 	for (size_t i = 0; i < rh_host_plugin_count(host); i++) {
 		struct rh_plugin_info info;
@@ -45,7 +45,7 @@ void rh_problem_hint(const struct rh_problems *problems, const struct rh_host *h
 {
 	size_t length = strcspn(problem->resource, ".");
 	const char *group = problem->resource + length + (problem->resource[length] == '.');
-	const struct rh_kind *kind = problem_kind(host, problem->resource, length);
+	const struct rh_kind *kind = problems_kind(host, problem->resource, length);
 
 	if (problem->status == 404 && kind)
 		rh_str_appendf(out,
@@ -62,9 +62,9 @@ void rh_problem_hint(const struct rh_problems *problems, const struct rh_host *h
 		rh_kube_hint(problems->kubeconfig, problem->status, problem->message, out);
 }
 
-/* Where the API server cannot be reached, one line for each watch says nothing more than one for all. */
-static void problem_log(const struct rh_problems *problems, const struct rh_host *host,
-                        const struct rh_kube_problem *problem)
+/* If the API server cannot be reached, log one line for all watches. */
+static void problems_log(const struct rh_problems *problems, const struct rh_host *host,
+                         const struct rh_kube_problem *problem)
 {
 	rh_auto_str hint = {0};
 
@@ -74,7 +74,7 @@ static void problem_log(const struct rh_problems *problems, const struct rh_host
 	       hint.length > 0 ? "; " : "", rh_str_text(&hint));
 }
 
-static struct rh_problem *problem_copy(const struct rh_kube_problem *problem)
+static struct rh_problem *problems_copy(const struct rh_kube_problem *problem)
 {
 	struct rh_problem *copy = rh_alloc(sizeof(*copy));
 
@@ -87,21 +87,21 @@ static struct rh_problem *problem_copy(const struct rh_kube_problem *problem)
 	copy->status = problem->status;
 	if (copy->resource && copy->verb && copy->namespace_ && copy->message)
 		return copy;
-	problem_free(copy);
+	problems_free(copy);
 	return NULL;
 }
 
 /* What there is no memory to keep was logged at least. */
-static void problem_keep(struct rh_problems *problems, const struct rh_kube_problem *problem)
+static void problems_keep(struct rh_problems *problems, const struct rh_kube_problem *problem)
 {
-	struct rh_problem *copy = problem_copy(problem);
+	struct rh_problem *copy = problems_copy(problem);
 	void *old = NULL;
 
 	if (!problems->items)
 		problems->items = rh_map_new();
 	if (!copy || !problems->items || rh_map_set(problems->items, problem->resource, copy, &old) < 0)
-		problem_free(copy);
-	problem_free(old);
+		problems_free(copy);
+	problems_free(old);
 }
 
 void rh_problems_report(struct rh_problems *problems, const struct rh_host *host, const struct rh_kube_problem *problem)
@@ -109,14 +109,14 @@ void rh_problems_report(struct rh_problems *problems, const struct rh_host *host
 	struct rh_problem *known = problems->items ? rh_map_get(problems->items, problem->resource) : NULL;
 
 	if (problem->status != 200) {
-		problem_log(problems, host, problem);
-		problem_keep(problems, problem);
+		problems_log(problems, host, problem);
+		problems_keep(problems, problem);
 		return;
 	}
 	if (!known)
 		return;
 	rh_log(RH_LOG_INFO, problem->resource, "works again");
-	problem_free(rh_map_remove(problems->items, problem->resource));
+	problems_free(rh_map_remove(problems->items, problem->resource));
 }
 
 int rh_problems_json(const struct rh_problems *problems, struct rh_json *list)

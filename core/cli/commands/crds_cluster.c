@@ -37,7 +37,7 @@ static int64_t cluster_turn(void *arg)
 	return due > now ? due - now : 0;
 }
 
-/* The server's words, and what is to be done about them. */
+/* The server's message, and a hint. */
 static int cluster_refuse(const struct cluster_call *call, const struct rh_http_response *response)
 {
 	char message[256];

@@ -11,7 +11,7 @@
 #include "job/rules/schema.h"
 #include "local/check.h"
 
-/* What one lint of all files found. */
+/* Results of one lint of all files. */
 struct lint {
 	const struct rh_session *session;
 	struct rh_json *pod_schema;

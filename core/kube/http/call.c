@@ -44,7 +44,7 @@ int rh_http_call_new(const struct rh_http_request *request, struct rh_http_call 
 	return 0;
 }
 
-static void http_drop_easy(struct rh_http_call *call)
+static void call_drop_easy(struct rh_http_call *call)
 {
 	curl_easy_cleanup(call->easy);
 	call->easy = NULL;
@@ -56,7 +56,7 @@ void rh_http_call_free(struct rh_http_call *call)
 {
 	if (!call)
 		return;
-	http_drop_easy(call);
+	call_drop_easy(call);
 	rh_free(call->method);
 	rh_free(call->path);
 	rh_free(call->content_type);
@@ -65,7 +65,7 @@ void rh_http_call_free(struct rh_http_call *call)
 	rh_free(call);
 }
 
-static int http_gather(struct rh_http_call *call, const char *data, size_t length)
+static int call_gather(struct rh_http_call *call, const char *data, size_t length)
 {
 	if (length > call->body_max - call->answer.length) {
 		call->cut = RH_HTTP_CUT_SIZE;
@@ -75,7 +75,7 @@ static int http_gather(struct rh_http_call *call, const char *data, size_t lengt
 	return call->answer.failed ? -1 : 0;
 }
 
-static size_t http_on_body(char *data, size_t size, size_t count, void *arg)
+static size_t call_on_body(char *data, size_t size, size_t count, void *arg)
 {
 	struct rh_http_call *call = arg;
 	size_t length = size * count;
@@ -86,14 +86,14 @@ static size_t http_on_body(char *data, size_t size, size_t count, void *arg)
 	if (call->forgotten)
 		return CURL_WRITEFUNC_ERROR;
 	if (!call->chunk || status < 200 || status > 299)
-		return http_gather(call, data, length) < 0 ? CURL_WRITEFUNC_ERROR : length;
+		return call_gather(call, data, length) < 0 ? CURL_WRITEFUNC_ERROR : length;
 	if (call->chunk(call->arg, data, length) == 0)
 		return length;
 	call->cut = RH_HTTP_CUT_CHUNK;
 	return CURL_WRITEFUNC_ERROR;
 }
 
-static size_t http_on_header(char *data, size_t size, size_t count, void *arg)
+static size_t call_on_header(char *data, size_t size, size_t count, void *arg)
 {
 	struct rh_http_call *call = arg;
 
@@ -104,7 +104,7 @@ static size_t http_on_header(char *data, size_t size, size_t count, void *arg)
 }
 
 /* @return 0 or RH_ENOMEM */
-static int http_add_header(struct rh_http_call *call, const char *header)
+static int call_add_header(struct rh_http_call *call, const char *header)
 {
 	struct curl_slist *list;
 
@@ -117,22 +117,22 @@ static int http_add_header(struct rh_http_call *call, const char *header)
 	return 0;
 }
 
-static int http_add_headers(struct rh_http_call *call, const struct rh_http_target *target,
+static int call_add_headers(struct rh_http_call *call, const struct rh_http_target *target,
                             const struct rh_auth_credential *credential)
 {
 	const struct rh_json *header = rh_json_first(target->config->headers);
-	int r = http_add_header(call, "Accept: application/json");
+	int r = call_add_header(call, "Accept: application/json");
 
-	r |= http_add_header(call, "Expect:"); /* otherwise libcurl waits a second for "100 Continue" */
-	r |= http_add_header(call, call->content_type);
-	r |= http_add_header(call, target->host_header);
-	r |= http_add_header(call, credential->authorization);
+	r |= call_add_header(call, "Expect:"); /* otherwise libcurl waits a second for "100 Continue" */
+	r |= call_add_header(call, call->content_type);
+	r |= call_add_header(call, target->host_header);
+	r |= call_add_header(call, credential->authorization);
 	for (; header; header = rh_json_next(header))
-		r |= http_add_header(call, rh_json_string(header));
+		r |= call_add_header(call, rh_json_string(header));
 	return r;
 }
 
-static int http_set_blob(CURL *easy, CURLoption option, const char *text)
+static int call_set_blob(CURL *easy, CURLoption option, const char *text)
 {
 	/* libcurl only reads */
 	struct curl_blob blob = {.data = (void *)(uintptr_t)text, .flags = CURL_BLOB_COPY};
@@ -143,21 +143,21 @@ static int http_set_blob(CURL *easy, CURLoption option, const char *text)
 	return (int)curl_easy_setopt(easy, option, &blob);
 }
 
-static int http_set_tls(CURL *easy, const struct rh_kubeconfig *config, const struct rh_auth_credential *credential)
+static int call_set_tls(CURL *easy, const struct rh_kubeconfig *config, const struct rh_auth_credential *credential)
 {
 	int bad = (int)curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 
 	bad |= (int)curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, config->insecure ? 0L : 1L);
 	bad |= (int)curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, config->insecure ? 0L : 2L);
-	bad |= http_set_blob(easy, CURLOPT_CAINFO_BLOB, credential->authority);
+	bad |= call_set_blob(easy, CURLOPT_CAINFO_BLOB, credential->authority);
 	if (credential->authority) /* else the system's authorities would be trusted as well */
 		bad |= (int)curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-	bad |= http_set_blob(easy, CURLOPT_SSLCERT_BLOB, credential->certificate);
-	bad |= http_set_blob(easy, CURLOPT_SSLKEY_BLOB, credential->key);
+	bad |= call_set_blob(easy, CURLOPT_SSLCERT_BLOB, credential->certificate);
+	bad |= call_set_blob(easy, CURLOPT_SSLKEY_BLOB, credential->key);
 	return bad;
 }
 
-static int http_set_way(CURL *easy, const struct rh_http_target *target)
+static int call_set_way(CURL *easy, const struct rh_http_target *target)
 {
 	int bad = (int)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 
@@ -179,7 +179,7 @@ static int http_set_way(CURL *easy, const struct rh_http_target *target)
 	return bad;
 }
 
-static int http_set_question(struct rh_http_call *call, const struct rh_http_target *target)
+static int call_set_question(struct rh_http_call *call, const struct rh_http_target *target)
 {
 	rh_auto_free char *url = rh_asprintf("%s%s", target->base, call->path);
 	bool get = strcmp(call->method, "GET") == 0;
@@ -199,14 +199,14 @@ static int http_set_question(struct rh_http_call *call, const struct rh_http_tar
 	return bad;
 }
 
-static int http_set_answer(struct rh_http_call *call)
+static int call_set_answer(struct rh_http_call *call)
 {
 	int bad = (int)curl_easy_setopt(call->easy, CURLOPT_PRIVATE, call);
 
 	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_ERRORBUFFER, call->curl_message);
-	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_WRITEFUNCTION, http_on_body);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_WRITEFUNCTION, call_on_body);
 	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_WRITEDATA, call);
-	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_HEADERFUNCTION, http_on_header);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_HEADERFUNCTION, call_on_header);
 	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_HEADERDATA, call);
 	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_UPLOAD_BUFFERSIZE, HTTP_BODY_BUFFER);
 	if (!call->chunk)
@@ -217,16 +217,16 @@ static int http_set_answer(struct rh_http_call *call)
 int rh_http_call_prepare(struct rh_http_call *call, const struct rh_http_target *target,
                          const struct rh_auth_credential *credential, struct rh_error *err)
 {
-	http_drop_easy(call);
+	call_drop_easy(call);
 	rh_str_clear(&call->answer);
 	call->curl_message[0] = '\0';
 	call->generation = credential->generation;
 	call->easy = curl_easy_init();
-	if (!call->easy || http_add_headers(call, target, credential) < 0)
+	if (!call->easy || call_add_headers(call, target, credential) < 0)
 		return rh_fail_oom(err);
 	/* the library supports all options, so the only cause left is memory */
-	if (http_set_question(call, target) || http_set_answer(call) || http_set_way(call->easy, target) ||
-	    http_set_tls(call->easy, target->config, credential))
+	if (call_set_question(call, target) || call_set_answer(call) || call_set_way(call->easy, target) ||
+	    call_set_tls(call->easy, target->config, credential))
 		return rh_fail_oom(err);
 	return 0;
 }
@@ -242,7 +242,7 @@ int64_t rh_http_call_deadline(const struct rh_http_call *call)
 }
 
 /* RFC 9110 section 10.2.3: seconds, or a date. */
-static int64_t http_retry_after(CURL *easy)
+static int64_t call_retry_after(CURL *easy)
 {
 	struct curl_header *header;
 	int64_t seconds = 0;
@@ -263,7 +263,7 @@ static int64_t http_retry_after(CURL *easy)
 
 /* libcurl has one code for an untrusted certificate and a certificate for another name; only the message differs.
  */
-static const char *http_suspect_certificate(const struct rh_kubeconfig *config, const char *message)
+static const char *call_suspect_certificate(const struct rh_kubeconfig *config, const char *message)
 {
 	if (!strstr(message, "does not match") && !strstr(message, "subject name"))
 		return "certificate-authority";
@@ -271,7 +271,7 @@ static const char *http_suspect_certificate(const struct rh_kubeconfig *config, 
 }
 
 /* The kubeconfig field to check, for faults that the configuration causes. */
-static const char *http_suspect(CURLcode code, const struct rh_http_target *target, const char *message, char *buffer,
+static const char *call_suspect(CURLcode code, const struct rh_http_target *target, const char *message, char *buffer,
                                 size_t size)
 {
 	const struct rh_kubeconfig *config = target->config;
@@ -281,7 +281,7 @@ static const char *http_suspect(CURLcode code, const struct rh_http_target *targ
 	switch ((int)code) {
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
-		field = http_suspect_certificate(config, message);
+		field = call_suspect_certificate(config, message);
 		break;
 	case CURLE_SSL_CERTPROBLEM:
 		at = config->user_at;
@@ -304,7 +304,7 @@ static const char *http_suspect(CURLcode code, const struct rh_http_target *targ
 	return buffer;
 }
 
-static void http_set_message(struct rh_http_call *call, const struct rh_http_target *target, CURLcode code)
+static void call_set_message(struct rh_http_call *call, const struct rh_http_target *target, CURLcode code)
 {
 	char buffer[256];
 	char time[RH_TIME_SIZE];
@@ -336,7 +336,7 @@ static void http_set_message(struct rh_http_call *call, const struct rh_http_tar
 	}
 	(void)snprintf(call->message, sizeof(call->message), "%s: %s%s", target->config->server,
 	               call->answer.failed ? "out of memory" : message,
-	               http_suspect(code, target, message, buffer, sizeof(buffer)));
+	               call_suspect(code, target, message, buffer, sizeof(buffer)));
 }
 
 void rh_http_call_conclude(struct rh_http_call *call, const struct rh_http_target *target, CURLcode code)
@@ -348,13 +348,13 @@ void rh_http_call_conclude(struct rh_http_call *call, const struct rh_http_targe
 	(void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
 	call->sent = bytes > 0;
 	call->message[0] = '\0';
-	call->retry_after = http_retry_after(call->easy);
+	call->retry_after = call_retry_after(call->easy);
 	call->status = (int32_t)status;
 	if (code != CURLE_OK || call->cut != RH_HTTP_NOT_CUT || status == 0) {
 		call->status = 0;
-		http_set_message(call, target, code);
+		call_set_message(call, target, code);
 	}
-	http_drop_easy(call);
+	call_drop_easy(call);
 }
 
 void rh_http_call_complete(const struct rh_http_call *call)

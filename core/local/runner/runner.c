@@ -16,13 +16,13 @@
 #include "job/pod.h"
 #include "local/runner/parts.h"
 
-/* Pods that are started in one turn: the loop stays awake to what the others say. */
+/* Most pods to start in one turn, so that the loop still processes events of others. */
 #define RUNNER_STARTS_PER_TURN 4
 /* Bytes of one log that are read in one turn. */
 #define RUNNER_LOG_BUDGET (256U * 1024)
 /* Kubernetes' grace period of a pod that sets none, in seconds. */
 #define RUNNER_GRACE_DEFAULT 30
-/* How often orphans are looked for, and a lack of memory is tried again. */
+/* Interval of the search for orphans, and of retries after a lack of memory. */
 #define RUNNER_PAUSE (RH_SECOND / 100)
 /* Most turns of rh_runner_free() that wait for the end of processes. */
 #define RUNNER_FREE_TURNS 500
@@ -238,8 +238,7 @@ static bool runner_read_logs(struct rh_runner_pod *pod)
 	return more;
 }
 
-/* Pods have their name from their replica, so a successor can be there while what was forced out of the store still
- * dies. */
+/* Pods are named after their replica, so a successor may exist while the processes of a force-deleted pod still end. */
 static bool runner_predecessor_lives(const struct rh_runner *runner, const struct rh_runner_pod *pod)
 {
 	size_t cursor = 0;
@@ -485,7 +484,7 @@ void rh_runner_kill(struct rh_runner *runner)
 	}
 }
 
-/* Kill all that lives and wait for its end; for the way out after a fault, where no loop runs any more. */
+/* Kill all processes and wait for their end; for the exit after a fault, when no loop runs any more. */
 static void runner_end_all(struct rh_runner *runner)
 {
 	static const struct timespec pause = {0, RUNNER_PAUSE * 1000};

@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 
-/* A runner that reads nothing for so long has lost interest: what is beyond is dropped. */
+/* A runner with so much unread data does not read any more: further data is dropped. */
 #define LINE_UNSENT_MAX (1024 * 1024)
 /* Longest command. */
 #define CHANNEL_RECEIVED_MAX 256

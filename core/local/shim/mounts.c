@@ -36,7 +36,7 @@ static int mounts_write(const char *path, const char *text, struct rh_error *err
 	return 0;
 }
 
-/* Inside, this process is who it was outside; no other user is known there. */
+/* Map only the user of this process, to the same ID. */
 static int mounts_map_ids(uid_t uid, gid_t gid, struct rh_error *err)
 {
 	char text[64];
