@@ -43,7 +43,7 @@ WORDS_THAT_LEFT = {
     "podplan": "runtime spec", "odds": "divergence", "astray": "misplaced"}
 WORDY = ("core", "comm", "plugins", "include", "examples", "tests", "tools", "docs", "cmake", "README.md", "CONTRIBUTING.md", "SECURITY.md", "check",
          "quickstart")
-WORD = re.compile(r"(?<![A-Za-z])(in[ -])?(%s)(?![A-Za-z])" % "|".join(WORDS_THAT_LEFT), re.I)
+WORD = re.compile(r"(?<![A-Za-z])(in[ _-])?(%s)(?![A-Za-z])" % "|".join(WORDS_THAT_LEFT), re.I)
 ALLOWED_WORDS = re.compile(r"Docker Hub|GitHub|Hugging Face Hub")
 
 LEX = re.compile(r"//(?:[^\n\\]|\\(?:.|\n))*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\(?:.|\n))*\"|'(?:[^'\\\n]|\\(?:.|\n))*'", re.S)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/commands.h"
 #include "cli/cli.h"
 
 const struct rh_option rh_cli_common_options[] = {

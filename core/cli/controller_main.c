@@ -16,7 +16,9 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/commands/crds.h"
+#include "cli/session.h"
 #include "cli/version.h"
 #include "config/gang.h"
 #include "config/setting.h"
@@ -152,9 +154,9 @@ static int controller_kinds(struct controller_setup *setup, struct rh_error *err
 /* The message begins with the name. */
 static int controller_name_flag(int r, struct rh_error *err)
 {
-	struct rh_error said = *err;
+	struct rh_error inner = *err;
 
-	return rh_fail(err, r, "--%s", said.message);
+	return rh_fail(err, r, "--%s", inner.message);
 }
 
 /* What flags say; the configuration was checked when it was read. */
@@ -277,7 +279,7 @@ static void controller_note_spent(const struct rh_cli *cli)
 	}
 }
 
-/* A name that no object can have would only be told by the API server, again and again. */
+/* Reject an invalid object name here; otherwise the API server rejects it again and again. */
 static int controller_check_variable(const char *name, const char *value, struct rh_error *err)
 {
 	const struct rh_setting_rule *rule = rh_setting_controller("namespace");

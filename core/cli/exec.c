@@ -7,6 +7,7 @@
 #include "base/os/clock.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 
 /* What kubectl's --pod-running-timeout is by default. A person at a terminal has seen that the pod runs. */
 #define EXEC_PATIENCE_IN_POD (60 * RH_SECOND)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/commands.h"
 
 static void help_option(const struct rh_option *option)
 {
@@ -36,7 +37,7 @@ static void help_program(void)
 	for (const struct rh_command *const *at = rh_commands; *at; at++)
 		if (!(*at)->hidden)
 			printf("  %-12s %s\n", (*at)->name, (*at)->summary);
-	puts("\n`roundhouse COMMAND --help` tells more about one of them.");
+	puts("\n`roundhouse COMMAND --help` shows the help of one command.");
 }
 
 void rh_cli_help(const struct rh_command *command)

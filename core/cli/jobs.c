@@ -5,6 +5,8 @@
 #include "build/shadow.h"
 #include "build/validate.h"
 #include "cli/cli.h"
+#include "cli/jobs.h"
+#include "cli/session.h"
 #include "host/foreign.h"
 #include "job/rules/schema.h"
 
@@ -32,8 +34,8 @@ static bool jobs_has_kind(const struct rh_host *host, const char *kind)
 
 bool rh_jobs_is_job(const struct rh_session *session, const struct rh_json *object)
 {
-	/* A kind of V1's group that nobody serves, or one of ours in another group, is a mistake to be told, not an object
-	 * that stands beside the jobs. */
+	/* An unknown kind of V1's group, or a known kind in another group, is a mistake to report, not an additional
+	 * object. */
 	const char *api_version = rh_json_string_at(object, "apiVersion");
 	const char *kind = rh_json_string_at(object, "kind");
 
@@ -89,7 +91,7 @@ static int jobs_validate(struct jobs_reading *reading, const struct rh_job *job,
 	return 0;
 }
 
-/* A job that cannot be parsed is told and counted, so that one run tells everything that is wrong. */
+/* A job that cannot be parsed is reported and counted, so that one run reports all errors. */
 static int jobs_add(struct jobs_reading *reading, const struct rh_manifest_object *from, struct rh_error *err)
 {
 	struct rh_jobs *jobs = reading->jobs;
@@ -134,7 +136,7 @@ static int jobs_collect(struct jobs_reading *reading, struct rh_error *err)
 	return r;
 }
 
-/* What there is instead, and why it is none. */
+/* Message for a file without jobs: what it contains instead. */
 static int jobs_refuse_none(const struct rh_session *session, const struct rh_jobs *jobs, const char *operand,
                             struct rh_error *err)
 {

@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 
 static const struct rh_command *main_find(const char *name)
 {

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/version.h"
 
 /* Text for roff: a dash is a minus sign, a backslash is one, a line may not start with a control character. */

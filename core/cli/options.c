@@ -248,7 +248,7 @@ int rh_cli_status(int code)
 	return code == RH_EINVAL || code == RH_ENOENT ? RH_EXIT_BAD_INPUT : RH_EXIT_FAILED;
 }
 
-/* A standard descriptor that is closed would be the next file that is opened, and what is printed would go into it. */
+/* If a standard descriptor is closed, the next opened file gets its number, and output would go into that file. */
 static void options_hold_descriptors(void)
 {
 	int fd;
@@ -284,7 +284,7 @@ int rh_cli_finish(int status)
 {
 	if ((fflush(stdout) == 0 && !ferror(stdout)) || status != RH_EXIT_OK)
 		return status;
-	/* who closes the pipe, as head does, has seen enough and wants no words */
+	/* a reader that closes the pipe, like head, needs no message */
 	if (!options_pipe_is_closed(fileno(stdout)))
 		fputs("roundhouse: standard output could not be written\n", stderr);
 	return RH_EXIT_FAILED;

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/session.h"
 #include "host/plugin/settings.h"
 
 /* --plugins DIR stands in front of the configured folders. */
@@ -62,7 +63,7 @@ int rh_session_load(const struct rh_cli *cli, struct rh_session *session, struct
 	return r;
 }
 
-/* A plugin that is left out, and that nobody left out on purpose, is a mistake of the installation. */
+/* A plugin that is missing without being disabled is a fault of the installation. */
 static void session_warn(const struct rh_session *session)
 {
 	for (size_t i = 0; i < rh_host_plugin_count(session->host); i++) {

@@ -60,7 +60,7 @@ static void controller_on_change(void *arg, const struct rh_engine_change *chang
 {
 	const struct rh_controller *controller = arg;
 
-	/* what happens while another instance works is that one's to count */
+	/* only the working instance counts events */
 	if (controller->state != RH_CONTROLLER_STANDBY)
 		rh_observe_change(controller->metrics, change, controller->wall);
 }
@@ -140,14 +140,14 @@ static int controller_start_work(struct rh_controller *controller, struct rh_err
 	return rh_engine_new(&engine, &controller->engine, err);
 }
 
-/* Something that cannot be mended here: the program is to be started again. */
+/* A fault that only a restart of the program can fix. */
 static void controller_fail(struct rh_controller *controller, const struct rh_error *err)
 {
 	controller->failure = *err;
 	rh_loop_stop(controller->loop);
 }
 
-/* What is queued would wait for as long as the clock was set back, so all is read anew, as after a start. */
+/* Queued jobs would wait for as long as the clock was set back, so read everything again, as after a start. */
 static void controller_begin_anew(struct rh_controller *controller)
 {
 	struct rh_error err = {0};
@@ -159,7 +159,7 @@ static void controller_begin_anew(struct rh_controller *controller)
 		controller_fail(controller, &err);
 }
 
-/* Times of a job are wall-clock times, which somebody may set. */
+/* Times of a job are wall-clock times, and the wall clock may be set. */
 static void controller_watch_clock(struct rh_controller *controller, int64_t now)
 {
 	int64_t wall = rh_clock_wall();
@@ -193,29 +193,28 @@ static void controller_watch_ready(struct rh_controller *controller)
 	       (long long)((rh_clock_monotonic() - controller->started_at) / 1000), load.jobs);
 }
 
-static void controller_lose(struct rh_controller *controller, const char *words)
+static void controller_lose(struct rh_controller *controller, const char *message)
 {
 	struct rh_error err = {0};
 
 	(void)rh_fail(&err, RH_EAGAIN, "the Lease \"%s\" was lost to another instance, or could not be renewed in time%s%s",
-	              controller->options->lease_name, *words ? ": " : "", words);
+	              controller->options->lease_name, *message ? ": " : "", message);
 	controller_fail(controller, &err);
 }
 
-static void controller_on_lease_trouble(void *arg, const char *words)
+static void controller_on_lease_trouble(void *arg, int32_t status, const char *message)
 {
 	const struct rh_controller *controller = arg;
 	const char *name = controller->options->lease_name;
-	bool refused = strncmp(words, "status 403", strlen("status 403")) == 0;
 
-	if (*words)
-		rh_log(RH_LOG_WARN, name, "cannot read or write the Lease: %s%s", words,
-		       refused ? "; add to the Role of its service account: " CONTROLLER_LEASE_RULE : "");
+	if (*message)
+		rh_log(RH_LOG_WARN, name, "cannot read or write the Lease: %s%s", message,
+		       status == 403 ? "; add to the Role of its service account: " CONTROLLER_LEASE_RULE : "");
 	else
 		rh_log(RH_LOG_INFO, name, "the Lease can be read and written again");
 }
 
-static void controller_on_lease(void *arg, enum rh_lease_state state, const char *words)
+static void controller_on_lease(void *arg, enum rh_lease_state state, const char *message)
 {
 	struct rh_controller *controller = arg;
 	const char *name = controller->options->lease_name;
@@ -227,17 +226,17 @@ static void controller_on_lease(void *arg, enum rh_lease_state state, const char
 	case RH_LEASE_FORBIDDEN:
 		rh_log(RH_LOG_ERROR, name,
 		       "THERE IS NO LEADER ELECTION: %s; run one instance only, or add to its Role: " CONTROLLER_LEASE_RULE,
-		       words);
+		       message);
 		break;
 	case RH_LEASE_LOST:
-		controller_lose(controller, words);
+		controller_lose(controller, message);
 		return;
 	case RH_LEASE_RELEASED:
 		rh_loop_stop(controller->loop);
 		return;
 	case RH_LEASE_SEEKING:
 	default:
-		rh_log(RH_LOG_INFO, name, "another instance works%s%s", *words ? ": " : "", words);
+		rh_log(RH_LOG_INFO, name, "another instance works%s%s", *message ? ": " : "", message);
 		return;
 	}
 	if (controller->state == RH_CONTROLLER_STANDBY)
@@ -277,7 +276,7 @@ static int64_t controller_work(struct rh_controller *controller, int64_t now)
 	return delay > 0 ? delay : 0;
 }
 
-/* Everything was answered: give the Lease back, so that another instance need not wait for its end. */
+/* All responses arrived: release the Lease, so that another instance need not wait for its expiry. */
 static void controller_release(struct rh_controller *controller, int64_t now)
 {
 	if (!controller->keeper || controller->state == RH_CONTROLLER_RELEASING) {
@@ -293,7 +292,7 @@ static void controller_end(struct rh_controller *controller, int64_t now)
 {
 	if (controller->state == RH_CONTROLLER_ENDING && controller_is_drained(controller))
 		controller_release(controller, now);
-	/* what is in flight may still be done, so another is to wait for the end of the Lease */
+	/* requests in flight may still take effect, so another instance must wait for the expiry of the Lease */
 	if (controller->state >= RH_CONTROLLER_ENDING && now >= controller->stop_by)
 		rh_loop_stop(controller->loop);
 }
@@ -307,7 +306,7 @@ static int64_t controller_sooner(int64_t delay, int64_t deadline, int64_t now)
 	return deadline - now < delay ? deadline - now : delay;
 }
 
-/* A burst leaves holes behind: a thousand answers were read and freed between what stays. */
+/* A burst fragments the heap: return free memory to the system. */
 static int64_t controller_trim(struct rh_controller *controller, int64_t now, int64_t delay)
 {
 	if (controller->active_at == 0)
@@ -329,7 +328,7 @@ static int64_t controller_turn(void *arg)
 	int64_t delay;
 
 	controller_watch_clock(controller, now);
-	/* first of all: who slept through the end of his lease must not write what he had meant to */
+	/* first: an instance that was suspended beyond the end of its Lease must not send pending writes */
 	if (controller->keeper)
 		rh_lease_keeper_step(controller->keeper, now);
 	if (controller->failure.code < 0)

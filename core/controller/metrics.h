@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file controller/metrics.h
- * @brief What the controller counts, in Prometheus' text format.
+ * @brief Metrics of the controller, in Prometheus' text format.
  *
- * Every family is a row of one table: its name, help and labels. A family holds a bounded number of series; what comes
- * beyond it is counted under the label value "other", so that names chosen by users cannot eat the memory of a
- * controller or of the one who scrapes it. What there is no memory for is not counted. One thread.
+ * Every family is a row of one table: its name, help and labels. A family has a limited number of series; further ones
+ * are counted with the label value "other", so that names chosen by users cannot exhaust the memory of the controller
+ * or of Prometheus. Values are dropped when memory is out. All functions are called on the loop's thread.
  */
 #ifndef RH_CONTROLLER_METRICS_H
 #define RH_CONTROLLER_METRICS_H
@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/** The families. The comment says their labels, in order. */
+/** The families; each comment lists the labels in order. */
 enum rh_metric {
 	RH_METRIC_JOBS_CREATED,      /**< job_namespace, framework: V1's, likewise the next four */
 	RH_METRIC_JOBS_DELETED,      /**< job_namespace, framework */
@@ -27,7 +27,7 @@ enum rh_metric {
 	RH_METRIC_START_TIME,        /**< framework; histogram: from the job's creation until all its replicas run */
 	RH_METRIC_RECONCILES,        /**< controller */
 	RH_METRIC_RECONCILE_TIME,    /**< controller; histogram */
-	RH_METRIC_QUEUE_TIME,        /**< name; histogram: how long a job that was due has waited */
+	RH_METRIC_QUEUE_TIME,        /**< name; histogram: how long a due job has waited */
 	RH_METRIC_QUEUE_DEPTH,       /**< name; gauge */
 	RH_METRIC_JOBS,              /**< gauge, no label */
 	RH_METRIC_API_REQUESTS,      /**< verb, resource, code */
@@ -37,7 +37,7 @@ enum rh_metric {
 	RH_METRIC_API_WINDOW,        /**< gauge, no label */
 	RH_METRIC_WATCHES,           /**< gauge, no label */
 	RH_METRIC_WATCHED_OBJECTS,   /**< gauge, no label */
-	RH_METRIC_WATCH_PROBLEMS,    /**< resource, verb; gauge: 1 while it does not work */
+	RH_METRIC_WATCH_PROBLEMS,    /**< resource, verb; gauge: 1 while the watch fails */
 	RH_METRIC_LEADER,            /**< name; gauge */
 	RH_METRIC_WEBHOOK_REQUESTS,  /**< kind, allowed */
 	RH_METRIC_BUILD,             /**< version; gauge, always 1 */
@@ -56,9 +56,9 @@ enum rh_metric {
 /** Opaque set of metrics. */
 struct rh_metrics;
 
-/** @return an empty set owned by the caller, or NULL when memory is out */
+/** @return an empty set, owned by the caller; NULL: out of memory */
 struct rh_metrics *rh_metrics_new(void) __attribute__((warn_unused_result));
-/** Free it. NULL is nothing. */
+/** Free @p metrics. NULL is ignored. */
 void rh_metrics_free(struct rh_metrics *metrics);
 RH_DEFINE_CLEANUP(metrics);
 /**
@@ -66,16 +66,16 @@ RH_DEFINE_CLEANUP(metrics);
  * without labels. @param amount may be negative for a gauge
  */
 void rh_metrics_add(struct rh_metrics *metrics, enum rh_metric family, const char *const *labels, double amount);
-/** Set a gauge, or a counter that something else keeps. */
+/** Set a gauge, or a counter that is kept elsewhere. */
 void rh_metrics_set(struct rh_metrics *metrics, enum rh_metric family, const char *const *labels, double value);
 /**
- * Set all series that a family of gauges has with @p first as the value of its first label; none is added. The series
- * of what is beyond the bound keeps its value.
+ * Set all existing series of a family of gauges whose first label has the value @p first. The series "other" keeps its
+ * value.
  */
 void rh_metrics_set_all(struct rh_metrics *metrics, enum rh_metric family, const char *first, double value);
-/** Put @p value into a histogram. */
+/** Add @p value to a histogram. */
 void rh_metrics_observe(struct rh_metrics *metrics, enum rh_metric family, const char *const *labels, double value);
-/** @return the value of a counter or gauge, the count of a histogram; 0 for a series that is not there */
+/** @return the value of a counter or gauge, the count of a histogram; 0 for a missing series */
 double rh_metrics_value(const struct rh_metrics *metrics, enum rh_metric family, const char *const *labels);
 /** Print all families that have a series, in Prometheus' text format 0.0.4. */
 void rh_metrics_print(const struct rh_metrics *metrics, struct rh_str *out);

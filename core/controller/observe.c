@@ -7,9 +7,9 @@
 #include "base/log.h"
 #include "base/os/clock.h"
 
-/* What is seen once for each job. */
-#define OBSERVE_COUNTED UINT32_C(1) /* it has been counted as created */
-#define OBSERVE_STARTED UINT32_C(2) /* all its replicas were seen to run, or it is too late to tell when that was */
+/* What is counted once for each job. */
+#define OBSERVE_COUNTED UINT32_C(1) /* counted as created */
+#define OBSERVE_STARTED UINT32_C(2) /* all replicas ran, or the time when they did is unknown */
 
 static void observe_count(struct rh_metrics *metrics, enum rh_metric family, const struct rh_job *job, double amount)
 {

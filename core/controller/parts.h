@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file controller/parts.h
- * @brief What the files of the controller share; for core/controller/ alone.
+ * @brief State of the controller, shared by its files; for core/controller/ alone.
  */
 #ifndef RH_CONTROLLER_PARTS_H
 #define RH_CONTROLLER_PARTS_H
@@ -21,42 +21,42 @@
 #include "kube/lease/keeper.h"
 #include "kube/store/store.h"
 
-/** How far the controller is. */
+/** State of the controller. */
 enum rh_controller_state {
 	RH_CONTROLLER_STANDBY, /**< another instance works */
 	RH_CONTROLLER_WORKING,
-	RH_CONTROLLER_ENDING,   /**< a signal came: requests in flight are finished */
-	RH_CONTROLLER_RELEASING /**< then the Lease is given back */
+	RH_CONTROLLER_ENDING,   /**< after a signal: requests in flight finish */
+	RH_CONTROLLER_RELEASING /**< afterwards: the Lease is released */
 };
 
-/** A watch that does not work. Texts are owned. */
+/** A failing watch. Strings are owned. */
 struct rh_problem {
 	char *resource;
 	char *verb;
 	char *namespace_;
-	char *words;
+	char *message;
 	int32_t status;
 };
 
-/** What does not work now. All zero is nothing. */
+/** The present problems. All zero is empty. */
 struct rh_problems {
-	const struct rh_kubeconfig *kubeconfig; /**< who asks; borrowed; NULL: nothing is known of that */
-	struct rh_map *items;                   /**< "verb resource" to struct rh_problem; NULL until there is one */
+	const struct rh_kubeconfig *kubeconfig; /**< for hints about credentials; borrowed; NULL: no such hints */
+	struct rh_map *items;                   /**< "verb resource" to struct rh_problem; NULL before the first one */
 };
 
-/** Where the webhooks are served. */
+/** Server of the webhooks. */
 struct rh_webhook_server {
-	struct rh_httpd *httpd;       /**< NULL: not yet, or not at all */
-	struct rh_rotation *rotation; /**< NULL: there is no folder */
+	struct rh_httpd *httpd;       /**< NULL: not open */
+	struct rh_rotation *rotation; /**< NULL: no folder is configured */
 	char *certificate;            /**< of a server that could not be opened yet, PEM; owned; NULL: none */
 	char *key;                    /**< with certificate */
-	struct rh_error problem;      /**< why it could not be opened; code 0: nothing is known */
-	int64_t open_at;              /**< monotonic microseconds of the next try */
-	int64_t wait;                 /**< microseconds between the last tries; 0: there was none in vain */
-	bool held;                    /**< the certificate is the one of the Secret: the files only follow it */
-	uint64_t hash;                /**< of certificate and key that were read from the files last */
-	bool refused;                 /**< those two: they do not belong together */
-	int64_t look_at; /**< monotonic microseconds when to look at the files again; RH_NEVER without a folder */
+	struct rh_error problem;      /**< why it could not be opened; code 0: no attempt failed */
+	int64_t open_at;              /**< monotonic microseconds of the next attempt */
+	int64_t wait;                 /**< microseconds between the last attempts; 0: none failed */
+	bool held;                    /**< the certificate is that of the Secret; the files are only its copy */
+	uint64_t hash;                /**< of certificate and key last read from the files */
+	bool refused;                 /**< that certificate and key do not match */
+	int64_t look_at; /**< monotonic microseconds of the next check of the files; RH_NEVER without a folder */
 };
 
 /** The controller. */
@@ -66,62 +66,62 @@ struct rh_controller {
 	struct rh_metrics *metrics;
 	struct rh_kubeconfig *kubeconfig;
 	struct rh_http *http;
-	struct rh_http *watch_http;     /* a busy server writes one connection's answers in turn: watches have their own */
-	struct rh_lease_keeper *keeper; /**< NULL: there is no election */
+	struct rh_http *watch_http;     /* watches have their own connections, so that a busy server does not delay them */
+	struct rh_lease_keeper *keeper; /**< NULL: no election */
 	struct rh_kube_store *store;
-	struct rh_engine *engine; /**< knows all jobs also while another instance works, so that it can take over at once */
+	struct rh_engine *engine; /**< tracks all jobs while another instance leads, to take over at once */
 	struct rh_httpd *metrics_server;
 	struct rh_httpd *health_server;
 	struct rh_webhook webhook;
 	struct rh_webhook_server webhook_server;
 	struct rh_problems problems;
 	enum rh_controller_state state;
-	bool ready;                  /**< it was ready once */
+	bool ready;                  /**< it has been ready */
 	int64_t started_at;          /**< monotonic microseconds */
-	int64_t stop_by;             /**< likewise, while it ends */
+	int64_t stop_by;             /**< likewise, limit of the state RH_CONTROLLER_ENDING */
 	int64_t wall;                /**< wall clock of the last turn, microseconds */
 	int64_t clock;               /**< monotonic clock of the last turn */
-	struct rh_clock_steps steps; /**< how the wall clock was set since the start */
-	int64_t active_at; /**< when something was decided or answered last, monotonic; 0: the memory that it took was given
-	                      back */
-	int64_t step_at;   /**< when the engine's step began, monotonic */
-	int64_t pass_at;   /**< when the decision under way began */
-	struct rh_error failure; /**< why it ends, with a code; else code 0 */
+	struct rh_clock_steps steps; /**< changes of the wall clock since the start */
+	int64_t active_at;       /**< time of the last decision or response, monotonic; 0: free memory was returned since */
+	int64_t step_at;         /**< when the engine's step began, monotonic */
+	int64_t pass_at;         /**< when the present decision began */
+	struct rh_error failure; /**< why the controller ends; code 0: no failure */
 };
 
 /** @name problems.c @{ */
-/** Tell of a watch: log it, with the cure, keep it until it is over. @param host knows which kind a resource is */
+/** Log a problem of a watch with a hint, and keep it until it ends. @param host to find the kind of a resource */
 void rh_problems_report(struct rh_problems *problems, const struct rh_host *host,
                         const struct rh_kube_problem *problem);
 /** Append the problems to @p list, an array. @return 0 or RH_ENOMEM */
 int rh_problems_json(const struct rh_problems *problems, struct rh_json *list);
-/** Print what is to be done about a problem, "" when nothing is known. */
+/** Append the hint for a problem; nothing when there is none. */
 void rh_problem_hint(const struct rh_problems *problems, const struct rh_host *host,
                      const struct rh_kube_problem *problem, struct rh_str *out);
-/** Free them all. */
+/** Free all problems. */
 void rh_problems_deinit(struct rh_problems *problems);
 /** @} */
 
 /** @name servers.c @{ */
 /** Open the servers for metrics, health and webhooks. @return 0 or a negative status */
 int rh_servers_open(struct rh_controller *controller, struct rh_error *err);
-/** Close them. */
+/** Close the servers. */
 void rh_servers_close(struct rh_controller *controller);
-/** Do what is due. @return microseconds until it is to be called again; RH_NEVER */
+/** Open servers and check certificates when due. @param now monotonic microseconds
+ * @return microseconds until the latest next call; RH_NEVER */
 int64_t rh_servers_turn(struct rh_controller *controller, int64_t now);
-/** The wall clock was set: look at once whether the certificate is still good. */
+/** Check the validity of the certificate at once, after a change of the wall clock. */
 void rh_servers_clock_set(struct rh_controller *controller);
-/** @return whether a webhook is to be served that is not served yet */
+/** @return whether the webhooks are configured but not served yet */
 bool rh_servers_pending(const struct rh_controller *controller);
 /** @} */
 
-/** @return the namespace that the controller itself lives in, for its Lease and its Secret; borrowed */
+/** @return the controller's own namespace, for its Lease and its Secret; borrowed */
 const char *rh_controller_namespace(const struct rh_controller *controller);
-/** @return what /debug/state shows, owned by the caller; NULL when memory is out */
+/** @return the document of /debug/state, owned by the caller; NULL: out of memory */
 struct rh_json *rh_controller_show(const struct rh_controller *controller);
 /** Set the gauges that are read at the moment of a scrape. */
 void rh_controller_measure(const struct rh_controller *controller);
-/** @return whether the controller does its work, or waits for its turn: what /readyz says */
+/** @return the state of /readyz: the controller works, or is ready to take over */
 bool rh_controller_is_ready(const struct rh_controller *controller);
 
 #endif

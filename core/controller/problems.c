@@ -5,14 +5,14 @@
 #include "controller/parts.h"
 #include "kube/kubeconfig/hint.h"
 
-static void problem_free(struct rh_problem *problem)
+static void problems_free(struct rh_problem *problem)
 {
 	if (!problem)
 		return;
 	rh_free(problem->resource);
 	rh_free(problem->verb);
 	rh_free(problem->namespace_);
-	rh_free(problem->words);
+	rh_free(problem->message);
 	rh_free(problem);
 }
 
@@ -22,11 +22,11 @@ void rh_problems_deinit(struct rh_problems *problems)
 	void *problem;
 
 	while (problems->items && rh_map_next(problems->items, &cursor, NULL, &problem))
-		problem_free(problem);
+		problems_free(problem);
 	rh_map_free(rh_take(problems->items));
 }
 
-static const struct rh_kind *problem_kind(const struct rh_host *host, const char *plural, size_t length)
+static const struct rh_kind *problems_kind(const struct rh_host *host, const char *plural, size_t length)
 {
 	for (size_t i = 0; i < rh_host_plugin_count(host); i++) {
 		struct rh_plugin_info info;
@@ -45,7 +45,7 @@ void rh_problem_hint(const struct rh_problems *problems, const struct rh_host *h
 {
 	size_t length = strcspn(problem->resource, ".");
 	const char *group = problem->resource + length + (problem->resource[length] == '.');
-	const struct rh_kind *kind = problem_kind(host, problem->resource, length);
+	const struct rh_kind *kind = problems_kind(host, problem->resource, length);
 
 	if (problem->status == 404 && kind)
 		rh_str_appendf(out,
@@ -59,22 +59,22 @@ void rh_problem_hint(const struct rh_problems *problems, const struct rh_host *h
 			out, "add to the %s of its service account: {apiGroups: [\"%s\"], resources: [%.*s], verbs: [list, watch]}",
 			*problem->namespace_ ? "Role" : "ClusterRole", group, (int)length, problem->resource);
 	else if (problems->kubeconfig)
-		rh_kube_hint(problems->kubeconfig, problem->status, problem->words, out);
+		rh_kube_hint(problems->kubeconfig, problem->status, problem->message, out);
 }
 
-/* Where the API server cannot be reached, one line for each watch says nothing more than one for all. */
-static void problem_log(const struct rh_problems *problems, const struct rh_host *host,
-                        const struct rh_kube_problem *problem)
+/* If the API server cannot be reached, log one line for all watches. */
+static void problems_log(const struct rh_problems *problems, const struct rh_host *host,
+                         const struct rh_kube_problem *problem)
 {
 	rh_auto_str hint = {0};
 
 	rh_problem_hint(problems, host, problem, &hint);
 	rh_log(problem->status == 0 ? RH_LOG_WARN : RH_LOG_ERROR, problem->resource, "cannot %s%s%s: %s%s%s", problem->verb,
-	       *problem->namespace_ ? " in namespace " : "", problem->namespace_, problem->words,
+	       *problem->namespace_ ? " in namespace " : "", problem->namespace_, problem->message,
 	       hint.length > 0 ? "; " : "", rh_str_text(&hint));
 }
 
-static struct rh_problem *problem_copy(const struct rh_kube_problem *problem)
+static struct rh_problem *problems_copy(const struct rh_kube_problem *problem)
 {
 	struct rh_problem *copy = rh_alloc(sizeof(*copy));
 
@@ -83,25 +83,25 @@ static struct rh_problem *problem_copy(const struct rh_kube_problem *problem)
 	copy->resource = rh_strdup(problem->resource);
 	copy->verb = rh_strdup(problem->verb);
 	copy->namespace_ = rh_strdup(problem->namespace_);
-	copy->words = rh_strdup(problem->words);
+	copy->message = rh_strdup(problem->message);
 	copy->status = problem->status;
-	if (copy->resource && copy->verb && copy->namespace_ && copy->words)
+	if (copy->resource && copy->verb && copy->namespace_ && copy->message)
 		return copy;
-	problem_free(copy);
+	problems_free(copy);
 	return NULL;
 }
 
 /* What there is no memory to keep was logged at least. */
-static void problem_keep(struct rh_problems *problems, const struct rh_kube_problem *problem)
+static void problems_keep(struct rh_problems *problems, const struct rh_kube_problem *problem)
 {
-	struct rh_problem *copy = problem_copy(problem);
+	struct rh_problem *copy = problems_copy(problem);
 	void *old = NULL;
 
 	if (!problems->items)
 		problems->items = rh_map_new();
 	if (!copy || !problems->items || rh_map_set(problems->items, problem->resource, copy, &old) < 0)
-		problem_free(copy);
-	problem_free(old);
+		problems_free(copy);
+	problems_free(old);
 }
 
 void rh_problems_report(struct rh_problems *problems, const struct rh_host *host, const struct rh_kube_problem *problem)
@@ -109,14 +109,14 @@ void rh_problems_report(struct rh_problems *problems, const struct rh_host *host
 	struct rh_problem *known = problems->items ? rh_map_get(problems->items, problem->resource) : NULL;
 
 	if (problem->status != 200) {
-		problem_log(problems, host, problem);
-		problem_keep(problems, problem);
+		problems_log(problems, host, problem);
+		problems_keep(problems, problem);
 		return;
 	}
 	if (!known)
 		return;
 	rh_log(RH_LOG_INFO, problem->resource, "works again");
-	problem_free(rh_map_remove(problems->items, problem->resource));
+	problems_free(rh_map_remove(problems->items, problem->resource));
 }
 
 int rh_problems_json(const struct rh_problems *problems, struct rh_json *list)
@@ -132,7 +132,7 @@ int rh_problems_json(const struct rh_problems *problems, struct rh_json *list)
 		    rh_json_set_string(row, "verb", problem->verb) < 0 ||
 		    rh_json_set_string(row, "namespace", problem->namespace_) < 0 ||
 		    rh_json_set_integer(row, "status", problem->status) < 0 ||
-		    rh_json_set_string(row, "message", problem->words) < 0 || rh_json_append(list, rh_take(row)) < 0)
+		    rh_json_set_string(row, "message", problem->message) < 0 || rh_json_append(list, rh_take(row)) < 0)
 			return RH_ENOMEM;
 	}
 	return 0;

@@ -63,7 +63,7 @@ static void servers_on_webhook(void *arg, const struct rh_httpd_request *request
 	(void)rh_webhook_answer(&controller->webhook, request, reply);
 }
 
-/* Clients, however many, must not take the descriptors that the controller itself needs. */
+/* Clients must not use up the descriptors that the controller itself needs. */
 static size_t servers_connections(void)
 {
 	struct rlimit limit;
@@ -77,7 +77,7 @@ static size_t servers_connections(void)
 	return share < SERVERS_CONNECTIONS_MIN ? SERVERS_CONNECTIONS_MIN : (size_t)share;
 }
 
-/* Text that was a key is wiped. */
+/* Wipe and free a key. */
 static void servers_wipe(char **text)
 {
 	if (*text)
@@ -116,7 +116,7 @@ static int servers_open_webhook_port(struct rh_controller *controller, struct rh
 	return rh_httpd_new(&options, &server->httpd, err);
 }
 
-/* There is a certificate, and no server yet. Somebody else may have the port still. */
+/* Open the server once there is a certificate. Another process may still use the port. */
 static void servers_try_webhook(struct rh_controller *controller, int64_t now)
 {
 	struct rh_webhook_server *server = &controller->webhook_server;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the controller says of itself: gauges at a scrape, and /debug/state.
+ * State of the controller for users: gauges at a scrape, and /debug/state.
  */
 #include "base/os/clock.h"
 #include "controller/parts.h"
@@ -95,7 +95,7 @@ static int state_add_parts(const struct rh_controller *controller, struct rh_jso
 	                                            {NULL, 0}});
 }
 
-/* What a user asks for whose /readyz says no. */
+/* Reasons why /readyz fails. */
 static int state_add_webhooks(const struct rh_controller *controller, struct rh_json *out)
 {
 	const struct rh_webhook_server *server = &controller->webhook_server;

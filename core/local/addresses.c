@@ -251,8 +251,7 @@ static int addresses_choose_port(const struct addresses_draft *draft, const stru
 	if (r < 0)
 		return r;
 	*ret_held = true;
-	/* replicas of one type cannot all have the one port of their template when every interface is bound: nothing to
-	 * tell */
+	/* replicas of one type cannot share the port of their template when every interface is bound: no note */
 	if (own != 0 && place->index == 0)
 		addresses_note_moved(draft, place, own);
 	return 0;

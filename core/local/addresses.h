@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/addresses.h
- * @brief Where replicas are reached on this machine: addresses in 127.0.0.0/8 and ports, held against all other runs
- * (DESIGN section 5).
+ * @brief Addresses of replicas on this machine, in 127.0.0.0/8, and ports, both locked against other runs.
  *
- * Ports and blocks of 254 addresses are held as numbers (local/locks.h), which vanish with the process, however it
- * ends. A port is taken only when, beside, nobody has it bound.
+ * Ports and blocks of 254 addresses are held as locks (local/locks.h), which end with the process. A port is taken only
+ * if no process has it bound.
  */
 #ifndef RH_LOCAL_ADDRESSES_H
 #define RH_LOCAL_ADDRESSES_H
@@ -18,13 +17,13 @@
 #include "job/job.h"
 #include "local/locks.h"
 
-/** Opaque pool: what this process holds. */
+/** Opaque pool of the addresses and ports that this process holds. */
 struct rh_address_pool;
 
-/** Told what the user should know about addresses, in one sentence. */
+/** Receives a sentence for the user about addresses. */
 typedef void rh_address_note_fn(void *arg, const char *text);
 
-/** What a pool is made from. Borrowed for its life. */
+/** Options of a pool. Borrowed for the pool's life. */
 struct rh_address_options {
 	const struct rh_config *config; /**< range of ports */
 	struct rh_locks *locks;
@@ -32,25 +31,24 @@ struct rh_address_options {
 	void *arg;
 };
 
-/** @return 0, RH_EINVAL (no port in the range) or RH_ENOMEM */
+/** Create a pool. @param[out] ret_pool owned by the caller. @return 0, RH_EINVAL (no port in the range) or RH_ENOMEM */
 int rh_address_pool_new(const struct rh_address_options *options, struct rh_address_pool **ret_pool,
                         struct rh_error *err);
-/** Give every port back and free the pool. NULL is nothing. */
+/** Release every port and free the pool. NULL is ignored. */
 void rh_address_pool_free(struct rh_address_pool *pool);
 RH_DEFINE_CLEANUP(address_pool);
 /**
- * Make the plan of one attempt of a job. Asked again for the same attempt it says the same, with places added or
- * dropped as replicas were; a new attempt keeps the addresses and gets fresh ports, and those of the attempt before are
- * given back. Ports: one for each replica, free on every interface; the same for all replicas of a type under
- * RH_KIND_SHARED_PORT unless the kind binds every interface. A port that the job's template names itself is kept where
- * it is free.
+ * Plan the addresses of one attempt of a job. Another call for the same attempt returns the same plan, with places
+ * added or removed as replicas were; a new attempt keeps the addresses, gets new ports and releases those of the
+ * previous one. Ports: one for each replica, free on every interface; the same for all replicas of a type under
+ * RH_KIND_SHARED_PORT unless the kind binds every interface. A port that the job's template sets is used if it is free.
  * @param[out] ret_addresses must be empty; the caller owns it
  * @return 0, RH_EAGAIN (nothing free) or RH_ENOMEM
  */
 int rh_address_pool_plan(struct rh_address_pool *pool, const struct rh_job *job, int32_t attempt,
                          struct rh_addresses *ret_addresses, struct rh_error *err);
-/** @return the place of a replica of the job @p uid, @p type in any case; borrowed until the job's next plan; NULL when
- * there is none */
+/** @return the address of a replica of the job @p uid, borrowed until the job's next plan, or NULL. @param type in any
+ * case */
 const struct rh_address *rh_address_pool_find(const struct rh_address_pool *pool, const char *uid, const char *type,
                                               int32_t index);
 /** Append lines of /etc/hosts that give every replica's Service names (COMPAT D.1) the replica's address. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/check.h
- * @brief What of a job cannot be had on this machine, beyond the rules of its kind.
+ * @brief Checks that a job can run on this machine, beyond the rules of its kind.
  */
 #ifndef RH_LOCAL_CHECK_H
 #define RH_LOCAL_CHECK_H
@@ -11,8 +11,8 @@
 #include "local/runtime_spec.h"
 
 /**
- * Warn where the words or variables of a container name a Service of the job ("JOB-master-0"), if @p machine gives pods
- * no /etc/hosts of their own: nothing finds such a name there. What plugins set are addresses, so that is no matter.
+ * Warn if arguments or variables of a container name a Service of the job ("JOB-master-0") and @p machine cannot give
+ * pods an /etc/hosts of their own: the name would not resolve. Values that plugins set are addresses and need no check.
  * @return 0 or RH_ENOMEM
  */
 int rh_local_check(const struct rh_job *job, const struct rh_runtime_spec_machine *machine,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/devices.h
- * @brief The GPUs of this machine, and which of them a pod gets.
+ * @brief GPUs of this machine and their allocation to pods.
  */
 #ifndef RH_LOCAL_DEVICES_H
 #define RH_LOCAL_DEVICES_H
@@ -12,13 +12,13 @@
 
 #include "base/error.h"
 
-/** Most devices that are told apart. */
+/** Most devices that are supported. */
 #define RH_DEVICES_MAX 64
 
 /** One device. */
 struct rh_device {
-	char id[64];    /**< what CUDA_VISIBLE_DEVICES calls it: "3", "GPU-8932f937-…" */
-	int32_t number; /**< the same for all processes that see it, 0 to 65535: for a lock */
+	char id[64];    /**< its name in CUDA_VISIBLE_DEVICES: "3", "GPU-8932f937-…" */
+	int32_t number; /**< number of its lock, 0 to 65535; equal in all processes */
 };
 
 /** The devices that this process may use. */
@@ -28,10 +28,10 @@ struct rh_devices {
 };
 
 /**
- * Look for NVIDIA devices. Never fails: what cannot be read is not there.
- * @param root "" for this machine; the folder that stands for / in tests
- * @param visible our own $CUDA_VISIBLE_DEVICES, which is the whole answer when it is set (up to the first -1); NULL
- * when it is not
+ * Find NVIDIA devices. Never fails: unreadable devices are left out.
+ * @param root "" for this machine; in tests a folder in place of /
+ * @param visible this process's $CUDA_VISIBLE_DEVICES, which alone decides when it is set (up to the first -1); NULL:
+ * not set
  */
 void rh_devices_find(const char *root, const char *visible, struct rh_devices *ret_devices);
 /**

@@ -35,7 +35,7 @@ struct exec_job {
 	const struct rh_exec *exec;
 	char *pods;    /* owned */
 	int64_t until; /* monotonic time at which the container must run */
-	int64_t asked; /* when the command was told */
+	int64_t asked; /* when the command was sent */
 	int socket;
 	struct rh_str input;
 	struct rh_error *err;
@@ -141,7 +141,7 @@ static int exec_find_pods(struct exec_job *job)
 	return job->pods ? 0 : rh_fail_oom(job->err);
 }
 
-/* What could have been meant. */
+/* Suggestions for the message. */
 struct exec_others {
 	const struct rh_exec *exec;
 	struct rh_str names;
@@ -280,7 +280,7 @@ static int exec_request(struct exec_job *job)
 	return r;
 }
 
-/* How far the pod says the command came. */
+/* State of the command as the pod reports it. */
 enum exec_progress { EXEC_REQUESTED, EXEC_WAITING, EXEC_RUNNING, EXEC_OVER };
 
 /* Wait for more of the answer. @return 1; 0: the time is over; RH_EIO: there will be no more */

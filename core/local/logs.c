@@ -33,7 +33,7 @@ void rh_log_flush(struct rh_log *log, rh_log_line_fn *fn, void *arg)
 	rh_str_deinit(&log->partial);
 }
 
-/* Keep the start of a line whose end is still to come; one that gets too long is told in pieces. */
+/* Keep the start of an incomplete line; one that is too long is passed on in pieces. */
 static void logs_keep(struct rh_log *log, const char *text, size_t length, rh_log_line_fn *fn, void *arg)
 {
 	while (log->partial.length + length > RH_LOG_LINE_MAX) {
@@ -142,7 +142,7 @@ void rh_log_tail(const char *path, int64_t from, size_t limit, struct rh_str *ou
 	if (limit > LOGS_TAIL_MAX)
 		limit = LOGS_TAIL_MAX;
 	if (size > from + (int64_t)limit) {
-		from = size - (int64_t)limit - 1; /* one byte more tells whether the first line is whole */
+		from = size - (int64_t)limit - 1; /* one byte more shows whether the first line is complete */
 		first = 1;
 	}
 	buffer = rh_alloc(limit + 1);

@@ -93,7 +93,7 @@ int main(void)
 	rh_auto(kube_watch) watch = rh_kube_watch_new(&options);
 	rh_auto_str path = {0};
 	struct rh_http_request request;
-	struct rh_http_response response = {.status = 200, .words = "", .body = ""};
+	struct rh_http_response response = {.status = 200, .message = "", .body = ""};
 	long before = bench_memory("RssAnon:");
 	int64_t took;
 	long bytes;

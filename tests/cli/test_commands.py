@@ -30,8 +30,8 @@ class Help(Case):
     def test_version(self):
         for words in (["version"], ["--version"]):
             self.assertRegex(call(*words).stdout, r"^roundhouse \d+\.\d+\.\d+ \(plugin ABI \d+\.\d+\)\n$")
-        told = json.loads(call("version", "-o", "json").stdout)
-        self.assertEqual(call("version").stdout, f"roundhouse {told['version']} (plugin ABI {told['pluginAbi']})\n")
+        reported = json.loads(call("version", "-o", "json").stdout)
+        self.assertEqual(call("version").stdout, f"roundhouse {reported['version']} (plugin ABI {reported['pluginAbi']})\n")
 
     def test_long_options_keep_the_column(self):
         self.assertRegex(call("controller", "--help").stdout, r"\n      --gang-scheduler-name NAME\n {31}volcano")
@@ -166,13 +166,13 @@ class Inject(Case):
     def test_refused(self):
         source = self.tree()
         os.mkfifo(os.path.join(source, "pipe"))
-        for words, status, said in ((["inject"], 2, "missing operand: DIR"),
+        for words, status, expected in ((["inject"], 2, "missing operand: DIR"),
                                     (["inject", "--from", "/does/not/exist", self.folder], 2, "there is nothing to inject"),
                                     (["inject", "--from", source, os.path.join(self.folder, "out")], 2, 'pipe" is no file, folder or link'),
                                     (["inject", "--from", source, os.path.join(source, "text", "x")], 1, "text")):
             done = call(*words)
             self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
-            self.assertIn(said, done.stderr)
+            self.assertIn(expected, done.stderr)
 
 
 class Plugins(Case):

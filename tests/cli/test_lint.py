@@ -238,24 +238,24 @@ spec:
     def test_a_file_without_a_job_says_why(self):
         """As when the plugin of the kind is not there."""
         path = self.file(job().replace("kubeflow.org", "loom.example.com").replace("PyTorchJob", "LoomJob"))
-        said = 'no plugin serves kind "LoomJob" of loom.example.com/v1; there are MPIJob,'
+        expected = 'no plugin serves kind "LoomJob" of loom.example.com/v1; there are MPIJob,'
         done = call("lint", path)
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn(f"LoomJob one: error: kind: there is no job in the file: {said}", done.stdout)
+        self.assertIn(f"LoomJob one: error: kind: there is no job in the file: {expected}", done.stdout)
         for command in ("run", "render"):
             done = call(command, path)
             self.assertEqual(done.returncode, 2)
-            self.assertIn(f"no job in {path}: {said}", done.stderr)
+            self.assertIn(f"no job in {path}: {expected}", done.stderr)
 
     def test_run_and_render_warn_of_unknown_fields(self):
         """The job goes on without the field, as on a cluster, but nobody has to guess why it has no effect."""
         path = self.file(job(command="'echo ran'").replace("restartPolicy:", "restartPolcy:"))
-        said = 'job.yaml: PyTorchJob one: warning: spec.pytorchReplicaSpecs[Master].restartPolcy: Unknown field: did you mean "restartPolicy"?'
+        expected = 'job.yaml: PyTorchJob one: warning: spec.pytorchReplicaSpecs[Master].restartPolcy: Unknown field: did you mean "restartPolicy"?'
         for command, out in (("run", "ran"), ("render", "kind: Pod")):
             done = call(command, path)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(out, done.stdout)
-            self.assertEqual(sum(said in line for line in done.stderr.splitlines()), 1, done.stderr)
+            self.assertEqual(sum(expected in line for line in done.stderr.splitlines()), 1, done.stderr)
 
 
 class Files(Case):

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/commands.h"
 
 /* A command line and what becomes of it; values that are NULL are not given. */
 struct row {

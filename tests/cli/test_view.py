@@ -46,7 +46,7 @@ class Pipes(Case):
         self.assertRegex(done.stderr, r"(?m)^Master-0 +Succeeded +0 +0 ")
         self.assertNotIn("\033", done.stdout + done.stderr)
 
-    def test_failure_tells_which_replica_and_its_last_lines(self):
+    def test_failure_shows_the_replica_and_its_last_lines(self):
         done = call("run", self.file(job(command="'echo the cause; exit 7'")))
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"First fault: Master-0 \(container pytorch\) exited with code 7:\n    the cause\n")
@@ -78,7 +78,7 @@ class Pipes(Case):
         done = call("run", self.file(job(command=r"""'printf "\033[2J\007error: x\n"; exit 3'""")))
         self.assertIn("\n    ?[2J?error: x\n", done.stderr)
 
-    def test_run_that_is_given_up_tells_what_hangs(self):
+    def test_timed_out_run_shows_what_hangs(self):
         done = call("run", "--timeout", "3", self.file(job(command="'echo reading; sleep 100'")))
         self.assertEqual(done.returncode, 3)
         self.assertRegex(done.stderr, r"\nFirst fault: Master-0 had not ended; it wrote last \S+ ago:\n    reading\nTimedOut\n")
@@ -99,7 +99,7 @@ class Pipes(Case):
         self.assertEqual(done.returncode, 1)
         self.assertIn("First fault", done.stderr)
 
-    def test_several_jobs_are_told_apart(self):
+    def test_prefixes_of_several_jobs_differ(self):
         text = job("one", "'echo x'") + "---\n" + job("two", "'echo y'")
         done = call("run", self.file(text))
         self.assertEqual(sorted(done.stdout.splitlines()), ["one/master-0 | x", "two/master-0 | y"])
@@ -110,7 +110,7 @@ class Pipes(Case):
         self.assertEqual(len({len(line) for line in table}), 1, table)
 
 
-    def test_a_failure_is_told_once(self):
+    def test_a_failure_is_reported_once(self):
         done = call("run", self.file(job(command="'exit 7'")))
         self.assertEqual(done.stderr.count("First fault"), 1, done.stderr)
         self.assertIn("one: Failed: PyTorchJob one is failed because 1 Master replica(s) failed.\n", done.stderr)
@@ -201,7 +201,7 @@ class Json(Case):
         done = call("run", "-o", "json", *words)
         return done, [json.loads(line) for line in done.stdout.splitlines()]
 
-    def test_stream_tells_everything(self):
+    def test_stream_has_everything(self):
         done, rows = self.rows(self.file(job(command="'echo hello; exit 4'")))
         self.assertEqual(done.returncode, 1)
         kinds = {r["type"] for r in rows}

@@ -106,9 +106,9 @@ class Alike(unittest.TestCase):
         while len(found) < len(jobs) and time.monotonic() < deadline:
             for job in jobs:
                 name = job["metadata"]["name"]
-                said = self.judged(job) if name not in found else None
-                if said is not None:
-                    found[name] = said
+                verdict = self.judged(job) if name not in found else None
+                if verdict is not None:
+                    found[name] = verdict
                     deadline = time.monotonic() + PATIENCE_S
         return found
 

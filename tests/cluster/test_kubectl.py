@@ -109,20 +109,20 @@ class Kubectl(unittest.TestCase):
                 self.kubectl("delete", what)
 
     def test_describe(self):
-        what = self.create(job("told", replicas={"Master": 1, "Worker": 2}))
+        what = self.create(job("described", replicas={"Master": 1, "Worker": 2}))
         self.wait(what, "Running")
-        self.kubelet.finish(["told-worker-1"], 7)
+        self.kubelet.finish(["described-worker-1"], 7)
         self.wait(what, "Failed")
         wait_for("event of the end", lambda: "PyTorchJobFailed" in self.kubectl("describe", what))
         text = self.kubectl("describe", what)
         for expected in (r"Kind: +PyTorchJob", r"Type: +Failed", r"Reason: +PyTorchJobFailed",
-                         r"Message: +PyTorchJob told is failed because 1 Worker replica\(s\) failed\.",
-                         r"Normal +SuccessfulCreatePod .* pytorchjob-controller +Created pod: told-master-0",
-                         r"Normal +SuccessfulCreateService .* pytorchjob-controller +Created service: told-worker-1",
-                         r"Normal +PyTorchJobFailed .* pytorchjob-controller +PyTorchJob told is failed"):
+                         r"Message: +PyTorchJob described is failed because 1 Worker replica\(s\) failed\.",
+                         r"Normal +SuccessfulCreatePod .* pytorchjob-controller +Created pod: described-master-0",
+                         r"Normal +SuccessfulCreateService .* pytorchjob-controller +Created service: described-worker-1",
+                         r"Normal +PyTorchJobFailed .* pytorchjob-controller +PyTorchJob described is failed"):
             self.assertRegex(text, expected)
         events = self.kubectl("events", "--for", what)
-        self.assertIn("Created pod: told-worker-0", events)
+        self.assertIn("Created pod: described-worker-0", events)
         self.kubectl("delete", what)
 
     def test_wait(self):

@@ -102,11 +102,11 @@ class Case(unittest.TestCase):
         try:
             self.kubectl("wait", "--for=condition=Succeeded", what, f"--timeout={LIMIT_S}s")
         except AssertionError:
-            self.tell(name)
+            self.describe(name)
             raise
         return what
 
-    def tell(self, name):
+    def describe(self, name):
         """What there is to know of a job that did not do what it should."""
         for words in (["describe", "pods", "-l", f"{JOB_LABEL}={name}"], ["events"]):
             print(self.kubectl(*words, check=False), file=sys.stderr)
@@ -209,7 +209,7 @@ class Process(client_jobs.Lives, Jobs, Case):
         try:
             self.wait(client, "func", "Succeeded")
         except (RuntimeError, TimeoutError):
-            self.tell("func")
+            self.describe("func")
             raise
         logs, _ = client.get_job_logs("func", is_master=False)
         self.assertEqual(sorted(re.findall(r"rank \d of 3 with 0\.5", "".join(logs.values()))),
@@ -383,7 +383,7 @@ class Swap(Installed, Case):
                       "spec.pytorchReplicaSpecs[Master].replicas: Forbidden: must be 1", refused.stderr)
 
     def test_log(self):
-        """V1's role knows no Leases: that is said; there is no other trouble."""
+        """V1's role has no Leases: the log says so, and has no other problem."""
         lines = self.log().splitlines()
         refused = [line for line in lines if "forbidden" in line]
         self.assertEqual(len(refused), 2, refused)

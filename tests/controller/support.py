@@ -81,7 +81,7 @@ class Controller:
     def text(self):
         return self.log.read_text(errors="replace")
 
-    def wait_said(self, words):
+    def wait_for_log(self, words):
         wait_for(f"log line with {words!r}", lambda: words in self.text() or self.assert_alive())
 
     def assert_alive(self):

@@ -91,8 +91,8 @@ class Controllers(Case):
                 wait_for(f"{name}: {number}", lambda: counted(f"training_operator_jobs_{name}_total") == number)
             wait_for("cause", lambda: counted("roundhouse_restarts_total", 'framework="pytorch",cause="exit"') == 1)
             lines = [json.loads(line) for line in controller.text().splitlines()]
-            told = {(line.get("kind"), line.get("namespace"), line.get("name"), line.get("uid")) for line in lines}
-            self.assertLessEqual({("PyTorchJob", "default", name, uid) for name, uid in uids.items()}, told)
+            logged = {(line.get("kind"), line.get("namespace"), line.get("name"), line.get("uid")) for line in lines}
+            self.assertLessEqual({("PyTorchJob", "default", name, uid) for name, uid in uids.items()}, logged)
         for name in ends:
             self.drop_job(name)
 
@@ -110,7 +110,7 @@ class Controllers(Case):
         self.api.kubectl("delete", "crd", "mpijobs.kubeflow.org")
         try:
             with self.controller() as controller:
-                controller.wait_said("roundhouse crds --kind MPIJob | kubectl apply --server-side -f -")
+                controller.wait_for_log("roundhouse crds --kind MPIJob | kubectl apply --server-side -f -")
                 self.create(job("others"))
                 wait_for("pods", lambda: len(self.pods("others")) == 2)
                 self.assertEqual([p["resource"].split(".")[0] for p in controller.state()["problems"]], ["mpijobs"])
@@ -128,8 +128,8 @@ class Controllers(Case):
         controller = self.controller(kubeconfig=self.api.kubeconfig_of("limited"), name="limited")
         controller.start()
         try:
-            controller.wait_said("THERE IS NO LEADER ELECTION")
-            controller.wait_said('{apiGroups: [""], resources: [pods], verbs: [list, watch]}')
+            controller.wait_for_log("THERE IS NO LEADER ELECTION")
+            controller.wait_for_log('{apiGroups: [""], resources: [pods], verbs: [list, watch]}')
             self.assertEqual(controller.get("/readyz")[0], 500)
             self.grant([*rules, {"apiGroups": [""], "resources": ["pods"], "verbs": ["*"]}])
             controller.wait_ready()
@@ -153,14 +153,14 @@ class Controllers(Case):
         controller = self.controller(kubeconfig=path, name="wrong-token")
         controller.start()
         self.addCleanup(controller.kill)
-        said = f'context "{context}", user "{user}": the token in {path}: users[0].user.token is not accepted; renew it'
-        controller.wait_said(f"pods: cannot list: Unauthorized; {said}")
+        expected = f'context "{context}", user "{user}": the token in {path}: users[0].user.token is not accepted; renew it'
+        controller.wait_for_log(f"pods: cannot list: Unauthorized; {expected}")
         self.assertNotIn("not-the-right-one", controller.text())
         controller.stop()
         done = subprocess.run([ROUNDHOUSE, "crds", "--pod-schema", "cluster", "--kubeconfig", path], capture_output=True, text=True,
                               timeout=180)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn(said, done.stderr)
+        self.assertIn(expected, done.stderr)
 
     def test_server_speaks_tls(self):
         """The address begins with http://."""
@@ -168,7 +168,7 @@ class Controllers(Case):
         controller = self.controller(kubeconfig=path, name="plain")
         controller.start()
         self.addCleanup(controller.kill)
-        controller.wait_said(f"the server speaks TLS, and {path}: clusters[0].cluster.server begins with http://; write https://")
+        controller.wait_for_log(f"the server speaks TLS, and {path}: clusters[0].cluster.server begins with http://; write https://")
         controller.stop()
 
     def test_two_controllers(self):
@@ -255,11 +255,10 @@ class Controllers(Case):
 
 
 class Rights(Case):
-    """The controller with the rights that `roundhouse manifests` gives it; the API server's audit log is the reported_by."""
+    """The controller with the rights that `roundhouse manifests` gives it; the API server's audit log is the audit."""
     options = {"audit": True}
     ACCOUNT = "system:serviceaccount:roundhouse:roundhouse"
-    # What a quiet life does not need: adoption of orphans, a second look after an answer that does not tell what came of a
-    # write, events that are told again, and what an MPI launcher is granted, which only the owner of a right may grant.
+    # What a job without faults does not need: adoption of orphans, a get after a write with unknown outcome, repeated events, and what an MPI launcher is granted, which only the owner of a right may grant.
     SPARE = {("patch", "pods"), ("patch", "services"), ("get", "services"), ("get", "pods"), ("patch", "events"),
              ("get", "pytorchjobs"), ("create", "pods/exec")}
 
@@ -284,7 +283,7 @@ class Rights(Case):
         flags = [word for word in arguments["args"][1:] if "log-format" not in word]
         environment = {one["name"]: one.get("value", "team") for one in arguments.get("env", [])}
         with self.controller(*flags, "--leader-election-namespace=team", kubeconfig=path, name="team", environment=environment) as controller:
-            controller.wait_said("this instance works now")
+            controller.wait_for_log("this instance works now")
             self.assertEqual(controller.state()["namespace"], "team")
             self.create(job("outside"))
             self.create(job("inside", namespace="team"))
@@ -292,7 +291,7 @@ class Rights(Case):
             for pod in pods:
                 self.set_phase(pod, "Succeeded")
             wait_for("succeeded", lambda: self.conditions("inside", namespace="team").get("Succeeded") == "True")
-            # the definitions were applied again just now: their watches may still be told to wait a moment
+            # the definitions were just applied again: their watches may still be throttled for a moment
             wait_for("no problem", lambda: not controller.state()["problems"])
             self.assertEqual(self.conditions("outside"), {})
         denied = {(e["verb"], e["requestURI"]) for e in self.api.audit_events()
@@ -325,7 +324,7 @@ class Rights(Case):
         goldens = [yaml.safe_load((GOLDENS / "objects" / f"{name}.yaml").read_text())
                    for name in ("mpi-2w", "pt-elastic-etcd-hpa", "tf-ps")]
         with self.controller("--leader-election-namespace=roundhouse", kubeconfig=self.account()) as controller:
-            controller.wait_said("this instance works now")
+            controller.wait_for_log("this instance works now")
             for body in [job("plain"), *goldens]:
                 self.life(body)
         events = [event for event in self.api.audit_events() if event["user"]["username"] == self.ACCOUNT]

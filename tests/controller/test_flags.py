@@ -19,7 +19,7 @@ import support
 
 ROUNDHOUSE = sys.argv.pop(1) if len(sys.argv) > 1 else "roundhouse"
 
-# Command line, exit status, part of what is said.
+# Command line, exit status, part of the message.
 REFUSED = [
     (["--enable-scheme=tensorjob"], 2, "scheme tensorjob is not supported yet"),
     (["-enable-scheme", "TFJob", "-enable-scheme=nojob"], 2, "scheme nojob is not supported yet"),
@@ -64,7 +64,7 @@ REFUSED = [
     (["operand"], 2, "too many operands"),
 ]
 
-# Lines of a configuration, and what is said of them, with the file in front.
+# Lines of a configuration, and their message, which begins with the file.
 REFUSED_INI = [
     ("[controller]\nkube-api-qps = abc", ':2: kube-api-qps: "abc" is no number from 0 to 1000000'),
     ("[controller]\nkube-api-burst = 1.5", ':2: kube-api-burst: "1.5" is no whole number'),
@@ -129,25 +129,25 @@ class Flags(unittest.TestCase):
         return controller
 
     def test_refused(self):
-        for words, status, said in REFUSED:
+        for words, status, expected in REFUSED:
             with self.subTest(words=words):
                 flags = words if "--kubeconfig" in words else ["--kubeconfig", str(self.kubeconfig), *words]
                 done = subprocess.run([ROUNDHOUSE, "controller", "--metrics-bind-address=0", "--health-probe-bind-address=0",
                                        *flags], capture_output=True, text=True, timeout=180)
                 self.assertEqual(done.returncode, status, done.stderr)
-                self.assertIn(said, done.stderr)
+                self.assertIn(expected, done.stderr)
 
     def test_configuration_refused(self):
         """By every command that reads it, with file, line, key, value and hint."""
         ini = self.folder / "roundhouse.ini"
-        for text, said in REFUSED_INI:
+        for text, expected in REFUSED_INI:
             ini.write_text(text + "\n")
             for words in (["controller", "--kubeconfig", self.kubeconfig],) if "kube-api-qps" in text else (["plugins"],):
                 with self.subTest(text=text, words=words[0]):
                     done = subprocess.run([ROUNDHOUSE, *words, "--config", ini], capture_output=True, text=True, timeout=180)
                     self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
                     self.assertIn(str(ini), done.stderr)
-                    self.assertIn(said, done.stderr)
+                    self.assertIn(expected, done.stderr)
                     self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
     def test_schemes_of_the_configuration(self):
@@ -173,24 +173,24 @@ class Flags(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_variables_refused(self):
-        for variable, value, said in (("KUBEFLOW_NAMESPACE", "A_b", '$KUBEFLOW_NAMESPACE: namespace: "A_b" is no name'),
+        for variable, value, expected in (("KUBEFLOW_NAMESPACE", "A_b", '$KUBEFLOW_NAMESPACE: namespace: "A_b" is no name'),
                                       ("CUSTOM_CLUSTER_DOMAIN", "a_b", '$CUSTOM_CLUSTER_DOMAIN: cluster-domain: "a_b" is no domain')):
             done = subprocess.run([ROUNDHOUSE, "controller", "--kubeconfig", self.kubeconfig], capture_output=True, text=True,
                                   timeout=180, env={**os.environ, variable: value})
             self.assertEqual(done.returncode, 2)
-            self.assertIn(said, done.stderr)
+            self.assertIn(expected, done.stderr)
 
     def test_template_file(self):
         """One that is there and wrong is refused; one that is not there is V1's default, as in V1."""
         file = self.folder / "initContainer.yaml"
-        for text, said in ((TEMPLATE.replace("MaxTries", "Tries"), '"{{.Tries}}); do nslookup {{.MasterAddr}}; done\']" is not understood; there are'),
+        for text, expected in ((TEMPLATE.replace("MaxTries", "Tries"), '"{{.Tries}}); do nslookup {{.MasterAddr}}; done\']" is not understood; there are'),
                            ("name: x", "no list of containers")):
             file.write_text(text)
             done = subprocess.run([ROUNDHOUSE, "controller", "--kubeconfig", self.kubeconfig, "--pytorch-init-container-template-file",
                                    file], capture_output=True, text=True, timeout=180)
             self.assertEqual(done.returncode, 2)
             self.assertIn(f'--pytorch-init-container-template-file: init-container-template-file: "{file}": ', done.stderr)
-            self.assertIn(said, done.stderr)
+            self.assertIn(expected, done.stderr)
         file.write_text(TEMPLATE)
         controller = self.controller("--leader-elect=false", "--pytorch-init-container-template-file", file)
         self.assertNotIn("template-file", controller.text())
@@ -241,7 +241,7 @@ class Flags(unittest.TestCase):
 
     def test_server_is_not_there(self):
         controller = self.controller("--leader-elect=false")
-        controller.wait_said("cannot list")
+        controller.wait_for_log("cannot list")
         self.assertEqual(controller.get("/readyz")[0], 500)
         self.assertEqual(controller.get("/readyz")[1], "[-]readyz failed: reason withheld\nreadyz check failed\n")
         state = controller.state()
@@ -267,7 +267,7 @@ class Flags(unittest.TestCase):
         cluster = {"server": f"https://127.0.0.1:{server.server_port}", "insecure-skip-tls-verify": True}
         self.kubeconfig.write_text(json.dumps({**KUBECONFIG, "clusters": [{"name": "c", "cluster": cluster}]}))
         controller = self.controller("--leader-elect=false")
-        controller.wait_said(f"the server does not speak TLS, and {self.kubeconfig}: clusters[0].cluster.server begins with https://; write")
+        controller.wait_for_log(f"the server does not speak TLS, and {self.kubeconfig}: clusters[0].cluster.server begins with https://; write")
         controller.stop()
 
     def test_signals(self):
@@ -297,9 +297,9 @@ class Flags(unittest.TestCase):
         port = support.apiserver.free_ports(1)[0]
         controller = self.controller("--leader-elect=false", "--webhook-cert-dir", self.folder / "certs",
                                      f"--webhook-server-port={port}")
-        controller.wait_said("waiting for tls.crt")
+        controller.wait_for_log("waiting for tls.crt")
         self.certificate("webhook")
-        controller.wait_said("webhooks: served")
+        controller.wait_for_log("webhooks: served")
         job = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "Bad"}, "spec": {}}
         answer = self.review(port, {"request": {"uid": "u", "operation": "CREATE", "object": job}})
         self.assertEqual((answer["uid"], answer["allowed"], answer["status"]["code"]), ("u", False, 403))

@@ -186,7 +186,7 @@ class Foreign(Case):
         self.check("again", self.administrator(map_of("again"), former))
 
     def test_service(self):
-        """V1 made the pods and told of the Service: it stays as it is."""
+        """V1 created the pods and reported the Service: it stays as it is."""
         foreign = self.tenant(thing("Service", "served-worker-0", spec={"clusterIP": "None", "ports": [{"port": 1}]}))
         self.tenant(job("served", namespace=SPACE))
         message = wait_for("stalled", lambda: self.stalled("served", "pytorchjobs"))["message"]

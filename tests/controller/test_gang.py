@@ -120,17 +120,17 @@ class Gang(Case):
                 self.set_phase(pod, "Succeeded")
             wait_for("no PodGroup", lambda: "life" not in self.groups())
             self.assertEqual(self.conditions("life").get("Succeeded"), "True")
-            told = lambda: {e["reason"] for e in self.items("v1", "events") if e["involvedObject"]["name"] == "life"}
-            wait_for("events", lambda: {"JobTerminated", "SuccessfulDeletePodGroup"} <= told())
+            reasons = lambda: {e["reason"] for e in self.items("v1", "events") if e["involvedObject"]["name"] == "life"}
+            wait_for("events", lambda: {"JobTerminated", "SuccessfulDeletePodGroup"} <= reasons())
             wait_for("no problem", lambda: not controller.state()["problems"])
             self.drop_all(body, uid)
 
     def check_definition_is_missing(self):
-        """It is said which, no pod is made, and when it is there all goes on."""
+        """The log names it, no pod is created, and everything continues once it exists."""
         self.api.kubectl("delete", "crd", f"podgroups.{self.api_version.partition('/')[0]}")
         self.addCleanup(self.install)
         with self.controller(f"--gang-scheduler-name={self.named}") as controller:
-            controller.wait_said("podgroups." + self.api_version.partition("/")[0])
+            controller.wait_for_log("podgroups." + self.api_version.partition("/")[0])
             body = job("early")
             uid = self.create(body)["metadata"]["uid"]
             wait_for("stalled", lambda: self.conditions("early").get("Stalled") == "True")

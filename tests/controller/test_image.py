@@ -31,7 +31,7 @@ class Image(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        cls.said = make(cls.folder / "one.tar")
+        cls.output = make(cls.folder / "one.tar")
         with tarfile.open(cls.folder / "one.tar") as archive:
             cls.files = {info.name: archive.extractfile(info).read() for info in archive if info.isfile()}
         cls.index = json.loads(cls.files["index.json"])
@@ -52,8 +52,8 @@ class Image(unittest.TestCase):
         notes = self.index["manifests"][0]["annotations"]
         self.assertEqual(notes, {"io.containerd.image.name": NAME, "org.opencontainers.image.ref.name": "9.9"})
         self.assertEqual(self.config["rootfs"]["diff_ids"], ["sha256:" + hashlib.sha256(self.tar).hexdigest()])
-        self.assertIn(self.index["manifests"][0]["digest"], self.said)
-        self.assertIn("MB packed", self.said)
+        self.assertIn(self.index["manifests"][0]["digest"], self.output)
+        self.assertIn("MB packed", self.output)
 
     def test_not_root(self):
         self.assertEqual(self.config["config"]["User"], "65532:65532")
@@ -103,13 +103,13 @@ class Image(unittest.TestCase):
 
     def test_starts(self):
         _, run = self.unpack()
-        for command, said in ((["/manager", "--help"], "--leader-election-id"),
+        for command, expected in ((["/manager", "--help"], "--leader-election-id"),
                               (["/usr/bin/roundhouse", "plugins", "list"], "PyTorchJob"),
                               (["/usr/bin/roundhouse", "comm", "--help"], "all-reduce"),
                               (["/usr/bin/roundhouse-comm", "check", "--local", "1"], "1 rank"),
                               (["/usr/bin/roundhouse", "ps", "--help"], "--rule")):
             done = run(*command)
-            self.assertIn(said, done.stdout, (command, done.stderr))
+            self.assertIn(expected, done.stdout, (command, done.stderr))
 
     def test_inject(self):
         """Into a folder that others share: the package for their Python, and the programs, with the library beside them."""

@@ -236,8 +236,8 @@ class Integers(Case):
                     continue
                 waiting[f"refused-{number}"] = (path, value)
             for name, (path, value) in waiting.items():
-                said = wait_for(f"{path} = {value}", lambda: [c for c in self.conditions_of(name) if c["type"] in ("Stalled", "Failed")])
-                self.assertIn(str(value), said[0]["message"], path)
+                found = wait_for(f"{path} = {value}", lambda: [c for c in self.conditions_of(name) if c["type"] in ("Stalled", "Failed")])
+                self.assertIn(str(value), found[0]["message"], path)
         self.assertGreater(len(waiting), 30)
 
     def compare_literals(self, literals, text_of):

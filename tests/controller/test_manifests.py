@@ -150,7 +150,7 @@ class Manifests(unittest.TestCase):
         self.assertEqual(by_name(json.loads(done.stdout)["items"]), manifests())
 
     def test_refused(self):
-        for words, said in ((["--namespace", "Bad"], '--namespace: "Bad"'), (["--namespace", "a: b"], '--namespace: "a: b"'),
+        for words, expected in ((["--namespace", "Bad"], '--namespace: "Bad"'), (["--namespace", "a: b"], '--namespace: "a: b"'),
                             (["--namespace", "-x"], '--namespace: "-x"'), (["--namespace", ""], '--namespace: ""'),
                             (["--image", "a b"], '--image: "a b"'), (["--image", ""], '--image: ""'),
                             (["--image", "UPPER/x"], '"UPPER" must be small letters'), (["--image", "a:b:c"], '--image: "a:b:c"'),
@@ -159,7 +159,7 @@ class Manifests(unittest.TestCase):
                             (["--gang-scheduler-name", "No Name"], "No Name"), (["x"], "too many operands")):
             done = subprocess.run([ROUNDHOUSE, "manifests", *words], capture_output=True, text=True, timeout=180)
             self.assertEqual((done.returncode, done.stdout), (2, ""), words)
-            self.assertIn(said, done.stderr)
+            self.assertIn(expected, done.stderr)
 
     def test_folder_is_fresh(self):
         done = subprocess.run([sys.executable, "-B", SOURCE / "tools" / "deploy.py", "--check", ROUNDHOUSE], capture_output=True,
@@ -208,11 +208,11 @@ class Manifests(unittest.TestCase):
         return by_name(yaml.safe_load_all(done.stdout))
 
     def test_helm_refuses_mistakes(self):
-        for value, said in (("replica=3", "replica"), ("image.pullpolicy=Never", "pullpolicy"), ("replicas=many", "integer"),
+        for value, expected in (("replica=3", "replica"), ("image.pullpolicy=Never", "pullpolicy"), ("replicas=many", "integer"),
                             ("scope=everything", '"namespaced"'), ("image.digest=abcd", "sha256")):
             done = self.template(value)
             self.assertNotEqual(done.returncode, 0, value)
-            self.assertIn(said, done.stderr)
+            self.assertIn(expected, done.stderr)
 
     def test_helm_schema_knows_every_value(self):
         """What the schema leaves out is refused, so it has to have all of values.yaml, and no more."""

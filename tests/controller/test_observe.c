@@ -58,7 +58,7 @@ static void drop(struct version *version)
 	rh_ledger_deinit(&version->ledger);
 }
 
-static void tell(struct rh_metrics *metrics, struct version *before, struct version *after, uint32_t *flags)
+static void observe(struct rh_metrics *metrics, struct version *before, struct version *after, uint32_t *flags)
 {
 	static const struct rh_ledger none;
 	const struct rh_engine_change change = {
@@ -115,7 +115,7 @@ static void check_row(const struct row *row)
 	support_row(row->name);
 	make(&before, row->active_before, row->type_before, row->restarts_before);
 	make(&after, row->active, row->type, row->restarts);
-	tell(metrics, &before, &after, &flags);
+	observe(metrics, &before, &after, &flags);
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_JOBS_CREATED, labels), 0);
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_JOBS_SUCCESSFUL, labels), row->successful);
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_JOBS_FAILED, labels), row->failed);
@@ -143,9 +143,9 @@ static void test_observe__first(void **state)
 
 	(void)state;
 	make(&after, 0, "Succeeded", 4);
-	tell(metrics, NULL, &after, &flags);
-	tell(metrics, &after, &after, &flags);
-	tell(metrics, NULL, NULL, &flags);
+	observe(metrics, NULL, &after, &flags);
+	observe(metrics, &after, &after, &flags);
+	observe(metrics, NULL, NULL, &flags);
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_JOBS_CREATED, labels), 1);
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_JOBS_SUCCESSFUL, labels), 0);
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_JOBS_RESTARTED, labels), 0);
@@ -163,11 +163,11 @@ static void test_observe__start_time(void **state)
 	(void)state;
 	make(&before, 0, "Created", 0);
 	make(&after, 2, "Running", 0);
-	tell(metrics, NULL, &before, &flags);
+	observe(metrics, NULL, &before, &flags);
 	assert_int_equal(flags, 1);
-	tell(metrics, &before, &after, &flags);
+	observe(metrics, &before, &after, &flags);
 	assert_int_equal(flags, 3);
-	tell(metrics, &before, &after, &flags);
+	observe(metrics, &before, &after, &flags);
 	rh_metrics_print(metrics, &out);
 	assert_non_null(strstr(rh_str_text(&out), "roundhouse_job_start_seconds_sum{framework=\"pytorch\"} 7\n"));
 	drop(&before);
@@ -216,9 +216,10 @@ static void test_observe__problems(void **state)
 	static const char *const pods_watch[] = {"pods", "watch"};
 	static const char *const others[] = {"podgroups.x", "list"};
 	rh_auto(metrics) metrics = rh_metrics_new();
-	struct rh_kube_problem problem = {.resource = "pods", .verb = "list", .namespace_ = "", .status = 500, .words = ""};
+	struct rh_kube_problem problem = {
+		.resource = "pods", .verb = "list", .namespace_ = "", .status = 500, .message = ""};
 	const struct rh_kube_problem other = {
-		.resource = "podgroups.x", .verb = "list", .namespace_ = "", .status = 404, .words = ""};
+		.resource = "podgroups.x", .verb = "list", .namespace_ = "", .status = 404, .message = ""};
 
 	(void)state;
 	rh_observe_problem(metrics, &problem);

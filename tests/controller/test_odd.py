@@ -20,7 +20,7 @@ class Odd(Case):
         cls.cluster = cls.enterClassContext(cls().controller("--leader-elect=false"))
 
     def assert_works(self):
-        """A further job gets its pods, so all that was told before is known; nothing is tried again and again, nothing is broken."""
+        """A further job gets its pods, so all earlier events are processed; no request is repeated endlessly, no watch fails."""
         name = f"further-{self.id().rpartition('_')[2]}"
         self.create(job(name))
         wait_for(f"pods of {name}", lambda: len(self.pods(name)) == 2)
@@ -63,7 +63,7 @@ class Odd(Case):
     def delete_pod(self, name, namespace="default"):
         self.request("DELETE", f"/api/v1/namespaces/{namespace}/pods/{name}?gracePeriodSeconds=0")
 
-    def told(self, name, namespace="default"):
+    def job_events(self, name, namespace="default"):
         """-> reasons and messages of the job's Events"""
         return [(e["reason"], e["message"]) for e in self.items("v1", "events", namespace) if e["involvedObject"].get("name") == name]
 
@@ -99,7 +99,7 @@ class Odd(Case):
             self.read_anew(f"deep-{depth}")
 
     def test_long_texts(self):
-        """Signs that the server tells with six, as many as an object may hold."""
+        """Characters that the server escapes as six bytes, as many as an object may hold."""
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "long", "labels": {LABEL: "nobody"}},
                 "spec": {"containers": [{"name": "c", "image": "i", "args": ["<" * 1500000]}]}}
         text = json.dumps(body)
@@ -123,7 +123,7 @@ class Odd(Case):
         """The ledger finds no room: nothing is lost, its words say why, and with room all goes on."""
         pods = self.begin(self.restarting("full", annotations={"example.org/large": "x" * 262100}))
         self.lose(pods[0])
-        wait_for("words", lambda: any("annotations: Too long" in message for _, message in self.told("full")))
+        wait_for("words", lambda: any("annotations: Too long" in message for _, message in self.job_events("full")))
         self.assertEqual(self.uids("full"), {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in pods})
         self.patch(self.path("pytorchjobs", name="full"), {"metadata": {"annotations": {"example.org/large": None}}})
         wait_for("another pod", lambda: self.uids("full").get("full-worker-0") not in (None, pods[0]["metadata"]["uid"]))
@@ -154,7 +154,7 @@ class Odd(Case):
             self.patch_pod("labelled-worker-0", {"labels": {INDEX: wrong}})
             wait_for("stalled", lambda: self.conditions("labelled").get("Stalled") == "True")
             self.assertTrue(any(reason == "FailedCreatePod" and "is labelled as another replica or as none" in message and INDEX in message
-                                for reason, message in self.told("labelled")), self.told("labelled"))
+                                for reason, message in self.job_events("labelled")), self.job_events("labelled"))
             self.assert_works()
             self.patch_pod("labelled-worker-0", {"labels": {INDEX: "0"}})
             wait_for("goes on", lambda: "Stalled" not in self.conditions("labelled"))
@@ -258,7 +258,7 @@ class Odd(Case):
         self.drop_job("twin", "tfjobs")
 
     def test_namespace_ends(self):
-        """Nothing can be made in it any more: that is said, and costs little."""
+        """Nothing can be created in it any more: that is reported, with few requests."""
         self.api.kubectl("create", "namespace", "ends")
         self.begin(job("leaving", namespace="ends"))
         self.request("DELETE", "/api/v1/namespaces/ends")

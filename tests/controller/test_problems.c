@@ -63,7 +63,7 @@ static const struct row rows[] = {
 	{"connection", {"pods", "list", "", 0, "refused"}, NULL},
 };
 
-static void test_problems__cure(void **state)
+static void test_problems__hint(void **state)
 {
 	struct stage stage = {0};
 
@@ -101,7 +101,7 @@ static void test_problems__come_and_go(void **state)
 	open_stage(&stage);
 	check_list(&problems, "[]");
 	rh_problems_report(&problems, stage.host, &problem);
-	problem.words = "second";
+	problem.message = "second";
 	rh_problems_report(&problems, stage.host, &problem);
 	check_list(&problems, "[{\"resource\":\"pods\",\"verb\":\"list\",\"namespace\":\"team\",\"status\":500,"
 	                      "\"message\":\"second\"}]");
@@ -137,7 +137,7 @@ static void test_problems__memory_is_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_problems__cure),
+		cmocka_unit_test(test_problems__hint),
 		cmocka_unit_test(test_problems__come_and_go),
 		cmocka_unit_test(test_problems__memory_is_out),
 	};

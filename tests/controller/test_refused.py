@@ -17,7 +17,7 @@ MANY = 120
 
 
 class Refused(Case):
-    """The audit log tells how often something was tried."""
+    """The audit log shows how often a request was sent."""
     options = {"audit": True}
 
     def condition(self, name, kind, namespace="default"):
@@ -29,7 +29,7 @@ class Refused(Case):
         return wait_for(f"{name} is stalled: {words}", lambda: words in (self.condition(name, "Stalled", namespace)
                                                                          or {}).get("message", ""))
 
-    def told(self, name, namespace="default"):
+    def job_events(self, name, namespace="default"):
         return {(e["type"], e["reason"]): e["message"] for e in self.items("v1", "events", namespace)
                 if e["involvedObject"].get("name") == name}
 
@@ -53,7 +53,7 @@ class Refused(Case):
         path = f"/api/v1/namespaces/{namespace}/resourcequotas"
         self.request("POST", path, {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"},
                                     "spec": {"hard": {"pods": pods}}})
-        # nobody counts here: what is used is said by hand
+        # nothing counts here: the test sets what is used
         self.request("PATCH", f"{path}/few/status", {"status": {"hard": {"pods": pods}, "used": {"pods": "0"}}},
                      "application/merge-patch+json")
 
@@ -67,8 +67,8 @@ class Refused(Case):
             self.wait_idle(controller)
             self.assertEqual(len(self.pods("large", "small")), 3)
             self.assertLess(self.tries("create", "pods", 403, "small"), MANY)
-            told = [e for e in self.items("v1", "events", "small") if e["reason"] == "FailedCreatePod"]
-            self.assertLess(len(told), 15)
+            events = [e for e in self.items("v1", "events", "small") if e["reason"] == "FailedCreatePod"]
+            self.assertLess(len(events), 15)
             self.request("DELETE", "/api/v1/namespaces/small/resourcequotas/few")
             wait_for("all pods", lambda: len(self.pods("large", "small")) == MANY, patience=120)
             wait_for("goes on", lambda: not self.condition("large", "Stalled", "small"))
@@ -124,7 +124,7 @@ class Refused(Case):
                                kubeconfig=self.api.kubeconfig_of("limited"), name=name)
 
     def test_status_may_not_be_patched(self):
-        """Everything else goes on, it is told which right is missing, and with it the status comes."""
+        """Everything else works, the event names the missing permission, and with it the status is written."""
         jobs = {"apiGroups": ["kubeflow.org"], "resources": ["pytorchjobs"], "verbs": ["*"]}
         with self.limited("no-status", [jobs, CORE]) as controller:
             self.create(job("silent"))
@@ -132,7 +132,7 @@ class Refused(Case):
             for pod in pods:
                 self.set_phase(pod, "Running")
             wait_for("words", lambda: any("pytorchjobs/status" in m and kind == "Warning" for (kind, _),
-                                          m in self.told("silent").items()))
+                                          m in self.job_events("silent").items()))
             self.wait_idle(controller)
             self.assertLess(self.tries("patch", "pytorchjobs", 403, "default"), 30)
             self.grant([KUBEFLOW, CORE])
@@ -163,7 +163,7 @@ class Refused(Case):
             pods = wait_for("pods", lambda: len(p := self.pods("unwritten")) == 2 and p)
             self.fail_pod(pods[0])
             wait_for("words", lambda: any('cannot patch resource "pytorchjobs"' in m
-                                          for m in self.told("unwritten").values()))
+                                          for m in self.job_events("unwritten").values()))
             self.wait_idle(controller)
             self.assertEqual([p["metadata"]["uid"] for p in self.pods("unwritten")],
                              [p["metadata"]["uid"] for p in pods])
@@ -208,7 +208,7 @@ class Refused(Case):
             self.create(job("ours", managedBy="kubeflow.org/training-operator"))
             wait_for("pods", lambda: len(self.pods("ours")) == 2)
             self.wait_idle(controller)
-            self.assertEqual((self.pods("theirs"), self.conditions("theirs"), self.told("theirs")), ([], {}, {}))
+            self.assertEqual((self.pods("theirs"), self.conditions("theirs"), self.job_events("theirs")), ([], {}, {}))
         for name in ("theirs", "ours"):
             self.drop_job(name)
 
@@ -227,8 +227,8 @@ class Refused(Case):
         self.drop_job("queued")
 
     def test_node_is_lost(self):
-        """A pod on a dead node stays, being deleted: where the job asks for it, it is forced by its UID, and the cause
-        is told."""
+        """A pod on a dead node stays, being deleted: if the job requests it, it is force-deleted by its UID, and an event
+        has the cause."""
         with self.controller("--leader-elect=false", name="lost") as controller:
             names = ("patient", "forced")
             for name in names:
@@ -248,9 +248,9 @@ class Refused(Case):
             wait_for("another pod", lambda: self.uid("forced-worker-0") not in (None, before["forced"]))
             self.wait_idle(controller)
             self.assertEqual(self.uid("patient-worker-0"), before["patient"])
-            wait_for("told", lambda: "forced-worker-0" in self.told("forced").get(("Warning", "ForcedDeletePod"), ""))
-            self.assertIn("its node dead may be lost", self.told("forced")["Warning", "ForcedDeletePod"])
-            self.assertFalse(any("force" in r.lower() for _, r in self.told("patient")))
+            wait_for("event", lambda: "forced-worker-0" in self.job_events("forced").get(("Warning", "ForcedDeletePod"), ""))
+            self.assertIn("its node dead may be lost", self.job_events("forced")["Warning", "ForcedDeletePod"])
+            self.assertFalse(any("force" in r.lower() for _, r in self.job_events("patient")))
         for name in names:
             self.drop_job(name)
 
@@ -266,7 +266,7 @@ class Refused(Case):
             pods = wait_for("pods", lambda: len(p := self.pods("loud")) == MANY and p, patience=120)
             self.fail_pod(pods[7], 1)
             wait_for("failed", lambda: self.conditions("loud").get("Failed") == "True")
-            wait_for("told", lambda: any(reason == "PyTorchJobFailed" for _, reason in self.told("loud")))
+            wait_for("event", lambda: any(reason == "PyTorchJobFailed" for _, reason in self.job_events("loud")))
             self.wait_idle(controller)
             events = [e for e in self.items("v1", "events") if e["involvedObject"].get("name") == "loud"]
             self.assertLess(len(events), 60, "V1's correlator lets 10 of a sort through, then counts")

@@ -155,7 +155,7 @@ class Servers(unittest.TestCase):
         self.put("tls.crt", certificate)
         self.put("tls.key", key)
         controller = self.controller("--webhook-cert-dir", self.certs, *flags)
-        controller.wait_said("webhooks: served")
+        controller.wait_for_log("webhooks: served")
         return controller, certificate, key
 
     def ask(self, context):
@@ -187,7 +187,7 @@ class Servers(unittest.TestCase):
         try:
             renewed, key = self.make_certificate("second")
             self.put("tls.crt", renewed)
-            controller.wait_said("the former pair is kept")
+            controller.wait_for_log("the former pair is kept")
             self.assertEqual(self.shown(), certificate)
             self.put("tls.key", key)
             wait_for("the new one", lambda: self.shown() == renewed)
@@ -206,11 +206,11 @@ class Servers(unittest.TestCase):
             self.put("tls.crt", certificate)
             self.put("tls.key", key)
             controller = self.controller("--webhook-cert-dir", self.certs)
-            controller.wait_said("webhooks: not served: cannot listen at")
+            controller.wait_for_log("webhooks: not served: cannot listen at")
             self.assertIn("in use; the next try is in 1 s", controller.text())
             self.assertEqual(controller.get("/readyz")[0], 500)
             self.assertIn("in use", controller.state()["webhooks"]["problem"])
-        controller.wait_said("webhooks: served")
+        controller.wait_for_log("webhooks: served")
         self.assertEqual(controller.state()["webhooks"], {"served": True})
         controller.stop()
 
@@ -264,11 +264,11 @@ class Servers(unittest.TestCase):
         token = self.folder / "token"
         token.write_text("abc")
         self.kubeconfig.write_text(json.dumps({**KUBECONFIG, "users": [{"name": "u", "user": {"tokenFile": str(token)}}]}))
-        for mode, said in ((0o600, None), (0o644, None), (0o620, "its group"), (0o666, "everybody")):
+        for mode, expected in ((0o600, None), (0o644, None), (0o620, "its group"), (0o666, "everybody")):
             token.chmod(mode)
             controller = self.controller()
-            line = f'users[0].user: token file "{token}" can be written by {said or ""}'
-            self.assertEqual(controller.text().count(line), 1 if said else 0, controller.text())
+            line = f'users[0].user: token file "{token}" can be written by {expected or ""}'
+            self.assertEqual(controller.text().count(line), 1 if expected else 0, controller.text())
             controller.stop()
             controller.log.unlink()
 
@@ -294,7 +294,7 @@ class Servers(unittest.TestCase):
                                             name=f"nowhere-{address}")
             controller.start()
             self.addCleanup(controller.kill)
-            controller.wait_said("controller of")
+            controller.wait_for_log("controller of")
             self.assertEqual(self.sockets(controller), 0, address)
             controller.stop()
 

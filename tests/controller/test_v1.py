@@ -136,7 +136,7 @@ class Swap(Installed):
         status, answer = self.create("pytorchjobs", self.two_masters("refused-by-nobody"))
         self.assertEqual(status, 500, answer)  # nobody answers yet: everything is refused
         with self.manager() as controller:
-            controller.wait_said("trusts the certificate now")
+            controller.wait_for_log("trusts the certificate now")
             self.check_webhooks()
             self.check_running(running, uids)
             self.assertIn("THERE IS NO LEADER ELECTION", controller.text())
@@ -160,7 +160,7 @@ class Swap(Installed):
         wait_for("its pod", lambda: len(self.pods("new")) == 1)
 
     def check_words(self):
-        """O4: what V1 said, and no more."""
+        """What V1 reported, and no more."""
         body = self.two_masters("words")
         master = body["spec"]["pytorchReplicaSpecs"].pop("Master")
         body["spec"]["pytorchReplicaSpecs"]["Worker"] = {**master, "replicas": 1}
@@ -171,8 +171,8 @@ class Swap(Installed):
                          "container with name pytorch")
         container["name"] = "pytorch"
         body["spec"]["elasticPolicy"] = {"nProcPerNode": 2}
-        said = self.api.kubectl("create", "--dry-run=server", "-f", "-", text=json.dumps(body)).stderr
-        self.assertIn("Warning: spec.elasticPolicy.nProcPerNode is deprecated, use spec.nprocPerNode instead\n", said)
+        expected = self.api.kubectl("create", "--dry-run=server", "-f", "-", text=json.dumps(body)).stderr
+        self.assertIn("Warning: spec.elasticPolicy.nProcPerNode is deprecated, use spec.nprocPerNode instead\n", expected)
 
     def check_running(self, name, uids):
         """The pods that V1 made are kept, and what becomes of them counts. The ledger passes the webhook."""

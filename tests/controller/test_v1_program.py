@@ -20,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "faults"))
 MXNET = sys.argv.pop(2) if len(sys.argv) > 2 else ""
 import test_v1  # noqa: E402
 import life  # noqa: E402
-import reported_by  # noqa: E402
+import audit  # noqa: E402
 from support import apiserver, wait_for  # noqa: E402
 
 GROUP = "/apis/kubeflow.org/v1/namespaces/default"
@@ -121,7 +121,7 @@ class V1(apiserver.Daemon):
 class Program(test_v1.Installed):
     """Jobs of every kind go from V1 to us and back."""
     program = None
-    server = reported_by.Server
+    server = audit.Server
     maxDiff = None
 
     def manager(self):
@@ -143,9 +143,9 @@ class Program(test_v1.Installed):
     def made(self, since):
         """-> {kind: names, as often as they were made}; whatever else was deleted than a pod that starts again is an error"""
         events = self.writes(since)
-        deleted = {reported_by.what(e) for e in events if e["verb"].startswith("delete")}
+        deleted = {audit.what(e) for e in events if e["verb"].startswith("delete")}
         self.assertLessEqual(deleted, {f"delete pods again-{plural}-worker-0" for plural in RESTARTING})
-        return {what: sorted(reported_by.count(events, "create", what).elements()) for what in CHILDREN}
+        return {what: sorted(audit.count(events, "create", what).elements()) for what in CHILDREN}
 
     def check_who(self, since, agent):
         self.assertEqual({e["userAgent"].split("/")[0] for e in self.writes(since)}, {agent})
@@ -172,7 +172,7 @@ class Program(test_v1.Installed):
         return json.loads(self.api.get(f"{GROUP}/{plural}/{name}")).get("status", {})
 
     def has(self, plural, name, condition):
-        return reported_by.conditions(self.status(plural, name)).get(condition) == "True"
+        return audit.conditions(self.status(plural, name)).get(condition) == "True"
 
     def let_run(self, plural, name):
         """Start the pods, and wait for the words of who controls the job."""

@@ -126,7 +126,7 @@ void fake_http_end(struct rh_http *http, struct fake_call *call, const struct rh
 
 bool fake_http_feed(struct rh_http *http, struct fake_call *call, const char *text, size_t length)
 {
-	struct rh_http_response response = {.sent = true, .words = "ended by the listener", .body = ""};
+	struct rh_http_response response = {.sent = true, .message = "ended by the listener", .body = ""};
 
 	if (!call->chunk || call->chunk(call->arg, text, length) == 0)
 		return true;
@@ -136,18 +136,18 @@ bool fake_http_feed(struct rh_http *http, struct fake_call *call, const char *te
 
 void fake_http_answer(struct rh_http *http, struct fake_call *call, int32_t status, const char *body)
 {
-	bool told = call->chunk && status >= 200 && status < 300;
-	const char *rest = told ? "" : body;
+	bool streamed = call->chunk && status >= 200 && status < 300;
+	const char *rest = streamed ? "" : body;
 	struct rh_http_response response = {
-		.status = status, .sent = true, .words = "", .body = rest, .body_length = strlen(rest)};
+		.status = status, .sent = true, .message = "", .body = rest, .body_length = strlen(rest)};
 
-	if (!told || fake_http_feed(http, call, body, strlen(body)))
+	if (!streamed || fake_http_feed(http, call, body, strlen(body)))
 		fake_http_end(http, call, &response);
 }
 
 void fake_http_cut(struct rh_http *http, struct fake_call *call, bool sent)
 {
-	struct rh_http_response response = {.sent = sent, .words = "the connection broke", .body = ""};
+	struct rh_http_response response = {.sent = sent, .message = "the connection broke", .body = ""};
 
 	fake_http_end(http, call, &response);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* follow [pages]: watch the pods that carry the label "app" on the server of $KUBECONFIG, and say what is told. */
+/* follow [pages]: watch the pods with the label "app" on the server of $KUBECONFIG, and print the events. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static void on_watch(void *arg, enum rh_watch_event event, const struct rh_json 
 static void on_problem(void *arg, const struct rh_kube_problem *problem)
 {
 	(void)arg;
-	printf("PROBLEM %s %s %d %s\n", problem->verb, problem->resource, (int)problem->status, problem->words);
+	printf("PROBLEM %s %s %d %s\n", problem->verb, problem->resource, (int)problem->status, problem->message);
 }
 
 static void on_call(void *arg, const struct rh_kube_call *call)

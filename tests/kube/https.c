@@ -16,7 +16,7 @@
 
 void https_start(struct https_server *server, const char *argument, const char *value)
 {
-	rh_auto(json) said = NULL;
+	rh_auto(json) reply = NULL;
 	int64_t port = 0;
 	int to[2];
 	int from[2];
@@ -39,10 +39,10 @@ void https_start(struct https_server *server, const char *argument, const char *
 	in = fdopen(from[0], "r");
 	assert_non_null(fgets(line, sizeof(line), in));
 	(void)fclose(in);
-	said = support_json(line);
-	assert_true(rh_json_integer(rh_json_get(said, "port"), &port));
+	reply = support_json(line);
+	assert_true(rh_json_integer(rh_json_get(reply, "port"), &port));
 	server->port = (int)port;
-	rh_copy(server->dir, sizeof(server->dir), rh_json_string(rh_json_get(said, "dir")));
+	rh_copy(server->dir, sizeof(server->dir), rh_json_string(rh_json_get(reply, "dir")));
 }
 
 void https_stop(struct https_server *server)
@@ -111,7 +111,7 @@ static void https_on_observe(void *arg, const char *method, const char *path, in
 	assert_null(strchr(path, '?'));
 	assert_true(status == 0 || (status >= 100 && status < 600));
 	assert_true(seconds >= 0);
-	client->told++;
+	client->observed++;
 }
 
 void https_open(struct https_client *client, struct rh_kubeconfig *config)
@@ -159,7 +159,7 @@ static void https_on_done(void *arg, const struct rh_http_response *response)
 	call->status = response->status;
 	call->sent = response->sent;
 	call->retry_after = response->retry_after;
-	rh_copy(call->words, sizeof(call->words), response->words);
+	rh_copy(call->message, sizeof(call->message), response->message);
 	assert_int_equal(response->body[response->body_length], '\0');
 	rh_str_append_bytes(&call->body, response->body, response->body_length);
 	call->client->open--;
@@ -169,7 +169,7 @@ void https_send(struct https_client *client, const struct rh_http_request *reque
                 struct https_call *call)
 {
 	struct rh_http_request whole = *request;
-	size_t told = client->told;
+	size_t observed = client->observed;
 
 	call->client = client;
 	call->status = -1;
@@ -177,7 +177,7 @@ void https_send(struct https_client *client, const struct rh_http_request *reque
 	assert_int_equal(rh_http_send(client->http, &whole, https_on_done, call, &call->id, NULL), 0);
 	assert_true(call->id != 0);
 	assert_int_equal(call->status, -1);
-	assert_int_equal(client->told, told);
+	assert_int_equal(client->observed, observed);
 	client->open++;
 }
 

@@ -38,7 +38,7 @@ struct https_call {
 	int32_t status; /**< -1: not yet */
 	bool sent;
 	int64_t retry_after;
-	char words[512];
+	char message[512];
 	struct rh_str body;   /**< what the response had, or the chunks */
 	size_t chunks;        /**< how many came */
 	size_t stop_after;    /**< the chunk function refuses this one; 0: none */
@@ -51,12 +51,12 @@ struct https_client {
 	struct rh_loop *loop;
 	struct rh_kubeconfig *config;
 	struct rh_http *http;
-	size_t open;   /**< calls that have not ended */
-	size_t told;   /**< calls that the observer was told of */
-	size_t turns;  /**< of the loop */
-	bool released; /**< somebody wants the loop to stop */
-	bool stepping; /**< rh_http_step() runs: nothing is told outside of it */
-	int64_t end;   /**< monotonic, when a test that hangs is given up */
+	size_t open;     /**< calls that have not ended */
+	size_t observed; /**< calls that the observer received */
+	size_t turns;    /**< of the loop */
+	bool released;   /**< somebody wants the loop to stop */
+	bool stepping;   /**< rh_http_step() runs: no callback comes outside of it */
+	int64_t end;     /**< monotonic, when a test that hangs is given up */
 	/** Something else that has its turn; may be NULL. @return its deadline */
 	int64_t (*step)(void *arg, int64_t now);
 	void *arg;

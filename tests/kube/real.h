@@ -27,7 +27,8 @@ struct real {
 void real_open(struct real *real, const struct rh_kube_store_options *options);
 /** Close it. */
 void real_close(struct real *real);
-/** Run until the turn function says no, or @p patience is over. @return whether the turn function said so */
+/** Run until the turn function returns false, or @p patience is over. @return whether the turn function returned false
+ */
 bool real_run(struct real *real, int64_t patience);
 
 #endif

@@ -95,8 +95,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_word_echo(self, rest):
         headers = {name.lower(): value for name, value in self.headers.items()}
-        said = {"method": self.command, "path": self.path, "headers": headers, "body": self.body.decode()}
-        self.answer(json.dumps(said).encode())
+        reply = {"method": self.command, "path": self.path, "headers": headers, "body": self.body.decode()}
+        self.answer(json.dumps(reply).encode())
 
     def do_word_status(self, rest):
         retry = self.path.partition("retry=")[2].replace("+", " ")
@@ -199,7 +199,7 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def tell(port, folder):
+def announce(port, folder):
     print(json.dumps({"port": port, "dir": folder}), flush=True)
     sys.stdin.read()
 
@@ -215,7 +215,7 @@ def serve_h2(folder, program):
         while child.poll() is None:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
                 break
-        tell(port, folder)
+        announce(port, folder)
         child.terminate()
 
 
@@ -230,7 +230,7 @@ def main():
         server.folder = folder
         server.context = None if "--plain" in sys.argv else tls(folder)
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        tell(server.server_address[1], folder)
+        announce(server.server_address[1], folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

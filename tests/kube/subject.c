@@ -24,7 +24,7 @@ static void subject_on_problem(void *arg, const struct rh_kube_problem *problem)
 	struct subject *s = arg;
 
 	rh_str_appendf(&s->problems, "%s %s in '%s' %d %s\n", problem->verb, problem->resource, problem->namespace_,
-	               (int)problem->status, problem->words);
+	               (int)problem->status, problem->message);
 }
 
 struct subject *subject_new(const char *label, const char *namespace_, bool pages)
@@ -90,7 +90,7 @@ int64_t subject_ask(struct subject *s, const char *part)
 	return waited;
 }
 
-int subject_hear(struct subject *s, const char *text)
+int subject_feed(struct subject *s, const char *text)
 {
 	rh_auto_free char *json = subject_quoted(text);
 
@@ -101,14 +101,14 @@ void subject_over(struct subject *s, int32_t status, const char *body)
 {
 	rh_auto_free char *json = subject_quoted(body);
 	struct rh_http_response response = {
-		.status = status, .sent = true, .words = status ? "" : "it broke", .body = json, .body_length = strlen(json)};
+		.status = status, .sent = true, .message = status ? "" : "it broke", .body = json, .body_length = strlen(json)};
 
 	rh_kube_watch_end(s->watch, &response, s->now);
 }
 
 void subject_reply(struct subject *s, const char *body)
 {
-	assert_int_equal(subject_hear(s, body), 0);
+	assert_int_equal(subject_feed(s, body), 0);
 	subject_over(s, 200, "");
 }
 

@@ -26,7 +26,7 @@
 #define SUBJECT_EXPIRED "{'kind':'Status','code':410,'reason':'Expired','message':'too old'}"
 /** @} */
 
-/** A watch and what it said. */
+/** A watch and its events. */
 struct subject {
 	struct rh_kube_watch *watch;
 	struct rh_str log;      /**< events: "+NAME:UID ~NAME:UID -NAME:UID SYNCED " */
@@ -47,7 +47,7 @@ char *subject_quoted(const char *text);
 /** Send what is due, which has @p part in its path, waiting for it. @return how long that took, microseconds */
 int64_t subject_ask(struct subject *s, const char *part);
 /** Hand a piece of the answer in. @return as rh_kube_watch_feed() */
-int subject_hear(struct subject *s, const char *text);
+int subject_feed(struct subject *s, const char *text);
 /** End the request under way; @p status 0 is a broken connection. */
 void subject_over(struct subject *s, int32_t status, const char *body);
 /** Answer the request under way with a whole body. */

@@ -58,7 +58,7 @@ static void take_pod(void *arg, const struct rh_json *pod)
 	struct test_run *run = arg;
 
 	assert_non_null(rh_json_string_at(pod, "metadata.uid"));
-	run->pods_told++;
+	run->pods_reported++;
 }
 
 static void take_replica(void *arg, const struct rh_run_replica *replica)

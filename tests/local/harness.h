@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/harness.h
- * @brief rh_run() for tests: a job as text in, what was told out. A failure in here fails the test that calls.
+ * @brief rh_run() for tests: input is a job as text, output are the callbacks. A failure in here fails the test that
+ * calls.
  *
  * A program that uses it must start with `if (test_is_shim(argc, argv)) return rh_shim_main();`, since shims are this
  * program itself.
@@ -19,7 +20,7 @@
 #include "host/host.h"
 #include "local/run.h"
 
-/** One run and what it told. */
+/** One run and its callbacks. */
 struct test_run {
 	char *scratch; /**< all that the run writes is below it */
 	char *tmpdir_before;
@@ -32,9 +33,9 @@ struct test_run {
 	struct rh_str notes;
 	struct rh_str events; /**< "Reason: message", one a line */
 	struct rh_str table;  /**< "worker-0 Failed 3 restarts=0", one a line */
-	struct rh_json *job;  /**< as it was told last; owned */
+	struct rh_json *job;  /**< its last reported state; owned */
 	int64_t longest;      /**< duration of a replica, microseconds */
-	size_t pods_told;
+	size_t pods_reported;
 	/** Called for each line, after it was noted; may be NULL. */
 	void (*on_line)(struct test_run *run, const char *line);
 	int counter;     /**< for on_line */

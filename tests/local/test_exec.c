@@ -78,7 +78,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Run `sh -c SCRIPT` in the pod. @return what rh_exec() said */
+/* Run `sh -c SCRIPT` in the pod. @return result of rh_exec() */
 static int run(const char *pods, const char *container, const char *script, struct rh_error *err)
 {
 	const char *const argv[] = {"sh", "-c", script, NULL};
@@ -88,7 +88,7 @@ static int run(const char *pods, const char *container, const char *script, stru
 	return rh_exec(&exec, err);
 }
 
-static void test_exec__tells_the_exit_status(void **state)
+static void test_exec__reports_the_exit_status(void **state)
 {
 	const struct fixture *fixture = *state;
 	static const struct {
@@ -213,7 +213,7 @@ static void test_exec__finds_no_pod(void **state)
 	}
 }
 
-/* The log calls it p-master-0's "master-0": whoever takes that for the pod's name is told the right one. */
+/* The log calls it p-master-0's "master-0": the error for that name suggests the pod's name. */
 static void test_exec__lists_the_pods_that_run(void **state)
 {
 	const struct fixture *fixture = *state;
@@ -268,7 +268,7 @@ static void test_exec__waits_no_longer_than_asked(void **state)
 
 	test_shim_add(fixture->shim, "init", "prepare", "while ! [ -e gate ]; do sleep 0.01; done");
 	test_shim_start(fixture->shim);
-	test_shim_hear_start(fixture->shim, "prepare");
+	test_shim_receive_start(fixture->shim, "prepare");
 	assert_int_equal(rh_exec(&exec, &err), RH_ENOENT);
 	assert_string_equal(err.message, "pod \"p\": the container does not run in time");
 	assert_int_equal(rh_file_write_atomic(gate, "", 0, 0600, NULL), 0);
@@ -277,7 +277,7 @@ static void test_exec__waits_no_longer_than_asked(void **state)
 	assert_int_equal(rh_exec(&exec, NULL), 3);
 }
 
-static void test_exec__tells_the_end_of_the_pod(void **state)
+static void test_exec__reports_the_end_of_the_pod(void **state)
 {
 	const struct fixture *fixture = *state;
 	struct rh_error err = {0};
@@ -327,7 +327,7 @@ static void test_exec__without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_exec__tells_the_exit_status, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_exec__reports_the_exit_status, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec__says_what_cannot_be_started, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec__passes_the_streams, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec__finds_the_pod, set_up, tear_down),
@@ -336,7 +336,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_exec__lists_the_pods_that_run, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec__waits_for_the_pod, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec__waits_no_longer_than_asked, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_exec__tells_the_end_of_the_pod, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_exec__reports_the_end_of_the_pod, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec__passes_long_commands, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec__without_memory, set_up, tear_down),
 	};

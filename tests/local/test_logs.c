@@ -14,7 +14,7 @@
 #include "base/os/file.h"
 #include "local/scratch.h"
 
-/* Lines that were told, each in brackets; long ones as their length. */
+/* Received lines, each in brackets; long ones as their length. */
 static void take_line(void *arg, const char *text, size_t length)
 {
 	struct rh_str *seen = arg;

@@ -5,6 +5,7 @@
  */
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 
 #define COMM_PROGRAM "roundhouse-comm"
 /* As the exit statuses of the checks are: 2 says that a rank cannot be reached. */
@@ -78,8 +79,8 @@ const struct rh_command rh_command_comm = {
 		"define\n"
 		"them), push and pull with a parameter server, and prints tables or JSON. check takes less time and prints "
 		"the\n"
-		"verdict. A pair is compared with the median of its like, on one host or between hosts; docs/comm.md tells "
-		"more.\n\n"
+		"verdict. A pair is compared with the median of its like, on one host or between hosts; see "
+		"docs/comm.md.\n\n"
 		"Exit status, the same on every rank: 0 fine, 1 a pair or rank is slow, 2 a rank cannot be reached, 3 wrong\n"
 		"configuration.",
 	.options = comm_options,

@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 
 #define CONTROLLER_PROGRAM "roundhouse-controller"
 /* Room for the path of the running program. */

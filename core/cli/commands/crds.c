@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/commands/crds.h"
+#include "cli/commands.h"
+#include "cli/session.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Part of roundhouse-controller: the schema of pod templates from a live API server. */
+#include "cli/commands.h"
 #include "cli/commands/crds.h"
 
 #include "base/os/clock.h"
@@ -36,15 +37,15 @@ static int64_t cluster_turn(void *arg)
 	return due > now ? due - now : 0;
 }
 
-/* The server's words, and what is to be done about them. */
+/* The server's message, and a hint. */
 static int cluster_refuse(const struct cluster_call *call, const struct rh_http_response *response)
 {
-	char words[256];
+	char message[256];
 	rh_auto_str hint = {0};
 
-	(void)rh_kube_outcome_message(response->status, response->body, words, sizeof(words));
-	rh_kube_hint(call->config, response->status, words, &hint);
-	return rh_fail(call->err, RH_EIO, "the server answers with %d: %s%s%s", response->status, words,
+	(void)rh_kube_outcome_message(response->status, response->body, message, sizeof(message));
+	rh_kube_hint(call->config, response->status, message, &hint);
+	return rh_fail(call->err, RH_EIO, "the server answers with %d: %s%s%s", response->status, message,
 	               hint.length ? "; " : "", rh_str_text(&hint));
 }
 
@@ -55,7 +56,7 @@ static void cluster_done(void *arg, const struct rh_http_response *response)
 	if (response->status == 200)
 		call->result = rh_json_parse(response->body, response->body_length, &call->document, call->err);
 	else if (response->status == 0)
-		call->result = rh_fail(call->err, RH_EIO, "%s", response->words);
+		call->result = rh_fail(call->err, RH_EIO, "%s", response->message);
 	else
 		call->result = cluster_refuse(call, response);
 	rh_loop_stop(call->loop);

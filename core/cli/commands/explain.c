@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/session.h"
 
 static const char *explain_text(const struct rh_json *object, const char *key)
 {

@@ -14,6 +14,7 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 
 /* Room for the path of the running program, and for where a link leads. */
 #define INJECT_PATH_SIZE 4096
@@ -148,7 +149,7 @@ const struct rh_command rh_command_inject = {
 	.details = "For an init container that runs the image of Roundhouse: DIR is an emptyDir's mount, which has then\n"
 			   "roundhouse/ (the Python package, librhcomm.so.0 and its backends: PYTHONPATH=DIR), lib/ and bin/ with\n"
 			   "roundhouse-comm and roundhouse-ps. `image` in section [comm] of the controller's configuration adds\n"
-			   "such a container to the pods of every job that uses rh_comm; docs/comm-python.md tells more.\n\n"
+			   "such a container to the pods of every job that uses rh_comm; see docs/comm-python.md.\n\n"
 			   "Exit status: 0 copied, 1 it could not be written, 2 wrong arguments, or there is nothing to copy.",
 	.options = inject_options,
 	.operands_min = 1,

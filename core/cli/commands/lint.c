@@ -5,10 +5,13 @@
 #include "build/shadow.h"
 #include "build/validate.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/jobs.h"
+#include "cli/session.h"
 #include "job/rules/schema.h"
 #include "local/check.h"
 
-/* What one lint of all files found. */
+/* Results of one lint of all files. */
 struct lint {
 	const struct rh_session *session;
 	struct rh_json *pod_schema;
@@ -60,7 +63,7 @@ static int lint_report(struct lint *lint, const struct rh_manifest_object *item,
 	return r;
 }
 
-/* Rules need a job that can be parsed; where it cannot, the schema has mostly said why already. */
+/* Rules need a job that can be parsed; if it cannot, the schema has usually reported why. */
 static int lint_rules(const struct lint *lint, const struct rh_json *object, struct rh_findings *findings,
                       struct rh_error *err)
 {

@@ -6,6 +6,8 @@
 #include "base/os/file.h"
 #include "base/yaml.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/session.h"
 #include "cli/version.h"
 #include "config/gang.h"
 #include "job/image.h"

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/session.h"
 
 static const char *plugins_state(enum rh_plugin_state state)
 {
@@ -138,7 +140,8 @@ const struct rh_command rh_command_plugins = {
 		"why:\n"
 		"disabled by the allow-list, refused (it does not fit), broken (it crashed, hung or ended the process when "
 		"it was\n"
-		"tried in one of its own) or failed (its init() said so). `check FILE` tries one file, loads it and says "
+		"tried in one of its own) or failed (its init() reported an error). `check FILE` tries one file, loads it and "
+		"says "
 		"whether it\n"
 		"fits this host.\n\n"
 		"Exit status: 0 fine, 1 the checked plugin was refused, 2 wrong arguments or no such file.",

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/commands.h"
 
 #define PS_PROGRAM "roundhouse-ps"
 
@@ -64,8 +65,7 @@ const struct rh_command rh_command_ps = {
 			   "are an error. Messages name the variable that an option sets: RH_PS_WORKERS for --workers, and so on.\n"
 			   "With DMLC_ROLE=scheduler it is the scheduler through which servers and workers find each "
 			   "other.\n"
-			   "With --folder a server that was killed has lost nothing that it had acknowledged; docs/ps.md tells "
-			   "more.\n"
+			   "With --folder a server that was killed has lost nothing that it had acknowledged; see docs/ps.md.\n"
 			   "SIGTERM ends it in good order.",
 	.options = ps_options,
 	.operands_max = 0,

@@ -4,6 +4,9 @@
 #include "base/yaml.h"
 #include "build/build.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/jobs.h"
+#include "cli/session.h"
 #include "job/names.h"
 
 /* One replica type's pods, then its Services, as a controller creates them (COMPAT D.2). */

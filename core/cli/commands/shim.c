@@ -2,6 +2,7 @@
 #include "local/shim.h"
 
 #include "cli/cli.h"
+#include "cli/commands.h"
 
 static int shim_run(const struct rh_cli *cli)
 {

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/commands.h"
+#include "host/host.h"
 
 static int version_run(const struct rh_cli *cli)
 {

@@ -6,7 +6,10 @@
 
 #include "base/os/clock.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/jobs.h"
 #include "cli/run/view.h"
+#include "cli/session.h"
 
 static int run_duration(const struct rh_cli *cli, const char *name, int64_t *ret_value, struct rh_error *err)
 {
@@ -77,7 +80,7 @@ static int run_run(const struct rh_cli *cli)
 
 	if (r == 0)
 		r = rh_session_open(cli, &session, &err);
-	/* a kernel that has just started may have no random bytes yet: the time tells runs apart, too */
+	/* a kernel that has just booted may have no random bytes yet: then the time distinguishes runs */
 	if (getrandom(&jobs.manifest.suffix, sizeof(jobs.manifest.suffix), GRND_NONBLOCK) < 0)
 		jobs.manifest.suffix = (uint32_t)rh_clock_wall();
 	if (r == 0)

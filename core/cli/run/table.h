@@ -12,7 +12,7 @@
 
 #include "local/run.h"
 
-/** One row. Texts are owned; NULL where memory was out. */
+/** One row. Strings are owned; NULL after a failed allocation. */
 struct rh_table_row {
 	char *replica; /**< "Worker-1", or "job/Worker-1" */
 	char *outcome; /**< "Failed", or "Failed (container)" */
@@ -27,13 +27,13 @@ struct rh_table {
 	size_t count;
 };
 
-/** Free what @p table holds. */
+/** Free what @p table owns. */
 void rh_table_deinit(struct rh_table *table);
-/** Add a row; none where memory is out. @param multiple whether rows name the job, too */
+/** Add a row; does nothing when memory is out. @param multiple whether rows include the job's name */
 void rh_table_add(struct rh_table *table, const struct rh_run_replica *replica, bool multiple);
 /**
- * Print an empty line and the table on @p out; nothing when it has no row. @param width columns that a line may take:
- * names that are too long for it are cut in their middle; 0: any
+ * Print an empty line and the table on @p out; nothing without rows. @param width columns of the terminal: names that
+ * are too long are shortened in the middle; 0: no limit
  */
 void rh_table_print(const struct rh_table *table, size_t width, FILE *out);
 

@@ -22,15 +22,15 @@ struct rh_text_view {
 	bool live;     /* both streams are terminals: a status line is kept at the bottom */
 	bool shown;    /* the status line is on the screen */
 	struct rh_str status;
-	struct rh_map *states;  /* job name -> last condition that was told, owned */
-	struct rh_str told;     /* message of the last condition that was told */
-	struct rh_str failure;  /* messages of Failed conditions */
-	struct rh_str warnings; /* that are told behind the table */
+	struct rh_map *states;       /* job name -> last condition shown, owned */
+	struct rh_str shown_message; /* message of the last condition shown */
+	struct rh_str failure;       /* messages of Failed conditions */
+	struct rh_str warnings;      /* shown after the table */
 	struct rh_table table;
 	struct rh_str faults; /* the first fault of each job, with its lines */
 };
 
-/* Foreground colours that can be told apart on light and dark ground; red is kept for failures. */
+/* Foreground colours that are readable on light and dark backgrounds; red is reserved for failures. */
 static const char *const view_colours[] = {"\033[36m", "\033[32m", "\033[35m", "\033[34m",
                                            "\033[33m", "\033[96m", "\033[92m", "\033[95m"};
 
@@ -102,8 +102,9 @@ static void view_event(void *arg, const struct rh_json *event)
 
 	const char *message = rh_json_string_at(event, "message");
 
-	/* What is normal shows as conditions and logs; what is not must be seen, once. */
-	if (!rh_text_equal(rh_json_string_at(event, "type"), "Warning") || rh_text_equal(message, rh_str_text(&view->told)))
+	/* Normal events show as conditions and logs; warnings are shown once. */
+	if (!rh_text_equal(rh_json_string_at(event, "type"), "Warning") ||
+	    rh_text_equal(message, rh_str_text(&view->shown_message)))
 		return;
 	rh_str_appendf(&text, "warning: %s: %s", rh_json_string_at(event, "reason"), message);
 	view_print(view, "\033[33m", rh_str_text(&text));
@@ -161,7 +162,7 @@ static const struct rh_json *view_condition(const struct rh_json *job)
 /* The message of a Failed condition without the first fault, which the end of the run shows in full. */
 static const char *view_reason(const struct rh_text_view *view, struct rh_str *buffer)
 {
-	const char *message = rh_str_text(&view->told);
+	const char *message = rh_str_text(&view->shown_message);
 	const char *fault = strstr(message, RH_FIRST_FAULT);
 
 	rh_str_append_bytes(buffer, message, fault ? (size_t)(fault - message) : strlen(message));
@@ -175,21 +176,22 @@ static void view_transition(struct rh_text_view *view, const char *name, const s
 	bool failed = rh_text_equal(type, RH_CONDITION_FAILED);
 	rh_auto_str reason = {0};
 	rh_auto_str text = {0};
-	char *told = rh_strdup(type);
+	char *shown_type = rh_strdup(type);
 	void *old = NULL;
 
-	if (!told || rh_map_set(view->states, name, told, &old) < 0) {
-		rh_free(told);
+	if (!shown_type || rh_map_set(view->states, name, shown_type, &old) < 0) {
+		rh_free(shown_type);
 		return;
 	}
 	rh_free(old);
-	rh_str_clear(&view->told);
-	rh_str_append(&view->told, message ? message : "");
+	rh_str_clear(&view->shown_message);
+	rh_str_append(&view->shown_message, message ? message : "");
 	if (failed && view->quiet)
 		rh_str_appendf(&view->failure, "%s\n", view_reason(view, &reason));
 	if (view->quiet)
 		return;
-	rh_str_appendf(&text, "%s: %s: %s", name, type, failed ? view_reason(view, &reason) : rh_str_text(&view->told));
+	rh_str_appendf(&text, "%s: %s: %s", name, type,
+	               failed ? view_reason(view, &reason) : rh_str_text(&view->shown_message));
 	view_print(view, failed ? "\033[31m" : "\033[1m", rh_str_text(&text));
 }
 
@@ -315,7 +317,7 @@ void rh_text_view_free(struct rh_text_view *view)
 	rh_str_deinit(&view->status);
 	rh_str_deinit(&view->failure);
 	rh_str_deinit(&view->faults);
-	rh_str_deinit(&view->told);
+	rh_str_deinit(&view->shown_message);
 	rh_free(view);
 }
 

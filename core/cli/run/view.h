@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file cli/run/view.h
- * @brief What `roundhouse run` shows: logs with a prefix and a status line on a terminal, plain lines elsewhere, or a
- * stream of JSON.
+ * @brief Output of `roundhouse run`: logs with a prefix and a status line on a terminal, plain lines elsewhere, or a
+ * JSON stream.
  */
 #ifndef RH_CLI_RUN_VIEW_H
 #define RH_CLI_RUN_VIEW_H
@@ -14,16 +14,16 @@
 #include "base/mem.h"
 #include "local/run.h"
 
-/** Opaque text view: logs on standard output, the rest on standard error. */
+/** Opaque text view: logs go to standard output, everything else to standard error. */
 struct rh_text_view;
 
 /**
- * @param quiet shows logs and what went wrong, nothing else
- * @param multiple several jobs run, so prefixes name the job too
- * @return a view owned by the caller, or NULL when memory is out
+ * @param quiet show only logs and failures
+ * @param multiple several jobs run: prefixes include the job's name
+ * @return a view, owned by the caller; NULL: out of memory
  */
 struct rh_text_view *rh_text_view_new(bool quiet, bool multiple) __attribute__((warn_unused_result));
-/** Wipe the status line and free the view. NULL is nothing. */
+/** Clear the status line and free the view. NULL is ignored. */
 void rh_text_view_free(struct rh_text_view *view);
 RH_DEFINE_CLEANUP(text_view);
 /** @return hooks that show a run; their arg is @p view */
@@ -31,7 +31,7 @@ struct rh_run_hooks rh_text_view_hooks(struct rh_text_view *view);
 /** Show the closing table and the verdict of a run that ended with @p result (an enum rh_run_result). */
 void rh_text_view_finish(struct rh_text_view *view, int result);
 
-/** What a stream of JSON keeps for its last line. All zero is the start. Owned. */
+/** State of a JSON stream for its last line. All zero is the initial state. Owned. */
 struct rh_json_view {
 	struct rh_json *first;  /**< first fault of the first job that has one */
 	struct rh_json *faults; /**< first faults by name of the job */
@@ -41,7 +41,7 @@ struct rh_json_view {
 struct rh_run_hooks rh_json_view_hooks(struct rh_json_view *view);
 /** Write the last line: {"type":"result","result":…,"exitStatus":…,"firstFault":…,"firstFaults":{JOB:…}}. */
 void rh_json_view_finish(struct rh_json_view *view, int result);
-/** Free what @p view holds. */
+/** Free what @p view owns. */
 void rh_json_view_deinit(struct rh_json_view *view);
 
 /** @return "Succeeded", "Failed", "TimedOut" or "Interrupted"; static storage */

@@ -72,11 +72,11 @@ void rh_certificates_deinit(struct rh_certificates *certificates)
 
 static int certificate_fail(struct rh_error *err, const char *what)
 {
-	char words[256];
+	char message[256];
 
-	ERR_error_string_n(ERR_get_error(), words, sizeof(words));
+	ERR_error_string_n(ERR_get_error(), message, sizeof(message));
 	ERR_clear_error();
-	return rh_fail(err, RH_EIO, "certificate: %s: %s", what, words);
+	return rh_fail(err, RH_EIO, "certificate: %s: %s", what, message);
 }
 
 static bool certificate_extend(X509 *x509, X509 *issuer, int nid, const char *value)

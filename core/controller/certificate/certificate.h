@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file controller/certificate/certificate.h
- * @brief Certificates for the webhooks, as V1 made them (COMPAT F.5). The only module that knows libcrypto.
+ * @brief Certificates for the webhooks, compatible with V1 (COMPAT F.5). The only module that uses libcrypto.
  *
- * A key pair of an authority and one of a server that it signed: RSA of 2048 bits, keys as PKCS #1, so that V1 can read
- * them when somebody goes back to it.
+ * A CA and a server certificate that it signed: RSA with 2048 bits, keys as PKCS #1, so that V1 can read them after a
+ * downgrade.
  */
 #ifndef RH_CONTROLLER_CERTIFICATE_CERTIFICATE_H
 #define RH_CONTROLLER_CERTIFICATE_CERTIFICATE_H
@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/str.h"
 
-/** The four texts, PEM; owned. All zero is none. */
+/** CA and server certificate with their keys, PEM; owned. All zero is none. */
 struct rh_certificates {
 	char *ca;     /**< ca.crt */
 	char *ca_key; /**< ca.key; secret */
@@ -23,30 +23,29 @@ struct rh_certificates {
 	char *key;    /**< tls.key; secret */
 };
 
-/** Free them, keys wiped first, and make it empty. */
+/** Wipe the keys, free the strings and make it empty. */
 void rh_certificates_deinit(struct rh_certificates *certificates);
 /**
- * Make new ones for the DNS name @p name: the authority good for ten years, the server for one.
- * @param now wall-clock microseconds @return 0, RH_EIO (what libcrypto says) or RH_ENOMEM
+ * Create new certificates for the DNS name @p name: the CA is valid for ten years, the server certificate for one.
+ * @param now wall-clock microseconds @return 0, RH_EIO (error of libcrypto) or RH_ENOMEM
  */
 int rh_certificates_make(const char *name, int64_t now, struct rh_certificates *ret_certificates, struct rh_error *err);
 /**
- * Make new what is not good at @p now and @p ahead microseconds later, see rh_certificates_good(): the server's
- * certificate and key, and those of the authority only where it is not good itself, so that who trusts it need not
- * learn of another.
+ * Replace what is not valid at @p now and @p ahead microseconds later, see rh_certificates_good(): the server
+ * certificate and key, and the CA only if it is not valid itself, so that clients need no other CA.
  * @param[in,out] certificates owned by the caller; unchanged after an error @return 0, RH_EIO or RH_ENOMEM
  */
 int rh_certificates_renew(struct rh_certificates *certificates, const char *name, int64_t now, int64_t ahead,
                           struct rh_error *err);
 /**
- * Append whom to trust while certificates of several authorities are in use: @p own (PEM), then the other authorities
- * of @p bundle (PEM; NULL: none; anything else in it is left out) that are good at @p now, at most 8.
- * @return how many others there are, or RH_ENOMEM
+ * Append the CA bundle for a time in which certificates of several CAs are in use: @p own (PEM), then at most 8 other
+ * CAs of @p bundle (PEM; NULL: none; other content is dropped) that are valid at @p now.
+ * @return number of other CAs, or RH_ENOMEM
  */
 int rh_certificates_trust(const char *own, const char *bundle, int64_t now, struct rh_str *out);
 /**
- * @return whether all four are there, keys belong to certificates, the authority signed the server's, which is for
- * @p name, and both are good at @p now and @p ahead microseconds later. Never fails: what cannot be read is not good
+ * @return whether all four parts exist, keys match certificates, the CA signed the server certificate, which is for
+ * @p name, and both are valid at @p now and @p ahead microseconds later. Never fails: unreadable ones are not valid
  */
 bool rh_certificates_good(const struct rh_certificates *certificates, const char *name, int64_t now, int64_t ahead);
 

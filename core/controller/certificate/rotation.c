@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A round is: get the Secret; if what it holds is not good for long, make a new certificate and update it; get the
- * webhook configuration; if it does not trust the authority, add it; when the API servers have had time to hear of it,
- * show the certificate. Whoever loses a race reads what the winner wrote. A change of either object begins a round.
+ * A round: get the Secret; if its certificate expires soon, create a new one and update the Secret; get the webhook
+ * configuration; if it does not trust the CA, add it; when the API servers have had time to load it, serve the
+ * certificate. The loser of a race reads what the winner wrote. A change of either object starts a round.
  */
 #include "controller/certificate/rotation.h"
 
@@ -25,7 +25,7 @@
 #define ROTATION_RETRY (5 * RH_SECOND)
 #define ROTATION_RACE (RH_SECOND / 10)
 #define ROTATION_TIMEOUT (30 * RH_SECOND)
-/* How long API servers may take to hear that an authority is trusted. */
+/* Time for API servers to load a change of the trusted CAs. */
 #define ROTATION_SPREAD (5 * RH_SECOND)
 /* How long an authority is trusted after another has taken its place. */
 #define ROTATION_TRUST (3600 * RH_SECOND)
@@ -139,9 +139,9 @@ static int rotation_renew(struct rh_rotation *rotation, struct rh_json *secret, 
 	return 0;
 }
 
-static void rotation_fail(struct rh_rotation *rotation, const char *what, const char *words)
+static void rotation_fail(struct rh_rotation *rotation, const char *what, const char *message)
 {
-	rh_log(RH_LOG_ERROR, ROTATION_OBJECT, "%s: %s", what, words);
+	rh_log(RH_LOG_ERROR, ROTATION_OBJECT, "%s: %s", what, message);
 	rotation_rest(rotation, ROTATION_RETRY);
 }
 
@@ -286,12 +286,12 @@ static const char *rotation_path(const struct rh_rotation *rotation)
 }
 
 /* 404 and 403 mean that somebody else looks after the object, or nobody; that may change. */
-static void rotation_on_absence(struct rh_rotation *rotation, int32_t status, const char *words)
+static void rotation_on_absence(struct rh_rotation *rotation, int32_t status, const char *message)
 {
 	struct rh_object_watch *watch = rotation_is_about_secret(rotation) ? rotation->secret_watch : rotation->hooks_watch;
 
 	if (rotation->absent != status)
-		rh_log(RH_LOG_INFO, ROTATION_OBJECT, "the certificate is not looked after: %s %s", words,
+		rh_log(RH_LOG_INFO, ROTATION_OBJECT, "the certificate is not looked after: %s %s", message,
 		       rotation_path(rotation));
 	rotation->absent = status;
 	if (status == 404)
@@ -306,7 +306,7 @@ static void rotation_on_answer(void *arg, const struct rh_http_response *respons
 {
 	struct rh_rotation *rotation = arg;
 	int64_t now = rh_clock_monotonic();
-	rh_auto_free char *words = NULL;
+	rh_auto_free char *message = NULL;
 
 	rotation->id = 0;
 	rotation->now = now > rotation->now ? now : rotation->now;
@@ -319,16 +319,16 @@ static void rotation_on_answer(void *arg, const struct rh_http_response *respons
 		rotation_rest(rotation, ROTATION_RACE);
 		return;
 	}
-	words =
-		response->status ? rh_asprintf("the server answered %d", (int)response->status) : rh_strdup(response->words);
+	message =
+		response->status ? rh_asprintf("the server answered %d", (int)response->status) : rh_strdup(response->message);
 	if (response->status == 404 || response->status == 403) {
-		rotation_on_absence(rotation, response->status, words ? words : "");
+		rotation_on_absence(rotation, response->status, message ? message : "");
 		return;
 	}
 	/* to be trusted late is better than not to answer at all */
 	if (!rotation_is_about_secret(rotation) && !rotation->shown)
 		rotation_show(rotation);
-	rotation_fail(rotation, rotation_path(rotation), words ? words : "out of memory");
+	rotation_fail(rotation, rotation_path(rotation), message ? message : "out of memory");
 }
 
 static int rotation_open_watches(struct rh_rotation *rotation, struct rh_error *err)

@@ -182,11 +182,11 @@ static enum MHD_Result httpd_send(struct MHD_Connection *connection, unsigned in
 	return result;
 }
 
-static enum MHD_Result httpd_refuse(struct MHD_Connection *connection, unsigned int status, const char *words)
+static enum MHD_Result httpd_refuse(struct MHD_Connection *connection, unsigned int status, const char *message)
 {
 	rh_auto_str body = {0};
 
-	rh_str_append(&body, words);
+	rh_str_append(&body, message);
 	return httpd_send(connection, status, "text/plain; charset=utf-8", &body);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file controller/http/httpd_tls.h
- * @brief The certificate that an HTTPS server shows, with its key. The only module that knows GnuTLS.
+ * @brief Certificate and key of an HTTPS server. The only module that uses GnuTLS.
  *
- * A pair is never changed: a server takes another one for the connections that come, and those that there are keep
- * theirs. So it is counted. One thread.
+ * A pair is immutable and reference counted: a server uses a new one for new connections, existing connections keep
+ * theirs. All functions are called on the loop's thread.
  */
 #ifndef RH_CONTROLLER_HTTP_HTTPD_TLS_H
 #define RH_CONTROLLER_HTTP_HTTPD_TLS_H
@@ -15,7 +15,7 @@
 /** Opaque pair. */
 struct rh_httpd_tls;
 
-/** What TLS is spoken, as GnuTLS writes it: 1.3, and 1.2 with forward secrecy and authenticated encryption. */
+/** GnuTLS priority string: TLS 1.3, and 1.2 with forward secrecy and authenticated encryption. */
 #define RH_HTTPD_TLS_PRIORITIES                                                   \
 	"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:" \
 	"-CIPHER-ALL:+AES-128-GCM:+AES-256-GCM:+CHACHA20-POLY1305:-MAC-ALL:+AEAD:"    \
@@ -23,17 +23,17 @@ struct rh_httpd_tls;
 
 /**
  * Read a certificate, with its chain, and its key; PEM.
- * @param[out] ret_tls owned by the caller. @return 0, RH_EINVAL (they cannot be read, or do not belong together) or
+ * @param[out] ret_tls owned by the caller. @return 0, RH_EINVAL (unreadable, or certificate and key do not match) or
  * RH_ENOMEM
  */
 int rh_httpd_tls_new(const char *certificate, const char *key, struct rh_httpd_tls **ret_tls, struct rh_error *err);
-/** @return @p tls, owned once more */
+/** Add a reference. @return @p tls */
 struct rh_httpd_tls *rh_httpd_tls_keep(struct rh_httpd_tls *tls);
-/** Give one ownership up; the last frees it, key wiped. NULL is nothing. */
+/** Drop a reference; the last one wipes the key and frees @p tls. NULL is ignored. */
 void rh_httpd_tls_free(struct rh_httpd_tls *tls);
 RH_DEFINE_CLEANUP(httpd_tls);
 /**
- * Have a session show this pair; before its handshake. The pair must outlive the session.
+ * Use this pair in a session, before its handshake. The pair must outlive the session.
  * @param session a gnutls_session_t. @return 0 or RH_ENOMEM
  */
 int rh_httpd_tls_use(const struct rh_httpd_tls *tls, void *session);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file controller/http/listen.h
- * @brief Sockets to listen on, from addresses as V1's flags write them.
+ * @brief Listening sockets for addresses in the form of V1's flags.
  */
 #ifndef RH_CONTROLLER_HTTP_LISTEN_H
 #define RH_CONTROLLER_HTTP_LISTEN_H
@@ -12,8 +12,8 @@
 #include "base/error.h"
 
 /**
- * @return whether @p address asks for no server at all: "" or "0", as in V1, or port 0 of any host, which would be a
- * port that nobody knows
+ * @return whether @p address disables the server: "" or "0", as in V1, or port 0 of any host, which would be an unknown
+ * port
  */
 bool rh_listen_is_off(const char *address);
 /**

@@ -21,15 +21,15 @@ struct webhook_review {
 	const struct rh_webhook *webhook;
 	const struct rh_kind *kind;
 	const struct rh_json *request;
-	struct rh_findings findings; /* what is told */
-	struct rh_str words;         /* why the job is refused; empty: it is allowed */
+	struct rh_findings findings; /* reported as warnings or refusal */
+	struct rh_str message;       /* why the job is refused; empty: it is allowed */
 	int32_t code;                /* with words */
 };
 
 static void webhook_deinit(struct webhook_review *review)
 {
 	rh_findings_deinit(&review->findings);
-	rh_str_deinit(&review->words);
+	rh_str_deinit(&review->message);
 }
 
 /* V1 wrote the dots of a group as dashes, and the kind in lower case. */
@@ -90,7 +90,7 @@ static bool webhook_has(const struct rh_findings *findings, const struct rh_find
 	return false;
 }
 
-/* Keep what was not to be said of the old version: jobs that were stored under other rules can still be changed. */
+/* Keep the findings that the old version did not have: jobs that were stored under other rules can still be updated. */
 static int webhook_keep_new(struct webhook_review *review, const struct rh_findings *before,
                             const struct rh_findings *after)
 {
@@ -115,7 +115,7 @@ static int webhook_judge_objects(struct webhook_review *review, struct rh_error 
 		rh_json_type(old_object) == RH_JSON_OBJECT ? webhook_findings(review, old_object, &old, &before, NULL) : 1;
 	int r = webhook_findings(review, rh_json_get(review->request, "object"), &job, &after, err);
 
-	/* one that nobody understands may stay so, or else its finalizers could not be removed */
+	/* an invalid stored job may stay invalid, or else its finalizers could not be removed */
 	if (r == RH_EINVAL && was == RH_EINVAL)
 		return 0;
 	if (r < 0)
@@ -147,10 +147,10 @@ static int webhook_judge(struct webhook_review *review)
 		return r;
 	review->code = r < 0 ? WEBHOOK_BAD_REQUEST : WEBHOOK_FORBIDDEN;
 	if (r < 0)
-		rh_str_append(&review->words, err.message);
+		rh_str_append(&review->message, err.message);
 	else if (rh_findings_errors(&review->findings) > 0)
-		rh_findings_print_v1(&review->findings, &review->words);
-	return review->words.failed ? RH_ENOMEM : 0;
+		rh_findings_print_v1(&review->findings, &review->message);
+	return review->message.failed ? RH_ENOMEM : 0;
 }
 
 static int webhook_set_refusal(const struct webhook_review *review, struct rh_json *response)
@@ -158,7 +158,7 @@ static int webhook_set_refusal(const struct webhook_review *review, struct rh_js
 	struct rh_json *status = rh_json_ensure_object(response, "status");
 
 	if (!status || rh_json_set_integer(status, "code", review->code) < 0 ||
-	    rh_json_set_string(status, "message", rh_str_text(&review->words)) < 0)
+	    rh_json_set_string(status, "message", rh_str_text(&review->message)) < 0)
 		return RH_ENOMEM;
 	return rh_json_set_string(status, "reason", review->code == WEBHOOK_FORBIDDEN ? "Forbidden" : "BadRequest");
 }
@@ -187,7 +187,7 @@ static struct rh_json *webhook_response(const struct webhook_review *review)
 	const char *uid = rh_json_string_at(review->request, "uid");
 	rh_auto(json) out = rh_json_new_object();
 	struct rh_json *response = out ? rh_json_ensure_object(out, "response") : NULL;
-	bool allowed = review->words.length == 0;
+	bool allowed = review->message.length == 0;
 
 	if (!response || rh_json_set_string(out, "apiVersion", "admission.k8s.io/v1") < 0 ||
 	    rh_json_set_string(out, "kind", "AdmissionReview") < 0 ||
@@ -200,16 +200,16 @@ static struct rh_json *webhook_response(const struct webhook_review *review)
 
 static void webhook_count(const struct webhook_review *review)
 {
-	const char *const labels[] = {review->kind->kind, review->words.length == 0 ? "true" : "false"};
+	const char *const labels[] = {review->kind->kind, review->message.length == 0 ? "true" : "false"};
 
 	if (review->webhook->metrics)
 		rh_metrics_add(review->webhook->metrics, RH_METRIC_WEBHOOK_REQUESTS, labels, 1);
 }
 
-static void webhook_fail(struct rh_httpd_reply *reply, unsigned int status, const char *words)
+static void webhook_fail(struct rh_httpd_reply *reply, unsigned int status, const char *message)
 {
 	reply->status = status;
-	rh_str_append(&reply->body, words);
+	rh_str_append(&reply->body, message);
 	rh_str_append(&reply->body, "\n");
 }
 

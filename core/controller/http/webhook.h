@@ -10,10 +10,10 @@
 #include "controller/metrics.h"
 #include "host/host.h"
 
-/** Longest AdmissionReview that is read: two objects as large as etcd takes, and what stands around them; bytes. */
+/** Longest AdmissionReview that is read: two objects of etcd's maximum size and their envelope; bytes. */
 #define RH_WEBHOOK_BODY_MAX ((size_t)8 * 1024 * 1024)
 
-/** What judges jobs. */
+/** Options of the webhooks. */
 struct rh_webhook {
 	const struct rh_host *host;
 	struct rh_metrics *metrics; /**< may be NULL */
@@ -24,8 +24,8 @@ struct rh_webhook {
 
 /**
  * Answer "/validate-GROUP-VERSION-KIND" with V1's spelling ("/validate-kubeflow-org-v1-pytorchjob"). A new job is
- * refused in V1's words; a changed one only for what its old version was not to be refused for, so that stored jobs go
- * on. Lint's remarks become warnings.
+ * refused with V1's message; an update only for faults that the old version did not have, so that stored jobs continue.
+ * Findings of lint become warnings.
  * @return whether the request is for a webhook
  */
 bool rh_webhook_answer(const struct rh_webhook *webhook, const struct rh_httpd_request *request,

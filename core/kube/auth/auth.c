@@ -13,11 +13,11 @@
 #include "kube/auth/exec.h"
 #include "kube/auth/program.h"
 
-/* How long a file's content counts (client-go transport/token_source.go). */
+/* How long a file's content is used before it is read again (client-go transport/token_source.go). */
 #define AUTH_FILE_AGE (60 * RH_SECOND)
-/* A server that refuses a fresh credential does not make us ask for another at once. */
+/* Shortest time between two credentials when the server rejects fresh ones. */
 #define AUTH_PAUSE RH_SECOND
-/* An exec plugin may ask somewhere far away. */
+/* Timeout of an exec plugin, which may contact a remote service. */
 #define AUTH_PROGRAM_TIMEOUT (60 * RH_SECOND)
 
 struct rh_auth {
@@ -28,16 +28,16 @@ struct rh_auth {
 	char *key;
 	char *authority;
 	uint64_t generation;
-	bool known;      /* there is a credential, good or bad */
+	bool known;      /* there is a credential, valid or not */
 	bool warned;     /* the mode of the token file was reported */
-	int64_t made;    /* monotonic, when it came */
+	int64_t made;    /* monotonic, when it was obtained */
 	int64_t expires; /* wall clock */
-	int64_t failed;  /* monotonic, when the plugin failed last; 0: it has not */
+	int64_t failed;  /* monotonic, when the plugin failed last; 0: never */
 	struct rh_error failure;
 	struct rh_auth_program *program; /* NULL: none runs */
 };
 
-/* Put a text in the place of another; what is the same changes nothing. */
+/* Replace a string; an equal one does not count as a change. */
 static void auth_replace(struct rh_auth *auth, char **place, char *text)
 {
 	if (rh_text_equal(*place, text)) {
@@ -74,7 +74,7 @@ static int auth_set_basic(struct rh_auth *auth, struct rh_error *err)
 	return auth->authorization ? 0 : rh_fail_oom(err);
 }
 
-/* The token in `text`, which is cut to it. */
+/* Trim `text` to the token. */
 static int auth_trim_token(const struct rh_kubeconfig *config, char *text, const char **ret_token, struct rh_error *err)
 {
 	char *token = text + strspn(text, " \t\r\n");
@@ -93,7 +93,7 @@ static int auth_trim_token(const struct rh_kubeconfig *config, char *text, const
 	return 0;
 }
 
-/* Who can write the file can have the controller act as somebody else, and see what that one may. */
+/* A user who can write the file can make the controller act as another identity. */
 static void auth_check_mode(struct rh_auth *auth)
 {
 	struct stat status;
@@ -144,7 +144,7 @@ static bool auth_has_files(const struct rh_auth *auth)
 	return config->token_file || config->certificate_file || config->key_file || config->ca_file;
 }
 
-/* Read all files. What one gave before stays when it cannot be read now: it may just be replaced. */
+/* Read all files. The previous content stays when one cannot be read: it may be in the middle of a replacement. */
 static int auth_read_files(struct rh_auth *auth, int64_t now, struct rh_error *err)
 {
 	const struct rh_kubeconfig *config = auth->config;
@@ -162,7 +162,7 @@ static int auth_read_files(struct rh_auth *auth, int64_t now, struct rh_error *e
 	return r;
 }
 
-/* What does not change by itself. */
+/* Credentials that do not change. */
 static int auth_set_fixed(struct rh_auth *auth, struct rh_error *err)
 {
 	const struct rh_kubeconfig *config = auth->config;
@@ -171,7 +171,7 @@ static int auth_set_fixed(struct rh_auth *auth, struct rh_error *err)
 		auth->certificate = rh_strdup(config->certificate);
 	if (config->key && !config->key_file)
 		auth->key = rh_strdup(config->key);
-	if (config->ca) /* also of a file: it was good when it was read, and may just be replaced */
+	if (config->ca) /* also of a file: it was valid when it was read, and may be in the middle of a replacement */
 		auth->authority = rh_strdup(config->ca);
 	if ((config->ca && !auth->authority) || (config->certificate && !config->certificate_file && !auth->certificate) ||
 	    (config->key && !config->key_file && !auth->key))
@@ -289,8 +289,8 @@ int rh_auth_get(struct rh_auth *auth, int64_t now, struct rh_auth_credential *re
 	bool exec = auth->config->exec != NULL;
 
 	if (auth_has_files(auth) && now - auth->made >= AUTH_FILE_AGE)
-		(void)auth_read_files(auth, now, NULL); /* the server decides whether the old ones still do */
-	/* what has run out when it comes is used for once: clocks differ, and the server decides */
+		(void)auth_read_files(auth, now, NULL); /* the server decides whether the old ones are still valid */
+	/* a credential that has already expired is used once: clocks differ, and the server decides */
 	if (exec && auth->known && now - auth->made >= AUTH_PAUSE && rh_clock_wall() >= auth->expires)
 		auth->known = false;
 	if (auth->program)

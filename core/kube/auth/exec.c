@@ -143,7 +143,7 @@ int rh_auth_exec_interactive(const struct rh_kubeconfig *config, bool terminal, 
 		               "%s.exec.interactiveMode: is Always, but standard input is no terminal; use a "
 		               "plugin that needs none",
 		               config->user_at);
-	/* v1beta1 may leave it out, and means IfAvailable */
+	/* v1beta1 may omit it; the default is IfAvailable */
 	*ret_interactive = terminal && !(mode && strcmp(mode, "Never") == 0);
 	return 0;
 }
@@ -176,7 +176,7 @@ static int exec_fill_argv(struct rh_auth_command *command, const struct rh_json 
 	return command->argv[count] ? 0 : RH_ENOMEM;
 }
 
-/* Whether the kubeconfig, or we, set the variable that the entry "NAME=value" sets. */
+/* Whether the kubeconfig, or this program, overrides the variable of the entry "NAME=value". */
 static bool exec_replaces(const struct rh_json *env, const char *entry)
 {
 	size_t length = strcspn(entry, "=");

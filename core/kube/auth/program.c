@@ -11,17 +11,17 @@
 #include "base/os/clock.h"
 #include "base/os/spawn.h"
 
-/* Longest output that is read. */
+/* Limit of the output. */
 #define PROGRAM_OUTPUT_MAX (1u << 20)
-/* How often a program that has closed its output is looked at until it has ended. */
+/* Poll interval between the end of a program's output and its exit. */
 #define PROGRAM_LOOK (RH_SECOND / 50)
 
 struct rh_auth_program {
 	struct rh_loop_watch *watch;
 	int fd;
-	pid_t pid; /* 0: it has ended and was waited for */
+	pid_t pid; /* 0: it has exited and was reaped */
 	bool own_group;
-	bool closed; /* its output has ended */
+	bool closed; /* its output is at its end */
 	int status;  /* of waitpid() */
 	int failure; /* errno of a read that failed, or EFBIG */
 	int64_t end; /* when it is killed */
@@ -81,7 +81,7 @@ int rh_auth_program_new(const struct rh_auth_program_options *options, struct rh
 		return rh_fail_oom(err);
 	program->fd = -1;
 	program->end = rh_clock_monotonic() + options->timeout;
-	/* a program on the terminal must stay in the group that owns it */
+	/* a program on the terminal must stay in the terminal's foreground process group */
 	program->own_group = !options->terminal;
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return rh_fail(err, RH_EIO, "cannot make a pipe: %s", strerror(errno));
@@ -141,7 +141,7 @@ int rh_auth_program_check(struct rh_auth_program *program, int64_t now, struct r
 		return program_judge(program, err);
 	if (program->closed && program->pid > 0)
 		pid = waitpid(program->pid, &program->status, WNOHANG);
-	/* somebody else may have waited for it: then its output has to do */
+	/* other code may have reaped it: then its output decides */
 	if (program->closed && (pid == program->pid || (pid < 0 && errno == ECHILD)))
 		program->pid = 0;
 	if (program->pid == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One request: what libcurl is told, what it says, and the words for how it ended. */
+/* One request: its libcurl options, its result and the error message. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,15 +9,15 @@
 #include "kube/kubeconfig/hint.h"
 #include "roundhouse/version.h"
 
-/* A server that is there answers a connect within this, in milliseconds. */
+/* Connect timeout in milliseconds. */
 #define HTTP_CONNECT_TIMEOUT 15000L
 /*
- * Bytes that libcurl keeps for each call that is under way: for its body, where 64 KiB are usual and less than this is
- * not allowed, and for the answer, which is a list or short.
+ * Sizes of libcurl's buffers for each call: the smallest upload buffer that it allows (the default is 64 KiB), and the
+ * receive buffer: responses are lists or short.
  */
 #define HTTP_BODY_BUFFER 16384L
 #define HTTP_ANSWER_BUFFER 4096L
-/* Seconds of silence before the kernel asks whether the other end is there. */
+/* Seconds of silence before the first TCP keepalive probe. */
 #define HTTP_KEEPALIVE 30L
 
 int rh_http_call_new(const struct rh_http_request *request, struct rh_http_call **ret_call, struct rh_error *err)
@@ -39,12 +39,12 @@ int rh_http_call_new(const struct rh_http_request *request, struct rh_http_call 
 	call->timeout = request->timeout;
 	call->idle_timeout = request->idle_timeout;
 	call->began = rh_clock_monotonic();
-	call->heard = call->began;
+	call->received_at = call->began;
 	*ret_call = rh_take(call);
 	return 0;
 }
 
-static void http_drop_easy(struct rh_http_call *call)
+static void call_drop_easy(struct rh_http_call *call)
 {
 	curl_easy_cleanup(call->easy);
 	call->easy = NULL;
@@ -56,7 +56,7 @@ void rh_http_call_free(struct rh_http_call *call)
 {
 	if (!call)
 		return;
-	http_drop_easy(call);
+	call_drop_easy(call);
 	rh_free(call->method);
 	rh_free(call->path);
 	rh_free(call->content_type);
@@ -65,7 +65,7 @@ void rh_http_call_free(struct rh_http_call *call)
 	rh_free(call);
 }
 
-static int http_gather(struct rh_http_call *call, const char *data, size_t length)
+static int call_gather(struct rh_http_call *call, const char *data, size_t length)
 {
 	if (length > call->body_max - call->answer.length) {
 		call->cut = RH_HTTP_CUT_SIZE;
@@ -75,36 +75,36 @@ static int http_gather(struct rh_http_call *call, const char *data, size_t lengt
 	return call->answer.failed ? -1 : 0;
 }
 
-static size_t http_on_body(char *data, size_t size, size_t count, void *arg)
+static size_t call_on_body(char *data, size_t size, size_t count, void *arg)
 {
 	struct rh_http_call *call = arg;
 	size_t length = size * count;
 	long status = 0;
 
-	call->heard = rh_clock_monotonic();
+	call->received_at = rh_clock_monotonic();
 	(void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (call->forgotten)
 		return CURL_WRITEFUNC_ERROR;
 	if (!call->chunk || status < 200 || status > 299)
-		return http_gather(call, data, length) < 0 ? CURL_WRITEFUNC_ERROR : length;
+		return call_gather(call, data, length) < 0 ? CURL_WRITEFUNC_ERROR : length;
 	if (call->chunk(call->arg, data, length) == 0)
 		return length;
 	call->cut = RH_HTTP_CUT_CHUNK;
 	return CURL_WRITEFUNC_ERROR;
 }
 
-static size_t http_on_header(char *data, size_t size, size_t count, void *arg)
+static size_t call_on_header(char *data, size_t size, size_t count, void *arg)
 {
 	struct rh_http_call *call = arg;
 
 	(void)data;
-	call->heard = rh_clock_monotonic();
+	call->received_at = rh_clock_monotonic();
 	(void)curl_easy_getinfo(call->easy, CURLINFO_HTTP_VERSION, call->ret_version);
 	return size * count;
 }
 
 /* @return 0 or RH_ENOMEM */
-static int http_add_header(struct rh_http_call *call, const char *header)
+static int call_add_header(struct rh_http_call *call, const char *header)
 {
 	struct curl_slist *list;
 
@@ -117,22 +117,22 @@ static int http_add_header(struct rh_http_call *call, const char *header)
 	return 0;
 }
 
-static int http_add_headers(struct rh_http_call *call, const struct rh_http_target *target,
+static int call_add_headers(struct rh_http_call *call, const struct rh_http_target *target,
                             const struct rh_auth_credential *credential)
 {
 	const struct rh_json *header = rh_json_first(target->config->headers);
-	int r = http_add_header(call, "Accept: application/json");
+	int r = call_add_header(call, "Accept: application/json");
 
-	r |= http_add_header(call, "Expect:"); /* libcurl would wait a second for "100 Continue" */
-	r |= http_add_header(call, call->content_type);
-	r |= http_add_header(call, target->host_header);
-	r |= http_add_header(call, credential->authorization);
+	r |= call_add_header(call, "Expect:"); /* otherwise libcurl waits a second for "100 Continue" */
+	r |= call_add_header(call, call->content_type);
+	r |= call_add_header(call, target->host_header);
+	r |= call_add_header(call, credential->authorization);
 	for (; header; header = rh_json_next(header))
-		r |= http_add_header(call, rh_json_string(header));
+		r |= call_add_header(call, rh_json_string(header));
 	return r;
 }
 
-static int http_set_blob(CURL *easy, CURLoption option, const char *text)
+static int call_set_blob(CURL *easy, CURLoption option, const char *text)
 {
 	/* libcurl only reads */
 	struct curl_blob blob = {.data = (void *)(uintptr_t)text, .flags = CURL_BLOB_COPY};
@@ -143,21 +143,21 @@ static int http_set_blob(CURL *easy, CURLoption option, const char *text)
 	return (int)curl_easy_setopt(easy, option, &blob);
 }
 
-static int http_set_tls(CURL *easy, const struct rh_kubeconfig *config, const struct rh_auth_credential *credential)
+static int call_set_tls(CURL *easy, const struct rh_kubeconfig *config, const struct rh_auth_credential *credential)
 {
 	int bad = (int)curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 
 	bad |= (int)curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, config->insecure ? 0L : 1L);
 	bad |= (int)curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, config->insecure ? 0L : 2L);
-	bad |= http_set_blob(easy, CURLOPT_CAINFO_BLOB, credential->authority);
+	bad |= call_set_blob(easy, CURLOPT_CAINFO_BLOB, credential->authority);
 	if (credential->authority) /* else the system's authorities would be trusted as well */
 		bad |= (int)curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-	bad |= http_set_blob(easy, CURLOPT_SSLCERT_BLOB, credential->certificate);
-	bad |= http_set_blob(easy, CURLOPT_SSLKEY_BLOB, credential->key);
+	bad |= call_set_blob(easy, CURLOPT_SSLCERT_BLOB, credential->certificate);
+	bad |= call_set_blob(easy, CURLOPT_SSLKEY_BLOB, credential->key);
 	return bad;
 }
 
-static int http_set_way(CURL *easy, const struct rh_http_target *target)
+static int call_set_way(CURL *easy, const struct rh_http_target *target)
 {
 	int bad = (int)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 
@@ -179,7 +179,7 @@ static int http_set_way(CURL *easy, const struct rh_http_target *target)
 	return bad;
 }
 
-static int http_set_question(struct rh_http_call *call, const struct rh_http_target *target)
+static int call_set_question(struct rh_http_call *call, const struct rh_http_target *target)
 {
 	rh_auto_free char *url = rh_asprintf("%s%s", target->base, call->path);
 	bool get = strcmp(call->method, "GET") == 0;
@@ -199,14 +199,14 @@ static int http_set_question(struct rh_http_call *call, const struct rh_http_tar
 	return bad;
 }
 
-static int http_set_answer(struct rh_http_call *call)
+static int call_set_answer(struct rh_http_call *call)
 {
 	int bad = (int)curl_easy_setopt(call->easy, CURLOPT_PRIVATE, call);
 
-	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_ERRORBUFFER, call->curl_words);
-	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_WRITEFUNCTION, http_on_body);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_ERRORBUFFER, call->curl_message);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_WRITEFUNCTION, call_on_body);
 	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_WRITEDATA, call);
-	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_HEADERFUNCTION, http_on_header);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_HEADERFUNCTION, call_on_header);
 	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_HEADERDATA, call);
 	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_UPLOAD_BUFFERSIZE, HTTP_BODY_BUFFER);
 	if (!call->chunk)
@@ -217,16 +217,16 @@ static int http_set_answer(struct rh_http_call *call)
 int rh_http_call_prepare(struct rh_http_call *call, const struct rh_http_target *target,
                          const struct rh_auth_credential *credential, struct rh_error *err)
 {
-	http_drop_easy(call);
+	call_drop_easy(call);
 	rh_str_clear(&call->answer);
-	call->curl_words[0] = '\0';
+	call->curl_message[0] = '\0';
 	call->generation = credential->generation;
 	call->easy = curl_easy_init();
-	if (!call->easy || http_add_headers(call, target, credential) < 0)
+	if (!call->easy || call_add_headers(call, target, credential) < 0)
 		return rh_fail_oom(err);
-	/* what the library was built with is known: the one reason left is memory */
-	if (http_set_question(call, target) || http_set_answer(call) || http_set_way(call->easy, target) ||
-	    http_set_tls(call->easy, target->config, credential))
+	/* the library supports all options, so the only cause left is memory */
+	if (call_set_question(call, target) || call_set_answer(call) || call_set_way(call->easy, target) ||
+	    call_set_tls(call->easy, target->config, credential))
 		return rh_fail_oom(err);
 	return 0;
 }
@@ -234,7 +234,7 @@ int rh_http_call_prepare(struct rh_http_call *call, const struct rh_http_target 
 int64_t rh_http_call_deadline(const struct rh_http_call *call)
 {
 	int64_t whole = call->timeout > 0 ? call->began + call->timeout : RH_NEVER;
-	int64_t idle = call->idle_timeout > 0 ? call->heard + call->idle_timeout : RH_NEVER;
+	int64_t idle = call->idle_timeout > 0 ? call->received_at + call->idle_timeout : RH_NEVER;
 
 	if (call->state == RH_HTTP_OVER)
 		return RH_NEVER;
@@ -242,7 +242,7 @@ int64_t rh_http_call_deadline(const struct rh_http_call *call)
 }
 
 /* RFC 9110 section 10.2.3: seconds, or a date. */
-static int64_t http_retry_after(CURL *easy)
+static int64_t call_retry_after(CURL *easy)
 {
 	struct curl_header *header;
 	int64_t seconds = 0;
@@ -261,17 +261,17 @@ static int64_t http_retry_after(CURL *easy)
 	return (int64_t)date * RH_SECOND - rh_clock_wall();
 }
 
-/* A certificate that the authority vouches for, but for another name: libcurl has one code for both, and these words.
+/* libcurl has one code for an untrusted certificate and a certificate for another name; only the message differs.
  */
-static const char *http_suspect_certificate(const struct rh_kubeconfig *config, const char *said)
+static const char *call_suspect_certificate(const struct rh_kubeconfig *config, const char *message)
 {
-	if (!strstr(said, "does not match") && !strstr(said, "subject name"))
+	if (!strstr(message, "does not match") && !strstr(message, "subject name"))
 		return "certificate-authority";
 	return config->tls_server_name ? "tls-server-name" : "server";
 }
 
-/* What the user can look at, for the faults that the configuration causes. */
-static const char *http_suspect(CURLcode code, const struct rh_http_target *target, const char *said, char *buffer,
+/* The kubeconfig field to check, for faults that the configuration causes. */
+static const char *call_suspect(CURLcode code, const struct rh_http_target *target, const char *message, char *buffer,
                                 size_t size)
 {
 	const struct rh_kubeconfig *config = target->config;
@@ -281,7 +281,7 @@ static const char *http_suspect(CURLcode code, const struct rh_http_target *targ
 	switch ((int)code) {
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
-		field = http_suspect_certificate(config, said);
+		field = call_suspect_certificate(config, message);
 		break;
 	case CURLE_SSL_CERTPROBLEM:
 		at = config->user_at;
@@ -304,39 +304,39 @@ static const char *http_suspect(CURLcode code, const struct rh_http_target *targ
 	return buffer;
 }
 
-static void http_word(struct rh_http_call *call, const struct rh_http_target *target, CURLcode code)
+static void call_set_message(struct rh_http_call *call, const struct rh_http_target *target, CURLcode code)
 {
 	char buffer[256];
 	char time[RH_TIME_SIZE];
-	const char *said = call->curl_words[0] ? call->curl_words : curl_easy_strerror(code);
+	const char *message = call->curl_message[0] ? call->curl_message : curl_easy_strerror(code);
 	rh_auto_str scheme = {0};
 
 	switch (call->cut) {
 	case RH_HTTP_CUT_TIME:
-		(void)snprintf(call->words, sizeof(call->words), "no complete answer within %s",
+		(void)snprintf(call->message, sizeof(call->message), "no complete answer within %s",
 		               rh_duration_format(call->timeout, time));
 		return;
 	case RH_HTTP_CUT_IDLE:
-		(void)snprintf(call->words, sizeof(call->words), "not a byte for %s",
+		(void)snprintf(call->message, sizeof(call->message), "not a byte for %s",
 		               rh_duration_format(call->idle_timeout, time));
 		return;
 	case RH_HTTP_CUT_SIZE:
-		(void)snprintf(call->words, sizeof(call->words), "the answer has more than %zu bytes", call->body_max);
+		(void)snprintf(call->message, sizeof(call->message), "the answer has more than %zu bytes", call->body_max);
 		return;
 	case RH_HTTP_CUT_CHUNK:
-		rh_copy(call->words, sizeof(call->words), "the answer makes no sense");
+		rh_copy(call->message, sizeof(call->message), "malformed response");
 		return;
 	case RH_HTTP_NOT_CUT:
 		break;
 	}
-	if (rh_kube_hint_is_scheme(target->config, said)) {
+	if (rh_kube_hint_is_scheme(target->config, message)) {
 		rh_kube_hint_scheme(target->config, &scheme);
-		(void)snprintf(call->words, sizeof(call->words), "%s: %s", target->config->server, rh_str_text(&scheme));
+		(void)snprintf(call->message, sizeof(call->message), "%s: %s", target->config->server, rh_str_text(&scheme));
 		return;
 	}
-	(void)snprintf(call->words, sizeof(call->words), "%s: %s%s", target->config->server,
-	               call->answer.failed ? "out of memory" : said,
-	               http_suspect(code, target, said, buffer, sizeof(buffer)));
+	(void)snprintf(call->message, sizeof(call->message), "%s: %s%s", target->config->server,
+	               call->answer.failed ? "out of memory" : message,
+	               call_suspect(code, target, message, buffer, sizeof(buffer)));
 }
 
 void rh_http_call_conclude(struct rh_http_call *call, const struct rh_http_target *target, CURLcode code)
@@ -347,21 +347,21 @@ void rh_http_call_conclude(struct rh_http_call *call, const struct rh_http_targe
 	(void)curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &bytes);
 	(void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
 	call->sent = bytes > 0;
-	call->words[0] = '\0';
-	call->retry_after = http_retry_after(call->easy);
+	call->message[0] = '\0';
+	call->retry_after = call_retry_after(call->easy);
 	call->status = (int32_t)status;
 	if (code != CURLE_OK || call->cut != RH_HTTP_NOT_CUT || status == 0) {
 		call->status = 0;
-		http_word(call, target, code);
+		call_set_message(call, target, code);
 	}
-	http_drop_easy(call);
+	call_drop_easy(call);
 }
 
 void rh_http_call_complete(const struct rh_http_call *call)
 {
 	struct rh_http_response response = {.status = call->status,
 	                                    .sent = call->sent,
-	                                    .words = call->words,
+	                                    .message = call->message,
 	                                    .retry_after = call->status ? call->retry_after : 0,
 	                                    .body = call->status ? rh_str_text(&call->answer) : ""};
 

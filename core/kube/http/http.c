@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client: libcurl's multi handle on the event loop, and what becomes of each call. */
+/* The client: libcurl's multi handle on the event loop, and the completion of each call. */
 #include "kube/http/http.h"
 
 #include <stdlib.h>
@@ -10,29 +10,29 @@
 #include "kube/http/parts.h"
 
 #define HTTP_BODY_MAX (64u << 20)
-/* A server tells how many requests it takes on one connection; this only keeps libcurl from thinking of fewer. */
+/* The server announces its limit of streams on a connection; this must not be smaller. */
 #define HTTP_STREAMS_MAX 1000L
 /*
- * Connections to a server that multiplexes. When one is full, libcurl would open one more for each call, where a call
- * may as well wait for another's end.
+ * Most connections to a server that multiplexes. Without the limit libcurl opens a new one for each call when the first
+ * is full; a call can wait for the end of another instead.
  */
 #define HTTP_CONNECTIONS_MAX 4L
-/* Calls at once until it is known whether the server multiplexes. */
+/* Concurrent calls until it is known whether the server multiplexes. */
 #define HTTP_FLIGHTS_AT_FIRST 50
-/* After what time a socket that could not be watched for want of memory is tried again. */
+/* Pause before watching a socket again after a failure for lack of memory. */
 #define HTTP_WATCH_AGAIN (RH_SECOND / 20)
-/* A call that begins on an idle connection finds its socket a moment later. */
+/* A call on an idle connection gets its socket slightly later than it begins. */
 #define HTTP_SLACK (RH_SECOND / 2)
 
-/* A socket of libcurl that it waits for. */
+/* A socket that libcurl waits for. */
 struct http_socket {
 	struct http_socket *next;
 	struct rh_http *http;
 	curl_socket_t fd;
 	unsigned events;             /* what libcurl waits for */
-	struct rh_loop_watch *watch; /* NULL: there was no memory for it */
-	unsigned ready;              /* what the loop found it ready for since rh_http_step() */
-	int64_t heard;               /* when it was last readable, or was opened */
+	struct rh_loop_watch *watch; /* NULL: no memory for it */
+	unsigned ready;              /* events since the last rh_http_step() */
+	int64_t received_at;         /* when it was last readable, or opened */
 };
 
 struct rh_http {
@@ -43,11 +43,11 @@ struct rh_http {
 	struct http_socket *sockets;
 	struct rh_http_call *first, *last; /* all calls, oldest first */
 	uint64_t ids;
-	size_t flights; /* calls that libcurl has */
-	long version;   /* of HTTP, of the last answer; 0: there was none */
-	long limited;   /* the version that libcurl's limits are made for */
-	int64_t timer;  /* when libcurl wants to be called; RH_NEVER: not at all */
-	bool inside;    /* a function of libcurl runs: it must not be called again */
+	size_t flights; /* calls in progress in libcurl */
+	long version;   /* HTTP version of the last response; 0: none yet */
+	long limited;   /* the version for which libcurl's limits are set */
+	int64_t timer;  /* libcurl's timer; RH_NEVER: none */
+	bool inside;    /* inside a libcurl function: it is not reentrant */
 	bool fresh;     /* there are new calls */
 	bool sweep;     /* there are forgotten calls */
 	bool unarmed;   /* there are sockets without a watch */
@@ -77,7 +77,7 @@ static void http_unlink(struct rh_http *http, struct rh_http_call *call)
 		http->last = call->prev;
 }
 
-/* Take a call away from libcurl. */
+/* Remove a call from libcurl. */
 static void http_ground(struct rh_http *http, struct rh_http_call *call)
 {
 	if (call->state != RH_HTTP_FLYING)
@@ -108,7 +108,7 @@ static void http_observe(const struct rh_http *http, const struct rh_http_call *
 	                      (double)(rh_clock_monotonic() - call->began) / (double)RH_SECOND);
 }
 
-/* Tell what is over. A callback may send and cancel, so after each the list is looked at anew. */
+/* Complete the ended calls. A callback may send and cancel, so the scan of the list restarts after each. */
 static void http_complete(struct rh_http *http)
 {
 	struct rh_http_call *call = http->first;
@@ -141,7 +141,7 @@ static void http_clean(struct rh_http *http)
 	}
 }
 
-/* @return whether a newer credential, or newer authorities, may mend what came of the call */
+/* @return whether a newer credential, or newer CAs, may let the call succeed */
 static bool http_renewed(struct rh_http *http, const struct rh_http_call *call, CURLcode code)
 {
 	if (code == CURLE_PEER_FAILED_VERIFICATION)
@@ -149,11 +149,11 @@ static bool http_renewed(struct rh_http *http, const struct rh_http_call *call, 
 	return call->status == 401 && rh_auth_refused(http->auth, rh_clock_monotonic(), call->generation);
 }
 
-/* libcurl is done with a call, which gets a second try with newer credentials, if there are any. */
+/* libcurl finished a call. It gets a second attempt if newer credentials exist. */
 static void http_land(struct rh_http *http, struct rh_http_call *call, CURLcode code)
 {
 	http_ground(http, call);
-	http->fresh = true; /* another may wait for its place */
+	http->fresh = true; /* another call may wait for its place */
 	rh_http_call_conclude(call, &http->target, code);
 	if (call->again || !http_renewed(http, call, code))
 		return;
@@ -178,7 +178,7 @@ static void http_collect(struct rh_http *http)
 	}
 }
 
-/* The first answer, and each of another version, says how connections are to be used. */
+/* The first response, and each one of another version, sets the connection limits. */
 static void http_limit(struct rh_http *http)
 {
 	bool multiplexed = http->version >= CURL_HTTP_VERSION_2_0;
@@ -186,11 +186,11 @@ static void http_limit(struct rh_http *http)
 	if (http->version == http->limited)
 		return;
 	http->limited = http->version;
-	http->fresh = true; /* calls may have waited for this */
+	http->fresh = true; /* calls may wait for this */
 	(void)curl_multi_setopt(http->multi, CURLMOPT_MAX_HOST_CONNECTIONS, multiplexed ? HTTP_CONNECTIONS_MAX : 0L);
 }
 
-/* Let libcurl work, then tell what came of it. */
+/* Run libcurl, then take its results. */
 static void http_act(struct rh_http *http, curl_socket_t fd, int events)
 {
 	int running;
@@ -204,14 +204,14 @@ static void http_act(struct rh_http *http, curl_socket_t fd, int events)
 	http_complete(http);
 }
 
-/* Bytes move in rh_http_step() alone: its owner may find out first that he slept, and must not write any more. */
+/* Only rh_http_step() moves bytes: a leader that was suspended must find that out before it writes anything. */
 static void http_on_ready(void *arg)
 {
 	struct http_socket *sock = arg;
 
 	sock->ready |= rh_loop_ready(sock->watch);
 	if (sock->ready & RH_LOOP_READ)
-		sock->heard = rh_clock_monotonic();
+		sock->received_at = rh_clock_monotonic();
 	sock->http->ready = true;
 }
 
@@ -232,7 +232,7 @@ static void http_act_ready(struct rh_http *http)
 	}
 }
 
-/* Let the loop watch a socket for what libcurl waits for; without memory it is tried again soon. */
+/* Watch a socket for the events that libcurl waits for; after a failure for lack of memory try again soon. */
 static void http_arm(struct http_socket *sock)
 {
 	int r = 0;
@@ -271,8 +271,9 @@ static int http_on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, voi
 	if (!sock) {
 		sock = rh_alloc(sizeof(*sock));
 		if (!sock)
-			return 0; /* -1 would end every transfer for ever; so this one runs into its time limit */
-		*sock = (struct http_socket){.next = http->sockets, .http = http, .fd = fd, .heard = rh_clock_monotonic()};
+			return 0; /* -1 would end every transfer for ever; this call times out instead */
+		*sock =
+			(struct http_socket){.next = http->sockets, .http = http, .fd = fd, .received_at = rh_clock_monotonic()};
 		http->sockets = sock;
 		(void)curl_multi_assign(http->multi, fd, sock);
 	}
@@ -340,7 +341,7 @@ void rh_http_free(struct rh_http *http)
 		return;
 	while (http->first)
 		http_drop(http, http->first);
-	/* it closes the connections, and says so through http_on_socket() */
+	/* it closes the connections and calls http_on_socket() */
 	(void)curl_multi_cleanup(http->multi);
 	while (http->sockets)
 		http_socket_end(http, http->sockets);
@@ -388,16 +389,16 @@ void rh_http_cancel(struct rh_http *http, uint64_t id)
 	http->sweep = true;
 }
 
-/* A call that cannot even begin. */
+/* Fail a call that cannot start. */
 static void http_refuse(struct rh_http_call *call, const struct rh_error *err)
 {
 	call->status = 0;
 	call->sent = false;
-	rh_copy(call->words, sizeof(call->words), err->message);
+	rh_copy(call->message, sizeof(call->message), err->message);
 	call->state = RH_HTTP_OVER;
 }
 
-/* @return 0, RH_AUTH_WAIT, or negative when the call cannot begin */
+/* @return 0, RH_AUTH_WAIT, or negative when the call cannot start */
 static int http_begin(struct rh_http *http, struct rh_http_call *call, int64_t now, struct rh_error *err)
 {
 	struct rh_auth_credential credential = {0};
@@ -416,7 +417,7 @@ static int http_begin(struct rh_http *http, struct rh_http_call *call, int64_t n
 		return rh_fail(err, RH_EIO, "libcurl: %s", curl_multi_strerror(code));
 	call->state = RH_HTTP_FLYING;
 	http->flights++;
-	call->heard = now;
+	call->received_at = now;
 	return 0;
 }
 
@@ -440,14 +441,13 @@ static void http_begin_all(struct rh_http *http, int64_t now)
 }
 
 /*
- * A call ran out of time. If its connection is dead, which nobody tells on a network that drops packets, later calls
- * would be sent into it too: so what has been silent since the call began is closed. An idle connection that this hits
- * is no loss.
+ * A call timed out. On a network that drops packets a dead connection gives no error, and later calls would use it too.
+ * So connections that have been silent since the call began are closed. Closing an idle one does no harm.
  */
 void rh_http_close_silent(struct rh_http *http, int64_t since)
 {
 	for (const struct http_socket *sock = http->sockets; sock; sock = sock->next) {
-		if (sock->heard <= since + HTTP_SLACK)
+		if (sock->received_at <= since + HTTP_SLACK)
 			(void)shutdown(sock->fd, SHUT_RDWR);
 	}
 }
@@ -457,8 +457,8 @@ static void http_cut(struct rh_http *http, struct rh_http_call *call, int64_t no
 	bool whole = call->timeout > 0 && call->began + call->timeout <= now;
 
 	call->cut = whole ? RH_HTTP_CUT_TIME : RH_HTTP_CUT_IDLE;
-	if (call->state == RH_HTTP_FLYING) /* libcurl's sockets are known only while a call has them */
-		rh_http_close_silent(http, call->heard);
+	if (call->state == RH_HTTP_FLYING) /* libcurl reports its sockets only while a call uses them */
+		rh_http_close_silent(http, call->received_at);
 	http_ground(http, call);
 	rh_http_call_conclude(call, &http->target, CURLE_OPERATION_TIMEDOUT);
 	call->state = RH_HTTP_OVER;

@@ -29,58 +29,58 @@ void rh_http_target_deinit(struct rh_http_target *target);
 
 /** Where a call stands. */
 enum rh_http_call_state {
-	RH_HTTP_WAITING, /**< not yet libcurl's: new, or for want of a credential */
-	RH_HTTP_FLYING,  /**< libcurl has it */
-	RH_HTTP_OVER     /**< its end is still to be told */
+	RH_HTTP_WAITING, /**< not given to libcurl yet: new, or waiting for a credential */
+	RH_HTTP_FLYING,  /**< in progress in libcurl */
+	RH_HTTP_OVER     /**< ended; its owner has not been called yet */
 };
 
 /** Why a call ended without libcurl. */
 enum rh_http_call_cut { RH_HTTP_NOT_CUT, RH_HTTP_CUT_TIME, RH_HTTP_CUT_IDLE, RH_HTTP_CUT_SIZE, RH_HTTP_CUT_CHUNK };
 
-/** One request on its way. */
+/** One request in progress. */
 struct rh_http_call {
 	struct rh_http_call *next, *prev;
 	uint64_t id;
 	enum rh_http_call_state state;
-	bool forgotten; /**< cancelled from inside libcurl; to be freed when libcurl has returned */
-	bool again;     /**< it is the second try, after a 401 */
+	bool forgotten; /**< cancelled from inside libcurl; freed when libcurl has returned */
+	bool again;     /**< this is the second attempt, after a 401 */
 	uint64_t generation;
 	char *method;
 	char *path;
 	char *content_type;
 	char *body;
 	size_t body_length;
-	size_t body_max; /**< of the answer */
+	size_t body_max; /**< of the response */
 	int64_t timeout, idle_timeout;
-	int64_t began, heard; /**< monotonic */
+	int64_t began, received_at; /**< monotonic */
 	rh_http_chunk_fn *chunk;
 	rh_http_done_fn *done;
 	void *arg;
 	CURL *easy;
 	struct curl_slist *headers;
-	long *ret_version; /**< where the answer's CURL_HTTP_VERSION_… goes */
+	long *ret_version; /**< receives the response's CURL_HTTP_VERSION_… */
 	enum rh_http_call_cut cut;
 	struct rh_str answer;
 	int32_t status;
 	bool sent;
 	int64_t retry_after;
-	char words[CURL_ERROR_SIZE + 512];
-	char curl_words[CURL_ERROR_SIZE];
+	char message[CURL_ERROR_SIZE + 512];
+	char curl_message[CURL_ERROR_SIZE];
 };
 
 /** @return 0 or RH_ENOMEM */
 int rh_http_call_new(const struct rh_http_request *request, struct rh_http_call **ret_call, struct rh_error *err);
-/** Free it; libcurl must not have it any more. NULL is nothing. */
+/** Free @p call, which libcurl must not use any more. NULL is ignored. */
 void rh_http_call_free(struct rh_http_call *call);
 RH_DEFINE_CLEANUP(http_call);
-/** Make call->easy with the credential. @return 0 or RH_ENOMEM */
+/** Create call->easy with the credential. @return 0 or RH_ENOMEM */
 int rh_http_call_prepare(struct rh_http_call *call, const struct rh_http_target *target,
                          const struct rh_auth_credential *credential, struct rh_error *err);
-/** Take over from call->easy, which libcurl is done with, or which was cut, how it ended. */
+/** Store the result of call->easy, which libcurl has finished or which was cut off. */
 void rh_http_call_conclude(struct rh_http_call *call, const struct rh_http_target *target, CURLcode code);
-/** @return monotonic microseconds when it is to be cut; RH_NEVER */
+/** @return monotonic microseconds when it is cut off; RH_NEVER: no limit */
 int64_t rh_http_call_deadline(const struct rh_http_call *call);
-/** Tell its owner how it ended. */
+/** Call the owner's done function with the result. */
 void rh_http_call_complete(const struct rh_http_call *call);
 
 #endif

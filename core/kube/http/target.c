@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server's address, in the forms that libcurl wants. */
+/* The server's address, in the forms that libcurl needs. */
 #include <string.h>
 
 #include "kube/http/parts.h"
 
-/* The address in parts. Texts are libcurl's. */
+/* The parts of the address. Strings are owned by libcurl. */
 struct http_url {
 	CURLU *handle;
 	char *scheme;
@@ -13,7 +13,7 @@ struct http_url {
 	char *path;
 };
 
-static void http_url_deinit(struct http_url *url)
+static void target_url_deinit(struct http_url *url)
 {
 	curl_free(url->scheme);
 	curl_free(url->host);
@@ -22,9 +22,9 @@ static void http_url_deinit(struct http_url *url)
 	curl_url_cleanup(url->handle);
 }
 
-#define auto_http_url __attribute__((cleanup(http_url_deinit))) struct http_url
+#define auto_http_url __attribute__((cleanup(target_url_deinit))) struct http_url
 
-static int http_url_parse(struct http_url *url, const struct rh_kubeconfig *config, struct rh_error *err)
+static int target_url_parse(struct http_url *url, const struct rh_kubeconfig *config, struct rh_error *err)
 {
 	CURLUcode code;
 
@@ -50,7 +50,7 @@ static int http_url_parse(struct http_url *url, const struct rh_kubeconfig *conf
 
 /* libcurl checks a certificate against the name in the address, so that name goes there and the connection elsewhere.
  */
-static int http_target_rename(struct rh_http_target *target, const struct http_url *url)
+static int target_target_rename(struct rh_http_target *target, const struct http_url *url)
 {
 	rh_auto_free char *to = rh_asprintf("::%s:%s", url->host, url->port);
 	const char *path = strcmp(url->path, "/") == 0 ? "" : url->path;
@@ -64,7 +64,7 @@ static int http_target_rename(struct rh_http_target *target, const struct http_u
 int rh_http_target_init(struct rh_http_target *target, const struct rh_kubeconfig *config, struct rh_error *err)
 {
 	auto_http_url url = {0};
-	int r = http_url_parse(&url, config, err);
+	int r = target_url_parse(&url, config, err);
 
 	if (r < 0)
 		return r;
@@ -72,7 +72,7 @@ int rh_http_target_init(struct rh_http_target *target, const struct rh_kubeconfi
 	target->local =
 		strcmp(url.host, "localhost") == 0 || rh_starts_with(url.host, "127.") || strcmp(url.host, "[::1]") == 0;
 	if (config->tls_server_name)
-		return http_target_rename(target, &url) < 0 ? rh_fail_oom(err) : 0;
+		return target_target_rename(target, &url) < 0 ? rh_fail_oom(err) : 0;
 	target->base = rh_strdup(config->server);
 	return target->base ? 0 : rh_fail_oom(err);
 }

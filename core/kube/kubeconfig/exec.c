@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The "exec" part of a user: a program that gives credentials (k8s.io/client-go/tools/clientcmd/validation.go). */
+/* The "exec" part of a user: a credential plugin (k8s.io/client-go/tools/clientcmd/validation.go). */
 #include <string.h>
 
 #include "base/os/file.h"

@@ -27,8 +27,8 @@ int rh_kubeconfig_text(const struct rh_kubeconfig_entry *entry, const char *fiel
 	return 0;
 }
 
-static int kubeconfig_bool(const struct rh_kubeconfig_entry *entry, const char *field, bool *ret_value,
-                           struct rh_error *err)
+static int fields_bool(const struct rh_kubeconfig_entry *entry, const char *field, bool *ret_value,
+                       struct rh_error *err)
 {
 	const struct rh_json *value = rh_json_get(entry->value, field);
 
@@ -38,7 +38,7 @@ static int kubeconfig_bool(const struct rh_kubeconfig_entry *entry, const char *
 	return 0;
 }
 
-static bool kubeconfig_has_control(const char *text)
+static bool fields_has_control(const char *text)
 {
 	for (; *text; text++) {
 		if ((unsigned char)*text < 0x20 || *text == 0x7f)
@@ -47,25 +47,25 @@ static bool kubeconfig_has_control(const char *text)
 	return false;
 }
 
-/* A text that goes into a header or an address: one line. The value may be secret and is not shown. */
-static int kubeconfig_line(const struct rh_kubeconfig_entry *entry, const char *field, char **ret_text,
-                           struct rh_error *err)
+/* A string that goes into a header or an address must be one line. The value may be secret and is not shown. */
+static int fields_line(const struct rh_kubeconfig_entry *entry, const char *field, char **ret_text,
+                       struct rh_error *err)
 {
 	const char *text;
 	int r = rh_kubeconfig_text(entry, field, &text, err);
 
 	if (r < 0 || !text)
 		return r;
-	if (kubeconfig_has_control(text))
+	if (fields_has_control(text))
 		return rh_fail(err, RH_EINVAL, "%s.%s: has a line end or another control character; remove it", entry->at,
 		               field);
 	*ret_text = rh_strdup(text);
 	return *ret_text ? 0 : rh_fail_oom(err);
 }
 
-/* A path, absolute in the result. */
-static int kubeconfig_path(const struct rh_kubeconfig_entry *entry, const char *field, char **ret_path,
-                           struct rh_error *err)
+/* A path, made absolute. */
+static int fields_path(const struct rh_kubeconfig_entry *entry, const char *field, char **ret_path,
+                       struct rh_error *err)
 {
 	const char *text;
 	int r = rh_kubeconfig_text(entry, field, &text, err);
@@ -78,7 +78,7 @@ static int kubeconfig_path(const struct rh_kubeconfig_entry *entry, const char *
 
 int rh_kubeconfig_check_pem(const char *at, const char *text, const char *what, struct rh_error *err)
 {
-	/* the word before it says which kind of key it is: "RSA PRIVATE KEY" */
+	/* the kind of the key may precede it: "RSA PRIVATE KEY" */
 	rh_auto_free char *end = rh_asprintf("%s-----", what);
 	const char *begin = strstr(text, "-----BEGIN ");
 	const char *head;
@@ -100,8 +100,8 @@ int rh_kubeconfig_check_pem(const char *at, const char *text, const char *what, 
 }
 
 /* PEM in base64. @return 0 with *ret_text NULL when the field is absent */
-static int kubeconfig_data(const struct rh_kubeconfig_entry *entry, const char *field, const char *what,
-                           char **ret_text, struct rh_error *err)
+static int fields_data(const struct rh_kubeconfig_entry *entry, const char *field, const char *what, char **ret_text,
+                       struct rh_error *err)
 {
 	rh_auto_free char *at = rh_asprintf("%s.%s", entry->at, field);
 	char *bytes;
@@ -127,22 +127,22 @@ static int kubeconfig_data(const struct rh_kubeconfig_entry *entry, const char *
 	return r;
 }
 
-/* What stands inline counts more than a file. */
-static int kubeconfig_data_or_path(const struct rh_kubeconfig_entry *entry, const char *field, const char *what,
-                                   char *ret_text_and_path[2], struct rh_error *err)
+/* Inline data takes precedence over a file. */
+static int fields_data_or_path(const struct rh_kubeconfig_entry *entry, const char *field, const char *what,
+                               char *ret_text_and_path[2], struct rh_error *err)
 {
 	rh_auto_free char *data = rh_asprintf("%s-data", field);
 	int r;
 
 	if (!data)
 		return rh_fail_oom(err);
-	r = kubeconfig_data(entry, data, what, &ret_text_and_path[0], err);
+	r = fields_data(entry, data, what, &ret_text_and_path[0], err);
 	if (r < 0 || ret_text_and_path[0])
 		return r;
-	return kubeconfig_path(entry, field, &ret_text_and_path[1], err);
+	return fields_path(entry, field, &ret_text_and_path[1], err);
 }
 
-static int kubeconfig_check_server(const struct rh_kubeconfig *config, struct rh_error *err)
+static int fields_check_server(const struct rh_kubeconfig *config, struct rh_error *err)
 {
 	const char *server = config->server;
 	size_t scheme;
@@ -166,7 +166,7 @@ static int kubeconfig_check_server(const struct rh_kubeconfig *config, struct rh
 	return 0;
 }
 
-static int kubeconfig_check_proxy(const struct rh_kubeconfig *config, struct rh_error *err)
+static int fields_check_proxy(const struct rh_kubeconfig *config, struct rh_error *err)
 {
 	static const char *const schemes[] = {"http://", "https://", "socks5://", "socks5h://"};
 
@@ -180,30 +180,30 @@ static int kubeconfig_check_proxy(const struct rh_kubeconfig *config, struct rh_
 	               config->cluster_at);
 }
 
-static void kubeconfig_trim_slashes(char *text)
+static void fields_trim_slashes(char *text)
 {
 	for (size_t length = text ? strlen(text) : 0; length > 0 && text[length - 1] == '/'; length--)
 		text[length - 1] = '\0';
 }
 
-static int kubeconfig_check_cluster(struct rh_kubeconfig *config, struct rh_error *err)
+static int fields_check_cluster(struct rh_kubeconfig *config, struct rh_error *err)
 {
-	int r = kubeconfig_check_server(config, err);
+	int r = fields_check_server(config, err);
 
 	if (r == 0)
-		r = kubeconfig_check_proxy(config, err);
+		r = fields_check_proxy(config, err);
 	if (r == 0 && config->insecure && (config->ca || config->ca_file))
 		r = rh_fail(err, RH_EINVAL,
 		            "%s.insecure-skip-tls-verify: is true although there is a certificate-authority; "
 		            "remove one of the two",
 		            config->cluster_at);
-	kubeconfig_trim_slashes(config->server);
+	fields_trim_slashes(config->server);
 	return r;
 }
 
-/* What the cluster has to say to exec plugins (client-go clientcmd/api/types.go: ExecConfig.Config). */
-static int kubeconfig_read_extension(const struct rh_kubeconfig_entry *entry, struct rh_kubeconfig *config,
-                                     struct rh_error *err)
+/* Configuration of the cluster for exec plugins (client-go clientcmd/api/types.go: ExecConfig.Config). */
+static int fields_read_extension(const struct rh_kubeconfig_entry *entry, struct rh_kubeconfig *config,
+                                 struct rh_error *err)
 {
 	const struct rh_json *item = rh_json_first(rh_json_get(entry->value, "extensions"));
 
@@ -224,26 +224,26 @@ int rh_kubeconfig_read_cluster(const struct rh_kubeconfig_entry *entry, struct r
 	config->cluster_at = rh_strdup(entry->at);
 	if (!config->cluster_at)
 		return rh_fail_oom(err);
-	r = kubeconfig_line(entry, "server", &config->server, err);
+	r = fields_line(entry, "server", &config->server, err);
 	if (r == 0)
-		r = kubeconfig_data_or_path(entry, "certificate-authority", "CERTIFICATE", ca, err);
+		r = fields_data_or_path(entry, "certificate-authority", "CERTIFICATE", ca, err);
 	config->ca = ca[0];
 	config->ca_file = ca[1];
 	if (r == 0)
-		r = kubeconfig_bool(entry, "insecure-skip-tls-verify", &config->insecure, err);
+		r = fields_bool(entry, "insecure-skip-tls-verify", &config->insecure, err);
 	if (r == 0)
-		r = kubeconfig_bool(entry, "disable-compression", &config->no_compression, err);
+		r = fields_bool(entry, "disable-compression", &config->no_compression, err);
 	if (r == 0)
-		r = kubeconfig_line(entry, "tls-server-name", &config->tls_server_name, err);
+		r = fields_line(entry, "tls-server-name", &config->tls_server_name, err);
 	if (r == 0)
-		r = kubeconfig_line(entry, "proxy-url", &config->proxy_url, err);
+		r = fields_line(entry, "proxy-url", &config->proxy_url, err);
 	if (r == 0)
-		r = kubeconfig_read_extension(entry, config, err);
-	return r < 0 ? r : kubeconfig_check_cluster(config, err);
+		r = fields_read_extension(entry, config, err);
+	return r < 0 ? r : fields_check_cluster(config, err);
 }
 
-/* One header of impersonation (client-go transport/round_trippers.go: names of extra keys are percent-encoded). */
-static int kubeconfig_add_header(struct rh_kubeconfig *config, const char *name, const char *extra, const char *value)
+/* One impersonation header (client-go transport/round_trippers.go: names of extra keys are percent-encoded). */
+static int fields_add_header(struct rh_kubeconfig *config, const char *name, const char *extra, const char *value)
 {
 	rh_auto_str header = {0};
 
@@ -263,8 +263,8 @@ static int kubeconfig_add_header(struct rh_kubeconfig *config, const char *name,
 	return rh_json_append(config->headers, rh_json_new_string(rh_str_text(&header)));
 }
 
-static int kubeconfig_add_headers(const struct rh_kubeconfig_entry *entry, const char *field, const char *header,
-                                  struct rh_kubeconfig *config, struct rh_error *err)
+static int fields_add_headers(const struct rh_kubeconfig_entry *entry, const char *field, const char *header,
+                              struct rh_kubeconfig *config, struct rh_error *err)
 {
 	const struct rh_json *values = rh_json_get(entry->value, field);
 	const struct rh_json *value = rh_json_type(values) == RH_JSON_STRING ? values : rh_json_first(values);
@@ -274,16 +274,16 @@ static int kubeconfig_add_headers(const struct rh_kubeconfig_entry *entry, const
 	for (; value; value = value == values ? NULL : rh_json_next(value)) {
 		const char *text = rh_json_string(value);
 
-		if (!text || kubeconfig_has_control(text))
+		if (!text || fields_has_control(text))
 			return rh_fail(err, RH_EINVAL, "%s.%s: must be a text of one line, or a list of such", entry->at, field);
-		if (kubeconfig_add_header(config, header, NULL, text) < 0)
+		if (fields_add_header(config, header, NULL, text) < 0)
 			return rh_fail_oom(err);
 	}
 	return 0;
 }
 
-static int kubeconfig_read_extra(const struct rh_kubeconfig_entry *entry, struct rh_kubeconfig *config,
-                                 struct rh_error *err)
+static int fields_read_extra(const struct rh_kubeconfig_entry *entry, struct rh_kubeconfig *config,
+                             struct rh_error *err)
 {
 	const struct rh_json *key = rh_json_first(rh_json_get(entry->value, "as-user-extra"));
 
@@ -291,33 +291,33 @@ static int kubeconfig_read_extra(const struct rh_kubeconfig_entry *entry, struct
 		for (const struct rh_json *value = rh_json_first(key); value; value = rh_json_next(value)) {
 			const char *text = rh_json_string(value);
 
-			if (!rh_json_key(key) || !text || kubeconfig_has_control(text))
+			if (!rh_json_key(key) || !text || fields_has_control(text))
 				return rh_fail(err, RH_EINVAL, "%s.as-user-extra: must be a mapping of lists of texts", entry->at);
-			if (kubeconfig_add_header(config, "Impersonate-Extra-", rh_json_key(key), text) < 0)
+			if (fields_add_header(config, "Impersonate-Extra-", rh_json_key(key), text) < 0)
 				return rh_fail_oom(err);
 		}
 	}
 	return 0;
 }
 
-static int kubeconfig_read_impersonation(const struct rh_kubeconfig_entry *entry, struct rh_kubeconfig *config,
-                                         struct rh_error *err)
+static int fields_read_impersonation(const struct rh_kubeconfig_entry *entry, struct rh_kubeconfig *config,
+                                     struct rh_error *err)
 {
 	bool user = rh_json_string(rh_json_get(entry->value, "as")) && *rh_json_string(rh_json_get(entry->value, "as"));
-	int r = kubeconfig_add_headers(entry, "as", "Impersonate-User", config, err);
+	int r = fields_add_headers(entry, "as", "Impersonate-User", config, err);
 
 	if (r == 0)
-		r = kubeconfig_add_headers(entry, "as-uid", "Impersonate-Uid", config, err);
+		r = fields_add_headers(entry, "as-uid", "Impersonate-Uid", config, err);
 	if (r == 0)
-		r = kubeconfig_add_headers(entry, "as-groups", "Impersonate-Group", config, err);
+		r = fields_add_headers(entry, "as-groups", "Impersonate-Group", config, err);
 	if (r == 0)
-		r = kubeconfig_read_extra(entry, config, err);
+		r = fields_read_extra(entry, config, err);
 	if (r == 0 && config->headers && !user)
 		return rh_fail(err, RH_EINVAL, "%s.as: must be set where as-uid, as-groups or as-user-extra is", entry->at);
 	return r;
 }
 
-static int kubeconfig_check_user(const struct rh_kubeconfig *config, struct rh_error *err)
+static int fields_check_user(const struct rh_kubeconfig *config, struct rh_error *err)
 {
 	const char *at = config->user_at;
 	bool certificate = config->certificate || config->certificate_file;
@@ -343,33 +343,33 @@ static int kubeconfig_check_user(const struct rh_kubeconfig *config, struct rh_e
 	return 0;
 }
 
-static int kubeconfig_read_certificate(const struct rh_kubeconfig_entry *entry, struct rh_kubeconfig *config,
-                                       struct rh_error *err)
+static int fields_read_certificate(const struct rh_kubeconfig_entry *entry, struct rh_kubeconfig *config,
+                                   struct rh_error *err)
 {
 	char *certificate[2] = {NULL, NULL};
 	char *key[2] = {NULL, NULL};
-	int r = kubeconfig_data_or_path(entry, "client-certificate", "CERTIFICATE", certificate, err);
+	int r = fields_data_or_path(entry, "client-certificate", "CERTIFICATE", certificate, err);
 
 	config->certificate = certificate[0];
 	config->certificate_file = certificate[1];
 	if (r == 0)
-		r = kubeconfig_data_or_path(entry, "client-key", "PRIVATE KEY", key, err);
+		r = fields_data_or_path(entry, "client-key", "PRIVATE KEY", key, err);
 	config->key = key[0];
 	config->key_file = key[1];
 	return r;
 }
 
-static int kubeconfig_read_names(const struct rh_kubeconfig_entry *entry, struct rh_kubeconfig *config,
-                                 struct rh_error *err)
+static int fields_read_names(const struct rh_kubeconfig_entry *entry, struct rh_kubeconfig *config,
+                             struct rh_error *err)
 {
-	int r = kubeconfig_line(entry, "token", &config->token, err);
+	int r = fields_line(entry, "token", &config->token, err);
 
 	if (r == 0)
-		r = kubeconfig_path(entry, "tokenFile", &config->token_file, err);
+		r = fields_path(entry, "tokenFile", &config->token_file, err);
 	if (r == 0)
-		r = kubeconfig_line(entry, "username", &config->username, err);
+		r = fields_line(entry, "username", &config->username, err);
 	if (r == 0)
-		r = kubeconfig_line(entry, "password", &config->password, err);
+		r = fields_line(entry, "password", &config->password, err);
 	return r;
 }
 
@@ -387,12 +387,12 @@ int rh_kubeconfig_read_user(const struct rh_kubeconfig_entry *entry, struct rh_k
 		               "%s.auth-provider: Kubernetes removed these in 1.26; use an exec credential "
 		               "plugin (users[].user.exec)",
 		               entry->at);
-	r = kubeconfig_read_certificate(entry, config, err);
+	r = fields_read_certificate(entry, config, err);
 	if (r == 0)
-		r = kubeconfig_read_names(entry, config, err);
+		r = fields_read_names(entry, config, err);
 	if (r == 0)
-		r = kubeconfig_read_impersonation(entry, config, err);
+		r = fields_read_impersonation(entry, config, err);
 	if (r == 0 && exec && rh_json_type(exec) != RH_JSON_NULL)
 		r = rh_kubeconfig_read_exec(entry, exec, config, err);
-	return r < 0 ? r : kubeconfig_check_user(config, err);
+	return r < 0 ? r : fields_check_user(config, err);
 }

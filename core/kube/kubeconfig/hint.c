@@ -8,9 +8,9 @@ static bool hint_is_plain(const struct rh_kubeconfig *config)
 	return rh_starts_with(config->server, "http://");
 }
 
-/* What says that the scheme is wrong, and which one it is then. */
+/* Messages that report the wrong scheme, and the scheme of the address that they imply. */
 struct hint_words {
-	const char *words;
+	const char *message;
 	bool plain; /* the address begins with http:// */
 };
 
@@ -25,12 +25,12 @@ static const struct hint_words hint_schemes[] = {
 	{"unexpected TLS packet", false},
 };
 
-bool rh_kube_hint_is_scheme(const struct rh_kubeconfig *config, const char *words)
+bool rh_kube_hint_is_scheme(const struct rh_kubeconfig *config, const char *message)
 {
 	bool plain = hint_is_plain(config);
 
 	for (size_t i = 0; i < sizeof(hint_schemes) / sizeof(hint_schemes[0]); i++) {
-		if (hint_schemes[i].plain == plain && strstr(words, hint_schemes[i].words))
+		if (hint_schemes[i].plain == plain && strstr(message, hint_schemes[i].message))
 			return true;
 	}
 	return false;
@@ -48,7 +48,7 @@ void rh_kube_hint_scheme(const struct rh_kubeconfig *config, struct rh_str *out)
 		               config->cluster_at);
 }
 
-/* Which credential it was, and how it is renewed. */
+/* The credential in use, and how to renew it. */
 static void hint_credential(const struct rh_kubeconfig *config, struct rh_str *out)
 {
 	const char *command = rh_json_string(rh_json_get(config->exec, "command"));
@@ -79,10 +79,10 @@ static void hint_login(const struct rh_kubeconfig *config, struct rh_str *out)
 		rh_str_appendf(out, " (kubectl --context %s auth whoami says when it is right)", config->context);
 }
 
-void rh_kube_hint(const struct rh_kubeconfig *config, int32_t status, const char *words, struct rh_str *out)
+void rh_kube_hint(const struct rh_kubeconfig *config, int32_t status, const char *message, struct rh_str *out)
 {
 	if (status == 401)
 		hint_login(config, out);
-	else if (status == 400 && rh_kube_hint_is_scheme(config, words))
+	else if (status == 400 && rh_kube_hint_is_scheme(config, message))
 		rh_kube_hint_scheme(config, out);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file kube/kubeconfig/hint.h
- * @brief What a user can do about an answer that the configuration is the reason of.
+ * @brief Hints for responses whose cause is the configuration.
  */
 #ifndef RH_KUBE_KUBECONFIG_HINT_H
 #define RH_KUBE_KUBECONFIG_HINT_H
@@ -12,15 +12,14 @@
 #include "kube/kubeconfig/kubeconfig.h"
 
 /**
- * Append to @p out what an answer has to do with @p config, and the cure: credentials that are not accepted (401), with
- * file, context and user, and an address that begins with http:// where the server speaks TLS. Nothing where it is
- * about something else. No secret gets into it.
- * @param words of the answer
+ * Append to @p out how a response relates to @p config, with a hint: rejected credentials (401), with file, context
+ * and user, or an http:// address of a server that uses TLS. Appends nothing for other causes, and never a secret.
+ * @param message of the response
  */
-void rh_kube_hint(const struct rh_kubeconfig *config, int32_t status, const char *words, struct rh_str *out);
-/** @return whether @p words, libcurl's or a server's, say that TLS was expected where there is none, or the reverse */
-bool rh_kube_hint_is_scheme(const struct rh_kubeconfig *config, const char *words);
-/** Append what is wrong with the scheme of the server's address, and the cure. */
+void rh_kube_hint(const struct rh_kubeconfig *config, int32_t status, const char *message, struct rh_str *out);
+/** @return whether @p message, of libcurl or a server, reports a TLS endpoint used without TLS, or the reverse */
+bool rh_kube_hint_is_scheme(const struct rh_kubeconfig *config, const char *message);
+/** Append the fault in the scheme of the server's address, with a hint. */
 void rh_kube_hint_scheme(const struct rh_kubeconfig *config, struct rh_str *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which files count, how they are merged, and which context is used. */
+/* Search and merge of kubeconfig files, and choice of the context. */
 #include "kube/kubeconfig/kubeconfig.h"
 
 #include <stdlib.h>
@@ -19,11 +19,11 @@ struct kubeconfig_source {
 	const struct rh_json *root; /* borrowed from documents */
 };
 
-/* What is merged: of two files that say the same, the first counts. */
+/* The merged files: the first file that sets a value wins. */
 struct kubeconfig_load {
 	struct kubeconfig_source *sources;
 	size_t count;
-	const char *context; /* wanted by the caller; NULL: the files' own */
+	const char *context; /* chosen by the caller; NULL: current-context of the files */
 	struct rh_error *err;
 };
 
@@ -105,7 +105,7 @@ static int kubeconfig_check_root(struct kubeconfig_source *source, struct rh_err
 	return r;
 }
 
-/* The reader of YAML quotes what it does not understand, which may be a secret. */
+/* The YAML parser quotes unexpected input, which may be a secret. */
 static void kubeconfig_cut_quote(struct rh_error *err)
 {
 	char *quote = err ? strchr(err->message, '"') : NULL;
@@ -149,11 +149,11 @@ static int kubeconfig_add_file(struct kubeconfig_load *load, const char *path)
 	return r;
 }
 
-/* The mapping `part` of the entry of `list` that is called `name`. @return 0, 1 when there is none, or negative */
+/* The mapping `part` of the entry `name` of `list`. @return 0, 1 when there is none, or negative */
 static int kubeconfig_find(const struct kubeconfig_load *load, const char *list, const char *name,
                            struct rh_kubeconfig_entry *entry)
 {
-	/* "clusters" holds "cluster" */
+	/* "clusters" has entries "cluster" */
 	rh_auto_free char *part = rh_strndup(list, strlen(list) - 1);
 	size_t i = 0;
 
@@ -192,7 +192,7 @@ static void kubeconfig_names(const struct kubeconfig_load *load, const char *lis
 	}
 }
 
-/* The entry that must be there because something named it. `from` says what, for the message. */
+/* An entry that must exist because `from`, for the message, refers to it. */
 static int kubeconfig_need(const struct kubeconfig_load *load, const char *list, const char *name, const char *from,
                            struct rh_kubeconfig_entry *entry)
 {
@@ -206,7 +206,7 @@ static int kubeconfig_need(const struct kubeconfig_load *load, const char *list,
 	               names.length ? "there are " : "there are none", rh_str_text(&names));
 }
 
-/* Which context, and what names it. */
+/* The name of the context, and where it is set. */
 static int kubeconfig_choose(const struct kubeconfig_load *load, const char **ret_name, char **ret_from)
 {
 	const char *first = load->count > 0 ? load->sources[0].name : "kubeconfig";
@@ -251,7 +251,7 @@ static int kubeconfig_follow(const struct kubeconfig_load *load, const struct rh
 	if (r < 0)
 		return r;
 	if (!name && strcmp(field, "user") == 0)
-		return 1; /* a server that asks nobody who he is */
+		return 1; /* a server without authentication */
 	if (!name)
 		return rh_fail(load->err, RH_EINVAL, "%s: is not set; name one of the %s", from, list);
 	return kubeconfig_need(load, list, name, from, entry);
@@ -293,7 +293,7 @@ static int kubeconfig_read_context(const struct kubeconfig_load *load, const str
 	return config->user_at ? 0 : rh_fail_oom(load->err);
 }
 
-/* Everything is in memory: choose and read, but no file that the fields name. */
+/* Choose the context and read its fields, but not the files that they name. */
 static int kubeconfig_resolve(const struct kubeconfig_load *load, struct rh_kubeconfig **ret_config)
 {
 	rh_auto(kubeconfig) config = rh_alloc(sizeof(*config));
@@ -361,7 +361,7 @@ static int kubeconfig_read_files(struct rh_kubeconfig *config, struct rh_error *
 	return r;
 }
 
-/* Of the files that $KUBECONFIG lists, those that are missing do not count, unless all are. */
+/* Missing files of $KUBECONFIG are skipped, unless all are missing. */
 static int kubeconfig_add_list(struct kubeconfig_load *load, const char *list)
 {
 	const char *at = list;
@@ -385,7 +385,7 @@ static int kubeconfig_add_list(struct kubeconfig_load *load, const char *list)
 	return 0;
 }
 
-/* A pod's service account keeps three files; the one that is called `name`, without white space at its end. */
+/* Read the file `name` of a pod's service account, without trailing white space. */
 static int kubeconfig_account_file(const char *dir, const char *name, char **ret_text, struct rh_error *err)
 {
 	rh_auto_free char *path = rh_path_join(dir, name);
@@ -447,7 +447,7 @@ static int kubeconfig_load_account(const char *host, const char *dir, struct rh_
 	return 0;
 }
 
-/* What ends the search: the file of the user's home, if there is one. */
+/* The last place of the search: the file in the user's home, if it exists. */
 static int kubeconfig_add_home(struct kubeconfig_load *load)
 {
 	const char *home = getenv("HOME");

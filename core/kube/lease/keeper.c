@@ -15,11 +15,11 @@
 struct rh_lease_keeper {
 	struct rh_lease_keeper_options options;
 	struct rh_lease *lease;
-	enum rh_lease_state told;
-	bool troubled;   /* what trouble() was told last */
-	uint64_t flight; /* id of the request under way; 0: none */
-	int64_t again;   /* not before this; 0: at once */
-	bool fresh;      /* something happened since the last step */
+	enum rh_lease_state reported;
+	bool troubled;       /* trouble() was called last with a message */
+	uint64_t request_id; /* id of the request under way; 0: none */
+	int64_t again;       /* not before this; 0: at once */
+	bool fresh;          /* something happened since the last step */
 };
 
 /* A name that no other process has or had: as client-go's users make it, host name and something unique. */
@@ -45,7 +45,7 @@ int rh_lease_keeper_new(const struct rh_lease_keeper_options *options, struct rh
 	if (!keeper || !identity)
 		return rh_fail_oom(err);
 	keeper->options = *options;
-	keeper->told = RH_LEASE_SEEKING;
+	keeper->reported = RH_LEASE_SEEKING;
 	keeper->fresh = true;
 	lease.identity = identity;
 	if (lease.seed == 0)
@@ -60,8 +60,8 @@ void rh_lease_keeper_free(struct rh_lease_keeper *keeper)
 {
 	if (!keeper)
 		return;
-	if (keeper->flight)
-		rh_http_cancel(keeper->options.http, keeper->flight);
+	if (keeper->request_id)
+		rh_http_cancel(keeper->options.http, keeper->request_id);
 	rh_lease_free(keeper->lease);
 	rh_free(keeper);
 }
@@ -70,7 +70,7 @@ static void keeper_on_done(void *arg, const struct rh_http_response *response)
 {
 	struct rh_lease_keeper *keeper = arg;
 
-	keeper->flight = 0;
+	keeper->request_id = 0;
 	keeper->fresh = true;
 	rh_lease_answer(keeper->lease, rh_clock_monotonic(), response);
 }
@@ -83,11 +83,11 @@ void rh_lease_keeper_release(struct rh_lease_keeper *keeper)
 
 static void keeper_send(struct rh_lease_keeper *keeper, int64_t now)
 {
-	static const struct rh_http_response unsent = {.words = "out of memory", .body = ""};
+	static const struct rh_http_response unsent = {.message = "out of memory", .body = ""};
 	struct rh_http_request request;
 	int r;
 
-	if (keeper->flight || now < keeper->again)
+	if (keeper->request_id || now < keeper->again)
 		return;
 	keeper->again = 0;
 	r = rh_lease_next(keeper->lease, now, rh_clock_wall(), &request, NULL);
@@ -95,19 +95,19 @@ static void keeper_send(struct rh_lease_keeper *keeper, int64_t now)
 		keeper->again = now + KEEPER_AGAIN;
 	if (r <= 0)
 		return;
-	if (rh_http_send(keeper->options.http, &request, keeper_on_done, keeper, &keeper->flight, NULL) < 0)
+	if (rh_http_send(keeper->options.http, &request, keeper_on_done, keeper, &keeper->request_id, NULL) < 0)
 		rh_lease_answer(keeper->lease, now, &unsent);
 }
 
 static void keeper_report_trouble(struct rh_lease_keeper *keeper)
 {
-	const char *words = rh_lease_message(keeper->lease);
-	bool troubled = *words != '\0';
+	const char *message = rh_lease_message(keeper->lease);
+	bool troubled = *message != '\0';
 
 	if (!keeper->options.trouble || troubled == keeper->troubled)
 		return;
 	keeper->troubled = troubled;
-	keeper->options.trouble(keeper->options.arg, words);
+	keeper->options.trouble(keeper->options.arg, rh_lease_status(keeper->lease), message);
 }
 
 void rh_lease_keeper_step(struct rh_lease_keeper *keeper, int64_t now)
@@ -119,9 +119,9 @@ void rh_lease_keeper_step(struct rh_lease_keeper *keeper, int64_t now)
 	state = rh_lease_look(keeper->lease, now);
 	if (state <= RH_LEASE_FORBIDDEN)
 		keeper_report_trouble(keeper);
-	if (state == keeper->told)
+	if (state == keeper->reported)
 		return;
-	keeper->told = state;
+	keeper->reported = state;
 	keeper->options.changed(keeper->options.arg, state, rh_lease_message(keeper->lease));
 }
 

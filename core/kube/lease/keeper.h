@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file kube/lease/keeper.h
- * @brief Carries an election (kube/lease/lease.h) out over a client. One thread.
+ * @brief Runs an election (kube/lease/lease.h) over an HTTP client. All functions are called on the loop's thread.
  */
 #ifndef RH_KUBE_LEASE_KEEPER_H
 #define RH_KUBE_LEASE_KEEPER_H
@@ -11,34 +11,37 @@
 /** One election and its client. */
 struct rh_lease_keeper;
 
-/** Told of each change of the state, also the first to SEEKING's end. @p words for people, "" for none; borrowed. */
-typedef void rh_lease_changed_fn(void *arg, enum rh_lease_state state, const char *words);
-/** Told when tries begin to fail, and when they are good again. @param words the server's; "": good again. Borrowed */
-typedef void rh_lease_trouble_fn(void *arg, const char *words);
+/** Called for each change of the state; SEEKING is the first state. @p message for users, "" for none; borrowed. */
+typedef void rh_lease_changed_fn(void *arg, enum rh_lease_state state, const char *message);
+/** Called when attempts begin to fail, and when they succeed again. @param status HTTP status; 0:
+ * no response. @param message of the server; "": success. Borrowed
+ */
+typedef void rh_lease_trouble_fn(void *arg, int32_t status, const char *message);
 
-/** What it needs. */
+/** Options of a keeper. */
 struct rh_lease_keeper_options {
-	struct rh_http *http; /**< borrowed for its life */
-	/** What to elect; identity may be NULL: host name and a random number. Borrowed during the call */
+	struct rh_http *http; /**< borrowed for the keeper's life */
+	/** Options of the election; a NULL identity becomes host name and a random number. Borrowed during the call */
 	struct rh_lease_options lease;
-	rh_lease_changed_fn *changed; /**< comes from rh_lease_keeper_step() alone, likewise the next */
-	rh_lease_trouble_fn *trouble; /**< NULL: nobody asks */
+	rh_lease_changed_fn *changed; /**< called from rh_lease_keeper_step() only, like trouble */
+	rh_lease_trouble_fn *trouble; /**< may be NULL */
 	void *arg;
 };
 
-/** @return 0, RH_EINVAL, RH_EIO or RH_ENOMEM */
+/** Create a keeper. @param[out] ret_keeper owned by the caller. @return 0, RH_EINVAL, RH_EIO or RH_ENOMEM */
 int rh_lease_keeper_new(const struct rh_lease_keeper_options *options, struct rh_lease_keeper **ret_keeper,
                         struct rh_error *err);
-/** Free it; what is under way is cancelled. Call rh_lease_keeper_release() before, and wait. NULL is nothing. */
+/** Cancel the request in progress and free @p keeper. Call rh_lease_keeper_release() first and wait for RELEASED. NULL
+ * is ignored. */
 void rh_lease_keeper_free(struct rh_lease_keeper *keeper);
 RH_DEFINE_CLEANUP(lease_keeper);
-/** Begin to give the lease up: changed is told RH_LEASE_RELEASED, whether the server is there or not. */
+/** Begin to release the lease: changed() gets RH_LEASE_RELEASED, even when the server cannot be reached. */
 void rh_lease_keeper_release(struct rh_lease_keeper *keeper);
-/** Do what is due. @param now monotonic microseconds */
+/** Send requests and report changes that are due. @param now monotonic microseconds */
 void rh_lease_keeper_step(struct rh_lease_keeper *keeper, int64_t now);
-/** @return monotonic microseconds when rh_lease_keeper_step() is to be called though nothing happens; RH_NEVER */
+/** @return the latest time of the next rh_lease_keeper_step(), monotonic microseconds, or RH_NEVER */
 int64_t rh_lease_keeper_deadline(const struct rh_lease_keeper *keeper);
-/** @return the election, borrowed, for its holder and words */
+/** @return the election, borrowed, for its holder and message */
 const struct rh_lease *rh_lease_keeper_lease(const struct rh_lease_keeper *keeper);
 
 #endif

@@ -2,10 +2,9 @@
 /*
  * The rules are those of k8s.io/client-go/tools/leaderelection/leaderelection.go, and these:
  *
- * Whoever works has a proof of its right to, which holds for the renew deadline from when its request was sent: a write
- * of the Lease, or a refusal of all Leases that goes on. Whoever could have missed that another works without a Lease,
- * because it was refused for as long as that takes, waits for a lease duration once it can read the Lease again; the
- * other asks meanwhile, and takes the Lease or ends.
+ * The right to work lasts for the renew deadline after the request that proved it: a write of the Lease, or a continued
+ * refusal of all Leases. A candidate that was refused long enough for another to start without a Lease waits for a
+ * lease duration once it can read the Lease again; meanwhile the other takes the Lease or stops.
  */
 #include "kube/lease/lease.h"
 
@@ -19,14 +18,14 @@
 
 /* client-go's JitterFactor: up to that many periods are added to one. */
 #define LEASE_JITTER_PERCENT 120
-/* Tries to give it up when somebody changes it meanwhile. */
+/* Attempts to release it while others change it. */
 #define LEASE_RELEASE_TRIES 3
-/* A candidate asks by this part of a period before the next renewal is expected... */
+/* A candidate reads by this part of a period before the next expected renewal... */
 #define LEASE_EARLY 16
-/* ... and, when it saw none, again after this part, then after twice that and so on. */
+/* ... and, when it saw none, again after this part, then after twice that, and so on. */
 #define LEASE_AGAIN 8
 
-/* What is under way. */
+/* The request in progress. */
 enum lease_request { LEASE_IDLE, LEASE_GET, LEASE_CREATE, LEASE_UPDATE, LEASE_RELEASE };
 
 struct rh_lease {
@@ -38,25 +37,26 @@ struct rh_lease {
 	int64_t duration, renew_deadline, retry_period;
 	uint64_t random;
 	enum rh_lease_state state;
-	enum lease_request flight;
-	enum lease_request wanted; /* what a get led to; LEASE_IDLE: begin with a get */
-	struct rh_json *object;    /* the Lease as it was seen last; NULL: never, or there is none */
-	bool known;                /* there was a Lease once */
-	bool present;              /* likewise, and it was not seen to be gone since */
-	int64_t observed;          /* when its spec was seen to change */
-	unsigned silent;           /* how often it was read since without a change */
-	int64_t sent;              /* when the request under way was sent */
-	int64_t proof;             /* when the last write that was good was sent, or the last that was refused */
-	int64_t refused_since;     /* when the refusals that go on began; RH_NEVER: there are none */
-	enum lease_request denied; /* what was refused last */
-	bool blind;                /* refused since the server last showed what there is */
-	int64_t shown;             /* when the request was sent that showed it; -RH_NEVER: never */
-	int64_t fence;             /* a candidate does not take it before */
-	int64_t due;               /* when to try again */
+	enum lease_request in_progress;
+	enum lease_request next_request; /* chosen after a get; LEASE_IDLE: begin with a get */
+	struct rh_json *object;          /* the Lease as it was last read; NULL: never read, or absent */
+	bool known;                      /* a Lease existed at some time */
+	bool present;                    /* it has not been seen to be gone since */
+	int64_t observed;                /* when its spec last changed */
+	unsigned silent;                 /* reads since then without a change */
+	int64_t sent;                    /* when the request in progress was sent */
+	int64_t proof;                   /* when the last successful write, or the last refused request, was sent */
+	int64_t refused_since;           /* start of the current refusals; RH_NEVER: none */
+	enum lease_request denied;       /* the request that was last refused */
+	bool blind;                      /* refused since the last successful read */
+	int64_t shown;                   /* when that read was sent; -RH_NEVER: never */
+	int64_t fence;                   /* a candidate does not take the Lease before this time */
+	int64_t due;                     /* time of the next attempt */
 	bool releasing;
 	int releases;
 	struct rh_str body;
-	char words[512];
+	char message[512];
+	int32_t status; /* of the last response; 0: none */
 };
 
 static int lease_check(const struct rh_lease *lease, const struct rh_lease_options *options, struct rh_error *err)
@@ -126,9 +126,14 @@ const char *rh_lease_holder(const struct rh_lease *lease)
 	return holder ? holder : "";
 }
 
+int32_t rh_lease_status(const struct rh_lease *lease)
+{
+	return lease->status;
+}
+
 const char *rh_lease_message(const struct rh_lease *lease)
 {
-	return lease->words;
+	return lease->message;
 }
 
 static bool lease_is_ours(const struct rh_lease *lease)
@@ -141,13 +146,13 @@ static bool lease_is_anothers(const struct rh_lease *lease)
 	return *rh_lease_holder(lease) && !lease_is_ours(lease);
 }
 
-/* Whether we work: with the Lease, or because there is none for us. */
+/* Whether this process works: with the Lease, or because access to Leases is refused. */
 static bool lease_works(const struct rh_lease *lease)
 {
 	return lease->state == RH_LEASE_LEADING || lease->state == RH_LEASE_FORBIDDEN;
 }
 
-/* @return until when a candidate leaves the Lease alone. The holder of one says for how long it is good. */
+/* @return when a candidate may take the Lease. The holder's spec sets the duration. */
 static int64_t lease_taken_until(const struct rh_lease *lease)
 {
 	int64_t seconds = 0;
@@ -162,7 +167,7 @@ static int64_t lease_taken_until(const struct rh_lease *lease)
 }
 
 /*
- * A candidate reads the Lease soon after each renewal, so that it knows well since when a holder that died is silent.
+ * A candidate reads the Lease soon after each renewal, so that it knows accurately when a dead holder renewed last.
  */
 static int64_t lease_follow(const struct rh_lease *lease)
 {
@@ -173,7 +178,7 @@ static int64_t lease_follow(const struct rh_lease *lease)
 	return times < 4 ? (lease->retry_period / LEASE_AGAIN) << times : lease->retry_period;
 }
 
-/* A candidate waits a while that differs from the others', one that works does not. */
+/* Candidates wait with jitter, the leader does not. */
 static int64_t lease_pause(struct rh_lease *lease)
 {
 	if (lease_works(lease))
@@ -235,43 +240,43 @@ static int lease_write_body(struct rh_lease *lease, int64_t wall, bool release)
 static enum lease_request lease_choose(const struct rh_lease *lease)
 {
 	if (lease->releasing && lease->object)
-		return lease->wanted == LEASE_GET ? LEASE_GET : LEASE_RELEASE;
-	return lease->wanted == LEASE_IDLE ? LEASE_GET : lease->wanted;
+		return lease->next_request == LEASE_GET ? LEASE_GET : LEASE_RELEASE;
+	return lease->next_request == LEASE_IDLE ? LEASE_GET : lease->next_request;
 }
 
 int rh_lease_next(struct rh_lease *lease, int64_t now, int64_t wall, struct rh_http_request *ret_request,
                   struct rh_error *err)
 {
 	bool live = rh_lease_look(lease, now) <= RH_LEASE_FORBIDDEN;
-	enum lease_request flight = lease_choose(lease);
+	enum lease_request request = lease_choose(lease);
 
-	if (!live || lease->flight != LEASE_IDLE || (now < lease->due && !lease->releasing))
+	if (!live || lease->in_progress != LEASE_IDLE || (now < lease->due && !lease->releasing))
 		return 0;
 	*ret_request = (struct rh_http_request){.method = "GET", .path = lease->path, .timeout = lease->renew_deadline / 2};
-	if (flight != LEASE_GET) {
-		if (lease_write_body(lease, wall, flight == LEASE_RELEASE) < 0) {
+	if (request != LEASE_GET) {
+		if (lease_write_body(lease, wall, request == LEASE_RELEASE) < 0) {
 			rh_str_deinit(&lease->body);
 			return rh_fail_oom(err);
 		}
-		ret_request->method = flight == LEASE_CREATE ? "POST" : "PUT";
-		ret_request->path = flight == LEASE_CREATE ? lease->paths : lease->path;
+		ret_request->method = request == LEASE_CREATE ? "POST" : "PUT";
+		ret_request->path = request == LEASE_CREATE ? lease->paths : lease->path;
 		ret_request->content_type = "application/json";
 		ret_request->body = lease->body.data;
 		ret_request->body_length = lease->body.length;
 	}
-	lease->flight = flight;
+	lease->in_progress = request;
 	lease->sent = now;
 	return 1;
 }
 
-/* Remember a Lease that the server showed. What is not a Lease shows as a failed try. @return whether it is one */
+/* Store a Lease that the server returned. An invalid one counts as a failed attempt. @return whether it is valid */
 static bool lease_observe(struct rh_lease *lease, int64_t now, const struct rh_http_response *response)
 {
 	rh_auto(json) object = NULL;
 
 	if (rh_json_parse_lenient(response->body, response->body_length, &object, NULL) < 0 ||
 	    rh_json_type(rh_json_get(object, "metadata")) != RH_JSON_OBJECT) {
-		rh_copy(lease->words, sizeof(lease->words), "the server's answer is no Lease");
+		rh_copy(lease->message, sizeof(lease->message), "the server's response is not a valid Lease");
 		return false;
 	}
 	lease->silent++;
@@ -285,24 +290,25 @@ static bool lease_observe(struct rh_lease *lease, int64_t now, const struct rh_h
 	return true;
 }
 
-/* The server's words for a refusal. */
+/* The server's message for a refusal. */
 static void lease_note(struct rh_lease *lease, const struct rh_http_response *response)
 {
 	rh_auto(json) status = NULL;
 	const char *message;
 
 	if (response->status == 0) {
-		rh_copy(lease->words, sizeof(lease->words), response->words);
+		rh_copy(lease->message, sizeof(lease->message), response->message);
 		return;
 	}
 	(void)rh_json_parse_lenient(response->body, response->body_length, &status, NULL);
 	message = rh_json_string(rh_json_get(status, "message"));
-	(void)snprintf(lease->words, sizeof(lease->words), "status %" PRId32 "%s%s", response->status, message ? ": " : "",
-	               message ? message : "");
+	(void)snprintf(lease->message, sizeof(lease->message), "status %" PRId32 "%s%s", response->status,
+	               message ? ": " : "", message ? message : "");
 }
 
-/* The server lets us have no Lease. Only where none was ever seen, and for as long as one is good, is there none. */
-static void lease_refused(struct rh_lease *lease, enum lease_request flight, int64_t now)
+/* The server refuses access to Leases. The process works without one only if none was ever seen, and only after
+ * refusals for a whole lease duration. */
+static void lease_refused(struct rh_lease *lease, enum lease_request request, int64_t now)
 {
 	if (lease->state == RH_LEASE_LEADING)
 		return;
@@ -310,7 +316,7 @@ static void lease_refused(struct rh_lease *lease, enum lease_request flight, int
 	if (lease->refused_since == RH_NEVER || lease->sent >= lease->proof + lease->renew_deadline)
 		lease->refused_since = now;
 	lease->proof = lease->sent;
-	lease->denied = flight;
+	lease->denied = request;
 	if (!lease->known && lease->sent - lease->refused_since >= lease->duration)
 		lease->state = RH_LEASE_FORBIDDEN;
 	lease->due = now + lease_pause(lease);
@@ -318,25 +324,25 @@ static void lease_refused(struct rh_lease *lease, enum lease_request flight, int
 		lease->due = lease->refused_since + lease->duration;
 }
 
-/* The server shows a Lease, or that there is none. */
+/* The server returned a Lease, or that there is none. */
 static void lease_shown(struct rh_lease *lease, int64_t now)
 {
 	if (lease->blind && now - lease->duration >= lease->shown)
 		lease->fence = now + lease->duration;
 	lease->blind = false;
 	lease->shown = lease->sent;
-	/* who may read it but not create it goes on being refused */
+	/* a candidate that may read but not create stays refused */
 	if (lease->denied == LEASE_GET)
 		lease->refused_since = RH_NEVER;
 }
 
-/* Go on at once with @p flight if the Lease is to be had, else look again later. */
-static void lease_aim(struct rh_lease *lease, enum lease_request flight, int64_t now)
+/* Continue at once with @p request if the Lease is free, else read again later. */
+static void lease_aim(struct rh_lease *lease, enum lease_request request, int64_t now)
 {
 	int64_t until = lease_taken_until(lease);
 
 	if (lease_works(lease) || now >= until) {
-		lease->wanted = flight;
+		lease->next_request = request;
 		lease->due = now;
 		return;
 	}
@@ -348,15 +354,15 @@ static void lease_aim(struct rh_lease *lease, enum lease_request flight, int64_t
 static void lease_lose(struct rh_lease *lease, const char *holder)
 {
 	lease->state = RH_LEASE_LOST;
-	(void)snprintf(lease->words, sizeof(lease->words), "it is held by %.300s", holder);
+	(void)snprintf(lease->message, sizeof(lease->message), "it is held by %.300s", holder);
 }
 
 static void lease_got(struct rh_lease *lease, int64_t now, const struct rh_http_response *response)
 {
-	lease->wanted = LEASE_IDLE;
+	lease->next_request = LEASE_IDLE;
 	if (response->status == 404) {
 		lease_shown(lease, now);
-		/* its holder may not know yet that it is gone */
+		/* its holder may not have noticed that it is gone */
 		if (lease->present)
 			lease->fence = now + lease->duration;
 		lease->present = false;
@@ -379,11 +385,11 @@ static void lease_got(struct rh_lease *lease, int64_t now, const struct rh_http_
 
 static void lease_wrote(struct rh_lease *lease, int64_t now, const struct rh_http_response *response)
 {
-	/* whoever was refused, or knows nothing, looks first how it is now */
-	lease->wanted = LEASE_IDLE;
+	/* after a refusal, or without data, read the Lease first */
+	lease->next_request = LEASE_IDLE;
 	if (response->status == 409) {
 		lease->known = lease->present = true;
-		/* somebody else wrote it, and may work already */
+		/* another candidate wrote it, and may work already */
 		if (lease->state == RH_LEASE_FORBIDDEN)
 			lease_lose(lease, "another instance");
 		return;
@@ -395,20 +401,20 @@ static void lease_wrote(struct rh_lease *lease, int64_t now, const struct rh_htt
 	if (!lease_observe(lease, now, response))
 		return;
 	lease_shown(lease, now);
-	/* what came so late says only that it was ours */
+	/* a response this late proves only that the lease was ours */
 	if (!lease_is_ours(lease) || now >= lease->sent + lease->renew_deadline)
 		return;
-	if (!lease->releasing) /* who is about to give it up does not begin to lead */
+	if (!lease->releasing) /* a candidate that is releasing does not become leader */
 		lease->state = RH_LEASE_LEADING;
 	lease->proof = lease->sent;
-	lease->wanted = LEASE_UPDATE;
+	lease->next_request = LEASE_UPDATE;
 }
 
 static void lease_gave_up(struct rh_lease *lease, const struct rh_http_response *response)
 {
 	bool again = response->status == 409 && ++lease->releases < LEASE_RELEASE_TRIES;
 
-	lease->wanted = LEASE_GET;
+	lease->next_request = LEASE_GET;
 	if (response->status != 200)
 		lease_note(lease, response);
 	if (!again)
@@ -417,26 +423,27 @@ static void lease_gave_up(struct rh_lease *lease, const struct rh_http_response 
 
 void rh_lease_answer(struct rh_lease *lease, int64_t now, const struct rh_http_response *response)
 {
-	enum lease_request flight = lease->flight;
+	enum lease_request request = lease->in_progress;
 
-	lease->flight = LEASE_IDLE;
+	lease->in_progress = LEASE_IDLE;
 	if (rh_lease_look(lease, now) > RH_LEASE_FORBIDDEN)
 		return;
-	lease->words[0] = '\0';
-	if (flight == LEASE_RELEASE) {
+	lease->message[0] = '\0';
+	lease->status = response->status;
+	if (request == LEASE_RELEASE) {
 		lease_gave_up(lease, response);
 		return;
 	}
 	lease->due = RH_NEVER;
-	if (flight == LEASE_GET)
+	if (request == LEASE_GET)
 		lease_got(lease, now, response);
 	else
 		lease_wrote(lease, now, response);
 	if (response->status == 403)
-		lease_refused(lease, flight, now);
+		lease_refused(lease, request, now);
 	if (lease->due == RH_NEVER)
 		lease->due = now + lease_pause(lease);
-	/* what the look before it gave up has shown: it is somebody else's, or gone */
+	/* the read before the release showed that another holds it, or that it is gone */
 	if (lease->releasing && !lease_is_ours(lease))
 		lease->state = RH_LEASE_RELEASED;
 }
@@ -444,7 +451,7 @@ void rh_lease_answer(struct rh_lease *lease, int64_t now, const struct rh_http_r
 void rh_lease_release(struct rh_lease *lease)
 {
 	lease->releasing = true;
-	if (lease->flight == LEASE_IDLE && lease->state <= RH_LEASE_FORBIDDEN && !lease_is_ours(lease))
+	if (lease->in_progress == LEASE_IDLE && lease->state <= RH_LEASE_FORBIDDEN && !lease_is_ours(lease))
 		lease->state = RH_LEASE_RELEASED;
 }
 
@@ -462,7 +469,7 @@ int64_t rh_lease_deadline(const struct rh_lease *lease)
 
 	if (lease->state > RH_LEASE_FORBIDDEN)
 		return RH_NEVER;
-	if (lease->flight != LEASE_IDLE)
+	if (lease->in_progress != LEASE_IDLE)
 		return lost;
 	return next < lost ? next : lost;
 }

@@ -9,7 +9,7 @@
 /* RFC 7386 */
 #define CALL_MERGE "application/merge-patch+json"
 
-/* How each verb is said in HTTP. */
+/* HTTP form of each verb. */
 struct call_form {
 	const char *method;
 	const char *content_type;
@@ -37,7 +37,7 @@ const char *rh_call_verb(const struct rh_call *call)
 	return call_form(call->verb)->name;
 }
 
-/* Put what is wanted of the object's identity at @p key of @p body. */
+/* Set the precondition on the object's identity at @p key of @p body. */
 static int call_add_preconditions(const struct rh_request *request, struct rh_json *body, const char *key)
 {
 	struct rh_json *at;
@@ -51,7 +51,7 @@ static int call_add_preconditions(const struct rh_request *request, struct rh_js
 	return 0;
 }
 
-/* @return DeleteOptions, owned by the caller, or NULL when memory is out */
+/* @return DeleteOptions, owned by the caller; NULL: out of memory */
 static struct rh_json *call_delete_options(const struct rh_request *request)
 {
 	rh_auto(json) options = rh_json_new_object();
@@ -66,7 +66,7 @@ static struct rh_json *call_delete_options(const struct rh_request *request)
 	return rh_take(options);
 }
 
-/* What the server gives an object is not the creator's to choose; it refuses to be told. */
+/* Remove the fields that only the server sets; it rejects a create that has them. */
 static void call_trim_create(struct rh_json *body)
 {
 	struct rh_json *metadata = rh_json_get(body, "metadata");

@@ -13,13 +13,13 @@
 #include "kube/store/window.h"
 #include "store/store.h"
 
-/** A request that waits or is under way. */
+/** A request that is queued or in progress. */
 struct rh_call {
 	struct rh_call *next;
 	struct rh_call *previous;
 	void *owner; /**< the store */
 	uint64_t id; /**< for cancel() */
-	bool spare;  /**< it has a spare place of the window */
+	bool spare;  /**< it uses a spare place of the window */
 	uint64_t http_id;
 	enum rh_verb verb;
 	enum rh_window_class class;
@@ -27,35 +27,35 @@ struct rh_call {
 	const char *content_type; /**< likewise; NULL without a body */
 	char *path;
 	char *namespace_; /**< NULL: none */
-	size_t weight;    /**< bytes that it keeps in memory until it is answered, about: its body and the answer */
+	size_t weight;    /**< estimated bytes in memory until the response: body and response */
 	char *body;       /**< NULL: none */
 	char *resource;   /**< "pods", "pytorchjobs/status" */
-	rh_done_fn *done; /**< NULL: nobody wants to know any more */
+	rh_done_fn *done; /**< NULL: the result is not needed any more */
 	void *arg;
 	int64_t sent_at; /**< monotonic microseconds */
 };
 
-/** Calls in the order in which they came. All zero is empty. */
+/** Calls in order of arrival. All zero is empty. */
 struct rh_call_queue {
 	struct rh_call *first;
 	struct rh_call *last;
 	size_t count;
 };
 
-/** Make a call of @p request, whose body is taken. @return owned by the caller, or NULL when memory is out */
+/** Create a call from @p request and take its body. @return owned by the caller; NULL: out of memory */
 struct rh_call *rh_call_new(struct rh_request *request) __attribute__((warn_unused_result));
-/** Free it. NULL is nothing. */
+/** Free @p call. NULL is ignored. */
 void rh_call_free(struct rh_call *call);
 RH_DEFINE_CLEANUP(call);
-/** @return what metrics call its verb: "get", "list", "create", "patch", "update", "delete" */
+/** @return the verb as metrics name it: "get", "list", "create", "patch", "update", "delete" */
 const char *rh_call_verb(const struct rh_call *call);
-/** Put it last; the queue owns it now. */
+/** Append @p call; the queue takes ownership. */
 void rh_call_append(struct rh_call_queue *queue, struct rh_call *call);
-/** Take it out; the caller owns it now. */
+/** Remove @p call; the caller takes ownership. */
 void rh_call_remove(struct rh_call_queue *queue, struct rh_call *call);
-/** @return the call @p id, or NULL */
+/** @return the call with @p id, borrowed, or NULL */
 struct rh_call *rh_call_find(const struct rh_call_queue *queue, uint64_t id);
-/** Free all; those that are under way in @p http (NULL: none are) are cancelled. */
+/** Free all calls and cancel those in progress in @p http (NULL: none are). */
 void rh_call_clear(struct rh_call_queue *queue, struct rh_http *http);
 
 #endif

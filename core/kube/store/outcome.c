@@ -7,10 +7,10 @@
 #include "base/map.h"
 #include "base/os/clock.h"
 
-/* How long to wait where the server does not say: it cannot be reached, or it does not let us in for now. */
+/* Pause without a Retry-After: the server cannot be reached, or refuses temporarily. */
 #define OUTCOME_PAUSE RH_SECOND
 #define OUTCOME_PAUSE_LOGIN (5 * RH_SECOND)
-/* Longest piece of a body that is no Status, as a proxy's page, that is shown. */
+/* Longest shown part of a body that is not a Status, such as a proxy's page. */
 #define OUTCOME_WORDS_MAX 160
 
 void rh_kube_outcome_deinit(struct rh_kube_outcome *outcome)
@@ -49,7 +49,7 @@ static const char *outcome_status_name(int32_t status)
 	return "an answer without words";
 }
 
-/* Say what the answer says, in one line. */
+/* Write the message of the response as one line. */
 static void outcome_print(int32_t status, const struct rh_json *body, const char *text, char *room, size_t size)
 {
 	const char *message = outcome_text(body, "message");
@@ -85,7 +85,7 @@ static bool outcome_blames(const struct rh_json *body, const char *field)
 	return false;
 }
 
-/* Two writers met in something that the object depends on, as a quota's count: nothing is wrong with the request. */
+/* A conflict in something that the object depends on, such as a quota: the request itself is valid. */
 static enum rh_outcome_code outcome_of_conflict(enum rh_verb verb, const struct rh_json *body)
 {
 	if (strcmp(outcome_text(body, "reason"), "AlreadyExists") == 0)
@@ -93,7 +93,7 @@ static enum rh_outcome_code outcome_of_conflict(enum rh_verb verb, const struct 
 	return verb == RH_VERB_CREATE ? RH_OUTCOME_THROTTLED : RH_OUTCOME_CONFLICT;
 }
 
-/* Something is missing: the object, or what it would have to be in: its namespace, its whole resource. */
+/* The object, its namespace or the resource does not exist. */
 static enum rh_outcome_code outcome_of_missing(enum rh_verb verb, const struct rh_json *body)
 {
 	if (verb == RH_VERB_CREATE || !*outcome_text(body, "details.name"))
@@ -101,7 +101,7 @@ static enum rh_outcome_code outcome_of_missing(enum rh_verb verb, const struct r
 	return RH_OUTCOME_GONE;
 }
 
-/* A patch that names another UID would change the object's: that is how a server says that it is another object. */
+/* A patch with another UID would change the object's UID: this error means that it is another object. */
 static enum rh_outcome_code outcome_of_invalid(enum rh_verb verb, const struct rh_json *body)
 {
 	bool patch = verb == RH_VERB_PATCH || verb == RH_VERB_PATCH_STATUS;
@@ -141,7 +141,7 @@ static int64_t outcome_pause(const struct rh_http_response *response, const stru
 	return response->status == 401 ? OUTCOME_PAUSE_LOGIN : OUTCOME_PAUSE;
 }
 
-/* Behind the words of Kubernetes' authorizer, which name all of it, the rule that is missing. */
+/* Append the missing RBAC rule to the message of Kubernetes' authorizer, which names all its parts. */
 static void outcome_add_rule(char *room, size_t size)
 {
 	const char *at = strstr(room, "\" cannot ");
@@ -158,15 +158,16 @@ static void outcome_add_rule(char *room, size_t size)
 	         resource, verb);
 }
 
-/* No answer: what was never sent was never done. */
+/* No response: a request that was not sent has no effect. */
 static void outcome_of_silence(const struct rh_http_response *response, struct rh_kube_outcome *out)
 {
 	out->outcome.code = response->sent ? RH_OUTCOME_UNKNOWN : RH_OUTCOME_THROTTLED;
 	out->outcome.retry_after = response->sent ? 0 : OUTCOME_PAUSE;
-	rh_copy(out->message, sizeof(out->message), response->words && *response->words ? response->words : "no answer");
+	rh_copy(out->message, sizeof(out->message),
+	        response->message && *response->message ? response->message : "no answer");
 }
 
-/* The object as it is now; a delete is answered with it, or with a Status when it is gone. */
+/* The current object; the response to a delete is the object, or a Status when it is gone. */
 static void outcome_of_success(struct rh_kube_outcome *out)
 {
 	if (!out->body) {
@@ -179,7 +180,7 @@ static void outcome_of_success(struct rh_kube_outcome *out)
 	rh_json_remove(rh_json_get(out->body, "metadata"), "managedFields");
 }
 
-/* The items of a list do not say what they are; the list does, as "PodList". */
+/* The items of a list have no kind; the list has, as "PodList". */
 static int outcome_name_item(const struct rh_json *list, struct rh_json *item)
 {
 	static const char ending[] = "List";
@@ -243,16 +244,16 @@ void rh_kube_outcome_read(enum rh_verb verb, const struct rh_http_response *resp
 		outcome_add_rule(out->message, sizeof(out->message));
 }
 
-uint64_t rh_kube_outcome_gist(const char *words)
+uint64_t rh_kube_outcome_gist(const char *message)
 {
 	uint64_t gist = 0;
 
-	for (size_t length; *words; words += length) {
-		length = strspn(words, "0123456789");
+	for (size_t length; *message; message += length) {
+		length = strspn(message, "0123456789");
 		if (length > 0)
 			continue;
-		length = strcspn(words, "0123456789");
-		gist = gist * 31 + rh_hash(words, length);
+		length = strcspn(message, "0123456789");
+		gist = gist * 31 + rh_hash(message, length);
 	}
 	return gist;
 }

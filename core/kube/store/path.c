@@ -23,7 +23,7 @@ static void path_step(struct rh_str *out, const char *text)
 	rh_kube_path_encode(out, text);
 }
 
-/* The group's version: its one slash parts steps. */
+/* The apiVersion; its slash stays a separator of the path. */
 static void path_version(struct rh_str *out, const char *api_version)
 {
 	const char *slash = strchr(api_version, '/');

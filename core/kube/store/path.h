@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file kube/store/path.h
- * @brief Paths of an API server, percent-encoded as RFC 3986 wants them.
+ * @brief Paths of an API server, percent-encoded (RFC 3986).
  */
 #ifndef RH_KUBE_STORE_PATH_H
 #define RH_KUBE_STORE_PATH_H
@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "store/store.h"
 
-/** What a path leads to. All borrowed. */
+/** The target of a path. All borrowed. */
 struct rh_kube_target {
 	const struct rh_resource *resource;
 	const char *namespace_;  /**< NULL: all namespaces */
@@ -25,7 +25,7 @@ void rh_kube_path_append(struct rh_str *out, const struct rh_kube_target *target
 void rh_kube_path_query(struct rh_str *out, const char *key, const char *value);
 /** Append @p text with everything but RFC 3986's unreserved characters encoded. */
 void rh_kube_path_encode(struct rh_str *out, const char *text);
-/** Append what people call a resource: "pods", "pytorchjobs.kubeflow.org". */
+/** Append the display name of a resource: "pods", "pytorchjobs.kubeflow.org". */
 void rh_kube_path_resource(struct rh_str *out, const struct rh_resource *resource);
 
 #endif

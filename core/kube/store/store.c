@@ -13,16 +13,16 @@
 #include "kube/store/window.h"
 #include "kube/watch/watch.h"
 
-/* Longest that a request may take. */
+/* Timeout of a request. */
 #define STORE_DEADLINE (30 * RH_SECOND)
 /*
- * Bytes of bodies and answers that may be under way: each is in memory as a whole. The widest window of usual requests
+ * Limit of bytes of bodies and responses in flight: each is wholly in memory. The largest window of typical requests
  * stays below.
  */
 #define STORE_BYTES ((size_t)4 << 20)
-/* One request counts for no more, so that it has room sooner or later whatever else there is. */
+/* Upper limit of the weight of one request, so that every request fits eventually. */
 #define STORE_WEIGHT_MAX (STORE_BYTES / 2)
-/* How long to wait when there is no memory to send something. */
+/* Pause after a request could not be sent for lack of memory. */
 #define STORE_PAUSE (RH_SECOND / 10)
 
 /* A watch with its connection. */
@@ -34,7 +34,7 @@ struct store_watch {
 	char *resource; /* for metrics */
 	uint64_t http_id;
 	int64_t sent_at;
-	bool list; /* the request under way is one */
+	bool list; /* the request in progress is a list */
 };
 
 struct rh_kube_store {
@@ -48,8 +48,8 @@ struct rh_kube_store {
 	size_t flying_bytes; /* weights of these */
 	uint64_t last_id;    /* of requests and watches */
 	uint64_t random;
-	int64_t wake;       /* when there is something to do */
-	int64_t refused_at; /* when the credentials were refused last, monotonic; 0: they are good */
+	int64_t wake;       /* time of the next step */
+	int64_t refused_at; /* when the credentials were last rejected, monotonic; 0: they are valid */
 };
 
 static int64_t store_now(const struct rh_kube_store *store)
@@ -57,7 +57,7 @@ static int64_t store_now(const struct rh_kube_store *store)
 	return store->options.clock ? store->options.clock(store->options.arg) : rh_clock_monotonic();
 }
 
-/* Have a look again in the next turn. */
+/* Run the step again in the next turn. */
 static void store_stir(struct rh_kube_store *store)
 {
 	store->wake = 0;
@@ -69,25 +69,25 @@ static void store_observe(const struct rh_kube_store *store, const struct rh_kub
 		store->options.observe(store->options.arg, call);
 }
 
-static void store_report_login(const struct rh_kube_store *store, int32_t status, const char *words)
+static void store_report_login(const struct rh_kube_store *store, int32_t status, const char *message)
 {
-	const struct rh_kube_problem problem = {"requests", "authenticate", "", status, words};
+	const struct rh_kube_problem problem = {"requests", "authenticate", "", status, message};
 
 	if (store->options.problem)
 		store->options.problem(store->options.arg, &problem);
 }
 
-/* Watches that were let in stay open: they do not say that nothing can be written any more. */
-static void store_refuse_login(struct rh_kube_store *store, int64_t now, const char *words)
+/* Open watches stay open when credentials expire, so they do not show that writes fail. */
+static void store_refuse_login(struct rh_kube_store *store, int64_t now, const char *message)
 {
 	bool first = store->refused_at == 0;
 
 	store->refused_at = now;
 	if (first)
-		store_report_login(store, 401, words);
+		store_report_login(store, 401, message);
 }
 
-/* What was sent since the last refusal was let in. */
+/* A request sent after the last rejection was accepted. */
 static void store_accept_login(struct rh_kube_store *store, int32_t status, int64_t sent_at)
 {
 	if (store->refused_at == 0 || sent_at <= store->refused_at || status == 0 || status == 401)
@@ -125,17 +125,19 @@ static void store_watch_on_done(void *arg, const struct rh_http_response *respon
 
 static void store_watch_send(struct store_watch *watch, int64_t now)
 {
+	struct rh_kube_watch_state state;
 	struct rh_http_request request;
 	rh_auto_str path = {0};
 
 	if (rh_kube_watch_begin(watch->watch, now, &path, &request) < 0)
 		return;
 	watch->sent_at = now;
-	watch->list = !strstr(request.path, "watch=true");
+	rh_kube_watch_look(watch->watch, &state);
+	watch->list = state.listing;
 	request.chunk = store_watch_on_chunk;
 	if (rh_http_send(watch->store->options.watch_http, &request, store_watch_on_done, watch, &watch->http_id, NULL) <
 	    0) {
-		struct rh_http_response response = {.words = "out of memory", .body = ""};
+		struct rh_http_response response = {.message = "out of memory", .body = ""};
 
 		rh_kube_watch_end(watch->watch, &response, now);
 	}
@@ -231,7 +233,7 @@ static int store_submit(struct rh_store *face, struct rh_request *request, rh_do
 	return 0;
 }
 
-/* One that is under way goes on, for its answer is still owed to the window; one that waits is dropped. */
+/* A request in progress continues, because the window counts its response; a queued one is dropped. */
 static void store_cancel(struct rh_store *face, uint64_t id)
 {
 	struct rh_kube_store *store = (struct rh_kube_store *)face;
@@ -246,7 +248,7 @@ static void store_cancel(struct rh_store *face, uint64_t id)
 	}
 }
 
-/* What the answer shows the listeners of watches may know before the watches do. */
+/* The response may show an object to listeners before their watch does. */
 static void store_learn(const struct rh_kube_store *store, const struct rh_call *call, const struct rh_outcome *outcome)
 {
 	bool shows = outcome->code == RH_OUTCOME_OK && outcome->object && call->verb != RH_VERB_DELETE;
@@ -255,7 +257,7 @@ static void store_learn(const struct rh_kube_store *store, const struct rh_call 
 		rh_kube_watch_learn(watch->watch, outcome->object);
 }
 
-/* The network may drop the packets of the watches, too: those that were silent as long are begun anew. */
+/* The network may also drop the packets of the watches: those that were silent as long are restarted. */
 static void store_doubt_watches(const struct rh_kube_store *store, const struct rh_call *call, int64_t now)
 {
 	if (store->options.watch_http != store->options.http && now - call->sent_at >= STORE_DEADLINE)
@@ -290,7 +292,7 @@ static void store_on_done(void *arg, const struct rh_http_response *response)
 	rh_call_free(call);
 }
 
-/* @return 0 or RH_ENOMEM, then it still waits */
+/* @return 0 or RH_ENOMEM, then it stays queued */
 static int store_send(struct rh_kube_store *store, struct rh_call *call, int64_t now)
 {
 	struct rh_http_request request = {
@@ -314,7 +316,7 @@ static int store_send(struct rh_kube_store *store, struct rh_call *call, int64_t
 	return 0;
 }
 
-/* @return the next that may go, or NULL: then *@p ret_when is when to try again though no answer comes */
+/* @return the next request that may be sent, or NULL: then *@p ret_when is when to try again without a response */
 static struct rh_call *store_next(struct rh_kube_store *store, int64_t now, int64_t *ret_when)
 {
 	size_t room = store->flying_bytes < STORE_BYTES ? STORE_BYTES - store->flying_bytes : 0;
@@ -325,7 +327,7 @@ static struct rh_call *store_next(struct rh_kube_store *store, int64_t now, int6
 	return rh_turns_next(&store->waiting, room, spare);
 }
 
-/* Send what may go. @return when to try again */
+/* Send the requests that the window admits. @return when to try again */
 static int64_t store_send_waiting(struct rh_kube_store *store, int64_t now)
 {
 	int64_t when = RH_NEVER;

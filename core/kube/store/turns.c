@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-/* With so many in flight a namespace has no claim to spare places of the window. */
+/* A namespace with this many requests in flight gets no spare places of the window. */
 #define TURNS_FEW 8
 
 struct rh_turns_flow {
-	struct rh_turns_flow *next; /* in the ring, while something waits */
+	struct rh_turns_flow *next; /* in the ring, while requests are queued */
 	struct rh_turns_flow *previous;
 	struct rh_call_queue waiting[RH_WINDOW_CLASSES];
 	uint32_t passed[RH_WINDOW_CLASSES];
@@ -21,7 +21,7 @@ static const char *turns_key(const struct rh_call *call)
 	return call->namespace_ ? call->namespace_ : "";
 }
 
-/* A new flow has its turn after those that wait already. */
+/* A new flow is served after the flows already in the ring. */
 static void turns_link(struct rh_turns *turns, struct rh_turns_flow *flow)
 {
 	if (!turns->next) {
@@ -43,7 +43,7 @@ static void turns_unlink(struct rh_turns *turns, struct rh_turns_flow *flow)
 		turns->next = flow->next == flow ? NULL : flow->next;
 }
 
-/* Forget a flow that has nothing left. */
+/* Free a flow without requests. */
 static void turns_reap(struct rh_turns *turns, struct rh_turns_flow *flow)
 {
 	if (flow->count > 0 || flow->flying > 0)
@@ -100,7 +100,7 @@ static struct rh_call *turns_pick(struct rh_turns_flow *flow)
 	return flow->waiting[rh_window_pick(flow->passed, counts)].first;
 }
 
-/* A flow whose request has no room is passed over until its next turn. */
+/* A flow whose request does not fit is skipped until its next turn. */
 struct rh_call *rh_turns_next(struct rh_turns *turns, size_t room, bool spare)
 {
 	struct rh_turns_flow *flow = turns->next;

@@ -6,23 +6,23 @@
 #include "base/os/clock.h"
 
 #define WINDOW_FIRST 32
-/* Slow answers alone do not shrink it below this. */
+/* Slow responses alone do not shrink the window below this. */
 #define WINDOW_LEAST 4
-/* Requests that may wait inside the server: enough to keep it busy, few enough not to delay those of others. */
+/* Target of requests queued in the server: enough to keep it busy, few enough not to delay other clients. */
 #define WINDOW_QUEUE 4
-/* Answers between two changes of its size. */
+/* Responses between two changes of the window's size. */
 #define WINDOW_ROUND 8
-/* The lowest latency is measured again after this time, since a server may become slower for good, */
+/* The lowest latency is measured again after this time, because a server may become slower permanently, */
 #define WINDOW_PROBE_AFTER (10 * RH_SECOND)
-/* with so many requests at once, which find next to no queue. */
+/* with this many concurrent requests, which find almost no queue. */
 #define WINDOW_PROBE 2
-/* A server that cannot be reached, or that gives no time, is left alone for this long. */
+/* Pause after a server cannot be reached, or asks for a pause without a time. */
 #define WINDOW_PAUSE RH_SECOND
-/* Longest that a server's Retry-After holds everything. */
+/* Upper limit of a server's Retry-After. */
 #define WINDOW_PAUSE_MAX (60 * RH_SECOND)
-/* Of the window's places, one in so many more is there for namespaces with few requests in flight. */
+/* For this many places of the window there is one spare place for namespaces with few requests in flight. */
 #define WINDOW_SPARE 4
-/* So often a class waits for an earlier one before it has its turn. */
+/* A class lets earlier classes go first at most this many times. */
 #define WINDOW_PATIENCE 16
 
 void rh_window_init(struct rh_window *window, size_t size, double qps, int32_t burst)
@@ -103,7 +103,7 @@ bool rh_window_send(struct rh_window *window, int64_t now)
 	return spare;
 }
 
-/* Answers to requests that were sent with the size of before do not count for the new one. */
+/* Responses to requests sent with the previous size do not count for the new one. */
 static void window_resize(struct rh_window *window, double size, int64_t now)
 {
 	window->size = size;
@@ -118,7 +118,7 @@ static void window_block(struct rh_window *window, int64_t pause, int64_t now)
 		window->blocked_until = until;
 }
 
-/* The few requests of a probe find no queue of our own in the server. */
+/* The few requests of a probe do not queue behind our own in the server. */
 static void window_end_probe(struct rh_window *window, double mean, int64_t now)
 {
 	window->lowest = mean;
@@ -128,8 +128,8 @@ static void window_end_probe(struct rh_window *window, double mean, int64_t now)
 }
 
 /*
- * The lowest latency is the server's own, the rest is time in its queue. So of all requests in flight the server works
- * on the part lowest / mean (Little's law; TCP Vegas does the same with round-trip times).
+ * The lowest latency is the server's own, the rest is time in its queue. So the server works on lowest / mean of the
+ * requests in flight (Little's law; TCP Vegas does the same with round-trip times).
  */
 static void window_judge(struct rh_window *window, double mean, int64_t now)
 {

@@ -13,8 +13,9 @@
 #define KNOWN_KEY_ROOM 512
 
 struct rh_known_object {
-	uint64_t version; /* 0: the server's is no number */
-	uint32_t mark;    /* 0: it was learned, and is not told yet */
+	uint64_t version; /* 0: the server's is not a number */
+	uint32_t listing; /* number of the last listing with it; 0: not reported yet */
+	uint16_t name_at; /* offset of the name in the key */
 	char uid[];
 };
 
@@ -65,7 +66,7 @@ static const char *known_field(const struct rh_json *object, const char *field)
 	return text ? text : "";
 }
 
-/* Versions are opaque; one that is no number is never the same as another. */
+/* Versions are opaque; one that is not a number is never equal to another. */
 static uint64_t known_number(const char *text)
 {
 	char *end;
@@ -87,6 +88,14 @@ static const char *known_key(const struct rh_json *object, char room[KNOWN_KEY_R
 	return room;
 }
 
+/* @return the offset of the name in known_key() */
+static uint16_t known_name_at(const struct rh_json *object)
+{
+	size_t length = strlen(known_field(object, "namespace")) + 1;
+
+	return (uint16_t)(length < KNOWN_KEY_ROOM ? length : KNOWN_KEY_ROOM - 1);
+}
+
 enum rh_known_change rh_known_compare(const struct rh_known *known, const struct rh_json *object,
                                       struct rh_known_object **ret_known)
 {
@@ -99,12 +108,12 @@ enum rh_known_change rh_known_compare(const struct rh_known *known, const struct
 		return RH_KNOWN_NEW;
 	if (strcmp(before->uid, known_field(object, "uid")) != 0)
 		return RH_KNOWN_OTHER;
-	if (before->mark == 0)
+	if (before->listing == 0)
 		return RH_KNOWN_NEW;
 	return version > 0 && version == before->version ? RH_KNOWN_SAME : RH_KNOWN_CHANGED;
 }
 
-int rh_known_put(struct rh_known *known, const struct rh_json *object, uint32_t mark)
+int rh_known_put(struct rh_known *known, const struct rh_json *object, uint32_t listing)
 {
 	const char *uid = known_field(object, "uid");
 	size_t size = strlen(uid) + 1;
@@ -115,7 +124,8 @@ int rh_known_put(struct rh_known *known, const struct rh_json *object, uint32_t 
 	if (!kept)
 		return RH_ENOMEM;
 	kept->version = known_version(object);
-	kept->mark = mark;
+	kept->listing = listing;
+	kept->name_at = known_name_at(object);
 	memcpy(kept->uid, uid, size);
 	if (rh_map_set(known->objects, known_key(object, key), kept, &old) < 0) {
 		rh_free(kept);
@@ -125,9 +135,9 @@ int rh_known_put(struct rh_known *known, const struct rh_json *object, uint32_t 
 	return 0;
 }
 
-void rh_known_mark(struct rh_known_object *object, uint32_t mark)
+void rh_known_seen(struct rh_known_object *object, uint32_t listing)
 {
-	object->mark = mark;
+	object->listing = listing;
 }
 
 void rh_known_remove(struct rh_known *known, const struct rh_json *object)
@@ -139,11 +149,10 @@ void rh_known_remove(struct rh_known *known, const struct rh_json *object)
 
 static int known_read_metadata(const char *key, const struct rh_known_object *object, struct rh_json *metadata)
 {
-	const char *slash = strchr(key, '/');
-	rh_auto_free char *namespace_ = rh_strndup(key, (size_t)(slash - key));
+	rh_auto_free char *namespace_ = rh_strndup(key, object->name_at - 1u);
 	char version[24];
 
-	if (!metadata || !namespace_ || rh_json_set_string(metadata, "name", slash + 1) < 0 ||
+	if (!metadata || !namespace_ || rh_json_set_string(metadata, "name", key + object->name_at) < 0 ||
 	    rh_json_set_string(metadata, "uid", object->uid) < 0)
 		return RH_ENOMEM;
 	if (*namespace_ && rh_json_set_string(metadata, "namespace", namespace_) < 0)
@@ -152,7 +161,7 @@ static int known_read_metadata(const char *key, const struct rh_known_object *ob
 	return object->version > 0 ? rh_json_set_string(metadata, "resourceVersion", version) : 0;
 }
 
-/* @return the identity, owned by the caller, or NULL when memory is out */
+/* @return the identity, owned by the caller; NULL: out of memory */
 static struct rh_json *known_identity(const struct rh_known *known, const char *key,
                                       const struct rh_known_object *object)
 {
@@ -201,7 +210,7 @@ void rh_known_learn(struct rh_known *known, const struct rh_json *object, rh_kno
 		(void)rh_known_put(known, object, 0);
 }
 
-int rh_known_sweep(struct rh_known *known, uint32_t mark, const char *version, rh_known_fn *fn, void *arg)
+int rh_known_sweep(struct rh_known *known, uint32_t listing, const char *version, rh_known_fn *fn, void *arg)
 {
 	uint64_t listed = known_number(version);
 	const char *key;
@@ -212,8 +221,8 @@ int rh_known_sweep(struct rh_known *known, uint32_t mark, const char *version, r
 		const struct rh_known_object *object = value;
 		rh_auto(json) identity = NULL;
 
-		/* what an answer showed may be younger than the listing */
-		if (object->mark == mark || (object->mark == 0 && object->version > listed))
+		/* an object from a response may be newer than the listing */
+		if (object->listing == listing || (object->listing == 0 && object->version > listed))
 			continue;
 		identity = known_identity(known, key, object);
 		if (!identity)

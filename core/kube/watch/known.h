@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file kube/watch/known.h
- * @brief What a watch remembers of the objects that it has told, so that it can tell a difference after a gap.
+ * @brief The objects that a watch has reported, to compute the difference after a gap.
  *
- * Of each object that is one small block: UID and version. Whose object it was the listener knows by its UID, so
- * nothing that a user writes into an object can make this larger, or anything be forgotten.
+ * Each object takes one small block with UID and version. The listener finds the owner by the UID, so the content of an
+ * object can neither enlarge this set nor evict an entry.
  */
 #ifndef RH_KUBE_WATCH_KNOWN_H
 #define RH_KUBE_WATCH_KNOWN_H
@@ -20,48 +20,48 @@ struct rh_known;
 /** One object; borrowed from its set. */
 struct rh_known_object;
 
-/** @return an empty set, or NULL: memory is out */
+/** @return an empty set, owned by the caller; NULL: out of memory */
 struct rh_known *rh_known_new(const struct rh_resource *resource) __attribute__((warn_unused_result));
-/** Free it. NULL is nothing. */
+/** Free @p known. NULL is ignored. */
 void rh_known_free(struct rh_known *known);
 RH_DEFINE_CLEANUP(known);
-/** @return how many objects it holds */
+/** @return number of objects */
 size_t rh_known_size(const struct rh_known *known);
 
-/** How an object compares with what is known under its name. */
+/** Difference between an object and the entry of its name. */
 enum rh_known_change {
-	RH_KNOWN_NEW,     /**< there was none */
-	RH_KNOWN_OTHER,   /**< there was one with another UID */
-	RH_KNOWN_CHANGED, /**< it is that one, in another version, or versions do not tell */
-	RH_KNOWN_SAME     /**< it is that one as it was */
+	RH_KNOWN_NEW,     /**< there is no entry */
+	RH_KNOWN_OTHER,   /**< the entry has another UID */
+	RH_KNOWN_CHANGED, /**< same UID, another or an unknown version */
+	RH_KNOWN_SAME     /**< same UID and version */
 };
 
-/** Compare. @param[out] ret_known what is known; NULL for RH_KNOWN_NEW */
+/** Compare. @param[out] ret_known the entry, borrowed until the next change; NULL: none */
 enum rh_known_change rh_known_compare(const struct rh_known *known, const struct rh_json *object,
                                       struct rh_known_object **ret_known);
 /**
- * Remember @p object, of the listing @p mark, in place of what was known under its name. @return 0 or RH_ENOMEM, then
- * unchanged
+ * Set the entry of the name of @p object, which was seen in the listing with number @p listing (1 or more).
+ * @return 0, or RH_ENOMEM: nothing changed
  */
-int rh_known_put(struct rh_known *known, const struct rh_json *object, uint32_t mark);
-/** Say that an object was seen in the listing @p mark. */
-void rh_known_mark(struct rh_known_object *object, uint32_t mark);
-/** Forget the object that has this one's name. */
+int rh_known_put(struct rh_known *known, const struct rh_json *object, uint32_t listing);
+/** Record that an object was seen in the listing with number @p listing. */
+void rh_known_seen(struct rh_known_object *object, uint32_t listing);
+/** Remove the entry of the name of @p object. */
 void rh_known_remove(struct rh_known *known, const struct rh_json *object);
 /** Called with the identity of an object: kind, name, namespace, UID and version. Borrowed. */
 typedef void rh_known_fn(void *arg, const struct rh_json *identity);
-/** Tell @p fn what is left of one object. @return 0 or RH_ENOMEM, then @p fn was not called */
+/** Call @p fn with the entry of the name of @p object. @return 0, or RH_ENOMEM: @p fn was not called */
 int rh_known_emit(const struct rh_known *known, const struct rh_json *object, rh_known_fn *fn, void *arg);
 /**
- * Remember that an answer of the server showed @p object, of whatever kind, before the watch did: the listener may know
- * it, so it is swept as others are, and @p fn is told of an older one of its name, which is gone. What the watch tells
- * of it later is RH_KNOWN_NEW. Best effort: what there is no memory for is not remembered.
+ * Add @p object, of any kind, from a response that arrived before the watch showed it. The listener may know the
+ * object, so a later listing without it removes it as usual; @p fn is called for an older object of the same name,
+ * which is gone. rh_known_compare() still returns RH_KNOWN_NEW for it. Best effort: does nothing when memory is out.
  */
 void rh_known_learn(struct rh_known *known, const struct rh_json *object, rh_known_fn *fn, void *arg);
 /**
- * Forget each object that was not seen in the listing @p mark (1 or more), which showed what was there at @p version,
- * and tell @p fn. @return 0 or RH_ENOMEM: call again
+ * Remove each entry that was not seen in the listing with number @p listing, whose resource version is @p version, and
+ * call @p fn for each. @return 0, or RH_ENOMEM: call again
  */
-int rh_known_sweep(struct rh_known *known, uint32_t mark, const char *version, rh_known_fn *fn, void *arg);
+int rh_known_sweep(struct rh_known *known, uint32_t listing, const char *version, rh_known_fn *fn, void *arg);
 
 #endif

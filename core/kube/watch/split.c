@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-/* A buffer that one large object has grown beyond this is given back. */
+/* A buffer that a large object enlarged beyond this is freed. */
 #define SPLIT_KEEP (256u * 1024)
 /* Longest key that a path to drop can name, its end included. */
 #define SPLIT_KEY_ROOM 16
 
-/* What the value that is being scanned is. */
+/* Role of the scanned value. */
 enum split_role { SPLIT_SKIPPED, SPLIT_KEY, SPLIT_METADATA, SPLIT_OBJECT };
 
-/* What may come next, outside of values. */
+/* Expected token outside of values. */
 enum split_at {
 	SPLIT_START,
 	SPLIT_FIRST_KEY, /* or } */
@@ -26,19 +26,19 @@ enum split_at {
 	SPLIT_INSIDE /* a value */
 };
 
-/* How far the scan of one value is. It finds where the value ends; whether it is well formed is the parser's matter. */
+/* State of the scan of one value. The scan finds its end; the parser checks its syntax. */
 struct split_value {
 	unsigned char arrays[RH_JSON_DEPTH_MAX / 8 + 1]; /* a bit for each level: is it an array? */
 	size_t depth;
-	size_t beyond;  /* levels open below the deepest one that is kept */
-	size_t path;    /* how many steps of the path to drop lead to here */
-	size_t keyed;   /* bytes of the key that is read now */
-	bool bare;      /* a number or a word: it ends before what follows it */
+	size_t beyond;  /* open levels below the deepest kept one */
+	size_t path;    /* matched steps of the path to drop */
+	size_t keyed;   /* bytes of the current key */
+	bool bare;      /* a number or literal: it ends before the next token */
 	bool in_string; /* between quotes */
-	bool escaped;   /* behind a backslash */
+	bool escaped;   /* after a backslash */
 	bool wants_key; /* the next string is a key */
 	bool is_key;    /* this string is one */
-	bool dropping;  /* what stands here is not kept */
+	bool dropping;  /* the value is dropped */
 	bool done;
 	char key[SPLIT_KEY_ROOM];
 };
@@ -49,12 +49,12 @@ struct rh_split {
 	rh_split_fn *fn;
 	void *arg;
 	enum split_at at;
-	enum split_role role; /* of the value that is scanned, or that comes behind the key just read */
-	bool items_next;      /* the key just read is "items" */
+	enum split_role role; /* of the scanned value, or of the value after the last key */
+	bool items_next;      /* the last key is "items" */
 	bool items_seen;
 	struct split_value value;
-	struct rh_str text; /* what is kept of the value */
-	const char *run;    /* bytes of the piece at hand that are to be kept too; NULL: none are */
+	struct rh_str text; /* kept part of the value */
+	const char *run;    /* bytes of the current piece to keep; NULL: none */
 	size_t run_length;
 	struct rh_json *metadata;
 };
@@ -99,7 +99,7 @@ static bool split_is_space(char c)
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-/* Does a number or a word end before @p c? */
+/* Does a number or literal end before @p c? */
 static bool split_ends_bare(char c)
 {
 	switch (c) {
@@ -122,7 +122,7 @@ static bool split_in_array(const struct split_value *value)
 	return (value->arrays[value->depth / 8] >> value->depth % 8 & 1) != 0;
 }
 
-/* Write down what was kept so far. */
+/* Append the current run to the kept text. */
 static int split_flush(struct rh_split *split, struct rh_error *err)
 {
 	const char *run = rh_take(split->run);
@@ -133,7 +133,7 @@ static int split_flush(struct rh_split *split, struct rh_error *err)
 	return split->text.failed ? rh_fail_oom(err) : 0;
 }
 
-/* Keep bytes of the value, if anybody wants them. They must stay where they are until they are flushed. */
+/* Keep bytes of the value unless they are dropped. They must stay valid until they are flushed. */
 static int split_keep(struct rh_split *split, const char *data, size_t length, struct rh_error *err)
 {
 	int r = 0;
@@ -152,7 +152,7 @@ static int split_keep(struct rh_split *split, const char *data, size_t length, s
 	return r;
 }
 
-/* A member is over: leave the path that led to it. */
+/* A member ended: leave its step of the path. */
 static int split_leave_member(struct rh_split *split, struct rh_error *err)
 {
 	struct split_value *value = &split->value;
@@ -166,7 +166,7 @@ static int split_leave_member(struct rh_split *split, struct rh_error *err)
 	return split_keep(split, "null", 4, err);
 }
 
-/* A key is over: does it lead on along the path that is dropped? */
+/* A key ended: is it the next step of the path to drop? */
 static int split_enter_member(struct rh_split *split, const char *at, struct rh_error *err)
 {
 	struct split_value *value = &split->value;
@@ -183,8 +183,8 @@ static int split_enter_member(struct rh_split *split, const char *at, struct rh_
 }
 
 /*
- * What is nested deeper than a tree may be becomes null. No field that Kubernetes knows lies there; but in a template
- * of which the server checks no types a user can write anything, and that must not hide the objects of all others.
+ * Values nested too deeply become null. No field of Kubernetes is that deep, but a template without a schema may hold
+ * anything, and must not block the objects of other users.
  */
 static int split_open_beyond(struct rh_split *split, struct rh_error *err)
 {
@@ -250,7 +250,7 @@ static int split_quote(struct rh_split *split, const char *at, struct rh_error *
 	return split_keep(split, at, 1, err);
 }
 
-/* @return how many bytes belong to the string that is open; it is closed when its end is among them */
+/* @return how many bytes belong to the open string; closes it when its end is among them */
 static size_t split_measure_string(struct split_value *value, const char *data, size_t length)
 {
 	size_t i = 0;
@@ -266,7 +266,7 @@ static size_t split_measure_string(struct split_value *value, const char *data, 
 	return i;
 }
 
-/* Remember the text of a key; one that is too long only has to be different from every step. */
+/* Store the text of a key; one that is too long only has to differ from every step. */
 static void split_note_key(struct split_value *value, const char *data, size_t length)
 {
 	size_t room = SPLIT_KEY_ROOM - value->keyed;
@@ -288,7 +288,7 @@ static int split_string(struct rh_split *split, const char *data, size_t length,
 	return split_keep(split, data, used, err);
 }
 
-/* Numbers and words, which end where something else begins. */
+/* Numbers and literals, which end at the next token. */
 static int split_bare(struct rh_split *split, const char *data, size_t length, size_t *ret_used, struct rh_error *err)
 {
 	struct split_value *value = &split->value;
@@ -304,7 +304,7 @@ static int split_bare(struct rh_split *split, const char *data, size_t length, s
 	return split_keep(split, data, used, err);
 }
 
-/* One byte that means something in itself, or nothing at all. */
+/* One structural byte, or white space. */
 static int split_mark(struct rh_split *split, const char *at, struct rh_error *err)
 {
 	switch (*at) {
@@ -327,7 +327,7 @@ static int split_mark(struct rh_split *split, const char *at, struct rh_error *e
 	}
 }
 
-/* Scan a value up to its end or that of the piece. */
+/* Scan a value up to its end or the end of the piece. */
 static int split_scan(struct rh_split *split, const char *data, size_t length, size_t *ret_used, struct rh_error *err)
 {
 	struct split_value *value = &split->value;
@@ -349,7 +349,7 @@ static int split_scan(struct rh_split *split, const char *data, size_t length, s
 	return r == 0 ? split_flush(split, err) : r;
 }
 
-/* Parse what was kept. */
+/* Parse the kept text. */
 static int split_parse(struct rh_split *split, struct rh_json **ret_json, struct rh_error *err)
 {
 	int r = rh_json_parse_lenient(rh_str_text(&split->text), split->text.length, ret_json, err);
@@ -423,7 +423,7 @@ static int split_take_value(struct rh_split *split, struct rh_error *err)
 	return r;
 }
 
-/* A value begins with the next byte. */
+/* Start a value at the next byte. */
 static void split_begin(struct rh_split *split, enum split_role role)
 {
 	split->value = (struct split_value){0};
@@ -437,7 +437,7 @@ static int split_fail(const struct rh_split *split, char c, struct rh_error *err
 	               split->form == RH_SPLIT_LIST ? "list" : "stream of events", (unsigned char)c);
 }
 
-/* What the state expects: *@p c is one of these, and then that is next. */
+/* Transition table: *@p c must be one of these, then the state is next. */
 struct split_step {
 	enum split_at at;
 	char c;
@@ -462,7 +462,7 @@ static bool split_follow(struct rh_split *split, char c)
 	return false;
 }
 
-/* A value may begin here. @return whether it does, or the byte was taken; else the byte is wrong */
+/* Start a value if one may begin here. @return whether it does, or the byte was consumed; else the byte is wrong */
 static bool split_begin_at(struct rh_split *split, char c, bool *ret_taken)
 {
 	enum split_at at = split->at;

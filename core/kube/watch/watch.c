@@ -12,65 +12,65 @@
 #include "kube/watch/split.h"
 
 #define WATCH_PAGE "500"
-/* Pages of a list that is then streamed. A server ends a streamed list up to 1.25 s late, with its next bookmark. */
+/* A longer list is streamed. A server ends a streamed list up to 1.25 s late, with its next bookmark. */
 #define WATCH_PAGES_MAX 4
-/* The pauses of client-go's reflector: they double, and each is jittered upwards. */
+/* The back-off of client-go's reflector: pauses double, each with jitter upwards. */
 #define WATCH_PAUSE_FIRST (800 * RH_SECOND / 1000)
 #define WATCH_PAUSE_MAX (30 * RH_SECOND)
-/* What ends sooner was no watch that worked. */
+/* A watch that ends sooner did not work. */
 #define WATCH_SHORT RH_SECOND
-/* A server sends a bookmark about every minute; it need not where nothing ever changed: silence is met with doubt. */
+/* A server sends a bookmark about every minute, but may omit it: silence is only suspicious. */
 #define WATCH_IDLE (90 * RH_SECOND)
 #define WATCH_IDLE_MAX (720 * RH_SECOND)
-/* How long a server may be silent in the middle of a list. */
+/* Longest silence in the middle of a list. */
 #define WATCH_LIST_IDLE (60 * RH_SECOND)
-/* The server is asked to end a watch after 5 to 10 minutes, so that watches spread over servers again. */
+/* timeoutSeconds of a watch: 5 to 10 minutes, so that watches spread over servers again. */
 #define WATCH_SECONDS_MIN 300
 #define WATCH_SECONDS_MAX 600
-/* The first watch after a problem is short: one that waits does not say that it works, one that ended well does. */
+/* The first watch after a problem is short: a waiting watch is no evidence of success, a normal end is. */
 #define WATCH_SECONDS_TRIAL INT64_C(2)
-/* Streams of a list that end before the list does, until lists are asked for. */
+/* Streamed lists in a row that may end early before paged lists are used. */
 #define WATCH_STREAMS_MAX 3
-/* Lists whose pages expire before they are read, until a list is asked for in one piece. */
+/* Lists in a row whose pages may expire before an unpaged list is used. */
 #define WATCH_PAGED_MAX 2
 /* How the server marks the end of a streamed list. */
 #define WATCH_END_MARK "metadata.annotations[\"k8s.io/initial-events-end\"]"
 
-/* What the next request, or the one under way, is for. */
+/* Purpose of the next request, or of the one in progress. */
 enum watch_mode {
 	WATCH_LIST,   /* a page of a list */
 	WATCH_STREAM, /* a watch that begins with all that exists */
 	WATCH_FOLLOW  /* a watch from a version that is known */
 };
 
-/* Why a request was ended from this side, or what the server said in its stream. */
+/* Why the watch ended its request, or the error in the server's stream. */
 struct watch_fault {
-	int32_t status; /* 0: the answer cannot be read */
+	int32_t status; /* 0: malformed response */
 	bool set;
-	char words[512];
+	char message[512];
 };
 
 struct rh_kube_watch {
-	struct rh_kube_watch_options options; /* its texts are owned, its resource points to the one here */
+	struct rh_kube_watch_options options; /* strings are owned, resource points to the member below */
 	struct rh_resource resource;
 	struct rh_known *known;
 	enum watch_mode mode;
-	struct rh_split *split; /* of the request under way; NULL: none is */
-	char *version;          /* heard last; NULL: list */
+	struct rh_split *split; /* of the request in progress; NULL: none */
+	char *version;          /* last resource version; NULL: list */
 	char *page;             /* token of the next page; NULL: the first */
-	unsigned pages;         /* that were read of this listing */
-	uint32_t mark;          /* number of this listing */
-	int64_t due, sent_at, heard_at;
-	int64_t idle;      /* silence that this watch is allowed */
-	unsigned failures; /* in a row */
-	unsigned expired;  /* lists in a row whose pages expired, or streams that ended too early */
-	unsigned gone;     /* expired versions since a watch worked */
-	bool whole;        /* list without pages */
-	bool synced;       /* was told */
-	bool heard;        /* the request under way has a good answer */
-	bool moved;        /* an object or bookmark came in it */
-	bool broken;       /* a problem was told */
-	int32_t told;      /* its status */
+	unsigned pages;         /* read of this listing */
+	uint32_t listing;       /* number of this listing */
+	int64_t due, sent_at, received_at;
+	int64_t idle;            /* longest silence of this watch */
+	unsigned failures;       /* in a row */
+	unsigned expired;        /* lists in a row whose pages expired, or streams that ended too early */
+	unsigned gone;           /* expired versions since a watch worked */
+	bool whole;              /* list without pages */
+	bool synced;             /* RH_WATCH_SYNCED was sent */
+	bool answered;           /* the request in progress has a successful response */
+	bool moved;              /* it delivered an object or bookmark */
+	bool broken;             /* a problem is reported */
+	int32_t reported_status; /* status of that problem */
 	uint64_t reported_gist;
 	const char *reported_verb;
 	uint64_t random; /* state of the jitter */
@@ -140,6 +140,7 @@ void rh_kube_watch_look(const struct rh_kube_watch *watch, struct rh_kube_watch_
 {
 	*ret_state = (struct rh_kube_watch_state){
 		.synced = watch->synced,
+		.listing = watch->mode == WATCH_LIST,
 		.works = watch->synced && !watch->broken,
 		.kept = rh_known_size(watch->known),
 		.version = watch->version ? watch->version : "",
@@ -151,19 +152,19 @@ int64_t rh_kube_watch_due(const struct rh_kube_watch *watch)
 	return watch->split ? RH_NEVER : watch->due;
 }
 
-/* Tell what keeps the watch from working, or with status 200 that nothing does any more. */
-static void watch_emit_problem(struct rh_kube_watch *watch, int32_t status, const char *words)
+/* Report the problem of the watch, or with status 200 its end. */
+static void watch_emit_problem(struct rh_kube_watch *watch, int32_t status, const char *message)
 {
 	rh_auto_str name = {0};
 	struct rh_kube_problem problem = {
 		.verb = watch->reported_verb,
 		.namespace_ = watch->options.namespace_ ? watch->options.namespace_ : "",
 		.status = status,
-		.words = words,
+		.message = message,
 	};
 
 	watch->broken = status != 200;
-	watch->told = status;
+	watch->reported_status = status;
 	if (!watch->options.problem)
 		return;
 	rh_kube_path_resource(&name, &watch->resource);
@@ -189,7 +190,7 @@ static void watch_emit_synced(struct rh_kube_watch *watch)
 	watch_emit(watch, RH_WATCH_SYNCED, NULL);
 }
 
-/* Begin to list from the start. */
+/* Restart with a full list. */
 static void watch_start_over(struct rh_kube_watch *watch)
 {
 	rh_free(rh_take(watch->page));
@@ -197,14 +198,14 @@ static void watch_start_over(struct rh_kube_watch *watch)
 	watch->mode = WATCH_LIST;
 }
 
-/* An object is there, in this state. */
+/* Process the current state of an object. */
 static int watch_take(struct rh_kube_watch *watch, const struct rh_json *object)
 {
 	struct rh_known_object *known;
 	enum rh_known_change change = rh_known_compare(watch->known, object, &known);
 
 	if (change == RH_KNOWN_SAME) {
-		rh_known_mark(known, watch->mark);
+		rh_known_seen(known, watch->listing);
 		return 0;
 	}
 	if (change == RH_KNOWN_OTHER) {
@@ -212,7 +213,7 @@ static int watch_take(struct rh_kube_watch *watch, const struct rh_json *object)
 			return RH_ENOMEM;
 		rh_known_remove(watch->known, object);
 	}
-	if (rh_known_put(watch->known, object, watch->mark) < 0)
+	if (rh_known_put(watch->known, object, watch->listing) < 0)
 		return RH_ENOMEM;
 	watch_emit(watch, change == RH_KNOWN_CHANGED ? RH_WATCH_MODIFIED : RH_WATCH_ADDED, object);
 	return 0;
@@ -234,10 +235,10 @@ void rh_kube_watch_learn(struct rh_kube_watch *watch, const struct rh_json *obje
 	rh_known_learn(watch->known, object, watch_emit_deleted, watch);
 }
 
-/* All that exists has been listed. */
+/* The listing is complete. */
 static int watch_finish_list(struct rh_kube_watch *watch)
 {
-	if (rh_known_sweep(watch->known, watch->mark, watch->version, watch_emit_deleted, watch) < 0)
+	if (rh_known_sweep(watch->known, watch->listing, watch->version, watch_emit_deleted, watch) < 0)
 		return RH_ENOMEM;
 	watch->mode = WATCH_FOLLOW;
 	watch->expired = 0;
@@ -257,7 +258,7 @@ static int watch_set_version(struct rh_kube_watch *watch, const char *text)
 	return 0;
 }
 
-/* Items of a list do not say what they are where the server thinks that the list has said it. */
+/* Some servers omit kind and apiVersion of list items, since the list has them. */
 static int watch_on_item(void *arg, struct rh_json *item, struct rh_error *err)
 {
 	struct rh_kube_watch *watch = arg;
@@ -273,7 +274,7 @@ static int watch_on_item(void *arg, struct rh_json *item, struct rh_error *err)
 	return r < 0 ? rh_fail_oom(err) : 0;
 }
 
-/* The server ends the stream with its words. */
+/* The server ends the stream with a Status. */
 static int watch_on_error(struct rh_kube_watch *watch, const struct rh_json *status, struct rh_error *err)
 {
 	const char *message = rh_json_string(rh_json_get(status, "message"));
@@ -282,8 +283,8 @@ static int watch_on_error(struct rh_kube_watch *watch, const struct rh_json *sta
 	(void)rh_json_integer(rh_json_get(status, "code"), &code);
 	watch->fault.set = true;
 	watch->fault.status = code >= 400 && code < 600 ? (int32_t)code : 500;
-	rh_copy(watch->fault.words, sizeof(watch->fault.words), message ? message : "the server ended the watch");
-	return rh_fail(err, RH_EIO, "%s", watch->fault.words);
+	rh_copy(watch->fault.message, sizeof(watch->fault.message), message ? message : "the server ended the watch");
+	return rh_fail(err, RH_EIO, "%s", watch->fault.message);
 }
 
 static int watch_on_bookmark(struct rh_kube_watch *watch, const struct rh_json *object)
@@ -307,7 +308,7 @@ static int watch_on_change(struct rh_kube_watch *watch, const char *type, const 
 	return 0;
 }
 
-/* Versions count only once all that existed is known: a stream that is cut before must begin anew. */
+/* A resource version is valid only after the initial events: a stream cut before must restart. */
 static int watch_on_event(void *arg, struct rh_json *event, struct rh_error *err)
 {
 	struct rh_kube_watch *watch = arg;
@@ -373,11 +374,11 @@ int rh_kube_watch_begin(struct rh_kube_watch *watch, int64_t now, struct rh_str 
 		return RH_ENOMEM;
 	}
 	if (watch->mode == WATCH_STREAM || (list && !watch->page)) {
-		watch->mark++;
+		watch->listing++;
 		watch->pages = 0;
 	}
-	watch->sent_at = watch->heard_at = now;
-	watch->heard = watch->moved = false;
+	watch->sent_at = watch->received_at = now;
+	watch->answered = watch->moved = false;
 	watch->fault = (struct watch_fault){0};
 	*ret_request = (struct rh_http_request){
 		.method = "GET",
@@ -398,12 +399,12 @@ int rh_kube_watch_feed(struct rh_kube_watch *watch, const char *data, size_t len
 	struct rh_error err = {0};
 	int r;
 
-	watch->heard_at = now;
-	watch->heard = true;
+	watch->received_at = now;
+	watch->answered = true;
 	r = rh_split_feed(watch->split, data, length, &err);
 	if (r < 0 && !watch->fault.set) {
 		watch->fault.set = true;
-		rh_copy(watch->fault.words, sizeof(watch->fault.words), err.message);
+		rh_copy(watch->fault.message, sizeof(watch->fault.message), err.message);
 	}
 	if (r < 0 || watch->mode != WATCH_FOLLOW)
 		return r;
@@ -427,7 +428,7 @@ static void watch_fail(struct rh_kube_watch *watch, int32_t status, const struct
                        int64_t now)
 {
 	char room[512];
-	const char *words = room;
+	const char *message = room;
 	uint64_t gist;
 	int64_t pause;
 
@@ -435,22 +436,21 @@ static void watch_fail(struct rh_kube_watch *watch, int32_t status, const struct
 	pause = watch_pause(watch);
 	watch->due = now + (response->retry_after > pause ? response->retry_after : pause);
 	if (watch->fault.set)
-		words = watch->fault.words;
+		message = watch->fault.message;
 	else if (response->status == 0)
-		words = response->words;
+		message = response->message;
 	else
 		rh_kube_outcome_message(response->status, response->body, room, sizeof(room));
-	/* a server that was away may be back with a certificate that is not good: another problem, which only its words say
-	 */
-	gist = rh_kube_outcome_gist(words);
-	if (watch->broken && watch->told == status && watch->reported_gist == gist)
+	/* another problem may have the same status, as an invalid certificate after a lost connection */
+	gist = rh_kube_outcome_gist(message);
+	if (watch->broken && watch->reported_status == status && watch->reported_gist == gist)
 		return;
 	watch->reported_gist = gist;
 	watch->reported_verb = watch->mode == WATCH_LIST ? "list" : "watch";
-	watch_emit_problem(watch, status, words);
+	watch_emit_problem(watch, status, message);
 }
 
-/* The version or the page that was asked for is too old for the server. */
+/* The requested version or page has expired on the server. */
 static void watch_expire(struct rh_kube_watch *watch, const struct rh_http_response *response, int64_t now)
 {
 	if (watch->mode == WATCH_LIST && ++watch->expired >= WATCH_PAGED_MAX)
@@ -461,7 +461,7 @@ static void watch_expire(struct rh_kube_watch *watch, const struct rh_http_respo
 		watch_fail(watch, 410, response, now);
 }
 
-/* There is no such resource, so nothing of it exists: other kinds need not wait for it. It is asked for again. */
+/* The resource does not exist, so the listing is empty: other kinds need not wait for it. The watch keeps trying. */
 static void watch_miss(struct rh_kube_watch *watch, const struct rh_http_response *response, int64_t now)
 {
 	watch_fail(watch, 404, response, now);
@@ -470,8 +470,8 @@ static void watch_miss(struct rh_kube_watch *watch, const struct rh_http_respons
 }
 
 /*
- * A page is complete: go on with the rest, or follow from here. A list of a few pages is soonest there as pages, for a
- * stream waits for the server's next bookmark; a long one is a stream where the server has them, which cannot expire.
+ * A page is complete: get the next one, or watch from here. A short list is faster in pages, because a stream waits for
+ * the server's next bookmark; a long list is streamed where the server can, because a stream cannot expire.
  * @return 0 or a negative status
  */
 static int watch_turn_page(struct rh_kube_watch *watch, struct rh_error *err)
@@ -505,7 +505,7 @@ static void watch_end_list(struct rh_kube_watch *watch, const struct rh_http_res
 		r = watch_turn_page(watch, &err);
 	if (r < 0) {
 		watch->fault.set = true;
-		rh_copy(watch->fault.words, sizeof(watch->fault.words), err.message);
+		rh_copy(watch->fault.message, sizeof(watch->fault.message), err.message);
 		watch_fail(watch, 0, response, now);
 		return;
 	}
@@ -514,7 +514,7 @@ static void watch_end_list(struct rh_kube_watch *watch, const struct rh_http_res
 	rh_kube_watch_clear_problem(watch);
 }
 
-/* A streamed list that ended before the list did: after a few, it is asked for in pages. */
+/* A streamed list ended early: after a few of them, pages are used. */
 static void watch_count_early(struct rh_kube_watch *watch)
 {
 	if (watch->mode != WATCH_STREAM || ++watch->expired < WATCH_STREAMS_MAX)
@@ -524,16 +524,16 @@ static void watch_count_early(struct rh_kube_watch *watch)
 	watch_start_over(watch);
 }
 
-/* A watch came to an end without a fault: servers end them all after a while. */
+/* A watch ended without a fault, as servers end them all after some time. */
 static void watch_end_stream(struct rh_kube_watch *watch, const struct rh_http_response *response, int64_t now)
 {
 	bool early = watch->mode == WATCH_STREAM;
 
 	watch_count_early(watch);
 	watch->due = now;
-	/* a server ends one that does not keep up with a burst; what was told is not lost, so it goes on from there */
+	/* a server ends a watch that is too slow for a burst; it continues after the last reported event */
 	if (early || (!watch->moved && now - watch->sent_at < WATCH_SHORT)) {
-		rh_copy(watch->fault.words, sizeof(watch->fault.words), "the server ends the watch at once");
+		rh_copy(watch->fault.message, sizeof(watch->fault.message), "the server ends the watch at once");
 		watch->fault.set = true;
 		watch_fail(watch, 0, response, now);
 	} else {
@@ -542,22 +542,22 @@ static void watch_end_stream(struct rh_kube_watch *watch, const struct rh_http_r
 	}
 }
 
-/* Nothing more came: the connection broke, or was silent for too long. */
+/* The connection broke, or was silent for too long. */
 static void watch_end_cut(struct rh_kube_watch *watch, const struct rh_http_response *response, int64_t now)
 {
-	bool silent = watch->mode != WATCH_LIST && now - watch->heard_at >= watch->idle;
+	bool silent = watch->mode != WATCH_LIST && now - watch->received_at >= watch->idle;
 
 	if (silent && !watch->moved && watch->idle < WATCH_IDLE_MAX)
 		watch->idle *= 2;
-	if (watch->heard)
+	if (watch->answered)
 		watch_count_early(watch);
-	if (silent || (watch->heard && watch->failures == 0 && now - watch->sent_at >= WATCH_SHORT))
+	if (silent || (watch->answered && watch->failures == 0 && now - watch->sent_at >= WATCH_SHORT))
 		watch->due = now;
 	else
 		watch_fail(watch, 0, response, now);
 }
 
-/* The server does not stream lists, or not with these words. */
+/* The server does not support streamed lists. */
 static void watch_stop_streaming(struct rh_kube_watch *watch, int64_t now)
 {
 	watch->options.pages = true;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file kube/watch/watch.h
- * @brief One watch as a state machine: list, then follow, and go on through all that a server does. Pure.
+ * @brief One watch as a state machine: list, watch, and recover from all server behaviour. Pure.
  *
- * Who drives it sends the request that rh_kube_watch_begin() makes when rh_kube_watch_due() has come, feeds it what
- * arrives and says how it ended. It tells each object once for each change, whatever the server repeats; after a gap
- * it lists again and tells the difference. Nothing here knows a clock or a connection.
+ * The caller sends the request from rh_kube_watch_begin() at rh_kube_watch_due(), passes the received bytes to
+ * rh_kube_watch_feed() and the end to rh_kube_watch_end(). The watch reports each change of an object once, even when
+ * the server repeats it; after a gap it lists again and reports the difference. The module uses no clock and no
+ * connection.
  */
 #ifndef RH_KUBE_WATCH_WATCH_H
 #define RH_KUBE_WATCH_WATCH_H
@@ -21,59 +22,60 @@
 /** Opaque watch. */
 struct rh_kube_watch;
 
-/** What a watch is to do. Texts are copied. */
+/** Options of a watch. Strings are copied. */
 struct rh_kube_watch_options {
 	const struct rh_resource *resource;
 	const char *namespace_; /**< NULL: all */
-	const char *label;      /**< only objects that carry this key; NULL: all */
+	const char *label;      /**< only objects with this label key; NULL: all */
 	rh_watch_fn *fn;
 	void *arg;
-	/** Told once for each change of what keeps the watch from working; may be NULL. */
+	/** Called once for each change of the failure that stops the watch; may be NULL. */
 	void (*problem)(void *arg, const struct rh_kube_problem *problem);
 	void *problem_arg;
 	uint64_t seed; /**< of the jitter */
 	bool pages;    /**< list in pages even where the server could stream the list */
 };
 
-/** @return owned by the caller, or NULL when memory is out */
+/** @return owned by the caller; NULL: out of memory */
 struct rh_kube_watch *rh_kube_watch_new(const struct rh_kube_watch_options *options)
 	__attribute__((warn_unused_result));
-/** Free it. NULL is nothing. */
+/** Free @p watch. NULL is ignored. */
 void rh_kube_watch_free(struct rh_kube_watch *watch);
 RH_DEFINE_CLEANUP(kube_watch);
-/** If something was told that keeps it from working, tell that this is over: it works, or nobody waits for it. */
+/** End a reported problem, if there is one: the watch works, or is not needed any more. */
 void rh_kube_watch_clear_problem(struct rh_kube_watch *watch);
 
 /**
- * The server has answered a request with @p object, of whatever kind: if the watch never sees it, because it goes in a
- * gap, it says that it is DELETED; and so it does at once of an older one of the same name.
+ * Take @p object, of any kind, from a response of the server. If the watch misses it because it is deleted in a gap,
+ * the watch reports DELETED; it reports DELETED at once for an older object of the same name.
  */
 void rh_kube_watch_learn(struct rh_kube_watch *watch, const struct rh_json *object);
 
-/** @return monotonic microseconds when the next request is to be sent; RH_NEVER while one is under way */
+/** @return monotonic microseconds when the next request is due; RH_NEVER while one is in progress */
 int64_t rh_kube_watch_due(const struct rh_kube_watch *watch);
 /**
- * The request to send now. @param[out] path appended; @p ret_request points into it
- * @return 0, then the request counts as under way, or RH_ENOMEM: it is due again after a while
+ * Get the request to send now. @param[out] path receives the path; @p ret_request points into it
+ * @return 0, then the request is in progress, or RH_ENOMEM: it is due again after a pause
  */
 int rh_kube_watch_begin(struct rh_kube_watch *watch, int64_t now, struct rh_str *path,
                         struct rh_http_request *ret_request);
 /**
- * Take the next piece of the answer; a piece of no bytes says that a good answer has begun.
- * @return 0, or a negative status: the request is to be ended, and rh_kube_watch_end() called, which knows why
+ * Process the next piece of the response; an empty piece reports the start of a successful response.
+ * @return 0, or a negative status: end the request and call rh_kube_watch_end(), which has the cause
  */
 int rh_kube_watch_feed(struct rh_kube_watch *watch, const char *data, size_t length, int64_t now);
-/** The request is over. */
+/** Report the end of the request. */
 void rh_kube_watch_end(struct rh_kube_watch *watch, const struct rh_http_response *response, int64_t now);
 
-/** What a watch is doing, for metrics and tests. */
+/** State of a watch, for metrics and tests. */
 struct rh_kube_watch_state {
-	bool synced;         /**< all that existed has been told at least once */
-	bool works;          /**< synced, and nothing keeps it from hearing more */
-	size_t kept;         /**< objects that it remembers */
-	const char *version; /**< resource version that was heard last; "" when it has to list; borrowed */
+	bool synced;         /**< all existing objects have been reported at least once */
+	bool listing;        /**< the next request, or the one in progress, is a page of a list, not a watch */
+	bool works;          /**< synced, and no problem is reported */
+	size_t kept;         /**< known objects */
+	const char *version; /**< last resource version; "" when it has to list; borrowed */
 };
-/** Look at it. */
+/** Get the state. */
 void rh_kube_watch_look(const struct rh_kube_watch *watch, struct rh_kube_watch_state *ret_state);
 
 #endif

@@ -127,7 +127,7 @@ static int container_translate_variable(struct container_job *job, struct rh_env
 	return 0;
 }
 
-/* Without a mount namespace the container is told where its volumes really are. */
+/* Without a mount namespace the container gets the real paths of its volumes. */
 static int container_translate(struct container_job *job)
 {
 	int r = 0;

@@ -9,18 +9,18 @@
 #include "local/pod/context.h"
 #include "local/pod/volumes.h"
 
-/** What a container's plan is made from, beside the pod. All borrowed. */
+/** Input of a container's plan. All borrowed. */
 struct rh_container_input {
 	const struct rh_pod_context *context;
 	const struct rh_volumes *volumes;
-	const struct rh_json *json; /**< the container as the pod has it */
+	const struct rh_json *json; /**< the container of the pod */
 	bool init;                  /**< one of initContainers */
-	const char *hosts;          /**< file that takes the place of /etc/hosts; NULL: none */
+	const char *hosts;          /**< file that replaces /etc/hosts; NULL: none */
 	const char *const *gpus;    /**< this container's devices */
 	size_t gpu_count;
 };
 
-/** @return how many GPUs the container asks for, or RH_EINVAL when it is no whole number from 0 to RH_DEVICES_MAX */
+/** @return number of GPUs of the container, or RH_EINVAL when it is not an integer from 0 to RH_DEVICES_MAX */
 int rh_container_gpus(const struct rh_json *container, struct rh_error *err);
 /** @return whether one of a pod's initContainers is a sidecar, which runs beside the containers */
 bool rh_container_is_sidecar(const struct rh_json *container);

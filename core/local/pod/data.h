@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/pod/data.h
- * @brief What a ConfigMap or Secret holds, decoded.
+ * @brief Decoded data of a ConfigMap or Secret.
  */
 #ifndef RH_LOCAL_POD_DATA_H
 #define RH_LOCAL_POD_DATA_H
@@ -14,9 +14,9 @@
 /** One entry. */
 struct rh_data_item {
 	const char *key; /**< borrowed from the object */
-	char *bytes;     /**< owned, with a zero behind them */
+	char *bytes;     /**< owned, NUL-terminated */
 	size_t length;
-	bool binary; /**< of a ConfigMap's binaryData: fit for files, never for variables (as the kubelet has it) */
+	bool binary; /**< of a ConfigMap's binaryData: allowed in files, not in variables, as in the kubelet */
 };
 
 /** All entries. All zero is empty. */
@@ -25,14 +25,13 @@ struct rh_data {
 	size_t count;
 };
 
-/** Free what @p data holds and make it empty. */
+/** Free what @p data owns and make it empty. */
 void rh_data_deinit(struct rh_data *data);
 /**
  * Find the object that @p reference ({"name", "optional"?}) names and decode it.
  * @param kind "ConfigMap" or "Secret"
  * @param[out] ret_data must be empty; the caller deinitialises it
- * @return 1; 0: there is none, and it is optional; RH_ENOENT: there is none; RH_EINVAL: it is not what its kind should
- * be; RH_ENOMEM
+ * @return 1; 0: missing and optional; RH_ENOENT: missing; RH_EINVAL: malformed object; RH_ENOMEM
  */
 int rh_data_find(const struct rh_pod_context *context, const char *kind, const struct rh_json *reference,
                  struct rh_data *ret_data, struct rh_error *err);

@@ -3,8 +3,8 @@
  * @file local/pod/environment.h
  * @brief The environment of one container.
  *
- * What a container inherits from this machine (a laptop's PATH, HOME and virtual environment) is overlaid by what the
- * pod says, as an image's environment is on a cluster. $(VAR) sees the pod's own variables only, as there.
+ * The pod's variables override those inherited from this machine (PATH, HOME, virtual environment), as they override an
+ * image's environment on a cluster. $(VAR) expands only the pod's own variables, as there.
  */
 #ifndef RH_LOCAL_POD_ENVIRONMENT_H
 #define RH_LOCAL_POD_ENVIRONMENT_H
@@ -13,9 +13,9 @@
 
 #include "local/pod/context.h"
 
-/** Where a variable comes from, least first: a later one takes an earlier one's place. */
+/** Origin of a variable, in ascending precedence. */
 enum rh_env_origin {
-	RH_ENV_INHERITED, /**< this machine, or what stands for the image */
+	RH_ENV_INHERITED, /**< this machine, or the environment configured for the image */
 	RH_ENV_FROM,      /**< envFrom */
 	RH_ENV_OWN        /**< env */
 };
@@ -27,16 +27,16 @@ struct rh_env_item {
 	enum rh_env_origin origin;
 };
 
-/** Variables in the order they came. All zero is empty. */
+/** Variables in order of definition. All zero is empty. */
 struct rh_environment {
 	struct rh_env_item *items;
 	size_t count;
 	size_t capacity;
 };
 
-/** Free what @p environment holds and make it empty. */
+/** Free what @p environment owns and make it empty. */
 void rh_environment_deinit(struct rh_environment *environment);
-/** Set a variable; one that is there already keeps its place and gets the higher origin. @return 0 or RH_ENOMEM */
+/** Set a variable; an existing one keeps its position and gets the higher origin. @return 0 or RH_ENOMEM */
 int rh_environment_set(struct rh_environment *environment, const char *name, const char *value,
                        enum rh_env_origin origin);
 /** @return the value of @p name, if its origin is @p least or higher; borrowed until the next change; else NULL */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/pod/fields.h
- * @brief What a pod may ask of itself: fieldRef and resourceFieldRef (the Kubernetes downward API).
+ * @brief The Kubernetes downward API: fieldRef and resourceFieldRef.
  */
 #ifndef RH_LOCAL_POD_FIELDS_H
 #define RH_LOCAL_POD_FIELDS_H
@@ -10,15 +10,15 @@
 
 /**
  * Read a field: metadata.name, namespace, uid, labels['KEY'], annotations['KEY'] or all labels or annotations;
- * spec.nodeName, spec.serviceAccountName; status.hostIP, hostIPs, podIP, podIPs. A label that is not there is "".
+ * spec.nodeName, spec.serviceAccountName; status.hostIP, hostIPs, podIP, podIPs. A missing label is "".
  * @param[out] ret_text owned by the caller
  * @return 0, RH_EINVAL (no such field) or RH_ENOMEM
  */
 int rh_pod_field(const struct rh_pod_context *context, const char *path, char **ret_text, struct rh_error *err);
 /**
- * Read a resource of a container: {"containerName"?, "resource": "limits.cpu", "divisor"?}. A limit that is not set is
- * what the machine has; a request that is not set is the limit, or 0.
- * @param container the one that asks; NULL: containerName must be there
+ * Read a resource of a container: {"containerName"?, "resource": "limits.cpu", "divisor"?}. The default of a limit is
+ * the machine's capacity; the default of a request is the limit, or 0.
+ * @param container the container with the reference; NULL: containerName is required
  * @return as rh_pod_field()
  */
 int rh_pod_resource(const struct rh_pod_context *context, const struct rh_json *container,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/pod/images.h
- * @brief Which environment of this machine stands for an image: section [images] of the configuration.
+ * @brief Environment of this machine that replaces an image: section [images] of the configuration.
  */
 #ifndef RH_LOCAL_POD_IMAGES_H
 #define RH_LOCAL_POD_IMAGES_H
@@ -10,8 +10,8 @@
 #include "local/pod/environment.h"
 
 /**
- * Put the folders that the first fitting setting names in front of PATH, and set VIRTUAL_ENV when it is a virtual
- * environment. No fitting setting changes nothing.
+ * Prepend the folders of the first matching setting to PATH, and set VIRTUAL_ENV for a virtual environment. Does
+ * nothing when no setting matches.
  * @return 0, RH_EINVAL (the setting names no folder) or RH_ENOMEM
  */
 int rh_images_apply(const struct rh_config *config, const char *image, struct rh_environment *environment,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/pod/places.h
- * @brief Where a container finds its volumes.
+ * @brief Paths of volumes in a container.
  *
- * With a mount namespace they appear at their mountPath. Without one they stay where they are: a variable whose value
- * is such a path becomes the real one, so that $(VAR) hands it on; a path that is written out elsewhere cannot be
- * honoured and is refused.
+ * With a mount namespace volumes appear at their mountPath. Without one they keep their real paths: a variable whose
+ * value is a mountPath gets the real path, so $(VAR) works; a mountPath that is written elsewhere cannot work and is
+ * refused.
  */
 #ifndef RH_LOCAL_POD_PLACES_H
 #define RH_LOCAL_POD_PLACES_H
@@ -16,24 +16,24 @@
 #include "local/pod/environment.h"
 #include "local/pod/volumes.h"
 
-/** One volumeMount. Texts are owned. */
+/** One volumeMount. Strings are owned. */
 struct rh_place {
 	const char *volume; /**< borrowed from the pod */
-	char *from;         /**< where it is */
+	char *from;         /**< real path */
 	char *to;           /**< mountPath, without a slash at its end */
 	bool read_only;
 };
 
-/** The places of one container, shorter paths first. All zero is none. */
+/** The volumeMounts of one container, shorter paths first. All zero is empty. */
 struct rh_places {
 	struct rh_place *items;
 	size_t count;
 };
 
-/** Free what @p places holds. */
+/** Free what @p places owns. */
 void rh_places_deinit(struct rh_places *places);
 /**
- * Find where a container's volumes go; folders that subPath names are made.
+ * Find the paths of a container's volumes, and create the folders of subPath.
  * @param environment for subPathExpr
  * @param places must be empty
  * @return 0, RH_EINVAL, RH_EIO or RH_ENOMEM
@@ -41,18 +41,18 @@ void rh_places_deinit(struct rh_places *places);
 int rh_places_make(const struct rh_volumes *volumes, const struct rh_json *container,
                    const struct rh_environment *environment, struct rh_places *places, struct rh_error *err);
 /**
- * Where there is no mount namespace: drop the places that need nothing, since the machine has the same, or an empty
- * folder that may be written, there.
+ * Without a mount namespace: drop the places that need no mount, because the machine has the same content, or an empty
+ * writable folder, at that path.
  */
 void rh_places_drop_same(struct rh_places *places, const struct rh_volumes *volumes);
 /**
- * @return a copy of @p text, with the mountPath at its start replaced by the real place; owned by the caller; NULL:
+ * @return a copy of @p text, with a leading mountPath replaced by the real path; owned by the caller; NULL:
  * out of memory
  */
 char *rh_places_translate(const struct rh_places *places, const char *text) __attribute__((warn_unused_result));
-/** @return the place whose mountPath is written somewhere in @p text, or NULL */
+/** @return the place whose mountPath occurs in @p text, borrowed, or NULL */
 const struct rh_place *rh_places_named(const struct rh_places *places, const char *text);
-/** @return whether a volume covers @p path, an absolute one: below its mountPath the machine's own files are not seen
+/** @return whether a volume hides the machine's own file at the absolute @p path
  */
 bool rh_places_cover(const struct rh_places *places, const char *path);
 /** @return ["from", "to", "readOnly"] for the plan, owned by the caller; NULL: out of memory */

@@ -167,7 +167,7 @@ static int variables_own(const struct variables_job *job, const struct rh_json *
 			return rh_wrap(job->err, r, "container \"%s\": env \"%s\"", variables_container(job), name);
 		return r > 0 ? variables_set(job, name, text, RH_ENV_OWN) : 0;
 	}
-	/* only what env itself said before counts here */
+	/* only earlier entries of env count here */
 	rh_environment_expand(job->environment, value ? value : "", RH_ENV_OWN, &expanded);
 	if (expanded.failed)
 		return rh_fail_oom(job->err);

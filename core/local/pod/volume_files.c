@@ -25,7 +25,7 @@ struct files_file {
 };
 
 /* A path that stays below its folder: the object may come from anybody. */
-static bool files_path_is_safe(const char *path)
+static bool volume_files_path_is_safe(const char *path)
 {
 	if (!*path || *path == '/')
 		return false;
@@ -40,26 +40,26 @@ static bool files_path_is_safe(const char *path)
 	return true;
 }
 
-static int files_make_parent(const char *path, struct rh_error *err)
+static int volume_files_make_parent(const char *path, struct rh_error *err)
 {
 	rh_auto_free char *folder = rh_path_folder(path);
 
 	return folder ? rh_dir_make_exact(folder, 0755, err) : rh_fail_oom(err);
 }
 
-static int files_write(const struct files_file *file, struct rh_error *err)
+static int volume_files_write(const struct files_file *file, struct rh_error *err)
 {
 	rh_auto_free char *path = NULL;
 	rh_auto_close int fd = -1;
 	int r;
 
-	if (!files_path_is_safe(file->path))
+	if (!volume_files_path_is_safe(file->path))
 		return rh_fail(err, RH_EINVAL, "path \"%s\" of a volume's file must be relative and without \"..\"",
 		               file->path);
 	path = rh_asprintf("%s/%s", file->folder, file->path);
 	if (!path)
 		return rh_fail_oom(err);
-	r = files_make_parent(path, err);
+	r = volume_files_make_parent(path, err);
 	if (r < 0)
 		return r;
 	/* one that is there already may be read-only */
@@ -74,7 +74,7 @@ static int files_write(const struct files_file *file, struct rh_error *err)
 	                                  : 0;
 }
 
-static mode_t files_mode(const struct rh_json *object, const char *key, mode_t fallback)
+static mode_t volume_files_mode(const struct rh_json *object, const char *key, mode_t fallback)
 {
 	int64_t mode;
 
@@ -83,7 +83,7 @@ static mode_t files_mode(const struct rh_json *object, const char *key, mode_t f
 	return (mode_t)mode;
 }
 
-static int files_write_data(const char *folder, const struct rh_data *data, mode_t mode, struct rh_error *err)
+static int volume_files_write_data(const char *folder, const struct rh_data *data, mode_t mode, struct rh_error *err)
 {
 	int r = 0;
 
@@ -91,14 +91,14 @@ static int files_write_data(const char *folder, const struct rh_data *data, mode
 		const struct rh_data_item *item = &data->items[i];
 		const struct files_file file = {folder, item->key, item->bytes, item->length, mode};
 
-		r = files_write(&file, err);
+		r = volume_files_write(&file, err);
 	}
 	return r;
 }
 
 /* One of "items": {"key", "path", "mode"?}. */
-static int files_write_item(const char *folder, const struct rh_data *data, const struct rh_json *source,
-                            const struct rh_json *item, struct rh_error *err)
+static int volume_files_write_item(const char *folder, const struct rh_data *data, const struct rh_json *source,
+                                   const struct rh_json *item, struct rh_error *err)
 {
 	const char *key = rh_json_string(rh_json_get(item, "key"));
 	const char *path = rh_json_string(rh_json_get(item, "path"));
@@ -113,13 +113,13 @@ static int files_write_item(const char *folder, const struct rh_data *data, cons
 		return rh_fail(err, RH_ENOENT, "references non-existent %s key: %s", rh_json_key(source), key);
 	file.bytes = found->bytes;
 	file.length = found->length;
-	file.mode = files_mode(item, "mode", files_mode(source, "defaultMode", FILES_MODE));
-	return files_write(&file, err);
+	file.mode = volume_files_mode(item, "mode", volume_files_mode(source, "defaultMode", FILES_MODE));
+	return volume_files_write(&file, err);
 }
 
 /* A Secret volume names its object "secretName", everything else "name". */
-static int files_find(const struct rh_pod_context *context, const char *kind, const struct rh_json *source,
-                      struct rh_data *ret_data, struct rh_error *err)
+static int volume_files_find(const struct rh_pod_context *context, const char *kind, const struct rh_json *source,
+                             struct rh_data *ret_data, struct rh_error *err)
 {
 	const char *name = rh_json_string(rh_json_get(source, "secretName"));
 	rh_auto(json) reference = NULL;
@@ -133,26 +133,26 @@ static int files_find(const struct rh_pod_context *context, const char *kind, co
 	return rh_data_find(context, kind, reference, ret_data, err);
 }
 
-static int files_of_object(const struct rh_pod_context *context, const char *folder, const struct rh_json *source,
-                           struct rh_error *err)
+static int volume_files_of_object(const struct rh_pod_context *context, const char *folder,
+                                  const struct rh_json *source, struct rh_error *err)
 {
 	bool secret = strcmp(rh_json_key(source), "secret") == 0;
 	const struct rh_json *items = rh_json_get(source, "items");
 	rh_auto_data data = {0};
-	int r = files_find(context, secret ? "Secret" : "ConfigMap", source, &data, err);
+	int r = volume_files_find(context, secret ? "Secret" : "ConfigMap", source, &data, err);
 
 	if (r <= 0)
 		return r;
 	if (rh_json_size(items) == 0)
-		return files_write_data(folder, &data, files_mode(source, "defaultMode", FILES_MODE), err);
+		return volume_files_write_data(folder, &data, volume_files_mode(source, "defaultMode", FILES_MODE), err);
 	r = 0;
 	for (const struct rh_json *item = rh_json_first(items); item && r == 0; item = rh_json_next(item))
-		r = files_write_item(folder, &data, source, item, err);
+		r = volume_files_write_item(folder, &data, source, item, err);
 	return r;
 }
 
-static int files_of_field(const struct rh_pod_context *context, const char *folder, const struct rh_json *source,
-                          const struct rh_json *item, struct rh_error *err)
+static int volume_files_of_field(const struct rh_pod_context *context, const char *folder, const struct rh_json *source,
+                                 const struct rh_json *item, struct rh_error *err)
 {
 	const struct rh_json *field = rh_json_get(item, "fieldRef");
 	const struct rh_json *resource = rh_json_get(item, "resourceFieldRef");
@@ -170,8 +170,8 @@ static int files_of_field(const struct rh_pod_context *context, const char *fold
 		return rh_wrap(err, r, "downwardAPI file \"%s\"", file.path);
 	file.bytes = text;
 	file.length = strlen(text);
-	file.mode = files_mode(item, "mode", files_mode(source, "defaultMode", FILES_MODE));
-	return files_write(&file, err);
+	file.mode = volume_files_mode(item, "mode", volume_files_mode(source, "defaultMode", FILES_MODE));
+	return volume_files_write(&file, err);
 }
 
 int rh_volume_files(const struct rh_pod_context *context, const char *folder, const struct rh_json *source,
@@ -182,10 +182,10 @@ int rh_volume_files(const struct rh_pod_context *context, const char *folder, co
 	int r = 0;
 
 	if (strcmp(sort, "configMap") == 0 || strcmp(sort, "secret") == 0)
-		return files_of_object(context, folder, source, err);
+		return volume_files_of_object(context, folder, source, err);
 	if (strcmp(sort, "downwardAPI") != 0)
 		return rh_fail(err, RH_EINVAL, "a projected volume's %s cannot be had on one machine; take it out", sort);
 	for (item = rh_json_first(rh_json_get(source, "items")); item && r == 0; item = rh_json_next(item))
-		r = files_of_field(context, folder, source, item, err);
+		r = volume_files_of_field(context, folder, source, item, err);
 	return r;
 }

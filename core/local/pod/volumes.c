@@ -36,7 +36,7 @@ const struct rh_volume *rh_volumes_find(const struct rh_volumes *volumes, const 
 	return NULL;
 }
 
-/* Modes are said outright: the umask is the caller's own business. */
+/* Modes are set explicitly, whatever the caller's umask is. */
 static int volumes_make_folder(const char *path, mode_t mode, struct rh_error *err)
 {
 	int r = rh_dir_make(path, 0700, err);

@@ -27,7 +27,7 @@ struct rh_run_dir {
 	int lock;
 };
 
-static bool run_dir_is_old(const char *path)
+static bool dir_dir_is_old(const char *path)
 {
 	struct stat st;
 
@@ -35,7 +35,7 @@ static bool run_dir_is_old(const char *path)
 }
 
 /* Whether the run that made the folder has ended: its lock went with it. */
-static bool run_dir_is_stale(const char *path)
+static bool dir_dir_is_stale(const char *path)
 {
 	rh_auto_free char *lock = rh_path_join(path, RUN_DIR_LOCK);
 	rh_auto_close int fd = -1;
@@ -44,11 +44,11 @@ static bool run_dir_is_stale(const char *path)
 		return false;
 	fd = open(lock, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
-		return errno == ENOENT && run_dir_is_old(path);
+		return errno == ENOENT && dir_dir_is_old(path);
 	return flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
-static int run_dir_list(const char *base, rh_run_dir_fn *fn, void *arg)
+static int dir_dir_list(const char *base, rh_run_dir_fn *fn, void *arg)
 {
 	DIR *folder = opendir(base);
 	const struct dirent *entry;
@@ -70,15 +70,15 @@ static int run_dir_list(const char *base, rh_run_dir_fn *fn, void *arg)
 	return r;
 }
 
-static void run_dir_clean(void *arg, const char *path)
+static void dir_dir_clean(void *arg, const char *path)
 {
 	(void)arg;
-	if (run_dir_is_stale(path))
+	if (dir_dir_is_stale(path))
 		(void)rh_dir_remove(path, NULL); /* what cannot be removed now is tried again by the next run */
 }
 
 /* The folder of all runs of this user. */
-static char *run_dir_base(void)
+static char *dir_dir_base(void)
 {
 	const char *above = getenv("TMPDIR");
 
@@ -89,12 +89,12 @@ static char *run_dir_base(void)
 
 int rh_run_dir_each(rh_run_dir_fn *fn, void *arg)
 {
-	rh_auto_free char *base = run_dir_base();
+	rh_auto_free char *base = dir_dir_base();
 
-	return base ? run_dir_list(base, fn, arg) : RH_ENOMEM;
+	return base ? dir_dir_list(base, fn, arg) : RH_ENOMEM;
 }
 
-static int run_dir_lock(struct rh_run_dir *dir, struct rh_error *err)
+static int dir_dir_lock(struct rh_run_dir *dir, struct rh_error *err)
 {
 	rh_auto_free char *lock = rh_path_join(dir->path, RUN_DIR_LOCK);
 
@@ -106,7 +106,7 @@ static int run_dir_lock(struct rh_run_dir *dir, struct rh_error *err)
 	return 0;
 }
 
-static int run_dir_make(struct rh_run_dir *dir, struct rh_error *err)
+static int dir_dir_make(struct rh_run_dir *dir, struct rh_error *err)
 {
 	int r = 0;
 
@@ -119,7 +119,7 @@ static int run_dir_make(struct rh_run_dir *dir, struct rh_error *err)
 		if (!dir->path)
 			return rh_fail_oom(err);
 		if (mkdtemp(dir->path))
-			return run_dir_lock(dir, err);
+			return dir_dir_lock(dir, err);
 		rh_free(rh_take(dir->path));
 		if (errno != ENOENT)
 			break;
@@ -135,14 +135,14 @@ int rh_run_dir_new(struct rh_run_dir **ret_dir, struct rh_error *err)
 	if (!dir)
 		return rh_fail_oom(err);
 	dir->lock = -1;
-	dir->base = run_dir_base();
+	dir->base = dir_dir_base();
 	if (!dir->base)
 		return rh_fail_oom(err);
 	r = rh_locks_folder(dir->base, err);
 	if (r < 0)
 		return rh_wrap(err, r, "the folder of runs ($TMPDIR, else /tmp)");
-	(void)run_dir_list(dir->base, run_dir_clean, NULL);
-	r = run_dir_make(dir, err);
+	(void)dir_dir_list(dir->base, dir_dir_clean, NULL);
+	r = dir_dir_make(dir, err);
 	if (r < 0)
 		return r;
 	*ret_dir = rh_take(dir);

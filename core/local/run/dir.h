@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/run/dir.h
- * @brief The private folder of one run: what its pods write where nobody named a place, gone at the end.
+ * @brief The private folder of one run, for files without a configured place; removed at the end.
  *
- * It lies below $TMPDIR or /tmp, since volumes and logs can be larger than a runtime folder in memory. A run that was
- * killed leaves it; the next one sees by a lock that nobody uses it any more, and removes it.
+ * It is below $TMPDIR or /tmp, because volumes and logs may be too large for a runtime folder in memory. A killed run
+ * leaves it; the next run removes it when its lock shows that no process uses it.
  */
 #ifndef RH_LOCAL_RUN_DIR_H
 #define RH_LOCAL_RUN_DIR_H
@@ -15,17 +15,17 @@
 /** Opaque folder. */
 struct rh_run_dir;
 
-/** Remove what killed runs left, then make a folder with mode 0700. @return 0, RH_EINVAL (the place belongs to somebody
- * else), RH_EIO or RH_ENOMEM */
+/** Remove the folders of killed runs, then create a folder with mode 0700. @return 0, RH_EINVAL (another owner), RH_EIO
+ * or RH_ENOMEM */
 int rh_run_dir_new(struct rh_run_dir **ret_dir, struct rh_error *err);
-/** Remove the folder with all that is in it. NULL is nothing. */
+/** Remove the folder with its content, and free @p dir. NULL is ignored. */
 void rh_run_dir_free(struct rh_run_dir *dir);
 RH_DEFINE_CLEANUP(run_dir);
 /** @return its path, absolute, borrowed */
 const char *rh_run_dir_path(const struct rh_run_dir *dir);
-/** Told of the folder of one run, an absolute path, borrowed. */
+/** Receives the absolute path of the folder of one run, borrowed. */
 typedef void rh_run_dir_fn(void *arg, const char *path);
-/** Tell the folders of all runs of this user, also of those that were killed and left them. @return 0 or RH_ENOMEM */
+/** Call @p fn for the folder of each run of this user, those of killed runs included. @return 0 or RH_ENOMEM */
 int rh_run_dir_each(rh_run_dir_fn *fn, void *arg);
 
 #endif

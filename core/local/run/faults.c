@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first fault of each job: what the engine holds, what every replica wrote, and what people are told of it. */
+/* The first fault of each job, from the engine's data and the replicas' logs, and its report for the user. */
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
@@ -15,7 +15,7 @@
 /* Longest part of a sentence that repeats what a replica wrote. */
 #define FAULTS_LINE_MAX 300
 
-/* One judgement under way. All owned. */
+/* One evaluation in progress. All members are owned. */
 struct faults_judging {
 	const struct rh_run *run;
 	const struct rh_run_job *job;
@@ -76,7 +76,7 @@ static int faults_read(struct faults_judging *judging, size_t who)
 		.lines = record->lines ? record->lines : "",
 		.tail = judging->tails[who],
 	};
-	/* an end in the past that was followed by a new start does not keep it from being the one that hangs now */
+	/* a replica that restarted after an earlier end may be the one that hangs now */
 	if (replica->running && record->blame != RH_BLAME_NONE)
 		replica->running = false;
 	return 0;
@@ -105,7 +105,7 @@ static int faults_begin(struct faults_judging *judging, const struct rh_json *ob
 	return 0;
 }
 
-/* The replica that the ledger names; SIZE_MAX: none. */
+/* The replica of the engine's record; SIZE_MAX: none. */
 static size_t faults_known(const struct faults_judging *judging)
 {
 	const struct rh_first_fault *fault = &judging->ledger.fault;
@@ -143,13 +143,13 @@ static void faults_print_headline(const struct rh_verdict_replica *replica, stru
 	rh_str_append(out, ")");
 }
 
-/* Nobody failed first: who hangs, as far as it is known. */
+/* No replica failed first: report which one hangs, if known. */
 static void faults_print_hung(const struct faults_judging *judging, const struct rh_blamed *blamed, struct rh_str *out)
 {
 	size_t who = blamed->who;
 
 	if (!blamed->named) {
-		rh_str_append(out, "none failed, and none can be told from the others; ");
+		rh_str_append(out, "none failed, and the logs do not show which one caused it; ");
 		rh_str_appendf(out, "of %s ", judging->replicas[who].name);
 		faults_print_silence(&judging->replicas[who], out);
 		return;
@@ -197,7 +197,7 @@ static void faults_print(const struct faults_judging *judging, const struct rh_b
 	} else if (blamed->named) {
 		rh_str_append(out, replica->name);
 	} else {
-		rh_str_appendf(out, "unknown: %s failed because of another replica, and it cannot be told which; it",
+		rh_str_appendf(out, "unknown: %s failed because of another replica, which cannot be identified; it",
 		               replica->name);
 	}
 	faults_print_end(fault, out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "local/run/parts.h"
+#include "local/run/hosts.h"
 
 /* What ends a name in /etc/hosts (hosts(5)). */
 #define HOSTS_SPACE " \t\r\n#"

@@ -13,7 +13,7 @@
 static const struct rh_resource run_configmaps = {"v1", "ConfigMap", "configmaps"};
 static const struct rh_resource run_secrets = {"v1", "Secret", "secrets"};
 
-static const struct rh_resource *run_core_resource(const struct rh_json *object)
+static const struct rh_resource *jobs_core_resource(const struct rh_json *object)
 {
 	const char *kind = rh_json_string(rh_json_get(object, "kind"));
 
@@ -24,8 +24,8 @@ static const struct rh_resource *run_core_resource(const struct rh_json *object)
 	return rh_text_equal(kind, "Secret") ? &run_secrets : NULL;
 }
 
-/* The folder of the file that an object comes from; what follows the file's name in its source has no slash. */
-static char *run_folder(const char *source)
+/* The folder of the file that an object comes from; the rest of the source after the file's name has no slash. */
+static char *jobs_folder(const char *source)
 {
 	rh_auto_free char *name = rh_path_folder(source);
 	char *real = name ? realpath(name, NULL) : NULL; /* malloc'ed by the C library, so copied into ours */
@@ -36,7 +36,7 @@ static char *run_folder(const char *source)
 }
 
 /* GPUs that all replicas together ask for: they run at the same time, so fewer are never enough. */
-static int run_check_gpus(const struct rh_job *job, struct rh_error *err)
+static int jobs_check_gpus(const struct rh_job *job, struct rh_error *err)
 {
 	struct rh_devices devices = {.count = 0};
 	int64_t want = 0;
@@ -57,7 +57,7 @@ static int run_check_gpus(const struct rh_job *job, struct rh_error *err)
 	return 0;
 }
 
-static int run_check(const struct rh_job *job, struct rh_error *err)
+static int jobs_check(const struct rh_job *job, struct rh_error *err)
 {
 	if (job->policy.suspend)
 		return rh_fail(err, RH_EINVAL, "spec.runPolicy.suspend is true, so it would never start; set it to false");
@@ -65,10 +65,10 @@ static int run_check(const struct rh_job *job, struct rh_error *err)
 		return rh_fail(err, RH_EINVAL,
 		               "spec.runPolicy.managedBy is \"%s\", so another controller is to run it; remove it",
 		               job->policy.managed_by ? job->policy.managed_by : "");
-	return run_check_gpus(job, err);
+	return jobs_check_gpus(job, err);
 }
 
-static int run_add_records(struct rh_run_job *job, struct rh_error *err)
+static int jobs_add_records(struct rh_run_job *job, struct rh_error *err)
 {
 	int64_t total = rh_job_total_replicas(job->job);
 
@@ -94,7 +94,7 @@ static int run_add_records(struct rh_run_job *job, struct rh_error *err)
 	return 0;
 }
 
-static int run_add_job(struct rh_run *run, const struct rh_manifest_object *item, struct rh_error *err)
+static int jobs_add_job(struct rh_run *run, const struct rh_manifest_object *item, struct rh_error *err)
 {
 	struct rh_run_job *job = &run->jobs[run->job_count];
 	struct rh_json *copy = rh_json_copy(item->object);
@@ -108,18 +108,18 @@ static int run_add_job(struct rh_run *run, const struct rh_manifest_object *item
 		return rh_wrap(err, r, "%s", item->source);
 	run->job_count++;
 	kind = job->job->kind;
-	r = run_check(job->job, err);
+	r = jobs_check(job->job, err);
 	if (r < 0)
 		return rh_wrap(err, r, "%s: %s %s", item->source, kind->kind, job->job->name);
 	job->api_version = rh_asprintf("%s/%s", kind->group, kind->version);
-	job->folder = run_folder(item->source);
+	job->folder = jobs_folder(item->source);
 	if (!job->api_version || !job->folder)
 		return rh_fail_oom(err);
 	job->resource = (struct rh_resource){job->api_version, kind->kind, kind->plural};
-	return run_add_records(job, err);
+	return jobs_add_records(job, err);
 }
 
-static void run_note_ignored(const struct rh_run *run, const struct rh_manifest_object *item)
+static void jobs_note_ignored(const struct rh_run *run, const struct rh_manifest_object *item)
 {
 	const char *kind = rh_json_string(rh_json_get(item->object, "kind"));
 	const char *name = rh_json_string_at(item->object, "metadata.name");
@@ -130,7 +130,7 @@ static void run_note_ignored(const struct rh_run *run, const struct rh_manifest_
 		rh_run_note(run, text);
 }
 
-static bool run_is_job(const struct rh_run *run, const struct rh_json *object)
+static bool jobs_is_job(const struct rh_run *run, const struct rh_json *object)
 {
 	const char *api_version = rh_json_string(rh_json_get(object, "apiVersion"));
 	const char *kind = rh_json_string(rh_json_get(object, "kind"));
@@ -138,8 +138,8 @@ static bool run_is_job(const struct rh_run *run, const struct rh_json *object)
 	return api_version && kind && rh_host_kind(run->options->host, api_version, kind, NULL);
 }
 
-/* What the folder of a job's logs is called, and whether that needs the namespace. */
-static int run_name_logs(struct rh_run *run, struct rh_error *err)
+/* Name of the folder of a job's logs, with the namespace if needed. */
+static int jobs_name_logs(struct rh_run *run, struct rh_error *err)
 {
 	for (size_t i = 0; i < run->job_count; i++) {
 		for (size_t k = 0; k < i; k++)
@@ -164,19 +164,19 @@ int rh_run_jobs_load(struct rh_run *run, struct rh_error *err)
 		return rh_fail_oom(err);
 	for (size_t i = 0; i < manifest->count; i++) {
 		const struct rh_manifest_object *item = &manifest->items[i];
-		int r = run_is_job(run, item->object) ? run_add_job(run, item, err) : 0;
+		int r = jobs_is_job(run, item->object) ? jobs_add_job(run, item, err) : 0;
 
 		if (r < 0)
 			return r;
-		if (!run_is_job(run, item->object) && !run_core_resource(item->object))
-			run_note_ignored(run, item);
+		if (!jobs_is_job(run, item->object) && !jobs_core_resource(item->object))
+			jobs_note_ignored(run, item);
 	}
 	if (run->job_count == 0)
 		return rh_fail(err, RH_EINVAL, "there is no job to run");
-	return run_name_logs(run, err);
+	return jobs_name_logs(run, err);
 }
 
-static void run_on_created(void *arg, const struct rh_outcome *outcome)
+static void jobs_on_created(void *arg, const struct rh_outcome *outcome)
 {
 	struct rh_run *run = arg;
 
@@ -188,8 +188,8 @@ static void run_on_created(void *arg, const struct rh_outcome *outcome)
 	rh_run_note(run, outcome->message);
 }
 
-static int run_create(struct rh_run *run, const struct rh_resource *resource, const struct rh_json *object,
-                      struct rh_error *err)
+static int jobs_create(struct rh_run *run, const struct rh_resource *resource, const struct rh_json *object,
+                       struct rh_error *err)
 {
 	struct rh_store *store = rh_memory_store_face(run->store);
 	rh_auto(json) body = rh_json_copy(object);
@@ -203,10 +203,10 @@ static int run_create(struct rh_run *run, const struct rh_resource *resource, co
 	rh_json_remove(body, "status"); /* a file that was exported from a cluster has one */
 	request.namespace_ = rh_json_string(rh_json_get(metadata, "namespace"));
 	request.body = rh_take(body);
-	return store->submit(store, &request, run_on_created, run, NULL, err);
+	return store->submit(store, &request, jobs_on_created, run, NULL, err);
 }
 
-static struct rh_run_job *run_job_named(const struct rh_run *run, const struct rh_json *object)
+static struct rh_run_job *jobs_job_named(const struct rh_run *run, const struct rh_json *object)
 {
 	const char *kind = rh_json_string(rh_json_get(object, "kind"));
 	const char *namespace_ = rh_json_string_at(object, "metadata.namespace");
@@ -222,7 +222,7 @@ static struct rh_run_job *run_job_named(const struct rh_run *run, const struct r
 	return NULL;
 }
 
-static void run_see_status(struct rh_run *run, struct rh_run_job *job, const struct rh_json *object)
+static void jobs_see_status(struct rh_run *run, struct rh_run_job *job, const struct rh_json *object)
 {
 	struct rh_job_status status = {.condition_count = 0};
 
@@ -241,24 +241,24 @@ static void run_see_status(struct rh_run *run, struct rh_run_job *job, const str
 	rh_job_status_deinit(&status);
 }
 
-static void run_see_job(struct rh_run *run, struct rh_run_job *job, const struct rh_json *object)
+static void jobs_see_job(struct rh_run *run, struct rh_run_job *job, const struct rh_json *object)
 {
 	if (!job->uid)
 		job->uid = rh_strdup(rh_json_string_at(object, "metadata.uid"));
 	if (!job->uid)
 		run->lost = true;
-	run_see_status(run, job, object);
+	jobs_see_status(run, job, object);
 }
 
-static void run_on_job(void *arg, enum rh_watch_event event, const struct rh_json *object)
+static void jobs_on_job(void *arg, enum rh_watch_event event, const struct rh_json *object)
 {
 	struct rh_run *run = arg;
-	struct rh_run_job *job = object ? run_job_named(run, object) : NULL;
+	struct rh_run_job *job = object ? jobs_job_named(run, object) : NULL;
 	const struct rh_run_hooks *hooks = &run->options->hooks;
 
 	if (!job || event == RH_WATCH_SYNCED)
 		return;
-	run_see_job(run, job, object);
+	jobs_see_job(run, job, object);
 	if (event == RH_WATCH_DELETED && !job->finished) {
 		job->finished = true;
 		job->finished_at = rh_clock_monotonic();
@@ -275,11 +275,11 @@ void rh_run_jobs_see(struct rh_run *run)
 			rh_memory_store_find(run->store, &job->resource, job->job->namespace_, job->job->name);
 
 		if (object)
-			run_see_job(run, job, object);
+			jobs_see_job(run, job, object);
 	}
 }
 
-static void run_on_event(void *arg, enum rh_watch_event event, const struct rh_json *object)
+static void jobs_on_event(void *arg, enum rh_watch_event event, const struct rh_json *object)
 {
 	const struct rh_run *run = arg;
 	const struct rh_run_hooks *hooks = &run->options->hooks;
@@ -289,7 +289,7 @@ static void run_on_event(void *arg, enum rh_watch_event event, const struct rh_j
 }
 
 /* One watch for each kind. */
-static int run_watch_jobs(struct rh_run *run, struct rh_error *err)
+static int jobs_watch_jobs(struct rh_run *run, struct rh_error *err)
 {
 	struct rh_store *store = rh_memory_store_face(run->store);
 
@@ -300,25 +300,25 @@ static int run_watch_jobs(struct rh_run *run, struct rh_error *err)
 			before++;
 		if (before < i)
 			continue;
-		if (!store->watch(store, &run->jobs[i].resource, NULL, run_on_job, run))
+		if (!store->watch(store, &run->jobs[i].resource, NULL, jobs_on_job, run))
 			return rh_fail_oom(err);
 	}
-	return store->watch(store, &rh_resource_events, NULL, run_on_event, run) ? 0 : rh_fail_oom(err);
+	return store->watch(store, &rh_resource_events, NULL, jobs_on_event, run) ? 0 : rh_fail_oom(err);
 }
 
 int rh_run_jobs_store(struct rh_run *run, struct rh_error *err)
 {
 	const struct rh_manifest *manifest = run->options->manifest;
-	int r = run_watch_jobs(run, err);
+	int r = jobs_watch_jobs(run, err);
 
 	for (size_t i = 0; r == 0 && i < manifest->count; i++) {
-		const struct rh_resource *resource = run_core_resource(manifest->items[i].object);
+		const struct rh_resource *resource = jobs_core_resource(manifest->items[i].object);
 
 		if (resource)
-			r = run_create(run, resource, manifest->items[i].object, err);
+			r = jobs_create(run, resource, manifest->items[i].object, err);
 	}
 	for (size_t i = 0; r == 0 && i < run->job_count; i++)
-		r = run_create(run, &run->jobs[i].resource, run->jobs[i].job->object, err);
+		r = jobs_create(run, &run->jobs[i].resource, run->jobs[i].job->object, err);
 	return r;
 }
 
@@ -358,7 +358,7 @@ void rh_run_job_refuse(struct rh_run *run, struct rh_run_job *job, const char *m
 	rh_run_job_fail(run, job, text);
 }
 
-static struct rh_json *run_refused_status(const struct rh_run *run, const struct rh_run_job *job, int64_t now)
+static struct rh_json *jobs_refused_status(const struct rh_run *run, const struct rh_run_job *job, int64_t now)
 {
 	const struct rh_json *object =
 		rh_memory_store_find(run->store, &job->resource, job->job->namespace_, job->job->name);
@@ -378,9 +378,9 @@ static struct rh_json *run_refused_status(const struct rh_run *run, const struct
 	return r < 0 ? NULL : rh_take(patch);
 }
 
-static void run_on_refused(void *arg, const struct rh_outcome *outcome)
+static void jobs_on_refused(void *arg, const struct rh_outcome *outcome)
 {
-	(void)arg; /* the watch tells */
+	(void)arg; /* the watch reports it */
 	(void)outcome;
 }
 
@@ -397,8 +397,8 @@ void rh_run_jobs_write(struct rh_run *run, int64_t now)
 
 		if (!job->refusal || job->finished)
 			continue;
-		request.body = run_refused_status(run, job, now);
-		if (!request.body || store->submit(store, &request, run_on_refused, NULL, NULL, NULL) < 0) {
+		request.body = jobs_refused_status(run, job, now);
+		if (!request.body || store->submit(store, &request, jobs_on_refused, NULL, NULL, NULL) < 0) {
 			run->lost = true;
 			continue;
 		}
@@ -406,7 +406,7 @@ void rh_run_jobs_write(struct rh_run *run, int64_t now)
 	}
 }
 
-static void run_job_deinit(struct rh_run_job *job)
+static void jobs_job_deinit(struct rh_run_job *job)
 {
 	for (size_t i = 0; i < job->record_count; i++) {
 		rh_free(job->records[i].type);
@@ -428,7 +428,7 @@ static void run_job_deinit(struct rh_run_job *job)
 void rh_run_jobs_deinit(struct rh_run *run)
 {
 	for (size_t i = 0; i < run->job_count; i++)
-		run_job_deinit(&run->jobs[i]);
+		jobs_job_deinit(&run->jobs[i]);
 	rh_free(run->jobs);
 	run->jobs = NULL;
 	run->job_count = 0;

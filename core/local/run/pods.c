@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pods of a run: what became of each replica, and the end of those that are to end. */
+/* The pods of a run: results of the replicas, and stopping of pods. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -9,10 +9,10 @@
 #include "job/pod.h"
 #include "local/run/parts.h"
 
-/* A replica that fails so soon after its start has done nothing that another start could go on from. */
+/* A replica that fails this soon after its start has made no progress for a restart to continue. */
 #define RUN_FAST (60 * RH_SECOND)
 
-static void run_pod_free(struct rh_run_pod *pod)
+static void pods_pod_free(struct rh_run_pod *pod)
 {
 	if (!pod)
 		return;
@@ -22,7 +22,7 @@ static void run_pod_free(struct rh_run_pod *pod)
 	rh_free(pod);
 }
 
-static struct rh_run_pod *run_pod_new(struct rh_run_job *job, const struct rh_json *object)
+static struct rh_run_pod *pods_pod_new(struct rh_run_job *job, const struct rh_json *object)
 {
 	struct rh_run_pod *pod = rh_alloc(sizeof(*pod));
 
@@ -34,13 +34,13 @@ static struct rh_run_pod *run_pod_new(struct rh_run_job *job, const struct rh_js
 	pod->uid = rh_strdup(rh_json_string_at(object, "metadata.uid"));
 	if (pod->namespace_ && pod->name && pod->uid)
 		return pod;
-	run_pod_free(pod);
+	pods_pod_free(pod);
 	return NULL;
 }
 
-static struct rh_run_record *run_record_of(const struct rh_run_job *job, const struct rh_pod *pod)
+static struct rh_run_record *pods_record_of(const struct rh_run_job *job, const struct rh_pod *pod)
 {
-	int32_t index = pod->index < 0 ? 0 : pod->index; /* a lone replica may go without the label */
+	int32_t index = pod->index < 0 ? 0 : pod->index; /* a single replica may lack the label */
 
 	for (size_t i = 0; i < job->record_count; i++) {
 		struct rh_run_record *record = &job->records[i];
@@ -51,8 +51,8 @@ static struct rh_run_record *run_record_of(const struct rh_run_job *job, const s
 	return NULL;
 }
 
-/* A pod follows another one: what is known becomes that of the new pod once it has run. */
-static int run_record_switch(struct rh_run_record *record, const struct rh_pod *pod)
+/* A new pod replaces a former one: the record describes the new pod once it has run. */
+static int pods_record_switch(struct rh_run_record *record, const struct rh_pod *pod)
 {
 	char *uid = rh_strdup(pod->uid);
 
@@ -67,25 +67,25 @@ static int run_record_switch(struct rh_run_record *record, const struct rh_pod *
 	return 0;
 }
 
-static void run_record_start(struct rh_run_record *record, int64_t at)
+static void pods_record_start(struct rh_run_record *record, int64_t at)
 {
 	if (at != 0 && (record->first_start == 0 || at < record->first_start))
 		record->first_start = at;
 }
 
-static bool run_pod_ended(const struct rh_pod *pod)
+static bool pods_pod_ended(const struct rh_pod *pod)
 {
 	return pod->phase == RH_PHASE_SUCCEEDED || pod->phase == RH_PHASE_FAILED;
 }
 
-/* What a pod says of its last bad end stays known when the next pod comes. */
-static int run_record_end(struct rh_run_record *record, const struct rh_pod *pod)
+/* The fault of a pod stays recorded when the next pod comes. */
+static int pods_record_end(struct rh_run_record *record, const struct rh_pod *pod)
 {
 	char *reason, *container, *lines;
 
 	if (pod->blame == RH_BLAME_NONE || pod->failed_at == record->failed_at)
 		return 0;
-	/* the end that a whole job was stopped for is no failure of this replica */
+	/* an end after the whole job was stopped is not a failure of this replica */
 	if (record->deleting && pod->blame == RH_BLAME_KILLED)
 		return 0;
 	reason = rh_strdup(pod->reason);
@@ -107,78 +107,78 @@ static int run_record_end(struct rh_run_record *record, const struct rh_pod *pod
 	return 0;
 }
 
-static int run_record_see(struct rh_run_record *record, const struct rh_pod *pod)
+static int pods_record_see(struct rh_run_record *record, const struct rh_pod *pod)
 {
-	if (!rh_text_equal(record->uid, pod->uid) && run_record_switch(record, pod) < 0)
+	if (!rh_text_equal(record->uid, pod->uid) && pods_record_switch(record, pod) < 0)
 		return RH_ENOMEM;
 	record->restarts = pod->restarts;
 	if (pod->deleting && record->phase != RH_PHASE_SUCCEEDED && record->phase != RH_PHASE_FAILED)
 		record->deleting = true;
-	if (run_record_end(record, pod) < 0)
+	if (pods_record_end(record, pod) < 0)
 		return RH_ENOMEM;
-	if (pod->started_at == 0 && !run_pod_ended(pod))
+	if (pod->started_at == 0 && !pods_pod_ended(pod))
 		return 0;
 	record->phase = pod->phase;
 	/* a pod fails by any of its containers; then the main one's 0 is not the reason */
 	record->exit_code = pod->exit_code > 0 || pod->phase != RH_PHASE_FAILED ? pod->exit_code : pod->failed_code;
 	rh_copy(record->failed, sizeof(record->failed), pod->failed_container);
-	run_record_start(record, pod->started_at);
+	pods_record_start(record, pod->started_at);
 	record->started_at = pod->started_at;
 	record->finished_at = pod->finished_at;
 	return 0;
 }
 
-/* @return the pod, noted down where it was not; NULL: out of memory */
-static struct rh_run_pod *run_know_pod(struct rh_run *run, struct rh_run_job *job, const struct rh_json *object)
+/* @return the entry of the pod, added if missing; NULL: out of memory */
+static struct rh_run_pod *pods_know_pod(struct rh_run *run, struct rh_run_job *job, const struct rh_json *object)
 {
 	const char *uid = rh_json_string_at(object, "metadata.uid");
 	struct rh_run_pod *known = rh_map_get(run->pods, uid);
 
 	if (known)
 		return known;
-	known = run_pod_new(job, object);
+	known = pods_pod_new(job, object);
 	if (known && rh_map_set(run->pods, uid, known, NULL) < 0)
-		run_pod_free(rh_take(known));
+		pods_pod_free(rh_take(known));
 	return known;
 }
 
-static int run_take_pod(struct rh_run *run, struct rh_run_job *job, const struct rh_json *object)
+static int pods_take_pod(struct rh_run *run, struct rh_run_job *job, const struct rh_json *object)
 {
-	struct rh_run_pod *known = run_know_pod(run, job, object);
+	struct rh_run_pod *known = pods_know_pod(run, job, object);
 	struct rh_run_record *record;
 	rh_auto(pod) pod = NULL;
 
 	if (!known || rh_pod_parse(job->job->kind, object, &pod) < 0)
 		return RH_ENOMEM;
-	known->finished = run_pod_ended(pod);
+	known->finished = pods_pod_ended(pod);
 	known->deleting = known->deleting || pod->deleting;
-	record = run_record_of(job, pod);
+	record = pods_record_of(job, pod);
 	known->record = record;
-	return record ? run_record_see(record, pod) : 0;
+	return record ? pods_record_see(record, pod) : 0;
 }
 
-static void run_see_pod(struct rh_run *run, const struct rh_json *object)
+static void pods_see_pod(struct rh_run *run, const struct rh_json *object)
 {
 	struct rh_run_job *job = rh_run_job_of_pod(run, object);
 
-	if (job && run_take_pod(run, job, object) < 0)
+	if (job && pods_take_pod(run, job, object) < 0)
 		run->lost = true;
 }
 
-static void run_see_again(void *arg, const struct rh_json *object)
+static void pods_see_again(void *arg, const struct rh_json *object)
 {
 	struct rh_run *run = arg;
 
-	run_see_pod(run, object);
+	pods_see_pod(run, object);
 	rh_runner_see(run->runner, object);
 }
 
 void rh_run_pods_see(struct rh_run *run)
 {
-	rh_memory_store_each(run->store, &rh_resource_pods, run_see_again, run);
+	rh_memory_store_each(run->store, &rh_resource_pods, pods_see_again, run);
 }
 
-static void run_on_pod(void *arg, enum rh_watch_event event, const struct rh_json *object)
+static void pods_on_pod(void *arg, enum rh_watch_event event, const struct rh_json *object)
 {
 	struct rh_run *run = arg;
 	const struct rh_run_hooks *hooks = &run->options->hooks;
@@ -186,9 +186,9 @@ static void run_on_pod(void *arg, enum rh_watch_event event, const struct rh_jso
 
 	if (event == RH_WATCH_SYNCED || !uid)
 		return;
-	run_see_pod(run, object);
+	pods_see_pod(run, object);
 	if (event == RH_WATCH_DELETED)
-		run_pod_free(rh_map_remove(run->pods, uid));
+		pods_pod_free(rh_map_remove(run->pods, uid));
 	else if (hooks->pod)
 		hooks->pod(hooks->arg, object);
 }
@@ -200,16 +200,16 @@ int rh_run_pods_watch(struct rh_run *run, struct rh_error *err)
 	run->pods = rh_map_new();
 	if (!run->pods)
 		return rh_fail_oom(err);
-	return store->watch(store, &rh_resource_pods, NULL, run_on_pod, run) ? 0 : rh_fail_oom(err);
+	return store->watch(store, &rh_resource_pods, NULL, pods_on_pod, run) ? 0 : rh_fail_oom(err);
 }
 
-static void run_on_deleted(void *arg, const struct rh_outcome *outcome)
+static void pods_on_deleted(void *arg, const struct rh_outcome *outcome)
 {
-	(void)arg; /* the watch tells */
+	(void)arg; /* the watch reports it */
 	(void)outcome;
 }
 
-static void run_pod_stop(struct rh_run *run, struct rh_run_pod *pod)
+static void pods_pod_stop(struct rh_run *run, struct rh_run_pod *pod)
 {
 	struct rh_store *store = rh_memory_store_face(run->store);
 	struct rh_request request = {.verb = RH_VERB_DELETE,
@@ -219,7 +219,7 @@ static void run_pod_stop(struct rh_run *run, struct rh_run_pod *pod)
 	                             .uid = pod->uid,
 	                             .grace_seconds = -1};
 
-	pod->deleting = store->submit(store, &request, run_on_deleted, NULL, NULL, NULL) == 0;
+	pod->deleting = store->submit(store, &request, pods_on_deleted, NULL, NULL, NULL) == 0;
 	if (!pod->deleting)
 		run->lost = true;
 }
@@ -238,7 +238,7 @@ size_t rh_run_pods_stop(struct rh_run *run, const struct rh_run_job *job)
 			continue;
 		left++;
 		if (!pod->deleting)
-			run_pod_stop(run, pod);
+			pods_pod_stop(run, pod);
 	}
 	return left;
 }
@@ -258,7 +258,7 @@ size_t rh_run_pods_left(const struct rh_run *run, const struct rh_run_job *job)
 	return left;
 }
 
-static bool run_record_ended(const struct rh_run_record *record)
+static bool pods_record_ended(const struct rh_run_record *record)
 {
 	return record->phase == RH_PHASE_SUCCEEDED || record->phase == RH_PHASE_FAILED;
 }
@@ -267,34 +267,34 @@ static bool run_record_ended(const struct rh_run_record *record)
  * Whether the replica's own failure says how it ended, though it was asked to end: it was not running again, or its job
  * failed, perhaps of that very failure.
  */
-static bool run_fell(const struct rh_run_job *job, const struct rh_run_record *record)
+static bool pods_failed_before_stop(const struct rh_run_job *job, const struct rh_run_record *record)
 {
 	return record->own.container[0] && (!job->succeeded || record->own.at >= record->started_at);
 }
 
-/* What was asked to end while it ran did not come to its own end, also when it says 0. */
-static void run_judge(const struct rh_run_job *job, const struct rh_run_record *record, struct rh_run_replica *told)
+/* A replica that was stopped while it ran did not end by itself, even with exit code 0. */
+static void pods_judge(const struct rh_run_job *job, const struct rh_run_record *record, struct rh_run_replica *result)
 {
-	bool stopped = record->deleting || !run_record_ended(record);
+	bool stopped = record->deleting || !pods_record_ended(record);
 	const char *container = record->failed;
 
-	told->exit_code = record->exit_code;
-	if (stopped && run_fell(job, record)) {
-		told->outcome = "Failed";
-		told->exit_code = record->own.exit_code;
+	result->exit_code = record->exit_code;
+	if (stopped && pods_failed_before_stop(job, record)) {
+		result->outcome = "Failed";
+		result->exit_code = record->own.exit_code;
 		container = record->own.container;
 	} else if (record->started_at == 0 && record->phase != RH_PHASE_FAILED) {
-		told->outcome = "Never started";
+		result->outcome = "Never started";
 	} else if (stopped) {
-		told->outcome = "Stopped";
+		result->outcome = "Stopped";
 	} else {
-		told->outcome = record->phase == RH_PHASE_SUCCEEDED ? "Succeeded" : "Failed";
+		result->outcome = record->phase == RH_PHASE_SUCCEEDED ? "Succeeded" : "Failed";
 	}
-	if (strcmp(told->outcome, "Failed") == 0 && container[0] && !rh_text_equal(container, record->main))
-		told->container = container;
+	if (strcmp(result->outcome, "Failed") == 0 && container[0] && !rh_text_equal(container, record->main))
+		result->container = container;
 }
 
-static int64_t run_duration(const struct rh_run_record *record)
+static int64_t pods_duration(const struct rh_run_record *record)
 {
 	int64_t end = record->finished_at > record->own.at ? record->finished_at : record->own.at;
 
@@ -310,22 +310,22 @@ char *rh_run_log_path(const struct rh_run *run, const struct rh_run_job *job, co
 }
 
 /* @return whether the replica failed */
-static bool run_report_record(const struct rh_run *run, const struct rh_run_job *job,
-                              const struct rh_run_record *record)
+static bool pods_report_record(const struct rh_run *run, const struct rh_run_job *job,
+                               const struct rh_run_record *record)
 {
 	rh_auto_free char *log = rh_run_log_path(run, job, record);
-	struct rh_run_replica told = {.job = job->job->name, .type = record->type, .index = record->index};
+	struct rh_run_replica result = {.job = job->job->name, .type = record->type, .index = record->index};
 
-	run_judge(job, record, &told);
-	told.restarts = record->restarts_before + record->restarts + (record->pods > 1 ? record->pods - 1 : 0);
-	told.duration = run_duration(record);
-	told.log = log ? log : "";
+	pods_judge(job, record, &result);
+	result.restarts = record->restarts_before + record->restarts + (record->pods > 1 ? record->pods - 1 : 0);
+	result.duration = pods_duration(record);
+	result.log = log ? log : "";
 	if (run->options->hooks.replica)
-		run->options->hooks.replica(run->options->hooks.arg, &told);
-	return strcmp(told.outcome, "Failed") == 0;
+		run->options->hooks.replica(run->options->hooks.arg, &result);
+	return strcmp(result.outcome, "Failed") == 0;
 }
 
-static void run_warn(const struct rh_run *run, const struct rh_run_job *job, const struct rh_str *names)
+static void pods_warn(const struct rh_run *run, const struct rh_run_job *job, const struct rh_str *names)
 {
 	rh_auto_free char *text =
 		rh_asprintf("%s %s succeeded by the rules of its kind, and these replicas failed: %s; %s", job->resource.kind,
@@ -337,7 +337,7 @@ static void run_warn(const struct rh_run *run, const struct rh_run_job *job, con
 }
 
 /* @return how many replicas failed though the job Succeeded */
-static size_t run_report_job(const struct rh_run *run, const struct rh_run_job *job)
+static size_t pods_report_job(const struct rh_run *run, const struct rh_run_job *job)
 {
 	rh_auto_str names = {0};
 	size_t failed = 0;
@@ -345,13 +345,13 @@ static size_t run_report_job(const struct rh_run *run, const struct rh_run_job *
 	for (size_t k = 0; k < job->record_count; k++) {
 		const struct rh_run_record *record = &job->records[k];
 
-		if (!run_report_record(run, job, record) || !job->succeeded)
+		if (!pods_report_record(run, job, record) || !job->succeeded)
 			continue;
 		rh_str_appendf(&names, "%s%s-%d", failed > 0 ? ", " : "", record->type, (int)record->index);
 		failed++;
 	}
 	if (failed > 0)
-		run_warn(run, job, &names);
+		pods_warn(run, job, &names);
 	return failed;
 }
 
@@ -360,12 +360,12 @@ size_t rh_run_pods_report(const struct rh_run *run)
 	size_t failed = 0;
 
 	for (size_t i = 0; i < run->job_count; i++)
-		failed += run_report_job(run, &run->jobs[i]);
+		failed += pods_report_job(run, &run->jobs[i]);
 	return failed;
 }
 
 /* How often in a row the replica has failed in this way, with this failure. */
-static int32_t run_count_fall(const struct rh_run_fall *before, const struct rh_shim_report *report)
+static int32_t pods_count_fall(const struct rh_run_failure *before, const struct rh_shim_report *report)
 {
 	bool same = before->exit_code == report->exit_code && strcmp(before->container, report->container) == 0;
 
@@ -374,11 +374,11 @@ static int32_t run_count_fall(const struct rh_run_fall *before, const struct rh_
 	return same ? before->times + 1 : 1;
 }
 
-/* A job with a backoffLimit has an end of its own. */
-static void run_end_loop(struct rh_run *run, struct rh_run_job *job, const struct rh_run_record *record)
+/* A job with a backoffLimit ends without this limit. */
+static void pods_end_loop(struct rh_run *run, struct rh_run_job *job, const struct rh_run_record *record)
 {
 	int64_t most = run->options->max_restarts < 0 ? run->options->config->max_restarts : run->options->max_restarts;
-	const struct rh_run_fall *own = &record->own;
+	const struct rh_run_failure *own = &record->own;
 	rh_auto_free char *text = NULL;
 
 	if (job->job->policy.backoff_limit >= 0 || most == 0 || own->times <= most)
@@ -397,15 +397,15 @@ void rh_run_pods_failed(struct rh_run *run, const char *uid, const struct rh_shi
 	const struct rh_run_pod *pod = rh_map_get(run->pods, uid);
 	struct rh_run_record *record = pod ? pod->record : NULL;
 
-	/* beside a main container that works, a helper may fail as it likes */
+	/* while the main container works, failures of helpers do not count */
 	if (!record || (!report->init && !rh_text_equal(report->container, record->main)))
 		return;
-	run_record_start(record, report->init ? 0 : report->started_at);
-	record->own.times = run_count_fall(&record->own, report);
+	pods_record_start(record, report->init ? 0 : report->started_at);
+	record->own.times = pods_count_fall(&record->own, report);
 	record->own.exit_code = report->exit_code;
 	record->own.at = report->finished_at;
 	rh_copy(record->own.container, sizeof(record->own.container), report->container);
-	run_end_loop(run, pod->job, record);
+	pods_end_loop(run, pod->job, record);
 }
 
 void rh_run_pods_deinit(struct rh_run *run)
@@ -415,7 +415,7 @@ void rh_run_pods_deinit(struct rh_run *run)
 	const char *key;
 
 	while (run->pods && rh_map_next(run->pods, &cursor, &key, &value))
-		run_pod_free(value);
+		pods_pod_free(value);
 	rh_map_free(run->pods);
 	run->pods = NULL;
 }

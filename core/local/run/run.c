@@ -14,6 +14,7 @@
 #include "host/containment/guard.h"
 #include "job/names.h"
 #include "job/pod.h"
+#include "local/run/hosts.h"
 #include "local/run/parts.h"
 
 /* How long, beyond the longest grace period, pods may take to end before they are killed; and then, before the run
@@ -164,7 +165,7 @@ static void run_on_signal(void *arg, int number)
 	run_stop(run, RH_RUN_INTERRUPTED);
 }
 
-/* The longest that any pod of the run may take to end after SIGTERM. */
+/* The longest grace period of the pods. */
 static int64_t run_longest_grace(const struct rh_run *run)
 {
 	int64_t longest = run->options->config->grace_period;
@@ -181,7 +182,7 @@ static int64_t run_longest_grace(const struct rh_run *run)
 	return longest;
 }
 
-/* What is to be stopped now is stopped. @return how many pods that are being stopped have not ended */
+/* Stop the pods that have to stop now. @return how many stopping pods have not ended */
 static size_t run_stop_pods(struct rh_run *run, int64_t clock, int64_t *delay)
 {
 	int64_t linger = run->options->linger < 0 ? run->options->config->grace_period : run->options->linger;
@@ -203,7 +204,7 @@ static size_t run_stop_pods(struct rh_run *run, int64_t clock, int64_t *delay)
 	return left;
 }
 
-/* The stop has not come to its end in time: the next, harder step. */
+/* Stopping takes too long: escalate. */
 static void run_escalate(struct rh_run *run, int64_t clock)
 {
 	if (run->state == RH_RUN_KILLING) {
@@ -217,7 +218,8 @@ static void run_escalate(struct rh_run *run, int64_t clock)
 	run->stop_by = clock + run_longest_grace(run) + RUN_PATIENCE;
 }
 
-/* No stop without an end. The runner kills what outlives its grace period; this is for what even that does not end. */
+/* Limit the time of stopping. The runner kills pods after their grace period; this is for pods that still do not end.
+ */
 static void run_watch_stop(struct rh_run *run, size_t left, int64_t clock, int64_t *delay)
 {
 	if (left == 0) {
@@ -241,8 +243,8 @@ static bool run_all_finished(const struct rh_run *run)
 	return true;
 }
 
-/* The run is over when nothing lives and all has been written; the engine's last writes are waited for, but not for
- * ever. */
+/* The run is over when no process remains and all status is written; the wait for the engine's last writes is limited.
+ */
 static void run_watch_end(struct rh_run *run, int64_t clock, int64_t *delay)
 {
 	bool over = run->state != RH_RUN_GOING || run_all_finished(run);
@@ -283,14 +285,14 @@ static void run_drive_engine(struct rh_run *run, int64_t *delay)
 	int64_t deadline;
 
 	if (run->state != RH_RUN_GOING)
-		return; /* it would only replace what is being stopped */
+		return; /* it would only replace stopping pods */
 	rh_engine_step(run->engine, now);
 	deadline = rh_engine_deadline(run->engine);
 	if (deadline != RH_NEVER && deadline - now < *delay)
 		*delay = deadline > now ? deadline - now : 0;
 }
 
-/* What the store told while memory was short is looked up. */
+/* Read again the objects whose events were lost while memory was short. */
 static void run_recover(struct rh_run *run)
 {
 	if (!run->lost)
@@ -325,7 +327,7 @@ static int64_t run_turn(void *arg)
 	return rh_memory_store_pending(run->store) > 0 ? 0 : delay;
 }
 
-/* A folder that the user named and that cannot be had is the user's to mend, so it counts as bad input. */
+/* An unusable folder that the user configured counts as bad input. */
 static int run_open_logs(struct rh_run *run, struct rh_error *err)
 {
 	const char *wanted = run->options->log_dir;
@@ -344,7 +346,7 @@ static int run_open_logs(struct rh_run *run, struct rh_error *err)
 	return r;
 }
 
-/* The folders: a private one for pods, and one for logs, which is the user's where one is named. */
+/* The folders: a private one for pods, and one for logs, the user's if configured. */
 static int run_open_folders(struct rh_run *run, struct rh_error *err)
 {
 	int r = rh_run_dir_new(&run->dir, err);
@@ -383,7 +385,7 @@ static int run_open_signals(struct rh_run *run, struct rh_error *err)
 
 	if (r == 0)
 		r = rh_loop_signal(run->loop, SIGTERM, run_on_signal, run, err);
-	/* nohup means it: a terminal that closes does not count then */
+	/* under nohup SIGHUP stays ignored */
 	if (r == 0 && sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
 		r = rh_loop_signal(run->loop, SIGHUP, run_on_signal, run, err);
 	return r;
@@ -474,7 +476,7 @@ static void run_close(struct rh_run *run)
 
 static int run_result(const struct rh_run *run)
 {
-	bool failed = run->faulty || (run->options->strict && run->fell);
+	bool failed = run->faulty || (run->options->strict && run->replica_failed);
 
 	for (size_t i = 0; i < run->job_count; i++)
 		failed = failed || !run->jobs[i].succeeded;
@@ -493,7 +495,7 @@ int rh_run(const struct rh_run_options *options, struct rh_error *err)
 	run.clock_start = rh_clock_monotonic();
 	run.wall_start = rh_clock_wall();
 	(void)sigaction(SIGPIPE, &ignore,
-	                &before); /* whoever reads our output may go; the replicas are still to be ended */
+	                &before); /* the reader of the output may close the pipe; replicas must be stopped anyway */
 	r = run_open(&run, err);
 	if (r == 0) {
 		run_raise_limit(&run);
@@ -502,7 +504,7 @@ int rh_run(const struct rh_run_options *options, struct rh_error *err)
 		rh_loop_run(run.loop);
 		rh_guard_deadline(RH_NEVER, RH_RUN_TIMED_OUT);
 		rh_run_faults_report(&run);
-		run.fell = rh_run_pods_report(&run) > 0;
+		run.replica_failed = rh_run_pods_report(&run) > 0;
 		r = run_result(&run);
 	}
 	run_close(&run);

@@ -7,12 +7,12 @@
 #include "base/os/clock.h"
 #include "job/pod.h"
 
-/* What a process that raised something would have ended with. */
+/* Exit code that a process with an uncaught exception would have. */
 #define VERDICT_RAISED 1
-/* Who wrote something less than that ago does not hang yet. */
+/* A replica with more recent output does not count as hanging. */
 #define VERDICT_SILENCE RH_SECOND
 
-/* What the replica wrote, as the end that it had, or would have: it is looked through once. */
+/* The fault of a replica, from its output, as if it had ended: the output is read once. */
 static const struct rh_evidence *verdict_read(struct rh_verdict_replica *replica)
 {
 	bool ended = !replica->running && !replica->succeeded;
@@ -76,7 +76,7 @@ static size_t verdict_count(const char *log, struct verdict_line line)
 	return count;
 }
 
-/* Whether the replica is somewhere else than its peers: it wrote its last line once, and nobody else did. */
+/* Whether the replica is at another point than its peers: its last line occurs once, and only in its log. */
 static bool verdict_is_odd(const struct rh_verdict_replica *replicas, size_t count, size_t who)
 {
 	const char *tail = replicas[who].tail;
@@ -106,7 +106,7 @@ static size_t verdict_odd(const struct rh_verdict_replica *replicas, size_t coun
 	return found;
 }
 
-/* Whether one of the last lines of the replica is of no peer, and was written once. */
+/* Whether one of the replica's last lines occurs once, and in no other log. */
 static bool verdict_wrote_odd(const struct rh_verdict_replica *replicas, size_t count, size_t who)
 {
 	const char *lines = replicas[who].lines;
@@ -141,7 +141,7 @@ static size_t verdict_stuck(const struct rh_verdict_replica *replicas, size_t co
 	return found;
 }
 
-/* One that a peer names and that did not fail by itself. */
+/* A replica that a peer names and that did not fail by itself. */
 static size_t verdict_accused(struct rh_verdict_replica *replicas, size_t count, size_t *ret_by)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -176,7 +176,7 @@ static struct verdict_line verdict_headline(struct rh_verdict_replica *replica)
 	return (struct verdict_line){.text = evidence->headline, .length = evidence->headline_length};
 }
 
-/* Whether all replicas failed, or were about to, with the same words. */
+/* Whether all replicas failed, or were about to, with the same message. */
 static bool verdict_all_alike(struct rh_verdict_replica *replicas, size_t count, size_t who)
 {
 	struct verdict_line line = verdict_headline(&replicas[who]);
@@ -193,7 +193,7 @@ static bool verdict_all_alike(struct rh_verdict_replica *replicas, size_t count,
 	return true;
 }
 
-/* The earliest bad end of the surest sort, where the engine holds none. */
+/* The earliest failure with the strongest evidence, if the engine has none. */
 static size_t verdict_worst(const struct rh_verdict_replica *replicas, size_t count)
 {
 	size_t found = SIZE_MAX;
@@ -216,8 +216,8 @@ static bool verdict_is_missing(struct rh_verdict_replica *replica)
 }
 
 /*
- * The one that its peers miss, where only one can be meant. Who waits in vain waits for one that runs; a connection is
- * closed by one that has ended, or is about to.
+ * The replica that its peers miss, if there is only one candidate. A time-out points to a running replica; a closed
+ * connection to one that has ended, or is about to.
  */
 static size_t verdict_missed(struct rh_verdict_replica *replicas, size_t count, enum rh_blame blame)
 {
@@ -248,7 +248,7 @@ static size_t verdict_latest(const struct rh_verdict_replica *replicas, size_t c
 	return found;
 }
 
-/* Of several that waited in vain none is the one that was waited for. */
+/* Of several replicas that timed out, none is the missing one. */
 static bool verdict_is_alone(const struct rh_verdict_replica *replicas, size_t count, size_t who)
 {
 	enum rh_blame blame = replicas[who].blame;
@@ -260,7 +260,7 @@ static bool verdict_is_alone(const struct rh_verdict_replica *replicas, size_t c
 	return true;
 }
 
-/* Somebody did not come, or hangs: whom its peers missed. */
+/* A replica did not join, or hangs: the one that its peers missed. */
 static void verdict_find_missed(struct rh_verdict_replica *replicas, size_t count, struct rh_blamed *blamed)
 {
 	size_t failed = blamed->who;
@@ -299,7 +299,8 @@ struct rh_blamed rh_verdict(struct rh_verdict_replica *replicas, size_t count, s
 
 	size_t worst = verdict_worst(replicas, count);
 
-	/* who is in the ledger for being missed has not failed itself; and an earlier end may have told more than the last
+	/* a replica that is recorded only because others missed it has not failed itself; and an earlier end may have
+	 * better evidence than the last
 	 */
 	if (known == SIZE_MAX || replicas[known].blame == RH_BLAME_NONE ||
 	    (rh_blame_is_consequence(replicas[known].blame) && replicas[worst].blame < replicas[known].blame))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lifeline between the runner and the shims: what they say, and how they are ended. */
+/* The channel between the runner and the shims: reports, and stop commands. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,11 +19,11 @@
 #define RUNNER_LINE_MAX 16384
 /* Largest file of torch's @record that is read, in bytes. */
 #define RUNNER_ERROR_FILE_MAX (256 * 1024)
-/* How long a shim may take, beyond a grace period, before the next harder step: kill, SIGKILL for the shim. */
+/* How long a shim may take, beyond a grace period, before the next escalation: kill, then SIGKILL for the shim. */
 #define RUNNER_PATIENCE (3 * RH_SECOND)
 
 /* Processes of the pod may still be there: only what is a file is read, and not through a link. */
-static void runner_read_file(const char *path, struct rh_str *out)
+static void channel_read_file(const char *path, struct rh_str *out)
 {
 	rh_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
@@ -36,9 +36,9 @@ static void runner_read_file(const char *path, struct rh_str *out)
 		rh_str_append_bytes(out, buffer, (size_t)n);
 }
 
-/* What torch's @record wrote into its file, which goes: the next instance of the container has it to itself. */
-static void runner_take_recorded(const struct rh_runner_pod *pod, const struct rh_runner_container *container,
-                                 struct rh_str *out)
+/* Read and remove the file of torch's @record, so that the next instance of the container starts without it. */
+static void channel_take_recorded(const struct rh_runner_pod *pod, const struct rh_runner_container *container,
+                                  struct rh_str *out)
 {
 	rh_auto_free char *path =
 		pod->dir ? rh_asprintf("%s/%s" RH_RUNTIME_SPEC_ERROR_FILE, pod->dir, container->name) : NULL;
@@ -48,7 +48,7 @@ static void runner_take_recorded(const struct rh_runner_pod *pod, const struct r
 
 	if (!path)
 		return;
-	runner_read_file(path, &text);
+	channel_read_file(path, &text);
 	(void)unlink(path);
 	if (text.length == 0 || rh_json_parse(rh_str_text(&text), text.length, &json, NULL) < 0)
 		return;
@@ -57,9 +57,9 @@ static void runner_take_recorded(const struct rh_runner_pod *pod, const struct r
 		rh_str_appendf(out, "\n%s", stack);
 }
 
-/* What of the log belongs to the bad end; torch's file tells more where the log has no traceback, as with --redirects.
+/* The lines of the failure; torch's error file has more where the log has no traceback, as with --redirects.
  * @return owned by the caller; NULL: out of memory */
-static char *runner_excerpt(const struct rh_runner_pod *pod, const struct rh_runner_container *container)
+static char *channel_excerpt(const struct rh_runner_pod *pod, const struct rh_runner_container *container)
 {
 	struct rh_end end = {.exit_code = container->report.exit_code, .reason = container->report.reason};
 	rh_auto_str recorded = {0};
@@ -67,7 +67,7 @@ static char *runner_excerpt(const struct rh_runner_pod *pod, const struct rh_run
 	rh_auto_str lines = {0};
 
 	rh_log_tail(container->log.path, container->log_start, RH_EVIDENCE_TEXT_MAX, &tail);
-	runner_take_recorded(pod, container, &recorded);
+	channel_take_recorded(pod, container, &recorded);
 	end.output = rh_str_text(&tail);
 	if (recorded.length > 0 && !rh_evidence_read(&end).raised)
 		rh_str_append(&tail, rh_str_text(&recorded));
@@ -76,18 +76,18 @@ static char *runner_excerpt(const struct rh_runner_pod *pod, const struct rh_run
 	return rh_str_take(&lines);
 }
 
-static void runner_take_end(const struct rh_runner_pod *pod, struct rh_runner_container *container)
+static void channel_take_end(const struct rh_runner_pod *pod, struct rh_runner_container *container)
 {
 	container->ended = container->report;
 	rh_free(rh_take(container->last_lines));
 	if (container->report.exit_code != 0)
-		container->last_lines = runner_excerpt(pod, container);
+		container->last_lines = channel_excerpt(pod, container);
 	container->log_start = rh_log_size(container->log.path);
 }
 
-/* An end is reported again when a container that waited for its restart is not to have it any more. */
-static void runner_report_failure(const struct rh_runner_pod *pod, const struct rh_runner_container *container,
-                                  const struct rh_shim_report *report)
+/* An end is reported again when a pending restart of the container is cancelled. */
+static void channel_report_failure(const struct rh_runner_pod *pod, const struct rh_runner_container *container,
+                                   const struct rh_shim_report *report)
 {
 	const struct rh_runner_hooks *hooks = &pod->runner->options.hooks;
 
@@ -97,7 +97,7 @@ static void runner_report_failure(const struct rh_runner_pod *pod, const struct 
 	hooks->failed(hooks->arg, pod->uid, report);
 }
 
-static void runner_take_report(struct rh_runner_pod *pod, const struct rh_json *json)
+static void channel_take_report(struct rh_runner_pod *pod, const struct rh_json *json)
 {
 	struct rh_shim_report report;
 	struct rh_runner_container *container;
@@ -114,11 +114,11 @@ static void runner_take_report(struct rh_runner_pod *pod, const struct rh_json *
 	pod->changed = true;
 	if (report.running)
 		return;
-	runner_report_failure(pod, container, &report);
-	runner_take_end(pod, container);
+	channel_report_failure(pod, container, &report);
+	channel_take_end(pod, container);
 }
 
-static void runner_take_fault(struct rh_runner_pod *pod, const char *text)
+static void channel_take_fault(struct rh_runner_pod *pod, const char *text)
 {
 	const struct rh_runner_hooks *hooks = &pod->runner->options.hooks;
 	rh_auto_free char *whole = rh_asprintf("%s: %s", pod->name, text);
@@ -127,7 +127,7 @@ static void runner_take_fault(struct rh_runner_pod *pod, const char *text)
 		hooks->fault(hooks->arg, whole ? whole : text);
 }
 
-static void runner_take_line(struct rh_runner_pod *pod, const char *text, size_t length)
+static void channel_take_line(struct rh_runner_pod *pod, const char *text, size_t length)
 {
 	rh_auto(json) json = NULL;
 	const char *note;
@@ -138,24 +138,24 @@ static void runner_take_line(struct rh_runner_pod *pod, const char *text, size_t
 		return;
 	note = rh_json_string(rh_json_get(json, "note"));
 	if (note)
-		runner_take_fault(pod, note);
+		channel_take_fault(pod, note);
 	else
-		runner_take_report(pod, json);
+		channel_take_report(pod, json);
 }
 
-static void runner_take_bytes(struct rh_runner_pod *pod, const char *bytes, size_t length)
+static void channel_take_bytes(struct rh_runner_pod *pod, const char *bytes, size_t length)
 {
 	while (length > 0) {
 		const char *end = memchr(bytes, '\n', length);
 		size_t line = end ? (size_t)(end - bytes) : length;
 
 		if (end && pod->input.length == 0) {
-			runner_take_line(pod, bytes, line);
+			channel_take_line(pod, bytes, line);
 		} else {
 			if (pod->input.length + line <= RUNNER_LINE_MAX)
 				rh_str_append_bytes(&pod->input, bytes, line);
 			if (end) {
-				runner_take_line(pod, rh_str_text(&pod->input), pod->input.length);
+				channel_take_line(pod, rh_str_text(&pod->input), pod->input.length);
 				rh_str_deinit(&pod->input);
 			}
 		}
@@ -165,7 +165,7 @@ static void runner_take_bytes(struct rh_runner_pod *pod, const char *bytes, size
 	}
 }
 
-static void runner_close_line(struct rh_runner_pod *pod)
+static void channel_close_line(struct rh_runner_pod *pod)
 {
 	rh_loop_unwatch(rh_take(pod->watch));
 	(void)close(pod->line);
@@ -180,19 +180,18 @@ void rh_runner_receive(struct rh_runner_pod *pod)
 		ssize_t n = recv(pod->line, buffer, sizeof(buffer), MSG_DONTWAIT);
 
 		if (n > 0)
-			runner_take_bytes(pod, buffer, (size_t)n);
+			channel_take_bytes(pod, buffer, (size_t)n);
 		else if (n < 0 && errno == EINTR)
 			continue;
 		else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return;
 		else
-			runner_close_line(pod);
+			channel_close_line(pod);
 	}
 }
 
-/* A few bytes at most twice a pod: the socket always has room for them, and when the shim is gone there is nobody to
- * tell. */
-static void runner_send(const struct rh_runner_pod *pod, const char *text)
+/* Few bytes, at most twice for each pod: the socket always has room, and errors mean that the shim is gone. */
+static void channel_send(const struct rh_runner_pod *pod, const char *text)
 {
 	if (pod->line >= 0)
 		(void)!send(pod->line, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -203,27 +202,27 @@ void rh_runner_stop(struct rh_runner_pod *pod)
 	char text[48];
 
 	(void)snprintf(text, sizeof(text), "stop %" PRId64 "\n", pod->grace);
-	runner_send(pod, text);
+	channel_send(pod, text);
 	pod->stopping = true;
-	pod->pressed = 0;
+	pod->escalations = 0;
 	pod->limit = rh_clock_monotonic() + pod->grace + RUNNER_PATIENCE;
 }
 
 void rh_runner_kill_pod(struct rh_runner_pod *pod)
 {
-	runner_send(pod, "kill\n");
+	channel_send(pod, "kill\n");
 	pod->stopping = true;
-	pod->pressed = 1;
+	pod->escalations = 1;
 	pod->limit = rh_clock_monotonic() + RUNNER_PATIENCE;
 }
 
 void rh_runner_escalate(struct rh_runner_pod *pod)
 {
-	if (pod->pressed == 0) {
+	if (pod->escalations == 0) {
 		rh_runner_kill_pod(pod);
 		return;
 	}
-	/* what the shim leaves behind falls to this process as its subreaper */
+	/* orphans of the shim become children of this process, their subreaper */
 	if (pod->pid > 0)
 		(void)kill(pod->pid, SIGKILL);
 	pod->limit = rh_clock_monotonic() + RUNNER_PATIENCE;

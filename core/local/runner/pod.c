@@ -10,7 +10,7 @@
 #include "base/os/clock.h"
 #include "base/str.h"
 
-static void runner_container_deinit(struct rh_runner_container *container)
+static void pod_container_deinit(struct rh_runner_container *container)
 {
 	rh_free(container->name);
 	rh_free(container->image);
@@ -26,7 +26,7 @@ void rh_runner_pod_free(struct rh_runner_pod *pod)
 	if (pod->line >= 0)
 		(void)close(pod->line);
 	for (size_t i = 0; i < pod->container_count; i++)
-		runner_container_deinit(&pod->containers[i]);
+		pod_container_deinit(&pod->containers[i]);
 	rh_free(pod->containers);
 	rh_str_deinit(&pod->input);
 	rh_free(pod->namespace_);
@@ -51,39 +51,39 @@ struct rh_runner_container *rh_runner_pod_container(struct rh_runner_pod *pod, c
 	return NULL;
 }
 
-static bool runner_container_running(const struct rh_runner_container *container)
+static bool pod_container_running(const struct rh_runner_container *container)
 {
 	return container->reported && container->report.running;
 }
 
-static bool runner_container_over(const struct rh_runner_container *container)
+static bool pod_container_over(const struct rh_runner_container *container)
 {
 	return container->reported && !container->report.running && !container->report.again;
 }
 
 /* Whether an init container lets those behind it start: it succeeded, or is a sidecar that has run. */
-static bool runner_container_passed(const struct rh_runner_container *container)
+static bool pod_container_passed(const struct rh_runner_container *container)
 {
-	return container->sidecar ? container->ran : runner_container_over(container) && container->report.exit_code == 0;
+	return container->sidecar ? container->ran : pod_container_over(container) && container->report.exit_code == 0;
 }
 
-static bool runner_pod_initialized(const struct rh_runner_pod *pod)
+static bool pod_pod_initialized(const struct rh_runner_pod *pod)
 {
 	for (size_t i = 0; i < pod->container_count; i++) {
 		const struct rh_runner_container *container = &pod->containers[i];
 
-		if (container->init && !runner_container_passed(container))
+		if (container->init && !pod_container_passed(container))
 			return false;
 	}
 	return pod->started_at != 0;
 }
 
-static bool runner_pod_is_ready(const struct rh_runner_pod *pod)
+static bool pod_pod_is_ready(const struct rh_runner_pod *pod)
 {
 	for (size_t i = 0; i < pod->container_count; i++) {
 		const struct rh_runner_container *container = &pod->containers[i];
 
-		if ((!container->init || container->sidecar) && !runner_container_running(container))
+		if ((!container->init || container->sidecar) && !pod_container_running(container))
 			return false;
 	}
 	return pod->stage == RH_RUNNER_STARTED;
@@ -91,9 +91,9 @@ static bool runner_pod_is_ready(const struct rh_runner_pod *pod)
 
 void rh_runner_pod_settle(struct rh_runner_pod *pod, int64_t now)
 {
-	bool ready = runner_pod_is_ready(pod);
+	bool ready = pod_pod_is_ready(pod);
 
-	if (pod->initialized_at == 0 && runner_pod_initialized(pod))
+	if (pod->initialized_at == 0 && pod_pod_initialized(pod))
 		pod->initialized_at = now;
 	if (pod->ready_at == 0 || ready != pod->ready)
 		pod->ready_at = now;
@@ -102,7 +102,7 @@ void rh_runner_pod_settle(struct rh_runner_pod *pod, int64_t now)
 
 /* What is left of a pod whose processes are all gone: its containers' exit codes decide, whatever the restart policy
  * would have done next. Those of sidecars do not count. */
-static const char *runner_pod_final_phase(const struct rh_runner_pod *pod)
+static const char *pod_pod_final_phase(const struct rh_runner_pod *pod)
 {
 	if (pod->broken)
 		return "Failed";
@@ -118,11 +118,11 @@ static const char *runner_pod_final_phase(const struct rh_runner_pod *pod)
 const char *rh_runner_pod_phase(const struct rh_runner_pod *pod)
 {
 	if (pod->stage == RH_RUNNER_ENDED)
-		return runner_pod_final_phase(pod);
+		return pod_pod_final_phase(pod);
 	for (size_t i = 0; i < pod->container_count; i++) {
 		const struct rh_runner_container *container = &pod->containers[i];
 
-		if (container->init && !runner_container_passed(container))
+		if (container->init && !pod_container_passed(container))
 			return "Pending";
 		/* a container that waits for its restart has run, and its pod goes on running */
 		if (!container->init && !container->reported)
@@ -131,7 +131,7 @@ const char *rh_runner_pod_phase(const struct rh_runner_pod *pod)
 	return pod->stage == RH_RUNNER_STARTED ? "Running" : "Pending";
 }
 
-static int runner_set_time(struct rh_json *object, const char *key, int64_t time, bool micro)
+static int pod_set_time(struct rh_json *object, const char *key, int64_t time, bool micro)
 {
 	char text[RH_TIME_SIZE];
 
@@ -140,9 +140,9 @@ static int runner_set_time(struct rh_json *object, const char *key, int64_t time
 	return rh_json_set_string(object, key, micro ? rh_time_format_micro(time, text) : rh_time_format(time, text));
 }
 
-/* state.terminated and lastState.terminated. Times have microseconds, so that the first of several faults can be told.
+/* state.terminated and lastState.terminated. Times have microseconds, to find the first of several faults.
  */
-static struct rh_json *runner_terminated(const struct rh_runner_container *container)
+static struct rh_json *pod_terminated(const struct rh_runner_container *container)
 {
 	const struct rh_shim_report *end = &container->ended;
 	rh_auto(json) terminated = rh_json_new_object();
@@ -152,13 +152,13 @@ static struct rh_json *runner_terminated(const struct rh_runner_container *conta
 	    (end->signal != 0 && rh_json_set_integer(terminated, "signal", end->signal) < 0) ||
 	    rh_json_set_string(terminated, "reason", end->reason) < 0 ||
 	    (message && message[0] && rh_json_set_string(terminated, "message", message) < 0) ||
-	    runner_set_time(terminated, "startedAt", end->started_at, true) < 0 ||
-	    runner_set_time(terminated, "finishedAt", end->finished_at, true) < 0)
+	    pod_set_time(terminated, "startedAt", end->started_at, true) < 0 ||
+	    pod_set_time(terminated, "finishedAt", end->finished_at, true) < 0)
 		return NULL;
 	return rh_take(terminated);
 }
 
-static struct rh_json *runner_waiting(const struct rh_runner_pod *pod, const struct rh_runner_container *container)
+static struct rh_json *pod_waiting(const struct rh_runner_pod *pod, const struct rh_runner_container *container)
 {
 	rh_auto(json) waiting = rh_json_new_object();
 	const struct rh_shim_report *end = &container->ended;
@@ -184,58 +184,58 @@ static struct rh_json *runner_waiting(const struct rh_runner_pod *pod, const str
 	return rh_take(waiting);
 }
 
-static struct rh_json *runner_running(const struct rh_runner_container *container)
+static struct rh_json *pod_running(const struct rh_runner_container *container)
 {
 	rh_auto(json) running = rh_json_new_object();
 
-	if (!running || runner_set_time(running, "startedAt", container->report.started_at, true) < 0)
+	if (!running || pod_set_time(running, "startedAt", container->report.started_at, true) < 0)
 		return NULL;
 	return rh_take(running);
 }
 
-static int runner_set_states(struct rh_json *status, const struct rh_runner_pod *pod,
-                             const struct rh_runner_container *container)
+static int pod_set_states(struct rh_json *status, const struct rh_runner_pod *pod,
+                          const struct rh_runner_container *container)
 {
-	bool running = runner_container_running(container);
-	bool over = runner_container_over(container);
+	bool running = pod_container_running(container);
+	bool over = pod_container_over(container);
 	struct rh_json *state = rh_json_ensure_object(status, "state");
 	struct rh_json *last = rh_json_ensure_object(status, "lastState");
 
 	if (!state || !last)
 		return RH_ENOMEM;
-	if (!over && container->ended.finished_at != 0 && rh_json_set(last, "terminated", runner_terminated(container)) < 0)
+	if (!over && container->ended.finished_at != 0 && rh_json_set(last, "terminated", pod_terminated(container)) < 0)
 		return RH_ENOMEM;
 	if (running)
-		return rh_json_set(state, "running", runner_running(container));
+		return rh_json_set(state, "running", pod_running(container));
 	if (over)
-		return rh_json_set(state, "terminated", runner_terminated(container));
-	return rh_json_set(state, "waiting", runner_waiting(pod, container));
+		return rh_json_set(state, "terminated", pod_terminated(container));
+	return rh_json_set(state, "waiting", pod_waiting(pod, container));
 }
 
-static struct rh_json *runner_container_status(const struct rh_runner_pod *pod,
-                                               const struct rh_runner_container *container)
+static struct rh_json *pod_container_status(const struct rh_runner_pod *pod,
+                                            const struct rh_runner_container *container)
 {
 	rh_auto(json) status = rh_json_new_object();
-	bool running = runner_container_running(container);
-	bool ready = container->init && !container->sidecar ? runner_container_passed(container) : running;
+	bool running = pod_container_running(container);
+	bool ready = container->init && !container->sidecar ? pod_container_passed(container) : running;
 
 	if (!status || rh_json_set_string(status, "name", container->name) < 0 ||
 	    rh_json_set_string(status, "image", container->image) < 0 || rh_json_set_string(status, "imageID", "") < 0 ||
 	    rh_json_set_bool(status, "ready", ready) < 0 || rh_json_set_bool(status, "started", running) < 0 ||
 	    rh_json_set_integer(status, "restartCount", container->reported ? container->report.restarts : 0) < 0 ||
-	    runner_set_states(status, pod, container) < 0)
+	    pod_set_states(status, pod, container) < 0)
 		return NULL;
 	return rh_take(status);
 }
 
-static int runner_set_containers(struct rh_json *status, const struct rh_runner_pod *pod)
+static int pod_set_containers(struct rh_json *status, const struct rh_runner_pod *pod)
 {
 	for (size_t i = 0; i < pod->container_count; i++) {
 		const struct rh_runner_container *container = &pod->containers[i];
 		struct rh_json *list =
 			rh_json_ensure_array(status, container->init ? "initContainerStatuses" : "containerStatuses");
 
-		if (!list || rh_json_append(list, runner_container_status(pod, container)) < 0)
+		if (!list || rh_json_append(list, pod_container_status(pod, container)) < 0)
 			return RH_ENOMEM;
 	}
 	return 0;
@@ -249,19 +249,19 @@ struct runner_condition {
 	int64_t at;
 };
 
-static struct rh_json *runner_condition_json(const struct runner_condition *condition)
+static struct rh_json *pod_condition_json(const struct runner_condition *condition)
 {
 	rh_auto(json) json = rh_json_new_object();
 
 	if (!json || rh_json_set_string(json, "type", condition->type) < 0 ||
 	    rh_json_set_string(json, "status", condition->value ? "True" : "False") < 0 ||
-	    runner_set_time(json, "lastTransitionTime", condition->at, false) < 0 ||
+	    pod_set_time(json, "lastTransitionTime", condition->at, false) < 0 ||
 	    (!condition->value && rh_json_set_string(json, "reason", condition->reason) < 0))
 		return NULL;
 	return rh_take(json);
 }
 
-static int runner_set_conditions(struct rh_json *status, const struct rh_runner_pod *pod)
+static int pod_set_conditions(struct rh_json *status, const struct rh_runner_pod *pod)
 {
 	const char *unready = strcmp(rh_runner_pod_phase(pod), "Succeeded") == 0 ? "PodCompleted" : "ContainersNotReady";
 	const struct runner_condition all[] = {
@@ -274,13 +274,13 @@ static int runner_set_conditions(struct rh_json *status, const struct rh_runner_
 	struct rh_json *list = rh_json_ensure_array(status, "conditions");
 
 	for (size_t i = 0; list && i < sizeof(all) / sizeof(all[0]); i++) {
-		if (rh_json_append(list, runner_condition_json(&all[i])) < 0)
+		if (rh_json_append(list, pod_condition_json(&all[i])) < 0)
 			return RH_ENOMEM;
 	}
 	return list ? 0 : RH_ENOMEM;
 }
 
-static int runner_append_ip(struct rh_json *status, const char *key, const char *ip)
+static int pod_append_ip(struct rh_json *status, const char *key, const char *ip)
 {
 	rh_auto(json) item = rh_json_new_object();
 	struct rh_json *list = rh_json_ensure_array(status, key);
@@ -290,18 +290,18 @@ static int runner_append_ip(struct rh_json *status, const char *key, const char 
 	return rh_json_append(list, rh_take(item));
 }
 
-static int runner_set_addresses(struct rh_json *status, const struct rh_runner_pod *pod)
+static int pod_set_addresses(struct rh_json *status, const struct rh_runner_pod *pod)
 {
-	if (rh_json_set_string(status, "hostIP", "127.0.0.1") < 0 || runner_append_ip(status, "hostIPs", "127.0.0.1") < 0)
+	if (rh_json_set_string(status, "hostIP", "127.0.0.1") < 0 || pod_append_ip(status, "hostIPs", "127.0.0.1") < 0)
 		return RH_ENOMEM;
 	if (!pod->ip)
 		return 0;
 	if (rh_json_set_string(status, "podIP", pod->ip) < 0)
 		return RH_ENOMEM;
-	return runner_append_ip(status, "podIPs", pod->ip);
+	return pod_append_ip(status, "podIPs", pod->ip);
 }
 
-static int runner_set_words(struct rh_json *status, const struct rh_runner_pod *pod)
+static int pod_set_words(struct rh_json *status, const struct rh_runner_pod *pod)
 {
 	if (pod->stage != RH_RUNNER_ENDED || !pod->reason)
 		return 0;
@@ -316,10 +316,9 @@ struct rh_json *rh_runner_pod_status(const struct rh_runner_pod *pod)
 	struct rh_json *status = patch ? rh_json_ensure_object(patch, "status") : NULL;
 
 	if (!status || rh_json_set_string(status, "phase", rh_runner_pod_phase(pod)) < 0 ||
-	    runner_set_conditions(status, pod) < 0 || runner_set_words(status, pod) < 0 ||
-	    runner_set_addresses(status, pod) < 0 ||
-	    (pod->started_at != 0 && runner_set_time(status, "startTime", pod->started_at, false) < 0) ||
-	    runner_set_containers(status, pod) < 0)
+	    pod_set_conditions(status, pod) < 0 || pod_set_words(status, pod) < 0 || pod_set_addresses(status, pod) < 0 ||
+	    (pod->started_at != 0 && pod_set_time(status, "startTime", pod->started_at, false) < 0) ||
+	    pod_set_containers(status, pod) < 0)
 		return NULL;
 	return rh_take(patch);
 }

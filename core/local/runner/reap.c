@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shims that ended, and what the ones that were killed left behind. */
+/* Ended shims, and orphans of killed ones. */
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #define RUNNER_ORPHANS_MAX (5 * RH_SECOND)
 #define RUNNER_KILLED 137 /* 128 + SIGKILL */
 
-static struct rh_runner_pod *runner_pod_of_pid(const struct rh_runner *runner, pid_t pid)
+static struct rh_runner_pod *reap_pod_of_pid(const struct rh_runner *runner, pid_t pid)
 {
 	size_t cursor = 0;
 	void *value = NULL;
@@ -32,8 +32,8 @@ static struct rh_runner_pod *runner_pod_of_pid(const struct rh_runner *runner, p
 	return NULL;
 }
 
-/* The shim could not tell how this container ended, because it was killed together with it. */
-static void runner_lose_container(struct rh_runner_container *container)
+/* The shim could not report how this container ended, because it was killed with it. */
+static void reap_lose_container(struct rh_runner_container *container)
 {
 	struct rh_shim_report *end = &container->report;
 
@@ -52,7 +52,7 @@ static void runner_lose_container(struct rh_runner_container *container)
 	container->ended = *end;
 }
 
-static void runner_lose_pod(struct rh_runner_pod *pod, int status)
+static void reap_lose_pod(struct rh_runner_pod *pod, int status)
 {
 	rh_free(pod->message);
 	pod->message = WIFSIGNALED(status)
@@ -61,16 +61,16 @@ static void runner_lose_pod(struct rh_runner_pod *pod, int status)
 	pod->reason = "ContainerStatusUnknown";
 	pod->broken = true;
 	for (size_t i = 0; i < pod->container_count; i++)
-		runner_lose_container(&pod->containers[i]);
+		reap_lose_container(&pod->containers[i]);
 	pod->runner->orphans_until = rh_clock_monotonic() + RUNNER_ORPHANS_MAX;
 }
 
-static void runner_reaped(struct rh_runner_pod *pod, int status)
+static void reap_reaped(struct rh_runner_pod *pod, int status)
 {
 	pod->pid = 0;
-	rh_runner_receive(pod); /* what it said last; a descendant that kept its socket open does not count */
+	rh_runner_receive(pod); /* its last messages; a descendant that kept the socket open does not count */
 	if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0)
-		runner_lose_pod(pod, status);
+		reap_lose_pod(pod, status);
 	for (size_t i = 0; i < pod->container_count; i++) {
 		pod->containers[i].report.again = false; /* nobody is left to restart it */
 		pod->containers[i].grown = true;
@@ -84,16 +84,16 @@ void rh_runner_reap(struct rh_runner *runner)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		struct rh_runner_pod *pod = runner_pod_of_pid(runner, pid);
+		struct rh_runner_pod *pod = reap_pod_of_pid(runner, pid);
 
 		if (pod)
-			runner_reaped(pod, status);
+			reap_reaped(pod, status);
 	}
 }
 
 /* The parent of process `pid`, or -1: the fourth field of its stat, behind a name in parentheses that can hold
  * anything. */
-static pid_t runner_parent_of(pid_t pid)
+static pid_t reap_parent_of(pid_t pid)
 {
 	char path[64];
 	char text[512];
@@ -122,7 +122,7 @@ bool rh_runner_kill_orphans(struct rh_runner *runner)
 	while (folder && (entry = readdir(folder))) {
 		pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
 
-		if (pid <= 0 || runner_parent_of(pid) != getpid() || runner_pod_of_pid(runner, pid))
+		if (pid <= 0 || reap_parent_of(pid) != getpid() || reap_pod_of_pid(runner, pid))
 			continue;
 		found = true;
 		(void)kill(pid, SIGKILL);

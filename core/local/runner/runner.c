@@ -16,13 +16,13 @@
 #include "job/pod.h"
 #include "local/runner/parts.h"
 
-/* Pods that are started in one turn: the loop stays awake to what the others say. */
+/* Most pods to start in one turn, so that the loop still processes events of others. */
 #define RUNNER_STARTS_PER_TURN 4
 /* Bytes of one log that are read in one turn. */
 #define RUNNER_LOG_BUDGET (256U * 1024)
 /* Kubernetes' grace period of a pod that sets none, in seconds. */
 #define RUNNER_GRACE_DEFAULT 30
-/* How often orphans are looked for, and a lack of memory is tried again. */
+/* Interval of the search for orphans, and of retries after a lack of memory. */
 #define RUNNER_PAUSE (RH_SECOND / 100)
 /* Most turns of rh_runner_free() that wait for the end of processes. */
 #define RUNNER_FREE_TURNS 500
@@ -31,9 +31,9 @@ void rh_runner_note(struct rh_runner *runner, const char *text)
 {
 	const struct rh_runner_hooks *hooks = &runner->options.hooks;
 
-	if (!hooks->note || rh_map_get(runner->told, text))
+	if (!hooks->note || rh_map_get(runner->noted, text))
 		return;
-	(void)rh_map_set(runner->told, text, runner, NULL); /* without memory it is told again */
+	(void)rh_map_set(runner->noted, text, runner, NULL); /* without memory it is reported again */
 	hooks->note(hooks->arg, text);
 }
 
@@ -177,8 +177,7 @@ static void runner_on_pod(void *arg, enum rh_watch_event event, const struct rh_
 
 static void runner_on_done(void *arg, const struct rh_outcome *outcome)
 {
-	(void)arg; /* a pod that is gone is told by the watch; nothing else can go wrong between the runner and its own
-	              store */
+	(void)arg; /* the watch reports a pod that is gone; requests to the runner's own store cannot fail otherwise */
 	(void)outcome;
 }
 
@@ -239,8 +238,7 @@ static bool runner_read_logs(struct rh_runner_pod *pod)
 	return more;
 }
 
-/* Pods have their name from their replica, so a successor can be there while what was forced out of the store still
- * dies. */
+/* Pods are named after their replica, so a successor may exist while the processes of a force-deleted pod still end. */
 static bool runner_predecessor_lives(const struct rh_runner *runner, const struct rh_runner_pod *pod)
 {
 	size_t cursor = 0;
@@ -425,9 +423,9 @@ static int runner_open(struct rh_runner *runner, struct rh_error *err)
 	int r;
 
 	runner->pods = rh_map_new();
-	runner->told = rh_map_new();
+	runner->noted = rh_map_new();
 	runner->begun = rh_map_new();
-	if (!runner->pods || !runner->told || !runner->begun)
+	if (!runner->pods || !runner->noted || !runner->begun)
 		return rh_fail_oom(err);
 	rh_devices_find("", getenv("CUDA_VISIBLE_DEVICES"), &runner->devices);
 	runner->program = runner_program();
@@ -486,7 +484,7 @@ void rh_runner_kill(struct rh_runner *runner)
 	}
 }
 
-/* Kill all that lives and wait for its end; for the way out after a fault, where no loop runs any more. */
+/* Kill all processes and wait for their end; for the exit after a fault, when no loop runs any more. */
 static void runner_end_all(struct rh_runner *runner)
 {
 	static const struct timespec pause = {0, RUNNER_PAUSE * 1000};
@@ -530,7 +528,7 @@ void rh_runner_free(struct rh_runner *runner)
 	if (!runner->was_subreaper)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 0L);
 	rh_map_free(runner->pods);
-	rh_map_free(runner->told);
+	rh_map_free(runner->noted);
 	rh_map_free(runner->begun);
 	rh_free(runner->program);
 	rh_free(runner);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a pod to the process of its shim. */
+/* Start of a pod's shim. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 
 /* The program itself: what main() was started from, also when its file has been replaced since. */
 #define RUNNER_PROGRAM "/proc/self/exe"
-/* Descriptors handed over are first moved up here, so that neither stands where the other is to go. */
+/* Passed descriptors are first moved above this number, so that neither has the target number of the other. */
 #define RUNNER_FD_SAFE 10
 /* Wait before GPUs that others use are asked for again. */
 #define RUNNER_GPU_PAUSE RH_SECOND
@@ -31,14 +31,14 @@ struct runner_start {
 };
 
 /* Take the devices that no other process holds; those that were not free are set in `used`. */
-static void runner_hold_free_gpus(struct rh_runner *runner, bool *used)
+static void start_hold_free_gpus(struct rh_runner *runner, bool *used)
 {
 	for (size_t i = 0; i < runner->devices.count; i++)
 		used[i] = runner->devices_used[i] ||
 		          !rh_locks_take(runner->options.locks, RH_LOCK_GPU + runner->devices.items[i].number);
 }
 
-static bool runner_pod_has_gpu(const struct rh_runner_pod *pod, const char *id)
+static bool start_pod_has_gpu(const struct rh_runner_pod *pod, const char *id)
 {
 	for (size_t i = 0; i < pod->gpu_count; i++) {
 		if (pod->gpus[i] == id)
@@ -47,22 +47,22 @@ static bool runner_pod_has_gpu(const struct rh_runner_pod *pod, const char *id)
 	return false;
 }
 
-/* Keep what the pod got, and give back the rest of what was taken to choose from. */
-static void runner_keep_gpus(struct rh_runner_pod *pod, const bool *before)
+/* Keep the devices of the pod, and release the others. */
+static void start_keep_gpus(struct rh_runner_pod *pod, const bool *before)
 {
 	struct rh_runner *runner = pod->runner;
 
 	for (size_t i = 0; i < runner->devices.count; i++) {
 		if (before[i])
 			continue;
-		if (runner_pod_has_gpu(pod, runner->devices.items[i].id))
+		if (start_pod_has_gpu(pod, runner->devices.items[i].id))
 			runner->devices_used[i] = true;
 		else
 			rh_locks_drop(runner->options.locks, RH_LOCK_GPU + runner->devices.items[i].number);
 	}
 }
 
-static int runner_take_gpus(struct runner_start *start)
+static int start_take_gpus(struct runner_start *start)
 {
 	struct rh_runner_pod *pod = start->pod;
 	struct rh_runner *runner = pod->runner;
@@ -82,14 +82,14 @@ static int runner_take_gpus(struct runner_start *start)
 	pod->gpus = rh_alloc_array((size_t)want, sizeof(*pod->gpus));
 	if (!pod->gpus)
 		return rh_fail_oom(start->err);
-	runner_hold_free_gpus(runner, before);
+	start_hold_free_gpus(runner, before);
 	memcpy(used, before, sizeof(used));
 	r = rh_devices_pick(&runner->devices, used, (size_t)want, pod->gpus, start->err);
 	if (r == 0) {
 		pod->gpu_count = (size_t)want;
 		start->reason = NULL;
 	}
-	runner_keep_gpus(pod, before);
+	start_keep_gpus(pod, before);
 	return r;
 }
 
@@ -98,7 +98,7 @@ void rh_runner_drop_gpus(struct rh_runner_pod *pod)
 	struct rh_runner *runner = pod->runner;
 
 	for (size_t i = 0; i < runner->devices.count; i++) {
-		if (!runner_pod_has_gpu(pod, runner->devices.items[i].id))
+		if (!start_pod_has_gpu(pod, runner->devices.items[i].id))
 			continue;
 		runner->devices_used[i] = false;
 		rh_locks_drop(runner->options.locks, RH_LOCK_GPU + runner->devices.items[i].number);
@@ -108,7 +108,7 @@ void rh_runner_drop_gpus(struct rh_runner_pod *pod)
 
 /* The folder of the pod's logs; what an earlier run left there goes, what an earlier pod of this replica wrote stays.
  */
-static int runner_make_logs(struct runner_start *start)
+static int start_make_logs(struct runner_start *start)
 {
 	struct rh_runner_pod *pod = start->pod;
 	struct rh_runner *runner = pod->runner;
@@ -134,7 +134,7 @@ static int runner_make_logs(struct runner_start *start)
 	return r;
 }
 
-static int runner_prepare(struct runner_start *start)
+static int start_prepare(struct runner_start *start)
 {
 	struct rh_runner_pod *pod = start->pod;
 	const struct rh_runner_hooks *hooks = &pod->runner->options.hooks;
@@ -146,12 +146,12 @@ static int runner_prepare(struct runner_start *start)
 		pod->ip = rh_strdup(address);
 	if (!pod->dir || (address && !pod->ip))
 		return rh_fail_oom(start->err);
-	return runner_make_logs(start);
+	return start_make_logs(start);
 }
 
-/* The question is put by a child that has this process's signal handlers: a Ctrl-C must not count twice because of it.
+/* A child process checks this and inherits the signal handlers: Ctrl-C must not count twice.
  */
-static void runner_ask_machine(struct rh_runner *runner)
+static void start_ask_machine(struct rh_runner *runner)
 {
 	sigset_t all;
 	sigset_t before;
@@ -166,7 +166,7 @@ static void runner_ask_machine(struct rh_runner *runner)
 	runner->asked_machine = true;
 }
 
-static int runner_hosts(const struct rh_runner_pod *pod, struct rh_str *out, struct rh_error *err)
+static int start_hosts(const struct rh_runner_pod *pod, struct rh_str *out, struct rh_error *err)
 {
 	const struct rh_runner_hooks *hooks = &pod->runner->options.hooks;
 
@@ -176,7 +176,7 @@ static int runner_hosts(const struct rh_runner_pod *pod, struct rh_str *out, str
 	return out->failed ? rh_fail_oom(err) : 0;
 }
 
-static void runner_report_notes(struct rh_runner *runner, const struct rh_str *notes)
+static void start_report_notes(struct rh_runner *runner, const struct rh_str *notes)
 {
 	const char *text = rh_str_text(notes);
 
@@ -190,7 +190,7 @@ static void runner_report_notes(struct rh_runner *runner, const struct rh_str *n
 	}
 }
 
-static int runner_make_plan(const struct runner_start *start, struct rh_json **ret_plan)
+static int start_make_plan(const struct runner_start *start, struct rh_json **ret_plan)
 {
 	const struct rh_runner_pod *pod = start->pod;
 	struct rh_runner *runner = pod->runner;
@@ -211,19 +211,19 @@ static int runner_make_plan(const struct runner_start *start, struct rh_json **r
 	                                      .gpu_count = pod->gpu_count};
 	int r;
 
-	runner_ask_machine(runner);
+	start_ask_machine(runner);
 	input.machine = runner->machine;
-	r = runner_hosts(pod, &hosts, start->err);
+	r = start_hosts(pod, &hosts, start->err);
 	if (r < 0)
 		return r;
 	input.hosts = hosts.length > 0 ? rh_str_text(&hosts) : NULL;
 	r = rh_runtime_spec_make(&input, ret_plan, &notes, start->err);
-	runner_report_notes(runner, &notes);
+	start_report_notes(runner, &notes);
 	return r;
 }
 
-/* The plan holds secrets, so it goes by way of memory. */
-static int runner_write_plan(const struct rh_json *plan, int *ret_fd, struct rh_error *err)
+/* The plan contains secrets, so it is passed in memory. */
+static int start_write_plan(const struct rh_json *plan, int *ret_fd, struct rh_error *err)
 {
 	rh_auto_str text = {0};
 	rh_auto_close int fd = memfd_create("roundhouse-plan", MFD_CLOEXEC);
@@ -243,7 +243,7 @@ static int runner_write_plan(const struct rh_json *plan, int *ret_fd, struct rh_
 	return *ret_fd < 0 ? rh_fail(err, RH_EIO, "cannot hand over the plan: %s", strerror(errno)) : 0;
 }
 
-static int runner_make_line(int *ret_ours, int *ret_theirs, struct rh_error *err)
+static int start_make_line(int *ret_ours, int *ret_theirs, struct rh_error *err)
 {
 	int pair[2];
 	int theirs;
@@ -262,7 +262,7 @@ static int runner_make_line(int *ret_ours, int *ret_theirs, struct rh_error *err
 }
 
 /* A session of its own from the start: Ctrl-C on the terminal must not reach it. */
-static int runner_spawn(int plan, int line, pid_t *ret_pid, struct rh_error *err)
+static int start_spawn(int plan, int line, pid_t *ret_pid, struct rh_error *err)
 {
 	char name[] = "roundhouse";
 	char command[] = "shim";
@@ -283,21 +283,21 @@ static int runner_spawn(int plan, int line, pid_t *ret_pid, struct rh_error *err
 	return rh_spawn(&how, ret_pid, err);
 }
 
-static void runner_on_shim(void *arg)
+static void start_on_shim(void *arg)
 {
 	rh_runner_receive(arg);
 }
 
 /* Where a pod is found by its name (local/exec.h). A namespace has no dot, so no two pods share one. */
-static char *runner_link_path(const struct rh_runner_pod *pod)
+static char *start_link_path(const struct rh_runner_pod *pod)
 {
 	return rh_asprintf("%s/%s.%s", pod->runner->options.dir, pod->namespace_, pod->name);
 }
 
 /* A pod that is made again has the name of the one before, so the new link is renamed over the old one. */
-static int runner_link(const struct rh_runner_pod *pod, struct rh_error *err)
+static int start_link(const struct rh_runner_pod *pod, struct rh_error *err)
 {
-	rh_auto_free char *path = runner_link_path(pod);
+	rh_auto_free char *path = start_link_path(pod);
 	rh_auto_free char *fresh = path ? rh_asprintf("%s.%s", path, pod->uid) : NULL;
 
 	if (!fresh)
@@ -309,7 +309,7 @@ static int runner_link(const struct rh_runner_pod *pod, struct rh_error *err)
 
 void rh_runner_unlink(const struct rh_runner_pod *pod)
 {
-	rh_auto_free char *path = runner_link_path(pod);
+	rh_auto_free char *path = start_link_path(pod);
 	char uid[128];
 	ssize_t n = path ? readlink(path, uid, sizeof(uid)) : -1;
 
@@ -317,21 +317,21 @@ void rh_runner_unlink(const struct rh_runner_pod *pod)
 		(void)unlink(path);
 }
 
-static int runner_launch(const struct runner_start *start, const struct rh_json *plan)
+static int start_launch(const struct runner_start *start, const struct rh_json *plan)
 {
 	struct rh_runner_pod *pod = start->pod;
 	rh_auto_close int plan_fd = -1;
 	rh_auto_close int ours = -1;
 	rh_auto_close int theirs = -1;
-	int r = runner_write_plan(plan, &plan_fd, start->err);
+	int r = start_write_plan(plan, &plan_fd, start->err);
 
 	if (r == 0)
-		r = runner_make_line(&ours, &theirs, start->err);
+		r = start_make_line(&ours, &theirs, start->err);
 	if (r == 0)
-		r = rh_loop_watch(pod->runner->options.loop, ours, runner_on_shim, pod, &pod->watch, start->err);
+		r = rh_loop_watch(pod->runner->options.loop, ours, start_on_shim, pod, &pod->watch, start->err);
 	if (r < 0)
 		return r;
-	r = runner_spawn(plan_fd, theirs, &pod->pid, start->err);
+	r = start_spawn(plan_fd, theirs, &pod->pid, start->err);
 	if (r < 0) {
 		pod->pid = 0;
 		rh_loop_unwatch(rh_take(pod->watch));
@@ -342,23 +342,23 @@ static int runner_launch(const struct runner_start *start, const struct rh_json 
 	return 0;
 }
 
-static int runner_try(struct runner_start *start)
+static int start_try(struct runner_start *start)
 {
 	rh_auto(json) plan = NULL;
-	int r = runner_prepare(start);
+	int r = start_prepare(start);
 
 	if (r == 0)
-		r = runner_take_gpus(start);
+		r = start_take_gpus(start);
 	if (r == 0)
-		r = runner_make_plan(start, &plan);
+		r = start_make_plan(start, &plan);
 	if (r == 0)
-		r = runner_link(start->pod, start->err);
+		r = start_link(start->pod, start->err);
 	if (r == 0)
-		r = runner_launch(start, plan);
+		r = start_launch(start, plan);
 	return r;
 }
 
-static void runner_wait(struct rh_runner_pod *pod, const char *why)
+static void start_wait(struct rh_runner_pod *pod, const char *why)
 {
 	rh_auto_free char *text = rh_asprintf("%s waits: %s", pod->name, why);
 
@@ -367,7 +367,7 @@ static void runner_wait(struct rh_runner_pod *pod, const char *why)
 	pod->retry_at = rh_clock_monotonic() + RUNNER_GPU_PAUSE;
 }
 
-static void runner_give_up(const struct runner_start *start, int code)
+static void start_give_up(const struct runner_start *start, int code)
 {
 	struct rh_runner_pod *pod = start->pod;
 
@@ -383,7 +383,7 @@ void rh_runner_start(struct rh_runner_pod *pod, const struct rh_json *object, in
 {
 	struct rh_error err = {0};
 	struct runner_start start = {.pod = pod, .object = object, .err = &err};
-	int r = runner_try(&start);
+	int r = start_try(&start);
 
 	rh_free(start.log_dir);
 	if (r == 0) {
@@ -393,7 +393,7 @@ void rh_runner_start(struct rh_runner_pod *pod, const struct rh_json *object, in
 	}
 	rh_runner_drop_gpus(pod);
 	if (r == RH_EAGAIN)
-		runner_wait(pod, err.message);
+		start_wait(pod, err.message);
 	else if (r != RH_ENOMEM)
-		runner_give_up(&start, r);
+		start_give_up(&start, r);
 }

@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 
-/* A runner that reads nothing for so long has lost interest: what is beyond is dropped. */
+/* A runner with so much unread data does not read any more: further data is dropped. */
 #define LINE_UNSENT_MAX (1024 * 1024)
 /* Longest command. */
 #define CHANNEL_RECEIVED_MAX 256
@@ -22,7 +22,7 @@ void rh_shim_channel_deinit(struct rh_shim_channel *line)
 		(void)close(line->fd);
 	line->fd = -1;
 	rh_str_deinit(&line->unsent);
-	rh_str_deinit(&line->heard);
+	rh_str_deinit(&line->input);
 }
 
 void rh_shim_channel_flush(struct rh_shim_channel *line)
@@ -105,12 +105,12 @@ static void channel_take(struct rh_shim_channel *line, const char *bytes, size_t
 {
 	for (size_t i = 0; i < length; i++) {
 		if (bytes[i] != '\n') {
-			if (line->heard.length < CHANNEL_RECEIVED_MAX)
-				rh_str_append_bytes(&line->heard, &bytes[i], 1);
+			if (line->input.length < CHANNEL_RECEIVED_MAX)
+				rh_str_append_bytes(&line->input, &bytes[i], 1);
 			continue;
 		}
-		channel_obey(rh_str_text(&line->heard), stop, arg);
-		rh_str_clear(&line->heard);
+		channel_obey(rh_str_text(&line->input), stop, arg);
+		rh_str_clear(&line->input);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/shim/channel.h
- * @brief The shim's end of the lifeline: reports and nudges out, commands in. For the shim alone.
+ * @brief The shim's end of the channel: sends reports and nudges, receives commands. For the shim alone.
  */
 #ifndef RH_LOCAL_SHIM_CHANNEL_H
 #define RH_LOCAL_SHIM_CHANNEL_H
@@ -12,28 +12,29 @@
 #include "base/str.h"
 #include "local/shim.h"
 
-/** The lifeline. */
+/** The channel. */
 struct rh_shim_channel {
-	int fd;      /**< -1: the other end is gone */
-	bool nudged; /**< the last thing said was an empty line */
+	int fd;      /**< -1: the other end is closed */
+	bool nudged; /**< the last line sent is empty */
 	struct rh_str unsent;
-	struct rh_str heard; /**< start of a line whose end has not come */
+	struct rh_str input; /**< start of an incomplete line */
 };
 
-/** Told of each command: "stop" with its time in microseconds, and "kill" as 0. */
+/** Called for each command. @param grace of "stop", in microseconds; 0 for "kill" */
 typedef void rh_shim_stop_fn(void *arg, int64_t grace);
 
-/** Close it and free what it holds. */
+/** Close the channel and free what it owns. */
 void rh_shim_channel_deinit(struct rh_shim_channel *line);
-/** Say what became of a container. */
+/** Send a report about a container. Never blocks. */
 void rh_shim_channel_report(struct rh_shim_channel *line, const struct rh_shim_report *report);
-/** Say something for the user; "" says nothing. */
+/** Send a note for the user; does nothing for "". */
 void rh_shim_channel_note(struct rh_shim_channel *line, const char *text);
-/** Say that logs have grown, unless that was said already and not read yet. */
+/** Report that logs have grown, unless an unread empty line reports it already. */
 void rh_shim_channel_nudge(struct rh_shim_channel *line);
-/** Send what could not be sent before. Never blocks. */
+/** Send pending data. Never blocks. */
 void rh_shim_channel_flush(struct rh_shim_channel *line);
-/** Read what has come. Never blocks. @return false when the other end is gone; the line is closed then */
+/** Read and process commands. Never blocks. @return false when the other end is closed; then the channel is closed, too
+ */
 bool rh_shim_channel_receive(struct rh_shim_channel *line, rh_shim_stop_fn *stop, void *arg);
 
 #endif

@@ -34,7 +34,7 @@ static void exec_command_init(struct rh_shim_command *command)
 	*command = (struct rh_shim_command){.peer = -1, .streams = {-1, -1, -1}};
 }
 
-/* What the command needs before it runs, and no longer. */
+/* Free what only a starting command needs. */
 static void exec_drop_request(struct rh_shim_command *command)
 {
 	for (size_t i = 0; i < 3; i++)
@@ -134,7 +134,7 @@ void rh_shim_exec_watch(const struct rh_shim_exec *exec, struct pollfd *polls)
 	polls[RH_SHIM_EXECS_MAX] = (struct pollfd){.fd = room ? exec->listener : -1, .events = POLLIN};
 }
 
-/* Root may ask, and the user that this shim runs as; the folder keeps others out already. */
+/* Root and the user of this shim may connect; the folder's mode excludes others already. */
 static bool exec_peer_may(int peer)
 {
 	struct ucred who;
@@ -152,7 +152,7 @@ static void exec_accept(struct rh_shim_exec *exec)
 		exec_shut(&peer);
 	if (peer < 0)
 		return;
-	command->state = RH_SHIM_EXEC_HEARING;
+	command->state = RH_SHIM_EXEC_RECEIVING;
 	command->peer = peer;
 }
 
@@ -264,7 +264,7 @@ static void exec_receive(struct rh_shim_command *command, const struct rh_shim_p
 		exec_understand(command, plan);
 }
 
-/* Who asked says nothing more, so whatever comes is the end of it. */
+/* The client sends nothing more, so any event means that it closed the connection. */
 static void exec_hang_up(struct rh_shim_command *command)
 {
 	char byte;
@@ -287,7 +287,7 @@ void rh_shim_exec_take(struct rh_shim_exec *exec, const struct rh_shim_pod *pod,
 
 		if (polls[i].revents == 0 || command->peer < 0)
 			continue;
-		if (command->state == RH_SHIM_EXEC_HEARING)
+		if (command->state == RH_SHIM_EXEC_RECEIVING)
 			exec_receive(command, pod->plan);
 		else
 			exec_hang_up(command);
@@ -326,9 +326,9 @@ void rh_shim_exec_step(struct rh_shim_exec *exec, struct rh_shim_pod *pod)
 			exec_refuse(command, EXEC_REFUSED, "the container has ended");
 		else if (pod->containers[command->container].state == RH_SHIM_RUNNING)
 			exec_start(command, pod);
-		else if (!command->told)
+		else if (!command->waiting_reported)
 			exec_answer(command, "waiting", 1, NULL);
-		command->told = true;
+		command->waiting_reported = true;
 	}
 }
 

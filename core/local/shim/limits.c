@@ -25,7 +25,7 @@ enum limits_controller { LIMITS_MEMORY, LIMITS_CPU, LIMITS_CONTROLLERS };
 
 static const char *const limits_names[LIMITS_CONTROLLERS] = {"memory", "cpu"};
 
-/* Where cgroups can be made. */
+/* Parent folders of new cgroups. */
 struct limits_place {
 	bool unified;                      /* version 2: one folder for all controllers, the first */
 	char *parents[LIMITS_CONTROLLERS]; /* owned */
@@ -254,7 +254,7 @@ static int limits_set_v1(const char *folder, enum limits_controller controller,
 	return r < 0 ? r : limits_set_number(folder, "cpu.cfs_quota_us", limits_quota(options->cpu), err);
 }
 
-/* Remove what shims that were killed left: empty cgroups named after a process that is gone. */
+/* Remove empty cgroups of killed shims: those named after an ended process. */
 static void limits_sweep(const char *parent)
 {
 	DIR *folder = opendir(parent);

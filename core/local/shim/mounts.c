@@ -36,7 +36,7 @@ static int mounts_write(const char *path, const char *text, struct rh_error *err
 	return 0;
 }
 
-/* Inside, this process is who it was outside; no other user is known there. */
+/* Map only the user of this process, to the same ID. */
 static int mounts_map_ids(uid_t uid, gid_t gid, struct rh_error *err)
 {
 	char text[64];
@@ -289,7 +289,7 @@ static int mounts_make_target(struct mounts_job *job, const char *to, bool is_fo
 	return is_folder ? rh_dir_make(to, 0755, err) : mounts_make_file(to, err);
 }
 
-/* A user namespace may not drop what its parent locked: those flags are said again. */
+/* A user namespace may not clear flags that its parent locked, so the remount repeats them. */
 static int mounts_set_read_only(const char *to, struct rh_error *err)
 {
 	struct statvfs st;

@@ -12,7 +12,7 @@
 
 /* The size of a pipe: what one read can bring. */
 #define OUTPUT_CHUNK 65536
-/* At the end a stranger may still hold the pipe and write into it for ever: so much is taken, and no more. */
+/* At the end a foreign process may hold the pipe and write for ever: limit of what is read then. */
 #define OUTPUT_REST_MAX (16 * 1024 * 1024)
 
 static void output_fail(struct rh_shim_output *output, int error, struct rh_error *note)

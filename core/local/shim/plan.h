@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/shim/plan.h
- * @brief The pod plan as a shim keeps it. For the shim alone; the plan's form is told in local/shim.h.
+ * @brief The parsed plan of a pod. For the shim alone; its JSON form is described in local/shim.h.
  */
 #ifndef RH_LOCAL_SHIM_PLAN_H
 #define RH_LOCAL_SHIM_PLAN_H
@@ -16,23 +16,23 @@
 /** Largest number of a plan: 285 years in microseconds, 8 PiB. Sums of a few of them fit into an int64_t. */
 #define RH_SHIM_AMOUNT_MAX (INT64_C(1) << 53)
 
-/** When a container that ended is started again. */
+/** When an ended container is restarted. */
 enum rh_shim_policy { RH_SHIM_NEVER, RH_SHIM_ON_FAILURE, RH_SHIM_ALWAYS };
 
-/** One file or folder that appears elsewhere. Texts are borrowed from the plan. */
+/** One bind mount. Strings are borrowed from the plan. */
 struct rh_shim_mount {
 	const char *from;
 	const char *to;
 	bool read_only;
 };
 
-/** A file system in memory, the same one for all containers. Its path is borrowed from the plan. */
+/** A tmpfs that all containers share. Its path is borrowed from the plan. */
 struct rh_shim_tmpfs {
 	const char *path;
 	int64_t size; /**< bytes; 0: the system's default */
 };
 
-/** One container. Texts are borrowed from the plan, arrays are owned. */
+/** One container. Strings are borrowed from the plan, arrays are owned. */
 struct rh_shim_spec {
 	const char *name;
 	const char **argv; /**< NULL-terminated, at least one */
@@ -46,12 +46,12 @@ struct rh_shim_spec {
 	int64_t uid;    /**< -1: the shim's own; likewise gid */
 	int64_t gid;
 	bool init;
-	bool sidecar; /**< one of the init containers that is not waited for, and ends after the regular ones */
+	bool sidecar; /**< an init container that is not waited for, and ends after the regular containers */
 };
 
 /** A plan. All zero is empty. */
 struct rh_shim_plan {
-	struct rh_json *json; /**< what all texts are borrowed from */
+	struct rh_json *json; /**< owner of all strings */
 	const char *pod;
 	const char *dir;
 	bool detached;
@@ -66,17 +66,17 @@ struct rh_shim_plan {
 };
 
 /**
- * Take @p json apart; it is taken over, also on failure. @return 0, RH_EINVAL (names the member) or RH_ENOMEM; @p plan
- * must be deinitialised in any case
+ * Parse @p json and take ownership of it, also on failure. @return 0, RH_EINVAL (names the member) or RH_ENOMEM; @p
+ * plan must be deinitialised, also after a failure
  */
 int rh_shim_plan_parse(struct rh_json *json, struct rh_shim_plan *plan, struct rh_error *err);
 /** Read the plan from @p fd to its end. Blocks. @return as rh_shim_plan_parse(), or RH_EIO */
 int rh_shim_plan_read(int fd, struct rh_shim_plan *plan, struct rh_error *err);
-/** Free what @p plan holds. */
+/** Free what @p plan owns. */
 void rh_shim_plan_deinit(struct rh_shim_plan *plan);
 /** @return whether it needs a mount namespace */
 bool rh_shim_plan_mounts(const struct rh_shim_plan *plan);
-/** @return the entry of its environment that marks the container's processes (RH_SHIM_MARK), borrowed, or NULL */
+/** @return the entry RH_SHIM_MARK of its environment, borrowed, or NULL */
 const char *rh_shim_spec_mark(const struct rh_shim_spec *spec);
 
 #endif

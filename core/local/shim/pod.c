@@ -16,7 +16,7 @@
 /* What a container's first process leaves gets so long between SIGTERM and SIGKILL: time to give back shared memory,
  * which here is the machine's. */
 #define POD_LEFTOVER_GRACE RH_SECOND
-/* How often SIGKILL is said again: to those that started meanwhile. */
+/* Interval of repeated SIGKILL, for processes that started meanwhile. */
 #define POD_KILL_PAUSE (RH_SECOND / 50)
 /* A process that SIGKILL does not end in this time hangs in the kernel; nobody waits for it any longer. */
 #define POD_KILL_PATIENCE (10 * RH_SECOND)
@@ -234,7 +234,7 @@ void rh_shim_pod_reap(struct rh_shim_pod *pod, int64_t now)
 	pod->childless = pid < 0 && errno == ECHILD;
 }
 
-/* To which container a child of ours belongs: by its session, else by the mark in its environment; -1: nobody knows. */
+/* The container of a child process: by its session, else by the mark in its environment; -1: unknown. */
 static int pod_owner_of_child(const struct rh_shim_pod *pod, const struct rh_shim_process *process)
 {
 	size_t count = pod->plan->spec_count;
@@ -377,7 +377,7 @@ static bool pod_is_over(const struct rh_shim_pod *pod, bool sidecars)
 	return true;
 }
 
-/* Those that wait for their restart have had their last. */
+/* Cancel pending restarts. */
 static void pod_end_resting(struct rh_shim_pod *pod)
 {
 	for (size_t i = 0; i < pod->plan->spec_count; i++) {
@@ -392,7 +392,7 @@ static void pod_end_resting(struct rh_shim_pod *pod)
 	}
 }
 
-/* All but sidecars have ended: these go one by one, the last first, within the pod's grace period. */
+/* All but sidecars have ended: stop these one by one, the last first, within the pod's grace period. */
 static void pod_wind(struct rh_shim_pod *pod, int64_t now)
 {
 	if (!pod->winding && pod->kill_at == RH_NEVER)
@@ -435,7 +435,7 @@ void rh_shim_pod_stop(struct rh_shim_pod *pod, int64_t grace, int64_t now)
 {
 	int64_t end = grace > 0 ? now + grace : now;
 
-	rh_shim_pod_reap(pod, now); /* what ended before did so by itself */
+	rh_shim_pod_reap(pod, now); /* containers that ended before ended by themselves */
 	if (end < pod->kill_at)
 		pod->kill_at = end;
 	if (pod->stopping)
@@ -446,7 +446,7 @@ void rh_shim_pod_stop(struct rh_shim_pod *pod, int64_t grace, int64_t now)
 		pod_signal_mains(pod, SIGTERM);
 }
 
-/* SIGKILL did not help: tell what is known, and wait no longer. */
+/* SIGKILL did not help: report the known state, and stop waiting. */
 static void pod_give_up(struct rh_shim_pod *pod, int64_t now)
 {
 	for (size_t i = 0; i < pod->plan->spec_count; i++) {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/shim/pod.h
- * @brief The life of a pod's containers: started in order, restarted, ended with all that they left. For the shim
- * alone.
+ * @brief The containers of a pod: start in order, restart, and end with all their descendants. For the shim alone.
  *
- * Sidecars are a kubelet's: started in their turn among the init containers, and not waited for; restarted whenever
- * they end, until all others have ended; then asked to end, the last one first, and killed when the pod's grace period
- * is over.
+ * Sidecars work as in a kubelet: they start in order among the init containers without being waited for, restart until
+ * all other containers have ended, get SIGTERM then, the last one first, and SIGKILL after the pod's grace period.
  *
- * The owner calls rh_shim_pod_step() whenever something happened or the time it named has come. Nothing here waits.
+ * The owner calls rh_shim_pod_step() after events and at the time that it returned. No function blocks.
  */
 #ifndef RH_LOCAL_SHIM_POD_H
 #define RH_LOCAL_SHIM_POD_H
@@ -24,13 +22,13 @@
 #include "local/shim/output.h"
 #include "local/shim/plan.h"
 
-/** How far a container came. */
+/** State of a container. */
 enum rh_shim_state {
 	RH_SHIM_QUEUED, /**< not started yet */
 	RH_SHIM_RUNNING,
-	RH_SHIM_LEAVING, /**< its first process ended; what that left is being ended */
-	RH_SHIM_RESTING, /**< to be started again at its due time */
-	RH_SHIM_ENDED    /**< for good */
+	RH_SHIM_LEAVING, /**< its first process ended; its descendants are being ended */
+	RH_SHIM_RESTING, /**< restarts at its due time */
+	RH_SHIM_ENDED    /**< will not restart */
 };
 
 /** One container. */
@@ -38,16 +36,16 @@ struct rh_shim_container {
 	const struct rh_shim_spec *spec;
 	enum rh_shim_state state;
 	struct rh_shim_output output;
-	struct rh_shim_limits *limits; /**< NULL: none, or not made yet */
-	pid_t pid;                     /**< of its first process: also the number of its session; 0: it never ran */
-	int64_t due;                   /**< monotonic time of the next thing to do; RH_NEVER */
+	struct rh_shim_limits *limits; /**< NULL: none, or not created yet */
+	pid_t pid;                     /**< of its first process, and its session ID; 0: never started */
+	int64_t due;                   /**< monotonic time of the next step; RH_NEVER */
 	int64_t began;                 /**< monotonic time of its last start */
-	int64_t pause;                 /**< how long it rested last; 0: not yet */
-	int64_t kills;                 /**< what rh_shim_limits_kills() said at its start */
-	int64_t machine_kills;         /**< likewise rh_shim_limits_machine_kills(), if that was known */
+	int64_t pause;                 /**< its last back-off; 0: none yet */
+	int64_t kills;                 /**< rh_shim_limits_kills() at its start */
+	int64_t machine_kills;         /**< rh_shim_limits_machine_kills() at its start, if known */
 	bool machine_kills_known;
-	int64_t reported_at;          /**< when what it left got SIGTERM; RH_NEVER: it did not */
-	bool asked;                   /**< a sidecar that got SIGTERM because the others have ended */
+	int64_t reported_at;          /**< when its descendants got SIGTERM; RH_NEVER: not yet */
+	bool asked;                   /**< a sidecar that got SIGTERM because the other containers have ended */
 	struct rh_shim_report report; /**< the latest */
 };
 
@@ -55,35 +53,35 @@ struct rh_shim_exec;
 
 /** A pod. */
 struct rh_shim_pod {
-	const char *root; /**< "" for this machine; a folder that stands for / in tests */
+	const char *root; /**< "" for this machine; in tests a folder in place of / */
 	const struct rh_shim_plan *plan;
 	struct rh_shim_channel *line;
-	struct rh_shim_exec *exec;            /**< commands that run beside the containers; borrowed; NULL: none can */
-	struct rh_shim_container *containers; /**< as many as the plan's specs, in their order */
-	char refusal[512];                    /**< why no container can be started; "": they can */
+	struct rh_shim_exec *exec;            /**< commands that run beside the containers; borrowed; NULL: not available */
+	struct rh_shim_container *containers; /**< one for each spec of the plan, in the same order */
+	char refusal[512];                    /**< why no container can start; "": they can */
 	int64_t kill_at;                      /**< monotonic time at which everything is killed; RH_NEVER */
-	int64_t killed_at;                    /**< when that was first done; RH_NEVER: not yet */
-	bool stopping;                        /**< nothing is started any more */
+	int64_t killed_at;                    /**< when everything was first killed; RH_NEVER: not yet */
+	bool stopping;                        /**< no container starts any more */
 	bool winding;                         /**< all but sidecars have ended */
-	bool childless;                       /**< this process had no child when it looked last */
+	bool childless;                       /**< this process had no child at the last check */
 };
 
-/** @return 0 or RH_ENOMEM. @param plan and @p line are borrowed for the life of the pod */
+/** Initialize. @param plan and @p line are borrowed for the life of the pod. @return 0 or RH_ENOMEM */
 int rh_shim_pod_init(struct rh_shim_pod *pod, const struct rh_shim_plan *plan, struct rh_shim_channel *line);
-/** Free what @p pod holds. */
+/** Free what @p pod owns. */
 void rh_shim_pod_deinit(struct rh_shim_pod *pod);
-/** Reap every child that ended. */
+/** Reap every ended child. @param now monotonic microseconds */
 void rh_shim_pod_reap(struct rh_shim_pod *pod, int64_t now);
-/** Send SIGTERM to all and plan SIGKILL after @p grace microseconds; again: at the earlier of both times. */
+/** Send SIGTERM to all and schedule SIGKILL after @p grace microseconds; a second call uses the earlier time. */
 void rh_shim_pod_stop(struct rh_shim_pod *pod, int64_t grace, int64_t now);
 /**
- * Do what is due at @p now. @return the monotonic time at which it is to be called again though nothing happens;
- * RH_NEVER
+ * Start, restart and kill containers as due. @param now monotonic microseconds
+ * @return the monotonic time of the latest next call, or RH_NEVER
  */
 int64_t rh_shim_pod_step(struct rh_shim_pod *pod, int64_t now);
-/** @return whether all is over */
+/** @return whether the pod has ended */
 bool rh_shim_pod_done(const struct rh_shim_pod *pod);
-/** Move output of container number @p index into its log. */
+/** Copy output of container number @p index to its log. */
 void rh_shim_pod_output(struct rh_shim_pod *pod, size_t index);
 
 #endif

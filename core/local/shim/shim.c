@@ -20,7 +20,7 @@
 
 /* Exit status when there is no plan to carry out. */
 #define SHIM_NO_PLAN 2
-/* Longest sleep: a stop that got lost somewhere must not last for ever. */
+/* Longest sleep, so that a missed event only delays. */
 #define SHIM_SLEEP_MAX (60 * RH_SECOND)
 /* Descriptors that are watched beside the containers' pipes. */
 #define SHIM_FIXED (2 + RH_SHIM_EXEC_POLLS)
@@ -46,7 +46,7 @@ static void shim_deinit(struct shim *shim)
 	rh_free(shim->polls);
 }
 
-/* The runner's own output must not stay open because a shim lives on. */
+/* Close the runner's output, so that a remaining shim does not keep it open. */
 static void shim_detach_streams(void)
 {
 	rh_auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -78,7 +78,7 @@ static int shim_prepare_process(struct shim *shim, struct rh_error *err)
 	return shim->signals < 0 ? rh_fail(err, RH_EIO, "no signalfd: %s", strerror(errno)) : 0;
 }
 
-/* A namespace that was promised and cannot be had is a reason for no container to start. */
+/* Without the mount namespace that the plan needs no container can start. */
 static void shim_enter_mounts(struct shim *shim)
 {
 	struct rh_error err = {0};
@@ -89,7 +89,7 @@ static void shim_enter_mounts(struct shim *shim)
 		rh_copy(shim->pod.refusal, sizeof(shim->pod.refusal), err.message);
 }
 
-/* A pod that cannot be asked to run commands is still a pod. */
+/* A pod works also without the socket for commands. */
 static void shim_open_exec(struct shim *shim)
 {
 	struct rh_error err = {0};
@@ -191,7 +191,7 @@ static struct rh_json *shim_record(const struct shim *shim)
 	for (size_t i = 0; list && i < shim->plan.spec_count; i++) {
 		const struct rh_shim_container *container = &shim->pod.containers[i];
 
-		/* one that never started has nothing to tell */
+		/* a container that never started has no report */
 		if (container->report.started_at == 0)
 			continue;
 		if (rh_json_append(list, rh_shim_report_json(&container->report)) < 0)
@@ -200,7 +200,7 @@ static struct rh_json *shim_record(const struct shim *shim)
 	return list ? rh_take(record) : NULL;
 }
 
-/* Renamed into place, and not forced to the disk: what ends with the machine needs no record. */
+/* Renamed into place without fsync: after a crash of the machine the record is not needed. */
 static void shim_write_record(struct shim *shim)
 {
 	rh_auto(json) record = shim_record(shim);
@@ -216,7 +216,7 @@ static void shim_write_record(struct shim *shim)
 	if (fd >= 0 && rh_fd_write_all(fd, text, strlen(text), &err) == 0 && rename(part, whole) == 0)
 		return;
 	if (!shim->plan.detached)
-		return; /* whoever started it has heard all of it on the line */
+		return; /* the runner has received all reports on the channel */
 	rh_fail(&err, RH_EIO, "cannot write \"%s\": %s", whole, strerror(errno));
 	(void)unlink(part);
 	rh_shim_channel_note(&shim->line, err.message);

@@ -50,7 +50,7 @@ static void spawn_reset_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* An old kernel cannot close a range: then each descriptor that could be open is told to close. */
+/* An old kernel cannot close a range: then each descriptor that could be open is closed. */
 static void spawn_close_others(void)
 {
 	long most;
@@ -168,7 +168,7 @@ struct spawn_job {
 	int answer;
 };
 
-/* A change of user forgets who is to be told of the parent's end, so this comes after it; the exec keeps it. */
+/* A change of user clears the parent-death signal, so this comes after it; exec keeps it. */
 static void spawn_tie_to_parent(pid_t parent)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);

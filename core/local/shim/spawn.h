@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/shim/spawn.h
- * @brief A process of a container: fork, what it must have around it, exec. For the shim alone.
+ * @brief Start of a container's process: fork, environment, exec. For the shim alone.
  */
 #ifndef RH_LOCAL_SHIM_SPAWN_H
 #define RH_LOCAL_SHIM_SPAWN_H
@@ -12,25 +12,25 @@
 #include "local/shim/limits.h"
 #include "local/shim/plan.h"
 
-/** Why a container did not start, as a shell would say it: exit codes of struct rh_shim_report. */
+/** Why a container did not start, with the exit code that a shell would use. */
 struct rh_shim_refusal {
-	int exit_code; /**< 127: no such program; 126: it cannot be run; 128: the machine could not do it */
+	int exit_code; /**< 127: no such program; 126: not executable; 128: a failure of the machine */
 	char message[512];
 };
 
-/** What to start. All borrowed for the call. */
+/** What to start. Borrowed for the call. */
 struct rh_shim_spawn {
 	const struct rh_shim_spec *spec;
 	const struct rh_shim_limits *limits; /**< NULL: none */
-	/** what becomes standard input, output and error; not 0, 1 or 2; -1 as input: empty */
+	/** standard input, output and error; not 0, 1 or 2; -1 as input: empty */
 	int streams[3];
-	/** process of the same container, in whose mounts this one starts instead of making its own; 0: none */
+	/** process of the same container whose mount namespace is used instead of a new one; 0: none */
 	pid_t beside;
 };
 
 /**
- * Start a container's process in a session of its own with nothing but the standard streams open, signals as a fresh
- * process has them, and umask 022; it is killed when this process ends. Blocks until the program runs or is refused.
+ * Start a container's process in a new session with only the standard streams open, default signal handling and umask
+ * 022; it is killed when this process ends. Blocks until the program runs or failed to start.
  * @param[out] ret_pid the process; set on success only
  * @return 0, or RH_EINVAL with @p ret_refusal filled
  */

@@ -221,23 +221,23 @@ void rh_shim_tree_signal(const struct rh_shim_process *process, int number)
 
 size_t rh_shim_tree_signal_all(int number)
 {
-	rh_auto_shim_tree told = {0};
+	rh_auto_shim_tree signalled = {0};
 	rh_auto_shim_tree tree = {0};
 	size_t before;
 	int rounds = 0;
 
 	do {
-		before = told.count;
+		before = signalled.count;
 		(void)rh_shim_tree_scan(&tree);
 		for (size_t i = 0; i < tree.count; i++) {
-			if (tree_has(&told, tree.items[i].pid))
+			if (tree_has(&signalled, tree.items[i].pid))
 				continue;
 			rh_shim_tree_signal(&tree.items[i], number);
-			if (tree_append(&told, &tree.items[i]) < 0)
-				return told.count;
+			if (tree_append(&signalled, &tree.items[i]) < 0)
+				return signalled.count;
 		}
-	} while (told.count > before && ++rounds < TREE_ROUNDS_MAX);
-	return told.count;
+	} while (signalled.count > before && ++rounds < TREE_ROUNDS_MAX);
+	return signalled.count;
 }
 
 bool rh_shim_tree_has_entry(pid_t pid, const char *entry)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/shim/tree.h
- * @brief The descendants of this process: found, told apart, signalled. For the shim alone.
+ * @brief Finds, identifies and signals the descendants of this process. For the shim alone.
  *
- * A child subreaper keeps every descendant below itself, whatever it does to its session or parents, so /proc tells
- * them all. It tells them while they fork and end: every answer may be old, so who wants them all gone asks again until
- * there is no child left.
+ * Every descendant of a child subreaper stays below it, whatever it does to its session or parents, so /proc lists them
+ * all. Processes fork and end during a scan, so a list may be outdated: to end all of them, repeat until no child is
+ * left.
  */
 #ifndef RH_LOCAL_SHIM_TREE_H
 #define RH_LOCAL_SHIM_TREE_H
@@ -21,8 +21,8 @@ struct rh_shim_process {
 	pid_t pid;
 	pid_t parent;
 	pid_t session;
-	size_t above; /**< number of its parent among the items; SIZE_MAX: a child of this process */
-	int owner;    /**< for the owner of the tree: free to use, -1 at first */
+	size_t above; /**< index of its parent in the items; SIZE_MAX: a child of this process */
+	int owner;    /**< for the owner of the tree; initially -1 */
 };
 
 /** Descendants, parents before children. All zero is empty. */
@@ -32,18 +32,18 @@ struct rh_shim_tree {
 	size_t capacity;
 };
 
-/** Free what @p tree holds and make it empty. */
+/** Free what @p tree owns and make it empty. */
 void rh_shim_tree_deinit(struct rh_shim_tree *tree);
-/** Look at /proc. Descendants that are zombies are left out. @return 0 or RH_ENOMEM, then @p tree holds a part */
+/** Scan /proc; zombies are left out. @return 0, or RH_ENOMEM: then @p tree is incomplete */
 int rh_shim_tree_scan(struct rh_shim_tree *tree);
-/** Send @p number to a process, unless its place in the tree shows that its number now belongs to another one. */
+/** Send signal @p number to a process, unless its ID belongs to another process now. */
 void rh_shim_tree_signal(const struct rh_shim_process *process, int number);
 /**
- * Send @p number once to every descendant, also to those that start while this goes on (bounded).
- * @return how many got it
+ * Send signal @p number once to every descendant, also to those that start meanwhile (bounded).
+ * @return number of processes that got it
  */
 size_t rh_shim_tree_signal_all(int number);
-/** @return whether the environment that process @p pid was started with has the entry @p entry ("NAME=value") */
+/** @return whether the initial environment of process @p pid has the entry @p entry ("NAME=value") */
 bool rh_shim_tree_has_entry(pid_t pid, const char *entry);
 
 /** A local tree that is freed when it goes out of scope. */

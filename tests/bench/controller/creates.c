@@ -20,7 +20,7 @@ struct creation {
 };
 
 struct client {
-	const char *const *words; /* of the command line */
+	const char *const *message; /* of the command line */
 	struct creation *creations;
 	size_t count;
 	size_t begun;
@@ -42,7 +42,7 @@ static bool client_add(struct client *client, const char *line, size_t length)
 {
 	struct creation *more = realloc(client->creations, (client->count + 1) * sizeof(*more));
 	const char *space = memchr(line, ' ', length);
-	size_t url_size = space ? strlen(client->words[1]) + (size_t)(space - line) + 1 : 0;
+	size_t url_size = space ? strlen(client->message[1]) + (size_t)(space - line) + 1 : 0;
 	struct creation *creation;
 
 	if (!more || !space)
@@ -53,14 +53,14 @@ static bool client_add(struct client *client, const char *line, size_t length)
 	creation->body = strndup(space + 1, length - (size_t)(space + 1 - line));
 	if (!creation->url || !creation->body)
 		return false;
-	(void)snprintf(creation->url, url_size, "%s%.*s", client->words[1], (int)(space - line), line);
+	(void)snprintf(creation->url, url_size, "%s%.*s", client->message[1], (int)(space - line), line);
 	client->count++;
 	return true;
 }
 
 static bool client_read(struct client *client)
 {
-	FILE *file = fopen(client->words[6], "r");
+	FILE *file = fopen(client->message[6], "r");
 	char *line = NULL;
 	size_t size = 0;
 	ssize_t length;
@@ -101,9 +101,9 @@ static CURL *client_handle(const struct client *client)
 
 	if (!handle)
 		return NULL;
-	(void)curl_easy_setopt(handle, CURLOPT_CAINFO, client->words[2]);
-	(void)curl_easy_setopt(handle, CURLOPT_SSLCERT, client->words[3]);
-	(void)curl_easy_setopt(handle, CURLOPT_SSLKEY, client->words[4]);
+	(void)curl_easy_setopt(handle, CURLOPT_CAINFO, client->message[2]);
+	(void)curl_easy_setopt(handle, CURLOPT_SSLCERT, client->message[3]);
+	(void)curl_easy_setopt(handle, CURLOPT_SSLKEY, client->message[4]);
 	(void)curl_easy_setopt(handle, CURLOPT_NOPROXY, "*");
 	(void)curl_easy_setopt(handle, CURLOPT_HTTPHEADER, client->headers);
 	(void)curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
@@ -183,7 +183,7 @@ static void client_close(struct client *client, size_t parallel)
 
 int main(int argc, char **argv)
 {
-	struct client client = {.words = (const char *const *)argv};
+	struct client client = {.message = (const char *const *)argv};
 	size_t parallel = argc == 7 ? strtoul(argv[5], NULL, 10) : 0;
 	double start;
 	bool good;

@@ -17,12 +17,12 @@
 #define UNTRUSTING \
 	"{\"metadata\":{\"resourceVersion\":\"8\"},\"webhooks\":[{\"name\":\"a\",\"clientConfig\":{}},{\"name\":\"b\"}]}"
 
-/* A rotation, the calls that it makes, and what it told. */
+/* A rotation, its requests and its callbacks. */
 struct stage {
 	struct rh_http *http;
 	struct rh_rotation *rotation;
 	int64_t now;
-	int told; /* how often a certificate was to be shown */
+	int reported; /* calls of changed() */
 	char *certificate;
 };
 
@@ -31,7 +31,7 @@ static void on_changed(void *arg, const char *certificate, const char *key)
 	struct stage *stage = arg;
 
 	assert_non_null(strstr(key, "PRIVATE KEY"));
-	stage->told++;
+	stage->reported++;
 	rh_free(stage->certificate);
 	stage->certificate = rh_strdup(certificate);
 }
@@ -148,12 +148,12 @@ static char *fill(struct stage *stage)
 	made = (struct rh_certificates){decoded(secret, "ca.crt"), decoded(secret, "ca.key"), decoded(secret, "tls.crt"),
 	                                decoded(secret, "tls.key")};
 	assert_true(rh_certificates_good(&made, NAME, rh_clock_wall(), 90 * 86400 * RH_SECOND));
-	assert_int_equal(stage->told, 0);
+	assert_int_equal(stage->reported, 0);
 	fake_http_answer(stage->http, expect(stage, "GET", HOOKS), 200, UNTRUSTING);
 	configuration = accept_update(stage, HOOKS);
 	assert_true(wait_of(stage) <= 0);
 	settle(stage);
-	assert_int_equal(stage->told, 1);
+	assert_int_equal(stage->reported, 1);
 	assert_string_equal(stage->certificate, made.crt);
 	hooks = support_json(configuration);
 	for (size_t i = 0; i < 2; i++)
@@ -191,7 +191,7 @@ static void test_rotation__leaves_what_is_good(void **state)
 	fake_http_answer(stage.http, expect(&stage, "GET", HOOKS), 200, hooks);
 	settle(&stage);
 	assert_true(wait_of(&stage) > 60 * RH_SECOND);
-	assert_int_equal(stage.told, 1);
+	assert_int_equal(stage.reported, 1);
 	close_stage(&stage);
 }
 
@@ -208,7 +208,7 @@ static void test_rotation__loses_a_race(void **state)
 	open_stage(&second);
 	fake_http_answer(second.http, expect(&second, "GET", SECRET), 200, EMPTY_SECRET);
 	fake_http_answer(second.http, expect(&second, "PUT", SECRET), 409, "{}");
-	assert_int_equal(second.told, 0);
+	assert_int_equal(second.reported, 0);
 	assert_true(wait_of(&second) < 2 * RH_SECOND);
 	fake_http_answer(second.http, expect(&second, "GET", SECRET), 200, secret);
 	fake_http_answer(second.http, expect(&second, "GET", HOOKS), 200, UNTRUSTING);
@@ -217,7 +217,7 @@ static void test_rotation__loses_a_race(void **state)
 	fake_http_answer(second.http, expect(&second, "GET", HOOKS), 200, UNTRUSTING);
 	rh_free(accept_update(&second, HOOKS));
 	settle(&second);
-	assert_int_equal(second.told, 1);
+	assert_int_equal(second.reported, 1);
 	assert_string_equal(second.certificate, first.certificate);
 	close_stage(&first);
 	close_stage(&second);
@@ -249,7 +249,7 @@ static void test_rotation__answers(void **state)
 		open_stage(&stage);
 		fake_http_answer(stage.http, expect(&stage, "GET", SECRET), answers[i].status, answers[i].body);
 		assert_in_range(wait_of(&stage), answers[i].at_least, answers[i].at_most);
-		assert_int_equal(stage.told, 0);
+		assert_int_equal(stage.reported, 0);
 		(void)expect(&stage, "GET", SECRET);
 		close_stage(&stage);
 	}
@@ -267,7 +267,7 @@ static void test_rotation__hurries(void **state)
 	rh_rotation_hurry(stage.rotation);
 	assert_true(rh_rotation_deadline(stage.rotation) <= rh_clock_monotonic());
 	fake_http_answer(stage.http, expect(&stage, "GET", SECRET), 200, secret);
-	assert_int_equal(stage.told, 1);
+	assert_int_equal(stage.reported, 1);
 	close_stage(&stage);
 }
 
@@ -359,16 +359,16 @@ static void test_rotation__changes_authority(void **state)
 	both = bundle_of(both_hooks);
 	assert_int_equal(count_of(both, "BEGIN CERTIFICATE"), 2);
 	assert_non_null(strstr(both, former));
-	assert_int_equal(stage.told, 1); /* it is shown only when the API servers know */
+	assert_int_equal(stage.reported, 1); /* served only after the API servers could load the CA */
 	settle(&stage);
-	assert_int_equal(stage.told, 2);
+	assert_int_equal(stage.reported, 2);
 	fake_http_answer(stage.http, expect(&stage, "GET", SECRET), 200, second);
 	fake_http_answer(stage.http, expect(&stage, "GET", HOOKS), 200, both_hooks);
 	last_hooks = accept_update(&stage, HOOKS);
 	last = bundle_of(last_hooks);
 	assert_int_equal(count_of(last, "BEGIN CERTIFICATE"), 1);
 	assert_null(strstr(last, former));
-	assert_int_equal(stage.told, 2);
+	assert_int_equal(stage.reported, 2);
 	close_stage(&stage);
 }
 
@@ -402,12 +402,12 @@ static void test_rotation__keeps_authority(void **state)
 	fake_http_answer(stage.http, expect(&stage, "GET", HOOKS), 200, hooks);
 	assert_int_equal(due_of(&stage), at);
 	settle(&stage);
-	assert_int_equal(stage.told, 2);
+	assert_int_equal(stage.reported, 2);
 	close_stage(&stage);
 }
 
-/* S5: another instance has changed the Secret: the watch says so, and the round begins at once. */
-static void test_rotation__hears_of_a_change(void **state)
+/* Another instance changed the Secret: the watch reports it, and a round starts at once. */
+static void test_rotation__notices_a_change(void **state)
 {
 	static const char same[] = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\"}}}\n";
 	static const char other[] = "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"resourceVersion\":\"70\"}}}\n";
@@ -456,7 +456,7 @@ int main(void)
 		cmocka_unit_test(test_rotation__no_answer),
 		cmocka_unit_test(test_rotation__changes_authority),
 		cmocka_unit_test(test_rotation__keeps_authority),
-		cmocka_unit_test(test_rotation__hears_of_a_change),
+		cmocka_unit_test(test_rotation__notices_a_change),
 		cmocka_unit_test(test_rotation__may_not_watch),
 		cmocka_unit_test(test_rotation__hurries),
 		cmocka_unit_test(test_rotation__hurries_after_a_round),

@@ -17,7 +17,7 @@ from support import apiserver, wait_for  # noqa: E402
 
 import life  # noqa: E402
 import proxy  # noqa: E402
-import reported_by  # noqa: E402
+import audit  # noqa: E402
 
 ROUNDHOUSE, PLUGINS = sys.argv[1:3] if len(sys.argv) > 2 else ("roundhouse", "")
 del sys.argv[1:3]
@@ -66,7 +66,7 @@ class Field(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        cls.api = cls.enterClassContext(reported_by.Server(**cls.options))
+        cls.api = cls.enterClassContext(audit.Server(**cls.options))
         crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", PLUGINS], check=True, capture_output=True, text=True).stdout
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
         cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
@@ -107,7 +107,7 @@ class Field(unittest.TestCase):
         before = len(self.api.writes())
         with self.controller("again", "--leader-elect=false") as again:
             self.assert_idle(again)
-        self.assertEqual([reported_by.what(event) for event in self.api.writes()[before:]], [])
+        self.assertEqual([audit.what(event) for event in self.api.writes()[before:]], [])
 
     # --- cases behind a proxy
 
@@ -142,7 +142,7 @@ class Field(unittest.TestCase):
                  for words in director.lives[case.namespace].verdict(self.events(case.namespace), reference)]
         self.assert_untouched()
         for case in cases.values():
-            case.status = reported_by.timeless(director.lives[case.namespace].last["status"])
+            case.status = audit.timeless(director.lives[case.namespace].last["status"])
         director.clear()
         return wrong
 

@@ -7,7 +7,7 @@ import http.client
 import json
 import time
 
-import reported_by
+import audit
 
 GROUP = "/apis/kubeflow.org/v1"
 LABEL = "training.kubeflow.org/job-name"
@@ -55,7 +55,7 @@ class Life:
     def advance(self, seen, pods, services):
         """Look at what there is, and do what comes next."""
         self.last = seen
-        conditions = reported_by.conditions(seen.get("status"))
+        conditions = audit.conditions(seen.get("status"))
         running = conditions.get("Running") == "True"
         if self.step == 0 and self.start_all(pods) and running and len(services) == 3:
             self.lost_uid = pods["life-worker-0"]["metadata"]["uid"]
@@ -70,14 +70,14 @@ class Life:
             self.done = conditions.get("Succeeded") == "True" and not pods and not services
 
     def verdict(self, events, reference=None, exact=True):
-        """-> what is wrong, in words. events: the controllers' writes in this namespace. exact: the reported_by lost nothing"""
-        wrong = [*reported_by.lost(events), *(f"after the end: {w}" for w in reported_by.touched(events))]
+        """-> what is wrong, in words. events: the controllers' writes in this namespace. exact: the audit log lost nothing"""
+        wrong = [*audit.lost(events), *(f"after the end: {w}" for w in audit.touched(events))]
         for resource, wanted in (("pods", CREATED), ("services", SERVICES)):
-            made = dict(reported_by.count(events, "create", resource))
+            made = dict(audit.count(events, "create", resource))
             more = any(made.get(name, 0) > number for name, number in wanted.items()) or not made.keys() <= wanted.keys()
             if more or (exact and made != wanted):
                 wrong.append(f"{resource} created: {made}")
-        if reference and (status := reported_by.timeless(self.last["status"])) != reference:
+        if reference and (status := audit.timeless(self.last["status"])) != reference:
             wrong.append(f"status is {json.dumps(status)}, and has to be {json.dumps(reference)}")
         ledger = json.loads(self.last["metadata"]["annotations"].get("roundhouse.dev/ledger", "{}"))
         if restarts(ledger) != 1:

@@ -20,7 +20,7 @@ HOP_BY_HOP = {"connection", "transfer-encoding", "keep-alive", "content-length",
 
 
 class Fault:
-    """What happens to one request. Exactly what the API server does or does not do is said by `reaches`."""
+    """What happens to one request. `reaches` says whether the API server receives the request."""
 
     def __init__(self, name, status=0, reason="", reaches=False, ending="answer", length=0, headers=(), then=None):
         self.name, self.then = name, then  # then() is called once the API server has, or has not, got the request

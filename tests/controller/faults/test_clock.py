@@ -15,7 +15,7 @@ import time
 import field
 import life
 import support
-import reported_by
+import audit
 from support import wait_for
 
 HOUR_S, DAY_S = 3600, 86400
@@ -47,10 +47,10 @@ class WithClock(field.Field):
 
     def set(self, clock, controller, wall_s):
         """Set the clock, and wait until the controller has seen that; it may sleep, so something happens."""
-        said = controller.text().count("the clock was set")
+        before = controller.text().count("the clock was set")
         clock.set(wall_s)
         self.nudge()
-        wait_for("it is seen", lambda: controller.text().count("the clock was set") > said or controller.assert_alive())
+        wait_for("it is seen", lambda: controller.text().count("the clock was set") > before or controller.assert_alive())
 
     def nudge(self):
         """A job that comes and has nothing to do."""
@@ -64,7 +64,7 @@ class WithClock(field.Field):
         return json.loads(text).get("status", {}) if status == 200 else None
 
     def conditions(self, namespace):
-        return reported_by.conditions(self.status(namespace))
+        return audit.conditions(self.status(namespace))
 
     def start_all(self, director, one):
         """Until the job runs."""
@@ -137,7 +137,7 @@ class Clocks(WithClock):
         times = {}
         for event in self.events(namespace):
             if event["objectRef"].get("subresource") == "status":
-                failed = reported_by.conditions(event["responseObject"]["status"]).get("Failed") == "True"
+                failed = audit.conditions(event["responseObject"]["status"]).get("Failed") == "True"
                 times.setdefault(failed, when(event["requestReceivedTimestamp"]))
         return times[True] - times[False]
 

@@ -18,7 +18,7 @@ import unittest
 
 import field
 import proxy
-import reported_by
+import audit
 from support import wait_for
 
 USERS = ("controller", "other")
@@ -159,7 +159,7 @@ class Elections(field.Field):
     def witnessed(self, election):
         """-> what the audit log has against it"""
         events = [event for event in self.api.attempts() if event["objectRef"].get("namespace") == election.namespace]
-        wrong = reported_by.trespasses(events, USERS)
+        wrong = audit.trespasses(events, USERS)
         return [f"{election.namespace}: {words}" for words in wrong[:5]]
 
     def begin(self, name, urls=None):
@@ -207,7 +207,7 @@ class Elections(field.Field):
         self.assertEqual(first.wait(), 1)
         self.assertIn("was lost", first.text())
         first.start()
-        first.wait_said("THERE IS NO LEADER ELECTION")
+        first.wait_for_log("THERE IS NO LEADER ELECTION")
         self.feed_until("it works", lambda: self.working(election) == "controller", election)
         self.feed_for(3, election)
         self.give_back(election)
@@ -229,7 +229,7 @@ class Elections(field.Field):
         for one in election.two.values():
             one.start()
         for one in election.two.values():
-            one.wait_said("THERE IS NO LEADER ELECTION")
+            one.wait_for_log("THERE IS NO LEADER ELECTION")
         self.give_back(election)
         wait_for("one ends", lambda: any(one.process.poll() is not None for one in election.two.values()))
         (ended,) = [user for user in USERS if election.two[user].process.poll() is not None]
@@ -251,7 +251,7 @@ class Elections(field.Field):
         def judge(call):
             return proxy.FAULTS["silence-before"] if holds.is_set() and call.path.endswith("/pods") and call.method == "POST" else None
         with proxy.Proxy(self.api, judge) as between:
-            election, first, other = self.begin("flight", {"controller": between.url})
+            election, first, other = self.begin("unfinished", {"controller": between.url})
             holds.set()
             self.feed(election)
             wait_for("a request in flight", lambda: first.state()["store"]["inFlight"] > 0)

@@ -177,7 +177,7 @@ class Tokens(Operations):
             wait_for("old token refused", lambda: self.is_refused(old))
             self.assertNotIn("Unauthorized", controller.text())
             self.create("calm", job("second"))
-            controller.wait_said(f'cannot authenticate: Unauthorized; context "test", user "user": the token in {file} is not accepted')
+            controller.wait_for_log(f'cannot authenticate: Unauthorized; context "test", user "user": the token in {file} is not accepted')
             replace(file, new)
             start = time.monotonic()
             wait_for("second", lambda: self.pods("calm", f"?labelSelector={LABEL}=second"), PATIENCE_S)
@@ -196,7 +196,7 @@ class Authorities(Operations):
         with self.run_with(self.write_kubeconfig(trusted, {"token": self.api.tokens["controller"]})) as controller:
             self.assert_served("first")
             self.restart_with_another()
-            controller.wait_said("certificate-authority")
+            controller.wait_for_log("certificate-authority")
             self.create("calm", job("second"))
             replace(trusted, self.api.ca.read_text())
             start = time.monotonic()

@@ -15,7 +15,7 @@ import unittest
 import field
 import life
 import proxy
-import reported_by
+import audit
 from support import wait_for
 
 JOBS = 60 if field.ALL else 12
@@ -226,7 +226,7 @@ class Leaders(field.Field):
             other_works.set()
             director.play()
             self.assert_idle(other)
-            # whose create came first is chance; the other one is told that the pod is there
+            # whose create comes first is chance; the other one gets AlreadyExists
             wrong = [f"{namespace}: {words}" for namespace, one in director.lives.items()
                      for words in one.verdict(self.events(namespace, ("controller", "other")), exact=False)]
             self.assertEqual(wrong, [])
@@ -268,7 +268,7 @@ class Moody(field.Field):
         return event["objectRef"].get("name", "").startswith("life")
 
     def made(self):
-        return {name: number for name, number in reported_by.count(self.events("moody"), "create", "pods").items()
+        return {name: number for name, number in audit.count(self.events("moody"), "create", "pods").items()
                 if name.startswith("m-")}
 
 

@@ -104,7 +104,7 @@ static bool allowed(const struct stage *stage)
 	return rh_json_bool(rh_json_at(stage->answer, "response.allowed"), false);
 }
 
-static const char *message(const struct stage *stage)
+static const char *stage_message(const struct stage *stage)
 {
 	const char *text = rh_json_string_at(stage->answer, "response.status.message");
 
@@ -150,7 +150,7 @@ static void test_webhook__bad_job(void **state)
 	open_stage(&stage);
 	review(&stage, PYTORCH, job("", "2"), NULL);
 	assert_false(allowed(&stage));
-	assert_string_equal(message(&stage), "spec.pytorchReplicaSpecs[Master].replicas: Forbidden: must be 1");
+	assert_string_equal(stage_message(&stage), "spec.pytorchReplicaSpecs[Master].replicas: Forbidden: must be 1");
 	assert_string_equal(rh_json_string_at(stage.answer, "response.status.reason"), "Forbidden");
 	assert_int_equal(rh_json_number(rh_json_at(stage.answer, "response.status.code"), 0), 403);
 	close_stage(&stage);
@@ -181,7 +181,7 @@ static void test_webhook__containers_without_a_name(void **state)
 		support_row(rows[i].containers);
 		review(&stage, PYTORCH, from_yaml(text), NULL);
 		assert_false(allowed(&stage));
-		assert_string_equal(message(&stage), rows[i].message);
+		assert_string_equal(stage_message(&stage), rows[i].message);
 	}
 	close_stage(&stage);
 }
@@ -218,7 +218,7 @@ static void test_webhook__changes(void **state)
 		support_row(change->name);
 		review(&stage, PYTORCH, job(change->policy[1], change->master[1]), job(change->policy[0], change->master[0]));
 		assert_int_equal(allowed(&stage), !*change->message);
-		assert_non_null(strstr(message(&stage), change->message));
+		assert_non_null(strstr(stage_message(&stage), change->message));
 	}
 	close_stage(&stage);
 }
@@ -234,7 +234,7 @@ static void test_webhook__not_understood(void **state)
 	review(&stage, PYTORCH, from_yaml(broken), NULL);
 	assert_false(allowed(&stage));
 	assert_int_equal(rh_json_number(rh_json_at(stage.answer, "response.status.code"), 0), 400);
-	assert_non_null(strstr(message(&stage), "spec"));
+	assert_non_null(strstr(stage_message(&stage), "spec"));
 	review(&stage, PYTORCH, from_yaml(broken), from_yaml(broken));
 	assert_true(allowed(&stage));
 	review(&stage, PYTORCH, from_yaml(broken), job("", "1"));
@@ -344,7 +344,7 @@ static void check_golden(struct stage *stage, const char *name, const char *expe
 	rh_auto_free char *page = NULL;
 	rh_auto_free char *text = NULL;
 	struct rh_json *object;
-	rh_auto_free char *words = NULL;
+	rh_auto_free char *message = NULL;
 	char kind[64] = "";
 
 	assert_int_equal(rh_file_read(path, 1000000, &text, NULL, NULL), 0);
@@ -355,8 +355,8 @@ static void check_golden(struct stage *stage, const char *name, const char *expe
 	page = rh_asprintf("/validate-kubeflow-org-v1-%s", kind);
 	review(stage, page, object, NULL);
 	assert_false(allowed(stage));
-	words = without_remarks(message(stage));
-	assert_string_equal(words, expected);
+	message = without_remarks(stage_message(stage));
+	assert_string_equal(message, expected);
 }
 
 static void test_webhook__v1_words(void **state)

@@ -170,7 +170,7 @@ static void test_auth__refused_token_file(void **state)
 static void test_auth__token_files_that_do_not_fit(void **state)
 {
 	static const struct {
-		const char *name, *text, *words;
+		const char *name, *text, *message;
 		int code;
 	} rows[] = {
 		{"missing", NULL, "cannot open", RH_ENOENT},
@@ -188,7 +188,7 @@ static void test_auth__token_files_that_do_not_fit(void **state)
 		if (rows[i].text)
 			put(*state, "token", rows[i].text);
 		assert_int_equal(open_auth(*state, "tokenFile: token", &err), rows[i].code);
-		if (!strstr(err.message, rows[i].words) || !strstr(err.message, "users[0].user"))
+		if (!strstr(err.message, rows[i].message) || !strstr(err.message, "users[0].user"))
 			fail_msg("%s", err.message);
 		assert_null(strstr(err.message, "s3cret"));
 	}
@@ -356,7 +356,7 @@ static void test_auth__plugin_gives_a_certificate(void **state)
 static void test_auth__plugins_that_fail(void **state)
 {
 	static const struct {
-		const char *name, *user, *script, *words;
+		const char *name, *user, *script, *message;
 	} rows[] = {
 		{"status", PLUGIN, "#!/bin/sh\nexit 7\n", "users[0].user.exec: the plugin: it ended with status 7"},
 		{"signal", PLUGIN, "#!/bin/sh\nkill -9 $$\n", "users[0].user.exec: the plugin: it was killed by signal 9"},
@@ -383,7 +383,7 @@ static void test_auth__plugins_that_fail(void **state)
 		put(*state, "plugin", rows[i].script);
 		assert_int_equal(open_auth(*state, rows[i].user, &err), 0);
 		assert_true(get(*state, 0, &credential, &err) < 0);
-		if (!strstr(err.message, rows[i].words) || strstr(err.message, "s3cret"))
+		if (!strstr(err.message, rows[i].message) || strstr(err.message, "s3cret"))
 			fail_msg("%s", err.message);
 	}
 }

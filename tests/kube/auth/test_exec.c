@@ -64,7 +64,7 @@ static void test_exec__answers(void **state)
 static void test_exec__answers_that_do_not_fit(void **state)
 {
 	static const struct {
-		const char *name, *text, *words;
+		const char *name, *text, *message;
 	} rows[] = {
 		{"nothing", "", "is no ExecCredential in JSON"},
 		{"no JSON", "token: s3cret", "is no ExecCredential in JSON"},
@@ -96,7 +96,7 @@ static void test_exec__answers_that_do_not_fit(void **state)
 		(void)support_row(rows[i].name);
 		assert_int_equal(rh_auth_answer_parse(config, rows[i].text, strlen(rows[i].text), &answer, &err), RH_EINVAL);
 		assert_null(answer.token);
-		if (!strstr(err.message, rows[i].words) || strstr(err.message, "s3cret"))
+		if (!strstr(err.message, rows[i].message) || strstr(err.message, "s3cret"))
 			fail_msg("%s", err.message);
 		assert_true(rh_starts_with(err.message, "f: users[0].user.exec"));
 	}

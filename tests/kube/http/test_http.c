@@ -79,9 +79,9 @@ static void test_http__answers(void **state)
 		https_get(&client, rows[i].path, &call);
 		assert_int_equal(call.status, rows[i].status);
 		assert_string_equal(rh_str_text(&call.body), rows[i].body);
-		assert_string_equal(call.words, "");
+		assert_string_equal(call.message, "");
 		assert_int_equal(call.retry_after, rows[i].retry * RH_SECOND);
-		assert_int_equal(client.told, i + 1);
+		assert_int_equal(client.observed, i + 1);
 	}
 	https_close(&client);
 }
@@ -124,7 +124,7 @@ static void test_http__what_is_sent(void **state)
 		                                  0,
 		                                  NULL};
 		auto_https_call call = {0};
-		rh_auto(json) said = NULL;
+		rh_auto(json) reply = NULL;
 		const struct rh_json *headers;
 
 		(void)support_row(rows[i].method);
@@ -132,11 +132,11 @@ static void test_http__what_is_sent(void **state)
 		https_wait(&client);
 		assert_int_equal(call.status, 200);
 		assert_true(call.sent);
-		said = support_json(rh_str_text(&call.body));
-		headers = rh_json_get(said, "headers");
-		assert_string_equal(rh_json_string_at(said, "method"), rows[i].method);
-		assert_string_equal(rh_json_string_at(said, "path"), request.path);
-		assert_string_equal(rh_json_string_at(said, "body"), rows[i].body ? rows[i].body : "");
+		reply = support_json(rh_str_text(&call.body));
+		headers = rh_json_get(reply, "headers");
+		assert_string_equal(rh_json_string_at(reply, "method"), rows[i].method);
+		assert_string_equal(rh_json_string_at(reply, "path"), request.path);
+		assert_string_equal(rh_json_string_at(reply, "body"), rows[i].body ? rows[i].body : "");
 		assert_true(rh_text_equal(rh_json_string(rh_json_get(headers, "content-type")), rows[i].expected_type));
 		assert_true(rh_text_equal(rh_json_string(rh_json_get(headers, "accept-encoding")), rows[i].encoding));
 		assert_string_equal(rh_json_string(rh_json_get(headers, "accept")), "application/json");
@@ -152,15 +152,15 @@ static void test_http__impersonation_and_basic(void **state)
 	const struct fixture *fixture = *state;
 	struct https_client client = {0};
 	auto_https_call call = {0};
-	rh_auto(json) said = NULL;
+	rh_auto(json) reply = NULL;
 	const struct rh_json *headers;
 
 	https_open(&client,
 	           https_config(&fixture->server, fixture->ca,
 	                        "username: ann, password: 'a b', as: bob, as-groups: [g1], as-user-extra: {Sco/pe: [x]}"));
 	https_get(&client, "/echo", &call);
-	said = support_json(rh_str_text(&call.body));
-	headers = rh_json_get(said, "headers");
+	reply = support_json(rh_str_text(&call.body));
+	headers = rh_json_get(reply, "headers");
 	assert_string_equal(rh_json_string(rh_json_get(headers, "authorization")), "Basic YW5uOmEgYg==");
 	assert_string_equal(rh_json_string(rh_json_get(headers, "impersonate-user")), "bob");
 	assert_string_equal(rh_json_string(rh_json_get(headers, "impersonate-group")), "g1");
@@ -200,11 +200,11 @@ static void test_http__longest_body(void **state)
 	https_get(&client, "/bytes/100001", &large);
 	assert_int_equal(large.status, 0);
 	assert_true(large.sent);
-	assert_string_equal(large.words, "the answer has more than 100000 bytes");
+	assert_string_equal(large.message, "the answer has more than 100000 bytes");
 	assert_int_equal(large.body.length, 0);
 	https_get(&client, "/gzip/50000000", &bomb);
 	assert_int_equal(bomb.status, 0);
-	assert_int_equal(client.told, 3);
+	assert_int_equal(client.observed, 3);
 	https_close(&client);
 }
 
@@ -213,7 +213,7 @@ static void test_http__faults(void **state)
 	static const struct {
 		const char *path;
 		int64_t timeout, idle;
-		const char *words;
+		const char *message;
 	} rows[] = {
 		{"/cut/10", 0, 0, "https://127.0.0.1:"},
 		{"/cut/0", 0, 0, "https://127.0.0.1:"},
@@ -236,7 +236,7 @@ static void test_http__faults(void **state)
 		https_wait(&client);
 		assert_int_equal(call.status, 0);
 		assert_true(call.sent);
-		assert_has(call.words, rows[i].words);
+		assert_has(call.message, rows[i].message);
 		assert_string_equal(rh_str_text(&call.body), "");
 	}
 	https_close(&client);
@@ -274,7 +274,7 @@ static void test_http__chunk_function_ends_it(void **state)
 	https_wait(&client);
 	assert_int_equal(call.status, 0);
 	assert_int_equal(call.chunks, 1);
-	assert_string_equal(call.words, "the answer makes no sense");
+	assert_string_equal(call.message, "malformed response");
 	https_close(&client);
 }
 
@@ -306,7 +306,7 @@ static void test_http__cancel_anywhere(void **state)
 	assert_int_equal(inside.status, -1);
 	assert_int_equal(inside.chunks, 1);
 	assert_int_equal(late.status, -1);
-	assert_int_equal(client.told, 1);
+	assert_int_equal(client.observed, 1);
 	https_close(&client);
 }
 
@@ -357,19 +357,19 @@ static void test_http__callbacks_may_send(void **state)
 	assert_int_equal(rh_http_send(client.http, &request, relay_on_done, &relay, NULL, NULL), 0);
 	https_wait(&client);
 	assert_int_equal(relay.left, 0);
-	assert_int_equal(client.told, 20);
+	assert_int_equal(client.observed, 20);
 	https_close(&client);
 }
 
 static int64_t count_of(struct https_client *client, const char *what)
 {
 	auto_https_call call = {0};
-	rh_auto(json) said = NULL;
+	rh_auto(json) reply = NULL;
 	int64_t value = -1;
 
 	https_get(client, "/count", &call);
-	said = support_json(rh_str_text(&call.body));
-	assert_true(rh_json_integer(rh_json_get(said, what), &value));
+	reply = support_json(rh_str_text(&call.body));
+	assert_true(rh_json_integer(rh_json_get(reply, what), &value));
 	return value;
 }
 
@@ -429,8 +429,8 @@ static void test_http__tls(void **state)
 {
 	static const struct {
 		const char *name, *cluster;
-		bool trusts;       /* the right authority is added */
-		const char *words; /* NULL: it works */
+		bool trusts;         /* the right authority is added */
+		const char *message; /* NULL: it works */
 	} rows[] = {
 		{"the right authority", "", true, NULL},
 		{"the system's authorities", "", false, "check test: clusters[0].cluster.certificate-authority"},
@@ -450,10 +450,10 @@ static void test_http__tls(void **state)
 		(void)support_row(rows[i].name);
 		https_open(&client, https_config(&fixture->server, cluster, ""));
 		https_get(&client, "/echo", &call);
-		assert_int_equal(call.status, rows[i].words ? 0 : 200);
-		assert_int_equal(call.sent, rows[i].words == NULL);
-		assert_has(call.words, rows[i].words ? rows[i].words : "");
-		if (!rows[i].words)
+		assert_int_equal(call.status, rows[i].message ? 0 : 200);
+		assert_int_equal(call.sent, rows[i].message == NULL);
+		assert_has(call.message, rows[i].message ? rows[i].message : "");
+		if (!rows[i].message)
 			assert_has(rh_str_text(&call.body), "\"host\": \"127.0.0.1:");
 		https_close(&client);
 	}
@@ -471,7 +471,7 @@ static void test_http__another_authority_is_refused(void **state)
 	https_get(&client, "/token/abc", &call);
 	assert_int_equal(call.status, 0);
 	assert_false(call.sent);
-	assert_null(strstr(call.words, "abc"));
+	assert_null(strstr(call.message, "abc"));
 	https_close(&client);
 }
 
@@ -492,7 +492,7 @@ static void test_http__client_certificate(void **state)
 		https_get(&client, "/certificate", &call);
 		assert_int_equal(call.status, i == 0 ? 200 : 0);
 		assert_string_equal(rh_str_text(&call.body), i == 0 ? "commonName=client" : "");
-		assert_has(call.words, i == 0 ? "" : "check test: users[0].user.client-certificate");
+		assert_has(call.message, i == 0 ? "" : "check test: users[0].user.client-certificate");
 		https_close(&client);
 	}
 }
@@ -500,7 +500,7 @@ static void test_http__client_certificate(void **state)
 static void test_http__nobody_listens(void **state)
 {
 	static const struct {
-		const char *server, *words;
+		const char *server, *message;
 	} rows[] = {
 		{"https://127.0.0.1:1", "https://127.0.0.1:1: "},
 		{"https://127.0.0.1:1", "check test: clusters[0].cluster.server"},
@@ -524,7 +524,7 @@ static void test_http__nobody_listens(void **state)
 		https_get(&client, "/echo", &call);
 		assert_int_equal(call.status, 0);
 		assert_false(call.sent);
-		assert_has(call.words, rows[i].words);
+		assert_has(call.message, rows[i].message);
 		https_close(&client);
 	}
 }
@@ -606,7 +606,7 @@ static void test_http__token_file_is_read_again_when_refused(void **state)
 	(void)usleep(1100000); /* a refusal right after the file was read does not count */
 	https_get(&client, "/token/two", &second);
 	assert_int_equal(second.status, 200);
-	assert_int_equal(client.told, 2);
+	assert_int_equal(client.observed, 2);
 	https_get(&client, "/token/three", &third);
 	assert_int_equal(third.status, 401);
 	assert_string_equal(rh_str_text(&third.body), "bad");
@@ -648,7 +648,7 @@ static void test_http__exec_plugin_that_fails(void **state)
 	https_get(&client, "/token/abc", &call);
 	assert_int_equal(call.status, 0);
 	assert_false(call.sent);
-	assert_string_equal(call.words, "test: users[0].user.exec: the plugin: it ended with status 3");
+	assert_string_equal(call.message, "test: users[0].user.exec: the plugin: it ended with status 3");
 	https_close(&client);
 }
 

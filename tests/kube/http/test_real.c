@@ -38,7 +38,7 @@ static size_t count_sockets(void)
 	return count;
 }
 
-/* The loop may stop when all creates are answered and the watch has told of some. */
+/* The loop may stop when all creates are answered and the watch has reported some. */
 static int64_t release_when_answered(void *arg, int64_t now)
 {
 	struct https_call *seen = arg;
@@ -130,7 +130,7 @@ struct election {
 	struct https_client client;
 	struct rh_lease_keeper *keepers[2];
 	enum rh_lease_state states[2];
-	char words[256];
+	char message[256];
 };
 
 static int64_t election_step(void *arg, int64_t now)
@@ -148,21 +148,21 @@ static int64_t election_step(void *arg, int64_t now)
 	return due;
 }
 
-static void election_note(struct election *election, int which, enum rh_lease_state state, const char *words)
+static void election_note(struct election *election, int which, enum rh_lease_state state, const char *message)
 {
 	election->states[which] = state;
-	rh_copy(election->words, sizeof(election->words), words);
+	rh_copy(election->message, sizeof(election->message), message);
 	election->client.released = true;
 }
 
-static void election_note_first(void *arg, enum rh_lease_state state, const char *words)
+static void election_note_first(void *arg, enum rh_lease_state state, const char *message)
 {
-	election_note(arg, 0, state, words);
+	election_note(arg, 0, state, message);
 }
 
-static void election_note_second(void *arg, enum rh_lease_state state, const char *words)
+static void election_note_second(void *arg, enum rh_lease_state state, const char *message)
 {
-	election_note(arg, 1, state, words);
+	election_note(arg, 1, state, message);
 }
 
 static void open_election(struct election *election, const char *variable)
@@ -222,7 +222,7 @@ static void test_real__lease_is_forbidden(void **state)
 		https_wait(&election.client);
 	assert_int_equal(election.states[0], RH_LEASE_FORBIDDEN);
 	assert_int_equal(election.states[1], RH_LEASE_FORBIDDEN);
-	assert_non_null(strstr(election.words, "User \"nobody\" cannot get resource \"leases\""));
+	assert_non_null(strstr(election.message, "User \"nobody\" cannot get resource \"leases\""));
 	close_election(&election);
 }
 

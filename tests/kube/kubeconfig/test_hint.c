@@ -18,7 +18,7 @@ struct hint_row {
 	const char *name;
 	const char *config;
 	int32_t status;
-	const char *words;
+	const char *message;
 	const char *want; /* "": nothing to say */
 };
 
@@ -58,7 +58,7 @@ static void test_hint__rows(void **state)
 		rh_auto(kubeconfig) config = hint_parse(row->config);
 		rh_auto_str out = {0};
 
-		rh_kube_hint(config, row->status, row->words, &out);
+		rh_kube_hint(config, row->status, row->message, &out);
 		if (strcmp(rh_str_text(&out), row->want) != 0)
 			fail_msg("%s: \"%s\", not \"%s\"", row->name, rh_str_text(&out), row->want);
 		assert_null(strstr(rh_str_text(&out), "secret"));

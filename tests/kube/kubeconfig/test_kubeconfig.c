@@ -120,7 +120,7 @@ static void test_kubeconfig__exec_command(void **state)
 static void test_kubeconfig__refused(void **state)
 {
 	static const struct {
-		const char *name, *text, *words;
+		const char *name, *text, *message;
 	} rows[] = {
 		{"no YAML", "{", "dir/file: "},
 		{"nothing", "", "dir/file: current-context: is not set; set it or name one with --context; there are none"},
@@ -209,8 +209,8 @@ static void test_kubeconfig__refused(void **state)
 		                 RH_EINVAL);
 		assert_null(config);
 		assert_true(rh_starts_with(err.message, "dir/file: "));
-		if (!strstr(err.message, rows[i].words))
-			fail_msg("\"%s\" is not in \"%s\"", rows[i].words, err.message);
+		if (!strstr(err.message, rows[i].message))
+			fail_msg("\"%s\" is not in \"%s\"", rows[i].message, err.message);
 	}
 }
 
@@ -394,7 +394,7 @@ static void test_kubeconfig__files_that_it_names(void **state)
 static void test_kubeconfig__files_that_do_not_fit(void **state)
 {
 	static const struct {
-		const char *text, *words;
+		const char *text, *message;
 		int code;
 	} rows[] = {
 		{CLUSTER("server: 'https://a', certificate-authority: none.crt"),
@@ -414,8 +414,8 @@ static void test_kubeconfig__files_that_do_not_fit(void **state)
 
 		assert_int_equal(rh_kubeconfig_load(&(struct rh_kubeconfig_options){.path = path}, &config, &err),
 		                 rows[i].code);
-		if (!strstr(err.message, rows[i].words))
-			fail_msg("\"%s\" is not in \"%s\"", rows[i].words, err.message);
+		if (!strstr(err.message, rows[i].message))
+			fail_msg("\"%s\" is not in \"%s\"", rows[i].message, err.message);
 	}
 }
 

@@ -198,13 +198,13 @@ static void letter_return(struct play *play, struct candidate *candidate)
 {
 	struct letter *letter = &candidate->letter;
 	bool lost = letter_is_lost(letter) || play->now >= letter->limit;
-	struct rh_http_response response = {.sent = true, .words = "cut", .body = ""};
+	struct rh_http_response response = {.sent = true, .message = "cut", .body = ""};
 
 	if (!letter->out || (play->now < letter->returns && play->now < letter->limit))
 		return;
 	if (!lost) {
 		response.status = letter->served ? letter->status : letter->fault->status;
-		response.words = "";
+		response.message = "";
 		response.body = letter->answer ? letter->answer : "{}";
 	}
 	response.body_length = strlen(response.body);

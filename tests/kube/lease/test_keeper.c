@@ -5,32 +5,34 @@
 #include "base/support.h"
 #include "kube/fake_http.h"
 
-/* What a keeper told, and its client. */
+/* Callbacks of a keeper, and its client. */
 struct watcher {
 	struct rh_http *http;
 	struct rh_lease_keeper *keeper;
 	enum rh_lease_state states[8];
 	size_t count;
-	char words[128];
+	char message[128];
 	size_t troubles;
 	char trouble[128];
+	int32_t status;
 };
 
-static void note_state(void *arg, enum rh_lease_state state, const char *words)
+static void note_state(void *arg, enum rh_lease_state state, const char *message)
 {
 	struct watcher *watcher = arg;
 
 	assert_true(watcher->count < 8);
 	watcher->states[watcher->count++] = state;
-	rh_copy(watcher->words, sizeof(watcher->words), words);
+	rh_copy(watcher->message, sizeof(watcher->message), message);
 }
 
-static void note_trouble(void *arg, const char *words)
+static void note_trouble(void *arg, int32_t status, const char *message)
 {
 	struct watcher *watcher = arg;
 
 	watcher->troubles++;
-	rh_copy(watcher->trouble, sizeof(watcher->trouble), words);
+	watcher->status = status;
+	rh_copy(watcher->trouble, sizeof(watcher->trouble), message);
 }
 
 static void open_keeper(struct watcher *watcher, const char *identity)
@@ -100,7 +102,7 @@ static void test_keeper__leads_and_releases(void **state)
 	close_keeper(&watcher);
 }
 
-static void test_keeper__forbidden_is_told_with_words(void **state)
+static void test_keeper__forbidden_is_reported_with_a_message(void **state)
 {
 	struct watcher watcher = {0};
 
@@ -115,24 +117,25 @@ static void test_keeper__forbidden_is_told_with_words(void **state)
 	step(&watcher, 0);
 	assert_int_equal(watcher.count, 1);
 	assert_int_equal(watcher.states[0], RH_LEASE_FORBIDDEN);
-	assert_string_equal(watcher.words, "status 403: leases is forbidden");
+	assert_string_equal(watcher.message, "status 403: leases is forbidden");
 	close_keeper(&watcher);
 }
 
-/* Tries that fail are told once, and that they are good again; an answer that says who has it is a good one. */
-static void test_keeper__trouble_is_told(void **state)
+/* Failing attempts are reported once, and so is their end; a response that names another holder is a success. */
+static void test_keeper__trouble_is_reported_once(void **state)
 {
 	static const char held[] = "{\"metadata\":{},\"spec\":{\"holderIdentity\":\"other\",\"leaseDurationSeconds\":15}}";
 	static const struct {
 		int32_t status;
 		const char *body;
-		size_t told;
-		const char *words;
+		size_t reports;
+		const char *message;
+		int32_t reported;
 	} rows[] = {
-		{200, held, 0, ""},
-		{403, "{\"message\":\"no\"}", 1, "status 403: no"},
-		{500, "{}", 1, "status 403: no"},
-		{200, held, 2, ""},
+		{200, held, 0, "", 0},
+		{403, "{\"message\":\"no\"}", 1, "status 403: no", 403},
+		{500, "{}", 1, "status 403: no", 403},
+		{200, held, 2, "", 200},
 
 	};
 	struct watcher watcher = {0};
@@ -143,9 +146,10 @@ static void test_keeper__trouble_is_told(void **state)
 		step(&watcher, (int64_t)i * 5 * RH_SECOND);
 		answer(&watcher, rows[i].status, rows[i].body);
 		step(&watcher, 0);
-		assert_int_equal(watcher.troubles, rows[i].told);
+		assert_int_equal(watcher.troubles, rows[i].reports);
+		assert_int_equal(watcher.status, rows[i].reported);
 		if (rows[i].status)
-			assert_string_equal(watcher.trouble, rows[i].words);
+			assert_string_equal(watcher.trouble, rows[i].message);
 	}
 	assert_int_equal(watcher.count, 0);
 	close_keeper(&watcher);
@@ -211,8 +215,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_keeper__leads_and_releases),
-		cmocka_unit_test(test_keeper__forbidden_is_told_with_words),
-		cmocka_unit_test(test_keeper__trouble_is_told),
+		cmocka_unit_test(test_keeper__forbidden_is_reported_with_a_message),
+		cmocka_unit_test(test_keeper__trouble_is_reported_once),
 		cmocka_unit_test(test_keeper__lost_without_an_answer),
 		cmocka_unit_test(test_keeper__own_identity_differs),
 		cmocka_unit_test(test_keeper__without_memory),

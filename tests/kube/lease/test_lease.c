@@ -43,7 +43,7 @@ static void expect_nothing(struct rh_lease *lease, int64_t now)
 static void answer(struct rh_lease *lease, int64_t now, int32_t status, const char *body)
 {
 	struct rh_http_response response = {
-		.status = status, .sent = true, .words = status ? "" : "cut", .body = body, .body_length = strlen(body)};
+		.status = status, .sent = true, .message = status ? "" : "cut", .body = body, .body_length = strlen(body)};
 
 	rh_lease_answer(lease, now, &response);
 }
@@ -226,7 +226,7 @@ static void test_lease__lost_when_it_cannot_be_renewed(void **state)
 	}
 }
 
-/* An answer that comes after the deadline changes nothing: others were already told. */
+/* A response after the deadline changes nothing: the loss was already reported. */
 static void test_lease__late_renewal_does_not_count(void **state)
 {
 	rh_auto(lease) lease = open_lease("me");
@@ -504,7 +504,7 @@ static void test_lease__answers_that_make_no_sense(void **state)
 		assert_null(expect(lease, 0, "GET", PATH "/lead"));
 		answer(lease, 0, 200, bodies[i]);
 		assert_int_equal(rh_lease_look(lease, 0), RH_LEASE_SEEKING);
-		assert_string_equal(rh_lease_message(lease), "the server's answer is no Lease");
+		assert_string_equal(rh_lease_message(lease), "the server's response is not a valid Lease");
 		assert_true(rh_lease_deadline(lease) >= RH_LEASE_RETRY_PERIOD);
 	}
 }
@@ -603,7 +603,7 @@ static void test_lease__options(void **state)
 	static const struct {
 		const char *name;
 		struct rh_lease_options options;
-		const char *words;
+		const char *message;
 	} rows[] = {
 		{"no identity", {.namespace_ = "a", .name = "b"}, "needs a namespace, a name and an identity"},
 		{"empty name", {.namespace_ = "a", .name = "", .identity = "c"}, "needs a namespace, a name and an identity"},
@@ -619,7 +619,7 @@ static void test_lease__options(void **state)
 
 		(void)support_row(rows[i].name);
 		assert_int_equal(rh_lease_new(&rows[i].options, &lease, &err), RH_EINVAL);
-		assert_non_null(strstr(err.message, rows[i].words));
+		assert_non_null(strstr(err.message, rows[i].message));
 		assert_null(lease);
 	}
 	rh_lease_free(NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small API server in memory, and faults at every call: whatever happened, in the end the watch has told what the
- * server has, and on the way each object's life was told in order.
+ * A small API server in memory, and faults at every call: whatever happens, the watch finally shows the state of the
+ * server, and reports the events of each object in order.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ struct stream {
 	uint64_t call; /* 0: none */
 	int64_t version;
 	struct rh_str text;
-	size_t told;
+	size_t sent;
 };
 
 struct server {
@@ -43,7 +43,7 @@ struct server {
 	bool streams_lists;
 };
 
-/* The server, the store, and what the store told. */
+/* The server, the store, and the events of the store. */
 struct play {
 	struct server server;
 	struct rh_http *http;
@@ -51,8 +51,8 @@ struct play {
 	int64_t now;
 	uint64_t random;
 	bool faults;
-	int told[OBJECTS]; /* UID; 0: not there */
-	int64_t told_version[OBJECTS];
+	int seen[OBJECTS]; /* UID; 0: not there */
+	int64_t seen_version[OBJECTS];
 	int synced;
 };
 
@@ -255,14 +255,14 @@ static void serve_watch(struct play *play, struct fake_call *call)
 	if (!stream)
 		return;
 	stream_catch_up(&play->server, stream);
-	piece = stream->text.length - stream->told;
+	piece = stream->text.length - stream->sent;
 	if (play->faults && piece > 0)
 		piece = draw(play, piece + 1);
-	if (!fake_http_feed(play->http, call, stream->text.data ? stream->text.data + stream->told : "", piece)) {
+	if (!fake_http_feed(play->http, call, stream->text.data ? stream->text.data + stream->sent : "", piece)) {
 		stream_close(stream);
 		return;
 	}
-	stream->told += piece;
+	stream->sent += piece;
 	if (!play->faults || draw(play, 8) > 0)
 		return;
 	stream_close(stream);
@@ -320,10 +320,10 @@ static void on_watch(void *arg, enum rh_watch_event event, const struct rh_json 
 	if (event != RH_WATCH_DELETED)
 		assert_string_equal(rh_json_string_at(object, "metadata.labels.app"), "x");
 	version = strtoll(rh_json_string_at(object, "metadata.resourceVersion"), NULL, 10);
-	assert_int_equal(play->told[index], event == RH_WATCH_ADDED ? 0 : number);
-	assert_true(version >= play->told_version[index]);
-	play->told[index] = event == RH_WATCH_DELETED ? 0 : number;
-	play->told_version[index] = event == RH_WATCH_DELETED ? 0 : version;
+	assert_int_equal(play->seen[index], event == RH_WATCH_ADDED ? 0 : number);
+	assert_true(version >= play->seen_version[index]);
+	play->seen[index] = event == RH_WATCH_DELETED ? 0 : number;
+	play->seen_version[index] = event == RH_WATCH_DELETED ? 0 : version;
 }
 
 static bool play_agrees(const struct play *play)
@@ -332,7 +332,7 @@ static bool play_agrees(const struct play *play)
 		const struct change *change = server_at(&play->server, i, play->server.version);
 		int uid = change ? change->uid : 0;
 
-		if (play->told[i] != uid || (uid && play->told_version[i] != change->version))
+		if (play->seen[i] != uid || (uid && play->seen_version[i] != change->version))
 			return false;
 	}
 	return play->synced == 1;

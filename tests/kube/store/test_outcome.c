@@ -10,7 +10,7 @@
 static struct rh_http_response response_of(int32_t status, const char *body)
 {
 	return (struct rh_http_response){
-		.status = status, .sent = true, .words = "", .body = body, .body_length = strlen(body)};
+		.status = status, .sent = true, .message = "", .body = body, .body_length = strlen(body)};
 }
 
 /* The bodies are what a Kubernetes 1.34 API server says. */
@@ -127,7 +127,7 @@ static void test_outcome__no_answer(void **state)
 {
 	static const struct {
 		bool sent;
-		const char *words;
+		const char *received;
 		enum rh_outcome_code code;
 		int64_t retry_after;
 		const char *message;
@@ -139,7 +139,7 @@ static void test_outcome__no_answer(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct rh_http_response response = {.sent = rows[i].sent, .words = rows[i].words, .body = ""};
+		struct rh_http_response response = {.sent = rows[i].sent, .message = rows[i].received, .body = ""};
 		rh_auto_kube_outcome out = {0};
 
 		rh_kube_outcome_read(RH_VERB_CREATE, &response, &out);

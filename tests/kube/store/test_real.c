@@ -10,7 +10,7 @@
 
 #define PATIENCE (60 * RH_SECOND)
 #define WATCHES 8
-/* Pods that come and go so that it is known that all that was before them has been told. */
+/* Pods that come and go, to know that all earlier events have arrived. */
 #define SENTINEL "sentinel-"
 
 /* A watch of a test. */
@@ -198,7 +198,7 @@ static void wait_for(struct target *target, bool (*turn)(void *arg))
 	target->real.turn = turn;
 	target->real.arg = target;
 	if (!real_run(&target->real, PATIENCE))
-		fail_msg("nothing more is told");
+		fail_msg("no more events arrive");
 }
 
 /* Does any watch still owe the sentinel that came, or that it went? */

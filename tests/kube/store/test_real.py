@@ -103,7 +103,7 @@ class Proxy:
 
 
 class Follower:
-    """The program that follows the pods, and what it told so far."""
+    """The program that follows the pods, and its output so far."""
 
     def __init__(self, kubeconfig, *words):
         environment = {**api.environment(), "KUBECONFIG": str(kubeconfig)}
@@ -225,11 +225,11 @@ class StoreReal(unittest.TestCase):
         wait("first list", lambda: follower.synced)
         for _ in range(2):
             api.stop("kube-apiserver", signal.SIGKILL)
-            wait("the problem is told", lambda: follower.problems and follower.problems[-1][2] != "200 ")
+            wait("the problem is reported", lambda: follower.problems and follower.problems[-1][2] != "200 ")
             api.start("kube-apiserver")
             change(self.generator, 20)
             self.assert_agrees(follower)
-            wait("it is told that it works", lambda: follower.problems[-1][2].startswith("200"))
+            wait("the end of the problem is reported", lambda: follower.problems[-1][2].startswith("200"))
 
     def test_versions_that_the_server_has_forgotten(self):
         change(self.generator, 40)

@@ -8,7 +8,7 @@
 
 static const struct rh_resource jobs = {"kubeflow.org/v1", "PyTorchJob", "pytorchjobs"};
 
-/* A store, the client under it, and what it told. */
+/* A store, its client, and its callbacks. */
 struct subject {
 	struct rh_http *http;
 	struct rh_kube_store *store;
@@ -50,7 +50,7 @@ static void on_watch(void *arg, enum rh_watch_event event, const struct rh_json 
 	struct subject *s = arg;
 	const char *name = rh_json_string_at(object, "metadata.name");
 
-	rh_str_appendf(&s->log, "told %d %s\n", (int)event, name ? name : "");
+	rh_str_appendf(&s->log, "reported %d %s\n", (int)event, name ? name : "");
 }
 
 static struct subject *subject_new(struct rh_kube_store_options options)
@@ -194,7 +194,7 @@ static void test_store__requests_as_the_server_wants_them(void **state)
 	}
 }
 
-static void test_store__answers_are_told_once(void **state)
+static void test_store__answers_are_reported_once(void **state)
 {
 	struct subject *s = *state;
 
@@ -329,7 +329,8 @@ static void test_store__namespaces_have_fair_turns(void **state)
 	assert_in_range(before, 10, (int)load.flying + 2 * 10 + 1);
 }
 
-/* S4: what watches tell does not wait behind the answers of a flood; where those stay away, they are doubted, too. */
+/* Events of watches do not wait behind the responses of a flood of requests; when those time out, the watches restart,
+ * too. */
 static void test_store__watches_have_connections_of_their_own(void **state)
 {
 	struct rh_http *watches = fake_http_new();
@@ -460,7 +461,7 @@ static void test_store__a_watch_lists_and_follows(void **state)
 	assert_true(call->idle_timeout > 0);
 	fake_http_answer(s->http, call, 200,
 	                 "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[{\"metadata\":{\"name\":\"a\"}}]}");
-	assert_log(s, "told 0 a\ntold 3 \n");
+	assert_log(s, "reported 0 a\nreported 3 \n");
 	step(s);
 	call = fake_http_find(s->http, "GET", "resourceVersion=5");
 	assert_true(rh_kube_store_deadline(s->store) == RH_NEVER);
@@ -484,7 +485,7 @@ static void test_store__a_namespace_is_all_that_is_watched(void **state)
 	(void)teardown(&subject);
 }
 
-static void test_store__problems_of_a_watch_are_told(void **state)
+static void test_store__problems_of_a_watch_are_reported(void **state)
 {
 	struct subject *s = *state;
 
@@ -540,7 +541,7 @@ static void test_store__a_list_says_that_credentials_are_good_again(void **state
 	step(s);
 	fake_http_answer(s->http, fake_http_call(s->http, 0), 200,
 	                 "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[]}");
-	assert_log(s, "problem authenticate requests 200\ntold 3 \n");
+	assert_log(s, "problem authenticate requests 200\nreported 3 \n");
 }
 
 /* K5: its request is cancelled, wherever it stands, and its problem is nobody's any more. */
@@ -567,7 +568,7 @@ static void test_store__a_watch_can_be_ended(void **state)
 		rh_kube_store_load(s->store, &load);
 		assert_int_equal(load.watches + load.kept, 0);
 	}
-	assert_log(s, "told 3 \nproblem list pytorchjobs.kubeflow.org 403\n"
+	assert_log(s, "reported 3 \nproblem list pytorchjobs.kubeflow.org 403\n"
 	              "problem list pytorchjobs.kubeflow.org 200\n");
 }
 
@@ -602,7 +603,7 @@ static void test_store__calls_are_observed(void **state)
 	step(s);
 	s->now += 2 * RH_SECOND;
 	fake_http_answer(s->http, fake_http_call(s->http, 0), 200, "");
-	assert_log(s, "call list pods 200 0\ntold 3 \ncall watch pods 200 2000000\n");
+	assert_log(s, "call list pods 200 0\nreported 3 \ncall watch pods 200 2000000\n");
 	(void)teardown(&subject);
 }
 
@@ -653,7 +654,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(requests_as_the_server_wants_them),
-		CASE(answers_are_told_once),
+		CASE(answers_are_reported_once),
 		CASE(the_window_holds_back),
 		CASE(throttling_holds_everything_back),
 		CASE(a_rate_spreads_requests),
@@ -666,7 +667,7 @@ int main(void)
 		CASE(cancelled_requests_are_not_answered),
 		CASE(a_watch_lists_and_follows),
 		CASE(a_namespace_is_all_that_is_watched),
-		CASE(problems_of_a_watch_are_told),
+		CASE(problems_of_a_watch_are_reported),
 		CASE(refused_credentials_are_a_problem),
 		CASE(a_list_says_that_credentials_are_good_again),
 		CASE(a_watch_can_be_ended),

@@ -4,7 +4,7 @@
 #include "base/support.h"
 #include "kube/subject.h"
 
-static void test_faults__after_an_expired_version_the_difference_is_told(void **state)
+static void test_faults__after_an_expired_version_the_difference_is_reported(void **state)
 {
 	static const char *const how[] = {"stream", "answer"};
 
@@ -16,7 +16,7 @@ static void test_faults__after_an_expired_version_the_difference_is_told(void **
 		support_row(how[i]);
 		subject_start(s);
 		if (i == 0)
-			assert_true(subject_hear(s, SUBJECT_EVENT("ERROR", SUBJECT_EXPIRED)) < 0);
+			assert_true(subject_feed(s, SUBJECT_EVENT("ERROR", SUBJECT_EXPIRED)) < 0);
 		subject_over(s, i == 0 ? 0 : 410, i == 0 ? "" : SUBJECT_EXPIRED);
 		assert_int_equal(subject_ask(s, "?limit=500"), 0);
 		subject_reply(s, SUBJECT_LIST("90", SUBJECT_POD("b", "7", "50") "," SUBJECT_POD("c", "3", "60")));
@@ -66,7 +66,7 @@ static void test_faults__pauses_grow_and_end(void **state)
 static void test_faults__retry_after_is_obeyed(void **state)
 {
 	struct subject *s = *state;
-	struct rh_http_response response = {.status = 429, .words = "", .body = "", .retry_after = 17 * RH_SECOND};
+	struct rh_http_response response = {.status = 429, .message = "", .body = "", .retry_after = 17 * RH_SECOND};
 
 	subject_ask(s, "limit");
 	rh_kube_watch_end(s->watch, &response, s->now);
@@ -74,11 +74,11 @@ static void test_faults__retry_after_is_obeyed(void **state)
 	subject_assert_problems(s, "list pods in '' 429 too many requests (429)\n");
 }
 
-static void test_faults__problems_are_told_when_they_change(void **state)
+static void test_faults__problems_are_reported_when_they_change(void **state)
 {
 	static const struct {
 		int32_t status;
-		const char *body, *told;
+		const char *body, *expected;
 	} rows[] = {
 		{403, "{'kind':'Status','message':'pods is forbidden'}", "list pods in 'd' 403 pods is forbidden\n"},
 		{403, "{'kind':'Status','message':'pods is forbidden'}", ""},
@@ -97,7 +97,7 @@ static void test_faults__problems_are_told_when_they_change(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		subject_ask(s, "limit");
 		subject_over(s, rows[i].status, rows[i].body);
-		subject_assert_problems(s, rows[i].told);
+		subject_assert_problems(s, rows[i].expected);
 	}
 	subject_ask(s, "limit");
 	subject_reply(s, SUBJECT_LIST("5", ""));
@@ -105,10 +105,10 @@ static void test_faults__problems_are_told_when_they_change(void **state)
 	(void)subject_teardown(&subject);
 }
 
-static void test_faults__a_short_watch_that_told_something_goes_on_at_once(void **state)
+static void test_faults__a_short_watch_with_events_continues_at_once(void **state)
 {
 	static const struct {
-		const char *told;
+		const char *events;
 		int64_t lasted, least;
 		const char *problem;
 	} rows[] = {
@@ -124,11 +124,11 @@ static void test_faults__a_short_watch_that_told_something_goes_on_at_once(void 
 		int64_t waited;
 
 		subject_start(s);
-		assert_int_equal(subject_hear(s, rows[i].told), 0);
+		assert_int_equal(subject_feed(s, rows[i].events), 0);
 		s->now += rows[i].lasted;
 		subject_over(s, 200, "");
 		subject_assert_problems(s, rows[i].problem);
-		waited = subject_ask(s, *rows[i].told ? "resourceVersion=6" : "resourceVersion=5");
+		waited = subject_ask(s, *rows[i].events ? "resourceVersion=6" : "resourceVersion=5");
 		assert_true(rows[i].least == 0 ? waited == 0 : waited >= rows[i].least);
 		(void)subject_teardown(&subject);
 	}
@@ -199,7 +199,7 @@ static void test_faults__silence_is_met_with_doubt(void **state)
 	assert_int_equal(subject_ask(s, "resourceVersion=5"), 0);
 	assert_int_equal(s->request.idle_timeout, 2 * idle);
 	s->now += 60 * RH_SECOND;
-	subject_hear(s, SUBJECT_BOOKMARK("6"));
+	subject_feed(s, SUBJECT_BOOKMARK("6"));
 	s->now += 2 * idle;
 	subject_over(s, 0, "");
 	assert_int_equal(subject_ask(s, "resourceVersion=6"), 0);
@@ -210,7 +210,7 @@ static void test_faults__silence_is_met_with_doubt(void **state)
 static void test_faults__what_cannot_be_read_is_tried_again(void **state)
 {
 	static const struct {
-		const char *body, *words;
+		const char *body, *message;
 	} rows[] = {
 		{"<html>", "the server's answer is no list: byte 0x3c stands where it must not"},
 		{"{}", "the server's answer is no list: it has no items"},
@@ -222,11 +222,11 @@ static void test_faults__what_cannot_be_read_is_tried_again(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		void *subject = subject_new(NULL, NULL, false);
 		struct subject *s = subject;
-		rh_auto_free char *told = rh_asprintf("list pods in '' 0 %s\n", rows[i].words);
+		rh_auto_free char *reported = rh_asprintf("list pods in '' 0 %s\n", rows[i].message);
 
 		subject_ask(s, "limit");
-		subject_over(s, subject_hear(s, rows[i].body) < 0 ? 0 : 200, "");
-		subject_assert_problems(s, told);
+		subject_over(s, subject_feed(s, rows[i].body) < 0 ? 0 : 200, "");
+		subject_assert_problems(s, reported);
 		subject_assert_log(s, "");
 		assert_true(subject_ask(s, "limit") > 0);
 		(void)subject_teardown(&subject);
@@ -236,7 +236,7 @@ static void test_faults__what_cannot_be_read_is_tried_again(void **state)
 static void test_faults__odd_events_end_the_watch(void **state)
 {
 	static const struct {
-		const char *event, *told;
+		const char *event, *expected;
 	} rows[] = {
 		{"{}", "watch pods in '' 0 the server sent an event without a type or an object\n"},
 		{"{'type':'ADDED','object':7}", "watch pods in '' 0 the server sent an event without a type or an object\n"},
@@ -252,9 +252,9 @@ static void test_faults__odd_events_end_the_watch(void **state)
 		struct subject *s = subject;
 
 		subject_start(s);
-		assert_true(subject_hear(s, rows[i].event) < 0);
+		assert_true(subject_feed(s, rows[i].event) < 0);
 		subject_over(s, 0, "");
-		subject_assert_problems(s, rows[i].told);
+		subject_assert_problems(s, rows[i].expected);
 		assert_true(subject_ask(s, "resourceVersion=5") > 0);
 		(void)subject_teardown(&subject);
 	}
@@ -265,12 +265,12 @@ static void test_faults__odd_events_end_the_watch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(after_an_expired_version_the_difference_is_told),
+		CASE(after_an_expired_version_the_difference_is_reported),
 		CASE(versions_that_always_expire_are_no_busy_loop),
 		CASE(pauses_grow_and_end),
 		CASE(retry_after_is_obeyed),
-		CASE(problems_are_told_when_they_change),
-		CASE(a_short_watch_that_told_something_goes_on_at_once),
+		CASE(problems_are_reported_when_they_change),
+		CASE(a_short_watch_with_events_continues_at_once),
 		CASE(works_again_is_found_out_by_a_short_watch),
 		CASE(the_head_of_a_good_answer_says_that_it_works),
 		CASE(a_missing_resource_holds_up_nobody),

@@ -59,12 +59,12 @@ static void test_known__objects_of_clusters_have_no_namespace(void **state)
 {
 	rh_auto(known) known = rh_known_new(&rh_resource_pods);
 	rh_auto(json) json = support_json("{\"metadata\":{\"name\":\"n\",\"uid\":\"u\"}}");
-	rh_auto_str told = {0};
+	rh_auto_str reported = {0};
 
 	(void)state;
 	assert_int_equal(rh_known_put(known, json, 1), 0);
-	assert_int_equal(rh_known_emit(known, json, note_all, &told), 0);
-	assert_string_equal(rh_str_text(&told),
+	assert_int_equal(rh_known_emit(known, json, note_all, &reported), 0);
+	assert_string_equal(rh_str_text(&reported),
 	                    "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"n\",\"uid\":\"u\"}}");
 }
 
@@ -73,7 +73,7 @@ static void test_known__labels_displace_nothing(void **state)
 {
 	rh_auto(known) known = rh_known_new(&rh_resource_pods);
 	rh_auto_str labels = {0};
-	rh_auto_str told = {0};
+	rh_auto_str reported = {0};
 	rh_auto(json) many = NULL;
 	rh_auto(json) few = object("b", "2", "6", "{\"training.kubeflow.org/job-name\":\"j\"}");
 
@@ -84,13 +84,13 @@ static void test_known__labels_displace_nothing(void **state)
 	many = object("a", "1", "5", rh_str_text(&labels));
 	assert_int_equal(rh_known_put(known, many, 1), 0);
 	assert_int_equal(rh_known_put(known, few, 1), 0);
-	assert_int_equal(rh_known_emit(known, few, note_all, &told), 0);
-	assert_string_equal(rh_str_text(&told),
+	assert_int_equal(rh_known_emit(known, few, note_all, &reported), 0);
+	assert_string_equal(rh_str_text(&reported),
 	                    "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"b\",\"uid\":\"2\","
 	                    "\"namespace\":\"d\",\"resourceVersion\":\"6\"}}");
-	rh_str_clear(&told);
-	assert_int_equal(rh_known_sweep(known, 2, "9", note, &told), 0);
-	assert_string_equal(rh_str_text(&told), "a:1 b:2 ");
+	rh_str_clear(&reported);
+	assert_int_equal(rh_known_sweep(known, 2, "9", note, &reported), 0);
+	assert_string_equal(rh_str_text(&reported), "a:1 b:2 ");
 }
 
 static void test_known__sweeps_what_was_not_marked(void **state)
@@ -98,7 +98,7 @@ static void test_known__sweeps_what_was_not_marked(void **state)
 	rh_auto(known) known = rh_known_new(&rh_resource_pods);
 	rh_auto(json) b = object("b", "2", "5", "{}");
 	struct rh_known_object *found;
-	rh_auto_str told = {0};
+	rh_auto_str reported = {0};
 
 	(void)state;
 	put(known, "a", "1", "5", 1);
@@ -106,35 +106,35 @@ static void test_known__sweeps_what_was_not_marked(void **state)
 	put(known, "c", "3", "5", 1);
 	put(known, "d", "4", "5", 2);
 	assert_int_equal(rh_known_compare(known, b, &found), RH_KNOWN_SAME);
-	rh_known_mark(found, 2);
-	assert_int_equal(rh_known_sweep(known, 2, "9", note, &told), 0);
-	assert_string_equal(rh_str_text(&told), "a:1 c:3 ");
+	rh_known_seen(found, 2);
+	assert_int_equal(rh_known_sweep(known, 2, "9", note, &reported), 0);
+	assert_string_equal(rh_str_text(&reported), "a:1 c:3 ");
 	assert_int_equal(rh_known_size(known), 2);
 	rh_known_remove(known, b);
 	rh_known_remove(known, b);
 	assert_int_equal(rh_known_size(known), 1);
 }
 
-/* Twice: what failed for want of memory is done by the second call, and nothing is told twice. */
+/* The second call finishes what failed for lack of memory, and nothing is reported twice. */
 static void test_known__a_sweep_can_be_repeated(void **state)
 {
 	(void)state;
 	for (long n = 0; n < 60; n++) {
 		rh_auto(known) known = rh_known_new(&rh_resource_pods);
-		rh_auto_str told = {0};
+		rh_auto_str reported = {0};
 		int r;
 
 		put(known, "a", "1", "5", 1);
 		put(known, "b", "2", "5", 1);
 		rh_mem_fail_after(n);
-		r = rh_known_sweep(known, 2, "9", note, &told);
+		r = rh_known_sweep(known, 2, "9", note, &reported);
 		rh_mem_fail_after(-1);
 		assert_true(r == 0 || r == RH_ENOMEM);
-		told.failed = false;
-		assert_int_equal(rh_known_sweep(known, 2, "9", note, &told), 0);
+		reported.failed = false;
+		assert_int_equal(rh_known_sweep(known, 2, "9", note, &reported), 0);
 		assert_int_equal(rh_known_size(known), 0);
 		if (r == 0 && n > 40)
-			assert_string_equal(rh_str_text(&told), "a:1 b:2 ");
+			assert_string_equal(rh_str_text(&reported), "a:1 b:2 ");
 	}
 }
 
@@ -146,42 +146,42 @@ static void test_known__learns_what_answers_show(void **state)
 	                 "\"d\",\"uid\":\"1\",\"resourceVersion\":\"7\"}}");
 	rh_auto(json) service = support_json("{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"s\"}}");
 	struct rh_known_object *found;
-	rh_auto_str told = {0};
+	rh_auto_str reported = {0};
 
 	(void)state;
-	rh_known_learn(known, service, note, &told);
-	rh_known_learn(known, pod, note, &told);
-	rh_known_learn(known, pod, note, &told);
+	rh_known_learn(known, service, note, &reported);
+	rh_known_learn(known, pod, note, &reported);
+	rh_known_learn(known, pod, note, &reported);
 	assert_int_equal(rh_known_size(known), 1);
 	assert_int_equal(rh_known_compare(known, pod, &found), RH_KNOWN_NEW);
-	assert_int_equal(rh_known_sweep(known, 1, "6", note, &told), 0);
-	assert_string_equal(rh_str_text(&told), "");
-	assert_int_equal(rh_known_sweep(known, 1, "7", note, &told), 0);
-	assert_string_equal(rh_str_text(&told), "a:1 ");
+	assert_int_equal(rh_known_sweep(known, 1, "6", note, &reported), 0);
+	assert_string_equal(rh_str_text(&reported), "");
+	assert_int_equal(rh_known_sweep(known, 1, "7", note, &reported), 0);
+	assert_string_equal(rh_str_text(&reported), "a:1 ");
 	assert_int_equal(rh_known_put(known, pod, 1), 0);
-	rh_known_learn(known, pod, note, &told);
+	rh_known_learn(known, pod, note, &reported);
 	assert_int_equal(rh_known_compare(known, pod, &found), RH_KNOWN_SAME);
 }
 
 static void test_known__learns_that_another_has_the_name(void **state)
 {
 	static const struct {
-		const char *version, *told;
+		const char *version, *reported;
 	} rows[] = {{"8", "a:1 "}, {"6", ""}, {"odd", ""}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		rh_auto(known) known = rh_known_new(&rh_resource_pods);
 		rh_auto(json) pod = object("a", "2", rows[i].version, "{}");
-		rh_auto_str told = {0};
+		rh_auto_str reported = {0};
 
 		assert_int_equal(rh_json_set_string(pod, "apiVersion", "v1"), 0);
 		assert_int_equal(rh_json_set_string(pod, "kind", "Pod"), 0);
 		put(known, "a", "1", "7", 1);
-		rh_known_learn(known, pod, note, &told);
-		assert_string_equal(rh_str_text(&told), rows[i].told);
-		assert_int_equal(rh_known_sweep(known, 2, "9", note, &told), 0);
-		assert_string_equal(rh_str_text(&told), *rows[i].told ? "a:1 a:2 " : "a:1 ");
+		rh_known_learn(known, pod, note, &reported);
+		assert_string_equal(rh_str_text(&reported), rows[i].reported);
+		assert_int_equal(rh_known_sweep(known, 2, "9", note, &reported), 0);
+		assert_string_equal(rh_str_text(&reported), *rows[i].reported ? "a:1 a:2 " : "a:1 ");
 	}
 }
 

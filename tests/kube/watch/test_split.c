@@ -217,7 +217,7 @@ static int note_depth(void *arg, struct rh_json *object, struct rh_error *err)
 	return 0;
 }
 
-/* What one object holds too deep is null; all others are told. */
+/* Too deep values of one object become null; all other objects arrive unchanged. */
 static void test_split__nesting_is_bounded(void **state)
 {
 	static const char after[] = ",\"b\":{\"c\":[1]}},{\"a\":[1]}]}";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a watch asks for, and what it tells of the answers. */
+/* Requests of a watch, and its events. */
 #include <stdlib.h>
 
 #include "base/os/clock.h"
@@ -22,7 +22,7 @@ static void test_watch__lists_then_follows(void **state)
 
 	subject_start(s);
 	assert_non_null(strstr(s->request.path, "watch=true&allowWatchBookmarks=true&timeoutSeconds="));
-	subject_hear(s, SUBJECT_EVENT("ADDED",
+	subject_feed(s, SUBJECT_EVENT("ADDED",
 	                              "{'kind':'Pod','apiVersion':'v1','metadata':{'name':'c','namespace':'d','uid':'3',"
 	                              "'resourceVersion':'6'}}"));
 	subject_assert_log(s, "+c:3 ");
@@ -33,10 +33,10 @@ static void test_watch__lists_then_follows(void **state)
 	subject_assert_problems(s, "");
 }
 
-static void test_watch__tells_each_change_once(void **state)
+static void test_watch__reports_each_change_once(void **state)
 {
 	static const struct {
-		const char *type, *name, *uid, *version, *told;
+		const char *type, *name, *uid, *version, *reported;
 	} rows[] = {
 		{"ADDED", "a", "1", "3", ""},           {"MODIFIED", "a", "1", "6", "~a:1 "},
 		{"MODIFIED", "a", "1", "6", ""},        {"ADDED", "a", "1", "7", "~a:1 "},
@@ -51,9 +51,9 @@ static void test_watch__tells_each_change_once(void **state)
 	subject_start(s);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		support_row(rows[i].type);
-		assert_int_equal(subject_hear(s, subject_pod_event(rows[i].type, rows[i].name, rows[i].uid, rows[i].version)),
+		assert_int_equal(subject_feed(s, subject_pod_event(rows[i].type, rows[i].name, rows[i].uid, rows[i].version)),
 		                 0);
-		subject_assert_log(s, rows[i].told);
+		subject_assert_log(s, rows[i].reported);
 	}
 }
 
@@ -98,19 +98,19 @@ static void test_watch__timeouts_of_watches_are_spread(void **state)
 	assert_true(differ);
 }
 
-static void test_watch__follows_on_from_what_it_heard_last(void **state)
+static void test_watch__continues_after_its_last_version(void **state)
 {
 	struct subject *s = *state;
 
 	subject_start(s);
 	s->now += 5 * RH_SECOND;
-	subject_hear(s, subject_pod_event("MODIFIED", "a", "1", "6"));
-	subject_hear(s, SUBJECT_BOOKMARK("9"));
-	subject_hear(s, "{'type':'MODI");
+	subject_feed(s, subject_pod_event("MODIFIED", "a", "1", "6"));
+	subject_feed(s, SUBJECT_BOOKMARK("9"));
+	subject_feed(s, "{'type':'MODI");
 	subject_over(s, 0, "");
 	assert_int_equal(subject_ask(s, "resourceVersion=9"), 0);
 	s->now += 5 * RH_SECOND;
-	subject_hear(s, subject_pod_event("MODIFIED", "a", "1", "10"));
+	subject_feed(s, subject_pod_event("MODIFIED", "a", "1", "10"));
 	subject_over(s, 200, "");
 	assert_int_equal(subject_ask(s, "resourceVersion=10"), 0);
 	subject_assert_log(s, "~a:1 ~a:1 ");
@@ -194,13 +194,13 @@ static void test_watch__a_long_list_is_streamed(void **state)
 	read_pages(s, SUBJECT_POD("a", "1", "3") "," SUBJECT_POD("b", "2", "3"));
 	assert_int_equal(subject_ask(s, "sendInitialEvents=true&resourceVersionMatch=NotOlderThan"), 0);
 	assert_null(strstr(s->request.path, "resourceVersion="));
-	subject_hear(s, subject_pod_event("ADDED", "a", "1", "3"));
-	subject_hear(s, subject_pod_event("ADDED", "c", "3", "4"));
-	subject_hear(s, SUBJECT_BOOKMARK("4"));
+	subject_feed(s, subject_pod_event("ADDED", "a", "1", "3"));
+	subject_feed(s, subject_pod_event("ADDED", "c", "3", "4"));
+	subject_feed(s, SUBJECT_BOOKMARK("4"));
 	subject_assert_log(s, "+a:1 +b:2 +c:3 ");
-	subject_hear(s, SUBJECT_END_OF_LIST("8"));
+	subject_feed(s, SUBJECT_END_OF_LIST("8"));
 	subject_assert_log(s, "-b:2 SYNCED ");
-	subject_hear(s, subject_pod_event("MODIFIED", "a", "1", "9"));
+	subject_feed(s, subject_pod_event("MODIFIED", "a", "1", "9"));
 	s->now += 400 * RH_SECOND;
 	subject_over(s, 200, "");
 	subject_ask(s, "resourceVersion=9");
@@ -236,7 +236,7 @@ static void test_watch__streams_that_never_end_their_list_give_way_to_pages(void
 	for (int i = 0; i < 3; i++) {
 		subject_ask(s, "sendInitialEvents");
 		s->now += 2 * RH_SECOND;
-		subject_hear(s, subject_pod_event("ADDED", "a", "1", "3"));
+		subject_feed(s, subject_pod_event("ADDED", "a", "1", "3"));
 		subject_over(s, i == 1 ? 200 : 0, "");
 	}
 	subject_ask(s, "?limit=500");
@@ -244,17 +244,17 @@ static void test_watch__streams_that_never_end_their_list_give_way_to_pages(void
 	subject_ask(s, "continue=n1");
 }
 
-static void test_watch__what_vanished_is_told_with_its_identity(void **state)
+static void test_watch__vanished_objects_are_reported_with_their_identity(void **state)
 {
 	static const char pod[] =
 		"{'metadata':{'name':'a','namespace':'d','uid':'1','resourceVersion':'3','labels':{'x':'y',"
 		"'training.kubeflow.org/job-name':'j','training.kubeflow.org/replica-index':'0'}},'spec':{'a':1}}";
 	struct subject *s = *state;
-	rh_auto_str told = {0};
+	rh_auto_str reported = {0};
 	rh_auto_free char *expected = subject_quoted(
 		"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'a','uid':'1','namespace':'d','resourceVersion':'3'}}");
 	struct rh_kube_watch_options options = {
-		.resource = &rh_resource_pods, .label = JOB_LABEL, .fn = on_vanished, .arg = &told};
+		.resource = &rh_resource_pods, .label = JOB_LABEL, .fn = on_vanished, .arg = &reported};
 	rh_auto_free char *list = rh_asprintf("{'metadata':{'resourceVersion':'5'},'items':[%s]}", pod);
 
 	rh_kube_watch_free(s->watch);
@@ -265,7 +265,7 @@ static void test_watch__what_vanished_is_told_with_its_identity(void **state)
 	subject_over(s, 410, SUBJECT_EXPIRED);
 	subject_ask(s, "limit");
 	subject_reply(s, SUBJECT_LIST("9", ""));
-	assert_string_equal(rh_str_text(&told), expected);
+	assert_string_equal(rh_str_text(&reported), expected);
 }
 
 /* A server drops a watcher that does not keep up with a burst, whenever that is. */
@@ -285,22 +285,22 @@ static void play_cut(size_t cut, const char *expected)
 
 	subject_ask(s, "limit");
 	if (cut < strlen(list)) {
-		subject_hear(s, piece);
+		subject_feed(s, piece);
 		subject_over(s, 0, "");
 		subject_ask(s, "limit");
 	}
 	subject_reply(s, list);
 	subject_ask(s, "resourceVersion=5");
 	if (cut >= strlen(list)) {
-		subject_hear(s, piece);
+		subject_feed(s, piece);
 		subject_over(s, 0, "");
 		subject_ask(s, "resourceVersion=");
 		if (strstr(s->request.path, "resourceVersion=5"))
-			subject_hear(s, stream);
+			subject_feed(s, stream);
 		else if (strstr(s->request.path, "resourceVersion=6"))
-			subject_hear(s, strchr(stream, '\n') + 1);
+			subject_feed(s, strchr(stream, '\n') + 1);
 	} else {
-		subject_hear(s, stream);
+		subject_feed(s, stream);
 	}
 	subject_assert_log(s, expected);
 	(void)subject_teardown(&subject);
@@ -319,7 +319,7 @@ static int play_without_memory(void *arg)
 	struct rh_kube_watch_options options = {
 		.resource = &rh_resource_pods, .label = JOB_LABEL, .fn = on_vanished, .arg = &s->log};
 	rh_auto_str path = {0};
-	struct rh_http_response good = {.status = 200, .words = "", .body = ""};
+	struct rh_http_response good = {.status = 200, .message = "", .body = ""};
 	struct rh_kube_watch_state look = {0};
 	static const char text[] = "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[{\"metadata\":{\"name\":\"a\","
 							   "\"uid\":\"1\",\"labels\":{\"training.kubeflow.org/job-name\":\"j\"}}}]}";
@@ -345,17 +345,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(lists_then_follows),
-		CASE(tells_each_change_once),
+		CASE(reports_each_change_once),
 		CASE(asks_for_what_it_is_to_watch),
 		CASE(timeouts_of_watches_are_spread),
-		CASE(follows_on_from_what_it_heard_last),
+		CASE(continues_after_its_last_version),
 		CASE(pages_are_read_one_by_one),
 		CASE(pages_that_expire_are_read_anew),
 		CASE(a_list_of_a_few_pages_is_not_streamed),
 		CASE(a_long_list_is_streamed),
 		CASE(a_server_that_cannot_stream_is_asked_for_pages),
 		CASE(streams_that_never_end_their_list_give_way_to_pages),
-		CASE(what_vanished_is_told_with_its_identity),
+		CASE(vanished_objects_are_reported_with_their_identity),
 		CASE(cut_at_every_byte),
 		CASE(survives_out_of_memory),
 	};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of the program, the first fault that it tells of each job, and whether that is right."""
+"""Runs of the program, the first fault that it reports for each job, and whether that is right."""
 import json
 import os
 import re
@@ -41,8 +41,8 @@ class Run:
     def end(self):
         """How the run itself ended."""
         result = next(row for row in self.rows if row["type"] == "result")
-        said = [row["text"] for row in self.rows if row["type"] in ("note", "warning") and "text" in row]
-        return f"status {self.child.returncode}, result {result.get('result')}, {said[-3:]}, {self.complaint[-1500:]}"
+        notes = [row["text"] for row in self.rows if row["type"] in ("note", "warning") and "text" in row]
+        return f"status {self.child.returncode}, result {result.get('result')}, {notes[-3:]}, {self.complaint[-1500:]}"
 
     def output(self, job, replica):
         """All that a replica, such as "Worker-1", wrote."""

@@ -31,7 +31,7 @@ def named(way):
 def page():
     rows = {}
     for way in ways.FIRST:
-        rows.setdefault((way.what, named(way), way.told_by()), []).append(way.label)
+        rows.setdefault((way.what, named(way), way.evidence()), []).append(way.label)
     lines = [f"| {', '.join(dict.fromkeys(labels))} | {what} | {who} | {by} |" for (what, who, by),
              labels in rows.items()]
     more = sorted({way.what.rpartition("; ")[2] for way in ways.WAYS if way.recorded_as})

@@ -86,13 +86,13 @@ class Way:
     own: bool = True
     # what the run notes where this machine cannot play the row
     unless: str = ""
-    # what tells the culprit from its victims, where it is not what told_by() says
+    # what tells the culprit from its victims, where it is not what evidence() says
     by: str = ""
 
-    # why the program does not tell this one yet: the tests play it, and do not fail of it
+    # why the program does not find this one yet: the tests run it without failing
     not_yet: str = ""
 
-    def told_by(self):
+    def evidence(self):
         if self.by:
             return self.by
         if None in (self.culprit or (None,)):
@@ -149,7 +149,7 @@ def torch_ways(framework):
     return [
         way("raises", "a rank raises", "raises", worker, shard),
         way("master-raises", "rank 0 raises", "raises", ("Master-0",), shard, rank=0),
-        way("raises-slowly", "a rank leaves the group and tells its exception later, when its peers have ended",
+        way("raises-slowly", "a rank leaves the group and reports its exception later, when its peers have ended",
             "raises_slowly", worker, shard, pause=2000),
         way("raises-loudly", "a rank raises and writes much afterwards", "raises_loudly", worker, shard),
         way("two-raise", "two ranks raise, one a second later", "two_raise", worker, r"rank 2: shard 7",
@@ -241,9 +241,9 @@ def torchrun_ways(framework):
         way("raises-recorded", "a rank raises under @record", "record_raises", worker, shard),
         way("master-raises", "rank 1 of the Master's node raises", "raises", ("Master-0",), shard, rank=1),
         way("one-raises", "a rank raises", "raises", worker, shard, rank=1, each=1),
-        way("raises-slowly", "a rank leaves the group and tells its exception later", "raises_slowly", worker, shard,
+        way("raises-slowly", "a rank leaves the group and reports its exception later", "raises_slowly", worker, shard,
             pause=2000),
-        way("one-raises-slowly", "a rank leaves the group and tells its exception later", "raises_slowly", worker,
+        way("one-raises-slowly", "a rank leaves the group and reports its exception later", "raises_slowly", worker,
             shard, rank=1, each=1, pause=2000),
         way("all-raise", "all ranks raise alike", "all_raise", (),
             r"No such file or directory: '/data/train/index.json'"),

@@ -117,7 +117,7 @@ static void test_runtime_spec__environment(void **state)
 	assert_string_equal(rh_json_string_at(plan, "containers[0].cwd"), "/jobs/sub");
 }
 
-/* What `roundhouse exec` in the pod goes by: no variable of the pod, or of a run around this one, may lead it astray.
+/* Variables for `roundhouse exec` in the pod: those of the pod or of an outer run do not replace them.
  */
 static void test_runtime_spec__environment_of_exec(void **state)
 {

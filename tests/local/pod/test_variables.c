@@ -111,7 +111,7 @@ static void test_variables__are_refused(void **state)
 	}
 }
 
-static void test_variables__bad_names_are_left_out_and_told(void **state)
+static void test_variables__bad_names_are_left_out_and_reported(void **state)
 {
 	struct test_pod *test = *state;
 	struct rh_error err = {0};
@@ -160,7 +160,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_variables__are_filled),
 		CASE(test_variables__are_refused),
-		CASE(test_variables__bad_names_are_left_out_and_told),
+		CASE(test_variables__bad_names_are_left_out_and_reported),
 		CASE(test_variables__survive_a_lack_of_memory),
 	};
 

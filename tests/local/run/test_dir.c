@@ -97,27 +97,27 @@ static void note_dir(void *arg, const char *path)
 	rh_str_appendf(arg, "%s\n", path);
 }
 
-static void test_dir__tells_all(void **state)
+static void test_dir__lists_all(void **state)
 {
 	struct fixture *fixture = *state;
-	rh_auto_str told = {0};
+	rh_auto_str reported = {0};
 	rh_auto_free char *foreign = rh_path_join(fixture->base, "other");
 	struct rh_run_dir *one;
 	struct rh_run_dir *two;
 
-	assert_int_equal(rh_run_dir_each(note_dir, &told), 0);
-	assert_string_equal(rh_str_text(&told), "");
+	assert_int_equal(rh_run_dir_each(note_dir, &reported), 0);
+	assert_string_equal(rh_str_text(&reported), "");
 	one = open_dir();
 	two = open_dir();
 	assert_int_equal(mkdir(foreign, 0700), 0);
-	assert_int_equal(rh_run_dir_each(note_dir, &told), 0);
-	assert_non_null(strstr(rh_str_text(&told), rh_run_dir_path(one)));
-	assert_non_null(strstr(rh_str_text(&told), rh_run_dir_path(two)));
-	assert_int_equal(told.length, strlen(rh_run_dir_path(one)) + strlen(rh_run_dir_path(two)) + 2);
+	assert_int_equal(rh_run_dir_each(note_dir, &reported), 0);
+	assert_non_null(strstr(rh_str_text(&reported), rh_run_dir_path(one)));
+	assert_non_null(strstr(rh_str_text(&reported), rh_run_dir_path(two)));
+	assert_int_equal(reported.length, strlen(rh_run_dir_path(one)) + strlen(rh_run_dir_path(two)) + 2);
 	rh_mem_fail_after(0);
-	assert_int_equal(rh_run_dir_each(note_dir, &told), RH_ENOMEM);
+	assert_int_equal(rh_run_dir_each(note_dir, &reported), RH_ENOMEM);
 	rh_mem_fail_after(1);
-	assert_int_equal(rh_run_dir_each(note_dir, &told), RH_ENOMEM);
+	assert_int_equal(rh_run_dir_each(note_dir, &reported), RH_ENOMEM);
 	rh_mem_fail_after(-1);
 	rh_run_dir_free(one);
 	rh_run_dir_free(two);
@@ -226,7 +226,7 @@ int main(void)
 		ROW(test_dir__folder_of_a_starting_run_stays),
 		ROW(test_dir__foreign_place_is_refused),
 		ROW(test_dir__without_memory),
-		ROW(test_dir__tells_all),
+		ROW(test_dir__lists_all),
 	};
 
 	return cmocka_run_group_tests_name("local/run_dir", tests, NULL, NULL);

@@ -61,7 +61,7 @@ def test_streams_are_passed(program):
         assert run.call("j-worker-0", "cat").stdout == ""
 
 
-def test_what_is_wrong_is_said(program):
+def test_errors_are_reported(program):
     with Place(program) as place, Going(place) as run:
         for words, options, status, message in (
                 (["j-worker-9", "true"], [], 2, 'pod "j-worker-9" does not run in namespace "default"'),

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "local/run/parts.h"
+#include "local/run/hosts.h"
 
 #define LOCALHOST "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 #define OWN "127.0.1.1\tbox\n"

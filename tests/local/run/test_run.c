@@ -50,7 +50,7 @@ static void test_run__success(void **state)
 	                                              "j Worker-1 Succeeded 0 restarts=0\n");
 	test_run_expect(&run->events, "SuccessfulCreatePod: Created pod: j-master-0\n");
 	assert_non_null(test_run_condition(run, "Succeeded"));
-	assert_true(run->pods_told >= 3);
+	assert_true(run->pods_reported >= 3);
 }
 
 static void test_run__last_line_without_newline(void **state)
@@ -361,7 +361,7 @@ static void test_run__ttl_is_not_waited_for(void **state)
 	test_run_expect(&run->lines, "master-0 pytorch: done\n");
 }
 
-/* A spec that could never run here, and what is said. */
+/* A spec that can never run here, and its message. */
 struct refused_row {
 	const char *spec;
 	const char *pod;
@@ -675,8 +675,7 @@ static void enough_memory(void)
 	(void)rh_mem_fail_after(-1);
 }
 
-/* Either nothing is started and that is said, or the run ends as one that has failed, or it goes on once there is
- * memory again. */
+/* Either nothing starts and an error is returned, or the run fails, or it continues once there is memory again. */
 static void test_run__short_memory(void **state)
 {
 	struct test_run *run = *state;

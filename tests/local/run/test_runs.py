@@ -75,7 +75,7 @@ def test_state_dir_of_the_user_stays(program):
         place.expect_nothing_left()
 
 
-def test_stopping_is_told(program):
+def test_stopping_is_reported(program):
     with Place(program) as place:
         status, output = place.run(job(master="sleep 600"), "--timeout", "0.5")
         assert status == 3 and "the time limit of the run is over" in output, output
@@ -232,7 +232,7 @@ def full_disk(program, place, path):
 
 
 def test_full_disk(program):
-    """Logs that do not fit: the training goes on to its end, and the run tells and fails."""
+    """Logs do not fit on the disk: the training runs to its end, and the run reports that and fails."""
     if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode:
         print("     test_full_disk needs user namespaces: left out")
         return

@@ -29,7 +29,7 @@
 /* The restart policy of most pods here. */
 #define NEVER "'restartPolicy':'Never'"
 
-/* A store with a runner, and what the runner told. */
+/* A store with a runner, and the runner's callbacks. */
 struct fixture {
 	char *scratch;
 	struct rh_config *config;
@@ -467,7 +467,7 @@ static void test_runner__pods_have_names(void **state)
 	assert_null(after);
 }
 
-static void test_runner__tells_where_its_pods_are(void **state)
+static void test_runner__sets_variables_of_pod_folders(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -517,7 +517,7 @@ int main(int argc, char **argv)
 		ROW(test_runner__short_memory),
 		ROW(test_runner__folders),
 		ROW(test_runner__pods_have_names),
-		ROW(test_runner__tells_where_its_pods_are),
+		ROW(test_runner__sets_variables_of_pod_folders),
 		cmocka_unit_test(test_runner__replica),
 	};
 

@@ -176,7 +176,7 @@ static bool harness_take_report(struct test_shim *shim, const char *line, struct
 	return true;
 }
 
-bool test_shim_hear(struct test_shim *shim, struct rh_shim_report *ret_report)
+bool test_shim_receive(struct test_shim *shim, struct rh_shim_report *ret_report)
 {
 	do {
 		char *line = NULL;
@@ -192,19 +192,19 @@ bool test_shim_hear(struct test_shim *shim, struct rh_shim_report *ret_report)
 	return false;
 }
 
-void test_shim_hear_end(struct test_shim *shim, const char *name, struct rh_shim_report *ret_report)
+void test_shim_receive_end(struct test_shim *shim, const char *name, struct rh_shim_report *ret_report)
 {
 	do {
-		if (!test_shim_hear(shim, ret_report))
+		if (!test_shim_receive(shim, ret_report))
 			fail_msg("no end of %s was reported", name);
 	} while (strcmp(ret_report->container, name) != 0 || ret_report->running || ret_report->again);
 }
 
-void test_shim_hear_start(struct test_shim *shim, const char *name)
+void test_shim_receive_start(struct test_shim *shim, const char *name)
 {
 	struct rh_shim_report report;
 
-	assert_true(test_shim_hear(shim, &report));
+	assert_true(test_shim_receive(shim, &report));
 	assert_string_equal(report.container, name);
 	if (!report.running)
 		fail_msg("%s did not start: %s", name, report.message);

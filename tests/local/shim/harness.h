@@ -34,11 +34,11 @@ struct rh_json *test_shim_add(struct test_shim *shim, const char *list, const ch
 /** Start it. */
 void test_shim_start(struct test_shim *shim);
 /** Wait for the next report. @return false when the line was closed instead */
-bool test_shim_hear(struct test_shim *shim, struct rh_shim_report *ret_report);
+bool test_shim_receive(struct test_shim *shim, struct rh_shim_report *ret_report);
 /** Wait for reports until one says that container @p name ended for good. */
-void test_shim_hear_end(struct test_shim *shim, const char *name, struct rh_shim_report *ret_report);
+void test_shim_receive_end(struct test_shim *shim, const char *name, struct rh_shim_report *ret_report);
 /** Wait for the next report, which must be of a start of container @p name. */
-void test_shim_hear_start(struct test_shim *shim, const char *name);
+void test_shim_receive_start(struct test_shim *shim, const char *name);
 /** Write a command. */
 void test_shim_say(const struct test_shim *shim, const char *text);
 /** Close the runner's end of the lifeline. */

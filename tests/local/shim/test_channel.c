@@ -105,7 +105,7 @@ static void test_channel__sees_the_end(void **state)
 	assert_false(rh_shim_channel_receive(&fixture->line, take_stop, fixture));
 	assert_string_equal(rh_str_text(&fixture->stops), " 0");
 	assert_int_equal(fixture->line.fd, -1);
-	/* nothing that is said now does harm */
+	/* later messages do no harm */
 	rh_shim_channel_note(&fixture->line, "x");
 	rh_shim_channel_nudge(&fixture->line);
 	rh_shim_channel_flush(&fixture->line);

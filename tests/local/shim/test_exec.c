@@ -271,7 +271,7 @@ static void test_exec__waits_for_its_container(void **state)
 	test_shim_add(shim, "init", "prepare", "while ! [ -e gate ]; do sleep 0.01; done");
 	test_shim_add(shim, "containers", "main", "echo > started; exec sleep 600");
 	test_shim_start(shim);
-	test_shim_hear_start(shim, "prepare");
+	test_shim_receive_start(shim, "prepare");
 	ask(shim, "{\"argv\":[\"sh\",\"-c\",\"ls started; echo late\"]}\n", &asked);
 	ask_expect(shim, "an init container runs already", "{\"container\":\"prepare\",\"argv\":[\"true\"]}\n",
 	           "{\"exitCode\":0}\n");
@@ -295,8 +295,8 @@ static void test_exec__waits_for_a_restart(void **state)
 	assert_int_equal(rh_json_set_string(shim->plan, "restartPolicy", "OnFailure"), 0);
 	test_shim_add(shim, "containers", "main", "if [ -e again ]; then exec sleep 600; fi; echo > again; exit 1");
 	test_shim_start(shim);
-	test_shim_hear_start(shim, "main");
-	assert_true(test_shim_hear(shim, &report));
+	test_shim_receive_start(shim, "main");
+	assert_true(test_shim_receive(shim, &report));
 	ask(shim, "{\"argv\":[\"sh\",\"-c\",\"exit 5\"]}\n", &asked);
 	assert_true(ask_await(&asked, "{\"exitCode\":5}\n"));
 	ask_close(&asked);
@@ -313,7 +313,7 @@ static void test_exec__forgets_who_went_away(void **state)
 	test_shim_add(shim, "containers", "main", "exec sleep 600");
 	test_shim_start(shim);
 	ask(shim, "{\"argv\":[\"sh\",\"-c\",\"echo > never\"]}\n", &asked);
-	/* answered behind the first one, so that one has been heard */
+	/* answered after the first one, so the first one has been received */
 	ask_expect(shim, "second", "{\"container\":\"none\",\"argv\":[\"true\"]}\n", "is not in pod");
 	ask_close(&asked);
 	ask_expect(shim, "third", "{\"container\":\"none\",\"argv\":[\"true\"]}\n", "is not in pod");
@@ -335,7 +335,7 @@ static void test_exec__hangs_up(void **state)
 	assert_int_equal(read(asked.output, ready, sizeof(ready)), sizeof(ready));
 	assert_int_equal(shutdown(asked.socket, SHUT_RDWR), 0);
 	text = ask_output(&asked);
-	/* the shell may tell first that what it waited for got the signal, too */
+	/* the shell may first report that its child got the signal, too */
 	assert_non_null(strstr(text, "hung up\n"));
 	ask_close(&asked);
 	ask_expect(shim, "the pod goes on", "{\"argv\":[\"true\"]}\n", "{\"exitCode\":0}\n");
@@ -368,7 +368,7 @@ static void test_exec__ends_with_its_container(void **state)
 		ask(own, request, &asked);
 		assert_true(ask_await(&asked, "{\"pid\":"));
 		ask_expect(own, rows[i].name, "{\"argv\":[\"sh\",\"-c\",\"echo > gate\"]}\n", "{\"exitCode\":0}\n");
-		test_shim_hear_end(own, "main", &report);
+		test_shim_receive_end(own, "main", &report);
 		assert_int_equal(report.exit_code, 4);
 		test_shim_await_alive(own, "main", 0);
 		/* nobody holds the other end of its output any more */
@@ -389,7 +389,7 @@ static void test_exec__ends_with_the_pod(void **state)
 	assert_true(ask_await(&asked, "{\"pid\":"));
 	test_shim_say(shim, "stop 20000000\n");
 	assert_int_equal(test_shim_wait(shim), 0);
-	/* an end by SIGTERM may be told, or the shim's own may come first */
+	/* the end by SIGTERM may be reported, or the shim may end first */
 	(void)ask_await(&asked, "{\"exitCode\":143}\n");
 	rh_free(ask_output(&asked));
 	ask_close(&asked);
@@ -399,11 +399,11 @@ static void test_exec__refuses_while_the_pod_is_stopped(void **state)
 {
 	struct test_shim *shim = *state;
 
-	test_shim_add(shim, "containers", "main", "trap 'echo told' TERM; echo ready; while :; do sleep 0.01; done");
+	test_shim_add(shim, "containers", "main", "trap 'echo reported' TERM; echo ready; while :; do sleep 0.01; done");
 	test_shim_start(shim);
 	test_shim_await_log(shim, "main", "ready");
 	test_shim_say(shim, "stop 60000000\n");
-	test_shim_await_log(shim, "main", "told");
+	test_shim_await_log(shim, "main", "reported");
 	ask_expect(shim, "stopped", "{\"argv\":[\"true\"]}\n", "{\"exitCode\":1,\"error\":\"the container has ended\"}\n");
 	test_shim_say(shim, "kill\n");
 	assert_int_equal(test_shim_wait(shim), 0);

@@ -63,7 +63,7 @@ static void run_mounted(struct test_shim *shim, const char *to, bool read_only, 
 
 	add_mount(add_mounts(container), volume, to, read_only);
 	test_shim_start(shim);
-	test_shim_hear_end(shim, "main", &report);
+	test_shim_receive_end(shim, "main", &report);
 	if (report.exit_code != 0) {
 		rh_auto_free char *log = test_shim_log(shim, "main");
 
@@ -138,7 +138,7 @@ static void test_mounts__over_what_others_lie_in(void **state)
 				add_mount(mounts, volume, deep, false);
 				add_mount(mounts, file, "/etc/hosts", false);
 				test_shim_start(shim);
-				test_shim_hear_end(shim, "main", &report);
+				test_shim_receive_end(shim, "main", &report);
 				if (report.exit_code != 0)
 					fail_msg("at %s: code %d: %s", to, report.exit_code, report.message);
 			}
@@ -196,7 +196,7 @@ static void test_mounts__files_and_nesting(void **state)
 	add_mount(mounts, file, "/roundhouse-test-file", true);
 	add_mount(mounts, file, "/etc/roundhouse-test/deep/file", true);
 	test_shim_start(shim);
-	test_shim_hear_end(shim, "main", &report);
+	test_shim_receive_end(shim, "main", &report);
 	if (report.exit_code != 0)
 		fail_msg("code %d: %s", report.exit_code, report.message);
 }
@@ -212,7 +212,7 @@ static void test_mounts__are_one_containers_own(void **state)
 	test_shim_add(shim, "containers", "without", "test ! -e /roundhouse-test-data");
 	test_shim_start(shim);
 	for (int i = 0; i < 2;) {
-		assert_true(test_shim_hear(shim, &report));
+		assert_true(test_shim_receive(shim, &report));
 		if (report.running)
 			continue;
 		assert_int_equal(report.exit_code, 0);
@@ -240,20 +240,20 @@ static void test_mounts__memory_is_shared(void **state)
 	                                   "test -s /dev/shm/x && ! head -c 2097152 /dev/zero > /dev/shm/y")),
 	          path, "/dev/shm", false);
 	test_shim_start(shim);
-	test_shim_hear_end(shim, "main", &report);
+	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.exit_code, 0);
 	assert_int_equal(test_shim_wait(shim), 0);
 	assert_int_equal(stat(file, &st), -1);
 }
 
-static void test_mounts__missing_source_is_told(void **state)
+static void test_mounts__missing_source_is_reported(void **state)
 {
 	struct test_shim *shim = *state;
 	struct rh_shim_report report;
 
 	add_mount(add_mounts(test_shim_add(shim, "containers", "main", "exit 0")), "/no/such/volume", "/mnt", false);
 	test_shim_start(shim);
-	test_shim_hear_end(shim, "main", &report);
+	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.exit_code, 128);
 	assert_string_equal(report.reason, "StartError");
 	assert_non_null(strstr(report.message, "/no/such/volume"));
@@ -343,7 +343,7 @@ int main(void)
 		CASE(test_mounts__files_and_nesting),
 		CASE(test_mounts__are_one_containers_own),
 		CASE(test_mounts__memory_is_shared),
-		CASE(test_mounts__missing_source_is_told),
+		CASE(test_mounts__missing_source_is_reported),
 		CASE(test_mounts__without_root),
 		CASE(test_mounts__joined_in_a_chroot),
 	};

@@ -27,7 +27,7 @@ static void run_main(struct test_shim *shim, const char *script, struct rh_shim_
 {
 	test_shim_add(shim, "containers", "main", script);
 	test_shim_start(shim);
-	test_shim_hear_end(shim, "main", ret_report);
+	test_shim_receive_end(shim, "main", ret_report);
 }
 
 static void test_output__is_exact(void **state)
@@ -53,7 +53,7 @@ static void test_output__is_exact(void **state)
 
 		(void)test_shim_setup(&own);
 		run_main(own, rows[i].script, &report);
-		/* the log is whole when the end is told */
+		/* the log is complete when the end is reported */
 		log = test_shim_log(own, "main");
 		if (strcmp(log, rows[i].log) != 0)
 			fail_msg("%s: \"%s\"", rows[i].name, log);
@@ -112,7 +112,7 @@ static void test_output__nudges_once(void **state)
 		"i=0; while test $i -lt 200; do echo $i; i=$((i + 1)); done; touch there; while ! test -e go; do sleep "
 		"0.01; done; echo again");
 	test_shim_start(shim);
-	test_shim_hear_start(shim, "main");
+	test_shim_receive_start(shim, "main");
 	test_shim_await_log(shim, "main", "199\n");
 	test_shim_add(shim, "init", "unused", "");
 	{
@@ -120,7 +120,7 @@ static void test_output__nudges_once(void **state)
 
 		assert_int_equal(rh_file_write_atomic(go, "", 0, 0600, NULL), 0);
 	}
-	test_shim_hear_end(shim, "main", &report);
+	test_shim_receive_end(shim, "main", &report);
 	assert_in_range(shim->nudges, 1, 20);
 }
 
@@ -147,7 +147,7 @@ static void test_output__refuses_what_is_no_file(void **state)
 	}
 }
 
-/* A disk of 64 KiB: told once, and the container goes on to its end. */
+/* A disk of 64 KiB: reported once, and the container runs to its end. */
 static void fill_a_disk(struct test_shim *shim)
 {
 	struct rh_error err = {0};
@@ -164,7 +164,7 @@ static void fill_a_disk(struct test_shim *shim)
 		test_shim_add(shim, "containers", "main", "head -c 1000000 /dev/zero; head -c 1000000 /dev/zero; exit 3");
 	assert_int_equal(rh_json_set_string(container, "log", log), 0);
 	test_shim_start(shim);
-	test_shim_hear_end(shim, "main", &report);
+	test_shim_receive_end(shim, "main", &report);
 	/* its exit record must not come while the parent removes the folder */
 	(void)test_shim_wait(shim);
 	notes = rh_str_text(&shim->notes);
@@ -173,7 +173,7 @@ static void fill_a_disk(struct test_shim *shim)
 	          : 1);
 }
 
-static void test_output__full_disk_is_told_once(void **state)
+static void test_output__full_disk_is_reported_once(void **state)
 {
 	struct test_shim *shim = *state;
 	int status = 0;
@@ -235,10 +235,14 @@ static void test_output__sees_the_last_writer_go(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_output__is_exact),    cmocka_unit_test(test_output__refuses_what_is_no_file),
-		CASE(test_output__appends_over_restarts),   CASE(test_output__log_is_private),
-		CASE(test_output__fifty_megabytes),         CASE(test_output__nudges_once),
-		CASE(test_output__full_disk_is_told_once),  CASE(test_output__close_does_not_wait_for_strangers),
+		cmocka_unit_test(test_output__is_exact),
+		cmocka_unit_test(test_output__refuses_what_is_no_file),
+		CASE(test_output__appends_over_restarts),
+		CASE(test_output__log_is_private),
+		CASE(test_output__fifty_megabytes),
+		CASE(test_output__nudges_once),
+		CASE(test_output__full_disk_is_reported_once),
+		CASE(test_output__close_does_not_wait_for_strangers),
 		CASE(test_output__sees_the_last_writer_go),
 	};
 

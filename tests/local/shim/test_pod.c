@@ -35,7 +35,7 @@ static void start_main(struct test_shim *shim, const char *script)
 {
 	test_shim_add(shim, "containers", "main", script);
 	test_shim_start(shim);
-	test_shim_hear_start(shim, "main");
+	test_shim_receive_start(shim, "main");
 }
 
 static void test_pod__ends_what_a_container_left(void **state)
@@ -61,8 +61,8 @@ static void test_pod__ends_what_a_container_left(void **state)
 		(void)test_shim_setup(&own);
 		shim = own;
 		start_main(shim, rows[i].script);
-		test_shim_hear_end(shim, "main", &report);
-		/* the end is told when all is gone, with the code of the first process */
+		test_shim_receive_end(shim, "main", &report);
+		/* the end is reported when all processes are gone, with the code of the first one */
 		if (test_shim_alive(shim, NULL) != 0 || (report.exit_code != 3 && report.exit_code != 137))
 			fail_msg("%s: code %d, %zu left", rows[i].name, report.exit_code, test_shim_alive(shim, NULL));
 		assert_int_equal(test_shim_wait(shim), 0);
@@ -71,7 +71,7 @@ static void test_pod__ends_what_a_container_left(void **state)
 }
 
 /* What one container left goes; another container's orphan, and the other container, stay. */
-static void test_pod__tells_containers_apart(void **state)
+static void test_pod__separates_containers(void **state)
 {
 	struct test_shim *shim = *state;
 	struct rh_shim_report report;
@@ -82,12 +82,12 @@ static void test_pod__tells_containers_apart(void **state)
 		"(setsid sh -c 'echo orphan; exec sleep 1000' &) & wait; until grep -q orphan other.log; do sleep 0.01; "
 		"done; touch go; exec sleep 1000");
 	test_shim_start(shim);
-	test_shim_hear_end(shim, "main", &report);
+	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.exit_code, 3);
 	assert_int_equal(test_shim_alive(shim, "main"), 0);
 	assert_int_equal(test_shim_alive(shim, "other"), 2);
 	test_shim_say(shim, "stop 10000000\n");
-	test_shim_hear_end(shim, "other", &report);
+	test_shim_receive_end(shim, "other", &report);
 	assert_int_equal(report.signal, SIGTERM);
 	assert_int_equal(test_shim_wait(shim), 0);
 }
@@ -101,7 +101,7 @@ static void test_pod__ends_strangers_last(void **state)
 	test_shim_add(shim, "containers", "main", "(setsid env -i sleep 1001 &) & wait; touch go; sleep 0.2; exit 3");
 	test_shim_add(shim, "containers", "other", "until test -e go; do sleep 0.01; done; sleep 0.5; exit 4");
 	test_shim_start(shim);
-	test_shim_hear_end(shim, "other", &report);
+	test_shim_receive_end(shim, "other", &report);
 	assert_int_equal(test_shim_wait(shim), 0);
 }
 
@@ -116,7 +116,7 @@ static void test_pod__stop_is_sigterm_to_all(void **state)
 	test_shim_await_log(shim, "main", "ready1");
 	test_shim_await_log(shim, "main", "ready2");
 	test_shim_say(shim, "stop 60000000\n");
-	test_shim_hear_end(shim, "main", &report);
+	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.exit_code, 5);
 	assert_int_equal(test_shim_wait(shim), 0);
 	log = test_shim_log(shim, "main");
@@ -135,7 +135,7 @@ static void test_pod__stop_gives_children_the_whole_grace(void **state)
 	           "sh -c 'trap \"sleep 2; echo saved; exit 0\" TERM; echo ready; while :; do sleep 0.01; done'; true");
 	test_shim_await_log(shim, "main", "ready");
 	test_shim_say(shim, "stop 60000000\n");
-	test_shim_hear_end(shim, "main", &report);
+	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.signal, SIGTERM);
 	log = test_shim_log(shim, "main");
 	assert_non_null(strstr(log, "saved"));
@@ -165,7 +165,7 @@ static void test_pod__stop_ends_in_sigkill(void **state)
 		start_main(shim, rows[i].script);
 		test_shim_await_log(shim, "main", "ready");
 		test_shim_say(shim, "stop 300000\n");
-		test_shim_hear_end(shim, "main", &report);
+		test_shim_receive_end(shim, "main", &report);
 		if (report.exit_code != 137 || report.signal != SIGKILL || test_shim_alive(shim, NULL) != 0)
 			fail_msg("%s: code %d signal %d", rows[i].name, report.exit_code, report.signal);
 		assert_int_equal(test_shim_wait(shim), 0);
@@ -182,7 +182,7 @@ static void test_pod__second_stop_shortens(void **state)
 	test_shim_await_log(shim, "main", "ready");
 	test_shim_say(shim, "stop 3600000000\n");
 	test_shim_say(shim, "stop 100000\n");
-	test_shim_hear_end(shim, "main", &report);
+	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.signal, SIGKILL);
 	assert_int_equal(test_shim_wait(shim), 0);
 }
@@ -195,7 +195,7 @@ static void test_pod__kill_is_at_once(void **state)
 	start_main(shim, DEAF_ORPHAN SEEN "trap 'touch asked' TERM; echo ready; while :; do sleep 0.05; done");
 	test_shim_await_log(shim, "main", "ready");
 	test_shim_say(shim, "kill\n");
-	test_shim_hear_end(shim, "main", &report);
+	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.signal, SIGKILL);
 	assert_string_equal(report.reason, "Error");
 	assert_int_equal(test_shim_wait(shim), 0);
@@ -216,7 +216,7 @@ static void test_pod__stops_by_signals_of_its_own(void **state)
 		start_main(shim, "trap 'exit 6' TERM; echo ready; while :; do sleep 0.01; done");
 		test_shim_await_log(shim, "main", "ready");
 		assert_int_equal(kill(shim->pid, signals[i]), 0);
-		test_shim_hear_end(shim, "main", &report);
+		test_shim_receive_end(shim, "main", &report);
 		assert_int_equal(report.exit_code, 6);
 		assert_int_equal(test_shim_wait(shim), 0);
 		(void)test_shim_teardown(&own);
@@ -273,8 +273,8 @@ static void test_pod__killed_shim_takes_first_processes_along(void **state)
 	test_shim_add(shim, "containers", "one", "trap '' TERM HUP; echo ready; exec sleep 1000");
 	test_shim_add(shim, "containers", "two", "exec sleep 1000");
 	test_shim_start(shim);
-	test_shim_hear_start(shim, "one");
-	test_shim_hear_start(shim, "two");
+	test_shim_receive_start(shim, "one");
+	test_shim_receive_start(shim, "two");
 	assert_int_equal(kill(shim->pid, SIGKILL), 0);
 	assert_true(WIFSIGNALED(test_shim_wait(shim)));
 	test_shim_await_alive(shim, NULL, 0);
@@ -441,7 +441,7 @@ static void put_cgroup_file(const struct test_shim *shim, const char *name, cons
 	assert_int_equal(rh_file_write_atomic(path, text, strlen(text), 0644, NULL), 0);
 }
 
-static void test_pod__tells_lack_of_memory_from_a_kill(void **state)
+static void test_pod__separates_lack_of_memory_from_a_kill(void **state)
 {
 	static const struct {
 		const char *name;
@@ -486,8 +486,8 @@ static void test_pod__tells_lack_of_memory_from_a_kill(void **state)
 	}
 }
 
-/* An end that came before the stop was heard is the container's own, though nobody had seen it yet. */
-static void test_pod__tells_own_ends_from_asked_ones(void **state)
+/* An end before the stop was received is the container's own, even if it was not reported yet. */
+static void test_pod__separates_own_ends_from_requested_ones(void **state)
 {
 	struct test_shim *shim = *state;
 	struct rh_shim_report report;
@@ -504,13 +504,13 @@ static void test_pod__tells_own_ends_from_asked_ones(void **state)
 		assert_true(test_shim_pause(&cursor));
 	test_shim_say(shim, "stop 60000000\n");
 	assert_int_equal(kill(shim->pid, SIGCONT), 0);
-	test_shim_hear_end(shim, "main", &report);
+	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.exit_code, 3);
 	assert_false(report.asked);
 	assert_int_equal(test_shim_wait(shim), 0);
 }
 
-static void test_pod__tells_asked_ends(void **state)
+static void test_pod__reports_requested_ends(void **state)
 {
 	struct test_shim *shim = *state;
 	struct rh_shim_report report;
@@ -518,7 +518,7 @@ static void test_pod__tells_asked_ends(void **state)
 	start_main(shim, "trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done");
 	test_shim_await_log(shim, "main", "ready");
 	test_shim_say(shim, "stop 60000000\n");
-	test_shim_hear_end(shim, "main", &report);
+	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.exit_code, 3);
 	assert_true(report.asked);
 	assert_int_equal(test_shim_wait(shim), 0);
@@ -549,11 +549,11 @@ static void test_pod__sidecars_frame_the_others(void **state)
 	test_shim_add(shim, "containers", "main",
 	              "until grep -q up two.log; do sleep 0.01; done; echo main >> ends; exit 3");
 	test_shim_start(shim);
-	test_shim_hear_end(shim, "first", &report);
+	test_shim_receive_end(shim, "first", &report);
 	assert_int_equal(report.exit_code, 0);
-	test_shim_hear_end(shim, "main", &report);
+	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.exit_code, 3);
-	test_shim_hear_end(shim, "one", &report);
+	test_shim_receive_end(shim, "one", &report);
 	assert_true(report.init);
 	assert_int_equal(test_shim_wait(shim), 0);
 	assert_int_equal(rh_file_read(path, 100, &ends, NULL, NULL), 0);
@@ -575,7 +575,7 @@ static void test_pod__sidecars_are_restarted(void **state)
 		add_sidecar(own, "helper", script);
 		test_shim_add(own, "containers", "main", "until [ $(cat runs | wc -l) -ge 3 ]; do sleep 0.01; done");
 		test_shim_start(own);
-		test_shim_hear_end(own, "main", &report);
+		test_shim_receive_end(own, "main", &report);
 		assert_int_equal(report.exit_code, 0);
 		assert_int_equal(test_shim_wait(own), 0);
 		(void)test_shim_teardown(&own);
@@ -593,9 +593,9 @@ static void test_pod__sidecars_do_not_keep_a_pod(void **state)
 	test_shim_add(shim, "init", "first", "until grep -q up deaf.log; do sleep 0.01; done; exit 4");
 	test_shim_add(shim, "containers", "main", "exit 0");
 	test_shim_start(shim);
-	test_shim_hear_end(shim, "first", &report);
+	test_shim_receive_end(shim, "first", &report);
 	assert_int_equal(report.exit_code, 4);
-	test_shim_hear_end(shim, "deaf", &report);
+	test_shim_receive_end(shim, "deaf", &report);
 	assert_int_equal(report.signal, SIGKILL);
 	assert_int_equal(test_shim_wait(shim), 0);
 }
@@ -615,7 +615,7 @@ static void test_pod__sidecars_outlive_a_stop(void **state)
 	test_shim_await_log(shim, "main", "ready");
 	test_shim_await_log(shim, "helper", "up");
 	test_shim_say(shim, "stop 60000000\n");
-	test_shim_hear_end(shim, "helper", &report);
+	test_shim_receive_end(shim, "helper", &report);
 	assert_int_equal(test_shim_wait(shim), 0);
 	assert_int_equal(rh_file_read(path, 100, &ends, NULL, NULL), 0);
 	assert_string_equal(ends, "main\nhelper\n");
@@ -632,12 +632,12 @@ static void test_pod__sidecar_that_cannot_start(void **state)
 	test_shim_add(shim, "containers", "main", "echo never");
 	test_shim_start(shim);
 	for (int i = 0; i < 3; i++) {
-		assert_true(test_shim_hear(shim, &report));
+		assert_true(test_shim_receive(shim, &report));
 		assert_string_equal(report.container, "helper");
 		assert_true(report.again);
 	}
 	test_shim_say(shim, "stop 60000000\n");
-	test_shim_hear_end(shim, "helper", &report);
+	test_shim_receive_end(shim, "helper", &report);
 	assert_int_equal(test_shim_wait(shim), 0);
 }
 
@@ -650,7 +650,7 @@ int main(void)
 		cmocka_unit_test(test_pod__stop_ends_in_sigkill),
 		cmocka_unit_test(test_pod__stops_by_signals_of_its_own),
 		cmocka_unit_test(test_pod__two_hundred_kills),
-		CASE(test_pod__tells_containers_apart),
+		CASE(test_pod__separates_containers),
 		CASE(test_pod__ends_strangers_last),
 		CASE(test_pod__stop_is_sigterm_to_all),
 		CASE(test_pod__stop_gives_children_the_whole_grace),
@@ -661,9 +661,9 @@ int main(void)
 		CASE(test_pod__killed_shim_takes_first_processes_along),
 		CASE(test_pod__killed_shim_leaves_the_rest_to_the_subreaper),
 		CASE(test_pod__rests_longer_each_time),
-		CASE(test_pod__tells_lack_of_memory_from_a_kill),
-		CASE(test_pod__tells_own_ends_from_asked_ones),
-		CASE(test_pod__tells_asked_ends),
+		CASE(test_pod__separates_lack_of_memory_from_a_kill),
+		CASE(test_pod__separates_own_ends_from_requested_ones),
+		CASE(test_pod__reports_requested_ends),
 		CASE(test_pod__sidecars_frame_the_others),
 		CASE(test_pod__sidecars_are_restarted),
 		CASE(test_pod__sidecars_do_not_keep_a_pod),

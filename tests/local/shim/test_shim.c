@@ -23,7 +23,7 @@ static void run_one(struct test_shim *shim, const char *script, struct rh_shim_r
 {
 	test_shim_add(shim, "containers", "main", script);
 	test_shim_start(shim);
-	test_shim_hear_end(shim, "main", ret_report);
+	test_shim_receive_end(shim, "main", ret_report);
 }
 
 static void test_shim__ends(void **state)
@@ -96,7 +96,7 @@ static void test_shim__refuses_programs(void **state)
 		              "printf '\\001\\002' > junk; chmod 700 script junk");
 		set_argv(test_shim_add(shim, "containers", "main", ""), rows[i].program);
 		test_shim_start(shim);
-		test_shim_hear_end(shim, "main", &report);
+		test_shim_receive_end(shim, "main", &report);
 		if (report.exit_code != rows[i].exit_code || !strstr(report.message, rows[i].word))
 			fail_msg("%s: code %d: %s", rows[i].name, report.exit_code, report.message);
 		assert_string_equal(report.reason, "StartError");
@@ -114,7 +114,7 @@ static void test_shim__refuses_a_working_directory(void **state)
 
 	assert_int_equal(rh_json_set_string(container, "cwd", "/no/such/folder"), 0);
 	test_shim_start(shim);
-	test_shim_hear_end(shim, "main", &report);
+	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.exit_code, 126);
 	assert_non_null(strstr(report.message, "/no/such/folder"));
 }
@@ -130,11 +130,11 @@ static void test_shim__starts_in_order(void **state)
 	test_shim_add(shim, "init", "two", "echo two >> order");
 	test_shim_add(shim, "containers", "main", "echo main >> order");
 	test_shim_start(shim);
-	test_shim_hear_start(shim, "one");
-	assert_true(test_shim_hear(shim, &report));
+	test_shim_receive_start(shim, "one");
+	assert_true(test_shim_receive(shim, &report));
 	assert_true(report.init && !report.running && report.exit_code == 0);
-	test_shim_hear_start(shim, "two");
-	test_shim_hear_end(shim, "main", &report);
+	test_shim_receive_start(shim, "two");
+	test_shim_receive_end(shim, "main", &report);
 	assert_false(report.init);
 	assert_int_equal(test_shim_wait(shim), 0);
 	assert_int_equal(rh_file_read(path, 1000, &order, NULL, NULL), 0);
@@ -150,9 +150,9 @@ static void test_shim__runs_containers_together(void **state)
 	test_shim_add(shim, "containers", "left", "touch l; while ! test -e r; do sleep 0.01; done; exit 4");
 	test_shim_add(shim, "containers", "right", "touch r; while ! test -e l; do sleep 0.01; done; sleep 0.2; exit 5");
 	test_shim_start(shim);
-	test_shim_hear_end(shim, "left", &report);
+	test_shim_receive_end(shim, "left", &report);
 	assert_int_equal(report.exit_code, 4);
-	test_shim_hear_end(shim, "right", &report);
+	test_shim_receive_end(shim, "right", &report);
 	assert_int_equal(report.exit_code, 5);
 	assert_int_equal(test_shim_wait(shim), 0);
 }
@@ -166,9 +166,9 @@ static void test_shim__failed_init_ends_the_pod(void **state)
 	test_shim_add(shim, "init", "second", "touch started");
 	test_shim_add(shim, "containers", "main", "touch started");
 	test_shim_start(shim);
-	test_shim_hear_end(shim, "first", &report);
+	test_shim_receive_end(shim, "first", &report);
 	assert_int_equal(report.exit_code, 7);
-	assert_false(test_shim_hear(shim, &report));
+	assert_false(test_shim_receive(shim, &report));
 	assert_int_equal(test_shim_wait(shim), 0);
 }
 
@@ -203,7 +203,7 @@ static void test_shim__restarts_in_place(void **state)
 		if (strcmp(rows[i].list, "init") == 0)
 			test_shim_add(shim, "containers", "main", "sleep 1000");
 		test_shim_start(shim);
-		test_shim_hear_end(shim, "it", &report);
+		test_shim_receive_end(shim, "it", &report);
 		if (report.restarts != rows[i].restarts || report.exit_code != rows[i].exit_code)
 			fail_msg("%s: %d restarts, code %d", rows[i].name, report.restarts, report.exit_code);
 		(void)test_shim_teardown(&own);
@@ -219,7 +219,7 @@ static void test_shim__always_restarts_success(void **state)
 	assert_int_equal(rh_json_set_string(shim->plan, "restartPolicy", "Always"), 0);
 	test_shim_add(shim, "containers", "main", "exit 0");
 	test_shim_start(shim);
-	while (ends < 5 && test_shim_hear(shim, &report)) {
+	while (ends < 5 && test_shim_receive(shim, &report)) {
 		if (report.running)
 			continue;
 		assert_true(report.again);
@@ -228,7 +228,7 @@ static void test_shim__always_restarts_success(void **state)
 	}
 	test_shim_say(shim, "stop 1000000\n");
 	do
-		assert_true(test_shim_hear(shim, &report));
+		assert_true(test_shim_receive(shim, &report));
 	while (report.running || report.again);
 	assert_int_equal(test_shim_wait(shim), 0);
 }
@@ -244,11 +244,11 @@ static void test_shim__stop_ends_a_back_off(void **state)
 	assert_int_equal(rh_json_set_integer(shim->plan, "backoffMax", INT64_C(7200000000)), 0);
 	test_shim_add(shim, "containers", "main", "exit 6");
 	test_shim_start(shim);
-	test_shim_hear_start(shim, "main");
-	assert_true(test_shim_hear(shim, &report));
+	test_shim_receive_start(shim, "main");
+	assert_true(test_shim_receive(shim, &report));
 	assert_true(report.again && !report.running);
 	test_shim_say(shim, "stop 1000000\n");
-	test_shim_hear_end(shim, "main", &report);
+	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.exit_code, 6);
 	assert_int_equal(report.restarts, 0);
 	assert_int_equal(test_shim_wait(shim), 0);
@@ -261,11 +261,11 @@ static void test_shim__reports_each_step(void **state)
 
 	test_shim_add(shim, "containers", "main", "exit 2");
 	test_shim_start(shim);
-	assert_true(test_shim_hear(shim, &report));
+	assert_true(test_shim_receive(shim, &report));
 	assert_true(report.running && report.pid > 0 && report.started_at > 0 && report.finished_at == 0);
-	assert_true(test_shim_hear(shim, &report));
+	assert_true(test_shim_receive(shim, &report));
 	assert_true(!report.running && !report.again && report.finished_at > 0);
-	assert_false(test_shim_hear(shim, &report));
+	assert_false(test_shim_receive(shim, &report));
 	assert_int_equal(test_shim_wait(shim), 0);
 }
 
@@ -296,7 +296,7 @@ static void test_shim__refuses_a_broken_plan(void **state)
 	int status;
 
 	test_shim_start(shim);
-	assert_false(test_shim_hear(shim, &report));
+	assert_false(test_shim_receive(shim, &report));
 	status = test_shim_wait(shim);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 2);

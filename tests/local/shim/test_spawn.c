@@ -23,12 +23,12 @@
 #include "base/str.h"
 #include "local/scratch.h"
 
-/* One container to start, and what it said. */
+/* One container to start, and its output. */
 struct fixture {
 	char *folder;
 	struct rh_shim_spec spec;
 	struct rh_shim_refusal refusal;
-	char said[4096];
+	char output[4096];
 	int status;
 };
 
@@ -61,11 +61,11 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Start the container and wait for its end. @return what rh_shim_spawn() said */
+/* Start the container and wait for its end. @return result of rh_shim_spawn() */
 static int spawn(struct fixture *fixture)
 {
 	int ends[2];
-	size_t said = 0;
+	size_t output = 0;
 	pid_t pid = 0;
 	ssize_t n;
 	int r;
@@ -75,9 +75,9 @@ static int spawn(struct fixture *fixture)
 	                  &fixture->refusal);
 	(void)close(ends[1]);
 	if (r == 0) {
-		while ((n = read(ends[0], fixture->said + said, sizeof(fixture->said) - said - 1)) > 0)
-			said += (size_t)n;
-		fixture->said[said] = '\0';
+		while ((n = read(ends[0], fixture->output + output, sizeof(fixture->output) - output - 1)) > 0)
+			output += (size_t)n;
+		fixture->output[output] = '\0';
 		assert_int_equal(waitpid(pid, &fixture->status, 0), pid);
 	}
 	(void)close(ends[0]);
@@ -104,8 +104,8 @@ static void test_spawn__searches_the_containers_path(void **state)
 	struct fixture *fixture = *state;
 	static const struct {
 		const char *name;
-		const char *path; /* @ is the folder */
-		const char *said; /* NULL: refused */
+		const char *path;   /* @ is the folder */
+		const char *output; /* NULL: refused */
 		int exit_code;
 	} rows[] = {
 		{"one folder", "PATH=@/a", "a/tool\n", 0},
@@ -133,10 +133,10 @@ static void test_spawn__searches_the_containers_path(void **state)
 		env[0] = rh_str_text(&path);
 		fixture->spec.env = env;
 		r = spawn(fixture);
-		if (r != (rows[i].said ? 0 : RH_EINVAL))
+		if (r != (rows[i].output ? 0 : RH_EINVAL))
 			fail_msg("%s: %d %s", rows[i].name, r, fixture->refusal.message);
 		if (r == 0)
-			assert_string_equal(fixture->said, rows[i].said);
+			assert_string_equal(fixture->output, rows[i].output);
 		else
 			assert_int_equal(fixture->refusal.exit_code, rows[i].exit_code);
 	}
@@ -149,7 +149,7 @@ static void test_spawn__finds_the_basics_without_path(void **state)
 
 	fixture->spec.argv = argv;
 	assert_int_equal(spawn(fixture), 0);
-	assert_string_equal(fixture->said, "found\n");
+	assert_string_equal(fixture->output, "found\n");
 }
 
 /* A path is taken as it is, from the working directory on; PATH does not count. */
@@ -161,7 +161,7 @@ static void test_spawn__takes_paths_as_they_are(void **state)
 	put_tool(fixture, "sub/tool", 0755);
 	fixture->spec.argv = argv;
 	assert_int_equal(spawn(fixture), 0);
-	assert_string_equal(fixture->said, "sub/tool\n");
+	assert_string_equal(fixture->output, "sub/tool\n");
 }
 
 static void test_spawn__gives_exactly_the_environment(void **state)
@@ -173,7 +173,7 @@ static void test_spawn__gives_exactly_the_environment(void **state)
 	fixture->spec.argv = argv;
 	fixture->spec.env = env;
 	assert_int_equal(spawn(fixture), 0);
-	assert_string_equal(fixture->said, "B=two words\nA=\nPATH=/none\n");
+	assert_string_equal(fixture->output, "B=two words\nA=\nPATH=/none\n");
 }
 
 static void test_spawn__gives_arguments_as_they_are(void **state)
@@ -183,7 +183,7 @@ static void test_spawn__gives_arguments_as_they_are(void **state)
 
 	fixture->spec.argv = argv;
 	assert_int_equal(spawn(fixture), 0);
-	assert_string_equal(fixture->said, "<a b><><$HOME><*><\"q\">");
+	assert_string_equal(fixture->output, "<a b><><$HOME><*><\"q\">");
 }
 
 /* Supplementary groups of root must not stay with a container that runs as another user. */
@@ -206,7 +206,7 @@ static void test_spawn__becomes_another_user(void **state)
 	fixture->spec.gid = 23456;
 	assert_int_equal(spawn(fixture), 0);
 	assert_int_equal(setgroups((size_t)count, before), 0);
-	assert_string_equal(fixture->said, "12345\n23456\n23456\n0\n");
+	assert_string_equal(fixture->output, "12345\n23456\n23456\n0\n");
 }
 
 static void test_spawn__says_when_it_cannot_become_another_user(void **state)

@@ -153,7 +153,7 @@ static void run_storm(void)
 	_exit(0);
 }
 
-/* Its children fork while they are killed; the signal is said again until nothing is left, as a shim does. */
+/* Its children fork while they are killed; the signal is repeated until no process is left, as a shim does. */
 static void test_tree__outruns_a_fork_storm(void **state)
 {
 	int rounds = 0;

@@ -53,7 +53,7 @@ def raises():
 
 
 def raises_slowly():
-    """The culprit leaves the group, so that its peers end at once, and takes its time to tell why."""
+    """The culprit leaves the group, so that its peers end at once, and reports the cause later."""
     try:
         step(load_batch(STEPS))
     except ValueError:

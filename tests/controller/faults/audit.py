@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API server's audit log as the reported_by: what was really done, whoever says what."""
+"""The API server's audit log as the reference: what was really done, whoever says what."""
 import collections
 import json
 
@@ -10,7 +10,7 @@ WRITES = {"create", "update", "patch", "delete", "deletecollection"}
 
 
 class Server(support.apiserver.ApiServer):
-    """An API server whose audit log tells bodies of jobs, and of leases whose name is in them."""
+    """An API server whose audit log has bodies of jobs, and of leases whose name is in them."""
 
     def __init__(self, groups=("system:masters",), **options):
         super().__init__(users={"controller": list(groups), "other": list(groups)}, audit=True, **options)
@@ -100,7 +100,7 @@ def lost(events):
 
 
 def touched(events):
-    """-> writes to a job that had ended: nothing but cleaning up and telling of it may come."""
+    """-> writes to a job that had ended: nothing but cleaning up and its reports may come."""
     for at, event in enumerate(events):
         status = event.get("responseObject", {}).get("status")
         if event["objectRef"].get("subresource") == "status" and conditions(status).get("Succeeded") == "True":

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file cli/jobs.h
+ * @brief The jobs of the manifests that a command line names.
+ */
+#ifndef RH_CLI_JOBS_H
+#define RH_CLI_JOBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "cli/session.h"
+#include "job/manifest.h"
+
+/** Jobs of the files that the operands name, parsed and checked. All zero is empty. */
+struct rh_jobs {
+	struct rh_manifest manifest;
+	struct rh_job **items; /**< jobs in the order of the files; owned */
+	const char **sources;  /**< file and position of each; borrowed from the manifest */
+	size_t count;
+};
+
+/**
+ * Read every operand as a manifest and parse its jobs. Findings are printed on standard error, each as "FILE: KIND
+ * NAME: path: detail". Blocks for the files.
+ * @param[out] jobs filled; closed by the caller, also after a failure
+ * @return 0 when there is at least one job and no error; RH_EINVAL when there were errors, which have been printed (@p
+ * err has their number), or no job
+ */
+int rh_jobs_open(const struct rh_cli *cli, const struct rh_session *session, struct rh_jobs *jobs,
+                 struct rh_error *err);
+/**
+ * @return whether an object of a file is, or was meant to be, a job: its kind is served by a plugin, in any group; or
+ * its group is kubeflow.org; or its API is easily mistaken for V1's (rh_foreign_api())
+ */
+bool rh_jobs_is_job(const struct rh_session *session, const struct rh_json *object);
+/** Free what @p jobs owns and make it empty. */
+void rh_jobs_close(struct rh_jobs *jobs);
+
+/** Jobs that are freed when they go out of scope. */
+#define rh_auto_jobs __attribute__((cleanup(rh_jobs_close))) struct rh_jobs
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file cli/session.h
+ * @brief Configuration and plugins of one command.
+ */
+#ifndef RH_CLI_SESSION_H
+#define RH_CLI_SESSION_H
+
+#include "base/error.h"
+#include "cli/cli.h"
+#include "config/config.h"
+#include "host/host.h"
+
+/** Configuration and plugins. All zero is empty. */
+struct rh_session {
+	struct rh_config *config; /**< owned */
+	struct rh_host *host;     /**< owned */
+};
+
+/**
+ * Read the configuration (--config) and load the plugins; --plugins DIR adds a folder that is searched first. Blocks
+ * for the files. @param[out] session filled; closed by the caller, also after a failure
+ * @return 0 or a negative status
+ */
+int rh_session_load(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err);
+/** Like rh_session_load(), and warn of each plugin that could not be loaded without being disabled. */
+int rh_session_open(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err);
+/**
+ * Apply V1's environment variables that are settings of plugins (CUSTOM_CLUSTER_DOMAIN), for output that is meant for a
+ * cluster. The configuration takes precedence over them.
+ * @return 0; RH_EINVAL: a value is not valid; or RH_ENOMEM
+ */
+int rh_session_take_variables(struct rh_session *session, struct rh_error *err);
+/** Free what @p session owns and make it empty. */
+void rh_session_close(struct rh_session *session);
+
+/** A session that is closed when it goes out of scope. */
+#define rh_auto_session __attribute__((cleanup(rh_session_close))) struct rh_session
+
+#endif
