@@ -524,7 +524,8 @@ static int config_try(struct rh_config *config, const char *path, struct rh_erro
 	return r < 0 ? r : 1;
 }
 
-/** config_try() of what lies beside the program: CMake's cache tells a build tree from an installation below /usr. */
+/** config_try() of what lies beside the program: A CMake cache distinguishes a build tree from an installation below
+ * /usr. */
 static int config_try_beside(struct rh_config *config, const char *program, struct rh_error *err)
 {
 	rh_auto_free char *beside = rh_asprintf("%s/../conf/roundhouse.ini", program);
