@@ -175,7 +175,7 @@ struct rh_replica_state {
 /** @name What judge() may say (rh_services.verdict) @{ */
 #define RH_VERDICT_RUNNING 1    /**< the job runs */
 #define RH_VERDICT_SUCCEEDED 2  /**< the job is done; final */
-#define RH_VERDICT_FAILED 3     /**< the job has failed; final, unless the same call reports RH_VERDICT_SUCCEEDED */
+#define RH_VERDICT_FAILED 3     /**< the job has failed; final, unless RH_VERDICT_SUCCEEDED was said in the same call */
 #define RH_VERDICT_RESTARTING 4 /**< replicas are being restarted */
 /** @} */
 
@@ -307,7 +307,7 @@ struct rh_plugin {
 	void (*fini)(void *self);
 	/**
 	 * Required; at least one kind. A plugin that is not started (it is not allowed, or its init() failed) may be asked,
-	 * too, with @p self NULL, so that an error about a missing kind can name the plugin that has it.
+	 * too, with @p self NULL, so that whoever misses a kind can be told which plugin has it.
 	 * @return the kind number @p index (0 …), or NULL after the last
 	 */
 	const struct rh_kind *(*describe)(void *self, uint32_t index);
