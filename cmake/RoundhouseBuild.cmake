@@ -29,9 +29,27 @@ function(rh_add_layer name)
   target_link_libraries(rh_${name} PUBLIC rh_flags ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK})
 endfunction()
 
-# A plugin: one shared object that links nothing of the core. rh_add_plugin(pytorch pytorch.c …)
+# Embed the JSON file STEM.json of the current folder into plugin NAME as the string NAME_STEM.
+function(rh_embed_plugin_text name file)
+  get_filename_component(stem "${file}" NAME_WE)
+  set(input "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
+  set(output "${CMAKE_CURRENT_BINARY_DIR}/${name}_${stem}.c")
+  set(template "${PROJECT_SOURCE_DIR}/plugins/text.c.in")
+  add_custom_command(
+    OUTPUT "${output}"
+    COMMAND ${CMAKE_COMMAND} -DINPUT=${input} -DTEMPLATE=${template} -DOUTPUT=${output} -DRH_SYMBOL=${name}_${stem}
+            -P ${PROJECT_SOURCE_DIR}/cmake/EmbedText.cmake
+    DEPENDS "${input}" "${template}" "${PROJECT_SOURCE_DIR}/cmake/EmbedText.cmake")
+  target_sources(rh_plugin_${name} PRIVATE "${output}")
+endfunction()
+
+# A plugin: one shared object that links nothing of the core. rh_add_plugin(pytorch pytorch.c … TEXTS schema.json …)
 function(rh_add_plugin name)
-  add_library(rh_plugin_${name} MODULE ${ARGN})
+  cmake_parse_arguments(ARG "" "" "TEXTS" ${ARGN})
+  add_library(rh_plugin_${name} MODULE ${ARG_UNPARSED_ARGUMENTS})
+  foreach(file IN LISTS ARG_TEXTS)
+    rh_embed_plugin_text(${name} ${file})
+  endforeach()
   set_target_properties(rh_plugin_${name} PROPERTIES
     PREFIX "" OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY "${RH_PLUGIN_OUTPUT_DIR}")
   target_link_libraries(rh_plugin_${name} PRIVATE rh_flags)

@@ -16,7 +16,7 @@
 static int endpoint_refuse(const char *address, struct rh_error *err)
 {
 	return rh_fail(err, RH_EINVAL,
-	               "\"%s\" is no address to listen at; write HOST:PORT, as \":8080\", \"127.0.0.1:8080\" or "
+	               "\"%s\" is not an address to listen at; write HOST:PORT, as \":8080\", \"127.0.0.1:8080\" or "
 	               "\"[::1]:8080\", or 0 for none",
 	               address);
 }

@@ -5,7 +5,7 @@
  *
  * A fallible function returns 0, a positive result that is its own and documented, or a negative enum
  * rh_status that the caller passes on unchanged. The words go into the last parameter, a fixed-size struct that
- * needs no allocation, so that out-of-memory can be told too. See docs/errors.md.
+ * needs no allocation, so that it can also report that memory is out. See docs/errors.md.
  */
 #ifndef RH_BASE_ERROR_H
 #define RH_BASE_ERROR_H

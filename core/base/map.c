@@ -4,9 +4,10 @@
 #include <stdint.h>
 
 #include <string.h>
-#include <sys/random.h>
 
-#include "base/os/clock.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/random.h"
 
 /* Slots of an empty map's index; a power of two. */
 #define MAP_FIRST_SLOTS 16
@@ -27,7 +28,7 @@ struct map_entry {
  * entries stay as holes until the next growth, so that a walk's cursor stays valid.
  */
 struct rh_map {
-	uint64_t seed[2];
+	struct rh_hash_key key;
 	struct map_entry *entries; /* room for slot_count / 2 */
 	uint32_t *slots;
 	size_t slot_count;
@@ -35,78 +36,12 @@ struct rh_map {
 	size_t size;
 };
 
-uint64_t rh_hash(const void *bytes, size_t length)
-{
-	const unsigned char *b = bytes;
-	uint64_t hash = UINT64_C(0xCBF29CE484222325);
-
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ b[i]) * UINT64_C(0x100000001B3);
-	return hash;
-}
-
-static uint64_t map_rotate(uint64_t x, int bits)
-{
-	return x << bits | x >> (64 - bits);
-}
-
-static void map_sip_round(uint64_t v[4])
-{
-	v[0] += v[1];
-	v[1] = map_rotate(v[1], 13) ^ v[0];
-	v[0] = map_rotate(v[0], 32);
-	v[2] += v[3];
-	v[3] = map_rotate(v[3], 16) ^ v[2];
-	v[0] += v[3];
-	v[3] = map_rotate(v[3], 21) ^ v[0];
-	v[2] += v[1];
-	v[1] = map_rotate(v[1], 17) ^ v[2];
-	v[2] = map_rotate(v[2], 32);
-}
-
-static void map_sip_word(uint64_t v[4], uint64_t word)
-{
-	v[3] ^= word;
-	map_sip_round(v);
-	v[0] ^= word;
-}
-
-/* SipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF"), as hash maps of other languages use it. */
-static uint64_t map_hash(const struct rh_map *map, const char *key, size_t length)
-{
-	uint64_t v[4] = {map->seed[0] ^ UINT64_C(0x736F6D6570736575), map->seed[1] ^ UINT64_C(0x646F72616E646F6D),
-	                 map->seed[0] ^ UINT64_C(0x6C7967656E657261), map->seed[1] ^ UINT64_C(0x7465646279746573)};
-	uint64_t word;
-	size_t done = 0;
-
-	for (; length - done >= sizeof(word); done += sizeof(word)) {
-		memcpy(&word, key + done, sizeof(word));
-		map_sip_word(v, word);
-	}
-	word = 0;
-	memcpy(&word, key + done, length - done);
-	map_sip_word(v, word | (uint64_t)length << 56);
-	v[2] ^= 0xFF;
-	for (int i = 0; i < 3; i++)
-		map_sip_round(v);
-	return v[0] ^ v[1] ^ v[2] ^ v[3];
-}
-
-static void map_seed(struct rh_map *map)
-{
-	/* Early in a boot there may be no randomness yet: a clock is better than a constant. */
-	if (getrandom(map->seed, sizeof(map->seed), GRND_NONBLOCK) == (ssize_t)sizeof(map->seed))
-		return;
-	map->seed[0] = (uint64_t)rh_clock_monotonic();
-	map->seed[1] = (uint64_t)(uintptr_t)map;
-}
-
 struct rh_map *rh_map_new(void)
 {
 	struct rh_map *map = rh_alloc(sizeof(*map));
 
 	if (map)
-		map_seed(map);
+		map->key = (struct rh_hash_key){{rh_random_seed(), rh_random_seed()}};
 	return map;
 }
 
@@ -186,7 +121,7 @@ static int map_grow(struct rh_map *map)
 
 void *rh_map_get(const struct rh_map *map, const char *key)
 {
-	const uint32_t *slot = map_find(map, key, map_hash(map, key, strlen(key)));
+	const uint32_t *slot = map_find(map, key, rh_hash_keyed(&map->key, key, strlen(key)));
 
 	return slot ? map->entries[*slot - MAP_SLOT_FIRST].value : NULL;
 }
@@ -209,7 +144,7 @@ static int map_insert(struct rh_map *map, const char *key, uint64_t hash, void *
 
 int rh_map_set(struct rh_map *map, const char *key, void *value, void **ret_old)
 {
-	uint64_t hash = map_hash(map, key, strlen(key));
+	uint64_t hash = rh_hash_keyed(&map->key, key, strlen(key));
 	const uint32_t *slot = map_find(map, key, hash);
 	void *old = NULL;
 
@@ -226,7 +161,7 @@ int rh_map_set(struct rh_map *map, const char *key, void *value, void **ret_old)
 
 void *rh_map_remove(struct rh_map *map, const char *key)
 {
-	uint32_t *slot = map_find(map, key, map_hash(map, key, strlen(key)));
+	uint32_t *slot = map_find(map, key, rh_hash_keyed(&map->key, key, strlen(key)));
 	struct map_entry *entry;
 	void *value;
 

@@ -38,7 +38,5 @@ size_t rh_map_size(const struct rh_map *map);
  * @return false at the end
  */
 bool rh_map_next(const struct rh_map *map, size_t *cursor, const char **ret_key, void **ret_value);
-/** @return a 64-bit FNV-1a hash of @p length bytes, the same on every machine and in every run */
-uint64_t rh_hash(const void *bytes, size_t length);
 
 #endif

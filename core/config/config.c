@@ -130,7 +130,7 @@ static int config_read_time_limit(struct config_reader *reader, const char *key,
 	int64_t limit;
 
 	if (rh_duration_parse(value, &limit, NULL) < 0 || limit < RH_SECOND || limit > CONFIG_TIME_LIMIT_MAX)
-		return rh_fail(err, RH_EINVAL, "%s: \"%s\" is no duration between 1s and 1h; write for example 30s", key,
+		return rh_fail(err, RH_EINVAL, "%s: \"%s\" is not a duration between 1s and 1h; write for example 30s", key,
 		               value);
 	reader->config->plugin_time_limit = limit;
 	return 0;
@@ -142,7 +142,7 @@ static int config_read_duration(struct config_reader *reader, const char *key, c
 	int64_t duration;
 
 	if (rh_duration_parse(value, &duration, NULL) < 0 || duration < 0)
-		return rh_fail(err, RH_EINVAL, "%s: \"%s\" is no duration; write for example 500ms, 30s or 5m", key, value);
+		return rh_fail(err, RH_EINVAL, "%s: \"%s\" is not a duration; write for example 500ms, 30s or 5m", key, value);
 	if (strcmp(key, "restart-backoff") == 0)
 		config->restart_backoff = duration;
 	else if (strcmp(key, "restart-backoff-max") == 0)
@@ -158,7 +158,7 @@ int rh_config_count(const char *text, int64_t *ret_count, struct rh_error *err)
 	long count = strtol(text, &end, 10);
 
 	if (*text < '0' || *text > '9' || *end || count > INT32_MAX)
-		return rh_fail(err, RH_EINVAL, "\"%s\" is no count; write a whole number from 0 to %d", text, INT32_MAX);
+		return rh_fail(err, RH_EINVAL, "\"%s\" is not a count; write a whole number from 0 to %d", text, INT32_MAX);
 	*ret_count = count;
 	return 0;
 }
@@ -193,7 +193,7 @@ static int config_read_ports(struct config_reader *reader, const char *key, cons
 
 	if (*end || first < CONFIG_PORT_MIN || last > UINT16_MAX || first > last)
 		return rh_fail(err, RH_EINVAL,
-		               "%s: \"%s\" is no range of ports; write FIRST-LAST between %d and %d, as 20000-29999", key,
+		               "%s: \"%s\" is not a range of ports; write FIRST-LAST between %d and %d, as 20000-29999", key,
 		               value, CONFIG_PORT_MIN, UINT16_MAX);
 	reader->config->port_first = (int32_t)first;
 	reader->config->port_last = (int32_t)last;
@@ -524,7 +524,8 @@ static int config_try(struct rh_config *config, const char *path, struct rh_erro
 	return r < 0 ? r : 1;
 }
 
-/** config_try() of what lies beside the program: CMake's cache tells a build tree from an installation below /usr. */
+/** config_try() of what lies beside the program: A CMake cache distinguishes a build tree from an installation below
+ * /usr. */
 static int config_try_beside(struct rh_config *config, const char *program, struct rh_error *err)
 {
 	rh_auto_free char *beside = rh_asprintf("%s/../conf/roundhouse.ini", program);

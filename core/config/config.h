@@ -25,7 +25,7 @@ struct rh_setting {
 	char *section; /**< "plugin pytorch", "images", "comm" */
 	char *key;
 	char *value;
-	char *origin;  /**< who said it, for messages: "FILE:LINE" or "--flag" */
+	char *origin;  /**< source of the setting, for messages: "FILE:LINE" or "--flag" */
 	char *content; /**< of the file that value names, for the plugin that asks; NULL: value is all there is */
 };
 

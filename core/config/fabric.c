@@ -50,7 +50,8 @@ static int fabric_check_backend(void *arg, const struct rh_fabric_item *item)
 
 	if (rh_name_is_backend(item->name) && !*item->value)
 		return 0;
-	return rh_fail(check->err, RH_EINVAL, "%s: \"%s\" is no backend; there are " RH_BACKENDS, check->key, item->name);
+	return rh_fail(check->err, RH_EINVAL, "%s: \"%s\" is not a backend; there are " RH_BACKENDS, check->key,
+	               item->name);
 }
 
 static int fabric_check_pair(void *arg, const struct rh_fabric_item *item)
@@ -59,7 +60,7 @@ static int fabric_check_pair(void *arg, const struct rh_fabric_item *item)
 
 	if (*item->name && *item->value)
 		return 0;
-	return rh_fail(check->err, RH_EINVAL, "%s: \"%s\" is no pair; write NAME=VALUE, and commas between them",
+	return rh_fail(check->err, RH_EINVAL, "%s: \"%s\" is not a pair; write NAME=VALUE, and commas between them",
 	               check->key, item->name);
 }
 
@@ -70,7 +71,7 @@ static int fabric_check_resource(void *arg, const struct rh_fabric_item *item)
 	int r = fabric_check_pair(arg, item);
 
 	if (r == 0 && rh_quantity_parse(item->value, &milli, NULL) < 0)
-		r = rh_fail(check->err, RH_EINVAL, "%s: \"%s\" of %s is no quantity; write for example 1", check->key,
+		r = rh_fail(check->err, RH_EINVAL, "%s: \"%s\" of %s is not a quantity; write for example 1", check->key,
 		            item->value, item->name);
 	return r;
 }
@@ -83,8 +84,9 @@ static int fabric_check_capability(void *arg, const struct rh_fabric_item *item)
 
 	if (*item->name && !item->name[good] && !*item->value && !rh_starts_with(item->name, "CAP_"))
 		return 0;
-	return rh_fail(check->err, RH_EINVAL, "%s: \"%s\" is no capability; write it in capitals without CAP_, as IPC_LOCK",
-	               check->key, item->name);
+	return rh_fail(check->err, RH_EINVAL,
+	               "%s: \"%s\" is not a capability; write it in capitals without CAP_, as IPC_LOCK", check->key,
+	               item->name);
 }
 
 static int fabric_check_size(const char *key, const char *value, struct rh_error *err)
@@ -93,7 +95,7 @@ static int fabric_check_size(const char *key, const char *value, struct rh_error
 
 	if (rh_quantity_parse(value, &milli, NULL) == 0 && milli > 0)
 		return 0;
-	return rh_fail(err, RH_EINVAL, "%s: \"%s\" is no size; write for example 1Gi", key, value);
+	return rh_fail(err, RH_EINVAL, "%s: \"%s\" is not a size; write for example 1Gi", key, value);
 }
 
 /* Nothing: a profile whose pods have the library already. */
@@ -137,7 +139,7 @@ int rh_fabric_check(const char *section, const char *key, const char *value, str
 	if (!profile && strcmp(key, "backend") == 0)
 		return strcmp(value, "none") == 0 || rh_name_is_backend(value)
 		           ? 0
-		           : rh_fail(err, RH_EINVAL, "%s: \"%s\" is no backend; there are none, " RH_BACKENDS, key, value);
+		           : rh_fail(err, RH_EINVAL, "%s: \"%s\" is not a backend; there are none, " RH_BACKENDS, key, value);
 	if (profile && strcmp(key, "backends") == 0)
 		return rh_fabric_for_each(value, fabric_check_backend, &check);
 	if (profile && strcmp(key, "node-selector") == 0)

@@ -14,7 +14,7 @@ static int gang_set(struct rh_gang *gang, enum rh_gang_kind kind, const char *sc
 {
 	if (!rh_name_is_dns1123(scheduler))
 		return rh_fail(err, RH_EINVAL,
-		               "gang scheduler: \"%s\" is no name of a scheduler; use small letters, digits, - and .",
+		               "gang scheduler: \"%s\" is not a name of a scheduler; use small letters, digits, - and .",
 		               scheduler);
 	*gang = (struct rh_gang){.kind = kind};
 	rh_copy(gang->scheduler, sizeof(gang->scheduler), scheduler);

@@ -63,8 +63,8 @@ static int setting_check_number(const struct rh_setting_rule *rule, const char *
 	if (end && !*end && isfinite(number) && (!bounded || (number >= rule->min && number <= rule->max)))
 		return 0;
 	if (!bounded)
-		return rh_fail(err, RH_EINVAL, "%s: \"%s\" is no %snumber", rule->key, value, whole ? "whole " : "");
-	return rh_fail(err, RH_EINVAL, "%s: \"%s\" is no %snumber from %.0f to %.0f", rule->key, value,
+		return rh_fail(err, RH_EINVAL, "%s: \"%s\" is not a %snumber", rule->key, value, whole ? "whole " : "");
+	return rh_fail(err, RH_EINVAL, "%s: \"%s\" is not a %snumber from %.0f to %.0f", rule->key, value,
 	               whole ? "whole " : "", rule->min, rule->max);
 }
 
@@ -86,10 +86,10 @@ static int setting_check_word(const struct rh_setting_rule *rule, const char *va
 	if (rule->type == RH_SETTING_WORD && setting_is_word(rule->words, value, strncmp))
 		return 0;
 	if (rule->type == RH_SETTING_WORD)
-		return rh_fail(err, RH_EINVAL, "%s: \"%s\" is none of %s", rule->key, value, rule->words);
+		return rh_fail(err, RH_EINVAL, "%s: \"%s\" is not one of %s", rule->key, value, rule->words);
 	if (setting_is_word(rule->words, value, strncasecmp) || setting_check_number(&verbosity, value, NULL) == 0)
 		return 0;
-	return rh_fail(err, RH_EINVAL, "%s: \"%s\" is none of %s, and no whole number above 0", rule->key, value,
+	return rh_fail(err, RH_EINVAL, "%s: \"%s\" is neither one of %s nor a whole number above 0", rule->key, value,
 	               rule->words);
 }
 
@@ -127,11 +127,11 @@ static int setting_check_name(const struct rh_setting_rule *rule, const char *va
 		return rh_name_is_label(value)
 		           ? 0
 		           : rh_fail(err, RH_EINVAL,
-		                     "%s: \"%s\" is no name of a namespace; use at most 63 small letters, digits and -",
+		                     "%s: \"%s\" is not a name of a namespace; use at most 63 small letters, digits and -",
 		                     rule->key, value);
 	if (rh_name_is_dns1123(value))
 		return 0;
-	return rh_fail(err, RH_EINVAL, "%s: \"%s\" is no %s; use small letters, digits, - and .", rule->key, value,
+	return rh_fail(err, RH_EINVAL, "%s: \"%s\" is not a %s; use small letters, digits, - and .", rule->key, value,
 	               rule->type == RH_SETTING_DOMAIN ? "domain name" : "name of an object");
 }
 

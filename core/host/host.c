@@ -217,7 +217,7 @@ static int host_describe(const struct rh_host *host, struct rh_slot *slot, struc
 	return slot->kind_count > 0 ? 0 : rh_fail(err, RH_EPLUGIN, "it describes no kind");
 }
 
-/** Note the kinds of a plugin that does not start, so that whoever misses one can be told. */
+/** Record the kinds of a plugin that does not start, so that errors about a missing kind can name the plugin. */
 static void host_note_idle(const struct rh_host *host, struct rh_slot *slot)
 {
 	const struct rh_kind *kind;

@@ -105,17 +105,17 @@ struct rh_snapshot {
 	bool finished;
 };
 
-/** One thing that judge() said. */
+/** One verdict of judge(). */
 struct rh_verdict {
 	int32_t verdict; /**< RH_VERDICT_* */
 	char *type;      /**< owned; NULL when none */
 	char *message;   /**< owned; never NULL: the core's words where the plugin has none */
 };
 
-/** Most things that one judge() may say. */
+/** Most verdicts of one judge() call. */
 #define RH_VERDICTS_MAX 16
 
-/** All that judge() said. All zero is nothing. */
+/** Verdicts of one judge() call. All zero: none. */
 struct rh_judgement {
 	struct rh_verdict items[RH_VERDICTS_MAX];
 	size_t count;

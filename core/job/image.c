@@ -146,7 +146,7 @@ static int image_refuse(const struct image *image, const char *part, size_t leng
                         struct rh_error *err)
 {
 	return rh_fail(err, RH_EINVAL,
-	               "\"%s\" is no reference to an image: \"%.*s\" %s; write it as registry.example/team/name:1.0",
+	               "\"%s\" is not a reference to an image: \"%.*s\" %s; write it as registry.example/team/name:1.0",
 	               image->text, (int)length, part, why);
 }
 
@@ -172,7 +172,7 @@ static int image_check_tag(const struct image *image, struct rh_error *err)
 	if (!image->tag || (image->tag_length <= IMAGE_TAG_MAX && image_is_of(image->tag, image->tag_length, set) &&
 	                    !strchr(".-", image->tag[0])))
 		return 0;
-	return image_refuse(image, image->tag, image->tag_length, "is no tag of at most 128 letters, digits, _, . and -",
+	return image_refuse(image, image->tag, image->tag_length, "is not a tag of at most 128 letters, digits, _, . and -",
 	                    err);
 }
 
@@ -182,13 +182,13 @@ int rh_image_check(const char *image, struct rh_error *err)
 	int r;
 
 	if (cut.registry > 0 && !image_check_registry(&cut))
-		return image_refuse(&cut, cut.text, cut.registry, "is no name of a registry", err);
+		return image_refuse(&cut, cut.text, cut.registry, "is not a name of a registry", err);
 	if (cut.registry + (cut.registry > 0) + cut.length > IMAGE_NAME_MAX)
 		return image_refuse(&cut, cut.name, cut.length, "is too long", err);
 	r = image_check_path(&cut, err);
 	if (r == 0)
 		r = image_check_tag(&cut, err);
 	if (r == 0 && cut.digest && !image_check_digest(cut.digest))
-		r = image_refuse(&cut, cut.digest, strlen(cut.digest), "is no digest, as sha256: and 64 digits", err);
+		r = image_refuse(&cut, cut.digest, strlen(cut.digest), "is not a digest, as sha256: and 64 digits", err);
 	return r;
 }

@@ -268,7 +268,7 @@ static void pod_read_evidence(struct rh_pod *pod, const char *message)
 	pod->last_lines = rh_str_take(&lines);
 }
 
-/* What people are told of how the pod, or one of its containers, ended. */
+/* User-visible reason for the termination of the pod or of one of its containers. */
 static void pod_read_end(struct rh_pod *pod, const struct rh_json *status, const struct rh_json *main_status)
 {
 	const struct rh_json *culprit = NULL;

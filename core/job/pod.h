@@ -41,7 +41,7 @@ struct rh_pod {
 	int32_t phase;       /**< RH_PHASE_*; Unknown counts as RH_PHASE_PENDING */
 	int32_t restarts;    /**< sum of restartCount over init and regular containers */
 	int32_t exit_code;   /**< of the main container when it has terminated, else -1; restart rules go by this one */
-	int32_t failed_code; /**< how the culprit ended, else -1; for what people are told */
+	int32_t failed_code; /**< exit code of the container that failed, else -1; for user-visible messages */
 	int32_t blame;       /**< enum rh_blame: what the culprit's end says; RH_BLAME_NONE while nothing ended badly */
 	int32_t rank;        /**< rank of the process in it that failed, as it names itself; else -1 */
 	int32_t accused;     /**< rank that it lost or waited for, as it says; else -1 */

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/os/file.h"
+#include "base/random.h"
 #include "build/fabric.h"
 #include "job/names.h"
 
@@ -138,10 +138,9 @@ static int addresses_fresh_port(struct rh_address_pool *pool, int32_t *ret_port,
 
 static uint32_t addresses_random(uint32_t below)
 {
-	uint32_t value = (uint32_t)getpid() * 2654435761U;
+	uint64_t state = rh_random_seed();
 
-	(void)!getrandom(&value, sizeof(value), GRND_NONBLOCK); /* anything spreads well enough */
-	return value % below;
+	return (uint32_t)rh_random_below(&state, below);
 }
 
 static int addresses_take_block(struct rh_address_pool *pool, struct rh_error *err)

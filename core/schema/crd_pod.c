@@ -25,7 +25,7 @@ struct pod_walk {
 	int depth;
 };
 
-/* Types whose form on the wire their schema does not tell. */
+/* Types whose schema does not describe their serialized form. */
 struct pod_known {
 	const char *suffix;
 	const char *schema; /* NULL: that of a pod's metadata */

@@ -101,7 +101,7 @@ static int explain_refuse(const struct rh_explain_at *at, const char *step, stru
 
 static void explain_enter(struct rh_explain_at *at, const struct rh_json *schema)
 {
-	at->said = schema;
+	at->reference = schema;
 	at->schema = rh_explain_resolve(at, schema);
 }
 
@@ -378,7 +378,7 @@ static int explain_page(const struct rh_host *host, struct rh_explain_at *at, st
 		r = explain_set_kind(at->kind, page, err);
 		if (r == 0)
 			r = explain_set_settings(rh_host_slot(host, at->kind), page, err);
-	} else if (rh_explain_describe(at, at->said, page) < 0)
+	} else if (rh_explain_describe(at, at->reference, page) < 0)
 		r = rh_fail_oom(err);
 	if (r == 0 && explain_set_fields(at, is_kind, page) < 0)
 		r = rh_fail_oom(err);

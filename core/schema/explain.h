@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file schema/explain.h
- * @brief What `roundhouse explain` tells of a kind and its fields, taken from the plugin itself and the core's schema.
+ * @brief Documentation of a kind and its fields for `roundhouse explain`, taken from the plugin itself and the core's
+ * schema.
  */
 #ifndef RH_SCHEMA_EXPLAIN_H
 #define RH_SCHEMA_EXPLAIN_H

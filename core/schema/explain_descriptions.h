@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file schema/explain_descriptions.h
- * @brief The words for fields whose schemas have none. Private to the host.
+ * @brief Descriptions of fields whose schemas have none. Private to the host.
  */
 #ifndef RH_SCHEMA_EXPLAIN_DESCRIPTIONS_H
 #define RH_SCHEMA_EXPLAIN_DESCRIPTIONS_H
 
-/** What is said of one field. */
+/** Description of one field. */
 struct rh_explain_descriptions {
 	const char *place;       /**< path from the root; the map of the replicas and its keys are "*" */
 	const char *description; /**< whole sentences; "Default: X." may be the last */

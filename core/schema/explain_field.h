@@ -14,8 +14,8 @@
 struct rh_explain_at {
 	const struct rh_kind *kind;
 	const struct rh_json *definitions;
-	const struct rh_json *said;         /**< the schema as its parent has it, maybe a reference */
-	const struct rh_json *schema;       /**< the same behind all references */
+	const struct rh_json *reference;    /**< the schema in its parent: itself, or a $ref */
+	const struct rh_json *schema;       /**< the schema with all references resolved */
 	const struct rh_replica_type *type; /**< the replica type that the path has named; NULL: none yet */
 	struct rh_str path;                 /**< as errors word it: "spec.tfReplicaSpecs[Worker].replicas" */
 	struct rh_str place;                /**< as rh_explain_descriptions() wants it: "spec.*.*.replicas" */

@@ -51,7 +51,7 @@ def network(rank, world):
     names = [os.environ["MASTER_ADDR"], *os.environ["WORKER_ADDRS"].split(",")]
     machines = [f"{resolve(name)}:{port}" for name, port in zip(names, ports)]
     if len(set(machines)) < world:
-        raise ValueError(f"LightGBM cannot tell these machines apart: {machines}; on one machine, use one Worker")
+        raise ValueError(f"LightGBM cannot distinguish these machines: {machines}; on one machine, use one Worker")
     return {"num_machines": world, "machines": ",".join(machines), "local_listen_port": int(ports[rank]), "time_out": 2}
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plugin built outside the tree: the kind EchoJob, whose only replica type is Peer. Each peer is told its number, how
+ * A plugin built outside the tree: the kind EchoJob, whose only replica type is Peer. Each peer gets its number, how
  * many there are, and where the first one listens. The job is done when all peers are (the core's default judge()).
  */
 #include <inttypes.h>

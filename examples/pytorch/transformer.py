@@ -37,7 +37,7 @@ class Images(torch.utils.data.Dataset):
         return {"pixel_values": self.images[index], "labels": self.labels[index]}
 
 
-class Tell(TrainerCallback):
+class Report(TrainerCallback):
     def on_log(self, args, state, control, logs=None, **kwargs):
         if state.is_world_process_zero and "loss" in logs:
             print(f"epoch {round(state.epoch) - 1} loss {float(logs['loss']):.4f}", flush=True)
@@ -59,7 +59,7 @@ def main():
             per_device_train_batch_size=BATCH // world, logging_strategy="epoch", save_strategy="no", report_to="none",
             disable_tqdm=True)
         trainer = Trainer(build_model(), arguments, train_dataset=Images(images[:TRAIN_IMAGES], labels[:TRAIN_IMAGES]),
-                          callbacks=[Tell()])
+                          callbacks=[Report()])
         trainer.remove_callback(PrinterCallback)
         print(f"rank {rank} of {arguments.world_size} is ready, process {os.getpid()}", flush=True)
         trainer.train()

@@ -62,12 +62,12 @@ def main():
     with strategy.scope():
         model = build_model()
 
-    def tell(epoch, logs):
+    def report(epoch, logs):
         if rank == 0:
             print(f"epoch {epoch} loss {logs['loss']:.4f}", flush=True)
 
     model.fit(batches(images[train], labels[train]), epochs=EPOCHS, steps_per_epoch=TRAIN_IMAGES // BATCH, verbose=0,
-              callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=tell)])
+              callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=report)])
     accuracy = accuracy_of(model, images[test], labels[test])
     if rank == 0:
         print(f"test accuracy {accuracy:.3f}", flush=True)

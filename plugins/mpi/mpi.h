@@ -37,8 +37,17 @@ int mpi_has_account(const struct rh_services *host, const struct rh_view *view);
 /** @return whether the launcher asks for GPUs, and so takes part in the work (COMPAT C.11) */
 int mpi_launcher_works(const struct rh_services *host, const struct rh_view *view);
 
-/** @see rh_kind.contract */
-extern const char mpi_contract[];
+/** @name Embedded JSON files of this folder: static, zero-terminated @{ */
+extern const char mpi_schema[]; /**< schema.json: rh_kind.spec_schema */
+/** cel.json: rh_kind.cel_rules. A stored job with a wrong mainContainer can still be updated. */
+extern const char mpi_cel[];
+/** columns.json: rh_kind.columns. V1 lists Age before State for this kind (COMPAT A.7). */
+extern const char mpi_columns[];
+/** rbac.json: rh_kind.rbac_rules. It has pods/exec, which the launcher's role grants: RBAC lets only a holder grant. */
+extern const char mpi_rbac[];
+extern const char mpi_contract[]; /**< contract.json: rh_kind.contract */
+extern const char mpi_settings[]; /**< settings.json: rh_plugin.settings */
+/** @} */
 
 /** @see rh_plugin.validate @return 0 or a negative status */
 int32_t mpi_validate(void *self, const struct rh_view *view, struct rh_reply *reply);

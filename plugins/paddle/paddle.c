@@ -19,19 +19,6 @@ static const struct rh_replica_type paddle_worker = {
 
 static const struct rh_replica_type *const paddle_types[] = {&paddle_master, &paddle_worker, NULL};
 
-static const char paddle_schema[] =
-	"{"
-	"\"elasticPolicy\":{\"type\":\"object\","
-	"\"description\":\"It has no effect: the number of replicas is fixed.\",\"properties\":{"
-	"\"minReplicas\":{\"type\":\"integer\",\"description\":\"It has no "
-	"effect.\",\"format\":\"int32\",\"minimum\":0,\"maximum\":2147483647},"
-	"\"maxReplicas\":{\"type\":\"integer\",\"description\":\"It has no "
-	"effect.\",\"format\":\"int32\",\"minimum\":0,\"maximum\":2147483647},"
-	"\"maxRestarts\":{\"type\":\"integer\",\"description\":\"It has no "
-	"effect.\",\"format\":\"int32\",\"minimum\":0,\"maximum\":2147483647},"
-	"\"metrics\":{\"type\":\"array\",\"description\":\"It has no effect.\","
-	"\"items\":{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}}}}}";
-
 /* Paddle's launcher serves its rendezvous on every interface (RH_KIND_BINDS_ALL). */
 static const struct rh_kind paddle_kind = {
 	.head = RH_HEAD(struct rh_kind),

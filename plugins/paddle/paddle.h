@@ -10,8 +10,10 @@
 
 #include "roundhouse/plugin.h"
 
-/** @see rh_kind.contract */
-extern const char paddle_contract[];
+/** @name Embedded JSON files of this folder: static, zero-terminated @{ */
+extern const char paddle_schema[];   /**< schema.json: rh_kind.spec_schema */
+extern const char paddle_contract[]; /**< contract.json: rh_kind.contract */
+/** @} */
 
 /** @see rh_plugin.validate @return 0 or a negative status */
 int32_t paddle_validate(void *self, const struct rh_view *view, struct rh_reply *reply);

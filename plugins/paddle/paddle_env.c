@@ -40,7 +40,7 @@ static void env_set_own_address(struct env_call *call)
 	}
 }
 
-/** Where the first replica of the leading type serves the rendezvous; that one itself is told its own address. */
+/** Address of the rendezvous, which replica 0 of the leader type serves; that replica gets its own address. */
 static void env_set_master(struct env_call *call, const char *leader)
 {
 	int is_first = strcmp(call->me->type, leader) == 0 && call->me->index == 0;

@@ -27,8 +27,13 @@ void pytorch_read_bounds(const struct rh_services *host, const struct rh_view *v
 /** @return whether the job has an elastic policy */
 int pytorch_is_elastic(const struct rh_services *host, const struct rh_view *view);
 
-/** @see rh_kind.contract */
-extern const char pytorch_contract[];
+/** @name Embedded JSON files of this folder: static, zero-terminated @{ */
+extern const char pytorch_schema[];   /**< schema.json: rh_kind.spec_schema */
+extern const char pytorch_cel[];      /**< cel.json: rh_kind.cel_rules; COMPAT A.5, rules 13 and 14 */
+extern const char pytorch_rbac[];     /**< rbac.json: rh_kind.rbac_rules */
+extern const char pytorch_contract[]; /**< contract.json: rh_kind.contract */
+extern const char pytorch_settings[]; /**< settings.json: rh_plugin.settings */
+/** @} */
 
 /**
  * Append to the pod of a Worker what waits until the Master's name resolves: the built-in container, or those of

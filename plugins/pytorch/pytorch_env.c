@@ -114,9 +114,9 @@ static void env_set_given(struct env_call *call, const char *name, const char *p
 }
 
 /**
- * Whether this replica must be told if it serves torchrun's c10d rendezvous. torchrun compares the endpoint with the
- * machine's addresses, and on one machine each replica takes it for its own: the first one would serve, whose death
- * then ends the rendezvous of all.
+ * Whether this replica needs is_host, which says whether it serves torchrun's c10d rendezvous. torchrun compares the
+ * endpoint with the machine's addresses, and on one machine each replica takes it for its own: the first one would
+ * serve, whose death then ends the rendezvous of all.
  */
 static int env_has_host(const struct env_call *call)
 {

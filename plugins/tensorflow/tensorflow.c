@@ -42,22 +42,6 @@ static const struct rh_replica_type tensorflow_evaluator = {
 static const struct rh_replica_type *const tensorflow_types[] = {
 	&tensorflow_chief, &tensorflow_master, &tensorflow_ps, &tensorflow_worker, &tensorflow_evaluator, NULL};
 
-static const char tensorflow_schema[] = "{"
-										"\"successPolicy\":{\"type\":\"string\","
-										"\"description\":\"Empty: a job without a chief has succeeded when Worker 0 "
-										"has. AllWorkers: when all Workers have. Default: empty.\","
-										"\"enum\":[\"\",\"AllWorkers\"]},"
-										"\"enableDynamicWorker\":{\"type\":\"boolean\","
-										"\"description\":\"Whether Workers may come and go: TF_CONFIG then names no "
-										"Workers but the own one, and their failures fail nothing. Default: false.\"}}";
-
-/* COMPAT A.5, rule 12. */
-static const char tensorflow_cel[] =
-	"[{\"at\":\"replicas\","
-	"\"rule\":\"!(self.exists(t, t.lowerAscii() == 'chief') && self.exists(t, t.lowerAscii() == 'master'))\","
-	"\"message\":\"must not have more than 1 Chief or Master role\","
-	"\"reason\":\"FieldValueForbidden\"}]";
-
 /* TensorFlow's servers listen on every interface, so those of one machine need a port each (RH_KIND_BINDS_ALL). */
 static const struct rh_kind tensorflow_kind = {
 	.head = RH_HEAD(struct rh_kind),
@@ -103,8 +87,7 @@ static const struct rh_plugin tensorflow_plugin = {
 	.validate = tensorflow_validate,
 	.pod = tensorflow_pod,
 	.judge = tensorflow_judge,
-	.settings = "{\"cluster-domain\":{\"type\":\"string\",\"format\":\"domain\","
-				"\"description\":\"What completes the hosts of TF_CONFIG behind .svc, as cluster.local.\"}}",
+	.settings = tensorflow_settings,
 };
 
 RH_PLUGIN_EXPORT const struct rh_plugin *rh_plugin_entry_v1(void)

@@ -34,8 +34,12 @@ int tensorflow_is_distributed(const struct rh_services *host, const struct rh_vi
  */
 char *tensorflow_config(const struct rh_services *host, const struct rh_view *view, const struct rh_replica *me);
 
-/** @see rh_kind.contract */
-extern const char tensorflow_contract[];
+/** @name Embedded JSON files of this folder: static, zero-terminated @{ */
+extern const char tensorflow_schema[];   /**< schema.json: rh_kind.spec_schema */
+extern const char tensorflow_cel[];      /**< cel.json: rh_kind.cel_rules; COMPAT A.5, rule 12 */
+extern const char tensorflow_contract[]; /**< contract.json: rh_kind.contract */
+extern const char tensorflow_settings[]; /**< settings.json: rh_plugin.settings */
+/** @} */
 
 /** @see rh_plugin.validate @return 0 or a negative status */
 int32_t tensorflow_validate(void *self, const struct rh_view *view, struct rh_reply *reply);

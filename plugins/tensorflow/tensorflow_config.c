@@ -112,8 +112,8 @@ static void config_put_cluster(const struct config_call *call)
 }
 
 /**
- * With dynamic workers nobody is told of the workers, who come and go: a worker sees itself and the parameter servers,
- * a parameter server itself.
+ * With dynamic workers TF_CONFIG lists no other workers, because they come and go: a worker sees itself and the
+ * parameter servers, a parameter server itself.
  */
 static void config_put_sparse_cluster(const struct config_call *call)
 {

@@ -10,8 +10,9 @@
 
 #include "roundhouse/plugin.h"
 
-/** @see rh_kind.contract */
-extern const char xgboost_contract[];
+/** @name Embedded JSON files of this folder: static, zero-terminated @{ */
+extern const char xgboost_contract[]; /**< contract.json: rh_kind.contract */
+/** @} */
 
 /** @see rh_plugin.validate @return 0 or a negative status */
 int32_t xgboost_validate(void *self, const struct rh_view *view, struct rh_reply *reply);

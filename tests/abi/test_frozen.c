@@ -103,7 +103,7 @@ static void test_frozen__rules(void **state)
 {
 	static const struct {
 		const char *word;
-		const char *said;
+		const char *detail;
 	} rows[] = {
 		{"hello", ""},
 		{"odd", "spec.word is odd"},
@@ -117,9 +117,9 @@ static void test_frozen__rules(void **state)
 		frozen_open(&fixture, state);
 		assert_int_equal(rh_json_set_string(rh_json_get(fixture.job->object, "spec"), "word", rows[i].word), 0);
 		assert_int_equal(rh_host_validate(&fixture.snapshot, &findings, NULL), 0);
-		assert_int_equal(findings.count, *rows[i].said ? 1 : 0);
+		assert_int_equal(findings.count, *rows[i].detail ? 1 : 0);
 		if (findings.count)
-			assert_string_equal(findings.items[0].detail, rows[i].said);
+			assert_string_equal(findings.items[0].detail, rows[i].detail);
 	}
 }
 

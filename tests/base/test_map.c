@@ -217,14 +217,6 @@ static void test_map__out_of_memory_leaves_it_unchanged(void **state)
 	support_fail_each(test_map_fill, &value);
 }
 
-static void test_map__hash_is_fnv1a(void **state)
-{
-	(void)state;
-	assert_true(rh_hash("", 0) == UINT64_C(0xCBF29CE484222325));
-	assert_true(rh_hash("a", 1) == UINT64_C(0xAF63DC4C8601EC8C));
-	assert_true(rh_hash("foobar", 6) == UINT64_C(0x85944171F73967E8));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,7 +230,6 @@ int main(void)
 		cmocka_unit_test(test_map__behaves_as_a_model),
 		cmocka_unit_test(test_map__many),
 		cmocka_unit_test(test_map__out_of_memory_leaves_it_unchanged),
-		cmocka_unit_test(test_map__hash_is_fnv1a),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

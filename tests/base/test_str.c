@@ -124,7 +124,7 @@ static void test_str__failure_sticks_until_cleared(void **state)
 	assert_string_equal(rh_str_text(&str), "y");
 }
 
-static void test_str__take_tells_failure_and_empties(void **state)
+static void test_str__take_reports_failure_and_empties(void **state)
 {
 	struct rh_str str = {0};
 	rh_auto_free char *text = NULL;
@@ -323,7 +323,7 @@ int main(void)
 		cmocka_unit_test(test_str__cut),
 		cmocka_unit_test(test_str__take),
 		cmocka_unit_test(test_str__failure_sticks_until_cleared),
-		cmocka_unit_test(test_str__take_tells_failure_and_empties),
+		cmocka_unit_test(test_str__take_reports_failure_and_empties),
 		cmocka_unit_test(test_str__lengths_that_overflow_fail),
 		cmocka_unit_test(test_str__starts_with),
 		cmocka_unit_test(test_str__text_equal),

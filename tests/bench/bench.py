@@ -32,7 +32,7 @@ def job(folder, workers, command):
 
 
 def peak(pid):
-    """Peak KiB of a running process; 0 when it is gone. (What wait4 tells starts with this interpreter's own size.)"""
+    """Peak KiB of a running process; 0 when it is gone. (The figure of wait4 starts with this interpreter's own size.)"""
     try:
         with open(f"/proc/{pid}/status", encoding="utf-8") as f:
             return max((int(line.split()[1]) for line in f if line.startswith("VmHWM")), default=0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Heap that the engine's cache takes for jobs, pods and Services, in bytes each. Usage: bench_cache PLUGIN.so
- * The store is one that tells what it is given and answers nothing.
+ * The store only delivers the events that it is given; it answers no request.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ static void bench_cancel(struct rh_store *store, uint64_t id)
 	(void)id;
 }
 
-static void bench_tell(const struct bench_store *store, const char *kind, enum rh_watch_event event,
+static void bench_send(const struct bench_store *store, const char *kind, enum rh_watch_event event,
                        const struct rh_json *object)
 {
 	for (size_t i = 0; i < store->count; i++) {
@@ -126,7 +126,7 @@ static int bench_stamp(struct bench_store *store, struct rh_json *object)
 	return 0;
 }
 
-/* Tell the pods or the Services of one job. */
+/* Send events of the pods or the Services of one job. */
 static int bench_children(struct bench_store *store, struct rh_builder *builder, bool pods, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -141,7 +141,7 @@ static int bench_children(struct bench_store *store, struct rh_builder *builder,
 		if (pods && (rh_json_set_string(status, "phase", "Running") < 0 ||
 		             rh_json_set_string(rh_json_get(object, "spec"), "nodeName", "node-17.example") < 0))
 			return RH_ENOMEM;
-		bench_tell(store, pods ? "Pod" : "Service", RH_WATCH_ADDED, object);
+		bench_send(store, pods ? "Pod" : "Service", RH_WATCH_ADDED, object);
 	}
 	return 0;
 }
@@ -162,7 +162,7 @@ static int bench_all_children(struct bench_store *store, const struct rh_host *h
 	return 0;
 }
 
-static size_t bench_tell_jobs(struct bench_store *store, int jobs, int workers, const char *status,
+static size_t bench_send_jobs(struct bench_store *store, int jobs, int workers, const char *status,
                               enum rh_watch_event event)
 {
 	size_t before = bench_heap();
@@ -172,7 +172,7 @@ static size_t bench_tell_jobs(struct bench_store *store, int jobs, int workers, 
 		rh_auto_free char *version = rh_asprintf("%d", event == RH_WATCH_ADDED ? 1000 + i : 500000 + i);
 
 		(void)rh_json_set_string(rh_json_get(job, "metadata"), "resourceVersion", version);
-		bench_tell(store, "PyTorchJob", event, job);
+		bench_send(store, "PyTorchJob", event, job);
 	}
 	return bench_heap() - before;
 }
@@ -187,7 +187,7 @@ static int bench_run(const struct rh_host *host, int jobs, int workers)
 
 	if (rh_engine_new(&options, &engine, NULL) < 0)
 		return RH_ENOMEM;
-	of_jobs = bench_tell_jobs(&store, jobs, workers, bench_running, RH_WATCH_ADDED);
+	of_jobs = bench_send_jobs(&store, jobs, workers, bench_running, RH_WATCH_ADDED);
 	before = bench_heap();
 	if (bench_all_children(&store, host, jobs, workers, true) < 0)
 		return RH_ENOMEM;
@@ -211,7 +211,7 @@ static int bench_finish(const struct rh_host *host, int jobs)
 
 	if (rh_engine_new(&options, &engine, NULL) < 0)
 		return RH_ENOMEM;
-	(void)bench_tell_jobs(&store, jobs, 1, bench_finished, RH_WATCH_ADDED);
+	(void)bench_send_jobs(&store, jobs, 1, bench_finished, RH_WATCH_ADDED);
 	for (size_t i = 0; i < store.count; i++)
 		store.watches[i].fn(store.watches[i].arg, RH_WATCH_SYNCED, NULL);
 	rh_engine_step(engine, INT64_C(1767225600) * RH_SECOND);

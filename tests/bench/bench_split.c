@@ -87,9 +87,9 @@ static long bench_feed(struct rh_kube_watch *watch, int64_t *ret_took)
 
 int main(void)
 {
-	size_t told = 0;
+	size_t events = 0;
 	struct rh_kube_watch_options options = {
-		.resource = &rh_resource_pods, .label = "training.kubeflow.org/job-name", .fn = bench_count, .arg = &told};
+		.resource = &rh_resource_pods, .label = "training.kubeflow.org/job-name", .fn = bench_count, .arg = &events};
 	rh_auto(kube_watch) watch = rh_kube_watch_new(&options);
 	rh_auto_str path = {0};
 	struct rh_http_request request;
@@ -102,7 +102,7 @@ int main(void)
 		return 1;
 	bytes = bench_feed(watch, &took);
 	rh_kube_watch_end(watch, &response, 0);
-	if (bytes < 0 || told != PODS)
+	if (bytes < 0 || events != PODS)
 		return 1;
 	printf("first list of %d pods, %.1f MB: %.2f s, %.0f MB/s; it keeps %.1f MiB, peak of the program %.1f MiB\n", PODS,
 	       (double)bytes / 1e6, (double)took / 1e6, (double)bytes / (double)took,

@@ -192,7 +192,7 @@ class Plugins(Case):
             cut.write(whole.read(9000))
         short = call("plugins", "check", cut.name)
         self.assertEqual(short.returncode, 1, short.stderr)
-        self.assertIn("cut short", short.stderr)
+        self.assertIn("truncated", short.stderr)
         bad = call("plugins", "check", self.file("no shared object", "bad.so"))
         self.assertEqual(bad.returncode, 1)
         self.assertIn("bad.so", bad.stderr)

@@ -155,7 +155,7 @@ class Pipes(Case):
             self.assertRegex(done.stderr, rf"(?m)^Master-0 +Failed +3 +[{times}{times + 1}] ")  # it may begin once more before it is stopped
         done = call("run", "--max-restarts", "many", self.file(text))
         self.assertEqual(done.returncode, 2)
-        self.assertIn('option --max-restarts: "many" is no count', done.stderr)
+        self.assertIn('option --max-restarts: "many" is not a count', done.stderr)
 
 
 class Terminal(Case):

@@ -154,7 +154,7 @@ class Manifests(unittest.TestCase):
                             (["--namespace", "-x"], '--namespace: "-x"'), (["--namespace", ""], '--namespace: ""'),
                             (["--image", "a b"], '--image: "a b"'), (["--image", ""], '--image: ""'),
                             (["--image", "UPPER/x"], '"UPPER" must be small letters'), (["--image", "a:b:c"], '--image: "a:b:c"'),
-                            (["--image", "a@sha256:12"], '"sha256:12" is no digest'), (["--output", "xml"], "none of yaml|json"),
+                            (["--image", "a@sha256:12"], '"sha256:12" is not a digest'), (["--output", "xml"], "none of yaml|json"),
                             (["--cluster-scope", "--namespaced"], "exclude each other"),
                             (["--gang-scheduler-name", "No Name"], "No Name"), (["x"], "too many operands")):
             done = subprocess.run([ROUNDHOUSE, "manifests", *words], capture_output=True, text=True, timeout=180)
@@ -272,7 +272,7 @@ class Manifests(unittest.TestCase):
             ini.write_text("[comm]\nbackend = x\n")
             done = subprocess.run([ROUNDHOUSE, "manifests", "--controller-config", ini], capture_output=True, text=True, timeout=180)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertIn(f'--controller-config: {ini}:2: backend: "x" is no backend', done.stderr)
+            self.assertIn(f'--controller-config: {ini}:2: backend: "x" is not a backend', done.stderr)
 
     def test_helm(self):
         for values, words in (([], []), (["scope=namespaced"], ["--namespaced"]),

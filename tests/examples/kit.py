@@ -121,7 +121,7 @@ class Training(unittest.TestCase):
     """Checks that all trainings have in common."""
 
     def processes(self, seen):
-        """The processes that said to be ready."""
+        """The processes that reported ready."""
         found = [re.search(r"(?:ready|serves), process (\d+)", text) for text in lines(seen)]
         return [int(match[1]) for match in found if match]
 

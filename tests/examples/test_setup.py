@@ -40,7 +40,7 @@ class Setup(unittest.TestCase):
         (self.examples / name / "requirements.txt").write_text(text)
 
     def setup(self, *words, want=0):
-        """Run it without any index; returns what it said."""
+        """Run it without any index; returns its output."""
         environment = os.environ | {"ROUNDHOUSE_ENV_DIR": str(self.environments), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
         done = subprocess.run([sys.executable, str(self.examples / "setup"), *words], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, env=environment, check=False)
@@ -83,10 +83,10 @@ class Setup(unittest.TestCase):
 
     def test_one_that_fails_leaves_the_others_and_says_why(self):
         self.framework("absent", "no-such-package-of-anybody==1.0\n")
-        said = self.setup("all", want=1)
-        self.assertIn("pip could not install absent", said)
-        self.assertIn("no-such-package-of-anybody", said)
-        self.assertIn("not made: absent", said)
+        output = self.setup("all", want=1)
+        self.assertIn("pip could not install absent", output)
+        self.assertIn("no-such-package-of-anybody", output)
+        self.assertIn("not made: absent", output)
         self.assertIn("example/empty:*", self.mapping())
         self.assertNotIn("example/absent:*", self.mapping())
         self.assertIn("pip could not install", (self.environments / "absent.fault").read_text())
@@ -107,15 +107,15 @@ class Setup(unittest.TestCase):
 
     def test_what_is_needed_to_build_comes_first(self):
         self.framework("built", "# build: no-such-builder==1.0\n# environment: A=b C=d=e\nno-such-package-of-anybody==1.0\n")
-        said = self.setup("built", want=1)
-        self.assertIn("no-such-builder", said)
-        self.assertNotIn("no-such-package-of-anybody", said)
+        output = self.setup("built", want=1)
+        self.assertIn("no-such-builder", output)
+        self.assertNotIn("no-such-package-of-anybody", output)
 
     def test_refuses_before_it_begins(self):
         self.framework("large", "# disk: 1000000000 GB\n")
-        said = self.setup("large", want=1)
-        self.assertIn("large needs 1e+09 GB", said)
-        self.assertIn("ROUNDHOUSE_ENV_DIR", said)
+        output = self.setup("large", want=1)
+        self.assertIn("large needs 1e+09 GB", output)
+        self.assertIn("ROUNDHOUSE_ENV_DIR", output)
         self.assertIn('no framework "tensor"; there are: empty, large', self.setup("tensor", want=1))
         self.assertIn("which framework? empty, large, or all", self.setup(want=2))
         self.assertIn("/no/python does not run", self.setup("--python", "/no/python", "empty", want=1))
@@ -124,9 +124,9 @@ class Setup(unittest.TestCase):
     def test_list(self):
         self.framework("large", "# download: 3 MB\n# disk: 4 GB\n")
         self.setup("empty")
-        said = self.setup("--list").splitlines()
-        self.assertRegex(said[0], r"empty +/.*/empty-[0-9a-f]{12}")
-        self.assertRegex(said[1], r"large +not made \(3 MB to download, 4 GB of disk\)")
+        output = self.setup("--list").splitlines()
+        self.assertRegex(output[0], r"empty +/.*/empty-[0-9a-f]{12}")
+        self.assertRegex(output[1], r"large +not made \(3 MB to download, 4 GB of disk\)")
 
 
 if subprocess.run([PYTHON, "-c", "import ensurepip"], stderr=subprocess.DEVNULL, check=False).returncode != 0:

@@ -9,7 +9,7 @@
 
 #include "host/foreign.h"
 
-/* A part of what is said; NULL: nothing is known. */
+/* A part of the message; NULL: there is none. */
 static const struct row {
 	const char *api_version, *kind, *part;
 } rows[] = {

@@ -85,45 +85,45 @@ struct rh_json *kit_objects(struct kit *kit)
 void kit_assert_env(const struct rh_json *pod, size_t container, const char *want)
 {
 	const struct rh_json *item = rh_json_item(rh_json_at(pod, "spec.containers"), container);
-	rh_auto_str said = {0};
+	rh_auto_str printed = {0};
 
 	for (const struct rh_json *entry = rh_json_first(rh_json_get(item, "env")); entry; entry = rh_json_next(entry)) {
 		const char *field = rh_json_string_at(entry, "valueFrom.fieldRef.fieldPath");
 
-		rh_str_appendf(&said, "%s%s%s\n", rh_json_string_at(entry, "name"), field ? "<-" : "=",
+		rh_str_appendf(&printed, "%s%s%s\n", rh_json_string_at(entry, "name"), field ? "<-" : "=",
 		               field ? field : rh_json_string_at(entry, "value"));
 	}
-	assert_string_equal(rh_str_text(&said), want);
+	assert_string_equal(rh_str_text(&printed), want);
 }
 
 void kit_assert_findings(struct kit *kit, const char *want)
 {
 	rh_auto_findings findings = {0};
-	rh_auto_str said = {0};
+	rh_auto_str printed = {0};
 
 	if (rh_host_validate(&kit->fixture.snapshot, &findings, &kit->fixture.err) < 0)
 		fail_msg("%s", kit->fixture.err.message);
 	for (size_t i = 0; i < findings.count; i++) {
 		const struct rh_finding *finding = &findings.items[i];
 
-		rh_str_appendf(&said, "%c %s%s%s\n", finding->severity == RH_FINDING_ERROR ? 'E' : 'W', finding->path,
+		rh_str_appendf(&printed, "%c %s%s%s\n", finding->severity == RH_FINDING_ERROR ? 'E' : 'W', finding->path,
 		               *finding->path ? ": " : "", finding->detail);
 	}
-	assert_string_equal(rh_str_text(&said), want);
+	assert_string_equal(rh_str_text(&printed), want);
 }
 
 void kit_assert_verdicts(struct kit *kit, const char *want)
 {
 	struct rh_judgement judgement = {0};
-	rh_auto_str said = {0};
+	rh_auto_str printed = {0};
 
 	if (rh_host_judge(&kit->fixture.snapshot, &judgement, &kit->fixture.err) < 0)
 		fail_msg("%s", kit->fixture.err.message);
 	for (size_t i = 0; i < judgement.count; i++)
-		rh_str_appendf(&said, "%d %s %s\n", (int)judgement.items[i].verdict,
+		rh_str_appendf(&printed, "%d %s %s\n", (int)judgement.items[i].verdict,
 		               judgement.items[i].type ? judgement.items[i].type : "-", judgement.items[i].message);
 	rh_judgement_deinit(&judgement);
-	assert_string_equal(rh_str_text(&said), want);
+	assert_string_equal(rh_str_text(&printed), want);
 }
 
 static void kit_assert_text(const char *what, const char *got, const char *want)
@@ -166,7 +166,7 @@ void kit_assert_words_of_v1(const char *plugin, const char *name)
 	rh_auto_free char *text = NULL;
 	rh_auto(json) messages = NULL;
 	rh_auto_findings findings = {0};
-	rh_auto_str said = {0};
+	rh_auto_str printed = {0};
 	auto_kit kit;
 
 	assert_int_equal(rh_file_read(RH_GOLDENS "/invalid/messages.json", 1 << 20, &text, NULL, NULL), 0);
@@ -174,8 +174,8 @@ void kit_assert_words_of_v1(const char *plugin, const char *name)
 	assert_int_equal(rh_file_read(path, 1 << 20, &yaml, NULL, NULL), 0);
 	kit_open(&kit, plugin, NULL, yaml);
 	assert_int_equal(rh_host_validate(&kit.fixture.snapshot, &findings, NULL), 0);
-	rh_findings_print_v1(&findings, &said);
-	assert_string_equal(rh_str_text(&said), rh_json_string(rh_json_get(rh_json_get(messages, name), "message")));
+	rh_findings_print_v1(&findings, &printed);
+	assert_string_equal(rh_str_text(&printed), rh_json_string(rh_json_get(rh_json_get(messages, name), "message")));
 }
 
 /* One question with allocation n failing. @return 0, or RH_ENOMEM */

@@ -32,7 +32,7 @@ run_job() {
 	"$roundhouse" run "$1" >"$work/log" 2>&1 || fail "roundhouse run $1: $(cat "$work/log")"
 }
 
-said() {
+expect_line() {
 	grep -Eq "$1" "$work/log" || fail "no line has \"$1\": $(cat "$work/log")"
 }
 
@@ -56,10 +56,10 @@ echo "== what they say of themselves"
 echo "== a JAXJob runs"
 run_job "$work/jax/jaxjob.yaml"
 for process in 0 1 2; do
-	said "process $process of 3, coordinator [0-9.]+:[0-9]+"
+	expect_line "process $process of 3, coordinator [0-9.]+:[0-9]+"
 done
 
 echo "== an MXJob runs"
 run_job "$work/mxnet/mxjob.yaml"
-said "server , scheduler [0-9.]+:[0-9]+"
-said "worker 0, scheduler [0-9.]+:[0-9]+"
+expect_line "server , scheduler [0-9.]+:[0-9]+"
+expect_line "worker 0, scheduler [0-9.]+:[0-9]+"

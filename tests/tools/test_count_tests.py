@@ -53,8 +53,8 @@ class CountTests(unittest.TestCase):
         cmocka = "<system-out>[ RUN      ] test_a\nSKIPPED: not root\n[  SKIPPED ] test_a\n[  SKIPPED ] 1 test(s), listed below:\n" \
                  "[  SKIPPED ] test_a\n</system-out>"
         counted = "<system-out>..ss.\nOK (skipped=2)\n</system-out>"
-        told = "<system-out>test_x (m.C.test_x) ... skipped &quot;no man&apos;s land&quot;\nOK (skipped=1)\n</system-out>"
-        written, status = run({"dev": [("c", "run", cmocka), ("u", "run", counted), ("v", "run", told), ("w", "run", counted)],
+        report = "<system-out>test_x (m.C.test_x) ... skipped &quot;no man&apos;s land&quot;\nOK (skipped=1)\n</system-out>"
+        written, status = run({"dev": [("c", "run", cmocka), ("u", "run", counted), ("v", "run", report), ("w", "run", counted)],
                                "asan": [("c", "run", cmocka), ("w", "run", "<system-out>OK\n</system-out>")]})
         self.assertEqual((written, status), (["skipped in part: c: not root; test_a", "skipped in part: u: 2 cases",
                                               "skipped in part: v: no man's land", "4 cases in 4 tests that ran",

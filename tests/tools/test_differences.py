@@ -30,7 +30,7 @@ class Differences(unittest.TestCase):
         self.tool.PAGE = self.tool.ROOT / "page.md"
 
     def run_tool(self, entries, *arguments):
-        """-> exit status and what was said."""
+        """-> exit status and output."""
         self.tool.SOURCE.write_text(json.dumps(entries))
         self.tool.sys.argv = ["differences.py", *arguments]
         with contextlib.redirect_stderr(io.StringIO()) as words:
@@ -52,9 +52,9 @@ class Differences(unittest.TestCase):
     def test_differences__bad_entries_are_refused(self):
         for name, (entries, words) in REFUSED.items():
             with self.subTest(name):
-                status, said = self.run_tool(entries)
+                status, output = self.run_tool(entries)
                 self.assertEqual(status, 1)
-                self.assertIn(words, said)
+                self.assertIn(words, output)
 
 
 if __name__ == "__main__":

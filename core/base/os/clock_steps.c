@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-/* The sum, or the end of all times that it is beyond. */
+/* Saturating sum. */
 static int64_t steps_add(int64_t a, int64_t b)
 {
 	int64_t sum;

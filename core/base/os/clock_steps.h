@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file base/os/clock_steps.h
- * @brief How the wall clock was set while we looked, so that what was to last an hour lasts an hour. Pure.
+ * @brief History of wall clock adjustments, so that a delay of an hour takes an hour of real time. Pure functions.
  *
- * A time that was noted before the clock was set forward seems to lie further back than it does, and what counts from
- * there would end too early. So it is remembered what the clock said until each time that it was set, and how it was
- * set since. A time may have been noted by more than one of these clocks, or by the clock of another machine; then the
- * one counts by which it ends last, because what has ended cannot be undone.
+ * When the wall clock is set forward, a recorded time seems older than it is, and a delay that counts from it would end
+ * too early. This history keeps the range of clock readings between adjustments, and the sum of the adjustments since.
+ * Ranges can overlap, and a time can come from the clock of another machine; then the largest adjustment counts, so
+ * that a delay ends late rather than early.
  */
 #ifndef RH_BASE_OS_CLOCK_STEPS_H
 #define RH_BASE_OS_CLOCK_STEPS_H
@@ -14,29 +14,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Most stretches that are told apart; of more, the oldest two become one, which can only make something end later. */
+/** Most stretches in a history; when there are more, the two oldest are merged, which can only lengthen a delay. */
 #define RH_CLOCK_STEPS_MAX 8
 
-/** A time in which nobody set the clock. Microseconds. */
+/** A period without adjustments. Microseconds. */
 struct rh_clock_stretch {
-	int64_t first; /**< what the clock said then, since the epoch */
-	int64_t last;
-	int64_t later; /**< by how much the clock was set forward since; less than 0: back */
+	int64_t first; /**< earliest clock reading, since the epoch */
+	int64_t last;  /**< latest clock reading */
+	int64_t later; /**< sum of the adjustments since; less than 0: the clock was set back */
 };
 
-/** How the clock was set. All zero is not at all. */
+/** History of adjustments. All zero: the clock was never set. */
 struct rh_clock_steps {
 	struct rh_clock_stretch past[RH_CLOCK_STEPS_MAX]; /**< oldest first */
 	size_t count;
-	int64_t first; /**< what the clock said when it was set last */
+	int64_t first; /**< clock reading after the last adjustment */
 };
 
-/** Note that the clock said @p from and then at once @p by more, less than 0 when it was set back. Microseconds. */
+/** Record that the clock was set from @p from to @p from + @p by; @p by is less than 0 when it was set back.
+ * Microseconds. */
 void rh_clock_steps_note(struct rh_clock_steps *steps, int64_t from, int64_t by);
 /**
- * @param steps NULL is none
- * @param time what the clock said when something was noted, microseconds since the epoch
- * @return how much more the clock of now would have said then, microseconds, 0 or more
+ * @param steps NULL: an empty history
+ * @param time a recorded clock reading, microseconds since the epoch
+ * @return what to add to @p time so that it compares with the current clock, microseconds, 0 or more
  */
 int64_t rh_clock_steps_since(const struct rh_clock_steps *steps, int64_t time);
 

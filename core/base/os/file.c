@@ -15,7 +15,7 @@
 
 #include "base/str.h"
 
-/* Room for the first read when a file does not tell its size (pipes, /proc). */
+/* Room for the first read of a file whose size is unknown (pipes, /proc). */
 #define FILE_FIRST_READ 16384
 /* Folders within each other that are open at once while they are removed. */
 #define DIR_DEPTH_MAX 32

@@ -23,7 +23,7 @@ struct rh_loop_watch {
 	rh_loop_ready_fn *fn;
 	void *arg;
 	unsigned events; /* what it looks for */
-	unsigned ready;  /* what it told last */
+	unsigned ready;  /* enum rh_loop_event, last reported */
 };
 
 struct loop_signal {

@@ -31,7 +31,7 @@ enum rh_loop_event {
 
 /** A descriptor is ready; rh_loop_ready() says for what. */
 typedef void rh_loop_ready_fn(void *arg);
-/** Signal @p number came; several that came together may be told once. */
+/** Signal @p number was received; several pending signals of one number may be reported once. */
 typedef void rh_loop_signal_fn(void *arg, int number);
 
 /** @return 0, RH_EIO or RH_ENOMEM */
@@ -47,8 +47,8 @@ int rh_loop_watch(struct rh_loop *loop, int fd, rh_loop_ready_fn *fn, void *arg,
 /** Change what @p watch looks for: a set of enum rh_loop_event, 0 for nothing. A new watch reads. @return 0 or RH_EIO
  */
 int rh_loop_watch_for(struct rh_loop_watch *watch, unsigned events, struct rh_error *err);
-/** @return what @p watch told last: a set of enum rh_loop_event; for its ready function. A descriptor with an error is
- * ready for all that was asked */
+/** @return the events that @p watch reported last: a set of enum rh_loop_event; for its ready function. A descriptor
+ * with an error is ready for all that was asked */
 unsigned rh_loop_ready(const struct rh_loop_watch *watch);
 /** End a watch; to be called before its descriptor is closed. NULL is nothing. */
 void rh_loop_unwatch(struct rh_loop_watch *watch);

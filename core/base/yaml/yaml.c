@@ -49,7 +49,7 @@ static int yaml_fail(struct yaml_reader *reader, const char *what, const char *d
 	return yaml_fail_at(reader, reader->event.start_mark, what, detail);
 }
 
-/* Bytes that libyaml could not decode: it tells their offset, not their line. */
+/* Bytes that libyaml cannot decode: it reports their offset, not their line. */
 static int yaml_fail_bytes(struct yaml_reader *reader)
 {
 	const yaml_parser_t *parser = &reader->parser;

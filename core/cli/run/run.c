@@ -2,9 +2,9 @@
 #include "local/run.h"
 
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/os/clock.h"
+#include "base/random.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/jobs.h"
@@ -80,9 +80,7 @@ static int run_run(const struct rh_cli *cli)
 
 	if (r == 0)
 		r = rh_session_open(cli, &session, &err);
-	/* a kernel that has just booted may have no random bytes yet: then the time distinguishes runs */
-	if (getrandom(&jobs.manifest.suffix, sizeof(jobs.manifest.suffix), GRND_NONBLOCK) < 0)
-		jobs.manifest.suffix = (uint32_t)rh_clock_wall();
+	jobs.manifest.suffix = (uint32_t)rh_random_seed();
 	if (r == 0)
 		r = rh_jobs_open(cli, &session, &jobs, &err);
 	if (r == 0) {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/os/clock.h"
 #include "base/str.h"

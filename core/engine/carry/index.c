@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "engine/carry/parts.h"
 
 /* Chains of an empty index. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/hash.h"
 #include "base/os/clock.h"
 #include "engine/carry/parts.h"
 

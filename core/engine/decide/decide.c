@@ -4,6 +4,7 @@
  * ledger that the same plan writes, so that each is decided from the world alone, and told once.
  */
 #include "engine/decide.h"
+#include "base/hash.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"

@@ -52,8 +52,8 @@ static int ops_begin(struct ops_call *call, const struct rh_snapshot *snapshot, 
 }
 
 /**
- * Free what the call held, and say how it went. The plugin may have ignored an error that a service told it, or taken a
- * text for absent that got no memory; then whatever it did is not to be used.
+ * Free the data of the call, and return its status. The plugin may have ignored an error that a service returned, or
+ * taken a text for absent that got no memory; then whatever it did is not to be used.
  */
 static int ops_end(struct ops_call *call, int32_t result, struct rh_error *err)
 {

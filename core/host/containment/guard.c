@@ -14,48 +14,49 @@
 #include "base/os/clock.h"
 #include "base/str.h"
 
-/** How often a call that takes long is looked at, in nanoseconds. */
-#define GUARD_TICK 250000000L
-/** Exit status of a process that a plugin ended. */
+/** Interval at which a running call is checked, in microseconds. */
+#define GUARD_TICK (RH_SECOND / 4)
+/** Exit status of a process that a plugin ended or blocked. */
 #define GUARD_FAILED 1
 /** Exit status of a process that was interrupted. */
 #define GUARD_INTERRUPTED 130
-/** Room for a message. */
+/** Longest message, in bytes, its line feed included. */
 #define GUARD_MESSAGE_SIZE 1024
-/** Stack of the handler of crashes: the plugin may have used up its own. */
+/** Bytes of the alternate signal stack: a crash may be a stack overflow. */
 #define GUARD_STACK_SIZE (64 * 1024)
 
-#ifndef sigev_notify_thread_id /* the C library has the member, and no name for it */
+#ifndef sigev_notify_thread_id /* glibc has the member without this name */
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
 static const int guard_interrupts[RH_GUARD_INTERRUPTS] = {SIGINT, SIGTERM, SIGHUP};
 
-/* Signal handlers reach these. */
-static struct rh_guard *_Atomic guard_now; /* the call that runs, or NULL */
-static struct rh_guard_trace *_Atomic guard_shown;
+/* Shared with signal handlers. */
+static struct rh_guard *_Atomic guard_call; /* the call in progress, or NULL */
+static struct rh_guard_trace *_Atomic guard_tracing;
 static _Atomic timer_t guard_timer;
-static _Atomic bool guard_timed; /* guard_timer is there */
+static _Atomic bool guard_has_timer;
+static _Atomic bool guard_ticking;  /* guard_timer is armed */
+static _Atomic pid_t guard_process; /* process that calls plugins; 0: not prepared */
 static _Atomic int64_t guard_deadline_time = RH_NEVER;
 static _Atomic int guard_deadline_status = GUARD_FAILED;
-static _Atomic bool guard_prepared;
 
-/** @return the call that runs in this process, not in a child that a plugin made; or NULL */
-static struct rh_guard *guard_running(void)
+/** @return the call in progress, or NULL; NULL in a child process that a plugin forked */
+static struct rh_guard *guard_current(void)
 {
-	struct rh_guard *guard = atomic_load(&guard_now);
+	struct rh_guard *guard = atomic_load(&guard_call);
 
-	return guard && guard->pid == getpid() ? guard : NULL;
+	return guard && atomic_load(&guard_process) == getpid() ? guard : NULL;
 }
 
-/** End the process: only the kernel is asked, because handlers of the plugin might not come back either. */
+/** End the process by the system call: exit handlers of the plugin may block, too. */
 __attribute__((noreturn)) static void guard_quit(int status)
 {
 	for (;;)
 		(void)syscall(SYS_exit_group, status);
 }
 
-/** Write one line on standard error, in a signal handler. @p pieces is ended by NULL */
+/** Write one line to standard error. Async-signal-safe. @p pieces ends with NULL */
 static void guard_print(const char *const *pieces)
 {
 	char text[GUARD_MESSAGE_SIZE];
@@ -75,7 +76,7 @@ static void guard_print(const char *const *pieces)
 	(void)written;
 }
 
-/** Say what the plugin did: `plugin "x" BEFORE pod() AFTER (PyTorchJob default/mnist)` */
+/** Print `plugin "x" BEFORE pod() AFTER (PyTorchJob default/mnist)`. Async-signal-safe. */
 static void guard_report(const struct rh_guard *guard, const char *before, const char *after)
 {
 	const char *const pieces[] = {"roundhouse: plugin \"",
@@ -95,7 +96,7 @@ static void guard_report(const struct rh_guard *guard, const char *before, const
 
 static void guard_on_interrupt(int number)
 {
-	const struct rh_guard *guard = guard_running();
+	const struct rh_guard *guard = guard_current();
 
 	(void)number;
 	if (!guard)
@@ -104,7 +105,7 @@ static void guard_on_interrupt(int number)
 	guard_quit(GUARD_INTERRUPTED);
 }
 
-/** The call takes long: who would have to wait for its end to be heard is heard at once. Ignored signals stay so. */
+/** During a slow call SIGINT, SIGTERM and SIGHUP end the process at once. Ignored signals stay ignored. */
 static void guard_catch_interrupts(struct rh_guard *guard)
 {
 	struct sigaction action = {.sa_handler = guard_on_interrupt};
@@ -116,7 +117,7 @@ static void guard_catch_interrupts(struct rh_guard *guard)
 	guard->slow = true;
 }
 
-/** @p limit, microseconds, as whole seconds, at least 1 */
+/** Print @p limit, microseconds, as whole seconds, at least 1. Async-signal-safe. @return borrowed from @p text */
 static const char *guard_seconds(int64_t limit, char text[24])
 {
 	int64_t seconds = limit < RH_SECOND ? 1 : limit / RH_SECOND;
@@ -130,10 +131,20 @@ static const char *guard_seconds(int64_t limit, char text[24])
 	return at;
 }
 
+static void guard_set_timer(int64_t interval)
+{
+	const struct timespec time = {.tv_nsec = (long)interval * 1000};
+	const struct itimerspec setting = {.it_interval = time, .it_value = time};
+
+	if (atomic_load(&guard_has_timer))
+		(void)timer_settime(atomic_load(&guard_timer), 0, &setting, NULL);
+}
+
+/** The timer was armed by an earlier call, so the first tick of a call may come early. */
 static void guard_on_tick(int number)
 {
 	int before = errno;
-	struct rh_guard *guard = guard_running();
+	struct rh_guard *guard = guard_current();
 	int64_t now = rh_clock_monotonic();
 	char number_text[24];
 	char after[64] = " within ";
@@ -151,14 +162,18 @@ static void guard_on_tick(int number)
 		guard_report(guard, "did not come back from", after);
 		guard_quit(GUARD_FAILED);
 	}
-	if (guard && !guard->slow)
+	if (guard && !guard->slow && now - guard->began >= GUARD_TICK)
 		guard_catch_interrupts(guard);
+	if (!atomic_load(&guard_call)) {
+		atomic_store(&guard_ticking, false);
+		guard_set_timer(0);
+	}
 	errno = before;
 }
 
 static void guard_on_exit(void)
 {
-	const struct rh_guard *guard = guard_running();
+	const struct rh_guard *guard = guard_current();
 
 	if (!guard)
 		return;
@@ -169,22 +184,22 @@ static void guard_on_exit(void)
 
 #ifndef RH_INSTRUMENTED
 
-/** The handler has been taken out by SA_RESETHAND: the signal comes again, and does what it does without us. */
+/** SA_RESETHAND removed this handler, so raise() has the default effect. */
 static void guard_on_crash(int number)
 {
 	static const struct {
 		int number;
-		const char *words;
+		const char *text;
 	} names[] = {{SIGSEGV, ": segmentation fault"},
 	             {SIGBUS, ": bus error"},
 	             {SIGFPE, ": arithmetic error"},
 	             {SIGILL, ": illegal instruction"},
 	             {SIGABRT, ": it was aborted"}};
-	const struct rh_guard *guard = guard_running();
+	const struct rh_guard *guard = guard_current();
 
 	for (size_t i = 0; guard && i < sizeof(names) / sizeof(names[0]); i++) {
 		if (names[i].number == number)
-			guard_report(guard, "crashed in", names[i].words);
+			guard_report(guard, "crashed in", names[i].text);
 	}
 	(void)raise(number);
 }
@@ -202,17 +217,17 @@ static void guard_catch_crashes(void)
 		(void)sigaction(numbers[i], &action, NULL);
 }
 
-/** Takes the place of the C library's: a plugin that ends the process must not make a success of it. */
+/** Replaces the C library's function: a plugin must not end the process with status 0. */
 __attribute__((visibility("default"))) void _exit(int status)
 {
-	const struct rh_guard *guard = guard_running();
+	const struct rh_guard *guard = guard_current();
 
 	if (guard)
 		guard_report(guard, "ended the program in", "");
 	guard_quit(guard ? GUARD_FAILED : status);
 }
 
-/** Likewise. */
+/** Same as _exit(). */
 __attribute__((visibility("default"))) void _Exit(int status)
 {
 	_exit(status);
@@ -220,64 +235,55 @@ __attribute__((visibility("default"))) void _Exit(int status)
 
 #else
 
-/** A sanitizer has handlers of its own. */
+/** Sanitizers install their own handlers. */
 static void guard_catch_crashes(void)
 {
 }
 
 #endif
 
-/** Once in a process, on the thread that calls plugins. Where there are no timers, calls are not limited. */
+/** Runs once, on the thread that calls plugins. Without timers, calls have no time limit. */
 static void guard_prepare(void)
 {
 	struct sigaction action = {.sa_handler = guard_on_tick, .sa_flags = SA_RESTART};
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMAX - 1};
 	timer_t timer;
 
-	if (atomic_exchange(&guard_prepared, true))
+	if (atomic_load(&guard_process))
 		return;
+	atomic_store(&guard_process, getpid());
 	event.sigev_notify_thread_id = gettid();
 	(void)atexit(guard_on_exit);
 	(void)at_quick_exit(guard_on_exit);
 	guard_catch_crashes();
 	if (sigaction(event.sigev_signo, &action, NULL) == 0 && timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) {
 		atomic_store(&guard_timer, timer);
-		atomic_store(&guard_timed, true);
+		atomic_store(&guard_has_timer, true);
 	}
-}
-
-static void guard_set_timer(long every)
-{
-	const struct itimerspec when = {.it_interval = {.tv_nsec = every}, .it_value = {.tv_nsec = every}};
-
-	if (atomic_load(&guard_timed))
-		(void)timer_settime(atomic_load(&guard_timer), 0, &when, NULL);
 }
 
 void rh_guard_enter(struct rh_guard *guard)
 {
-	struct rh_guard_trace *shown = atomic_load(&guard_shown);
+	struct rh_guard_trace *trace = atomic_load(&guard_tracing);
 
-	if (shown) {
-		rh_copy(shown->operation, sizeof(shown->operation), guard->operation);
+	if (trace) {
+		rh_copy(trace->operation, sizeof(trace->operation), guard->operation);
 		return;
 	}
 	guard_prepare();
 	guard->began = rh_clock_monotonic();
-	guard->pid = getpid();
 	guard->slow = false;
-	atomic_store(&guard_now, guard);
-	guard_set_timer(GUARD_TICK);
+	atomic_store(&guard_call, guard);
+	if (!atomic_exchange(&guard_ticking, true))
+		guard_set_timer(GUARD_TICK);
 }
 
+/** The timer stays armed: a system call less for the next call. The first tick without a call disarms it. */
 void rh_guard_leave(void)
 {
-	const struct rh_guard *guard = atomic_exchange(&guard_now, NULL);
+	const struct rh_guard *guard = atomic_exchange(&guard_call, NULL);
 
-	if (!guard)
-		return;
-	guard_set_timer(0);
-	for (size_t i = 0; guard->slow && i < RH_GUARD_INTERRUPTS; i++)
+	for (size_t i = 0; guard && guard->slow && i < RH_GUARD_INTERRUPTS; i++)
 		(void)sigaction(guard_interrupts[i], &guard->before[i], NULL);
 }
 
@@ -289,5 +295,5 @@ void rh_guard_deadline(int64_t time, int status)
 
 void rh_guard_trace(struct rh_guard_trace *trace)
 {
-	atomic_store(&guard_shown, trace);
+	atomic_store(&guard_tracing, trace);
 }

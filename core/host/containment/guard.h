@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file host/containment/guard.h
- * @brief Watches this process while it runs the code of a plugin.
+ * @brief Watchdog of plugin calls.
  *
- * A plugin runs in the host's process, so its endless loop, its exit() and its crash are the host's. The guard sees to
- * it that none of them is silent or a success: within a time limit the process ends, with a message that names plugin,
- * operation and object, and with a status that is not 0. That is also so when a plugin calls exit(), _exit() or
- * _Exit(), or crashes. While a call takes long, SIGINT, SIGTERM and SIGHUP end the process, and so does the deadline of
- * a run. What it cannot see: a plugin that blocks all signals and loops, asks the kernel itself to end the process, or
- * executes another program.
+ * A plugin runs in the host's process, so an endless loop, an exit() or a crash of a plugin stops the host. The guard
+ * makes each of them visible: the process ends with a message that names plugin, operation and object, and with a
+ * status other than 0. It ends
+ * - when a call exceeds its time limit, or lasts until the deadline of a run; both are checked four times a second;
+ * - when a plugin calls exit(), _exit() or _Exit(), or crashes;
+ * - on SIGINT, SIGTERM or SIGHUP while a call takes long.
  *
- * One thread calls plugins, and one call does not lie within another.
+ * It cannot detect a plugin that blocks all signals and loops, makes the system call exit_group itself, or executes
+ * another program.
+ *
+ * One thread calls plugins, always the same one, and calls do not nest. A timer signal can interrupt system calls of
+ * that thread up to a quarter of a second after a call.
  */
 #ifndef RH_HOST_CONTAINMENT_GUARD_H
 #define RH_HOST_CONTAINMENT_GUARD_H
@@ -19,46 +23,43 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <sys/types.h>
-
-/** Signals that end a process whose plugin does not answer. */
+/** Number of signals that end the process during a slow call. */
 #define RH_GUARD_INTERRUPTS 3
-/** Room for the name of an operation in a trace, its terminating zero included. */
+/** Size of the name of an operation in a trace, its terminating zero included. */
 #define RH_GUARD_OPERATION_SIZE 64
 
-/** One call of a plugin. Texts are borrowed until rh_guard_leave(). */
+/** One call of a plugin. Strings are borrowed until rh_guard_leave(). */
 struct rh_guard {
 	const char *plugin;    /**< its name, or its file */
 	const char *operation; /**< "pod()" */
-	const char *object;    /**< "PyTorchJob default/mnist"; NULL: the call is about none */
-	int64_t limit;         /**< microseconds that it may take */
-	/** @name The guard's own @{ */
-	int64_t began;
-	pid_t pid;
+	const char *object;    /**< "PyTorchJob default/mnist"; NULL: the call is not about an object */
+	int64_t limit;         /**< time limit of the call, in microseconds */
+	/** @name Set by the guard @{ */
+	int64_t began;                                /**< monotonic time of the call, in microseconds */
 	bool slow;                                    /**< before is set */
-	struct sigaction before[RH_GUARD_INTERRUPTS]; /**< what SIGINT, SIGTERM and SIGHUP did */
+	struct sigaction before[RH_GUARD_INTERRUPTS]; /**< actions of SIGINT, SIGTERM and SIGHUP to restore */
 												  /** @} */
 };
 
-/** What a process that tries plugins shows to the one that started it, in shared memory. */
+/** Progress of a process that probes plugins, in memory that it shares with its parent. */
 struct rh_guard_trace {
-	char operation[RH_GUARD_OPERATION_SIZE]; /**< that runs, or ran last */
-	bool done;                               /**< all have come back; set by whoever made the trace */
+	char operation[RH_GUARD_OPERATION_SIZE]; /**< operation in progress, or the last one */
+	bool done;                               /**< all operations returned; set by the creator of the trace */
 };
 
 /**
- * A plugin is about to be called. @p guard has its first four members set, and stays where it is until
- * rh_guard_leave().
+ * Begin a call. The caller sets the first four members of @p guard, and keeps it in place until rh_guard_leave(). Costs
+ * no system call while calls follow each other within a quarter of a second.
  */
 void rh_guard_enter(struct rh_guard *guard);
-/** The plugin came back. Does nothing when none was called. */
+/** End the call. Does nothing when no call is in progress. */
 void rh_guard_leave(void);
 /**
- * End the process at this monotonic time (microseconds), with @p status, when a plugin is being called then. RH_NEVER,
- * the default: do not.
+ * End the process with exit status @p status when a call is in progress at @p time (monotonic, microseconds). RH_NEVER,
+ * the default, sets no deadline.
  */
 void rh_guard_deadline(int64_t time, int status);
-/** From now on only write into @p trace what is called, and watch nothing: for a process that tries plugins. */
+/** From now on only record operations in @p trace, and enforce nothing: for the process that probes plugins. */
 void rh_guard_trace(struct rh_guard_trace *trace);
 
 #endif

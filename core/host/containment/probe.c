@@ -64,7 +64,7 @@ static void probe_confine(const struct probe *probe, pid_t parent, int line)
 	rh_guard_trace(probe->trace);
 }
 
-/** In the child: all that the host would do. What it is told does not count, only that it comes to the end. */
+/** In the child: call all operations that the host calls. Their results are ignored; only that they return counts. */
 __attribute__((noreturn)) static void probe_try(const struct probe *probe)
 {
 	struct rh_host *host = NULL;

@@ -122,14 +122,14 @@ static const char *kind_json_flaw(const struct kind_json_member *member, const s
 	switch (member->value) {
 	case KIND_JSON_TEXT:
 		if (!text || !*text)
-			return text ? "is empty" : "is no text";
+			return text ? "is empty" : "must be a string";
 		return member->words && !rh_words_have(member->words, '|', text, strlen(text)) ? "must be one of" : NULL;
 	case KIND_JSON_TEXTS:
-		return kind_json_is_texts(value) ? NULL : "is no list of texts";
+		return kind_json_is_texts(value) ? NULL : "must be a list of strings";
 	case KIND_JSON_FLAG:
-		return rh_json_type(value) == RH_JSON_BOOL ? NULL : "is neither true nor false";
+		return rh_json_type(value) == RH_JSON_BOOL ? NULL : "must be true or false";
 	case KIND_JSON_NUMBER:
-		return rh_json_type(value) == RH_JSON_NUMBER ? NULL : "is no number";
+		return rh_json_type(value) == RH_JSON_NUMBER ? NULL : "must be a number";
 	}
 	return NULL;
 }
@@ -166,7 +166,7 @@ static bool kind_json_knows(const struct kind_json_member *members, const char *
 static int kind_json_check_row(const struct kind_json_text *text, size_t index, const struct rh_json *row,
                                struct rh_error *err)
 {
-	int r = rh_json_type(row) == RH_JSON_OBJECT ? 0 : kind_json_refuse(text, index, "", "is no object", err);
+	int r = rh_json_type(row) == RH_JSON_OBJECT ? 0 : kind_json_refuse(text, index, "", "must be an object", err);
 
 	for (const struct kind_json_member *member = text->members; r == 0 && member && member->name; member++)
 		r = kind_json_check_member(text, index, member, rh_json_get(row, member->name), err);
@@ -174,7 +174,7 @@ static int kind_json_check_row(const struct kind_json_text *text, size_t index, 
 		return r;
 	for (const struct rh_json *value = rh_json_first(row); value; value = rh_json_next(value)) {
 		if (!kind_json_knows(text->members, rh_json_key(value)))
-			return kind_json_refuse(text, index, rh_json_key(value), "is no member that is known", err);
+			return kind_json_refuse(text, index, rh_json_key(value), "is not a known member", err);
 	}
 	return 0;
 }
@@ -211,7 +211,7 @@ static int kind_json_check_schema(const char *schema, struct rh_error *err)
 
 	for (const struct rh_json *field = rh_json_first(fields); field && r == 0; field = rh_json_next(field)) {
 		if (rh_json_type(field) != RH_JSON_OBJECT)
-			r = rh_fail(err, RH_EPLUGIN, "spec_schema.%.64s is no schema, but JSON of type %s", rh_json_key(field),
+			r = rh_fail(err, RH_EPLUGIN, "spec_schema.%.64s must be a schema, not JSON of type %s", rh_json_key(field),
 			            rh_json_type_name(field));
 	}
 	return r;

@@ -182,7 +182,7 @@ static int settings_check_one(struct rh_setting *setting, const struct rh_json *
 	return r;
 }
 
-/* A plugin that did not come so far as to tell its name is known by its file. */
+/* A plugin that failed before it reported its name is identified by its file. */
 static bool settings_is_of(const struct rh_slot *slot, const char *name)
 {
 	const char *slash = strrchr(slot->path, '/');

@@ -15,7 +15,7 @@
  * name. A plugin that does not say what it knows (rh_plugin.settings) takes anything. May be called again, after flags
  * have set more. Blocks on files.
  * @param config that of @p host; what was read from files is kept in it
- * @return 0, RH_ENOMEM, or RH_EINVAL with file and line, key, value and cure
+ * @return 0, RH_ENOMEM, or RH_EINVAL with file and line, key, value and hint
  */
 int rh_plugin_settings_check(struct rh_config *config, const struct rh_host *host, struct rh_error *err);
 /** Check rh_plugin.settings itself. @return 0, RH_ENOMEM, or RH_EPLUGIN with what is wrong */

@@ -105,7 +105,7 @@ static bool evidence_child_matters(const struct rh_evidence_scan *scan, const st
 	return child->code != 0 && child->code != 1 && evidence_of_child(child) < rh_evidence_block_blame(scan->chosen);
 }
 
-/* The only one that torchrun reports to have stopped; NULL: it tells of none, or of several. */
+/* The only process that torchrun reports as stopped; NULL: it reports none, or several. */
 static const struct rh_evidence_child *evidence_stopped_child(const struct rh_evidence_scan *scan)
 {
 	const struct rh_evidence_child *found = NULL;
@@ -218,7 +218,7 @@ struct rh_evidence rh_evidence_read(const struct rh_end *end)
 
 	rh_evidence_scan(end->output, &scan);
 	choice = evidence_choose(end, &scan);
-	line = choice.block ? choice.block->headline : rh_evidence_bare(&scan.telling);
+	line = choice.block ? choice.block->headline : rh_evidence_bare(&scan.decisive);
 	if (!choice.block && choice.child && !scan.complaint && (!scan.row || scan.row->blame == RH_BLAME_SUMMARY))
 		line = rh_evidence_bare(choice.child->exit.length ? &choice.child->exit : &choice.child->line);
 	row = choice.block ? choice.block->row : scan.row;
@@ -333,7 +333,7 @@ static void evidence_append_block(const struct rh_evidence_block *block, size_t 
 	evidence_append_tail(&message, limit - out->length, out);
 }
 
-/* The last lines, and before them the one that tells most. */
+/* The last lines, and before them the most specific one. */
 static void evidence_append_last(const struct rh_evidence_scan *scan, size_t limit, struct rh_str *out)
 {
 	size_t first = scan->last_count;
@@ -342,8 +342,8 @@ static void evidence_append_last(const struct rh_evidence_scan *scan, size_t lim
 	while (first > 0 && scan->last_count - first < EVIDENCE_LAST_LINES &&
 	       size + scan->last[first - 1].length + 1 <= limit / 2)
 		size += scan->last[--first].length + 1;
-	if (first == scan->last_count || scan->telling.text < scan->last[first].text)
-		(void)evidence_append_fitting(&scan->telling, first == scan->last_count ? limit : limit / 2, out);
+	if (first == scan->last_count || scan->decisive.text < scan->last[first].text)
+		(void)evidence_append_fitting(&scan->decisive, first == scan->last_count ? limit : limit / 2, out);
 	for (; first < scan->last_count; first++)
 		evidence_append_line(&scan->last[first], out);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file job/evidence/evidence.h
- * @brief What the end of one replica says about who caused it: pure functions of its exit code and its last output.
+ * @brief Classifies the failure of one replica as cause or consequence, by its exit code and last output. Pure
+ * functions.
  *
  * When one replica of a job fails, its peers fail a moment later, with closed connections and time-outs. Time alone
- * does not tell the cause from its victims: a process that raised an exception may need longer to end than a peer that
- * lost its connection. What each wrote does. The texts of frameworks that are known are rows of a table
- * (evidence_rows.c), each with its source.
+ * does not distinguish the cause from its victims: a process that raised an exception may need longer to end than a
+ * peer that lost its connection. Their output does. Known messages of frameworks are rows of a table (rows.c), each
+ * with its source.
  *
  * Texts come from programs of users: any bytes are taken, and no text costs more than time in proportion to its length.
  */
@@ -45,13 +46,13 @@ struct rh_end {
 	const char *output; /**< what it wrote last; its last RH_EVIDENCE_TEXT_MAX bytes are looked at */
 };
 
-/** What an end says. */
+/** Classification of one end. */
 struct rh_evidence {
 	enum rh_blame blame;
-	bool raised;     /**< it is told by a traceback */
+	bool raised;     /**< a traceback reports the failure */
 	int32_t rank;    /**< rank of the process that failed, where the output names it; else -1 */
 	int32_t accused; /**< rank that a victim names as the one it lost or waited for; else -1 */
-	/** The one line that tells most, as "ValueError: bad batch", without blanks around it: borrowed from the output;
+	/** The most specific line, as "ValueError: bad batch", without blanks around it: borrowed from the output;
 	 * never NULL. */
 	const char *headline;
 	size_t headline_length; /**< bytes; 0: there is no such line */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file job/evidence/rows.h
- * @brief The table of texts by which ends are told apart. For job/evidence/evidence alone.
+ * @brief Table of known messages that classify an end. Private to job/evidence.
  */
 #ifndef RH_JOB_EVIDENCE_ROWS_H
 #define RH_JOB_EVIDENCE_ROWS_H
@@ -11,7 +11,7 @@
 
 #include "job/evidence/evidence.h"
 
-/** One text that tells what an end is. */
+/** One known message. */
 struct rh_evidence_row {
 	enum rh_blame blame;
 	bool accuses;          /**< "rank N" in it names the rank that is to blame */

@@ -173,7 +173,7 @@ static struct rh_evidence_block *scan_open(struct rh_evidence_scan *scan, const 
 /* @p before is the line of the same stream before this one, or NULL */
 static void scan_begin(struct rh_evidence_scan *scan, const struct rh_evidence_line *line, const char *before)
 {
-	struct rh_evidence_line said = {.text = before ? before : "", .length = before ? strcspn(before, "\n") : 0};
+	struct rh_evidence_line previous = {.text = before ? before : "", .length = before ? strcspn(before, "\n") : 0};
 	struct rh_evidence_block *block;
 
 	if (scan->block_count == RH_EVIDENCE_BLOCKS)
@@ -183,7 +183,7 @@ static void scan_begin(struct rh_evidence_scan *scan, const struct rh_evidence_l
 		.prefix = {.text = line->text, .length = line->prefix},
 		.start = line->text,
 		.end = line->text + line->length,
-		.aside = scan_holds(&said, "Exception ignored in") || scan_holds(&said, "Exception in thread "),
+		.aside = scan_holds(&previous, "Exception ignored in") || scan_holds(&previous, "Exception in thread "),
 	};
 	block->headline_line.text = block->end;
 	block->rank = scan_rank(&block->prefix);
@@ -479,9 +479,9 @@ static void scan_loose(struct rh_evidence_scan *scan, const struct rh_evidence_l
 
 	if (row && (!scan->row || row->blame < scan->row->blame)) {
 		scan->row = row;
-		scan->telling = *line;
+		scan->decisive = *line;
 	} else if ((!scan->row || scan->row->blame == RH_BLAME_SUMMARY) && (complains || !(scan->row || scan->complaint))) {
-		scan->telling = *line;
+		scan->decisive = *line;
 	}
 	scan->complaint = scan->complaint || complains;
 }

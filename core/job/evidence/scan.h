@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file job/evidence/scan.h
- * @brief What stands in the last output of a container: tracebacks, reports of launchers, last lines. For
+ * @brief Parser of the last output of a container: tracebacks, reports of launchers, last lines. For
  * job/evidence/evidence alone.
  *
  * The ranks of one container write into one stream. Launchers mark their lines ("[rank3]: ", "[default1]:",
- * "[1,3]<stderr>:"); lines of one mark are a stream of their own here, so that tracebacks of several ranks can be told
- * apart.
+ * "[1,3]<stderr>:"); lines of one mark are a stream of their own here, so that tracebacks of several ranks stay
+ * separate.
  */
 #ifndef RH_JOB_EVIDENCE_SCAN_H
 #define RH_JOB_EVIDENCE_SCAN_H
@@ -78,8 +78,8 @@ struct rh_evidence_scan {
 	struct rh_evidence_line last[RH_EVIDENCE_LAST]; /**< lines that are not empty, whole, the latest last */
 	size_t last_count;
 	const struct rh_evidence_row *row; /**< what the last lines say; NULL: nothing */
-	struct rh_evidence_line telling;   /**< the line of that row, or a complaint, or the last one; whole */
-	bool complaint;                    /**< one of the last lines tells of an error */
+	struct rh_evidence_line decisive;  /**< the line of that row, or a complaint, or the last one; whole */
+	bool complaint;                    /**< one of the last lines reports an error */
 	bool launcher;                     /**< several processes wrote it, and a launcher reported on them */
 	char frame;                        /**< while reading: what the report that is being read is framed with; 0: none */
 	bool framed;                       /**< while reading: its first line has come */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file job/rules/template.h
- * @brief The rules for a replica's pod template. Running out of memory is told by the list of findings.
+ * @brief The rules for a replica's pod template. The list of findings records when memory is out.
  */
 #ifndef RH_JOB_RULES_TEMPLATE_H
 #define RH_JOB_RULES_TEMPLATE_H
@@ -20,7 +20,7 @@
 void rh_template_check_containers(const struct rh_kind *kind, const struct rh_json *template_,
                                   const struct rh_place *place, struct rh_findings *findings);
 /**
- * What an API server would refuse when it gets the pod, so that it is told before any pod is made: types, names, ports,
+ * Report what an API server would refuse when the pod is created, before any pod is created: types, names, ports,
  * variables, resources, items that are there twice. Mounts are rh_template_check_mounts()'s. Warnings for what the
  * operator overwrites. A container without a name is not reported where rh_template_check_containers() misses that of
  * the kind: V1 says only that.

@@ -14,6 +14,7 @@
 
 #include "base/json.h"
 #include "base/os/clock.h"
+#include "base/random.h"
 #include "base/str.h"
 
 /* client-go's JitterFactor: up to that many periods are added to one. */
@@ -88,7 +89,7 @@ int rh_lease_new(const struct rh_lease_options *options, struct rh_lease **ret_l
 	lease->duration = options->duration ? options->duration : RH_LEASE_DURATION;
 	lease->renew_deadline = options->renew_deadline ? options->renew_deadline : RH_LEASE_RENEW_DEADLINE;
 	lease->retry_period = options->retry_period ? options->retry_period : RH_LEASE_RETRY_PERIOD;
-	lease->random = options->seed | 1;
+	lease->random = options->seed;
 	lease->refused_since = RH_NEVER;
 	lease->shown = -RH_NEVER;
 	r = lease_check(lease, options, err);
@@ -183,11 +184,8 @@ static int64_t lease_pause(struct rh_lease *lease)
 {
 	if (lease_works(lease))
 		return lease->retry_period;
-	/* xorshift64 (Marsaglia 2003) */
-	lease->random ^= lease->random << 13;
-	lease->random ^= lease->random >> 7;
-	lease->random ^= lease->random << 17;
-	return lease->retry_period + lease->retry_period / 100 * (int64_t)(lease->random % (LEASE_JITTER_PERCENT + 1));
+	return lease->retry_period +
+	       lease->retry_period / 100 * (int64_t)rh_random_below(&lease->random, LEASE_JITTER_PERCENT + 1);
 }
 
 /* Fill the spec of `object` for a write at `wall`. @return 0 or RH_ENOMEM */

@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/os/clock.h"
+#include "base/random.h"
 #include "kube/store/call.h"
 #include "kube/store/outcome.h"
 #include "kube/store/path.h"
@@ -154,12 +154,6 @@ static void store_watch_free(struct store_watch *watch)
 	rh_free(watch);
 }
 
-static uint64_t store_draw_seed(struct rh_kube_store *store)
-{
-	store->random += UINT64_C(0x9E3779B97F4A7C15);
-	return store->random;
-}
-
 static uint64_t store_watch(struct rh_store *face, const struct rh_resource *resource, const char *label,
                             rh_watch_fn *fn, void *arg)
 {
@@ -173,7 +167,7 @@ static uint64_t store_watch(struct rh_store *face, const struct rh_resource *res
 		.arg = arg,
 		.problem = store->options.problem,
 		.problem_arg = store->options.arg,
-		.seed = store_draw_seed(store),
+		.seed = rh_random_next(&store->random),
 		.pages = store->options.pages,
 	};
 
@@ -377,15 +371,6 @@ void rh_kube_store_load(const struct rh_kube_store *store, struct rh_kube_store_
 	}
 }
 
-static uint64_t store_seed(uint64_t wanted)
-{
-	uint64_t seed = wanted;
-
-	if (seed == 0 && getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed))
-		seed = (uint64_t)rh_clock_monotonic();
-	return seed;
-}
-
 int rh_kube_store_new(const struct rh_kube_store_options *options, struct rh_kube_store **ret_store,
                       struct rh_error *err)
 {
@@ -401,7 +386,7 @@ int rh_kube_store_new(const struct rh_kube_store_options *options, struct rh_kub
 	store->namespace_ = rh_strdup(options->namespace_);
 	if (options->namespace_ && !store->namespace_)
 		return rh_fail_oom(err);
-	store->random = store_seed(options->seed);
+	store->random = options->seed ? options->seed : rh_random_seed();
 	rh_window_init(&store->window, options->window, options->qps, options->burst);
 	store->wake = RH_NEVER;
 	*ret_store = rh_take(store);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/os/clock.h"
+#include "base/random.h"
 #include "kube/store/outcome.h"
 #include "kube/store/path.h"
 #include "kube/watch/known.h"
@@ -77,20 +78,10 @@ struct rh_kube_watch {
 	struct watch_fault fault;
 };
 
-static uint64_t watch_random(struct rh_kube_watch *watch)
-{
-	/* SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators") */
-	uint64_t z = watch->random += UINT64_C(0x9E3779B97F4A7C15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-	z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-	return z ^ z >> 31;
-}
-
 /* @return a number of [0, @p below) */
 static int64_t watch_draw(struct rh_kube_watch *watch, int64_t below)
 {
-	return (int64_t)(watch_random(watch) % (uint64_t)below);
+	return (int64_t)rh_random_below(&watch->random, (uint64_t)below);
 }
 
 static int watch_copy_options(struct rh_kube_watch *watch, const struct rh_kube_watch_options *options)

@@ -4,7 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
+
+#include "base/random.h"
 
 struct rh_memory_version *rh_memory_version_ref(struct rh_memory_version *version)
 {
@@ -107,9 +108,7 @@ int rh_memory_objects_init(struct rh_memory_objects *objects)
 		rh_memory_objects_deinit(objects);
 		return RH_ENOMEM;
 	}
-	/* Without entropy the UIDs are only unique within this store, which is all that its rules need. */
-	if (getrandom(&objects->seed, sizeof(objects->seed), GRND_NONBLOCK) < 0)
-		objects->seed = 0;
+	objects->seed = rh_random_seed();
 	return 0;
 }
 

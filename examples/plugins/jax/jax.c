@@ -69,7 +69,7 @@ static int32_t jax_env_number(const struct rh_services *host, struct rh_reply *r
 	return host->env(reply, NULL, name, text);
 }
 
-/* What jax.distributed.initialize() wants to know (COMPAT C.10). Every process is told the same, but for its own
+/* The arguments of jax.distributed.initialize() (COMPAT C.10). Every process gets the same values, except for its own
  * number. */
 static int32_t jax_pod(void *self, const struct rh_view *view, const struct rh_replica *me, struct rh_reply *reply)
 {

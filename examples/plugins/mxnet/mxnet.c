@@ -127,7 +127,7 @@ static int32_t mxnet_pod(void *self, const struct rh_view *view, const struct rh
 		r = host->env(reply, NULL, "DMLC_USE_KUBERNETES", "1");
 	if (r == RH_OK && strcmp(me->type, "Worker") == 0)
 		r = mxnet_env_number(host, reply, "DMLC_WORKER_ID", me->index);
-	/* on one machine a process cannot tell by its interfaces which address is its own */
+	/* on one machine a process cannot find its own address by its interfaces */
 	if (r == RH_OK && (host->state(view) & RH_STATE_LOCAL))
 		r = host->env(reply, NULL, "DMLC_NODE_HOST", host->host(view, me->type, me->index));
 	return r;

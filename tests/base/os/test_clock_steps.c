@@ -3,7 +3,7 @@
 
 #include "base/support.h"
 
-/* The clock said `from`, and then at once `by` more. */
+/* The clock was set from `from` to `from + by`. */
 struct step {
 	int64_t from;
 	int64_t by;
@@ -31,7 +31,7 @@ static const struct row rows[] = {
 	{"at its moment", {{1000, 50}}, 1000, 50},
 	{"after it", {{1000, 50}}, 1050, 0},
 	{"yet to come", {{1000, 50}}, 9999, 0},
-	{"a time that the clock never said", {{1000, 50}}, 1049, 50},
+	{"a time that the clock never had", {{1000, 50}}, 1049, 50},
 	{"before two", {{1000, 50}, {1060, 7}}, 900, 57},
 	{"between two", {{1000, 50}, {1060, 7}}, 1055, 7},
 	{"after two", {{1000, 50}, {1060, 7}}, 1067, 0},

@@ -110,7 +110,7 @@ static void test_file__write_into_a_missing_folder(void **state)
 }
 
 /* A full disk, as the limit on file sizes lets one pretend. */
-static void test_file__write_tells_a_full_disk(void **state)
+static void test_file__write_reports_a_full_disk(void **state)
 {
 	const char *path = scratch_path(*state, "a");
 	struct rlimit old, small = {.rlim_cur = 10, .rlim_max = RLIM_INFINITY};
@@ -376,7 +376,7 @@ static void test_file__dir_remove_of_a_deep_tree(void **state)
 	assert_false(scratch_exists(scratch_path(*state, "tree")));
 }
 
-static void test_file__dir_remove_tells_where_it_failed(void **state)
+static void test_file__dir_remove_reports_where_it_failed(void **state)
 {
 	struct rh_error err = {0};
 
@@ -423,7 +423,7 @@ int main(void)
 		SCRATCH_TEST(test_file__write_replaces_the_whole_file),
 		SCRATCH_TEST(test_file__write_leaves_nothing_behind_when_it_fails),
 		SCRATCH_TEST(test_file__write_into_a_missing_folder),
-		SCRATCH_TEST(test_file__write_tells_a_full_disk),
+		SCRATCH_TEST(test_file__write_reports_a_full_disk),
 		SCRATCH_TEST(test_file__read_empty),
 		SCRATCH_TEST(test_file__read_at_the_limit),
 		SCRATCH_TEST(test_file__read_does_not_read_what_is_too_large),
@@ -440,7 +440,7 @@ int main(void)
 		SCRATCH_TEST(test_file__dir_remove_leaves_what_links_point_to),
 		SCRATCH_TEST(test_file__dir_remove_goes_into_closed_folders),
 		SCRATCH_TEST(test_file__dir_remove_of_a_deep_tree),
-		cmocka_unit_test(test_file__dir_remove_tells_where_it_failed),
+		cmocka_unit_test(test_file__dir_remove_reports_where_it_failed),
 		cmocka_unit_test(test_file__path_folder),
 		cmocka_unit_test(test_file__path_join),
 	};

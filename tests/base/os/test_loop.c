@@ -28,7 +28,7 @@ struct seen {
 	int64_t started;
 	int signals;
 	int bytes;
-	unsigned ready; /* what a watch told */
+	unsigned ready; /* events that a watch reported */
 	bool closed;
 };
 
@@ -60,7 +60,7 @@ static void test_loop__zero_delay_turns_at_once(void **state)
 	assert_int_equal(seen.turns, 1000);
 }
 
-static void test_loop__sleeps_as_long_as_told(void **state)
+static void test_loop__sleeps_for_the_given_time(void **state)
 {
 	struct seen seen = {.stop_at = 4, .delay = RH_SECOND / 50};
 	rh_auto(loop) loop = open_loop(&seen);
@@ -152,7 +152,7 @@ static void take_ready(void *arg)
 	rh_loop_stop(seen->loop);
 }
 
-static void test_loop__tells_what_is_ready(void **state)
+static void test_loop__reports_what_is_ready(void **state)
 {
 	static const struct {
 		const char *name;
@@ -277,11 +277,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loop__zero_delay_turns_at_once),
-		cmocka_unit_test(test_loop__sleeps_as_long_as_told),
+		cmocka_unit_test(test_loop__sleeps_for_the_given_time),
 		cmocka_unit_test(test_loop__signals_wake_it),
 		cmocka_unit_test(test_loop__signals_get_their_handler_back),
 		cmocka_unit_test(test_loop__descriptors_wake_it),
-		cmocka_unit_test(test_loop__tells_what_is_ready),
+		cmocka_unit_test(test_loop__reports_what_is_ready),
 		cmocka_unit_test(test_loop__what_is_watched_changes),
 		cmocka_unit_test(test_loop__free_ends_what_is_watched),
 		cmocka_unit_test(test_loop__bad_descriptor_is_refused),

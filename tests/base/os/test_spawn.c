@@ -55,19 +55,19 @@ static char *finish(int fd, pid_t pid)
 
 static void test_spawn__descriptors_are_handed_over_in_order(void **state)
 {
-	rh_auto_free char *said = NULL;
+	rh_auto_free char *output = NULL;
 	pid_t pid = 0;
 	int fd = start("read word || echo nothing to read; echo seven >&7", RH_SPAWN_WITH_US, &pid);
 
 	(void)state;
-	said = finish(fd, pid);
-	assert_string_equal(said, "nothing to read\nseven\n");
+	output = finish(fd, pid);
+	assert_string_equal(output, "nothing to read\nseven\n");
 }
 
 /* What we block, or ignore, is our own matter. */
 static void test_spawn__signals_are_as_after_a_boot(void **state)
 {
-	rh_auto_free char *said = NULL;
+	rh_auto_free char *output = NULL;
 	sigset_t blocked;
 	sigset_t before;
 	void (*handler)(int) = signal(SIGPIPE, SIG_IGN);
@@ -83,8 +83,8 @@ static void test_spawn__signals_are_as_after_a_boot(void **state)
 	           RH_SPAWN_WITH_US, &pid);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	(void)signal(SIGPIPE, handler);
-	said = finish(fd, pid);
-	assert_string_equal(said, "0000000000000000\n141\n");
+	output = finish(fd, pid);
+	assert_string_equal(output, "0000000000000000\n141\n");
 }
 
 static void test_spawn__its_place_among_others(void **state)
@@ -101,15 +101,15 @@ static void test_spawn__its_place_among_others(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		rh_auto_free char *said = NULL;
+		rh_auto_free char *output = NULL;
 		pid_t pid = 0;
 		int fd = start("true", rows[i].place, &pid);
 
 		/* until it is waited for, it can be asked about */
 		assert_int_equal(getpgid(pid), rows[i].group ? pid : getpgid(0));
 		assert_int_equal(getsid(pid), rows[i].session ? pid : getsid(0));
-		said = finish(fd, pid);
-		assert_string_equal(said, "");
+		output = finish(fd, pid);
+		assert_string_equal(output, "");
 	}
 }
 

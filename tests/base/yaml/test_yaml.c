@@ -42,7 +42,7 @@ static void check_refused(const struct yaml_row *rows, size_t count)
 		assert_null(documents);
 		assert_int_equal(err.code, RH_EINVAL);
 		if (!strstr(err.message, rows[i].expected))
-			fail_msg("said: %s", err.message);
+			fail_msg("message: %s", err.message);
 	}
 }
 

@@ -220,8 +220,8 @@ class Bench:
         for target in targets + ["rhcomm_ucx", "rhcomm_mpi", "bench_ps"]:
             done = subprocess.run(["cmake", "--build", self.build, "--target", target], check=False, capture_output=True, text=True)
             if done.returncode and target in targets:
-                said = ([f"status {done.returncode}"] + (done.stdout + done.stderr).strip().splitlines())[-1]
-                sys.exit(f"{build} has no {target} ({said}): cmake --preset release -DRH_BUILD_TESTS=ON")
+                message = ([f"status {done.returncode}"] + (done.stdout + done.stderr).strip().splitlines())[-1]
+                sys.exit(f"{build} has no {target} ({message}): cmake --preset release -DRH_BUILD_TESTS=ON")
             if done.returncode:
                 print(f"not built: {target}")
         self.reduce = os.path.join(self.build, "tests", "bench_comm_reduce")

@@ -92,7 +92,7 @@ class Borrowed:
 
 
 class Memory(threading.Thread):
-    """Looks at a process until it is told to stop. Attributes: most, {name: MiB}."""
+    """Samples a process until stop() is called. Attributes: most, {name: MiB}."""
 
     def __init__(self, pid):
         super().__init__(daemon=True)

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/os/clock.h"
+#include "base/random.h"
 #include "engine/decide/worlds.h"
 #include "job/names.h"
 
@@ -34,11 +35,7 @@ struct play {
 
 static uint32_t play_chance(struct play *play, uint32_t sides)
 {
-	/* xorshift64: Marsaglia, "Xorshift RNGs". */
-	play->random ^= play->random << 13;
-	play->random ^= play->random >> 7;
-	play->random ^= play->random << 17;
-	return (uint32_t)(play->random >> 33) % sides;
+	return (uint32_t)rh_random_below(&play->random, sides);
 }
 
 __attribute__((format(printf, 2, 3))) static void play_log(struct play *play, const char *fmt, ...)
@@ -295,7 +292,7 @@ static void play_pod_event(struct play *play)
 
 static void play_game(const char *base, int64_t limit, uint64_t seed)
 {
-	struct play play = {.base = base, .random = seed * UINT64_C(0x9E3779B97F4A7C15) + 1, .limit = limit, .workers = 2};
+	struct play play = {.base = base, .random = seed, .limit = limit, .workers = 2};
 	rh_auto_free char *words = rh_asprintf("%s Worker=OnFailure*2", base);
 
 	play.worlds = worlds_new(words, "");

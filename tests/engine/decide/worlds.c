@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/decide/worlds.h"
+#include "base/hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>

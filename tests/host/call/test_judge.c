@@ -88,14 +88,14 @@ static void judge_print(const struct rh_judgement *judgement, struct rh_str *out
 static void judge_check(struct fixture *fixture, const struct judge_case *row)
 {
 	struct rh_judgement judgement = {0};
-	rh_auto_str said = {0};
+	rh_auto_str printed = {0};
 
 	fixture->counts[0] = row->first;
 	fixture->counts[1] = row->second;
 	assert_int_equal(rh_host_judge(&fixture->snapshot, &judgement, &fixture->err), 0);
-	judge_print(&judgement, &said);
+	judge_print(&judgement, &printed);
 	print_message("%s\n", row->name);
-	assert_string_equal(rh_str_text(&said), row->verdicts);
+	assert_string_equal(rh_str_text(&printed), row->verdicts);
 	rh_judgement_deinit(&judgement);
 }
 
@@ -148,12 +148,12 @@ static int32_t judge_and_default(void *self, const struct rh_view *view, struct 
 	return rh_reply_verdict(reply, RH_VERDICT_RUNNING, NULL, "mine") == 0 ? RH_DEFAULT : RH_EPLUGIN;
 }
 
-/* What the plugin has said stays, and what the core says comes behind it. */
+/* The verdicts of the plugin stay; those of the core follow them. */
 static void test_judge__a_plugin_can_leave_it_to_the_core(void **state)
 {
 	struct rh_plugin plugin = *fixture_plugin();
 	struct rh_judgement judgement = {0};
-	rh_auto_str said = {0};
+	rh_auto_str printed = {0};
 	auto_fixture fixture;
 
 	(void)state;
@@ -161,9 +161,9 @@ static void test_judge__a_plugin_can_leave_it_to_the_core(void **state)
 	fixture_open(&fixture, &plugin, fixture_job);
 	fixture.counts[0].succeeded = 1;
 	assert_int_equal(rh_host_judge(&fixture.snapshot, &judgement, NULL), 0);
-	judge_print(&judgement, &said);
+	judge_print(&judgement, &printed);
 	rh_judgement_deinit(&judgement);
-	assert_string_equal(rh_str_text(&said), "1 - mine\n2 - PyTorchJob mnist is successfully completed.\n");
+	assert_string_equal(rh_str_text(&printed), "1 - mine\n2 - PyTorchJob mnist is successfully completed.\n");
 }
 
 static void test_judge__survives_allocation_failures(void **state)

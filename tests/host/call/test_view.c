@@ -230,7 +230,7 @@ static void test_view__hosts_and_ports_of_a_plan(void **state)
 	assert_int_equal(rh_view_state(&fixture.view), RH_STATE_LOCAL);
 }
 
-static void test_view__state_tells_suspension_and_the_end(void **state)
+static void test_view__state_reports_suspension_and_the_end(void **state)
 {
 	const struct rh_addresses empty = {NULL, 0};
 	auto_view fixture;
@@ -356,7 +356,7 @@ int main(void)
 		cmocka_unit_test(test_view__replicas_and_policies),
 		cmocka_unit_test(test_view__hosts_and_ports_of_a_cluster),
 		cmocka_unit_test(test_view__hosts_and_ports_of_a_plan),
-		cmocka_unit_test(test_view__state_tells_suspension_and_the_end),
+		cmocka_unit_test(test_view__state_reports_suspension_and_the_end),
 		cmocka_unit_test(test_view__counts),
 		cmocka_unit_test(test_view__counts_fill_what_the_plugin_knows),
 		cmocka_unit_test(test_view__replica),

@@ -41,7 +41,7 @@ class Guard(Case):
         self.assertEqual(self.ends("pod-stack", "segmentation fault").returncode, -signal.SIGSEGV)
         self.assertEqual(self.ends("pod-abort", "it was aborted").returncode, -signal.SIGABRT)
 
-    def test_the_time_limit_of_a_run_and_ctrl_c_are_heard(self):
+    def test_the_time_limit_of_a_run_and_ctrl_c_end_a_slow_call(self):
         """Before the plugin's own time is over."""
         self.file("roundhouse.ini", "[plugins]\ntime-limit = 10m\n")
         self.add("judge-loop")

@@ -84,12 +84,12 @@ class Probe(Case):
 
     def test_a_definition_that_cannot_be_made(self):
         """crds and manifests of all other kinds are printed."""
-        for name, words in (("cel-at", 'cel_rules[0].at is "nowhere"'), ("cel-text", "cel_rules[0].rule is no text"),
+        for name, words in (("cel-at", 'cel_rules[0].at is "nowhere"'), ("cel-text", "cel_rules[0].rule must be a string"),
                             ("cel-empty", "cel_rules[0].rule is empty"), ("cel-none", "cel_rules[0].rule is missing"),
-                            ("cel-item", "cel_rules[0] is no object"), ("cel-open", "a bracket is not closed"),
+                            ("cel-item", "cel_rules[0] must be an object"), ("cel-open", "a bracket is not closed"),
                             ("cel-quote", "no closing quote"), ("cel-member", "massage"), ("cel-reason", "FieldValueInvalid"),
-                            ("rbac-item", "rbac_rules[0] is no object"), ("columns-item", "columns[0].name is no text"),
-                            ("schema-scalar", "spec_schema.size is no schema")):
+                            ("rbac-item", "rbac_rules[0] must be an object"), ("columns-item", "columns[0].name must be a string"),
+                            ("schema-scalar", "spec_schema.size must be a schema")):
             path = self.add(name)
             check = self.call("plugins", "check", path)
             self.assertEqual(check.returncode, 1, check.stdout)

@@ -36,16 +36,16 @@ static void test_kind_json__cel_rules(void **state)
 	     NULL},
 		{"{", "cel_rules"},
 		{"{}", "cel_rules is JSON of type object, it must be an array"},
-		{"[17]", "cel_rules[0] is no object"},
+		{"[17]", "cel_rules[0] must be an object"},
 		{"[{\"at\":\"spec\",\"rule\":\"true\"},{\"rule\":\"true\"}]", "cel_rules[1].at is missing"},
 		{"[{\"at\":\"nowhere\",\"rule\":\"true\"}]",
 	     "cel_rules[0].at is \"nowhere\", and must be one of spec|replicas"},
-		{"[{\"at\":7,\"rule\":\"true\"}]", "cel_rules[0].at is no text"},
+		{"[{\"at\":7,\"rule\":\"true\"}]", "cel_rules[0].at must be a string"},
 		{"[{\"at\":\"spec\"}]", "cel_rules[0].rule is missing"},
 		{"[{\"at\":\"spec\",\"rule\":\"\"}]", "cel_rules[0].rule is empty"},
 		{"[{\"at\":\"spec\",\"rule\":\"true\",\"reason\":\"Because\"}]", "must be one of FieldValueInvalid|"},
-		{"[{\"at\":\"spec\",\"rule\":\"true\",\"optionalOldSelf\":1}]", "optionalOldSelf is neither true nor false"},
-		{"[{\"at\":\"spec\",\"rule\":\"true\",\"massage\":\"m\"}]", "cel_rules[0].massage is no member that is known"},
+		{"[{\"at\":\"spec\",\"rule\":\"true\",\"optionalOldSelf\":1}]", "optionalOldSelf must be true or false"},
+		{"[{\"at\":\"spec\",\"rule\":\"true\",\"massage\":\"m\"}]", "cel_rules[0].massage is not a known member"},
 	};
 	struct rh_kind kind = test_pytorch;
 
@@ -95,18 +95,19 @@ static void test_kind_json__other_texts(void **state)
 		const char *words;
 	} rows[] = {
 		{"{\"a\":{\"type\":\"string\"}}", NULL, NULL, "[]", NULL},
-		{"{\"a\":7}", NULL, NULL, NULL, "spec_schema.a is no schema, but JSON of type integer"},
+		{"{\"a\":7}", NULL, NULL, NULL, "spec_schema.a must be a schema, not JSON of type integer"},
 		{"[]", NULL, NULL, NULL, "spec_schema is JSON of type array, it must be an object"},
 		{NULL, "[{\"name\":\"A\",\"type\":\"date\",\"jsonPath\":\".a\",\"priority\":1}]", NULL, NULL, NULL},
-		{NULL, "[{\"name\":7}]", NULL, NULL, "columns[0].name is no text"},
+		{NULL, "[{\"name\":7}]", NULL, NULL, "columns[0].name must be a string"},
 		{NULL, "[{\"name\":\"A\",\"type\":\"time\",\"jsonPath\":\".a\"}]", NULL, NULL, "integer|number"},
 		{NULL, NULL, "[{\"apiGroups\":[\"\"],\"resources\":[\"pods\"],\"verbs\":[\"get\"]}]", NULL, NULL},
-		{NULL, NULL, "[\"pods\"]", NULL, "rbac_rules[0] is no object"},
+		{NULL, NULL, "[\"pods\"]", NULL, "rbac_rules[0] must be an object"},
 		{NULL, NULL, "[{\"apiGroups\":[\"\"],\"resources\":[\"pods\"]}]", NULL, "rbac_rules[0].verbs is missing"},
 		{NULL, NULL, "[{\"apiGroups\":[\"\"],\"resources\":\"pods\",\"verbs\":[\"get\"]}]", NULL,
-	     "is no list of texts"},
-		{NULL, NULL, "[{\"apiGroups\":[\"\"],\"resources\":[7],\"verbs\":[\"get\"]}]", NULL, "is no list of texts"},
-		{NULL, NULL, NULL, "[7]", "contract[0] is no object"},
+	     "must be a list of strings"},
+		{NULL, NULL, "[{\"apiGroups\":[\"\"],\"resources\":[7],\"verbs\":[\"get\"]}]", NULL,
+	     "must be a list of strings"},
+		{NULL, NULL, NULL, "[7]", "contract[0] must be an object"},
 	};
 	struct rh_kind kind = test_pytorch;
 

@@ -45,7 +45,7 @@ static const struct end_row end_rows[] = {
 	{"a crash", 139, "Error", "step 1\n", RH_BLAME_CAUSE, "step 1", -1, -1},
 	{"a crash with a trace", 139, "Error", "Fatal Python error: Segmentation fault\n\nCurrent thread\n", RH_BLAME_CAUSE,
      "Fatal Python error: Segmentation fault", -1, -1},
-	{"an abort that tells its reason", 134, "Error", "free(): invalid pointer\nFatal error\n", RH_BLAME_CAUSE,
+	{"an abort that reports its reason", 134, "Error", "free(): invalid pointer\nFatal error\n", RH_BLAME_CAUSE,
      "Fatal error", -1, -1},
 	{"no memory", 137, "OOMKilled", "step 1\n", RH_BLAME_CAUSE, "step 1", -1, -1},
 	{"a full disk", 1, "Error", "tar: write: No space left on device\nbye\n", RH_BLAME_CAUSE,
@@ -100,7 +100,7 @@ static const struct end_row end_rows[] = {
      RH_BLAME_CAUSE, "ValueError: bad batch", 3, -1},
 	{"torchrun: the only rank that failed", 1, "Error",
      FRAMES "ValueError: bad batch\n" AGENT ALONE CHILD("3", "1") RULE, RH_BLAME_CAUSE, "ValueError: bad batch", 3, -1},
-	{"torchrun: of two tracebacks it cannot be told whose is whose", 1, "Error",
+	{"torchrun: two tracebacks whose ranks are unknown", 1, "Error",
      FRAMES "ValueError: bad batch\n" FRAMES GLOO AGENT ALONE CHILD("3", "1") RULE, RH_BLAME_CAUSE,
      "ValueError: bad batch", -1, -1},
 	{"torchrun: a rank crashed, and another one is its victim", 1, "Error",
@@ -146,7 +146,7 @@ static void evidence_check(const struct end_row *row, const char *output, const 
 		fail_msg("%s, %s: \"%.*s\"", row->name, when, (int)evidence.headline_length, evidence.headline);
 }
 
-/* What is kept of an output says what the output said. */
+/* An excerpt has the classification of the whole output. */
 static void test_evidence__ends(void **state)
 {
 	(void)state;
@@ -174,7 +174,7 @@ static const struct excerpt_row excerpt_rows[] = {
 	{"and who raised it", FRAMES "ValueError: x\n" AGENT ALONE CHILD("3", "1") RULE,
      FRAMES "ValueError: x\n  rank      : 3 (local_rank: 1)"},
 	{"last lines", "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n\n13\n", "2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13"},
-	{"and the line that tells most", "error: x\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n",
+	{"and the most specific line", "error: x\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n",
      "error: x\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14"},
 	{"nothing", "", ""},
 	{"blanks", " \n\t\n", ""},

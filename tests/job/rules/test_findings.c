@@ -80,7 +80,7 @@ static void test_findings__bounded(void **state)
 	for (int i = 0; i < 3 * RH_FINDINGS_MAX; i++)
 		assert_int_equal(rh_findings_add(&findings, RH_FINDING_WARNING, "a", "%d", i), 0);
 	assert_int_equal(findings.count, RH_FINDINGS_MAX);
-	assert_int_equal(rh_findings_add(&findings, RH_FINDING_ERROR, "a", "still heard"), 0);
+	assert_int_equal(rh_findings_add(&findings, RH_FINDING_ERROR, "a", "still reported"), 0);
 	assert_int_equal(rh_findings_errors(&findings), 1);
 }
 

@@ -40,7 +40,8 @@ static const struct rule_row container_rows[] = {
 	{"images", "{'spec':{'containers':[{'name':'a','image':''},{'name':'pytorch'},{'name':'b','image':'i'}]}}",
      "spec.containers[0].image: Required value: must be required\n"
      "spec.containers[1].image: Required value: must be required\n"},
-	{"wrong types are said once, by the other rules", "{'spec':{'containers':[{'name':'pytorch','image':5},7]}}", ""},
+	{"wrong types are reported once, by the other rules", "{'spec':{'containers':[{'name':'pytorch','image':5},7]}}",
+     ""},
 	{"containers of wrong type", "{'spec':{'containers':'x'}}", ""},
 };
 

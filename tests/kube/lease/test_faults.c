@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/os/clock.h"
+#include "base/random.h"
 #include "base/support.h"
 #include "kube/lease/lease.h"
 
@@ -110,8 +111,7 @@ struct play {
 
 static uint64_t play_roll(struct play *play, uint64_t sides)
 {
-	play->random = play->random * UINT64_C(6364136223846793005) + 1442695040888963407u;
-	return (play->random >> 33) % sides;
+	return rh_random_below(&play->random, sides);
 }
 
 static void letter_drop(struct letter *letter)

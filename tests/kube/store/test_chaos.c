@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "base/os/clock.h"
+#include "base/random.h"
 #include "base/support.h"
 #include "kube/fake_http.h"
 #include "kube/store/store.h"
@@ -58,10 +59,7 @@ struct play {
 
 static uint64_t draw(struct play *play, uint64_t below)
 {
-	play->random ^= play->random << 13;
-	play->random ^= play->random >> 7;
-	play->random ^= play->random << 17;
-	return play->random % below;
+	return rh_random_below(&play->random, below);
 }
 
 static int64_t clock_of(void *arg)
@@ -355,7 +353,7 @@ static void play_seed(uint64_t seed)
 	struct rh_kube_store_options options = {.clock = clock_of, .arg = play, .seed = seed, .pages = seed % 3 == 0};
 	struct rh_store *face;
 
-	play->random = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
+	play->random = seed;
 	play->http = options.http = fake_http_new();
 	play->server.streams_lists = seed % 2 == 0;
 	play->server.version = 10;

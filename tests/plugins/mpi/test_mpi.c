@@ -43,7 +43,7 @@ static void test_mpi__rights(void **state)
 	assert_non_null(strstr(text, "\"configmaps\""));
 	assert_non_null(strstr(text, "\"serviceaccounts\""));
 	assert_non_null(strstr(text, "\"pods/exec\""));
-	assert_non_null(strstr(text, "\"rolebindings\",\"roles\""));
+	assert_non_null(strstr(text, "\"rolebindings\", \"roles\""));
 	/* V1's role grants neither to get nor to patch them. */
 	assert_null(strstr(text, "\"get\""));
 	assert_null(strstr(text, "\"patch\""));

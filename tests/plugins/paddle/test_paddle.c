@@ -26,7 +26,7 @@ static void test_paddle__constants_of_v1(void **state)
 	assert_int_equal(rh_json_size(rh_json_at(schema, "elasticPolicy.properties")), 4);
 }
 
-/** Counts of a job's types in the kind's order, and all that is said. */
+/** Counts of a job's types in the kind's order, and all verdicts. */
 struct judge_case {
 	const char *name;
 	struct rh_counts counts[2];

@@ -135,7 +135,7 @@ static void test_pytorch_env__addresses_of_a_plan(void **state)
 	assert_null(rh_json_at(pod, "spec.initContainers"));
 }
 
-/** An elasticPolicy, and what a worker is told of the rendezvous where replicas have addresses. */
+/** An elasticPolicy, and the rendezvous variables of a worker where replicas have addresses. */
 struct env_host_case {
 	const char *name;
 	const char *policy;

@@ -10,7 +10,7 @@
 
 #include "jobs.h"
 
-/** Counts of a job's types in the kind's order, and all that is said of them: number, type and message, one a line. */
+/** Counts of a job's types in the kind's order, and all verdicts: number, type and message, one a line. */
 struct judge_case {
 	const char *name;
 	struct rh_counts counts[2];
@@ -74,16 +74,16 @@ static const struct judge_case judge_elastic[] = {
 static void judge_check(struct fixture *fixture, const struct judge_case *row)
 {
 	struct rh_judgement judgement = {0};
-	rh_auto_str said = {0};
+	rh_auto_str printed = {0};
 
 	memcpy(fixture->counts, row->counts, sizeof(row->counts));
 	if (rh_host_judge(&fixture->snapshot, &judgement, &fixture->err) < 0)
 		fail_msg("%s: %s", row->name, fixture->err.message);
 	for (size_t i = 0; i < judgement.count; i++)
-		rh_str_appendf(&said, "%d %s %s\n", (int)judgement.items[i].verdict,
+		rh_str_appendf(&printed, "%d %s %s\n", (int)judgement.items[i].verdict,
 		               judgement.items[i].type ? judgement.items[i].type : "-", judgement.items[i].message);
 	print_message("%s\n", row->name);
-	assert_string_equal(rh_str_text(&said), row->verdicts);
+	assert_string_equal(rh_str_text(&printed), row->verdicts);
 	rh_judgement_deinit(&judgement);
 }
 
@@ -135,7 +135,7 @@ static void test_pytorch_judge__every_small_count(void **state)
 	jobs_open(&fixture, NULL, JOBS_JOB("", JOBS_MASTER JOBS_WORKERS("2")));
 	for (int number = 0; number < 2 * 2 * 2 * 2 * 3 * 3 * 3 * 3; number++) {
 		struct rh_judgement judgement = {0};
-		unsigned said = 0;
+		unsigned verdicts = 0;
 
 		fixture.counts[0] = (struct rh_counts){.desired = 1,
 		                                       .active = number & 1,
@@ -149,10 +149,10 @@ static void test_pytorch_judge__every_small_count(void **state)
 		                                       .restarting = number / 432 % 3};
 		assert_int_equal(rh_host_judge(&fixture.snapshot, &judgement, NULL), 0);
 		for (size_t i = 0; i < judgement.count; i++)
-			said |= 1u << judgement.items[i].verdict;
-		assert_false((said & (1u << RH_VERDICT_RUNNING)) && (said & (1u << RH_VERDICT_RESTARTING)));
-		assert_true(!(said & (1u << RH_VERDICT_SUCCEEDED)) || said == 1u << RH_VERDICT_SUCCEEDED);
-		assert_int_equal(fixture.counts[0].succeeded, (said & (1u << RH_VERDICT_SUCCEEDED)) != 0);
+			verdicts |= 1u << judgement.items[i].verdict;
+		assert_false((verdicts & (1u << RH_VERDICT_RUNNING)) && (verdicts & (1u << RH_VERDICT_RESTARTING)));
+		assert_true(!(verdicts & (1u << RH_VERDICT_SUCCEEDED)) || verdicts == 1u << RH_VERDICT_SUCCEEDED);
+		assert_int_equal(fixture.counts[0].succeeded, (verdicts & (1u << RH_VERDICT_SUCCEEDED)) != 0);
 		rh_judgement_deinit(&judgement);
 	}
 }

@@ -134,7 +134,7 @@ static void test_pytorch_spec__words_of_v1(void **state)
 	assert_int_equal(rh_file_read(RH_GOLDENS "/invalid/messages.json", 1 << 20, &text, NULL, NULL), 0);
 	assert_int_equal(rh_json_parse(text, strlen(text), &messages, NULL), 0);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		rh_auto_str path = {0}, said = {0};
+		rh_auto_str path = {0}, printed = {0};
 		rh_auto_free char *yaml = NULL;
 		rh_auto_findings findings = {0};
 		auto_fixture fixture;
@@ -143,8 +143,8 @@ static void test_pytorch_spec__words_of_v1(void **state)
 		assert_int_equal(rh_file_read(rh_str_text(&path), 1 << 20, &yaml, NULL, NULL), 0);
 		jobs_open(&fixture, NULL, yaml);
 		assert_int_equal(rh_host_validate(&fixture.snapshot, &findings, &fixture.err), 0);
-		rh_findings_print_v1(&findings, &said);
-		assert_string_equal(rh_str_text(&said),
+		rh_findings_print_v1(&findings, &printed);
+		assert_string_equal(rh_str_text(&printed),
 		                    rh_json_string(rh_json_get(rh_json_get(messages, names[i]), "message")));
 	}
 }

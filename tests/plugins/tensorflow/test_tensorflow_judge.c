@@ -10,7 +10,7 @@
 
 #include "jobs.h"
 
-/** Counts of a job's types in the kind's order, the phase of Worker 0 where that matters, and all that is said. */
+/** Counts of a job's types in the kind's order, the phase of Worker 0 where that matters, and all verdicts. */
 struct judge_case {
 	const char *name;
 	struct rh_counts counts[3];
@@ -151,7 +151,7 @@ static void test_tensorflow_judge__dynamic_workers_may_go(void **state)
 	                KIT_COUNT(judge_dynamic));
 }
 
-/* COMPAT E.5-3: parameter servers alone never succeed; that they fail is said. */
+/* COMPAT E.5-3: parameter servers alone never succeed; their failure is reported. */
 static void test_tensorflow_judge__nobody_decides(void **state)
 {
 	auto_kit kit;
@@ -173,7 +173,7 @@ static void test_tensorflow_judge__every_small_count(void **state)
 	kit_open(&kit, "tensorflow", NULL, JOBS_JOB("", JUDGE_PS_AND_WORKERS));
 	for (int number = 0; number < 2 * 2 * 3 * 3 * 3 * 3; number++) {
 		struct rh_judgement judgement = {0};
-		unsigned said = 0;
+		unsigned verdicts = 0;
 
 		kit.fixture.counts[0] = (struct rh_counts){.desired = 1, .failed = number & 1, .restarting = number >> 1 & 1};
 		kit.fixture.counts[1] = (struct rh_counts){.desired = 2,
@@ -183,9 +183,9 @@ static void test_tensorflow_judge__every_small_count(void **state)
 		                                           .restarting = number / 108 % 3};
 		assert_int_equal(rh_host_judge(&kit.fixture.snapshot, &judgement, NULL), 0);
 		for (size_t i = 0; i < judgement.count; i++)
-			said |= 1u << judgement.items[i].verdict;
-		assert_false((said & (1u << RH_VERDICT_RUNNING)) && (said & (1u << RH_VERDICT_RESTARTING)));
-		assert_true(!(said & (1u << RH_VERDICT_SUCCEEDED)) || said == 1u << RH_VERDICT_SUCCEEDED);
+			verdicts |= 1u << judgement.items[i].verdict;
+		assert_false((verdicts & (1u << RH_VERDICT_RUNNING)) && (verdicts & (1u << RH_VERDICT_RESTARTING)));
+		assert_true(!(verdicts & (1u << RH_VERDICT_SUCCEEDED)) || verdicts == 1u << RH_VERDICT_SUCCEEDED);
 		rh_judgement_deinit(&judgement);
 	}
 }

@@ -124,7 +124,7 @@ static struct spec_refusal spec_refused(int workers, const char *spec)
 	return refusal;
 }
 
-/* The count that is said to fit does, to the byte, and one more does not. */
+/* The documented count fits, to the byte, and one more does not. */
 static void test_tensorflow_spec__config_fits_a_variable(void **state)
 {
 	static const int counts[] = {9999, 20000, 1000000};

@@ -10,7 +10,7 @@
 
 #include "jobs.h"
 
-/** Counts of Master and Worker, and all that is said of them. */
+/** Counts of Master and Worker, and all verdicts. */
 struct judge_case {
 	const char *name;
 	struct rh_counts counts[2];

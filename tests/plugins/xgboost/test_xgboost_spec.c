@@ -62,7 +62,7 @@ static struct spec_refusal spec_refused(int workers)
 	return refusal;
 }
 
-/* The count that is said to fit does, to the byte, and one more does not. */
+/* The documented count fits, to the byte, and one more does not. */
 static void test_xgboost_spec__addresses_fit_a_variable(void **state)
 {
 	static const int counts[] = {9999, 20000, 1000000};
