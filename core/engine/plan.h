@@ -67,7 +67,7 @@ struct rh_plan {
 	 * rh_hash() of what this program has to say in the condition Stalled, whether or not this plan writes it; 0:
 	 * nothing. The next decision is told of it once the plan is carried out.
 	 */
-	uint64_t said;
+	uint64_t stalled_hash;
 	/**
 	 * Wall-clock microseconds since when a status that differs in counts alone is held back; 0: none is. The next
 	 * decision is told of it, and of that status, likewise.

@@ -42,11 +42,11 @@ struct rh_refusal {
 	enum rh_refused what; /**< of pods and Services it is always a create */
 	char *kind;           /**< of the object: "Pod"; owned, likewise below */
 	char *name;           /**< of the object */
-	char *words;          /**< the store's */
+	char *message;        /**< the store's */
 	int64_t since;        /**< microseconds: when the first was refused */
 	int64_t until;        /**< when the next may be tried */
 	uint32_t rounds;      /**< how often it has been tried again */
-	bool alone;           /**< it is about this one name: others of its kind may go on */
+	bool single;          /**< it is about this one name: other objects of its kind are not affected */
 };
 
 /**
@@ -66,9 +66,9 @@ struct rh_world {
 	const struct rh_gang *gang;    /**< NULL: there is no gang scheduler */
 	const struct rh_refusal *refusals; /**< oldest first */
 	size_t refusal_count;
-	const char *breach; /**< how the plugin broke its contract, so that asking again is in vain; or NULL */
-	uint64_t said;      /**< as the last plan that was carried out had it, see there */
-	int64_t held_since; /**< likewise */
+	const char *breach;    /**< how the plugin broke its contract, so that asking again is in vain; or NULL */
+	uint64_t stalled_hash; /**< as the last plan that was carried out had it, see there */
+	int64_t held_since;    /**< likewise */
 	const struct rh_job_status *held; /**< the status that is held back since then; NULL: none is */
 	int64_t patience;                 /**< microseconds that a status may wait that differs in counts alone; 0: none */
 	int64_t now;                      /**< wall-clock microseconds */

@@ -285,19 +285,17 @@ static int decide_failed(struct rh_decision *decision)
 
 static int decide_emit_waiting(struct rh_decision *decision, const struct rh_pod *pod)
 {
-	const char *message = strstr(pod->waiting, ": ");
-	rh_auto_free char *reason = message ? rh_strndup(pod->waiting, (size_t)(message - pod->waiting)) : NULL;
+	const char *reason = pod->waiting_reason;
 	char note[DECIDE_NOTE_SIZE];
 	int r;
 
 	snprintf(note, sizeof(note), DECIDE_NOTE_WAITING "%s", pod->uid);
-	if (!reason)
-		return RH_ENOMEM;
 	r = rh_ledger_note(&decision->plan->ledger, note);
 	if (r <= 0)
 		return r;
 	return rh_plan_emit(decision->plan, true, reason, "Error pod %s %s: %s", pod->name,
-	                    strcmp(reason, "Unschedulable") == 0 ? "condition message" : "waiting message", message + 2);
+	                    strcmp(reason, "Unschedulable") == 0 ? "condition message" : "waiting message",
+	                    pod->waiting_message);
 }
 
 static size_t decide_count_waiting(const struct rh_ledger *ledger)
@@ -315,7 +313,7 @@ static int decide_waiting(struct rh_decision *decision)
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
 		const struct rh_pod *pod = decision->pods[place];
 
-		if (!pod || rh_pod_finished(pod) || pod->deleting || !*pod->uid || !strstr(pod->waiting, ": "))
+		if (!pod || rh_pod_finished(pod) || pod->deleting || !*pod->uid || !*pod->waiting_message)
 			continue;
 		if (decide_count_waiting(&decision->plan->ledger) >= DECIDE_WAITING_MAX)
 			break;

@@ -16,7 +16,7 @@ static const struct rh_refusal *refusal_of(const struct rh_decision *decision, c
 	const struct rh_world *world = decision->world;
 
 	for (size_t i = 0; i < world->refusal_count; i++) {
-		if (!world->refusals[i].alone && strcmp(world->refusals[i].kind, kind) == 0)
+		if (!world->refusals[i].single && strcmp(world->refusals[i].kind, kind) == 0)
 			return &world->refusals[i];
 	}
 	return NULL;
@@ -71,7 +71,7 @@ static char *refusal_message(const struct rh_decision *decision, const struct rh
 	const struct rh_job *job = decision->job;
 
 	return rh_asprintf("%s %s cannot %s %s %s: %s", job->kind->kind, job->name, refusal_terms(refusal->what)->doing,
-	                   refusal->kind, refusal->name, refusal->words);
+	                   refusal->kind, refusal->name, refusal->message);
 }
 
 /* Whether something is to be done about the further object @p name; NULL: about any. */
@@ -116,8 +116,8 @@ static int refusal_report(struct rh_decision *decision, const struct rh_refusal 
 
 	if (!message)
 		return RH_ENOMEM;
-	decision->plan->said = rh_hash(message, strlen(message));
-	if (decision->world->said == decision->plan->said ||
+	decision->plan->stalled_hash = rh_hash(message, strlen(message));
+	if (decision->world->stalled_hash == decision->plan->stalled_hash ||
 	    (before && before->status && strcmp(before->message, message) == 0))
 		return 0;
 	(void)rh_job_status_remove(status, RH_CONDITION_STALLED);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
 
 #define JOBS 6
@@ -37,8 +37,8 @@ static size_t settle_slowly(struct sim *sim, size_t creates)
 
 	while (rh_memory_store_pump(sim->store, 0) || rh_engine_busy(sim->engine)) {
 		rh_engine_step(sim->engine, sim->now);
-		assert_in_range(sim->engine->creating, 0, creates + creates / 4);
-		most = sim->engine->events_in_flight > most ? sim->engine->events_in_flight : most;
+		assert_in_range(sim->engine->creates.count, 0, creates + creates / 4);
+		most = sim->engine->events.sent > most ? sim->engine->events.sent : most;
 	}
 	return most;
 }
@@ -69,8 +69,8 @@ static void test_bounds__creates_of_all_jobs(void **state)
 		create_jobs(&sim);
 		(void)settle_slowly(&sim, limits[i]);
 		assert_int_equal(pods_of(&sim), JOBS * WORKERS);
-		assert_int_equal(sim.engine->creating, 0);
-		assert_int_equal(sim.engine->throttled.count, 0);
+		assert_int_equal(sim.engine->creates.count, 0);
+		assert_int_equal(sim.engine->creates.throttled.count, 0);
 	}
 }
 
@@ -91,8 +91,8 @@ static void test_bounds__jobs_that_are_deleted_hold_up_nobody(void **state)
 		sim_delete(&sim, name);
 		(void)settle_slowly(&sim, 3);
 		assert_int_equal(pods_of(&sim), (JOBS - 1) * WORKERS);
-		assert_int_equal(sim.engine->throttled.count + sim.engine->pending_events.count, 0);
-		assert_int_equal(sim.engine->creating + sim.engine->events_in_flight, 0);
+		assert_int_equal(sim.engine->creates.throttled.count + sim.engine->events.pending.count, 0);
+		assert_int_equal(sim.engine->creates.count + sim.engine->events.sent, 0);
 	}
 }
 
@@ -134,7 +134,7 @@ static void test_bounds__last_events_are_told(void **state)
 
 		assert_int_equal(sim_assert_event(&sim, line), 1);
 	}
-	assert_int_equal(sim.engine->pending_events.count, 0);
+	assert_int_equal(sim.engine->events.pending.count, 0);
 }
 
 int main(void)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
 #include "job/names.h"
 
@@ -267,7 +267,7 @@ static void test_engine__a_time_to_live_holds_over_a_restart(void **state)
 static void test_engine__a_finished_job_is_kept_as_little_as_can_be(void **state)
 {
 	auto_sim sim = {0};
-	const struct rh_engine_entry *entry;
+	const struct rh_entry *entry;
 	size_t cursor = 0;
 	void *value;
 
@@ -279,7 +279,7 @@ static void test_engine__a_finished_job_is_kept_as_little_as_can_be(void **state
 	entry = value;
 	assert_null(entry->job);
 	assert_non_null(entry->uid);
-	assert_null(entry->builder);
+	assert_null(entry->build.builder);
 	sim_patch(&sim, "j", "{'spec':{'runPolicy':{'cleanPodPolicy':'All'}}}");
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Succeeded | ");
@@ -354,8 +354,8 @@ static void test_engine__the_window_bounds_what_is_under_way(void **state)
 
 		rh_engine_step(sim.engine, sim.now);
 		if (rh_map_next(sim.engine->entries, &cursor, NULL, &entry) &&
-		    ((struct rh_engine_entry *)entry)->inflight_count > most)
-			most = ((struct rh_engine_entry *)entry)->inflight_count;
+		    ((struct rh_entry *)entry)->inflight.count > most)
+			most = ((struct rh_entry *)entry)->inflight.count;
 	}
 	assert_int_equal(most, 4);
 	assert_non_null(sim_pod(&sim, "j-worker-29"));

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
 
 /* An engine with one job, and the job's entry. */
-static struct rh_engine_entry *open_job(struct sim *sim)
+static struct rh_entry *open_job(struct sim *sim)
 {
 	size_t cursor = 0;
 	void *entry = NULL;
@@ -20,9 +20,9 @@ static struct rh_engine_entry *open_job(struct sim *sim)
 	return entry;
 }
 
-static void tell(struct rh_engine_entry *entry, bool warning, const char *reason, const char *message)
+static void tell(struct rh_entry *entry, bool warning, const char *reason, const char *message)
 {
-	rh_engine_emit(entry, &(struct rh_event_spec){entry->uid, warning, reason, message});
+	rh_events_emit(entry, &(struct rh_event_spec){entry->uid, warning, reason, message});
 }
 
 /* The first Event of a reason. */
@@ -80,7 +80,7 @@ static void test_events__have_what_kubectl_shows(void **state)
 static void test_events__what_happens_again_is_counted(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_engine_entry *entry;
+	struct rh_entry *entry;
 	rh_auto(json) event = NULL;
 
 	(void)state;
@@ -99,7 +99,7 @@ static void test_events__what_happens_again_is_counted(void **state)
 static void test_events__are_apart_by_type_reason_and_message(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_engine_entry *entry;
+	struct rh_entry *entry;
 
 	(void)state;
 	entry = open_job(&sim);
@@ -117,7 +117,7 @@ static void test_events__are_apart_by_type_reason_and_message(void **state)
 static void test_events__while_one_is_written_others_only_count(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_engine_entry *entry;
+	struct rh_entry *entry;
 
 	(void)state;
 	entry = open_job(&sim);
@@ -131,7 +131,7 @@ static void test_events__while_one_is_written_others_only_count(void **state)
 static void test_events__the_oftener_the_rarer_they_are_written(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_engine_entry *entry;
+	struct rh_entry *entry;
 	int writes = 0;
 
 	(void)state;
@@ -148,7 +148,7 @@ static void test_events__the_oftener_the_rarer_they_are_written(void **state)
 static void test_events__similar_ones_are_combined(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_engine_entry *entry;
+	struct rh_entry *entry;
 	rh_auto_free char *events = NULL;
 	size_t lines = 1;
 
@@ -174,7 +174,7 @@ static void test_events__similar_ones_are_combined(void **state)
 static void test_events__what_was_long_ago_is_not_similar(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_engine_entry *entry;
+	struct rh_entry *entry;
 
 	(void)state;
 	entry = open_job(&sim);
@@ -192,7 +192,7 @@ static void test_events__what_was_long_ago_is_not_similar(void **state)
 static void test_events__only_so_many_are_remembered(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_engine_entry *entry;
+	struct rh_entry *entry;
 
 	(void)state;
 	entry = open_job(&sim);
@@ -202,7 +202,7 @@ static void test_events__only_so_many_are_remembered(void **state)
 		tell(entry, false, reason, "m");
 		sim_settle(&sim);
 	}
-	assert_int_equal(entry->event_count, 64);
+	assert_int_equal(entry->events.count, 64);
 	sim_assert_event(&sim, "Normal Odd0 m");
 	sim_assert_event(&sim, "Normal Odd299 m");
 }
@@ -218,7 +218,7 @@ static void delete_event(void *arg, const struct rh_json *event)
 static void test_events__one_whose_time_is_over_is_written_anew(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_engine_entry *entry;
+	struct rh_entry *entry;
 	char name[128] = "";
 
 	(void)state;
@@ -238,7 +238,7 @@ static void test_events__one_whose_time_is_over_is_written_anew(void **state)
 static void test_events__outlive_their_job_only_while_they_are_written(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_engine_entry *entry;
+	struct rh_entry *entry;
 
 	(void)state;
 	entry = open_job(&sim);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
 #include "job/names.h"
 #include "store/memory/parts.h"
@@ -11,7 +11,7 @@
 #define WRONG_LABELS                                                                                                  \
 	"Warning FailedCreatePod Error creating: pods \"j-worker-0\" already exists, and is labelled as another replica " \
 	"or as "                                                                                                          \
-	"none: delete it, or mend its labels training.kubeflow.org/replica-type and training.kubeflow.org/replica-index"
+	"none: delete it, or correct its labels training.kubeflow.org/replica-type and training.kubeflow.org/replica-index"
 #define PAIR "Master=OnFailure Worker=OnFailure"
 
 /* Settles the next @p times requests that fit. */

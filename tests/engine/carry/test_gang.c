@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
 #include "engine/carry/sim.h"
 
 #define PAIR "Master=OnFailure Worker=OnFailure"

@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
+#include "engine/carry/watch.h"
 #include "job/names.h"
 
 #define PAIR "Master=OnFailure Worker=OnFailure"
@@ -50,12 +51,12 @@ static void test_gap__what_is_told_again_is_no_news(void **state)
 	open_pair(&sim);
 	rh_memory_store_set_gate(sim.store, count_requests, &sent);
 	for (size_t i = 0; i < 2; i++) {
-		rh_engine_on_watch(watch_of(&sim, RH_WATCHED_PODS), RH_WATCH_ADDED, sim_pod(&sim, names[i]));
-		rh_engine_on_watch(watch_of(&sim, RH_WATCHED_SERVICES), RH_WATCH_ADDED,
-		                   rh_memory_store_find(sim.store, &rh_resource_services, "default", names[i]));
+		rh_watch_on_event(watch_of(&sim, RH_WATCHED_PODS), RH_WATCH_ADDED, sim_pod(&sim, names[i]));
+		rh_watch_on_event(watch_of(&sim, RH_WATCHED_SERVICES), RH_WATCH_ADDED,
+		                  rh_memory_store_find(sim.store, &rh_resource_services, "default", names[i]));
 	}
-	rh_engine_on_watch(watch_of(&sim, RH_WATCHED_JOBS), RH_WATCH_ADDED, sim_job(&sim, "j"));
-	rh_engine_on_watch(watch_of(&sim, RH_WATCHED_PODS), RH_WATCH_SYNCED, NULL);
+	rh_watch_on_event(watch_of(&sim, RH_WATCHED_JOBS), RH_WATCH_ADDED, sim_job(&sim, "j"));
+	rh_watch_on_event(watch_of(&sim, RH_WATCHED_PODS), RH_WATCH_SYNCED, NULL);
 	sim_settle(&sim);
 	assert_int_equal(sent, 0);
 	assert_false(rh_engine_busy(sim.engine));
@@ -83,7 +84,7 @@ static void test_gap__what_vanished_is_made_again(void **state)
 	open_pair(&sim);
 	pod = identity(sim_pod(&sim, "j-worker-0"));
 	sim_delete_pod(&sim, "j-worker-0", 0);
-	rh_engine_on_watch(watch_of(&sim, RH_WATCHED_PODS), RH_WATCH_DELETED, pod);
+	rh_watch_on_event(watch_of(&sim, RH_WATCHED_PODS), RH_WATCH_DELETED, pod);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Running | master-0 Running, worker-0 Pending");
 }

@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/carry.h"
+#include "engine/carry/match.h"
 #include "engine/carry/sim.h"
 
 static void open_elastic(struct sim *sim)
@@ -251,7 +252,7 @@ static void test_objects__covers_compares_what_is_wanted(void **state)
 		rh_auto(json) actual = sim_json(rows[i].actual);
 		rh_auto(json) wanted = sim_json(rows[i].wanted);
 
-		if (rh_engine_covers(actual, wanted) != rows[i].covers)
+		if (rh_match_covers(actual, wanted) != rows[i].covers)
 			fail_msg("%s and %s", rows[i].actual, rows[i].wanted);
 	}
 }
@@ -275,7 +276,7 @@ static void test_objects__diff_is_the_least_patch(void **state)
 		rh_auto(json) from = sim_json(rows[i][0]);
 		rh_auto(json) to = sim_json(rows[i][1]);
 		rh_auto(json) expected = sim_json(rows[i][2]);
-		rh_auto(json) diff = rh_engine_diff(from, to);
+		rh_auto(json) diff = rh_carry_diff(from, to);
 
 		if (!rh_json_equal(diff, expected))
 			fail_msg("%s to %s", rows[i][0], rows[i][1]);

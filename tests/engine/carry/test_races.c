@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
+#include "engine/carry/watch.h"
 #include "job/names.h"
 
 /* A store that keeps the answer to one request back. */
@@ -103,7 +104,7 @@ static void create(struct sim *sim, const char *replicas)
 	sim_settle(sim);
 }
 
-static struct rh_engine_entry *only_entry(const struct sim *sim)
+static struct rh_entry *only_entry(const struct sim *sim)
 {
 	size_t cursor = 0;
 	void *entry = NULL;
@@ -127,7 +128,7 @@ static void test_races__a_pod_may_run_before_its_create_is_answered(void **state
 	late_tell(&late);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Running | master-0 Running, worker-0 Running, worker-1 Running");
-	assert_int_equal(((struct rh_cached *)rh_map_get(only_entry(&sim)->pods, "j-worker-0"))->pod->phase,
+	assert_int_equal(((struct rh_cached *)rh_map_get(only_entry(&sim)->children.pods, "j-worker-0"))->pod->phase,
 	                 RH_PHASE_RUNNING);
 	assert_false(rh_engine_busy(sim.engine));
 }
@@ -146,7 +147,7 @@ static void test_races__a_pod_may_be_gone_before_its_create_is_answered(void **s
 	sim_delete_pod(&sim, "j-worker-0", 0);
 	rh_memory_store_drain(sim.store);
 	late_tell(&late);
-	assert_null(rh_map_get(only_entry(&sim)->pods, "j-worker-0"));
+	assert_null(rh_map_get(only_entry(&sim)->children.pods, "j-worker-0"));
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Restarting | worker-0 Pending");
 	sim_assert_no_event(&sim, "Warning Failed");
@@ -222,7 +223,7 @@ static void test_races__an_answer_is_seen_before_the_watch(void **state)
 		if (pending > 0)
 			assert_true(rh_memory_store_pump(sim.store, pending - 1));
 		rh_engine_step(sim.engine, sim.now);
-		creates += rh_map_get(only_entry(&sim)->pods, "j-worker-0") != NULL;
+		creates += rh_map_get(only_entry(&sim)->children.pods, "j-worker-0") != NULL;
 	}
 	assert_true(creates > 0);
 	sim_settle(&sim);
@@ -248,7 +249,7 @@ static void test_races__nothing_is_asked_for_twice(void **state)
 	}
 	sim_set_pod(&sim, "j-worker-1", "Running", 0, 0);
 	sim_settle(&sim);
-	assert_int_equal(only_entry(&sim)->inflight_count, 1);
+	assert_int_equal(only_entry(&sim)->inflight.count, 1);
 	late_tell(&late);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created | worker-0 Pending");
@@ -316,7 +317,7 @@ static void test_races__what_is_overtaken_is_not_carried_out(void **state)
 	sim_patch(&sim, "j", "{'spec':{'runPolicy':{'suspend':true}}}");
 	sim_settle(&sim);
 	late_tell(&late);
-	assert_int_equal(only_entry(&sim)->inflight_count, 0);
+	assert_int_equal(only_entry(&sim)->inflight.count, 0);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Suspended | ");
 	sim_assert_no_event(&sim, "Warning Failed");
@@ -331,7 +332,7 @@ static void tell(const struct sim *sim, bool job, enum rh_watch_event event, str
 	                     : watch->kind || watch->what != RH_WATCHED_PODS))
 		watch = watch->next;
 	assert_non_null(watch);
-	rh_engine_on_watch(watch, event, object);
+	rh_watch_on_event(watch, event, object);
 	rh_json_free(object);
 }
 
@@ -366,12 +367,12 @@ static void test_races__old_news_change_nothing(void **state)
 		assert_string_equal(only_entry(&sim)->uid, job_uid);
 		assert_string_not_equal(only_entry(&sim)->job->resource_version, "1");
 		tell(&sim, false, RH_WATCH_MODIFIED, as_version(sim_pod(&sim, "j-worker-0"), "1", uids[i]));
-		cached = rh_map_get(only_entry(&sim)->pods, "j-worker-0");
+		cached = rh_map_get(only_entry(&sim)->children.pods, "j-worker-0");
 		assert_string_equal(cached->pod->uid, pod_uid);
 		assert_string_not_equal(cached->pod->resource_version, "1");
 	}
 	tell(&sim, false, RH_WATCH_DELETED, as_version(sim_pod(&sim, "j-worker-0"), "1", "another"));
-	assert_non_null(rh_map_get(only_entry(&sim)->pods, "j-worker-0"));
+	assert_non_null(rh_map_get(only_entry(&sim)->children.pods, "j-worker-0"));
 	tell(&sim, true, RH_WATCH_DELETED, as_version(sim_job(&sim, "j"), "1", "another"));
 	assert_string_equal(only_entry(&sim)->uid, job_uid);
 	assert_int_equal(rh_memory_store_pending(sim.store), 0);
@@ -388,7 +389,7 @@ static void test_races__versions_may_be_anything(void **state)
 	sim_start(&sim);
 	create(&sim, "Worker=OnFailure");
 	tell(&sim, false, RH_WATCH_MODIFIED, as_version(sim_pod(&sim, "j-worker-0"), "b-7", NULL));
-	cached = rh_map_get(only_entry(&sim)->pods, "j-worker-0");
+	cached = rh_map_get(only_entry(&sim)->children.pods, "j-worker-0");
 	assert_string_equal(cached->pod->resource_version, "b-7");
 	tell(&sim, true, RH_WATCH_MODIFIED, as_version(sim_job(&sim, "j"), "a", NULL));
 	assert_string_equal(only_entry(&sim)->job->resource_version, "a");
@@ -404,12 +405,12 @@ static void test_races__a_stopping_pod_that_changes_is_still_stopping(void **sta
 	sim_open(&sim, false);
 	sim_start(&sim);
 	create(&sim, "Worker=OnFailure");
-	cached = rh_map_get(only_entry(&sim)->pods, "j-worker-0");
+	cached = rh_map_get(only_entry(&sim)->children.pods, "j-worker-0");
 	rh_cached_set_stopping(cached, true);
 	assert_true(cached->pod->deleting);
 	pod = as_version(sim_pod(&sim, "j-worker-0"), "99999", NULL);
 	tell(&sim, false, RH_WATCH_MODIFIED, pod);
-	cached = rh_map_get(only_entry(&sim)->pods, "j-worker-0");
+	cached = rh_map_get(only_entry(&sim)->children.pods, "j-worker-0");
 	assert_true(cached->pod->deleting);
 	rh_cached_set_stopping(cached, false);
 	assert_false(cached->pod->deleting);

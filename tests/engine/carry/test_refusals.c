@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
 #include "engine/carry/sim.h"
 
 #define QUOTA "pods is forbidden: exceeded quota: q"

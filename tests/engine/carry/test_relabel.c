@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
 #include "engine/carry/sim.h"
 #include "job/names.h"
 
@@ -87,7 +86,7 @@ static void test_relabel__a_pod_that_is_not_watched_any_more_is_replaced_too(voi
 	sim_assert(&sim, "j", "Created Stalled Running | master-0 Running");
 	assert_true(sim_assert_event(&sim,
 	                             "Warning FailedCreatePod Error creating: pods \"j-worker-0\" already exists, and "
-	                             "its labels do not say that it belongs to this job: delete it, or set "
+	                             "its labels do not name this job: delete it, or set "
 	                             "training.kubeflow.org/job-name to \"j\" and training.kubeflow.org/"
 	                             "operator-name to \"pytorchjob-controller\"") > 0);
 	sim_wait(&sim, 10);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
 #include "engine/carry/sim.h"
 
 /* Settles the next requests about objects of a kind (NULL: autoscalers). */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
 #include "job/names.h"
 
@@ -494,7 +494,7 @@ static int compare_lines(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void add_children(struct lines *lines, const struct rh_engine_entry *entry, const struct rh_map *map)
+static void add_children(struct lines *lines, const struct rh_entry *entry, const struct rh_map *map)
 {
 	size_t cursor = 0;
 	const char *key;
@@ -527,10 +527,10 @@ static char *show(const struct rh_engine *engine)
 	void *value;
 
 	while (rh_map_next(engine->entries, &cursor, NULL, &value)) {
-		const struct rh_engine_entry *entry = value;
+		const struct rh_entry *entry = value;
 
-		add_children(&lines, entry, entry->pods);
-		add_children(&lines, entry, entry->services);
+		add_children(&lines, entry, entry->children.pods);
+		add_children(&lines, entry, entry->children.services);
 	}
 	assert_int_equal(lines.count, engine->index.size);
 	qsort(lines.items, lines.count, sizeof(lines.items[0]), compare_lines);

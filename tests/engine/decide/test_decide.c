@@ -98,14 +98,15 @@ static const struct worlds_row decide_tells[] = {
      "status: Created=True/PyTorchJobCreated; Master 0/0/0; Worker 0/0/0; started\n"},
 	{"F.1 a pod that cannot start is told once", "",
      "conditions Created; started -1; counts Master 0/0/0; counts Worker 0/0/0; all Pending; pod worker-1 "
-     "Pending waiting=ErrImagePull:_no_such_image; pod worker-0 Pending waiting=Unschedulable:_0/3_nodes; pod "
+     "Pending waiting=ErrImagePull message=no_such_image; pod worker-0 Pending waiting=Unschedulable "
+     "message=0/3_nodes; pod "
      "master-0 Pending waiting=ContainerCreating",
      "ledger: attempt 0; counted waiting/u-worker-0 waiting/u-worker-1\n"
      "event Warning Unschedulable: Error pod j-worker-0 condition message: 0/3 nodes\n"
      "event Warning ErrImagePull: Error pod j-worker-1 waiting message: no such image\n"},
 	{"F.1 and not again", "",
      "conditions Created; started -1; counts Master 0/0/0; counts Worker 0/0/0; all Pending; pod worker-1 "
-     "Pending waiting=ImagePullBackOff:_back-off; ledger {'counted':['waiting/u-worker-1']}",
+     "Pending waiting=ImagePullBackOff message=back-off; ledger {'counted':['waiting/u-worker-1']}",
      ""},
 };
 
@@ -270,9 +271,8 @@ static void test_decide__out_of_memory(void **state)
 	               "conditions Created Restarting Succeeded; all Running; object A b; wants [{'kind':'A'}]");
 	decide_torture("suspend", WORLDS_RUNNING);
 	decide_torture("", "conditions Created Suspended; ledger {'stopping':true,'types':{'Worker':{'succeeded':'1'}}}");
-	decide_torture(
-		"",
-		"conditions Created; all Pending; pod worker-1 Pending waiting=A:_b; service worker-5; pod worker-9 Pending");
+	decide_torture("", "conditions Created; all Pending; pod worker-1 Pending waiting=A message=b; service worker-5; "
+	                   "pod worker-9 Pending");
 }
 
 /* A large job at rest is decided without a word, and one whose pods all fail at once has a bounded ledger. */

@@ -106,8 +106,8 @@ static void test_refusal__the_condition_has_the_words_of_now(void **state)
 	                                   first, worlds->now),
 	                 1);
 	worlds_change(worlds, "");
-	rh_free(worlds->refusals[0].words);
-	worlds->refusals[0].words = rh_strdup("second");
+	rh_free(worlds->refusals[0].message);
+	worlds->refusals[0].message = rh_strdup("second");
 	then = stalled_message(worlds);
 	assert_string_equal(then, "PyTorchJob j cannot create Pod j-worker-0: second");
 	worlds_free(worlds);

@@ -60,7 +60,7 @@ struct worlds {
 	struct rh_gang gang;
 	struct rh_refusal refusals[WORLDS_REFUSALS_MAX];
 	size_t refusal_count;
-	uint64_t said;
+	uint64_t stalled_hash;
 	int64_t held_since;
 	struct rh_job_status held;
 	int64_t patience;
