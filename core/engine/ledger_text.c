@@ -227,7 +227,7 @@ static int ledger_put_blame(struct rh_json *entry, const struct rh_first_fault *
 		return RH_ENOMEM;
 	if (fault->until > 0 && rh_json_set_string(entry, "until", rh_time_format_micro(fault->until, until)) < 0)
 		return RH_ENOMEM;
-	return fault->reported_by ? ledger_put_text(entry, "witness", fault->reported_by) : 0;
+	return fault->reported_by ? ledger_put_text(entry, "reportedBy", fault->reported_by) : 0;
 }
 
 static int ledger_put_fault(struct rh_json *root, const struct rh_first_fault *fault, enum ledger_cut cut)
@@ -368,7 +368,7 @@ static int ledger_get_fault(const struct rh_json *entry, struct rh_first_fault *
 	fault->container = ledger_get_text(entry, "container");
 	fault->reason = ledger_get_text(entry, "reason");
 	fault->last_lines = ledger_get_text(entry, "lastLines");
-	fault->reported_by = ledger_get_text(entry, "witness");
+	fault->reported_by = ledger_get_text(entry, "reportedBy");
 	fault->blame = rh_blame_of(rh_json_string(rh_json_get(entry, "class")));
 	fault->rank = ledger_get_rank(entry);
 	if (!until || rh_time_parse(until, &fault->until, NULL) < 0)

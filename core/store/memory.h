@@ -48,14 +48,14 @@ void rh_memory_store_set_collector(struct rh_memory_store *store, bool on);
 void rh_memory_store_set_time(struct rh_memory_store *store, int64_t now);
 
 /**
- * The pending queue holds requests not yet applied, outcomes not yet told and watch events not yet told. Order that
- * must hold holds within one watch, and between a request and its outcome; all else is independent. @return how many
+ * The pending queue holds requests that are not applied, and outcomes and watch events that are not delivered. Order is
+ * kept within one watch, and between a request and its outcome; all other items are independent. @return how many
  * independent heads can be pumped now
  */
 size_t rh_memory_store_pending(const struct rh_memory_store *store);
 /**
- * Pump the head number @p choice (0 … pending-1; 0 is the oldest). @return false when there is none, or no memory to
- * tell it: then it stays pending
+ * Pump the head number @p choice (0 … pending-1; 0 is the oldest). @return false when there is none, or memory is
+ * out: then it stays pending
  */
 bool rh_memory_store_pump(struct rh_memory_store *store, size_t choice);
 /** Pump the oldest until nothing is pending, or memory is out. */

@@ -227,7 +227,7 @@ static void test_ledger__text(void **state)
 			  "\"Master\":{\"restarts\":{\"job\":1}}},\"fault\":{\"type\":\"Worker\",\"index\":1,\"attempt\":2,"
 			  "\"exitCode\":137,\"at\":\"2026-01-01T00:00:00.000005Z\",\"pod\":\"j-worker-1\",\"node\":\"n1\","
 			  "\"container\":\"pytorch\",\"reason\":\"Error\",\"class\":\"hung\",\"rank\":3,"
-			  "\"until\":\"2026-01-01T00:00:00.000006Z\",\"witness\":\"Worker-0: late\",\"lastLines\":\"boom\"},"
+			  "\"until\":\"2026-01-01T00:00:00.000006Z\",\"reportedBy\":\"Worker-0: late\",\"lastLines\":\"boom\"},"
 			  "\"counted\":[\"u1\",\"waiting/u2\"]}");
 	ledger_annotate(worlds, text);
 	assert_int_equal(rh_ledger_read(worlds->job, &again), 0);

@@ -28,7 +28,7 @@ struct conformance_target {
 	void (*close)(void *sut);
 	/** @return its face */
 	struct rh_store *(*face)(void *sut);
-	/** Wait until everything that was submitted is done and told. */
+	/** Wait until everything that was submitted is done and delivered. */
 	void (*settle)(void *sut);
 	bool graceful; /**< a kubelet is expected: deleted pods stay until they are deleted with grace period 0 */
 	bool server;   /**< an API server alone: nobody collects what a removed object owned */

@@ -222,24 +222,26 @@ bool rh_children_unroute(struct rh_engine *engine, const struct rh_entry *entry,
 	return true;
 }
 
-/* Put @p cached (taken) among the children of the entry. @return 1, 0 when the cache is not older, or RH_ENOMEM */
-static int children_put(struct rh_entry *entry, const char *name, struct rh_cached *cached)
+/* @return whether the cache has this version of an object of the name, or a newer one */
+static bool children_is_cached(const struct rh_cached *cached, const struct rh_json *object)
+{
+	uint64_t revision = rh_object_revision(rh_object_text(object, "metadata", "resourceVersion"));
+	uint64_t known = cached ? children_revision(cached) : 0;
+
+	if (!cached || revision == 0)
+		return false;
+	return revision < known ||
+	       (revision == known && strcmp(rh_cached_uid(cached), rh_object_text(object, "metadata", "uid")) == 0);
+}
+
+/* Put @p cached (taken) among the children of the entry, in place of @p before. @return 1 or RH_ENOMEM */
+static int children_put(struct rh_entry *entry, const char *name, struct rh_cached *cached, struct rh_cached *before)
 {
 	rh_auto(cached) guard = cached;
-	struct rh_map *map = cached->pod ? entry->children.pods : entry->children.services;
-	struct rh_cached *before = rh_map_get(map, name);
-	bool same = before && strcmp(rh_cached_uid(before), rh_cached_uid(cached)) == 0;
 
-	if (before) {
-		uint64_t old = children_revision(before);
-		uint64_t new = children_revision(cached);
-
-		if (new > 0 && (new < old || (same && new == old)))
-			return 0;
-	}
-	if (rh_map_set(map, name, cached, NULL) < 0)
+	if (rh_map_set(cached->pod ? entry->children.pods : entry->children.services, name, cached, NULL) < 0)
 		return RH_ENOMEM;
-	if (same && before->stopping)
+	if (before && before->stopping && strcmp(rh_cached_uid(before), rh_cached_uid(cached)) == 0)
 		rh_cached_set_stopping(cached, true);
 	rh_cached_free(before);
 	rh_children_index(entry, rh_take(guard));
@@ -255,14 +257,19 @@ bool rh_children_is_labelled(const struct rh_entry *entry, const struct rh_json 
 int rh_children_observe(struct rh_entry *entry, bool service, const struct rh_json *object)
 {
 	const char *name = rh_object_text(object, "metadata", "name");
+	struct rh_cached *before;
 	struct rh_cached *cached;
 	int r;
 
 	if (!rh_children_unroute(entry->engine, entry, object))
 		return 0;
+	before = rh_map_get(service ? entry->children.services : entry->children.pods, name);
+	/* An own write comes twice, as its response and as a watch event: it is parsed once. */
+	if (children_is_cached(before, object))
+		return 0;
 	r = children_parse(entry, service, object, &cached);
 	if (r == 0)
-		r = children_put(entry, name, cached);
+		r = children_put(entry, name, cached, before);
 	if (r == 1 && entry->refusals.count > 0)
 		rh_refusals_forget(entry, service ? "Service" : "Pod", name);
 	return r;

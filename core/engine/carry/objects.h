@@ -31,8 +31,8 @@ struct rh_entry_objects {
 };
 
 /**
- * Find out which further objects the job needs, and which exist. @return 0; 1 while requests to find out are in
- * flight, or wait; or a negative status
+ * Find out which further objects the job needs, and which exist. @return 0; 1 while the check is not
+ * complete; or a negative status
  */
 int rh_objects_desire(struct rh_entry *entry, struct rh_error *err);
 /** Find out which further objects a finished job needs. @return 0 or a negative status */

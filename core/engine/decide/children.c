@@ -151,8 +151,8 @@ static bool children_is_surplus(const struct rh_decision *decision, const char *
 }
 
 /*
- * A surplus pod goes when the status does not tell of it any more: it could be taken for one that was lost when the job
- * is scaled up again. Its UID is accounted for, so that its end is no restart either.
+ * A surplus pod is deleted once the status does not count it any more: otherwise it could count as lost when the job is
+ * scaled up again. Its UID is noted, so that its end does not count as a restart.
  */
 static int children_stop_surplus(struct rh_decision *decision, const struct rh_pod *pod, size_t spec)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of the rules (DESIGN sections 1 and 4, COMPAT 0.7). What a rule needs to remember is in the status or the
- * ledger that the same plan writes, so that each is decided from the world alone, and told once.
+ * The order of the rules (COMPAT 0.7). The state of a rule is kept in the status or the ledger that the same plan
+ * writes, so that each decision depends on the world alone, and is reported once.
  */
 #include "engine/decide.h"
 
@@ -18,8 +18,7 @@
 #include "engine/decide/parts.h"
 #include "job/names.h"
 
-/* Most pods whose waiting is told at once, and remembered: one bad image is told of in a few events, not in thousands.
- */
+/* Most waiting pods that are reported and noted at a time: a bad image gives a few Events, not thousands. */
 #define DECIDE_WAITING_MAX 8
 /* Room for a note in the ledger: a word and a UID. */
 #define DECIDE_NOTE_SIZE 256
@@ -143,8 +142,8 @@ static int decide_created(struct rh_decision *decision)
 	return message ? rh_decide_condition(decision, RH_CONDITION_CREATED, true, "Created", message) : RH_ENOMEM;
 }
 
-/* A job that has begun is not failed by a bad edit, and neither is one that V1 let in: they are only told, once for
- * each set of findings. */
+/* A job that has started does not fail because of an invalid edit, nor does one that V1 accepted: each set of findings
+ * is reported once. */
 static int decide_emit_invalid(struct rh_decision *decision, const char *message)
 {
 	int r;

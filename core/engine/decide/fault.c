@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first fault: of all failures of an attempt the one that caused the others. What each replica wrote at its end
- * says whether it is one (job/evidence/evidence.h); among those that are alike the earliest is. Deaths of pods that we
- * stop do not count.
+ * The first fault is the failure of an attempt that caused the others. The output of each replica at its end shows
+ * whether it may be the cause (job/evidence/evidence.h); among equals the earliest is chosen. Ends of pods that are
+ * being stopped do not count.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -14,11 +14,11 @@
 #include "engine/decide/parts.h"
 #include "job/names.h"
 
-/* How long peers that are about to end are waited for. */
+/* How long to wait for peers that are about to end. */
 #define FAULT_PATIENCE (5 * RH_SECOND)
-/* By how much an end that nobody explains must come before a cause to be one itself. */
+/* An unexplained end counts as a cause when it is this much earlier than every known cause. */
 #define FAULT_MARGIN RH_SECOND
-/* Longest part of a message that says what a witness wrote, and what the culprit wrote. */
+/* Longest quote of a peer's or the culprit's output in a message, bytes. */
 #define FAULT_LINE_MAX 300
 
 /* One failure that may be the first. */
@@ -48,7 +48,7 @@ static bool fault_is_current(const struct rh_decision *decision)
 }
 
 /*
- * On a cluster times of containers have whole seconds, so what cannot be told apart by time goes by what is likelier a
+ * On a cluster, times of containers have whole seconds, so that equal times are ordered by which end is likelier a
  * cause. Local pods have microseconds.
  */
 static bool fault_earlier(const struct fault_candidate *a, const struct fault_candidate *b)
@@ -65,7 +65,7 @@ static bool fault_earlier(const struct fault_candidate *a, const struct fault_ca
 	return a->rank < b->rank;
 }
 
-/* What is judged alike: nobody knows why, or from outside. */
+/* Ends without an explanation, and ends by an outside signal, rank the same. */
 static size_t fault_tier(enum rh_blame blame)
 {
 	return blame == RH_BLAME_KILLED ? RH_BLAME_UNKNOWN : blame;
@@ -84,7 +84,7 @@ static void fault_enter(struct fault_best *best, const struct fault_candidate *c
 		*known = *candidate;
 }
 
-/* An end that nobody explains and that came well before every cause is one. */
+/* An unexplained end well before every known cause counts as the cause. */
 static const struct fault_candidate *fault_choose(const struct fault_best *best)
 {
 	const struct fault_candidate *cause = &best->tiers[RH_BLAME_CAUSE];
@@ -99,7 +99,7 @@ static const struct fault_candidate *fault_choose(const struct fault_best *best)
 	return NULL;
 }
 
-/* Whether the pod tells how its replica failed; else somebody took it away. */
+/* @return whether the pod shows how its replica failed; otherwise the pod was deleted or lost */
 static bool fault_is_reported(const struct rh_pod *pod)
 {
 	return pod && (pod->phase == RH_PHASE_FAILED || (pod->failed_code > 0 && !pod->deleting));
@@ -113,8 +113,8 @@ static int64_t fault_time(const struct rh_decision *decision, const struct rh_po
 }
 
 /*
- * Whether the replica has failed on its own, or was taken away by somebody else. A pod that died while we stopped it
- * does not count, unless it was dead before the fault that made us stop it, or tells the cause of it.
+ * @return whether the replica failed on its own, or was deleted by another client. A pod that ended while the attempt
+ * is being stopped counts only if it ended before the fault that stops the attempt, or shows its cause.
  */
 static bool fault_is_candidate(const struct rh_decision *decision, size_t place)
 {
@@ -134,7 +134,7 @@ static bool fault_is_candidate(const struct rh_decision *decision, size_t place)
 	       (pod->blame == RH_BLAME_CAUSE && rh_blame_is_consequence((enum rh_blame)ledger->fault.blame));
 }
 
-/* A pod that somebody took away says no more than one that was killed. */
+/* A deleted or lost pod shows no more than a killed one. */
 static enum rh_blame fault_blame(const struct rh_pod *pod)
 {
 	if (!fault_is_reported(pod))
@@ -387,7 +387,7 @@ int rh_decide_fault_judge(struct rh_decision *decision)
 	return place == SIZE_MAX ? 0 : fault_miss(decision, place);
 }
 
-/* Of two that are restarted again and again the one whose last end tells a cause, then the one that ended more often.
+/* Of two replicas that restart repeatedly, the one whose last end shows a cause; then the one that ended more often.
  */
 static bool fault_rather(const struct rh_decision *decision, const struct fault_candidate *a,
                          const struct fault_candidate *b)
@@ -402,7 +402,7 @@ static bool fault_rather(const struct rh_decision *decision, const struct fault_
 	return one->restarts != other->restarts ? one->restarts > other->restarts : fault_earlier(a, b);
 }
 
-/* Restarts in place have ended the job: what ended last in one of them is what people are told. */
+/* Restarts in place have ended the job: the user-visible reason is the last end of one of them. */
 static int fault_keep_restarter(struct rh_decision *decision)
 {
 	struct fault_candidate best = {.blame = RH_BLAME_NONE};
@@ -431,20 +431,20 @@ int rh_decide_fault_of_limit(struct rh_decision *decision, enum rh_ledger_end en
 static void fault_print_how(const struct rh_first_fault *fault, struct rh_str *out)
 {
 	int death = rh_exit_signal(fault->exit_code);
-	bool telling = *fault->reason && strcmp(fault->reason, "Error") != 0 && strcmp(fault->reason, "Completed") != 0;
+	bool specific = *fault->reason && strcmp(fault->reason, "Error") != 0 && strcmp(fault->reason, "Completed") != 0;
 
 	if (fault->exit_code < 0) {
-		rh_str_appendf(out, "failed (%s)", telling ? fault->reason : "no exit code is known");
+		rh_str_appendf(out, "failed (%s)", specific ? fault->reason : "no exit code is known");
 		return;
 	}
 	rh_str_appendf(out, "exited with code %" PRId32, fault->exit_code);
 	if (death)
-		rh_str_appendf(out, " (SIG%s%s%s)", sigabbrev_np(death), telling ? ", " : "", telling ? fault->reason : "");
-	else if (telling)
+		rh_str_appendf(out, " (SIG%s%s%s)", sigabbrev_np(death), specific ? ", " : "", specific ? fault->reason : "");
+	else if (specific)
 		rh_str_appendf(out, " (%s)", fault->reason);
 }
 
-/* The line that tells most of what the replica wrote. */
+/* The most informative line of the replica's output. */
 static void fault_print_informative(const struct rh_first_fault *fault, struct rh_str *out)
 {
 	const struct rh_end end = {.exit_code = fault->exit_code, .reason = fault->reason, .output = fault->last_lines};

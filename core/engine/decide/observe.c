@@ -314,7 +314,7 @@ static int64_t observe_reported(const struct rh_job_status *status, const char *
 	return 0;
 }
 
-/* Whether the counts of the status, once written, tell of this replica. */
+/* @return whether the counts of the status, once written, include this replica */
 static bool observe_is_reported(const struct rh_decision *decision, size_t place)
 {
 	const struct rh_pod *pod = decision->pods[place];
@@ -323,8 +323,8 @@ static bool observe_is_reported(const struct rh_decision *decision, size_t place
 	       (pod && pod->phase == RH_PHASE_FAILED && decision->slots[place] != RH_SLOT_STALE);
 }
 
-/* Whether the replica may be one of those that the status told of: it is, or its end is counted and the status may not
- * know that yet. */
+/* @return whether the replica may be one of those that the status counts: it exists, or its end is counted and the
+ * status may not show that yet. */
 static bool observe_accounted(const struct rh_decision *decision, size_t spec, size_t place)
 {
 	const struct rh_ledger_type *type = rh_ledger_find(&decision->plan->ledger, decision->job->specs[spec].type);
@@ -335,19 +335,19 @@ static bool observe_accounted(const struct rh_decision *decision, size_t spec, s
 	return type && rh_index_set_has(&type->lost, (int32_t)(place - decision->offsets[spec]));
 }
 
-/* Once the status tells of what is there and of nothing else, no mark is needed any more to know which losses it does
- * not know of. */
+/* Once the status counts exactly the existing replicas, the record of losses that it does not show is not needed any
+ * more. */
 static void observe_forget_lost(struct rh_decision *decision, size_t spec)
 {
 	struct rh_ledger *ledger = &decision->plan->ledger;
 	const struct rh_ledger_type *type = rh_ledger_find(ledger, decision->job->specs[spec].type);
-	int64_t told = 0;
+	int64_t reported = 0;
 
 	if (!type)
 		return;
 	for (size_t place = decision->offsets[spec]; place < decision->offsets[spec + 1]; place++)
-		told += observe_is_reported(decision, place);
-	if (told != observe_reported(&decision->job->status, type->type))
+		reported += observe_is_reported(decision, place);
+	if (reported != observe_reported(&decision->job->status, type->type))
 		return;
 	for (size_t place = decision->offsets[spec]; place < decision->offsets[spec + 1]; place++) {
 		if (!decision->pods[place] || decision->slots[place] == RH_SLOT_STARTING)
@@ -379,9 +379,9 @@ static int64_t observe_surplus(const struct rh_decision *decision, size_t spec)
 }
 
 /*
- * Pods that went without a trace, as by a forced deletion while nobody watched: the status tells of more than can be
- * accounted for. Replicas whose restart is counted are accounted for, so a status that could not be written in time
- * makes no second count.
+ * Pods that vanished without an event, such as by a forced deletion while no controller ran: the status counts more
+ * replicas than can be accounted for. Replicas whose restart is counted are accounted for, so a status that could not
+ * be written in time makes no second count.
  */
 static void observe_vanished(struct rh_decision *decision, size_t spec)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file engine/decide/parts.h
- * @brief What the files of decide() share; for core/engine/decide/ alone.
+ * @brief Shared declarations of the files of decide(); for core/engine/decide.
  *
- * One decision is one pass over one world. The new ledger and the new status grow in the plan; whether they are to be
- * written comes out at the end, by comparison.
+ * One decision is one pass over one world. The new ledger and the new status are built in the plan; a comparison at the
+ * end finds out whether they are written.
  */
 #ifndef RH_ENGINE_DECIDE_PARTS_H
 #define RH_ENGINE_DECIDE_PARTS_H
@@ -16,23 +16,22 @@
 #include "engine/plan.h"
 #include "engine/world.h"
 
-/** Most replicas of one job that are decided about: beyond it the tables below would be a way to eat the memory of all.
- */
+/** Most replicas of one job: larger tables would let one job use up the controller's memory. */
 #define RH_DECIDE_REPLICAS_MAX 1000000
 
-/** What is the case with one replica. */
+/** The state of one replica. */
 enum rh_slot {
-	RH_SLOT_ABSENT,     /**< there is no pod, and none was lost */
+	RH_SLOT_ABSENT,     /**< it has no pod, and none was lost */
 	RH_SLOT_STARTING,   /**< its pod has not started */
 	RH_SLOT_ACTIVE,     /**< its pod runs and is not being deleted */
-	RH_SLOT_SUCCEEDED,  /**< it ended well, now or before; its pod may be gone */
-	RH_SLOT_FAILED,     /**< it failed, and its policy says that it stays so */
+	RH_SLOT_SUCCEEDED,  /**< it succeeded, now or before; its pod may be gone */
+	RH_SLOT_FAILED,     /**< it failed for good by its restart policy */
 	RH_SLOT_BROKEN,     /**< it is to be restarted and that has not been counted yet */
-	RH_SLOT_RESTARTING, /**< its restart has been counted; its next pod is not there yet */
-	RH_SLOT_STALE       /**< its pod is of another attempt, or we stopped it for no failure of its own */
+	RH_SLOT_RESTARTING, /**< its restart has been counted; its next pod does not exist yet */
+	RH_SLOT_STALE       /**< its pod belongs to another attempt, or was stopped without a failure of its own */
 };
 
-/** One decision under way. Replica i of spec s has place offsets[s] + i in the tables. */
+/** One decision. Replica i of spec s has place offsets[s] + i in the tables. */
 struct rh_decision {
 	const struct rh_world *world;
 	const struct rh_job *job;
@@ -53,7 +52,7 @@ struct rh_decision {
 	size_t creates;    /**< creates in the plan so far */
 	size_t asked[2];   /**< of these, pods and Services */
 	size_t allowed[2]; /**< how many of each the store's refusals leave */
-	bool left;         /**< something is there that is to go */
+	bool left;         /**< something is left that is to be deleted */
 	bool equipped;     /**< pods may be made as far as further objects go: what they need is the job's own */
 	bool verified;     /**< likewise, and its content is as it is wanted: rights may be granted */
 	bool granted;      /**< all rights that the job grants are granted: leaders may be made */
@@ -72,24 +71,25 @@ bool rh_decision_type(const struct rh_decision *decision, const char *type, size
  * place */
 bool rh_decision_place(const struct rh_decision *decision, const char *type, int32_t index, size_t *ret_place);
 /**
- * @param time what the wall clock said when something was noted, microseconds
- * @return what the clock of now would have said then: no less. What is counted from a noted time is counted from here
+ * Correct a recorded time for steps of the wall clock since then.
+ * @param time of the wall clock when it was recorded, microseconds
+ * @return the same moment on the current wall clock, never earlier; periods since a recorded time start here
  */
 int64_t rh_decide_time(const struct rh_decision *decision, int64_t time);
-/** Have the decision made again no later than @p time. */
+/** Decide again no later than @p time. */
 void rh_decision_wake(struct rh_decision *decision, int64_t time);
 
-/** Put pods and Services into the tables. @return 0, RH_EINVAL or RH_ENOMEM */
+/** Fill the tables with pods and Services. @return 0, RH_EINVAL or RH_ENOMEM */
 int rh_decide_tables(struct rh_decision *decision);
-/** Say what is the case with each replica, and count. Successes that are new go into the ledger, with their events.
+/** Find the state of each replica, and count. New successes go into the ledger, with their Events.
  * @return 0 or RH_ENOMEM */
 int rh_decide_observe(struct rh_decision *decision);
 
-/** Find the fault that came first and keep it in the ledger (DESIGN section 4). @return 0 or RH_ENOMEM */
+/** Find the fault that came first and keep it in the ledger. @return 0 or RH_ENOMEM */
 int rh_decide_fault(struct rh_decision *decision);
 /**
- * Before a fault ends the job, or all its replicas, peers that are about to end may have the cause to tell: where the
- * fault looks like a consequence, a second is waited for them. The decision then wakes when that is over.
+ * Before a fault ends the job, or all its replicas: where the fault looks like a consequence, wait for peers that are
+ * about to end and may show the cause. The decision then wakes when the wait ends.
  * @return whether the fault is to be judged later
  */
 bool rh_decide_fault_waits(struct rh_decision *decision);
@@ -112,13 +112,13 @@ bool rh_decide_over_budget(const struct rh_decision *decision);
 int rh_decide_restart(struct rh_decision *decision);
 /** Go on stopping the whole job; when nothing is left of the attempt, begin the next. @return 0 or RH_ENOMEM */
 int rh_decide_drain(struct rh_decision *decision);
-/** Tell how the main container of the pod at @p place exited. @return 0 or RH_ENOMEM */
+/** Emit an Event with the exit code of the main container of the pod at @p place. @return 0 or RH_ENOMEM */
 int rh_decide_emit_exit(struct rh_decision *decision, size_t place);
 
 /** Set a condition; its reason is the kind's name and @p word. @return 1 when it changed, 0 or RH_ENOMEM */
 int rh_decide_condition(struct rh_decision *decision, const char *type, bool value, const char *word,
                         const char *message);
-/** Tell an event; its reason is the kind's name and @p word. @return 0 or RH_ENOMEM */
+/** Emit an Event; its reason is the kind's name and @p word. @return 0 or RH_ENOMEM */
 int rh_decide_emit(struct rh_decision *decision, bool warning, const char *word, const char *message);
 /** Write the counts into replicaStatuses. @return 0 or RH_ENOMEM */
 int rh_decide_counts(struct rh_decision *decision);

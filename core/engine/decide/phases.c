@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The phases in which a job does not run: suspended, and finished (COMPAT B.1 to B.5). A phase is entered by a status
- * write; what follows from it (pods that go) is done when the status tells of it, so a crash in between leaves nothing
- * that is not done again.
+ * The phases in which a job does not run: suspended, and finished (COMPAT B.1 to B.5). A status write enters a phase;
+ * its consequences, such as deletes of pods, follow from the status, so that a controller restart in between repeats
+ * them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -78,7 +78,7 @@ int rh_decide_suspended(struct rh_decision *decision)
 	return phase_report(decision, false);
 }
 
-/* Exits that the end of the job leaves nobody else to tell of. */
+/* Exits that no later pass reports, because the job ends. */
 static int phase_emit_exits(struct rh_decision *decision)
 {
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {

@@ -49,7 +49,7 @@ size_t rh_decide_creates_allowed(struct rh_decision *decision, enum rh_action_ve
 	return refusal_count_coming(decision, pods) > 0 ? 0 : 1;
 }
 
-/* How a refusal is said: what cannot be done, and the reason of the condition. */
+/* The texts of a refusal: the verb of the message, and the reason of the condition. */
 struct refusal_terms {
 	const char *doing;
 	const char *reason;
@@ -104,8 +104,8 @@ static const struct rh_refusal *refusal_oldest(const struct rh_decision *decisio
 }
 
 /*
- * V1's mechanics keep the first message of a reason; what the store says now is worth more. But everything is said
- * once: of two controllers that are told different things, each would else have the last word, for ever.
+ * V1 keeps the first message of a reason; here the current message of the store replaces it. Each message is written
+ * once: otherwise two controllers that get different messages would overwrite each other for ever.
  */
 static int refusal_report(struct rh_decision *decision, const struct rh_refusal *refusal)
 {

@@ -32,8 +32,8 @@ static enum rh_restart_cause restart_cause(const struct rh_pod *pod)
 	return pod->exit_code < 0 ? RH_CAUSE_EVICTED : RH_CAUSE_EXIT;
 }
 
-/* Restarts in place of the pod at @p place that only the pod itself tells of so far. V1 looks at pods that run (COMPAT
- * B.3). */
+/* @return restarts in place that only the pod at @p place shows so far. V1 counts those of running pods (COMPAT B.3).
+ */
 static int64_t restart_live(const struct rh_decision *decision, size_t place)
 {
 	const struct rh_pod *pod = decision->pods[place];
@@ -111,7 +111,7 @@ static int restart_replica(struct rh_decision *decision, size_t place)
 	return 0;
 }
 
-/* A failure that nobody restarts and that did not end the job is told of once. */
+/* A failure that is not restarted and does not end the job is reported once. */
 static int restart_note_failed(struct rh_decision *decision, size_t place)
 {
 	int r = rh_ledger_note(&decision->plan->ledger, decision->pods[place]->uid);
@@ -240,8 +240,8 @@ static void drain_count(struct rh_decision *decision)
 }
 
 /*
- * The next attempt begins when no pod is left and the status tells of none: a status that still told of pods of the old
- * attempt would make their absence look like a loss in the new one.
+ * The next attempt starts when no pod is left and the status counts none: a status that still counted pods of the old
+ * attempt would make them look lost in the new one.
  */
 static bool drain_is_done(const struct rh_decision *decision)
 {

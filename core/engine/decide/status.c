@@ -35,8 +35,8 @@ void rh_decide_take_held(struct rh_decision *decision)
 }
 
 /*
- * Give @p status the counts that were written last. @return whether that hides nothing but replicas that start or end:
- * one that goes has to be told of, for what is lost is known by it
+ * Set the counts of @p status to those written last. @return whether that hides only replicas that start or end: one
+ * that goes must be written, because losses are detected by it
  */
 static bool status_undo_counts(struct rh_job_status *status, const struct rh_job_status *written)
 {

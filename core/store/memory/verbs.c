@@ -60,8 +60,8 @@ bool rh_memory_selects(const struct rh_memory_watch *watch, const struct rh_memo
 struct memory_change {
 	struct rh_memory_object *object;
 	const struct rh_json *before;      /* NULL: it is new */
-	const struct rh_json *after;       /* NULL: it goes */
-	struct rh_memory_version *version; /* what is told */
+	const struct rh_json *after;       /* NULL: it is deleted */
+	struct rh_memory_version *version; /* of the events */
 };
 
 static struct rh_memory_event *memory_event(struct rh_memory_watch *watch, const struct memory_change *change,
@@ -82,7 +82,7 @@ static struct rh_memory_event *memory_event(struct rh_memory_watch *watch, const
 	return made;
 }
 
-/* Tell all watches, or none when memory is out. */
+/* Queue events of all watches, or none when memory is out. */
 static int memory_emit_all(struct rh_memory_store *store, const struct memory_change *change)
 {
 	struct rh_memory_event *list = NULL;

@@ -189,7 +189,7 @@ static void look_at_delete(struct run *run, const struct rh_request *request)
 	rh_str_append(&run->deletes, uid);
 }
 
-/* Users' patches are told by what they change. */
+/* Patches of users are recognized by what they change. */
 static void look_at_patch(struct run *run, const struct rh_request *request)
 {
 	bool by_user = request->verb == RH_VERB_PATCH && rh_json_get(request->body, "spec");
@@ -198,7 +198,7 @@ static void look_at_patch(struct run *run, const struct rh_request *request)
 		wrong(run, "the job is written whatever its version");
 }
 
-/* The gate sees each request as it is applied, whatever the order of what is told. */
+/* The gate sees each request when it is applied, in whatever order outcomes and events are delivered. */
 static bool look_at_request(void *arg, const struct rh_request *request, struct rh_outcome *ret_outcome,
                             bool *ret_apply)
 {
@@ -467,7 +467,7 @@ static void play(struct run *run)
 	rh_str_deinit(&run->deletes);
 }
 
-static void tell_wrong(const struct run *run, const char *how)
+static void report_failure(const struct run *run, const char *how)
 {
 	rh_auto_str text = {0};
 
@@ -496,7 +496,7 @@ static struct run *play_one(struct sim *sim, const struct scenario *scenario, co
 		run->choices[i] = given[i];
 	play(run);
 	if (*run->wrong)
-		tell_wrong(run, seed ? "at random" : "in turn");
+		report_failure(run, seed ? "at random" : "in turn");
 	return run;
 }
 

@@ -55,7 +55,7 @@ struct effort {
 	int stride; /**< of the runs with one choice that is not the default, only each so many-th */
 };
 
-/** Make the runs. A run that goes wrong fails the test, and tells its choices. */
+/** Do the runs. A run that fails prints its choices and fails the test. */
 void orders_explore(const struct scenario *scenario, const struct effort *effort);
 
 #endif

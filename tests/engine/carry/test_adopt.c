@@ -79,7 +79,7 @@ static void test_adopt__other_owners_stay(void **state)
 	                    rh_json_string_at(sim_job(&sim, "j"), "metadata.uid"));
 }
 
-static void test_adopt__anothers_are_told_of(void **state)
+static void test_adopt__foreign_ones_are_reported(void **state)
 {
 	auto_sim sim = {0};
 
@@ -128,7 +128,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_adopt__what_was_left_behind_goes_on),
 		cmocka_unit_test(test_adopt__other_owners_stay),
-		cmocka_unit_test(test_adopt__anothers_are_told_of),
+		cmocka_unit_test(test_adopt__foreign_ones_are_reported),
 		cmocka_unit_test(test_adopt__without_permission_the_job_goes_on),
 	};
 

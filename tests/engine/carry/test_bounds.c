@@ -111,8 +111,8 @@ static void test_bounds__events_of_all_jobs(void **state)
 	}
 }
 
-/* The last Events of a job are told when it has finished, and is forgotten but for its name. */
-static void test_bounds__last_events_are_told(void **state)
+/* The last Events of a job are written although the finished job is dropped from the cache. */
+static void test_bounds__last_events_are_written(void **state)
 {
 	auto_sim sim = {0};
 
@@ -143,7 +143,7 @@ int main(void)
 		cmocka_unit_test(test_bounds__creates_of_all_jobs),
 		cmocka_unit_test(test_bounds__jobs_that_are_deleted_hold_up_nobody),
 		cmocka_unit_test(test_bounds__events_of_all_jobs),
-		cmocka_unit_test(test_bounds__last_events_are_told),
+		cmocka_unit_test(test_bounds__last_events_are_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

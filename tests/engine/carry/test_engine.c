@@ -200,7 +200,7 @@ static void test_engine__a_pod_that_never_ends_is_forced(void **state)
 	assert_int_equal(sim_assert_event(&sim, FORCED), 1);
 }
 
-/* The node does not answer any more: who looks at the job is told, once. */
+/* The node is unreachable: one Event of the job reports it. */
 static void test_engine__a_lost_node_is_named(void **state)
 {
 	auto_sim sim = {0};

@@ -20,7 +20,7 @@ static struct rh_entry *open_job(struct sim *sim)
 	return entry;
 }
 
-static void tell(struct rh_entry *entry, bool warning, const char *reason, const char *message)
+static void emit(struct rh_entry *entry, bool warning, const char *reason, const char *message)
 {
 	rh_events_emit(entry, &(struct rh_event_spec){entry->uid, warning, reason, message});
 }
@@ -67,7 +67,7 @@ static void test_events__have_what_kubectl_shows(void **state)
 	rh_auto(json) event = NULL;
 
 	(void)state;
-	tell(open_job(&sim), true, "Odd", "m");
+	emit(open_job(&sim), true, "Odd", "m");
 	sim_settle(&sim);
 	event = event_of(&sim, "Odd");
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -85,10 +85,10 @@ static void test_events__what_happens_again_is_counted(void **state)
 
 	(void)state;
 	entry = open_job(&sim);
-	tell(entry, true, "Odd", "m");
+	emit(entry, true, "Odd", "m");
 	sim_settle(&sim);
 	sim_wait(&sim, 5);
-	tell(entry, true, "Odd", "m");
+	emit(entry, true, "Odd", "m");
 	sim_settle(&sim);
 	assert_int_equal(sim_assert_event(&sim, "Warning Odd m"), 2);
 	event = event_of(&sim, "Odd");
@@ -103,10 +103,10 @@ static void test_events__are_apart_by_type_reason_and_message(void **state)
 
 	(void)state;
 	entry = open_job(&sim);
-	tell(entry, true, "Odd", "m");
-	tell(entry, false, "Odd", "m");
-	tell(entry, true, "Even", "m");
-	tell(entry, true, "Odd", "n");
+	emit(entry, true, "Odd", "m");
+	emit(entry, false, "Odd", "m");
+	emit(entry, true, "Even", "m");
+	emit(entry, true, "Odd", "n");
 	sim_settle(&sim);
 	assert_int_equal(sim_assert_event(&sim, "Warning Odd m"), 1);
 	assert_int_equal(sim_assert_event(&sim, "Normal Odd m"), 1);
@@ -122,7 +122,7 @@ static void test_events__while_one_is_written_others_only_count(void **state)
 	(void)state;
 	entry = open_job(&sim);
 	for (int i = 0; i < 100; i++)
-		tell(entry, true, "Odd", "m");
+		emit(entry, true, "Odd", "m");
 	assert_int_equal(rh_memory_store_pending(sim.store), 1);
 	sim_settle(&sim);
 	assert_int_equal(sim_assert_event(&sim, "Warning Odd m"), 100);
@@ -137,14 +137,14 @@ static void test_events__the_oftener_the_rarer_they_are_written(void **state)
 	(void)state;
 	entry = open_job(&sim);
 	for (int i = 0; i < 3600; i++) {
-		tell(entry, true, "Odd", "m");
+		emit(entry, true, "Odd", "m");
 		writes += rh_memory_store_pending(sim.store) > 0;
 		sim_wait(&sim, 1);
 	}
 	assert_in_range(writes, 12, 25);
 }
 
-/* What is similar is told ten times and then summed up, and drowns nothing else. */
+/* Ten similar Events are written, further ones are combined, and other Events are not affected. */
 static void test_events__similar_ones_are_combined(void **state)
 {
 	auto_sim sim = {0};
@@ -157,9 +157,9 @@ static void test_events__similar_ones_are_combined(void **state)
 	for (int i = 0; i < 1000; i++) {
 		rh_auto_free char *message = rh_asprintf("Created pod: j-worker-%d", i);
 
-		tell(entry, false, "SuccessfulCreatePod", message);
+		emit(entry, false, "SuccessfulCreatePod", message);
 	}
-	tell(entry, true, "Bad", "it failed");
+	emit(entry, true, "Bad", "it failed");
 	sim_settle(&sim);
 	assert_int_equal(
 		sim_assert_event(&sim, "Normal SuccessfulCreatePod (combined from similar events): Created pod: j-worker-999"),
@@ -181,7 +181,7 @@ static void test_events__what_was_long_ago_is_not_similar(void **state)
 	for (int i = 0; i < 20; i++) {
 		rh_auto_free char *message = rh_asprintf("m%d", i);
 
-		tell(entry, false, "Odd", message);
+		emit(entry, false, "Odd", message);
 		sim_settle(&sim);
 		sim_wait(&sim, 100);
 	}
@@ -199,7 +199,7 @@ static void test_events__only_so_many_are_remembered(void **state)
 	for (int i = 0; i < 300; i++) {
 		rh_auto_free char *reason = rh_asprintf("Odd%d", i);
 
-		tell(entry, false, reason, "m");
+		emit(entry, false, reason, "m");
 		sim_settle(&sim);
 	}
 	assert_int_equal(entry->events.count, 64);
@@ -223,14 +223,14 @@ static void test_events__one_whose_time_is_over_is_written_anew(void **state)
 
 	(void)state;
 	entry = open_job(&sim);
-	tell(entry, true, "Odd", "m");
+	emit(entry, true, "Odd", "m");
 	sim_settle(&sim);
 	rh_memory_store_each(sim.store, &rh_resource_events, delete_event, name);
 	(void)sim_user(&sim, (struct rh_request){.verb = RH_VERB_DELETE, .resource = &rh_resource_events, .name = name});
-	tell(entry, true, "Odd", "m");
+	emit(entry, true, "Odd", "m");
 	sim_settle(&sim);
 	sim_wait(&sim, 10);
-	tell(entry, true, "Odd", "m");
+	emit(entry, true, "Odd", "m");
 	sim_settle(&sim);
 	assert_int_equal(sim_assert_event(&sim, "Warning Odd m"), 3);
 }
@@ -243,7 +243,7 @@ static void test_events__outlive_their_job_only_while_they_are_written(void **st
 	(void)state;
 	entry = open_job(&sim);
 	sim_delete(&sim, "j");
-	tell(entry, true, "Odd", "m");
+	emit(entry, true, "Odd", "m");
 	sim_settle(&sim);
 	assert_int_equal(rh_map_size(sim.engine->entries), 0);
 	assert_false(rh_engine_busy(sim.engine));

@@ -11,7 +11,8 @@
 #define WRONG_LABELS                                                                                                  \
 	"Warning FailedCreatePod Error creating: pods \"j-worker-0\" already exists, and is labelled as another replica " \
 	"or as "                                                                                                          \
-	"none: delete it, or correct its labels training.kubeflow.org/replica-type and training.kubeflow.org/replica-index"
+	"none: delete it, or correct its labels training.kubeflow.org/replica-type and "                                  \
+	"training.kubeflow.org/replica-index"
 #define PAIR "Master=OnFailure Worker=OnFailure"
 
 /* Settles the next @p times requests that fit. */
@@ -203,7 +204,7 @@ static void test_faults__a_delete_that_meets_a_conflict_is_looked_into(void **st
 	}
 }
 
-static void test_faults__a_refused_delete_is_told(void **state)
+static void test_faults__a_refused_delete_is_reported(void **state)
 {
 	struct fault fault = fault_of(RH_VERB_DELETE, "Service", NULL, RH_OUTCOME_DENIED);
 	auto_sim sim = {0};
@@ -244,8 +245,8 @@ static void test_faults__a_foreign_pod_is_named_and_left_alone(void **state)
 	sim_assert(&sim, "j", "Created | master-0 Pending, worker-0 Pending");
 }
 
-/* Its definition is older than ours: pods are made, and it is said what is missing and how it comes. */
-static void test_faults__a_kind_without_status_is_told(void **state)
+/* The CustomResourceDefinition is older: pods are created, and an Event names the missing status and the remedy. */
+static void test_faults__a_kind_without_status_is_reported(void **state)
 {
 	struct fault fault = fault_of(RH_VERB_PATCH_STATUS, "PyTorchJob", "j", RH_OUTCOME_GONE);
 	auto_sim sim = {0};
@@ -352,7 +353,7 @@ static void test_faults__writes_that_others_overtake_are_decided_again(void **st
 	assert_int_equal(sim_assert_event(&sim, "Normal SuccessfulCreatePod Created pod: j-worker-0"), 1);
 }
 
-static void test_faults__a_refused_status_is_told_and_tried_again(void **state)
+static void test_faults__a_refused_status_is_reported_and_retried(void **state)
 {
 	struct fault fault = fault_of(RH_VERB_PATCH_STATUS, "PyTorchJob", NULL, RH_OUTCOME_DENIED);
 	auto_sim sim = {0};
@@ -383,7 +384,7 @@ static void test_faults__a_refused_ledger_keeps_the_pod(void **state)
 	sim_assert(&sim, "j", "Created Restarting | master-0 Pending, worker-0 Pending");
 }
 
-static void test_faults__a_job_that_cannot_be_understood_is_told(void **state)
+static void test_faults__an_invalid_job_is_reported(void **state)
 {
 	auto_sim sim = {0};
 
@@ -540,15 +541,15 @@ int main(void)
 		cmocka_unit_test(test_faults__a_create_without_answer_is_settled),
 		cmocka_unit_test(test_faults__a_delete_without_answer_is_asked_again),
 		cmocka_unit_test(test_faults__a_delete_that_meets_a_conflict_is_looked_into),
-		cmocka_unit_test(test_faults__a_refused_delete_is_told),
+		cmocka_unit_test(test_faults__a_refused_delete_is_reported),
 		cmocka_unit_test(test_faults__a_foreign_pod_is_named_and_left_alone),
-		cmocka_unit_test(test_faults__a_kind_without_status_is_told),
+		cmocka_unit_test(test_faults__a_kind_without_status_is_reported),
 		cmocka_unit_test(test_faults__a_pod_with_wrong_labels_is_named),
 		cmocka_unit_test(test_faults__a_conflict_is_decided_again),
 		cmocka_unit_test(test_faults__writes_that_others_overtake_are_decided_again),
-		cmocka_unit_test(test_faults__a_refused_status_is_told_and_tried_again),
+		cmocka_unit_test(test_faults__a_refused_status_is_reported_and_retried),
 		cmocka_unit_test(test_faults__a_refused_ledger_keeps_the_pod),
-		cmocka_unit_test(test_faults__a_job_that_cannot_be_understood_is_told),
+		cmocka_unit_test(test_faults__an_invalid_job_is_reported),
 		cmocka_unit_test(test_faults__events_that_cannot_be_written_stop_nothing),
 		cmocka_unit_test(test_faults__without_memory_a_restart_is_counted_once_all_the_same),
 		cmocka_unit_test(test_faults__without_memory_a_start_is_late_but_right),

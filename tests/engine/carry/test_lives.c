@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plays what befell the pods of V1's jobs, and compares what the jobs said after each step with what V1 said
+ * Replays what happened to the pods of V1's jobs, and compares the status of the jobs after each step with V1's
  * (tests/goldens/README.md). Steps and comparison are those of tests/goldens/play_lives.py; the store has no kubelet
  * and no garbage collector, as the API server had none.
  */

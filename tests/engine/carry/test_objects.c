@@ -198,7 +198,7 @@ static void test_objects__that_follow_pods_are_written_only_when_they_change(voi
 }
 
 /* COMPAT B.2: the word differs from kind to kind; test_engine.c has PyTorch's. */
-static void test_objects__the_end_of_an_mpi_job_is_told_in_v1s_words(void **state)
+static void test_objects__the_end_of_an_mpi_job_is_reported_with_v1s_messages(void **state)
 {
 	auto_sim sim = {0};
 
@@ -298,7 +298,7 @@ int main(void)
 		cmocka_unit_test(test_objects__go_when_the_job_has_finished),
 		cmocka_unit_test(test_objects__follow_the_pods_that_run),
 		cmocka_unit_test(test_objects__that_follow_pods_are_written_only_when_they_change),
-		cmocka_unit_test(test_objects__the_end_of_an_mpi_job_is_told_in_v1s_words),
+		cmocka_unit_test(test_objects__the_end_of_an_mpi_job_is_reported_with_v1s_messages),
 		cmocka_unit_test(test_objects__of_others_are_left_alone),
 		cmocka_unit_test(test_objects__one_that_vanished_before_an_update_is_made_again),
 		cmocka_unit_test(test_objects__covers_compares_what_is_wanted),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers that come much later than what the watches tell, and news that are old. */
+/* Outcomes that arrive long after the watch events, and outdated watch events. */
 #include <string.h>
 
 #include "base/os/clock.h"
@@ -67,8 +67,8 @@ static void late_cancel(struct rh_store *face, uint64_t id)
 	late->inner->cancel(late->inner, id);
 }
 
-/* Tell the answer at last. */
-static void late_tell(struct late *late)
+/* Deliver the delayed outcome. */
+static void late_deliver(struct late *late)
 {
 	struct rh_outcome outcome = {.code = late->code, .object = late->object, .message = ""};
 
@@ -125,7 +125,7 @@ static void test_races__a_pod_may_run_before_its_create_is_answered(void **state
 	sim_set_pod(&sim, "j-worker-0", "Running", 0, 0);
 	sim_set_pod(&sim, "j-worker-1", "Running", 0, 0);
 	sim_settle(&sim);
-	late_tell(&late);
+	late_deliver(&late);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Running | master-0 Running, worker-0 Running, worker-1 Running");
 	assert_int_equal(((struct rh_cached *)rh_map_get(only_entry(&sim)->children.pods, "j-worker-0"))->pod->phase,
@@ -146,7 +146,7 @@ static void test_races__a_pod_may_be_gone_before_its_create_is_answered(void **s
 	sim_settle(&sim);
 	sim_delete_pod(&sim, "j-worker-0", 0);
 	rh_memory_store_drain(sim.store);
-	late_tell(&late);
+	late_deliver(&late);
 	assert_null(rh_map_get(only_entry(&sim)->children.pods, "j-worker-0"));
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Restarting | worker-0 Pending");
@@ -182,7 +182,7 @@ static void test_races__a_podgroup_may_be_enqueued_before_its_create_is_answered
 	                                                    .body = sim_json("{'status':{'phase':'Inqueue'}}")}),
 	                 RH_OUTCOME_OK);
 	rh_memory_store_drain(sim.store);
-	late_tell(&late);
+	late_deliver(&late);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created | master-0 Pending, worker-0 Pending");
 	assert_false(rh_engine_busy(sim.engine));
@@ -200,7 +200,7 @@ static void test_races__a_podgroup_may_be_gone_before_its_create_is_answered(voi
 	create_with_late_group(&sim, &late, &gang);
 	assert_int_equal(sim_user(&sim, request), RH_OUTCOME_OK);
 	rh_memory_store_drain(sim.store);
-	late_tell(&late);
+	late_deliver(&late);
 	sim_settle(&sim);
 	assert_non_null(rh_memory_store_find(sim.store, &groups, "default", "j"));
 }
@@ -250,7 +250,7 @@ static void test_races__nothing_is_asked_for_twice(void **state)
 	sim_set_pod(&sim, "j-worker-1", "Running", 0, 0);
 	sim_settle(&sim);
 	assert_int_equal(only_entry(&sim)->inflight.count, 1);
-	late_tell(&late);
+	late_deliver(&late);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created | worker-0 Pending");
 	assert_int_equal(sim_assert_event(&sim, "Normal SuccessfulDeletePod Deleted pod: j-worker-1"), 1);
@@ -276,7 +276,7 @@ static void test_races__a_job_may_be_gone_before_its_writes_are_answered(void **
 		sim_delete(&sim, "j");
 		sim_settle(&sim);
 		if (rows[i].verb == RH_VERB_CREATE) /* the other one was cancelled */
-			late_tell(&late);
+			late_deliver(&late);
 		rh_json_free(late.object);
 		sim_settle(&sim);
 		assert_int_equal(rh_map_size(sim.engine->entries), 0);
@@ -316,15 +316,15 @@ static void test_races__what_is_overtaken_is_not_carried_out(void **state)
 	assert_null(sim_pod(&sim, "j-worker-1"));
 	sim_patch(&sim, "j", "{'spec':{'runPolicy':{'suspend':true}}}");
 	sim_settle(&sim);
-	late_tell(&late);
+	late_deliver(&late);
 	assert_int_equal(only_entry(&sim)->inflight.count, 0);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Suspended | ");
 	sim_assert_no_event(&sim, "Warning Failed");
 }
 
-/* Tell a watch of the engine something, as a store would. */
-static void tell(const struct sim *sim, bool job, enum rh_watch_event event, struct rh_json *object)
+/* Deliver an event to a watch of the engine, as a store would. */
+static void deliver(const struct sim *sim, bool job, enum rh_watch_event event, struct rh_json *object)
 {
 	struct rh_engine_watch *watch = sim->engine->watches;
 
@@ -348,7 +348,7 @@ static struct rh_json *as_version(const struct rh_json *object, const char *vers
 	return copy;
 }
 
-static void test_races__old_news_change_nothing(void **state)
+static void test_races__old_events_change_nothing(void **state)
 {
 	static const char *const uids[] = {NULL, "another"};
 	auto_sim sim = {0};
@@ -363,17 +363,17 @@ static void test_races__old_news_change_nothing(void **state)
 	job_uid = rh_strdup(only_entry(&sim)->uid);
 	pod_uid = rh_strdup(rh_json_string_at(sim_pod(&sim, "j-worker-0"), "metadata.uid"));
 	for (size_t i = 0; i < 2; i++) {
-		tell(&sim, true, RH_WATCH_MODIFIED, as_version(sim_job(&sim, "j"), "1", uids[i]));
+		deliver(&sim, true, RH_WATCH_MODIFIED, as_version(sim_job(&sim, "j"), "1", uids[i]));
 		assert_string_equal(only_entry(&sim)->uid, job_uid);
 		assert_string_not_equal(only_entry(&sim)->job->resource_version, "1");
-		tell(&sim, false, RH_WATCH_MODIFIED, as_version(sim_pod(&sim, "j-worker-0"), "1", uids[i]));
+		deliver(&sim, false, RH_WATCH_MODIFIED, as_version(sim_pod(&sim, "j-worker-0"), "1", uids[i]));
 		cached = rh_map_get(only_entry(&sim)->children.pods, "j-worker-0");
 		assert_string_equal(cached->pod->uid, pod_uid);
 		assert_string_not_equal(cached->pod->resource_version, "1");
 	}
-	tell(&sim, false, RH_WATCH_DELETED, as_version(sim_pod(&sim, "j-worker-0"), "1", "another"));
+	deliver(&sim, false, RH_WATCH_DELETED, as_version(sim_pod(&sim, "j-worker-0"), "1", "another"));
 	assert_non_null(rh_map_get(only_entry(&sim)->children.pods, "j-worker-0"));
-	tell(&sim, true, RH_WATCH_DELETED, as_version(sim_job(&sim, "j"), "1", "another"));
+	deliver(&sim, true, RH_WATCH_DELETED, as_version(sim_job(&sim, "j"), "1", "another"));
 	assert_string_equal(only_entry(&sim)->uid, job_uid);
 	assert_int_equal(rh_memory_store_pending(sim.store), 0);
 }
@@ -388,10 +388,10 @@ static void test_races__versions_may_be_anything(void **state)
 	sim_open(&sim, false);
 	sim_start(&sim);
 	create(&sim, "Worker=OnFailure");
-	tell(&sim, false, RH_WATCH_MODIFIED, as_version(sim_pod(&sim, "j-worker-0"), "b-7", NULL));
+	deliver(&sim, false, RH_WATCH_MODIFIED, as_version(sim_pod(&sim, "j-worker-0"), "b-7", NULL));
 	cached = rh_map_get(only_entry(&sim)->children.pods, "j-worker-0");
 	assert_string_equal(cached->pod->resource_version, "b-7");
-	tell(&sim, true, RH_WATCH_MODIFIED, as_version(sim_job(&sim, "j"), "a", NULL));
+	deliver(&sim, true, RH_WATCH_MODIFIED, as_version(sim_job(&sim, "j"), "a", NULL));
 	assert_string_equal(only_entry(&sim)->job->resource_version, "a");
 }
 
@@ -409,7 +409,7 @@ static void test_races__a_stopping_pod_that_changes_is_still_stopping(void **sta
 	rh_cached_set_stopping(cached, true);
 	assert_true(cached->pod->deleting);
 	pod = as_version(sim_pod(&sim, "j-worker-0"), "99999", NULL);
-	tell(&sim, false, RH_WATCH_MODIFIED, pod);
+	deliver(&sim, false, RH_WATCH_MODIFIED, pod);
 	cached = rh_map_get(only_entry(&sim)->children.pods, "j-worker-0");
 	assert_true(cached->pod->deleting);
 	rh_cached_set_stopping(cached, false);
@@ -427,7 +427,7 @@ int main(void)
 		cmocka_unit_test(test_races__nothing_is_asked_for_twice),
 		cmocka_unit_test(test_races__a_job_may_be_gone_before_its_writes_are_answered),
 		cmocka_unit_test(test_races__what_is_overtaken_is_not_carried_out),
-		cmocka_unit_test(test_races__old_news_change_nothing),
+		cmocka_unit_test(test_races__old_events_change_nothing),
 		cmocka_unit_test(test_races__versions_may_be_anything),
 		cmocka_unit_test(test_races__a_stopping_pod_that_changes_is_still_stopping),
 	};

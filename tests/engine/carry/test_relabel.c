@@ -75,7 +75,7 @@ static void test_relabel__a_pod_that_was_another_jobs_is_replaced_once_it_is_gon
 	}
 }
 
-/* Nothing is told any more of what is not watched: the name is tried again, at longer and longer intervals. */
+/* There are no events of an unwatched object: the create is retried with back-off. */
 static void test_relabel__a_pod_that_is_not_watched_any_more_is_replaced_too(void **state)
 {
 	auto_sim sim = {0};

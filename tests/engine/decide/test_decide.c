@@ -87,8 +87,8 @@ static const struct worlds_row decide_pods[] = {
      ""},
 };
 
-static const struct worlds_row decide_tells[] = {
-	{"C.2 a template's restartPolicy is told once", "Master=OnFailure template=x Worker=OnFailure", "",
+static const struct worlds_row decide_reports[] = {
+	{"C.2 a template's restartPolicy is reported once", "Master=OnFailure template=x Worker=OnFailure", "",
      "create pod j-master-0\n"
      "create pod j-worker-0\n"
      "create service j-master-0\n"
@@ -96,7 +96,7 @@ static const struct worlds_row decide_tells[] = {
      "event Warning SetPodTemplateRestartPolicy: Restart policy in pod template will be overwritten by "
      "restart policy in replica spec\n"
      "status: Created=True/PyTorchJobCreated; Master 0/0/0; Worker 0/0/0; started\n"},
-	{"F.1 a pod that cannot start is told once", "",
+	{"F.1 a pod that cannot start is reported once", "",
      "conditions Created; started -1; counts Master 0/0/0; counts Worker 0/0/0; all Pending; pod worker-1 "
      "Pending waiting=ErrImagePull message=no_such_image; pod worker-0 Pending waiting=Unschedulable "
      "message=0/3_nodes; pod "
@@ -115,7 +115,7 @@ static const struct worlds_row decide_refuses[] = {
      "event Warning PyTorchJobFailedValidation: PyTorchJob failed validation because "
      "spec.pytorchReplicaSpecs[Master].replicas: Forbidden: must be 1\n"
      "status: Created=True/PyTorchJobCreated Failed=True/PyTorchJobFailedValidation; completed\n"},
-	{"A.5 one that has begun is only told", "Master=OnFailure*2",
+	{"A.5 one that has started is only reported", "Master=OnFailure*2",
      "conditions Created Running; started -1; counts Master 2/0/0; all Running",
      "ledger: attempt 0; counted invalid/6f24792d97f558ce\n"
      "event Warning PyTorchJobFailedValidation: PyTorchJob failed validation because "
@@ -146,10 +146,10 @@ static void test_decide__pods(void **state)
 	worlds_check(decide_pods, sizeof(decide_pods) / sizeof(*decide_pods));
 }
 
-static void test_decide__tells(void **state)
+static void test_decide__reports(void **state)
 {
 	(void)state;
-	worlds_check(decide_tells, sizeof(decide_tells) / sizeof(*decide_tells));
+	worlds_check(decide_reports, sizeof(decide_reports) / sizeof(*decide_reports));
 }
 
 static void test_decide__refuses(void **state)
@@ -275,7 +275,7 @@ static void test_decide__out_of_memory(void **state)
 	                   "pod worker-9 Pending");
 }
 
-/* A large job at rest is decided without a word, and one whose pods all fail at once has a bounded ledger. */
+/* A large job at rest is decided without output, and one whose pods all fail at once has a bounded ledger. */
 static void test_decide__large(void **state)
 {
 	struct worlds *worlds =
@@ -293,7 +293,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_decide__runs),          cmocka_unit_test(test_decide__pods),
-		cmocka_unit_test(test_decide__tells),         cmocka_unit_test(test_decide__refuses),
+		cmocka_unit_test(test_decide__reports),       cmocka_unit_test(test_decide__refuses),
 		cmocka_unit_test(test_decide__kinds),         cmocka_unit_test(test_decide__messages),
 		cmocka_unit_test(test_decide__portions),      cmocka_unit_test(test_decide__errors),
 		cmocka_unit_test(test_decide__out_of_memory), cmocka_unit_test(test_decide__large),

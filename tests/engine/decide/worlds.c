@@ -495,14 +495,14 @@ static void worlds_do_refused(struct worlds *worlds, const char *rest)
 	assert_true(worlds_word(&rest, word));
 	refusal->name = rh_strdup(word);
 	while (worlds_word(&rest, word)) {
-		if (strcmp(word, "alone") == 0)
+		if (strcmp(word, "single") == 0)
 			refusal->single = true;
 		else if (worlds_value(word, "until"))
 			refusal->until = worlds_time(worlds, worlds_value(word, "until"));
 		else if (worlds_value(word, "what"))
 			refusal->what = worlds_refused(worlds_value(word, "what"));
 		else
-			worlds_set_text(&refusal->message, worlds_value(word, "words"));
+			worlds_set_text(&refusal->message, worlds_value(word, "message"));
 	}
 }
 
@@ -512,7 +512,7 @@ static void worlds_do_more(struct worlds *worlds, const char *verb, const char *
 
 	if (strcmp(verb, "refused") == 0)
 		worlds_do_refused(worlds, rest);
-	else if (strcmp(verb, "said") == 0)
+	else if (strcmp(verb, "stalled") == 0)
 		worlds->stalled_hash = rh_hash(rest + strspn(rest, " "), strlen(rest + strspn(rest, " ")));
 	else if (strcmp(verb, "unwritten") == 0)
 		worlds_do_counts(worlds, &worlds->held, rest);

@@ -8,7 +8,7 @@
  * type it has "Master=OnFailure Worker=OnFailure*2". "kind=ToyJob" takes the kind that is made for tests.
  *
  * A world is a list of statements, parted by ";" or line ends:
- *     conditions Created Running=False/Suspended      true unless said otherwise; the reason is the type unless said
+ *     conditions Created Running=False/Suspended      true by default; the reason is the type by default
  * otherwise started -100, completed -5                      seconds from now counts Worker 2/0/0 replicaStatuses:
  * active/succeeded/failed all Running                                     a pod in that phase, and a Service, for each
  * replica pod worker-1 Failed code=137 at=-3 …            one pod; replaces one of "all"; see worlds.c for the words
@@ -18,10 +18,10 @@
  *     wants [{…}]                                     world.objects, ' stands for "
  *     gang volcano                                    the gang scheduler; its PodGroup is "object PodGroup j [idle]"
  *     set -90 60                                      90 s before now the clock was set forward by 60 s
- *     refused Pod j-worker-1 until=5 alone words=no what=create   the store refuses it (or read, update, delete, name)
- *     held -1, patience 2, unwritten Worker 1/0/0     since when a status is held back, how long it may be, its counts
- *     said PyTorchJob j cannot …                      what this program said last in the condition Stalled
- *     ledger {…}                                      the ledger's annotation without its uid, ' stands for "
+ *     refused Pod j-worker-1 until=5 single message=no what=create   the store refuses it (or read, update, delete,
+ * name) held -1, patience 2, unwritten Worker 1/0/0     since when a status is held back, how long it may be, its
+ * counts stalled PyTorchJob j cannot …                   last message of the condition Stalled ledger {…} the ledger's
+ * annotation without its uid, ' stands for "
  */
 #ifndef RH_TEST_ENGINE_DECIDE_WORLDS_H
 #define RH_TEST_ENGINE_DECIDE_WORLDS_H
