@@ -538,7 +538,7 @@ static void test_store__watch_of_an_empty_store_syncs(void **state)
 	assert_delivered(*state, &log, "SYNCED\n");
 }
 
-/* K5. Its pending events are dropped; other watches go on. */
+/* Its pending events are dropped; other watches go on. */
 static void test_store__an_ended_watch_delivers_nothing_more(void **state)
 {
 	struct sut *sut = *state;

@@ -167,7 +167,7 @@ static int work_fill(struct work_tables *tables, const struct rh_entry *entry)
 	return 0;
 }
 
-/* @return 0; 1 when something is to be found out before entry->carry.plan is carried out; or a negative status */
+/* @return 0; 1 when further objects are checked before the plan is carried out; or a negative status */
 static int work_decide(struct rh_entry *entry, struct rh_error *err)
 {
 	__attribute__((cleanup(work_free_tables))) struct work_tables tables = {0};

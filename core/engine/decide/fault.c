@@ -31,8 +31,8 @@ struct fault_candidate {
 };
 
 /*
- * Under restart scope replica a fault is over when its replica runs again; the ledger keeps it as the last one that
- * there was. What the ledger holds when a limit has ended the job is what ended it.
+ * Under restart scope replica a fault is over when its replica runs again; the ledger keeps it as the last fault. Once
+ * a limit has ended the job, the ledger's fault is the one that ended it.
  */
 static bool fault_is_current(const struct rh_decision *decision)
 {
@@ -71,7 +71,7 @@ static size_t fault_tier(enum rh_blame blame)
 	return blame == RH_BLAME_KILLED ? RH_BLAME_UNKNOWN : blame;
 }
 
-/* The earliest of each tier. Whatever order candidates come in, the same are kept. */
+/* The earliest candidate of each tier, independent of the order of candidates. */
 struct fault_best {
 	struct fault_candidate tiers[RH_BLAMES];
 };
@@ -157,7 +157,7 @@ static struct fault_candidate fault_candidate(const struct rh_decision *decision
 	};
 }
 
-/* The one that the ledger holds, or none. */
+/* The fault of the ledger, or none. */
 static struct fault_candidate fault_known(const struct rh_decision *decision)
 {
 	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
@@ -173,8 +173,7 @@ static struct fault_candidate fault_known(const struct rh_decision *decision)
 	};
 }
 
-/* Put a fault, whose texts become the ledger's, in the place of the one before. @return 0, or RH_ENOMEM where it lacks
- * a text */
+/* Replace the ledger's fault; the texts are taken. @return 0, or RH_ENOMEM when a text is NULL */
 static int fault_replace(struct rh_decision *decision, struct rh_first_fault *made)
 {
 	if (!made->type || !made->pod || !made->node || !made->container || !made->reason || !made->last_lines ||
@@ -199,7 +198,7 @@ static void fault_fill_texts(struct rh_first_fault *fault, const struct rh_pod *
 	fault->reported_by = rh_strdup("");
 }
 
-/* The wait begins with the first failure that is seen, by our own clock, and is not prolonged by the next. */
+/* The wait starts at the first observed failure, by the local clock; later failures do not extend it. */
 static int64_t fault_until(const struct rh_decision *decision, const struct fault_candidate *candidate)
 {
 	const struct rh_first_fault *known = &decision->plan->ledger.fault;
@@ -228,7 +227,7 @@ static int fault_keep(struct rh_decision *decision, const struct fault_candidate
 	return fault_replace(decision, &made);
 }
 
-/* Where the replica of the fault in the ledger is, as long as it has not been replaced; else SIZE_MAX. */
+/* @return the place of the replica of the ledger's fault until it is replaced; else SIZE_MAX */
 static size_t fault_known_place(const struct rh_decision *decision)
 {
 	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
@@ -245,7 +244,7 @@ int rh_decide_fault(struct rh_decision *decision)
 	struct fault_best best = {0};
 	const struct fault_candidate *chosen;
 
-	/* what was judged stays so */
+	/* a judged fault does not change */
 	decision->first = SIZE_MAX;
 	if (known.blame == RH_BLAME_HUNG)
 		return 0;
@@ -265,7 +264,7 @@ int rh_decide_fault(struct rh_decision *decision)
 	return chosen->place == SIZE_MAX ? 0 : fault_keep(decision, chosen);
 }
 
-/* Whether a peer may have more to say: it runs, and nobody has asked it to end. */
+/* @return whether a peer may still show the cause: it runs and is not being deleted */
 static bool fault_peers_run(const struct rh_decision *decision)
 {
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
@@ -280,7 +279,7 @@ bool rh_decide_fault_waits(struct rh_decision *decision)
 	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
 	int64_t now = decision->world->now;
 
-	/* a clock that was set back makes no longer wait */
+	/* a clock that was set back does not extend the wait */
 	if (!fault_is_current(decision) || fault->until <= now || fault->until > now + FAULT_PATIENCE ||
 	    !rh_blame_is_consequence((enum rh_blame)fault->blame) || !fault_peers_run(decision))
 		return false;
@@ -288,7 +287,7 @@ bool rh_decide_fault_waits(struct rh_decision *decision)
 	return true;
 }
 
-/* The only replica of that slot; SIZE_MAX: there is none, or several. */
+/* @return the only replica in that slot; SIZE_MAX: none, or several */
 static size_t fault_only(const struct rh_decision *decision, enum rh_slot slot)
 {
 	size_t found = SIZE_MAX;
@@ -304,8 +303,8 @@ static size_t fault_only(const struct rh_decision *decision, enum rh_slot slot)
 }
 
 /*
- * The replica that its peers miss. Who waits in vain waits for one that runs; a connection is closed by one that has
- * ended, or is about to.
+ * The replica that its peers lost. A timeout is caused by a running replica; a closed connection by one that has
+ * ended, or is about to end.
  */
 static size_t fault_missed(const struct rh_decision *decision)
 {
@@ -318,7 +317,7 @@ static size_t fault_missed(const struct rh_decision *decision)
 	return done;
 }
 
-/* Where one process is one replica, a rank is a place in the order of types. */
+/* With one process for each replica, the rank is the place in the order of types. */
 static size_t fault_accused(const struct rh_decision *decision)
 {
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
@@ -339,7 +338,7 @@ static size_t fault_accused(const struct rh_decision *decision)
 	return SIZE_MAX;
 }
 
-/* What the replica that failed says of it: "Worker-0: RuntimeError: …". */
+/* The failed replica's own line: "Worker-0: RuntimeError: …". */
 static char *fault_reporter(const struct rh_first_fault *fault)
 {
 	const struct rh_end end = {.exit_code = fault->exit_code, .reason = fault->reason, .output = fault->last_lines};
@@ -474,7 +473,7 @@ void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *ou
 
 	if (!fault_is_current(decision))
 		return;
-	/* V1's sentences about limits have no full stop. */
+	/* V1's messages about limits have no full stop. */
 	if (out->length > 0 && out->data[out->length - 1] != '.')
 		rh_str_append(out, ".");
 	rh_str_appendf(out, RH_FIRST_FAULT "%s-%" PRId32 " (pod %s", fault->type, fault->index, fault->pod);

@@ -38,25 +38,25 @@ struct rh_decision {
 	struct rh_plan *plan;
 	struct rh_error *err;
 	size_t offsets[RH_TYPES_MAX + 1];
-	const struct rh_pod **pods;       /**< the pod that counts for each replica; owned table */
+	const struct rh_pod **pods;       /**< the pod of each replica; owned table */
 	const struct rh_child **services; /**< its Service; owned table */
 	uint8_t *slots;                   /**< enum rh_slot; owned table */
-	/** Pods and Services that could be made the job's: owned tables, NULL while there is none. */
+	/** Pods and Services that the job may adopt: owned tables, NULL while there is none. */
 	const struct rh_pod **orphan_pods;
 	const struct rh_child **orphan_services; /**< likewise */
-	const struct rh_pod **owned; /**< every pod of the job, also those that count for no replica; owned table */
+	const struct rh_pod **owned;             /**< all pods of the job, including those of no replica; owned table */
 	size_t owned_count;
 	struct rh_counts counts[RH_TYPES_MAX];
 	struct rh_judgement judgement;
-	size_t first;      /**< place of the replica behind the fault of this pass; SIZE_MAX: none */
+	size_t first;      /**< place of the replica with the fault of this pass; SIZE_MAX: none */
 	size_t creates;    /**< creates in the plan so far */
 	size_t asked[2];   /**< of these, pods and Services */
-	size_t allowed[2]; /**< how many of each the store's refusals leave */
+	size_t allowed[2]; /**< most creates of each under the store's refusals */
 	bool left;         /**< something is left that is to be deleted */
-	bool equipped;     /**< pods may be made as far as further objects go: what they need is the job's own */
-	bool verified;     /**< likewise, and its content is as it is wanted: rights may be granted */
-	bool granted;      /**< all rights that the job grants are granted: leaders may be made */
-	char invalid[32];  /**< the note that stands for the findings of this pass; "" without any */
+	bool equipped;     /**< the further objects that pods need belong to the job: pods may be created */
+	bool verified;     /**< likewise, and they have the desired content: rights may be granted */
+	bool granted;      /**< all rights are granted: leaders may be created */
+	char invalid[32];  /**< the ledger's note of the findings of this pass; "": none */
 };
 
 /** Free the tables. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the store refused for good: quota, admission, a template that is not valid, a right that is missing. A pod or
- * Service that is refused once is refused for all of its kind, so one at a time is tried again; the job says so in one
- * condition.
+ * Requests that the store refused for good: quota, admission, an invalid template, a missing right. One refused pod or
+ * Service stands for all of its kind, so one create at a time is retried; one condition of the job reports it.
  */
 #include <string.h>
 
@@ -22,7 +21,7 @@ static const struct rh_refusal *refusal_of(const struct rh_decision *decision, c
 	return NULL;
 }
 
-/* Creates that are under way: what has no UID yet. */
+/* Creates in flight: their objects have no UID yet. */
 static size_t refusal_count_coming(const struct rh_decision *decision, bool pods)
 {
 	const struct rh_world *world = decision->world;
@@ -74,7 +73,7 @@ static char *refusal_message(const struct rh_decision *decision, const struct rh
 	                   refusal->kind, refusal->name, refusal->message);
 }
 
-/* Whether something is to be done about the further object @p name; NULL: about any. */
+/* @return whether the plan has an action on the further object @p name; NULL: on any */
 static bool refusal_is_desired(const struct rh_decision *decision, const char *kind, const char *name)
 {
 	const struct rh_plan *plan = decision->plan;
@@ -88,7 +87,7 @@ static bool refusal_is_desired(const struct rh_decision *decision, const char *k
 	return false;
 }
 
-/* What was refused of a further object may not be wanted any more, as what follows the pods that run. */
+/* A refused further object may not be desired any more, for example one that depends on running pods. */
 static const struct rh_refusal *refusal_oldest(const struct rh_decision *decision)
 {
 	const struct rh_world *world = decision->world;
@@ -125,7 +124,7 @@ static int refusal_report(struct rh_decision *decision, const struct rh_refusal 
 	return r < 0 ? r : 0;
 }
 
-/* What is asked for now, as after a start, may be refused again. */
+/* Creates of this plan, for example after a controller start, may be refused again. */
 static bool refusal_is_over(const struct rh_decision *decision)
 {
 	return decision->creates == 0 && !refusal_is_desired(decision, NULL, NULL) &&

@@ -107,7 +107,7 @@ int rh_memory_objects_init(struct rh_memory_objects *objects)
 		rh_memory_objects_deinit(objects);
 		return RH_ENOMEM;
 	}
-	/* Without entropy the UIDs are only unique within this store, which is all that its rules need. */
+	/* Without entropy the UIDs are unique within this store only, which is enough for its rules. */
 	if (getrandom(&objects->seed, sizeof(objects->seed), GRND_NONBLOCK) < 0)
 		objects->seed = 0;
 	return 0;
@@ -209,7 +209,7 @@ void rh_memory_objects_next_uid(struct rh_memory_objects *objects, char buffer[R
 	(void)snprintf(buffer, RH_MEMORY_UID_SIZE, "%.24s%012" PRIx64, seed, ++objects->uids & UINT64_C(0xFFFFFFFFFFFF));
 }
 
-/* An owner that this store never knew is not its to judge. */
+/* An owner that this store never had does not count. */
 static bool objects_was_ours(const struct rh_memory_objects *objects, const char *uid)
 {
 	char seed[RH_MEMORY_UID_SIZE];

@@ -98,7 +98,7 @@ static void memory_free_watch(struct rh_memory_watch *watch)
 	rh_free(watch);
 }
 
-/* @return the tree, where the watch must look at it */
+/* @return the tree, when the watch needs it for its label */
 static const struct rh_json *memory_labelled(const struct rh_memory_store *store, const struct rh_memory_watch *watch,
                                              const struct rh_memory_object *object)
 {

@@ -482,7 +482,7 @@ static size_t count_watches(const struct sim *sim)
 	return count;
 }
 
-/* K5: jobs, pods and Services; what an engine does not want any more it ends. */
+/* One watch each for jobs, pods and Services: the engine ends those that it replaces. */
 static void test_faults__listing_again_opens_no_more_watches(void **state)
 {
 	auto_sim sim = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* S1: jobs are weighed: those that are large are in memory a few at a time, and one that is too large is refused. */
+/* Only a few large jobs are in memory at a time, and a job that is too large is refused. */
 #include <stdio.h>
 #include <string.h>
 

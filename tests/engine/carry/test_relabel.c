@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* K2: labels and owners of what a job has made change, and the job goes on as after a start. */
+/* Labels and owners of a job's objects change, and the job goes on as after a controller start. */
 #include <string.h>
 
 #include "base/os/clock.h"

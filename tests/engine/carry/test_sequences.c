@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * K2: random sequences of what users do to pods and Services, with gaps in the watches and starts of the engine. After
+ * Random sequences of what users do to pods and Services, with gaps in the watches and starts of the engine. After
  * each one the engine knows what one that has just been started knows, and every replica is there, or the job says why
  * not. Usage: test_engine_sequences [COUNT [FIRST SEED]]
  */

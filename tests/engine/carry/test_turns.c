@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* S4: however much waits in one namespace, the jobs of another have their turns. Turns are counted, not time. */
+/* Jobs of one namespace get their turns however many jobs of another are due. Turns are counted, not time. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of the rules, and what makes a job run (COMPAT 0, C.1, E; DESIGN section 4).
+ * The order of the rules, and what makes a job run (COMPAT 0, C.1, E).
  */
 #include <string.h>
 
@@ -81,7 +81,7 @@ static const struct worlds_row decide_pods[] = {
      "code=1 created=-200 name=zz uid=dead; second worker-0 Running uid=alive",
      "ledger: attempt 0; counted dead\n"
      "delete pod zz uid dead\n"},
-	{"USERS B13: an index that is no index is left alone", "Worker=OnFailure",
+	{"a pod whose index label is invalid is ignored", "Worker=OnFailure",
      "conditions Created Running; started -100; counts Worker 1/0/0; all Running; second worker-0 Running uid=x "
      "index=-1; second worker-0 Running uid=y type=chief",
      ""},
