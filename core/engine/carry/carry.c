@@ -13,11 +13,16 @@
 #include "engine/carry/job_cache.h"
 #include "job/names.h"
 
+void rh_carry_free_plan(struct rh_plan *plan)
+{
+	if (plan)
+		rh_plan_deinit(plan);
+	rh_free(plan);
+}
+
 static void carry_drop(struct rh_entry *entry)
 {
-	if (entry->carry.plan)
-		rh_plan_deinit(entry->carry.plan);
-	rh_free(rh_take(entry->carry.plan));
+	rh_carry_free_plan(rh_take(entry->carry.plan));
 }
 
 /* The memory reserved for a job that was read again is free, or the job's own now. */
@@ -28,7 +33,7 @@ static void carry_leave_stage(struct rh_entry *entry)
 		rh_trees_reserve(entry, 0);
 }
 
-void rh_carry_stop(struct rh_entry *entry)
+static void carry_stop(struct rh_entry *entry)
 {
 	if (entry->carry.stage != RH_STAGE_IDLE)
 		rh_engine_cancel(entry->engine, entry->carry.write_id);
@@ -178,8 +183,13 @@ static void carry_forget_held(struct rh_entry *entry)
 
 void rh_carry_forget(struct rh_entry *entry)
 {
-	rh_carry_stop(entry);
+	carry_stop(entry);
 	carry_forget_held(entry);
+}
+
+void rh_carry_forget_message(struct rh_entry *entry)
+{
+	entry->carry.stalled_hash = 0;
 }
 
 /* Keep the status of the plan if its write is held back. */
@@ -249,11 +259,12 @@ static void carry_act(struct rh_entry *entry)
 	carry_status(entry);
 }
 
-void rh_carry_start(struct rh_entry *entry)
+void rh_carry_start(struct rh_entry *entry, struct rh_plan *plan)
 {
 	rh_auto(json) patch = NULL;
 
-	if (!entry->carry.plan->write_ledger) {
+	entry->carry.plan = plan;
+	if (!plan->write_ledger) {
 		carry_act(entry);
 		return;
 	}

@@ -30,14 +30,19 @@ static inline bool rh_entry_carry_is_idle(const struct rh_entry_carry *carry)
 	return carry->stage == RH_STAGE_IDLE && !carry->plan;
 }
 
-/** Carry out the plan of the entry. */
-void rh_carry_start(struct rh_entry *entry);
+/** Carry out @p plan (taken; made by rh_alloc()). No other plan is in progress. */
+void rh_carry_start(struct rh_entry *entry, struct rh_plan *plan);
+/** Free @p plan and what it holds. NULL is allowed. */
+void rh_carry_free_plan(struct rh_plan *plan);
 /** Read the job again. */
 void rh_carry_refresh(struct rh_entry *entry);
-/** Drop the plan, and cancel the request about the job itself. */
-void rh_carry_stop(struct rh_entry *entry);
-/** Likewise, and drop what the next decision knows of the last plan's status. */
+/**
+ * Drop the plan, cancel the request about the job itself, and forget a status that is held back: the job is gone, or
+ * has finished for good.
+ */
 void rh_carry_forget(struct rh_entry *entry);
+/** The job was deleted or replaced: forget the message of the condition Stalled. */
+void rh_carry_forget_message(struct rh_entry *entry);
 /**
  * @return a merge patch that changes @p from into @p to, {} when they are equal; owned by the caller; NULL when memory
  * is out

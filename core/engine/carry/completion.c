@@ -183,12 +183,7 @@ static void completion_create_unreadable(struct rh_inflight *inflight, const str
 /* The object does not exist, or belongs to another owner. */
 static void completion_forget_object(const struct rh_inflight *inflight)
 {
-	rh_auto_free char *key = rh_objects_key(inflight->resource->api_version, inflight->resource->kind, inflight->name);
-
-	if (key)
-		rh_cached_free(rh_map_remove(inflight->entry->objects.known, key));
-	else
-		inflight->entry->engine->lost = true;
+	rh_objects_remove(inflight->entry, inflight->resource, inflight->name);
 }
 
 static void completion_forget_target(const struct rh_inflight *inflight)

@@ -21,10 +21,7 @@ static void job_cache_free(struct rh_entry *entry)
 {
 	rh_carry_forget(entry);
 	rh_job_free(rh_take(entry->job));
-	rh_trees_forget_text(entry);
-	rh_trees_forget(entry);
-	rh_trees_reserve(entry, 0);
-	entry->tree.unread = false;
+	rh_trees_forget_job(entry);
 	rh_work_forget(entry);
 	rh_objects_forget_desired(entry);
 	rh_job_cache_set_ledger(entry, NULL);
@@ -35,13 +32,13 @@ static void job_cache_free(struct rh_entry *entry)
 void rh_job_cache_forget(struct rh_entry *entry)
 {
 	job_cache_free(entry);
+	rh_carry_forget_message(entry);
 	rh_objects_forget(entry);
 	rh_events_forget(entry);
 	rh_inflight_abandon_all(entry);
 	rh_free(rh_take(entry->uid));
 	entry->revision = 0;
 	entry->invalid = entry->refresh = false;
-	entry->carry.stalled_hash = 0;
 	rh_queue_forgive(&entry->item);
 }
 
@@ -85,8 +82,7 @@ static void job_cache_set_job(struct rh_entry *entry, struct rh_job *job, struct
 	if (!same) {
 		rh_backoff_clear_all(entry);
 		rh_refusals_forget_all(entry);
-		rh_objects_forget_desired(entry);
-		entry->objects.checked = false;
+		rh_objects_invalidate(entry);
 	}
 	rh_work_free_builder(entry);
 	rh_job_free(entry->job);

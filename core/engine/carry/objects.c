@@ -131,6 +131,22 @@ void rh_objects_forget_desired(struct rh_entry *entry)
 	rh_json_free(rh_take(entry->objects.desired));
 }
 
+void rh_objects_invalidate(struct rh_entry *entry)
+{
+	rh_objects_forget_desired(entry);
+	entry->objects.checked = false;
+}
+
+void rh_objects_remove(struct rh_entry *entry, const struct rh_resource *resource, const char *name)
+{
+	rh_auto_free char *key = rh_objects_key(resource->api_version, resource->kind, name);
+
+	if (key)
+		rh_cached_free(rh_map_remove(entry->objects.known, key));
+	else
+		entry->engine->lost = true;
+}
+
 void rh_objects_begin_check(struct rh_entry *entry)
 {
 	entry->objects.checks++;
@@ -372,9 +388,8 @@ static bool objects_is_use(const struct rh_action *action)
 	       strcmp(action->kind, "RoleBinding") == 0;
 }
 
-bool rh_objects_must_check(struct rh_entry *entry)
+bool rh_objects_must_check(struct rh_entry *entry, const struct rh_plan *plan)
 {
-	const struct rh_plan *plan = entry->carry.plan;
 	size_t i = 0;
 
 	if (entry->engine->now - entry->objects.checked_at < OBJECTS_CHECK_AGE || !rh_objects_serve_pods(entry))

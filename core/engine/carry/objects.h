@@ -38,10 +38,10 @@ int rh_objects_desire(struct rh_entry *entry, struct rh_error *err);
 /** Find out which further objects a finished job needs. @return 0 or a negative status */
 int rh_objects_desire_last(struct rh_entry *entry, struct rh_error *err);
 /**
- * @return whether the plan must not be carried out because it creates pods, or grants rights, based on an old check of
+ * @return whether @p plan must not be carried out because it creates pods, or grants rights, based on an old check of
  * further objects. Then they are due to be checked again
  */
-bool rh_objects_must_check(struct rh_entry *entry);
+bool rh_objects_must_check(struct rh_entry *entry, const struct rh_plan *plan);
 /** A check is sent. */
 void rh_objects_begin_check(struct rh_entry *entry);
 /** A check did not find out whether its object exists. @param denied reading it is forbidden */
@@ -50,6 +50,10 @@ void rh_objects_fail_check(struct rh_entry *entry, bool denied);
 void rh_objects_end_check(struct rh_entry *entry);
 /** The job was deleted or replaced: forget its objects, except watched ones, and its checks. */
 void rh_objects_forget(struct rh_entry *entry);
+/** The spec has changed: build the desired objects, and check them, again. */
+void rh_objects_invalidate(struct rh_entry *entry);
+/** Remove an object from the cache: it does not exist, or has another owner. Without memory engine->lost is set. */
+void rh_objects_remove(struct rh_entry *entry, const struct rh_resource *resource, const char *name);
 /** Free what is desired: it is built again. */
 void rh_objects_forget_desired(struct rh_entry *entry);
 

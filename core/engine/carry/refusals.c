@@ -84,6 +84,12 @@ void rh_refusals_add(const struct rh_inflight *inflight, enum rh_refused what, b
 		refusal->until = engine->now + rh_queue_wait(&engine->queue, refusal->rounds++);
 }
 
+bool rh_refusals_set_breach(struct rh_entry *entry, const char *message)
+{
+	entry->refusals.breach = rh_strdup(message);
+	return entry->refusals.breach != NULL;
+}
+
 bool rh_refusals_has_kind(const struct rh_entry *entry, const char *kind)
 {
 	return refusals_find(entry, kind, NULL, false) != NULL;

@@ -25,6 +25,8 @@ struct rh_entry_refusals {
  * @param what was refused. @param single the refusal is about this name only
  */
 void rh_refusals_add(const struct rh_inflight *inflight, enum rh_refused what, bool single, const char *message);
+/** Remember that the plugin broke its contract with @p message. @return whether there was memory for it */
+bool rh_refusals_set_breach(struct rh_entry *entry, const char *message);
 /** @return whether creates of @p kind are refused */
 bool rh_refusals_has_kind(const struct rh_entry *entry, const char *kind);
 /** Forget the refusals of @p kind: those of the whole kind when @p name is NULL, else those about that name. */

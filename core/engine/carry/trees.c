@@ -45,6 +45,14 @@ void rh_trees_forget(struct rh_entry *entry)
 	entry->engine->trees.count--;
 }
 
+void rh_trees_forget_job(struct rh_entry *entry)
+{
+	rh_trees_forget_text(entry);
+	rh_trees_forget(entry);
+	rh_trees_reserve(entry, 0);
+	entry->tree.unread = false;
+}
+
 static void trees_link(struct rh_entry *entry)
 {
 	struct rh_tree_cache *trees = &entry->engine->trees;

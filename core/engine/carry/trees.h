@@ -73,5 +73,7 @@ size_t rh_trees_answer_size(const struct rh_entry *entry);
 void rh_trees_forget_text(struct rh_entry *entry);
 /** Take the entry out of the list: its tree is gone. */
 void rh_trees_forget(struct rh_entry *entry);
+/** Likewise, free the text, and reserve nothing: the job is gone, or has finished for good. */
+void rh_trees_forget_job(struct rh_entry *entry);
 
 #endif

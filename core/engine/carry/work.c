@@ -105,10 +105,10 @@ bool rh_work_fail_plugin(struct rh_entry *entry, int status, const struct rh_err
 	if ((status != RH_EPLUGIN && status != RH_EINVAL) || entry->refusals.breach ||
 	    (rh_map_size(entry->children.pods) > 0 && !local))
 		return false;
-	entry->refusals.breach = rh_strdup(err->message);
-	if (entry->refusals.breach)
-		rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
-	return entry->refusals.breach != NULL;
+	if (!rh_refusals_set_breach(entry, err->message))
+		return false;
+	rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
+	return true;
 }
 
 static void work_add_cached(struct work_tables *tables, const struct rh_map *map)
@@ -167,8 +167,8 @@ static int work_fill(struct work_tables *tables, const struct rh_entry *entry)
 	return 0;
 }
 
-/* @return 0; 1 when further objects are checked before the plan is carried out; or a negative status */
-static int work_decide(struct rh_entry *entry, struct rh_error *err)
+/* @param[out] ret_plan owned by the caller; NULL unless 0 is returned. @return 0, or a negative status */
+static int work_decide(const struct rh_entry *entry, struct rh_plan **ret_plan, struct rh_error *err)
 {
 	__attribute__((cleanup(work_free_tables))) struct work_tables tables = {0};
 	const struct rh_engine_options *options = &entry->engine->options;
@@ -197,23 +197,32 @@ static int work_decide(struct rh_entry *entry, struct rh_error *err)
 	world.pod_count = tables.pod_count;
 	world.children = tables.children;
 	world.child_count = tables.child_count;
-	entry->carry.plan = rh_alloc(sizeof(*entry->carry.plan));
-	r = entry->carry.plan ? rh_decide(&world, entry->carry.plan, err) : RH_ENOMEM;
-	if (r == 0 && rh_objects_must_check(entry)) {
-		rh_carry_stop(entry);
-		rh_entry_touch(entry);
-		return 1;
-	}
+	*ret_plan = rh_alloc(sizeof(**ret_plan));
+	r = *ret_plan ? rh_decide(&world, *ret_plan, err) : RH_ENOMEM;
 	if (r < 0)
-		rh_free(rh_take(entry->carry.plan));
-	else if (options->observe && !rh_plan_is_empty(entry->carry.plan))
-		options->observe(options->arg, entry->job, entry->carry.plan);
+		rh_carry_free_plan(rh_take(*ret_plan));
 	return r;
+}
+
+/* Carry out @p plan (taken), or drop it where further objects are to be checked first. */
+static void work_carry_out(struct rh_entry *entry, struct rh_plan *plan)
+{
+	const struct rh_engine_options *options = &entry->engine->options;
+
+	if (rh_objects_must_check(entry, plan)) {
+		rh_carry_free_plan(plan);
+		rh_entry_touch(entry);
+		return;
+	}
+	if (options->observe && !rh_plan_is_empty(plan))
+		options->observe(options->arg, entry->job, plan);
+	rh_carry_start(entry, plan);
 }
 
 void rh_work_run(struct rh_entry *entry)
 {
 	struct rh_error err = {0};
+	struct rh_plan *plan = NULL;
 	int r;
 
 	if (entry->carry.stage != RH_STAGE_IDLE || !entry->uid || entry->invalid)
@@ -237,9 +246,9 @@ void rh_work_run(struct rh_entry *entry)
 	         !entry->job->deleting)
 		r = rh_objects_desire_last(entry, &err);
 	if (r == 0)
-		r = work_decide(entry, &err);
+		r = work_decide(entry, &plan, &err);
 	if (r == 0)
-		rh_carry_start(entry);
+		work_carry_out(entry, plan);
 	else if (r < 0 && !rh_work_fail_plugin(entry, r, &err))
 		rh_work_retry(entry, r, &err);
 }
