@@ -114,7 +114,7 @@ static void test_ledger__index_set_members(void **state)
 	rh_index_set_deinit(&set);
 }
 
-/* Many lone indices are shorter in hexadecimal, and read back the same. */
+/* Many single indices are shorter in hexadecimal, and are read back unchanged. */
 static void test_ledger__index_set_scattered(void **state)
 {
 	struct rh_index_set set = {0}, again = {0};
@@ -235,7 +235,7 @@ static void test_ledger__text(void **state)
 	worlds_free(worlds);
 }
 
-/* What does not fit in goes, least important first, and never more than that. */
+/* What does not fit is left out, least important first, and nothing else. */
 static void test_ledger__text_is_bounded(void **state)
 {
 	struct worlds *worlds = worlds_new("", "");

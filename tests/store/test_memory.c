@@ -301,7 +301,7 @@ static void test_memory__a_finalizer_keeps_what_is_to_go(void **state)
 	assert_null(rh_memory_store_find(*state, &rh_resource_pods, "default", "p"));
 }
 
-/* What a kubelet has yet to stop stays for it, too. */
+/* A pod that a kubelet has not stopped stays, too. */
 static void test_memory__a_finalizer_does_not_stop_a_kubelet(void **state)
 {
 	auto_answer a = {0};

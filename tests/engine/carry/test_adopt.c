@@ -14,7 +14,7 @@ static enum rh_outcome_code patch_child(struct sim *sim, const struct rh_resourc
 		sim, (struct rh_request){.verb = RH_VERB_PATCH, .resource = resource, .name = name, .body = sim_json(patch)});
 }
 
-/* A job that ran, was deleted without what it owned, and is made again. */
+/* A job that ran, was deleted with orphan propagation, and is created again. */
 static void orphan(struct sim *sim, const char *owners)
 {
 	static const char *const names[] = {"j-master-0", "j-worker-0"};
@@ -93,7 +93,7 @@ static void test_adopt__foreign_ones_are_reported(void **state)
 	                       "ReplicaSet \"web\" (UID w1)");
 }
 
-/* V1's role may not patch Services: what is there is used all the same. */
+/* V1's role may not patch Services: an existing one is used nevertheless. */
 static bool deny_patches(void *arg, const struct rh_request *request, struct rh_outcome *ret_outcome, bool *ret_apply)
 {
 	int *seen = arg;

@@ -74,7 +74,7 @@ static void test_bounds__creates_of_all_jobs(void **state)
 	}
 }
 
-/* Whoever waits may go away meanwhile, and whoever holds all places up, too. */
+/* Jobs that wait may be deleted meanwhile, and so may the job that uses the whole limit. */
 static void test_bounds__jobs_that_are_deleted_hold_up_nobody(void **state)
 {
 	(void)state;

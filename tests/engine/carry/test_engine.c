@@ -337,7 +337,7 @@ static void test_engine__two_kinds_of_one_name_do_not_mix(void **state)
 	sim_assert(&sim, "j", "Created Running | master-0 Running, ps-0 Pending, worker-0 Running");
 }
 
-/* At most this many writes are under way, whatever the job wants. */
+/* At most this many writes are in flight for one job. */
 static void test_engine__the_window_bounds_what_is_under_way(void **state)
 {
 	auto_sim sim = {0};
@@ -362,7 +362,7 @@ static void test_engine__the_window_bounds_what_is_under_way(void **state)
 	assert_non_null(rh_memory_store_find(sim.store, &rh_resource_services, "default", "j-worker-29"));
 }
 
-/* Address plans that were asked for. */
+/* Counts calls for address plans. */
 struct plans {
 	int calls;
 	int32_t attempt;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the engine does when the store refuses, does not answer, or when memory is out. */
+/* The engine when the store refuses or does not respond, and when memory is out. */
 #include <string.h>
 
 #include "base/os/clock.h"
@@ -15,18 +15,18 @@
 	"training.kubeflow.org/replica-index"
 #define PAIR "Master=OnFailure Worker=OnFailure"
 
-/* Settles the next @p times requests that fit. */
+/* Sets the outcome of the next @p times requests that match. */
 struct fault {
 	enum rh_verb verb;
 	const char *kind;
-	const char *name; /* what names start with; NULL: any */
+	const char *name; /* prefix of names; NULL: any */
 	struct rh_outcome outcome;
 	bool apply;
 	int times;
-	int seen; /* requests that fit so far, settled or not */
+	int seen; /* requests that match so far */
 };
 
-/* @return a fault that answers @p code, in the words "no", until its times are set otherwise */
+/* @return a fault with outcome @p code and message "no", without a limit */
 static struct fault fault_of(enum rh_verb verb, const char *kind, const char *name, enum rh_outcome_code code)
 {
 	return (struct fault){
@@ -262,8 +262,8 @@ static void test_faults__a_kind_without_status_is_reported(void **state)
 }
 
 /*
- * A user's edit: the pod is counted for another replica, or for none, and takes the name of its own. One that is one
- * too many for its new replica is removed.
+ * A user edits labels: the pod counts for another replica, or for none, while its own replica cannot use its name. A
+ * second pod of the other replica is removed.
  */
 static void test_faults__a_pod_with_wrong_labels_is_named(void **state)
 {
@@ -427,7 +427,7 @@ static bool live_with_little(struct sim *sim, long n, int span)
 	return rh_mem_fail_after(-1) > n;
 }
 
-/* A failed replica, met with little memory. @return whether it was too little */
+/* A failed replica with little memory. @return whether it was too little */
 static bool fail_with_little(long n)
 {
 	auto_sim sim = {0};

@@ -62,7 +62,7 @@ static void test_gap__duplicate_events_are_ignored(void **state)
 	assert_false(rh_engine_busy(sim.engine));
 }
 
-/* A copy of what a store remembers of an object: no label (K4). */
+/* A copy of the last state of an object as after a gap: without labels. */
 static struct rh_json *identity(const struct rh_json *object)
 {
 	static const char *const kept[] = {"name", "namespace", "uid"};

@@ -9,7 +9,7 @@
 
 #define JOBS 12
 
-/* A job whose parsed form takes about this much, in a field that nobody knows. */
+/* A job whose tree takes about this many bytes, in an unknown field. */
 static struct rh_json *new_job(const char *name, size_t bytes)
 {
 	struct rh_json *job = sim_new_job(name, "Worker=OnFailure", NULL, NULL);
@@ -109,7 +109,7 @@ static void test_large__all_go_on(void **state)
 	assert_int_equal(sim.engine->trees.bytes, 0);
 }
 
-/* A new spec is known to be new though nothing was kept of the old one, and the same to be the same. */
+/* A changed spec is detected although nothing of the old one was kept, and so is an unchanged one. */
 static void test_large__an_edit_is_seen(void **state)
 {
 	auto_sim sim = {0};
@@ -151,7 +151,7 @@ static void test_large__one_that_is_too_large_is_refused(void **state)
 	sim_assert(&sim, "huge", "Created Failed | ");
 }
 
-/* A job that has begun and grows too large is left alone until it is smaller again. */
+/* A running job that grows too large is not changed until it is smaller again. */
 static void test_large__one_that_grows_too_large_waits(void **state)
 {
 	auto_sim sim = {0};

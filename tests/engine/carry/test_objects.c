@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Further objects: a PyTorchJob with elasticPolicy.metrics wants a HorizontalPodAutoscaler. */
+/* Further objects: a PyTorchJob with elasticPolicy.metrics has a HorizontalPodAutoscaler. */
 #include <string.h>
 
 #include "base/os/clock.h"

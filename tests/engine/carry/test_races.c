@@ -8,13 +8,13 @@
 #include "engine/carry/watch.h"
 #include "job/names.h"
 
-/* A store that keeps the answer to one request back. */
+/* A store that delays the outcome of one request. */
 struct late {
 	struct rh_store face; /* first */
 	struct rh_store *inner;
 	enum rh_verb verb;
 	const char *name; /* of the object */
-	rh_done_fn *done; /* of the request that is kept back; NULL: none was seen yet */
+	rh_done_fn *done; /* of the delayed request; NULL: not sent yet */
 	void *arg;
 	bool answered;
 	enum rh_outcome_code code;
@@ -77,7 +77,7 @@ static void late_deliver(struct late *late)
 	rh_json_free(rh_take(late->object));
 }
 
-/* Start an engine on a store that keeps back the answer to @p verb of @p name. */
+/* Start an engine on a store that delays the outcome of @p verb of @p name. */
 static void start_late(struct sim *sim, struct late *late, enum rh_verb verb, const char *name)
 {
 	struct rh_error err = {0};
