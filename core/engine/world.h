@@ -58,7 +58,7 @@ struct rh_world {
 	const struct rh_job *job;
 	const struct rh_ledger *ledger;
 	const struct rh_addresses *addresses; /**< empty on a cluster */
-	const struct rh_pod *const *pods;     /**< those with the job's labels in its namespace, whoever owns them */
+	const struct rh_pod *const *pods;     /**< those with the job's labels in its namespace, with any owner */
 	size_t pod_count;
 	const struct rh_child *const *children; /**< Services with the job's labels, and further objects */
 	size_t child_count;
@@ -76,8 +76,8 @@ struct rh_world {
 };
 
 /**
- * @return whether pods may mount, or be allowed by, objects of @p api_version: ConfigMaps, ServiceAccounts, Roles and
- * their like, not what only follows the job, as an autoscaler or a PodGroup
+ * @return whether pods may mount, or get rights from, objects of @p api_version: ConfigMaps, ServiceAccounts, Roles and
+ * the like; not autoscalers and PodGroups
  */
 bool rh_object_serves_pods(const char *api_version);
 /** Hash a further object as it is to be written, for rh_child.hash; never 0. @return 0 or RH_ENOMEM */

@@ -94,23 +94,23 @@ int rh_decide_fault(struct rh_decision *decision);
  */
 bool rh_decide_fault_waits(struct rh_decision *decision);
 /**
- * The fault that the ledger holds is judged now: where it is the consequence of a replica that has not ended, or ended
- * well too early, and only one can be meant, the ledger holds that one. @return 0 or RH_ENOMEM
+ * Judge the ledger's fault: when it is the consequence of one replica that has not ended, or that succeeded too early,
+ * that replica becomes the ledger's fault. @return 0 or RH_ENOMEM
  */
 int rh_decide_fault_judge(struct rh_decision *decision);
 /**
- * Have the ledger hold the fault that a limit ends the job for, or none: with restarts in place nothing has failed for
- * good, so it is one of the last ends of those that were restarted. @return 0 or RH_ENOMEM
+ * Set the ledger's fault when a limit ends the job, or none. With restarts in place no replica has failed for good, so
+ * that it is the last end of a restarted container. @return 0 or RH_ENOMEM
  */
 int rh_decide_fault_of_limit(struct rh_decision *decision, enum rh_ledger_end end);
-/** Append " First fault: …" when the ledger holds one of the running attempt. */
+/** Append " First fault: …" when the ledger has a fault of the running attempt. */
 void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *out);
 
-/** @return whether the restarts of this pass would go beyond backoffLimit */
+/** @return whether the restarts of this pass would exceed backoffLimit */
 bool rh_decide_over_budget(const struct rh_decision *decision);
-/** Count restarts and delete what failed, or begin to stop the whole job. @return 0 or RH_ENOMEM */
+/** Count restarts and delete failed pods, or start to stop the whole job. @return 0 or RH_ENOMEM */
 int rh_decide_restart(struct rh_decision *decision);
-/** Go on stopping the whole job; when nothing is left of the attempt, begin the next. @return 0 or RH_ENOMEM */
+/** Continue to stop the whole job; start the next attempt once no pod is left. @return 0 or RH_ENOMEM */
 int rh_decide_drain(struct rh_decision *decision);
 /** Emit an Event with the exit code of the main container of the pod at @p place. @return 0 or RH_ENOMEM */
 int rh_decide_emit_exit(struct rh_decision *decision, size_t place);
@@ -127,16 +127,16 @@ int rh_decide_counts(struct rh_decision *decision);
 int rh_decide_finished(struct rh_decision *decision);
 /** The job succeeds. @return 0 or RH_ENOMEM */
 int rh_decide_succeed(struct rh_decision *decision, const struct rh_verdict *verdict);
-/** The job fails: @p message becomes the condition's, the first fault appended. @return 0 or RH_ENOMEM */
+/** The job fails with @p message and the first fault in the condition. @return 0 or RH_ENOMEM */
 int rh_decide_fail(struct rh_decision *decision, bool warning, const char *word, const char *message);
-/** The job fails because of a limit: all pods go. @return 0 or RH_ENOMEM */
+/** The job fails because of a limit: delete all pods. @return 0 or RH_ENOMEM */
 int rh_decide_end(struct rh_decision *decision, enum rh_ledger_end end);
-/** @return whether activeDeadlineSeconds is over; if not, the decision wakes when it will be */
+/** @return whether activeDeadlineSeconds has passed; if not, the decision wakes when it passes */
 bool rh_decide_past_deadline(struct rh_decision *decision);
 
-/** Suspend a job that is not. @return 0 or RH_ENOMEM */
+/** Suspend a running job. @return 0 or RH_ENOMEM */
 int rh_decide_suspend(struct rh_decision *decision);
-/** A job that is suspended: keep it so, or resume it when nothing of it is left. @return 0 or RH_ENOMEM */
+/** Keep a job suspended, or resume it once its pods are gone. @return 0 or RH_ENOMEM */
 int rh_decide_suspended(struct rh_decision *decision);
 
 /** Stop one pod: delete it, or force it when it has been terminating for too long. @return 0 or RH_ENOMEM */
@@ -145,33 +145,32 @@ int rh_decide_stop(struct rh_decision *decision, const struct rh_pod *pod);
 int rh_decide_stop_all(struct rh_decision *decision);
 /** Delete every Service of the job. @return 0 or RH_ENOMEM */
 int rh_decide_drop_services(struct rh_decision *decision);
-/** Delete a Service of the job, unless that is under way. @return 0 or RH_ENOMEM */
+/** Delete a Service of the job, unless its delete is in flight. @return 0 or RH_ENOMEM */
 int rh_decide_drop_service(struct rh_decision *decision, const struct rh_child *service);
 /** @return whether @p child is a Service of the job */
 bool rh_decide_is_service(const struct rh_decision *decision, const struct rh_child *child);
-/** Create pods and Services that are missing, adopt those without owner, delete those that are too many.
+/** Create missing pods and Services, adopt those without an owner, delete surplus ones.
  * @return 0 or RH_ENOMEM */
 int rh_decide_children(struct rh_decision *decision);
-/** @return whether replicas of the type lead the job */
+/** @return whether the replicas of the type are leaders */
 bool rh_decide_leads(const struct rh_replica_spec *spec);
-/** Create, update and delete the further objects, and say whether pods may be made. @return 0 or RH_ENOMEM */
+/** Create, update and delete further objects, and find out whether pods may be created. @return 0 or RH_ENOMEM */
 int rh_decide_objects(struct rh_decision *decision);
-/** Delete the further objects that are not wanted. @return 0 or RH_ENOMEM */
+/** Delete the further objects that are not desired. @return 0 or RH_ENOMEM */
 int rh_decide_drop_objects(struct rh_decision *decision);
 
-/** @return whether pods may be made as far as the gang scheduler goes */
+/** @return whether the gang scheduler permits to create pods */
 bool rh_decide_gang_is_open(const struct rh_decision *decision);
 /** The job waits for its gang scheduler. @return 0 or RH_ENOMEM */
 int rh_decide_gang_wait(struct rh_decision *decision);
 
-/** @return how many more creates of @p verb (a pod's or a Service's) may be asked for; SIZE_MAX: as many as one likes
- */
+/** @return how many more creates of @p verb (of pods or Services) the plan may have; SIZE_MAX: no limit */
 size_t rh_decide_creates_allowed(struct rh_decision *decision, enum rh_action_verb verb);
-/** Begin with the counts of the status that is held back: it counts as if it were written. */
+/** Start with the counts of the status that is held back, as if it were written. */
 void rh_decide_take_held(struct rh_decision *decision);
-/** Have the status written if it differs, at once or in a moment. @return 0 or RH_ENOMEM */
+/** Plan a status write if it differs, or a wake-up for a delayed one. @return 0 or RH_ENOMEM */
 int rh_decide_write_status(struct rh_decision *decision);
-/** Say in a condition what the store refuses, or that it does not any more. @return 0 or RH_ENOMEM */
+/** Set the condition Stalled by what the store refuses. @return 0 or RH_ENOMEM */
 int rh_decide_stalled(struct rh_decision *decision);
 
 #endif
