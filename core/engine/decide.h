@@ -9,15 +9,15 @@
 #include "engine/plan.h"
 #include "engine/world.h"
 
-/** What stands between V1's sentence and the first fault in the message of a Failed condition. */
+/** The text between V1's message and the first fault in the message of a Failed condition. */
 #define RH_FIRST_FAULT " First fault: "
 
 /**
- * Decide what is to be done for one job. The same world always gives the same plan; carrying out a plan in a world and
- * deciding again gives, after finitely many rounds, an empty plan.
+ * Decide about one job. The same world always gives the same plan. Carrying out the plan and deciding again converges:
+ * after finitely many rounds the plan is empty.
  * @param[out] ret_plan written on success only; rh_plan_deinit() it
- * @return 0, RH_ENOMEM, or RH_EPLUGIN / RH_EINVAL with the plugin's words (the caller puts them on the job as an event
- * and retries with back-off)
+ * @return 0, RH_ENOMEM, or RH_EPLUGIN / RH_EINVAL with the plugin's message (the caller emits it as an Event
+ * of the job and retries with back-off)
  */
 int rh_decide(const struct rh_world *world, struct rh_plan *ret_plan, struct rh_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file engine/engine.h
- * @brief Keeps jobs running: watches, cache, work queue, and the carrying out of plans.
+ * @brief The engine that reconciles jobs: watches, caches, a work queue, and the execution of plans.
  *
  * The engine owns no loop, clock or thread: the owner calls rh_engine_step() after store callbacks and when
  * rh_engine_deadline() comes. One thread.
@@ -22,18 +22,18 @@
 /** Opaque engine. */
 struct rh_engine;
 
-/** What a job was and is now, as it was read from the store. All borrowed until the callback returns. */
+/** A change of a job, as read from the store. All borrowed until the callback returns. */
 struct rh_engine_change {
 	const struct rh_kind *kind;
-	bool first;                            /**< it is new, or existed when the engine started */
-	const struct rh_job *before;           /**< NULL: not known, as of a job that had finished */
+	bool first;                            /**< the job is new, or existed when the engine started */
+	const struct rh_job *before;           /**< NULL: not known, for example of a finished job */
 	const struct rh_ledger *ledger_before; /**< never NULL */
-	const struct rh_job *after;            /**< NULL: it cannot be understood */
+	const struct rh_job *after;            /**< NULL: the job is invalid */
 	const struct rh_ledger *ledger_after;  /**< never NULL */
-	uint32_t *flags;                       /**< the owner's own: kept as long as the job is known, 0 at first */
+	uint32_t *flags;                       /**< for the owner's use: kept as long as the job is known, 0 at first */
 };
 
-/** What the owner of an engine gives it. All borrowed for its life. */
+/** Options of an engine. All borrowed while the engine exists. */
 struct rh_engine_options {
 	const struct rh_host *host;
 	struct rh_store *store;
@@ -44,7 +44,7 @@ struct rh_engine_options {
 	 */
 	int (*addresses)(void *arg, const struct rh_job *job, int32_t attempt, struct rh_addresses *ret_addresses,
 	                 struct rh_error *err);
-	/** How the wall clock was set, as far as the owner has seen; read at each decision. NULL: not at all. */
+	/** Observed steps of the wall clock; read at each decision. NULL: none. */
 	const struct rh_clock_steps *steps;
 	const struct rh_gang *gang; /**< the gang scheduler; NULL: none. Its PodGroups are watched */
 	/** Called with every plan that is carried out, for logs and tests; may be NULL. */
@@ -66,7 +66,8 @@ struct rh_engine_options {
 	 */
 	size_t creates;
 	size_t events; /**< most Events in flight, likewise; 0: 64 */
-	/** How long a status may wait that differs in counts alone, for more of its kind; microseconds; 0: not at all. */
+	/** How long a status write that only changes counts may be delayed, so that it covers more; microseconds; 0: not.
+	 */
 	int64_t patience;
 	int64_t backoff_first; /**< per-key retry back-off, microseconds; 0: 5 ms */
 	int64_t backoff_max;   /**< 0: 1000 s */
@@ -78,8 +79,8 @@ struct rh_engine_options {
  */
 int rh_engine_new(const struct rh_engine_options *options, struct rh_engine **ret_engine, struct rh_error *err);
 /**
- * Free it; its requests are cancelled. What its watches have yet to tell must not be told any more: the store is freed
- * or disconnected next. NULL is nothing.
+ * Free it; its requests are cancelled and its watches end. Pending watch events must not be delivered afterwards: the
+ * owner frees or disconnects the store next. NULL is allowed.
  */
 void rh_engine_free(struct rh_engine *engine);
 RH_DEFINE_CLEANUP(engine);
@@ -89,20 +90,20 @@ RH_DEFINE_CLEANUP(engine);
  */
 void rh_engine_step(struct rh_engine *engine, int64_t now);
 /**
- * @return when rh_engine_step() is to be called though nothing happens; RH_NEVER for not at all; a time that has
- * passed: at once
+ * @return when rh_engine_step() is due without any callback, wall-clock microseconds; RH_NEVER: not at all; a past
+ * time: at once
  */
 int64_t rh_engine_deadline(const struct rh_engine *engine);
-/** How much there is and waits, for metrics. */
+/** The load of an engine, for metrics. */
 struct rh_engine_load {
 	size_t jobs;     /**< jobs in the cache, finished ones included */
-	size_t due;      /**< of these, how many wait to be decided about now */
+	size_t due;      /**< of these, those that are due now */
 	size_t requests; /**< in flight or in the store's queue */
-	size_t unsynced; /**< watches that have not told all that exists */
+	size_t unsynced; /**< watches whose initial list is incomplete */
 };
-/** Look at the load; takes time that grows with the jobs that wait. */
+/** Get the load; takes time proportional to the number of jobs. */
 void rh_engine_load(const struct rh_engine *engine, struct rh_engine_load *ret_load);
-/** Nothing has happened for a while: keep of each job only what the next decision cannot do without. */
+/** The engine has been idle for a while: free all that the next decision can rebuild. */
 void rh_engine_rest(struct rh_engine *engine);
 /** @return whether requests are in flight or jobs are due */
 bool rh_engine_busy(const struct rh_engine *engine);

@@ -52,7 +52,7 @@ void rh_index_set_remove(struct rh_index_set *set, int32_t index)
 		set->bits[index / 8] &= (uint8_t) ~(1u << (index % 8));
 }
 
-/* Bytes up to the last that is not zero. */
+/* Bytes up to the last nonzero one. */
 static size_t index_set_bytes(const struct rh_index_set *set)
 {
 	size_t bytes = (size_t)set->room / 8;
@@ -190,7 +190,7 @@ static bool ledger_type_equal(const struct rh_ledger_type *a, const struct rh_le
 	       rh_index_set_equal(&a->succeeded, &b->succeeded) && rh_index_set_equal(&a->lost, &b->lost);
 }
 
-/* An entry that is missing says the same as an empty one. */
+/* A missing entry equals an empty one. */
 static bool ledger_types_within(const struct rh_ledger *a, const struct rh_ledger *b)
 {
 	static const struct rh_ledger_type none;
@@ -255,7 +255,7 @@ int rh_ledger_set_succeeded(struct rh_ledger *ledger, const char *type, int32_t 
 	return found ? rh_index_set_add(&found->succeeded, index) : RH_ENOMEM;
 }
 
-/* First place whose text is not before @p uid. */
+/* @return the first place whose text does not sort before @p uid */
 static size_t ledger_lower_bound(const struct rh_ledger *ledger, const char *uid)
 {
 	size_t low = 0, high = ledger->counted_count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file engine/ledger.h
- * @brief What live pods cannot tell, kept in one annotation of the job (RH_ANNOTATION_LEDGER, DESIGN section 4).
+ * @brief State of a job that live pods do not show, kept in one annotation of the job (RH_ANNOTATION_LEDGER).
  *
  * Bounded in size whatever the job is. Written before the delete that it accounts for, with a resourceVersion
  * precondition; idempotent by pod UID: a restart whose pod UID has been counted is not counted again.
@@ -21,8 +21,8 @@
 
 /** Why a replica was restarted. */
 enum rh_restart_cause {
-	RH_CAUSE_EXIT,     /**< its container ended with an exit code that is not good */
-	RH_CAUSE_DELETED,  /**< somebody else deleted its pod, or it vanished */
+	RH_CAUSE_EXIT,     /**< its container failed with an exit code that is restarted */
+	RH_CAUSE_DELETED,  /**< another client deleted its pod, or it vanished */
 	RH_CAUSE_EVICTED,  /**< its pod failed without an exit code of the main container: eviction, lost node */
 	RH_CAUSE_IN_PLACE, /**< the kubelet restarted a container in its pod (restartCount) */
 	RH_CAUSE_JOB,      /**< it was stopped because its job restarts as a whole */
@@ -31,12 +31,12 @@ enum rh_restart_cause {
 
 /** Longest annotation text that is ever written, in bytes. */
 #define RH_LEDGER_TEXT_MAX (32 * 1024)
-/** Most pod UIDs that are remembered as counted; those of pods that are gone for good are dropped first. */
+/** Most entries of counted; those of pods that are gone are dropped first. */
 #define RH_LEDGER_COUNTED_MAX 512
-/** Indices beyond this one are not kept: no job that is let in has so many replicas. */
+/** Larger indices are not kept: no accepted job has so many replicas. */
 #define RH_LEDGER_INDEX_MAX 10000000
 
-/** Why a job is to fail, once that is decided; from then on nothing that is observed can change it. */
+/** Why a job fails, once that is decided; later observations do not change it. */
 enum rh_ledger_end {
 	RH_END_NONE,
 	RH_END_BACKOFF, /**< backoffLimit */
@@ -78,15 +78,15 @@ struct rh_first_fault {
 	char *pod;
 	char *node; /**< "" locally */
 	char *container;
-	char *reason;     /**< "OOMKilled", "Evicted", "Error", … */
-	char *last_lines; /**< of that replica; cut to RH_LAST_LINES_MAX bytes in the ledger */
-	char *reported_by; /**< of RH_BLAME_HUNG: the replica that failed for want of it, and how: "Worker-0: …"; else "" */
+	char *reason;      /**< "OOMKilled", "Evicted", "Error", … */
+	char *last_lines;  /**< of that replica; cut to RH_LAST_LINES_MAX bytes in the ledger */
+	char *reported_by; /**< of RH_BLAME_HUNG: the peer that failed because of it, and how: "Worker-0: …"; else "" */
 	int32_t exit_code; /**< -1 when unknown */
 	int32_t blame;     /**< enum rh_blame */
 	int32_t rank;      /**< of the process in the replica that failed, as it names itself; else -1 */
 	int32_t attempt;
 	int64_t at;    /**< microseconds */
-	int64_t until; /**< when it is judged at the latest though it looks like a consequence; 0: at once. Microseconds */
+	int64_t until; /**< latest time to judge a fault that looks like a consequence; 0: at once. Microseconds */
 };
 
 /** Restarts and successes of one replica type. */
@@ -107,8 +107,8 @@ struct rh_ledger {
 	bool stopping;          /**< the attempt is over, its pods are being stopped; the next begins when all are gone */
 	enum rh_ledger_end end; /**< decided: the job fails and all its pods go, whatever cleanPodPolicy says */
 	/**
-	 * Sorted: UIDs of pods whose end has been accounted for (a restart that was counted, or one that is none because we
-	 * stop the pod), and what has been told once ("waiting/UID", "invalid/HASH"); owned.
+	 * Sorted: UIDs of pods whose end has been accounted for (a counted restart, or an end that does not count because
+	 * the pod is being stopped), and notes of what has been reported ("waiting/UID", "invalid/HASH"); owned.
 	 */
 	char **counted;
 	size_t counted_count;
@@ -128,7 +128,7 @@ int rh_ledger_read(const struct rh_job *job, struct rh_ledger *ret_ledger);
 /** Write it as the annotation's text, carrying the job's UID; index sets as ranges ("0-3,7"). @return owned by the
  * caller; NULL: out of memory */
 char *rh_ledger_text(const struct rh_ledger *ledger, const struct rh_job *job) __attribute__((warn_unused_result));
-/** @return whether both say the same */
+/** @return whether both are equal */
 bool rh_ledger_equal(const struct rh_ledger *a, const struct rh_ledger *b);
 /** @return the entry of @p type, made when it was missing; NULL when memory or room is out */
 struct rh_ledger_type *rh_ledger_type_of(struct rh_ledger *ledger, const char *type);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ledger as the text of an annotation. Users can edit it, so what is read is checked like any input; what does not
- * fit in is left out, least important first: it is observed again.
+ * The ledger as the text of an annotation. Users can edit it, so it is validated like any input. What does not fit is
+ * left out, least important first: it is observed again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +14,15 @@
 
 /* Longest last lines that the ledger keeps. */
 #define LEDGER_LINES_MAX RH_LAST_LINES_MAX
-/* Ranges up to this length are written as such, for people to read. */
+/* Ranges up to this length are written as text, which is readable. */
 #define LEDGER_RANGES_MAX 128
-/* Longest text of an index set that is kept when room gets scarce. */
+/* Longest text of an index set that is kept when room is scarce. */
 #define LEDGER_SET_MAX 2048
-/* A count beyond this is no count of ours; below it sums cannot overflow. */
+/* Larger counts are invalid; sums of smaller ones cannot overflow. */
 #define LEDGER_COUNT_MAX (INT64_C(1) << 52)
-/* Indices that are read back of a type whose replicas are fewer, so that those of replicas scaled away survive. */
+/* Indices that are read for a type with fewer replicas, so that those of surplus replicas survive. */
 #define LEDGER_INDEX_LIMIT 4096
-/* Longest UID or note that is read back: a note's word and a UID of any length that Kubernetes would take. */
+/* Longest UID or note that is read: a prefix and a UID of any length that Kubernetes accepts. */
 #define LEDGER_KEY_MAX 256
 
 static const char *const ledger_causes[RH_CAUSES] = {"exit", "deleted", "evicted", "in-place", "job"};
@@ -100,7 +100,7 @@ static int index_set_parse_hex(struct rh_index_set *set, const char *text, int32
 	return 0;
 }
 
-/* Read a number from @p least to below @p limit; @return what follows it, or NULL when there is none. */
+/* Read a number from @p least to below @p limit. @return the text behind it, or NULL when it is not a number */
 static const char *index_set_number(const char *text, int32_t least, int32_t limit, int32_t *ret_number)
 {
 	char *end;
@@ -197,7 +197,7 @@ static int ledger_put_counted(struct rh_json *root, const struct rh_ledger *ledg
 	return list ? 0 : RH_ENOMEM;
 }
 
-/* The end of the text, from the start of a character on. */
+/* @return the end of the text, cut at the start of a character */
 static const char *ledger_tail(const char *text)
 {
 	size_t length = strlen(text);
@@ -215,7 +215,7 @@ static int ledger_put_text(struct rh_json *object, const char *key, const char *
 	return *text ? rh_json_set_string(object, key, text) : 0;
 }
 
-/* What is as it mostly is is left out. */
+/* Members with their usual value are left out. */
 static int ledger_put_blame(struct rh_json *entry, const struct rh_first_fault *fault)
 {
 	char until[RH_TIME_SIZE];
@@ -227,7 +227,7 @@ static int ledger_put_blame(struct rh_json *entry, const struct rh_first_fault *
 		return RH_ENOMEM;
 	if (fault->until > 0 && rh_json_set_string(entry, "until", rh_time_format_micro(fault->until, until)) < 0)
 		return RH_ENOMEM;
-	return fault->reported_by ? ledger_put_text(entry, "witness", fault->reported_by) : 0;
+	return fault->reported_by ? ledger_put_text(entry, "reportedBy", fault->reported_by) : 0;
 }
 
 static int ledger_put_fault(struct rh_json *root, const struct rh_first_fault *fault, enum ledger_cut cut)
@@ -368,7 +368,7 @@ static int ledger_get_fault(const struct rh_json *entry, struct rh_first_fault *
 	fault->container = ledger_get_text(entry, "container");
 	fault->reason = ledger_get_text(entry, "reason");
 	fault->last_lines = ledger_get_text(entry, "lastLines");
-	fault->reported_by = ledger_get_text(entry, "witness");
+	fault->reported_by = ledger_get_text(entry, "reportedBy");
 	fault->blame = rh_blame_of(rh_json_string(rh_json_get(entry, "class")));
 	fault->rank = ledger_get_rank(entry);
 	if (!until || rh_time_parse(until, &fault->until, NULL) < 0)

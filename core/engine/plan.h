@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file engine/plan.h
- * @brief What decide() wants done: data. Carried out in order of stages; bodies are made when they are sent.
+ * @brief The result of decide(), as data. It is carried out in stages; bodies are built when they are sent.
  */
 #ifndef RH_ENGINE_PLAN_H
 #define RH_ENGINE_PLAN_H
@@ -18,14 +18,14 @@ enum rh_action_verb {
 	RH_CREATE_POD,
 	RH_CREATE_SERVICE,
 	RH_CREATE_OBJECT, /**< index is the place in world.objects */
-	RH_UPDATE_OBJECT, /**< likewise: its content differs */
+	RH_UPDATE_OBJECT, /**< likewise: its content differs from the desired one */
 	RH_DELETE_POD,
 	RH_DELETE_SERVICE,
 	RH_DELETE_OBJECT,
-	RH_DELETE_JOB, /**< ttlSecondsAfterFinished is over */
-	RH_ADOPT_POD,  /**< it has the job's labels and name, and no owner: make it the job's */
+	RH_DELETE_JOB, /**< ttlSecondsAfterFinished has expired */
+	RH_ADOPT_POD,  /**< it has the job's labels and name, and no owner: the job becomes its owner */
 	RH_ADOPT_SERVICE,
-	RH_LOOK_OBJECT /**< index as of RH_CREATE_OBJECT: its name was another's; see whether it is free now */
+	RH_LOOK_OBJECT /**< index as of RH_CREATE_OBJECT: another owner's object had its name; check whether it is free */
 };
 
 /** One action. Texts are owned by the plan. */
@@ -40,7 +40,7 @@ struct rh_action {
 	bool force; /**< delete with grace period 0: the terminating timeout is over */
 };
 
-/** One event to tell. */
+/** One Event to emit. */
 struct rh_plan_event {
 	bool warning; /**< type Warning, else Normal */
 	char *reason;
@@ -48,9 +48,9 @@ struct rh_plan_event {
 };
 
 /**
- * A plan. The ledger goes out first when write_ledger is set (its write must be confirmed before any delete of this
- * plan), then creates and deletes, then one status patch. Events of what happened are the carrier's
- * (SuccessfulCreatePod …); events here are the decision's.
+ * A plan. With write_ledger the ledger is written first, and confirmed before any delete of this plan; then follow
+ * creates and deletes, then one status patch. Events here are the decision's; Events of creates and deletes
+ * (SuccessfulCreatePod …) come from carrying them out.
  */
 struct rh_plan {
 	struct rh_action *actions;
@@ -64,21 +64,21 @@ struct rh_plan {
 	bool write_status;
 	struct rh_job_status status; /**< the new status */
 	/**
-	 * rh_hash() of what this program has to say in the condition Stalled, whether or not this plan writes it; 0:
-	 * nothing. The next decision is told of it once the plan is carried out.
+	 * rh_hash() of the message for the condition Stalled, whether or not this plan writes it; 0: none. An input of the
+	 * next decision once the plan is carried out.
 	 */
-	uint64_t said;
+	uint64_t stalled_hash;
 	/**
-	 * Wall-clock microseconds since when a status that differs in counts alone is held back; 0: none is. The next
-	 * decision is told of it, and of that status, likewise.
+	 * Wall-clock microseconds since when a status that only changes counts is held back; 0: none. Likewise an input of
+	 * the next decision, with that status.
 	 */
 	int64_t held_since;
-	int64_t wake_at; /**< when to decide again though nothing happens; RH_NEVER when that needs no timer */
-	bool done;       /**< nothing will ever be to do again for this UID, but for its deletion or spec changes */
+	int64_t wake_at; /**< when to decide again without a change; RH_NEVER: no timer */
+	bool done;       /**< the job needs no further decision unless it is deleted or its spec changes */
 };
 
-/** Most creates of one plan: what is left over is planned again once these are answered, so that deciding stays cheap
- * while a large job starts. */
+/** Most creates of one plan: later plans have the others once these have completed, so that decisions stay cheap while
+ * a large job starts. */
 #define RH_PLAN_CREATES_MAX 256
 
 /** Free what the plan holds and make it empty. */
@@ -95,7 +95,7 @@ int rh_plan_emit(struct rh_plan *plan, bool warning, const char *reason, const c
  * @param force grace period 0, for pods. @return 0 or RH_ENOMEM
  */
 int rh_plan_delete(struct rh_plan *plan, enum rh_action_verb verb, const char *name, const char *uid, bool force);
-/** @return whether the plan asks for nothing but time */
+/** @return whether the plan has no action, Event or write */
 bool rh_plan_is_empty(const struct rh_plan *plan);
 /** Print the plan as stable text, one line a thing, for tests and for `-v` logs. An empty one prints nothing. */
 void rh_plan_print(const struct rh_plan *plan, struct rh_str *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file engine/world.h
- * @brief All that a decision may depend on: one immutable value.
+ * @brief All inputs of a decision, as one immutable value.
  */
 #ifndef RH_ENGINE_WORLD_H
 #define RH_ENGINE_WORLD_H
@@ -28,56 +28,56 @@ struct rh_child {
 	int32_t index;     /**< replica index label; -1 when it has none */
 	uint64_t revision; /**< its resourceVersion; 0: unknown, or not a number */
 	uint64_t hash;     /**< rh_hash() of the body that was last written; 0 when unknown */
-	/** Of a PodGroup: rh_hash() of its spec as it was seen last, which tells whether another wrote it; else 0. */
+	/** Of a PodGroup: rh_hash() of its last observed spec, which shows whether another client wrote it; else 0. */
 	uint64_t content;
 	bool deleting;
 	bool idle; /**< of a PodGroup: its scheduler has not put it into the queue (no phase yet, or Pending) */
 };
 
-/** What the store refuses. RH_REFUSED_NAME: the name of what is to be created is another's. */
+/** What the store refuses. RH_REFUSED_NAME: an object of another owner has the name of the object to create. */
 enum rh_refused { RH_REFUSED_CREATE, RH_REFUSED_READ, RH_REFUSED_UPDATE, RH_REFUSED_DELETE, RH_REFUSED_NAME };
 
-/** Something that the store refused for good, and nobody has done anything about it yet. */
+/** A request that the store refused for good, and whose cause still exists as far as known. */
 struct rh_refusal {
 	enum rh_refused what; /**< of pods and Services it is always a create */
 	char *kind;           /**< of the object: "Pod"; owned, likewise below */
 	char *name;           /**< of the object */
-	char *words;          /**< the store's */
+	char *message;        /**< the store's */
 	int64_t since;        /**< microseconds: when the first was refused */
 	int64_t until;        /**< when the next may be tried */
 	uint32_t rounds;      /**< how often it has been tried again */
-	bool alone;           /**< it is about this one name: others of its kind may go on */
+	bool single;          /**< it is about this one name: other objects of its kind are not affected */
 };
 
 /**
- * The world of one job. What is observed is the cache overlaid with the writes in flight: a pod whose create is under
- * way is there (phase pending, uid ""), a pod whose delete is under way has deleting set.
+ * The world of one job: the cache overlaid with the writes in flight. A pod whose create is in flight exists (phase
+ * pending, uid ""); a pod whose delete is in flight has deleting set.
  */
 struct rh_world {
 	const struct rh_host *host;
 	const struct rh_job *job;
 	const struct rh_ledger *ledger;
 	const struct rh_addresses *addresses; /**< empty on a cluster */
-	const struct rh_pod *const *pods;     /**< those with the job's labels in its namespace, whoever owns them */
+	const struct rh_pod *const *pods;     /**< those with the job's labels in its namespace, with any owner */
 	size_t pod_count;
 	const struct rh_child *const *children; /**< Services with the job's labels, and further objects */
 	size_t child_count;
-	const struct rh_json *objects; /**< what rh_build_objects() said, an array; NULL where there is nothing to say */
-	const struct rh_gang *gang;    /**< NULL: there is no gang scheduler */
+	const struct rh_json *objects;     /**< result of rh_build_objects(), an array; NULL: none */
+	const struct rh_gang *gang;        /**< NULL: there is no gang scheduler */
 	const struct rh_refusal *refusals; /**< oldest first */
 	size_t refusal_count;
-	const char *breach; /**< how the plugin broke its contract, so that asking again is in vain; or NULL */
-	uint64_t said;      /**< as the last plan that was carried out had it, see there */
-	int64_t held_since; /**< likewise */
-	const struct rh_job_status *held; /**< the status that is held back since then; NULL: none is */
-	int64_t patience;                 /**< microseconds that a status may wait that differs in counts alone; 0: none */
-	int64_t now;                      /**< wall-clock microseconds */
-	const struct rh_clock_steps *steps; /**< how the wall clock was set meanwhile; NULL: not at all */
+	const char *breach;                 /**< how the plugin broke its contract, so that a retry is useless; or NULL */
+	uint64_t stalled_hash;              /**< of the last plan that was carried out, see there */
+	int64_t held_since;                 /**< likewise */
+	const struct rh_job_status *held;   /**< the status that is held back since then; NULL: none */
+	int64_t patience;                   /**< microseconds that a status which only changes counts may wait; 0: none */
+	int64_t now;                        /**< wall-clock microseconds */
+	const struct rh_clock_steps *steps; /**< steps of the wall clock meanwhile; NULL: none */
 };
 
 /**
- * @return whether pods may mount, or be allowed by, objects of @p api_version: ConfigMaps, ServiceAccounts, Roles and
- * their like, not what only follows the job, as an autoscaler or a PodGroup
+ * @return whether pods may mount, or get rights from, objects of @p api_version: ConfigMaps, ServiceAccounts, Roles and
+ * the like; not autoscalers and PodGroups
  */
 bool rh_object_serves_pods(const char *api_version);
 /** Hash a further object as it is to be written, for rh_child.hash; never 0. @return 0 or RH_ENOMEM */

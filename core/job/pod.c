@@ -221,18 +221,17 @@ static const struct rh_json *pod_first_waiting(const struct rh_json *item)
 	return NULL;
 }
 
-static char *pod_waiting(const struct rh_json *status)
+/* The container state, or the condition, that says why the pod waits. @return it, borrowed; NULL when none does */
+static const struct rh_json *pod_waiting(const struct rh_json *status)
 {
 	const struct rh_json *scheduled = pod_condition(status, "PodScheduled");
 	const struct rh_json *cause = pod_first_waiting(rh_fields_first(status, "initContainerStatuses"));
-	const char *message;
 
 	if (!cause)
 		cause = pod_first_waiting(rh_fields_first(status, "containerStatuses"));
 	if (!cause && strcmp(rh_fields_text_or_empty(scheduled, "status"), "False") == 0)
 		cause = scheduled;
-	message = rh_fields_text_or_empty(cause, "message");
-	return rh_asprintf("%s%s%s", rh_fields_text_or_empty(cause, "reason"), *message ? ": " : "", message);
+	return cause;
 }
 
 static const char *pod_reason(const struct rh_json *status, const struct rh_json *end)
@@ -343,9 +342,12 @@ static void pod_read_metadata(struct rh_pod *pod, const struct rh_kind *kind, co
 
 static void pod_read_status(struct rh_pod *pod, const struct rh_json *status, const struct rh_json *main_status)
 {
+	const struct rh_json *waiting = pod_waiting(status);
+
 	pod->phase = pod_phase(rh_fields_text_or_empty(status, "phase"));
 	pod_read_end(pod, status, main_status);
-	pod->waiting = pod_waiting(status);
+	pod->waiting_reason = rh_strdup(rh_fields_text_or_empty(waiting, "reason"));
+	pod->waiting_message = rh_strdup(rh_fields_text_or_empty(waiting, "message"));
 	pod->exit_code = pod_exit_code(main_status);
 	pod->restarts = pod_restarts(status);
 	pod->started_at = pod_main_start(main_status);
@@ -362,7 +364,8 @@ static const size_t pod_texts[] = {
 	offsetof(struct rh_pod, type),
 	offsetof(struct rh_pod, node),
 	offsetof(struct rh_pod, reason),
-	offsetof(struct rh_pod, waiting),
+	offsetof(struct rh_pod, waiting_reason),
+	offsetof(struct rh_pod, waiting_message),
 	offsetof(struct rh_pod, last_lines),
 	offsetof(struct rh_pod, failed_container),
 };

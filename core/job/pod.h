@@ -27,7 +27,8 @@ struct rh_pod {
 	char *type;      /**< replica type as labelled: lower case */
 	char *node;      /**< spec.nodeName */
 	char *reason;    /**< status.reason ("Evicted"), or of the culprit's end, else the main container's ("OOMKilled") */
-	char *waiting;   /**< what a container waits for ("ImagePullBackOff: ..."), or why the pod is Unschedulable */
+	char *waiting_reason;  /**< of a waiting container ("ImagePullBackOff"), or of PodScheduled ("Unschedulable") */
+	char *waiting_message; /**< likewise */
 	/** What of the culprit's termination message, else of the main container's, belongs to its end
 	 * (job/evidence/evidence.h), at most RH_LAST_LINES_MAX bytes. */
 	char *last_lines;

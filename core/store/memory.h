@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file store/memory.h
- * @brief A store in memory: the one of local mode, and the simulated one of the tests.
+ * @brief A store in memory: for local mode, and as the simulated API server of tests.
  *
- * Requests are applied and events delivered only when the owner pumps, one at a time, so a loop decides when and a test
- * decides in which order. Nothing here knows a clock: the owner says what time it is.
+ * Requests are applied, and events delivered, one at a time and only when the owner calls rh_memory_store_pump(). So a
+ * loop chooses the time, and a test the order. The owner sets the time; the store reads no clock.
  */
 #ifndef RH_STORE_MEMORY_H
 #define RH_STORE_MEMORY_H
@@ -19,50 +19,50 @@
 struct rh_memory_store;
 
 /**
- * @param graceful_pods a deleted pod that has not ended stays, with deletionTimestamp, until somebody deletes it with
- * grace period 0 (as under a kubelet); else it goes at once
+ * @param graceful_pods a deleted pod that has not ended stays, with deletionTimestamp, until it is deleted with grace
+ * period 0 (as by a kubelet); else it is removed at once
  * @param ready called (may be NULL) when the pending queue stops being empty, so that a loop can schedule a pump
  * @return 0 or RH_ENOMEM
  */
 int rh_memory_store_new(bool graceful_pods, void (*ready)(void *arg), void *arg, struct rh_memory_store **ret_store);
-/** Free it; pending callbacks are not called. NULL is nothing. */
+/** Free it; pending callbacks are not called. NULL is allowed. */
 void rh_memory_store_free(struct rh_memory_store *store);
 RH_DEFINE_CLEANUP(memory_store);
-/** @return its rh_store face, as long-lived as the store */
+/** @return its rh_store interface, borrowed while the store exists */
 struct rh_store *rh_memory_store_face(struct rh_memory_store *store);
 /**
- * Asked before each request is applied. @return whether it settles the request itself: then it has filled @p
- * ret_outcome (code, message, borrowed until it is called again, and retry_after), and the request is carried out all
- * the same when *@p ret_apply was set, as when only the answer is lost
+ * Called before each request is applied. @return whether it sets the outcome itself: then @p ret_outcome has code,
+ * message (borrowed until the next call) and retry_after; with *@p ret_apply set, the request is applied nevertheless,
+ * as when only the response is lost
  */
 typedef bool rh_memory_gate_fn(void *arg, const struct rh_request *request, struct rh_outcome *ret_outcome,
                                bool *ret_apply);
-/** Let @p gate (NULL: none) refuse requests: admission rules, and faults in tests. */
+/** Set the gate (NULL: none) that may refuse requests: admission rules, and faults in tests. */
 void rh_memory_store_set_gate(struct rh_memory_store *store, rh_memory_gate_fn *gate, void *arg);
 /**
- * Say whether what a removed object owned is removed too, as it is at first. Off, it is an API server without its
- * controllers.
+ * Set whether the objects that a removed object owned are removed, too; on at first. Off, it behaves as an API server
+ * without its garbage collector.
  */
 void rh_memory_store_set_collector(struct rh_memory_store *store, bool on);
 /** Set the time that new objects and deletions get, wall-clock microseconds. */
 void rh_memory_store_set_time(struct rh_memory_store *store, int64_t now);
 
 /**
- * The pending queue holds requests not yet applied, outcomes not yet told and watch events not yet told. Order that
- * must hold holds within one watch, and between a request and its outcome; all else is independent. @return how many
+ * The pending queue holds requests that are not applied, and outcomes and watch events that are not delivered. Order is
+ * kept within one watch, and between a request and its outcome; all other items are independent. @return how many
  * independent heads can be pumped now
  */
 size_t rh_memory_store_pending(const struct rh_memory_store *store);
 /**
- * Pump the head number @p choice (0 … pending-1; 0 is the oldest). @return false when there is none, or no memory to
- * tell it: then it stays pending
+ * Pump the head number @p choice (0 … pending-1; 0 is the oldest). @return false when there is none, or memory is
+ * out: then it stays pending
  */
 bool rh_memory_store_pump(struct rh_memory_store *store, size_t choice);
-/** Pump the oldest until nothing is pending, or memory is out. */
+/** Pump the oldest item until nothing is pending, or memory is out. */
 void rh_memory_store_drain(struct rh_memory_store *store);
 /**
- * Drop all watches, undelivered outcomes and events, as when the program that used the store is killed; requests not
- * yet applied are lost too.
+ * Drop all watches, undelivered outcomes and events, and requests that are not applied, as when the client program is
+ * killed.
  */
 void rh_memory_store_disconnect(struct rh_memory_store *store);
 

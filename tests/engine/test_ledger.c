@@ -114,7 +114,7 @@ static void test_ledger__index_set_members(void **state)
 	rh_index_set_deinit(&set);
 }
 
-/* Many lone indices are shorter in hexadecimal, and read back the same. */
+/* Many single indices are shorter in hexadecimal, and are read back unchanged. */
 static void test_ledger__index_set_scattered(void **state)
 {
 	struct rh_index_set set = {0}, again = {0};
@@ -227,7 +227,7 @@ static void test_ledger__text(void **state)
 			  "\"Master\":{\"restarts\":{\"job\":1}}},\"fault\":{\"type\":\"Worker\",\"index\":1,\"attempt\":2,"
 			  "\"exitCode\":137,\"at\":\"2026-01-01T00:00:00.000005Z\",\"pod\":\"j-worker-1\",\"node\":\"n1\","
 			  "\"container\":\"pytorch\",\"reason\":\"Error\",\"class\":\"hung\",\"rank\":3,"
-			  "\"until\":\"2026-01-01T00:00:00.000006Z\",\"witness\":\"Worker-0: late\",\"lastLines\":\"boom\"},"
+			  "\"until\":\"2026-01-01T00:00:00.000006Z\",\"reportedBy\":\"Worker-0: late\",\"lastLines\":\"boom\"},"
 			  "\"counted\":[\"u1\",\"waiting/u2\"]}");
 	ledger_annotate(worlds, text);
 	assert_int_equal(rh_ledger_read(worlds->job, &again), 0);
@@ -235,7 +235,7 @@ static void test_ledger__text(void **state)
 	worlds_free(worlds);
 }
 
-/* What does not fit in goes, least important first, and never more than that. */
+/* What does not fit is left out, least important first, and nothing else. */
 static void test_ledger__text_is_bounded(void **state)
 {
 	struct worlds *worlds = worlds_new("", "");

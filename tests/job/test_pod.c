@@ -38,7 +38,8 @@ static void test_pod__running_texts(void **state)
 	assert_string_equal(pod->type, "worker");
 	assert_string_equal(pod->node, "n1");
 	assert_string_equal(pod->reason, "");
-	assert_string_equal(pod->waiting, "");
+	assert_string_equal(pod->waiting_reason, "");
+	assert_string_equal(pod->waiting_message, "");
 	assert_string_equal(pod->last_lines, "");
 	assert_string_equal(pod->failed_container, "");
 }
@@ -192,21 +193,22 @@ static void test_pod__times_of_the_end(void **state)
 
 struct waiting_row {
 	const char *status;
-	const char *waiting;
+	const char *reason;
+	const char *message;
 };
 
 static const struct waiting_row waiting_rows[] = {
 	{"{'containerStatuses':[{'state':{'waiting':{'reason':'ImagePullBackOff','message':'Back-off pulling'}}}]}",
-     "ImagePullBackOff: Back-off pulling"},
-	{"{'containerStatuses':[{'state':{'waiting':{'reason':'ContainerCreating'}}}]}", "ContainerCreating"},
+     "ImagePullBackOff", "Back-off pulling"},
+	{"{'containerStatuses':[{'state':{'waiting':{'reason':'ContainerCreating'}}}]}", "ContainerCreating", ""},
 	{"{'initContainerStatuses':[{'state':{'waiting':{'reason':'ErrImagePull'}}}],"
      "'containerStatuses':[{'state':{'waiting':{'reason':'PodInitializing'}}}]}",
-     "ErrImagePull"},
-	{"{'containerStatuses':[{'state':{'waiting':{'reason':'PodInitializing'}}}]}", ""},
+     "ErrImagePull", ""},
+	{"{'containerStatuses':[{'state':{'waiting':{'reason':'PodInitializing'}}}]}", "", ""},
 	{"{'conditions':[{'type':'PodScheduled','status':'False','reason':'Unschedulable','message':'0/3 nodes'}]}",
-     "Unschedulable: 0/3 nodes"},
-	{"{'conditions':[{'type':'PodScheduled','status':'True','reason':'x'}]}", ""},
-	{"{}", ""},
+     "Unschedulable", "0/3 nodes"},
+	{"{'conditions':[{'type':'PodScheduled','status':'True','reason':'x'}]}", "", ""},
+	{"{}", "", ""},
 };
 
 static void test_pod__waiting(void **state)
@@ -216,7 +218,8 @@ static void test_pod__waiting(void **state)
 		rh_auto_free char *text = rh_asprintf("{'status':%s}", waiting_rows[i].status);
 		rh_auto(pod) pod = pod_parse(text);
 
-		assert_string_equal(pod->waiting, waiting_rows[i].waiting);
+		assert_string_equal(pod->waiting_reason, waiting_rows[i].reason);
+		assert_string_equal(pod->waiting_message, waiting_rows[i].message);
 		assert_int_equal(pod->phase, RH_PHASE_PENDING);
 	}
 }

@@ -146,8 +146,8 @@ static void drop_farewells(const char *lines, struct rh_str *out)
 	}
 }
 
-/* What was told since the last look. A server may write that an object is being deleted before it deletes it. */
-static void assert_told(struct sut *sut, struct rh_str *log, const char *expected)
+/* Compares the events since the last call. A server may write that an object is being deleted before it deletes it. */
+static void assert_delivered(struct sut *sut, struct rh_str *log, const char *expected)
 {
 	rh_auto_str short_ = {0};
 
@@ -374,11 +374,11 @@ static void test_store__replace_by_the_same_is_no_change(void **state)
 
 	create(sut, &rh_resource_pods, POD, &a);
 	watch(sut, NULL, &log);
-	assert_told(sut, &log, "ADDED p\nSYNCED\n");
+	assert_delivered(sut, &log, "ADDED p\nSYNCED\n");
 	replace(sut, "{}", &b);
 	assert_int_equal(b.code, RH_OUTCOME_OK);
 	assert_string_equal(text(&b, "metadata.resourceVersion"), text(&a, "metadata.resourceVersion"));
-	assert_told(sut, &log, "");
+	assert_delivered(sut, &log, "");
 }
 
 static void test_store__patch_status_changes_nothing_else(void **state)
@@ -423,13 +423,13 @@ static void test_store__a_patch_that_changes_nothing_is_none(void **state)
 	create(sut, &rh_resource_pods, POD, &a);
 	version = rh_strdup(text(&a, "metadata.resourceVersion"));
 	watch(sut, NULL, &log);
-	assert_told(sut, &log, "ADDED p\nSYNCED\n");
+	assert_delivered(sut, &log, "ADDED p\nSYNCED\n");
 	patch(sut, RH_VERB_PATCH, "{'metadata':{'labels':{'app':'x'}}}", &a);
 	assert_int_equal(a.code, RH_OUTCOME_OK);
 	assert_string_equal(text(&a, "metadata.resourceVersion"), version);
 	patch(sut, RH_VERB_PATCH_STATUS, "{'status':{'phase':'Pending'}}", &a);
 	assert_string_equal(text(&a, "metadata.resourceVersion"), version);
-	assert_told(sut, &log, "");
+	assert_delivered(sut, &log, "");
 }
 
 static void test_store__every_change_has_a_resource_version_of_its_own(void **state)
@@ -513,7 +513,7 @@ static void test_store__preconditions_hold_or_nothing_happens(void **state)
 	}
 }
 
-static void test_store__watch_tells_what_exists_then_what_happens(void **state)
+static void test_store__watch_delivers_existing_objects_then_changes(void **state)
 {
 	struct sut *sut = *state;
 	auto_answer a = {0};
@@ -522,12 +522,12 @@ static void test_store__watch_tells_what_exists_then_what_happens(void **state)
 	create(sut, &rh_resource_pods, POD, &a);
 	create(sut, &rh_resource_services, SERVICE, &a);
 	watch(sut, NULL, &log);
-	assert_told(sut, &log, "ADDED p\nSYNCED\n");
+	assert_delivered(sut, &log, "ADDED p\nSYNCED\n");
 	create(sut, &rh_resource_pods, OTHER_POD, &a);
 	patch(sut, RH_VERB_PATCH_STATUS, "{'status':{'phase':'Running'}}", &a);
 	patch(sut, RH_VERB_PATCH, DEADLINE, &a);
 	remove_pod(sut, "p", 0, &a);
-	assert_told(sut, &log, "ADDED q\nMODIFIED p\nMODIFIED p\nDELETED p\n");
+	assert_delivered(sut, &log, "ADDED q\nMODIFIED p\nMODIFIED p\nDELETED p\n");
 }
 
 static void test_store__watch_of_an_empty_store_syncs(void **state)
@@ -535,46 +535,46 @@ static void test_store__watch_of_an_empty_store_syncs(void **state)
 	rh_auto_str log = {0};
 
 	watch(*state, "app", &log);
-	assert_told(*state, &log, "SYNCED\n");
+	assert_delivered(*state, &log, "SYNCED\n");
 }
 
-/* K5. What it has not told yet it does not tell either; others go on. */
-static void test_store__a_watch_that_is_ended_tells_nothing_more(void **state)
+/* Its pending events are dropped; other watches go on. */
+static void test_store__an_ended_watch_delivers_nothing_more(void **state)
 {
 	struct sut *sut = *state;
 	auto_answer a = {0};
-	rh_auto_str told = {0};
-	rh_auto_str untold = {0};
+	rh_auto_str delivered = {0};
+	rh_auto_str pending = {0};
 	rh_auto_str log = {0};
 	uint64_t watches[3];
 
-	watches[0] = sut->face->watch(sut->face, &rh_resource_pods, NULL, watch_note, &told);
-	assert_told(sut, &told, "SYNCED\n");
+	watches[0] = sut->face->watch(sut->face, &rh_resource_pods, NULL, watch_note, &delivered);
+	assert_delivered(sut, &delivered, "SYNCED\n");
 	create(sut, &rh_resource_pods, POD, &a);
-	assert_told(sut, &told, "ADDED p\n");
-	watches[1] = sut->face->watch(sut->face, &rh_resource_pods, "app", watch_note, &untold);
+	assert_delivered(sut, &delivered, "ADDED p\n");
+	watches[1] = sut->face->watch(sut->face, &rh_resource_pods, "app", watch_note, &pending);
 	watches[2] = sut->face->watch(sut->face, &rh_resource_pods, "app", watch_note, &log);
 	assert_true(watches[0] && watches[1] && watches[2]);
 	sut->face->unwatch(sut->face, watches[0]);
 	sut->face->unwatch(sut->face, watches[1]);
 	sut->face->unwatch(sut->face, watches[1]);
 	sut->face->unwatch(sut->face, 0);
-	assert_told(sut, &log, "ADDED p\nSYNCED\n");
+	assert_delivered(sut, &log, "ADDED p\nSYNCED\n");
 	remove_pod(sut, "p", 0, &a);
-	assert_told(sut, &log, "DELETED p\n");
-	assert_string_equal(rh_str_text(&told), "");
-	assert_string_equal(rh_str_text(&untold), "");
+	assert_delivered(sut, &log, "DELETED p\n");
+	assert_string_equal(rh_str_text(&delivered), "");
+	assert_string_equal(rh_str_text(&pending), "");
 	sut->face->unwatch(sut->face, watches[2]);
 }
 
-/* Appends each DELETED object as it is told. */
+/* Appends each DELETED object on delivery. */
 static void note_deleted(void *arg, enum rh_watch_event event, const struct rh_json *object)
 {
 	if (event == RH_WATCH_DELETED)
 		rh_str_appendf(arg, "%s ", rh_json_string_at(object, "metadata.labels.app"));
 }
 
-static void test_store__what_leaves_a_watch_is_told_as_it_was(void **state)
+static void test_store__an_object_that_leaves_a_watch_is_delivered_as_it_was(void **state)
 {
 	struct sut *sut = *state;
 	auto_answer a = {0};
@@ -582,11 +582,11 @@ static void test_store__what_leaves_a_watch_is_told_as_it_was(void **state)
 
 	create(sut, &rh_resource_pods, POD, &a);
 	assert_true(sut->face->watch(sut->face, &rh_resource_pods, "app", note_deleted, &log));
-	assert_told(sut, &log, "");
+	assert_delivered(sut, &log, "");
 	patch(sut, RH_VERB_PATCH, "{'metadata':{'labels':{'app':null}}}", &a);
 	patch(sut, RH_VERB_PATCH, "{'metadata':{'labels':{'app':'y'}}}", &a);
 	remove_pod(sut, "p", 0, &a);
-	assert_told(sut, &log, "x y ");
+	assert_delivered(sut, &log, "x y ");
 }
 
 static void test_store__watch_by_label_sees_objects_come_and_go(void **state)
@@ -598,14 +598,14 @@ static void test_store__watch_by_label_sees_objects_come_and_go(void **state)
 	create(sut, &rh_resource_pods, OTHER_POD, &a);
 	create(sut, &rh_resource_pods, POD, &a);
 	watch(sut, "app", &log);
-	assert_told(sut, &log, "ADDED p\nSYNCED\n");
+	assert_delivered(sut, &log, "ADDED p\nSYNCED\n");
 	patch(sut, RH_VERB_PATCH, "{'metadata':{'labels':{'app':null}}}", &a);
 	patch(sut, RH_VERB_PATCH, "{'metadata':{'labels':{'other':'1'}}}", &a);
 	patch(sut, RH_VERB_PATCH, "{'metadata':{'labels':{'app':'2'}}}", &a);
 	patch(sut, RH_VERB_PATCH, "{'metadata':{'labels':{'app':'3'}}}", &a);
 	remove_pod(sut, "p", 0, &a);
 	remove_pod(sut, "q", 0, &a);
-	assert_told(sut, &log, "DELETED p\nADDED p\nMODIFIED p\nDELETED p\n");
+	assert_delivered(sut, &log, "DELETED p\nADDED p\nMODIFIED p\nDELETED p\n");
 }
 
 static void test_store__cancelled_requests_are_not_answered(void **state)
@@ -732,11 +732,11 @@ int conformance_run(const struct conformance_target *target)
 		CASE(every_change_has_a_resource_version_of_its_own, target),
 		CASE(changes_of_what_is_not_there, target),
 		CASE(preconditions_hold_or_nothing_happens, target),
-		CASE(watch_tells_what_exists_then_what_happens, target),
+		CASE(watch_delivers_existing_objects_then_changes, target),
 		CASE(watch_of_an_empty_store_syncs, target),
 		CASE(watch_by_label_sees_objects_come_and_go, target),
-		CASE(a_watch_that_is_ended_tells_nothing_more, target),
-		CASE(what_leaves_a_watch_is_told_as_it_was, target),
+		CASE(an_ended_watch_delivers_nothing_more, target),
+		CASE(an_object_that_leaves_a_watch_is_delivered_as_it_was, target),
 		CASE(cancelled_requests_are_not_answered, target),
 		CASE(removed_owners_take_what_they_own_along, target),
 		CASE(what_is_born_an_orphan_goes, target),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file engine/store_conformance.h
- * @brief What every store must do (store/store.h), as one suite that each implementation runs.
+ * @file store/conformance.h
+ * @brief The rules of store/store.h as a test suite for every store.
  */
 #ifndef RH_TEST_STORE_CONFORMANCE_H
 #define RH_TEST_STORE_CONFORMANCE_H
@@ -22,13 +22,13 @@
 
 /** A store under test. */
 struct conformance_target {
-	/** Make an empty store. @return what the other two get */
+	/** Make an empty store. @return the argument of the other callbacks */
 	void *(*open)(void);
 	/** Free it. */
 	void (*close)(void *sut);
-	/** @return its face */
+	/** @return its interface */
 	struct rh_store *(*face)(void *sut);
-	/** Wait until everything that was submitted is done and told. */
+	/** Wait until everything that was submitted is done and delivered. */
 	void (*settle)(void *sut);
 	bool graceful; /**< a kubelet is expected: deleted pods stay until they are deleted with grace period 0 */
 	bool server;   /**< an API server alone: nobody collects what a removed object owned */
@@ -37,7 +37,7 @@ struct conformance_target {
 /** Run the suite. @return number of failed tests, as cmocka_run_group_tests() */
 int conformance_run(const struct conformance_target *target);
 
-/** How a request ended; keeps what struct rh_outcome lends. All zero is "not yet". */
+/** A copy of the outcome of a request. All zero: not completed. */
 struct answer {
 	int calls;
 	enum rh_outcome_code code;

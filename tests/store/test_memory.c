@@ -205,7 +205,7 @@ static void count_ready(void *arg)
 	++*(int *)arg;
 }
 
-static void test_memory__ready_tells_when_there_is_something_to_pump(void **state)
+static void test_memory__ready_is_called_when_an_item_is_pending(void **state)
 {
 	rh_auto(memory_store) store = NULL;
 	auto_answer a = {0};
@@ -301,7 +301,7 @@ static void test_memory__a_finalizer_keeps_what_is_to_go(void **state)
 	assert_null(rh_memory_store_find(*state, &rh_resource_pods, "default", "p"));
 }
 
-/* What a kubelet has yet to stop stays for it, too. */
+/* A pod that a kubelet has not stopped stays, too. */
 static void test_memory__a_finalizer_does_not_stop_a_kubelet(void **state)
 {
 	auto_answer a = {0};
@@ -416,7 +416,7 @@ static const struct CMUnitTest memory_tests[] = {
 	cmocka_unit_test_setup_teardown(test_memory__disconnect_loses_what_was_pending, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_memory__each_goes_in_order_of_creation, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_memory__time_is_the_owners, setup, teardown),
-	cmocka_unit_test(test_memory__ready_tells_when_there_is_something_to_pump),
+	cmocka_unit_test(test_memory__ready_is_called_when_an_item_is_pending),
 	cmocka_unit_test_setup_teardown(test_memory__a_gate_settles_requests, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_memory__without_a_collector_the_owned_stay, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_memory__a_finalizer_keeps_what_is_to_go, setup, teardown),

@@ -1,35 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Carrying out a plan. The ledger is written first and confirmed, because what follows cannot be told from the pods
- * afterwards; then the children; then the status. Each write to the job demands the version that was decided about:
- * after a conflict the job is read and decided about again.
+ * The ledger is written and confirmed first, because the pods do not show afterwards what it records; then the
+ * children; then the status. Each write to the job has the resourceVersion of the decision as its precondition: after a
+ * conflict the job is read and decided about again.
  */
+#include "engine/carry/carry.h"
+
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
-#include "engine/carry/unfit.h"
+#include "engine/carry/entry.h"
+#include "engine/carry/invalid.h"
+#include "engine/carry/job_cache.h"
 #include "job/names.h"
 
-static void carry_drop(struct rh_engine_entry *entry)
+void rh_carry_free_plan(struct rh_plan *plan)
 {
-	if (entry->plan)
-		rh_plan_deinit(entry->plan);
-	rh_free(rh_take(entry->plan));
+	if (plan)
+		rh_plan_deinit(plan);
+	rh_free(plan);
 }
 
-/* What was reserved for a job that is being read again is free, or the job's own from now on. */
-static void carry_leave_stage(struct rh_engine_entry *entry)
+static void carry_drop(struct rh_entry *entry)
 {
-	entry->stage = RH_STAGE_IDLE;
+	rh_carry_free_plan(rh_take(entry->carry.plan));
+}
+
+/* The memory reserved for a job that was read again is free, or the job's own now. */
+static void carry_leave_stage(struct rh_entry *entry)
+{
+	entry->carry.stage = RH_STAGE_IDLE;
 	if (!entry->job)
-		rh_engine_reserve(entry, 0);
+		rh_trees_reserve(entry, 0);
 }
 
-void rh_engine_stop_carrying(struct rh_engine_entry *entry)
+static void carry_stop(struct rh_entry *entry)
 {
-	if (entry->stage != RH_STAGE_IDLE)
-		rh_engine_cancel(entry->engine, entry->write_id);
+	if (entry->carry.stage != RH_STAGE_IDLE)
+		rh_engine_cancel(entry->engine, entry->carry.write_id);
 	carry_leave_stage(entry);
 	carry_drop(entry);
 }
@@ -43,11 +51,11 @@ static int carry_diff_member(struct rh_json *diff, const char *key, const struct
 		return 0;
 	if (rh_json_type(from) != RH_JSON_OBJECT || rh_json_type(to) != RH_JSON_OBJECT)
 		return rh_json_add(diff, key, rh_json_copy(to));
-	inner = rh_engine_diff(from, to);
+	inner = rh_carry_diff(from, to);
 	return rh_json_add(diff, key, rh_take(inner));
 }
 
-struct rh_json *rh_engine_diff(const struct rh_json *from, const struct rh_json *to)
+struct rh_json *rh_carry_diff(const struct rh_json *from, const struct rh_json *to)
 {
 	rh_auto(json) diff = rh_json_new_object();
 
@@ -68,7 +76,7 @@ struct rh_json *rh_engine_diff(const struct rh_json *from, const struct rh_json 
 	return rh_take(diff);
 }
 
-/* What others keep in the status is theirs. */
+/* Members of the status that others write stay. */
 static int carry_keep_foreign(struct rh_json *status, const struct rh_json *before)
 {
 	static const char *const ours[] = {"conditions", "replicaStatuses", "startTime", "completionTime",
@@ -85,7 +93,7 @@ static int carry_keep_foreign(struct rh_json *status, const struct rh_json *befo
 	return 0;
 }
 
-struct rh_json *rh_engine_status_patch(const struct rh_json *before, const struct rh_job_status *status)
+struct rh_json *rh_carry_status_patch(const struct rh_json *before, const struct rh_job_status *status)
 {
 	rh_auto(json) after = rh_job_status_json(status);
 	rh_auto(json) patch = rh_json_new_object();
@@ -93,7 +101,7 @@ struct rh_json *rh_engine_status_patch(const struct rh_json *before, const struc
 
 	if (!after || !patch || carry_keep_foreign(after, before) < 0)
 		return NULL;
-	diff = rh_engine_diff(before, after);
+	diff = rh_carry_diff(before, after);
 	if (!diff)
 		return NULL;
 	if (rh_json_size(diff) > 0 && rh_json_add(patch, "status", rh_take(diff)) < 0)
@@ -101,10 +109,10 @@ struct rh_json *rh_engine_status_patch(const struct rh_json *before, const struc
 	return rh_take(patch);
 }
 
-static struct rh_json *carry_ledger_patch(const struct rh_engine_entry *entry)
+static struct rh_json *carry_ledger_patch(const struct rh_entry *entry)
 {
 	rh_auto(json) patch = rh_json_new_object();
-	rh_auto_free char *text = rh_ledger_text(&entry->plan->ledger, entry->job);
+	rh_auto_free char *text = rh_ledger_text(&entry->carry.plan->ledger, entry->job);
 	struct rh_json *metadata = patch ? rh_json_ensure_object(patch, "metadata") : NULL;
 	struct rh_json *annotations = metadata ? rh_json_ensure_object(metadata, "annotations") : NULL;
 
@@ -116,7 +124,7 @@ static struct rh_json *carry_ledger_patch(const struct rh_engine_entry *entry)
 static void carry_on_write(void *arg, const struct rh_outcome *outcome);
 
 /* @return 0 or RH_ENOMEM */
-static int carry_write(struct rh_engine_entry *entry, enum rh_engine_stage stage, struct rh_json *body)
+static int carry_write(struct rh_entry *entry, enum rh_carry_stage stage, struct rh_json *body)
 {
 	struct rh_request request = {
 		.verb = stage == RH_STAGE_LEDGER   ? RH_VERB_PATCH
@@ -126,79 +134,90 @@ static int carry_write(struct rh_engine_entry *entry, enum rh_engine_stage stage
 		.namespace_ = entry->namespace_,
 		.name = entry->name,
 		.body = body,
-		.answer_size = rh_engine_answer_size(entry),
+		.answer_size = rh_trees_answer_size(entry),
 	};
 
 	if (stage != RH_STAGE_REFRESH) {
 		request.uid = entry->uid;
-		request.resource_version = entry->job ? entry->job->resource_version : entry->unfit->version;
+		request.resource_version = entry->job ? entry->job->resource_version : entry->invalid->version;
 	}
-	if (rh_engine_submit(entry->engine, &request, carry_on_write, entry, &entry->write_id) < 0)
+	if (rh_engine_submit(entry->engine, &request, carry_on_write, entry, &entry->carry.write_id) < 0)
 		return RH_ENOMEM;
-	entry->stage = stage;
+	entry->carry.stage = stage;
 	if (!entry->job)
-		rh_engine_reserve(entry, entry->weight);
+		rh_trees_reserve(entry, entry->tree.weight);
 	return 0;
 }
 
-int rh_engine_write_status(struct rh_engine_entry *entry, struct rh_json *patch)
+int rh_carry_write_status(struct rh_entry *entry, struct rh_json *patch)
 {
 	return carry_write(entry, RH_STAGE_STATUS, patch);
 }
 
-void rh_engine_refresh(struct rh_engine_entry *entry)
+void rh_carry_refresh(struct rh_entry *entry)
 {
 	entry->refresh = true;
 	if (carry_write(entry, RH_STAGE_REFRESH, NULL) < 0)
 		rh_queue_fail(&entry->engine->queue, &entry->item, entry->engine->now);
 }
 
-/* What is left of the plan is not done: it is decided again, after a while. */
-static void carry_give_up(struct rh_engine_entry *entry)
+/* Drop the rest of the plan, and decide again after a back-off. */
+static void carry_give_up(struct rh_entry *entry)
 {
 	carry_drop(entry);
 	rh_queue_fail(&entry->engine->queue, &entry->item, entry->engine->now);
 }
 
-static void carry_emit(struct rh_engine_entry *entry)
+static void carry_emit(struct rh_entry *entry)
 {
-	for (size_t i = 0; i < entry->plan->event_count; i++) {
-		const struct rh_plan_event *event = &entry->plan->events[i];
+	for (size_t i = 0; i < entry->carry.plan->event_count; i++) {
+		const struct rh_plan_event *event = &entry->carry.plan->events[i];
 
-		rh_engine_emit(entry, &(struct rh_event_spec){entry->uid, event->warning, event->reason, event->message});
+		rh_events_emit(entry, &(struct rh_event_spec){entry->uid, event->warning, event->reason, event->message});
 	}
 }
 
-void rh_engine_forget_held(struct rh_engine_entry *entry)
+static void carry_forget_held(struct rh_entry *entry)
 {
-	if (entry->held)
-		rh_job_status_deinit(entry->held);
-	rh_free(rh_take(entry->held));
-	entry->held_since = 0;
+	if (entry->carry.held)
+		rh_job_status_deinit(entry->carry.held);
+	rh_free(rh_take(entry->carry.held));
+	entry->carry.held_since = 0;
 }
 
-/* Keep the status of the plan if it is held back. */
-static void carry_hold(struct rh_engine_entry *entry)
+void rh_carry_forget(struct rh_entry *entry)
 {
-	struct rh_plan *plan = entry->plan;
+	carry_stop(entry);
+	carry_forget_held(entry);
+}
 
-	rh_engine_forget_held(entry);
-	entry->held_since = plan->held_since;
-	entry->held = plan->held_since ? rh_alloc(sizeof(*entry->held)) : NULL;
-	if (!entry->held)
+void rh_carry_forget_message(struct rh_entry *entry)
+{
+	entry->carry.stalled_hash = 0;
+}
+
+/* Keep the status of the plan if its write is held back. */
+static void carry_hold(struct rh_entry *entry)
+{
+	struct rh_plan *plan = entry->carry.plan;
+
+	carry_forget_held(entry);
+	entry->carry.held_since = plan->held_since;
+	entry->carry.held = plan->held_since ? rh_alloc(sizeof(*entry->carry.held)) : NULL;
+	if (!entry->carry.held)
 		return;
-	*entry->held = plan->status;
+	*entry->carry.held = plan->status;
 	plan->status = (struct rh_job_status){0};
 }
 
-/* Everything was sent, and all writes to the job are confirmed. */
-static void carry_end(struct rh_engine_entry *entry, bool wrote)
+/* All children are sent, and all writes to the job are confirmed. */
+static void carry_end(struct rh_entry *entry, bool wrote)
 {
 	struct rh_queue *queue = &entry->engine->queue;
-	int64_t wake_at = entry->plan->wake_at;
-	bool done = entry->plan->done && !wrote && entry->inflight_count == 0;
+	int64_t wake_at = entry->carry.plan->wake_at;
+	bool done = entry->carry.plan->done && !wrote && entry->inflight.count == 0;
 
-	entry->said = entry->plan->said;
+	entry->carry.stalled_hash = entry->carry.plan->stalled_hash;
 	carry_hold(entry);
 	carry_emit(entry);
 	carry_drop(entry);
@@ -208,47 +227,48 @@ static void carry_end(struct rh_engine_entry *entry, bool wrote)
 	else if (wake_at != RH_NEVER)
 		rh_queue_add(queue, &entry->item, wake_at);
 	if (done)
-		rh_engine_forget_finished(entry);
+		rh_job_cache_forget_finished(entry);
 }
 
-static void carry_status(struct rh_engine_entry *entry)
+static void carry_status(struct rh_entry *entry)
 {
-	bool wrote = entry->plan->write_ledger;
+	bool wrote = entry->carry.plan->write_ledger;
 	rh_auto(json) patch = NULL;
 
-	if (!entry->plan->write_status) {
+	if (!entry->carry.plan->write_status) {
 		carry_end(entry, wrote);
 		return;
 	}
-	patch = rh_engine_status_patch(rh_json_get(entry->job->object, "status"), &entry->plan->status);
+	patch = rh_carry_status_patch(rh_json_get(entry->job->object, "status"), &entry->carry.plan->status);
 	if (patch && rh_json_size(patch) == 0)
 		carry_end(entry, wrote);
 	else if (!patch || carry_write(entry, RH_STAGE_STATUS, rh_take(patch)) < 0)
 		carry_give_up(entry);
 }
 
-static void carry_act(struct rh_engine_entry *entry)
+static void carry_act(struct rh_entry *entry)
 {
-	for (size_t i = 0; i < entry->plan->action_count; i++) {
-		int r = rh_engine_act(entry, &entry->plan->actions[i]);
+	for (size_t i = 0; i < entry->carry.plan->action_count; i++) {
+		int r = rh_inflight_act(entry, &entry->carry.plan->actions[i]);
 
 		if (r == RH_EAGAIN)
-			continue; /* what the window holds back is planned again when it opens; deletes may still fit */
+			continue; /* a later plan repeats it when the window has room; deletes may still fit */
 		if (r < 0) {
 			carry_give_up(entry);
 			return;
 		}
 	}
-	if (rh_engine_answer_size(entry) > 0)
-		rh_builder_free(rh_take(entry->builder));
+	if (rh_trees_answer_size(entry) > 0)
+		rh_work_free_builder(entry);
 	carry_status(entry);
 }
 
-void rh_engine_carry(struct rh_engine_entry *entry)
+void rh_carry_start(struct rh_entry *entry, struct rh_plan *plan)
 {
 	rh_auto(json) patch = NULL;
 
-	if (!entry->plan->write_ledger) {
+	entry->carry.plan = plan;
+	if (!plan->write_ledger) {
 		carry_act(entry);
 		return;
 	}
@@ -257,17 +277,17 @@ void rh_engine_carry(struct rh_engine_entry *entry)
 		carry_give_up(entry);
 }
 
-static void carry_report_denied(struct rh_engine_entry *entry, const struct rh_outcome *outcome)
+static void carry_report_denied(struct rh_entry *entry, const struct rh_outcome *outcome)
 {
 	rh_auto_free char *reason = rh_asprintf("FailedUpdate%s", entry->kind->kind->kind);
 	rh_auto_free char *message = rh_asprintf("Error updating: %s", outcome->message);
 
 	if (reason && message)
-		rh_engine_emit(entry, &(struct rh_event_spec){entry->uid, true, reason, message});
+		rh_events_emit(entry, &(struct rh_event_spec){entry->uid, true, reason, message});
 }
 
-/* The job is there, and its status is not: where the kind is defined without one, or by an older definition. */
-static void carry_report_statusless(struct rh_engine_entry *entry, const struct rh_json *object)
+/* The job exists and has no status: its CustomResourceDefinition has no status subresource, or an older one. */
+static void carry_report_statusless(struct rh_entry *entry, const struct rh_json *object)
 {
 	const char *kind = entry->kind->kind->kind;
 	rh_auto_free char *reason = rh_asprintf("FailedUpdate%s", kind);
@@ -275,12 +295,12 @@ static void carry_report_statusless(struct rh_engine_entry *entry, const struct 
 	                                         "install it: roundhouse crds --kind %s | kubectl apply --server-side -f -",
 	                                         entry->kind->resource.plural, kind);
 
-	entry->statusless = false;
+	entry->carry.statusless = false;
 	if (reason && message && rh_text_equal(rh_json_string_at(object, "metadata.uid"), entry->uid))
-		rh_engine_emit(entry, &(struct rh_event_spec){entry->uid, true, reason, message});
+		rh_events_emit(entry, &(struct rh_event_spec){entry->uid, true, reason, message});
 }
 
-static void carry_failed(struct rh_engine_entry *entry, const struct rh_outcome *outcome)
+static void carry_failed(struct rh_entry *entry, const struct rh_outcome *outcome)
 {
 	struct rh_engine *engine = entry->engine;
 
@@ -290,7 +310,7 @@ static void carry_failed(struct rh_engine_entry *entry, const struct rh_outcome 
 		entry->refresh = true;
 		rh_queue_add(&engine->queue, &entry->item, RH_QUEUE_NOW);
 		return;
-	case RH_OUTCOME_GONE: /* the watch will tell; until then there is nothing to decide about */
+	case RH_OUTCOME_GONE: /* the watch will report the deletion */
 		entry->refresh = true;
 		break;
 	case RH_OUTCOME_THROTTLED:
@@ -309,20 +329,20 @@ static void carry_failed(struct rh_engine_entry *entry, const struct rh_outcome 
 	rh_queue_fail(&engine->queue, &entry->item, engine->now);
 }
 
-/* @return whether the write was done, and what is known of the job is at least as new */
-static bool carry_take(struct rh_engine_entry *entry, const struct rh_outcome *outcome)
+/* @return whether the write succeeded and the cache has its version, or a newer one */
+static bool carry_store(struct rh_entry *entry, const struct rh_outcome *outcome)
 {
-	if (outcome->code == RH_OUTCOME_OK && outcome->object && rh_engine_take_job(entry, outcome->object) >= 0)
+	if (outcome->code == RH_OUTCOME_OK && outcome->object && rh_job_cache_store(entry, outcome->object) >= 0)
 		return true;
 	entry->refresh = outcome->code == RH_OUTCOME_OK || entry->refresh;
 	return false;
 }
 
 /*
- * The ledger is written. Where somebody has changed the job since, the rest of the plan is decided again, and only what
- * has happened is told.
+ * The ledger is written. When the job has changed meanwhile, the plan ends here: its Events are emitted, and the rest
+ * is decided again.
  */
-static void carry_on(struct rh_engine_entry *entry, const struct rh_json *written)
+static void carry_continue(struct rh_entry *entry, const struct rh_json *written)
 {
 	const char *version = rh_json_string_at(written, "metadata.resourceVersion");
 
@@ -337,27 +357,27 @@ static void carry_on(struct rh_engine_entry *entry, const struct rh_json *writte
 
 static void carry_on_write(void *arg, const struct rh_outcome *outcome)
 {
-	struct rh_engine_entry *entry = arg;
-	enum rh_engine_stage stage = entry->stage;
+	struct rh_entry *entry = arg;
+	enum rh_carry_stage stage = entry->carry.stage;
 	struct rh_queue *queue = &entry->engine->queue;
 
 	entry->engine->requests--;
 	carry_leave_stage(entry);
 	if (stage == RH_STAGE_REFRESH && outcome->code == RH_OUTCOME_GONE) {
-		rh_engine_forget_job(entry);
-		rh_engine_reap(entry);
+		rh_job_cache_forget(entry);
+		rh_entry_reap(entry);
 		return;
 	}
 	if (stage == RH_STAGE_STATUS)
-		entry->statusless = outcome->code == RH_OUTCOME_GONE;
-	else if (entry->statusless && stage == RH_STAGE_REFRESH && outcome->object)
+		entry->carry.statusless = outcome->code == RH_OUTCOME_GONE;
+	else if (entry->carry.statusless && stage == RH_STAGE_REFRESH && outcome->object)
 		carry_report_statusless(entry, outcome->object);
-	if (!carry_take(entry, outcome)) {
+	if (!carry_store(entry, outcome)) {
 		carry_failed(entry, outcome);
 		return;
 	}
-	if (stage == RH_STAGE_LEDGER && entry->job && entry->plan)
-		carry_on(entry, outcome->object);
+	if (stage == RH_STAGE_LEDGER && entry->job && entry->carry.plan)
+		carry_continue(entry, outcome->object);
 	else if (stage == RH_STAGE_STATUS && entry->job)
 		carry_end(entry, true);
 	else

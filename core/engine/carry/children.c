@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pods, Services and PodGroups, and which job each belongs to. Whose a child is says its labels or its owner, which
- * change: what it is known by is its UID, and one that becomes another job's leaves the former.
+ * Labels and the owner of a child name its job, and both may change: a child is identified by its UID, and one that
+ * gets another job leaves the former.
  */
+#include "engine/carry/children.h"
+
 #include <string.h>
 
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
+#include "engine/carry/metadata.h"
+#include "engine/carry/verbs.h"
 #include "job/names.h"
 
 static const char *children_owner(const struct rh_json *object)
@@ -35,7 +39,7 @@ static int children_read_group(struct rh_child *child, const struct rh_json *obj
 	return spec ? rh_object_hash(spec, &child->content) : 0;
 }
 
-/* What a child has texts of; all lie behind it. */
+/* The texts of a child; they are stored behind it. */
 struct children_texts {
 	const char *api_version, *kind, *name, *uid, *owner_uid, *type;
 };
@@ -65,7 +69,7 @@ static char *children_put_text(char **at, const char *text)
 	return put;
 }
 
-/* @return a child with nothing but its texts, in one block, or NULL when memory is out */
+/* @return a child with its texts alone, in one block, or NULL when memory is out */
 static struct rh_child *children_new_child(const struct children_texts *texts)
 {
 	size_t size = strlen(texts->api_version) + strlen(texts->kind) + strlen(texts->name) + strlen(texts->uid) +
@@ -93,7 +97,7 @@ int rh_child_parse(const struct rh_kind *kind, const struct rh_json *object, str
 		return RH_ENOMEM;
 	child->index = rh_pod_index(kind, rh_json_at(object, "metadata.labels"));
 	child->deleting = *rh_object_text(object, "metadata", "deletionTimestamp") != '\0';
-	child->revision = rh_engine_revision(rh_object_text(object, "metadata", "resourceVersion"));
+	child->revision = rh_object_revision(rh_object_text(object, "metadata", "resourceVersion"));
 	if (strcmp(child->kind, RH_GANG_OBJECT) == 0 && children_read_group(child, object) < 0)
 		return RH_ENOMEM;
 	*ret_child = rh_take(child);
@@ -125,7 +129,7 @@ void rh_cached_set_stopping(struct rh_cached *cached, bool stopping)
 		cached->child->deleting = stopping;
 }
 
-static int children_parse(const struct rh_engine_entry *entry, bool service, const struct rh_json *object,
+static int children_parse(const struct rh_entry *entry, bool service, const struct rh_json *object,
                           struct rh_cached **ret_cached)
 {
 	rh_auto(cached) cached = rh_alloc(sizeof(*cached));
@@ -141,7 +145,7 @@ static int children_parse(const struct rh_engine_entry *entry, bool service, con
 	return 0;
 }
 
-void rh_engine_clear_map(struct rh_map *map)
+void rh_cached_clear_map(struct rh_map *map)
 {
 	const char *key;
 	size_t cursor = 0;
@@ -155,7 +159,7 @@ void rh_engine_clear_map(struct rh_map *map)
 
 static uint64_t children_revision(const struct rh_cached *cached)
 {
-	return cached->pod ? rh_engine_revision(cached->pod->resource_version) : cached->child->revision;
+	return cached->pod ? rh_object_revision(cached->pod->resource_version) : cached->child->revision;
 }
 
 static bool children_is_group(const struct rh_cached *cached)
@@ -163,7 +167,7 @@ static bool children_is_group(const struct rh_cached *cached)
 	return cached->child && strcmp(cached->child->kind, RH_GANG_OBJECT) == 0;
 }
 
-/* @return what creates such a child */
+/* @return the verb that creates such a child */
 static enum rh_action_verb children_verb(const struct rh_cached *cached)
 {
 	if (cached->pod)
@@ -171,13 +175,13 @@ static enum rh_action_verb children_verb(const struct rh_cached *cached)
 	return children_is_group(cached) ? RH_CREATE_OBJECT : RH_CREATE_SERVICE;
 }
 
-void rh_engine_own_child(struct rh_engine_entry *entry, struct rh_cached *cached)
+void rh_children_index(struct rh_entry *entry, struct rh_cached *cached)
 {
 	cached->entry = entry;
 	rh_index_add(&entry->engine->index, cached);
 }
 
-/* Further objects are few, and their keys are not their names. */
+/* A search by value: further objects are few, and their keys are not their names. */
 static void children_take_group(struct rh_map *objects, const struct rh_cached *cached)
 {
 	const char *key;
@@ -190,118 +194,95 @@ static void children_take_group(struct rh_map *objects, const struct rh_cached *
 	}
 }
 
-void rh_engine_drop_child(struct rh_cached *cached)
+void rh_children_remove(struct rh_cached *cached)
 {
-	struct rh_engine_entry *entry = cached->entry;
+	struct rh_entry *entry = cached->entry;
 	const char *name = cached->pod ? cached->pod->name : cached->child->name;
 
-	rh_engine_add_tombstone(entry, children_verb(cached), name, rh_cached_uid(cached));
+	rh_inflight_add_tombstones(entry, children_verb(cached), name, rh_cached_uid(cached));
 	if (children_is_group(cached))
-		children_take_group(entry->objects, cached);
+		children_take_group(entry->objects.known, cached);
 	else
-		(void)rh_map_remove(cached->pod ? entry->pods : entry->services, name);
+		(void)rh_map_remove(cached->pod ? entry->children.pods : entry->children.services, name);
 	rh_cached_free(cached);
-	rh_engine_touch(entry);
-	rh_engine_reap(entry);
+	rh_entry_touch(entry);
+	rh_entry_reap(entry);
 }
 
-bool rh_engine_unroute(struct rh_engine *engine, const struct rh_engine_entry *entry, const struct rh_json *object)
+bool rh_children_unroute(struct rh_engine *engine, const struct rh_entry *entry, const struct rh_json *object)
 {
-	uint64_t revision = rh_engine_revision(rh_object_text(object, "metadata", "resourceVersion"));
+	uint64_t revision = rh_object_revision(rh_object_text(object, "metadata", "resourceVersion"));
 	struct rh_cached *known = rh_index_find(&engine->index, rh_object_text(object, "metadata", "uid"));
 
 	if (!known || known->entry == entry)
 		return true;
 	if (revision > 0 && revision < children_revision(known))
 		return false;
-	rh_engine_drop_child(known);
+	rh_children_remove(known);
 	return true;
 }
 
-/* Put @p cached (taken) among the children of the entry. @return 1, 0 when what is known says the same, or RH_ENOMEM */
-static int children_put(struct rh_engine_entry *entry, const char *name, struct rh_cached *cached)
+/* @return whether the cache has this version of an object of the name, or a newer one */
+static bool children_is_cached(const struct rh_cached *cached, const struct rh_json *object)
+{
+	uint64_t revision = rh_object_revision(rh_object_text(object, "metadata", "resourceVersion"));
+	uint64_t known = cached ? children_revision(cached) : 0;
+
+	if (!cached || revision == 0)
+		return false;
+	return revision < known ||
+	       (revision == known && strcmp(rh_cached_uid(cached), rh_object_text(object, "metadata", "uid")) == 0);
+}
+
+/* Put @p cached (taken) among the children of the entry, in place of @p before. @return 1 or RH_ENOMEM */
+static int children_put(struct rh_entry *entry, const char *name, struct rh_cached *cached, struct rh_cached *before)
 {
 	rh_auto(cached) guard = cached;
-	struct rh_map *map = cached->pod ? entry->pods : entry->services;
-	struct rh_cached *before = rh_map_get(map, name);
-	bool same = before && strcmp(rh_cached_uid(before), rh_cached_uid(cached)) == 0;
 
-	if (before) {
-		uint64_t old = children_revision(before);
-		uint64_t new = children_revision(cached);
-
-		if (new > 0 && (new < old || (same && new == old)))
-			return 0;
-	}
-	if (rh_map_set(map, name, cached, NULL) < 0)
+	if (rh_map_set(cached->pod ? entry->children.pods : entry->children.services, name, cached, NULL) < 0)
 		return RH_ENOMEM;
-	if (same && before->stopping)
+	if (before && before->stopping && strcmp(rh_cached_uid(before), rh_cached_uid(cached)) == 0)
 		rh_cached_set_stopping(cached, true);
 	rh_cached_free(before);
-	rh_engine_own_child(entry, rh_take(guard));
+	rh_children_index(entry, rh_take(guard));
 	return 1;
 }
 
-bool rh_engine_is_labelled(const struct rh_engine_entry *entry, const struct rh_json *object)
+bool rh_children_is_labelled(const struct rh_entry *entry, const struct rh_json *object)
 {
 	return strcmp(rh_object_label(object, RH_LABEL_JOB), entry->name) == 0 &&
 	       strcmp(rh_object_label(object, RH_LABEL_OPERATOR), entry->kind->kind->controller) == 0;
 }
 
-int rh_engine_see_child(struct rh_engine_entry *entry, bool service, const struct rh_json *object)
+int rh_children_observe(struct rh_entry *entry, bool service, const struct rh_json *object)
 {
 	const char *name = rh_object_text(object, "metadata", "name");
+	struct rh_cached *before;
 	struct rh_cached *cached;
 	int r;
 
-	if (!rh_engine_unroute(entry->engine, entry, object))
+	if (!rh_children_unroute(entry->engine, entry, object))
+		return 0;
+	before = rh_map_get(service ? entry->children.services : entry->children.pods, name);
+	/* An own write comes twice, as its response and as a watch event: it is parsed once. */
+	if (children_is_cached(before, object))
 		return 0;
 	r = children_parse(entry, service, object, &cached);
 	if (r == 0)
-		r = children_put(entry, name, cached);
-	if (r == 1 && entry->refusal_count > 0)
-		rh_engine_forget_refusal(entry, service ? "Service" : "Pod", name);
+		r = children_put(entry, name, cached, before);
+	if (r == 1 && entry->refusals.count > 0)
+		rh_refusals_forget(entry, service ? "Service" : "Pod", name);
 	return r;
 }
 
-bool rh_inflight_has_tombstone(const struct rh_inflight *inflight, const char *uid)
+int rh_children_store(struct rh_inflight *inflight, const struct rh_json *object)
 {
-	const char *text = rh_str_text(&inflight->tombstones);
-	size_t length = strlen(uid);
-
-	for (const char *at = text; length > 0 && (at = strstr(at, uid)); at += length) {
-		if (at > text && at[-1] == '/' && at[length] == '/')
-			return true;
-	}
-	return false;
-}
-
-int rh_engine_take_child(struct rh_inflight *inflight, const struct rh_json *object)
-{
-	struct rh_engine_entry *entry = inflight->entry;
+	struct rh_entry *entry = inflight->entry;
 	const char *uid = rh_object_text(object, "metadata", "uid");
 	bool known = rh_index_find(&entry->engine->index, uid) != NULL;
-	bool compares = rh_engine_revision(rh_object_text(object, "metadata", "resourceVersion")) > 0;
+	bool compares = rh_object_revision(rh_object_text(object, "metadata", "resourceVersion")) > 0;
 
 	if (rh_inflight_has_tombstone(inflight, uid) || (known && !compares))
 		return 0;
-	return rh_engine_see_child(entry, rh_verb_of_service(inflight->verb), object) < 0 ? RH_ENOMEM : 0;
-}
-
-static bool children_is_of(const struct rh_inflight *inflight, enum rh_action_verb verb, const char *name)
-{
-	return rh_verb_of_pod(inflight->verb) == rh_verb_of_pod(verb) &&
-	       rh_verb_of_service(inflight->verb) == rh_verb_of_service(verb) && strcmp(inflight->name, name) == 0;
-}
-
-void rh_engine_add_tombstone(struct rh_engine_entry *entry, enum rh_action_verb verb, const char *name, const char *uid)
-{
-	for (struct rh_inflight *inflight = entry->inflight_list; inflight; inflight = inflight->next) {
-		if (!children_is_of(inflight, verb, name) || rh_inflight_has_tombstone(inflight, uid))
-			continue;
-		rh_str_appendf(&inflight->tombstones, "/%s/", uid);
-		if (inflight->tombstones.failed)
-			entry->engine->lost = true;
-	}
-	rh_engine_clear_child_backoff(entry, verb, name);
+	return rh_children_observe(entry, rh_verb_of_service(inflight->verb), object) < 0 ? RH_ENOMEM : 0;
 }

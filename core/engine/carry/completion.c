@@ -1,33 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How writes to children end. What an answer leaves open is settled by reading; what was refused is told in the
- * server's words and waits, longer each time.
+ * Responses to writes of children. Where a response leaves the result open, a read settles it. A refusal is reported
+ * with the server's message and retried with back-off. The transition table is at the end.
  */
+#include "engine/carry/completion.h"
+
 #include <string.h>
 
-#include "engine/carry/parts.h"
+#include "engine/carry/backoff.h"
+#include "engine/carry/entry.h"
+#include "engine/carry/job_cache.h"
+#include "engine/carry/match.h"
+#include "engine/carry/metadata.h"
+#include "engine/carry/taken.h"
+#include "engine/carry/verbs.h"
+#include "job/names.h"
 
-/* Decide again when that may have something to do: what waits for the lead replica, or what the window held back. */
+/* Make the job due when something may wait for this: for the first replica, or for room in the window. */
 static void completion_end(struct rh_inflight *inflight)
 {
-	struct rh_engine_entry *entry = inflight->entry;
+	struct rh_entry *entry = inflight->entry;
 	struct rh_engine *engine = entry->engine;
 	bool leads = inflight->index == 0;
 
 	rh_inflight_free(inflight);
-	if (rh_engine_is_kept(entry) && (leads || 2 * entry->inflight_count <= engine->options.window))
+	if (rh_entry_is_active(entry) && (leads || 2 * entry->inflight.count <= engine->options.window))
 		rh_queue_add(&engine->queue, &entry->item, RH_QUEUE_NOW);
-	rh_engine_reap(entry);
+	rh_entry_reap(entry);
+}
+
+static void completion_ignore(struct rh_inflight *inflight, const struct rh_outcome *outcome)
+{
+	(void)outcome;
+	completion_end(inflight);
+}
+
+static void completion_back_off(struct rh_inflight *inflight, const struct rh_outcome *outcome)
+{
+	(void)outcome;
+	rh_backoff_add(inflight, -1);
+	completion_end(inflight);
 }
 
 static void completion_report_group(const struct rh_inflight *inflight)
 {
-	rh_engine_emit(inflight->entry, &(struct rh_event_spec){inflight->job_uid, false, "JobTerminated",
+	rh_events_emit(inflight->entry, &(struct rh_event_spec){inflight->job_uid, false, "JobTerminated",
 	                                                        "Job has been terminated. Deleting PodGroup"});
-	rh_inflight_report(inflight, false, "");
+	rh_inflight_report_success(inflight);
 }
 
-/* It is not known whether its containers still run somewhere: who looks at the job has to know. */
+/* The containers may still run on an unreachable node: users have to know. */
 static void completion_report_force(const struct rh_inflight *inflight)
 {
 	rh_auto_free char *message = rh_asprintf("Deleted pod by force: %s did not end within %s%s%s%s", inflight->name,
@@ -35,10 +57,10 @@ static void completion_report_force(const struct rh_inflight *inflight)
 	                                         inflight->node, *inflight->node ? " may be lost" : "");
 
 	if (message)
-		rh_engine_emit(inflight->entry, &(struct rh_event_spec){inflight->job_uid, true, "ForcedDeletePod", message});
+		rh_events_emit(inflight->entry, &(struct rh_event_spec){inflight->job_uid, true, "ForcedDeletePod", message});
 }
 
-/* V1 tells nothing of further objects that went well, but for a PodGroup that goes. */
+/* V1 emits no Event for a further object that succeeds, except for the delete of a PodGroup. */
 static void completion_report_success(const struct rh_inflight *inflight)
 {
 	if (inflight->verb == RH_DELETE_OBJECT && strcmp(inflight->resource->kind, RH_GANG_OBJECT) == 0)
@@ -46,225 +68,178 @@ static void completion_report_success(const struct rh_inflight *inflight)
 	else if (inflight->node)
 		completion_report_force(inflight);
 	else if (rh_verb_of_pod(inflight->verb) || rh_verb_of_service(inflight->verb) || inflight->verb == RH_DELETE_JOB)
-		rh_inflight_report(inflight, false, "");
+		rh_inflight_report_success(inflight);
 }
 
 static void completion_refused(struct rh_inflight *inflight, const struct rh_outcome *outcome)
 {
 	if (outcome->code == RH_OUTCOME_THROTTLED) {
-		rh_engine_back_off(inflight, outcome->retry_after);
+		rh_backoff_add(inflight, outcome->retry_after);
 	} else {
-		bool told = outcome->code != RH_OUTCOME_UNKNOWN;
-		bool alone = rh_verb_of_object(inflight->verb);
-		bool counts = told && (alone || rh_verb_creates(inflight->verb));
+		enum rh_refused what = rh_inflight_refused(inflight);
+		bool answered = outcome->code != RH_OUTCOME_UNKNOWN;
+		bool single = rh_verb_of_object(inflight->verb);
+		bool counts = answered && (single || rh_verb_creates(inflight->verb));
 
-		if (told)
-			rh_inflight_report(inflight, true, outcome->message);
+		if (answered)
+			rh_inflight_report_failure(inflight, what, outcome->message);
 		if (counts)
-			rh_engine_refuse(inflight, alone, outcome->message);
-		if (!counts || alone)
-			rh_engine_back_off(inflight, -1);
+			rh_refusals_add(inflight, what, single, outcome->message);
+		if (!counts || single)
+			rh_backoff_add(inflight, -1);
 	}
 	completion_end(inflight);
 }
 
-static void completion_ask(struct rh_inflight *inflight)
+/* Read what the last request was about, in the given state. */
+static void completion_read(struct rh_inflight *inflight, enum rh_inflight_state state)
 {
-	struct rh_request request = {.verb = rh_inflight_reads(inflight)};
 	struct rh_cached *cached;
 
-	inflight->asking = true;
-	if (rh_inflight_send(inflight, &request) == 0)
+	if (rh_inflight_read(inflight, state) == 0)
 		return;
 	cached = rh_verb_deletes(inflight->verb) ? rh_inflight_target(inflight) : NULL;
 	if (cached)
 		rh_cached_set_stopping(cached, false);
-	rh_engine_back_off(inflight, -1);
-	completion_end(inflight);
+	completion_back_off(inflight, NULL);
 }
 
-/*
- * Whose is it? COMPLETION_ASTRAY: our job's, but by its labels, which anybody may edit, it is not the replica of that
- * name, or another job's.
- */
-enum completion_found { COMPLETION_FOREIGN, COMPLETION_ASTRAY, COMPLETION_OURS };
-
-/* Of a pod or Service: is what it makes the replica that these labels say? */
-static bool completion_is_for(const struct rh_inflight *inflight, const char *type, int32_t index)
+static void completion_verify(struct rh_inflight *inflight, const struct rh_outcome *outcome)
 {
-	if (inflight->pod)
-		return index == inflight->pod->index && strcmp(type, inflight->pod->type) == 0;
-	return index == inflight->child->index && strcmp(type, inflight->child->type) == 0;
+	(void)outcome;
+	completion_read(inflight, RH_INFLIGHT_VERIFYING);
 }
 
-/* Whether labels say which job it belongs to, and that it is ours. A PodGroup is found by its owner. */
-static bool completion_is_labelled(const struct rh_inflight *inflight, const struct rh_json *object)
+static void completion_identify(struct rh_inflight *inflight, const struct rh_outcome *outcome)
 {
-	return rh_verb_of_object(inflight->verb) || rh_engine_is_labelled(inflight->entry, object);
+	(void)outcome;
+	completion_read(inflight, RH_INFLIGHT_IDENTIFYING);
 }
 
-static bool completion_is_replica(const struct rh_inflight *inflight, const struct rh_child *found)
+/* A further object that existed before counts by its content. */
+static int completion_store_object(const struct rh_inflight *inflight, const struct rh_json *object)
 {
-	return rh_verb_of_object(inflight->verb) || completion_is_for(inflight, found->type, found->index);
+	int current = inflight->body ? rh_match_is_current(inflight, object) : 0;
+
+	return current < 0 ? current : rh_objects_store(inflight->entry, object, current ? inflight->hash : 0);
 }
 
-static enum completion_found completion_judge(const struct rh_inflight *inflight, const struct rh_json *object)
+/* @p object exists, and is what was to be created. */
+static void completion_succeed_create(struct rh_inflight *inflight, const struct rh_json *object, bool report)
 {
-	rh_auto(child) child = NULL;
-
-	if (rh_child_parse(inflight->entry->kind->kind, object, &child) < 0 ||
-	    strcmp(child->owner_uid, inflight->job_uid) != 0)
-		return COMPLETION_FOREIGN;
-	return completion_is_labelled(inflight, object) && completion_is_replica(inflight, child) ? COMPLETION_OURS
-	                                                                                          : COMPLETION_ASTRAY;
-}
-
-/* V1 leaves the queue that was chosen for a PodGroup as it is (COMPAT B.8). */
-static int completion_keep_queue(struct rh_json *desired, const struct rh_json *actual)
-{
-	const char *queue = rh_json_string_at(actual, "spec.queue");
-	struct rh_json *spec = rh_json_get(desired, "spec");
-
-	if (!rh_json_get(spec, "queue") || !queue || !*queue)
-		return 0;
-	return rh_json_set_string(spec, "queue", queue);
-}
-
-/*
- * Whether the object is as the flight wants it. Of a PodGroup, annotations are those of its making, and the queue that
- * it has becomes the one that is wanted. @return 1 when it is, 0 or RH_ENOMEM
- */
-static int completion_is_right(const struct rh_inflight *inflight, const struct rh_json *actual)
-{
-	const struct rh_json *desired = inflight->body;
-
-	if (strcmp(inflight->resource->kind, RH_GANG_OBJECT) != 0)
-		return rh_engine_covers(actual, desired);
-	if (completion_keep_queue(inflight->body, actual) < 0)
-		return RH_ENOMEM;
-	return rh_engine_covers(rh_json_get(actual, "spec"), rh_json_get(desired, "spec")) &&
-	       rh_engine_covers(rh_json_at(actual, "metadata.labels"), rh_json_at(desired, "metadata.labels"));
-}
-
-/* A further object that was written by somebody else under our name, or by us before a start, counts by its content. */
-static int completion_keep_found(const struct rh_inflight *inflight, const struct rh_json *object)
-{
-	int right = inflight->body ? completion_is_right(inflight, object) : 0;
-
-	return right < 0 ? right : rh_engine_keep_object(inflight->entry, object, right ? inflight->hash : 0);
-}
-
-static void completion_arrived(struct rh_inflight *inflight, const struct rh_json *object, bool tell)
-{
-	struct rh_engine_entry *entry = inflight->entry;
+	struct rh_entry *entry = inflight->entry;
 	int r = 0;
 
 	if (inflight->verb != RH_CREATE_OBJECT)
-		r = rh_engine_take_child(inflight, object);
+		r = rh_children_store(inflight, object);
 	else if (!rh_inflight_has_tombstone(inflight, rh_object_text(object, "metadata", "uid")))
-		r = completion_keep_found(inflight, object);
+		r = completion_store_object(inflight, object);
 	if (r < 0)
 		entry->engine->lost = true;
-	if (tell)
+	if (report)
 		completion_report_success(inflight);
-	rh_engine_clear_backoff(inflight);
-	rh_engine_forget_refusal(entry, inflight->resource->kind, inflight->probe ? NULL : inflight->name);
+	rh_backoff_clear(inflight);
+	rh_refusals_forget(entry, inflight->resource->kind, inflight->probe ? NULL : inflight->name);
 	completion_end(inflight);
 }
 
-static void completion_taken(struct rh_inflight *inflight, const struct rh_json *object, bool astray)
+static void completion_create_ok(struct rh_inflight *inflight, const struct rh_outcome *outcome)
 {
-	rh_inflight_back_off_taken(inflight, object, astray);
-	completion_end(inflight);
-}
-
-/* Has the watch told meanwhile of what was to be made? Then what was read is older. */
-static bool completion_is_there(const struct rh_inflight *inflight)
-{
-	const struct rh_engine_entry *entry = inflight->entry;
-	const struct rh_cached *cached = NULL;
-
-	if (inflight->verb == RH_CREATE_SERVICE)
-		cached = rh_map_get(entry->services, inflight->name);
-	else if (inflight->pod)
-		cached = rh_map_get(entry->pods, inflight->name);
-	if (!cached)
-		return false;
-	if (cached->pod)
-		return strcmp(cached->pod->owner_uid, inflight->job_uid) == 0 &&
-		       completion_is_for(inflight, cached->pod->type, cached->pod->index);
-	return strcmp(cached->child->owner_uid, inflight->job_uid) == 0 &&
-	       completion_is_for(inflight, cached->child->type, cached->child->index);
-}
-
-static void completion_found_existing(struct rh_inflight *inflight, const struct rh_json *object)
-{
-	enum completion_found found = completion_judge(inflight, object);
-
-	if (found != COMPLETION_OURS && completion_is_there(inflight)) {
-		rh_engine_clear_backoff(inflight);
-		completion_end(inflight);
-	} else if (found == COMPLETION_OURS)
-		completion_arrived(inflight, object, inflight->unknown);
+	if (outcome->object && rh_match_is_labelled(inflight, outcome->object))
+		completion_succeed_create(inflight, outcome->object, true);
 	else
-		completion_taken(inflight, object, found == COMPLETION_ASTRAY);
+		completion_verify(inflight, outcome);
 }
 
-static void completion_created(struct rh_inflight *inflight, const struct rh_outcome *outcome)
+/* The object was read that has the name. */
+static void completion_create_found(struct rh_inflight *inflight, const struct rh_outcome *outcome)
 {
-	if (inflight->asking && outcome->code == RH_OUTCOME_OK && outcome->object) {
-		completion_found_existing(inflight, outcome->object);
-	} else if (inflight->asking && rh_verb_of_object(inflight->verb) && outcome->code == RH_OUTCOME_DENIED) {
-		completion_refused(inflight, outcome);
-	} else if (inflight->asking) {
-		if (inflight->unknown || outcome->code != RH_OUTCOME_GONE)
-			rh_engine_back_off(inflight, -1);
+	enum rh_match found;
+
+	if (!outcome->object) {
+		completion_back_off(inflight, outcome);
+		return;
+	}
+	found = rh_match_owner(inflight, outcome->object);
+	if (found != RH_MATCH_OURS && rh_match_is_cached(inflight)) {
+		rh_backoff_clear(inflight);
 		completion_end(inflight);
-	} else if (outcome->code == RH_OUTCOME_OK && outcome->object && completion_is_labelled(inflight, outcome->object)) {
-		completion_arrived(inflight, outcome->object, true);
-	} else if (outcome->code == RH_OUTCOME_OK || outcome->code == RH_OUTCOME_EXISTS ||
-	           outcome->code == RH_OUTCOME_UNKNOWN) {
-		inflight->unknown = outcome->code != RH_OUTCOME_EXISTS;
-		completion_ask(inflight);
+	} else if (found == RH_MATCH_OURS) {
+		completion_succeed_create(inflight, outcome->object, inflight->state == RH_INFLIGHT_VERIFYING);
 	} else {
-		completion_refused(inflight, outcome);
+		rh_taken_back_off(inflight, outcome->object, found == RH_MATCH_MISPLACED);
+		completion_end(inflight);
 	}
 }
 
-/* It is not there, or another's. */
-static void completion_forget_object(const struct rh_inflight *inflight)
+static void completion_create_unreadable(struct rh_inflight *inflight, const struct rh_outcome *outcome)
 {
-	rh_auto_free char *key =
-		rh_engine_object_key(inflight->resource->api_version, inflight->resource->kind, inflight->name);
-
-	if (key)
-		rh_cached_free(rh_map_remove(inflight->entry->objects, key));
+	if (rh_verb_of_object(inflight->verb))
+		completion_refused(inflight, outcome);
 	else
-		inflight->entry->engine->lost = true;
+		completion_back_off(inflight, outcome);
 }
 
-static void completion_drop_object(const struct rh_inflight *inflight)
+/* The object does not exist, or belongs to another owner. */
+static void completion_forget_object(const struct rh_inflight *inflight)
+{
+	rh_objects_remove(inflight->entry, inflight->resource, inflight->name);
+}
+
+static void completion_forget_target(const struct rh_inflight *inflight)
 {
 	if (rh_inflight_target(inflight))
 		completion_forget_object(inflight);
 }
 
-/* A job that is gone, or going, is not decided about any more. */
-static void completion_deleted_job(struct rh_inflight *inflight, const struct rh_outcome *outcome)
+/* A request about a further object succeeded: a refusal of an earlier one is out of date. */
+static void completion_forget_refusal(const struct rh_inflight *inflight)
 {
-	struct rh_engine_entry *entry = inflight->entry;
-	bool is_it = entry->uid && strcmp(entry->uid, inflight->job_uid) == 0;
+	if (rh_verb_of_object(inflight->verb))
+		rh_refusals_forget(inflight->entry, inflight->resource->kind, inflight->name);
+}
 
-	if (is_it && outcome->object)
-		(void)rh_engine_take_job(entry, outcome->object);
-	else if (is_it)
-		rh_engine_forget_job(entry);
+static void completion_end_delete(struct rh_inflight *inflight)
+{
+	if (inflight->verb == RH_DELETE_OBJECT)
+		completion_forget_target(inflight);
+	completion_forget_refusal(inflight);
+	rh_backoff_clear(inflight);
+	completion_end(inflight);
+}
+
+static void completion_delete_gone(struct rh_inflight *inflight, const struct rh_outcome *outcome)
+{
+	(void)outcome;
+	completion_end_delete(inflight);
+}
+
+/* A deleted job needs no further decision. */
+static void completion_delete_job_ok(struct rh_inflight *inflight, const struct rh_outcome *outcome)
+{
+	struct rh_entry *entry = inflight->entry;
+	bool current = entry->uid && strcmp(entry->uid, inflight->job_uid) == 0;
+
+	if (current && outcome->object)
+		(void)rh_job_cache_store(entry, outcome->object);
+	else if (current)
+		rh_job_cache_forget(entry);
 	completion_report_success(inflight);
 	completion_end(inflight);
 }
 
-/* It was not deleted: it counts as there again, and is deleted later. */
-static void completion_keep_target(struct rh_inflight *inflight, const struct rh_outcome *outcome)
+static void completion_delete_ok(struct rh_inflight *inflight, const struct rh_outcome *outcome)
+{
+	if (inflight->verb == RH_DELETE_JOB) {
+		completion_delete_job_ok(inflight, outcome);
+		return;
+	}
+	completion_report_success(inflight);
+	completion_end_delete(inflight);
+}
+
+/* The object was not deleted: a later plan deletes it. */
+static void completion_delete_refused(struct rh_inflight *inflight, const struct rh_outcome *outcome)
 {
 	struct rh_cached *cached = rh_inflight_target(inflight);
 
@@ -273,90 +248,31 @@ static void completion_keep_target(struct rh_inflight *inflight, const struct rh
 	completion_refused(inflight, outcome);
 }
 
-/* What was refused of a further object is granted now. */
-static void completion_forget_refusal(const struct rh_inflight *inflight)
+/* The read did not show a reason: no Event, back-off only. */
+static void completion_delete_unsettled(struct rh_inflight *inflight, const struct rh_outcome *outcome)
 {
-	if (rh_verb_of_object(inflight->verb))
-		rh_engine_forget_refusal(inflight->entry, inflight->resource->kind, inflight->name);
-}
+	static const struct rh_outcome unknown = {.code = RH_OUTCOME_UNKNOWN, .message = ""};
 
-static void completion_deleted_well(struct rh_inflight *inflight, bool tell)
-{
-	if (tell)
-		completion_report_success(inflight);
-	if (inflight->verb == RH_DELETE_OBJECT)
-		completion_drop_object(inflight);
-	completion_forget_refusal(inflight);
-	rh_engine_clear_backoff(inflight);
-	completion_end(inflight);
-}
-
-/* Is what was to be deleted there, and stays? */
-static bool completion_stays(const struct rh_inflight *inflight, const struct rh_json *object)
-{
-	return rh_text_equal(rh_json_string_at(object, "metadata.uid"), inflight->uid) &&
-	       !rh_json_at(object, "metadata.deletionTimestamp");
-}
-
-/* A conflict is another object of the name, as a rule; but whoever stands before the store may have his own reasons. */
-static void completion_deleted_conflict(struct rh_inflight *inflight, const struct rh_outcome *outcome)
-{
-	static const struct rh_outcome later = {.code = RH_OUTCOME_UNKNOWN, .message = ""};
-
-	if (!inflight->asking)
-		completion_ask(inflight);
-	else if (outcome->code == RH_OUTCOME_GONE ||
-	         (outcome->code == RH_OUTCOME_OK && outcome->object && !completion_stays(inflight, outcome->object)))
-		completion_deleted_well(inflight, false);
-	else
-		completion_keep_target(inflight, outcome->code == RH_OUTCOME_DENIED ? outcome : &later);
-}
-
-static void completion_deleted(struct rh_inflight *inflight, const struct rh_outcome *outcome)
-{
-	if (inflight->asking || outcome->code == RH_OUTCOME_CONFLICT)
-		completion_deleted_conflict(inflight, outcome);
-	else if (inflight->verb == RH_DELETE_JOB && outcome->code == RH_OUTCOME_OK)
-		completion_deleted_job(inflight, outcome);
-	else if (outcome->code == RH_OUTCOME_OK || outcome->code == RH_OUTCOME_GONE)
-		completion_deleted_well(inflight, outcome->code == RH_OUTCOME_OK);
-	else
-		completion_keep_target(inflight, outcome);
-}
-
-/* Put labels or annotations that are wanted over those that are there: others' stay. */
-static int completion_merge_texts(struct rh_json *metadata, const struct rh_json *desired, const char *key)
-{
-	const struct rh_json *texts = rh_json_at(rh_json_get(desired, "metadata"), key);
-	struct rh_json *kept = texts ? rh_json_ensure_object(metadata, key) : NULL;
-
-	if (!texts)
-		return 0;
-	return kept ? rh_json_merge(kept, texts) : RH_ENOMEM;
+	(void)outcome;
+	completion_delete_refused(inflight, &unknown);
 }
 
 /*
- * The object as it is wanted. What a server filled in goes with the rest: it fills it in again. Of metadata only labels
- * and annotations are ours. @return owned by the caller; NULL when memory is out
+ * After a conflict the name usually has another object now, so that the delete is done. But an admission webhook may
+ * have caused the conflict while the object stays.
  */
-static struct rh_json *completion_replacement(const struct rh_json *actual, const struct rh_json *desired)
+static void completion_delete_found(struct rh_inflight *inflight, const struct rh_outcome *outcome)
 {
-	const struct rh_json *status = rh_json_get(actual, "status");
-	rh_auto(json) body = rh_json_copy(desired);
-	rh_auto(json) metadata = rh_json_copy(rh_json_get(actual, "metadata"));
+	const struct rh_json *object = outcome->object;
 
-	if (!body || !metadata || completion_merge_texts(metadata, desired, "labels") < 0 ||
-	    completion_merge_texts(metadata, desired, "annotations") < 0)
-		return NULL;
-	if (rh_json_set(body, "metadata", rh_take(metadata)) < 0)
-		return NULL;
-	/* Where status is no resource of its own, what is left out of it would go. */
-	if (status && rh_json_set(body, "status", rh_json_copy(status)) < 0)
-		return NULL;
-	return rh_take(body);
+	if (object && (!rh_text_equal(rh_json_string_at(object, "metadata.uid"), inflight->uid) ||
+	               rh_json_at(object, "metadata.deletionTimestamp")))
+		completion_end_delete(inflight);
+	else
+		completion_delete_unsettled(inflight, outcome);
 }
 
-/* Write @p body (taken; NULL: memory is out) over what was read. */
+/* Write @p body (taken; NULL: memory is out) over the version that was read. */
 static void completion_write(struct rh_inflight *inflight, enum rh_verb verb, const struct rh_json *actual,
                              struct rh_json *body)
 {
@@ -367,187 +283,273 @@ static void completion_write(struct rh_inflight *inflight, enum rh_verb verb, co
 		.body = body,
 	};
 
-	inflight->asking = false;
-	if (request.body && rh_inflight_send(inflight, &request) == 0)
-		return;
-	rh_engine_back_off(inflight, -1);
-	completion_end(inflight);
+	inflight->state = RH_INFLIGHT_SENT;
+	if (!request.body || rh_inflight_send(inflight, &request) < 0)
+		completion_back_off(inflight, NULL);
 }
 
-static void completion_keep_written(struct rh_inflight *inflight, const struct rh_json *object)
+static void completion_update_ok(struct rh_inflight *inflight, const struct rh_outcome *outcome)
 {
-	if (rh_engine_keep_object(inflight->entry, object, inflight->hash) < 0)
-		rh_engine_back_off(inflight, -1);
+	if (rh_objects_store(inflight->entry, outcome->object, inflight->hash) < 0)
+		rh_backoff_add(inflight, -1);
 	else
-		rh_engine_clear_backoff(inflight);
+		rh_backoff_clear(inflight);
 	completion_forget_refusal(inflight);
 	completion_end(inflight);
 }
 
 /*
- * A PodGroup is watched, so it may be known to be what it should be only now; others are known to differ. What has
- * become another's since somebody looked is left alone.
+ * A PodGroup is watched, and may have got its desired content meanwhile. Other objects are known to differ. An object
+ * that got another owner since the last check is left alone.
  */
-static void completion_update(struct rh_inflight *inflight, const struct rh_json *actual)
+static void completion_update_read(struct rh_inflight *inflight, const struct rh_outcome *outcome)
 {
+	const struct rh_json *actual = outcome->object;
 	bool group = strcmp(inflight->resource->kind, RH_GANG_OBJECT) == 0;
 
-	if (completion_judge(inflight, actual) != COMPLETION_OURS) {
+	if (actual && rh_match_owner(inflight, actual) != RH_MATCH_OURS) {
 		completion_forget_object(inflight);
 		completion_end(inflight);
-	} else if (group && completion_is_right(inflight, actual) == 1)
-		completion_keep_written(inflight, actual);
-	else
-		completion_write(inflight, RH_VERB_REPLACE, actual, completion_replacement(actual, inflight->body));
-}
-
-/* The owner is put beside those that it has; another controller's is left alone. */
-static struct rh_json *completion_adoption(const struct rh_inflight *inflight, const struct rh_json *actual)
-{
-	rh_auto(json) patch = rh_json_new_object();
-	struct rh_json *metadata = patch ? rh_json_ensure_object(patch, "metadata") : NULL;
-	const struct rh_json *owners = rh_json_at(actual, "metadata.ownerReferences");
-
-	if (!metadata || (owners && rh_json_set(metadata, "ownerReferences", rh_json_copy(owners)) < 0) ||
-	    rh_build_owner(inflight->entry->job, metadata) < 0)
-		return NULL;
-	return rh_take(patch);
-}
-
-static bool completion_may_adopt(const struct rh_inflight *inflight, const struct rh_json *actual)
-{
-	rh_auto(child) child = NULL;
-
-	return inflight->entry->job && rh_child_parse(inflight->entry->kind->kind, actual, &child) == 0 &&
-	       !*child->owner_uid && !child->deleting && strcmp(child->uid, inflight->uid) == 0;
-}
-
-/* Unless it is gone meanwhile, or another job's. @return 0 or RH_ENOMEM */
-static int completion_see(const struct rh_inflight *inflight, const struct rh_json *object)
-{
-	if (!completion_is_labelled(inflight, object) ||
-	    rh_inflight_has_tombstone(inflight, rh_object_text(object, "metadata", "uid")))
-		return 0;
-	return rh_engine_see_child(inflight->entry, inflight->verb == RH_ADOPT_SERVICE, object) < 0 ? RH_ENOMEM : 0;
-}
-
-static void completion_adopted(struct rh_inflight *inflight, const struct rh_outcome *outcome)
-{
-	bool answered = outcome->code == RH_OUTCOME_OK && outcome->object;
-
-	if (answered && inflight->asking && completion_may_adopt(inflight, outcome->object)) {
-		completion_write(inflight, RH_VERB_PATCH, outcome->object, completion_adoption(inflight, outcome->object));
-		return;
+	} else if (!actual || (group && rh_match_is_current(inflight, actual) == 1)) {
+		completion_update_ok(inflight, outcome);
+	} else {
+		completion_write(inflight, RH_VERB_REPLACE, actual, rh_match_replacement(actual, inflight->body));
 	}
-	if (!answered && outcome->code != RH_OUTCOME_CONFLICT && outcome->code != RH_OUTCOME_GONE) {
+}
+
+static void completion_update_gone(struct rh_inflight *inflight, const struct rh_outcome *outcome)
+{
+	completion_forget_target(inflight);
+	completion_ignore(inflight, outcome);
+}
+
+/* Store the version of an adoption, unless the object is gone meanwhile, or another job's. */
+static void completion_store_adopted(const struct rh_inflight *inflight, const struct rh_json *object)
+{
+	if (!rh_match_is_labelled(inflight, object) ||
+	    rh_inflight_has_tombstone(inflight, rh_object_text(object, "metadata", "uid")))
+		return;
+	if (rh_children_observe(inflight->entry, inflight->verb == RH_ADOPT_SERVICE, object) < 0)
+		inflight->entry->engine->lost = true;
+}
+
+static void completion_adopt_read(struct rh_inflight *inflight, const struct rh_outcome *outcome)
+{
+	if (!outcome->object) {
+		completion_refused(inflight, outcome);
+	} else if (rh_match_may_adopt(inflight, outcome->object)) {
+		completion_write(inflight, RH_VERB_PATCH, outcome->object, rh_match_adoption(inflight, outcome->object));
+	} else {
+		completion_store_adopted(inflight, outcome->object);
+		completion_back_off(inflight, outcome);
+	}
+}
+
+static void completion_adopt_ok(struct rh_inflight *inflight, const struct rh_outcome *outcome)
+{
+	if (!outcome->object) {
 		completion_refused(inflight, outcome);
 		return;
 	}
-	if (answered && completion_see(inflight, outcome->object) < 0)
-		inflight->entry->engine->lost = true;
-	if (answered && !inflight->asking)
-		rh_inflight_report(inflight, false, "");
-	else
-		rh_engine_back_off(inflight, -1);
+	completion_store_adopted(inflight, outcome->object);
+	rh_inflight_report_success(inflight);
 	completion_end(inflight);
 }
 
-static void completion_updated(struct rh_inflight *inflight, const struct rh_outcome *outcome)
+static void completion_end_check(struct rh_inflight *inflight)
 {
-	if (outcome->code == RH_OUTCOME_OK && inflight->asking && outcome->object) {
-		completion_update(inflight, outcome->object);
-	} else if (outcome->code == RH_OUTCOME_OK) {
-		completion_keep_written(inflight, outcome->object);
-	} else if (outcome->code == RH_OUTCOME_GONE) {
-		completion_drop_object(inflight);
-		completion_end(inflight);
-	} else if (outcome->code == RH_OUTCOME_CONFLICT) {
-		rh_engine_back_off(inflight, -1);
-		completion_end(inflight);
-	} else {
-		completion_refused(inflight, outcome);
-	}
-}
+	struct rh_entry *entry = inflight->entry;
 
-/* All answers of a look at the further objects are there. */
-static void completion_end_checks(struct rh_engine_entry *entry)
-{
-	struct rh_queue *queue = &entry->engine->queue;
-
-	if (entry->checked)
-		entry->check_failures = 0;
-	else
-		entry->check_at = entry->engine->now + rh_queue_wait(queue, entry->check_failures++);
-	rh_queue_add(queue, &entry->item, entry->checked || entry->barred ? RH_QUEUE_NOW : entry->check_at);
-}
-
-/* @return whether it is known now whether the object is there */
-static bool completion_learn(const struct rh_inflight *inflight, const struct rh_outcome *outcome)
-{
-	bool found = outcome->code == RH_OUTCOME_OK && outcome->object;
-
-	if (!found && outcome->code != RH_OUTCOME_GONE)
-		return false;
-	if (found && completion_judge(inflight, outcome->object) == COMPLETION_OURS)
-		return completion_keep_found(inflight, outcome->object) == 0;
-	completion_forget_object(inflight);
-	return true;
-}
-
-/* Is the name of what serves pods another's? Of other objects that is found out when they are made. */
-static bool completion_finds_taken(const struct rh_inflight *inflight, const struct rh_outcome *outcome)
-{
-	return outcome->code == RH_OUTCOME_OK && outcome->object && rh_inflight_has_v1_message(inflight) &&
-	       completion_judge(inflight, outcome->object) == COMPLETION_FOREIGN;
-}
-
-/*
- * After a start, and while a name is another's. What cannot be found out now is asked again. What may not be read is
- * told to users, and counts as missing until it may: after some time it is made blindly.
- */
-static void completion_checked(struct rh_inflight *inflight, const struct rh_outcome *outcome)
-{
-	struct rh_engine_entry *entry = inflight->entry;
-	bool denied = outcome->code == RH_OUTCOME_DENIED;
-
-	entry->checks--;
-	if (completion_finds_taken(inflight, outcome)) {
-		completion_forget_object(inflight);
-		rh_inflight_back_off_taken(inflight, outcome->object, false);
-	} else if (completion_learn(inflight, outcome)) {
-		completion_forget_refusal(inflight);
-		rh_engine_clear_backoff(inflight);
-	} else {
-		entry->checked = false;
-		entry->barred = entry->barred && denied;
-	}
-	if (denied) {
-		rh_inflight_report(inflight, true, outcome->message);
-		rh_engine_refuse(inflight, true, outcome->message);
-	}
-	if (denied && entry->check_failures == 0)
-		rh_engine_back_off(inflight, -1);
 	rh_inflight_free(inflight);
-	if (entry->checks == 0)
-		completion_end_checks(entry);
+	rh_objects_end_check(entry);
 }
 
-void rh_inflight_on_done(void *arg, const struct rh_outcome *outcome)
+static void completion_check_failed(struct rh_inflight *inflight, const struct rh_outcome *outcome)
+{
+	(void)outcome;
+	rh_objects_fail_check(inflight->entry, false);
+	completion_end_check(inflight);
+}
+
+/* Reported to users. The object counts as missing while it may not be read: after some time it is created blindly. */
+static void completion_check_denied(struct rh_inflight *inflight, const struct rh_outcome *outcome)
+{
+	rh_objects_fail_check(inflight->entry, true);
+	rh_inflight_report_failure(inflight, RH_REFUSED_READ, outcome->message);
+	rh_refusals_add(inflight, RH_REFUSED_READ, true, outcome->message);
+	if (inflight->entry->objects.check_failures == 0)
+		rh_backoff_add(inflight, -1);
+	completion_end_check(inflight);
+}
+
+static void completion_end_good_check(struct rh_inflight *inflight)
+{
+	completion_forget_refusal(inflight);
+	rh_backoff_clear(inflight);
+	completion_end_check(inflight);
+}
+
+static void completion_check_gone(struct rh_inflight *inflight, const struct rh_outcome *outcome)
+{
+	(void)outcome;
+	completion_forget_object(inflight);
+	completion_end_good_check(inflight);
+}
+
+/* A name conflict is reported for what serves pods; for other objects their create finds it. */
+static void completion_check_found(struct rh_inflight *inflight, const struct rh_outcome *outcome)
+{
+	enum rh_match found = outcome->object ? rh_match_owner(inflight, outcome->object) : RH_MATCH_FOREIGN;
+
+	if (!outcome->object) {
+		completion_check_failed(inflight, outcome);
+	} else if (found == RH_MATCH_OURS && completion_store_object(inflight, outcome->object) == 0) {
+		completion_end_good_check(inflight);
+	} else if (found == RH_MATCH_OURS) {
+		completion_check_failed(inflight, outcome);
+	} else if (found == RH_MATCH_FOREIGN && rh_taken_has_v1_message(inflight)) {
+		completion_forget_object(inflight);
+		rh_taken_back_off(inflight, outcome->object, false);
+		completion_end_check(inflight);
+	} else {
+		completion_check_gone(inflight, outcome);
+	}
+}
+
+/* What an action does, which says which states it goes through. */
+enum completion_action {
+	COMPLETION_CREATE, /**< SENT; VERIFYING or IDENTIFYING. A check: CHECKING */
+	COMPLETION_DELETE, /**< SENT; VERIFYING after a conflict */
+	COMPLETION_UPDATE, /**< READING; SENT */
+	COMPLETION_ADOPT,  /**< READING; SENT */
+	COMPLETION_ACTIONS
+};
+
+static enum completion_action completion_action_of(enum rh_action_verb verb)
+{
+	if (rh_verb_creates(verb))
+		return COMPLETION_CREATE;
+	if (rh_verb_deletes(verb))
+		return COMPLETION_DELETE;
+	return rh_verb_adopts(verb) ? COMPLETION_ADOPT : COMPLETION_UPDATE;
+}
+
+typedef void completion_fn(struct rh_inflight *inflight, const struct rh_outcome *outcome);
+
+/* One row for each state of an action; in the order of enum rh_outcome_code. */
+static completion_fn
+	*const completion_table[COMPLETION_ACTIONS][RH_INFLIGHT_STATES][RH_OUTCOME_UNKNOWN + 1] =
+		{
+			[COMPLETION_CREATE][RH_INFLIGHT_SENT] =
+				{
+					[RH_OUTCOME_OK] = completion_create_ok,
+					[RH_OUTCOME_CONFLICT] = completion_refused,
+					[RH_OUTCOME_EXISTS] = completion_identify,
+					[RH_OUTCOME_GONE] = completion_refused,
+					[RH_OUTCOME_DENIED] = completion_refused,
+					[RH_OUTCOME_THROTTLED] = completion_refused,
+					[RH_OUTCOME_UNKNOWN] = completion_verify,
+				},
+			[COMPLETION_CREATE][RH_INFLIGHT_VERIFYING] =
+				{
+					[RH_OUTCOME_OK] = completion_create_found,
+					[RH_OUTCOME_CONFLICT] = completion_back_off,
+					[RH_OUTCOME_EXISTS] = completion_back_off,
+					[RH_OUTCOME_GONE] = completion_back_off,
+					[RH_OUTCOME_DENIED] = completion_create_unreadable,
+					[RH_OUTCOME_THROTTLED] = completion_back_off,
+					[RH_OUTCOME_UNKNOWN] = completion_back_off,
+				},
+			[COMPLETION_CREATE][RH_INFLIGHT_IDENTIFYING] =
+				{
+					[RH_OUTCOME_OK] = completion_create_found,
+					[RH_OUTCOME_CONFLICT] = completion_back_off,
+					[RH_OUTCOME_EXISTS] = completion_back_off,
+					[RH_OUTCOME_GONE] = completion_ignore, /* the name is free again */
+					[RH_OUTCOME_DENIED] = completion_create_unreadable,
+					[RH_OUTCOME_THROTTLED] = completion_back_off,
+					[RH_OUTCOME_UNKNOWN] = completion_back_off,
+				},
+			[COMPLETION_CREATE][RH_INFLIGHT_CHECKING] =
+				{
+					[RH_OUTCOME_OK] = completion_check_found,
+					[RH_OUTCOME_CONFLICT] = completion_check_failed,
+					[RH_OUTCOME_EXISTS] = completion_check_failed,
+					[RH_OUTCOME_GONE] = completion_check_gone,
+					[RH_OUTCOME_DENIED] = completion_check_denied,
+					[RH_OUTCOME_THROTTLED] = completion_check_failed,
+					[RH_OUTCOME_UNKNOWN] = completion_check_failed,
+				},
+			[COMPLETION_DELETE][RH_INFLIGHT_SENT] =
+				{
+					[RH_OUTCOME_OK] = completion_delete_ok,
+					[RH_OUTCOME_CONFLICT] = completion_verify,
+					[RH_OUTCOME_EXISTS] = completion_delete_refused,
+					[RH_OUTCOME_GONE] = completion_delete_gone,
+					[RH_OUTCOME_DENIED] = completion_delete_refused,
+					[RH_OUTCOME_THROTTLED] = completion_delete_refused,
+					[RH_OUTCOME_UNKNOWN] = completion_delete_refused,
+				},
+			[COMPLETION_DELETE][RH_INFLIGHT_VERIFYING] =
+				{
+					[RH_OUTCOME_OK] = completion_delete_found,
+					[RH_OUTCOME_CONFLICT] = completion_delete_unsettled,
+					[RH_OUTCOME_EXISTS] = completion_delete_unsettled,
+					[RH_OUTCOME_GONE] = completion_delete_gone,
+					[RH_OUTCOME_DENIED] = completion_delete_refused,
+					[RH_OUTCOME_THROTTLED] = completion_delete_unsettled,
+					[RH_OUTCOME_UNKNOWN] = completion_delete_unsettled,
+				},
+			[COMPLETION_UPDATE][RH_INFLIGHT_READING] =
+				{
+					[RH_OUTCOME_OK] = completion_update_read,
+					[RH_OUTCOME_CONFLICT] = completion_back_off,
+					[RH_OUTCOME_EXISTS] = completion_refused,
+					[RH_OUTCOME_GONE] = completion_update_gone,
+					[RH_OUTCOME_DENIED] = completion_refused,
+					[RH_OUTCOME_THROTTLED] = completion_refused,
+					[RH_OUTCOME_UNKNOWN] = completion_refused,
+				},
+			[COMPLETION_UPDATE][RH_INFLIGHT_SENT] =
+				{
+					[RH_OUTCOME_OK] = completion_update_ok,
+					[RH_OUTCOME_CONFLICT] = completion_back_off,
+					[RH_OUTCOME_EXISTS] = completion_refused,
+					[RH_OUTCOME_GONE] = completion_update_gone,
+					[RH_OUTCOME_DENIED] = completion_refused,
+					[RH_OUTCOME_THROTTLED] = completion_refused,
+					[RH_OUTCOME_UNKNOWN] = completion_refused,
+				},
+			[COMPLETION_ADOPT][RH_INFLIGHT_READING] =
+				{
+					[RH_OUTCOME_OK] = completion_adopt_read,
+					[RH_OUTCOME_CONFLICT] = completion_back_off,
+					[RH_OUTCOME_EXISTS] = completion_refused,
+					[RH_OUTCOME_GONE] = completion_back_off,
+					[RH_OUTCOME_DENIED] = completion_refused,
+					[RH_OUTCOME_THROTTLED] = completion_refused,
+					[RH_OUTCOME_UNKNOWN] = completion_refused,
+				},
+			[COMPLETION_ADOPT][RH_INFLIGHT_SENT] =
+				{
+					[RH_OUTCOME_OK] = completion_adopt_ok,
+					[RH_OUTCOME_CONFLICT] = completion_back_off,
+					[RH_OUTCOME_EXISTS] = completion_refused,
+					[RH_OUTCOME_GONE] = completion_back_off,
+					[RH_OUTCOME_DENIED] = completion_refused,
+					[RH_OUTCOME_THROTTLED] = completion_refused,
+					[RH_OUTCOME_UNKNOWN] = completion_refused,
+				},
+};
+
+void rh_completion_on_done(void *arg, const struct rh_outcome *outcome)
 {
 	struct rh_inflight *inflight = arg;
 
 	inflight->entry->engine->requests--;
 	inflight->id = 0;
-	if (inflight->old && inflight->verb != RH_DELETE_JOB)
+	if (inflight->abandoned && inflight->verb != RH_DELETE_JOB)
 		completion_end(inflight);
-	else if (inflight->checking)
-		completion_checked(inflight, outcome);
-	else if (rh_verb_creates(inflight->verb))
-		completion_created(inflight, outcome);
-	else if (rh_verb_deletes(inflight->verb))
-		completion_deleted(inflight, outcome);
-	else if (rh_verb_adopts(inflight->verb))
-		completion_adopted(inflight, outcome);
 	else
-		completion_updated(inflight, outcome);
+		completion_table[completion_action_of(inflight->verb)][inflight->state][outcome->code](inflight, outcome);
 }

@@ -4,18 +4,19 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
+#include "engine/carry/watch.h"
 #include "job/names.h"
 
 #define ENGINE_WINDOW 64
-/* A window to a server that is as wide as it can be (core/kube/store/window.h) is never empty for want of more. */
+/* Enough creates to fill the widest window to a server (core/kube/store/window.h). */
 #define ENGINE_CREATES 256
 #define ENGINE_EVENTS 64
-/* Decisions of one step: what happens meanwhile, in the namespace of another, is not to wait for thousands. */
+/* Decisions of one step, so that a new event of another namespace does not wait for thousands. */
 #define ENGINE_TURNS 128
 #define ENGINE_BACKOFF_FIRST (5 * RH_SECOND / 1000)
 #define ENGINE_BACKOFF_MAX (1000 * RH_SECOND)
-/* How long to wait when there is no memory to list everything again. */
+/* How long to wait when memory is out for listing everything again. */
 #define ENGINE_PAUSE (RH_SECOND / 10)
 
 int rh_engine_submit(struct rh_engine *engine, struct rh_request *request, rh_done_fn *done, void *arg,
@@ -83,7 +84,7 @@ static int engine_watch(struct rh_engine *engine, enum rh_engine_watched what, s
 	if (!watch)
 		return rh_fail_oom(err);
 	*watch = (struct rh_engine_watch){.next = engine->watches, .engine = engine, .kind = kind, .what = what};
-	watch->id = store->watch(store, resource, kind ? NULL : RH_LABEL_JOB, rh_engine_on_watch, watch);
+	watch->id = store->watch(store, resource, kind ? NULL : RH_LABEL_JOB, rh_watch_on_event, watch);
 	if (!watch->id) {
 		rh_free(watch);
 		return rh_fail_oom(err);
@@ -165,33 +166,33 @@ void rh_engine_free(struct rh_engine *engine)
 		return;
 	engine_unwatch_all(engine);
 	while (engine->entries && rh_map_next(engine->entries, &cursor, NULL, &entry))
-		rh_engine_entry_free(entry);
+		rh_entry_free(entry);
 	for (size_t i = 0; i < engine->kind_count; i++)
 		rh_free(engine->kinds[i].api_version);
 	rh_free(engine->kinds);
 	rh_map_free(engine->entries);
 	rh_index_deinit(&engine->index);
 	rh_map_free(engine->shares);
-	rh_engine_free_resources(engine);
+	rh_objects_free_resources(engine);
 	rh_queue_deinit(&engine->queue);
-	rh_queue_deinit(&engine->throttled);
-	rh_queue_deinit(&engine->tree_queue);
-	rh_queue_deinit(&engine->pending_events);
+	rh_queue_deinit(&engine->creates.throttled);
+	rh_queue_deinit(&engine->trees.waiting);
+	rh_queue_deinit(&engine->events.pending);
 	rh_free(engine);
 }
 
-/* Forget what is known and list everything again, by watches that take the place of the first ones. */
+/* Forget what was observed, and list everything again with new watches. */
 static int engine_list_again(struct rh_engine *engine)
 {
 	engine_unwatch_all(engine);
-	rh_engine_forget_all(engine);
+	rh_watch_forget_all(engine);
 	if (engine_watch_all(engine, NULL) < 0)
 		return RH_ENOMEM;
 	engine->lost = false;
 	return 0;
 }
 
-static void engine_work(struct rh_engine *engine, struct rh_engine_entry *entry)
+static void engine_work(struct rh_engine *engine, struct rh_entry *entry)
 {
 	const struct rh_engine_options *options = &engine->options;
 	const struct rh_kind *kind = entry->kind->kind;
@@ -201,7 +202,7 @@ static void engine_work(struct rh_engine *engine, struct rh_engine_entry *entry)
 		return;
 	if (options->pass)
 		options->pass(options->arg, kind, due > RH_QUEUE_NOW && due < engine->now ? engine->now - due : 0);
-	rh_engine_work(entry);
+	rh_work_run(entry);
 	if (options->pass)
 		options->pass(options->arg, kind, -1);
 }
@@ -214,24 +215,23 @@ void rh_engine_step(struct rh_engine *engine, int64_t now)
 	engine->now = now;
 	if (engine->lost && engine_list_again(engine) < 0)
 		return;
-	rh_engine_emit_pending(engine);
-	rh_engine_admit_creates(engine);
-	rh_engine_admit_trees(engine);
+	rh_events_send_pending(engine);
+	rh_inflight_admit(engine);
+	rh_trees_admit(engine);
 	while (engine->shared_unsynced == 0 && turns-- > 0 && (item = rh_queue_take(&engine->queue, now)))
-		engine_work(engine, (struct rh_engine_entry *)item);
-	rh_engine_evict(engine, RH_ENGINE_TREES);
+		engine_work(engine, (struct rh_entry *)item);
+	rh_trees_evict(engine, RH_TREES_MAX);
 }
 
 void rh_engine_rest(struct rh_engine *engine)
 {
-	rh_engine_evict(engine, 0);
+	rh_trees_evict(engine, 0);
 }
 
-/* Answers have made room for what waits. */
-static bool engine_may_go_on(const struct rh_engine *engine)
+/* @return whether completed requests have made room for queued work */
+static bool engine_may_admit(const struct rh_engine *engine)
 {
-	return rh_engine_may_admit_creates(engine) || rh_engine_may_admit_trees(engine) ||
-	       (engine->pending_events.count > 0 && engine->events_in_flight < engine->options.events);
+	return rh_inflight_may_admit(engine) || rh_trees_may_admit(engine) || rh_events_may_send(engine);
 }
 
 void rh_engine_load(const struct rh_engine *engine, struct rh_engine_load *ret_load)
@@ -241,7 +241,7 @@ void rh_engine_load(const struct rh_engine *engine, struct rh_engine_load *ret_l
 	void *value;
 
 	while (rh_map_next(engine->entries, &cursor, NULL, &value))
-		load.jobs += ((const struct rh_engine_entry *)value)->uid != NULL;
+		load.jobs += ((const struct rh_entry *)value)->uid != NULL;
 	for (size_t i = 0; i < engine->queue.count; i++)
 		load.due += engine->queue.heap[i]->at <= engine->now;
 	*ret_load = load;
@@ -251,13 +251,13 @@ int64_t rh_engine_deadline(const struct rh_engine *engine)
 {
 	if (engine->lost)
 		return engine->now + ENGINE_PAUSE;
-	if (engine_may_go_on(engine))
+	if (engine_may_admit(engine))
 		return engine->now;
 	return engine->shared_unsynced > 0 ? RH_NEVER : rh_queue_next(&engine->queue);
 }
 
 bool rh_engine_busy(const struct rh_engine *engine)
 {
-	return engine->lost || engine->unsynced > 0 || engine->requests > 0 || engine_may_go_on(engine) ||
+	return engine->lost || engine->unsynced > 0 || engine->requests > 0 || engine_may_admit(engine) ||
 	       rh_queue_next(&engine->queue) <= engine->now;
 }

@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "engine/carry/parts.h"
+#include "base/map.h"
+#include "engine/carry/children.h"
 
 /* Chains of an empty index. */
 #define INDEX_FIRST 16
 
-/* UIDs are the server's, so nobody can choose them to collide. */
+/* The API server chooses UIDs, so users cannot make them collide. */
 static struct rh_cached **index_chain(struct rh_cached **chains, size_t count, const char *uid)
 {
 	return &chains[rh_hash(uid, strlen(uid)) & (count - 1)];

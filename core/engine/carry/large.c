@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Large jobs. One that is too large to be run is known by a part of its object; of others so few are in memory at a
- * time as have room there.
+ * A job that is too large to be run is kept as a part of its object. Other large jobs are in memory only while the
+ * tree cache has room for them.
  */
-#include "engine/carry/parts.h"
-#include "engine/carry/unfit.h"
+#include "engine/carry/large.h"
 
-/* Members of a job that is too large are kept up to so many bytes each. */
+#include "engine/carry/entry.h"
+#include "engine/carry/invalid.h"
+
+/* Bytes up to which a member of a job that is too large is kept. */
 #define LARGE_MEMBER ((size_t)32 << 10)
 
-/* Copy the members of @p from that are small, and of those that are not, their small members. */
+/* Copy the small members of @p from, and the small members of its large ones. */
 static int large_copy_small(struct rh_json *to, const struct rh_json *from, bool deeper)
 {
 	int r = 0;
@@ -25,7 +27,7 @@ static int large_copy_small(struct rh_json *to, const struct rh_json *from, bool
 	return r;
 }
 
-struct rh_json *rh_engine_copy_job(const struct rh_json *object, size_t weight)
+struct rh_json *rh_large_copy(const struct rh_json *object, size_t weight)
 {
 	rh_auto(json) part = NULL;
 
@@ -37,24 +39,24 @@ struct rh_json *rh_engine_copy_job(const struct rh_json *object, size_t weight)
 	return rh_take(part);
 }
 
-bool rh_engine_must_put_off(struct rh_engine_entry *entry, const struct rh_json *object)
+bool rh_large_must_defer(struct rh_entry *entry, const struct rh_json *object)
 {
 	size_t weight;
 
 	if (entry->job || entry->refresh)
 		return false;
 	weight = rh_json_weight(object);
-	if (weight <= RH_ENGINE_TEXT_WEIGHT || weight > RH_JOB_WEIGHT_MAX || rh_engine_has_room(entry->engine, weight))
+	if (weight <= RH_TREES_TEXT_WEIGHT || weight > RH_JOB_WEIGHT_MAX || rh_trees_has_room(entry->engine, weight))
 		return false;
-	entry->weight = weight;
+	entry->tree.weight = weight;
 	return true;
 }
 
-void rh_engine_put_off(struct rh_engine_entry *entry)
+void rh_large_defer(struct rh_entry *entry)
 {
-	if (!entry->unread)
-		entry->spec_hash = 0;
-	rh_engine_forget_text(entry);
-	entry->unread = true;
-	rh_engine_set_unfit(entry, NULL);
+	if (!entry->tree.unread)
+		entry->tree.spec_hash = 0;
+	rh_trees_forget_text(entry);
+	entry->tree.unread = true;
+	rh_invalid_set(entry, NULL);
 }

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Further objects: those that the plugin names. They are not watched. What was written is known by its hash; what was
- * there before a start is looked at once.
+ * Further objects are not watched, except PodGroups. An object that was written is known by its hash. Objects that
+ * existed before the engine started are checked once.
  */
+#include "engine/carry/objects.h"
+
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/hash.h"
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
 
-/* So long what was seen of further objects counts, when something is to be made that uses them: nobody watches them. */
-#define OBJECTS_TRUST (30 * RH_SECOND)
+/* A check is this old at most when something is created that uses the objects. */
+#define OBJECTS_CHECK_AGE (30 * RH_SECOND)
 
-char *rh_engine_object_key(const char *api_version, const char *kind, const char *name)
+char *rh_objects_key(const char *api_version, const char *kind, const char *name)
 {
 	return rh_asprintf("%s/%s/%s", api_version, kind, name);
 }
 
-/* A resource with room for its texts behind it. */
+/* A resource; its texts are stored behind it. */
 struct objects_resource {
 	struct rh_resource resource;
 	char texts[];
 };
 
-/* The plural is made as that of every kind that a plugin may name: small letters and an s. */
+/* The plural of every kind that a plugin may name is lower case with an s. */
 static struct objects_resource *objects_new_resource(const char *api_version, const char *kind)
 {
 	size_t version_size = strlen(api_version) + 1;
@@ -45,7 +47,7 @@ static struct objects_resource *objects_new_resource(const char *api_version, co
 	return made;
 }
 
-const struct rh_resource *rh_engine_resource(struct rh_engine *engine, const char *api_version, const char *kind)
+const struct rh_resource *rh_objects_resource(struct rh_engine *engine, const char *api_version, const char *kind)
 {
 	rh_auto_free char *key = api_version && kind ? rh_asprintf("%s/%s", api_version, kind) : NULL;
 	struct objects_resource *found = key ? rh_map_get(engine->resources, key) : NULL;
@@ -61,7 +63,7 @@ const struct rh_resource *rh_engine_resource(struct rh_engine *engine, const cha
 	return NULL;
 }
 
-void rh_engine_free_resources(struct rh_engine *engine)
+void rh_objects_free_resources(struct rh_engine *engine)
 {
 	size_t cursor = 0;
 	void *resource;
@@ -71,36 +73,7 @@ void rh_engine_free_resources(struct rh_engine *engine)
 	rh_map_free(rh_take(engine->resources));
 }
 
-static bool objects_cover_list(const struct rh_json *actual, const struct rh_json *desired)
-{
-	const struct rh_json *have = rh_json_first(actual);
-
-	if (rh_json_size(actual) != rh_json_size(desired))
-		return false;
-	for (const struct rh_json *want = rh_json_first(desired); want; want = rh_json_next(want)) {
-		if (!rh_engine_covers(have, want))
-			return false;
-		have = rh_json_next(have);
-	}
-	return true;
-}
-
-bool rh_engine_covers(const struct rh_json *actual, const struct rh_json *desired)
-{
-	if (rh_json_type(actual) != rh_json_type(desired))
-		return false;
-	if (rh_json_type(desired) == RH_JSON_ARRAY)
-		return objects_cover_list(actual, desired);
-	if (rh_json_type(desired) != RH_JSON_OBJECT)
-		return rh_json_equal(actual, desired);
-	for (const struct rh_json *want = rh_json_first(desired); want; want = rh_json_next(want)) {
-		if (!rh_engine_covers(rh_json_get(actual, rh_json_key(want)), want))
-			return false;
-	}
-	return true;
-}
-
-int rh_engine_keep_object(struct rh_engine_entry *entry, const struct rh_json *object, uint64_t hash)
+int rh_objects_store(struct rh_entry *entry, const struct rh_json *object, uint64_t hash)
 {
 	rh_auto(cached) cached = rh_alloc(sizeof(*cached));
 	rh_auto_free char *key = NULL;
@@ -112,20 +85,92 @@ int rh_engine_keep_object(struct rh_engine_entry *entry, const struct rh_json *o
 		return RH_ENOMEM;
 	child = cached->child;
 	cached->child->hash = hash;
-	watched = rh_engine_watches_object(entry->engine, child->api_version, child->kind);
-	if (watched && !rh_engine_unroute(entry->engine, entry, object))
+	watched = rh_objects_is_watched(entry->engine, child->api_version, child->kind);
+	if (watched && !rh_children_unroute(entry->engine, entry, object))
 		return 0;
-	key = rh_engine_object_key(child->api_version, child->kind, child->name);
-	before = key ? rh_map_get(entry->objects, key) : NULL;
+	key = rh_objects_key(child->api_version, child->kind, child->name);
+	before = key ? rh_map_get(entry->objects.known, key) : NULL;
 	if (before && child->revision > 0 && child->revision < before->child->revision)
 		return 0;
-	if (!key || rh_map_set(entry->objects, key, cached, NULL) < 0)
+	if (!key || rh_map_set(entry->objects.known, key, cached, NULL) < 0)
 		return RH_ENOMEM;
 	rh_cached_free(before);
 	if (watched)
-		rh_engine_own_child(entry, cached);
+		rh_children_index(entry, cached);
 	(void)rh_take(cached);
 	return 0;
+}
+
+/* A watched object stays known until its watch reports the deletion. */
+static void objects_clear_unwatched(struct rh_entry *entry)
+{
+	const char *key;
+	size_t cursor = 0;
+	void *value;
+
+	while (rh_map_next(entry->objects.known, &cursor, &key, &value)) {
+		const struct rh_child *child = ((const struct rh_cached *)value)->child;
+
+		if (rh_objects_is_watched(entry->engine, child->api_version, child->kind))
+			continue;
+		(void)rh_map_remove(entry->objects.known, key);
+		rh_cached_free(value);
+	}
+}
+
+void rh_objects_forget(struct rh_entry *entry)
+{
+	objects_clear_unwatched(entry);
+	entry->objects.checked = entry->objects.forbidden = false;
+	entry->objects.checks = 0;
+	entry->objects.check_at = 0;
+	entry->objects.check_failures = 0;
+}
+
+void rh_objects_forget_desired(struct rh_entry *entry)
+{
+	rh_json_free(rh_take(entry->objects.desired));
+}
+
+void rh_objects_invalidate(struct rh_entry *entry)
+{
+	rh_objects_forget_desired(entry);
+	entry->objects.checked = false;
+}
+
+void rh_objects_remove(struct rh_entry *entry, const struct rh_resource *resource, const char *name)
+{
+	rh_auto_free char *key = rh_objects_key(resource->api_version, resource->kind, name);
+
+	if (key)
+		rh_cached_free(rh_map_remove(entry->objects.known, key));
+	else
+		entry->engine->lost = true;
+}
+
+void rh_objects_begin_check(struct rh_entry *entry)
+{
+	entry->objects.checks++;
+}
+
+void rh_objects_fail_check(struct rh_entry *entry, bool denied)
+{
+	entry->objects.checked = false;
+	entry->objects.forbidden = entry->objects.forbidden && denied;
+}
+
+void rh_objects_end_check(struct rh_entry *entry)
+{
+	struct rh_entry_objects *objects = &entry->objects;
+	struct rh_queue *queue = &entry->engine->queue;
+
+	if (--objects->checks > 0)
+		return;
+	if (objects->checked)
+		objects->check_failures = 0;
+	else
+		objects->check_at = entry->engine->now + rh_queue_wait(queue, objects->check_failures++);
+	rh_queue_add(queue, &entry->item, objects->checked || objects->forbidden ? RH_QUEUE_NOW : objects->check_at);
 }
 
 /* @return 0, RH_EPLUGIN, RH_EINVAL or RH_ENOMEM */
@@ -137,77 +182,76 @@ static int objects_build(const struct rh_snapshot *snapshot, struct rh_json **re
 	return r == 0 ? rh_build_objects(builder, ret_objects, err) : r;
 }
 
-bool rh_engine_watches_object(const struct rh_engine *engine, const char *api_version, const char *kind)
+bool rh_objects_is_watched(const struct rh_engine *engine, const char *api_version, const char *kind)
 {
 	return strcmp(kind, RH_GANG_OBJECT) == 0 && rh_text_equal(api_version, rh_gang_api_version(engine->options.gang));
 }
 
-bool rh_engine_equips_pods(const struct rh_engine_entry *entry)
+bool rh_objects_serve_pods(const struct rh_entry *entry)
 {
-	const struct rh_json *object = rh_json_first(entry->desired);
+	const struct rh_json *object = rh_json_first(entry->objects.desired);
 
 	while (object && !rh_object_serves_pods(rh_json_string_at(object, "apiVersion")))
 		object = rh_json_next(object);
 	return object != NULL;
 }
 
-static bool objects_is_watched(const struct rh_engine *engine, const struct rh_json *object)
+static bool objects_has_watch(const struct rh_engine *engine, const struct rh_json *object)
 {
-	return rh_engine_watches_object(engine, rh_json_string_at(object, "apiVersion"), rh_json_string_at(object, "kind"));
+	return rh_objects_is_watched(engine, rh_json_string_at(object, "apiVersion"), rh_json_string_at(object, "kind"));
 }
 
-/* Whether there is nothing to find out about it: it is watched, or was found or made. */
-static bool objects_is_known(const struct rh_engine_entry *entry, const struct rh_json *object)
+/* @return whether it needs no check: it is watched, or is known to exist */
+static bool objects_is_known(const struct rh_entry *entry, const struct rh_json *object)
 {
-	rh_auto_free char *key =
-		rh_engine_object_key(rh_json_string_at(object, "apiVersion"), rh_json_string_at(object, "kind"),
-	                         rh_json_string_at(object, "metadata.name"));
+	rh_auto_free char *key = rh_objects_key(rh_json_string_at(object, "apiVersion"), rh_json_string_at(object, "kind"),
+	                                        rh_json_string_at(object, "metadata.name"));
 
-	return objects_is_watched(entry->engine, object) || (key && rh_map_get(entry->objects, key));
+	return objects_has_watch(entry->engine, object) || (key && rh_map_get(entry->objects.known, key));
 }
 
-/* Whether there is something to find out about it. */
-static bool objects_is_read(const struct rh_engine_entry *entry, const struct rh_json *object)
+/* @return whether it is to be checked */
+static bool objects_needs_check(const struct rh_entry *entry, const struct rh_json *object)
 {
-	return (entry->stale && rh_object_serves_pods(rh_json_string_at(object, "apiVersion"))) ||
+	return (entry->objects.stale && rh_object_serves_pods(rh_json_string_at(object, "apiVersion"))) ||
 	       !objects_is_known(entry, object);
 }
 
-static int objects_check(struct rh_engine_entry *entry, const struct rh_json *objects, const struct rh_json *but)
+static int objects_check(struct rh_entry *entry, const struct rh_json *objects, const struct rh_json *but)
 {
 	for (const struct rh_json *object = rh_json_first(objects); object; object = rh_json_next(object)) {
 		const struct rh_json *other = rh_json_first(but);
 
 		while (other && !rh_json_equal(object, other))
 			other = rh_json_next(other);
-		if (!other && objects_is_read(entry, object) && rh_engine_check_object(entry, object) < 0)
+		if (!other && objects_needs_check(entry, object) && rh_inflight_check_object(entry, object) < 0)
 			return RH_ENOMEM;
 	}
 	return 0;
 }
 
 /*
- * A program that is gone may have left what the job wants now, and what it wanted while it was not suspended. @return
- * 0, or RH_ENOMEM; then what was asked is answered, and the rest asked again
+ * An earlier controller may have left the objects that the job desires now, and those of the opposite suspend state.
+ * @return 0 or a negative status: then some checks may be in flight, and a later pass sends the others
  */
-static int objects_check_all(struct rh_engine_entry *entry, const struct rh_snapshot *snapshot, struct rh_error *err)
+static int objects_check_all(struct rh_entry *entry, const struct rh_snapshot *snapshot, struct rh_error *err)
 {
 	struct rh_snapshot other = *snapshot;
 	rh_auto(json) objects = NULL;
-	int r = objects_check(entry, entry->desired, NULL);
+	int r = objects_check(entry, entry->objects.desired, NULL);
 
 	other.suspended = !other.suspended;
 	if (r == 0)
 		r = objects_build(&other, &objects, err);
-	return r == 0 ? objects_check(entry, objects, entry->desired) : r;
+	return r == 0 ? objects_check(entry, objects, entry->objects.desired) : r;
 }
 
-static struct rh_snapshot objects_snapshot(const struct rh_engine_entry *entry)
+static struct rh_snapshot objects_snapshot(const struct rh_entry *entry)
 {
 	return (struct rh_snapshot){
 		.host = entry->engine->options.host,
 		.job = entry->job,
-		.addresses = &entry->addresses,
+		.addresses = &entry->build.addresses,
 		.gang = entry->engine->options.gang,
 		.attempt = entry->ledger->attempt,
 		.suspended = entry->job->policy.suspend,
@@ -234,7 +278,7 @@ static void objects_put_pod(const struct rh_job *job, struct objects_pods *pods,
 	}
 }
 
-static int objects_list_pods(const struct rh_engine_entry *entry, struct objects_pods *pods)
+static int objects_list_pods(const struct rh_entry *entry, struct objects_pods *pods)
 {
 	const struct rh_job *job = entry->job;
 	size_t cursor = 0;
@@ -245,7 +289,7 @@ static int objects_list_pods(const struct rh_engine_entry *entry, struct objects
 	pods->slots = rh_alloc_array(pods->offsets[job->spec_count] + 1, sizeof(struct rh_pod *));
 	if (!pods->slots)
 		return RH_ENOMEM;
-	while (rh_map_next(entry->pods, &cursor, NULL, &cached)) {
+	while (rh_map_next(entry->children.pods, &cursor, NULL, &cached)) {
 		const struct rh_pod *pod = ((const struct rh_cached *)cached)->pod;
 
 		if (strcmp(pod->owner_uid, job->uid) == 0)
@@ -254,14 +298,14 @@ static int objects_list_pods(const struct rh_engine_entry *entry, struct objects
 	return 0;
 }
 
-/* Tells apart which pods are in which phase, in whatever order they stand. */
-static uint64_t objects_hash_pods(const struct rh_engine_entry *entry)
+/* A hash of the phases of all pods that does not depend on their order. */
+static uint64_t objects_hash_pods(const struct rh_entry *entry)
 {
 	uint64_t sum = 1;
 	size_t cursor = 0;
 	void *cached;
 
-	while (rh_map_next(entry->pods, &cursor, NULL, &cached)) {
+	while (rh_map_next(entry->children.pods, &cursor, NULL, &cached)) {
 		const struct rh_pod *pod = ((const struct rh_cached *)cached)->pod;
 
 		sum += rh_hash(pod->name, strlen(pod->name)) * (uint64_t)(pod->phase + 1);
@@ -269,8 +313,8 @@ static uint64_t objects_hash_pods(const struct rh_engine_entry *entry)
 	return sum;
 }
 
-/* A plugin that asks for single replicas is asked again with them, and whenever they change. */
-static int objects_build_desired(struct rh_engine_entry *entry, struct rh_snapshot snapshot, struct rh_error *err)
+/* For a plugin that reads single pods, the objects are built with them, and again whenever pods change. */
+static int objects_build_desired(struct rh_entry *entry, struct rh_snapshot snapshot, struct rh_error *err)
 {
 	__attribute__((cleanup(objects_free_pods))) struct objects_pods pods = {0};
 	rh_auto(json) objects = NULL;
@@ -289,53 +333,54 @@ static int objects_build_desired(struct rh_engine_entry *entry, struct rh_snapsh
 	}
 	if (r < 0)
 		return r;
-	rh_json_free(entry->desired);
-	entry->desired = rh_take(objects);
-	entry->desired_from_pods = looks;
-	entry->desired_pods_hash = looks ? objects_hash_pods(entry) : 0;
+	rh_json_free(entry->objects.desired);
+	entry->objects.desired = rh_take(objects);
+	entry->objects.desired_from_pods = looks;
+	entry->objects.desired_pods_hash = looks ? objects_hash_pods(entry) : 0;
 	return 0;
 }
 
-static int objects_desire(struct rh_engine_entry *entry, const struct rh_snapshot *snapshot, struct rh_error *err)
+static int objects_desire(struct rh_entry *entry, const struct rh_snapshot *snapshot, struct rh_error *err)
 {
 	int state = (snapshot->suspended ? 1 : 0) + (snapshot->finished ? 2 : 0);
-	bool same = entry->desired && entry->desired_state == state &&
-	            (!entry->desired_from_pods || entry->desired_pods_hash == objects_hash_pods(entry));
+	bool same = entry->objects.desired && entry->objects.desired_state == state &&
+	            (!entry->objects.desired_from_pods || entry->objects.desired_pods_hash == objects_hash_pods(entry));
 	int r = same ? 0 : objects_build_desired(entry, *snapshot, err);
 
 	if (r == 0)
-		entry->desired_state = state;
+		entry->objects.desired_state = state;
 	return r;
 }
 
-int rh_engine_desire_last_objects(struct rh_engine_entry *entry, struct rh_error *err)
+int rh_objects_desire_last(struct rh_entry *entry, struct rh_error *err)
 {
 	const struct rh_snapshot snapshot = objects_snapshot(entry);
 
 	return objects_desire(entry, &snapshot, err);
 }
 
-/* Look which of the objects exist, unless that was tried in vain just now. @return 0 or a negative status */
-static int objects_look(struct rh_engine_entry *entry, const struct rh_snapshot *snapshot, struct rh_error *err)
+/* Check which of the objects exist, unless a failed check backs off. @return 0 or a negative status */
+static int objects_start_check(struct rh_entry *entry, const struct rh_snapshot *snapshot, struct rh_error *err)
 {
 	struct rh_engine *engine = entry->engine;
 	int r;
 
-	if (engine->now < entry->check_at) {
-		rh_queue_add(&engine->queue, &entry->item, entry->check_at);
+	if (engine->now < entry->objects.check_at) {
+		rh_queue_add(&engine->queue, &entry->item, entry->objects.check_at);
 		return 0;
 	}
-	entry->checked = entry->barred = true;
-	entry->looked_at = engine->now;
+	entry->objects.checked = entry->objects.forbidden = true;
+	entry->objects.checked_at = engine->now;
 	r = objects_check_all(entry, snapshot, err);
-	entry->stale = entry->stale && r < 0;
+	entry->objects.stale = entry->objects.stale && r < 0;
 	if (r < 0)
-		entry->checked = entry->barred = false;
-	else if (entry->checks == 0)
-		entry->check_failures = 0;
+		entry->objects.checked = entry->objects.forbidden = false;
+	else if (entry->objects.checks == 0)
+		entry->objects.check_failures = 0;
 	return r;
 }
 
+/* @return whether the action uses further objects: it creates a pod, or grants rights to one */
 static bool objects_is_use(const struct rh_action *action)
 {
 	if (action->verb == RH_CREATE_POD)
@@ -344,30 +389,29 @@ static bool objects_is_use(const struct rh_action *action)
 	       strcmp(action->kind, "RoleBinding") == 0;
 }
 
-bool rh_engine_must_look(struct rh_engine_entry *entry)
+bool rh_objects_must_check(struct rh_entry *entry, const struct rh_plan *plan)
 {
-	const struct rh_plan *plan = entry->plan;
 	size_t i = 0;
 
-	if (entry->engine->now - entry->looked_at < OBJECTS_TRUST || !rh_engine_equips_pods(entry))
+	if (entry->engine->now - entry->objects.checked_at < OBJECTS_CHECK_AGE || !rh_objects_serve_pods(entry))
 		return false;
 	while (i < plan->action_count && !objects_is_use(&plan->actions[i]))
 		i++;
 	if (i == plan->action_count)
 		return false;
-	entry->checked = false;
-	entry->stale = true;
+	entry->objects.checked = false;
+	entry->objects.stale = true;
 	return true;
 }
 
-int rh_engine_desire_objects(struct rh_engine_entry *entry, struct rh_error *err)
+int rh_objects_desire(struct rh_entry *entry, struct rh_error *err)
 {
 	const struct rh_snapshot snapshot = objects_snapshot(entry);
 	int r = objects_desire(entry, &snapshot, err);
 
-	if (r == 0 && !entry->checked && entry->checks == 0)
-		r = objects_look(entry, &snapshot, err);
+	if (r == 0 && !entry->objects.checked && entry->objects.checks == 0)
+		r = objects_start_check(entry, &snapshot, err);
 	if (r < 0)
 		return r;
-	return entry->checks > 0 || !(entry->checked || entry->barred) ? 1 : 0;
+	return entry->objects.checks > 0 || !(entry->objects.checked || entry->objects.forbidden) ? 1 : 0;
 }

@@ -92,7 +92,7 @@ void rh_queue_leave(struct rh_queue *queue, struct rh_queue_item *item)
 }
 
 /*
- * Behind the flow's own keys; a flow that had none queued has the next turn, and has saved up nothing. What is due
+ * A key queues behind the other keys of its flow; an idle flow gets the next turn and has no credit. A key that is due
  * later has no turn yet: its time orders it.
  */
 static void queue_set_time(struct rh_queue *queue, struct rh_queue_item *item, int64_t at)

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each namespace has of what all share: its turns in the queues, and its creates in flight. Where the creates of
- * all have no place left, a namespace that has only a few in flight still begins some: nobody waits for the flood of
- * another.
+ * When as many creates are in flight as all jobs together may have, a namespace that has only a few may still send
+ * some: no namespace waits for the burst of another.
  */
+#include "engine/carry/share.h"
+
 #include <string.h>
 
-#include "engine/carry/parts.h"
+#include "engine/carry/engine_state.h"
 
-/* Creates that each namespace may have in flight though all places are taken. */
+/* Creates that each namespace may have in flight beyond the limit of all. */
 #define SHARE_RESERVE 8
-/* Of the places for creates, one in so many more is there for that. */
+/* The limit may be exceeded for that by one in so many. */
 #define SHARE_SPARE 4
 
-static struct rh_engine_share *share_new(struct rh_engine *engine, const char *namespace_)
+static struct rh_share *share_new(struct rh_engine *engine, const char *namespace_)
 {
 	size_t size = strlen(namespace_) + 1;
-	struct rh_engine_share *share = rh_alloc(sizeof(*share) + size);
+	struct rh_share *share = rh_alloc(sizeof(*share) + size);
 
 	if (!share)
 		return NULL;
@@ -27,9 +28,9 @@ static struct rh_engine_share *share_new(struct rh_engine *engine, const char *n
 	return NULL;
 }
 
-struct rh_engine_share *rh_engine_share_of(struct rh_engine *engine, const char *namespace_)
+struct rh_share *rh_share_acquire(struct rh_engine *engine, const char *namespace_)
 {
-	struct rh_engine_share *share = rh_map_get(engine->shares, namespace_);
+	struct rh_share *share = rh_map_get(engine->shares, namespace_);
 
 	if (!share)
 		share = share_new(engine, namespace_);
@@ -38,7 +39,7 @@ struct rh_engine_share *rh_engine_share_of(struct rh_engine *engine, const char 
 	return share;
 }
 
-void rh_engine_share_release(struct rh_engine *engine, struct rh_engine_share *share)
+void rh_share_release(struct rh_engine *engine, struct rh_share *share)
 {
 	if (!share || --share->entries > 0)
 		return;
@@ -46,13 +47,27 @@ void rh_engine_share_release(struct rh_engine *engine, struct rh_engine_share *s
 	rh_free(share);
 }
 
-bool rh_engine_may_create(const struct rh_engine *engine, const struct rh_engine_share *share)
+bool rh_share_may_create(const struct rh_engine *engine, const struct rh_share *share)
 {
 	size_t places = engine->options.creates;
 
-	if (engine->creating_bytes >= RH_ENGINE_CREATE_BYTES)
-		return engine->creating == 0;
-	if (engine->creating < places)
+	if (engine->creates.bytes >= RH_SHARE_CREATE_BYTES)
+		return engine->creates.count == 0;
+	if (engine->creates.count < places)
 		return true;
-	return share->creating < SHARE_RESERVE && engine->creating < places + places / SHARE_SPARE;
+	return share->creating < SHARE_RESERVE && engine->creates.count < places + places / SHARE_SPARE;
+}
+
+void rh_share_begin_create(struct rh_engine *engine, struct rh_share *share, size_t bytes)
+{
+	engine->creates.count++;
+	engine->creates.bytes += bytes;
+	share->creating++;
+}
+
+void rh_share_end_create(struct rh_engine *engine, struct rh_share *share, size_t bytes)
+{
+	engine->creates.count--;
+	engine->creates.bytes -= bytes;
+	share->creating--;
 }

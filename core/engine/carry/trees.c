@@ -1,244 +1,227 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The trees of jobs. A tree takes ten times the memory of its text, and most jobs have nothing to do most of the time:
- * only those that were looked at last keep theirs, and all of them together take no more than RH_ENGINE_TREE_BYTES. Of
- * the others the text is kept, or, of those that are large, nothing but the name, the UID and the version: the API
- * server has the rest.
+ * A tree takes ten times the memory of its text, and most jobs are idle most of the time. So only recently used jobs
+ * keep their trees, up to RH_TREES_BYTES in total. Others are kept as text; large ones by name, UID and version alone,
+ * and are read again from the API server.
  */
+#include "engine/carry/trees.h"
+
 #include <stddef.h>
 #include <string.h>
 
-#include "engine/carry/parts.h"
-#include "engine/carry/unfit.h"
+#include "engine/carry/entry.h"
+#include "engine/carry/invalid.h"
+#include "engine/carry/job_cache.h"
 
-void rh_engine_reserve(struct rh_engine_entry *entry, size_t bytes)
+void rh_trees_reserve(struct rh_entry *entry, size_t bytes)
 {
-	entry->engine->tree_bytes += bytes - entry->reserved;
-	entry->reserved = bytes;
+	entry->engine->trees.bytes += bytes - entry->tree.reserved;
+	entry->tree.reserved = bytes;
 }
 
-void rh_engine_forget_text(struct rh_engine_entry *entry)
+void rh_trees_forget_text(struct rh_entry *entry)
 {
-	if (entry->text)
-		entry->engine->text_bytes -= strlen(entry->text);
-	rh_free(rh_take(entry->text));
+	if (entry->tree.text)
+		entry->engine->trees.text_bytes -= strlen(entry->tree.text);
+	rh_free(rh_take(entry->tree.text));
 }
 
-static void trees_unlink(struct rh_engine_entry *entry)
+static void trees_unlink(struct rh_entry *entry)
 {
-	struct rh_engine *engine = entry->engine;
+	struct rh_tree_cache *trees = &entry->engine->trees;
+	struct rh_entry_tree *tree = &entry->tree;
 
-	*(entry->used_before ? &entry->used_before->used_after : &engine->least_recent) = entry->used_after;
-	*(entry->used_after ? &entry->used_after->used_before : &engine->most_recent) = entry->used_before;
-	entry->used_after = entry->used_before = NULL;
+	*(tree->used_before ? &tree->used_before->tree.used_after : &trees->least_recent) = tree->used_after;
+	*(tree->used_after ? &tree->used_after->tree.used_before : &trees->most_recent) = tree->used_before;
+	tree->used_after = tree->used_before = NULL;
 }
 
-void rh_engine_forget_tree(struct rh_engine_entry *entry)
+void rh_trees_forget(struct rh_entry *entry)
 {
-	if (!entry->has_tree)
+	if (!entry->tree.present)
 		return;
 	trees_unlink(entry);
-	rh_engine_reserve(entry, 0);
-	entry->has_tree = false;
-	entry->engine->tree_count--;
+	rh_trees_reserve(entry, 0);
+	entry->tree.present = false;
+	entry->engine->trees.count--;
 }
 
-static void trees_link(struct rh_engine_entry *entry)
+void rh_trees_forget_job(struct rh_entry *entry)
 {
-	struct rh_engine *engine = entry->engine;
-
-	entry->used_before = engine->most_recent;
-	*(engine->most_recent ? &engine->most_recent->used_after : &engine->least_recent) = entry;
-	engine->most_recent = entry;
+	rh_trees_forget_text(entry);
+	rh_trees_forget(entry);
+	rh_trees_reserve(entry, 0);
+	entry->tree.unread = false;
 }
 
-/* Of a job that is too large only a part is a tree. */
+static void trees_link(struct rh_entry *entry)
+{
+	struct rh_tree_cache *trees = &entry->engine->trees;
+
+	entry->tree.used_before = trees->most_recent;
+	*(trees->most_recent ? &trees->most_recent->tree.used_after : &trees->least_recent) = entry;
+	trees->most_recent = entry;
+}
+
+/* The tree of a job that is too large to be run is a part of its object. */
 static bool trees_is_part(const struct rh_job *job)
 {
 	return job->weight > RH_JOB_WEIGHT_MAX;
 }
 
-void rh_engine_mark_used(struct rh_engine_entry *entry)
+void rh_trees_mark_used(struct rh_entry *entry)
 {
 	const struct rh_job *job = entry->job;
 
-	if (entry->has_tree)
+	if (entry->tree.present)
 		trees_unlink(entry);
 	else
-		entry->engine->tree_count++;
+		entry->engine->trees.count++;
 	trees_link(entry);
-	entry->has_tree = true;
-	entry->weight = job->weight;
-	rh_engine_reserve(entry, trees_is_part(job) ? rh_json_weight(job->object) : job->weight);
+	entry->tree.present = true;
+	entry->tree.weight = job->weight;
+	rh_trees_reserve(entry, trees_is_part(job) ? rh_json_weight(job->object) : job->weight);
 }
 
-size_t rh_engine_answer_size(const struct rh_engine_entry *entry)
+size_t rh_trees_answer_size(const struct rh_entry *entry)
 {
-	return entry->weight > RH_ENGINE_TEXT_WEIGHT ? entry->weight : 0;
+	return entry->tree.weight > RH_TREES_TEXT_WEIGHT ? entry->tree.weight : 0;
 }
 
-static bool trees_is_quiet(const struct rh_engine_entry *entry)
+static bool trees_is_idle(const struct rh_entry *entry)
 {
-	return entry->stage == RH_STAGE_IDLE && !entry->plan && entry->inflight_count == 0 && entry->job && !entry->refresh;
+	return rh_entry_carry_is_idle(&entry->carry) && entry->inflight.count == 0 && entry->job && !entry->refresh;
 }
 
-/* One that was read again for a decision keeps its tree until then. */
-static bool trees_is_needed(const struct rh_engine_entry *entry)
+/* A job that was read again for a decision keeps its tree until then. */
+static bool trees_is_needed(const struct rh_entry *entry)
 {
-	return entry->unread && entry->item.place > 0 && entry->item.at == RH_QUEUE_NOW;
+	return entry->tree.unread && entry->item.place > 0 && entry->item.at == RH_QUEUE_NOW;
 }
 
-/* Print the text, if it may be kept. @return 0 or RH_ENOMEM */
-static int trees_print(struct rh_engine_entry *entry)
+/* Print the text, if the limits allow it. @return 0 or RH_ENOMEM */
+static int trees_print(struct rh_entry *entry)
 {
 	struct rh_engine *engine = entry->engine;
 
-	if (entry->text || rh_engine_answer_size(entry) > 0 || engine->text_bytes >= RH_ENGINE_TEXT_BYTES)
+	if (entry->tree.text || rh_trees_answer_size(entry) > 0 || engine->trees.text_bytes >= RH_TREES_TEXT_BYTES)
 		return 0;
-	entry->text = rh_json_text(entry->job->object);
-	if (!entry->text)
+	entry->tree.text = rh_json_text(entry->job->object);
+	if (!entry->tree.text)
 		return RH_ENOMEM;
-	engine->text_bytes += strlen(entry->text);
+	engine->trees.text_bytes += strlen(entry->tree.text);
 	return 0;
 }
 
-/* Keep the text in place of the tree, or neither. Without memory for it the tree stays. */
-static void trees_evict(struct rh_engine_entry *entry)
+/* Replace the tree by its text, or by nothing. Without memory for the text the tree stays. */
+static void trees_evict(struct rh_entry *entry)
 {
 	if (trees_print(entry) < 0)
 		return;
-	entry->unread = !entry->text;
-	if (entry->unread && rh_object_hash(rh_json_get(entry->job->object, "spec"), &entry->spec_hash) < 0)
+	entry->tree.unread = !entry->tree.text;
+	if (entry->tree.unread && rh_object_hash(rh_json_get(entry->job->object, "spec"), &entry->tree.spec_hash) < 0)
 		return;
-	rh_builder_free(rh_take(entry->builder));
-	rh_json_free(rh_take(entry->desired));
+	rh_work_free_builder(entry);
+	rh_objects_forget_desired(entry);
 	rh_job_free(rh_take(entry->job));
-	rh_engine_set_ledger(entry, NULL);
-	rh_engine_forget_tree(entry);
+	rh_job_cache_set_ledger(entry, NULL);
+	rh_trees_forget(entry);
 }
 
-/* @return whether there are more trees than may be kept at rest */
+/* @return whether the limits are exceeded */
 static bool trees_is_over(const struct rh_engine *engine, size_t most, size_t bytes)
 {
-	return engine->tree_count > most || engine->tree_bytes > bytes;
+	return engine->trees.count > most || engine->trees.bytes > bytes;
 }
 
-/* Let trees go, those first that were looked at longest ago, until few enough are left. */
+/* Evict idle trees, least recently used ones first, until the limits hold. */
 static void trees_shrink(struct rh_engine *engine, size_t most, size_t bytes)
 {
-	for (size_t count = engine->tree_count; count > 0 && trees_is_over(engine, most, bytes); count--) {
-		struct rh_engine_entry *cold = engine->least_recent;
+	for (size_t count = engine->trees.count; count > 0 && trees_is_over(engine, most, bytes); count--) {
+		struct rh_entry *oldest = engine->trees.least_recent;
 
-		if (trees_is_quiet(cold) && !trees_is_needed(cold))
-			trees_evict(cold);
-		if (cold->has_tree) {
-			trees_unlink(cold);
-			trees_link(cold);
+		if (trees_is_idle(oldest) && !trees_is_needed(oldest))
+			trees_evict(oldest);
+		if (oldest->tree.present) {
+			trees_unlink(oldest);
+			trees_link(oldest);
 		} else if (most > 0) {
-			rh_engine_trim_good_events(cold);
+			rh_events_trim_normal(oldest); /* as Kubernetes' clients do where there are many jobs */
 		}
 	}
 }
 
-/*
- * Those in use have been looked at just now: they are the hottest. Where there are many jobs their Events are forgotten
- * too, as Kubernetes' clients do.
- */
-void rh_engine_evict(struct rh_engine *engine, size_t most)
+/* While jobs wait for room, idle trees may take only half of it. */
+void rh_trees_evict(struct rh_engine *engine, size_t most)
 {
-	bool tree_queue = engine->tree_queue.count > 0; /* then nobody keeps what he does not use */
+	bool waiting = engine->trees.waiting.count > 0;
 
-	trees_shrink(engine, most, tree_queue ? RH_ENGINE_TREE_BYTES / 2 : RH_ENGINE_TREE_BYTES);
+	trees_shrink(engine, most, waiting ? RH_TREES_BYTES / 2 : RH_TREES_BYTES);
 }
 
-/* A large one counts for half of all at most, so that it has room sooner or later whatever else there is. */
-bool rh_engine_has_room(struct rh_engine *engine, size_t weight)
+/* A tree counts for at most half of the total, so that even the largest one fits in time. */
+bool rh_trees_has_room(struct rh_engine *engine, size_t weight)
 {
-	size_t half = RH_ENGINE_TREE_BYTES / 2;
-	size_t bytes = RH_ENGINE_TREE_BYTES - (weight < half ? weight : half);
+	size_t half = RH_TREES_BYTES / 2;
+	size_t bytes = RH_TREES_BYTES - (weight < half ? weight : half);
 
 	trees_shrink(engine, SIZE_MAX, bytes);
-	return engine->tree_bytes <= bytes;
+	return engine->trees.bytes <= bytes;
 }
 
-void rh_engine_await_room(struct rh_engine_entry *entry)
+void rh_trees_await_room(struct rh_entry *entry)
 {
-	rh_queue_add(&entry->engine->tree_queue, &entry->tree_queue, RH_QUEUE_NOW);
+	rh_queue_add(&entry->engine->trees.waiting, &entry->tree.waiting, RH_QUEUE_NOW);
 }
 
-bool rh_engine_may_admit_trees(const struct rh_engine *engine)
+bool rh_trees_may_admit(const struct rh_engine *engine)
 {
-	return engine->tree_queue.count > 0 && 2 * engine->tree_bytes <= RH_ENGINE_TREE_BYTES;
+	return engine->trees.waiting.count > 0 && 2 * engine->trees.bytes <= RH_TREES_BYTES;
 }
 
-/* One that finds no room for its own tree waits again. */
-void rh_engine_admit_trees(struct rh_engine *engine)
+/* A job whose tree does not fit queues again. */
+void rh_trees_admit(struct rh_engine *engine)
 {
-	size_t bytes = engine->tree_bytes;
+	size_t bytes = engine->trees.bytes;
 	struct rh_queue_item *item;
 
-	if (!rh_engine_may_admit_trees(engine))
+	if (!rh_trees_may_admit(engine))
 		return;
-	while (bytes < RH_ENGINE_TREE_BYTES && (item = rh_queue_take(&engine->tree_queue, RH_QUEUE_NOW))) {
-		struct rh_engine_entry *entry =
-			(struct rh_engine_entry *)((char *)item - offsetof(struct rh_engine_entry, tree_queue));
+	while (bytes < RH_TREES_BYTES && (item = rh_queue_take(&engine->trees.waiting, RH_QUEUE_NOW))) {
+		struct rh_entry *entry = (struct rh_entry *)((char *)item - offsetof(struct rh_entry, tree.waiting));
 
-		bytes += entry->weight;
-		rh_engine_touch(entry);
+		bytes += entry->tree.weight;
+		rh_entry_touch(entry);
 	}
 }
 
-int rh_engine_parse_job(const struct rh_kind *kind, struct rh_json *object, struct rh_job **ret_job,
-                        struct rh_ledger *ret_ledger, struct rh_error *err)
-{
-	rh_auto(job) job = NULL;
-	int r = rh_job_parse(kind, object, &job, err);
-
-	if (r == 0)
-		r = rh_ledger_read(job, ret_ledger);
-	if (r != 0)
-		return r;
-	rh_engine_forgive_unfit(kind, &job->status);
-	*ret_job = rh_take(job);
-	return 0;
-}
-
-/* @return 0, RH_EINVAL or RH_ENOMEM */
-static int trees_parse(const struct rh_engine_entry *entry, struct rh_job **ret_job, struct rh_ledger *ret_ledger)
+static int trees_parse(const struct rh_entry *entry, struct rh_job **ret_job, struct rh_ledger *ret_ledger)
 {
 	struct rh_json *object;
-	int r = rh_json_parse(entry->text, strlen(entry->text), &object, NULL);
+	int r = rh_json_parse(entry->tree.text, strlen(entry->tree.text), &object, NULL);
 
-	return r == 0 ? rh_engine_parse_job(entry->kind->kind, object, ret_job, ret_ledger, NULL) : r;
+	return r == 0 ? rh_job_cache_parse(entry->kind->kind, object, ret_job, ret_ledger, NULL) : r;
 }
 
-int rh_engine_hydrate(struct rh_engine_entry *entry)
+int rh_trees_hydrate(struct rh_entry *entry)
 {
 	struct rh_ledger *ledger = NULL;
 	int r = 0;
 
-	if (entry->job || !entry->text)
+	if (entry->job || !entry->tree.text)
 		return 0;
 	ledger = rh_alloc(sizeof(*ledger));
 	r = ledger ? trees_parse(entry, &entry->job, ledger) : RH_ENOMEM;
 	if (r == 0) {
-		rh_engine_set_ledger(entry, ledger);
-		rh_engine_mark_used(entry);
+		rh_job_cache_set_ledger(entry, ledger);
+		rh_trees_mark_used(entry);
 		return 0;
 	}
 	rh_free(ledger);
 	if (r == RH_ENOMEM)
 		return r;
-	/* It cannot be read back: the store has it. */
-	rh_engine_forget_text(entry);
+	/* The text is not valid: read the job from the store. */
+	rh_trees_forget_text(entry);
 	entry->refresh = true;
 	return 0;
-}
-
-void rh_engine_set_ledger(struct rh_engine_entry *entry, struct rh_ledger *ledger)
-{
-	if (entry->ledger)
-		rh_ledger_deinit(entry->ledger);
-	rh_free(entry->ledger);
-	entry->ledger = ledger;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What watches tell: whose it is, and that somebody has to look at it.
- */
+#include "engine/carry/watch.h"
+
 #include <string.h>
 
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
+#include "engine/carry/job_cache.h"
+#include "engine/carry/metadata.h"
 #include "job/names.h"
 
 static const struct rh_engine_kind *watch_kind(const struct rh_engine *engine, const char *controller)
@@ -16,7 +17,7 @@ static const struct rh_engine_kind *watch_kind(const struct rh_engine *engine, c
 	return NULL;
 }
 
-/* The kind of the job that controls a PodGroup; V1 put no label on it that says so. */
+/* The kind of the job that controls a PodGroup: V1 sets no label for it. */
 static const struct rh_engine_kind *watch_owner_kind(const struct rh_engine *engine, const struct rh_json *object)
 {
 	const struct rh_json *owner = rh_json_first(rh_json_at(object, "metadata.ownerReferences"));
@@ -32,10 +33,10 @@ static const struct rh_engine_kind *watch_owner_kind(const struct rh_engine *eng
 }
 
 /*
- * The job that a child says it belongs to: by labels, and a PodGroup by its owner, whose name it bears. @return NULL:
- * to none of ours, or memory is out
+ * The job of a child: by labels; of a PodGroup by its owner, whose name it has. @return NULL when no job here owns it,
+ * or memory is out
  */
-static struct rh_engine_entry *watch_route(const struct rh_engine_watch *watch, const struct rh_json *object)
+static struct rh_entry *watch_route(const struct rh_engine_watch *watch, const struct rh_json *object)
 {
 	struct rh_engine *engine = watch->engine;
 	bool group = watch->what == RH_WATCHED_GROUPS;
@@ -43,16 +44,15 @@ static struct rh_engine_entry *watch_route(const struct rh_engine_watch *watch, 
 		group ? watch_owner_kind(engine, object) : watch_kind(engine, rh_object_label(object, RH_LABEL_OPERATOR));
 	const char *name = group ? rh_object_text(object, "metadata", "name") : rh_object_label(object, RH_LABEL_JOB);
 
-	return kind ? rh_engine_entry_of(engine, kind, rh_object_text(object, "metadata", "namespace"), name, true) : NULL;
+	return kind ? rh_entry_of(engine, kind, rh_object_text(object, "metadata", "namespace"), name, true) : NULL;
 }
 
-/* What another wrote into its spec since we did is found out by its hash. @return 1 or RH_ENOMEM */
-static int watch_see_group(struct rh_engine_entry *entry, const struct rh_json *object)
+/* A changed hash shows that another client has written the spec. @return 1 or RH_ENOMEM */
+static int watch_observe_group(struct rh_entry *entry, const struct rh_json *object)
 {
 	const char *api_version = rh_gang_api_version(entry->engine->options.gang);
-	rh_auto_free char *key =
-		rh_engine_object_key(api_version, RH_GANG_OBJECT, rh_object_text(object, "metadata", "name"));
-	const struct rh_cached *before = key ? rh_map_get(entry->objects, key) : NULL;
+	rh_auto_free char *key = rh_objects_key(api_version, RH_GANG_OBJECT, rh_object_text(object, "metadata", "name"));
+	const struct rh_cached *before = key ? rh_map_get(entry->objects.known, key) : NULL;
 	rh_auto(child) child = NULL;
 	uint64_t hash = 0;
 
@@ -60,50 +60,50 @@ static int watch_see_group(struct rh_engine_entry *entry, const struct rh_json *
 		return RH_ENOMEM;
 	if (before && strcmp(before->child->uid, child->uid) == 0 && before->child->content == child->content)
 		hash = before->child->hash;
-	return rh_engine_keep_object(entry, object, hash) < 0 ? RH_ENOMEM : 1;
+	return rh_objects_store(entry, object, hash) < 0 ? RH_ENOMEM : 1;
 }
 
-/* A job that has finished for good does not care what becomes of its pods. */
-static void watch_child_seen(const struct rh_engine_watch *watch, const struct rh_json *object)
+/* Changes of pods do not concern a job that has finished for good. */
+static void watch_observe_child(const struct rh_engine_watch *watch, const struct rh_json *object)
 {
 	struct rh_engine *engine = watch->engine;
-	struct rh_engine_entry *entry = watch_route(watch, object);
+	struct rh_entry *entry = watch_route(watch, object);
 	bool group = watch->what == RH_WATCHED_GROUPS;
 	int r = 0;
 
 	if (!entry)
-		(void)rh_engine_unroute(engine, NULL, object);
+		(void)rh_children_unroute(engine, NULL, object);
 	else
-		r = group ? watch_see_group(entry, object)
-		          : rh_engine_see_child(entry, watch->what == RH_WATCHED_SERVICES, object);
+		r = group ? watch_observe_group(entry, object)
+		          : rh_children_observe(entry, watch->what == RH_WATCHED_SERVICES, object);
 	if (r < 0)
 		engine->lost = true;
-	else if (r == 1 && (group || rh_engine_is_kept(entry)))
-		rh_engine_touch(entry);
+	else if (r == 1 && (group || rh_entry_is_active(entry)))
+		rh_entry_touch(entry);
 	if (entry)
-		rh_engine_reap(entry);
+		rh_entry_reap(entry);
 }
 
-/* A name is free again: whoever of this kind may want it need not wait any more. */
+/* A name is free again: a create of the job that backs off for it may be retried. */
 static void watch_free_name(const struct rh_engine_watch *watch, const struct rh_engine_kind *kind, const char *job,
                             const struct rh_json *object)
 {
 	static const enum rh_action_verb verbs[] = {[RH_WATCHED_PODS] = RH_CREATE_POD,
 	                                            [RH_WATCHED_SERVICES] = RH_CREATE_SERVICE,
 	                                            [RH_WATCHED_GROUPS] = RH_CREATE_OBJECT};
-	struct rh_engine_entry *entry =
-		rh_engine_entry_of(watch->engine, kind, rh_object_text(object, "metadata", "namespace"), job, false);
-	bool waits = entry && (rh_map_size(entry->backoffs) > 0 || entry->refusal_count > 0);
+	struct rh_entry *entry =
+		rh_entry_of(watch->engine, kind, rh_object_text(object, "metadata", "namespace"), job, false);
+	bool waits = entry && (rh_map_size(entry->backoffs) > 0 || entry->refusals.count > 0);
 
 	if (!entry)
 		return;
-	rh_engine_add_tombstone(entry, verbs[watch->what], rh_object_text(object, "metadata", "name"),
-	                        rh_object_text(object, "metadata", "uid"));
+	rh_inflight_add_tombstones(entry, verbs[watch->what], rh_object_text(object, "metadata", "name"),
+	                           rh_object_text(object, "metadata", "uid"));
 	if (waits)
-		rh_engine_touch(entry);
+		rh_entry_touch(entry);
 }
 
-/* Likewise, of a pod or Service: the job whose replica would be called so. */
+/* Likewise, of a pod or Service: of the job whose replica has this name. */
 static void watch_free_replica(const struct rh_engine_watch *watch, const struct rh_engine_kind *kind,
                                const struct rh_json *object)
 {
@@ -123,8 +123,8 @@ static void watch_free_replica(const struct rh_engine_watch *watch, const struct
 	}
 }
 
-/* Whose it was is known by its UID: after a gap nothing else of it is told. */
-static void watch_child_gone(const struct rh_engine_watch *watch, const struct rh_json *object)
+/* The job is found by the UID: after a gap a DELETED event may have identity alone. */
+static void watch_remove_child(const struct rh_engine_watch *watch, const struct rh_json *object)
 {
 	struct rh_engine *engine = watch->engine;
 	struct rh_cached *known = rh_index_find(&engine->index, rh_object_text(object, "metadata", "uid"));
@@ -136,35 +136,34 @@ static void watch_child_gone(const struct rh_engine_watch *watch, const struct r
 			watch_free_replica(watch, &engine->kinds[i], object);
 	}
 	if (known)
-		rh_engine_drop_child(known);
+		rh_children_remove(known);
 }
 
 static void watch_job(const struct rh_engine_watch *watch, enum rh_watch_event event, const struct rh_json *object)
 {
 	struct rh_engine *engine = watch->engine;
-	struct rh_engine_entry *entry =
-		rh_engine_entry_of(engine, watch->kind, rh_object_text(object, "metadata", "namespace"),
-	                       rh_object_text(object, "metadata", "name"), event != RH_WATCH_DELETED);
+	struct rh_entry *entry = rh_entry_of(engine, watch->kind, rh_object_text(object, "metadata", "namespace"),
+	                                     rh_object_text(object, "metadata", "name"), event != RH_WATCH_DELETED);
 	int r;
 
 	if (!entry)
 		return;
 	if (event == RH_WATCH_DELETED) {
 		if (entry->uid && strcmp(entry->uid, rh_object_text(object, "metadata", "uid")) == 0)
-			rh_engine_forget_job(entry);
-		rh_engine_reap(entry);
+			rh_job_cache_forget(entry);
+		rh_entry_reap(entry);
 		return;
 	}
-	r = rh_engine_take_job(entry, object);
+	r = rh_job_cache_store(entry, object);
 	if (r < 0)
 		engine->lost = true;
 	entry->item.late = !watch->synced;
 	if (r == 1)
-		rh_engine_touch(entry);
-	rh_engine_evict(engine, RH_ENGINE_TREES);
+		rh_entry_touch(entry);
+	rh_trees_evict(engine, RH_TREES_MAX);
 }
 
-/* Jobs that were told of meanwhile have waited for it. */
+/* The initial list is complete: decide about the jobs that have waited for it. */
 static void watch_sync(struct rh_engine_watch *watch)
 {
 	struct rh_engine *engine = watch->engine;
@@ -181,14 +180,14 @@ static void watch_sync(struct rh_engine_watch *watch)
 	}
 	watch->kind->synced = true;
 	while (rh_map_next(engine->entries, &cursor, NULL, &value)) {
-		struct rh_engine_entry *entry = value;
+		struct rh_entry *entry = value;
 
 		if (entry->kind == watch->kind)
-			rh_engine_touch(entry);
+			rh_entry_touch(entry);
 	}
 }
 
-void rh_engine_on_watch(void *arg, enum rh_watch_event event, const struct rh_json *object)
+void rh_watch_on_event(void *arg, enum rh_watch_event event, const struct rh_json *object)
 {
 	struct rh_engine_watch *watch = arg;
 
@@ -197,23 +196,23 @@ void rh_engine_on_watch(void *arg, enum rh_watch_event event, const struct rh_js
 	else if (watch->kind)
 		watch_job(watch, event, object);
 	else if (event == RH_WATCH_DELETED)
-		watch_child_gone(watch, object);
+		watch_remove_child(watch, object);
 	else
-		watch_child_seen(watch, object);
+		watch_observe_child(watch, object);
 }
 
-void rh_engine_forget_all(struct rh_engine *engine)
+void rh_watch_forget_all(struct rh_engine *engine)
 {
 	size_t cursor = 0;
 	void *value;
 
 	while (rh_map_next(engine->entries, &cursor, NULL, &value)) {
-		struct rh_engine_entry *entry = value;
+		struct rh_entry *entry = value;
 
-		rh_engine_forget_job(entry);
-		rh_engine_clear_map(entry->pods);
-		rh_engine_clear_map(entry->services);
-		rh_engine_clear_map(entry->objects);
-		rh_engine_reap(entry);
+		rh_job_cache_forget(entry);
+		rh_cached_clear_map(entry->children.pods);
+		rh_cached_clear_map(entry->children.services);
+		rh_cached_clear_map(entry->objects.known);
+		rh_entry_reap(entry);
 	}
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * One decision: what is known is put together into a world, and the plan is handed on.
- */
+#include "engine/carry/work.h"
+
 #include <string.h>
 
-#include "engine/carry/parts.h"
-#include "engine/carry/unfit.h"
+#include "engine/carry/entry.h"
+#include "engine/carry/invalid.h"
 #include "engine/decide.h"
 
-/* What rh_world points to. Tables are owned. */
+/* The tables that rh_world borrows; owned. */
 struct work_tables {
 	const struct rh_pod **pods;
 	const struct rh_child **children;
@@ -22,21 +21,21 @@ static void work_free_tables(struct work_tables *tables)
 	rh_free(tables->children);
 }
 
-static bool work_is_live(const struct rh_engine_entry *entry)
+static bool work_is_live(const struct rh_entry *entry)
 {
 	const struct rh_job *job = entry->job;
 
 	return rh_job_is_ours(job) && !job->deleting && !rh_job_status_finished(&job->status);
 }
 
-/* Only a job that is to run needs places; they stay its own while the attempt lasts. */
-static int work_addresses(struct rh_engine_entry *entry, struct rh_error *err)
+/* Only a job that runs needs addresses; they last as long as the attempt. */
+static int work_addresses(struct rh_entry *entry, struct rh_error *err)
 {
 	const struct rh_engine_options *options = &entry->engine->options;
 	struct rh_addresses made = {0};
 	int r;
 
-	if (!options->addresses || entry->addresses_attempt == entry->ledger->attempt || !work_is_live(entry) ||
+	if (!options->addresses || entry->build.addresses_attempt == entry->ledger->attempt || !work_is_live(entry) ||
 	    entry->job->policy.suspend)
 		return 0;
 	r = options->addresses(options->arg, entry->job, entry->ledger->attempt, &made, err);
@@ -44,38 +43,50 @@ static int work_addresses(struct rh_engine_entry *entry, struct rh_error *err)
 		rh_addresses_deinit(&made);
 		return r;
 	}
-	rh_builder_free(rh_take(entry->builder));
-	rh_addresses_deinit(&entry->addresses);
-	entry->addresses = made;
-	entry->addresses_attempt = entry->ledger->attempt;
+	rh_work_free_builder(entry);
+	rh_addresses_deinit(&entry->build.addresses);
+	entry->build.addresses = made;
+	entry->build.addresses_attempt = entry->ledger->attempt;
 	return 0;
 }
 
-struct rh_builder *rh_engine_builder(struct rh_engine_entry *entry, int *ret_status, struct rh_error *err)
+void rh_work_free_builder(struct rh_entry *entry)
+{
+	rh_builder_free(rh_take(entry->build.builder));
+}
+
+void rh_work_forget(struct rh_entry *entry)
+{
+	rh_work_free_builder(entry);
+	rh_addresses_deinit(&entry->build.addresses);
+	entry->build.addresses_attempt = -1;
+}
+
+struct rh_builder *rh_work_builder(struct rh_entry *entry, int *ret_status, struct rh_error *err)
 {
 	int r = work_addresses(entry, err);
 
-	if (r == 0 && entry->builder && entry->snapshot.attempt != entry->ledger->attempt)
-		rh_builder_free(rh_take(entry->builder));
-	if (r == 0 && !entry->builder) {
-		entry->snapshot = (struct rh_snapshot){
+	if (r == 0 && entry->build.builder && entry->build.snapshot.attempt != entry->ledger->attempt)
+		rh_work_free_builder(entry);
+	if (r == 0 && !entry->build.builder) {
+		entry->build.snapshot = (struct rh_snapshot){
 			.host = entry->engine->options.host,
 			.job = entry->job,
-			.addresses = &entry->addresses,
+			.addresses = &entry->build.addresses,
 			.gang = entry->engine->options.gang,
 			.attempt = entry->ledger->attempt,
 			.suspended = entry->job->policy.suspend,
 			.finished = rh_job_status_finished(&entry->job->status),
 		};
-		r = rh_builder_new(&entry->snapshot, &entry->builder, err);
+		r = rh_builder_new(&entry->build.snapshot, &entry->build.builder, err);
 	}
 	if (r == 0)
-		return entry->builder;
+		return entry->build.builder;
 	*ret_status = r;
 	return NULL;
 }
 
-void rh_engine_retry(struct rh_engine_entry *entry, int status, const struct rh_error *err)
+void rh_work_retry(struct rh_entry *entry, int status, const struct rh_error *err)
 {
 	struct rh_engine *engine = entry->engine;
 	rh_auto_free char *reason = NULL;
@@ -85,19 +96,20 @@ void rh_engine_retry(struct rh_engine_entry *entry, int status, const struct rh_
 		return;
 	reason = rh_asprintf("%sFailedReconcile", entry->kind->kind->kind);
 	if (reason)
-		rh_engine_emit(entry, &(struct rh_event_spec){entry->uid, true, reason, err->message});
+		rh_events_emit(entry, &(struct rh_event_spec){entry->uid, true, reason, err->message});
 }
 
-bool rh_engine_blame(struct rh_engine_entry *entry, int status, const struct rh_error *err)
+bool rh_work_fail_plugin(struct rh_entry *entry, int status, const struct rh_error *err)
 {
-	bool local = entry->addresses.count > 0;
+	bool local = entry->build.addresses.count > 0;
 
-	if ((status != RH_EPLUGIN && status != RH_EINVAL) || entry->breach || (rh_map_size(entry->pods) > 0 && !local))
+	if ((status != RH_EPLUGIN && status != RH_EINVAL) || entry->refusals.breach ||
+	    (rh_map_size(entry->children.pods) > 0 && !local))
 		return false;
-	entry->breach = rh_strdup(err->message);
-	if (entry->breach)
-		rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
-	return entry->breach != NULL;
+	if (!rh_refusals_set_breach(entry, err->message))
+		return false;
+	rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
+	return true;
 }
 
 static void work_add_cached(struct work_tables *tables, const struct rh_map *map)
@@ -115,10 +127,10 @@ static void work_add_cached(struct work_tables *tables, const struct rh_map *map
 	}
 }
 
-/* Whether a watch has shown what a create that is under way is to make. */
-static bool work_is_shown(const struct rh_engine_entry *entry, const struct rh_inflight *inflight)
+/* @return whether a watch has shown the object of a create in flight */
+static bool work_is_observed(const struct rh_entry *entry, const struct rh_inflight *inflight)
 {
-	const struct rh_map *map = inflight->pod ? entry->pods : entry->services;
+	const struct rh_map *map = inflight->pod ? entry->children.pods : entry->children.services;
 	const struct rh_cached *cached = rh_map_get(map, inflight->name);
 	const char *owner = NULL;
 
@@ -127,11 +139,11 @@ static bool work_is_shown(const struct rh_engine_entry *entry, const struct rh_i
 	return owner && strcmp(owner, entry->uid) == 0;
 }
 
-static void work_add_inflight(struct work_tables *tables, const struct rh_engine_entry *entry)
+static void work_add_inflight(struct work_tables *tables, const struct rh_entry *entry)
 {
-	for (const struct rh_inflight *inflight = entry->inflight_list; inflight; inflight = inflight->next) {
-		if (inflight->old || inflight->checking || (!inflight->pod && !inflight->child) ||
-		    work_is_shown(entry, inflight))
+	for (const struct rh_inflight *inflight = entry->inflight.list; inflight; inflight = inflight->next) {
+		if (inflight->abandoned || inflight->state == RH_INFLIGHT_CHECKING || (!inflight->pod && !inflight->child) ||
+		    work_is_observed(entry, inflight))
 			continue;
 		if (inflight->pod)
 			tables->pods[tables->pod_count++] = inflight->pod;
@@ -140,24 +152,24 @@ static void work_add_inflight(struct work_tables *tables, const struct rh_engine
 	}
 }
 
-static int work_fill(struct work_tables *tables, const struct rh_engine_entry *entry)
+static int work_fill(struct work_tables *tables, const struct rh_entry *entry)
 {
-	size_t pods = rh_map_size(entry->pods) + entry->inflight_count;
-	size_t children = rh_map_size(entry->services) + rh_map_size(entry->objects) + entry->inflight_count;
+	size_t pods = rh_map_size(entry->children.pods) + entry->inflight.count;
+	size_t children = rh_map_size(entry->children.services) + rh_map_size(entry->objects.known) + entry->inflight.count;
 
 	tables->pods = rh_alloc_array(pods + 1, sizeof(*tables->pods));
 	tables->children = rh_alloc_array(children + 1, sizeof(*tables->children));
 	if (!tables->pods || !tables->children)
 		return RH_ENOMEM;
-	work_add_cached(tables, entry->pods);
-	work_add_cached(tables, entry->services);
-	work_add_cached(tables, entry->objects);
+	work_add_cached(tables, entry->children.pods);
+	work_add_cached(tables, entry->children.services);
+	work_add_cached(tables, entry->objects.known);
 	work_add_inflight(tables, entry);
 	return 0;
 }
 
-/* @return 0; 1 when something is to be found out before entry->plan is carried out; or a negative status */
-static int work_decide(struct rh_engine_entry *entry, struct rh_error *err)
+/* @param[out] ret_plan owned by the caller; NULL unless 0 is returned. @return 0, or a negative status */
+static int work_decide(const struct rh_entry *entry, struct rh_plan **ret_plan, struct rh_error *err)
 {
 	__attribute__((cleanup(work_free_tables))) struct work_tables tables = {0};
 	const struct rh_engine_options *options = &entry->engine->options;
@@ -165,15 +177,15 @@ static int work_decide(struct rh_engine_entry *entry, struct rh_error *err)
 		.host = options->host,
 		.job = entry->job,
 		.ledger = entry->ledger,
-		.addresses = &entry->addresses,
-		.objects = entry->desired,
+		.addresses = &entry->build.addresses,
+		.objects = entry->objects.desired,
 		.gang = options->gang,
-		.refusals = entry->refusals,
-		.refusal_count = entry->refusal_count,
-		.breach = entry->breach,
-		.said = entry->said,
-		.held_since = entry->held_since,
-		.held = entry->held,
+		.refusals = entry->refusals.list,
+		.refusal_count = entry->refusals.count,
+		.breach = entry->refusals.breach,
+		.stalled_hash = entry->carry.stalled_hash,
+		.held_since = entry->carry.held_since,
+		.held = entry->carry.held,
 		.patience = options->patience,
 		.now = entry->engine->now,
 		.steps = options->steps,
@@ -186,53 +198,62 @@ static int work_decide(struct rh_engine_entry *entry, struct rh_error *err)
 	world.pod_count = tables.pod_count;
 	world.children = tables.children;
 	world.child_count = tables.child_count;
-	entry->plan = rh_alloc(sizeof(*entry->plan));
-	r = entry->plan ? rh_decide(&world, entry->plan, err) : RH_ENOMEM;
-	if (r == 0 && rh_engine_must_look(entry)) {
-		rh_engine_stop_carrying(entry);
-		rh_engine_touch(entry);
-		return 1;
-	}
+	*ret_plan = rh_alloc(sizeof(**ret_plan));
+	r = *ret_plan ? rh_decide(&world, *ret_plan, err) : RH_ENOMEM;
 	if (r < 0)
-		rh_free(rh_take(entry->plan));
-	else if (options->observe && !rh_plan_is_empty(entry->plan))
-		options->observe(options->arg, entry->job, entry->plan);
+		rh_carry_free_plan(rh_take(*ret_plan));
 	return r;
 }
 
-void rh_engine_work(struct rh_engine_entry *entry)
+/* Carry out @p plan (taken), or drop it where further objects are to be checked first. */
+static void work_carry_out(struct rh_entry *entry, struct rh_plan *plan)
+{
+	const struct rh_engine_options *options = &entry->engine->options;
+
+	if (rh_objects_must_check(entry, plan)) {
+		rh_carry_free_plan(plan);
+		rh_entry_touch(entry);
+		return;
+	}
+	if (options->observe && !rh_plan_is_empty(plan))
+		options->observe(options->arg, entry->job, plan);
+	rh_carry_start(entry, plan);
+}
+
+void rh_work_run(struct rh_entry *entry)
 {
 	struct rh_error err = {0};
+	struct rh_plan *plan = NULL;
 	int r;
 
-	if (entry->stage != RH_STAGE_IDLE || !entry->uid || rh_engine_is_unfit_at_rest(entry))
+	if (entry->carry.stage != RH_STAGE_IDLE || !entry->uid || rh_invalid_is_reported(entry))
 		return;
-	if (!entry->job && !rh_engine_has_room(entry->engine, entry->weight)) {
-		rh_engine_await_room(entry);
-		return;
-	}
-	if (entry->unfit) {
-		rh_engine_work_unfit(entry);
+	if (!entry->job && !rh_trees_has_room(entry->engine, entry->tree.weight)) {
+		rh_trees_await_room(entry);
 		return;
 	}
-	if (rh_engine_hydrate(entry) < 0) {
+	if (entry->invalid) {
+		rh_invalid_run(entry);
+		return;
+	}
+	if (rh_trees_hydrate(entry) < 0) {
 		rh_queue_fail(&entry->engine->queue, &entry->item, entry->engine->now);
 		return;
 	}
 	if (!entry->job || entry->refresh) {
-		rh_engine_refresh(entry);
+		rh_carry_refresh(entry);
 		return;
 	}
 	r = work_addresses(entry, &err);
-	if (r == 0 && !entry->breach && work_is_live(entry))
-		r = rh_engine_desire_objects(entry, &err);
-	else if (r == 0 && !entry->breach && rh_map_size(entry->objects) > 0 && rh_job_is_ours(entry->job) &&
+	if (r == 0 && !entry->refusals.breach && work_is_live(entry))
+		r = rh_objects_desire(entry, &err);
+	else if (r == 0 && !entry->refusals.breach && rh_map_size(entry->objects.known) > 0 && rh_job_is_ours(entry->job) &&
 	         !entry->job->deleting)
-		r = rh_engine_desire_last_objects(entry, &err);
+		r = rh_objects_desire_last(entry, &err);
 	if (r == 0)
-		r = work_decide(entry, &err);
+		r = work_decide(entry, &plan, &err);
 	if (r == 0)
-		rh_engine_carry(entry);
-	else if (r < 0 && !rh_engine_blame(entry, r, &err))
-		rh_engine_retry(entry, r, &err);
+		work_carry_out(entry, plan);
+	else if (r < 0 && !rh_work_fail_plugin(entry, r, &err))
+		rh_work_retry(entry, r, &err);
 }

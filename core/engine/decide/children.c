@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Pods and Services: what is missing, what is too many. V1: ReconcilePods, ReconcileServices
- * (pkg/controller.v1/common).
- */
+/* Creates and deletes of pods and Services. V1: ReconcilePods, ReconcileServices (pkg/controller.v1/common). */
 #include <string.h>
 
 #include "base/mem.h"
@@ -86,13 +83,13 @@ static bool children_lack_pod(const struct rh_decision *decision, size_t place)
 	       (decision->slots[place] == RH_SLOT_ABSENT || decision->slots[place] == RH_SLOT_RESTARTING);
 }
 
-/* Where rights are granted, leaders come last: they are who uses them. */
+/* Leaders use the rights that the job grants, so they are created after these. */
 static bool children_may_begin(const struct rh_decision *decision, size_t spec)
 {
 	return decision->granted || !rh_decide_leads(&decision->job->specs[spec]);
 }
 
-/* Index 0 goes first and alone: a template that is refused is then one refusal and not a thousand. */
+/* Index 0 is created first, before all others: an invalid template then gives one refusal, not a thousand. */
 static bool children_may_follow(const struct rh_decision *decision, size_t spec)
 {
 	size_t lead = decision->offsets[spec];
@@ -143,7 +140,7 @@ static int children_create_services(struct rh_decision *decision)
 	return 0;
 }
 
-/* Whether labels name a replica of a known type that the job does not want any more. */
+/* @return whether the labels name a replica of a known type beyond the job's replicas */
 static bool children_is_surplus(const struct rh_decision *decision, const char *type, int32_t index, size_t *ret_spec)
 {
 	return rh_decision_type(decision, type, ret_spec) && index >= decision->job->specs[*ret_spec].replicas &&
@@ -151,8 +148,8 @@ static bool children_is_surplus(const struct rh_decision *decision, const char *
 }
 
 /*
- * A surplus pod goes when the status does not tell of it any more: it could be taken for one that was lost when the job
- * is scaled up again. Its UID is accounted for, so that its end is no restart either.
+ * A surplus pod is deleted once the status does not count it any more: otherwise it could count as lost when the job is
+ * scaled up again. Its UID is noted, so that its end does not count as a restart.
  */
 static int children_stop_surplus(struct rh_decision *decision, const struct rh_pod *pod, size_t spec)
 {
@@ -168,7 +165,7 @@ static int children_stop_surplus(struct rh_decision *decision, const struct rh_p
 	return rh_decide_stop(decision, pod);
 }
 
-/* Pods that count for no replica: surplus, second ones for one index, those of another attempt. */
+/* Pods that count for no replica: surplus ones, duplicates of an index, those of another attempt. */
 static int children_stop_pod(struct rh_decision *decision, const struct rh_pod *pod)
 {
 	size_t spec, place;
@@ -213,7 +210,7 @@ static int children_adopt(struct rh_decision *decision, enum rh_action_verb verb
 	return action->uid ? 0 : RH_ENOMEM;
 }
 
-/* What somebody left behind without an owner, as by deleting a job without what it owns. */
+/* Objects without an owner, for example after a delete of a job with orphan propagation. */
 static int children_adopt_all(struct rh_decision *decision)
 {
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {

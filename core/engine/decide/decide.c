@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of the rules (DESIGN sections 1 and 4, COMPAT 0.7). What a rule needs to remember is in the status or the
- * ledger that the same plan writes, so that each is decided from the world alone, and told once.
+ * The order of the rules (COMPAT 0.7). The state of a rule is kept in the status or the ledger that the same plan
+ * writes, so that each decision depends on the world alone, and is reported once.
  */
 #include "engine/decide.h"
 #include "base/hash.h"
@@ -19,10 +19,9 @@
 #include "engine/decide/parts.h"
 #include "job/names.h"
 
-/* Most pods whose waiting is told at once, and remembered: one bad image is told of in a few events, not in thousands.
- */
+/* Most waiting pods that are reported and noted at a time: a bad image gives a few Events, not thousands. */
 #define DECIDE_WAITING_MAX 8
-/* Room for a note in the ledger: a word and a UID. */
+/* Room for a note in the ledger: a prefix and a UID. */
 #define DECIDE_NOTE_SIZE 256
 #define DECIDE_NOTE_WAITING "waiting/"
 #define DECIDE_NOTE_INVALID "invalid/"
@@ -57,7 +56,7 @@ int rh_decide_emit(struct rh_decision *decision, bool warning, const char *word,
 	return reason ? rh_plan_emit(decision->plan, warning, reason, "%s", message) : RH_ENOMEM;
 }
 
-/* Counts of types that the job does not have any more go; a foreign status must not fill the table either. */
+/* Counts of types that the job does not have any more are dropped, so that a foreign status cannot fill the table. */
 static void decide_drop_counts(struct rh_decision *decision)
 {
 	struct rh_job_status *status = &decision->plan->status;
@@ -95,7 +94,7 @@ static int decide_set_selector(const struct rh_decision *decision, struct rh_rep
 	return 0;
 }
 
-/* As V1 does, a failed pod counts as long as it is there, also when it is about to be replaced. */
+/* As in V1, a failed pod counts as long as it exists, even when it is about to be replaced. */
 static int32_t decide_count_failed(const struct rh_decision *decision, size_t spec)
 {
 	int32_t count = 0;
@@ -144,8 +143,8 @@ static int decide_created(struct rh_decision *decision)
 	return message ? rh_decide_condition(decision, RH_CONDITION_CREATED, true, "Created", message) : RH_ENOMEM;
 }
 
-/* A job that has begun is not failed by a bad edit, and neither is one that V1 let in: they are only told, once for
- * each set of findings. */
+/* A job that has started does not fail because of an invalid edit, nor does one that V1 accepted: each set of findings
+ * is reported once. */
 static int decide_emit_invalid(struct rh_decision *decision, const char *message)
 {
 	int r;
@@ -156,7 +155,7 @@ static int decide_emit_invalid(struct rh_decision *decision, const char *message
 	return r == 1 ? rh_decide_emit(decision, true, "FailedValidation", message) : r;
 }
 
-/* @return 1 when the job is refused, then the pass is over; 0 or a negative status */
+/* @return 1 when the job is refused and the pass ends; 0 or a negative status */
 static int decide_admit(struct rh_decision *decision)
 {
 	struct rh_snapshot snapshot = decide_snapshot(decision);
@@ -191,8 +190,7 @@ static char *decide_explain_size(const struct rh_job *job)
 	                   job->kind->kind, job->kind->replicas_field, rh_job_total_replicas(job), RH_DECIDE_REPLICAS_MAX);
 }
 
-/* A job that is too large, or has more replicas than can be decided about: a new one fails, one that has begun waits
- * for a better edit. */
+/* A job that is too large, or has too many replicas: a new job fails, a started one waits for a valid edit. */
 static int decide_refuse_size(struct rh_decision *decision)
 {
 	const struct rh_job *job = decision->job;
@@ -245,7 +243,7 @@ static int decide_report_restarting(struct rh_decision *decision)
 	return r > 0 ? rh_decide_emit(decision, true, "Restarting", verdict->message) : r;
 }
 
-/* The type of a replica whose exit code says that it fails again however often it is started (COMPAT C.3), or NULL. */
+/* The type of a replica whose exit code is permanent (COMPAT C.3), or NULL. */
 static const char *decide_permanent(const struct rh_decision *decision)
 {
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
@@ -269,7 +267,7 @@ static int decide_fail_permanent(struct rh_decision *decision, const char *type)
 	return message ? rh_decide_fail(decision, true, "Failed", message) : RH_ENOMEM;
 }
 
-/* @return 1 when the job has failed, then the pass is over; 0 or RH_ENOMEM */
+/* @return 1 when the job has failed and the pass ends; 0 or RH_ENOMEM */
 static int decide_failed(struct rh_decision *decision)
 {
 	const struct rh_verdict *verdict = decide_verdict(decision, RH_VERDICT_FAILED);
@@ -286,19 +284,17 @@ static int decide_failed(struct rh_decision *decision)
 
 static int decide_emit_waiting(struct rh_decision *decision, const struct rh_pod *pod)
 {
-	const char *message = strstr(pod->waiting, ": ");
-	rh_auto_free char *reason = message ? rh_strndup(pod->waiting, (size_t)(message - pod->waiting)) : NULL;
+	const char *reason = pod->waiting_reason;
 	char note[DECIDE_NOTE_SIZE];
 	int r;
 
 	snprintf(note, sizeof(note), DECIDE_NOTE_WAITING "%s", pod->uid);
-	if (!reason)
-		return RH_ENOMEM;
 	r = rh_ledger_note(&decision->plan->ledger, note);
 	if (r <= 0)
 		return r;
 	return rh_plan_emit(decision->plan, true, reason, "Error pod %s %s: %s", pod->name,
-	                    strcmp(reason, "Unschedulable") == 0 ? "condition message" : "waiting message", message + 2);
+	                    strcmp(reason, "Unschedulable") == 0 ? "condition message" : "waiting message",
+	                    pod->waiting_message);
 }
 
 static size_t decide_count_waiting(const struct rh_ledger *ledger)
@@ -310,13 +306,13 @@ static size_t decide_count_waiting(const struct rh_ledger *ledger)
 	return count;
 }
 
-/* Pods that do not come up, in V1's words (COMPAT F.1), each once. */
+/* Emit V1's Event for each pod that cannot start (COMPAT F.1), once. */
 static int decide_waiting(struct rh_decision *decision)
 {
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
 		const struct rh_pod *pod = decision->pods[place];
 
-		if (!pod || rh_pod_finished(pod) || pod->deleting || !*pod->uid || !strstr(pod->waiting, ": "))
+		if (!pod || rh_pod_finished(pod) || pod->deleting || !*pod->uid || !*pod->waiting_message)
 			continue;
 		if (decide_count_waiting(&decision->plan->ledger) >= DECIDE_WAITING_MAX)
 			break;
@@ -326,7 +322,7 @@ static int decide_waiting(struct rh_decision *decision)
 	return 0;
 }
 
-/* What of the templates has no effect, or an unexpected one (COMPAT C.2, B.8); once, not for each pod. */
+/* Emit an Event for template fields without an effect, or with an unexpected one (COMPAT C.2, B.8); once per job. */
 static int decide_emit_templates(struct rh_decision *decision)
 {
 	const struct rh_job *job = decision->job;
@@ -361,7 +357,7 @@ static int decide_start(struct rh_decision *decision)
 	return decide_emit_templates(decision);
 }
 
-/* Whether what has failed ends the job, or all its replicas, so that nothing more is learnt of it. */
+/* @return whether the fault ends the job, or all its replicas, so that no later observation can explain it */
 static bool decide_is_end(const struct rh_decision *decision)
 {
 	if (decide_verdict(decision, RH_VERDICT_FAILED) || decide_permanent(decision) || rh_decide_over_budget(decision))
@@ -369,7 +365,7 @@ static bool decide_is_end(const struct rh_decision *decision)
 	return decision->job->scope == RH_SCOPE_JOB && decision->first != SIZE_MAX;
 }
 
-/* @return 1 when the fault is judged later, then the pass is over; 0 or RH_ENOMEM */
+/* @return 1 when the fault is judged later and the pass ends; 0 or RH_ENOMEM */
 static int decide_first_fault(struct rh_decision *decision)
 {
 	if (!decide_is_end(decision))
@@ -381,7 +377,7 @@ static int decide_first_fault(struct rh_decision *decision)
 	return 1;
 }
 
-/* @return 1 when a limit ended the job, then the pass is over; 0 or RH_ENOMEM */
+/* @return 1 when a limit has ended the job and the pass ends; 0 or RH_ENOMEM */
 static int decide_limits(struct rh_decision *decision)
 {
 	int r = 0;
@@ -395,7 +391,7 @@ static int decide_limits(struct rh_decision *decision)
 	return r < 0 ? r : 1;
 }
 
-/* Keep the replicas as they should be. */
+/* Create and delete replicas. */
 static int decide_keep(struct rh_decision *decision)
 {
 	if (rh_decide_objects(decision) < 0 || rh_decide_restart(decision) < 0)
@@ -420,7 +416,9 @@ static int decide_running(struct rh_decision *decision)
 		return decide_report_running(decision) < 0 ? RH_ENOMEM : rh_decide_succeed(decision, success);
 	if (decision->job->policy.suspend)
 		return rh_decide_suspend(decision);
-	/* Its time begins when its pods may: a queue can be longer than a deadline. */
+	/*
+	 * The start time is set when pods may be created: waiting in a scheduler's queue does not count for the deadline.
+	 */
 	if (!decision->job->status.started_at && !rh_decide_gang_is_open(decision))
 		return rh_decide_gang_wait(decision);
 	r = decide_start(decision);
@@ -442,7 +440,7 @@ static int decide_stopping(struct rh_decision *decision)
 	return rh_decide_drain(decision);
 }
 
-/* Drop what the ledger remembers of pods that are gone for good. */
+/* Drop the ledger's notes of pods that are gone for good. */
 static void decide_prune(struct rh_decision *decision)
 {
 	struct rh_ledger *ledger = &decision->plan->ledger;
@@ -460,7 +458,7 @@ static void decide_prune(struct rh_decision *decision)
 	rh_ledger_retain(ledger, keep);
 }
 
-/* The plugin broke its contract about this job: it is asked no more. */
+/* The plugin broke its contract for this job: it is not called again. */
 static int decide_fail_breach(struct rh_decision *decision)
 {
 	if (decide_created(decision) < 0 || rh_decide_stop_all(decision) < 0)
@@ -481,7 +479,7 @@ static int decide_run(struct rh_decision *decision)
 	r = decide_admit(decision);
 	if (r != 0)
 		return r;
-	/* Dropping is worth a write of its own only when there is need of room. */
+	/* Dropping alone justifies a write only when room is scarce. */
 	if (rh_ledger_room(&decision->plan->ledger) < RH_LEDGER_COUNTED_MAX / 2)
 		decide_prune(decision);
 	if (rh_job_status_is(&job->status, RH_CONDITION_SUSPENDED))
@@ -507,7 +505,7 @@ static int decide_close(struct rh_decision *decision)
 	return rh_decide_write_status(decision);
 }
 
-/* One pass. The decision's tables and the plan are the caller's to free. */
+/* One pass. The caller frees the decision's tables and the plan. */
 static int decide_pass(struct rh_decision *decision)
 {
 	const struct rh_job *job = decision->job;

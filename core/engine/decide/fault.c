@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first fault: of all failures of an attempt the one that caused the others. What each replica wrote at its end
- * says whether it is one (job/evidence/evidence.h); among those that are alike the earliest is. Deaths of pods that we
- * stop do not count.
+ * The first fault is the failure of an attempt that caused the others. The output of each replica at its end shows
+ * whether it may be the cause (job/evidence/evidence.h); among equals the earliest is chosen. Ends of pods that are
+ * being stopped do not count.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -14,11 +14,11 @@
 #include "engine/decide/parts.h"
 #include "job/names.h"
 
-/* How long peers that are about to end are waited for. */
+/* How long to wait for peers that are about to end. */
 #define FAULT_PATIENCE (5 * RH_SECOND)
-/* By how much an end that nobody explains must come before a cause to be one itself. */
+/* An unexplained end counts as a cause when it is this much earlier than every known cause. */
 #define FAULT_MARGIN RH_SECOND
-/* Longest part of a message that says what a witness wrote, and what the culprit wrote. */
+/* Longest quote of a peer's or the culprit's output in a message, bytes. */
 #define FAULT_LINE_MAX 300
 
 /* One failure that may be the first. */
@@ -31,8 +31,8 @@ struct fault_candidate {
 };
 
 /*
- * Under restart scope replica a fault is over when its replica runs again; the ledger keeps it as the last one that
- * there was. What the ledger holds when a limit has ended the job is what ended it.
+ * Under restart scope replica a fault is over when its replica runs again; the ledger keeps it as the last fault. Once
+ * a limit has ended the job, the ledger's fault is the one that ended it.
  */
 static bool fault_is_current(const struct rh_decision *decision)
 {
@@ -48,7 +48,7 @@ static bool fault_is_current(const struct rh_decision *decision)
 }
 
 /*
- * On a cluster times of containers have whole seconds, so what cannot be told apart by time goes by what is likelier a
+ * On a cluster, times of containers have whole seconds, so that equal times are ordered by which end is likelier a
  * cause. Local pods have microseconds.
  */
 static bool fault_earlier(const struct fault_candidate *a, const struct fault_candidate *b)
@@ -65,13 +65,13 @@ static bool fault_earlier(const struct fault_candidate *a, const struct fault_ca
 	return a->rank < b->rank;
 }
 
-/* What is judged alike: nobody knows why, or from outside. */
+/* Ends without an explanation, and ends by an outside signal, rank the same. */
 static size_t fault_tier(enum rh_blame blame)
 {
 	return blame == RH_BLAME_KILLED ? RH_BLAME_UNKNOWN : blame;
 }
 
-/* The earliest of each tier. Whatever order candidates come in, the same are kept. */
+/* The earliest candidate of each tier, independent of the order of candidates. */
 struct fault_best {
 	struct fault_candidate tiers[RH_BLAMES];
 };
@@ -84,7 +84,7 @@ static void fault_enter(struct fault_best *best, const struct fault_candidate *c
 		*known = *candidate;
 }
 
-/* An end that nobody explains and that came well before every cause is one. */
+/* An unexplained end well before every known cause counts as the cause. */
 static const struct fault_candidate *fault_choose(const struct fault_best *best)
 {
 	const struct fault_candidate *cause = &best->tiers[RH_BLAME_CAUSE];
@@ -99,7 +99,7 @@ static const struct fault_candidate *fault_choose(const struct fault_best *best)
 	return NULL;
 }
 
-/* Whether the pod tells how its replica failed; else somebody took it away. */
+/* @return whether the pod shows how its replica failed; otherwise the pod was deleted or lost */
 static bool fault_is_reported(const struct rh_pod *pod)
 {
 	return pod && (pod->phase == RH_PHASE_FAILED || (pod->failed_code > 0 && !pod->deleting));
@@ -113,8 +113,8 @@ static int64_t fault_time(const struct rh_decision *decision, const struct rh_po
 }
 
 /*
- * Whether the replica has failed on its own, or was taken away by somebody else. A pod that died while we stopped it
- * does not count, unless it was dead before the fault that made us stop it, or tells the cause of it.
+ * @return whether the replica failed on its own, or was deleted by another client. A pod that ended while the attempt
+ * is being stopped counts only if it ended before the fault that stops the attempt, or shows its cause.
  */
 static bool fault_is_candidate(const struct rh_decision *decision, size_t place)
 {
@@ -134,7 +134,7 @@ static bool fault_is_candidate(const struct rh_decision *decision, size_t place)
 	       (pod->blame == RH_BLAME_CAUSE && rh_blame_is_consequence((enum rh_blame)ledger->fault.blame));
 }
 
-/* A pod that somebody took away says no more than one that was killed. */
+/* A deleted or lost pod shows no more than a killed one. */
 static enum rh_blame fault_blame(const struct rh_pod *pod)
 {
 	if (!fault_is_reported(pod))
@@ -157,7 +157,7 @@ static struct fault_candidate fault_candidate(const struct rh_decision *decision
 	};
 }
 
-/* The one that the ledger holds, or none. */
+/* The fault of the ledger, or none. */
 static struct fault_candidate fault_known(const struct rh_decision *decision)
 {
 	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
@@ -173,8 +173,7 @@ static struct fault_candidate fault_known(const struct rh_decision *decision)
 	};
 }
 
-/* Put a fault, whose texts become the ledger's, in the place of the one before. @return 0, or RH_ENOMEM where it lacks
- * a text */
+/* Replace the ledger's fault; the texts are taken. @return 0, or RH_ENOMEM when a text is NULL */
 static int fault_replace(struct rh_decision *decision, struct rh_first_fault *made)
 {
 	if (!made->type || !made->pod || !made->node || !made->container || !made->reason || !made->last_lines ||
@@ -199,7 +198,7 @@ static void fault_fill_texts(struct rh_first_fault *fault, const struct rh_pod *
 	fault->reported_by = rh_strdup("");
 }
 
-/* The wait begins with the first failure that is seen, by our own clock, and is not prolonged by the next. */
+/* The wait starts at the first observed failure, by the local clock; later failures do not extend it. */
 static int64_t fault_until(const struct rh_decision *decision, const struct fault_candidate *candidate)
 {
 	const struct rh_first_fault *known = &decision->plan->ledger.fault;
@@ -228,7 +227,7 @@ static int fault_keep(struct rh_decision *decision, const struct fault_candidate
 	return fault_replace(decision, &made);
 }
 
-/* Where the replica of the fault in the ledger is, as long as it has not been replaced; else SIZE_MAX. */
+/* @return the place of the replica of the ledger's fault until it is replaced; else SIZE_MAX */
 static size_t fault_known_place(const struct rh_decision *decision)
 {
 	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
@@ -245,7 +244,7 @@ int rh_decide_fault(struct rh_decision *decision)
 	struct fault_best best = {0};
 	const struct fault_candidate *chosen;
 
-	/* what was judged stays so */
+	/* a judged fault does not change */
 	decision->first = SIZE_MAX;
 	if (known.blame == RH_BLAME_HUNG)
 		return 0;
@@ -265,7 +264,7 @@ int rh_decide_fault(struct rh_decision *decision)
 	return chosen->place == SIZE_MAX ? 0 : fault_keep(decision, chosen);
 }
 
-/* Whether a peer may have more to say: it runs, and nobody has asked it to end. */
+/* @return whether a peer may still show the cause: it runs and is not being deleted */
 static bool fault_peers_run(const struct rh_decision *decision)
 {
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
@@ -280,7 +279,7 @@ bool rh_decide_fault_waits(struct rh_decision *decision)
 	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
 	int64_t now = decision->world->now;
 
-	/* a clock that was set back makes no longer wait */
+	/* a clock that was set back does not extend the wait */
 	if (!fault_is_current(decision) || fault->until <= now || fault->until > now + FAULT_PATIENCE ||
 	    !rh_blame_is_consequence((enum rh_blame)fault->blame) || !fault_peers_run(decision))
 		return false;
@@ -288,7 +287,7 @@ bool rh_decide_fault_waits(struct rh_decision *decision)
 	return true;
 }
 
-/* The only replica of that slot; SIZE_MAX: there is none, or several. */
+/* @return the only replica in that slot; SIZE_MAX: none, or several */
 static size_t fault_only(const struct rh_decision *decision, enum rh_slot slot)
 {
 	size_t found = SIZE_MAX;
@@ -304,8 +303,8 @@ static size_t fault_only(const struct rh_decision *decision, enum rh_slot slot)
 }
 
 /*
- * The replica that its peers miss. Who waits in vain waits for one that runs; a connection is closed by one that has
- * ended, or is about to.
+ * The replica that its peers lost. A timeout is caused by a running replica; a closed connection by one that has
+ * ended, or is about to end.
  */
 static size_t fault_missed(const struct rh_decision *decision)
 {
@@ -318,7 +317,7 @@ static size_t fault_missed(const struct rh_decision *decision)
 	return done;
 }
 
-/* Where one process is one replica, a rank is a place in the order of types. */
+/* With one process for each replica, the rank is the place in the order of types. */
 static size_t fault_accused(const struct rh_decision *decision)
 {
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
@@ -339,7 +338,7 @@ static size_t fault_accused(const struct rh_decision *decision)
 	return SIZE_MAX;
 }
 
-/* What the replica that failed says of it: "Worker-0: RuntimeError: …". */
+/* The failed replica's own line: "Worker-0: RuntimeError: …". */
 static char *fault_reporter(const struct rh_first_fault *fault)
 {
 	const struct rh_end end = {.exit_code = fault->exit_code, .reason = fault->reason, .output = fault->last_lines};
@@ -387,7 +386,7 @@ int rh_decide_fault_judge(struct rh_decision *decision)
 	return place == SIZE_MAX ? 0 : fault_miss(decision, place);
 }
 
-/* Of two that are restarted again and again the one whose last end tells a cause, then the one that ended more often.
+/* Of two replicas that restart repeatedly, the one whose last end shows a cause; then the one that ended more often.
  */
 static bool fault_rather(const struct rh_decision *decision, const struct fault_candidate *a,
                          const struct fault_candidate *b)
@@ -402,7 +401,7 @@ static bool fault_rather(const struct rh_decision *decision, const struct fault_
 	return one->restarts != other->restarts ? one->restarts > other->restarts : fault_earlier(a, b);
 }
 
-/* Restarts in place have ended the job: what ended last in one of them is what people are told. */
+/* Restarts in place have ended the job: the user-visible reason is the last end of one of them. */
 static int fault_keep_restarter(struct rh_decision *decision)
 {
 	struct fault_candidate best = {.blame = RH_BLAME_NONE};
@@ -458,7 +457,7 @@ void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *ou
 
 	if (!fault_is_current(decision))
 		return;
-	/* V1's sentences about limits have no full stop. */
+	/* V1's messages about limits have no full stop. */
 	if (out->length > 0 && out->data[out->length - 1] != '.')
 		rh_str_append(out, ".");
 	rh_str_appendf(out, RH_FIRST_FAULT "%s-%" PRId32 " (pod %s", fault->type, fault->index, fault->pod);

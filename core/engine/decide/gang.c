@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Gang scheduling: when pods may be made (COMPAT B.8). The PodGroup itself is one of the further objects.
- */
+/* Gang scheduling: when pods may be created (COMPAT B.8). The PodGroup itself is one of the further objects. */
 #include <string.h>
 
 #include "engine/decide/parts.h"
@@ -35,7 +33,7 @@ int rh_decide_gang_wait(struct rh_decision *decision)
 {
 	struct rh_job_status *status = &decision->plan->status;
 
-	/* V1 writes the time anew in each pass; once says as much. */
+	/* V1 writes the time again in each pass; one write is enough. */
 	if (status->reconciled_at == 0)
 		status->reconciled_at = decision->world->now;
 	return rh_decide_objects(decision);

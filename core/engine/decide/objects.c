@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Further objects: what is missing, what differs, what nobody wants any more; and what waits for them.
+ * Creates, updates and deletes of further objects, and what depends on them.
  *
- * Pods wait until all that they may mount or be allowed by is the job's own. Where a name is another's, nothing is made
- * until it is free. Rights are granted last: a RoleBinding waits until the roles and accounts that it refers to are the
- * job's own and say what is wanted, and until the pods that a role may name are the job's own, too. Leaders, which use
- * the rights, wait for it.
+ * Pods wait until all objects that they may mount, or get rights from, belong to the job. While another owner's object
+ * has one of the names, nothing is created. Rights are granted last: a RoleBinding waits until the roles and accounts
+ * that it refers to belong to the job and have the desired content, and until the pods that a role may name belong to
+ * the job, too. Leaders, which use the rights, wait for the binding.
  */
 #include <string.h>
 
@@ -17,16 +17,16 @@
 
 #define OBJECTS_RBAC "rbac.authorization.k8s.io/"
 
-/* What is the case with a further object that is wanted; each says more than the one before. */
+/* The state of a desired further object, in order of what is known of it. */
 enum objects_state {
 	OBJECTS_ABSENT,
-	OBJECTS_MOVING,  /* its create or delete is under way */
-	OBJECTS_UNKNOWN, /* it is the job's, and its content may be anybody's */
-	OBJECTS_OWN,     /* it has the content that was wanted at some time */
-	OBJECTS_RIGHT    /* it is as it is wanted */
+	OBJECTS_MOVING,  /* its create or delete is in flight */
+	OBJECTS_UNKNOWN, /* the job owns it; its content is unknown */
+	OBJECTS_OWN,     /* it has the content of an earlier desired state */
+	OBJECTS_RIGHT    /* it has the desired content */
 };
 
-/* One further object that is wanted. */
+/* One desired further object. */
 struct objects_desired {
 	const struct rh_json *object;
 	const char *api_version;
@@ -68,7 +68,7 @@ static bool objects_is_binding(const struct objects_desired *desired)
 	return objects_is_rbac(desired->api_version, desired->kind, "RoleBinding");
 }
 
-/* Whether a binding refers to it, as a rule: a role or an account. */
+/* @return whether bindings usually refer to it: a role or an account */
 static bool objects_is_bound(const struct objects_desired *desired)
 {
 	return objects_is_rbac(desired->api_version, desired->kind, "Role") ||
@@ -129,7 +129,7 @@ static enum objects_state objects_state(const struct rh_child *child, uint64_t h
 	return child->hash ? OBJECTS_OWN : OBJECTS_UNKNOWN;
 }
 
-/* Whether its name was another's when somebody looked last. */
+/* @return whether the last check found another owner's object of its name */
 static bool objects_is_taken(const struct rh_decision *decision, const struct objects_desired *desired)
 {
 	const struct rh_world *world = decision->world;
@@ -155,7 +155,7 @@ static int objects_act(struct rh_decision *decision, enum rh_action_verb verb, c
 	return action->api_version && action->kind ? 0 : RH_ENOMEM;
 }
 
-/* Whether each replica that does not lead has a pod, or needs none any more: a role may name these pods. */
+/* @return whether each replica that is not a leader has a pod, or needs none: a role may name these pods */
 static bool objects_have_followers(const struct rh_decision *decision)
 {
 	const struct rh_job *job = decision->job;
@@ -187,7 +187,7 @@ static bool objects_have_binding(const struct rh_decision *decision)
 	return false;
 }
 
-/* A binding grants what it refers to. A role that is bound grows no sooner than the pods that it names are there. */
+/* A binding grants its role. A bound role is extended only once the pods that it names exist. */
 static bool objects_must_wait(const struct rh_decision *decision, const struct objects_desired *desired,
                               enum objects_state state)
 {
@@ -202,7 +202,7 @@ static int objects_drop(struct rh_decision *decision, const struct rh_child *chi
 	struct rh_action *action;
 
 	decision->left = true;
-	/* One that is being made may turn out to be another's: its delete waits for the UID. */
+	/* An object whose create is in flight may belong to another owner: its delete waits for the UID. */
 	if (child->deleting || !*child->uid)
 		return 0;
 	action = rh_plan_act(decision->plan, RH_DELETE_OBJECT, NULL, 0, child->name);
@@ -214,7 +214,10 @@ static int objects_drop(struct rh_decision *decision, const struct rh_child *chi
 	return action->api_version && action->kind && action->uid ? 0 : RH_ENOMEM;
 }
 
-/* Whether the pod that has a name of the job's is another's, so that a role which names it opens that one. */
+/*
+ * @return whether another owner's pod has the name of a replica, so that a role which names it would grant access to
+ * it
+ */
 static bool objects_open_another(const struct rh_decision *decision)
 {
 	const struct rh_world *world = decision->world;
@@ -250,7 +253,10 @@ static int objects_desire(struct rh_decision *decision, const struct objects_des
 	return objects_act(decision, state == OBJECTS_ABSENT ? RH_CREATE_OBJECT : RH_UPDATE_OBJECT, desired);
 }
 
-/* Whether a name is another's: of any object that serves pods, or (@p bound) of one that a binding refers to. */
+/*
+ * @return whether another owner's object has the name of an object that serves pods, or (@p bound) that a binding
+ * refers to
+ */
 static bool objects_are_taken(const struct rh_decision *decision, bool bound)
 {
 	const struct rh_json *object = rh_json_first(decision->world->objects);
@@ -264,7 +270,7 @@ static bool objects_are_taken(const struct rh_decision *decision, bool bound)
 	return false;
 }
 
-/* What serves pods while a name is another's: nothing is made, and a binding to what is not the job's goes. */
+/* Objects that serve pods during a name conflict: nothing is created, and a binding to a foreign object is deleted. */
 static int objects_block(struct rh_decision *decision, const struct objects_desired *desired)
 {
 	const struct rh_child *child = NULL;
@@ -276,7 +282,7 @@ static int objects_block(struct rh_decision *decision, const struct objects_desi
 	return child ? objects_drop(decision, child) : 0;
 }
 
-/* One pass over the wanted objects: those that grant, or the others. */
+/* One pass over the desired objects: those that grant rights, or the others. */
 static int objects_desire_all(struct rh_decision *decision, bool bindings, bool blocked)
 {
 	int32_t index = 0;

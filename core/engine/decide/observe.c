@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What is the case: which pod counts for which replica, and what that says about the replica.
- */
+/* Which pod counts for which replica, and the state of the replica that follows. */
 #include <signal.h>
 #include <string.h>
 #include <strings.h>
@@ -57,8 +55,10 @@ bool rh_decision_place(const struct rh_decision *decision, const char *type, int
 	return true;
 }
 
-/* Of two pods for one replica the one that lives, then the older one counts; the name settles the rest, so that every
- * pass says the same. */
+/*
+ * Of two pods of one replica the live one counts, then the older one, then the first by name, so that every pass
+ * chooses the same.
+ */
 static bool observe_counts_before(const struct rh_pod *a, const struct rh_pod *b)
 {
 	if (a->deleting != b->deleting)
@@ -75,7 +75,7 @@ static void observe_pod(struct rh_decision *decision, const struct rh_pod *pod)
 	struct rh_ledger *ledger = &decision->plan->ledger;
 	size_t place;
 
-	/* The annotation of a job is the only memory of its attempt, and users can remove it. */
+	/* Only the job's annotation records the attempt, and users can remove it. */
 	if (pod->attempt > ledger->attempt)
 		ledger->attempt = pod->attempt;
 	if (!rh_decision_place(decision, pod->type, pod->index, &place))
@@ -84,7 +84,7 @@ static void observe_pod(struct rh_decision *decision, const struct rh_pod *pod)
 		decision->pods[place] = pod;
 }
 
-/* Whether what has no owner bears the name that the replica's own would have. */
+/* @return whether an object without an owner has the name of the replica's object */
 static bool observe_is_orphan(const struct rh_decision *decision, const char *owner, const char *name, size_t place)
 {
 	char expected[RH_NAME_SIZE];
@@ -97,7 +97,7 @@ static bool observe_is_orphan(const struct rh_decision *decision, const char *ow
 	return strcmp(name, rh_job_replica_name(decision->job, spec->type, index, expected)) == 0;
 }
 
-/* A pod that has ended says nothing about this job; one that goes leaves its name free soon. */
+/* A finished pod is not adopted; one that is being deleted frees its name soon. */
 static int observe_orphan_pod(struct rh_decision *decision, const struct rh_pod *pod)
 {
 	size_t place;
@@ -137,7 +137,7 @@ static void observe_service(struct rh_decision *decision, const struct rh_child 
 		decision->services[place] = child;
 }
 
-/* offsets[], from the replicas that the job wants; all 0 when those are too many, as a finished job may say. */
+/* offsets[], from the job's replicas; all 0 when there are too many, as in an invalid job that has finished. */
 static int observe_sizes(struct rh_decision *decision)
 {
 	const struct rh_job *job = decision->job;
@@ -203,7 +203,7 @@ static bool observe_restarts(const struct rh_replica_spec *spec, const struct rh
 {
 	int death = rh_exit_signal(pod->exit_code);
 
-	/* Somebody deletes it and it died of that: the deletion is what counts, as it does while it still runs. */
+	/* It ended because of its deletion: the deletion counts, as it does while the pod still runs. */
 	if (pod->deleting && (death == SIGTERM || death == SIGKILL))
 		return true;
 	switch (spec->policy) {
@@ -219,8 +219,10 @@ static bool observe_restarts(const struct rh_replica_spec *spec, const struct rh
 	return false;
 }
 
-/* A pod that is accounted for is being replaced; one that is no loss was stopped by us, as when it was scaled away, and
- * says nothing. */
+/*
+ * A pod that is accounted for is being replaced; one that is not a loss was stopped on purpose, for example by scaling
+ * down, and does not count.
+ */
 static enum rh_slot observe_ended(const struct rh_decision *decision, const struct rh_replica_spec *spec,
                                   const struct rh_pod *pod)
 {
@@ -244,7 +246,7 @@ static enum rh_slot observe_pod_slot(const struct rh_decision *decision, const s
 	case RH_PHASE_SUCCEEDED:
 		return RH_SLOT_SUCCEEDED;
 	case RH_PHASE_FAILED:
-		/* Whatever the policy: its deletion by somebody else has been counted while it still ran. */
+		/* Independent of the policy: the external deletion was counted while the pod still ran. */
 		if (pod->deleting && rh_ledger_counted(ledger, pod->uid))
 			return observe_ended(decision, spec, pod);
 		return observe_restarts(spec, pod) ? observe_ended(decision, spec, pod) : RH_SLOT_FAILED;
@@ -268,7 +270,7 @@ static enum rh_slot observe_slot(const struct rh_decision *decision, size_t spec
 	return type && rh_index_set_has(&type->lost, index) ? RH_SLOT_RESTARTING : RH_SLOT_ABSENT;
 }
 
-/* A success that is new: from now on the ledger knows it, and the in-place restarts that it took. */
+/* Record a new success in the ledger, with its restarts in place. */
 static int observe_success(struct rh_decision *decision, size_t place)
 {
 	struct rh_ledger *ledger = &decision->plan->ledger;
@@ -288,8 +290,8 @@ static int observe_success(struct rh_decision *decision, size_t place)
 }
 
 /*
- * A pod that lives: if it was accounted for because it was to be scaled away, and then was wanted again before that
- * could happen, its end counts like any other. One that runs is no loss any more.
+ * A live pod: when it was noted for scaling down and the job was scaled up before its delete, its end counts again. A
+ * running pod is not a loss any more.
  */
 static void observe_living(struct rh_decision *decision, size_t spec, size_t place)
 {
@@ -302,7 +304,7 @@ static void observe_living(struct rh_decision *decision, size_t spec, size_t pla
 		rh_index_set_remove(&ledger->types[type - ledger->types].lost, (int32_t)(place - decision->offsets[spec]));
 }
 
-/* What a status says of how many ran, or had run. */
+/* @return the replicas that the status counts as running or ended */
 static int64_t observe_reported(const struct rh_job_status *status, const char *type)
 {
 	for (size_t i = 0; i < status->replica_count; i++) {
@@ -314,7 +316,7 @@ static int64_t observe_reported(const struct rh_job_status *status, const char *
 	return 0;
 }
 
-/* Whether the counts of the status, once written, tell of this replica. */
+/* @return whether the counts of the status, once written, include this replica */
 static bool observe_is_reported(const struct rh_decision *decision, size_t place)
 {
 	const struct rh_pod *pod = decision->pods[place];
@@ -323,8 +325,8 @@ static bool observe_is_reported(const struct rh_decision *decision, size_t place
 	       (pod && pod->phase == RH_PHASE_FAILED && decision->slots[place] != RH_SLOT_STALE);
 }
 
-/* Whether the replica may be one of those that the status told of: it is, or its end is counted and the status may not
- * know that yet. */
+/* @return whether the replica may be one of those that the status counts: it exists, or its end is counted and the
+ * status may not show that yet. */
 static bool observe_accounted(const struct rh_decision *decision, size_t spec, size_t place)
 {
 	const struct rh_ledger_type *type = rh_ledger_find(&decision->plan->ledger, decision->job->specs[spec].type);
@@ -335,19 +337,19 @@ static bool observe_accounted(const struct rh_decision *decision, size_t spec, s
 	return type && rh_index_set_has(&type->lost, (int32_t)(place - decision->offsets[spec]));
 }
 
-/* Once the status tells of what is there and of nothing else, no mark is needed any more to know which losses it does
- * not know of. */
+/* Once the status counts exactly the existing replicas, the record of losses that it does not show is not needed any
+ * more. */
 static void observe_forget_lost(struct rh_decision *decision, size_t spec)
 {
 	struct rh_ledger *ledger = &decision->plan->ledger;
 	const struct rh_ledger_type *type = rh_ledger_find(ledger, decision->job->specs[spec].type);
-	int64_t told = 0;
+	int64_t reported = 0;
 
 	if (!type)
 		return;
 	for (size_t place = decision->offsets[spec]; place < decision->offsets[spec + 1]; place++)
-		told += observe_is_reported(decision, place);
-	if (told != observe_reported(&decision->job->status, type->type))
+		reported += observe_is_reported(decision, place);
+	if (reported != observe_reported(&decision->job->status, type->type))
 		return;
 	for (size_t place = decision->offsets[spec]; place < decision->offsets[spec + 1]; place++) {
 		if (!decision->pods[place] || decision->slots[place] == RH_SLOT_STARTING)
@@ -360,7 +362,7 @@ static bool observe_remembered(const struct rh_ledger_type *type, int32_t index)
 	return type && (rh_index_set_has(&type->succeeded, index) || rh_index_set_has(&type->lost, index));
 }
 
-/* Those that were scaled away were counted, too: as long as their pods are there, or the ledger knows them. */
+/* Surplus replicas were counted, too, as long as their pods exist or the ledger has them. */
 static int64_t observe_surplus(const struct rh_decision *decision, size_t spec)
 {
 	const struct rh_replica_spec *replica = &decision->job->specs[spec];
@@ -379,13 +381,13 @@ static int64_t observe_surplus(const struct rh_decision *decision, size_t spec)
 }
 
 /*
- * Pods that went without a trace, as by a forced deletion while nobody watched: the status tells of more than can be
- * accounted for. Replicas whose restart is counted are accounted for, so a status that could not be written in time
- * makes no second count.
+ * Pods that vanished without an event, such as by a forced deletion while no controller ran: the status counts more
+ * replicas than can be accounted for. Replicas whose restart is counted are accounted for, so a status that could not
+ * be written in time makes no second count.
  */
 static void observe_vanished(struct rh_decision *decision, size_t spec)
 {
-	/* with what is held back: nothing has touched its counts yet */
+	/* includes counts that are held back, which are unchanged so far */
 	int64_t missing = observe_reported(&decision->plan->status, decision->job->specs[spec].type);
 	size_t end = decision->offsets[spec + 1];
 
@@ -434,8 +436,8 @@ static void observe_count(struct rh_decision *decision, size_t spec)
 }
 
 /*
- * Under restart scope job the failure that came first decides for all: what fails after it may have failed because of
- * it, so a bad exit code of a peer does not turn a restart into the end of the job.
+ * Under restart scope job the first failure decides: later ones may be its consequences, so that a permanent exit code
+ * of a peer does not turn a restart into a failure of the job.
  */
 static void observe_consequences(struct rh_decision *decision)
 {

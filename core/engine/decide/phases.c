@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The phases in which a job does not run: suspended, and finished (COMPAT B.1 to B.5). A phase is entered by a status
- * write; what follows from it (pods that go) is done when the status tells of it, so a crash in between leaves nothing
- * that is not done again.
+ * The phases in which a job does not run: suspended, and finished (COMPAT B.1 to B.5). A status write enters a phase;
+ * its consequences, such as deletes of pods, follow from the status, so that a controller restart in between repeats
+ * them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "engine/decide/parts.h"
 
-/* "{K} {n} {what}" as V1 words suspension; also an event, once. */
+/* V1's message of a suspension, "{K} {n} {what}"; also an Event, once. */
 static int phase_report(struct rh_decision *decision, bool suspended)
 {
 	const struct rh_job *job = decision->job;
@@ -51,7 +51,7 @@ int rh_decide_suspend(struct rh_decision *decision)
 	return phase_report(decision, true);
 }
 
-/* All ranks run again after a suspension, also those that succeeded; what was being stopped is part of it. */
+/* After a suspension all ranks run again, also those that succeeded; a stop in progress becomes part of it. */
 static void phase_forget_run(struct rh_ledger *ledger)
 {
 	if (ledger->stopping)
@@ -70,7 +70,7 @@ int rh_decide_suspended(struct rh_decision *decision)
 		phase_clear_active(&decision->plan->status);
 		return rh_decide_drop_services(decision) < 0 ? RH_ENOMEM : rh_decide_objects(decision);
 	}
-	/* Pods that still terminate would be taken for losses of the new run, so it begins without them. */
+	/* Terminating pods would count as losses of the new run, so it starts without them. */
 	if (decision->owned_count > 0)
 		return 0;
 	decision->plan->status.started_at = decision->world->now;
@@ -78,7 +78,7 @@ int rh_decide_suspended(struct rh_decision *decision)
 	return phase_report(decision, false);
 }
 
-/* Exits that the end of the job leaves nobody else to tell of. */
+/* Exits that no later pass reports, because the job ends. */
 static int phase_emit_exits(struct rh_decision *decision)
 {
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
@@ -94,7 +94,7 @@ static int phase_emit_exits(struct rh_decision *decision)
 	return 0;
 }
 
-/* What still ran when the job succeeded counts as succeeded (COMPAT 0.7-2). */
+/* Replicas that still run when the job succeeds count as succeeded (COMPAT 0.7-2). */
 static void phase_fold_active(struct rh_job_status *status)
 {
 	for (size_t i = 0; i < status->replica_count; i++) {
@@ -103,7 +103,7 @@ static void phase_fold_active(struct rh_job_status *status)
 	}
 }
 
-/* V1 leaves a Restarting of True beside the end of the job. */
+/* V1 leaves Restarting at True when the job ends. */
 static int phase_end_restarting(struct rh_decision *decision)
 {
 	const struct rh_condition *restarting = rh_job_status_condition(&decision->plan->status, RH_CONDITION_RESTARTING);
@@ -166,8 +166,7 @@ bool rh_decide_past_deadline(struct rh_decision *decision)
 	int64_t started = decision->plan->status.started_at;
 	int64_t deadline = started ? phase_after(decision, started, decision->job->policy.deadline_seconds) : RH_NEVER;
 
-	/* startTime has whole seconds: the job may have started almost one second later, and is not to be ended too early.
-	 */
+	/* startTime has whole seconds: the job may have started almost one second later, and must not end too early. */
 	if (deadline != RH_NEVER)
 		deadline += RH_SECOND - 1;
 	if (decision->world->now >= deadline)
@@ -181,7 +180,7 @@ static bool phase_pod_goes(enum rh_clean_policy policy, const struct rh_pod *pod
 	return policy == RH_CLEAN_ALL || (policy == RH_CLEAN_RUNNING && !rh_pod_finished(pod));
 }
 
-/* A Service stays as long as the pod of its replica does. V1 forgets one whose pod has gone before it. */
+/* A Service stays as long as the pod of its replica. V1 leaks one whose pod is deleted before it. */
 static bool phase_service_goes(const struct rh_decision *decision, const struct rh_child *service)
 {
 	const struct rh_pod *pod = NULL;
@@ -225,8 +224,7 @@ static int phase_expire(struct rh_decision *decision)
 	return 0;
 }
 
-/* Jobs that V1 failed may lack a completionTime (COMPAT E.5-4), and those that it left have active replicas for ever.
- */
+/* Jobs that V1 failed may lack a completionTime (COMPAT E.5-4), and may show active replicas for ever. */
 static void phase_repair(struct rh_decision *decision)
 {
 	struct rh_job_status *status = &decision->plan->status;

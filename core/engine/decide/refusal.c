@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the store refused for good: quota, admission, a template that is not valid, a right that is missing. A pod or
- * Service that is refused once is refused for all of its kind, so one at a time is tried again; the job says so in one
- * condition.
+ * Requests that the store refused for good: quota, admission, an invalid template, a missing right. One refused pod or
+ * Service stands for all of its kind, so one create at a time is retried; one condition of the job reports it.
  */
 #include <string.h>
 
@@ -17,13 +16,13 @@ static const struct rh_refusal *refusal_of(const struct rh_decision *decision, c
 	const struct rh_world *world = decision->world;
 
 	for (size_t i = 0; i < world->refusal_count; i++) {
-		if (!world->refusals[i].alone && strcmp(world->refusals[i].kind, kind) == 0)
+		if (!world->refusals[i].single && strcmp(world->refusals[i].kind, kind) == 0)
 			return &world->refusals[i];
 	}
 	return NULL;
 }
 
-/* Creates that are under way: what has no UID yet. */
+/* Creates in flight: their objects have no UID yet. */
 static size_t refusal_count_coming(const struct rh_decision *decision, bool pods)
 {
 	const struct rh_world *world = decision->world;
@@ -50,7 +49,7 @@ size_t rh_decide_creates_allowed(struct rh_decision *decision, enum rh_action_ve
 	return refusal_count_coming(decision, pods) > 0 ? 0 : 1;
 }
 
-/* How a refusal is said: what cannot be done, and the reason of the condition. */
+/* The texts of a refusal: the verb of the message, and the reason of the condition. */
 struct refusal_terms {
 	const char *doing;
 	const char *reason;
@@ -72,10 +71,10 @@ static char *refusal_message(const struct rh_decision *decision, const struct rh
 	const struct rh_job *job = decision->job;
 
 	return rh_asprintf("%s %s cannot %s %s %s: %s", job->kind->kind, job->name, refusal_terms(refusal->what)->doing,
-	                   refusal->kind, refusal->name, refusal->words);
+	                   refusal->kind, refusal->name, refusal->message);
 }
 
-/* Whether something is to be done about the further object @p name; NULL: about any. */
+/* @return whether the plan has an action on the further object @p name; NULL: on any */
 static bool refusal_is_desired(const struct rh_decision *decision, const char *kind, const char *name)
 {
 	const struct rh_plan *plan = decision->plan;
@@ -89,7 +88,7 @@ static bool refusal_is_desired(const struct rh_decision *decision, const char *k
 	return false;
 }
 
-/* What was refused of a further object may not be wanted any more, as what follows the pods that run. */
+/* A refused further object may not be desired any more, for example one that depends on running pods. */
 static const struct rh_refusal *refusal_oldest(const struct rh_decision *decision)
 {
 	const struct rh_world *world = decision->world;
@@ -105,8 +104,8 @@ static const struct rh_refusal *refusal_oldest(const struct rh_decision *decisio
 }
 
 /*
- * V1's mechanics keep the first message of a reason; what the store says now is worth more. But everything is said
- * once: of two controllers that are told different things, each would else have the last word, for ever.
+ * V1 keeps the first message of a reason; here the current message of the store replaces it. Each message is written
+ * once: otherwise two controllers that get different messages would overwrite each other for ever.
  */
 static int refusal_report(struct rh_decision *decision, const struct rh_refusal *refusal)
 {
@@ -117,8 +116,8 @@ static int refusal_report(struct rh_decision *decision, const struct rh_refusal 
 
 	if (!message)
 		return RH_ENOMEM;
-	decision->plan->said = rh_hash(message, strlen(message));
-	if (decision->world->said == decision->plan->said ||
+	decision->plan->stalled_hash = rh_hash(message, strlen(message));
+	if (decision->world->stalled_hash == decision->plan->stalled_hash ||
 	    (before && before->status && strcmp(before->message, message) == 0))
 		return 0;
 	(void)rh_job_status_remove(status, RH_CONDITION_STALLED);
@@ -126,7 +125,7 @@ static int refusal_report(struct rh_decision *decision, const struct rh_refusal 
 	return r < 0 ? r : 0;
 }
 
-/* What is asked for now, as after a start, may be refused again. */
+/* Creates of this plan, for example after a controller start, may be refused again. */
 static bool refusal_is_over(const struct rh_decision *decision)
 {
 	return decision->creates == 0 && !refusal_is_desired(decision, NULL, NULL) &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Restarts (COMPAT C.3, DESIGN section 4). Whatever is counted goes into the ledger before anything is deleted, by UID
- * where there is one, so that no order of events and no crash counts twice or forgets.
+ * Restarts (COMPAT C.3). A restart is written to the ledger before the delete, by UID where there is one, so that it
+ * is counted exactly once in any order of events, and across controller restarts.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -32,8 +32,8 @@ static enum rh_restart_cause restart_cause(const struct rh_pod *pod)
 	return pod->exit_code < 0 ? RH_CAUSE_EVICTED : RH_CAUSE_EXIT;
 }
 
-/* Restarts in place of the pod at @p place that only the pod itself tells of so far. V1 looks at pods that run (COMPAT
- * B.3). */
+/* @return restarts in place that only the pod at @p place shows so far. V1 counts those of running pods (COMPAT B.3).
+ */
 static int64_t restart_live(const struct rh_decision *decision, size_t place)
 {
 	const struct rh_pod *pod = decision->pods[place];
@@ -64,12 +64,13 @@ bool rh_decide_over_budget(const struct rh_decision *decision)
 	if (decision->job->scope == RH_SCOPE_JOB && coming > 1)
 		coming = 1;
 	in_place = rh_ledger_restarts_of(ledger, RH_CAUSE_IN_PLACE) + live;
-	/* V1 fails a job with the restart in place that reaches the limit; a replica is re-created as often as the limit
-	 * says. */
+	/*
+	 * In V1 the restart in place that reaches the limit fails the job; a replica is re-created as often as the limit.
+	 */
 	return rh_ledger_restarts(ledger) + live + coming > limit || (in_place > 0 && in_place >= limit);
 }
 
-/* What the pod at @p place took in restarts in place is kept, for the pod will be gone. */
+/* Add the restarts in place of the pod at @p place to the ledger: the pod is about to be deleted. */
 static int restart_fold(struct rh_decision *decision, size_t place)
 {
 	int64_t live = restart_live(decision, place);
@@ -98,7 +99,7 @@ static int restart_count(struct rh_decision *decision, size_t place)
 	return rh_decide_emit_exit(decision, place);
 }
 
-/* One replica: count, and remember that its next pod has not been seen. */
+/* Count the restart of one replica, and record that its next pod has not run. */
 static int restart_replica(struct rh_decision *decision, size_t place)
 {
 	int32_t index;
@@ -111,7 +112,7 @@ static int restart_replica(struct rh_decision *decision, size_t place)
 	return 0;
 }
 
-/* A failure that nobody restarts and that did not end the job is told of once. */
+/* A failure that is not restarted and does not end the job is reported once. */
 static int restart_note_failed(struct rh_decision *decision, size_t place)
 {
 	int r = rh_ledger_note(&decision->plan->ledger, decision->pods[place]->uid);
@@ -137,7 +138,7 @@ static int restart_spec(struct rh_decision *decision, size_t spec)
 
 		if (decision->slots[place] == RH_SLOT_FAILED)
 			r = restart_note_failed(decision, place);
-		/* What finds no room among the counted waits for the next pass, when pods that are gone have left it. */
+		/* Without room in the ledger the restart waits for a pass in which UIDs of deleted pods have been dropped. */
 		if (decision->slots[place] == RH_SLOT_BROKEN && rh_ledger_room(&decision->plan->ledger) > 0) {
 			failed = failed || (pod && pod->phase == RH_PHASE_FAILED);
 			r = restart_replica(decision, place);
@@ -159,7 +160,7 @@ static int restart_replicas(struct rh_decision *decision)
 	return 0;
 }
 
-/* The replica that makes the whole job restart: the one whose fault came first. SIZE_MAX: there is none. */
+/* @return the replica that restarts the whole job: the one with the first fault; SIZE_MAX: none */
 static size_t restart_trigger(const struct rh_decision *decision)
 {
 	size_t place = 0;
@@ -240,12 +241,12 @@ static void drain_count(struct rh_decision *decision)
 }
 
 /*
- * The next attempt begins when no pod is left and the status tells of none: a status that still told of pods of the old
- * attempt would make their absence look like a loss in the new one.
+ * The next attempt starts when no pod is left and the status counts none: a status that still counted pods of the old
+ * attempt would make them look lost in the new one.
  */
 static bool drain_is_done(const struct rh_decision *decision)
 {
-	/* with what is held back: nothing has touched its counts yet */
+	/* includes counts that are held back, which are unchanged so far */
 	const struct rh_job_status *status = &decision->plan->status;
 
 	for (size_t i = 0; i < status->replica_count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a new status is written. A condition, or a time, is written at once. Counts alone may wait a moment for more of
- * their kind, as when the pods of a job start one after the other: that is one write then and not one for each.
+ * When a new status is written. A condition or a time is written at once. A change of counts alone may wait briefly
+ * for more: when the pods of a job start one after the other, that gives one write instead of many.
  */
 #include "base/mem.h"
 #include "engine/decide/parts.h"
@@ -35,8 +35,8 @@ void rh_decide_take_held(struct rh_decision *decision)
 }
 
 /*
- * Give @p status the counts that were written last. @return whether that hides nothing but replicas that start or end:
- * one that goes has to be told of, for what is lost is known by it
+ * Set the counts of @p status to those written last. @return whether that hides only replicas that start or end: one
+ * that goes must be written, because losses are detected by it
  */
 static bool status_undo_counts(struct rh_job_status *status, const struct rh_job_status *written)
 {
@@ -52,7 +52,7 @@ static bool status_undo_counts(struct rh_job_status *status, const struct rh_job
 	return true;
 }
 
-/* Nothing more of its kind is to be waited for. */
+/* No further change of counts is expected. */
 static bool status_all_run(const struct rh_decision *decision)
 {
 	for (size_t i = 0; i < decision->job->spec_count; i++) {
@@ -83,7 +83,7 @@ int rh_decide_write_status(struct rh_decision *decision)
 	int r;
 
 	if (rh_job_status_equal(&plan->status, &decision->job->status)) {
-		/* Nothing is held back any more, and nothing will be written that has it decided about again. */
+		/* Nothing is held back any more, and no write makes the job due again. */
 		if (world->held_since)
 			rh_decision_wake(decision, world->now);
 		return 0;

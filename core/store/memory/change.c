@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a write makes of an object: merge patches and replacements, which may change neither its identity nor, but for
- * the status subresource, its status.
+ * Applying merge patches and replacements. They change neither the identity of an object nor, except for the status
+ * subresource, its status.
  */
 #include <string.h>
 
 #include "store/memory/parts.h"
 
-/* Members of metadata that are the server's alone. */
+/* Members of metadata that only the server sets. */
 static const char *const memory_own[] = {"name",          "namespace",         "uid",
                                          "generation",    "resourceVersion",   "creationTimestamp",
                                          "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds"};
@@ -40,7 +40,7 @@ static bool memory_spec_equal(const struct rh_json *a, const struct rh_json *b)
 	return true;
 }
 
-/* Leave of a patch only what its verb may change. */
+/* Remove from a patch what its verb may not change. */
 static int memory_trim_patch(enum rh_verb verb, struct rh_json **patch)
 {
 	rh_auto(json) status = rh_json_detach(*patch, "status");
@@ -73,7 +73,7 @@ static int memory_patch_tree(struct rh_memory_request *request, const struct rh_
 	return 0;
 }
 
-/* Put @p key of @p from into @p to, or take it away there. */
+/* Copy @p key of @p from to @p to, or remove it there. */
 static int memory_keep_member(struct rh_json *to, const struct rh_json *from, const char *key)
 {
 	const struct rh_json *value = rh_json_get(from, key);
@@ -84,7 +84,7 @@ static int memory_keep_member(struct rh_json *to, const struct rh_json *from, co
 	return 0;
 }
 
-/* The body, with what is not the writer's as it was. */
+/* @return the body, with the members that the writer may not change as before */
 static int memory_replace_tree(const struct rh_json *body, const struct rh_json *before, struct rh_json **ret_tree)
 {
 	static const char *const kept[] = {"apiVersion", "kind", "status"};

@@ -208,7 +208,7 @@ void rh_memory_objects_next_uid(struct rh_memory_objects *objects, char buffer[R
 	(void)snprintf(buffer, RH_MEMORY_UID_SIZE, "%.24s%012" PRIx64, seed, ++objects->uids & UINT64_C(0xFFFFFFFFFFFF));
 }
 
-/* An owner that this store never knew is not its to judge. */
+/* An owner that this store never had does not count. */
 static bool objects_was_ours(const struct rh_memory_objects *objects, const char *uid)
 {
 	char seed[RH_MEMORY_UID_SIZE];

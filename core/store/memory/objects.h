@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file store/memory/objects.h
- * @brief The objects of a memory store and their versions; for core/engine/memory alone.
+ * @brief The objects of a memory store and their versions; for core/store/memory.
  *
- * An object is kept as text, a tenth of what its tree takes, and becomes a tree while somebody looks at it. A version
- * never changes; who holds a reference to one sees what was there then.
+ * An object is kept as text, which takes a tenth of the memory of its tree, and is parsed while it is in use. A version
+ * is immutable; a reference to it keeps that state of the object.
  */
 #ifndef RH_STORE_MEMORY_OBJECTS_H
 #define RH_STORE_MEMORY_OBJECTS_H
@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/map.h"
 
-/** Trees that are kept over a pump, so that watches that are told one after the other share one. */
+/** Trees that are kept after a delivery, so that successive watches share one. */
 #define RH_MEMORY_TREES_KEPT 8
 /** Room for the key of an object, terminating zero included; names that need more are refused. */
 #define RH_MEMORY_KEY_SIZE 768
@@ -27,17 +27,17 @@
 struct rh_memory_version {
 	size_t refs;
 	char *text;           /**< owned */
-	struct rh_json *tree; /**< owned; NULL while nobody looks */
+	struct rh_json *tree; /**< owned; NULL while it is not in use */
 };
 
-/** An object: where it stands and its newest version. */
+/** An object: its key and its newest version. */
 struct rh_memory_object {
 	char *key; /**< "v1/Pod/default/mnist-master-0"; owned */
 	char *uid; /**< owned */
 	struct rh_memory_version *now;
 };
 
-/** The versions whose trees exist, oldest look first. Each holds a reference. */
+/** The versions whose trees exist, least recently used first. Each holds a reference. */
 struct rh_memory_trees {
 	struct rh_memory_version **items;
 	size_t count;
@@ -68,8 +68,8 @@ struct rh_memory_object *rh_memory_objects_add(struct rh_memory_objects *objects
 /** Take out and free the object at @p object->key. */
 void rh_memory_objects_remove(struct rh_memory_objects *objects, struct rh_memory_object *object);
 /**
- * Count the owners that @p tree names; @p by is 1 when it comes and -1 when it goes. Without memory an owner is not
- * counted, and what it owned stays.
+ * Count the owners that @p tree names; @p by is 1 when the tree is added and -1 when it is removed. Without memory an
+ * owner is not counted, and its objects are not collected.
  */
 void rh_memory_objects_count(struct rh_memory_objects *objects, const struct rh_json *tree, int by);
 /** @return whether @p object is owned, by owners of this store, and all of them are gone. False when memory is out */
@@ -79,13 +79,13 @@ bool rh_memory_objects_orphaned(struct rh_memory_objects *objects, const struct 
 struct rh_memory_version *rh_memory_version_new(struct rh_memory_trees *trees, struct rh_json *tree);
 /** @return @p version with one reference more; NULL for NULL */
 struct rh_memory_version *rh_memory_version_ref(struct rh_memory_version *version);
-/** Give back a reference; the last one frees it. NULL is nothing. */
+/** Drop a reference; the last one frees the version. NULL is allowed. */
 void rh_memory_version_unref(struct rh_memory_version *version);
 /** @return the tree, borrowed until rh_memory_trees_trim(), or NULL when memory is out */
 const struct rh_json *rh_memory_version_look(struct rh_memory_trees *trees, struct rh_memory_version *version);
 /** Free the tree of @p version. */
 void rh_memory_trees_drop(struct rh_memory_trees *trees, struct rh_memory_version *version);
-/** Free all trees but the @p keep that were looked at last. */
+/** Free all trees but the @p keep most recently used ones. */
 void rh_memory_trees_trim(struct rh_memory_trees *trees, size_t keep);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file store/memory/parts.h
- * @brief What the files of the memory store share; for core/engine/memory alone.
+ * @brief Shared declarations of the memory store; for core/store/memory.
  */
 #ifndef RH_STORE_MEMORY_PARTS_H
 #define RH_STORE_MEMORY_PARTS_H
@@ -32,11 +32,11 @@ struct rh_memory_watch {
 	char *label;  /**< NULL: all; owned */
 	rh_watch_fn *fn;
 	void *arg;
-	struct rh_memory_event *first; /**< its oldest pending event: the only one that may be told */
+	struct rh_memory_event *first; /**< its oldest pending event: the only one that may be delivered */
 	struct rh_memory_event *last;
 };
 
-/** One event of a watch that has not been told. */
+/** One undelivered event of a watch. */
 struct rh_memory_event {
 	struct rh_memory_item item;
 	struct rh_memory_watch *watch;
@@ -89,20 +89,20 @@ bool rh_memory_selects(const struct rh_memory_watch *watch, const struct rh_memo
 /** Make an event for later rh_memory_emit(). @return it, or NULL when memory is out */
 struct rh_memory_event *rh_memory_event_new(struct rh_memory_watch *watch, enum rh_watch_event event,
                                             struct rh_memory_version *version);
-/** Free an event that was not told to the queue. NULL is nothing. */
+/** Free an event that is not in the queue. NULL is allowed. */
 void rh_memory_event_free(struct rh_memory_event *event);
 /** Put an event (taken) into the queue. */
 void rh_memory_emit(struct rh_memory_store *store, struct rh_memory_event *event);
 /**
- * Apply a request: change the objects, tell the watches, fill the answer in. Never fails: what cannot be done is
- * answered.
+ * Apply a request: change the objects, queue watch events, and fill in the outcome. Never fails: an error becomes the
+ * outcome.
  */
 void rh_memory_apply(struct rh_memory_store *store, struct rh_memory_request *request);
-/** Take from @p metadata (NULL is nothing) what a server alone gives: name, UID, version and so on. */
+/** Remove from @p metadata (may be NULL) the members that only a server sets: name, UID, version and so on. */
 void rh_memory_strip(struct rh_json *metadata);
 /**
- * Make what @p before becomes by a PATCH, PATCH_STATUS or REPLACE, whose body may be used up. @param[out] ret_tree
- * owned by the caller. @return 0 or RH_ENOMEM
+ * Build the new version of @p before after a PATCH, PATCH_STATUS or REPLACE, whose body may be consumed. @param[out]
+ * ret_tree owned by the caller. @return 0 or RH_ENOMEM
  */
 int rh_memory_changed(struct rh_memory_request *request, const struct rh_json *before, struct rh_json **ret_tree);
 

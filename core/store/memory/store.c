@@ -98,7 +98,7 @@ static void memory_free_watch(struct rh_memory_watch *watch)
 	rh_free(watch);
 }
 
-/* @return the tree, where the watch must look at it */
+/* @return the tree, when the watch needs it for its label */
 static const struct rh_json *memory_labelled(const struct rh_memory_store *store, const struct rh_memory_watch *watch,
                                              const struct rh_memory_object *object)
 {
@@ -107,7 +107,7 @@ static const struct rh_json *memory_labelled(const struct rh_memory_store *store
 	           : NULL;
 }
 
-/* What exists already is told first. On failure nothing was told. */
+/* Queue events for the existing objects. On failure none is queued. */
 static int memory_list(struct rh_memory_store *store, struct rh_memory_watch *watch)
 {
 	struct rh_memory_event *list = NULL;
@@ -165,7 +165,7 @@ static uint64_t memory_watch(struct rh_store *face, const struct rh_resource *re
 	return watch->id;
 }
 
-/* What it has not been told is told to nobody. */
+/* Undelivered events of the watch are dropped. */
 static void memory_drop_events(struct rh_memory_store *store, struct rh_memory_watch *watch)
 {
 	store->heads -= watch->first ? 1 : 0;
@@ -389,7 +389,7 @@ static bool memory_pump_outcome(struct rh_memory_store *store, struct rh_memory_
 	return true;
 }
 
-/* An outcome is as young as the change it tells of. */
+/* An outcome is delivered no earlier than the watch events of its change. */
 static void memory_pump_request(struct rh_memory_store *store, struct rh_memory_request *request)
 {
 	memory_unlink(store, &request->item);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an API server does with a request. Messages are those of Kubernetes, so that events read the same wherever a job
- * runs.
+ * Requests, handled as by an API server. Messages are those of Kubernetes, so that Events read the same in local mode.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -12,7 +11,7 @@
 #include "job/pod.h"
 #include "store/memory/parts.h"
 
-/* terminationGracePeriodSeconds of a pod that says nothing. */
+/* Default of a pod's terminationGracePeriodSeconds. */
 #define MEMORY_GRACE_SECONDS 30
 
 __attribute__((format(printf, 3, 4))) static void memory_answer(struct rh_memory_request *request,
@@ -60,8 +59,8 @@ bool rh_memory_selects(const struct rh_memory_watch *watch, const struct rh_memo
 struct memory_change {
 	struct rh_memory_object *object;
 	const struct rh_json *before;      /* NULL: it is new */
-	const struct rh_json *after;       /* NULL: it goes */
-	struct rh_memory_version *version; /* what is told */
+	const struct rh_json *after;       /* NULL: it is deleted */
+	struct rh_memory_version *version; /* of the events */
 };
 
 static struct rh_memory_event *memory_event(struct rh_memory_watch *watch, const struct memory_change *change,
@@ -73,7 +72,7 @@ static struct rh_memory_event *memory_event(struct rh_memory_watch *watch, const
 
 	if (!was && !is)
 		return NULL;
-	if (!is) /* the last state that the watch knows */
+	if (!is) /* the last state that the watch has delivered */
 		made = rh_memory_event_new(watch, RH_WATCH_DELETED, change->object->now);
 	else
 		made = rh_memory_event_new(watch, was ? RH_WATCH_MODIFIED : RH_WATCH_ADDED, change->version);
@@ -82,7 +81,7 @@ static struct rh_memory_event *memory_event(struct rh_memory_watch *watch, const
 	return made;
 }
 
-/* Tell all watches, or none when memory is out. */
+/* Queue events of all watches, or none when memory is out. */
 static int memory_emit_all(struct rh_memory_store *store, const struct memory_change *change)
 {
 	struct rh_memory_event *list = NULL;
@@ -155,7 +154,7 @@ static int memory_remove(struct rh_memory_store *store, struct rh_memory_object 
 	return 0;
 }
 
-/* How long a deleted object may stay: 0 unless it is a pod that a kubelet has yet to stop. */
+/* @return the grace period of a deleted object: 0 unless it is a pod that a kubelet stops */
 static int64_t memory_grace(const struct rh_memory_store *store, const struct rh_memory_object *object,
                             const struct rh_json *tree, int64_t asked)
 {
@@ -172,7 +171,7 @@ static int64_t memory_grace(const struct rh_memory_store *store, const struct rh
 	return seconds;
 }
 
-/* A second delete may shorten what is left, and never prolong it. */
+/* A second delete may shorten the grace period, never extend it. */
 static int memory_terminate(struct rh_memory_store *store, struct rh_memory_object *object, const struct rh_json *tree,
                             int64_t grace)
 {
@@ -197,7 +196,7 @@ static bool memory_has_finalizers(const struct rh_json *tree)
 	return rh_json_size(rh_json_get(rh_json_get(tree, "metadata"), "finalizers")) > 0;
 }
 
-/* Whether the last finalizer of an object that is to go has been taken off. */
+/* @return whether the last finalizer of an object that is being deleted has been removed */
 static bool memory_is_let_go(const struct rh_json *tree)
 {
 	const struct rh_json *metadata = rh_json_get(tree, "metadata");
@@ -220,10 +219,7 @@ static int memory_delete(struct rh_memory_store *store, struct rh_memory_object 
 	return memory_remove(store, object);
 }
 
-/*
- * Delete what has lost its last owner, until nothing more goes. What memory does not suffice for stays until the next
- * time something that was owned goes.
- */
+/* Delete objects whose last owner is gone, repeatedly. Without memory an object stays until the next collection. */
 static void memory_collect(struct rh_memory_store *store)
 {
 	bool more = true;
@@ -244,7 +240,7 @@ static void memory_collect(struct rh_memory_store *store)
 	}
 }
 
-/* @return whether the preconditions hold; if not, the request is answered */
+/* @return whether the preconditions hold; if not, the outcome is set */
 static bool memory_precondition_holds(struct rh_memory_request *request, const struct rh_memory_object *object,
                                       const struct rh_json *tree)
 {
@@ -270,7 +266,7 @@ static bool memory_precondition_holds(struct rh_memory_request *request, const s
 	return true;
 }
 
-/* @return whether the body can be written; if not, the request is answered */
+/* @return whether the body can be written; if not, the outcome is set */
 static bool memory_check_body(struct rh_memory_request *request)
 {
 	const struct rh_request *r = &request->request;
@@ -346,7 +342,7 @@ static int memory_fill_metadata(struct rh_memory_store *store, const struct rh_r
 	return 0;
 }
 
-/* What an API server makes of the body of a create. */
+/* Set the members that an API server sets in the body of a create. */
 static int memory_fill(struct rh_memory_store *store, struct rh_memory_request *request, struct rh_json *tree,
                        const char *uid)
 {
@@ -365,7 +361,7 @@ static int memory_fill(struct rh_memory_store *store, struct rh_memory_request *
 	return rh_json_set_string(rh_json_ensure_object(tree, "status"), "phase", "Pending");
 }
 
-/* @return whether the body can be created under the request's names; if not, the request is answered */
+/* @return whether the body can be created under the request's names; if not, the outcome is set */
 static bool memory_check_create(struct rh_memory_request *request, char key[RH_MEMORY_KEY_SIZE])
 {
 	const struct rh_json *metadata = rh_json_get(request->request.body, "metadata");
@@ -391,7 +387,7 @@ static bool memory_check_create(struct rh_memory_request *request, char key[RH_M
 	return true;
 }
 
-/* The name in the body is the request's; it must outlive the body's change of hands. */
+/* The request's name is in the body: it must outlive the transfer of the body. */
 static int memory_keep_name(struct rh_memory_request *request)
 {
 	char *name = rh_strdup(request->request.name);

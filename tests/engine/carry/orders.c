@@ -13,7 +13,7 @@
 #define ACTIONS_MAX 16
 #define REPLICAS_MAX 8
 
-/* Events matter to no rule. They are answered at once, so that their orders are not gone through. */
+/* No rule depends on Events. They complete at once, so that their orders are not tried. */
 struct quiet {
 	struct rh_store face; /* first */
 	struct rh_store *inner;
@@ -24,7 +24,7 @@ struct quiet {
 	size_t count;
 };
 
-/* What is known of one replica, besides what the store says. */
+/* The state of one replica that the store does not have. */
 struct replica {
 	char name[64];
 	char uid[64];
@@ -45,7 +45,7 @@ struct run {
 	size_t acts;   /* done by the user */
 	bool killed;
 	struct replica replicas[REPLICAS_MAX];
-	struct rh_str deletes; /* UIDs of the pods that this life of the engine has deleted, each in slashes */
+	struct rh_str deletes; /* UIDs of the pods that this engine has deleted, each in slashes */
 	const char *finished;  /* the condition, once there was one */
 	char wrong[512];
 };
@@ -175,7 +175,7 @@ static void look_at_create(struct run *run, const struct rh_request *request)
 		wrong(run, "%s is created again in attempt %d though it succeeded in %d", name, attempt, replica->succeeded);
 }
 
-/* Only the engine lets a pod have its grace period; it says which pod it means, and says it once. */
+/* Only the engine deletes with the pod's grace period; it names the UID, and deletes each pod once. */
 static void look_at_delete(struct run *run, const struct rh_request *request)
 {
 	rh_auto_free char *uid = rh_asprintf("/%s/", request->uid ? request->uid : "");
@@ -189,7 +189,7 @@ static void look_at_delete(struct run *run, const struct rh_request *request)
 	rh_str_append(&run->deletes, uid);
 }
 
-/* Users' patches are told by what they change. */
+/* Patches of users are recognized by what they change. */
 static void look_at_patch(struct run *run, const struct rh_request *request)
 {
 	bool by_user = request->verb == RH_VERB_PATCH && rh_json_get(request->body, "spec");
@@ -198,7 +198,7 @@ static void look_at_patch(struct run *run, const struct rh_request *request)
 		wrong(run, "the job is written whatever its version");
 }
 
-/* The gate sees each request as it is applied, whatever the order of what is told. */
+/* The gate sees each request when it is applied, in whatever order outcomes and events are delivered. */
 static bool look_at_request(void *arg, const struct rh_request *request, struct rh_outcome *ret_outcome,
                             bool *ret_apply)
 {
@@ -373,7 +373,7 @@ static int choose(struct run *run, int options)
 	return choice;
 }
 
-/* @return false when nothing is left but to wait for ever */
+/* @return false when no choice is left */
 static bool wait_for_timer(struct run *run)
 {
 	int64_t next = rh_engine_deadline(run->sim.engine);
@@ -386,7 +386,7 @@ static bool wait_for_timer(struct run *run)
 	return true;
 }
 
-/* One choice, and what the engine makes of it. @return whether there is more */
+/* Make one choice and step the engine. @return whether there is another choice */
 static bool turn(struct run *run)
 {
 	int heads = (int)rh_memory_store_pending(run->sim.store);
@@ -467,7 +467,7 @@ static void play(struct run *run)
 	rh_str_deinit(&run->deletes);
 }
 
-static void tell_wrong(const struct run *run, const char *how)
+static void report_failure(const struct run *run, const char *how)
 {
 	rh_auto_str text = {0};
 
@@ -496,7 +496,7 @@ static struct run *play_one(struct sim *sim, const struct scenario *scenario, co
 		run->choices[i] = given[i];
 	play(run);
 	if (*run->wrong)
-		tell_wrong(run, seed ? "at random" : "in turn");
+		report_failure(run, seed ? "at random" : "in turn");
 	return run;
 }
 
@@ -530,7 +530,7 @@ void orders_explore(const struct scenario *scenario, const struct effort *effort
 	int runs;
 
 	sim_open(&sim, false);
-	rh_memory_store_free(rh_take(sim.store)); /* each run has one of its own */
+	rh_memory_store_free(rh_take(sim.store)); /* each run has its own */
 	runs = explore_singles(&sim, scenario, effort->stride);
 	for (int i = 1; i <= effort->random; i++)
 		rh_free(play_one(&sim, scenario, NULL, 0, (uint32_t)i * 2654435761U | 1U));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file engine/orders.h
+ * @file engine/carry/orders.h
  * @brief Runs a small scenario in every order in which requests, answers and events can happen, with a kill of the
  * engine between any two of them.
  *
  * At each point the choices are: any pending head of the store, what a kubelet could do to any pod, the user's next
  * act, and once in a run to kill the engine and start another. The default is the oldest head; a run is a list of
- * choices. All runs with one choice that is not the default are made, then random ones.
+ * choices. All runs with one choice that is not the default are done, then random ones.
  */
 #ifndef RH_TEST_ENGINE_CARRY_ORDERS_H
 #define RH_TEST_ENGINE_CARRY_ORDERS_H
@@ -18,7 +18,7 @@
 #define FATE_WAITS (-2) /**< exits with 0 once all other pods of the job have succeeded */
 /** @} */
 
-/** What becomes of one replica: of its first pod, of its second, …; the last is that of all further ones. */
+/** Results of the pods of one replica, in order; the last one counts for all further pods. */
 struct fate {
 	const char *replica; /**< "worker-0"; NULL ends a list */
 	int codes[3];
@@ -55,7 +55,7 @@ struct effort {
 	int stride; /**< of the runs with one choice that is not the default, only each so many-th */
 };
 
-/** Make the runs. A run that goes wrong fails the test, and tells its choices. */
+/** Do the runs. A run that fails prints its choices and fails the test. */
 void orders_explore(const struct scenario *scenario, const struct effort *effort);
 
 #endif

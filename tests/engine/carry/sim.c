@@ -8,7 +8,7 @@
 #include "base/os/clock.h"
 #include "job/names.h"
 
-/* More rounds than any test needs: what is not quiet by then never will be. */
+/* More rounds than any test needs: a simulation that is still busy then never settles. */
 #define SIM_ROUNDS_MAX 20000
 
 void sim_open(struct sim *sim, bool graceful)

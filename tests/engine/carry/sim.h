@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file engine/sim.h
+ * @file engine/carry/sim.h
  * @brief An engine on a memory store under a clock that a test sets. A failure in here fails the test that calls.
  */
 #ifndef RH_TEST_ENGINE_CARRY_SIM_H
@@ -44,16 +44,15 @@ void sim_close(struct sim *sim);
 
 /** Start an engine. */
 void sim_start(struct sim *sim);
-/** Kill the engine, with all that it had under way. Without one it is nothing. */
+/** Kill the engine and its requests in flight. Without an engine nothing happens. */
 void sim_kill(struct sim *sim);
-/** Let everything happen that does not need a second of time. */
+/** Run until nothing happens without a second of time passing. */
 void sim_settle(struct sim *sim);
 /** Let time pass, settling at each timer. */
 void sim_wait(struct sim *sim, int64_t seconds);
 
 /**
- * What a user, or a kubelet, does: it is applied at once, and what it brings about is left pending. @return how it
- * ended
+ * Apply a request of a user or a kubelet at once; its watch events stay pending. @return its outcome
  */
 enum rh_outcome_code sim_user(struct sim *sim, struct rh_request request);
 /** Create a PyTorchJob. @p job is taken. */
@@ -86,7 +85,7 @@ void sim_assert(const struct sim *sim, const char *name, const char *expected);
 char *sim_events(const struct sim *sim);
 /** Make sure that there is an Event whose line starts with @p line. @return its count */
 int sim_assert_event(const struct sim *sim, const char *line);
-/** Make sure that there is none. */
+/** Make sure that there is no such Event. */
 void sim_assert_no_event(const struct sim *sim, const char *line);
 
 /**
@@ -101,7 +100,7 @@ extern const struct rh_resource sim_mpi_jobs;
 extern const struct rh_resource sim_config_maps;
 /** @see sim_mpi_jobs */
 extern const struct rh_resource sim_autoscalers;
-/** @return the PyTorchJob "j" of one to three workers, which wants an autoscaler; owned by the caller */
+/** @return the PyTorchJob "j" of one to three workers, which has an autoscaler; owned by the caller */
 struct rh_json *sim_elastic_job(void);
 /** @return its autoscaler as it is, borrowed until the next change; NULL when there is none */
 const struct rh_json *sim_autoscaler(const struct sim *sim);
@@ -111,7 +110,7 @@ int64_t sim_max_replicas(const struct sim *sim);
 void sim_start_mpi(struct sim *sim);
 /** Compare discover_hosts.sh of the MPIJob "m" with @p expected. */
 void sim_assert_hosts(const struct sim *sim, const char *expected);
-/** Have a kubelet say that a pod is in @p phase, and settle. */
+/** Set the phase of a pod as a kubelet does, and settle. */
 void sim_play_pod(struct sim *sim, const char *name, const char *phase);
 
 #endif

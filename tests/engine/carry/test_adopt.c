@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
 #include "engine/carry/sim.h"
 
 #define PAIR "Master=OnFailure Worker=OnFailure"
@@ -15,7 +14,7 @@ static enum rh_outcome_code patch_child(struct sim *sim, const struct rh_resourc
 		sim, (struct rh_request){.verb = RH_VERB_PATCH, .resource = resource, .name = name, .body = sim_json(patch)});
 }
 
-/* A job that ran, was deleted without what it owned, and is made again. */
+/* A job that ran, was deleted with orphan propagation, and is created again. */
 static void orphan(struct sim *sim, const char *owners)
 {
 	static const char *const names[] = {"j-master-0", "j-worker-0"};
@@ -80,7 +79,7 @@ static void test_adopt__other_owners_stay(void **state)
 	                    rh_json_string_at(sim_job(&sim, "j"), "metadata.uid"));
 }
 
-static void test_adopt__anothers_are_told_of(void **state)
+static void test_adopt__foreign_ones_are_reported(void **state)
 {
 	auto_sim sim = {0};
 
@@ -94,7 +93,7 @@ static void test_adopt__anothers_are_told_of(void **state)
 	                       "ReplicaSet \"web\" (UID w1)");
 }
 
-/* V1's role may not patch Services: what is there is used all the same. */
+/* V1's role may not patch Services: an existing one is used nevertheless. */
 static bool deny_patches(void *arg, const struct rh_request *request, struct rh_outcome *ret_outcome, bool *ret_apply)
 {
 	int *seen = arg;
@@ -129,7 +128,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_adopt__what_was_left_behind_goes_on),
 		cmocka_unit_test(test_adopt__other_owners_stay),
-		cmocka_unit_test(test_adopt__anothers_are_told_of),
+		cmocka_unit_test(test_adopt__foreign_ones_are_reported),
 		cmocka_unit_test(test_adopt__without_permission_the_job_goes_on),
 	};
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
 
 #define JOBS 6
@@ -37,8 +37,8 @@ static size_t settle_slowly(struct sim *sim, size_t creates)
 
 	while (rh_memory_store_pump(sim->store, 0) || rh_engine_busy(sim->engine)) {
 		rh_engine_step(sim->engine, sim->now);
-		assert_in_range(sim->engine->creating, 0, creates + creates / 4);
-		most = sim->engine->events_in_flight > most ? sim->engine->events_in_flight : most;
+		assert_in_range(sim->engine->creates.count, 0, creates + creates / 4);
+		most = sim->engine->events.sent > most ? sim->engine->events.sent : most;
 	}
 	return most;
 }
@@ -69,12 +69,12 @@ static void test_bounds__creates_of_all_jobs(void **state)
 		create_jobs(&sim);
 		(void)settle_slowly(&sim, limits[i]);
 		assert_int_equal(pods_of(&sim), JOBS * WORKERS);
-		assert_int_equal(sim.engine->creating, 0);
-		assert_int_equal(sim.engine->throttled.count, 0);
+		assert_int_equal(sim.engine->creates.count, 0);
+		assert_int_equal(sim.engine->creates.throttled.count, 0);
 	}
 }
 
-/* Whoever waits may go away meanwhile, and whoever holds all places up, too. */
+/* Jobs that wait may be deleted meanwhile, and so may the job that uses the whole limit. */
 static void test_bounds__jobs_that_are_deleted_hold_up_nobody(void **state)
 {
 	(void)state;
@@ -91,8 +91,8 @@ static void test_bounds__jobs_that_are_deleted_hold_up_nobody(void **state)
 		sim_delete(&sim, name);
 		(void)settle_slowly(&sim, 3);
 		assert_int_equal(pods_of(&sim), (JOBS - 1) * WORKERS);
-		assert_int_equal(sim.engine->throttled.count + sim.engine->pending_events.count, 0);
-		assert_int_equal(sim.engine->creating + sim.engine->events_in_flight, 0);
+		assert_int_equal(sim.engine->creates.throttled.count + sim.engine->events.pending.count, 0);
+		assert_int_equal(sim.engine->creates.count + sim.engine->events.sent, 0);
 	}
 }
 
@@ -111,8 +111,8 @@ static void test_bounds__events_of_all_jobs(void **state)
 	}
 }
 
-/* The last Events of a job are told when it has finished, and is forgotten but for its name. */
-static void test_bounds__last_events_are_told(void **state)
+/* The last Events of a job are written although the finished job is dropped from the cache. */
+static void test_bounds__last_events_are_written(void **state)
 {
 	auto_sim sim = {0};
 
@@ -134,7 +134,7 @@ static void test_bounds__last_events_are_told(void **state)
 
 		assert_int_equal(sim_assert_event(&sim, line), 1);
 	}
-	assert_int_equal(sim.engine->pending_events.count, 0);
+	assert_int_equal(sim.engine->events.pending.count, 0);
 }
 
 int main(void)
@@ -143,7 +143,7 @@ int main(void)
 		cmocka_unit_test(test_bounds__creates_of_all_jobs),
 		cmocka_unit_test(test_bounds__jobs_that_are_deleted_hold_up_nobody),
 		cmocka_unit_test(test_bounds__events_of_all_jobs),
-		cmocka_unit_test(test_bounds__last_events_are_told),
+		cmocka_unit_test(test_bounds__last_events_are_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plugin whose operations fail: it is not asked for ever, and what runs is not ended for it. */
+/* A plugin whose operations fail is not called for ever, and running pods do not end because of it. */
 #include <string.h>
 
 #include "engine/carry/sim.h"
@@ -24,7 +24,7 @@ static const struct rh_kind faulty = {
 
 static const struct rh_resource faulty_jobs = {"example.org/v1", "FaultyJob", "faultyjobs"};
 
-/* What the plugin does wrong, and how often it was asked for that. */
+/* The operation that fails, and how often it was called. */
 struct faults {
 	const struct rh_services *services;
 	const char *operation; /* that fails */
@@ -154,7 +154,7 @@ static void test_breach__a_job_without_pods_fails(void **state)
 	}
 }
 
-/* A plugin may have been replaced by a worse one. */
+/* A plugin may have been replaced by a faulty one. */
 static void test_breach__a_job_with_pods_goes_on(void **state)
 {
 	auto_sim sim = {0};

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
 #include "job/names.h"
 
@@ -200,7 +200,7 @@ static void test_engine__a_pod_that_never_ends_is_forced(void **state)
 	assert_int_equal(sim_assert_event(&sim, FORCED), 1);
 }
 
-/* The node does not answer any more: who looks at the job is told, once. */
+/* The node is unreachable: one Event of the job reports it. */
 static void test_engine__a_lost_node_is_named(void **state)
 {
 	auto_sim sim = {0};
@@ -267,7 +267,7 @@ static void test_engine__a_time_to_live_holds_over_a_restart(void **state)
 static void test_engine__a_finished_job_is_kept_as_little_as_can_be(void **state)
 {
 	auto_sim sim = {0};
-	const struct rh_engine_entry *entry;
+	const struct rh_entry *entry;
 	size_t cursor = 0;
 	void *value;
 
@@ -279,7 +279,7 @@ static void test_engine__a_finished_job_is_kept_as_little_as_can_be(void **state
 	entry = value;
 	assert_null(entry->job);
 	assert_non_null(entry->uid);
-	assert_null(entry->builder);
+	assert_null(entry->build.builder);
 	sim_patch(&sim, "j", "{'spec':{'runPolicy':{'cleanPodPolicy':'All'}}}");
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Succeeded | ");
@@ -337,7 +337,7 @@ static void test_engine__two_kinds_of_one_name_do_not_mix(void **state)
 	sim_assert(&sim, "j", "Created Running | master-0 Running, ps-0 Pending, worker-0 Running");
 }
 
-/* At most this many writes are under way, whatever the job wants. */
+/* At most this many writes are in flight for one job. */
 static void test_engine__the_window_bounds_what_is_under_way(void **state)
 {
 	auto_sim sim = {0};
@@ -354,15 +354,15 @@ static void test_engine__the_window_bounds_what_is_under_way(void **state)
 
 		rh_engine_step(sim.engine, sim.now);
 		if (rh_map_next(sim.engine->entries, &cursor, NULL, &entry) &&
-		    ((struct rh_engine_entry *)entry)->inflight_count > most)
-			most = ((struct rh_engine_entry *)entry)->inflight_count;
+		    ((struct rh_entry *)entry)->inflight.count > most)
+			most = ((struct rh_entry *)entry)->inflight.count;
 	}
 	assert_int_equal(most, 4);
 	assert_non_null(sim_pod(&sim, "j-worker-29"));
 	assert_non_null(rh_memory_store_find(sim.store, &rh_resource_services, "default", "j-worker-29"));
 }
 
-/* Address plans that were asked for. */
+/* Counts calls for address plans. */
 struct plans {
 	int calls;
 	int32_t attempt;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the engine does when the store refuses, does not answer, or when memory is out. */
+/* The engine when the store refuses or does not respond, and when memory is out. */
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
 #include "job/names.h"
 #include "store/memory/parts.h"
@@ -11,21 +11,22 @@
 #define WRONG_LABELS                                                                                                  \
 	"Warning FailedCreatePod Error creating: pods \"j-worker-0\" already exists, and is labelled as another replica " \
 	"or as "                                                                                                          \
-	"none: delete it, or mend its labels training.kubeflow.org/replica-type and training.kubeflow.org/replica-index"
+	"none: delete it, or correct its labels training.kubeflow.org/replica-type and "                                  \
+	"training.kubeflow.org/replica-index"
 #define PAIR "Master=OnFailure Worker=OnFailure"
 
-/* Settles the next @p times requests that fit. */
+/* Sets the outcome of the next @p times requests that match. */
 struct fault {
 	enum rh_verb verb;
 	const char *kind;
-	const char *name; /* what names start with; NULL: any */
+	const char *name; /* prefix of names; NULL: any */
 	struct rh_outcome outcome;
 	bool apply;
 	int times;
-	int seen; /* requests that fit so far, settled or not */
+	int seen; /* requests that match so far */
 };
 
-/* @return a fault that answers @p code, in the words "no", until its times are set otherwise */
+/* @return a fault with outcome @p code and message "no", without a limit */
 static struct fault fault_of(enum rh_verb verb, const char *kind, const char *name, enum rh_outcome_code code)
 {
 	return (struct fault){
@@ -203,7 +204,7 @@ static void test_faults__a_delete_that_meets_a_conflict_is_looked_into(void **st
 	}
 }
 
-static void test_faults__a_refused_delete_is_told(void **state)
+static void test_faults__a_refused_delete_is_reported(void **state)
 {
 	struct fault fault = fault_of(RH_VERB_DELETE, "Service", NULL, RH_OUTCOME_DENIED);
 	auto_sim sim = {0};
@@ -244,8 +245,8 @@ static void test_faults__a_foreign_pod_is_named_and_left_alone(void **state)
 	sim_assert(&sim, "j", "Created | master-0 Pending, worker-0 Pending");
 }
 
-/* Its definition is older than ours: pods are made, and it is said what is missing and how it comes. */
-static void test_faults__a_kind_without_status_is_told(void **state)
+/* The CustomResourceDefinition is older: pods are created, and an Event names the missing status and the remedy. */
+static void test_faults__a_kind_without_status_is_reported(void **state)
 {
 	struct fault fault = fault_of(RH_VERB_PATCH_STATUS, "PyTorchJob", "j", RH_OUTCOME_GONE);
 	auto_sim sim = {0};
@@ -261,8 +262,8 @@ static void test_faults__a_kind_without_status_is_told(void **state)
 }
 
 /*
- * A user's edit: the pod is counted for another replica, or for none, and takes the name of its own. One that is one
- * too many for its new replica is removed.
+ * A user edits labels: the pod counts for another replica, or for none, while its own replica cannot use its name. A
+ * second pod of the other replica is removed.
  */
 static void test_faults__a_pod_with_wrong_labels_is_named(void **state)
 {
@@ -352,7 +353,7 @@ static void test_faults__writes_that_others_overtake_are_decided_again(void **st
 	assert_int_equal(sim_assert_event(&sim, "Normal SuccessfulCreatePod Created pod: j-worker-0"), 1);
 }
 
-static void test_faults__a_refused_status_is_told_and_tried_again(void **state)
+static void test_faults__a_refused_status_is_reported_and_retried(void **state)
 {
 	struct fault fault = fault_of(RH_VERB_PATCH_STATUS, "PyTorchJob", NULL, RH_OUTCOME_DENIED);
 	auto_sim sim = {0};
@@ -383,7 +384,7 @@ static void test_faults__a_refused_ledger_keeps_the_pod(void **state)
 	sim_assert(&sim, "j", "Created Restarting | master-0 Pending, worker-0 Pending");
 }
 
-static void test_faults__a_job_that_cannot_be_understood_is_told(void **state)
+static void test_faults__an_invalid_job_is_reported(void **state)
 {
 	auto_sim sim = {0};
 
@@ -426,7 +427,7 @@ static bool live_with_little(struct sim *sim, long n, int span)
 	return rh_mem_fail_after(-1) > n;
 }
 
-/* A failed replica, met with little memory. @return whether it was too little */
+/* A failed replica with little memory. @return whether it was too little */
 static bool fail_with_little(long n)
 {
 	auto_sim sim = {0};
@@ -481,7 +482,7 @@ static size_t count_watches(const struct sim *sim)
 	return count;
 }
 
-/* K5: jobs, pods and Services; what an engine does not want any more it ends. */
+/* One watch each for jobs, pods and Services: the engine ends those that it replaces. */
 static void test_faults__listing_again_opens_no_more_watches(void **state)
 {
 	auto_sim sim = {0};
@@ -540,15 +541,15 @@ int main(void)
 		cmocka_unit_test(test_faults__a_create_without_answer_is_settled),
 		cmocka_unit_test(test_faults__a_delete_without_answer_is_asked_again),
 		cmocka_unit_test(test_faults__a_delete_that_meets_a_conflict_is_looked_into),
-		cmocka_unit_test(test_faults__a_refused_delete_is_told),
+		cmocka_unit_test(test_faults__a_refused_delete_is_reported),
 		cmocka_unit_test(test_faults__a_foreign_pod_is_named_and_left_alone),
-		cmocka_unit_test(test_faults__a_kind_without_status_is_told),
+		cmocka_unit_test(test_faults__a_kind_without_status_is_reported),
 		cmocka_unit_test(test_faults__a_pod_with_wrong_labels_is_named),
 		cmocka_unit_test(test_faults__a_conflict_is_decided_again),
 		cmocka_unit_test(test_faults__writes_that_others_overtake_are_decided_again),
-		cmocka_unit_test(test_faults__a_refused_status_is_told_and_tried_again),
+		cmocka_unit_test(test_faults__a_refused_status_is_reported_and_retried),
 		cmocka_unit_test(test_faults__a_refused_ledger_keeps_the_pod),
-		cmocka_unit_test(test_faults__a_job_that_cannot_be_understood_is_told),
+		cmocka_unit_test(test_faults__an_invalid_job_is_reported),
 		cmocka_unit_test(test_faults__events_that_cannot_be_written_stop_nothing),
 		cmocka_unit_test(test_faults__without_memory_a_restart_is_counted_once_all_the_same),
 		cmocka_unit_test(test_faults__without_memory_a_start_is_late_but_right),

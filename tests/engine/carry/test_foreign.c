@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that an MPIJob needs and that belong to another (S3, O1, O2): nothing is made of them, and the job waits. */
+/* Names that an MPIJob needs and that objects of another owner have: nothing is created, and the job waits. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static const struct rh_resource bindings = {RBAC, "RoleBinding", "rolebindings"}
 struct need {
 	const struct rh_resource *resource;
 	const char *name;
-	int pods; /* that are made all the same */
+	int pods; /* that are created nevertheless */
 };
 
 static const struct need needs[] = {
@@ -52,7 +52,7 @@ static const char *stalled(const struct sim *sim)
 	return rh_json_string_at(item, "message");
 }
 
-/* Somebody makes an object; @p owner is the UID of its controller, NULL: it has none. */
+/* Create an object; @p owner is the UID of its controller, NULL: none. */
 static void make(struct sim *sim, const struct need *need, const char *owner)
 {
 	rh_auto_free char *text =
@@ -114,7 +114,7 @@ static void open_complete(struct sim *sim)
 	assert_complete(sim);
 }
 
-/* Once the other's object is gone, the job has all that it needs. */
+/* Once the foreign object is gone, the job gets all objects that it needs. */
 static void assert_goes_on(struct sim *sim, const struct need *need)
 {
 	drop(sim, need);
@@ -147,7 +147,7 @@ static void test_foreign__nothing_is_made_until_the_name_is_free(void **state)
 	}
 }
 
-/* What was known goes with the program, and with a change of the job; it is found out again. */
+/* A conflict is found again after a controller start, and after a change of the job. */
 static void test_foreign__is_found_again(void **state)
 {
 	(void)state;
@@ -175,7 +175,7 @@ static void test_foreign__is_found_again(void **state)
 	}
 }
 
-/* Those of a job of the same name that is gone belong to another until they are collected. */
+/* Objects of a deleted job of the same name are foreign until they are collected. */
 static void test_foreign__of_a_former_job_are_waited_for(void **state)
 {
 	auto_sim sim = {0};
@@ -194,7 +194,7 @@ static void test_foreign__of_a_former_job_are_waited_for(void **state)
 	assert_complete(&sim);
 }
 
-/* Who bears the job's UID without being made by it gets the content that is wanted before it is used. */
+/* An object with the job's owner reference and other content gets the desired content before it is used. */
 static void test_foreign__content_is_written_before_it_is_used(void **state)
 {
 	auto_sim sim = {0};
@@ -217,7 +217,7 @@ static void test_foreign__content_is_written_before_it_is_used(void **state)
 	            strtoull(rh_json_string_at(binding, "metadata.resourceVersion"), NULL, 10));
 }
 
-/* What was the job's may be another's when a pod is made again, long after. */
+/* An object of the job may get another owner before a pod is created again much later. */
 static void test_foreign__what_became_anothers_is_not_used(void **state)
 {
 	(void)state;
@@ -233,7 +233,7 @@ static void test_foreign__what_became_anothers_is_not_used(void **state)
 		sim_settle(&sim);
 		assert_int_equal(count_pods(&sim), 2);
 		assert_non_null(stalled(&sim));
-		/* No binding to a role or account of another is left. */
+		/* No binding to a foreign role or account is left. */
 		if (needs[i].resource == &roles || needs[i].resource == &accounts)
 			assert_null(find(&sim, &bindings, "m-launcher"));
 		assert_goes_on(&sim, &needs[i]);
@@ -255,7 +255,7 @@ static void test_foreign__a_pod_of_another_is_not_opened(void **state)
 	assert_goes_on(&sim, &needs[5]);
 }
 
-/* V1 made no workers either. */
+/* V1 creates no workers either. */
 static void test_foreign__a_launchers_name(void **state)
 {
 	static const struct need need = {&rh_resource_pods, "m-launcher", 2};
@@ -269,7 +269,7 @@ static void test_foreign__a_launchers_name(void **state)
 	assert_goes_on(&sim, &need);
 }
 
-/* Nobody watches further objects: what is to be changed may be another's by now. */
+/* Further objects are not watched: one that is to be updated may have another owner by now. */
 static void test_foreign__what_became_anothers_is_not_changed(void **state)
 {
 	auto_sim sim = {0};
@@ -286,7 +286,7 @@ static void test_foreign__what_became_anothers_is_not_changed(void **state)
 	assert_non_null(stalled(&sim));
 }
 
-/* What vanished is made again before a pod that uses it. */
+/* A deleted object is created again before a pod that uses it. */
 static void test_foreign__what_vanished_is_made_again(void **state)
 {
 	(void)state;

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
 #include "engine/carry/sim.h"
 
 #define PAIR "Master=OnFailure Worker=OnFailure"
@@ -11,7 +10,7 @@
 static const struct rh_resource volcano_groups = {"scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups"};
 static const struct rh_resource plugins_groups = {"scheduling.x-k8s.io/v1alpha1", "PodGroup", "podgroups"};
 
-/* What stays while the simulation does. */
+/* Shared by all steps of a simulation. */
 struct gang_sim {
 	struct sim sim;
 	struct rh_gang gang;
@@ -212,7 +211,7 @@ static void test_gang__one_that_is_deleted_comes_again(void **state)
 	assert_non_null(sim_pod(&gang.sim, "j-worker-0"));
 }
 
-/* An engine that starts writes nothing that is there; V1's PodGroup has no label, and gets one. */
+/* A new engine does not write existing objects again; V1's PodGroup has no label, and gets one. */
 static void test_gang__one_of_v1_is_taken_over(void **state)
 {
 	auto_gang gang = {0};
@@ -253,7 +252,7 @@ static void test_gang__nothing_is_written_again_after_a_start(void **state)
 	sim_assert(&gang.sim, "j", "Created | master-0 Pending, worker-0 Pending");
 }
 
-/* A PodGroup of a job of that name that is gone stands in the way until it is collected. */
+/* A PodGroup of a deleted job of the same name blocks the new one until it is collected. */
 static void test_gang__a_foreign_one_is_left_alone(void **state)
 {
 	auto_gang gang = {0};
@@ -289,7 +288,7 @@ static void test_gang__is_not_watched_without_a_scheduler(void **state)
 	sim_assert(&gang.sim, "j", "Created | master-0 Pending, worker-0 Pending");
 }
 
-/* Out of memory at every place: in the end all is as it should be. */
+/* Out of memory at every allocation: the job recovers. */
 static void test_gang__memory_comes_and_goes(void **state)
 {
 	(void)state;

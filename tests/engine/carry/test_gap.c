@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a watch tells after a gap (store/store.h), and kinds whose lists come late or never. */
+/* Watch events after a gap (store/store.h), and kinds whose lists come late or never. */
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
+#include "engine/carry/watch.h"
 #include "job/names.h"
 
 #define PAIR "Master=OnFailure Worker=OnFailure"
@@ -40,7 +41,7 @@ static bool count_requests(void *arg, const struct rh_request *request, struct r
 	return false;
 }
 
-static void test_gap__what_is_told_again_is_no_news(void **state)
+static void test_gap__duplicate_events_are_ignored(void **state)
 {
 	static const char *const names[] = {"j-master-0", "j-worker-0"};
 	auto_sim sim = {0};
@@ -50,18 +51,18 @@ static void test_gap__what_is_told_again_is_no_news(void **state)
 	open_pair(&sim);
 	rh_memory_store_set_gate(sim.store, count_requests, &sent);
 	for (size_t i = 0; i < 2; i++) {
-		rh_engine_on_watch(watch_of(&sim, RH_WATCHED_PODS), RH_WATCH_ADDED, sim_pod(&sim, names[i]));
-		rh_engine_on_watch(watch_of(&sim, RH_WATCHED_SERVICES), RH_WATCH_ADDED,
-		                   rh_memory_store_find(sim.store, &rh_resource_services, "default", names[i]));
+		rh_watch_on_event(watch_of(&sim, RH_WATCHED_PODS), RH_WATCH_ADDED, sim_pod(&sim, names[i]));
+		rh_watch_on_event(watch_of(&sim, RH_WATCHED_SERVICES), RH_WATCH_ADDED,
+		                  rh_memory_store_find(sim.store, &rh_resource_services, "default", names[i]));
 	}
-	rh_engine_on_watch(watch_of(&sim, RH_WATCHED_JOBS), RH_WATCH_ADDED, sim_job(&sim, "j"));
-	rh_engine_on_watch(watch_of(&sim, RH_WATCHED_PODS), RH_WATCH_SYNCED, NULL);
+	rh_watch_on_event(watch_of(&sim, RH_WATCHED_JOBS), RH_WATCH_ADDED, sim_job(&sim, "j"));
+	rh_watch_on_event(watch_of(&sim, RH_WATCHED_PODS), RH_WATCH_SYNCED, NULL);
 	sim_settle(&sim);
 	assert_int_equal(sent, 0);
 	assert_false(rh_engine_busy(sim.engine));
 }
 
-/* A copy of what a store remembers of an object: no label (K4). */
+/* A copy of the last state of an object as after a gap: without labels. */
 static struct rh_json *identity(const struct rh_json *object)
 {
 	static const char *const kept[] = {"name", "namespace", "uid"};
@@ -83,16 +84,16 @@ static void test_gap__what_vanished_is_made_again(void **state)
 	open_pair(&sim);
 	pod = identity(sim_pod(&sim, "j-worker-0"));
 	sim_delete_pod(&sim, "j-worker-0", 0);
-	rh_engine_on_watch(watch_of(&sim, RH_WATCHED_PODS), RH_WATCH_DELETED, pod);
+	rh_watch_on_event(watch_of(&sim, RH_WATCHED_PODS), RH_WATCH_DELETED, pod);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Running | master-0 Running, worker-0 Pending");
 }
 
-/* What a store tells, held back kind by kind. */
+/* Watch events of a store, held back by kind. */
 struct late_store {
 	struct rh_store face;
 	struct rh_store *inner;
-	const char *late; /* kind whose watch tells nothing yet */
+	const char *late; /* kind whose watch events are held back */
 	rh_watch_fn *fn;
 	void *arg;
 };
@@ -158,7 +159,7 @@ static void test_gap__a_kind_that_is_not_there_holds_up_no_other(void **state)
 	sim_assert(&sim, "j", "Created | master-0 Pending, worker-0 Pending");
 }
 
-static void test_gap__a_kind_is_not_decided_about_before_all_is_told(void **state)
+static void test_gap__a_kind_is_not_decided_about_before_its_list_is_complete(void **state)
 {
 	struct late_store late;
 	auto_sim sim = {0};
@@ -193,10 +194,10 @@ static void test_gap__pods_are_waited_for_by_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gap__what_is_told_again_is_no_news),
+		cmocka_unit_test(test_gap__duplicate_events_are_ignored),
 		cmocka_unit_test(test_gap__what_vanished_is_made_again),
 		cmocka_unit_test(test_gap__a_kind_that_is_not_there_holds_up_no_other),
-		cmocka_unit_test(test_gap__a_kind_is_not_decided_about_before_all_is_told),
+		cmocka_unit_test(test_gap__a_kind_is_not_decided_about_before_its_list_is_complete),
 		cmocka_unit_test(test_gap__pods_are_waited_for_by_all),
 	};
 

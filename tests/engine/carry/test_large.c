@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* S1: jobs are weighed: those that are large are in memory a few at a time, and one that is too large is refused. */
+/* Only a few large jobs are in memory at a time, and a job that is too large is refused. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
 
 #define JOBS 12
 
-/* A job whose parsed form takes about this much, in a field that nobody knows. */
+/* A job whose tree takes about this many bytes, in an unknown field. */
 static struct rh_json *new_job(const char *name, size_t bytes)
 {
 	struct rh_json *job = sim_new_job(name, "Worker=OnFailure", NULL, NULL);
@@ -31,8 +31,8 @@ static const char *job_name(int i, char name[32])
 static void step(struct sim *sim)
 {
 	rh_engine_step(sim->engine, sim->now);
-	assert_in_range(sim->engine->tree_bytes, 0, 2 * RH_ENGINE_TREE_BYTES);
-	assert_in_range(sim->engine->creating_bytes, 0, 2 * RH_ENGINE_CREATE_BYTES);
+	assert_in_range(sim->engine->trees.bytes, 0, 2 * RH_TREES_BYTES);
+	assert_in_range(sim->engine->creates.bytes, 0, 2 * RH_SHARE_CREATE_BYTES);
 }
 
 /* One delivery at a time, so that what is in memory is looked at between all of them. */
@@ -75,10 +75,10 @@ static void test_large__trees_are_bounded_by_bytes(void **state)
 	(void)state;
 	open_large_jobs(&sim);
 	assert_all(&sim, "Created | worker-0 Pending");
-	assert_int_equal(sim.engine->tree_queue.count, 0);
+	assert_int_equal(sim.engine->trees.waiting.count, 0);
 	rh_engine_rest(sim.engine);
-	assert_int_equal(sim.engine->tree_bytes, 0);
-	assert_int_equal(sim.engine->text_bytes, 0); /* large texts are not kept either */
+	assert_int_equal(sim.engine->trees.bytes, 0);
+	assert_int_equal(sim.engine->trees.text_bytes, 0); /* large texts are not kept either */
 }
 
 /* All change at once, as when a tenant annotates them. */
@@ -106,10 +106,10 @@ static void test_large__all_go_on(void **state)
 	}
 	settle_slowly(&sim);
 	assert_all(&sim, "Created Succeeded | worker-0 Succeeded");
-	assert_int_equal(sim.engine->tree_bytes, 0);
+	assert_int_equal(sim.engine->trees.bytes, 0);
 }
 
-/* A new spec is known to be new though nothing was kept of the old one, and the same to be the same. */
+/* A changed spec is detected although nothing of the old one was kept, and so is an unchanged one. */
 static void test_large__an_edit_is_seen(void **state)
 {
 	auto_sim sim = {0};
@@ -143,7 +143,7 @@ static void test_large__one_that_is_too_large_is_refused(void **state)
 	assert_non_null(strstr(message, "spec: Too long: the parsed job takes "));
 	assert_non_null(strstr(message, " bytes of memory and may take 8388608"));
 	rh_engine_rest(sim.engine);
-	assert_int_equal(sim.engine->tree_bytes, 0);
+	assert_int_equal(sim.engine->trees.bytes, 0);
 	/* it stays refused after a start, and nothing more is written */
 	sim_kill(&sim);
 	sim_start(&sim);
@@ -151,7 +151,7 @@ static void test_large__one_that_is_too_large_is_refused(void **state)
 	sim_assert(&sim, "huge", "Created Failed | ");
 }
 
-/* A job that has begun and grows too large is left alone until it is smaller again. */
+/* A running job that grows too large is not changed until it is smaller again. */
 static void test_large__one_that_grows_too_large_waits(void **state)
 {
 	auto_sim sim = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plays what befell the pods of V1's jobs, and compares what the jobs said after each step with what V1 said
+ * Replays what happened to the pods of V1's jobs, and compares the status of the jobs after each step with V1's
  * (tests/goldens/README.md). Steps and comparison are those of tests/goldens/play_lives.py; the store has no kubelet
  * and no garbage collector, as the API server had none.
  */
@@ -26,7 +26,7 @@ struct allowed {
 	bool used[ALLOWED_MAX];
 };
 
-/* One life as it is played. */
+/* One recorded life that is replayed. */
 struct life {
 	struct sim sim;
 	const char *golden; /* its name */
@@ -287,7 +287,7 @@ static void do_step(struct life *life, const struct rh_json *step)
 	}
 }
 
-/* What the lives of a kind need: its resource, and its plugin (NULL: the one that sim_open() has loaded). */
+/* A kind of the lives: its resource, and its plugin (NULL: the one that sim_open() has loaded). */
 struct life_kind {
 	const char *kind;
 	const char *plural;
@@ -503,7 +503,7 @@ static size_t find_lives(char names[LIVES_MAX][64])
 	return count;
 }
 
-/* An entry that could have been used and was not is a lie in the list. */
+/* An entry that applies to this suite and was not used is out of date. */
 static size_t count_unused(const struct allowed *allowed, char names[LIVES_MAX][64], size_t count)
 {
 	size_t unused = 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Further objects: a PyTorchJob with elasticPolicy.metrics wants a HorizontalPodAutoscaler. */
+/* Further objects: a PyTorchJob with elasticPolicy.metrics has a HorizontalPodAutoscaler. */
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/carry.h"
+#include "engine/carry/match.h"
 #include "engine/carry/sim.h"
 
 static void open_elastic(struct sim *sim)
@@ -197,7 +198,7 @@ static void test_objects__that_follow_pods_are_written_only_when_they_change(voi
 }
 
 /* COMPAT B.2: the word differs from kind to kind; test_engine.c has PyTorch's. */
-static void test_objects__the_end_of_an_mpi_job_is_told_in_v1s_words(void **state)
+static void test_objects__the_end_of_an_mpi_job_is_reported_with_v1s_messages(void **state)
 {
 	auto_sim sim = {0};
 
@@ -251,7 +252,7 @@ static void test_objects__covers_compares_what_is_wanted(void **state)
 		rh_auto(json) actual = sim_json(rows[i].actual);
 		rh_auto(json) wanted = sim_json(rows[i].wanted);
 
-		if (rh_engine_covers(actual, wanted) != rows[i].covers)
+		if (rh_match_covers(actual, wanted) != rows[i].covers)
 			fail_msg("%s and %s", rows[i].actual, rows[i].wanted);
 	}
 }
@@ -275,7 +276,7 @@ static void test_objects__diff_is_the_least_patch(void **state)
 		rh_auto(json) from = sim_json(rows[i][0]);
 		rh_auto(json) to = sim_json(rows[i][1]);
 		rh_auto(json) expected = sim_json(rows[i][2]);
-		rh_auto(json) diff = rh_engine_diff(from, to);
+		rh_auto(json) diff = rh_carry_diff(from, to);
 
 		if (!rh_json_equal(diff, expected))
 			fail_msg("%s to %s", rows[i][0], rows[i][1]);
@@ -297,7 +298,7 @@ int main(void)
 		cmocka_unit_test(test_objects__go_when_the_job_has_finished),
 		cmocka_unit_test(test_objects__follow_the_pods_that_run),
 		cmocka_unit_test(test_objects__that_follow_pods_are_written_only_when_they_change),
-		cmocka_unit_test(test_objects__the_end_of_an_mpi_job_is_told_in_v1s_words),
+		cmocka_unit_test(test_objects__the_end_of_an_mpi_job_is_reported_with_v1s_messages),
 		cmocka_unit_test(test_objects__of_others_are_left_alone),
 		cmocka_unit_test(test_objects__one_that_vanished_before_an_update_is_made_again),
 		cmocka_unit_test(test_objects__covers_compares_what_is_wanted),

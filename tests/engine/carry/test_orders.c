@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small scenarios in every order of events, and with a kill between any two of them (engine/orders.h). An argument
+ * Small scenarios in every order of events, and with a kill between any two of them (orders.h). An argument
  * multiplies the random runs.
  */
 #include "engine/carry/orders.h"
@@ -96,7 +96,7 @@ static const struct scenario scenarios[] = {
 	{
 		.name = "a pod is deleted by somebody",
 		.replicas = "Master=OnFailure Worker=OnFailure",
-		/* quiet, for what nobody has seen run is not missed */
+		/* no restart: a pod that was never observed to run is not a loss */
 		.acts = {{.when = "Running | " BOTH_RUN, .quiet = true, .pod = "worker-0"}},
 		.ends = {"Created Running | " BOTH_RUN},
 		.restarts = 1,
@@ -127,7 +127,7 @@ static void test_orders__every_order_ends_well(void **state)
 		orders_explore(&scenarios[i], effort);
 }
 
-/* Sanitizers make it ten times as long, so fewer runs will do under them. */
+/* Sanitizers take ten times as long: fewer runs. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define RANDOM_RUNS 20
 #define STRIDE 5

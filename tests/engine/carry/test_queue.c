@@ -93,7 +93,7 @@ static void test_queue__what_is_new_goes_before_what_is_late(void **state)
 	rh_queue_deinit(&queue);
 }
 
-/* S4: whose flow has hundreds of keys has one turn for each turn of a flow with few. */
+/* A flow of hundreds of keys has one turn for each turn of a flow with few. */
 static void test_queue__flows_have_fair_turns(void **state)
 {
 	struct rh_queue_flow flood = {0};
@@ -124,7 +124,7 @@ static void test_queue__flows_have_fair_turns(void **state)
 	rh_queue_deinit(&queue);
 }
 
-/* S4: one that was idle has saved up nothing, and keys that wait for their time cost their flow no turn. */
+/* An idle flow has no credit, and keys that wait for their time cost their flow no turn. */
 static void test_queue__turns_are_not_saved_up(void **state)
 {
 	struct rh_queue_flow idle = {0};

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers that come much later than what the watches tell, and news that are old. */
+/* Outcomes that arrive long after the watch events, and outdated watch events. */
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
+#include "engine/carry/watch.h"
 #include "job/names.h"
 
-/* A store that keeps the answer to one request back. */
+/* A store that delays the outcome of one request. */
 struct late {
 	struct rh_store face; /* first */
 	struct rh_store *inner;
 	enum rh_verb verb;
 	const char *name; /* of the object */
-	rh_done_fn *done; /* of the request that is kept back; NULL: none was seen yet */
+	rh_done_fn *done; /* of the delayed request; NULL: not sent yet */
 	void *arg;
 	bool answered;
 	enum rh_outcome_code code;
@@ -66,8 +67,8 @@ static void late_cancel(struct rh_store *face, uint64_t id)
 	late->inner->cancel(late->inner, id);
 }
 
-/* Tell the answer at last. */
-static void late_tell(struct late *late)
+/* Deliver the delayed outcome. */
+static void late_deliver(struct late *late)
 {
 	struct rh_outcome outcome = {.code = late->code, .object = late->object, .message = ""};
 
@@ -76,7 +77,7 @@ static void late_tell(struct late *late)
 	rh_json_free(rh_take(late->object));
 }
 
-/* Start an engine on a store that keeps back the answer to @p verb of @p name. */
+/* Start an engine on a store that delays the outcome of @p verb of @p name. */
 static void start_late(struct sim *sim, struct late *late, enum rh_verb verb, const char *name)
 {
 	struct rh_error err = {0};
@@ -103,7 +104,7 @@ static void create(struct sim *sim, const char *replicas)
 	sim_settle(sim);
 }
 
-static struct rh_engine_entry *only_entry(const struct sim *sim)
+static struct rh_entry *only_entry(const struct sim *sim)
 {
 	size_t cursor = 0;
 	void *entry = NULL;
@@ -124,10 +125,10 @@ static void test_races__a_pod_may_run_before_its_create_is_answered(void **state
 	sim_set_pod(&sim, "j-worker-0", "Running", 0, 0);
 	sim_set_pod(&sim, "j-worker-1", "Running", 0, 0);
 	sim_settle(&sim);
-	late_tell(&late);
+	late_deliver(&late);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Running | master-0 Running, worker-0 Running, worker-1 Running");
-	assert_int_equal(((struct rh_cached *)rh_map_get(only_entry(&sim)->pods, "j-worker-0"))->pod->phase,
+	assert_int_equal(((struct rh_cached *)rh_map_get(only_entry(&sim)->children.pods, "j-worker-0"))->pod->phase,
 	                 RH_PHASE_RUNNING);
 	assert_false(rh_engine_busy(sim.engine));
 }
@@ -145,8 +146,8 @@ static void test_races__a_pod_may_be_gone_before_its_create_is_answered(void **s
 	sim_settle(&sim);
 	sim_delete_pod(&sim, "j-worker-0", 0);
 	rh_memory_store_drain(sim.store);
-	late_tell(&late);
-	assert_null(rh_map_get(only_entry(&sim)->pods, "j-worker-0"));
+	late_deliver(&late);
+	assert_null(rh_map_get(only_entry(&sim)->children.pods, "j-worker-0"));
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Restarting | worker-0 Pending");
 	sim_assert_no_event(&sim, "Warning Failed");
@@ -181,7 +182,7 @@ static void test_races__a_podgroup_may_be_enqueued_before_its_create_is_answered
 	                                                    .body = sim_json("{'status':{'phase':'Inqueue'}}")}),
 	                 RH_OUTCOME_OK);
 	rh_memory_store_drain(sim.store);
-	late_tell(&late);
+	late_deliver(&late);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created | master-0 Pending, worker-0 Pending");
 	assert_false(rh_engine_busy(sim.engine));
@@ -199,7 +200,7 @@ static void test_races__a_podgroup_may_be_gone_before_its_create_is_answered(voi
 	create_with_late_group(&sim, &late, &gang);
 	assert_int_equal(sim_user(&sim, request), RH_OUTCOME_OK);
 	rh_memory_store_drain(sim.store);
-	late_tell(&late);
+	late_deliver(&late);
 	sim_settle(&sim);
 	assert_non_null(rh_memory_store_find(sim.store, &groups, "default", "j"));
 }
@@ -222,7 +223,7 @@ static void test_races__an_answer_is_seen_before_the_watch(void **state)
 		if (pending > 0)
 			assert_true(rh_memory_store_pump(sim.store, pending - 1));
 		rh_engine_step(sim.engine, sim.now);
-		creates += rh_map_get(only_entry(&sim)->pods, "j-worker-0") != NULL;
+		creates += rh_map_get(only_entry(&sim)->children.pods, "j-worker-0") != NULL;
 	}
 	assert_true(creates > 0);
 	sim_settle(&sim);
@@ -248,8 +249,8 @@ static void test_races__nothing_is_asked_for_twice(void **state)
 	}
 	sim_set_pod(&sim, "j-worker-1", "Running", 0, 0);
 	sim_settle(&sim);
-	assert_int_equal(only_entry(&sim)->inflight_count, 1);
-	late_tell(&late);
+	assert_int_equal(only_entry(&sim)->inflight.count, 1);
+	late_deliver(&late);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created | worker-0 Pending");
 	assert_int_equal(sim_assert_event(&sim, "Normal SuccessfulDeletePod Deleted pod: j-worker-1"), 1);
@@ -275,7 +276,7 @@ static void test_races__a_job_may_be_gone_before_its_writes_are_answered(void **
 		sim_delete(&sim, "j");
 		sim_settle(&sim);
 		if (rows[i].verb == RH_VERB_CREATE) /* the other one was cancelled */
-			late_tell(&late);
+			late_deliver(&late);
 		rh_json_free(late.object);
 		sim_settle(&sim);
 		assert_int_equal(rh_map_size(sim.engine->entries), 0);
@@ -315,15 +316,15 @@ static void test_races__what_is_overtaken_is_not_carried_out(void **state)
 	assert_null(sim_pod(&sim, "j-worker-1"));
 	sim_patch(&sim, "j", "{'spec':{'runPolicy':{'suspend':true}}}");
 	sim_settle(&sim);
-	late_tell(&late);
-	assert_int_equal(only_entry(&sim)->inflight_count, 0);
+	late_deliver(&late);
+	assert_int_equal(only_entry(&sim)->inflight.count, 0);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Suspended | ");
 	sim_assert_no_event(&sim, "Warning Failed");
 }
 
-/* Tell a watch of the engine something, as a store would. */
-static void tell(const struct sim *sim, bool job, enum rh_watch_event event, struct rh_json *object)
+/* Deliver an event to a watch of the engine, as a store would. */
+static void deliver(const struct sim *sim, bool job, enum rh_watch_event event, struct rh_json *object)
 {
 	struct rh_engine_watch *watch = sim->engine->watches;
 
@@ -331,7 +332,7 @@ static void tell(const struct sim *sim, bool job, enum rh_watch_event event, str
 	                     : watch->kind || watch->what != RH_WATCHED_PODS))
 		watch = watch->next;
 	assert_non_null(watch);
-	rh_engine_on_watch(watch, event, object);
+	rh_watch_on_event(watch, event, object);
 	rh_json_free(object);
 }
 
@@ -347,7 +348,7 @@ static struct rh_json *as_version(const struct rh_json *object, const char *vers
 	return copy;
 }
 
-static void test_races__old_news_change_nothing(void **state)
+static void test_races__old_events_change_nothing(void **state)
 {
 	static const char *const uids[] = {NULL, "another"};
 	auto_sim sim = {0};
@@ -362,17 +363,17 @@ static void test_races__old_news_change_nothing(void **state)
 	job_uid = rh_strdup(only_entry(&sim)->uid);
 	pod_uid = rh_strdup(rh_json_string_at(sim_pod(&sim, "j-worker-0"), "metadata.uid"));
 	for (size_t i = 0; i < 2; i++) {
-		tell(&sim, true, RH_WATCH_MODIFIED, as_version(sim_job(&sim, "j"), "1", uids[i]));
+		deliver(&sim, true, RH_WATCH_MODIFIED, as_version(sim_job(&sim, "j"), "1", uids[i]));
 		assert_string_equal(only_entry(&sim)->uid, job_uid);
 		assert_string_not_equal(only_entry(&sim)->job->resource_version, "1");
-		tell(&sim, false, RH_WATCH_MODIFIED, as_version(sim_pod(&sim, "j-worker-0"), "1", uids[i]));
-		cached = rh_map_get(only_entry(&sim)->pods, "j-worker-0");
+		deliver(&sim, false, RH_WATCH_MODIFIED, as_version(sim_pod(&sim, "j-worker-0"), "1", uids[i]));
+		cached = rh_map_get(only_entry(&sim)->children.pods, "j-worker-0");
 		assert_string_equal(cached->pod->uid, pod_uid);
 		assert_string_not_equal(cached->pod->resource_version, "1");
 	}
-	tell(&sim, false, RH_WATCH_DELETED, as_version(sim_pod(&sim, "j-worker-0"), "1", "another"));
-	assert_non_null(rh_map_get(only_entry(&sim)->pods, "j-worker-0"));
-	tell(&sim, true, RH_WATCH_DELETED, as_version(sim_job(&sim, "j"), "1", "another"));
+	deliver(&sim, false, RH_WATCH_DELETED, as_version(sim_pod(&sim, "j-worker-0"), "1", "another"));
+	assert_non_null(rh_map_get(only_entry(&sim)->children.pods, "j-worker-0"));
+	deliver(&sim, true, RH_WATCH_DELETED, as_version(sim_job(&sim, "j"), "1", "another"));
 	assert_string_equal(only_entry(&sim)->uid, job_uid);
 	assert_int_equal(rh_memory_store_pending(sim.store), 0);
 }
@@ -387,10 +388,10 @@ static void test_races__versions_may_be_anything(void **state)
 	sim_open(&sim, false);
 	sim_start(&sim);
 	create(&sim, "Worker=OnFailure");
-	tell(&sim, false, RH_WATCH_MODIFIED, as_version(sim_pod(&sim, "j-worker-0"), "b-7", NULL));
-	cached = rh_map_get(only_entry(&sim)->pods, "j-worker-0");
+	deliver(&sim, false, RH_WATCH_MODIFIED, as_version(sim_pod(&sim, "j-worker-0"), "b-7", NULL));
+	cached = rh_map_get(only_entry(&sim)->children.pods, "j-worker-0");
 	assert_string_equal(cached->pod->resource_version, "b-7");
-	tell(&sim, true, RH_WATCH_MODIFIED, as_version(sim_job(&sim, "j"), "a", NULL));
+	deliver(&sim, true, RH_WATCH_MODIFIED, as_version(sim_job(&sim, "j"), "a", NULL));
 	assert_string_equal(only_entry(&sim)->job->resource_version, "a");
 }
 
@@ -404,12 +405,12 @@ static void test_races__a_stopping_pod_that_changes_is_still_stopping(void **sta
 	sim_open(&sim, false);
 	sim_start(&sim);
 	create(&sim, "Worker=OnFailure");
-	cached = rh_map_get(only_entry(&sim)->pods, "j-worker-0");
+	cached = rh_map_get(only_entry(&sim)->children.pods, "j-worker-0");
 	rh_cached_set_stopping(cached, true);
 	assert_true(cached->pod->deleting);
 	pod = as_version(sim_pod(&sim, "j-worker-0"), "99999", NULL);
-	tell(&sim, false, RH_WATCH_MODIFIED, pod);
-	cached = rh_map_get(only_entry(&sim)->pods, "j-worker-0");
+	deliver(&sim, false, RH_WATCH_MODIFIED, pod);
+	cached = rh_map_get(only_entry(&sim)->children.pods, "j-worker-0");
 	assert_true(cached->pod->deleting);
 	rh_cached_set_stopping(cached, false);
 	assert_false(cached->pod->deleting);
@@ -426,7 +427,7 @@ int main(void)
 		cmocka_unit_test(test_races__nothing_is_asked_for_twice),
 		cmocka_unit_test(test_races__a_job_may_be_gone_before_its_writes_are_answered),
 		cmocka_unit_test(test_races__what_is_overtaken_is_not_carried_out),
-		cmocka_unit_test(test_races__old_news_change_nothing),
+		cmocka_unit_test(test_races__old_events_change_nothing),
 		cmocka_unit_test(test_races__versions_may_be_anything),
 		cmocka_unit_test(test_races__a_stopping_pod_that_changes_is_still_stopping),
 	};

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates that the store refuses for good: a quota that is full, and who is told of it how often. */
+/* Creates that the store refuses for good, such as by an exhausted quota, and how often that is reported. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
 #include "engine/carry/sim.h"
 
 #define QUOTA "pods is forbidden: exceeded quota: q"
@@ -228,7 +227,7 @@ static void run_both(struct sim *sim, const struct crowd *crowd, int64_t until)
 	fail_msg("they never become quiet");
 }
 
-/* Each says what it was told when it was told, and leaves it at that. */
+/* Each controller writes its message once, when it gets it. */
 static void test_refusals__two_controllers_do_not_fight(void **state)
 {
 	struct crowd crowd = {0};

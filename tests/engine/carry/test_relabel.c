@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* K2: labels and owners of what a job has made change, and the job goes on as after a start. */
+/* Labels and owners of a job's objects change, and the job goes on as after a controller start. */
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
 #include "engine/carry/sim.h"
 #include "job/names.h"
 
@@ -76,7 +75,7 @@ static void test_relabel__a_pod_that_was_another_jobs_is_replaced_once_it_is_gon
 	}
 }
 
-/* Nothing is told any more of what is not watched: the name is tried again, at longer and longer intervals. */
+/* There are no events of an unwatched object: the create is retried with back-off. */
 static void test_relabel__a_pod_that_is_not_watched_any_more_is_replaced_too(void **state)
 {
 	auto_sim sim = {0};
@@ -87,7 +86,7 @@ static void test_relabel__a_pod_that_is_not_watched_any_more_is_replaced_too(voi
 	sim_assert(&sim, "j", "Created Stalled Running | master-0 Running");
 	assert_true(sim_assert_event(&sim,
 	                             "Warning FailedCreatePod Error creating: pods \"j-worker-0\" already exists, and "
-	                             "its labels do not say that it belongs to this job: delete it, or set "
+	                             "its labels do not name this job: delete it, or set "
 	                             "training.kubeflow.org/job-name to \"j\" and training.kubeflow.org/"
 	                             "operator-name to \"pytorchjob-controller\"") > 0);
 	sim_wait(&sim, 10);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
 #include "engine/carry/sim.h"
 
 /* Settles the next requests about objects of a kind (NULL: autoscalers). */
@@ -90,15 +89,15 @@ static const char *condition_of(const struct rh_json *job, const char *type)
 
 static void assert_stalled(const struct sim *sim, const char *message)
 {
-	const char *said = condition_of(job_of(sim, &sim_mpi_jobs, "m"), RH_CONDITION_STALLED);
+	const char *stalled = condition_of(job_of(sim, &sim_mpi_jobs, "m"), RH_CONDITION_STALLED);
 
 	if (message)
-		assert_string_equal(said ? said : "", message);
+		assert_string_equal(stalled ? stalled : "", message);
 	else
-		assert_null(said);
+		assert_null(stalled);
 }
 
-static void test_rights__that_may_not_be_read_are_told_of(void **state)
+static void test_rights__that_may_not_be_read_are_reported(void **state)
 {
 	struct fault fault = {.verb = RH_VERB_FIND, .code = RH_OUTCOME_DENIED, .times = 3};
 	auto_sim sim = {0};
@@ -216,7 +215,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rights__every_fault_is_overcome),
-		cmocka_unit_test(test_rights__that_may_not_be_read_are_told_of),
+		cmocka_unit_test(test_rights__that_may_not_be_read_are_reported),
 		cmocka_unit_test(test_rights__that_may_not_be_read_stall_the_job),
 		cmocka_unit_test(test_rights__that_may_not_be_made_stall_the_job),
 		cmocka_unit_test(test_rights__that_may_not_be_changed_stall_the_job),

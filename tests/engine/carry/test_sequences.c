@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * K2: random sequences of what users do to pods and Services, with gaps in the watches and starts of the engine. After
+ * Random sequences of what users do to pods and Services, with gaps in the watches and starts of the engine. After
  * each one the engine knows what one that has just been started knows, and every replica is there, or the job says why
  * not. Usage: test_engine_sequences [COUNT [FIRST SEED]]
  */
@@ -10,7 +10,7 @@
 
 #include "base/os/clock.h"
 #include "base/random.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
 #include "job/names.h"
 
@@ -19,8 +19,8 @@
 #define LINES 256
 #define FOREIGN "{'apiVersion':'apps/v1','kind':'ReplicaSet','name':'web','uid':'u1','controller':true}"
 
-/* What a watch has told of an object. */
-struct told {
+/* The version of an object that a watch has delivered last. */
+struct delivered {
 	uint32_t mark;
 	int64_t version;
 	char uid[64];
@@ -34,7 +34,7 @@ struct gap_watch {
 	rh_watch_fn *fn;
 	void *arg;
 	uint64_t id; /* of the store's watch; 0: there is a gap */
-	struct rh_map *told;
+	struct rh_map *objects;
 	uint32_t mark;
 	bool lists;
 	bool synced;
@@ -66,7 +66,7 @@ struct run {
 	struct rh_str steps; /* what was done, for whoever looks into a failure */
 };
 
-static void gap_tell_gone(struct gap_watch *watch, const char *name, const char *uid)
+static void gap_emit_deleted(struct gap_watch *watch, const char *name, const char *uid)
 {
 	rh_auto_free char *text = rh_asprintf("{'apiVersion':'%s','kind':'%s','metadata':{'name':'%s','namespace':"
 	                                      "'default','uid':'%s'}}",
@@ -82,16 +82,16 @@ static void gap_sweep(struct gap_watch *watch)
 	size_t cursor = 0;
 	void *value;
 
-	while (rh_map_next(watch->told, &cursor, &name, &value)) {
+	while (rh_map_next(watch->objects, &cursor, &name, &value)) {
 		rh_auto_free char *copy = rh_strdup(name);
-		rh_auto_free struct told *told = value;
+		rh_auto_free struct delivered *last = value;
 
-		if (told->mark == watch->mark) {
-			(void)rh_take(told);
+		if (last->mark == watch->mark) {
+			(void)rh_take(last);
 			continue;
 		}
-		(void)rh_map_remove(watch->told, name);
-		gap_tell_gone(watch, copy, told->uid);
+		(void)rh_map_remove(watch->objects, name);
+		gap_emit_deleted(watch, copy, last->uid);
 	}
 }
 
@@ -100,22 +100,22 @@ static int64_t version_of(const struct rh_json *object)
 	return strtoll(rh_json_string_at(object, "metadata.resourceVersion"), NULL, 10);
 }
 
-static void gap_tell(struct gap_watch *watch, const struct rh_json *object)
+static void gap_emit(struct gap_watch *watch, const struct rh_json *object)
 {
 	const char *name = rh_json_string_at(object, "metadata.name");
 	const char *uid = rh_json_string_at(object, "metadata.uid");
-	struct told *told = rh_map_get(watch->told, name);
-	bool known = told && strcmp(told->uid, uid) == 0;
+	struct delivered *last = rh_map_get(watch->objects, name);
+	bool known = last && strcmp(last->uid, uid) == 0;
 
-	if (told && !known)
-		gap_tell_gone(watch, name, told->uid);
-	if (!told) {
-		told = rh_alloc(sizeof(*told));
-		assert_int_equal(rh_map_set(watch->told, name, told, NULL), 0);
+	if (last && !known)
+		gap_emit_deleted(watch, name, last->uid);
+	if (!last) {
+		last = rh_alloc(sizeof(*last));
+		assert_int_equal(rh_map_set(watch->objects, name, last, NULL), 0);
 	}
-	told->mark = watch->mark;
-	told->version = version_of(object);
-	rh_copy(told->uid, sizeof(told->uid), uid);
+	last->mark = watch->mark;
+	last->version = version_of(object);
+	rh_copy(last->uid, sizeof(last->uid), uid);
 	watch->fn(watch->arg, known ? RH_WATCH_MODIFIED : RH_WATCH_ADDED, object);
 }
 
@@ -129,10 +129,10 @@ static void gap_on_event(void *arg, enum rh_watch_event event, const struct rh_j
 			watch->fn(watch->arg, event, NULL);
 		watch->synced = true;
 	} else if (event == RH_WATCH_DELETED) {
-		rh_free(rh_map_remove(watch->told, rh_json_string_at(object, "metadata.name")));
+		rh_free(rh_map_remove(watch->objects, rh_json_string_at(object, "metadata.name")));
 		watch->fn(watch->arg, event, object);
 	} else {
-		gap_tell(watch, object);
+		gap_emit(watch, object);
 	}
 }
 
@@ -154,7 +154,7 @@ static uint64_t gaps_watch(struct rh_store *face, const struct rh_resource *reso
 		i++;
 	assert_true(i < WATCHES);
 	gaps->watches[i] = (struct gap_watch){
-		.gaps = gaps, .resource = resource, .label = label, .fn = fn, .arg = arg, .told = rh_map_new()};
+		.gaps = gaps, .resource = resource, .label = label, .fn = fn, .arg = arg, .objects = rh_map_new()};
 	gap_list(&gaps->watches[i]);
 	return i + 1;
 }
@@ -164,12 +164,12 @@ static void gaps_unwatch(struct rh_store *face, uint64_t id)
 	struct gaps *gaps = (struct gaps *)face;
 	struct gap_watch *watch = &gaps->watches[id - 1];
 	size_t cursor = 0;
-	void *told;
+	void *last;
 
 	gaps->inner->unwatch(gaps->inner, watch->id);
-	while (rh_map_next(watch->told, &cursor, NULL, &told))
-		rh_free(told);
-	rh_map_free(watch->told);
+	while (rh_map_next(watch->objects, &cursor, NULL, &last))
+		rh_free(last);
+	rh_map_free(watch->objects);
 	*watch = (struct gap_watch){0};
 }
 
@@ -191,20 +191,20 @@ static void gap_learn(struct gap_watch *watch, const struct rh_json *object)
 {
 	const char *name = rh_json_string_at(object, "metadata.name");
 	const char *uid = rh_json_string_at(object, "metadata.uid");
-	struct told *told;
+	struct delivered *last;
 
 	if (!watch->resource || !rh_text_equal(rh_json_string_at(object, "kind"), watch->resource->kind))
 		return;
-	told = rh_map_get(watch->told, name);
-	if (told && (strcmp(told->uid, uid) == 0 || told->version > version_of(object)))
+	last = rh_map_get(watch->objects, name);
+	if (last && (strcmp(last->uid, uid) == 0 || last->version > version_of(object)))
 		return;
-	if (told)
-		gap_tell_gone(watch, name, told->uid);
-	rh_free(rh_map_remove(watch->told, name));
-	told = rh_alloc(sizeof(*told));
-	*told = (struct told){.mark = watch->mark, .version = version_of(object)};
-	rh_copy(told->uid, sizeof(told->uid), uid);
-	assert_int_equal(rh_map_set(watch->told, name, told, NULL), 0);
+	if (last)
+		gap_emit_deleted(watch, name, last->uid);
+	rh_free(rh_map_remove(watch->objects, name));
+	last = rh_alloc(sizeof(*last));
+	*last = (struct delivered){.mark = watch->mark, .version = version_of(object)};
+	rh_copy(last->uid, sizeof(last->uid), uid);
+	assert_int_equal(rh_map_set(watch->objects, name, last, NULL), 0);
 }
 
 static void gaps_on_done(void *arg, const struct rh_outcome *outcome)
@@ -492,7 +492,7 @@ static int compare_lines(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void add_children(struct lines *lines, const struct rh_engine_entry *entry, const struct rh_map *map)
+static void add_children(struct lines *lines, const struct rh_entry *entry, const struct rh_map *map)
 {
 	size_t cursor = 0;
 	const char *key;
@@ -525,10 +525,10 @@ static char *show(const struct rh_engine *engine)
 	void *value;
 
 	while (rh_map_next(engine->entries, &cursor, NULL, &value)) {
-		const struct rh_engine_entry *entry = value;
+		const struct rh_entry *entry = value;
 
-		add_children(&lines, entry, entry->pods);
-		add_children(&lines, entry, entry->services);
+		add_children(&lines, entry, entry->children.pods);
+		add_children(&lines, entry, entry->children.services);
 	}
 	assert_int_equal(lines.count, engine->index.size);
 	qsort(lines.items, lines.count, sizeof(lines.items[0]), compare_lines);

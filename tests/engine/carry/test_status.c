@@ -91,8 +91,8 @@ static void test_status__counts_are_written_in_a_moment(void **state)
 	assert_int_equal(writes, 3);
 }
 
-/* A loss is told at once, and counted, though the status that told of the pod was held back a moment before. */
-static void test_status__a_pod_that_goes_is_told_of_at_once(void **state)
+/* A loss is written at once and counted, although the status that counts the pod was held back just before. */
+static void test_status__a_pod_that_goes_is_written_at_once(void **state)
 {
 	static const char *const all[] = {"j-master-0", "j-worker-0", "j-worker-1", "j-worker-2"};
 	auto_sim sim = {0};
@@ -110,7 +110,7 @@ static void test_status__a_pod_that_goes_is_told_of_at_once(void **state)
 
 /* What is held back counts as written: a pod that vanishes meanwhile, without a word, is a loss and no pod that never
  * ran. */
-static void test_status__a_loss_is_counted_though_it_was_not_told_of(void **state)
+static void test_status__a_loss_is_counted_although_the_status_did_not_show_it(void **state)
 {
 	static const char *const some[] = {"j-master-0", "j-worker-0", "j-worker-1"};
 	auto_sim sim = {0};
@@ -132,8 +132,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_status__a_life_is_four_writes),
 		cmocka_unit_test(test_status__counts_are_written_in_a_moment),
-		cmocka_unit_test(test_status__a_loss_is_counted_though_it_was_not_told_of),
-		cmocka_unit_test(test_status__a_pod_that_goes_is_told_of_at_once),
+		cmocka_unit_test(test_status__a_loss_is_counted_although_the_status_did_not_show_it),
+		cmocka_unit_test(test_status__a_pod_that_goes_is_written_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

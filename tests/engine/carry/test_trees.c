@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
 
 #define JOBS 80
@@ -40,13 +40,13 @@ static size_t count_trees(const struct sim *sim)
 	void *value;
 
 	while (rh_map_next(sim->engine->entries, &cursor, NULL, &value)) {
-		const struct rh_engine_entry *entry = value;
+		const struct rh_entry *entry = value;
 
-		assert_true(entry->has_tree == (entry->job != NULL));
-		assert_true(entry->job || (entry->text && !entry->ledger && !entry->builder));
+		assert_true(entry->tree.present == (entry->job != NULL));
+		assert_true(entry->job || (entry->tree.text && !entry->ledger && !entry->build.builder));
 		count += entry->job != NULL;
 	}
-	assert_int_equal(count, sim->engine->tree_count);
+	assert_int_equal(count, sim->engine->trees.count);
 	return count;
 }
 
@@ -111,9 +111,9 @@ static void test_trees__after_a_burst_few_keep_their_trees(void **state)
 	for (int i = 0; i < JOBS; i++)
 		sim_create(&sim, sim_new_job(job_name(i, name), "Worker=OnFailure", NULL, NULL));
 	rh_memory_store_drain(sim.store);
-	assert_int_equal(sim.engine->tree_count, 64);
+	assert_int_equal(sim.engine->trees.count, 64);
 	rh_engine_step(sim.engine, sim.now); /* now each has a write in flight */
-	assert_int_equal(sim.engine->tree_count, JOBS);
+	assert_int_equal(sim.engine->trees.count, JOBS);
 	while (rh_engine_busy(sim.engine)) {
 		while (rh_memory_store_pump(sim.store, 0))
 			continue;

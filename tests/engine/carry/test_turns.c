@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* S4: however much waits in one namespace, the jobs of another have their turns. Turns are counted, not time. */
+/* Jobs of one namespace get their turns however many jobs of another are due. Turns are counted, not time. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/parts.h"
+#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
 
 #define FLOOD 400
@@ -62,7 +62,7 @@ static void open_flood(struct sim *sim, struct counts *counts)
 		snprintf(name, sizeof(name), "j%d", i);
 		create_job(sim, "flood", name);
 	}
-	while (sim->engine->creating < CREATES || sim->engine->throttled.count < FLOOD / 2) {
+	while (sim->engine->creates.count < CREATES || sim->engine->creates.throttled.count < FLOOD / 2) {
 		assert_true(rh_memory_store_pump(sim->store, 0));
 		rh_engine_step(sim->engine, sim->now);
 	}
@@ -105,7 +105,7 @@ static void test_turns__all_jobs_are_served_in_the_end(void **state)
 	sim_settle(&sim);
 	assert_int_equal(counts.flood, 2 * FLOOD * WORKERS);
 	assert_int_equal(counts.calm, 2 * WORKERS);
-	assert_int_equal(sim.engine->creating + sim.engine->throttled.count, 0);
+	assert_int_equal(sim.engine->creates.count + sim.engine->creates.throttled.count, 0);
 }
 
 /* What a namespace shares is there as long as something of it is known. */

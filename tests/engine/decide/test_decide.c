@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of the rules, and what makes a job run (COMPAT 0, C.1, E; DESIGN section 4).
+ * The order of the rules, and what makes a job run (COMPAT 0, C.1, E).
  */
 #include <string.h>
 
@@ -81,14 +81,14 @@ static const struct worlds_row decide_pods[] = {
      "code=1 created=-200 name=zz uid=dead; second worker-0 Running uid=alive",
      "ledger: attempt 0; counted dead\n"
      "delete pod zz uid dead\n"},
-	{"USERS B13: an index that is no index is left alone", "Worker=OnFailure",
+	{"a pod whose index label is invalid is ignored", "Worker=OnFailure",
      "conditions Created Running; started -100; counts Worker 1/0/0; all Running; second worker-0 Running uid=x "
      "index=-1; second worker-0 Running uid=y type=chief",
      ""},
 };
 
-static const struct worlds_row decide_tells[] = {
-	{"C.2 a template's restartPolicy is told once", "Master=OnFailure template=x Worker=OnFailure", "",
+static const struct worlds_row decide_reports[] = {
+	{"C.2 a template's restartPolicy is reported once", "Master=OnFailure template=x Worker=OnFailure", "",
      "create pod j-master-0\n"
      "create pod j-worker-0\n"
      "create service j-master-0\n"
@@ -96,16 +96,17 @@ static const struct worlds_row decide_tells[] = {
      "event Warning SetPodTemplateRestartPolicy: Restart policy in pod template will be overwritten by "
      "restart policy in replica spec\n"
      "status: Created=True/PyTorchJobCreated; Master 0/0/0; Worker 0/0/0; started\n"},
-	{"F.1 a pod that cannot start is told once", "",
+	{"F.1 a pod that cannot start is reported once", "",
      "conditions Created; started -1; counts Master 0/0/0; counts Worker 0/0/0; all Pending; pod worker-1 "
-     "Pending waiting=ErrImagePull:_no_such_image; pod worker-0 Pending waiting=Unschedulable:_0/3_nodes; pod "
+     "Pending waiting=ErrImagePull message=no_such_image; pod worker-0 Pending waiting=Unschedulable "
+     "message=0/3_nodes; pod "
      "master-0 Pending waiting=ContainerCreating",
      "ledger: attempt 0; counted waiting/u-worker-0 waiting/u-worker-1\n"
      "event Warning Unschedulable: Error pod j-worker-0 condition message: 0/3 nodes\n"
      "event Warning ErrImagePull: Error pod j-worker-1 waiting message: no such image\n"},
 	{"F.1 and not again", "",
      "conditions Created; started -1; counts Master 0/0/0; counts Worker 0/0/0; all Pending; pod worker-1 "
-     "Pending waiting=ImagePullBackOff:_back-off; ledger {'counted':['waiting/u-worker-1']}",
+     "Pending waiting=ImagePullBackOff message=back-off; ledger {'counted':['waiting/u-worker-1']}",
      ""},
 };
 
@@ -114,7 +115,7 @@ static const struct worlds_row decide_refuses[] = {
      "event Warning PyTorchJobFailedValidation: PyTorchJob failed validation because "
      "spec.pytorchReplicaSpecs[Master].replicas: Forbidden: must be 1\n"
      "status: Created=True/PyTorchJobCreated Failed=True/PyTorchJobFailedValidation; completed\n"},
-	{"A.5 one that has begun is only told", "Master=OnFailure*2",
+	{"A.5 one that has started is only reported", "Master=OnFailure*2",
      "conditions Created Running; started -1; counts Master 2/0/0; all Running",
      "ledger: attempt 0; counted invalid/6f24792d97f558ce\n"
      "event Warning PyTorchJobFailedValidation: PyTorchJob failed validation because "
@@ -145,10 +146,10 @@ static void test_decide__pods(void **state)
 	worlds_check(decide_pods, sizeof(decide_pods) / sizeof(*decide_pods));
 }
 
-static void test_decide__tells(void **state)
+static void test_decide__reports(void **state)
 {
 	(void)state;
-	worlds_check(decide_tells, sizeof(decide_tells) / sizeof(*decide_tells));
+	worlds_check(decide_reports, sizeof(decide_reports) / sizeof(*decide_reports));
 }
 
 static void test_decide__refuses(void **state)
@@ -270,12 +271,11 @@ static void test_decide__out_of_memory(void **state)
 	               "conditions Created Restarting Succeeded; all Running; object A b; wants [{'kind':'A'}]");
 	decide_torture("suspend", WORLDS_RUNNING);
 	decide_torture("", "conditions Created Suspended; ledger {'stopping':true,'types':{'Worker':{'succeeded':'1'}}}");
-	decide_torture(
-		"",
-		"conditions Created; all Pending; pod worker-1 Pending waiting=A:_b; service worker-5; pod worker-9 Pending");
+	decide_torture("", "conditions Created; all Pending; pod worker-1 Pending waiting=A message=b; service worker-5; "
+	                   "pod worker-9 Pending");
 }
 
-/* A large job at rest is decided without a word, and one whose pods all fail at once has a bounded ledger. */
+/* A large job at rest is decided without output, and one whose pods all fail at once has a bounded ledger. */
 static void test_decide__large(void **state)
 {
 	struct worlds *worlds =
@@ -293,7 +293,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_decide__runs),          cmocka_unit_test(test_decide__pods),
-		cmocka_unit_test(test_decide__tells),         cmocka_unit_test(test_decide__refuses),
+		cmocka_unit_test(test_decide__reports),       cmocka_unit_test(test_decide__refuses),
 		cmocka_unit_test(test_decide__kinds),         cmocka_unit_test(test_decide__messages),
 		cmocka_unit_test(test_decide__portions),      cmocka_unit_test(test_decide__errors),
 		cmocka_unit_test(test_decide__out_of_memory), cmocka_unit_test(test_decide__large),

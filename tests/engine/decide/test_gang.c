@@ -29,7 +29,7 @@ static const struct worlds_row gang_rows[] = {
      "event Warning PyTorchJobRestarting: PyTorchJob j is restarting because 1 Worker replica(s) failed.\n"
      "status: Created=True/PyTorchJobCreated Restarting=True/PyTorchJobRestarting; Master 1/0/0; Worker 0/0/0; "
      "started\n"},
-	{"B.8 a template that names another scheduler is told of once, with the start", "scheduler=mine Worker=OnFailure",
+	{"B.8 a template that names another scheduler is reported once, with the start", "scheduler=mine Worker=OnFailure",
      VOLCANO "object PodGroup j hash=same",
      "create pod j-worker-0\ncreate service j-worker-0\n"
      "event Warning SetPodTemplateSchedulerName: Another scheduler is specified when gang-scheduling is enabled and it "

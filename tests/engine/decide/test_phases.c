@@ -91,7 +91,7 @@ static const struct worlds_row phases_ttl[] = {
      "done\n"},
 };
 
-/* S7: a job that had failed because it wants too many replicas was decided about again and again. */
+/* A job that failed because it has too many replicas needs no further decision. */
 static const struct worlds_row phases_too_many_replicas[] = {
 	{"it has failed for that and is done", "kind=ToyJob Worker=Never*1000001",
      "conditions Created Failed; completed -5", "done\n"},

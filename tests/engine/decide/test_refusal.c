@@ -37,7 +37,7 @@ static const struct worlds_row refusal_rows[] = {
      "create service j-master-0\n" STALLED},
 	{"a name that is taken holds nothing else up", "",
      BEGUN "pod master-0 Pending; service master-0; pod worker-0 Pending; service worker-0; service worker-1; refused "
-           "Pod j-worker-7 alone until=5",
+           "Pod j-worker-7 single until=5",
      "create pod j-worker-1\n" STALLED},
 	{"after a start the answer is waited for before the condition goes", "",
      BEGUN
@@ -46,26 +46,26 @@ static const struct worlds_row refusal_rows[] = {
      "create pod j-worker-1\n"},
 	{"it goes when all is there", "", WORLDS_RUNNING "; conditions Stalled=True/CreateRefused",
      "status: Created=True/PyTorchJobCreated Running=True/PyTorchJobRunning; Master 1/0/0; Worker 2/0/0; started\n"},
-	{"what of a further object may not be read", "", ALL_THERE WANTED "; refused ConfigMap c alone what=read until=5",
+	{"what of a further object may not be read", "", ALL_THERE WANTED "; refused ConfigMap c single what=read until=5",
      "create object v1 ConfigMap c\n" STATUS(" Stalled=True/PyTorchJobReadRefused")},
 	{"an update is another matter", "",
-     ALL_THERE WANTED "; object ConfigMap c hash=1; refused ConfigMap c alone what=update until=5",
+     ALL_THERE WANTED "; object ConfigMap c hash=1; refused ConfigMap c single what=update until=5",
      "update object v1 ConfigMap c\n" STATUS(" Stalled=True/PyTorchJobUpdateRefused")},
-	{"and so is a delete", "", ALL_THERE "wants []; object ConfigMap c; refused ConfigMap c alone what=delete until=5",
+	{"and so is a delete", "", ALL_THERE "wants []; object ConfigMap c; refused ConfigMap c single what=delete until=5",
      "delete object v1 ConfigMap c uid s-c\n" STATUS(" Stalled=True/PyTorchJobDeleteRefused")},
 	{"an update that is not wanted any more holds nothing up", "",
-     ALL_THERE "refused ConfigMap c alone what=update until=5; conditions Stalled=True/UpdateRefused", STATUS("")},
+     ALL_THERE "refused ConfigMap c single what=update until=5; conditions Stalled=True/UpdateRefused", STATUS("")},
 	{"after a start the answer about an object is waited for, too", "",
      ALL_THERE WANTED "; conditions Stalled=True/ReadRefused", "create object v1 ConfigMap c\n"},
-	{"what was said once is not said again when another says it otherwise", "",
-     ALL_THERE WANTED "; conditions Stalled=True/CreateRefused; refused ConfigMap c alone what=read until=5; "
-                      "said PyTorchJob j cannot read ConfigMap c: no",
+	{"a message is not written again when another controller has written a different one", "",
+     ALL_THERE WANTED "; conditions Stalled=True/CreateRefused; refused ConfigMap c single what=read until=5; "
+                      "stalled PyTorchJob j cannot read ConfigMap c: no",
      "create object v1 ConfigMap c\n"},
 	{"nor when another took it away", "",
-     ALL_THERE WANTED "; refused ConfigMap c alone what=read; said PyTorchJob j cannot read ConfigMap c: no",
+     ALL_THERE WANTED "; refused ConfigMap c single what=read; stalled PyTorchJob j cannot read ConfigMap c: no",
      "create object v1 ConfigMap c\n"},
-	{"other words are said", "",
-     ALL_THERE WANTED "; refused ConfigMap c alone what=read; said PyTorchJob j cannot read ConfigMap c: yes",
+	{"another message is written", "",
+     ALL_THERE WANTED "; refused ConfigMap c single what=read; stalled PyTorchJob j cannot read ConfigMap c: yes",
      "create object v1 ConfigMap c\n" STATUS(" Stalled=True/PyTorchJobReadRefused")},
 	{"a suspended job is not stalled", "suspend",
      "conditions Created Suspended Stalled=True/CreateRefused; refused Pod j-worker-1",
@@ -93,10 +93,10 @@ static char *stalled_message(const struct worlds *worlds)
 	return rh_strdup(condition->message);
 }
 
-static void test_refusal__the_condition_has_the_words_of_now(void **state)
+static void test_refusal__the_condition_has_the_current_message(void **state)
 {
 	struct worlds *worlds =
-		worlds_new("", BEGUN "refused Pod j-worker-0 until=5 words=first; refused Service x words=z");
+		worlds_new("", BEGUN "refused Pod j-worker-0 until=5 message=first; refused Service x message=z");
 	rh_auto_free char *first = stalled_message(worlds);
 	rh_auto_free char *then = NULL;
 
@@ -106,8 +106,8 @@ static void test_refusal__the_condition_has_the_words_of_now(void **state)
 	                                   first, worlds->now),
 	                 1);
 	worlds_change(worlds, "");
-	rh_free(worlds->refusals[0].words);
-	worlds->refusals[0].words = rh_strdup("second");
+	rh_free(worlds->refusals[0].message);
+	worlds->refusals[0].message = rh_strdup("second");
 	then = stalled_message(worlds);
 	assert_string_equal(then, "PyTorchJob j cannot create Pod j-worker-0: second");
 	worlds_free(worlds);
@@ -148,7 +148,7 @@ static const struct worlds_row orphan_rows[] = {
      BEGUN "pod master-0 Running owner= name=mine; service master-0; pod worker-0 Pending; service worker-0; pod "
            "worker-1 Pending; service worker-1",
      "create pod j-master-0\n"},
-	{"where the job has its own, a second one is left alone", "",
+	{"where the job has its own, a second one is left single", "",
      BEGUN "pod master-0 Pending; second master-0 Running owner=; service master-0; pod worker-0 Pending; service "
            "worker-0; pod worker-1 Pending; service worker-1",
      ""},
@@ -165,7 +165,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_refusal__table),
-		cmocka_unit_test(test_refusal__the_condition_has_the_words_of_now),
+		cmocka_unit_test(test_refusal__the_condition_has_the_current_message),
 		cmocka_unit_test(test_refusal__a_large_job_asks_once),
 		cmocka_unit_test(test_refusal__orphans),
 	};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Restarts of replicas and of whole jobs (COMPAT B.3, C.3, E.5; DESIGN section 4).
+ * Restarts of replicas and of whole jobs (COMPAT B.3, C.3, E.5).
  */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "engine/decide/worlds.h"
 
 static const struct worlds_row restart_policies[] = {
-	{"C.3 OnFailure: a failed pod is counted, deleted and told", "",
+	{"C.3 OnFailure: a failed pod is counted, deleted and reported", "",
      WORLDS_RUNNING "; pod worker-1 Failed code=1 at=-3",
      "ledger: attempt 0; Worker exit=1 lost=1; counted u-worker-1; fault Worker-1 code 1 attempt 0\n"
      "delete pod j-worker-1 uid u-worker-1\n"
@@ -67,7 +67,7 @@ static const struct worlds_row restart_policies[] = {
      "\"Always\", \"ExitCode\", \"Never\", \"OnFailure\"\n"
      "event Normal ExitedWithCode: Pod: default.j-worker-0 exited with code 1\n"
      "status: Created=True/ToyJobCreated; Worker 0/0/1; started\n"},
-	{"a failure that did not end the job is told once", "kind=ToyJob Worker=Never",
+	{"a failure that did not end the job is reported once", "kind=ToyJob Worker=Never",
      "conditions Created; started -1; counts Worker 0/0/1; pod worker-0 Failed code=1 at=-3; ledger "
      "{'counted':['u-worker-0'],'fault':{'type':'Worker','index':0,'attempt':0,'exitCode':1,"
      "'at':'2025-12-31T23:59:57.000000Z','pod':'j-worker-0','container':'pytorch'}}",

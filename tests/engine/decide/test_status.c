@@ -44,7 +44,7 @@ static const struct worlds_row status_rows[] = {
      "event Normal PyTorchJobFailed: Job j has failed because it has reached the specified backoff limit\n"
      "status: Created=True/PyTorchJobCreated Running=False/PyTorchJobRunning Failed=True/PyTorchJobFailed; "
      "Master 1/0/0; Worker 1/0/0; started; completed\n"},
-	{"the next attempt begins when what was not written tells of no pod either", PAIR " scope=job",
+	{"the next attempt starts once the held status counts no pod either", PAIR " scope=job",
      RUNNING "counts Master 0/0/0; counts Worker 0/0/0; unwritten Worker 1/0/0; held -1; patience 3; "
              "ledger {'stopping':true}",
      "wake at 2026-01-01T00:00:00Z\n"},

@@ -60,7 +60,7 @@ void worlds_free(struct worlds *worlds)
 	for (size_t i = 0; i < worlds->refusal_count; i++) {
 		rh_free(worlds->refusals[i].kind);
 		rh_free(worlds->refusals[i].name);
-		rh_free(worlds->refusals[i].words);
+		rh_free(worlds->refusals[i].message);
 	}
 	free(worlds->pods);
 	free(worlds->children);
@@ -112,7 +112,8 @@ struct rh_pod *worlds_add_pod(struct worlds *worlds, const char *type, int32_t i
 	pod->type = rh_strdup(rh_name_lower(type, lower));
 	pod->node = rh_strdup("");
 	pod->reason = rh_strdup("");
-	pod->waiting = rh_strdup("");
+	pod->waiting_reason = rh_strdup("");
+	pod->waiting_message = rh_strdup("");
 	pod->last_lines = rh_strdup("");
 	pod->failed_container = rh_strdup("");
 	pod->index = index;
@@ -219,9 +220,16 @@ static bool worlds_set_pod_text(struct rh_pod *pod, const char *word)
 		const char *key;
 		char **field;
 	} texts[] = {
-		{"uid", &pod->uid},          {"owner", &pod->owner_uid}, {"node", &pod->node},
-		{"reason", &pod->reason},    {"waiting", &pod->waiting}, {"container", &pod->failed_container},
-		{"lines", &pod->last_lines}, {"name", &pod->name},       {"type", &pod->type},
+		{"uid", &pod->uid},
+		{"owner", &pod->owner_uid},
+		{"node", &pod->node},
+		{"reason", &pod->reason},
+		{"waiting", &pod->waiting_reason},
+		{"message", &pod->waiting_message},
+		{"container", &pod->failed_container},
+		{"lines", &pod->last_lines},
+		{"name", &pod->name},
+		{"type", &pod->type},
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
@@ -482,20 +490,20 @@ static void worlds_do_refused(struct worlds *worlds, const char *rest)
 	char word[WORLDS_TEXT];
 
 	assert_true(worlds->refusal_count <= WORLDS_REFUSALS_MAX);
-	*refusal = (struct rh_refusal){.since = worlds->now, .words = rh_strdup("no")};
+	*refusal = (struct rh_refusal){.since = worlds->now, .message = rh_strdup("no")};
 	assert_true(worlds_word(&rest, word));
 	refusal->kind = rh_strdup(word);
 	assert_true(worlds_word(&rest, word));
 	refusal->name = rh_strdup(word);
 	while (worlds_word(&rest, word)) {
-		if (strcmp(word, "alone") == 0)
-			refusal->alone = true;
+		if (strcmp(word, "single") == 0)
+			refusal->single = true;
 		else if (worlds_value(word, "until"))
 			refusal->until = worlds_time(worlds, worlds_value(word, "until"));
 		else if (worlds_value(word, "what"))
 			refusal->what = worlds_refused(worlds_value(word, "what"));
 		else
-			worlds_set_text(&refusal->words, worlds_value(word, "words"));
+			worlds_set_text(&refusal->message, worlds_value(word, "message"));
 	}
 }
 
@@ -505,8 +513,8 @@ static void worlds_do_more(struct worlds *worlds, const char *verb, const char *
 
 	if (strcmp(verb, "refused") == 0)
 		worlds_do_refused(worlds, rest);
-	else if (strcmp(verb, "said") == 0)
-		worlds->said = rh_hash(rest + strspn(rest, " "), strlen(rest + strspn(rest, " ")));
+	else if (strcmp(verb, "stalled") == 0)
+		worlds->stalled_hash = rh_hash(rest + strspn(rest, " "), strlen(rest + strspn(rest, " ")));
 	else if (strcmp(verb, "unwritten") == 0)
 		worlds_do_counts(worlds, &worlds->held, rest);
 	else if (strcmp(verb, "held") == 0 && worlds_word(&rest, word))
@@ -584,7 +592,7 @@ struct rh_world worlds_view(const struct worlds *worlds)
 		.gang = &worlds->gang,
 		.refusals = worlds->refusals,
 		.refusal_count = worlds->refusal_count,
-		.said = worlds->said,
+		.stalled_hash = worlds->stalled_hash,
 		.held_since = worlds->held_since,
 		.held = worlds->held.replica_count > 0 ? &worlds->held : NULL,
 		.patience = worlds->patience,

@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* clang-format off */
 /**
- * @file engine/worlds.h
+ * @file engine/decide/worlds.h
  * @brief Worlds for tests of decide(), written as short texts. A failure in here fails the test that calls.
  *
  * A job is a list of words: "Master=OnFailure Worker=ExitCode*2 clean=Running backoff=3 deadline=60 ttl=5 suspend
  * scope=job timeout=30s managedBy=x template=Always scheduler=x" (the last two before the types); without a replica
  * type it has "Master=OnFailure Worker=OnFailure*2". "kind=ToyJob" takes the kind that is made for tests.
  *
- * A world is a list of statements, parted by ";" or line ends:
- *     conditions Created Running=False/Suspended      true unless said otherwise; the reason is the type unless said
- * otherwise started -100, completed -5                      seconds from now counts Worker 2/0/0 replicaStatuses:
- * active/succeeded/failed all Running                                     a pod in that phase, and a Service, for each
- * replica pod worker-1 Failed code=137 at=-3 …            one pod; replaces one of "all"; see worlds.c for the words
- *     gone worker-1                                   takes a pod away
+ * A world is a list of statements, separated by ";" or line ends:
+ *     conditions Created Running=False/Suspended      True, and the type as the reason, unless given
+ *     started -100, completed -5                      seconds from now
+ *     counts Worker 2/0/0                             replicaStatuses: active/succeeded/failed
+ *     all Running                                     a pod in that phase, and a Service, for each replica
+ *     pod worker-1 Failed code=137 at=-3 …            one pod; replaces one of "all"; see worlds.c for the words
+ *     gone worker-1                                   removes a pod
  *     service worker-5 uid=x owner=y deleting         one Service
- *     object Kind name [rbac] hash=… owner=y coming   another child; hash=same is that of the one that is wanted
+ *     object Kind name [rbac] hash=… owner=y coming   another child; hash=same is that of the desired one
  *     wants [{…}]                                     world.objects, ' stands for "
  *     gang volcano                                    the gang scheduler; its PodGroup is "object PodGroup j [idle]"
  *     set -90 60                                      90 s before now the clock was set forward by 60 s
- *     refused Pod j-worker-1 until=5 alone words=no what=create   the store refuses it (or read, update, delete, name)
+ *     refused Pod j-worker-1 until=5 single message=no what=create   a refusal (or read, update, delete, name)
  *     held -1, patience 2, unwritten Worker 1/0/0     since when a status is held back, how long it may be, its counts
- *     said PyTorchJob j cannot …                      what this program said last in the condition Stalled
+ *     stalled PyTorchJob j cannot …                   last message of the condition Stalled
  *     ledger {…}                                      the ledger's annotation without its uid, ' stands for "
  */
+/* clang-format on */
 #ifndef RH_TEST_ENGINE_DECIDE_WORLDS_H
 #define RH_TEST_ENGINE_DECIDE_WORLDS_H
 
@@ -39,7 +42,7 @@
 
 /** Now, in every world: 2026-01-01T00:00:00Z, microseconds. */
 #define WORLDS_NOW (INT64_C(1767225600) * 1000000)
-/** A job of one Master and two Workers that runs, as nobody has to touch it. */
+/** A running job of one Master and two Workers that needs no action. */
 #define WORLDS_RUNNING "conditions Created Running; started -100; counts Master 1/0/0; counts Worker 2/0/0; all Running"
 /** Most refusals of one world. */
 #define WORLDS_REFUSALS_MAX 8
@@ -60,7 +63,7 @@ struct worlds {
 	struct rh_gang gang;
 	struct rh_refusal refusals[WORLDS_REFUSALS_MAX];
 	size_t refusal_count;
-	uint64_t said;
+	uint64_t stalled_hash;
 	int64_t held_since;
 	struct rh_job_status held;
 	int64_t patience;
@@ -68,7 +71,7 @@ struct worlds {
 	int64_t now;
 };
 
-/** One row of a table: what is decided in a world. */
+/** One row of a table: a world and its expected plan. */
 struct worlds_row {
 	const char *name;
 	const char *job;
@@ -78,11 +81,11 @@ struct worlds_row {
 
 /** Make a world. @return owned by the caller */
 struct worlds *worlds_new(const char *job, const char *world);
-/** Free it. NULL is nothing. */
+/** Free it. NULL is allowed. */
 void worlds_free(struct worlds *worlds);
 /** Change it by statements. */
 void worlds_change(struct worlds *worlds, const char *statements);
-/** Replace the job by one of other words; status and ledger stay. */
+/** Replace the job by one of the given words; status and ledger stay. */
 void worlds_edit(struct worlds *worlds, const char *job);
 /** Make the world that decide() takes; borrowed from @p worlds until it changes. */
 struct rh_world worlds_view(const struct worlds *worlds);
@@ -94,13 +97,13 @@ char *worlds_plan(const struct worlds *worlds);
 void worlds_check(const struct worlds_row *rows, size_t count);
 /** @return the pod "worker-1", or NULL */
 struct rh_pod *worlds_pod(const struct worlds *worlds, const char *name);
-/** Add a pod as a store would show it right after its creation: pending. @return it */
+/** Add a pending pod, as after its creation. @return it, borrowed */
 struct rh_pod *worlds_add_pod(struct worlds *worlds, const char *type, int32_t index, const char *uid);
 /** Add a Service of the job. */
 void worlds_add_service(struct worlds *worlds, const char *type, int32_t index);
-/** Take the pod with @p uid out. */
+/** Remove the pod with @p uid. */
 void worlds_remove_pod(struct worlds *worlds, const char *uid);
-/** Take the child with @p uid out. */
+/** Remove the child with @p uid. */
 void worlds_remove_child(struct worlds *worlds, const char *uid);
 
 #endif

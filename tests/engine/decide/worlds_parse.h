@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file engine/worlds_words.h
- * @brief The words of which worlds.c makes jobs and worlds; for worlds*.c alone.
+ * @file engine/decide/worlds_parse.h
+ * @brief Parsing of the words that describe jobs and worlds; for worlds*.c.
  */
 #ifndef RH_TEST_ENGINE_DECIDE_WORLDS_PARSE_H
 #define RH_TEST_ENGINE_DECIDE_WORLDS_PARSE_H
@@ -15,13 +15,13 @@
 /** Room for a statement and for each of its words. */
 #define WORLDS_TEXT 2048
 
-/** A plugin with one kind, ToyJob: no Services, no selectors, and a judge() that never says anything. */
+/** A plugin with one kind, ToyJob: no Services, no selectors, and a judge() without a verdict. */
 extern const struct rh_plugin worlds_toy_plugin;
 /** Copy the next word of *@p text and move on. @return false at the end */
 bool worlds_word(const char **text, char word[WORLDS_TEXT]);
 /** @return the value of "key=value", or NULL when the word has another key */
 const char *worlds_value(const char *word, const char *key);
-/** @return what "create", "read", "update", "delete" or "name" says; another word fails the test */
+/** @return the value of "create", "read", "update", "delete" or "name"; another word fails the test */
 enum rh_refused worlds_refused(const char *word);
 /** @return the object that the words of a job describe, owned by the caller */
 struct rh_json *worlds_object(const char *words);

@@ -62,7 +62,7 @@ static const char *text_at(const struct sim *sim, const char *path)
 	return text ? text : "";
 }
 
-static void test_unfit__a_new_job_fails(void **state)
+static void test_invalid__a_new_job_fails(void **state)
 {
 	struct gate gate = {0};
 	auto_sim sim = {0};
@@ -86,7 +86,7 @@ static void test_unfit__a_new_job_fails(void **state)
 	assert_int_equal(gate.patches, 1);
 }
 
-static void test_unfit__begins_when_it_is_corrected(void **state)
+static void test_invalid__begins_when_it_is_corrected(void **state)
 {
 	struct gate gate = {0};
 
@@ -108,7 +108,7 @@ static void test_unfit__begins_when_it_is_corrected(void **state)
 }
 
 /* What is at rest keeps its text alone: that is read back with the condition. */
-static void test_unfit__begins_from_its_text(void **state)
+static void test_invalid__begins_from_its_text(void **state)
 {
 	struct gate gate = {.code = RH_OUTCOME_UNKNOWN};
 	auto_sim sim = {0};
@@ -124,7 +124,7 @@ static void test_unfit__begins_from_its_text(void **state)
 	sim_assert(&sim, "j", "Created | worker-0 Pending, worker-1 Pending");
 }
 
-static void test_unfit__another_mistake_is_another_message(void **state)
+static void test_invalid__another_mistake_is_another_message(void **state)
 {
 	struct gate gate = {0};
 	auto_sim sim = {0};
@@ -143,7 +143,7 @@ static void test_unfit__another_mistake_is_another_message(void **state)
 	assert_non_null(strstr(text_at(&sim, "status.conditions[1].message"), "cleanPodPolicy"));
 }
 
-static void test_unfit__a_job_that_has_begun_goes_on(void **state)
+static void test_invalid__a_job_that_has_begun_goes_on(void **state)
 {
 	struct gate gate = {0};
 	auto_sim sim = {0};
@@ -163,7 +163,7 @@ static void test_unfit__a_job_that_has_begun_goes_on(void **state)
 	sim_assert(&sim, "j", "Created Running | worker-0 Running, worker-1 Pending");
 }
 
-static void test_unfit__jobs_of_others_are_left_alone(void **state)
+static void test_invalid__jobs_of_others_are_left_alone(void **state)
 {
 	struct gate gate = {0};
 	auto_sim sim = {0};
@@ -176,7 +176,7 @@ static void test_unfit__jobs_of_others_are_left_alone(void **state)
 	sim_assert_no_event(&sim, "Warning");
 }
 
-static void test_unfit__foreign_status_stays(void **state)
+static void test_invalid__foreign_status_stays(void **state)
 {
 	struct gate gate = {0};
 	auto_sim sim = {0};
@@ -193,7 +193,7 @@ static void test_unfit__foreign_status_stays(void **state)
 }
 
 /* A write that fails is tried again, and the Event is one. */
-static void test_unfit__writes_are_tried_again(void **state)
+static void test_invalid__writes_are_tried_again(void **state)
 {
 	static const enum rh_outcome_code codes[] = {RH_OUTCOME_CONFLICT, RH_OUTCOME_DENIED, RH_OUTCOME_UNKNOWN,
 	                                             RH_OUTCOME_THROTTLED, RH_OUTCOME_GONE};
@@ -216,14 +216,14 @@ static void test_unfit__writes_are_tried_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_unfit__a_new_job_fails),
-		cmocka_unit_test(test_unfit__begins_when_it_is_corrected),
-		cmocka_unit_test(test_unfit__begins_from_its_text),
-		cmocka_unit_test(test_unfit__another_mistake_is_another_message),
-		cmocka_unit_test(test_unfit__a_job_that_has_begun_goes_on),
-		cmocka_unit_test(test_unfit__jobs_of_others_are_left_alone),
-		cmocka_unit_test(test_unfit__foreign_status_stays),
-		cmocka_unit_test(test_unfit__writes_are_tried_again),
+		cmocka_unit_test(test_invalid__a_new_job_fails),
+		cmocka_unit_test(test_invalid__begins_when_it_is_corrected),
+		cmocka_unit_test(test_invalid__begins_from_its_text),
+		cmocka_unit_test(test_invalid__another_mistake_is_another_message),
+		cmocka_unit_test(test_invalid__a_job_that_has_begun_goes_on),
+		cmocka_unit_test(test_invalid__jobs_of_others_are_left_alone),
+		cmocka_unit_test(test_invalid__foreign_status_stays),
+		cmocka_unit_test(test_invalid__writes_are_tried_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

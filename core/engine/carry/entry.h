@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file engine/carry/entry.h
+ * @brief One job with all that the engine knows about it; for core/engine/carry.
+ *
+ * The members that are structs belong to one module each, which is named in their type: other modules go through the
+ * functions of its header where they change something.
+ */
+#ifndef RH_ENGINE_CARRY_ENTRY_H
+#define RH_ENGINE_CARRY_ENTRY_H
+
+#include "engine/carry/carry.h"
+#include "engine/carry/children.h"
+#include "engine/carry/engine_state.h"
+#include "engine/carry/events.h"
+#include "engine/carry/inflight.h"
+#include "engine/carry/objects.h"
+#include "engine/carry/queue.h"
+#include "engine/carry/refusals.h"
+#include "engine/carry/trees.h"
+#include "engine/carry/work.h"
+
+struct rh_invalid_job;
+
+/** A job. There is also an entry while only children of a job exist. */
+struct rh_entry {
+	struct rh_queue_item item; /**< in engine->queue; first, so that a queue's item is its entry */
+	struct rh_engine *engine;
+	const struct rh_engine_kind *kind;
+	char *key; /**< in engine->entries */
+	char *namespace_;
+	char *name;
+	struct rh_share *share; /**< of its namespace */
+
+	/* job_cache.c */
+	char *uid;          /**< of the job; NULL: the job does not exist */
+	uint64_t revision;  /**< its resourceVersion; 0: not a number */
+	struct rh_job *job; /**< NULL: none exists, it is invalid, it has finished for good, or the tree cache evicted it */
+	struct rh_ledger *ledger;       /**< of the job, owned; NULL without a job */
+	struct rh_invalid_job *invalid; /**< the job cannot be read (invalid.c); owned; NULL: it can */
+	bool refresh;                   /**< the job is to be read again before the next decision */
+	uint32_t flags;                 /**< of the engine's owner, see struct rh_engine_change */
+
+	struct rh_entry_tree tree;
+	struct rh_entry_children children;
+	struct rh_entry_inflight inflight;
+	struct rh_map *backoffs; /**< "verb/kind/name" to struct rh_backoff (backoff.c) */
+	struct rh_entry_refusals refusals;
+	struct rh_entry_objects objects;
+	struct rh_entry_carry carry;
+	struct rh_entry_build build;
+	struct rh_entry_events events;
+};
+
+/**
+ * @return the entry of a job, borrowed; it is added when it is missing and @p add is set. NULL when it is missing, or
+ * memory is out: then engine->lost is set
+ */
+struct rh_entry *rh_entry_of(struct rh_engine *engine, const struct rh_engine_kind *kind, const char *namespace_,
+                             const char *name, bool add);
+/** Make the entry due now if its job exists. */
+void rh_entry_touch(struct rh_entry *entry);
+/** @return whether the job may need work: it exists, is valid, and has not finished for good */
+static inline bool rh_entry_is_active(const struct rh_entry *entry)
+{
+	return entry->job || rh_entry_tree_is_evicted(&entry->tree);
+}
+/** Free the entry unless the job, a child, or a request of it is still there. */
+void rh_entry_reap(struct rh_entry *entry);
+/** Free an entry and all that it holds; its requests are cancelled. */
+void rh_entry_free(struct rh_entry *entry);
+
+#endif
