@@ -155,8 +155,8 @@ size_t rh_bench_matrix_median(const struct rh_bench_result *result, const double
 
 /** @name verdict.c: pure @{ */
 /** Find what is slow. The same result gives the same verdict on every rank. @return 0 or RH_COMM_ENOMEM */
-int32_t rh_bench_judge(const struct rh_bench_result *result, const struct rh_bench_options *options,
-                       struct rh_bench_verdict *ret_verdict);
+int32_t rh_bench_find_slow(const struct rh_bench_result *result, const struct rh_bench_options *options,
+                           struct rh_bench_verdict *ret_verdict);
 /** Free it and make it empty. */
 void rh_bench_verdict_deinit(struct rh_bench_verdict *verdict);
 /** @return one line about a finding, in @p text */
@@ -184,7 +184,7 @@ int32_t rh_bench_push_pull(struct rh_comm *comm, const struct rh_bench_options *
 
 /** @name collect.c: small collectives that the measurements share @{ */
 /** Wait for all ranks. @return 0 or RH_COMM_E* */
-int32_t rh_bench_meet(struct rh_comm *comm, struct rh_comm_error *err);
+int32_t rh_bench_barrier(struct rh_comm *comm, struct rh_comm_error *err);
 /** Add up, or take the highest, over all ranks. @param reduce RH_COMM_SUM or RH_COMM_MAX. @return 0 or RH_COMM_E* */
 int32_t rh_bench_combine(struct rh_comm *comm, double *numbers, size_t count, int32_t reduce,
                          struct rh_comm_error *err);

@@ -274,7 +274,7 @@ static int32_t pairs_tournament(struct pair *pair, struct rh_bench_result *fresh
 	for (int32_t round = 0; round < rh_bench_rounds(fresh->world) && r == 0; round++) {
 		int32_t peer = rh_bench_partner(fresh->world, round, rank);
 
-		r = rh_bench_meet(pair->comm, pair->err);
+		r = rh_bench_barrier(pair->comm, pair->err);
 		if (r == 0 && peer >= 0)
 			r = pair_run(pair, peer, fresh);
 	}
@@ -306,7 +306,7 @@ static int32_t pairs_one_by_one(struct pair *pair, const struct rh_bench_verdict
 		for (int32_t b = a + 1; b < fresh->world && r == 0; b++) {
 			if (!pair_is_slow(verdict, a, b) || most-- <= 0)
 				continue;
-			r = rh_bench_meet(pair->comm, pair->err);
+			r = rh_bench_barrier(pair->comm, pair->err);
 			if (r == 0 && (rank == a || rank == b))
 				r = pair_run(pair, rank == a ? b : a, fresh);
 		}
@@ -353,7 +353,7 @@ int32_t rh_bench_pairs_again(struct rh_comm *comm, const struct rh_bench_options
 
 	pair.share = (double)options->time * PAIRS_PART / AGAIN_MOST / AGAIN_TIMES / MEASUREMENTS;
 	for (int i = 0; i < AGAIN_TIMES && r == 0; i++) {
-		r = rh_bench_judge(result, options, &verdict);
+		r = rh_bench_find_slow(result, options, &verdict);
 		if (r < 0 || verdict.count == 0)
 			break;
 		r = pairs_measure(&pair, &verdict, result);

@@ -141,7 +141,7 @@ static int32_t push_pull_measure(struct push_pull *run, bool small, double *ret_
 
 	(void)push_pull_fill(run, RH_PS_PUSH_PULL, small);
 	if (r == 0)
-		r = rh_bench_meet(run->comm, run->err);
+		r = rh_bench_barrier(run->comm, run->err);
 	start = rh_bench_now();
 	while (r == 0 && (rounds < ROUNDS_LEAST || rh_bench_now() - start < run->share)) {
 		r = rh_ps_run(run->ps, run->ops, keys, run->err);

@@ -61,7 +61,7 @@ static int32_t rank_measure(struct rank *rank, double ready)
 		r = rh_bench_all_reduce(rank->comm, options, result, &rank->err);
 	if (r == 0 && options->parts & RH_BENCH_PUSH_PULL)
 		r = rh_bench_push_pull(rank->comm, options, result, &rank->err);
-	return r == 0 ? rh_bench_judge(result, options, &rank->verdict) : r;
+	return r == 0 ? rh_bench_find_slow(result, options, &rank->verdict) : r;
 }
 
 static int rank_print_error(const char *what, const char *name)

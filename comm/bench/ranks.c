@@ -34,7 +34,7 @@ static int32_t ranks_measure(struct rh_comm *comm, double *ret_copy, struct rh_c
 	if (r == 0) {
 		memset(to, 0, COPY_BYTES);
 		memset(from, 1, COPY_BYTES);
-		r = rh_bench_meet(comm, err);
+		r = rh_bench_barrier(comm, err);
 	}
 	if (r == 0)
 		*ret_copy = ranks_copy(to, from);

@@ -85,7 +85,7 @@ static int32_t reduce_set_pace(const struct reduce *reduce, struct reduce_pace *
 
 static int32_t reduce_round(const struct reduce *reduce, int32_t batch, double *ret_time)
 {
-	int32_t r = rh_bench_meet(reduce->comm, reduce->err);
+	int32_t r = rh_bench_barrier(reduce->comm, reduce->err);
 	double start = rh_bench_now();
 
 	for (int32_t i = 0; i < batch && r == 0; i++)

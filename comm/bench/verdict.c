@@ -200,8 +200,8 @@ static void judge_pairs(struct judge *judge, const struct judge_medians *medians
 	}
 }
 
-int32_t rh_bench_judge(const struct rh_bench_result *result, const struct rh_bench_options *options,
-                       struct rh_bench_verdict *ret_verdict)
+int32_t rh_bench_find_slow(const struct rh_bench_result *result, const struct rh_bench_options *options,
+                           struct rh_bench_verdict *ret_verdict)
 {
 	struct judge judge = {.result = result, .options = options};
 	struct judge_medians medians = judge_find_medians(&judge);

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "comm/native/native.h"
+#include "comm/native/shm.h"
 #include "roundhouse/comm_backend.h"
 
 /** Bits of a tag that tell contexts apart, and so how many two processes have in common at most at a time. */
@@ -46,7 +46,7 @@ struct mpi_peer {
 
 /** A message under way. */
 struct mpi_work {
-	enum native_kind kind; /**< NATIVE_MESSAGE; first, as in a struct native_shared */
+	enum native_kind kind; /**< NATIVE_MESSAGE; first, as in a struct native_shm_task */
 	struct mpi_work *next;
 	struct mpi_work **link; /**< what points here */
 	MPI_Request request;
@@ -64,11 +64,11 @@ struct mpi {
 	struct mpi_work *works;
 	struct mpi_work *spare;
 	struct native_segment segment; /**< when all ranks are on one host */
-	struct native_sharer sharer;
+	struct native_shm_queue queue;
 	bool moved;     /**< a message has ended since arm() */
 	uint64_t quiet; /**< how often arm() found that none had */
 	_Atomic bool aborted;
-	bool let_go;
+	bool quiesced;
 };
 
 /** @name process.c @{ */

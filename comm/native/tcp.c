@@ -12,7 +12,7 @@
 #include "comm/core/bootstrap/sha256.h"
 #include "comm/core/bootstrap/socket.h"
 #include "comm/core/error.h"
-#include "comm/native/native.h"
+#include "comm/native/stream.h"
 
 #define TOKEN 32
 #define PLACE_ROOM 400

@@ -300,9 +300,9 @@ void nccl_let_go(struct nccl *nccl)
 {
 	int before;
 
-	if (nccl->let_go)
+	if (nccl->quiesced)
 		return;
-	nccl->let_go = true;
+	nccl->quiesced = true;
 	before = nccl_enter(nccl);
 	if (nccl->comm)
 		(void)nccl->api.comm_abort(nccl->comm);

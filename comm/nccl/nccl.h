@@ -53,7 +53,7 @@ struct nccl {
 	pthread_t poster;           /**< the thread that posted last */
 	int64_t posted_at;          /**< when that was; monotonic microseconds */
 	_Atomic bool aborted;
-	bool let_go;
+	bool quiesced;
 };
 
 /** @name launch.c @{ */

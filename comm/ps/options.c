@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "comm/core/error.h"
-#include "comm/ps/protocol/meet.h"
+#include "comm/ps/protocol/fabric.h"
 
 #define PART_DEFAULT 262144
 #define PART_MIN 4096

@@ -10,7 +10,8 @@
  */
 #include <stdlib.h>
 
-#include "comm/ucx/ucx.h"
+#include "comm/ucx/message.h"
+#include "comm/ucx/small.h"
 
 #define SMALL_BYTES (8 * 1024)
 /* What is small is there sooner than the caller could look again. */
@@ -51,7 +52,7 @@ static int32_t small_exchange(struct ucx *ucx, struct ucx_small *small)
 		return r;
 	request = ucp_tag_recv_nbx(ucx->worker, small->spare, small->length, expected, UCX_TAG_WHOLE, &small->how);
 	if (UCS_PTR_IS_ERR(request))
-		return ucx_explain(ucx, peer, UCS_PTR_STATUS(request), true);
+		return ucx_message_result(ucx, peer, UCS_PTR_STATUS(request), true);
 	small->recv = request;
 	return 0;
 }
@@ -76,10 +77,10 @@ static int32_t small_look(struct ucx *ucx, struct ucx_small *small)
 		ucp_request_free(small->recv);
 		small->recv = NULL;
 		if (small->status != UCS_OK || small->arrived != small->length)
-			return ucx_explain(ucx, small_peer(ucx, small), small->status, small->arrived == small->length);
+			return ucx_message_result(ucx, small_peer(ucx, small), small->status, small->arrived == small->length);
 	}
 	if (small->send)
-		r = ucx_look(ucx, small->send);
+		r = ucx_message_poll(ucx, small->send);
 	if (r == 0)
 		small->send = NULL;
 	return r;

@@ -38,8 +38,8 @@ struct rh_comm_client {
 	pthread_mutex_t lock;     /* over what follows */
 	pthread_cond_t news;
 	struct rh_comm_buffer out;
-	struct client_wish *wishes;
-	uint64_t wish_count;
+	struct client_wish *gets;
+	uint64_t get_count;
 	struct rh_comm_error end;
 	bool all_left;
 	int64_t heard;              /* when the hub said something last */
@@ -265,17 +265,17 @@ static void client_set_end(struct rh_comm_client *client, int32_t code, int32_t 
 	(void)pthread_cond_broadcast(&client->news);
 }
 
-void rh_comm_client_hold(struct rh_comm_client *client)
+void rh_comm_client_fork_prepare(struct rh_comm_client *client)
 {
 	(void)pthread_mutex_lock(&client->lock);
 }
 
-void rh_comm_client_let_go(struct rh_comm_client *client)
+void rh_comm_client_fork_parent(struct rh_comm_client *client)
 {
 	(void)pthread_mutex_unlock(&client->lock);
 }
 
-void rh_comm_client_forget(struct rh_comm_client *client)
+void rh_comm_client_fork_child(struct rh_comm_client *client)
 {
 	if (client->fd >= 0)
 		(void)close(client->fd);
@@ -339,7 +339,7 @@ static struct timespec client_time(int64_t time)
 
 static void client_forget_wish(struct rh_comm_client *client, const struct client_wish *wish)
 {
-	struct client_wish **at = &client->wishes;
+	struct client_wish **at = &client->gets;
 
 	while (*at && *at != wish)
 		at = &(*at)->next;
@@ -366,10 +366,10 @@ int64_t rh_comm_client_get(struct rh_comm_client *client, const char *key, void 
 	int32_t r;
 
 	(void)pthread_mutex_lock(&client->lock);
-	wish.number = ++client->wish_count;
-	wish.next = client->wishes;
+	wish.number = ++client->get_count;
+	wish.next = client->gets;
 	/* cppcheck-suppress autoVariables ; it is taken out below, before it goes */
-	client->wishes = &wish;
+	client->gets = &wish;
 	r = rh_comm_frame_add(&client->out, RH_COMM_FRAME_GET, &wish.number, sizeof(wish.number), key, strlen(key));
 	rh_comm_client_wake(client);
 	if (r == 0)
@@ -496,7 +496,7 @@ static void client_on_value(struct rh_comm_client *client, const uint8_t *payloa
 	if (length < sizeof(number))
 		return;
 	memcpy(&number, payload, sizeof(number));
-	for (struct client_wish *wish = client->wishes; wish; wish = wish->next) {
+	for (struct client_wish *wish = client->gets; wish; wish = wish->next) {
 		if (wish->number != number)
 			continue;
 		wish->length = (int64_t)(length - sizeof(number));

@@ -25,12 +25,12 @@ struct rh_comm_client;
  */
 int32_t rh_comm_client_new(const struct rh_comm_env *env, int64_t deadline, struct rh_comm_client **ret_client,
                            struct rh_comm_error *err);
-/** Let nothing change until rh_comm_client_let_go(). */
-void rh_comm_client_hold(struct rh_comm_client *client);
+/** Let nothing change until rh_comm_client_fork_parent(). */
+void rh_comm_client_fork_prepare(struct rh_comm_client *client);
 /** It may go on. */
-void rh_comm_client_let_go(struct rh_comm_client *client);
+void rh_comm_client_fork_parent(struct rh_comm_client *client);
 /** In a child of fork(), between the two: close its copy of the connection. The world is over for it. */
-void rh_comm_client_forget(struct rh_comm_client *client);
+void rh_comm_client_fork_child(struct rh_comm_client *client);
 /** Close it. NULL is nothing. */
 void rh_comm_client_free(struct rh_comm_client *client);
 /** Print the address at which other hosts reach this one: that of our end of the line. @return 0 or RH_COMM_EIO */

@@ -38,17 +38,17 @@ static inline uint64_t rh_comm_label(const struct rh_comm_op *op)
 	return label << RH_COMM_LABEL_WHAT | (uint32_t)op->what;
 }
 
-/** @return @p trail, which stands for all collectives so far, with one more */
-static inline uint64_t rh_comm_trail(uint64_t trail, uint64_t label)
+/** @return @p history, which stands for all collectives so far, with one more */
+static inline uint64_t rh_comm_history(uint64_t history, uint64_t label)
 {
-	trail = (trail ^ label) * UINT64_C(0x9e3779b97f4a7c15);
-	return trail ^ trail >> 32;
+	history = (history ^ label) * UINT64_C(0x9e3779b97f4a7c15);
+	return history ^ history >> 32;
 }
 
 /** @return what backends know collective @p number by: ranks that have posted the same so far have the same */
-static inline uint64_t rh_comm_id(uint64_t trail, uint64_t number)
+static inline uint64_t rh_comm_id(uint64_t history, uint64_t number)
 {
-	return trail << RH_COMM_ID_BITS | (number & ((UINT64_C(1) << RH_COMM_ID_BITS) - 1));
+	return history << RH_COMM_ID_BITS | (number & ((UINT64_C(1) << RH_COMM_ID_BITS) - 1));
 }
 
 /** @return "all-reduce" …; "operation" for what is none; static storage */

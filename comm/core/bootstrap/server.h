@@ -29,12 +29,12 @@ int32_t rh_comm_server_new(const struct rh_comm_env *env, struct rh_comm_server 
 int32_t rh_comm_server_port(const struct rh_comm_server *server);
 /** @return the address at which this process reaches it; as long-lived as the hub */
 const char *rh_comm_server_host(const struct rh_comm_server *server);
-/** Let no descriptor come or go until rh_comm_server_let_go(). */
-void rh_comm_server_hold(struct rh_comm_server *server);
+/** Let no descriptor come or go until rh_comm_server_fork_parent(). */
+void rh_comm_server_fork_prepare(struct rh_comm_server *server);
 /** It may go on. */
-void rh_comm_server_let_go(struct rh_comm_server *server);
+void rh_comm_server_fork_parent(struct rh_comm_server *server);
 /** In a child of fork(), between the two: close its copies of all descriptors. The rest stays as it is. */
-void rh_comm_server_forget(struct rh_comm_server *server);
+void rh_comm_server_fork_child(struct rh_comm_server *server);
 /** Stop the thread and close all connections. NULL is nothing. */
 void rh_comm_server_free(struct rh_comm_server *server);
 

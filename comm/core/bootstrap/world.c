@@ -54,8 +54,8 @@ static void world_blame_server(struct rh_comm_world *world, const struct rh_comm
 	rh_comm_client_close(world->client, &verdict);
 }
 
-int32_t rh_comm_world_judge(const struct rh_comm *comm, const struct rh_comm_error *reason, uint64_t needed,
-                            struct rh_comm_error *err)
+int32_t rh_comm_world_diagnose(const struct rh_comm *comm, const struct rh_comm_error *reason, uint64_t needed,
+                               struct rh_comm_error *err)
 {
 	struct rh_comm_case about = {.query = {comm->name, needed}, .ranks = comm->ranks, .count = comm->size};
 	struct rh_comm_world *world = comm->world;
@@ -115,7 +115,7 @@ static int32_t world_find_server(const struct rh_comm_options *options, struct r
 }
 
 static int32_t world_connect(const struct rh_comm_options *options, struct rh_comm_world *world,
-                             struct rh_comm_error *err)
+                             void *(*service)(void *world), struct rh_comm_error *err)
 {
 	const char *named = world->env.host ? world->env.host : "";
 	char host[ADDRESS_ROOM];
@@ -131,45 +131,45 @@ static int32_t world_connect(const struct rh_comm_options *options, struct rh_co
 		r = rh_comm_client_address(world->client, world->address, sizeof(world->address));
 	if (r < 0)
 		return r;
-	r = rh_comm_thread_start(&world->service, rh_comm_service_run, world);
+	r = rh_comm_thread_start(&world->service, service, world);
 	if (r != 0)
 		return rh_comm_fail_os(err, r, "a thread for the context");
 	world->serving = true;
-	rh_comm_forking_add(&world->forking);
+	rh_comm_fork_handler_add(&world->fork_handler);
 	return 0;
 }
 
-static void world_hold(void *self)
+static void world_fork_prepare(void *self)
 {
 	const struct rh_comm_world *world = self;
 
 	if (world->server)
-		rh_comm_server_hold(world->server);
-	rh_comm_client_hold(world->client);
+		rh_comm_server_fork_prepare(world->server);
+	rh_comm_client_fork_prepare(world->client);
 }
 
-static void world_let_go(void *self)
+static void world_fork_parent(void *self)
 {
 	const struct rh_comm_world *world = self;
 
-	rh_comm_client_let_go(world->client);
+	rh_comm_client_fork_parent(world->client);
 	if (world->server)
-		rh_comm_server_let_go(world->server);
+		rh_comm_server_fork_parent(world->server);
 }
 
-static void world_forget(void *self)
+static void world_fork_child(void *self)
 {
 	struct rh_comm_world *world = self;
 
 	world->forked = true;
-	rh_comm_client_forget(world->client);
+	rh_comm_client_fork_child(world->client);
 	if (world->server)
-		rh_comm_server_forget(world->server);
-	world_let_go(self);
+		rh_comm_server_fork_child(world->server);
+	world_fork_parent(self);
 }
 
 int32_t rh_comm_world_open(const struct rh_comm_options *options, const struct rh_comm_env *env,
-                           struct rh_comm_world **ret_world, struct rh_comm_error *err)
+                           void *(*service)(void *world), struct rh_comm_world **ret_world, struct rh_comm_error *err)
 {
 	struct rh_comm_world *world = calloc(1, sizeof(*world));
 	int32_t r = 0;
@@ -178,12 +178,12 @@ int32_t rh_comm_world_open(const struct rh_comm_options *options, const struct r
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	(void)pthread_mutex_init(&world->lock, NULL);
 	world->env = *env;
-	world->forking =
-		(struct rh_comm_forking){.hold = world_hold, .let_go = world_let_go, .forget = world_forget, .self = world};
+	world->fork_handler = (struct rh_comm_fork_handler){
+		.prepare = world_fork_prepare, .parent = world_fork_parent, .child = world_fork_child, .self = world};
 	if (env->job == env->job_text)
 		world->env.job = world->env.job_text;
 	if (env->world > 1)
-		r = world_connect(options, world, err);
+		r = world_connect(options, world, service, err);
 	/* texts of the environment and the options do not outlive this call */
 	world->env.job = world->env.secret = world->env.backend = NULL;
 	if (r < 0) {
@@ -198,7 +198,7 @@ void rh_comm_world_close(struct rh_comm_world *world)
 {
 	if (!world)
 		return;
-	rh_comm_forking_remove(&world->forking);
+	rh_comm_fork_handler_remove(&world->fork_handler);
 	atomic_store(&world->stop, true);
 	if (world->serving) {
 		rh_comm_client_wake(world->client);

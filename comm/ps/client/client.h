@@ -12,8 +12,8 @@
 
 #include "comm/core/fork.h"
 #include "comm/ps/options.h"
-#include "comm/ps/protocol/hello.h"
-#include "comm/ps/protocol/meet.h"
+#include "comm/ps/protocol/fabric.h"
+#include "comm/ps/protocol/handshake.h"
 #include "comm/ps/protocol/wire.h"
 #include "comm/ps/scheduler/join.h"
 #include "roundhouse/ps.h"
@@ -80,7 +80,7 @@ struct rh_ps {
 	pthread_cond_t news;
 	bool driven; /**< a thread sleeps on the descriptors for all */
 	int bell;    /**< wakes that thread */
-	struct rh_comm_forking forking;
+	struct rh_comm_fork_handler forking;
 	bool forked;                /**< this process is a child of the one that has connected: all here is its parent's */
 	struct rh_comm_error fatal; /**< why nothing works any more */
 	int32_t link_count;

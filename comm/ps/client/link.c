@@ -16,7 +16,7 @@
 #define CALL_TIMEOUT RH_COMM_SECOND
 #define ATTACH_TIMEOUT (2 * RH_COMM_SECOND)
 /* How long the server may take to open its end of a backend. */
-#define MEET_TIMEOUT (10 * RH_COMM_SECOND)
+#define OPEN_TIMEOUT (10 * RH_COMM_SECOND)
 #define GRACE_DURABLE (60 * RH_COMM_SECOND)
 
 /* Between a call and its answers. */
@@ -115,18 +115,18 @@ static int32_t call_attach_far(struct link_call *call, const struct rh_ps_welcom
 }
 
 /* Open the backend, each its own end. A server that dies meanwhile is called again. */
-static int32_t call_meet(const struct link_call *call, bool near)
+static int32_t call_connect_backend(const struct link_call *call, bool near)
 {
 	const struct rh_ps *ps = call->link->ps;
-	struct rh_ps_meet_hello hello = {.near = near};
-	struct rh_ps_meet_plan plan = {.fabric = &ps->fabric, .near = near, .death_timeout = ps->settings.death_timeout};
+	struct rh_ps_fabric_hello hello = {.near = near};
+	struct rh_ps_fabric_plan plan = {.fabric = &ps->fabric, .near = near, .death_timeout = ps->settings.death_timeout};
 	struct rh_comm_error why = {0};
-	int32_t r = rh_ps_call_send(&call->call, RH_PS_REC_MEET, 0, &hello, sizeof(hello));
+	int32_t r = rh_ps_call_send(&call->call, RH_PS_REC_CONNECT, 0, &hello, sizeof(hello));
 
 	if (r < 0)
 		return r;
-	plan.deadline = rh_comm_now() + MEET_TIMEOUT;
-	r = rh_ps_meet(call->call.wire, &plan, &why);
+	plan.deadline = rh_comm_now() + OPEN_TIMEOUT;
+	r = rh_ps_fabric_connect(call->call.wire, &plan, &why);
 	if (r == RH_COMM_EPEER || r == RH_COMM_ETIME || r == RH_COMM_EIO)
 		return rh_ps_call_fail(&call->call, why.text);
 	if (r == 0)
@@ -147,7 +147,7 @@ static int32_t call_attach(struct link_call *call, struct rh_ps_welcome *welcome
 	if (rh_ps_fabric_is_on(&call->link->ps->fabric)) {
 		if (fd >= 0)
 			(void)close(fd);
-		return call_meet(call, fd >= 0);
+		return call_connect_backend(call, fd >= 0);
 	}
 	if (fd < 0)
 		return call_attach_far(call, welcome);

@@ -6,7 +6,7 @@
 #ifndef RH_COMM_PS_PROTOCOL_CALL_H
 #define RH_COMM_PS_PROTOCOL_CALL_H
 
-#include "comm/ps/protocol/hello.h"
+#include "comm/ps/protocol/handshake.h"
 #include "comm/ps/protocol/wire.h"
 
 /** Room for who is called. */

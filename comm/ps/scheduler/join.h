@@ -18,7 +18,7 @@
 #define RH_PS_HOST_MAX 256
 
 /** Payload of SEAT. */
-struct rh_ps_seat_note {
+struct rh_ps_assignment {
 	int32_t index;
 	int32_t servers;
 	int32_t workers;

@@ -28,7 +28,7 @@ int32_t rh_ps_launch_open(bool server, struct rh_ps_launch *ret_launch, struct r
  * Second step. @param host where this server is reached; NULL: on this host, or by its name. @param port of a server;
  * 0: this is a worker. @return 0 and launch->cluster.servers; RH_COMM_E*
  */
-int32_t rh_ps_launch_meet(struct rh_ps_launch *launch, const char *host, int32_t port, struct rh_comm_error *err);
+int32_t rh_ps_launch_connect(struct rh_ps_launch *launch, const char *host, int32_t port, struct rh_comm_error *err);
 /** Free what it holds. */
 void rh_ps_launch_close(struct rh_ps_launch *launch);
 

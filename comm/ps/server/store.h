@@ -62,7 +62,7 @@ struct rh_ps_entry {
 };
 
 /** One worker, as a server knows it. */
-struct rh_ps_seat {
+struct rh_ps_worker_record {
 	uint64_t session; /**< random number of the process; 0: none has come yet */
 	uint64_t last;    /**< number of its last request that counted */
 	bool left;        /**< it went, orderly */
@@ -72,7 +72,7 @@ struct rh_ps_seat {
 struct rh_ps_store {
 	struct rh_ps_config config;
 	uint64_t epoch; /**< random number of this state: another one is another state */
-	struct rh_ps_seat *seats;
+	struct rh_ps_worker_record *workers;
 	struct rh_ps_entry **buckets;
 	size_t bucket_count; /**< a power of two */
 	size_t entry_count;

@@ -141,7 +141,7 @@ static void judge(const struct world *world, struct rh_bench_verdict *ret_verdic
 	struct rh_bench_result result;
 
 	make_world(world, &result);
-	assert_int_equal(rh_bench_judge(&result, &options, ret_verdict), 0);
+	assert_int_equal(rh_bench_find_slow(&result, &options, ret_verdict), 0);
 	rh_bench_result_deinit(&result);
 }
 

@@ -174,5 +174,5 @@ int main(int argc, char **argv)
 
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests_name("comm/native/odds", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("comm/native/divergence", tests, NULL, NULL);
 }

@@ -130,7 +130,7 @@ static int post_many(struct rh_comm *comm, const void *arg)
 	return 0;
 }
 
-static void test_misuse__thousands_in_flight(void **state)
+static void test_misuse__thousands_outstanding(void **state)
 {
 	(void)state;
 	for (int no_shm = 0; no_shm < 2; no_shm++) {
@@ -342,7 +342,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_misuse__wrong_operations_are_refused_and_harm_nothing),
-		cmocka_unit_test(test_misuse__thousands_in_flight),
+		cmocka_unit_test(test_misuse__thousands_outstanding),
 		cmocka_unit_test(test_misuse__groups_that_overlap),
 		cmocka_unit_test(test_misuse__an_abort_from_a_thread_ends_every_wait),
 		cmocka_unit_test(test_misuse__two_worlds_in_one_process),

@@ -17,7 +17,7 @@
 /* clang-format on */
 
 #include "comm/alloc_failure.h"
-#include "comm/ps/protocol/blocks.h"
+#include "comm/ps/protocol/message_stream.h"
 #include "comm/ps/servers.h"
 
 #define COUNT 3000
@@ -239,19 +239,19 @@ static void close_nothing(void *self)
 static void test_memory__blocks_are_there_or_not(void **state)
 {
 	static const struct rh_comm_backend none = {.close = close_nothing};
-	const struct rh_ps_blocks_plan plan = {.backend = &none, .control = -1, .free_team = close_nothing};
+	const struct rh_ps_message_stream_plan plan = {.backend = &none, .control = -1, .free_team = close_nothing};
 	bool failed = true;
 
 	(void)state;
 	for (long first = 0; failed; first++) {
-		struct rh_ps_blocks *blocks;
+		struct rh_ps_message_stream *blocks;
 
 		alloc_failure_arm(first, 1);
-		blocks = rh_ps_blocks_new(&plan);
+		blocks = rh_ps_message_stream_new(&plan);
 		failed = alloc_failure_disarm();
 		assert_true(failed == !blocks);
 		if (blocks)
-			rh_ps_blocks_stream.close(blocks);
+			rh_ps_message_stream_operations.close(blocks);
 	}
 }
 

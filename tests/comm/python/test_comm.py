@@ -43,7 +43,7 @@ def collectives():
 
 
 @kit.case
-def in_flight():
+def outstanding():
     with roundhouse.Comm() as comm:
         arrays = [array.array("f", [comm.rank + 1.0] * (10 ** (i % 5) + 1)) for i in range(20)]
         requests = [comm.all_reduce_start(a) for a in arrays]
@@ -187,7 +187,7 @@ def leaves_by_itself():
 
 
 @kit.case
-def ends_with_an_operation_in_flight():
+def ends_with_an_outstanding_operation():
     comm = roundhouse.Comm()
     comm.barrier()
     if comm.rank == 0:
@@ -377,8 +377,8 @@ class Worlds(kit.Ranks):
                 if count > 1:
                     self.world(count, "collectives")
 
-    def test_in_flight(self):
-        self.world(3, "in_flight")
+    def test_outstanding(self):
+        self.world(3, "outstanding")
 
     def test_many(self):
         self.world(3, "many")
@@ -419,8 +419,8 @@ class Worlds(kit.Ranks):
     def test_forked(self):
         self.world(3, "forked")
 
-    def test_ends_with_an_operation_in_flight(self):
-        self.world(3, "ends_with_an_operation_in_flight")
+    def test_ends_with_an_outstanding_operation(self):
+        self.world(3, "ends_with_an_outstanding_operation")
 
     def test_ctrl_c_ends_the_wait_and_not_the_operation(self):
         self.world(2, "interrupted")

@@ -74,11 +74,11 @@ static void test_ucx__messages(void **state)
 	run_worlds(operations_messages, true, 2, 3);
 }
 
-static void test_ucx__operations_in_flight(void **state)
+static void test_ucx__operations_outstanding(void **state)
 {
 	(void)state;
-	run_worlds(operations_in_flight, false, 2, 4);
-	run_worlds(operations_in_flight, true, 2, 3);
+	run_worlds(operations_outstanding, false, 2, 4);
+	run_worlds(operations_outstanding, true, 2, 3);
 }
 
 static void test_ucx__groups(void **state)
@@ -301,7 +301,7 @@ static void test_ucx__a_world_that_failed_leaves_nothing_in_the_process(void **s
 	(void)unsetenv("RH_COMM_LOG");
 }
 
-static void test_ucx__ranks_at_odds(void **state)
+static void test_ucx__divergent_ranks(void **state)
 {
 	(void)state;
 	divergence_check("ucx", false);
@@ -560,12 +560,12 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_ucx__collectives_over_tcp),
 		cmocka_unit_test(test_ucx__collectives_of_eight),
 		cmocka_unit_test(test_ucx__messages),
-		cmocka_unit_test(test_ucx__operations_in_flight),
+		cmocka_unit_test(test_ucx__operations_outstanding),
 		cmocka_unit_test(test_ucx__groups),
 		cmocka_unit_test(test_ucx__a_killed_rank_is_named_by_all_others),
 		cmocka_unit_test(test_ucx__what_the_dead_left_is_removed),
 		cmocka_unit_test(test_ucx__a_world_that_failed_leaves_nothing_in_the_process),
-		cmocka_unit_test(test_ucx__ranks_at_odds),
+		cmocka_unit_test(test_ucx__divergent_ranks),
 		cmocka_unit_test(test_ucx__a_stopped_rank_is_named),
 		cmocka_unit_test(test_ucx__a_rank_killed_while_it_starts_is_named),
 		cmocka_unit_test(test_ucx__an_abort_ends_what_is_under_way),

@@ -50,7 +50,7 @@ static struct rh_comm_env env_of(int32_t rank, int32_t world)
 	                            .slow = PATIENCE};
 }
 
-static struct rh_comm_server *start_hub(int32_t world, int32_t *ret_port)
+static struct rh_comm_server *start_server(int32_t world, int32_t *ret_port)
 {
 	struct rh_comm_env env = env_of(0, world);
 	struct rh_comm_server *server = NULL;
@@ -120,7 +120,7 @@ static void test_server__who_is_let_in(void **state)
 	};
 	struct member first;
 	int32_t port;
-	struct rh_comm_server *server = start_hub(3, &port);
+	struct rh_comm_server *server = start_server(3, &port);
 
 	(void)state;
 	join(&first, 0, 3, port);
@@ -142,7 +142,7 @@ static void test_server__who_is_let_in(void **state)
 		/* that was a rank which went without a word: this hub's world is over, so take a new one */
 		part(&first);
 		rh_comm_server_free(server);
-		server = start_hub(3, &port);
+		server = start_server(3, &port);
 		join(&first, 0, 3, port);
 	}
 	assert_int_equal(rh_comm_client_check(first.client, NULL), 0);
@@ -156,7 +156,7 @@ static void test_server__values(void **state)
 	struct member ranks[2];
 	char value[64];
 	int32_t port;
-	struct rh_comm_server *server = start_hub(2, &port);
+	struct rh_comm_server *server = start_server(2, &port);
 	char *large = calloc(1, RH_COMM_FRAME_MAX);
 
 	(void)state;
@@ -205,7 +205,7 @@ static void test_server__a_value_that_comes_later(void **state)
 	struct wish wish = {.member = &ranks[1]};
 	pthread_t thread;
 	int32_t port;
-	struct rh_comm_server *server = start_hub(2, &port);
+	struct rh_comm_server *server = start_server(2, &port);
 
 	(void)state;
 	join(&ranks[0], 0, 2, port);
@@ -226,7 +226,7 @@ static void test_server__a_line_that_breaks_is_a_dead_rank(void **state)
 	struct rh_comm_error err = {.text = ""};
 	struct member ranks[3];
 	int32_t port;
-	struct rh_comm_server *server = start_hub(3, &port);
+	struct rh_comm_server *server = start_server(3, &port);
 
 	(void)state;
 	for (int32_t rank = 0; rank < 3; rank++)
@@ -249,7 +249,7 @@ static void test_server__the_first_reason_stays(void **state)
 	struct rh_comm_error err = {.text = ""};
 	struct member ranks[2];
 	int32_t port;
-	struct rh_comm_server *server = start_hub(2, &port);
+	struct rh_comm_server *server = start_server(2, &port);
 
 	(void)state;
 	join(&ranks[0], 0, 2, port);
@@ -273,7 +273,7 @@ static void test_server__a_message_of_a_rank_that_left_is_waited_for(void **stat
 	struct rh_comm_error err = {.text = ""};
 	struct member members[2];
 	int32_t port;
-	struct rh_comm_server *server = start_hub(2, &port);
+	struct rh_comm_server *server = start_server(2, &port);
 
 	(void)state;
 	for (int32_t rank = 0; rank < 2; rank++)
@@ -312,7 +312,7 @@ static void check_group(const struct group_row *row)
 	struct rh_comm_error err = {.text = ""};
 	struct member members[2];
 	int32_t port;
-	struct rh_comm_server *server = start_hub(2, &port);
+	struct rh_comm_server *server = start_server(2, &port);
 
 	for (int32_t rank = 0; rank < 2; rank++)
 		join(&members[rank], rank, 2, port);
@@ -369,7 +369,7 @@ static void test_server__a_time_limit_names_the_ranks(void **state)
 	struct rh_comm_error err = {.text = ""};
 	struct member ranks[3];
 	int32_t port;
-	struct rh_comm_server *server = start_hub(4, &port);
+	struct rh_comm_server *server = start_server(4, &port);
 
 	(void)state;
 	for (int32_t rank = 0; rank < 3; rank++)
@@ -396,7 +396,7 @@ static void test_server__a_time_limit_in_a_group_names_its_members(void **state)
 	struct rh_comm_error err = {.text = ""};
 	struct member ranks[3];
 	int32_t port;
-	struct rh_comm_server *server = start_hub(4, &port);
+	struct rh_comm_server *server = start_server(4, &port);
 
 	(void)state;
 	for (int32_t rank = 0; rank < 3; rank++)
@@ -417,7 +417,7 @@ static void test_server__a_time_limit_in_a_group_names_its_members(void **state)
 }
 
 /* One has waited for long: all are asked, and what one of them has posted is none of what the others have. */
-static void test_server__ranks_at_odds_are_told_apart(void **state)
+static void test_server__divergent_ranks_are_distinguished(void **state)
 {
 	static const struct rh_comm_op ops[] = {
 		{.what = RH_COMM_ALL_REDUCE, .count = 4, .type = RH_COMM_F32, .reduce = RH_COMM_SUM},
@@ -426,7 +426,7 @@ static void test_server__ranks_at_odds_are_told_apart(void **state)
 	struct rh_comm_error err = {.text = ""};
 	struct member ranks[3];
 	int32_t port;
-	struct rh_comm_server *server = start_hub(3, &port);
+	struct rh_comm_server *server = start_server(3, &port);
 
 	(void)state;
 	for (int32_t rank = 0; rank < 3; rank++)
@@ -508,7 +508,7 @@ static void test_server__strangers_are_refused_with_a_reason(void **state)
 		{"an unknown kind", 77, RH_COMM_PROTOCOL, 10, NULL},
 	};
 	int32_t port;
-	struct rh_comm_server *server = start_hub(2, &port);
+	struct rh_comm_server *server = start_server(2, &port);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -578,7 +578,7 @@ static void test_server__nonsense_does_not_end_it(void **state)
 	struct member rank;
 	char value[8];
 	int32_t port;
-	struct rh_comm_server *server = start_hub(2, &port);
+	struct rh_comm_server *server = start_server(2, &port);
 
 	(void)state;
 	for (uint32_t round = 0; round < FUZZ_ROUNDS; round++) {
@@ -592,7 +592,7 @@ static void test_server__nonsense_does_not_end_it(void **state)
 		rh_comm_buffer_deinit(&in);
 		if (round % 50 == 0) {
 			rh_comm_server_free(server);
-			server = start_hub(2, &port);
+			server = start_server(2, &port);
 		}
 	}
 	join(&rank, 0, 2, port);
@@ -617,7 +617,7 @@ static void test_server__rests_while_no_descriptor_is_free(void **state)
 	struct member member = {0};
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int32_t port;
-	struct rh_comm_server *server = start_hub(1, &port);
+	struct rh_comm_server *server = start_server(1, &port);
 	int caller = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int64_t begin;
 
@@ -644,7 +644,7 @@ static void test_server__a_port_that_is_taken(void **state)
 	struct rh_comm_env env = env_of(0, 2);
 	struct rh_comm_server *other = NULL;
 	int32_t port;
-	struct rh_comm_server *server = start_hub(2, &port);
+	struct rh_comm_server *server = start_server(2, &port);
 
 	(void)state;
 	env.port = port;
@@ -680,7 +680,7 @@ int main(void)
 		cmocka_unit_test(test_server__who_left_a_group_is_not_waited_for),
 		cmocka_unit_test(test_server__a_time_limit_names_the_ranks),
 		cmocka_unit_test(test_server__a_time_limit_in_a_group_names_its_members),
-		cmocka_unit_test(test_server__ranks_at_odds_are_told_apart),
+		cmocka_unit_test(test_server__divergent_ranks_are_distinguished),
 		cmocka_unit_test(test_server__strangers_are_refused_with_a_reason),
 		cmocka_unit_test(test_server__nonsense_does_not_end_it),
 		cmocka_unit_test(test_server__rests_while_no_descriptor_is_free),
