@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "comm/bench/bench.h"
+#include "comm/bench/collect.h"
 
 int32_t rh_bench_barrier(struct rh_comm *comm, struct rh_comm_error *err)
 {

@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/bench/bench.h"
+#include "comm/bench/collect.h"
+#include "comm/bench/measure.h"
+#include "comm/bench/numbers.h"
+#include "comm/bench/result.h"
 
 /* Bytes that are copied: more than a processor's share of its cache, little enough for any pod. */
 #define COPY_BYTES ((size_t)16 << 20)

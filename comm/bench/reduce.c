@@ -4,7 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/bench/bench.h"
+#include "comm/bench/collect.h"
+#include "comm/bench/measure.h"
+#include "comm/bench/numbers.h"
+#include "comm/bench/options.h"
+#include "comm/bench/result.h"
 
 #define ROUNDS_LEAST 3
 #define ROUNDS_MOST 60

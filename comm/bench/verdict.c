@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is slow. There is no absolute limit that fits all machines: a pair is compared with the median of its like (pairs
- * that share a host, or pairs that do not), a rank with the median of all ranks. What ranks do that wait for a
- * processor tells of the scheduler: in a crowded world only pairs of different hosts are judged.
+ * Finds slow pairs and ranks. There is no absolute limit that fits all machines: a pair is compared with the median of
+ * comparable ones (pairs that share a host, or pairs that do not), a rank with the median of all ranks. Times of ranks
+ * that wait for a processor measure the scheduler: in an oversubscribed world only pairs of different hosts are
+ * compared.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/bench/bench.h"
+#include "comm/bench/numbers.h"
+#include "comm/bench/options.h"
+#include "comm/bench/result.h"
+#include "comm/bench/verdict.h"
 
-/* A rank with fewer pairs cannot be told from them. */
+/* A rank with fewer pairs cannot be distinguished from its pairs. */
 #define RANK_PAIRS_LEAST 2
-/* Medians of fewer say nothing. */
+/* Medians of fewer are meaningless. */
 #define LIKE_LEAST 3
 
 struct judge {
@@ -57,21 +61,21 @@ static struct judge_medians judge_find_medians(const struct judge *judge)
 
 	for (int near = 0; near < 2; near++) {
 		/* every pair stands there twice */
-		bool said_nothing = near && judge->result->crowded;
+		bool is_ignored = near && judge->result->crowded;
 
 		if (rh_bench_matrix_median(judge->result, judge->result->latency, near, &medians.latency[near]) <
 		        2 * LIKE_LEAST ||
-		    said_nothing)
+		    is_ignored)
 			medians.latency[near] = 0;
 		if (rh_bench_matrix_median(judge->result, judge->result->bandwidth, near, &medians.bandwidth[near]) <
 		        2 * LIKE_LEAST ||
-		    said_nothing)
+		    is_ignored)
 			medians.bandwidth[near] = 0;
 	}
 	return medians;
 }
 
-/* @return how good it is beside its like; 1 where nothing can be said */
+/* @return its ratio to the median of comparable pairs; 1 where there is none */
 static double judge_latency_ratio(const struct judge *judge, const struct judge_medians *medians, int32_t a, int32_t b)
 {
 	double value = judge_cell(judge, judge->result->latency, a, b);
@@ -186,7 +190,7 @@ static void judge_latency(struct judge *judge, const struct judge_medians *media
 		judge_add(judge, &finding);
 }
 
-/* Pairs of a rank that is slow itself are not told one by one. */
+/* Pairs of a rank that is slow itself are not reported one by one. */
 static void judge_pairs(struct judge *judge, const struct judge_medians *medians, const bool *slow)
 {
 	for (int32_t a = 0; a < judge->result->world; a++) {

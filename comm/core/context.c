@@ -76,7 +76,7 @@ static void list_remove(struct rh_comm **at, struct rh_comm *comm)
 	comm->next = NULL;
 }
 
-/* A group that is being made: the hub may ask whether it is. */
+/* A group that is being created: the rendezvous server may query it. */
 static void context_announce(struct rh_comm *comm)
 {
 	(void)pthread_mutex_lock(&comm->world->lock);
@@ -168,10 +168,7 @@ int32_t rh_comm_context_open(struct rh_comm *comm, const char *backend, struct r
 	return 0;
 }
 
-/*
- * It could not be opened. When that is because others did not do their part in time, the world is over, and the hub
- * finds out who they are. @return @p r, or what ended the world
- */
+/* After a timeout the world ends, and the rendezvous server finds the ranks that are late. */
 int32_t rh_comm_context_give_up(const struct rh_comm *comm, int32_t r, struct rh_comm_error *err)
 {
 	struct rh_comm_error reason;

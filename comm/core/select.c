@@ -207,7 +207,7 @@ static struct candidate *select_best(struct ballot *ballot)
 	return best;
 }
 
-/* One line that tells what was chosen, and why not the others. */
+/* One line with the selected backend, and why the others were not. */
 static void select_report(const struct rh_comm *comm, const struct candidate *best, const struct ballot *ballot)
 {
 	char text[1024] = "";
@@ -260,7 +260,7 @@ int32_t rh_comm_select(struct rh_comm *comm, const char *wanted, struct rh_comm_
 	int32_t r;
 
 	if (strlen(wanted) >= RH_COMM_NAME_MAX || strchr(wanted, '/'))
-		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "\"%.40s\" is no name of a backend", wanted);
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "\"%.40s\" is not a valid name of a backend", wanted);
 	if (strcmp(wanted, "auto") == 0) {
 		for (size_t i = 0; i < KNOWN_HOST; i++)
 			ballot_add(comm, &criteria, select_known[i], &ballot);

@@ -12,9 +12,9 @@
 #include "comm/native/shm.h"
 #include "roundhouse/comm_backend.h"
 
-/* The ticket of a sleep: the bell's count, and whether sockets are waited for. */
+/* The ticket of a sleep: the wakeup's ticket, and whether sockets are waited for. */
 #define TICKET_FAR (UINT64_C(1) << 32)
-/* Microseconds; who waits for sockets does not hear the bell of its own host. */
+/* Microseconds; a wait for sockets does not see the wakeup of this host. */
 #define NEAR_PAUSE 200
 
 /* A context of the backend. */
@@ -255,7 +255,7 @@ static void native_pause(void *self, uint64_t ticket, int64_t time)
 		native_wakeup_wait(native_own_wakeup(native), (uint32_t)ticket, time);
 		return;
 	}
-	/* news of ranks nearby do not end a wait for sockets */
+	/* progress of ranks of this host does not end a wait for sockets */
 	if (native->segment.base && time > NEAR_PAUSE)
 		time = NEAR_PAUSE;
 	limit = (struct timespec){time / 1000000, time % 1000000 * 1000};

@@ -83,7 +83,7 @@ int32_t native_shm_queue_post(struct native_shm_queue *queue, const struct rh_co
 	shm_queue_plan(queue, task);
 	*queue->last = task;
 	queue->last = &task->next;
-	/* what is wrong is said when it is tested */
+	/* errors are reported when it is tested */
 	*ret_task = native_shm_queue_test(queue, task) == 0 ? NULL : task;
 	return 0;
 }

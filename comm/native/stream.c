@@ -8,7 +8,7 @@
 #include "comm/core/error.h"
 #include "comm/native/stream.h"
 
-/* A piece is told at once, so that the other side can work on it while the next one comes. */
+/* A piece is published at once, so that the other side reads it while the next one is written. */
 #define RING_PIECES 4
 /* The clock is looked at once in so many times, and the socket so often, in microseconds. */
 #define CHECK_EVERY 16

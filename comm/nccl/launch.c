@@ -172,7 +172,7 @@ static int32_t launch_next(struct nccl *nccl)
 	return nccl_fail(nccl, "an operation cannot be launched", status);
 }
 
-/* What NCCL was given is in its stream now: behind it an event tells when it is done. */
+/* NCCL's work is in its stream now: an event behind it signals completion. */
 static int32_t launch_record(struct nccl *nccl)
 {
 	while (nccl->launched.first) {

@@ -258,7 +258,7 @@ static void disconnect_peer(struct ucx *ucx, struct ucx_peer *peer)
 
 /*
  * A socket that is closed while something has come that nobody reads makes the system throw away what the peer has not
- * read yet: so no end closes before the other has said that it has done all.
+ * read yet: so no end closes before the other has confirmed that it is done.
  */
 static void disconnect_part(struct ucx *ucx)
 {

@@ -131,7 +131,7 @@ int32_t ucx_send(void *self, int32_t peer, uint64_t tag, const void *data, size_
 
 int32_t ucx_recv(void *self, int32_t peer, uint64_t tag, void *data, size_t length, void **ret_work)
 {
-	/* UCX 1.13 does not always tell the length of what it completes at once */
+	/* UCX 1.13 does not always report the length of a receive that completes at once */
 	static const ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL};
 	struct ucx *ucx = self;
 	struct ucx_work *work = message_new(ucx, peer, length);

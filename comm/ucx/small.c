@@ -134,7 +134,7 @@ static struct ucx_small *small_new(struct ucx *ucx)
 		return NULL;
 	small->kind = UCX_SMALL;
 	small->recv = NULL;
-	/* UCX 1.13 does not always tell the length of what it completes at once */
+	/* UCX 1.13 does not always report the length of a receive that completes at once */
 	small->how = (ucp_request_param_t){.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL | UCP_OP_ATTR_FIELD_CALLBACK |
 	                                                   UCP_OP_ATTR_FIELD_USER_DATA,
 	                                   .cb.recv = small_arrive,

@@ -59,7 +59,7 @@ static int32_t mailbox_probe(int32_t rank, int32_t world, char *why, size_t room
 	return 0;
 }
 
-/* RH_COMM_MAILBOX_FOLDER is for several hosts; without it rank 0 makes one, and tells the others. */
+/* RH_COMM_MAILBOX_FOLDER is for several hosts; without it rank 0 creates one, and publishes its name. */
 static int32_t mailbox_make_folder(struct mailbox *box)
 {
 	const struct rh_comm_team *team = box->team;

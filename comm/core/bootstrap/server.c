@@ -144,7 +144,7 @@ static void server_sweep(struct rh_comm_server *server, int64_t now)
 	server->peer_count = kept;
 }
 
-/* There is room for the most that server_accept() lets in: the hub goes on when there is no memory left. */
+/* Room for the maximum that server_accept() admits: the server continues when memory is exhausted. */
 static struct pollfd *server_poll_set(const struct rh_comm_server *server)
 {
 	struct pollfd *set = server->set;
@@ -174,7 +174,7 @@ static void server_serve(struct rh_comm_server *server, const struct pollfd *set
 	}
 }
 
-/* @param ready how many of the set have news. @return when it is to be called at the latest */
+/* @param ready how many of the set are ready. @return when it must be called again at the latest */
 static int64_t server_turn(struct rh_comm_server *server, const struct pollfd *set, int ready, int64_t tick)
 {
 	if (ready > 0)
@@ -252,7 +252,7 @@ static int32_t server_start(struct rh_comm_server *server, const struct rh_comm_
 	server->port = listener.port;
 	(void)snprintf(server->host, sizeof(server->host), "%s", listener.host);
 	r = rh_comm_thread_start(&server->thread, server_run, server);
-	return r == 0 ? 0 : rh_comm_fail_os(err, r, "a thread for the hub");
+	return r == 0 ? 0 : rh_comm_fail_os(err, r, "a thread for the rendezvous server");
 }
 
 static void server_release(struct rh_comm_server *server)

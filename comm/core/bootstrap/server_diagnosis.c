@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is to blame: when a rank says that a time limit is over, or that another one does something else, all are asked
- * how far they are and with what. They are also asked when one has waited for a while, so that ranks which wait for
- * different things do not wait until a time limit is over.
+ * Finds the ranks at fault: when a rank reports a timeout, or that another one posted something else, all ranks are
+ * queried for their progress and their latest collectives. They are also queried when one has waited for a while, so
+ * that ranks which wait for different things do not wait until a timeout.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,19 +12,20 @@
 #include "comm/core/bootstrap/server_diagnosis.h"
 #include "comm/core/error.h"
 
-/* Who does not answer for so long is stopped. */
-#define CASE_PATIENCE (RH_COMM_SECOND / 2)
-/* When ranks are at odds, those that have not come so far are asked again for so long: most votes count. */
-#define CASE_PATIENCE_ODD (2 * RH_COMM_SECOND)
-#define CASE_AGAIN (RH_COMM_SECOND / 10)
-/* Somebody waits in vain, perhaps: asked after so long, then after twice as long, but at least so often. */
+/* A rank that does not answer for this long is stopped. */
+#define INQUIRY_PATIENCE (RH_COMM_SECOND / 2)
+/* After a divergence, ranks that are behind are queried again for this long, so that the majority is known. */
+#define INQUIRY_PATIENCE_ODD (2 * RH_COMM_SECOND)
+#define INQUIRY_AGAIN (RH_COMM_SECOND / 10)
+/* A rank may wait in vain: the first inquiry opens after this time, later ones after twice as long, up to the maximum.
+ */
 #define WATCH_FIRST RH_COMM_SECOND
 #define WATCH_MOST (8 * RH_COMM_SECOND)
-/* Most ranks that one message names. */
+/* Maximum of ranks in one message. */
 #define BLAMED_MOST 8
 #define LABEL_ROOM 120
 
-/* What is wrong with a rank, the worst first. */
+/* Faults of a rank, the worst first. */
 enum fault { FAULT_ABSENT, FAULT_SILENT, FAULT_LEFT, FAULT_BEHIND, FAULTS };
 
 static int32_t diagnosis_count(const struct rh_comm_server *server)
@@ -37,7 +38,7 @@ static int32_t diagnosis_rank(const struct rh_comm_server *server, int32_t i)
 	return server->inquiry.count > 0 ? server->inquiry.ranks[i] : i;
 }
 
-/* @return what a rank has answered this time, or NULL */
+/* @return a rank's answer to this inquiry, or NULL */
 static const struct rh_comm_answer *diagnosis_answer(const struct rh_comm_server *server, int32_t rank)
 {
 	const struct server_peer *peer = server->inquiry.peers[rank];
@@ -68,7 +69,7 @@ static void diagnosis_append(struct rh_comm_end *end, const char *text)
 static void diagnosis_blame(struct rh_comm_server *server, int32_t rank, enum fault fault, bool first)
 {
 	static const char *const words[] = {[FAULT_ABSENT] = "has not come",
-	                                    [FAULT_SILENT] = "stopped or starved",
+	                                    [FAULT_SILENT] = "stopped or throttled",
 	                                    [FAULT_LEFT] = "has left",
 	                                    [FAULT_BEHIND] = "has not posted it"};
 	const struct rh_comm_end *end = &server->inquiry.end;
@@ -83,7 +84,7 @@ static void diagnosis_blame(struct rh_comm_server *server, int32_t rank, enum fa
 	diagnosis_append(&server->inquiry.end, text);
 }
 
-/* The worst first; of those that are silent, the one that has been for longest. */
+/* The next rank with this fault; of the silent ones, the longest. */
 static int32_t diagnosis_worst(const struct rh_comm_server *server, const bool *named, enum fault fault)
 {
 	int32_t worst = RH_COMM_NO_RANK;
@@ -259,7 +260,7 @@ static void diagnosis_close(struct rh_comm_server *server)
 	if (server->inquiry.peers)
 		diagnosis_find_divergence(server, &divergence);
 	if (divergence.odd != RH_COMM_NO_RANK && end->code == 0 && !diagnosis_is_complete(server, true)) {
-		/* nobody has asked for an end yet, so there is time to hear all */
+		/* no rank has requested an end yet, so there is time for all answers */
 		end->code = RH_COMM_EINVAL;
 		server->inquiry.since = rh_comm_now();
 		diagnosis_query(server);
@@ -285,9 +286,10 @@ void rh_comm_server_diagnose(struct rh_comm_server *server, int64_t now)
 		return;
 	}
 	odd = server->inquiry.end.code == RH_COMM_EINVAL;
-	if (diagnosis_is_complete(server, odd) || now - server->inquiry.since > (odd ? CASE_PATIENCE_ODD : CASE_PATIENCE))
+	if (diagnosis_is_complete(server, odd) ||
+	    now - server->inquiry.since > (odd ? INQUIRY_PATIENCE_ODD : INQUIRY_PATIENCE))
 		diagnosis_close(server);
-	else if (odd && now - server->inquiry.asked >= CASE_AGAIN)
+	else if (odd && now - server->inquiry.asked >= INQUIRY_AGAIN)
 		diagnosis_query(server);
 }
 
@@ -300,7 +302,7 @@ void rh_comm_server_on_answer(struct rh_comm_server *server, struct server_peer 
 		return;
 	memcpy(&answer, payload, sizeof(answer));
 	peer->since = rh_comm_now();
-	/* that may be to what was asked before */
+	/* it may belong to an earlier inquiry */
 	if (answer.query.group == server->inquiry.end.query.group &&
 	    answer.query.needed == server->inquiry.end.query.needed) {
 		peer->answer = answer;
@@ -351,7 +353,7 @@ void rh_comm_server_on_end(struct rh_comm_server *server, const struct server_pe
 		rh_comm_server_end(server, &end);
 		return;
 	}
-	/* the first who asks for an end has it */
+	/* the first request wins */
 	if (server->over || (server->inquiry.since != 0 && server->inquiry.end.code != 0))
 		return;
 	diagnosis_drop(server);

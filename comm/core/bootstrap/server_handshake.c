@@ -58,7 +58,7 @@ static void server_on_hello(struct rh_comm_server *server, struct server_peer *p
 		return;
 	}
 	memcpy(challenge.nonce, peer->nonce, sizeof(challenge.nonce));
-	rh_comm_prove(server->secret, "hub", peer->hello.nonce, &peer->hello, challenge.proof);
+	rh_comm_prove(server->secret, RH_COMM_ROLE_SERVER, peer->hello.nonce, &peer->hello, challenge.proof);
 	peer->stage = SERVER_PROOF;
 	rh_comm_server_send(peer, RH_COMM_FRAME_CHALLENGE, &challenge, sizeof(challenge), NULL, 0);
 }
@@ -68,7 +68,7 @@ static void server_on_proof(struct rh_comm_server *server, struct server_peer *p
 {
 	uint8_t proof[RH_COMM_DIGEST];
 
-	rh_comm_prove(server->secret, "rank", peer->nonce, &peer->hello, proof);
+	rh_comm_prove(server->secret, RH_COMM_ROLE_RANK, peer->nonce, &peer->hello, proof);
 	if (length != RH_COMM_DIGEST || !rh_comm_digest_equal(proof, payload)) {
 		server_refuse(peer, "the secret (RH_COMM_SECRET) is not rank 0's");
 		return;
@@ -91,5 +91,5 @@ void rh_comm_server_handshake(struct rh_comm_server *server, struct server_peer 
 	else if (peer->stage == SERVER_PROOF && kind == RH_COMM_FRAME_PROOF)
 		server_on_proof(server, peer, payload, length);
 	else if (peer->stage < SERVER_MEMBER)
-		server_refuse(peer, "this is no rank of rh_comm");
+		server_refuse(peer, "this is not a rank of rh_comm");
 }

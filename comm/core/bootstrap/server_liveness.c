@@ -10,9 +10,9 @@
 #include "comm/core/bootstrap/server_liveness.h"
 #include "comm/core/error.h"
 
-/* Without a heartbeat for so long, a rank whose host answers is stopped, or starved. */
+/* Without a heartbeat for this long, a rank whose host answers is stopped or throttled. */
 #define SERVER_SILENT (3 * RH_COMM_SECOND)
-/* A message from a rank that has left is waited for so long. */
+/* How long to wait for messages of a rank that has left. */
 #define SERVER_LEFT_PATIENCE (3 * RH_COMM_SECOND)
 
 static bool server_is_silent(const struct server_peer *peer, int64_t now)
@@ -167,7 +167,7 @@ static void server_warn(const struct rh_comm_server *server, const struct server
 	peer->warned = number;
 	peer->called_silent = silent;
 	(void)fprintf(stderr, "rh_comm: rank %d at %s is %s: rank %d has waited %lld s for it in %s number %llu\n",
-	              (int)peer->hello.rank, peer->address, silent ? "stopped or starved" : "slow",
+	              (int)peer->hello.rank, peer->address, silent ? "stopped or throttled" : "slow",
 	              (int)waiting->hello.rank, (long long)(waiting->beat.waiting / RH_COMM_SECOND),
 	              rh_comm_what_name(waiting->beat.what), (unsigned long long)number);
 }

@@ -8,13 +8,14 @@
 #include "comm/core/error.h"
 #include "comm/core/thread.h"
 
-/* How long a hub that can be reached takes for its reason. */
+/* How long a reachable server takes to send its reason. */
 #define FAIL_PATIENCE (2 * RH_COMM_SECOND)
-/* It answers at once, unless it is stopped, and gives its verdict some time later. */
-#define JUDGE_SILENCE RH_COMM_SECOND
-#define JUDGE_PATIENCE (5 * RH_COMM_SECOND)
+/* It acknowledges at once, unless it is stopped, and sends its verdict later. */
+#define VERDICT_SILENCE RH_COMM_SECOND
+#define VERDICT_PATIENCE (5 * RH_COMM_SECOND)
 /* Rank 0's address as it stands in a foreign store: a port and a host. */
 #define ADDRESS_ROOM 400
+/* Part of the protocol between ranks. */
 #define ADDRESS_KEY "rh_comm/hub"
 
 int32_t rh_comm_world_check(const struct rh_comm_world *world, struct rh_comm_error *err)
@@ -43,13 +44,13 @@ void rh_comm_world_wake(struct rh_comm_world *world)
 		rh_comm_client_wake(world->client);
 }
 
-/* The hub, which is rank 0's, gives no verdict: all that is known is that rank 0 does not answer. */
+/* The server, in rank 0, sends no verdict: all that is known is that rank 0 does not answer. */
 static void world_blame_server(struct rh_comm_world *world, const struct rh_comm_error *reason)
 {
 	struct rh_comm_error verdict = *reason;
 
 	if (reason->code == RH_COMM_ETIME)
-		(void)rh_comm_fail(&verdict, RH_COMM_ETIME, 0, "%.400s; it waited for rank 0 (stopped or starved)",
+		(void)rh_comm_fail(&verdict, RH_COMM_ETIME, 0, "%.400s; it waited for rank 0 (stopped or throttled)",
 		                   reason->text);
 	rh_comm_client_close(world->client, &verdict);
 }
@@ -65,13 +66,13 @@ int32_t rh_comm_world_diagnose(const struct rh_comm *comm, const struct rh_comm_
 		return rh_comm_world_fail(world, reason, err);
 	if (rh_comm_client_check(world->client, NULL) == 0) {
 		rh_comm_client_end(world->client, reason, &about);
-		if (!rh_comm_client_await_verdict(world->client, now, JUDGE_SILENCE, now + JUDGE_PATIENCE))
+		if (!rh_comm_client_await_verdict(world->client, now, VERDICT_SILENCE, now + VERDICT_PATIENCE))
 			world_blame_server(world, reason);
 	}
 	return rh_comm_client_check(world->client, err);
 }
 
-/* Rank 0 publishes where its hub is through somebody else's store; the others look there. */
+/* Rank 0 publishes its server's address in the caller's key-value store, where the others read it. */
 static int32_t world_exchange_address(const struct rh_comm_options *options, struct rh_comm_world *world, char *host,
                                       size_t room, struct rh_comm_error *err)
 {
@@ -94,7 +95,7 @@ static int32_t world_exchange_address(const struct rh_comm_options *options, str
 	return 0;
 }
 
-/* Start the hub in rank 0, and find out where everybody reaches it. */
+/* Start the server in rank 0, and find its address. */
 static int32_t world_find_server(const struct rh_comm_options *options, struct rh_comm_world *world, char *host,
                                  size_t room, struct rh_comm_error *err)
 {

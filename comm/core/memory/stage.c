@@ -357,7 +357,7 @@ static void stage_stop(struct rh_comm_request *request)
 	comm->error = reason;
 }
 
-/* The number of the oldest chunk that travels, so that the hub knows whom we wait for; 0: for nobody. */
+/* The number of the oldest posted chunk, for the heartbeat; 0: no rank is waited for. */
 static uint64_t stage_sequence(struct staged *staged)
 {
 	if (staged->returned == staged->posted)

@@ -82,11 +82,11 @@ int32_t rh_comm_request_check(struct rh_comm *comm, const struct rh_comm_op *op,
 	int32_t r;
 
 	if (op->what < RH_COMM_ALL_REDUCE || op->what > RH_COMM_RECV)
-		return check_refuse(err, "what is no operation");
+		return check_refuse(err, "what is not a valid operation");
 	if (op->what != RH_COMM_BARRIER && !rh_comm_type_is_known(op->type))
-		return check_refuse(err, "type is no element type");
+		return check_refuse(err, "type is not a valid element type");
 	if (reduces && !rh_comm_reduce_is_known(op->reduce))
-		return check_refuse(err, "reduce is no reduction");
+		return check_refuse(err, "reduce is not a valid reduction");
 	if (!check_is_countable(comm, op))
 		return check_refuse(err, "count is more than there can be in memory");
 	r = check_memory(comm, op, err);

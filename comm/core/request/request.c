@@ -253,7 +253,7 @@ static uint64_t request_number(const struct rh_comm_request *request)
 	return request->sequence;
 }
 
-/* Who is waited for: of messages only we know; of collectives the hub finds out. */
+/* The rank that is waited for: known here for messages; for collectives the rendezvous server finds it. */
 static void request_report_late(const struct rh_comm_request *request, uint64_t number, struct rh_comm_error *late)
 {
 	const struct rh_comm *comm = request->comm;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread of a world: it serves the line to the hub, says how we do, and drives what nobody waits for. */
+/* The service thread of a world: the connection to the rendezvous server, heartbeats, and progress in the background.
+ */
 #include <sched.h>
 #include <stdio.h>
 
@@ -10,7 +11,7 @@
 
 #define BEAT_PERIOD RH_COMM_SECOND
 #define BEAT_TRIES 100
-/* Heartbeats that the hub may leave without an answer before it is called stopped. */
+/* Heartbeats without an acknowledgement before a warning calls rank 0 stopped. */
 #define UNANSWERED_MOST 2
 /* While operations are in flight the line is looked at so often at least. */
 #define SERVICE_PAUSE 1000
@@ -186,7 +187,7 @@ static void service_answer(struct rh_comm_world *world, const struct rh_comm_que
 	rh_comm_client_answer(world->client, &answer);
 }
 
-/* The hub names who is slow or stopped; when it is itself, each that waits says so. */
+/* The rendezvous server names slow or stopped ranks; when rank 0 itself is stopped, each rank that waits warns. */
 static void service_warn(struct rh_comm_world *world, const struct rh_comm_beat *beat)
 {
 	bool silent = rh_comm_client_unanswered(world->client) > UNANSWERED_MOST;
@@ -196,7 +197,7 @@ static void service_warn(struct rh_comm_world *world, const struct rh_comm_beat 
 	if (!silent || world->warned || !world->env.log || beat->waiting < world->env.slow)
 		return;
 	world->warned = true;
-	(void)fprintf(stderr, "rh_comm: rank 0 is stopped or starved: rank %d has waited %lld s in %s\n",
+	(void)fprintf(stderr, "rh_comm: rank 0 is stopped or throttled: rank %d has waited %lld s in %s\n",
 	              (int)world->env.rank, (long long)(beat->waiting / RH_COMM_SECOND), rh_comm_what_name(beat->what));
 }
 
@@ -228,7 +229,7 @@ static void service_beat(struct rh_comm_world *world, struct rh_comm_beat *beat)
 	rh_comm_client_beat(world->client, beat);
 }
 
-/* Sleep until the hub, a peer or somebody who posts has news. */
+/* Sleep until the server, a peer or a thread that posts wakes this one. */
 static void service_sleep(struct rh_comm_world *world, const struct service_look *look, int64_t beat)
 {
 	if (look->busy == 1) {
@@ -242,7 +243,7 @@ static void service_sleep(struct rh_comm_world *world, const struct service_look
 	                                                               : beat);
 }
 
-/* With nothing to do, tell those who post that they have to wake us; what they posted just before is looked for. */
+/* Announce that posting threads have to wake this one, then check once more for requests posted just before. */
 static bool service_may_doze(struct rh_comm_world *world)
 {
 	struct service_look look;

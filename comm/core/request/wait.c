@@ -27,7 +27,7 @@
 #define LOOK_ROUNDS 256
 /* A sleep lasts at most so long: what the world and the clock say is to be seen, and a lost wake-up to be survived. */
 #define NAP_MAX 5000
-/* Without a backend that can sleep; and when two contexts may have news. */
+/* Without a backend that can sleep, and when two contexts have to be checked. */
 #define NAP_BLIND 100
 /* Small operations are tried so often before anything is written down about them. */
 #define QUICK_BYTES 65536
@@ -81,13 +81,13 @@ void rh_comm_sleep(struct rh_comm *comm, const struct rh_comm_request *request, 
 	uint64_t ticket = 0;
 	int32_t r;
 
-	/* of copies between host and device nobody has news */
+	/* no backend signals copies between host and device */
 	if (atomic_load_explicit(&comm->cuda.copying, memory_order_relaxed) > 0) {
 		nap_blind(time);
 		return;
 	}
 	if (comm->hierarchy && comm->hierarchy->inter && atomic_load(&comm->hierarchy->inter->pending) > 0) {
-		/* news of the near ranks do not end this */
+		/* progress of the ranks of this host does not end this sleep */
 		rh_comm_sleep(comm->hierarchy->inter, NULL, NAP_BLIND * 2);
 		return;
 	}
@@ -177,7 +177,7 @@ static int32_t wait_collect(struct rh_comm_request *request, struct rh_comm_erro
 	struct rh_comm *comm = request->comm;
 	int32_t status = atomic_load_explicit(&request->status, memory_order_acquire);
 
-	/* an operation that failed by itself leaves the ranks at odds: the world ends, and the hub knows the cause */
+	/* a local failure leaves the ranks diverged: the world ends, and the rendezvous server knows the cause */
 	if (status == RH_COMM_EINVAL && request->sequence > 0)
 		status = rh_comm_world_diagnose(comm, &request->err, RH_COMM_REACHED_OPEN + request->sequence, err);
 	else if (status < 0)

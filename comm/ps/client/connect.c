@@ -133,9 +133,9 @@ void rh_ps_client_destroy(struct rh_ps *ps)
 	rh_ps_fabric_close(&ps->fabric);
 	rh_ps_settings_free(&ps->settings.text);
 	(void)pthread_mutex_destroy(&ps->lock);
-	(void)pthread_cond_destroy(&ps->news);
-	if (ps->bell >= 0)
-		(void)close(ps->bell);
+	(void)pthread_cond_destroy(&ps->changed);
+	if (ps->wake >= 0)
+		(void)close(ps->wake);
 	free(ps);
 }
 
@@ -174,10 +174,11 @@ static void connect_fork_child(void *self)
 	if (ps->join)
 		connect_close(rh_ps_join_fd(ps->join));
 	if (ps->fatal.code == 0)
-		(void)rh_comm_fail(&ps->fatal, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                   "this process was forked from worker %d, and is none itself: call rh_ps_connect() in it, "
-		                   "after fork()",
-		                   (int)ps->settings.worker);
+		(void)rh_comm_fail(
+			&ps->fatal, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+			"this process was forked from worker %d, and is not connected itself: call rh_ps_connect() in it, "
+			"after fork()",
+			(int)ps->settings.worker);
 	connect_fork_parent(ps);
 }
 
@@ -189,9 +190,9 @@ int32_t rh_ps_connect(const struct rh_ps_options *options, struct rh_ps **ret_ps
 	if (!ps)
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	(void)pthread_mutex_init(&ps->lock, NULL);
-	(void)pthread_cond_init(&ps->news, NULL);
-	ps->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ps->bell < 0)
+	(void)pthread_cond_init(&ps->changed, NULL);
+	ps->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ps->wake < 0)
 		r = rh_comm_fail_os(err, errno, "parameter server");
 	else
 		r = connect_start(ps, options, err);

@@ -186,7 +186,7 @@ static void link_begin(struct rh_ps_link *link, const struct rh_ps_welcome *welc
 	link->readable = false;
 	link->lost = 0;
 	link->pause = PAUSE_FIRST;
-	link->heard = rh_comm_now();
+	link->last_received = rh_comm_now();
 	link->asked = 0;
 	link->named = false;
 }
@@ -261,7 +261,7 @@ int32_t rh_ps_link_reserve(struct rh_ps_link *link, size_t count)
 void rh_ps_link_post(struct rh_ps_link *link, struct rh_ps_part *part)
 {
 	if (link->first == link->next)
-		link->heard = rh_comm_now();
+		link->last_received = rh_comm_now();
 	link->parts[link->next++ & (link->room - 1)] = part;
 }
 
@@ -356,18 +356,18 @@ static int32_t link_receive(struct rh_ps_link *link)
 	const uint8_t *payload;
 	struct rh_ps_head head;
 	int32_t r;
-	bool heard = false;
+	bool received = false;
 
 	while ((r = rh_ps_wire_next(link->wire, &head, &payload)) > 0) {
-		heard = true;
+		received = true;
 		r = link_finish(link, &head, payload);
 		rh_ps_wire_drop(link->wire);
 		/* the room is to be seen while we are still at it */
 		if (r < 0 || (head.length >= RH_PS_PART_MAX / 4 && rh_ps_wire_flush(link->wire) < 0))
 			return RH_COMM_EPEER;
 	}
-	if (heard) {
-		link->heard = rh_comm_now();
+	if (received) {
+		link->last_received = rh_comm_now();
 		link->asked = 0;
 		link->named = false;
 	}
@@ -387,15 +387,15 @@ static void link_check_slow(struct rh_ps_link *link)
 	if (link->first == link->next || link->named || link->ps->settings.slow == RH_COMM_NEVER)
 		return;
 	now = rh_comm_now();
-	if (link->asked == 0 && now - link->heard >= patience) {
+	if (link->asked == 0 && now - link->last_received >= patience) {
 		(void)rh_ps_wire_add(link->wire, &ping);
 		link->asked = now;
 	} else if (link->asked > 0 && now - link->asked >= patience) {
 		link->named = true;
 		(void)fprintf(stderr,
-		              "rh_ps: worker %d: server %d at %s port %d is slow or stopped: it has said nothing for %lld s\n",
+		              "rh_ps: worker %d: server %d at %s port %d is slow or stopped: it has sent nothing for %lld s\n",
 		              (int)link->ps->settings.worker, (int)link->index, link->host, (int)link->port,
-		              (long long)((now - link->heard) / RH_COMM_SECOND));
+		              (long long)((now - link->last_received) / RH_COMM_SECOND));
 	}
 }
 
@@ -473,7 +473,7 @@ int32_t rh_ps_link_progress(struct rh_ps_link *link, bool look, struct rh_comm_e
 	if (look || link->readable || !rh_ps_wire_is_shared(link->wire))
 		gone = rh_ps_wire_fill(link->wire) < 0;
 	link->readable = false;
-	/* who is gone may have said something before */
+	/* a closed connection may still have records to read */
 	gone |= link_receive(link) < 0;
 	link_check_slow(link);
 	if (gone || link_send(link) < 0)

@@ -84,7 +84,7 @@ static int32_t fabric_keep(struct fabric_oob *oob, const uint8_t *payload, size_
 	struct fabric_value *value;
 
 	if (key == length)
-		return fabric_fail(oob, RH_COMM_EPEER, "the other end speaks nonsense");
+		return fabric_fail(oob, RH_COMM_EPEER, "the other end sent a malformed record");
 	value = malloc(sizeof(*value) + length);
 	if (!value)
 		return fabric_fail(oob, RH_COMM_ENOMEM, "out of memory");
@@ -102,7 +102,7 @@ static int32_t fabric_take(struct fabric_oob *oob, const struct rh_ps_head *head
 	if (head->kind == RH_PS_REC_REFUSED && head->length > 0 && payload[head->length - 1] == '\0')
 		return fabric_fail(oob, head->status < 0 ? head->status : RH_COMM_EINVAL, (const char *)payload);
 	oob->connected = head->kind == RH_PS_REC_CONNECTED;
-	return oob->connected ? 0 : fabric_fail(oob, RH_COMM_EPEER, "the other end speaks nonsense");
+	return oob->connected ? 0 : fabric_fail(oob, RH_COMM_EPEER, "the other end sent a malformed record");
 }
 
 /* Wait for one record, and take it. */
@@ -118,7 +118,7 @@ static int32_t fabric_receive(struct fabric_oob *oob)
 			r = fabric_fail(oob, RH_COMM_EPEER, "the connection closed");
 	}
 	if (r < 0)
-		return oob->reason.code < 0 ? r : fabric_fail(oob, RH_COMM_EPEER, "the other end speaks nonsense");
+		return oob->reason.code < 0 ? r : fabric_fail(oob, RH_COMM_EPEER, "the other end sent a malformed record");
 	r = fabric_take(oob, &head, payload);
 	rh_ps_wire_drop(oob->wire);
 	return r;
@@ -286,7 +286,7 @@ static struct fabric_oob *fabric_oob_new(struct rh_ps_wire *wire, const struct r
 	return oob;
 }
 
-/* Say that it is open here, and hear that it is there. */
+/* Announce that it is open here, and wait until it is open there. */
 static int32_t fabric_finish(struct fabric_oob *oob)
 {
 	struct rh_ps_head head = {.kind = RH_PS_REC_CONNECTED};
@@ -297,7 +297,7 @@ static int32_t fabric_finish(struct fabric_oob *oob)
 	return r;
 }
 
-/* The other end is to hear why; what cannot be sent now is not. */
+/* Send the reason to the other end, if that is possible without blocking. */
 static void fabric_refuse(const struct fabric_oob *oob)
 {
 	struct rh_ps_head head = {.kind = RH_PS_REC_REFUSED, .status = oob->reason.code, .worker = RH_COMM_NO_RANK};
@@ -386,12 +386,12 @@ int32_t rh_ps_fabric_connect(struct rh_ps_wire *wire, const struct rh_ps_fabric_
 		fabric_oob_free(oob);
 		return r;
 	}
-	/* what the two had to say is reason */
+	/* the exchange over the wire is complete */
 	oob->wire = NULL;
 	r = rh_ps_wire_over(wire, &rh_ps_message_stream_operations, stream, rh_ps_message_stream_adopt);
 	if (r < 0) {
 		rh_ps_message_stream_operations.close(stream);
-		return rh_comm_fail(err, RH_COMM_EPEER, RH_COMM_NO_RANK, "the other end speaks nonsense");
+		return rh_comm_fail(err, RH_COMM_EPEER, RH_COMM_NO_RANK, "the other end sent a malformed record");
 	}
 	return 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/ps/protocol/fabric.h
- * @brief How a worker and a server come to use a backend of rh_comm.
+ * @brief A backend of rh_comm as the transport between a worker and a server.
  *
- * Each pair has a context of its own, of two ranks: server 0, worker 1. So the death of one is nobody else's trouble,
- * and a worker that comes back opens a new one. What a backend publishes goes over the pair's connection.
+ * Each pair has a context of its own, of two ranks: server 0, worker 1. So the death of one does not affect other
+ * pairs, and a worker that comes back opens a new one. What a backend publishes goes over the pair's connection.
  */
 #ifndef RH_COMM_PS_PROTOCOL_MEET_H
 #define RH_COMM_PS_PROTOCOL_MEET_H
@@ -27,13 +27,13 @@ struct rh_ps_fabric {
 	struct rh_ps_device device; /**< of a backend that moves memory of devices alone */
 };
 
-/** Payload of MEET. */
+/** Payload of CONNECT. */
 struct rh_ps_fabric_hello {
 	int32_t near; /**< not 0: the worker shares memory with the server */
 	int32_t reserved;
 };
 
-/** One meeting. */
+/** One connection over the backend. */
 struct rh_ps_fabric_plan {
 	const struct rh_ps_fabric *fabric;
 	bool server; /**< which of the two this is */

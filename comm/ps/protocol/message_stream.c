@@ -261,7 +261,7 @@ static int32_t message_stream_move(struct rh_ps_message_stream *stream)
 
 	if (r == 0)
 		r = message_stream_read_words(stream);
-	/* what was said before the end is still heard */
+	/* what was announced before the end is still received */
 	if (message_stream_move_in(stream) < 0)
 		r = RH_COMM_EPEER;
 	if (r == 0)

@@ -27,7 +27,7 @@ enum rh_ps_kind {
 	/** worker, on another connection: the ticket in key; answered by a descriptor on a local socket, else by ACK */
 	RH_PS_REC_ATTACH,
 	RH_PS_REC_SESSION, /**< in logs only: a process became this worker; sequence is its session */
-	RH_PS_REC_LEAVE,   /**< worker: it goes; answered by ACK */
+	RH_PS_REC_LEAVE,   /**< worker: it leaves; answered by ACK */
 	RH_PS_REC_INIT,
 	RH_PS_REC_PUSH,
 	RH_PS_REC_PULL,
@@ -37,7 +37,7 @@ enum rh_ps_kind {
 	RH_PS_REC_VALUE,     /**< server: done, and this is the value */
 	RH_PS_REC_ERROR,     /**< server: status and worker, and why as text */
 	RH_PS_REC_PING,      /**< worker: are you there? sequence 0; answered by ACK */
-	RH_PS_REC_CONNECT,   /**< worker: struct rh_ps_fabric_hello: both are to open the backend now */
+	RH_PS_REC_CONNECT,   /**< worker: struct rh_ps_fabric_hello: both open the backend now */
 	RH_PS_REC_KEY,       /**< while a backend is opened: a key, a zero byte, a value */
 	RH_PS_REC_ASSIGN,    /**< scheduler: struct rh_ps_assignment */
 	RH_PS_REC_PLACE,     /**< server, to the scheduler: struct rh_ps_place */

@@ -37,8 +37,8 @@ bool rh_ps_wire_is_foreign(const struct rh_ps_wire *wire);
 int32_t rh_ps_wire_over(struct rh_ps_wire *wire, const struct rh_ps_stream *stream, void *self,
                         void (*adopt)(void *self, const void *data, size_t length));
 /**
- * Watch a second connection to the other end, which is the wire's from now on: nothing comes over it but the news that
- * the other end is gone.
+ * Watch a second connection to the other end, which is the wire's from now on: it carries nothing and
+ * reveals the death of the other end.
  */
 void rh_ps_wire_watch(struct rh_ps_wire *wire, int fd);
 /** @return the second descriptor to wait for; -1: there is none */
@@ -71,7 +71,7 @@ uint8_t *rh_ps_wire_add(struct rh_ps_wire *wire, const struct rh_ps_head *head);
 int32_t rh_ps_wire_flush(struct rh_ps_wire *wire);
 /** @return whether something waits for the socket to become writable */
 bool rh_ps_wire_unsent(const struct rh_ps_wire *wire);
-/** @return whether something is under way of which the descriptor does not tell: it is to be looked at again soon */
+/** @return whether transfers are in flight that the descriptor does not signal: check again soon */
 bool rh_ps_wire_moving(const struct rh_ps_wire *wire);
 /** Say that we are about to sleep on the descriptor. @return false: there is something to do first */
 bool rh_ps_wire_sleep(struct rh_ps_wire *wire);

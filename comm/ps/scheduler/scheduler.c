@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scheduler: who comes is assigned, and when all servers have a place everybody hears of it. join.h has the words.
- */
+/* The scheduler: assigns numbers, and distributes the addresses of the servers once all are known (join.h). */
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -141,14 +140,15 @@ static int32_t scheduler_check(const struct rh_ps_scheduler *scheduler, const st
 	if (!rh_comm_digest_equal(hello->job, scheduler->digest))
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the scheduler is of another job");
 	if (strncmp(hello->backend, scheduler->backend, sizeof(hello->backend)) != 0)
-		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "the scheduler is told the backend \"%s\" and this %s \"%.*s\": set RH_PS_BACKEND to the "
-		                    "same everywhere",
-		                    scheduler->backend, server ? "server" : "worker", RH_PS_BACKEND_MAX, hello->backend);
+		return rh_comm_fail(
+			err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+			"the scheduler is configured for the backend \"%s\" and this %s \"%.*s\": set RH_PS_BACKEND to the "
+			"same everywhere",
+			scheduler->backend, server ? "server" : "worker", RH_PS_BACKEND_MAX, hello->backend);
 	if ((hello->servers != 0 && hello->servers != settings->servers) ||
 	    (hello->workers != 0 && hello->workers != settings->workers) || index >= count || index < -1)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "the scheduler is told %d servers and %d workers, and this is %s %d of %d and %d",
+		                    "the scheduler is configured for %d servers and %d workers, and this is %s %d of %d and %d",
 		                    (int)settings->servers, (int)settings->workers, server ? "server" : "worker", (int)index,
 		                    (int)hello->servers, (int)hello->workers);
 	return 0;
@@ -469,7 +469,7 @@ static void scheduler_turn(struct rh_ps_scheduler *scheduler)
 	scheduler_tick(scheduler);
 }
 
-/* Everybody hears why the job is given up. */
+/* Every process gets the reason for the end of the job. */
 static void scheduler_give_up(struct rh_ps_scheduler *scheduler)
 {
 	struct rh_comm_error reason = scheduler->failed;

@@ -50,7 +50,7 @@ static bool attach_near(struct rh_ps_conn *conn)
 	return good;
 }
 
-/* The first connection stays, idle, as what tells that the worker's host is gone. */
+/* The first connection stays, idle, to detect the death of the worker's host. */
 static bool attach_far(const struct rh_ps_server *server, struct rh_ps_conn *conn, struct rh_ps_conn *first)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = conn};

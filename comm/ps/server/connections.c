@@ -287,7 +287,7 @@ bool rh_ps_conn_serve(struct rh_ps_server *server, struct rh_ps_conn *conn)
 			rh_ps_wire_drop(conn->wire);
 		conn_receive(server, conn);
 	}
-	/* who has closed may have said something before; who is refused hears why at the next flush */
+	/* records before a close are still handled; a refusal is sent by the next flush */
 	if (r < 0)
 		conn->broken = true;
 	return r > 0;

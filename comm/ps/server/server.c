@@ -38,7 +38,7 @@ static int32_t server_watch(const struct rh_ps_server *server, int fd, const voi
 	return epoll_ctl(server->poller, EPOLL_CTL_ADD, fd, &event) < 0 ? RH_COMM_EIO : 0;
 }
 
-/* Descriptors are told apart by what their events point to: these members, or a connection. */
+/* Events identify their descriptor by a pointer: to these members, or to a connection. */
 static int32_t server_open_descriptors(struct rh_ps_server *server, const char *host, int32_t port,
                                        struct rh_comm_error *err)
 {
@@ -328,7 +328,7 @@ static void server_on_event(struct rh_ps_server *server, const struct epoll_even
 		rh_ps_conn_accept(server, true);
 	} else {
 		conn->readable |= (event->events & EPOLLIN) != 0;
-		/* it neither reads nor writes any more, so nobody would hear an answer */
+		/* both directions are closed, so no answer could be received */
 		conn->broken |= (event->events & (EPOLLHUP | EPOLLERR)) != 0 && !(event->events & EPOLLIN);
 	}
 }

@@ -243,7 +243,7 @@ static int32_t store_check_init(const struct rh_ps_store *store, const struct rh
 int32_t rh_ps_store_check(const struct rh_ps_store *store, const struct rh_ps_head *head, struct rh_comm_error *err)
 {
 	if (head->worker < 0 || head->worker >= store->config.workers)
-		return rh_comm_fail(err, RH_COMM_EINVAL, head->worker, "worker %d is none of %d", (int)head->worker,
+		return rh_comm_fail(err, RH_COMM_EINVAL, head->worker, "worker %d is not below %d", (int)head->worker,
 		                    (int)store->config.workers);
 	if (head->kind == RH_PS_REC_SESSION)
 		return 1;

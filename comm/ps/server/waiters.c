@@ -93,7 +93,7 @@ static void waiters_name_slow(struct rh_ps_server *server, const struct rh_ps_wa
 		peer->named = true;
 		waiters_describe(waiter, what, sizeof(what));
 		(void)fprintf(stderr,
-		              "rh_ps: server %d: worker %d is slow or stopped: it has said nothing for %lld s, and worker %d "
+		              "rh_ps: server %d: worker %d is slow or stopped: it has sent nothing for %lld s, and worker %d "
 		              "waits for it: %s\n",
 		              (int)server->store->config.index, (int)i,
 		              (long long)((now - peer->last_received) / RH_COMM_SECOND), (int)waiter->head.worker, what);
@@ -120,7 +120,7 @@ static int32_t waiters_find_last_lost(const struct rh_ps_server *server, int64_t
 	return last;
 }
 
-/* Whose connection is gone without a farewell has died, or never said it: when nobody else is here, nobody comes. */
+/* A worker that was lost without LEAVE may come back; when all are lost, the server ends after return_timeout. */
 static void waiters_check_all_lost(struct rh_ps_server *server, int64_t now)
 {
 	int64_t since;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "comm/bench/bench.h"
+#include "comm/bench/options.h"
+#include "comm/bench/result.h"
+#include "comm/bench/verdict.h"
 
 #include <string.h>
 

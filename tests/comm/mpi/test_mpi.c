@@ -34,7 +34,7 @@
 /* What wait_for() makes of the end by a signal; no exit status is so large. */
 #define SIGNALLED 256
 
-/* What a rank may be told to do. */
+/* Actions of a rank. */
 struct scenario {
 	const char *name;
 	ranks_fn *fn;

@@ -89,7 +89,7 @@ static void test_copy_policy__follows_a_change(void **state)
 	assert_true(play(&policy, &near, BYTES, 100) > 90);
 }
 
-static void test_copy_policy__sizes_are_told_apart(void **state)
+static void test_copy_policy__sizes_are_independent(void **state)
 {
 	struct native_copy_policy policy = {0};
 
@@ -120,7 +120,7 @@ int main(void)
 		cmocka_unit_test(test_copy_policy__trials_become_rare),
 		cmocka_unit_test(test_copy_policy__stays_where_it_makes_no_difference),
 		cmocka_unit_test(test_copy_policy__follows_a_change),
-		cmocka_unit_test(test_copy_policy__sizes_are_told_apart),
+		cmocka_unit_test(test_copy_policy__sizes_are_independent),
 		cmocka_unit_test(test_copy_policy__classes_are_powers_of_two),
 	};
 

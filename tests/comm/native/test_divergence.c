@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that are at odds, or stopped, over shared memory and TCP; and at the start, too: the right one is named. */
+/* Ranks that diverge, or are stopped, over shared memory and TCP; and at the start, too: the right one is named. */
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>

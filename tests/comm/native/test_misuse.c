@@ -211,7 +211,7 @@ enum phase { IN_ALL_REDUCE, IN_LONG_ALL_REDUCE, IN_RECEIVE, IN_GROUP, IN_MANY, P
 static void *abort_soon(void *arg)
 {
 	(void)usleep(30000);
-	rh_comm_abort(arg, "said another thread");
+	rh_comm_abort(arg, "aborted by another thread");
 	return NULL;
 }
 
@@ -269,7 +269,7 @@ static int abort_from_a_thread(struct rh_comm *comm, const void *arg)
 	}
 	if (aborts)
 		(void)pthread_join(thread, NULL);
-	if (r != RH_COMM_EABORTED || err.rank != 1 || !strstr(err.text, "said another thread")) {
+	if (r != RH_COMM_EABORTED || err.rank != 1 || !strstr(err.text, "aborted by another thread")) {
 		(void)fprintf(stderr, "rank %d, phase %d: %d %s\n", (int)rh_comm_rank(comm), (int)phase, (int)r, err.text);
 		return 2;
 	}

@@ -289,7 +289,7 @@ static void test_nccl__an_abort_ends_kernels_that_wait(void **state)
 	thread_ranks_run_worlds(2, 3, "nccl", abort_one);
 }
 
-/* What is said where CUDA memory cannot be moved. */
+/* The error where CUDA memory cannot be moved. */
 static int is_refused(struct thread_rank *self)
 {
 	float value[1] = {1};
@@ -322,8 +322,8 @@ static const struct refusal refusals[] = {
 	{"no such CUDA runtime", "RH_COMM_CUDART", "libm.so.6", "the CUDA runtime has no cudaGetDeviceCount", false},
 };
 
-/* With auto the rest goes on; who wants nccl is told why not. */
-static void test_nccl__what_is_missing_is_said(void **state)
+/* With auto host memory still works; with nccl rh_comm_init() fails with the reason. */
+static void test_nccl__missing_libraries_are_named(void **state)
 {
 	struct thread_rank ranks[2];
 
@@ -380,7 +380,7 @@ int main(void)
 		cmocka_unit_test(test_nccl__leaves_the_callers_device_current),
 		cmocka_unit_test(test_nccl__an_error_that_comes_later_ends_the_operation),
 		cmocka_unit_test(test_nccl__an_abort_ends_kernels_that_wait),
-		cmocka_unit_test(test_nccl__what_is_missing_is_said),
+		cmocka_unit_test(test_nccl__missing_libraries_are_named),
 		cmocka_unit_test(test_nccl__other_backends_go_through_the_host),
 	};
 

@@ -26,7 +26,7 @@
 #define LONG (5 * CHUNK + 77)
 #define WAIT_ROUNDS 60000
 
-/* What the ranks of a world tell each other beside it. */
+/* Data that the ranks of a world share outside of it. */
 static atomic_int *shared_word(void)
 {
 	static atomic_int word;

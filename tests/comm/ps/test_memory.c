@@ -68,7 +68,7 @@ static void test_memory__a_scheduler_starts_or_says_why(void **state)
 	}
 }
 
-/* The value tells whether a push has counted: all of those that ended well, and no other one twice. */
+/* The value shows which pushes counted: all that succeeded, and no other one twice. */
 static void check_count(struct rh_ps *ps, bool good, float *pushed)
 {
 	float out[COUNT] = {0};
@@ -212,7 +212,7 @@ static bool serve_with_failure(long first, bool no_shm, _Atomic bool *failed)
 	return r == 0;
 }
 
-/* The worker asks again, or hears that the server is gone; what it hears otherwise is right. */
+/* The worker retries, or gets the error that the server is lost; any other answer is correct. */
 static void test_memory__a_server_that_serves_survives_it(void **state)
 {
 	_Atomic bool *failed = mmap(NULL, sizeof(*failed), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

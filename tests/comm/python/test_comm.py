@@ -443,7 +443,7 @@ class ForeignStore(kit.Ranks):
                 0, 0, 0, "none", {"TEST_RANK": rank, "TEST_FOLDER": folder})) for rank in range(2)]
             self.assertEqual([child.wait(kit.TIMEOUT) for child in children], [0, 0])
 
-    def test_what_fails_is_told(self):
+    def test_failures_are_reported(self):
         with self.assertRaises(roundhouse.CommError) as caught:
             roundhouse.Comm(0, 2, host="127.0.0.1", store=Broken())
         self.assertIsInstance(caught.exception.__cause__, PermissionError)
@@ -470,7 +470,7 @@ class Alone(unittest.TestCase):
             "unknown reduction": (lambda: self.comm.all_reduce(f, "median"), "median"),
             "elements without a reduction": (lambda: self.comm.all_reduce(array.array("h", [1])), '"h"'),
             "read-only": (lambda: self.comm.all_reduce(b"abc"), "cannot be written"),
-            "no array": (lambda: self.comm.all_reduce(7), "no array"),
+            "not an array": (lambda: self.comm.all_reduce(7), "not an array"),
             "a view with gaps": (lambda: self.comm.all_reduce(memoryview(array.array("f", [0.0] * 4))[::2]), "contiguous"),
             "other type of out": (lambda: self.comm.all_reduce(f, out=array.array("d", [0.0, 0.0])), "one type"),
             "shorter out": (lambda: self.comm.all_reduce(f, out=array.array("f", [0.0])), "do not fit"),

@@ -452,7 +452,7 @@ static int send_and_sleep(struct rh_comm *comm, const void *arg)
 {
 	static char data[50000];
 	const int *pipe_ends = arg;
-	struct pollfd told = {.fd = pipe_ends[0], .events = POLLIN};
+	struct pollfd pipe_end = {.fd = pipe_ends[0], .events = POLLIN};
 	struct rh_comm_error err = {0};
 	char byte;
 
@@ -470,7 +470,7 @@ static int send_and_sleep(struct rh_comm *comm, const void *arg)
 		}
 		if (rh_comm_rank(comm) == 1 && write(pipe_ends[1], "", 1) != 1)
 			return 2;
-		if (rh_comm_rank(comm) == 0 && (poll(&told, 1, PATIENCE_MS) != 1 || read(pipe_ends[0], &byte, 1) != 1))
+		if (rh_comm_rank(comm) == 0 && (poll(&pipe_end, 1, PATIENCE_MS) != 1 || read(pipe_ends[0], &byte, 1) != 1))
 			return 3;
 	}
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hub and lines to it, in one process: who is let in, what is told to whom, and nonsense that it must survive. */
+/* The rendezvous server and clients in one process: admission, notifications, and malformed input that it survives. */
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -91,7 +91,7 @@ static void part(struct member *member)
 	rh_comm_client_free(member->client);
 }
 
-/* What the hub says of the world, once it says something. */
+/* The server's reason for the end of the world, once it is sent. */
 static int32_t await_end(struct member *member, struct rh_comm_error *err)
 {
 	for (int i = 0; i < 6000 && rh_comm_client_check(member->client, err) == 0; i++)
@@ -139,7 +139,7 @@ static void test_server__who_is_let_in(void **state)
 		rh_comm_client_free(client);
 		if (i > 0)
 			continue;
-		/* that was a rank which went without a word: this hub's world is over, so take a new one */
+		/* that rank left without LEAVE, which ended this world: start a new one */
 		part(&first);
 		rh_comm_server_free(server);
 		server = start_server(3, &port);
@@ -173,7 +173,7 @@ static void test_server__values(void **state)
 	                 RH_COMM_EINVAL);
 	assert_non_null(strstr(err.text, "\"a\" has 5 bytes, more than 4"));
 	assert_int_equal(rh_comm_client_get(ranks[1].client, "b", value, 4, rh_comm_now() + 1000, &err), RH_COMM_ETIME);
-	assert_non_null(strstr(err.text, "no rank said \"b\" in time"));
+	assert_non_null(strstr(err.text, "no rank published \"b\" in time"));
 	assert_int_equal(rh_comm_client_put(ranks[0].client, "c", large, RH_COMM_PUT_MAX - 1), RH_COMM_EINVAL);
 	assert_int_equal(rh_comm_client_put(ranks[0].client, "c", large, RH_COMM_PUT_MAX - 2), 0);
 	assert_int_equal(rh_comm_client_get(ranks[1].client, "c", large, RH_COMM_FRAME_MAX, rh_comm_now() + PATIENCE, &err),
@@ -345,7 +345,7 @@ static void test_server__who_left_a_group_is_not_waited_for(void **state)
 		check_group(&rows[i]);
 }
 
-/* Wait until the hub asks, and answer: the rank has posted `posted` collectives, of which the last is `label`. */
+/* Wait for the server's query, and answer: the rank has posted `posted` collectives, of which the last is `label`. */
 static void answer(struct member *member, uint64_t posted, uint64_t label)
 {
 	struct rh_comm_answer answer = {.reached = RH_COMM_REACHED_OPEN + posted};
@@ -379,8 +379,9 @@ static void test_server__a_time_limit_names_the_ranks(void **state)
 	answer(&ranks[1], 6, 5);
 	assert_int_equal(await_end(&ranks[0], &err), RH_COMM_ETIME);
 	assert_int_equal(err.rank, 3);
-	assert_string_equal(err.text, "barrier number 7 took too long; it waited for rank 3 (has not come), "
-	                              "rank 2 at 127.0.0.1 (stopped or starved), rank 1 at 127.0.0.1 (has not posted it)");
+	assert_string_equal(err.text,
+	                    "barrier number 7 took too long; it waited for rank 3 (has not come), "
+	                    "rank 2 at 127.0.0.1 (stopped or throttled), rank 1 at 127.0.0.1 (has not posted it)");
 	for (int32_t rank = 0; rank < 3; rank++)
 		part(&ranks[rank]);
 	rh_comm_server_free(server);
@@ -459,7 +460,7 @@ static int connect_raw(int32_t port)
 
 static void send_raw(int fd, const void *data, size_t length)
 {
-	/* the hub may have closed it already */
+	/* the server may have closed it already */
 	(void)!send(fd, data, length, MSG_NOSIGNAL);
 }
 
@@ -504,7 +505,7 @@ static void test_server__strangers_are_refused_with_a_reason(void **state)
 	} rows[] = {
 		{"another version", RH_COMM_FRAME_HELLO, 99, sizeof(struct rh_comm_hello), "this rank 99: use one version"},
 		{"half a hello", RH_COMM_FRAME_HELLO, RH_COMM_PROTOCOL, 10, "too short"},
-		{"a value before the hello", RH_COMM_FRAME_PUT, RH_COMM_PROTOCOL, 10, "no rank of rh_comm"},
+		{"a value before the hello", RH_COMM_FRAME_PUT, RH_COMM_PROTOCOL, 10, "not a rank of rh_comm"},
 		{"an unknown kind", 77, RH_COMM_PROTOCOL, 10, NULL},
 	};
 	int32_t port;
@@ -610,7 +611,7 @@ static int64_t processor_time(void)
 	return (int64_t)time.tv_sec * RH_COMM_SECOND + time.tv_nsec / 1000;
 }
 
-/* Who calls stays in the listener's queue, which poll() tells of again and again. */
+/* A connection stays in the listener's queue, which poll() reports again and again. */
 static void test_server__rests_while_no_descriptor_is_free(void **state)
 {
 	struct rlimit limit, few;
