@@ -44,7 +44,7 @@ WORDS_THAT_LEFT = {
 WORDY = ("core", "comm", "plugins", "include", "examples", "tests", "tools", "docs", "cmake", "README.md", "CONTRIBUTING.md", "SECURITY.md", "check",
          "quickstart")
 WORD = re.compile(r"(?<![A-Za-z])(in[ _-])?(%s)(?![A-Za-z])" % "|".join(WORDS_THAT_LEFT), re.I)
-ALLOWED_WORDS = re.compile(r"Docker Hub|GitHub|Hugging Face Hub")
+ALLOWED_WORDS = re.compile(r"Docker Hub|GitHub|Hugging Face Hub|HF_HUB_OFFLINE|\"hub\"|rh_comm/hub")
 
 LEX = re.compile(r"//(?:[^\n\\]|\\(?:.|\n))*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\(?:.|\n))*\"|'(?:[^'\\\n]|\\(?:.|\n))*'", re.S)
 TOKEN = re.compile(r"[A-Za-z_]\w*|\n|[^\s\w]|\d\w*")

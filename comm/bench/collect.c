@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "comm/bench/bench.h"
+#include "comm/bench/collect.h"
 
-int32_t rh_bench_meet(struct rh_comm *comm, struct rh_comm_error *err)
+int32_t rh_bench_barrier(struct rh_comm *comm, struct rh_comm_error *err)
 {
 	const struct rh_comm_op op = {.size = sizeof(op), .what = RH_COMM_BARRIER};
 

@@ -9,7 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "comm/bench/bench.h"
+#include "comm/bench/options.h"
+#include "comm/bench/run.h"
 
 /* What would say otherwise who is who. */
 static const char *const local_foreign[] = {
@@ -111,7 +112,7 @@ int rh_bench_local(const struct rh_bench_options *options)
 	for (int32_t i = 0; i < started; i++) {
 		int status = local_wait(pids[i], i);
 
-		/* rank 0 has said why; a signal is worse than all that it can say */
+		/* rank 0 has printed the reason; death by a signal is worse than any exit status */
 		if (i == 0 || status == RH_BENCH_UNREACHABLE)
 			result = started < options->local ? result : status;
 	}

@@ -5,7 +5,8 @@
  */
 #include <signal.h>
 
-#include "comm/bench/bench.h"
+#include "comm/bench/options.h"
+#include "comm/bench/run.h"
 
 int main(int argc, char **argv)
 {

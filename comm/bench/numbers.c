@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "comm/bench/bench.h"
+#include "comm/bench/numbers.h"
 
 double rh_bench_now(void)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/bench/bench.h"
+#include "comm/bench/options.h"
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)

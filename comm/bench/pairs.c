@@ -6,7 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/bench/bench.h"
+#include "comm/bench/collect.h"
+#include "comm/bench/measure.h"
+#include "comm/bench/numbers.h"
+#include "comm/bench/options.h"
+#include "comm/bench/result.h"
+#include "comm/bench/verdict.h"
+
+/* Bytes of one message of a bandwidth measurement. */
+#define MESSAGE ((size_t)1 << 20)
+/* Messages of one burst. */
+#define WINDOW 8
 
 #define TAG_ORDER 1
 #define TAG_DATA 2
@@ -38,7 +48,7 @@ struct pair {
 	struct rh_comm *comm;
 	int32_t peer;
 	double share; /* microseconds for one measurement */
-	char *buffer; /* RH_BENCH_WINDOW messages */
+	char *buffer; /* WINDOW messages */
 	struct rh_comm_error *err;
 };
 
@@ -74,8 +84,7 @@ static int32_t pair_recv(const struct pair *pair, uint32_t tag, void *data, size
 static int32_t pair_post(const struct pair *pair, int32_t what, int32_t count, struct rh_comm_request **requests)
 {
 	for (int32_t i = 0; i < count; i++) {
-		struct rh_comm_op op =
-			pair_op(pair, what, TAG_DATA, pair->buffer + (size_t)i * RH_BENCH_MESSAGE, RH_BENCH_MESSAGE);
+		struct rh_comm_op op = pair_op(pair, what, TAG_DATA, pair->buffer + (size_t)i * MESSAGE, MESSAGE);
 
 		if (rh_comm_post(pair->comm, &op, &requests[i], pair->err) < 0)
 			return i;
@@ -99,7 +108,7 @@ static int32_t pair_wait(const struct pair *pair, struct rh_comm_request **reque
 
 static int32_t pair_burst(const struct pair *pair, int32_t what, int32_t count)
 {
-	struct rh_comm_request *requests[RH_BENCH_WINDOW];
+	struct rh_comm_request *requests[WINDOW];
 	int32_t posted = pair_post(pair, what, count, requests);
 	int32_t r = pair_wait(pair, requests, posted);
 
@@ -168,7 +177,7 @@ static int32_t lead_measure(const struct pair *pair, enum pair_what what, double
 	int32_t r = lead_once(pair, what, trips ? TRIPS_LEAST : 1, &time);
 
 	count = (int32_t)rh_bench_clamp(time > 0 ? pair->share / 8 / time : 0, trips ? TRIPS_LEAST : 1,
-	                                trips ? TRIPS_MOST : RH_BENCH_WINDOW);
+	                                trips ? TRIPS_MOST : WINDOW);
 	while (r == 0 && taken < SAMPLES_MOST && (taken < SAMPLES_LEAST || rh_bench_now() < end))
 		r = lead_once(pair, what, count, &samples[taken++]);
 	if (r == 0)
@@ -197,8 +206,8 @@ static int32_t pair_lead(const struct pair *pair, struct rh_bench_result *fresh)
 		return r;
 	fresh->latency[own * world + peer] = trip / 2;
 	fresh->latency[peer * world + own] = trip / 2;
-	fresh->bandwidth[own * world + peer] = rh_bench_rate((double)RH_BENCH_MESSAGE, there);
-	fresh->bandwidth[peer * world + own] = rh_bench_rate((double)RH_BENCH_MESSAGE, back);
+	fresh->bandwidth[own * world + peer] = rh_bench_rate((double)MESSAGE, there);
+	fresh->bandwidth[peer * world + own] = rh_bench_rate((double)MESSAGE, back);
 	return 0;
 }
 
@@ -274,7 +283,7 @@ static int32_t pairs_tournament(struct pair *pair, struct rh_bench_result *fresh
 	for (int32_t round = 0; round < rh_bench_rounds(fresh->world) && r == 0; round++) {
 		int32_t peer = rh_bench_partner(fresh->world, round, rank);
 
-		r = rh_bench_meet(pair->comm, pair->err);
+		r = rh_bench_barrier(pair->comm, pair->err);
 		if (r == 0 && peer >= 0)
 			r = pair_run(pair, peer, fresh);
 	}
@@ -306,7 +315,7 @@ static int32_t pairs_one_by_one(struct pair *pair, const struct rh_bench_verdict
 		for (int32_t b = a + 1; b < fresh->world && r == 0; b++) {
 			if (!pair_is_slow(verdict, a, b) || most-- <= 0)
 				continue;
-			r = rh_bench_meet(pair->comm, pair->err);
+			r = rh_bench_barrier(pair->comm, pair->err);
 			if (r == 0 && (rank == a || rank == b))
 				r = pair_run(pair, rank == a ? b : a, fresh);
 		}
@@ -320,7 +329,7 @@ static int32_t pairs_measure(struct pair *pair, const struct rh_bench_verdict *v
 	struct rh_bench_result fresh;
 	int32_t r = rh_bench_result_init(&fresh, result->world);
 
-	pair->buffer = calloc(RH_BENCH_WINDOW, RH_BENCH_MESSAGE);
+	pair->buffer = calloc(WINDOW, MESSAGE);
 	if (!pair->buffer || r < 0)
 		r = RH_COMM_ENOMEM;
 	else
@@ -353,7 +362,7 @@ int32_t rh_bench_pairs_again(struct rh_comm *comm, const struct rh_bench_options
 
 	pair.share = (double)options->time * PAIRS_PART / AGAIN_MOST / AGAIN_TIMES / MEASUREMENTS;
 	for (int i = 0; i < AGAIN_TIMES && r == 0; i++) {
-		r = rh_bench_judge(result, options, &verdict);
+		r = rh_bench_find_slow(result, options, &verdict);
 		if (r < 0 || verdict.count == 0)
 			break;
 		r = pairs_measure(&pair, &verdict, result);

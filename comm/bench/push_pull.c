@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/bench/bench.h"
+#include "comm/bench/collect.h"
+#include "comm/bench/measure.h"
+#include "comm/bench/numbers.h"
+#include "comm/bench/options.h"
+#include "comm/bench/result.h"
 #include "roundhouse/ps.h"
 
 #define BIG_COUNT ((size_t)1 << 20)
@@ -21,7 +25,7 @@
 #define HOST_ROOM 300
 #define SECOND 1e6
 
-/* Where the server is, as rank 0 tells it. */
+/* The address of the server, as rank 0 distributes it. */
 struct place {
 	int32_t port; /* negative: it could not start, and why */
 	char host[HOST_ROOM];
@@ -80,7 +84,7 @@ static const char *push_pull_host(void)
 	return "127.0.0.1";
 }
 
-/* Start the server in rank 0, and tell all where it is. */
+/* Start the server in rank 0, and distribute its address. */
 static int32_t push_pull_find(struct push_pull *run, struct place *place)
 {
 	int32_t r;
@@ -141,7 +145,7 @@ static int32_t push_pull_measure(struct push_pull *run, bool small, double *ret_
 
 	(void)push_pull_fill(run, RH_PS_PUSH_PULL, small);
 	if (r == 0)
-		r = rh_bench_meet(run->comm, run->err);
+		r = rh_bench_barrier(run->comm, run->err);
 	start = rh_bench_now();
 	while (r == 0 && (rounds < ROUNDS_LEAST || rh_bench_now() - start < run->share)) {
 		r = rh_ps_run(run->ps, run->ops, keys, run->err);

@@ -2,7 +2,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "comm/bench/bench.h"
+#include "comm/bench/measure.h"
+#include "comm/bench/numbers.h"
+#include "comm/bench/options.h"
+#include "comm/bench/print.h"
+#include "comm/bench/result.h"
+#include "comm/bench/run.h"
+#include "comm/bench/verdict.h"
 
 /* An operation may take as long as the whole run, and a minute more. */
 #define PATIENCE INT64_C(60000000)
@@ -61,7 +67,7 @@ static int32_t rank_measure(struct rank *rank, double ready)
 		r = rh_bench_all_reduce(rank->comm, options, result, &rank->err);
 	if (r == 0 && options->parts & RH_BENCH_PUSH_PULL)
 		r = rh_bench_push_pull(rank->comm, options, result, &rank->err);
-	return r == 0 ? rh_bench_judge(result, options, &rank->verdict) : r;
+	return r == 0 ? rh_bench_find_slow(result, options, &rank->verdict) : r;
 }
 
 static int rank_print_error(const char *what, const char *name)

@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/bench/bench.h"
+#include "comm/bench/collect.h"
+#include "comm/bench/measure.h"
+#include "comm/bench/numbers.h"
+#include "comm/bench/result.h"
 
 /* Bytes that are copied: more than a processor's share of its cache, little enough for any pod. */
 #define COPY_BYTES ((size_t)16 << 20)
@@ -34,7 +37,7 @@ static int32_t ranks_measure(struct rh_comm *comm, double *ret_copy, struct rh_c
 	if (r == 0) {
 		memset(to, 0, COPY_BYTES);
 		memset(from, 1, COPY_BYTES);
-		r = rh_bench_meet(comm, err);
+		r = rh_bench_barrier(comm, err);
 	}
 	if (r == 0)
 		*ret_copy = ranks_copy(to, from);

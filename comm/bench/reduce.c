@@ -4,7 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/bench/bench.h"
+#include "comm/bench/collect.h"
+#include "comm/bench/measure.h"
+#include "comm/bench/numbers.h"
+#include "comm/bench/options.h"
+#include "comm/bench/result.h"
 
 #define ROUNDS_LEAST 3
 #define ROUNDS_MOST 60
@@ -85,7 +89,7 @@ static int32_t reduce_set_pace(const struct reduce *reduce, struct reduce_pace *
 
 static int32_t reduce_round(const struct reduce *reduce, int32_t batch, double *ret_time)
 {
-	int32_t r = rh_bench_meet(reduce->comm, reduce->err);
+	int32_t r = rh_bench_barrier(reduce->comm, reduce->err);
 	double start = rh_bench_now();
 
 	for (int32_t i = 0; i < batch && r == 0; i++)

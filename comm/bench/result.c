@@ -2,7 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/bench/bench.h"
+#include "comm/bench/numbers.h"
+#include "comm/bench/result.h"
 
 int32_t rh_bench_result_init(struct rh_bench_result *result, int32_t world)
 {

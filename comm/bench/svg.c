@@ -6,7 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "comm/bench/bench.h"
+#include "comm/bench/numbers.h"
+#include "comm/bench/print.h"
+#include "comm/bench/result.h"
+#include "comm/bench/verdict.h"
 
 #define LEFT 64
 #define TOP 84

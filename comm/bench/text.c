@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "comm/bench/bench.h"
+#include "comm/bench/measure.h"
+#include "comm/bench/numbers.h"
+#include "comm/bench/options.h"
+#include "comm/bench/print.h"
+#include "comm/bench/result.h"
+#include "comm/bench/verdict.h"
 
 /* Widest world whose pairs are printed one by one. */
 #define MATRIX_MOST 16

@@ -6,23 +6,21 @@
 #include <string.h>
 #include <time.h>
 
+#include "comm/core/collective/team.h"
 #include "comm/core/context.h"
 #include "comm/core/error.h"
-#include "comm/core/thread.h"
+#include "comm/core/memory/cuda.h"
+#include "comm/core/memory/stage.h"
+#include "comm/core/request/request.h"
+#include "comm/core/select.h"
 
 /* For so long a peer that takes nothing in keeps us from leaving. */
 #define SETTLE_PATIENCE (2 * RH_COMM_SECOND)
 #define SETTLE_YIELDS 64
-#define SETTLE_NAP_NS 100000
+#define SETTLE_PAUSE_NS 100000
 #define CAUSE_PATIENCE RH_COMM_SECOND
 
-static const char *context_lookup(void *arg, const char *name)
-{
-	(void)arg;
-	return getenv(name);
-}
-
-static struct rh_comm *context_new(struct rh_comm_world *world, int32_t rank, int32_t size)
+struct rh_comm *rh_comm_context_new(struct rh_comm_world *world, int32_t rank, int32_t size)
 {
 	struct rh_comm *comm = calloc(1, sizeof(*comm));
 
@@ -43,13 +41,13 @@ static struct rh_comm *context_new(struct rh_comm_world *world, int32_t rank, in
 	return NULL;
 }
 
-static void context_release(struct rh_comm *comm)
+void rh_comm_context_release(struct rh_comm *comm)
 {
 	rh_comm_cuda_close(comm);
 	if (comm->self)
 		comm->module.backend->close(comm->self);
 	if (!comm->is_group)
-		rh_comm_unload(&comm->module);
+		rh_comm_module_close(&comm->module);
 	while (comm->spare) {
 		struct rh_comm_request *request = comm->spare;
 
@@ -80,7 +78,7 @@ static void list_remove(struct rh_comm **at, struct rh_comm *comm)
 	comm->next = NULL;
 }
 
-/* A group that is being made: the hub may ask whether it is. */
+/* A group that is being created: the rendezvous server may query it. */
 static void context_announce(struct rh_comm *comm)
 {
 	(void)pthread_mutex_lock(&comm->world->lock);
@@ -104,13 +102,13 @@ static void context_enlist(struct rh_comm *comm)
 	(void)pthread_mutex_unlock(&comm->world->lock);
 }
 
-static void context_delist(struct rh_comm *comm)
+void rh_comm_context_delist(struct rh_comm *comm)
 {
 	(void)pthread_mutex_lock(&comm->world->lock);
 	list_remove(&comm->world->contexts, comm);
 	(void)pthread_mutex_unlock(&comm->world->lock);
 	/* the service thread may be asleep on it, for a millisecond */
-	while (atomic_load(&comm->guests) > 0)
+	while (atomic_load(&comm->references) > 0)
 		(void)sched_yield();
 }
 
@@ -132,7 +130,7 @@ static int32_t context_connect(struct rh_comm *comm, struct rh_comm_error *err)
 	rh_comm_team_init(comm);
 	if (comm->size == 1)
 		return 0;
-	comm->said.code = 0;
+	comm->error.code = 0;
 	r = comm->module.backend->open(&comm->team, &comm->self);
 	if (r == 0)
 		return 0;
@@ -142,14 +140,14 @@ static int32_t context_connect(struct rh_comm *comm, struct rh_comm_error *err)
 	/* another rank's death says more than that we could not reach it */
 	if (rh_comm_world_check(comm->world, err) < 0)
 		return rh_comm_world_check(comm->world, err);
-	if (comm->said.code == 0)
+	if (comm->error.code == 0)
 		return rh_comm_fail(err, r, RH_COMM_NO_RANK, "%s: %s", comm->module.backend->name, rh_comm_status_text(r));
 	if (err)
-		*err = comm->said;
+		*err = comm->error;
 	return r;
 }
 
-static int32_t context_open(struct rh_comm *comm, const char *backend, struct rh_comm_error *err)
+int32_t rh_comm_context_open(struct rh_comm *comm, const char *backend, struct rh_comm_error *err)
 {
 	struct rh_comm_world *world = comm->world;
 	int32_t r = rh_comm_find_hosts(comm, err);
@@ -157,9 +155,9 @@ static int32_t context_open(struct rh_comm *comm, const char *backend, struct rh
 	if (r == 0)
 		r = rh_comm_share_tune(comm, err);
 	if (r == 0)
-		r = rh_comm_load(comm, backend, &comm->module, err);
+		r = rh_comm_select(comm, backend, &comm->module, err);
 	if (r == 0)
-		r = rh_comm_load_cuda(comm, backend, &comm->cuda.module, err);
+		r = rh_comm_select_cuda(comm, backend, &comm->cuda.module, err);
 	if (r < 0)
 		return r;
 	memcpy(comm->hosts, world->hosts, (size_t)comm->size * sizeof(*comm->hosts));
@@ -169,17 +167,11 @@ static int32_t context_open(struct rh_comm *comm, const char *backend, struct rh
 	if (r < 0)
 		return r;
 	context_enlist(comm);
-	r = rh_comm_levels_open(comm, err);
-	if (r < 0)
-		context_delist(comm);
-	return r;
+	return 0;
 }
 
-/*
- * It could not be opened. When that is because others did not do their part in time, the world is over, and the hub
- * finds out who they are. @return @p r, or what ended the world
- */
-static int32_t context_give_up(const struct rh_comm *comm, int32_t r, struct rh_comm_error *err)
+/* After a timeout the world ends, and the rendezvous server finds the ranks that are late. */
+int32_t rh_comm_context_give_up(const struct rh_comm *comm, int32_t r, struct rh_comm_error *err)
 {
 	struct rh_comm_error reason;
 
@@ -189,78 +181,23 @@ static int32_t context_give_up(const struct rh_comm *comm, int32_t r, struct rh_
 	                   comm->is_group ? "rh_comm_group() was not done on %d ranks in time: %.300s"
 	                                  : "rh_comm_init() was not done on %d ranks in time: %.300s",
 	                   (int)comm->size, err->text);
-	return rh_comm_world_judge(comm, &reason, RH_COMM_REACHED_OPENING, err);
-}
-
-/* The others need not wait for one that cannot come. */
-static void init_give_up(struct rh_comm_world *world, int32_t rank, const struct rh_comm_error *err)
-{
-	struct rh_comm_error reason;
-
-	(void)rh_comm_fail(&reason, err->code, rank, "rank %d could not start: %.400s", (int)rank, err->text);
-	(void)rh_comm_world_fail(world, &reason, NULL);
-}
-
-int32_t rh_comm_init(const struct rh_comm_options *options, struct rh_comm **ret_comm, struct rh_comm_error *err)
-{
-	struct rh_comm_options whole = {0};
-	struct rh_comm_world *world = NULL;
-	struct rh_comm_error room = {0};
-	struct rh_comm_env env;
-	struct rh_comm *comm;
-	int32_t r;
-
-	err = err ? err : &room;
-	if (options)
-		memcpy(&whole, options, options->size < sizeof(whole) ? options->size : sizeof(whole));
-	r = rh_comm_env_read(&whole, context_lookup, NULL, &env, err);
-	if (r == 0)
-		r = rh_comm_world_open(&whole, &env, &world, err);
-	if (r < 0)
-		return r;
-	comm = context_new(world, env.rank, env.world);
-	r = comm ? context_open(comm, env.backend, err)
-	         : rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
-	if (r == 0) {
-		*ret_comm = comm;
-		return 0;
-	}
-	if (comm)
-		r = context_give_up(comm, r, err);
-	init_give_up(world, env.rank, err);
-	if (comm)
-		context_release(comm);
-	rh_comm_world_close(world);
-	return r;
+	return rh_comm_world_diagnose(comm, &reason, RH_COMM_REACHED_OPENING, err);
 }
 
 /* Who waits for us in a group learns that we shall not come. What we began and did not end will never end. */
-static void group_report_gone(struct rh_comm *group)
+void rh_comm_context_report_gone(struct rh_comm *group)
 {
 	struct rh_comm_gone gone = {.group = group->name, .done = group->done, .size = group->size};
 
-	if (group->is_group && !group->is_level && group->world->client)
+	if (group->is_group && !group->is_subgroup && group->world->client)
 		rh_comm_client_gone(group->world->client, &gone);
 }
 
-static void context_leave(struct rh_comm *comm)
-{
-	struct rh_comm_world *world = comm->world;
-	struct rh_comm_beat last = {.posted = comm->done, .done = comm->done, .peer = RH_COMM_NO_RANK};
-
-	(void)pthread_mutex_lock(&world->lock);
-	for (struct rh_comm *group = world->contexts; group; group = group->next)
-		group_report_gone(group);
-	(void)pthread_mutex_unlock(&world->lock);
-	/* the others may still read what this rank sent: all leave together */
-	rh_comm_client_leave(world->client, &last, rh_comm_now() + world->env.death_timeout);
-}
-
 /* What has been sent is to leave this process before the others learn that it goes. */
-static void context_settle(struct rh_comm *comm)
+void rh_comm_context_settle(struct rh_comm *comm)
 {
 	const struct rh_comm_backend *backend = comm->module.backend;
-	static const struct timespec pause = {0, SETTLE_NAP_NS};
+	static const struct timespec pause = {0, SETTLE_PAUSE_NS};
 	int64_t until = rh_comm_now() + SETTLE_PATIENCE;
 	int32_t r = RH_COMM_BUSY;
 
@@ -271,34 +208,12 @@ static void context_settle(struct rh_comm *comm)
 		(void)pthread_mutex_lock(&comm->lock);
 		r = comm->aborted ? 0 : backend->idle(comm->self);
 		(void)pthread_mutex_unlock(&comm->lock);
-		/* it is the peer that has to read now, maybe on this processor; no backend has news of that */
+		/* the peer has to read now, maybe on this processor; no backend reports that */
 		if (r == RH_COMM_BUSY && round < SETTLE_YIELDS)
 			(void)sched_yield();
 		else if (r == RH_COMM_BUSY)
 			(void)nanosleep(&pause, NULL);
 	}
-}
-
-void rh_comm_free(struct rh_comm *comm)
-{
-	struct rh_comm_world *world;
-
-	/* in a child of fork() nothing of it is ours: threads, locks that they hold, memory that others share */
-	if (!comm || comm->world->forked)
-		return;
-	world = comm->world;
-	context_settle(comm);
-	context_delist(comm);
-	rh_comm_levels_close(comm);
-	if (comm->is_group) {
-		group_report_gone(comm);
-		context_release(comm);
-		return;
-	}
-	if (world->client)
-		context_leave(comm);
-	context_release(comm);
-	rh_comm_world_close(world);
 }
 
 static int32_t group_check(const struct rh_comm *comm, const int32_t *ranks, int32_t count, int32_t *ret_rank,
@@ -339,9 +254,9 @@ static uint64_t group_hash(const char *prefix, const int32_t *ranks, int32_t cou
 	return hash;
 }
 
-static struct rh_comm_made *group_made(struct rh_comm *comm, uint64_t hash)
+static struct rh_comm_group_count *group_made(struct rh_comm *comm, uint64_t hash)
 {
-	struct rh_comm_made *made;
+	struct rh_comm_group_count *made;
 
 	for (size_t i = 0; i < comm->made_count; i++) {
 		if (comm->made[i].hash == hash)
@@ -352,7 +267,7 @@ static struct rh_comm_made *group_made(struct rh_comm *comm, uint64_t hash)
 		return NULL;
 	comm->made = made;
 	made = &comm->made[comm->made_count++];
-	*made = (struct rh_comm_made){.hash = hash};
+	*made = (struct rh_comm_group_count){.hash = hash};
 	return made;
 }
 
@@ -360,7 +275,7 @@ static struct rh_comm_made *group_made(struct rh_comm *comm, uint64_t hash)
 static int32_t group_name(struct rh_comm *comm, const int32_t *ranks, int32_t count, struct rh_comm *group)
 {
 	uint64_t hash = group_hash(comm->prefix, ranks, count);
-	struct rh_comm_made *made;
+	struct rh_comm_group_count *made;
 	uint32_t times = 0;
 
 	(void)pthread_mutex_lock(&comm->lock);
@@ -375,30 +290,27 @@ static int32_t group_name(struct rh_comm *comm, const int32_t *ranks, int32_t co
 	return 0;
 }
 
-int32_t rh_comm_group(struct rh_comm *comm, const int32_t *ranks, int32_t count, struct rh_comm **ret_comm,
-                      struct rh_comm_error *err)
+int32_t rh_comm_context_group(struct rh_comm *comm, const int32_t *ranks, int32_t count, struct rh_comm **ret_group,
+                              struct rh_comm_error *err)
 {
-	struct rh_comm_error room = {0};
 	struct rh_comm *group;
 	int32_t rank = 0;
-	int32_t r;
-
-	err = err ? err : &room;
-	r = group_check(comm, ranks, count, &rank, err);
+	int32_t r = group_check(comm, ranks, count, &rank, err);
 
 	if (r == 0)
 		r = rh_comm_world_check(comm->world, err);
 	if (r < 0)
 		return r;
-	group = context_new(comm->world, rank, count);
+	group = rh_comm_context_new(comm->world, rank, count);
 	if (!group)
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	group->is_group = true;
+	group->start = comm->start;
 	group->module = comm->module;
 	group->ranks = malloc((size_t)count * sizeof(*group->ranks));
 	r = group->ranks ? group_name(comm, ranks, count, group) : RH_COMM_ENOMEM;
 	if (r < 0) {
-		context_release(group);
+		rh_comm_context_release(group);
 		return rh_comm_fail(err, r, RH_COMM_NO_RANK, "out of memory");
 	}
 	for (int32_t i = 0; i < count; i++) {
@@ -412,61 +324,22 @@ int32_t rh_comm_group(struct rh_comm *comm, const int32_t *ranks, int32_t count,
 	if (r == 0)
 		r = rh_comm_cuda_open(group, err);
 	if (r < 0) {
-		r = context_give_up(group, r, err);
+		r = rh_comm_context_give_up(group, r, err);
 		context_withdraw(group);
-		context_release(group);
+		rh_comm_context_release(group);
 		return r;
 	}
 	context_enlist(group);
-	r = rh_comm_levels_open(group, err);
-	if (r < 0) {
-		rh_comm_free(group);
-		return r;
-	}
-	*ret_comm = group;
+	*ret_group = group;
 	return 0;
 }
 
-void rh_comm_abort(struct rh_comm *comm, const char *why)
+void rh_comm_context_close_group(struct rh_comm *group)
 {
-	int32_t rank = rh_comm_world_rank(comm, comm->rank);
-	struct rh_comm_error reason;
-
-	(void)rh_comm_fail(&reason, RH_COMM_EABORTED, rank, "rank %d aborted: %s", (int)rank, why ? why : "");
-	(void)rh_comm_world_fail(comm->world, &reason, NULL);
-}
-
-int32_t rh_comm_world_rank(const struct rh_comm *comm, int32_t rank)
-{
-	return comm->ranks && rank >= 0 && rank < comm->size ? comm->ranks[rank] : rank;
-}
-
-int32_t rh_comm_rank(const struct rh_comm *comm)
-{
-	return comm->rank;
-}
-
-int32_t rh_comm_world(const struct rh_comm *comm)
-{
-	return comm->size;
-}
-
-int32_t rh_comm_local_rank(const struct rh_comm *comm)
-{
-	return comm->local_rank;
-}
-
-int32_t rh_comm_local_world(const struct rh_comm *comm)
-{
-	return comm->local_world;
-}
-
-int32_t rh_comm_host(const struct rh_comm *comm, int32_t rank)
-{
-	return rank >= 0 && rank < comm->size ? comm->hosts[rank] : -1;
-}
-
-const char *rh_comm_backend_name(const struct rh_comm *comm)
-{
-	return comm->module.backend->name;
+	if (!group)
+		return;
+	rh_comm_context_settle(group);
+	rh_comm_context_delist(group);
+	rh_comm_context_report_gone(group);
+	rh_comm_context_release(group);
 }

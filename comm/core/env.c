@@ -15,7 +15,7 @@
 #define SLOW (10 * RH_COMM_SECOND)
 #define FUSION (4 * 1024 * 1024)
 #define FUSION_MAX (1024 * 1024 * 1024)
-/* Ports for jobs whose launcher tells no address: below those that the kernel gives out. */
+/* Ports for jobs whose launcher passes no address: below the ephemeral range. */
 #define LAUNCHER_PORTS 20000
 #define LAUNCHER_PORT_COUNT 12000
 
@@ -33,13 +33,13 @@ static const struct env_source env_sources[] = {
 	{"RANK", "WORLD_SIZE", false},
 };
 
-/* What is read, and who said it first. */
+/* What is read, and the first source of it. */
 struct env_reader {
 	const struct rh_comm_options *options;
 	struct rh_comm_variables variables;
 	struct rh_comm_env env;
-	const char *said_rank;
-	const char *said_world;
+	const char *rank_source;
+	const char *world_source;
 	struct rh_comm_error *err;
 };
 
@@ -68,18 +68,19 @@ int32_t rh_comm_env_number(const struct rh_comm_variables *variables, const char
 	return 1;
 }
 
-/* Take one number, unless another source said another one. */
-static int32_t env_agree(const struct env_reader *reader, int32_t *known, const char **said, const char *name,
+/* Take one number, unless another source has a different one. */
+static int32_t env_agree(const struct env_reader *reader, int32_t *known, const char **source, const char *name,
                          int64_t value)
 {
-	if (*said && *known != value)
-		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "%s says %d and %s says %lld: unset one of them, or set RH_COMM_RANK and RH_COMM_WORLD and "
-		                    "unset both",
-		                    *said, (int)*known, name, (long long)value);
-	if (!*said) {
+	if (*source && *known != value)
+		return rh_comm_fail(
+			reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+			"%s gives %d and %s gives %lld: unset one of them, or set RH_COMM_RANK and RH_COMM_WORLD and "
+			"unset both",
+			*source, (int)*known, name, (long long)value);
+	if (!*source) {
 		*known = (int32_t)value;
-		*said = name;
+		*source = name;
 	}
 	return 0;
 }
@@ -103,8 +104,8 @@ static int32_t env_take_source(struct env_reader *reader, const struct env_sourc
 	if (!has_rank)
 		return 0;
 	reader->env.launched_by_mpi |= source->mpi;
-	r = env_agree(reader, &reader->env.rank, &reader->said_rank, source->rank, rank);
-	return r < 0 ? r : env_agree(reader, &reader->env.world, &reader->said_world, source->world, world);
+	r = env_agree(reader, &reader->env.rank, &reader->rank_source, source->rank, rank);
+	return r < 0 ? r : env_agree(reader, &reader->env.world, &reader->world_source, source->world, world);
 }
 
 /* Whether this launcher of MPI has the rank and world that the caller gave. */
@@ -122,8 +123,8 @@ static bool env_launcher_agrees(const struct env_reader *reader, const struct en
 /* What the caller gives counts, whatever the variables have: a program that starts its ranks itself inherits some. */
 static void env_take_options(struct env_reader *reader)
 {
-	reader->said_rank = "options.rank";
-	reader->said_world = "options.world";
+	reader->rank_source = "options.rank";
+	reader->world_source = "options.world";
 	reader->env.rank = reader->options->rank;
 	reader->env.world = reader->options->world;
 	for (size_t i = 0; i < sizeof(env_sources) / sizeof(*env_sources); i++)
@@ -149,7 +150,7 @@ static int32_t env_read_ranks(struct env_reader *reader)
 		r = env_take_sources(reader);
 	if (r < 0)
 		return r;
-	if (!reader->said_rank)
+	if (!reader->rank_source)
 		return rh_comm_fail(
 			reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
 			"no rank is known: set RH_COMM_RANK and RH_COMM_WORLD, or RANK and WORLD_SIZE, or start the "
@@ -157,8 +158,8 @@ static int32_t env_read_ranks(struct env_reader *reader)
 	if (reader->env.world < 1 || reader->env.world > RH_COMM_WORLD_MAX || reader->env.rank < 0 ||
 	    reader->env.rank >= reader->env.world)
 		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "%s is %d, which is not below %s, %d (at most %d)", reader->said_rank,
-		                    (int)reader->env.rank, reader->said_world, (int)reader->env.world, RH_COMM_WORLD_MAX);
+		                    "%s is %d, which is not below %s, %d (at most %d)", reader->rank_source,
+		                    (int)reader->env.rank, reader->world_source, (int)reader->env.world, RH_COMM_WORLD_MAX);
 	return 0;
 }
 
@@ -176,7 +177,7 @@ static int32_t env_read_address(struct env_reader *reader)
 		reader->env.host = rh_comm_env_text(&reader->variables, "DMLC_PS_ROOT_URI");
 	if (port == 0)
 		r = rh_comm_env_number(&reader->variables, "RH_COMM_PORT", 1, PORT_MAX, &port, reader->err);
-	/* a foreign store tells the others which port it was */
+	/* the key-value store passes the port to the others */
 	if (r == 0 && port == 0 && !(options && options->kv_set)) {
 		/* MASTER_PORT itself is torch's */
 		r = rh_comm_env_number(&reader->variables, "MASTER_PORT", 1, PORT_MAX - 1, &master, reader->err);
@@ -229,15 +230,15 @@ static int32_t env_check_address(const struct env_reader *reader)
 		return 0;
 	if (!reader->env.host)
 		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "nobody says where rank 0 is: set RH_COMM_HOST, or MASTER_ADDR%s",
-		                    reader->env.launched_by_mpi ? " (with more than one host mpirun does not tell; its option "
-		                                                  "-x passes the variable on)"
-		                                                : "");
+		                    "the address of rank 0 is missing: set RH_COMM_HOST, or MASTER_ADDR%s",
+		                    reader->env.launched_by_mpi
+		                        ? " (with more than one host mpirun does not pass it; its option "
+		                          "-x passes the variable on)"
+		                        : "");
 	if (reader->env.port == 0)
-		return rh_comm_fail(
-			reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-			"nobody says on which port rank 0 listens: set RH_COMM_PORT, or MASTER_PORT (then it is the "
-			"one after it)");
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "the port of rank 0 is missing: set RH_COMM_PORT, or MASTER_PORT (then it is the "
+		                    "one after it)");
 	return 0;
 }
 

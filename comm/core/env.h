@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/core/env.h
- * @brief Who we are and where rank 0 listens: from the options and the environment. Pure: it asks a function.
+ * @brief This process's rank and the address of rank 0, from the options and the environment. Pure: variables come from
+ * a function.
  *
  * Sources, all of which must agree: the options, RH_COMM_*, Open MPI's and PMI's variables, and torch's (RANK,
  * WORLD_SIZE, LOCAL_RANK), which are V1's PyTorchJob contract too.
@@ -18,7 +19,7 @@
 /** Most ranks of a world. */
 #define RH_COMM_WORLD_MAX 65536
 
-/** @name What holds of times when nobody says, microseconds: for all to come, for one operation, of silence @{ */
+/** @name Default timeouts, microseconds: to connect, of one operation, of a silent host @{ */
 #define RH_COMM_DEFAULT_INIT_TIMEOUT INT64_C(300000000)
 #define RH_COMM_DEFAULT_OP_TIMEOUT INT64_C(1800000000)
 #define RH_COMM_DEFAULT_DEATH_TIMEOUT INT64_C(5000000)
@@ -44,30 +45,30 @@ int32_t rh_comm_env_number(const struct rh_comm_variables *variables, const char
 
 /**
  * Read a time: seconds in the environment, microseconds in options.
- * @param option what the options say: 0 nothing, negative never. @param fallback microseconds when nobody says
+ * @param option of the options: 0: not set, negative: never. @param fallback the default, microseconds
  * @return 0 or RH_COMM_EINVAL naming the variable
  */
 int32_t rh_comm_env_time(const struct rh_comm_variables *variables, const char *name, int64_t option, int64_t fallback,
                          int64_t *ret_time, struct rh_comm_error *err);
 
-/** Who we are. Texts are borrowed from the options or the environment. */
+/** The settings of this process. Texts are borrowed from the options or the environment. */
 struct rh_comm_env {
 	int32_t rank;
 	int32_t world;
 	const char *host;     /**< where rank 0 listens; NULL only in a world of one or under a foreign key-value store */
 	int32_t port;         /**< there */
 	const char *backend;  /**< never NULL */
-	const char *job;      /**< "" when nobody says */
-	const char *secret;   /**< "" when nobody says */
+	const char *job;      /**< "": not set */
+	const char *secret;   /**< "": not set */
 	bool launched_by_mpi; /**< a launcher of MPI started us */
-	bool log;             /**< lines on standard error are wanted */
+	bool log;             /**< print warnings on standard error */
 	int64_t init_timeout; /**< microseconds */
 	int64_t op_timeout;   /**< microseconds; RH_COMM_NEVER: none */
 	int64_t death_timeout;
-	int64_t slow;      /**< microseconds after which a rank that others wait for is named */
-	size_t fusion;     /**< bytes of a bucket of small tensors; 0: there are none */
-	const char *tune;  /**< "" when nobody says */
-	char job_text[64]; /**< where the launcher names the job */
+	int64_t slow;      /**< microseconds until a warning names a rank that others wait for */
+	size_t fusion;     /**< bytes of a bucket of small tensors; 0: no buckets */
+	const char *tune;  /**< "": not set */
+	char job_text[64]; /**< room for a job id of the launcher */
 };
 
 /**

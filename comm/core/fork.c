@@ -8,7 +8,7 @@
 struct forkings {
 	pthread_mutex_t lock;
 	pthread_once_t once;
-	struct rh_comm_forking *first;
+	struct rh_comm_fork_handler *first;
 };
 
 static struct forkings *forkings_get(void)
@@ -18,60 +18,60 @@ static struct forkings *forkings_get(void)
 	return &forkings;
 }
 
-static void forkings_hold(void)
+static void forkings_prepare(void)
 {
 	struct forkings *forkings = forkings_get();
 
 	(void)pthread_mutex_lock(&forkings->lock);
-	for (struct rh_comm_forking *at = forkings->first; at; at = at->next)
-		at->hold(at->self);
+	for (struct rh_comm_fork_handler *at = forkings->first; at; at = at->next)
+		at->prepare(at->self);
 }
 
-static void forkings_let_go(void)
+static void forkings_parent(void)
 {
 	struct forkings *forkings = forkings_get();
 
-	for (struct rh_comm_forking *at = forkings->first; at; at = at->next)
-		at->let_go(at->self);
+	for (struct rh_comm_fork_handler *at = forkings->first; at; at = at->next)
+		at->parent(at->self);
 	(void)pthread_mutex_unlock(&forkings->lock);
 }
 
 /* What the child makes of the library itself is its own. */
-static void forkings_forget(void)
+static void forkings_child(void)
 {
 	struct forkings *forkings = forkings_get();
 
-	for (struct rh_comm_forking *at = forkings->first; at; at = at->next)
-		at->forget(at->self);
+	for (struct rh_comm_fork_handler *at = forkings->first; at; at = at->next)
+		at->child(at->self);
 	forkings->first = NULL;
 	(void)pthread_mutex_unlock(&forkings->lock);
 }
 
-static void forkings_begin(void)
+static void forkings_install(void)
 {
-	(void)pthread_atfork(forkings_hold, forkings_let_go, forkings_forget);
+	(void)pthread_atfork(forkings_prepare, forkings_parent, forkings_child);
 }
 
-void rh_comm_forking_add(struct rh_comm_forking *forking)
+void rh_comm_fork_handler_add(struct rh_comm_fork_handler *handler)
 {
 	struct forkings *forkings = forkings_get();
 
-	(void)pthread_once(&forkings->once, forkings_begin);
+	(void)pthread_once(&forkings->once, forkings_install);
 	(void)pthread_mutex_lock(&forkings->lock);
-	forking->next = forkings->first;
-	forkings->first = forking;
+	handler->next = forkings->first;
+	forkings->first = handler;
 	(void)pthread_mutex_unlock(&forkings->lock);
 }
 
-void rh_comm_forking_remove(struct rh_comm_forking *forking)
+void rh_comm_fork_handler_remove(struct rh_comm_fork_handler *handler)
 {
 	struct forkings *forkings = forkings_get();
-	struct rh_comm_forking **at = &forkings->first;
+	struct rh_comm_fork_handler **at = &forkings->first;
 
 	(void)pthread_mutex_lock(&forkings->lock);
-	while (*at && *at != forking)
+	while (*at && *at != handler)
 		at = &(*at)->next;
 	if (*at)
-		*at = forking->next;
+		*at = handler->next;
 	(void)pthread_mutex_unlock(&forkings->lock);
 }

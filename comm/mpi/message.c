@@ -212,9 +212,9 @@ static int32_t work_end(struct mpi *mpi, struct mpi_work *work, int status, cons
 /* Receives that nothing has come for yet can be taken back; the rest moves only in calls of MPI. */
 static void mpi_let_go(struct mpi *mpi)
 {
-	if (mpi->let_go)
+	if (mpi->quiesced)
 		return;
-	mpi->let_go = true;
+	mpi->quiesced = true;
 	atomic_store(&mpi->process->unstable, true);
 	(void)pthread_mutex_lock(&mpi->process->lock);
 	for (struct mpi_work *work = mpi->works; work; work = work->next) {

@@ -64,7 +64,7 @@ static void mpi_close(void *self)
 	if (atomic_load(&mpi->aborted))
 		atomic_store(&mpi->process->unstable, true);
 	mpi_free_works(mpi);
-	native_sharer_deinit(&mpi->sharer);
+	native_shm_queue_deinit(&mpi->queue);
 	native_segment_close(&mpi->segment);
 	/* what is still under way bears the number of an aborted context: it is not used again */
 	if (mpi->number >= 0 && !atomic_load(&mpi->aborted))
@@ -151,7 +151,7 @@ static int32_t mpi_open(const struct rh_comm_team *team, void **ret_self)
 	mpi->team = team;
 	mpi->process = mpi_process();
 	mpi->number = -1;
-	native_sharer_init(&mpi->sharer, team, &mpi->segment);
+	native_shm_queue_init(&mpi->queue, team, &mpi->segment);
 	mpi->peers = calloc((size_t)team->world, sizeof(*mpi->peers));
 	r = mpi->peers ? open_connect(mpi) : RH_COMM_ENOMEM;
 	if (r < 0) {
@@ -172,12 +172,12 @@ static void mpi_abort(void *self)
 static int32_t mpi_collective(void *self, const struct rh_comm_op *op, uint64_t id, void **ret_work)
 {
 	struct mpi *mpi = self;
-	struct native_shared *work = NULL;
+	struct native_shm_task *work = NULL;
 	int32_t r;
 
-	if (!native_shared_can(&mpi->sharer, op))
+	if (!native_shm_queue_supports(&mpi->queue, op))
 		return RH_COMM_ENOTSUP;
-	r = native_shared_post(&mpi->sharer, op, id, &work);
+	r = native_shm_queue_post(&mpi->queue, op, id, &work);
 	*ret_work = work;
 	return r;
 }
@@ -191,12 +191,12 @@ static int32_t mpi_test(void *self, void *work)
 	/* it moves only in here, and is freed with the context */
 	if (atomic_load_explicit(&mpi->aborted, memory_order_relaxed))
 		return RH_COMM_EABORTED;
-	return native_shared_test(&mpi->sharer, work);
+	return native_shm_queue_test(&mpi->queue, work);
 }
 
-static struct native_bell *mpi_bell(const struct mpi *mpi)
+static struct native_wakeup *mpi_own_wakeup(const struct mpi *mpi)
 {
-	return &native_segment_progress(&mpi->segment, mpi->segment.rank)->bell;
+	return &native_segment_progress(&mpi->segment, mpi->segment.rank)->wakeup;
 }
 
 /* MPI has nothing to sleep on, and moves bytes only when it is called. The ticket says how long nothing has come. */
@@ -205,7 +205,7 @@ static int32_t mpi_arm(void *self, uint64_t *ret_ticket)
 	struct mpi *mpi = self;
 
 	if (mpi->segment.base && !mpi->works) {
-		*ret_ticket = native_bell_arm(mpi_bell(mpi));
+		*ret_ticket = native_wakeup_arm(mpi_own_wakeup(mpi));
 		return 0;
 	}
 	mpi->quiet = mpi->moved ? 0 : mpi->quiet + 1;
@@ -221,7 +221,7 @@ static void mpi_pause(void *self, uint64_t ticket, int64_t time)
 	const struct mpi *mpi = self;
 
 	if (ticket < TICKET_MESSAGES)
-		native_bell_sleep(mpi_bell(mpi), (uint32_t)ticket, time);
+		native_wakeup_wait(mpi_own_wakeup(mpi), (uint32_t)ticket, time);
 	else if (ticket < TICKET_MESSAGES + PATIENCE || time * 1000 < NAP)
 		(void)sched_yield();
 	else

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/native/native.h"
+#include "comm/native/channel.h"
 
 static void queue_init(struct native_queue *queue)
 {
@@ -231,7 +231,7 @@ void native_channel_progress(struct native_channel *channel)
 	queue_fail(&channel->recvs, channel->broken);
 }
 
-void native_channel_look(struct native_channel *channel, int64_t timeout)
+void native_channel_check_peer(struct native_channel *channel, int64_t timeout)
 {
 	if (channel->broken || native_stream_is_answered(&channel->stream, timeout))
 		return;

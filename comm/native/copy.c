@@ -3,9 +3,10 @@
  * Copies that another processor is to read. A line that one processor has just written lies in its cache, and to fetch
  * it from there takes longer than from memory: so large copies go around the cache.
  */
+#include <stdint.h>
 #include <string.h>
 
-#include "comm/native/native.h"
+#include "comm/native/copy.h"
 
 #if defined(__x86_64__)
 #include <emmintrin.h>

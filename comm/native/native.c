@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "comm/native/native.h"
-
+/* The backend that is always available: shared memory between ranks of one host, TCP between hosts. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -9,16 +8,20 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* The ticket of a sleep: the bell's count, and whether sockets are waited for. */
+#include "comm/native/channel.h"
+#include "comm/native/shm.h"
+#include "roundhouse/comm_backend.h"
+
+/* The ticket of a sleep: the wakeup's ticket, and whether sockets are waited for. */
 #define TICKET_FAR (UINT64_C(1) << 32)
-/* Microseconds; who waits for sockets does not hear the bell of its own host. */
+/* Microseconds; a wait for sockets does not see the wakeup of this host. */
 #define NEAR_PAUSE 200
 
 /* A context of the backend. */
 struct native {
 	const struct rh_comm_team *team;
 	struct native_segment segment;
-	struct native_sharer sharer;
+	struct native_shm_queue queue;
 	struct native_channel *channels; /* by rank */
 	int epoll;                       /* over the sockets of all of them; -1: there are none */
 	_Atomic bool aborted;
@@ -44,7 +47,7 @@ static void native_close(void *self)
 	}
 	if (native->epoll >= 0)
 		(void)close(native->epoll);
-	native_sharer_deinit(&native->sharer);
+	native_shm_queue_deinit(&native->queue);
 	native_segment_close(&native->segment);
 	free(native->channels);
 	free(native);
@@ -67,7 +70,7 @@ static int32_t native_open_near(struct native *native)
 			continue;
 		stream->out = native_segment_ring(&native->segment, team->local_rank, local);
 		stream->in = native_segment_ring(&native->segment, local, team->local_rank);
-		stream->bell = &native_segment_progress(&native->segment, local)->bell;
+		stream->wakeup = &native_segment_progress(&native->segment, local)->wakeup;
 		stream->ring = native->segment.ring;
 		local++;
 	}
@@ -117,7 +120,7 @@ static int32_t native_open(const struct rh_comm_team *team, void **ret_self)
 		return RH_COMM_ENOMEM;
 	native->team = team;
 	native->epoll = -1;
-	native_sharer_init(&native->sharer, team, &native->segment);
+	native_shm_queue_init(&native->queue, team, &native->segment);
 	native->channels = calloc((size_t)team->world, sizeof(*native->channels));
 	for (int32_t rank = 0; native->channels && rank < team->world; rank++)
 		native_channel_init(&native->channels[rank], rank);
@@ -155,12 +158,12 @@ static int32_t native_recv(void *self, int32_t peer, uint64_t tag, void *data, s
 static int32_t native_collective(void *self, const struct rh_comm_op *op, uint64_t id, void **ret_work)
 {
 	struct native *native = self;
-	struct native_shared *work = NULL;
+	struct native_shm_task *work = NULL;
 	int32_t r;
 
-	if (!native_shared_can(&native->sharer, op))
+	if (!native_shm_queue_supports(&native->queue, op))
 		return RH_COMM_ENOTSUP;
-	r = native_shared_post(&native->sharer, op, id, &work);
+	r = native_shm_queue_post(&native->queue, op, id, &work);
 	*ret_work = work;
 	return r;
 }
@@ -188,7 +191,7 @@ static int32_t native_test_message(struct native *native, struct native_message 
 	if (!message->done)
 		native_channel_progress(message->channel);
 	if (!message->done)
-		native_channel_look(message->channel, native->team->death_timeout);
+		native_channel_check_peer(message->channel, native->team->death_timeout);
 	if (!message->done)
 		return RH_COMM_BUSY;
 	status = message->status == 0 ? 0 : native_explain(native, message);
@@ -204,7 +207,7 @@ static int32_t native_test(void *self, void *work)
 	if (!atomic_load_explicit(&native->aborted, memory_order_relaxed)) {
 		if (kind == NATIVE_MESSAGE)
 			return native_test_message(native, work);
-		return native_shared_test(&native->sharer, work);
+		return native_shm_queue_test(&native->queue, work);
 	}
 	/* bytes move only in here, so nothing touches the buffers any more; a shared collective is freed with the context
 	 */
@@ -220,9 +223,9 @@ static void native_abort(void *self)
 	atomic_store(&native->aborted, true);
 }
 
-static struct native_bell *native_bell(const struct native *native)
+static struct native_wakeup *native_own_wakeup(const struct native *native)
 {
-	return &native_segment_progress(&native->segment, native->team->local_rank)->bell;
+	return &native_segment_progress(&native->segment, native->team->local_rank)->wakeup;
 }
 
 static int32_t native_arm(void *self, uint64_t *ret_ticket)
@@ -231,7 +234,7 @@ static int32_t native_arm(void *self, uint64_t *ret_ticket)
 	uint64_t ticket = 0;
 
 	if (native->segment.base)
-		ticket = native_bell_arm(native_bell(native));
+		ticket = native_wakeup_arm(native_own_wakeup(native));
 	for (int32_t rank = 0; rank < native->team->world; rank++) {
 		if (native->channels[rank].stream.fd >= 0 && native_channel_is_busy(&native->channels[rank]))
 			ticket |= TICKET_FAR;
@@ -249,10 +252,10 @@ static void native_pause(void *self, uint64_t ticket, int64_t time)
 	struct timespec limit;
 
 	if ((ticket & TICKET_FAR) == 0 && native->segment.base) {
-		native_bell_sleep(native_bell(native), (uint32_t)ticket, time);
+		native_wakeup_wait(native_own_wakeup(native), (uint32_t)ticket, time);
 		return;
 	}
-	/* news of ranks nearby do not end a wait for sockets */
+	/* progress of ranks of this host does not end a wait for sockets */
 	if (native->segment.base && time > NEAR_PAUSE)
 		time = NEAR_PAUSE;
 	limit = (struct timespec){time / 1000000, time % 1000000 * 1000};

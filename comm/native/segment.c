@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "comm/native/native.h"
+#include "comm/native/segment.h"
 
 /* Equal places in the slots of different ranks must not fall on the same cache set, as powers of two would. */
 #define SKEW 4352

@@ -6,13 +6,13 @@
 #include "comm/core/bootstrap/socket.h"
 #include "comm/core/collective/smaller.h"
 #include "comm/core/error.h"
-#include "comm/native/native.h"
+#include "comm/native/stream.h"
 
-/* A piece is told at once, so that the other side can work on it while the next one comes. */
+/* A piece is published at once, so that the other side reads it while the next one is written. */
 #define RING_PIECES 4
 /* The clock is looked at once in so many times, and the socket so often, in microseconds. */
-#define LOOK_EVERY 16
-#define LOOK_PERIOD (RH_COMM_SECOND / 4)
+#define CHECK_EVERY 16
+#define CHECK_PERIOD (RH_COMM_SECOND / 4)
 
 static char *ring_data(struct native_ring *ring)
 {
@@ -35,7 +35,7 @@ static size_t ring_write(const struct native_stream *stream, const char *data, s
 	memcpy(ring_data(ring) + place, data, first);
 	memcpy(ring_data(ring), data + first, n - first);
 	atomic_store_explicit(&ring->head.value, head + n, memory_order_release);
-	native_bell_ring(stream->bell);
+	native_wakeup_signal(stream->wakeup);
 	return n;
 }
 
@@ -53,7 +53,7 @@ static size_t ring_read(const struct native_stream *stream, char *data, size_t l
 	memcpy(data, ring_data(ring) + place, first);
 	memcpy(data + first, ring_data(ring), n - first);
 	atomic_store_explicit(&ring->tail.value, tail + n, memory_order_release);
-	native_bell_ring(stream->bell);
+	native_wakeup_signal(stream->wakeup);
 	return n;
 }
 
@@ -89,12 +89,12 @@ bool native_stream_is_answered(struct native_stream *stream, int64_t timeout)
 	int64_t silence = 0;
 	int64_t now;
 
-	if (stream->fd < 0 || ++stream->looks % LOOK_EVERY != 0)
+	if (stream->fd < 0 || ++stream->checks % CHECK_EVERY != 0)
 		return true;
 	now = rh_comm_now();
-	if (now - stream->looked < LOOK_PERIOD)
+	if (now - stream->checked < CHECK_PERIOD)
 		return true;
-	stream->looked = now;
+	stream->checked = now;
 	if (!rh_comm_socket_is_unanswered(stream->fd, &silence)) {
 		stream->unanswered = 0;
 		return true;

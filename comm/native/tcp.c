@@ -12,7 +12,7 @@
 #include "comm/core/bootstrap/sha256.h"
 #include "comm/core/bootstrap/socket.h"
 #include "comm/core/error.h"
-#include "comm/native/native.h"
+#include "comm/native/stream.h"
 
 #define TOKEN 32
 #define PLACE_ROOM 400
@@ -56,7 +56,7 @@ static int32_t tcp_agree_on_token(struct tcp_opening *opening)
 		return n == TOKEN ? 0 : n < 0 ? (int32_t)n : RH_COMM_EIO;
 	}
 	if (getrandom(token, TOKEN, 0) != TOKEN)
-		return tcp_fail(team, RH_COMM_EIO, RH_COMM_NO_RANK, "there are no random numbers");
+		return tcp_fail(team, RH_COMM_EIO, RH_COMM_NO_RANK, "no random numbers are available");
 	return team->put(team->core, "tcp-token", token, TOKEN);
 }
 

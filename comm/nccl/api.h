@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** @name ncclResult_t, as far as it is told apart @{ */
+/** @name ncclResult_t, the values that are distinguished @{ */
 #define NCCL_OK 0
 #define NCCL_IN_PROGRESS 7
 /** @} */

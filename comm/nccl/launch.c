@@ -172,7 +172,7 @@ static int32_t launch_next(struct nccl *nccl)
 	return nccl_fail(nccl, "an operation cannot be launched", status);
 }
 
-/* What NCCL was given is in its stream now: behind it an event tells when it is done. */
+/* NCCL's work is in its stream now: an event behind it signals completion. */
 static int32_t launch_record(struct nccl *nccl)
 {
 	while (nccl->launched.first) {
@@ -300,9 +300,9 @@ void nccl_let_go(struct nccl *nccl)
 {
 	int before;
 
-	if (nccl->let_go)
+	if (nccl->quiesced)
 		return;
-	nccl->let_go = true;
+	nccl->quiesced = true;
 	before = nccl_enter(nccl);
 	if (nccl->comm)
 		(void)nccl->api.comm_abort(nccl->comm);

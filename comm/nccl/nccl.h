@@ -49,11 +49,11 @@ struct nccl {
 	void *comm;
 	int device;                 /**< of the communicator */
 	struct nccl_queue queued;   /**< not given to NCCL yet */
-	struct nccl_queue launched; /**< NCCL has them and has not said yet that they are in their streams */
+	struct nccl_queue launched; /**< passed to NCCL, which has not confirmed yet that they are in their streams */
 	pthread_t poster;           /**< the thread that posted last */
 	int64_t posted_at;          /**< when that was; monotonic microseconds */
 	_Atomic bool aborted;
-	bool let_go;
+	bool quiesced;
 };
 
 /** @name launch.c @{ */
@@ -61,7 +61,7 @@ struct nccl {
 int32_t nccl_post(struct nccl *nccl, const struct rh_comm_op *op, void **ret_work);
 /** Move on, and look at an operation. @return as test() of the table */
 int32_t nccl_look(struct nccl *nccl, struct nccl_work *work);
-/** Say what NCCL said. @return @p code */
+/** Report an error of NCCL. @return @p code */
 int32_t nccl_fail(struct nccl *nccl, const char *what, int status);
 /** Abort the communicator: kernels that run end. Once. */
 void nccl_let_go(struct nccl *nccl);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "comm/core/error.h"
-#include "comm/ps/protocol/meet.h"
+#include "comm/ps/protocol/fabric.h"
 
 #define PART_DEFAULT 262144
 #define PART_MIN 4096
@@ -76,15 +76,15 @@ static const char *settings_text_or_empty(const struct settings_reader *reader, 
 	return text ? text : "";
 }
 
-/* Take what a source says, unless another one has said something else. */
-static int32_t settings_agree(const struct settings_reader *reader, const char **said, const char *name, int64_t *known,
-                              int64_t value)
+/* Take the value of a source, unless another source has a different one. */
+static int32_t settings_agree(const struct settings_reader *reader, const char **source, const char *name,
+                              int64_t *known, int64_t value)
 {
-	if (*said && *known != value)
+	if (*source && *known != value)
 		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "%s says %lld and %s says %lld: one of them must go", *said, (long long)*known, name,
+		                    "%s gives %lld and %s gives %lld: unset one of them", *source, (long long)*known, name,
 		                    (long long)value);
-	*said = name;
+	*source = name;
 	*known = value;
 	return 0;
 }
@@ -92,26 +92,26 @@ static int32_t settings_agree(const struct settings_reader *reader, const char *
 static int32_t settings_number(const struct settings_reader *reader, const struct settings_number *number,
                                int32_t *ret_value)
 {
-	const char *said = NULL;
+	const char *source = NULL;
 	int64_t known = number->fallback;
 	int64_t value = 0;
 	int32_t r = 0;
 
 	if (number->has_option)
-		r = settings_agree(reader, &said, number->what, &known, number->option);
+		r = settings_agree(reader, &source, number->what, &known, number->option);
 	for (size_t i = 0; i < sizeof(number->names) / sizeof(number->names[0]) && number->names[i] && r == 0; i++) {
 		r = rh_comm_env_number(&reader->variables, number->names[i], number->min, number->max, &value, reader->err);
 		if (r > 0)
-			r = settings_agree(reader, &said, number->names[i], &known, value);
+			r = settings_agree(reader, &source, number->names[i], &known, value);
 	}
 	if (r == 0 && number->cluster >= 0)
-		r = settings_agree(reader, &said, "TF_CONFIG", &known, number->cluster);
+		r = settings_agree(reader, &source, "TF_CONFIG", &known, number->cluster);
 	if (r == 0 && reader->found_by && number->found >= 0)
-		r = settings_agree(reader, &said, reader->found_by, &known, number->found);
+		r = settings_agree(reader, &source, reader->found_by, &known, number->found);
 	if (r < 0)
 		return r;
-	if (!said && number->fallback < number->min)
-		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "nobody says the %s: set %s", number->what,
+	if (!source && number->fallback < number->min)
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the %s is missing: set %s", number->what,
 		                    number->names[0]);
 	if (known < number->min || known > number->max)
 		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the %s is %lld and must be %lld to %lld",
@@ -392,11 +392,11 @@ static int32_t settings_read_servers(const struct settings_reader *reader, const
 		cluster = reader->found.servers;
 	if (known && cluster && strcmp(known, cluster) != 0)
 		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "%s says %s and TF_CONFIG says %s: one of them must go",
+		                    "%s gives %s and TF_CONFIG gives %s: unset one of them",
 		                    options->servers ? "options.servers" : "RH_PS_SERVERS", known, cluster);
 	if (!known && !cluster)
 		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "nobody says where the servers are: set RH_PS_SERVERS to host:port,host:port");
+		                    "the addresses of the servers are missing: set RH_PS_SERVERS to host:port,host:port");
 	settings->text = strdup(known ? known : cluster);
 	if (!settings->text)
 		return rh_comm_fail(reader->err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/ps/options.h
- * @brief Who we are, from the options and the environment. Pure: it asks a function.
+ * @brief Settings of servers and workers, from the options and the environment. Pure: variables come from a function.
  */
 #ifndef RH_COMM_PS_OPTIONS_H
 #define RH_COMM_PS_OPTIONS_H
@@ -9,7 +9,7 @@
 #include "comm/core/env.h"
 #include "comm/ps/server/store.h"
 
-/** What a server needs to know. Texts are borrowed from the options or the environment. */
+/** Settings of a server. Texts are borrowed from the options or the environment. */
 struct rh_ps_server_settings {
 	struct rh_ps_config config;
 	const char *host;   /**< NULL: all addresses */
@@ -18,15 +18,15 @@ struct rh_ps_server_settings {
 	int32_t durable;    /**< RH_PS_LOGGED or RH_PS_SYNCED */
 	const char *job;
 	const char *secret;
-	int64_t return_timeout; /**< that all workers may be away before the server ends */
+	int64_t return_timeout; /**< microseconds that all workers may be absent before the server ends */
 	int64_t grace;
 	int64_t death_timeout;
 	int64_t snapshot;
-	int64_t slow; /**< microseconds after which who is waited for is named; RH_COMM_NEVER: no warnings */
+	int64_t slow; /**< microseconds until a warning names a slow process; RH_COMM_NEVER: no warnings */
 	const char *backend;
 };
 
-/** What a worker needs to know. Texts are borrowed as above, or from @e text. */
+/** Settings of a worker. Texts are borrowed as above, or from @e text. */
 struct rh_ps_settings {
 	int32_t worker;
 	int32_t workers;
@@ -37,7 +37,7 @@ struct rh_ps_settings {
 	int64_t part;
 	int64_t init_timeout;
 	int64_t op_timeout; /**< RH_COMM_NEVER: no limit */
-	int64_t grace;      /**< 0: as the server is */
+	int64_t grace;      /**< 0: the server's */
 	int64_t death_timeout;
 	int64_t slow;
 	int32_t no_shm;
@@ -50,21 +50,21 @@ struct rh_ps_cluster {
 	char *servers; /**< owned; addresses of the PS replicas, separated by commas */
 	int32_t server_count;
 	int32_t workers; /**< Chief, Master and Workers */
-	int32_t server;  /**< which server this is; -1: it is none */
-	int32_t worker;  /**< which worker this is: the Chief is 0; -1: it is none */
+	int32_t server;  /**< number of this server; -1: another role */
+	int32_t worker;  /**< number of this worker, the Chief is 0; -1: another role */
 };
 
-/** Where a scheduler listens. */
+/** Address of a scheduler. */
 struct rh_ps_root {
 	const char *host;
 	int32_t port;
 };
 
-/** Where settings come from, beside options. */
+/** Sources of settings beside the options. */
 struct rh_ps_sources {
 	struct rh_comm_variables variables;
-	const char *found_by;              /**< who has said what follows: "mpirun"; NULL: nobody */
-	const struct rh_ps_cluster *found; /**< where found_by has put this process among the others */
+	const char *found_by;              /**< source of what follows: "mpirun"; NULL: none */
+	const struct rh_ps_cluster *found; /**< the cluster, from found_by */
 };
 
 /** @return getenv(@p name); @p arg is not used */
@@ -75,12 +75,12 @@ int32_t rh_ps_server_settings_read(const struct rh_ps_server_options *options, c
 /** Read all sources for a worker. @param options NULL: none. @return 0, RH_COMM_EINVAL or RH_COMM_ENOMEM */
 int32_t rh_ps_settings_read(const struct rh_ps_options *options, const struct rh_ps_sources *sources,
                             struct rh_ps_settings *ret_settings, struct rh_comm_error *err);
-/** @return the backend that is chosen; never NULL. @param option what the options say; may be NULL */
+/** @return the selected backend; never NULL. @param option of the options; may be NULL */
 const char *rh_ps_backend_read(const struct rh_comm_variables *variables, const char *option);
 /** Free what settings own. @param text their member */
 void rh_ps_settings_free(char **text);
 /**
- * Read TF_CONFIG, as far as it is about parameter servers.
+ * Read the parameter servers and workers of TF_CONFIG.
  * @param text NULL: there is none. @return 0; RH_COMM_EINVAL: it is malformed; RH_COMM_ENOMEM
  */
 int32_t rh_ps_cluster_read(const char *text, struct rh_ps_cluster *ret_cluster, struct rh_comm_error *err);

@@ -43,8 +43,8 @@ def compile_library(words, output, sources, flags=()):
 
 def newest_symbol(library):
     """The newest version of the C library that it asks for."""
-    said = subprocess.run(["objdump", "-T", str(library)], check=True, capture_output=True, text=True).stdout
-    versions = [tuple(map(int, found.split("."))) for found in re.findall(r"\bGLIBC_([0-9.]+)", said)]
+    listing = subprocess.run(["objdump", "-T", str(library)], check=True, capture_output=True, text=True).stdout
+    versions = [tuple(map(int, found.split("."))) for found in re.findall(r"\bGLIBC_([0-9.]+)", listing)]
     return max(versions, default=(0,))
 
 

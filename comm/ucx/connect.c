@@ -2,23 +2,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <ucs/config/global_opts.h>
 #include <unistd.h>
 
-#include "comm/ucx/ucx.h"
+#include "comm/ucx/connect.h"
+#include "comm/ucx/folder.h"
+#include "comm/ucx/message.h"
 
 #define ADDRESS_ROOM (64 * 1024)
 #define KEY_ROOM 32
 #define ROOM_NAMESPACE 64
-#define PATIENCE INT64_C(1000000)
 /* How long a peer that does not leave is waited for. */
-#define PARTING (2 * PATIENCE)
+#define CLOSING_TIME (2 * UCX_SECOND)
+/* Longest wait between two checks of the other ranks and of the time, microseconds. */
+#define OPENING_PAUSE 2000
 /* Beyond the tags of messages, which have 32 bits. */
-/* Who waits for the others looks so often whether one of them has died, and what time it is. */
-#define GREETING_NAP 2000
-#define GREETING_TAG (UINT64_C(1) << 40)
-#define PARTING_TAG (GREETING_TAG + 1)
+#define OPENING_TAG (UINT64_C(1) << 40)
+#define CLOSING_TAG (OPENING_TAG + 1)
 
 /*
  * Copying between processes by the kernel is slower than through shared memory at every size. Where there is TCP beside
@@ -31,33 +31,6 @@
 #define WITHOUT_POSIX ",posix"
 /* Over TCP a rendezvous is only a round trip more; the segments of a collective go without. */
 #define RENDEZVOUS "512k"
-
-int32_t ucx_fail(const struct ucx *ucx, int32_t code, int32_t rank, const char *what, ucs_status_t status)
-{
-	char text[200];
-
-	(void)snprintf(text, sizeof(text), "%s: %s", what, ucs_status_string(status));
-	return ucx->team->fail(ucx->team->core, code, rank, text);
-}
-
-int64_t ucx_now(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * INT64_C(1000000) + time.tv_nsec / 1000;
-}
-
-void ucx_finish(struct ucx *ucx, ucs_status_ptr_t request)
-{
-	int64_t until = ucx_now() + PATIENCE;
-
-	if (!UCS_PTR_IS_PTR(request))
-		return;
-	while (ucp_request_check_status(request) == UCS_INPROGRESS && ucx_now() < until)
-		(void)ucp_worker_progress(ucx->worker);
-	ucp_request_free(request);
-}
 
 /* Shared memory of UCX needs more than a common /dev/shm: namespaces of processes in common. */
 static bool connect_all_near(const struct ucx *ucx)
@@ -228,7 +201,7 @@ static int32_t connect_peer(struct ucx *ucx, int32_t rank, char *address)
 }
 
 /* Exchange a message of nothing with every rank on another host. @return whether all went through, in time and alive */
-static bool connect_greet(struct ucx *ucx, uint64_t tag, int64_t until)
+static bool connect_exchange_empty(struct ucx *ucx, uint64_t tag, int64_t until)
 {
 	char nothing = 0;
 	void *work;
@@ -243,13 +216,13 @@ static bool connect_greet(struct ucx *ucx, uint64_t tag, int64_t until)
 		struct ucx_work *at = ucx->works;
 
 		if (ucp_worker_progress(ucx->worker) == 0)
-			ucx_rest(ucx, idle++, GREETING_NAP);
+			ucx_wait(ucx, idle++, OPENING_PAUSE);
 		else
 			idle = 0;
 		while (at) {
 			struct ucx_work *next = at->next;
 
-			(void)ucx_look(ucx, at);
+			(void)ucx_message_poll(ucx, at);
 			at = next;
 		}
 	}
@@ -270,7 +243,7 @@ int32_t ucx_connect(struct ucx *ucx)
 		r = connect_peer(ucx, (ucx->team->rank + i) % ucx->team->world, address);
 	free(address);
 	/* UCX connects with the first message, for which both ends must make progress: they do so here and now */
-	if (r == 0 && !connect_greet(ucx, GREETING_TAG, ucx->team->deadline))
+	if (r == 0 && !connect_exchange_empty(ucx, OPENING_TAG, ucx->team->deadline))
 		r = ucx_fail(ucx, RH_COMM_ETIME, RH_COMM_NO_RANK, "not all ranks were reached in time", UCS_ERR_TIMED_OUT);
 	return r;
 }
@@ -288,15 +261,15 @@ static void disconnect_peer(struct ucx *ucx, struct ucx_peer *peer)
 
 /*
  * A socket that is closed while something has come that nobody reads makes the system throw away what the peer has not
- * read yet: so no end closes before the other has said that it has done all.
+ * read yet: so no end closes before the other has confirmed that it is done.
  */
 static void disconnect_part(struct ucx *ucx)
 {
-	if (!connect_greet(ucx, PARTING_TAG, ucx_now() + PARTING)) {
+	if (!connect_exchange_empty(ucx, CLOSING_TAG, ucx_now() + CLOSING_TIME)) {
 		for (struct ucx_work *at = ucx->works; at; at = at->next)
 			ucp_request_cancel(ucx->worker, at->request);
 	}
-	ucx_free_works(ucx);
+	ucx_messages_free(ucx);
 }
 
 void ucx_disconnect(struct ucx *ucx)
@@ -304,7 +277,7 @@ void ucx_disconnect(struct ucx *ucx)
 	if (ucx->worker && !atomic_load(&ucx->aborted))
 		disconnect_part(ucx);
 	/* UCX ends the process when a request is freed whose worker is no more */
-	ucx_free_works(ucx);
+	ucx_messages_free(ucx);
 	for (int32_t rank = 0; ucx->worker && rank < ucx->team->world; rank++)
 		disconnect_peer(ucx, &ucx->peers[rank]);
 	if (ucx->worker)

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "comm/ucx/ucx.h"
+#include "comm/ucx/folder.h"
 
 #define SHARED_MEMORY "/dev/shm"
 #define PREFIX "rh_comm_ucx."

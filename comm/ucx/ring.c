@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 #include "comm/core/collective/smaller.h"
-#include "comm/ucx/ucx.h"
+#include "comm/ucx/message.h"
+#include "comm/ucx/ring.h"
 
 #define RING_SEGMENT (256 * 1024)
 #define RING_LEAD 4
@@ -116,7 +117,7 @@ static int32_t ring_reap(struct ucx *ucx, struct ucx_ring *ring)
 	while (ring->sends) {
 		struct ucx_work *work = ring->sends;
 		struct ucx_work *after = work->after;
-		int32_t r = ucx_look(ucx, work);
+		int32_t r = ucx_message_poll(ucx, work);
 
 		if (r != 0)
 			return r;
@@ -149,7 +150,7 @@ static int32_t ring_step(struct ucx *ucx, struct ucx_ring *ring)
 		void **recv = &ring->recvs[ring->taken % UCX_WINDOW];
 		size_t number = ring->numbers[ring->taken % UCX_WINDOW];
 
-		r = *recv ? ucx_look(ucx, *recv) : 0;
+		r = *recv ? ucx_message_poll(ucx, *recv) : 0;
 		if (r != 0)
 			break;
 		ring_act(ucx, ring, number);

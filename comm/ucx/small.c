@@ -10,7 +10,8 @@
  */
 #include <stdlib.h>
 
-#include "comm/ucx/ucx.h"
+#include "comm/ucx/message.h"
+#include "comm/ucx/small.h"
 
 #define SMALL_BYTES (8 * 1024)
 /* What is small is there sooner than the caller could look again. */
@@ -51,7 +52,7 @@ static int32_t small_exchange(struct ucx *ucx, struct ucx_small *small)
 		return r;
 	request = ucp_tag_recv_nbx(ucx->worker, small->spare, small->length, expected, UCX_TAG_WHOLE, &small->how);
 	if (UCS_PTR_IS_ERR(request))
-		return ucx_explain(ucx, peer, UCS_PTR_STATUS(request), true);
+		return ucx_message_result(ucx, peer, UCS_PTR_STATUS(request), true);
 	small->recv = request;
 	return 0;
 }
@@ -76,10 +77,10 @@ static int32_t small_look(struct ucx *ucx, struct ucx_small *small)
 		ucp_request_free(small->recv);
 		small->recv = NULL;
 		if (small->status != UCS_OK || small->arrived != small->length)
-			return ucx_explain(ucx, small_peer(ucx, small), small->status, small->arrived == small->length);
+			return ucx_message_result(ucx, small_peer(ucx, small), small->status, small->arrived == small->length);
 	}
 	if (small->send)
-		r = ucx_look(ucx, small->send);
+		r = ucx_message_poll(ucx, small->send);
 	if (r == 0)
 		small->send = NULL;
 	return r;
@@ -133,7 +134,7 @@ static struct ucx_small *small_new(struct ucx *ucx)
 		return NULL;
 	small->kind = UCX_SMALL;
 	small->recv = NULL;
-	/* UCX 1.13 does not always tell the length of what it completes at once */
+	/* UCX 1.13 does not always report the length of a receive that completes at once */
 	small->how = (ucp_request_param_t){.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL | UCP_OP_ATTR_FIELD_CALLBACK |
 	                                                   UCP_OP_ATTR_FIELD_USER_DATA,
 	                                   .cb.recv = small_arrive,

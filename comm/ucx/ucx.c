@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "comm/ucx/ucx.h"
-
+/* The backend's table: opens and closes contexts, dispatches work by its kind, ends work after an abort. */
 #include <dirent.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "comm/ucx/connect.h"
+#include "comm/ucx/message.h"
+#include "comm/ucx/ring.h"
+#include "comm/ucx/small.h"
+
 /* With a network that reads and writes memory itself it is ahead of the native backend's sockets (which has 50). */
 #define SCORE 40
 #define SCORE_RDMA 60
-
-/* A peer that runs answers within so many yields, and one that is stopped does not. */
-#define REST_YIELDS 64
 
 #define OLDEST_MAJOR 1
 #define OLDEST_MINOR 13
 
 /* The number of the sender has 20 bits in a tag. */
 #define WORLD_MAX (1 << 20)
+
+/* After an abort: microseconds of progress, at most, until UCX has released all buffers. */
+#define QUIESCE_TIME 100000
 
 /* @return whether the kernel knows a device for RDMA */
 static bool ucx_has_rdma(void)
@@ -53,12 +57,59 @@ static int32_t ucx_probe(int32_t rank, int32_t world, char *why, size_t room)
 	return 0;
 }
 
+/* @return whether a message is still in flight */
+static bool ucx_is_pending(const struct ucx *ucx)
+{
+	for (const struct ucx_work *work = ucx->works; work; work = work->next) {
+		if (ucp_request_check_status(work->request) == UCS_INPROGRESS)
+			return true;
+	}
+	for (const struct ucx_small *small = ucx->smalls_made; small; small = small->made) {
+		if (small->recv && ucp_request_check_status(small->recv) == UCS_INPROGRESS)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * After this nothing touches the buffers of pending messages. UCX ends a receive that is cancelled, and with a far
+ * endpoint all that it has. What a near one still has moves only in ucp_worker_progress(), which is not called again.
+ */
+static void ucx_quiesce(struct ucx *ucx)
+{
+	ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
+	int64_t until;
+
+	if (ucx->quiesced)
+		return;
+	ucx->quiesced = true;
+	for (struct ucx_work *work = ucx->works; work; work = work->next)
+		ucp_request_cancel(ucx->worker, work->request);
+	for (const struct ucx_small *small = ucx->smalls_made; small; small = small->made) {
+		if (small->recv)
+			ucp_request_cancel(ucx->worker, small->recv);
+	}
+	for (int32_t rank = 0; rank < ucx->team->world; rank++) {
+		struct ucx_peer *peer = &ucx->peers[rank];
+
+		if (!peer->ep || !peer->far)
+			continue;
+		ucx_finish(ucx, ucp_ep_close_nbx(peer->ep, &param));
+		peer->ep = NULL;
+	}
+	until = ucx_now() + QUIESCE_TIME;
+	while (ucx_is_pending(ucx) && ucx_now() < until) {
+		if (ucp_worker_progress(ucx->worker) == 0)
+			(void)sched_yield();
+	}
+}
+
 static void ucx_close(void *self)
 {
 	struct ucx *ucx = self;
 
 	if (atomic_load(&ucx->aborted))
-		ucx_let_go(ucx);
+		ucx_quiesce(ucx);
 	if (ucx->peers)
 		ucx_disconnect(ucx);
 	ucx_free_rings(ucx);
@@ -104,6 +155,40 @@ static int32_t ucx_collective(void *self, const struct rh_comm_op *op, uint64_t 
 	return ucx_small_post(ucx, op, id, ret_work);
 }
 
+static int32_t ucx_test_aborted(struct ucx *ucx, void *work)
+{
+	ucx_quiesce(ucx);
+	switch (*(const enum ucx_kind *)work) {
+	case UCX_RING:
+		ucx_ring_free(ucx, work);
+		break;
+	case UCX_SMALL:
+		ucx_small_drop(ucx, work);
+		break;
+	case UCX_MESSAGE:
+		ucx_message_free(ucx, work);
+		break;
+	}
+	return RH_COMM_EABORTED;
+}
+
+static int32_t ucx_test(void *self, void *work)
+{
+	struct ucx *ucx = self;
+
+	if (atomic_load_explicit(&ucx->aborted, memory_order_relaxed))
+		return ucx_test_aborted(ucx, work);
+	switch (*(const enum ucx_kind *)work) {
+	case UCX_SMALL:
+		return ucx_small_test(ucx, work);
+	case UCX_RING:
+		return ucx_ring_test(ucx, work);
+	case UCX_MESSAGE:
+		break;
+	}
+	return ucx_message_test(ucx, work);
+}
+
 static void ucx_abort(void *self)
 {
 	struct ucx *ucx = self;
@@ -119,17 +204,6 @@ static int32_t ucx_arm(void *self, uint64_t *ret_ticket)
 
 	*ret_ticket = 0;
 	return ucp_worker_arm(ucx->worker) == UCS_OK ? 0 : RH_COMM_BUSY;
-}
-
-void ucx_rest(const struct ucx *ucx, int rounds, int64_t time)
-{
-	struct pollfd set = {.events = POLLIN};
-
-	if (rounds < REST_YIELDS || ucp_worker_arm(ucx->worker) != UCS_OK ||
-	    ucp_worker_get_efd(ucx->worker, &set.fd) != UCS_OK)
-		(void)sched_yield();
-	else
-		(void)poll(&set, 1, (int)((time + 999) / 1000));
 }
 
 /* The descriptor stays readable once something has come, so no ticket is needed. */

@@ -5,7 +5,7 @@
  *
  * A context is one rank's seat in a world of ranks. Operations are posted and then tested or waited for; several may be
  * in flight. Every rank must post the same collectives in the same order, with the same count, type, reduction and
- * root, or all get RH_COMM_EINVAL, which names a rank that is at odds with the others and what each side has posted.
+ * root, or all get RH_COMM_EINVAL, which names a rank that differs from the others and what each side has posted.
  * They may be waited for in any order. All ranks end with the same bits, and the same call on the same inputs gives the
  * same bits again. What a peer's death, an abort or a time limit ends is an error that names the rank, on every rank,
  * and from then on every operation of the context returns that error: free it, and start a new one.
@@ -34,7 +34,7 @@ extern "C" {
 
 /** @name Results: 0 is done, RH_COMM_BUSY under way, negative an error @{ */
 #define RH_COMM_BUSY 1         /**< posted and not done yet; no error */
-#define RH_COMM_EINVAL (-1)    /**< wrong arguments or configuration, or ranks at odds; a retry cannot help */
+#define RH_COMM_EINVAL (-1)    /**< wrong arguments or configuration, or diverging ranks; a retry cannot help */
 #define RH_COMM_ENOMEM (-2)    /**< out of memory */
 #define RH_COMM_EIO (-5)       /**< the operating system refused; the text has its words */
 #define RH_COMM_EPEER (-20)    /**< a rank died or was cut off; the error names it */

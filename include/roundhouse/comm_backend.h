@@ -71,7 +71,7 @@ struct rh_comm_team {
 	void (*divide)(void *data, size_t count, int32_t type, int32_t divisor);
 	/**
 	 * What RH_COMM_TUNE says of a collective of @p bytes, the same on every rank.
-	 * @param[out] ret_algorithm a word, or NULL: nothing is said @param[out] ret_chunk bytes; 0: nothing is said
+	 * @param[out] ret_algorithm a name, or NULL: no preference @param[out] ret_chunk bytes; 0: no preference
 	 */
 	void (*tuned)(void *core, int32_t what, size_t bytes, const char **ret_algorithm, size_t *ret_chunk);
 	int32_t crowded; /**< ranks of this machine outnumber its processors: spinning takes time from who works */
@@ -116,7 +116,7 @@ struct rh_comm_backend {
 	 * Post a collective itself. @p op is checked and complete, in and out are set. @p id has the collective's number
 	 * in its low 14 bits; the others stand for what it and all before it are. Ranks that have posted the same have the
 	 * same id; where another rank's differs, test() is to answer RH_COMM_EINVAL, or never to end, and the core finds
-	 * out who is at odds. @return 0 and *@p ret_work; RH_COMM_ENOTSUP: the core is to do it of messages; the answer
+	 * which ranks differ. @return 0 and *@p ret_work; RH_COMM_ENOTSUP: the core is to do it of messages; the answer
 	 * must be the same on every rank. AVG is the backend's own to finish. Of CUDA memory messages come here too, as
 	 * only @p op knows their stream, with @p id 0
 	 */
@@ -126,7 +126,7 @@ struct rh_comm_backend {
 	/** Make every pending test() end soon with an error. From any thread. */
 	void (*abort)(void *self);
 	/**
-	 * Prepare to sleep: news that come from now on end the pause() that gets @p ret_ticket, or keep it from beginning.
+	 * Prepare to sleep: progress from now on ends the pause() that gets @p ret_ticket, or keeps it from beginning.
 	 * The core looks at all work once more before it sleeps. NULL, as pause(): the core naps by the clock.
 	 * @return 0; RH_COMM_BUSY: there is something to do, do not sleep
 	 */

@@ -80,7 +80,7 @@ struct rh_ps_server_options {
 	double beta2;          /**< of Adam; 0: 0.999 */
 	double epsilon;        /**< of Adam; 0: 1e-8 */
 	const char *host;      /**< address to listen on; NULL: all */
-	int32_t port;          /**< 0: any that is free; rh_ps_server_port() tells */
+	int32_t port;          /**< 0: any that is free; rh_ps_server_port() returns it */
 	const char *folder;    /**< where the state is kept, made when missing; NULL: nowhere */
 	int32_t durable;       /**< with a folder: RH_PS_LOGGED or RH_PS_SYNCED; 0: RH_PS_LOGGED */
 	const char *job;       /**< job id: workers of another one are refused */
@@ -179,7 +179,7 @@ RH_COMM_API int32_t rh_ps_scheduler_port(const struct rh_ps_scheduler *scheduler
 /**
  * Bring servers and workers together until all workers have left, or rh_ps_scheduler_stop(). Blocks.
  * @return 0; RH_COMM_ETIME: not all came in time, and who did not; RH_COMM_EPEER: one has died and did not come back
- * within the grace, and which. Those who are there are told the same
+ * within the grace, and which. The connected ones get the same error
  */
 RH_COMM_API int32_t rh_ps_scheduler_run(struct rh_ps_scheduler *scheduler, struct rh_comm_error *err);
 /** End rh_ps_scheduler_run() soon. From any thread, and from a signal handler. */

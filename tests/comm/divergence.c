@@ -24,7 +24,7 @@
 struct divergence {
 	struct rh_comm_op op;
 	struct rh_comm_op other;
-	const char *text; /* both sides, as the odd rank and another one are told apart */
+	const char *text; /* both sides of the message: the odd rank and another one */
 };
 
 /* Which of it a world does. */
@@ -178,13 +178,13 @@ static int stop_victim(struct rh_comm *comm, const void *arg)
 		(void)raise(SIGSTOP);
 	if (r == 0 && waits)
 		r = wait_for_victim(comm, group, plan, &err);
-	/* the others learn of it, too, but for the case that it is rank 0 that could tell them */
+	/* the others get the error, too, unless rank 0 is the victim */
 	if (r == 0 && plan->victim != 0)
 		r = rh_comm_run(comm, &barrier, &err);
 	rh_comm_free(group);
 	if (r == 0 && !waits)
 		return 0;
-	if (r == RH_COMM_ETIME && err.rank == plan->victim && strstr(err.text, "stopped or starved"))
+	if (r == RH_COMM_ETIME && err.rank == plan->victim && strstr(err.text, "stopped or throttled"))
 		return 0;
 	(void)fprintf(stderr, "rank %d, place %d, victim %d: %d, rank %d, %s\n", (int)rh_comm_rank(comm), (int)plan->place,
 	              (int)plan->victim, (int)r, (int)err.rank, err.text);

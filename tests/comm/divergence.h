@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/divergence.h
- * @brief Ranks that are at odds, and ranks that are stopped, for tests of every backend: the right one is named.
+ * @brief Ranks that diverge, and ranks that are stopped, for tests of every backend: the right one is named.
  */
 #ifndef RH_TEST_COMM_DIVERGENCE_H
 #define RH_TEST_COMM_DIVERGENCE_H

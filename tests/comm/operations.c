@@ -186,7 +186,7 @@ int operations_messages(struct rh_comm *comm, const void *arg)
 	return 0;
 }
 
-int operations_in_flight(struct rh_comm *comm, const void *arg)
+int operations_outstanding(struct rh_comm *comm, const void *arg)
 {
 	struct rh_comm_request *requests[PENDING];
 	struct rh_comm_error err = {0};

@@ -13,7 +13,7 @@ int operations_collectives(struct rh_comm *comm, const void *arg);
 /** A ranks_fn: messages between all pairs, out of order, with tags, several in flight. @p arg is not used */
 int operations_messages(struct rh_comm *comm, const void *arg);
 /** A ranks_fn: many collectives in flight at once, waited for in another order. @p arg is not used */
-int operations_in_flight(struct rh_comm *comm, const void *arg);
+int operations_outstanding(struct rh_comm *comm, const void *arg);
 /** A ranks_fn: groups that overlap. @p arg is not used */
 int operations_groups(struct rh_comm *comm, const void *arg);
 /** A ranks_fn: batches of small tensors of several types, against the same one by one. @p arg is not used */

@@ -36,13 +36,13 @@ struct rh_comm_client {
 	int32_t rank;
 	struct rh_comm_buffer in; /* of the service thread */
 	pthread_mutex_t lock;     /* over what follows */
-	pthread_cond_t news;
+	pthread_cond_t changed;
 	struct rh_comm_buffer out;
-	struct client_wish *wishes;
-	uint64_t wish_count;
+	struct client_wish *gets;
+	uint64_t get_count;
 	struct rh_comm_error end;
 	bool all_left;
-	int64_t heard;              /* when the hub said something last */
+	int64_t last_received;      /* when the server's latest frame arrived */
 	int32_t unanswered;         /* heartbeats since then */
 	struct rh_comm_query query; /* what it asked last */
 	_Atomic bool asked;
@@ -88,7 +88,7 @@ static int32_t client_fail_hello(struct rh_comm_error *err, int32_t code)
 	if (code == RH_COMM_ENOMEM)
 		return rh_comm_fail(err, code, RH_COMM_NO_RANK, "out of memory");
 	if (code == RH_COMM_EINVAL)
-		return rh_comm_fail(err, RH_COMM_EIO, 0, "what listens there is no rh_comm");
+		return rh_comm_fail(err, RH_COMM_EIO, 0, "the server there is not rh_comm");
 	return rh_comm_fail(err, RH_COMM_EIO, 0, "rank 0 does not answer");
 }
 
@@ -98,7 +98,7 @@ static int32_t client_refused(struct rh_comm_error *err, const uint8_t *text, si
 	                    (const char *)text);
 }
 
-/* Take the hub's challenge and answer it. */
+/* Receive the server's challenge and answer it. */
 static int32_t client_prove(int fd, const struct rh_comm_env *env, const struct rh_comm_hello *hello,
                             const uint8_t *payload, struct rh_comm_error *err)
 {
@@ -106,11 +106,11 @@ static int32_t client_prove(int fd, const struct rh_comm_env *env, const struct 
 	uint8_t proof[RH_COMM_DIGEST];
 
 	memcpy(&challenge, payload, sizeof(challenge));
-	rh_comm_prove(env->secret, "hub", hello->nonce, hello, proof);
+	rh_comm_prove(env->secret, RH_COMM_ROLE_SERVER, hello->nonce, hello, proof);
 	if (!rh_comm_digest_equal(proof, challenge.proof))
 		return rh_comm_fail(err, RH_COMM_EINVAL, 0,
 		                    "what listens at rank 0's address does not know the secret (RH_COMM_SECRET)");
-	rh_comm_prove(env->secret, "rank", challenge.nonce, hello, proof);
+	rh_comm_prove(env->secret, RH_COMM_ROLE_RANK, challenge.nonce, hello, proof);
 	return client_send_now(fd, RH_COMM_FRAME_PROOF, proof, sizeof(proof)) < 0 ? client_fail_hello(err, RH_COMM_EIO) : 0;
 }
 
@@ -184,7 +184,7 @@ static void client_pause(int64_t time)
 static int32_t client_connect(struct rh_comm_client *client, const struct rh_comm_env *env, int64_t deadline,
                               struct rh_comm_error *err)
 {
-	struct rh_comm_error last = {.text = "nobody listens"};
+	struct rh_comm_error last = {.text = "no connection yet"};
 	int64_t pause = CLIENT_PAUSE_FIRST;
 
 	for (;;) {
@@ -216,7 +216,7 @@ int32_t rh_comm_client_new(const struct rh_comm_env *env, int64_t deadline, stru
 	client->rank = env->rank;
 	(void)pthread_condattr_init(&monotonic);
 	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&client->news, &monotonic);
+	(void)pthread_cond_init(&client->changed, &monotonic);
 	(void)pthread_condattr_destroy(&monotonic);
 	(void)pthread_mutex_init(&client->lock, NULL);
 	client->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -249,7 +249,7 @@ void rh_comm_client_free(struct rh_comm_client *client)
 	if (client->wake >= 0)
 		(void)close(client->wake);
 	(void)pthread_mutex_destroy(&client->lock);
-	(void)pthread_cond_destroy(&client->news);
+	(void)pthread_cond_destroy(&client->changed);
 	rh_comm_buffer_deinit(&client->in);
 	rh_comm_buffer_deinit(&client->out);
 	free(client);
@@ -262,20 +262,20 @@ static void client_set_end(struct rh_comm_client *client, int32_t code, int32_t 
 		return;
 	(void)rh_comm_fail(&client->end, code, rank, "%s", text);
 	atomic_store_explicit(&client->over, code, memory_order_release);
-	(void)pthread_cond_broadcast(&client->news);
+	(void)pthread_cond_broadcast(&client->changed);
 }
 
-void rh_comm_client_hold(struct rh_comm_client *client)
+void rh_comm_client_fork_prepare(struct rh_comm_client *client)
 {
 	(void)pthread_mutex_lock(&client->lock);
 }
 
-void rh_comm_client_let_go(struct rh_comm_client *client)
+void rh_comm_client_fork_parent(struct rh_comm_client *client)
 {
 	(void)pthread_mutex_unlock(&client->lock);
 }
 
-void rh_comm_client_forget(struct rh_comm_client *client)
+void rh_comm_client_fork_child(struct rh_comm_client *client)
 {
 	if (client->fd >= 0)
 		(void)close(client->fd);
@@ -286,7 +286,7 @@ void rh_comm_client_forget(struct rh_comm_client *client)
 	if (atomic_load(&client->over) != 0)
 		return;
 	atomic_store(&client->over, rh_comm_fail(&client->end, RH_COMM_EINVAL, client->rank,
-	                                         "this process was forked from rank %d, and is none itself: call "
+	                                         "this process was forked from rank %d, and is not a rank itself: call "
 	                                         "rh_comm_init() in it, after fork()",
 	                                         (int)client->rank));
 }
@@ -339,7 +339,7 @@ static struct timespec client_time(int64_t time)
 
 static void client_forget_wish(struct rh_comm_client *client, const struct client_wish *wish)
 {
-	struct client_wish **at = &client->wishes;
+	struct client_wish **at = &client->gets;
 
 	while (*at && *at != wish)
 		at = &(*at)->next;
@@ -355,7 +355,7 @@ static int32_t client_await_wish(struct rh_comm_client *client, const struct cli
 	int r = 0;
 
 	while (wish->length < 0 && rh_comm_client_check(client, NULL) == 0 && r == 0)
-		r = pthread_cond_timedwait(&client->news, &client->lock, &until);
+		r = pthread_cond_timedwait(&client->changed, &client->lock, &until);
 	return wish->length >= 0 ? 0 : rh_comm_client_check(client, NULL);
 }
 
@@ -366,10 +366,10 @@ int64_t rh_comm_client_get(struct rh_comm_client *client, const char *key, void 
 	int32_t r;
 
 	(void)pthread_mutex_lock(&client->lock);
-	wish.number = ++client->wish_count;
-	wish.next = client->wishes;
+	wish.number = ++client->get_count;
+	wish.next = client->gets;
 	/* cppcheck-suppress autoVariables ; it is taken out below, before it goes */
-	client->wishes = &wish;
+	client->gets = &wish;
 	r = rh_comm_frame_add(&client->out, RH_COMM_FRAME_GET, &wish.number, sizeof(wish.number), key, strlen(key));
 	rh_comm_client_wake(client);
 	if (r == 0)
@@ -381,7 +381,7 @@ int64_t rh_comm_client_get(struct rh_comm_client *client, const char *key, void 
 	if (r < 0)
 		return rh_comm_client_check(client, err);
 	if (wish.length < 0)
-		return rh_comm_fail(err, RH_COMM_ETIME, RH_COMM_NO_RANK, "no rank said \"%s\" in time", key);
+		return rh_comm_fail(err, RH_COMM_ETIME, RH_COMM_NO_RANK, "no rank published \"%s\" in time", key);
 	if ((size_t)wish.length > room)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "\"%s\" has %lld bytes, more than %zu", key,
 		                    (long long)wish.length, room);
@@ -435,12 +435,12 @@ bool rh_comm_client_await_verdict(struct rh_comm_client *client, int64_t since, 
 
 	(void)pthread_mutex_lock(&client->lock);
 	while (rh_comm_client_check(client, NULL) == 0) {
-		int64_t until = client->heard >= since || since + silence > deadline ? deadline : since + silence;
+		int64_t until = client->last_received >= since || since + silence > deadline ? deadline : since + silence;
 		struct timespec time = client_time(until);
 
 		if (now >= until)
 			break;
-		(void)pthread_cond_timedwait(&client->news, &client->lock, &time);
+		(void)pthread_cond_timedwait(&client->changed, &client->lock, &time);
 		now = rh_comm_now();
 	}
 	(void)pthread_mutex_unlock(&client->lock);
@@ -461,7 +461,7 @@ void rh_comm_client_await_end(struct rh_comm_client *client, int64_t deadline, c
 
 	(void)pthread_mutex_lock(&client->lock);
 	while (rh_comm_client_check(client, NULL) == 0 && r == 0)
-		r = pthread_cond_timedwait(&client->news, &client->lock, &until);
+		r = pthread_cond_timedwait(&client->changed, &client->lock, &until);
 	client_set_end(client, reason->code, reason->rank, reason->text);
 	(void)pthread_mutex_unlock(&client->lock);
 }
@@ -485,7 +485,7 @@ void rh_comm_client_leave(struct rh_comm_client *client, const struct rh_comm_be
 	(void)client_queue(client, RH_COMM_FRAME_LEAVE, last, sizeof(*last), NULL, 0);
 	(void)pthread_mutex_lock(&client->lock);
 	while (!client->all_left && atomic_load(&client->over) == 0 && r == 0)
-		r = pthread_cond_timedwait(&client->news, &client->lock, &until);
+		r = pthread_cond_timedwait(&client->changed, &client->lock, &until);
 	(void)pthread_mutex_unlock(&client->lock);
 }
 
@@ -496,13 +496,13 @@ static void client_on_value(struct rh_comm_client *client, const uint8_t *payloa
 	if (length < sizeof(number))
 		return;
 	memcpy(&number, payload, sizeof(number));
-	for (struct client_wish *wish = client->wishes; wish; wish = wish->next) {
+	for (struct client_wish *wish = client->gets; wish; wish = wish->next) {
 		if (wish->number != number)
 			continue;
 		wish->length = (int64_t)(length - sizeof(number));
 		if (length - sizeof(number) <= wish->room)
 			memcpy(wish->value, payload + sizeof(number), length - sizeof(number));
-		(void)pthread_cond_broadcast(&client->news);
+		(void)pthread_cond_broadcast(&client->changed);
 	}
 }
 
@@ -525,7 +525,7 @@ static void client_on_frame(struct rh_comm_client *client, uint32_t kind, const 
 		client_on_end(client, payload, length);
 	} else if (kind == RH_COMM_FRAME_ALL_LEFT) {
 		client->all_left = true;
-		(void)pthread_cond_broadcast(&client->news);
+		(void)pthread_cond_broadcast(&client->changed);
 	} else if (kind == RH_COMM_FRAME_QUERY && length == sizeof(client->query)) {
 		memcpy(&client->query, payload, sizeof(client->query));
 		atomic_store(&client->asked, true);
@@ -536,13 +536,14 @@ static void client_lose(struct rh_comm_client *client, int number)
 {
 	char words[100];
 	char text[200];
-	struct rh_comm_error said;
+	struct rh_comm_error reason;
 
 	if (number == 0 || number == ECONNRESET)
-		(void)rh_comm_fail(&said, RH_COMM_EPEER, 0, "rank 0 died: its connection closed");
+		(void)rh_comm_fail(&reason, RH_COMM_EPEER, 0, "rank 0 died: its connection closed");
 	else
-		(void)rh_comm_fail(&said, RH_COMM_EPEER, 0, "rank 0 is cut off: %s", strerror_r(number, words, sizeof(words)));
-	memcpy(text, said.text, sizeof(text) - 1);
+		(void)rh_comm_fail(&reason, RH_COMM_EPEER, 0, "rank 0 is cut off: %s",
+		                   strerror_r(number, words, sizeof(words)));
+	memcpy(text, reason.text, sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	client_set_end(client, RH_COMM_EPEER, 0, text);
 	(void)close(client->fd);
@@ -560,9 +561,9 @@ static void client_deliver(struct rh_comm_client *client)
 	int number = errno;
 
 	if (n > 0) {
-		client->heard = rh_comm_now();
+		client->last_received = rh_comm_now();
 		client->unanswered = 0;
-		(void)pthread_cond_broadcast(&client->news);
+		(void)pthread_cond_broadcast(&client->changed);
 	}
 	while ((r = rh_comm_frame_look(&client->in, &kind, &payload, &length)) > 0) {
 		client_on_frame(client, kind, payload, length);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/core/bootstrap/frame.h
- * @brief Frames between a rank and the hub: a kind, a length, and that many bytes. Numbers are little-endian.
+ * @brief Frames between a rank and the rendezvous server: a kind, a length, and that many bytes. Numbers are
+ * little-endian.
  */
 #ifndef RH_COMM_CORE_BOOTSTRAP_FRAME_H
 #define RH_COMM_CORE_BOOTSTRAP_FRAME_H
@@ -25,26 +26,28 @@
 /** Bytes before the payload. */
 #define RH_COMM_FRAME_HEAD 8
 
-/** What a frame says. */
+/** Roles in proofs (rh_comm_prove()); part of the protocol. */
+#define RH_COMM_ROLE_SERVER "hub"
+#define RH_COMM_ROLE_RANK "rank"
+
+/** Kinds of frames. */
 enum rh_comm_frame_kind {
-	RH_COMM_FRAME_HELLO = 1, /**< rank to hub: struct rh_comm_hello */
-	RH_COMM_FRAME_CHALLENGE, /**< hub to rank: struct rh_comm_challenge */
-	RH_COMM_FRAME_PROOF,     /**< rank to hub: digest */
-	RH_COMM_FRAME_WELCOME,   /**< hub to rank: nothing */
-	RH_COMM_FRAME_REFUSED,   /**< hub to rank: why, as text */
-	RH_COMM_FRAME_PUT,       /**< rank to hub: key, NUL, value */
-	RH_COMM_FRAME_GET,       /**< rank to hub: number (8), key */
-	RH_COMM_FRAME_VALUE,     /**< hub to rank: number (8), value */
-	RH_COMM_FRAME_BEAT,      /**< rank to hub: struct rh_comm_beat */
-	/** both ways: struct rh_comm_end: all operations of all ranks end; from a rank, behind it int32_t: who is concerned
-	 */
-	RH_COMM_FRAME_END,
-	RH_COMM_FRAME_LEAVE,    /**< rank to hub: it goes, orderly; its last struct rh_comm_beat */
-	RH_COMM_FRAME_ALL_LEFT, /**< hub to rank: all ranks have said LEAVE */
-	RH_COMM_FRAME_QUERY,    /**< hub to rank: struct rh_comm_query: send an ANSWER now */
-	RH_COMM_FRAME_GONE,     /**< rank to hub: struct rh_comm_gone */
-	RH_COMM_FRAME_ANSWER,   /**< rank to hub: struct rh_comm_answer */
-	RH_COMM_FRAME_PULSE     /**< hub to rank: a BEAT has come */
+	RH_COMM_FRAME_HELLO = 1, /**< rank to server: struct rh_comm_hello */
+	RH_COMM_FRAME_CHALLENGE, /**< server to rank: struct rh_comm_challenge */
+	RH_COMM_FRAME_PROOF,     /**< rank to server: digest */
+	RH_COMM_FRAME_WELCOME,   /**< server to rank: empty */
+	RH_COMM_FRAME_REFUSED,   /**< server to rank: the reason, as text */
+	RH_COMM_FRAME_PUT,       /**< rank to server: key, NUL, value */
+	RH_COMM_FRAME_GET,       /**< rank to server: number (8), key */
+	RH_COMM_FRAME_VALUE,     /**< server to rank: number (8), value */
+	RH_COMM_FRAME_BEAT,      /**< rank to server: struct rh_comm_beat */
+	RH_COMM_FRAME_END,       /**< both ways: struct rh_comm_end; from a rank, followed by int32_t: the ranks to query */
+	RH_COMM_FRAME_LEAVE,     /**< rank to server: it leaves; its last struct rh_comm_beat */
+	RH_COMM_FRAME_ALL_LEFT,  /**< server to rank: all ranks have sent LEAVE */
+	RH_COMM_FRAME_QUERY,     /**< server to rank: struct rh_comm_query: send an ANSWER now */
+	RH_COMM_FRAME_GONE,      /**< rank to server: struct rh_comm_gone */
+	RH_COMM_FRAME_ANSWER,    /**< rank to server: struct rh_comm_answer */
+	RH_COMM_FRAME_PULSE      /**< server to rank: a BEAT was received */
 };
 
 /** Who comes. */
@@ -57,7 +60,7 @@ struct rh_comm_hello {
 	uint8_t job[RH_COMM_DIGEST]; /**< SHA-256 of the job id */
 };
 
-/** The hub proves that it knows the secret, and asks the same of the rank. */
+/** The server proves that it knows the secret, and challenges the rank to do the same. */
 struct rh_comm_challenge {
 	uint8_t nonce[RH_COMM_NONCE];
 	uint8_t proof[RH_COMM_DIGEST];
@@ -105,7 +108,7 @@ struct rh_comm_answer {
 struct rh_comm_end {
 	int32_t code;
 	int32_t rank;
-	struct rh_comm_query query; /**< needed is not 0: find out first who is behind, or at odds with the others */
+	struct rh_comm_query query; /**< needed is not 0: find first the ranks that are behind or have diverged */
 	char text[400];
 };
 
@@ -134,11 +137,11 @@ int32_t rh_comm_frame_look(const struct rh_comm_buffer *buffer, uint32_t *ret_ki
 /** Take the first frame, which is complete, out. */
 void rh_comm_frame_drop(struct rh_comm_buffer *buffer);
 /**
- * Read what has come. @return bytes; 0: nothing now; RH_COMM_EPEER: the other end is closed or lost, errno tells (0:
+ * Read what is available. @return bytes; 0: nothing now; RH_COMM_EPEER: the other end is closed or lost, see errno (0:
  * closed); RH_COMM_ENOMEM
  */
 int64_t rh_comm_buffer_read(struct rh_comm_buffer *buffer, int fd);
-/** Send what can be sent now. @return 0, also when not all went out; RH_COMM_EPEER, errno tells */
+/** Send as much as possible now. @return 0, also when not all was sent; RH_COMM_EPEER, see errno */
 int32_t rh_comm_buffer_write(struct rh_comm_buffer *buffer, int fd);
 /** Prove to know @p secret: HMAC over @p who, the nonce and the hello. */
 void rh_comm_prove(const char *secret, const char *who, const uint8_t *nonce, const struct rh_comm_hello *hello,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/core/bootstrap/label.h
- * @brief What a collective is, as a number: ranks that post different ones at the same place find out, and in words.
+ * @brief Labels: numbers that describe collectives, so that ranks detect that they have posted different ones.
  */
 #ifndef RH_COMM_CORE_BOOTSTRAP_LABEL_H
 #define RH_COMM_CORE_BOOTSTRAP_LABEL_H
@@ -23,7 +23,7 @@
 /** @see RH_COMM_LABEL_WHAT */
 #define RH_COMM_LABEL_ROOT 20
 
-/** @return all that must be the same on all ranks that take part in @p op, a collective; never 0 */
+/** @return the label of a collective: all that must be equal on all ranks that post it; never 0 */
 static inline uint64_t rh_comm_label(const struct rh_comm_op *op)
 {
 	uint64_t reduces = op->what == RH_COMM_ALL_REDUCE || op->what == RH_COMM_REDUCE_SCATTER;
@@ -38,22 +38,22 @@ static inline uint64_t rh_comm_label(const struct rh_comm_op *op)
 	return label << RH_COMM_LABEL_WHAT | (uint32_t)op->what;
 }
 
-/** @return @p trail, which stands for all collectives so far, with one more */
-static inline uint64_t rh_comm_trail(uint64_t trail, uint64_t label)
+/** @return the hash of all collectives so far, @p history, and one more */
+static inline uint64_t rh_comm_history(uint64_t history, uint64_t label)
 {
-	trail = (trail ^ label) * UINT64_C(0x9e3779b97f4a7c15);
-	return trail ^ trail >> 32;
+	history = (history ^ label) * UINT64_C(0x9e3779b97f4a7c15);
+	return history ^ history >> 32;
 }
 
-/** @return what backends know collective @p number by: ranks that have posted the same so far have the same */
-static inline uint64_t rh_comm_id(uint64_t trail, uint64_t number)
+/** @return the id of collective @p number for backends: equal on ranks that have posted the same collectives so far */
+static inline uint64_t rh_comm_id(uint64_t history, uint64_t number)
 {
-	return trail << RH_COMM_ID_BITS | (number & ((UINT64_C(1) << RH_COMM_ID_BITS) - 1));
+	return history << RH_COMM_ID_BITS | (number & ((UINT64_C(1) << RH_COMM_ID_BITS) - 1));
 }
 
-/** @return "all-reduce" …; "operation" for what is none; static storage */
+/** @return "all-reduce" …; "operation" for an unknown one; static storage */
 const char *rh_comm_what_name(int32_t what);
-/** Write a label in words: "all-reduce of 4 f32, sum". */
+/** Describe a label as text: "all-reduce of 4 f32, sum". */
 void rh_comm_label_text(uint64_t label, char *text, size_t room);
 
 #endif

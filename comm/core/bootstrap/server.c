@@ -11,7 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "comm/core/bootstrap/server_parts.h"
+#include "comm/core/bootstrap/server_diagnosis.h"
+#include "comm/core/bootstrap/server_handshake.h"
+#include "comm/core/bootstrap/server_liveness.h"
+#include "comm/core/bootstrap/server_peers.h"
+#include "comm/core/bootstrap/server_store.h"
 #include "comm/core/bootstrap/socket.h"
 #include "comm/core/error.h"
 #include "comm/core/thread.h"
@@ -23,14 +27,6 @@
 /* Connections that are no ranks (yet), beyond the world's. */
 #define SERVER_STRANGERS 64
 
-/* Room for one more item of an array that grows by doubling, when count is a power of two. */
-void *rh_comm_server_grow(void *items, size_t count, size_t size)
-{
-	if (count > 0 && (count & (count - 1)) != 0)
-		return items;
-	return realloc(items, (count > 0 ? count * 2 : 1) * size);
-}
-
 static void server_peer_free(struct server_peer *peer)
 {
 	if (peer->fd >= 0)
@@ -38,36 +34,6 @@ static void server_peer_free(struct server_peer *peer)
 	rh_comm_buffer_deinit(&peer->in);
 	rh_comm_buffer_deinit(&peer->out);
 	free(peer);
-}
-
-bool rh_comm_server_is_rank(const struct server_peer *peer)
-{
-	return peer->stage == SERVER_MEMBER || peer->stage == SERVER_LEFT;
-}
-
-/* What cannot be told for want of memory leaves a rank waiting until its time limit: so its line is cut instead. */
-void rh_comm_server_send(struct server_peer *peer, uint32_t kind, const void *head, size_t head_length,
-                         const void *data, size_t length)
-{
-	if (peer->fd >= 0 && rh_comm_frame_add(&peer->out, kind, head, head_length, data, length) < 0)
-		(void)shutdown(peer->fd, SHUT_RDWR);
-}
-
-void rh_comm_server_broadcast(struct rh_comm_server *server, uint32_t kind, const void *data, size_t length)
-{
-	for (size_t i = 0; i < server->peer_count; i++) {
-		if (rh_comm_server_is_rank(server->peers[i]))
-			rh_comm_server_send(server->peers[i], kind, data, length, NULL, 0);
-	}
-}
-
-struct server_peer *rh_comm_server_find(const struct rh_comm_server *server, int32_t rank)
-{
-	for (size_t i = 0; i < server->peer_count; i++) {
-		if (rh_comm_server_is_rank(server->peers[i]) && server->peers[i]->hello.rank == rank)
-			return server->peers[i];
-	}
-	return NULL;
 }
 
 static void server_on_member_frame(struct rh_comm_server *server, struct server_peer *peer, uint32_t kind,
@@ -106,7 +72,7 @@ static void server_on_frame(struct rh_comm_server *server, struct server_peer *p
 	if (peer->stage == SERVER_MEMBER)
 		server_on_member_frame(server, peer, kind, payload, length);
 	else
-		rh_comm_server_greet(server, peer, kind, payload, length);
+		rh_comm_server_handshake(server, peer, kind, payload, length);
 }
 
 static void server_read(struct rh_comm_server *server, struct server_peer *peer)
@@ -178,7 +144,7 @@ static void server_sweep(struct rh_comm_server *server, int64_t now)
 	server->peer_count = kept;
 }
 
-/* There is room for the most that server_accept() lets in: the hub goes on when there is no memory left. */
+/* Room for the maximum that server_accept() admits: the server continues when memory is exhausted. */
 static struct pollfd *server_poll_set(const struct rh_comm_server *server)
 {
 	struct pollfd *set = server->set;
@@ -208,14 +174,14 @@ static void server_serve(struct rh_comm_server *server, const struct pollfd *set
 	}
 }
 
-/* @param ready how many of the set have news. @return when it is to be called at the latest */
+/* @param ready how many of the set are ready. @return when it must be called again at the latest */
 static int64_t server_turn(struct rh_comm_server *server, const struct pollfd *set, int ready, int64_t tick)
 {
 	if (ready > 0)
 		server_serve(server, set);
-	if (rh_comm_now() < tick && server->about.since == 0)
+	if (rh_comm_now() < tick && server->inquiry.since == 0)
 		return tick;
-	rh_comm_server_judge(server, rh_comm_now());
+	rh_comm_server_check_liveness(server, rh_comm_now());
 	server_sweep(server, rh_comm_now());
 	server->full = false;
 	return rh_comm_now() + SERVER_TICK;
@@ -228,7 +194,7 @@ static void *server_run(void *arg)
 
 	for (;;) {
 		int64_t now = rh_comm_now();
-		int64_t left = server->about.since > 0 ? SERVER_TICK_LATE : tick > now ? tick - now : 0;
+		int64_t left = server->inquiry.since > 0 ? SERVER_TICK_LATE : tick > now ? tick - now : 0;
 		struct pollfd *set = server_poll_set(server);
 		int ready = poll(set, (nfds_t)server->peer_count + 2, (int)(left / 1000) + 1);
 
@@ -240,17 +206,17 @@ static void *server_run(void *arg)
 	}
 }
 
-void rh_comm_server_hold(struct rh_comm_server *server)
+void rh_comm_server_fork_prepare(struct rh_comm_server *server)
 {
 	(void)pthread_mutex_lock(&server->lock);
 }
 
-void rh_comm_server_let_go(struct rh_comm_server *server)
+void rh_comm_server_fork_parent(struct rh_comm_server *server)
 {
 	(void)pthread_mutex_unlock(&server->lock);
 }
 
-void rh_comm_server_forget(struct rh_comm_server *server)
+void rh_comm_server_fork_child(struct rh_comm_server *server)
 {
 	for (size_t i = 0; i < server->peer_count; i++) {
 		if (server->peers[i]->fd >= 0)
@@ -286,7 +252,7 @@ static int32_t server_start(struct rh_comm_server *server, const struct rh_comm_
 	server->port = listener.port;
 	(void)snprintf(server->host, sizeof(server->host), "%s", listener.host);
 	r = rh_comm_thread_start(&server->thread, server_run, server);
-	return r == 0 ? 0 : rh_comm_fail_os(err, r, "a thread for the hub");
+	return r == 0 ? 0 : rh_comm_fail_os(err, r, "a thread for the rendezvous server");
 }
 
 static void server_release(struct rh_comm_server *server)
@@ -294,7 +260,7 @@ static void server_release(struct rh_comm_server *server)
 	for (size_t i = 0; i < server->peer_count; i++)
 		server_peer_free(server->peers[i]);
 	rh_comm_server_store_deinit(server);
-	rh_comm_server_case_deinit(server);
+	rh_comm_server_diagnosis_deinit(server);
 	free(server->peers);
 	free(server->gone);
 	free(server->set);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/core/bootstrap/server.h
- * @brief The hub in rank 0: where all ranks meet, put and get values, and learn that one of them died.
+ * @brief The rendezvous server in rank 0: a key-value store, and detection of dead ranks.
  *
  * Every rank keeps one connection to it while the world lasts, rank 0 too. A connection that closes without LEAVE, or
- * whose host does not answer for the death timeout, is a dead rank: all others are told, once, and the world is over. A
- * rank that is stopped or slow while its host answers is only named, on standard error. The hub has a thread of its
+ * whose host does not answer for the death timeout, is a dead rank: the world ends, and all others get the reason. A
+ * rank that is stopped or slow while its host answers is only named, on standard error. The server has a thread of its
  * own.
  */
 #ifndef RH_COMM_CORE_BOOTSTRAP_SERVER_H
@@ -15,7 +15,7 @@
 
 #include "comm/core/env.h"
 
-/** Opaque hub. */
+/** Opaque server. */
 struct rh_comm_server;
 
 /**
@@ -27,14 +27,14 @@ int32_t rh_comm_server_new(const struct rh_comm_env *env, struct rh_comm_server 
                            struct rh_comm_error *err);
 /** @return the port on which it listens */
 int32_t rh_comm_server_port(const struct rh_comm_server *server);
-/** @return the address at which this process reaches it; as long-lived as the hub */
+/** @return the address at which this process reaches it; valid as long as the server */
 const char *rh_comm_server_host(const struct rh_comm_server *server);
-/** Let no descriptor come or go until rh_comm_server_let_go(). */
-void rh_comm_server_hold(struct rh_comm_server *server);
+/** Let no descriptor come or go until rh_comm_server_fork_parent(). */
+void rh_comm_server_fork_prepare(struct rh_comm_server *server);
 /** It may go on. */
-void rh_comm_server_let_go(struct rh_comm_server *server);
+void rh_comm_server_fork_parent(struct rh_comm_server *server);
 /** In a child of fork(), between the two: close its copies of all descriptors. The rest stays as it is. */
-void rh_comm_server_forget(struct rh_comm_server *server);
+void rh_comm_server_fork_child(struct rh_comm_server *server);
 /** Stop the thread and close all connections. NULL is nothing. */
 void rh_comm_server_free(struct rh_comm_server *server);
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "comm/core/bootstrap/server_parts.h"
+#include "comm/core/bootstrap/server_store.h"
 
 static void server_answer(struct server_peer *peer, uint64_t number, const struct server_value *value)
 {
@@ -14,12 +14,12 @@ static void server_answer_wishes(struct rh_comm_server *server, const struct ser
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < server->wish_count; i++) {
-		struct server_wish *wish = &server->wishes[i];
+	for (size_t i = 0; i < server->get_count; i++) {
+		struct server_get *wish = &server->gets[i];
 		struct server_peer *peer;
 
 		if (strcmp(wish->key, value->key) != 0) {
-			server->wishes[kept++] = *wish;
+			server->gets[kept++] = *wish;
 			continue;
 		}
 		peer = rh_comm_server_find(server, wish->rank);
@@ -27,7 +27,7 @@ static void server_answer_wishes(struct rh_comm_server *server, const struct ser
 			server_answer(peer, wish->number, value);
 		free(wish->key);
 	}
-	server->wish_count = kept;
+	server->get_count = kept;
 }
 
 /* The first value of a key stays. */
@@ -59,21 +59,21 @@ void rh_comm_server_on_put(struct rh_comm_server *server, struct server_peer *pe
 		(void)shutdown(peer->fd, SHUT_RDWR);
 }
 
-static bool server_wish(struct rh_comm_server *server, const struct server_wish *wish)
+static bool server_get(struct rh_comm_server *server, const struct server_get *wish)
 {
-	struct server_wish *wishes = rh_comm_server_grow(server->wishes, server->wish_count, sizeof(*wishes));
+	struct server_get *gets = rh_comm_server_grow(server->gets, server->get_count, sizeof(*gets));
 
-	if (!wishes)
+	if (!gets)
 		return false;
-	server->wishes = wishes;
-	server->wishes[server->wish_count++] = *wish;
+	server->gets = gets;
+	server->gets[server->get_count++] = *wish;
 	return true;
 }
 
 void rh_comm_server_on_get(struct rh_comm_server *server, struct server_peer *peer, const uint8_t *payload,
                            size_t length)
 {
-	struct server_wish wish = {.rank = peer->hello.rank};
+	struct server_get wish = {.rank = peer->hello.rank};
 
 	if (length < sizeof(wish.number))
 		return;
@@ -86,7 +86,7 @@ void rh_comm_server_on_get(struct rh_comm_server *server, struct server_peer *pe
 			return;
 		}
 	}
-	if (!wish.key || !server_wish(server, &wish)) {
+	if (!wish.key || !server_get(server, &wish)) {
 		free(wish.key);
 		(void)shutdown(peer->fd, SHUT_RDWR);
 	}
@@ -98,8 +98,8 @@ void rh_comm_server_store_deinit(struct rh_comm_server *server)
 		free(server->values[i].key);
 		free(server->values[i].data);
 	}
-	for (size_t i = 0; i < server->wish_count; i++)
-		free(server->wishes[i].key);
+	for (size_t i = 0; i < server->get_count; i++)
+		free(server->gets[i].key);
 	free(server->values);
-	free(server->wishes);
+	free(server->gets);
 }

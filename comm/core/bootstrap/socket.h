@@ -11,11 +11,11 @@
 
 #include "roundhouse/comm.h"
 
-/** A socket that listens. */
+/** A listening socket. */
 struct rh_comm_listener {
-	int fd; /**< owned by whoever asked for it */
+	int fd; /**< owned by the caller */
 	int32_t port;
-	char host[64]; /**< where we ourselves reach it: an address as text */
+	char host[64]; /**< the address at which this process reaches it, as text */
 };
 
 /**
@@ -27,20 +27,20 @@ int32_t rh_comm_socket_listen(const char *host, int32_t port, struct rh_comm_lis
                               struct rh_comm_error *err);
 /**
  * Connect to a name or address, once. @param deadline rh_comm_now() by which it must be done; it blocks until then at
- * most, but for the look-up of a name. @return 0; RH_COMM_EIO: with the words, may be tried again; RH_COMM_ENOMEM
+ * most, but for the look-up of a name. @return 0; RH_COMM_EIO: with a message, may be retried; RH_COMM_ENOMEM
  */
 int32_t rh_comm_socket_connect(const char *host, int32_t port, int64_t deadline, int *ret_fd,
                                struct rh_comm_error *err);
-/** Whom to connect to, and for how long. */
+/** Parameters of rh_comm_socket_call(). */
 struct rh_comm_calling {
 	const char *host;
 	int32_t port;
 	int64_t deadline;            /**< rh_comm_now() by which it must be done */
-	int32_t (*check)(void *arg); /**< asked twice a second; negative: not to be waited for any more. NULL: to be */
+	int32_t (*check)(void *arg); /**< called twice a second; a negative result ends the attempt. May be NULL */
 	void *arg;
 };
 
-/** rh_comm_socket_connect() that asks now and then whether to go on, for who must hear of other things meanwhile. */
+/** rh_comm_socket_connect() that asks a callback now and then whether to continue. */
 int32_t rh_comm_socket_call(const struct rh_comm_calling *calling, int *ret_fd, struct rh_comm_error *err);
 /**
  * Make the kernel notice within @p timeout microseconds that the peer's host is gone, whether something is to be sent
@@ -48,8 +48,8 @@ int32_t rh_comm_socket_call(const struct rh_comm_calling *calling, int *ret_fd, 
  */
 void rh_comm_socket_watch_peer(int fd, int64_t timeout);
 /**
- * Make a connection ready for bulk data. The kernel gives it up for no reason but the peer's word: one whose peer is
- * stopped stays full for as long as that takes, and who notices that a host is gone is the line to the hub.
+ * Make a connection ready for bulk data. The kernel never times it out: the connection to a stopped
+ * peer stays full for as long as that takes, and the connection to the rendezvous server detects dead hosts.
  */
 void rh_comm_socket_prepare_bulk(int fd);
 /** Make the kernel notice within @p timeout microseconds, seconds at least, that an idle peer's host is gone. */

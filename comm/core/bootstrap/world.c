@@ -8,13 +8,14 @@
 #include "comm/core/error.h"
 #include "comm/core/thread.h"
 
-/* How long a hub that can be reached takes for its reason. */
+/* How long a reachable server takes to send its reason. */
 #define FAIL_PATIENCE (2 * RH_COMM_SECOND)
-/* It answers at once, unless it is stopped, and gives its verdict some time later. */
-#define JUDGE_SILENCE RH_COMM_SECOND
-#define JUDGE_PATIENCE (5 * RH_COMM_SECOND)
+/* It acknowledges at once, unless it is stopped, and sends its verdict later. */
+#define VERDICT_SILENCE RH_COMM_SECOND
+#define VERDICT_PATIENCE (5 * RH_COMM_SECOND)
 /* Rank 0's address as it stands in a foreign store: a port and a host. */
 #define ADDRESS_ROOM 400
+/* Part of the protocol between ranks. */
 #define ADDRESS_KEY "rh_comm/hub"
 
 int32_t rh_comm_world_check(const struct rh_comm_world *world, struct rh_comm_error *err)
@@ -43,19 +44,19 @@ void rh_comm_world_wake(struct rh_comm_world *world)
 		rh_comm_client_wake(world->client);
 }
 
-/* The hub, which is rank 0's, gives no verdict: all that is known is that rank 0 does not answer. */
+/* The server, in rank 0, sends no verdict: all that is known is that rank 0 does not answer. */
 static void world_blame_server(struct rh_comm_world *world, const struct rh_comm_error *reason)
 {
 	struct rh_comm_error verdict = *reason;
 
 	if (reason->code == RH_COMM_ETIME)
-		(void)rh_comm_fail(&verdict, RH_COMM_ETIME, 0, "%.400s; it waited for rank 0 (stopped or starved)",
+		(void)rh_comm_fail(&verdict, RH_COMM_ETIME, 0, "%.400s; it waited for rank 0 (stopped or throttled)",
 		                   reason->text);
 	rh_comm_client_close(world->client, &verdict);
 }
 
-int32_t rh_comm_world_judge(const struct rh_comm *comm, const struct rh_comm_error *reason, uint64_t needed,
-                            struct rh_comm_error *err)
+int32_t rh_comm_world_diagnose(const struct rh_comm *comm, const struct rh_comm_error *reason, uint64_t needed,
+                               struct rh_comm_error *err)
 {
 	struct rh_comm_case about = {.query = {comm->name, needed}, .ranks = comm->ranks, .count = comm->size};
 	struct rh_comm_world *world = comm->world;
@@ -65,13 +66,13 @@ int32_t rh_comm_world_judge(const struct rh_comm *comm, const struct rh_comm_err
 		return rh_comm_world_fail(world, reason, err);
 	if (rh_comm_client_check(world->client, NULL) == 0) {
 		rh_comm_client_end(world->client, reason, &about);
-		if (!rh_comm_client_await_verdict(world->client, now, JUDGE_SILENCE, now + JUDGE_PATIENCE))
+		if (!rh_comm_client_await_verdict(world->client, now, VERDICT_SILENCE, now + VERDICT_PATIENCE))
 			world_blame_server(world, reason);
 	}
 	return rh_comm_client_check(world->client, err);
 }
 
-/* Rank 0 publishes where its hub is through somebody else's store; the others look there. */
+/* Rank 0 publishes its server's address in the caller's key-value store, where the others read it. */
 static int32_t world_exchange_address(const struct rh_comm_options *options, struct rh_comm_world *world, char *host,
                                       size_t room, struct rh_comm_error *err)
 {
@@ -94,7 +95,7 @@ static int32_t world_exchange_address(const struct rh_comm_options *options, str
 	return 0;
 }
 
-/* Start the hub in rank 0, and find out where everybody reaches it. */
+/* Start the server in rank 0, and find its address. */
 static int32_t world_find_server(const struct rh_comm_options *options, struct rh_comm_world *world, char *host,
                                  size_t room, struct rh_comm_error *err)
 {
@@ -115,7 +116,7 @@ static int32_t world_find_server(const struct rh_comm_options *options, struct r
 }
 
 static int32_t world_connect(const struct rh_comm_options *options, struct rh_comm_world *world,
-                             struct rh_comm_error *err)
+                             void *(*service)(void *world), struct rh_comm_error *err)
 {
 	const char *named = world->env.host ? world->env.host : "";
 	char host[ADDRESS_ROOM];
@@ -131,45 +132,45 @@ static int32_t world_connect(const struct rh_comm_options *options, struct rh_co
 		r = rh_comm_client_address(world->client, world->address, sizeof(world->address));
 	if (r < 0)
 		return r;
-	r = rh_comm_thread_start(&world->service, rh_comm_service_run, world);
+	r = rh_comm_thread_start(&world->service, service, world);
 	if (r != 0)
 		return rh_comm_fail_os(err, r, "a thread for the context");
 	world->serving = true;
-	rh_comm_forking_add(&world->forking);
+	rh_comm_fork_handler_add(&world->fork_handler);
 	return 0;
 }
 
-static void world_hold(void *self)
+static void world_fork_prepare(void *self)
 {
 	const struct rh_comm_world *world = self;
 
 	if (world->server)
-		rh_comm_server_hold(world->server);
-	rh_comm_client_hold(world->client);
+		rh_comm_server_fork_prepare(world->server);
+	rh_comm_client_fork_prepare(world->client);
 }
 
-static void world_let_go(void *self)
+static void world_fork_parent(void *self)
 {
 	const struct rh_comm_world *world = self;
 
-	rh_comm_client_let_go(world->client);
+	rh_comm_client_fork_parent(world->client);
 	if (world->server)
-		rh_comm_server_let_go(world->server);
+		rh_comm_server_fork_parent(world->server);
 }
 
-static void world_forget(void *self)
+static void world_fork_child(void *self)
 {
 	struct rh_comm_world *world = self;
 
 	world->forked = true;
-	rh_comm_client_forget(world->client);
+	rh_comm_client_fork_child(world->client);
 	if (world->server)
-		rh_comm_server_forget(world->server);
-	world_let_go(self);
+		rh_comm_server_fork_child(world->server);
+	world_fork_parent(self);
 }
 
 int32_t rh_comm_world_open(const struct rh_comm_options *options, const struct rh_comm_env *env,
-                           struct rh_comm_world **ret_world, struct rh_comm_error *err)
+                           void *(*service)(void *world), struct rh_comm_world **ret_world, struct rh_comm_error *err)
 {
 	struct rh_comm_world *world = calloc(1, sizeof(*world));
 	int32_t r = 0;
@@ -178,12 +179,12 @@ int32_t rh_comm_world_open(const struct rh_comm_options *options, const struct r
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	(void)pthread_mutex_init(&world->lock, NULL);
 	world->env = *env;
-	world->forking =
-		(struct rh_comm_forking){.hold = world_hold, .let_go = world_let_go, .forget = world_forget, .self = world};
+	world->fork_handler = (struct rh_comm_fork_handler){
+		.prepare = world_fork_prepare, .parent = world_fork_parent, .child = world_fork_child, .self = world};
 	if (env->job == env->job_text)
 		world->env.job = world->env.job_text;
 	if (env->world > 1)
-		r = world_connect(options, world, err);
+		r = world_connect(options, world, service, err);
 	/* texts of the environment and the options do not outlive this call */
 	world->env.job = world->env.secret = world->env.backend = NULL;
 	if (r < 0) {
@@ -198,7 +199,7 @@ void rh_comm_world_close(struct rh_comm_world *world)
 {
 	if (!world)
 		return;
-	rh_comm_forking_remove(&world->forking);
+	rh_comm_fork_handler_remove(&world->fork_handler);
 	atomic_store(&world->stop, true);
 	if (world->serving) {
 		rh_comm_client_wake(world->client);

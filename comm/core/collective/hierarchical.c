@@ -13,14 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/core/collective/hierarchical.h"
 #include "comm/core/collective/reduce.h"
-#include "comm/core/context.h"
+#include "comm/core/collective/schedule.h"
 #include "comm/core/error.h"
 
 /* Of a vector: long enough that a step's start costs little, short enough that three fit the cache. */
 #define PIECE_BYTES (2 * 1024 * 1024)
 /* A piece is brought together, reduced, handed out. */
-enum { STAGE_NEAR, STAGE_FAR, STAGE_OUT, STAGES };
+enum { STAGE_REDUCE_INTRA, STAGE_REDUCE_INTER, STAGE_DISTRIBUTE, STAGES };
 
 struct rh_comm_hier {
 	struct rh_comm *comm;
@@ -28,16 +29,16 @@ struct rh_comm_hier {
 	size_t size;
 	size_t slices; /* of a piece */
 	size_t length; /* elements of a piece, but for the last one */
-	size_t shared; /* elements that go through the levels; the rest cannot be shared out evenly */
+	size_t shared; /* elements that go through the hierarchy; the rest cannot be shared out evenly */
 	size_t pieces;
 	size_t step;
-	struct rh_comm_lanes *tail; /* that rest */
-	size_t count;               /* of requests: one of each stage, but one of each slice where slices are broadcast */
+	struct rh_comm_schedule *tail; /* that rest */
+	size_t count; /* of requests: one of each stage, but one of each slice where slices are broadcast */
 	struct rh_comm_request *requests[];
 };
 
 /* @return the most ranks that a host has; *ret_least the fewest */
-static int32_t levels_count(const struct rh_comm *comm, int32_t *ret_least)
+static int32_t hierarchy_count(const struct rh_comm *comm, int32_t *ret_least)
 {
 	int32_t least = comm->size;
 	int32_t most = 0;
@@ -55,7 +56,7 @@ static int32_t levels_count(const struct rh_comm *comm, int32_t *ret_least)
 }
 
 /* The place of a rank among those of its host. */
-static int32_t levels_place(const struct rh_comm *comm, int32_t rank)
+static int32_t hierarchy_place(const struct rh_comm *comm, int32_t rank)
 {
 	int32_t place = 0;
 
@@ -64,7 +65,7 @@ static int32_t levels_place(const struct rh_comm *comm, int32_t rank)
 	return place;
 }
 
-static int32_t levels_group(struct rh_comm *comm, bool near, struct rh_comm **ret_group, struct rh_comm_error *err)
+static int32_t hierarchy_group(struct rh_comm *comm, bool intra, struct rh_comm **ret_group, struct rh_comm_error *err)
 {
 	int32_t *ranks = malloc((size_t)comm->size * sizeof(*ranks));
 	int32_t count = 0;
@@ -73,52 +74,52 @@ static int32_t levels_group(struct rh_comm *comm, bool near, struct rh_comm **re
 	if (!ranks)
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	for (int32_t rank = 0; rank < comm->size; rank++) {
-		if (near ? comm->hosts[rank] == comm->hosts[comm->rank] : levels_place(comm, rank) == comm->local_rank)
+		if (intra ? comm->hosts[rank] == comm->hosts[comm->rank] : hierarchy_place(comm, rank) == comm->local_rank)
 			ranks[count++] = rank;
 	}
-	r = rh_comm_group(comm, ranks, count, ret_group, err);
+	r = rh_comm_context_group(comm, ranks, count, ret_group, err);
 	if (r == 0)
-		(*ret_group)->is_level = true;
+		(*ret_group)->is_subgroup = true;
 	free(ranks);
 	return r;
 }
 
-int32_t rh_comm_levels_open(struct rh_comm *comm, struct rh_comm_error *err)
+int32_t rh_comm_hierarchy_open(struct rh_comm *comm, struct rh_comm_error *err)
 {
-	struct rh_comm_levels levels = {0};
+	struct rh_comm_hierarchy hierarchy = {0};
 	int32_t most;
 	int32_t r;
 
 	if (comm->module.backend != &rh_comm_native || comm->local_world == comm->size)
 		return 0;
-	most = levels_count(comm, &levels.slices);
+	most = hierarchy_count(comm, &hierarchy.slices);
 	if (most < 2)
 		return 0;
-	levels.even = most == levels.slices;
-	r = levels_group(comm, true, &levels.near, err);
-	if (r == 0 && comm->local_rank < levels.slices)
-		r = levels_group(comm, false, &levels.far, err);
+	hierarchy.even = most == hierarchy.slices;
+	r = hierarchy_group(comm, true, &hierarchy.intra, err);
+	if (r == 0 && comm->local_rank < hierarchy.slices)
+		r = hierarchy_group(comm, false, &hierarchy.inter, err);
 	if (r == 0) {
-		comm->levels = malloc(sizeof(levels));
-		if (comm->levels) {
-			*comm->levels = levels;
+		comm->hierarchy = malloc(sizeof(hierarchy));
+		if (comm->hierarchy) {
+			*comm->hierarchy = hierarchy;
 			return 0;
 		}
 		r = rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	}
-	rh_comm_free(levels.far);
-	rh_comm_free(levels.near);
+	rh_comm_context_close_group(hierarchy.inter);
+	rh_comm_context_close_group(hierarchy.intra);
 	return r;
 }
 
-void rh_comm_levels_close(struct rh_comm *comm)
+void rh_comm_hierarchy_close(struct rh_comm *comm)
 {
-	if (!comm->levels)
+	if (!comm->hierarchy)
 		return;
-	rh_comm_free(comm->levels->far);
-	rh_comm_free(comm->levels->near);
-	free(comm->levels);
-	comm->levels = NULL;
+	rh_comm_context_close_group(comm->hierarchy->inter);
+	rh_comm_context_close_group(comm->hierarchy->intra);
+	free(comm->hierarchy);
+	comm->hierarchy = NULL;
 }
 
 static int32_t hier_start_tail(struct rh_comm_hier *hier)
@@ -131,7 +132,7 @@ static int32_t hier_start_tail(struct rh_comm_hier *hier)
 	tail.in = (const char *)hier->op.in + done * hier->size;
 	tail.out = (char *)hier->op.out + done * hier->size;
 	tail.count = hier->op.count - done;
-	return rh_comm_lanes_new(hier->comm, &tail, rh_comm_id(hier->comm->trail, hier->comm->posted), &hier->tail);
+	return rh_comm_schedule_new(hier->comm, &tail, rh_comm_id(hier->comm->history, hier->comm->posted), &hier->tail);
 }
 
 /* How the vector is cut. Slices of the same lengths are all that an all-gather knows. */
@@ -141,7 +142,7 @@ static void hier_cut(struct rh_comm_hier *hier)
 	size_t length = PIECE_BYTES / hier->size;
 
 	hier->shared = count;
-	if (hier->comm->levels->even) {
+	if (hier->comm->hierarchy->even) {
 		length = length / hier->slices * hier->slices;
 		hier->shared = count / hier->slices * hier->slices;
 	}
@@ -149,11 +150,19 @@ static void hier_cut(struct rh_comm_hier *hier)
 	hier->pieces = (hier->shared - 1) / hier->length + 1;
 }
 
+static void hier_free(struct rh_comm_hier *hier)
+{
+	if (!hier)
+		return;
+	rh_comm_schedule_free(hier->tail);
+	free(hier);
+}
+
 int32_t rh_comm_hier_new(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_hier **ret_hier)
 {
-	const struct rh_comm_levels *levels = comm->levels;
-	size_t slices = (size_t)levels->slices;
-	size_t requests = levels->even ? STAGES : STAGE_OUT + slices;
+	const struct rh_comm_hierarchy *hierarchy = comm->hierarchy;
+	size_t slices = (size_t)hierarchy->slices;
+	size_t requests = hierarchy->even ? STAGES : STAGE_DISTRIBUTE + slices;
 	struct rh_comm_hier *hier;
 	int32_t r;
 
@@ -170,19 +179,11 @@ int32_t rh_comm_hier_new(struct rh_comm *comm, const struct rh_comm_op *op, stru
 	hier_cut(hier);
 	r = hier_start_tail(hier);
 	if (r < 0) {
-		rh_comm_hier_free(hier);
+		hier_free(hier);
 		return r;
 	}
 	*ret_hier = hier;
 	return 0;
-}
-
-void rh_comm_hier_free(struct rh_comm_hier *hier)
-{
-	if (!hier)
-		return;
-	rh_comm_lanes_free(hier->tail);
-	free(hier);
 }
 
 static int32_t hier_post(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_request **ret_request)
@@ -232,10 +233,10 @@ static size_t hier_slice(const struct rh_comm_hier *hier, size_t piece, size_t s
 	return end - from;
 }
 
-static int32_t hier_post_near(struct rh_comm_hier *hier, size_t piece)
+static int32_t hier_post_intra(struct rh_comm_hier *hier, size_t piece)
 {
 	const struct rh_comm *comm = hier->comm;
-	bool even = comm->levels->even;
+	bool even = comm->hierarchy->even;
 	size_t from = 0;
 	size_t count = hier_piece(hier, piece, &from);
 	struct rh_comm_op op = hier_op(hier, even ? RH_COMM_REDUCE_SCATTER : RH_COMM_ALL_REDUCE, from, count);
@@ -245,53 +246,53 @@ static int32_t hier_post_near(struct rh_comm_hier *hier, size_t piece)
 		op.count = hier_slice(hier, piece, (size_t)comm->local_rank, &from);
 		op.out = (char *)hier->op.out + from * hier->size;
 	}
-	return hier_post(comm->levels->near, &op, &hier->requests[STAGE_NEAR]);
+	return hier_post(comm->hierarchy->intra, &op, &hier->requests[STAGE_REDUCE_INTRA]);
 }
 
 /* Ranks without a slice have nothing to do between hosts. */
-static int32_t hier_post_far(struct rh_comm_hier *hier, size_t piece)
+static int32_t hier_post_inter(struct rh_comm_hier *hier, size_t piece)
 {
 	const struct rh_comm *comm = hier->comm;
 	struct rh_comm_op op;
 	size_t from = 0;
 	size_t count;
 
-	if (!comm->levels->far)
+	if (!comm->hierarchy->inter)
 		return 0;
 	count = hier_slice(hier, piece, (size_t)comm->local_rank, &from);
 	op = hier_op(hier, RH_COMM_ALL_REDUCE, from, count);
-	return hier_post(comm->levels->far, &op, &hier->requests[STAGE_FAR]);
+	return hier_post(comm->hierarchy->inter, &op, &hier->requests[STAGE_REDUCE_INTER]);
 }
 
-static int32_t hier_post_out(struct rh_comm_hier *hier, size_t piece)
+static int32_t hier_post_distribute(struct rh_comm_hier *hier, size_t piece)
 {
 	const struct rh_comm *comm = hier->comm;
-	const struct rh_comm_levels *levels = comm->levels;
+	const struct rh_comm_hierarchy *hierarchy = comm->hierarchy;
 	size_t from = 0;
-	size_t count = levels->far ? hier_slice(hier, piece, (size_t)comm->local_rank, &from) : 0;
+	size_t count = hierarchy->inter ? hier_slice(hier, piece, (size_t)comm->local_rank, &from) : 0;
 	struct rh_comm_op op = hier_op(hier, RH_COMM_ALL_GATHER, from, count);
 	int32_t r = 0;
 
-	if (levels->far && hier->op.reduce == RH_COMM_AVG)
+	if (hierarchy->inter && hier->op.reduce == RH_COMM_AVG)
 		rh_comm_divide(op.out, count, op.type, comm->size);
-	if (levels->even) {
+	if (hierarchy->even) {
 		(void)hier_piece(hier, piece, &from);
 		op.out = (char *)hier->op.out + from * hier->size;
-		return hier_post(levels->near, &op, &hier->requests[STAGE_OUT]);
+		return hier_post(hierarchy->intra, &op, &hier->requests[STAGE_DISTRIBUTE]);
 	}
 	for (size_t slice = 0; slice < hier->slices && r == 0; slice++) {
 		count = hier_slice(hier, piece, slice, &from);
 		op = hier_op(hier, RH_COMM_BROADCAST, from, count);
 		op.peer = (int32_t)slice;
-		r = hier_post(levels->near, &op, &hier->requests[STAGE_OUT + slice]);
+		r = hier_post(hierarchy->intra, &op, &hier->requests[STAGE_DISTRIBUTE + slice]);
 	}
 	return r;
 }
 
 static int32_t hier_post_step(struct rh_comm_hier *hier)
 {
-	static int32_t (*const stages[STAGES])(struct rh_comm_hier *, size_t) = {hier_post_near, hier_post_far,
-	                                                                         hier_post_out};
+	static int32_t (*const stages[STAGES])(struct rh_comm_hier *, size_t) = {hier_post_intra, hier_post_inter,
+	                                                                         hier_post_distribute};
 	int32_t r = 0;
 
 	for (size_t stage = 0; stage < STAGES && r == 0; stage++) {
@@ -315,7 +316,7 @@ static int32_t hier_test_stage(struct rh_comm_hier *hier, struct rh_comm_request
 	rh_comm_progress(comm);
 	status = atomic_load_explicit(&(*request)->status, memory_order_acquire);
 	if (status < 0)
-		hier->comm->said = (*request)->err;
+		hier->comm->error = (*request)->err;
 	if (status != RH_COMM_BUSY) {
 		rh_comm_request_recycle(*request);
 		*request = NULL;
@@ -342,10 +343,10 @@ static int32_t hier_test_step(struct rh_comm_hier *hier)
 
 static int32_t hier_test_tail(struct rh_comm_hier *hier)
 {
-	int32_t r = hier->tail ? rh_comm_lanes_test(hier->tail) : 0;
+	int32_t r = hier->tail ? rh_comm_schedule_test(hier->tail) : 0;
 
 	if (r == 0) {
-		rh_comm_lanes_free(hier->tail);
+		rh_comm_schedule_free(hier->tail);
 		hier->tail = NULL;
 	}
 	return r;
@@ -354,15 +355,16 @@ static int32_t hier_test_tail(struct rh_comm_hier *hier)
 /* One after the other, in the order of posting: all ranks must post the same to the groups. */
 static bool hier_has_turn(struct rh_comm_hier *hier)
 {
-	struct rh_comm_levels *levels = hier->comm->levels;
+	struct rh_comm_hierarchy *hierarchy = hier->comm->hierarchy;
 
-	if (!levels->climbing)
-		levels->climbing = hier;
-	return levels->climbing == hier;
+	if (!hierarchy->current)
+		hierarchy->current = hier;
+	return hierarchy->current == hier;
 }
 
-int32_t rh_comm_hier_test(struct rh_comm_hier *hier)
+static int32_t hier_test(struct rh_comm_request *request)
 {
+	struct rh_comm_hier *hier = request->work;
 	int32_t tail = hier_test_tail(hier);
 
 	/* what has not begun never will: the one whose turn it is may have failed */
@@ -375,7 +377,7 @@ int32_t rh_comm_hier_test(struct rh_comm_hier *hier)
 			return r;
 		if (tail < 0 || hier->step == hier->pieces + STAGES - 1) {
 			if (tail != RH_COMM_BUSY)
-				hier->comm->levels->climbing = NULL;
+				hier->comm->hierarchy->current = NULL;
 			return tail;
 		}
 		r = hier_post_step(hier);
@@ -384,3 +386,11 @@ int32_t rh_comm_hier_test(struct rh_comm_hier *hier)
 	}
 	return RH_COMM_BUSY;
 }
+
+static void hier_free_request(struct rh_comm_request *request)
+{
+	hier_free(request->work);
+	request->work = NULL;
+}
+
+const struct rh_comm_executor rh_comm_hierarchical_executor = {.test = hier_test, .free = hier_free_request};

@@ -17,13 +17,13 @@ bool rh_comm_type_is_known(int32_t type);
 /** @return whether @p reduce is a reduction */
 bool rh_comm_reduce_is_known(int32_t reduce);
 /**
- * out[i] = a[i] op b[i]. AVG is SUM here: who has the total divides it, rh_comm_divide(). @p out may be @p a or @p b;
+ * out[i] = a[i] op b[i]. AVG is SUM here; the total is divided by rh_comm_divide(). @p out may be @p a or @p b;
  * buffers do not overlap otherwise. Of a NaN and a number MIN and MAX give @p b.
  */
 void rh_comm_reduce(void *out, const void *a, const void *b, size_t count, int32_t type, int32_t reduce);
 /** Divide each element by @p divisor, which is at least 1; integers round towards zero. */
 void rh_comm_divide(void *data, size_t count, int32_t type, int32_t divisor);
-/** @return the binary16 nearest to @p value, ties to even; what is too large is infinite */
+/** @return the binary16 nearest to @p value, ties to even; infinite when it is too large */
 uint16_t rh_comm_f16_from_f32(float value);
 /** @return @p half as binary32, exactly */
 float rh_comm_f32_from_f16(uint16_t half);

@@ -3,12 +3,12 @@
  * @file comm/core/collective/rounds.h
  * @brief Collectives as rounds of messages: pure functions of rank, world and size.
  *
- * A collective is cut into blocks that do not depend on each other; several are under way at once, which is the
- * pipeline. A block is a row of rounds; a round sends at most one message and receives at most one, and then reduces or
- * copies. Algorithms: recursive doubling with folding for small all-reduces and the ring for large ones, ring
- * reduce-scatter and all-gather, binomial tree broadcast, dissemination barrier (Thakur, Rabenseifner, Gropp, 2005).
- * The order in which values are combined depends on nothing but ranks and sizes, and one rank combines each element, or
- * all in the same order: all end with the same bits.
+ * A collective is cut into blocks that do not depend on each other; several are in flight at once, which is the
+ * pipeline. A block is a sequence of rounds; a round sends at most one message and receives at most one, and then
+ * reduces or copies. Algorithms: recursive doubling with folding for small all-reduces and the ring for large ones,
+ * ring reduce-scatter and all-gather, binomial tree broadcast, dissemination barrier (Thakur, Rabenseifner, Gropp,
+ * 2005). The order in which values are combined depends on nothing but ranks and sizes, and one rank combines each
+ * element, or all in the same order: all end with the same bits.
  */
 #ifndef RH_COMM_CORE_COLLECTIVE_ROUNDS_H
 #define RH_COMM_CORE_COLLECTIVE_ROUNDS_H
@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** What a collective does here. */
+/** A collective as this rank executes it. */
 struct rh_comm_plan {
 	int32_t what; /**< RH_COMM_ALL_REDUCE … RH_COMM_BARRIER */
 	int32_t rank;
@@ -29,23 +29,23 @@ struct rh_comm_plan {
 	bool doubling;  /**< an all-reduce goes by recursive doubling: the whole vector is one block */
 };
 
-/** Where bytes lie. */
+/** Memory areas. */
 enum rh_comm_area { RH_COMM_AREA_IN, RH_COMM_AREA_OUT, RH_COMM_AREA_SPARE0, RH_COMM_AREA_SPARE1 };
 
-/** A place. */
+/** A position in an area. */
 struct rh_comm_place {
 	enum rh_comm_area area;
 	size_t offset; /**< bytes */
 };
 
-/** One message. Both sides know its length; none of 0 bytes is sent. */
+/** One message. Both sides know its length; empty messages are not sent. */
 struct rh_comm_move {
 	struct rh_comm_place place;
-	size_t length; /**< bytes; 0: there is none */
+	size_t length; /**< bytes; 0: no message */
 	int32_t peer;
 };
 
-/** What is done once both messages are through. */
+/** Local work after both messages are complete. */
 enum rh_comm_act { RH_COMM_ACT_NONE, RH_COMM_ACT_REDUCE, RH_COMM_ACT_COPY };
 
 /** One round. */
@@ -59,11 +59,11 @@ struct rh_comm_round {
 	size_t count; /**< elements that are reduced or copied */
 };
 
-/** @return how many blocks there are */
+/** @return the number of blocks */
 size_t rh_comm_plan_blocks(const struct rh_comm_plan *plan);
 /** @return bytes that each of the two spare areas of a block needs */
 size_t rh_comm_plan_spare(const struct rh_comm_plan *plan);
-/** Make round @p number (0 …) of @p block. @return false when the block has no such round: it is done */
+/** Compute round @p number (0 …) of @p block. @return false when the block has no such round: it is complete */
 bool rh_comm_plan_round(const struct rh_comm_plan *plan, size_t block, int32_t number, struct rh_comm_round *ret_round);
 
 #endif

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "comm/core/collective/reduce.h"
-#include "comm/core/context.h"
+#include "comm/core/collective/team.h"
 #include "comm/core/error.h"
 #include "comm/core/thread.h"
 
@@ -168,14 +168,14 @@ static int32_t team_put(void *core, const char *key, const void *value, size_t l
 {
 	struct rh_comm *comm = core;
 
-	return rh_comm_put(comm, key, value, length, &comm->said);
+	return rh_comm_put(comm, key, value, length, &comm->error);
 }
 
 static int64_t team_get(void *core, const char *key, void *value, size_t room)
 {
 	struct rh_comm *comm = core;
 
-	return rh_comm_get(comm, key, value, room, &comm->said);
+	return rh_comm_get(comm, key, value, room, &comm->error);
 }
 
 /* RH_COMM_<NAME>_<KEY> */
@@ -197,7 +197,7 @@ static int32_t team_fail(void *core, int32_t code, int32_t rank, const char *tex
 	struct rh_comm *comm = core;
 
 	rank = rh_comm_world_rank(comm, rank);
-	return rh_comm_fail(&comm->said, code, rank, "%s: %s", comm->module.backend->name, text);
+	return rh_comm_fail(&comm->error, code, rank, "%s: %s", comm->module.backend->name, text);
 }
 
 static void team_tuned(void *core, int32_t what, size_t bytes, const char **ret_algorithm, size_t *ret_chunk)

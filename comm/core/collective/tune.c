@@ -175,7 +175,7 @@ static int32_t tune_read(const char *text, struct rh_comm_rule *rule, struct rh_
 		if (!rule_read(rule, &piece))
 			return rh_comm_fail(
 				err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-				"RH_COMM_TUNE: \"%.*s\" is no collective (allreduce, reduce_scatter, allgather, bcast), "
+				"RH_COMM_TUNE: \"%.*s\" is not a collective (allreduce, reduce_scatter, allgather, bcast), "
 				"range of bytes (0-8k), range of ranks ([2-8]), algorithm (@flat, @staged, @doubling, "
 				"@ring, @levels) or chunk=64k",
 				(int)(piece.length < 40 ? piece.length : 40), piece.at);

@@ -29,7 +29,7 @@ struct rh_comm_rule {
 	int32_t least; /**< ranks */
 	int32_t most;
 	const char *algorithm; /**< a static word, or NULL */
-	size_t chunk;          /**< bytes; 0: nothing is said */
+	size_t chunk;          /**< bytes; 0: the default */
 };
 
 /** A table. All zero is an empty one. */

@@ -3,8 +3,8 @@
  * @file comm/core/memory/cudart.h
  * @brief What the staging of CUDA memory needs of the CUDA runtime: its functions, streams, pinned host memory.
  *
- * The runtime is the one that the program has loaded, or else can be; nothing is linked. Everything is called with the
- * context's lock. Results of type int are the runtime's own: 0 is good.
+ * The runtime is the one that the program has loaded, or one that can be loaded; nothing is linked. Everything is
+ * called with the context's lock. Results of type int are the runtime's own: 0 is good.
  */
 #ifndef RH_COMM_CORE_MEMORY_CUDART_H
 #define RH_COMM_CORE_MEMORY_CUDART_H
@@ -16,7 +16,7 @@
 
 /** @name Values of the CUDA runtime @{ */
 #define RH_COMM_CUDA_NOT_READY 600
-/** cudaMemcpyDefault: the runtime knows of each address where it lies. */
+/** cudaMemcpyDefault: the runtime detects the memory type of each address. */
 #define RH_COMM_CUDA_COPY_ANY 4
 /** @} */
 
@@ -39,7 +39,7 @@ struct rh_comm_cudart {
 	const char *(*error_string)(int status);
 };
 
-/** The streams of one device in which copies run: not the caller's, so that its later kernels hold nothing up. */
+/** The streams of one device in which copies run: not the caller's, so that its later kernels delay nothing. */
 struct rh_comm_copier {
 	struct rh_comm_copier *next;
 	int device;
@@ -56,13 +56,13 @@ struct rh_comm_slot {
 	void *event;
 };
 
-/** What a context has of the runtime. */
+/** State of a context. */
 struct rh_comm_stager {
 	struct rh_comm_cudart cuda;
 	struct rh_comm_copier *copiers;
-	struct rh_comm_slot *spare; /**< slots that nobody uses */
+	struct rh_comm_slot *spare; /**< free slots */
 	int32_t spare_count;
-	struct rh_comm_slot *lost; /**< slots that a copy which does not end may still touch */
+	struct rh_comm_slot *lost; /**< slots that an unfinished copy may still access */
 };
 
 /**
@@ -70,7 +70,7 @@ struct rh_comm_stager {
  * @param[out] ret_missing what is missing; static. @return 0, RH_COMM_ENOTSUP with @p ret_missing, or RH_COMM_ENOMEM
  */
 int32_t rh_comm_stager_new(struct rh_comm_stager **ret_stager, const char **ret_missing);
-/** Free it and all that it has; no copy is under way. NULL is nothing. */
+/** Free it and all that it has; no copy is in flight. NULL is ignored. */
 void rh_comm_stager_free(struct rh_comm_stager *stager);
 /** Make @p device the current one. @return the one before */
 int rh_comm_stager_enter(const struct rh_comm_stager *stager, int device);
@@ -80,9 +80,9 @@ void rh_comm_stager_leave(const struct rh_comm_stager *stager, int device, int b
 int rh_comm_stager_copier(struct rh_comm_stager *stager, int device, struct rh_comm_copier **ret_copier);
 /** Take a slot of at least @p room bytes, of the current device. @return 0, or the runtime's error; -1: no memory */
 int rh_comm_slot_take(struct rh_comm_stager *stager, int device, size_t room, struct rh_comm_slot **ret_slot);
-/** Give a slot back. @param busy a copy may still touch it: it is never used again */
+/** Give a slot back. @param busy a copy may still access it: it is never reused */
 void rh_comm_slot_give(struct rh_comm_stager *stager, struct rh_comm_slot *slot, int busy);
-/** @return words for what a function here returned; static storage */
+/** @return a message for the result of a function here; static storage */
 const char *rh_comm_stager_message(const struct rh_comm_stager *stager, int status);
 
 #endif

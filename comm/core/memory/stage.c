@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/core/context.h"
 #include "comm/core/error.h"
 #include "comm/core/memory/cudart.h"
+#include "comm/core/memory/stage.h"
 
 /* Chunks of an operation that are under way at once: one comes, two travel, one goes. */
 #define DEPTH 4
@@ -29,20 +29,26 @@ struct stage_chunk {
 	bool copies;                  /* its event is awaited */
 };
 
-struct rh_comm_staged {
+struct staged {
 	struct rh_comm_op op; /* the caller's */
+	rh_comm_start_fn *start;
 	int device;
 	struct rh_comm_copier *copier;
-	size_t size;    /* of an element */
-	size_t share;   /* elements of a chunk, of one rank */
-	size_t chunks;  /* of which so many … */
-	size_t fetched; /* … are on their way to the host, or further */
-	size_t posted;  /* … were posted */
-	size_t landed;  /* … are on their way to the device, or there */
+	size_t size;     /* of an element */
+	size_t share;    /* elements of a chunk, of one rank */
+	size_t chunks;   /* of which so many … */
+	size_t fetched;  /* … are on their way to the host, or further */
+	size_t posted;   /* … were posted */
+	size_t returned; /* … are on their way to the device, or there */
 	size_t done;
 	size_t depth; /* of the ring */
 	struct stage_chunk ring[DEPTH];
 };
+
+static struct staged *stage_of(const struct rh_comm_request *request)
+{
+	return request->work;
+}
 
 int32_t rh_comm_stage_open(struct rh_comm *comm, struct rh_comm_error *err)
 {
@@ -66,7 +72,7 @@ void rh_comm_stage_close(struct rh_comm *comm)
 
 static int32_t stage_fail(struct rh_comm *comm, const char *what, int status)
 {
-	return rh_comm_fail(&comm->said, RH_COMM_EBACKEND, RH_COMM_NO_RANK, "%s: %s", what,
+	return rh_comm_fail(&comm->error, RH_COMM_EBACKEND, RH_COMM_NO_RANK, "%s: %s", what,
 	                    rh_comm_stager_message(comm->cuda.stager, status));
 }
 
@@ -87,13 +93,13 @@ static size_t stage_pieces_out(const struct rh_comm *comm, const struct rh_comm_
 	return op->what == RH_COMM_ALL_GATHER ? (size_t)comm->size : op->what != RH_COMM_SEND;
 }
 
-static struct stage_chunk *stage_at(struct rh_comm_staged *staged, size_t chunk)
+static struct stage_chunk *stage_at(struct staged *staged, size_t chunk)
 {
 	return &staged->ring[chunk % staged->depth];
 }
 
 /* Elements of a chunk, of one rank. */
-static size_t stage_count(const struct rh_comm_staged *staged, size_t chunk)
+static size_t stage_count(const struct staged *staged, size_t chunk)
 {
 	size_t left = staged->op.count - chunk * staged->share;
 
@@ -101,7 +107,7 @@ static size_t stage_count(const struct rh_comm_staged *staged, size_t chunk)
 }
 
 /* The chunk's operation on the memory of its slot. */
-static void stage_part(const struct rh_comm *comm, struct rh_comm_staged *staged, size_t chunk, struct rh_comm_op *part)
+static void stage_part(const struct rh_comm *comm, struct staged *staged, size_t chunk, struct rh_comm_op *part)
 {
 	size_t bytes = stage_count(staged, chunk) * staged->size;
 	char *block = stage_at(staged, chunk)->slot->block;
@@ -119,7 +125,7 @@ static void stage_part(const struct rh_comm *comm, struct rh_comm_staged *staged
 }
 
 /* How the operation is cut. @return bytes of host memory that a chunk needs */
-static size_t stage_cut(const struct rh_comm *comm, struct rh_comm_staged *staged)
+static size_t stage_cut(const struct rh_comm *comm, struct staged *staged)
 {
 	const struct rh_comm_op *op = &staged->op;
 	size_t wide = op->what == RH_COMM_REDUCE_SCATTER ? (size_t)comm->size + 1
@@ -136,7 +142,7 @@ static size_t stage_cut(const struct rh_comm *comm, struct rh_comm_staged *stage
 }
 
 /* What the caller's stream holds so far comes before all copies. */
-static int stage_follow(const struct rh_comm_cudart *cuda, const struct rh_comm_staged *staged)
+static int stage_follow(const struct rh_comm_cudart *cuda, const struct staged *staged)
 {
 	void *event = staged->ring[0].slot->event;
 	int status = cuda->event_record(event, staged->op.stream);
@@ -149,7 +155,7 @@ static int stage_follow(const struct rh_comm_cudart *cuda, const struct rh_comm_
 }
 
 /* As much of the ring as there is memory for. */
-static int stage_take_slots(struct rh_comm_stager *stager, struct rh_comm_staged *staged, size_t room)
+static int stage_take_slots(struct rh_comm_stager *stager, struct staged *staged, size_t room)
 {
 	int status = 0;
 
@@ -164,7 +170,7 @@ static int32_t stage_begin_on(struct rh_comm_request *request)
 {
 	struct rh_comm *comm = request->comm;
 	struct rh_comm_stager *stager = comm->cuda.stager;
-	struct rh_comm_staged *staged = request->staged;
+	struct staged *staged = request->work;
 	size_t room = stage_cut(comm, staged);
 	int status = rh_comm_stager_copier(stager, staged->device, &staged->copier);
 
@@ -175,19 +181,6 @@ static int32_t stage_begin_on(struct rh_comm_request *request)
 		return stage_fail(comm, "no pinned host memory", status);
 	status = stage_follow(&stager->cuda, staged);
 	return status == 0 ? 0 : stage_fail(comm, "the caller's stream cannot be followed", status);
-}
-
-int32_t rh_comm_stage_begin(struct rh_comm_request *request)
-{
-	struct rh_comm *comm = request->comm;
-	int status;
-
-	request->staged = calloc(1, sizeof(*request->staged));
-	if (!request->staged)
-		return RH_COMM_ENOMEM;
-	request->staged->op = request->op;
-	status = comm->cuda.stager->cuda.get_device(&request->staged->device);
-	return status == 0 ? stage_begin_on(request) : stage_fail(comm, "no current device", status);
 }
 
 /* Await what was put into the stream. */
@@ -215,14 +208,14 @@ static int32_t stage_look(struct rh_comm *comm, struct stage_chunk *at)
 	return status == 0 ? 0 : stage_fail(comm, "a copy between device and host failed", status);
 }
 
-/* Begin the copies of a chunk: to the host, or with @lands its results to the device. @return 0 or CUDA's status */
-static int stage_copy(struct rh_comm_request *request, size_t chunk, bool lands)
+/* Begin the copies of a chunk: to the host, or with `returns` its results to the device. @return 0 or CUDA's status */
+static int stage_copy(struct rh_comm_request *request, size_t chunk, bool returns)
 {
 	struct rh_comm *comm = request->comm;
-	struct rh_comm_staged *staged = request->staged;
+	struct staged *staged = request->work;
 	const struct rh_comm_cudart *cuda = &comm->cuda.stager->cuda;
-	size_t pieces = lands ? stage_pieces_out(comm, &staged->op) : stage_pieces_in(comm, &staged->op);
-	void *stream = lands ? staged->copier->out : staged->copier->in;
+	size_t pieces = returns ? stage_pieces_out(comm, &staged->op) : stage_pieces_in(comm, &staged->op);
+	void *stream = returns ? staged->copier->out : staged->copier->in;
 	size_t bytes = stage_count(staged, chunk) * staged->size;
 	struct rh_comm_op part;
 	int status = 0;
@@ -230,8 +223,8 @@ static int stage_copy(struct rh_comm_request *request, size_t chunk, bool lands)
 	stage_part(comm, staged, chunk, &part);
 	for (size_t i = 0; i < pieces && status == 0; i++) {
 		size_t there = (i * staged->op.count + chunk * staged->share) * staged->size;
-		const char *from = lands ? (const char *)part.out + i * bytes : (const char *)staged->op.in + there;
-		char *to = lands ? (char *)staged->op.out + there : (char *)(uintptr_t)part.in + i * bytes;
+		const char *from = returns ? (const char *)part.out + i * bytes : (const char *)staged->op.in + there;
+		char *to = returns ? (char *)staged->op.out + there : (char *)(uintptr_t)part.in + i * bytes;
 
 		status = cuda->copy(to, from, bytes, RH_COMM_CUDA_COPY_ANY, stream);
 	}
@@ -247,7 +240,7 @@ static int32_t stage_fetch(struct rh_comm_request *request, size_t chunk)
 	return status == 0 ? 0 : stage_fail(request->comm, "device memory cannot be copied to the host", status);
 }
 
-static int32_t stage_land(struct rh_comm_request *request, size_t chunk)
+static int32_t stage_return(struct rh_comm_request *request, size_t chunk)
 {
 	int status = stage_copy(request, chunk, true);
 
@@ -256,12 +249,12 @@ static int32_t stage_land(struct rh_comm_request *request, size_t chunk)
 
 static int32_t stage_post(struct rh_comm_request *request, size_t chunk)
 {
-	struct stage_chunk *at = stage_at(request->staged, chunk);
+	struct stage_chunk *at = stage_at(request->work, chunk);
 	struct rh_comm_op op;
 
-	stage_part(request->comm, request->staged, chunk, &op);
+	stage_part(request->comm, request->work, chunk, &op);
 	at->part = rh_comm_request_new(request->comm, &op);
-	return at->part ? rh_comm_request_start_part(at->part) : RH_COMM_ENOMEM;
+	return at->part ? stage_of(request)->start(at->part) : RH_COMM_ENOMEM;
 }
 
 /* @return RH_COMM_BUSY; else its work is over: 0 or RH_COMM_E* */
@@ -270,7 +263,7 @@ static int32_t stage_move(struct rh_comm_request *part)
 	int32_t r = atomic_load_explicit(&part->status, memory_order_relaxed);
 
 	if (r == RH_COMM_BUSY)
-		r = rh_comm_request_move(part);
+		r = rh_comm_request_test(part);
 	atomic_store_explicit(&part->status, r, memory_order_relaxed);
 	return r;
 }
@@ -286,7 +279,7 @@ static void stage_end_part(struct stage_chunk *at)
 /* Chunks that have come to the host travel, in order. */
 static int32_t stage_move_in(struct rh_comm_request *request)
 {
-	struct rh_comm_staged *staged = request->staged;
+	struct staged *staged = request->work;
 	int32_t r = 0;
 
 	while (r == 0 && staged->fetched < staged->chunks && staged->fetched < staged->done + staged->depth) {
@@ -303,9 +296,9 @@ static int32_t stage_move_in(struct rh_comm_request *request)
 
 static int32_t stage_move_parts(struct rh_comm_request *request)
 {
-	struct rh_comm_staged *staged = request->staged;
+	struct staged *staged = request->work;
 
-	for (size_t chunk = staged->landed; chunk < staged->posted; chunk++) {
+	for (size_t chunk = staged->returned; chunk < staged->posted; chunk++) {
 		int32_t r = stage_move(stage_at(staged, chunk)->part);
 
 		if (r < 0)
@@ -317,18 +310,18 @@ static int32_t stage_move_parts(struct rh_comm_request *request)
 /* Chunks that have travelled go to the device, in order. */
 static int32_t stage_move_out(struct rh_comm_request *request)
 {
-	struct rh_comm_staged *staged = request->staged;
+	struct staged *staged = request->work;
 	int32_t r = 0;
 
-	while (r == 0 && staged->landed < staged->posted) {
-		struct stage_chunk *at = stage_at(staged, staged->landed);
+	while (r == 0 && staged->returned < staged->posted) {
+		struct stage_chunk *at = stage_at(staged, staged->returned);
 
 		if (stage_move(at->part) != 0)
 			break;
 		stage_end_part(at);
-		r = stage_land(request, staged->landed++);
+		r = stage_return(request, staged->returned++);
 	}
-	while (r == 0 && staged->done < staged->landed) {
+	while (r == 0 && staged->done < staged->returned) {
 		r = stage_look(request->comm, stage_at(staged, staged->done));
 		staged->done += r == 0;
 	}
@@ -347,7 +340,7 @@ static bool stage_is_touched(struct rh_comm *comm, struct stage_chunk *at)
 static void stage_stop(struct rh_comm_request *request)
 {
 	struct rh_comm *comm = request->comm;
-	struct rh_comm_error said = comm->said;
+	struct rh_comm_error reason = comm->error;
 	int64_t until = rh_comm_now() + STOP_PATIENCE;
 	bool touched = true;
 
@@ -357,25 +350,25 @@ static void stage_stop(struct rh_comm_request *request)
 	}
 	while (touched && rh_comm_now() < until) {
 		touched = false;
-		for (size_t i = 0; i < request->staged->depth; i++)
-			touched |= stage_is_touched(comm, &request->staged->ring[i]);
+		for (size_t i = 0; i < stage_of(request)->depth; i++)
+			touched |= stage_is_touched(comm, &stage_of(request)->ring[i]);
 		(void)sched_yield();
 	}
-	comm->said = said;
+	comm->error = reason;
 }
 
-/* The number of the oldest chunk that travels, so that the hub knows whom we wait for; 0: for nobody. */
-static uint64_t stage_sequence(struct rh_comm_staged *staged)
+/* The number of the oldest posted chunk, for the heartbeat; 0: no rank is waited for. */
+static uint64_t stage_sequence(struct staged *staged)
 {
-	if (staged->landed == staged->posted)
+	if (staged->returned == staged->posted)
 		return 0;
-	return stage_at(staged, staged->landed)->part->sequence;
+	return stage_at(staged, staged->returned)->part->sequence;
 }
 
-int32_t rh_comm_stage_test(struct rh_comm_request *request)
+static int32_t stage_test(struct rh_comm_request *request)
 {
 	struct rh_comm *comm = request->comm;
-	struct rh_comm_staged *staged = request->staged;
+	struct staged *staged = request->work;
 	int before = rh_comm_stager_enter(comm->cuda.stager, staged->device);
 	int32_t r = comm->aborted ? RH_COMM_EABORTED : stage_move_in(request);
 
@@ -391,23 +384,18 @@ int32_t rh_comm_stage_test(struct rh_comm_request *request)
 	return r < 0 || staged->done == staged->chunks ? r : RH_COMM_BUSY;
 }
 
-bool rh_comm_stage_is_posted(const struct rh_comm_request *request)
+static bool stage_is_posted(const struct rh_comm_request *request)
 {
-	return !request->staged || request->staged->posted == request->staged->chunks;
+	const struct staged *staged = request->work;
+
+	return staged->posted == staged->chunks;
 }
 
-bool rh_comm_stage_waits(const struct rh_comm_request *request)
-{
-	return !request->held && (!request->staged || request->staged->landed < request->staged->posted);
-}
-
-void rh_comm_stage_free(struct rh_comm_request *request)
+static void stage_free(struct rh_comm_request *request)
 {
 	struct rh_comm *comm = request->comm;
-	struct rh_comm_staged *staged = request->staged;
+	struct staged *staged = request->work;
 
-	if (!staged)
-		return;
 	for (size_t i = 0; i < staged->depth; i++) {
 		struct stage_chunk *at = &staged->ring[i];
 		bool touched = at->part || at->copies;
@@ -417,5 +405,31 @@ void rh_comm_stage_free(struct rh_comm_request *request)
 		rh_comm_slot_give(comm->cuda.stager, at->slot, touched);
 	}
 	free(staged);
-	request->staged = NULL;
+	request->work = NULL;
+}
+
+static const struct rh_comm_executor stage_executor = {
+	.test = stage_test, .free = stage_free, .is_posted = stage_is_posted, .counts_parts = true};
+
+int32_t rh_comm_stage_begin(struct rh_comm_request *request, rh_comm_start_fn *start)
+{
+	struct rh_comm *comm = request->comm;
+	struct staged *staged = calloc(1, sizeof(*staged));
+	int status;
+
+	if (!staged)
+		return RH_COMM_ENOMEM;
+	staged->op = request->op;
+	staged->start = start;
+	request->executor = &stage_executor;
+	request->work = staged;
+	status = comm->cuda.stager->cuda.get_device(&staged->device);
+	return status == 0 ? stage_begin_on(request) : stage_fail(comm, "no current device", status);
+}
+
+bool rh_comm_stage_waits(const struct rh_comm_request *request)
+{
+	const struct staged *staged = request->executor == &stage_executor ? request->work : NULL;
+
+	return !request->held && (!staged || staged->returned < staged->posted);
 }

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/core/context.h"
+#include "comm/core/collective/reduce.h"
 #include "comm/core/error.h"
+#include "comm/core/request/check.h"
+#include "comm/core/request/request.h"
 
 struct rh_comm_bucket {
 	struct rh_comm_op *ops;
@@ -55,7 +57,7 @@ static size_t batch_run(const struct batch *batch, size_t at)
 	return n > 0 ? n : 1;
 }
 
-void rh_comm_bucket_free(struct rh_comm_bucket *bucket)
+static void bucket_free(struct rh_comm_bucket *bucket)
 {
 	if (!bucket)
 		return;
@@ -74,7 +76,7 @@ static struct rh_comm_bucket *bucket_new(const struct rh_comm_op *ops, size_t co
 	bucket->ops = malloc(count * sizeof(*bucket->ops));
 	bucket->data = malloc(bytes > 0 ? bytes : 1);
 	if (!bucket->ops || !bucket->data) {
-		rh_comm_bucket_free(bucket);
+		bucket_free(bucket);
 		return NULL;
 	}
 	memcpy(bucket->ops, ops, count * sizeof(*ops));
@@ -107,7 +109,7 @@ static void bucket_unpack(const struct rh_comm_bucket *bucket)
 	}
 }
 
-void rh_comm_batch_end_part(struct rh_comm_request *part, int32_t status)
+static void batch_end_part(struct rh_comm_request *part, int32_t status)
 {
 	struct rh_comm_request *whole = part->whole;
 
@@ -117,6 +119,7 @@ void rh_comm_batch_end_part(struct rh_comm_request *part, int32_t status)
 		whole->err = part->err;
 		whole->sequence = part->sequence;
 	}
+	bucket_free(part->bucket);
 	rh_comm_request_recycle(part);
 	if (--whole->parts == 0)
 		atomic_store_explicit(&whole->status, whole->err.code, memory_order_release);
@@ -138,7 +141,7 @@ static bool batch_add(struct batch *batch, size_t at, size_t count)
 	}
 	part = rh_comm_request_new(batch->comm, &op);
 	if (!part) {
-		rh_comm_bucket_free(bucket);
+		bucket_free(bucket);
 		return false;
 	}
 	part->bucket = bucket;
@@ -167,6 +170,7 @@ static void batch_drop(struct batch *batch)
 		struct rh_comm_request *part = batch->first;
 
 		batch->first = part->next;
+		bucket_free(part->bucket);
 		rh_comm_request_recycle(part);
 	}
 }
@@ -174,12 +178,13 @@ static void batch_drop(struct batch *batch)
 static void batch_begin(struct batch *batch, struct rh_comm_request *whole)
 {
 	whole->parts = batch->parts + 1;
-	rh_comm_request_date(whole);
+	rh_comm_request_set_times(whole);
 	while (batch->first) {
 		struct rh_comm_request *part = batch->first;
 
 		batch->first = part->next;
 		part->whole = whole;
+		part->end_part = batch_end_part;
 		if (part->bucket)
 			bucket_pack(part->bucket);
 		rh_comm_request_begin(part);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread of a world: it serves the line to the hub, says how we do, and drives what nobody waits for. */
+/* The service thread of a world: the connection to the rendezvous server, heartbeats, and progress in the background.
+ */
 #include <sched.h>
 #include <stdio.h>
 
-#include "comm/core/context.h"
 #include "comm/core/error.h"
+#include "comm/core/memory/stage.h"
+#include "comm/core/request/service.h"
+#include "comm/core/request/wait.h"
 
 #define BEAT_PERIOD RH_COMM_SECOND
 #define BEAT_TRIES 100
-/* Heartbeats that the hub may leave without an answer before it is called stopped. */
+/* Heartbeats without an acknowledgement before a warning calls rank 0 stopped. */
 #define UNANSWERED_MOST 2
 /* While operations are in flight the line is looked at so often at least. */
 #define SERVICE_PAUSE 1000
@@ -29,9 +32,9 @@ struct service_look {
 /* @return whether it has operations in flight that the service thread is to drive */
 static bool service_drive(struct rh_comm *comm, bool over)
 {
-	if (comm->is_level || atomic_load_explicit(&comm->pending, memory_order_seq_cst) == 0)
+	if (comm->is_subgroup || atomic_load_explicit(&comm->pending, memory_order_seq_cst) == 0)
 		return false;
-	if (atomic_load_explicit(&comm->attended, memory_order_relaxed) > 0)
+	if (atomic_load_explicit(&comm->drivers, memory_order_relaxed) > 0)
 		return false;
 	if (pthread_mutex_trylock(&comm->lock) != 0)
 		return true;
@@ -51,7 +54,7 @@ static int64_t service_idle(struct rh_comm *comm, bool over)
 
 	if (!backend || !backend->idle || !comm->self || over)
 		return RH_COMM_NEVER;
-	if (atomic_load_explicit(&comm->attended, memory_order_relaxed) > 0 || pthread_mutex_trylock(&comm->lock) != 0)
+	if (atomic_load_explicit(&comm->drivers, memory_order_relaxed) > 0 || pthread_mutex_trylock(&comm->lock) != 0)
 		return SERVICE_PAUSE_IDLE;
 	if (!comm->aborted && !comm->first)
 		r = backend->idle(comm->self);
@@ -78,7 +81,7 @@ static struct service_look service_drive_all(struct rh_comm_world *world)
 		look.pause = pause < look.pause ? pause : look.pause;
 	}
 	if (look.only)
-		atomic_fetch_add(&look.only->guests, 1);
+		atomic_fetch_add(&look.only->references, 1);
 	(void)pthread_mutex_unlock(&world->lock);
 	return look;
 }
@@ -86,7 +89,7 @@ static struct service_look service_drive_all(struct rh_comm_world *world)
 static void service_leave(const struct service_look *look)
 {
 	if (look->only)
-		atomic_fetch_sub(&look->only->guests, 1);
+		atomic_fetch_sub(&look->only->references, 1);
 }
 
 /* What the oldest operation of a context waits for; who it is is known of messages alone. */
@@ -119,7 +122,7 @@ static void service_fill_group(struct rh_comm *group, struct rh_comm_beat *beat)
 {
 	struct rh_comm_beat other = *beat;
 
-	if (!group->is_group || group->is_level || atomic_load_explicit(&group->pending, memory_order_relaxed) == 0 ||
+	if (!group->is_group || group->is_subgroup || atomic_load_explicit(&group->pending, memory_order_relaxed) == 0 ||
 	    pthread_mutex_trylock(&group->lock) != 0)
 		return;
 	other.peer = RH_COMM_NO_RANK;
@@ -184,7 +187,7 @@ static void service_answer(struct rh_comm_world *world, const struct rh_comm_que
 	rh_comm_client_answer(world->client, &answer);
 }
 
-/* The hub names who is slow or stopped; when it is itself, each that waits says so. */
+/* The rendezvous server names slow or stopped ranks; when rank 0 itself is stopped, each rank that waits warns. */
 static void service_warn(struct rh_comm_world *world, const struct rh_comm_beat *beat)
 {
 	bool silent = rh_comm_client_unanswered(world->client) > UNANSWERED_MOST;
@@ -194,7 +197,7 @@ static void service_warn(struct rh_comm_world *world, const struct rh_comm_beat 
 	if (!silent || world->warned || !world->env.log || beat->waiting < world->env.slow)
 		return;
 	world->warned = true;
-	(void)fprintf(stderr, "rh_comm: rank 0 is stopped or starved: rank %d has waited %lld s in %s\n",
+	(void)fprintf(stderr, "rh_comm: rank 0 is stopped or throttled: rank %d has waited %lld s in %s\n",
 	              (int)world->env.rank, (long long)(beat->waiting / RH_COMM_SECOND), rh_comm_what_name(beat->what));
 }
 
@@ -226,11 +229,11 @@ static void service_beat(struct rh_comm_world *world, struct rh_comm_beat *beat)
 	rh_comm_client_beat(world->client, beat);
 }
 
-/* Sleep until the hub, a peer or somebody who posts has news. */
+/* Sleep until the server, a peer or a thread that posts wakes this one. */
 static void service_sleep(struct rh_comm_world *world, const struct service_look *look, int64_t beat)
 {
 	if (look->busy == 1) {
-		rh_comm_nap(look->only, NULL, SERVICE_PAUSE);
+		rh_comm_sleep(look->only, NULL, SERVICE_PAUSE);
 		(void)rh_comm_client_serve(world->client, 0);
 		return;
 	}
@@ -240,7 +243,7 @@ static void service_sleep(struct rh_comm_world *world, const struct service_look
 	                                                               : beat);
 }
 
-/* With nothing to do, tell those who post that they have to wake us; what they posted just before is looked for. */
+/* Announce that posting threads have to wake this one, then check once more for requests posted just before. */
 static bool service_may_doze(struct rh_comm_world *world)
 {
 	struct service_look look;
@@ -254,7 +257,7 @@ static bool service_may_doze(struct rh_comm_world *world)
 void *rh_comm_service_run(void *arg)
 {
 	struct rh_comm_world *world = arg;
-	struct rh_comm_patience patience = {.spin = SERVICE_SPIN};
+	struct rh_comm_backoff backoff = {.spin = SERVICE_SPIN};
 	struct rh_comm_beat last = {.peer = RH_COMM_NO_RANK};
 	struct rh_comm_query query;
 	int64_t beat = 0;
@@ -269,7 +272,7 @@ void *rh_comm_service_run(void *arg)
 			beat = rh_comm_now() + BEAT_PERIOD;
 		}
 		if ((look.busy == 0 && service_may_doze(world)) ||
-		    (look.busy > 0 && !rh_comm_patience_spin(&patience, world->crowded)))
+		    (look.busy > 0 && !rh_comm_backoff_spin(&backoff, world->crowded)))
 			service_sleep(world, &look, beat);
 		service_leave(&look);
 		atomic_store_explicit(&world->asleep, false, memory_order_relaxed);

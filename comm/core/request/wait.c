@@ -3,8 +3,10 @@
 #include <sched.h>
 #include <time.h>
 
-#include "comm/core/context.h"
+#include "comm/core/collective/reduce.h"
 #include "comm/core/error.h"
+#include "comm/core/request/check.h"
+#include "comm/core/request/wait.h"
 
 /*
  * Microseconds of spinning and numbers of yields; crowded ranks need each other's processor. Spinning that was in vain
@@ -25,7 +27,7 @@
 #define LOOK_ROUNDS 256
 /* A sleep lasts at most so long: what the world and the clock say is to be seen, and a lost wake-up to be survived. */
 #define NAP_MAX 5000
-/* Without a backend that can sleep; and when two contexts may have news. */
+/* Without a backend that can sleep, and when two contexts have to be checked. */
 #define NAP_BLIND 100
 /* Small operations are tried so often before anything is written down about them. */
 #define QUICK_BYTES 65536
@@ -40,24 +42,24 @@ static inline void wait_relax(void)
 #endif
 }
 
-bool rh_comm_patience_spin(struct rh_comm_patience *patience, bool crowded)
+bool rh_comm_backoff_spin(struct rh_comm_backoff *backoff, bool crowded)
 {
-	int32_t round = patience->rounds++;
-	bool spin = crowded ? round < SPIN_ROUNDS_CROWDED : patience->since >= 0;
+	int32_t round = backoff->rounds++;
+	bool spin = crowded ? round < SPIN_ROUNDS_CROWDED : backoff->since >= 0;
 
 	if (spin) {
 		wait_relax();
 		if (round == 0)
-			patience->since = rh_comm_now();
-		else if (round % CLOCK_ROUNDS == 0 && rh_comm_now() - patience->since > patience->spin)
-			*patience = (struct rh_comm_patience){SPIN_ROUNDS_CROWDED, -1, patience->spin};
+			backoff->since = rh_comm_now();
+		else if (round % CLOCK_ROUNDS == 0 && rh_comm_now() - backoff->since > backoff->spin)
+			*backoff = (struct rh_comm_backoff){SPIN_ROUNDS_CROWDED, -1, backoff->spin};
 		return true;
 	}
 	if (round < SPIN_ROUNDS_CROWDED + YIELDS) {
 		(void)sched_yield();
 		return true;
 	}
-	*patience = (struct rh_comm_patience){.spin = patience->spin};
+	*backoff = (struct rh_comm_backoff){.spin = backoff->spin};
 	return false;
 }
 
@@ -73,27 +75,28 @@ static void nap_blind(int64_t time)
 	(void)nanosleep(&pause, NULL);
 }
 
-void rh_comm_nap(struct rh_comm *comm, const struct rh_comm_request *request, int64_t time)
+void rh_comm_sleep(struct rh_comm *comm, const struct rh_comm_request *request, int64_t time)
 {
 	const struct rh_comm_backend *backend = comm->module.backend;
 	uint64_t ticket = 0;
 	int32_t r;
 
-	/* of copies between host and device nobody has news */
+	/* no backend signals copies between host and device */
 	if (atomic_load_explicit(&comm->cuda.copying, memory_order_relaxed) > 0) {
 		nap_blind(time);
 		return;
 	}
-	if (comm->levels && comm->levels->far && atomic_load(&comm->levels->far->pending) > 0) {
-		/* news of the near ranks do not end this */
-		rh_comm_nap(comm->levels->far, NULL, NAP_BLIND * 2);
+	if (comm->hierarchy && comm->hierarchy->inter && atomic_load(&comm->hierarchy->inter->pending) > 0) {
+		/* progress of the ranks of this host does not end this sleep */
+		rh_comm_sleep(comm->hierarchy->inter, NULL, NAP_BLIND * 2);
 		return;
 	}
-	if (comm->levels && atomic_load(&comm->levels->near->pending) > 0) {
-		rh_comm_nap(comm->levels->near, NULL, time);
+	if (comm->hierarchy && atomic_load(&comm->hierarchy->intra->pending) > 0) {
+		rh_comm_sleep(comm->hierarchy->intra, NULL, time);
 		return;
 	}
-	if (!backend->arm || !backend->pause || !comm->self || (request && request->on_device)) {
+	if (!backend->arm || !backend->pause || !comm->self ||
+	    (request && request->executor && request->executor->on_device)) {
 		nap_blind(time);
 		return;
 	}
@@ -146,25 +149,25 @@ static void wait_learn(struct rh_comm *comm, bool vain)
 static void wait_await(struct rh_comm_request *request, int64_t until)
 {
 	struct rh_comm *comm = request->comm;
-	struct rh_comm_patience patience = {.spin = wait_spin(comm)};
+	struct rh_comm_backoff backoff = {.spin = wait_spin(comm)};
 
 	for (int round = 1; !wait_is_over(request); round++) {
 		wait_drive(comm);
 		if (wait_is_over(request)) {
-			if (patience.since != 0) /* below 0: a yield has ended it, for the peer had to have this processor */
-				wait_learn(comm, patience.since < 0);
+			if (backoff.since != 0) /* below 0: a yield has ended it, for the peer had to have this processor */
+				wait_learn(comm, backoff.since < 0);
 			return;
 		}
-		if (!rh_comm_patience_spin(&patience, comm->world->crowded)) {
+		if (!rh_comm_backoff_spin(&backoff, comm->world->crowded)) {
 			wait_learn(comm, true);
-			rh_comm_request_look(request);
+			rh_comm_request_check_limits(request);
 			if (!wait_is_over(request))
-				rh_comm_nap(comm, request, wait_nap_time(request, until));
+				rh_comm_sleep(comm, request, wait_nap_time(request, until));
 			if (until != RH_COMM_NEVER && rh_comm_now() >= until)
 				return;
 		}
 		if (round % LOOK_ROUNDS == 0)
-			rh_comm_request_look(request);
+			rh_comm_request_check_limits(request);
 	}
 }
 
@@ -174,9 +177,9 @@ static int32_t wait_collect(struct rh_comm_request *request, struct rh_comm_erro
 	struct rh_comm *comm = request->comm;
 	int32_t status = atomic_load_explicit(&request->status, memory_order_acquire);
 
-	/* an operation that failed by itself leaves the ranks at odds: the world ends, and the hub knows the cause */
+	/* a local failure leaves the ranks diverged: the world ends, and the rendezvous server knows the cause */
 	if (status == RH_COMM_EINVAL && request->sequence > 0)
-		status = rh_comm_world_judge(comm, &request->err, RH_COMM_REACHED_OPEN + request->sequence, err);
+		status = rh_comm_world_diagnose(comm, &request->err, RH_COMM_REACHED_OPEN + request->sequence, err);
 	else if (status < 0)
 		status = rh_comm_world_fail(comm->world, &request->err, err);
 	(void)pthread_mutex_lock(&comm->lock);
@@ -191,9 +194,9 @@ static int32_t wait_until(struct rh_comm_request *request, int64_t until, struct
 	struct rh_comm *comm = request->comm;
 
 	if (!wait_is_over(request)) {
-		atomic_fetch_add_explicit(&comm->attended, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&comm->drivers, 1, memory_order_relaxed);
 		wait_await(request, until);
-		atomic_fetch_sub_explicit(&comm->attended, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&comm->drivers, 1, memory_order_relaxed);
 	}
 	if (wait_is_over(request))
 		return wait_collect(request, err);
@@ -226,7 +229,7 @@ int32_t rh_comm_test(struct rh_comm_request *request, struct rh_comm_error *err)
 	if (!wait_is_over(request)) {
 		wait_drive(comm);
 		if (!wait_is_over(request))
-			rh_comm_request_look(request);
+			rh_comm_request_check_limits(request);
 		/* who only looks now and then counts on the background */
 		rh_comm_world_wake(comm->world);
 	}
@@ -295,18 +298,18 @@ static int32_t quick_test(struct rh_comm *comm, void *work)
 static int32_t quick_try(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_request **ret_request)
 {
 	struct rh_comm_request *request;
-	uint64_t trail = comm->trail;
+	uint64_t history = comm->history;
 	void *work = NULL;
 	int32_t r = 0;
 
 	/* a spare request means that the rest cannot fail for want of memory */
 	if (comm->first || !comm->spare)
 		return RH_COMM_BUSY;
-	comm->said.code = 0;
+	comm->error.code = 0;
 	/* what it refuses it refuses again when it is posted */
-	if (comm->module.backend->collective(comm->self, op, rh_comm_request_note(comm, op), &work) != 0) {
+	if (comm->module.backend->collective(comm->self, op, rh_comm_request_record(comm, op), &work) != 0) {
 		comm->posted--;
-		comm->trail = trail;
+		comm->history = history;
 		return RH_COMM_BUSY;
 	}
 	if (work)
@@ -320,7 +323,7 @@ static int32_t quick_try(struct rh_comm *comm, const struct rh_comm_op *op, stru
 	request->work = work;
 	atomic_fetch_add_explicit(&comm->pending, 1, memory_order_relaxed);
 	if (r == RH_COMM_BUSY)
-		rh_comm_request_enlist(request);
+		rh_comm_request_enqueue(request);
 	else
 		rh_comm_request_finish(request, r);
 	*ret_request = request;

@@ -54,7 +54,7 @@ static void client_progress(struct rh_ps *ps, bool look)
 	struct rh_comm_error err = {0};
 
 	if (ps->driven) {
-		(void)!write(ps->bell, &one, sizeof(one));
+		(void)!write(ps->wake, &one, sizeof(one));
 		return;
 	}
 	for (int32_t i = 0; i < ps->link_count && ps->fatal.code == 0; i++)
@@ -95,9 +95,10 @@ static int32_t client_check_op(const struct rh_ps *ps, const struct rh_ps_op *op
 	if (op->what == RH_PS_BARRIER)
 		return 0;
 	if (op->what < RH_PS_INIT || op->what > RH_PS_BARRIER)
-		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "op.what: %d is no operation", (int)op->what);
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "op.what: %d is not a valid operation",
+		                    (int)op->what);
 	if (op->key == RH_PS_BARRIER_KEY)
-		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "op.key: UINT64_MAX is no key");
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "op.key: UINT64_MAX is not a valid key");
 	if (size == 0 || op->count == 0 || op->count > (size_t)ps->settings.part / size * INT32_MAX)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "key %llu: %zu elements of type %d cannot be kept",
 		                    (unsigned long long)op->key, op->count, (int)op->type);
@@ -331,7 +332,7 @@ static void client_sleep(struct rh_ps *ps, int64_t deadline)
 
 	if (timeout < 0)
 		return;
-	*bell = (struct pollfd){.fd = ps->bell, .events = POLLIN};
+	*bell = (struct pollfd){.fd = ps->wake, .events = POLLIN};
 	ps->driven = true;
 	(void)pthread_mutex_unlock(&ps->lock);
 	if (poll(sets, 2 * (nfds_t)ps->link_count + 1, timeout) > 0)
@@ -339,7 +340,7 @@ static void client_sleep(struct rh_ps *ps, int64_t deadline)
 	(void)pthread_mutex_lock(&ps->lock);
 	ps->driven = false;
 	if (bell->revents)
-		(void)!read(ps->bell, &count, sizeof(count));
+		(void)!read(ps->wake, &count, sizeof(count));
 	for (int32_t i = 0; i < ps->link_count; i++)
 		ps->links[i].readable |= sets[i].revents != 0;
 }
@@ -352,7 +353,7 @@ static void client_wait(struct rh_ps_request *request)
 
 	while (!client_is_over(request)) {
 		if (ps->driven) {
-			(void)pthread_cond_wait(&ps->news, &ps->lock);
+			(void)pthread_cond_wait(&ps->changed, &ps->lock);
 			continue;
 		}
 		client_progress(ps, false);
@@ -364,10 +365,10 @@ static void client_wait(struct rh_ps_request *request)
 		client_progress(ps, false);
 		client_check_late(request, rh_comm_now());
 		spun = rh_comm_now();
-		(void)pthread_cond_broadcast(&ps->news);
+		(void)pthread_cond_broadcast(&ps->changed);
 	}
 	/* somebody else has to drive now */
-	(void)pthread_cond_broadcast(&ps->news);
+	(void)pthread_cond_broadcast(&ps->changed);
 }
 
 int32_t rh_ps_wait(struct rh_ps_request *request, struct rh_comm_error *err)

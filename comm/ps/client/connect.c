@@ -99,7 +99,7 @@ static int32_t connect_launch_mpi(struct rh_ps_launch *launch, struct rh_ps_sour
 	int32_t r = rh_ps_launch_open(false, launch, err);
 
 	if (r == 0)
-		r = rh_ps_launch_meet(launch, NULL, 0, err);
+		r = rh_ps_launch_connect(launch, NULL, 0, err);
 	sources->found_by = "mpirun";
 	sources->found = &launch->cluster;
 	return r;
@@ -125,7 +125,7 @@ static int32_t connect_start(struct rh_ps *ps, const struct rh_ps_options *optio
 
 void rh_ps_client_destroy(struct rh_ps *ps)
 {
-	rh_comm_forking_remove(&ps->forking);
+	rh_comm_fork_handler_remove(&ps->forking);
 	for (int32_t i = 0; i < ps->link_count; i++)
 		rh_ps_link_deinit(&ps->links[i]);
 	free(ps->links);
@@ -133,20 +133,20 @@ void rh_ps_client_destroy(struct rh_ps *ps)
 	rh_ps_fabric_close(&ps->fabric);
 	rh_ps_settings_free(&ps->settings.text);
 	(void)pthread_mutex_destroy(&ps->lock);
-	(void)pthread_cond_destroy(&ps->news);
-	if (ps->bell >= 0)
-		(void)close(ps->bell);
+	(void)pthread_cond_destroy(&ps->changed);
+	if (ps->wake >= 0)
+		(void)close(ps->wake);
 	free(ps);
 }
 
-static void connect_hold(void *self)
+static void connect_fork_prepare(void *self)
 {
 	struct rh_ps *ps = self;
 
 	(void)pthread_mutex_lock(&ps->lock);
 }
 
-static void connect_let_go(void *self)
+static void connect_fork_parent(void *self)
 {
 	struct rh_ps *ps = self;
 
@@ -160,7 +160,7 @@ static void connect_close(int fd)
 }
 
 /* The wires themselves stay: they may be memory that a server reads. */
-static void connect_forget(void *self)
+static void connect_fork_child(void *self)
 {
 	struct rh_ps *ps = self;
 
@@ -174,11 +174,12 @@ static void connect_forget(void *self)
 	if (ps->join)
 		connect_close(rh_ps_join_fd(ps->join));
 	if (ps->fatal.code == 0)
-		(void)rh_comm_fail(&ps->fatal, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                   "this process was forked from worker %d, and is none itself: call rh_ps_connect() in it, "
-		                   "after fork()",
-		                   (int)ps->settings.worker);
-	connect_let_go(ps);
+		(void)rh_comm_fail(
+			&ps->fatal, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+			"this process was forked from worker %d, and is not connected itself: call rh_ps_connect() in it, "
+			"after fork()",
+			(int)ps->settings.worker);
+	connect_fork_parent(ps);
 }
 
 int32_t rh_ps_connect(const struct rh_ps_options *options, struct rh_ps **ret_ps, struct rh_comm_error *err)
@@ -189,9 +190,9 @@ int32_t rh_ps_connect(const struct rh_ps_options *options, struct rh_ps **ret_ps
 	if (!ps)
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	(void)pthread_mutex_init(&ps->lock, NULL);
-	(void)pthread_cond_init(&ps->news, NULL);
-	ps->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ps->bell < 0)
+	(void)pthread_cond_init(&ps->changed, NULL);
+	ps->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ps->wake < 0)
 		r = rh_comm_fail_os(err, errno, "parameter server");
 	else
 		r = connect_start(ps, options, err);
@@ -199,9 +200,9 @@ int32_t rh_ps_connect(const struct rh_ps_options *options, struct rh_ps **ret_ps
 		rh_ps_client_destroy(ps);
 		return r;
 	}
-	ps->forking =
-		(struct rh_comm_forking){.hold = connect_hold, .let_go = connect_let_go, .forget = connect_forget, .self = ps};
-	rh_comm_forking_add(&ps->forking);
+	ps->forking = (struct rh_comm_fork_handler){
+		.prepare = connect_fork_prepare, .parent = connect_fork_parent, .child = connect_fork_child, .self = ps};
+	rh_comm_fork_handler_add(&ps->forking);
 	*ret_ps = ps;
 	return 0;
 }

@@ -16,7 +16,7 @@
 #define CALL_TIMEOUT RH_COMM_SECOND
 #define ATTACH_TIMEOUT (2 * RH_COMM_SECOND)
 /* How long the server may take to open its end of a backend. */
-#define MEET_TIMEOUT (10 * RH_COMM_SECOND)
+#define OPEN_TIMEOUT (10 * RH_COMM_SECOND)
 #define GRACE_DURABLE (60 * RH_COMM_SECOND)
 
 /* Between a call and its answers. */
@@ -115,18 +115,18 @@ static int32_t call_attach_far(struct link_call *call, const struct rh_ps_welcom
 }
 
 /* Open the backend, each its own end. A server that dies meanwhile is called again. */
-static int32_t call_meet(const struct link_call *call, bool near)
+static int32_t call_connect_backend(const struct link_call *call, bool near)
 {
 	const struct rh_ps *ps = call->link->ps;
-	struct rh_ps_meet_hello hello = {.near = near};
-	struct rh_ps_meet_plan plan = {.fabric = &ps->fabric, .near = near, .death_timeout = ps->settings.death_timeout};
+	struct rh_ps_fabric_hello hello = {.near = near};
+	struct rh_ps_fabric_plan plan = {.fabric = &ps->fabric, .near = near, .death_timeout = ps->settings.death_timeout};
 	struct rh_comm_error why = {0};
-	int32_t r = rh_ps_call_send(&call->call, RH_PS_REC_MEET, 0, &hello, sizeof(hello));
+	int32_t r = rh_ps_call_send(&call->call, RH_PS_REC_CONNECT, 0, &hello, sizeof(hello));
 
 	if (r < 0)
 		return r;
-	plan.deadline = rh_comm_now() + MEET_TIMEOUT;
-	r = rh_ps_meet(call->call.wire, &plan, &why);
+	plan.deadline = rh_comm_now() + OPEN_TIMEOUT;
+	r = rh_ps_fabric_connect(call->call.wire, &plan, &why);
 	if (r == RH_COMM_EPEER || r == RH_COMM_ETIME || r == RH_COMM_EIO)
 		return rh_ps_call_fail(&call->call, why.text);
 	if (r == 0)
@@ -147,7 +147,7 @@ static int32_t call_attach(struct link_call *call, struct rh_ps_welcome *welcome
 	if (rh_ps_fabric_is_on(&call->link->ps->fabric)) {
 		if (fd >= 0)
 			(void)close(fd);
-		return call_meet(call, fd >= 0);
+		return call_connect_backend(call, fd >= 0);
 	}
 	if (fd < 0)
 		return call_attach_far(call, welcome);
@@ -186,7 +186,7 @@ static void link_begin(struct rh_ps_link *link, const struct rh_ps_welcome *welc
 	link->readable = false;
 	link->lost = 0;
 	link->pause = PAUSE_FIRST;
-	link->heard = rh_comm_now();
+	link->last_received = rh_comm_now();
 	link->asked = 0;
 	link->named = false;
 }
@@ -261,7 +261,7 @@ int32_t rh_ps_link_reserve(struct rh_ps_link *link, size_t count)
 void rh_ps_link_post(struct rh_ps_link *link, struct rh_ps_part *part)
 {
 	if (link->first == link->next)
-		link->heard = rh_comm_now();
+		link->last_received = rh_comm_now();
 	link->parts[link->next++ & (link->room - 1)] = part;
 }
 
@@ -356,18 +356,18 @@ static int32_t link_receive(struct rh_ps_link *link)
 	const uint8_t *payload;
 	struct rh_ps_head head;
 	int32_t r;
-	bool heard = false;
+	bool received = false;
 
 	while ((r = rh_ps_wire_next(link->wire, &head, &payload)) > 0) {
-		heard = true;
+		received = true;
 		r = link_finish(link, &head, payload);
 		rh_ps_wire_drop(link->wire);
 		/* the room is to be seen while we are still at it */
 		if (r < 0 || (head.length >= RH_PS_PART_MAX / 4 && rh_ps_wire_flush(link->wire) < 0))
 			return RH_COMM_EPEER;
 	}
-	if (heard) {
-		link->heard = rh_comm_now();
+	if (received) {
+		link->last_received = rh_comm_now();
 		link->asked = 0;
 		link->named = false;
 	}
@@ -387,15 +387,15 @@ static void link_check_slow(struct rh_ps_link *link)
 	if (link->first == link->next || link->named || link->ps->settings.slow == RH_COMM_NEVER)
 		return;
 	now = rh_comm_now();
-	if (link->asked == 0 && now - link->heard >= patience) {
+	if (link->asked == 0 && now - link->last_received >= patience) {
 		(void)rh_ps_wire_add(link->wire, &ping);
 		link->asked = now;
 	} else if (link->asked > 0 && now - link->asked >= patience) {
 		link->named = true;
 		(void)fprintf(stderr,
-		              "rh_ps: worker %d: server %d at %s port %d is slow or stopped: it has said nothing for %lld s\n",
+		              "rh_ps: worker %d: server %d at %s port %d is slow or stopped: it has sent nothing for %lld s\n",
 		              (int)link->ps->settings.worker, (int)link->index, link->host, (int)link->port,
-		              (long long)((now - link->heard) / RH_COMM_SECOND));
+		              (long long)((now - link->last_received) / RH_COMM_SECOND));
 	}
 }
 
@@ -473,7 +473,7 @@ int32_t rh_ps_link_progress(struct rh_ps_link *link, bool look, struct rh_comm_e
 	if (look || link->readable || !rh_ps_wire_is_shared(link->wire))
 		gone = rh_ps_wire_fill(link->wire) < 0;
 	link->readable = false;
-	/* who is gone may have said something before */
+	/* a closed connection may still have records to read */
 	gone |= link_receive(link) < 0;
 	link_check_slow(link);
 	if (gone || link_send(link) < 0)

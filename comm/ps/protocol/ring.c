@@ -35,13 +35,13 @@ struct rh_ps_ring {
 	int them;
 	const uint8_t *in;
 	uint8_t *out;
-	uint64_t in_at;     /* where the next record is read */
-	uint64_t in_until;  /* what is known to be there */
-	uint64_t current;   /* length of the record that next() returned */
-	uint64_t out_at;    /* where the next record is written */
-	uint64_t out_until; /* what is known to be free */
-	uint64_t told_out;  /* what the other side was told */
-	uint64_t told_in;
+	uint64_t in_at;         /* where the next record is read */
+	uint64_t in_until;      /* what is known to be there */
+	uint64_t current;       /* length of the record that next() returned */
+	uint64_t out_at;        /* where the next record is written */
+	uint64_t out_until;     /* what is known to be free */
+	uint64_t published_out; /* what the other side has seen */
+	uint64_t published_in;
 	bool full; /* add() found no room since the last sleep */
 };
 
@@ -178,10 +178,10 @@ uint8_t *rh_ps_ring_add(struct rh_ps_ring *ring, const struct rh_ps_head *head)
 
 bool rh_ps_ring_flush(struct rh_ps_ring *ring)
 {
-	if (ring->told_out == ring->out_at && ring->told_in == ring->in_at)
+	if (ring->published_out == ring->out_at && ring->published_in == ring->in_at)
 		return false;
-	ring->told_out = ring->out_at;
-	ring->told_in = ring->in_at;
+	ring->published_out = ring->out_at;
+	ring->published_in = ring->in_at;
 	atomic_store_explicit(&ring->shared->added[ring->us].value, ring->out_at, memory_order_release);
 	atomic_store_explicit(&ring->shared->dropped[ring->us].value, ring->in_at, memory_order_release);
 	/* they say that they sleep, then look; we store, then look whether they sleep: one of the two sees the other */

@@ -12,16 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "comm/ps/protocol/wire.h"
+#include "comm/ps/protocol/record.h"
 
 /** Opaque pair of rings. */
 struct rh_ps_ring;
-
-/** @return whether kind and length are those of a record */
-static inline bool rh_ps_head_is_sane(const struct rh_ps_head *head)
-{
-	return head->kind >= RH_PS_REC_HELLO && head->kind < RH_PS_REC_END && head->length <= RH_PS_PART_MAX;
-}
 
 /** Make the memory, which cannot shrink. @return 0 or RH_COMM_EIO with errno; *@p ret_memory is the caller's */
 int32_t rh_ps_ring_memory(int *ret_memory);

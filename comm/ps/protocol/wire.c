@@ -66,7 +66,7 @@ static int64_t socket_send(void *self, const void *data, size_t length)
 	return errno == EAGAIN ? 0 : RH_COMM_EPEER;
 }
 
-/* Nothing is said on the second connection, but that it ends. */
+/* The second connection carries nothing; only its end matters. */
 static int64_t socket_recv(void *self, void *data, size_t room)
 {
 	const struct rh_ps_wire *wire = self;
@@ -366,7 +366,7 @@ bool rh_ps_wire_sleep(struct rh_ps_wire *wire)
 
 	if (wire->ring)
 		return rh_ps_ring_sleep(wire->ring);
-	/* what could not be added may fit now; while something is unsent, the socket tells when */
+	/* what could not be added may fit now; while something is unsent, the socket signals when */
 	wire->full = false;
 	return !was_full || wire_has_more(wire);
 }

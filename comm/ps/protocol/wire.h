@@ -13,71 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "comm/ps/protocol/record.h"
 #include "comm/ps/protocol/stream.h"
-#include "roundhouse/comm.h"
-
-/** Heads, payloads and parts start at multiples of this. */
-#define RH_PS_ALIGN 64
-/** Largest payload of a record, and largest part of a value. */
-#define RH_PS_PART_MAX 1048576
-
-/** Kinds of records. */
-enum rh_ps_kind {
-	RH_PS_REC_HELLO = 1, /**< worker: struct rh_ps_hello */
-	RH_PS_REC_CHALLENGE, /**< server: struct rh_ps_challenge */
-	RH_PS_REC_PROOF,     /**< worker: a digest */
-	RH_PS_REC_WELCOME,   /**< server: struct rh_ps_welcome */
-	RH_PS_REC_REFUSED,   /**< server: why, as text */
-	/** worker, on another connection: the ticket in key; answered by a descriptor on a local socket, else by ACK */
-	RH_PS_REC_ATTACH,
-	RH_PS_REC_SESSION, /**< in logs only: a process became this worker; sequence is its session */
-	RH_PS_REC_LEAVE,   /**< worker: it goes; answered by ACK */
-	RH_PS_REC_INIT,
-	RH_PS_REC_PUSH,
-	RH_PS_REC_PULL,
-	RH_PS_REC_PUSH_PULL,
-	RH_PS_REC_RATE,   /**< payload: a double */
-	RH_PS_REC_ACK,    /**< server: done */
-	RH_PS_REC_VALUE,  /**< server: done, and this is the value */
-	RH_PS_REC_ERROR,  /**< server: status and worker, and why as text */
-	RH_PS_REC_PING,   /**< worker: are you there? sequence 0; answered by ACK */
-	RH_PS_REC_MEET,   /**< worker: struct rh_ps_meet_hello: both are to open the backend now */
-	RH_PS_REC_KEY,    /**< while a backend is opened: a key, a zero byte, a value */
-	RH_PS_REC_SEAT,   /**< scheduler: struct rh_ps_seat_note */
-	RH_PS_REC_PLACE,  /**< server, to the scheduler: struct rh_ps_place */
-	RH_PS_REC_PLACES, /**< scheduler: where the servers are, as text, once all are there, and when one has moved */
-	RH_PS_REC_MET,    /**< it is open here; nothing but the backend's bytes and announcements follow */
-	RH_PS_REC_END     /**< one more than the last */
-};
-
-/** flags: the answer is to hold the value. */
-#define RH_PS_WANT_VALUE 1U
-/** flags of INIT: there is a first value, and it is all zero. */
-#define RH_PS_ZEROS 2U
-
-/** Head of every record; it also stands before every record of a log. */
-struct rh_ps_head {
-	uint32_t kind;
-	uint32_t length;   /**< bytes of the payload */
-	uint64_t sequence; /**< number of the request, by worker and server; answers repeat it */
-	uint64_t key;
-	uint32_t part;
-	uint32_t bytes; /**< of the part of the value */
-	int32_t type;
-	uint32_t flags;
-	int32_t status;
-	int32_t worker;
-	int64_t timeout; /**< microseconds; negative: none */
-	uint64_t reserved;
-};
-
-_Static_assert(sizeof(struct rh_ps_head) == RH_PS_ALIGN, "a head is one line");
-
-/** @return bytes that a payload of @p length takes */
-static inline size_t rh_ps_padded(size_t length)
-{
-	return (length + RH_PS_ALIGN - 1) / RH_PS_ALIGN * RH_PS_ALIGN;
-}
 
 /** Opaque wire. */
 struct rh_ps_wire;
@@ -100,8 +37,8 @@ bool rh_ps_wire_is_foreign(const struct rh_ps_wire *wire);
 int32_t rh_ps_wire_over(struct rh_ps_wire *wire, const struct rh_ps_stream *stream, void *self,
                         void (*adopt)(void *self, const void *data, size_t length));
 /**
- * Watch a second connection to the other end, which is the wire's from now on: nothing comes over it but the news that
- * the other end is gone.
+ * Watch a second connection to the other end, which is the wire's from now on: it carries nothing and
+ * reveals the death of the other end.
  */
 void rh_ps_wire_watch(struct rh_ps_wire *wire, int fd);
 /** @return the second descriptor to wait for; -1: there is none */
@@ -134,7 +71,7 @@ uint8_t *rh_ps_wire_add(struct rh_ps_wire *wire, const struct rh_ps_head *head);
 int32_t rh_ps_wire_flush(struct rh_ps_wire *wire);
 /** @return whether something waits for the socket to become writable */
 bool rh_ps_wire_unsent(const struct rh_ps_wire *wire);
-/** @return whether something is under way of which the descriptor does not tell: it is to be looked at again soon */
+/** @return whether transfers are in flight that the descriptor does not signal: check again soon */
 bool rh_ps_wire_moving(const struct rh_ps_wire *wire);
 /** Say that we are about to sleep on the descriptor. @return false: there is something to do first */
 bool rh_ps_wire_sleep(struct rh_ps_wire *wire);

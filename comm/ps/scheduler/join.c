@@ -36,19 +36,20 @@ void rh_ps_join_free(struct rh_ps_join *join)
 	free(join);
 }
 
-static void join_sit(struct rh_ps_join *join, const struct rh_ps_join_plan *plan, const struct rh_ps_seat_note *note)
+static void join_take_assignment(struct rh_ps_join *join, const struct rh_ps_join_plan *plan,
+                                 const struct rh_ps_assignment *assignment)
 {
-	join->cluster.server_count = note->servers;
-	join->cluster.workers = note->workers;
-	join->cluster.server = plan->server ? note->index : -1;
-	join->cluster.worker = plan->server ? -1 : note->index;
+	join->cluster.server_count = assignment->servers;
+	join->cluster.workers = assignment->workers;
+	join->cluster.server = plan->server ? assignment->index : -1;
+	join->cluster.worker = plan->server ? -1 : assignment->index;
 }
 
 static int32_t join_greet(struct rh_ps_join *join, const struct rh_ps_join_plan *plan, struct rh_comm_error *err)
 {
 	int64_t deadline = rh_comm_now() + CALL_TIMEOUT;
 	struct rh_ps_call call = {.wire = join->wire, .whom = join->whom, .err = err};
-	struct rh_ps_seat_note note;
+	struct rh_ps_assignment assignment;
 	struct rh_ps_hello hello;
 	int32_t r;
 
@@ -64,9 +65,9 @@ static int32_t join_greet(struct rh_ps_join *join, const struct rh_ps_join_plan 
 	(void)snprintf(hello.backend, sizeof(hello.backend), "%s", plan->backend);
 	r = rh_ps_call_greet(&call, &hello, plan->secret);
 	if (r == 0)
-		r = rh_ps_call_receive(&call, RH_PS_REC_SEAT, &note, sizeof(note));
+		r = rh_ps_call_receive(&call, RH_PS_REC_ASSIGN, &assignment, sizeof(assignment));
 	if (r == 0)
-		join_sit(join, plan, &note);
+		join_take_assignment(join, plan, &assignment);
 	return r;
 }
 

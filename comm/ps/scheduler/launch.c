@@ -106,7 +106,7 @@ static int32_t launch_join_places(struct rh_ps_launch *launch, const char *place
 	return 0;
 }
 
-int32_t rh_ps_launch_meet(struct rh_ps_launch *launch, const char *host, int32_t port, struct rh_comm_error *err)
+int32_t rh_ps_launch_connect(struct rh_ps_launch *launch, const char *host, int32_t port, struct rh_comm_error *err)
 {
 	char own[PLACE] = "";
 	char *places = calloc((size_t)rh_comm_world(launch->world), PLACE);

@@ -3,8 +3,8 @@
  * @file comm/ps/scheduler/launch.h
  * @brief Servers and workers that one mpirun has started: they find each other through MPI.
  *
- * Each process says what it is, and its rank says which of those. Then servers say where they listen. Both steps are
- * collective: every process that mpirun has started takes part.
+ * Each process announces its role, and its rank defines its number. Then servers announce their addresses. Both steps
+ * are collective: every process that mpirun has started takes part.
  */
 #ifndef RH_COMM_PS_SCHEDULER_LAUNCH_H
 #define RH_COMM_PS_SCHEDULER_LAUNCH_H
@@ -13,22 +13,22 @@
 
 #include "comm/ps/options.h"
 
-/** What the processes have in common until all have found each other. All zero is nothing. */
+/** State of the exchange. All zero: none. */
 struct rh_ps_launch {
 	struct rh_comm *world;
-	struct rh_ps_cluster cluster; /**< counts, and what this process is; servers as soon as they are known */
+	struct rh_ps_cluster cluster; /**< counts, and the number of this process; servers after the second step */
 };
 
 /**
- * First step; the backend mpi is loaded. Blocks until all are there.
+ * First step; the backend mpi is loaded. Blocks until all take part.
  * @return 0; RH_COMM_E*: MPI, or a peer, has failed; RH_COMM_EINVAL: there is no server, or no worker, among them
  */
 int32_t rh_ps_launch_open(bool server, struct rh_ps_launch *ret_launch, struct rh_comm_error *err);
 /**
- * Second step. @param host where this server is reached; NULL: on this host, or by its name. @param port of a server;
+ * Second step. @param host address of this server; NULL: this host, or its name. @param port of a server;
  * 0: this is a worker. @return 0 and launch->cluster.servers; RH_COMM_E*
  */
-int32_t rh_ps_launch_meet(struct rh_ps_launch *launch, const char *host, int32_t port, struct rh_comm_error *err);
+int32_t rh_ps_launch_connect(struct rh_ps_launch *launch, const char *host, int32_t port, struct rh_comm_error *err);
 /** Free what it holds. */
 void rh_ps_launch_close(struct rh_ps_launch *launch);
 

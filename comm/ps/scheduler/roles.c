@@ -23,7 +23,7 @@ struct roles_number {
 static int32_t roles_number(const struct rh_comm_variables *variables, const struct roles_number *number,
                             int32_t *ret_value, struct rh_comm_error *err)
 {
-	const char *said = number->option >= number->min ? number->what : NULL;
+	const char *source = number->option >= number->min ? number->what : NULL;
 	int64_t known = number->option;
 
 	for (size_t i = 0; i < 2 && number->names[i]; i++) {
@@ -32,16 +32,16 @@ static int32_t roles_number(const struct rh_comm_variables *variables, const str
 
 		if (r < 0)
 			return r;
-		if (r > 0 && said && value != known)
+		if (r > 0 && source && value != known)
 			return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-			                    "%s says %lld and %s says %lld: one of them must go", said, (long long)known,
+			                    "%s gives %lld and %s gives %lld: unset one of them", source, (long long)known,
 			                    number->names[i], (long long)value);
 		if (r > 0) {
-			said = number->names[i];
+			source = number->names[i];
 			known = value;
 		}
 	}
-	if (!said)
+	if (!source)
 		return 0;
 	*ret_value = (int32_t)known;
 	return 1;
@@ -109,7 +109,7 @@ int32_t rh_ps_scheduler_settings_read(const struct rh_ps_scheduler_options *opti
 	if (r < 0)
 		return r;
 	if (settings.servers == 0 || settings.workers == 0)
-		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "nobody says the number of %s: set %s",
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the number of %s is missing: set %s",
 		                    settings.servers == 0 ? "servers" : "workers",
 		                    settings.servers == 0 ? "DMLC_NUM_SERVER" : "DMLC_NUM_WORKER");
 	settings.host = options->host ? options->host : rh_comm_env_text(variables, "RH_PS_HOST");
@@ -126,21 +126,22 @@ int32_t rh_ps_scheduler_settings_read(const struct rh_ps_scheduler_options *opti
 static int32_t roles_root(const struct rh_comm_variables *variables, const char *role, struct rh_ps_root *root,
                           struct rh_comm_error *err)
 {
-	const char *said = rh_comm_env_text(variables, "DMLC_ROLE");
+	const char *dmlc_role = rh_comm_env_text(variables, "DMLC_ROLE");
 	int64_t port = 0;
 	int32_t r;
 
-	if (!said)
+	if (!dmlc_role)
 		return 0;
-	if (strcmp(said, role) != 0)
-		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "DMLC_ROLE is \"%s\", and this is a %s", said, role);
+	if (strcmp(dmlc_role, role) != 0)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "DMLC_ROLE is \"%s\", and this is a %s", dmlc_role,
+		                    role);
 	root->host = rh_comm_env_text(variables, "DMLC_PS_ROOT_URI");
 	r = rh_comm_env_number(variables, "DMLC_PS_ROOT_PORT", 1, PORT_MAX, &port, err);
 	if (r < 0)
 		return r;
 	if (!root->host || r == 0)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "DMLC_ROLE is \"%s\", and nobody says where the scheduler is: set %s", said,
+		                    "DMLC_ROLE is \"%s\", and the address of the scheduler is missing: set %s", dmlc_role,
 		                    root->host ? "DMLC_PS_ROOT_PORT" : "DMLC_PS_ROOT_URI");
 	root->port = (int32_t)port;
 	return 1;
@@ -212,10 +213,10 @@ int32_t rh_ps_roles_read_worker(const struct rh_ps_options *options, const struc
                                 struct rh_ps_join_plan *ret_plan, struct rh_comm_error *err)
 {
 	struct roles_number index = {"index of the worker", -1, {"RH_PS_WORKER", "DMLC_WORKER_ID"}, 0, RH_PS_MAX - 1};
-	bool told = (options && options->servers) || rh_comm_env_text(variables, "RH_PS_SERVERS");
+	bool has_servers = (options && options->servers) || rh_comm_env_text(variables, "RH_PS_SERVERS");
 	struct rh_ps_join_plan plan = {.index = -1};
 	struct roles_common common = {0};
-	int32_t r = told || roles_has_cluster(variables) ? 0 : roles_root(variables, "worker", &plan.root, err);
+	int32_t r = has_servers || roles_has_cluster(variables) ? 0 : roles_root(variables, "worker", &plan.root, err);
 
 	if (r <= 0)
 		return r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scheduler: who comes is seated, and when all servers have a place everybody hears of it. join.h has the words. */
+/* The scheduler: assigns numbers, and distributes the addresses of the servers once all are known (join.h). */
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 
 #include "comm/core/bootstrap/socket.h"
 #include "comm/core/error.h"
-#include "comm/ps/protocol/hello.h"
+#include "comm/ps/protocol/handshake.h"
 #include "comm/ps/protocol/wire.h"
 #include "comm/ps/scheduler/roles.h"
 
@@ -26,7 +26,7 @@
 #define NAMES 200
 
 /* A server or a worker that is expected. */
-struct seat {
+struct slot {
 	struct node *node; /* NULL: nobody is on it */
 	bool taken;        /* somebody was */
 	bool left;         /* in good order */
@@ -34,7 +34,7 @@ struct seat {
 	char place[PLACE]; /* of a server; "": not known yet */
 };
 
-enum node_phase { NODE_NEW, NODE_PROVING, NODE_SEATED };
+enum node_phase { NODE_NEW, NODE_PROVING, NODE_ASSIGNED };
 
 /* A connection. */
 struct node {
@@ -45,7 +45,7 @@ struct node {
 	int64_t since;
 	struct rh_ps_hello hello;
 	uint8_t nonce[RH_PS_NONCE];
-	struct seat *seat; /* NULL: none, or another process has taken it */
+	struct slot *slot; /* NULL: none, or another process has taken it */
 	char host[RH_PS_HOST_MAX];
 };
 
@@ -54,8 +54,8 @@ struct rh_ps_scheduler {
 	char *secret;
 	char *backend;
 	uint8_t digest[RH_COMM_DIGEST];
-	struct seat *servers;
-	struct seat *workers;
+	struct slot *servers;
+	struct slot *workers;
 	struct pollfd *sets;
 	size_t set_room;
 	size_t node_count;
@@ -93,9 +93,9 @@ static void node_refuse(struct node *node, const struct rh_comm_error *reason)
 
 static void node_free(struct rh_ps_scheduler *scheduler, struct node *node)
 {
-	if (node->seat) {
-		node->seat->node = NULL;
-		node->seat->lost = rh_comm_now();
+	if (node->slot) {
+		node->slot->node = NULL;
+		node->slot->lost = rh_comm_now();
 	}
 	LIST_REMOVE(node, link);
 	scheduler->node_count--;
@@ -140,35 +140,36 @@ static int32_t scheduler_check(const struct rh_ps_scheduler *scheduler, const st
 	if (!rh_comm_digest_equal(hello->job, scheduler->digest))
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the scheduler is of another job");
 	if (strncmp(hello->backend, scheduler->backend, sizeof(hello->backend)) != 0)
-		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "the scheduler is told the backend \"%s\" and this %s \"%.*s\": set RH_PS_BACKEND to the "
-		                    "same everywhere",
-		                    scheduler->backend, server ? "server" : "worker", RH_PS_BACKEND_MAX, hello->backend);
+		return rh_comm_fail(
+			err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+			"the scheduler is configured for the backend \"%s\" and this %s \"%.*s\": set RH_PS_BACKEND to the "
+			"same everywhere",
+			scheduler->backend, server ? "server" : "worker", RH_PS_BACKEND_MAX, hello->backend);
 	if ((hello->servers != 0 && hello->servers != settings->servers) ||
 	    (hello->workers != 0 && hello->workers != settings->workers) || index >= count || index < -1)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "the scheduler is told %d servers and %d workers, and this is %s %d of %d and %d",
+		                    "the scheduler is configured for %d servers and %d workers, and this is %s %d of %d and %d",
 		                    (int)settings->servers, (int)settings->workers, server ? "server" : "worker", (int)index,
 		                    (int)hello->servers, (int)hello->workers);
 	return 0;
 }
 
 /* Who says no number gets one that nobody has had, or else that of one who has died. @return NULL: there is none */
-static struct seat *scheduler_find_seat(const struct rh_ps_scheduler *scheduler, const struct rh_ps_hello *hello)
+static struct slot *scheduler_find_slot(const struct rh_ps_scheduler *scheduler, const struct rh_ps_hello *hello)
 {
 	bool server = hello->role == RH_PS_ROLE_SERVES;
-	struct seat *seats = server ? scheduler->servers : scheduler->workers;
+	struct slot *slots = server ? scheduler->servers : scheduler->workers;
 	int32_t count = server ? scheduler->settings.servers : scheduler->settings.workers;
 	int32_t index = server ? hello->server : hello->worker;
 
 	if (index >= 0)
-		return &seats[index];
+		return &slots[index];
 	for (int32_t i = 0; i < count; i++)
-		if (!seats[i].taken)
-			return &seats[i];
+		if (!slots[i].taken)
+			return &slots[i];
 	for (int32_t i = 0; i < count; i++)
-		if (!seats[i].node && !seats[i].left)
-			return &seats[i];
+		if (!slots[i].node && !slots[i].left)
+			return &slots[i];
 	return NULL;
 }
 
@@ -210,7 +211,7 @@ static void scheduler_send_addresses(struct rh_ps_scheduler *scheduler, struct n
 		return;
 	LIST_FOREACH(at, &scheduler->nodes, link)
 	{
-		if (at->phase == NODE_SEATED && at->seat && (!node || node == at))
+		if (at->phase == NODE_ASSIGNED && at->slot && (!node || node == at))
 			(void)node_send(at, &head, list, strlen(list) + 1);
 	}
 	free(list);
@@ -234,33 +235,33 @@ static void scheduler_on_hello(struct rh_ps_scheduler *scheduler, struct node *n
 	(void)node_send(node, &head, &challenge, sizeof(challenge));
 }
 
-/* A process that comes for a seat on which another one sits takes its place: that one has been started anew. */
-static void scheduler_seat(struct rh_ps_scheduler *scheduler, struct node *node)
+/* A process that comes for a slot on which another one sits takes its place: that one has been started anew. */
+static void scheduler_assign(struct rh_ps_scheduler *scheduler, struct node *node)
 {
 	bool server = node->hello.role == RH_PS_ROLE_SERVES;
-	struct rh_ps_seat_note note = {.servers = scheduler->settings.servers, .workers = scheduler->settings.workers};
-	struct seat *seat = scheduler_find_seat(scheduler, &node->hello);
-	const struct rh_ps_head head = {.kind = RH_PS_REC_SEAT};
+	struct rh_ps_assignment note = {.servers = scheduler->settings.servers, .workers = scheduler->settings.workers};
+	struct slot *slot = scheduler_find_slot(scheduler, &node->hello);
+	const struct rh_ps_head head = {.kind = RH_PS_REC_ASSIGN};
 	struct rh_comm_error err;
 
-	if (!seat) {
+	if (!slot) {
 		(void)rh_comm_fail(&err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "all %d %s of this job are there already",
 		                   (int)(server ? note.servers : note.workers), server ? "servers" : "workers");
 		node_refuse(node, &err);
 		return;
 	}
-	note.index = (int32_t)(seat - (server ? scheduler->servers : scheduler->workers));
-	if (seat->node) {
+	note.index = (int32_t)(slot - (server ? scheduler->servers : scheduler->workers));
+	if (slot->node) {
 		(void)rh_comm_fail(&err, RH_COMM_EPEER, RH_COMM_NO_RANK, "another process has become %s %d",
 		                   server ? "server" : "worker", (int)note.index);
-		seat->node->seat = NULL;
-		node_refuse(seat->node, &err);
+		slot->node->slot = NULL;
+		node_refuse(slot->node, &err);
 	}
-	seat->node = node;
-	seat->taken = true;
-	seat->left = false;
-	node->seat = seat;
-	node->phase = NODE_SEATED;
+	slot->node = node;
+	slot->taken = true;
+	slot->left = false;
+	node->slot = slot;
+	node->phase = NODE_ASSIGNED;
 	if (node_send(node, &head, &note, sizeof(note)) && !server)
 		scheduler_send_addresses(scheduler, node);
 }
@@ -272,7 +273,7 @@ static void scheduler_on_proof(struct rh_ps_scheduler *scheduler, struct node *n
 
 	rh_ps_prove(scheduler->secret, "worker", node->nonce, &node->hello, expected);
 	if (rh_comm_digest_equal(payload, expected)) {
-		scheduler_seat(scheduler, node);
+		scheduler_assign(scheduler, node);
 		return;
 	}
 	(void)rh_comm_fail(&err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the scheduler has another secret");
@@ -292,16 +293,16 @@ static void scheduler_on_place(struct rh_ps_scheduler *scheduler, struct node *n
 		node->broken = true;
 		return;
 	}
-	(void)snprintf(node->seat->place, PLACE, strchr(host, ':') ? "[%s]:%d" : "%s:%d", host, (int)place.port);
+	(void)snprintf(node->slot->place, PLACE, strchr(host, ':') ? "[%s]:%d" : "%s:%d", host, (int)place.port);
 	scheduler_send_addresses(scheduler, NULL);
 }
 
 static void node_on_leave(struct node *node)
 {
-	if (node->seat) {
-		node->seat->left = true;
-		node->seat->node = NULL;
-		node->seat = NULL;
+	if (node->slot) {
+		node->slot->left = true;
+		node->slot->node = NULL;
+		node->slot = NULL;
 	}
 	node->broken = true;
 }
@@ -315,9 +316,9 @@ static void scheduler_on_record(struct rh_ps_scheduler *scheduler, struct node *
 		scheduler_on_hello(scheduler, node, payload);
 	else if (node->phase == NODE_PROVING && head->kind == RH_PS_REC_PROOF && head->length == RH_COMM_DIGEST)
 		scheduler_on_proof(scheduler, node, payload);
-	else if (node->seat && head->kind == RH_PS_REC_LEAVE)
+	else if (node->slot && head->kind == RH_PS_REC_LEAVE)
 		node_on_leave(node);
-	else if (node->seat && server && head->kind == RH_PS_REC_PLACE && head->length == sizeof(struct rh_ps_place))
+	else if (node->slot && server && head->kind == RH_PS_REC_PLACE && head->length == sizeof(struct rh_ps_place))
 		scheduler_on_place(scheduler, node, payload);
 	else
 		node->broken = true;
@@ -342,18 +343,18 @@ static void scheduler_serve(struct rh_ps_scheduler *scheduler, struct node *node
 	}
 	if (rh_ps_wire_flush(node->wire) < 0 || gone)
 		node->broken = true;
-	if (node->phase != NODE_SEATED && rh_comm_now() - node->since > HELLO_TIMEOUT)
+	if (node->phase != NODE_ASSIGNED && rh_comm_now() - node->since > HELLO_TIMEOUT)
 		node->broken = true;
 }
 
-/* Names of those seats that are not (or no more) taken, from the first on. @return how many those are */
-static int32_t seats_missing(const struct seat *seats, int32_t count, const char *what, char *names)
+/* Names of those slots that are not (or no more) taken, from the first on. @return how many those are */
+static int32_t scheduler_list_missing(const struct slot *slots, int32_t count, const char *what, char *names)
 {
 	size_t length = strlen(names);
 	int32_t missing = 0;
 
 	for (int32_t i = 0; i < count; i++) {
-		if (seats[i].node || seats[i].left)
+		if (slots[i].node || slots[i].left)
 			continue;
 		missing++;
 		if (length < NAMES - 40)
@@ -365,17 +366,17 @@ static int32_t seats_missing(const struct seat *seats, int32_t count, const char
 static bool scheduler_is_complete(const struct rh_ps_scheduler *scheduler, char *names)
 {
 	const struct rh_ps_scheduler_settings *settings = &scheduler->settings;
-	int32_t servers = seats_missing(scheduler->servers, settings->servers, "server", names);
-	int32_t workers = seats_missing(scheduler->workers, settings->workers, "worker", names);
+	int32_t servers = scheduler_list_missing(scheduler->servers, settings->servers, "server", names);
+	int32_t workers = scheduler_list_missing(scheduler->workers, settings->workers, "worker", names);
 
 	return servers + workers == 0 && scheduler_is_placed(scheduler);
 }
 
 /* @return the index of one that has died and did not come back in time; -1: none */
-static int32_t seats_lost(const struct seat *seats, int32_t count, int64_t before)
+static int32_t scheduler_find_lost(const struct slot *slots, int32_t count, int64_t before)
 {
 	for (int32_t i = 0; i < count; i++)
-		if (seats[i].taken && !seats[i].node && !seats[i].left && seats[i].lost <= before)
+		if (slots[i].taken && !slots[i].node && !slots[i].left && slots[i].lost <= before)
 			return i;
 	return -1;
 }
@@ -391,8 +392,8 @@ static bool scheduler_all_left(const struct rh_ps_scheduler *scheduler)
 static void scheduler_check_lost(struct rh_ps_scheduler *scheduler, int64_t now)
 {
 	int64_t before = now - scheduler->settings.grace;
-	int32_t server = seats_lost(scheduler->servers, scheduler->settings.servers, before);
-	int32_t worker = seats_lost(scheduler->workers, scheduler->settings.workers, before);
+	int32_t server = scheduler_find_lost(scheduler->servers, scheduler->settings.servers, before);
+	int32_t worker = scheduler_find_lost(scheduler->workers, scheduler->settings.workers, before);
 
 	if (server >= 0)
 		(void)rh_comm_fail(&scheduler->failed, RH_COMM_EPEER, server, "server %d at %s died and did not come back",
@@ -468,7 +469,7 @@ static void scheduler_turn(struct rh_ps_scheduler *scheduler)
 	scheduler_tick(scheduler);
 }
 
-/* Everybody hears why the job is given up. */
+/* Every process gets the reason for the end of the job. */
 static void scheduler_give_up(struct rh_ps_scheduler *scheduler)
 {
 	struct rh_comm_error reason = scheduler->failed;

@@ -12,16 +12,16 @@
 #include "comm/core/bootstrap/socket.h"
 #include "comm/core/error.h"
 #include "comm/core/thread.h"
-#include "comm/ps/server/server.h"
+#include "comm/ps/server/attach.h"
 
 /* How long a worker may take to open its end of a backend. */
-#define MEET_TIMEOUT (10 * RH_COMM_SECOND)
+#define OPEN_TIMEOUT (10 * RH_COMM_SECOND)
 
 /* A backend that is being opened. The wire is the thread's until it is done. */
 struct rh_ps_opening {
 	pthread_t thread;
 	struct rh_ps_wire *wire;
-	struct rh_ps_meet_plan plan;
+	struct rh_ps_fabric_plan plan;
 	int wake;
 	_Atomic bool done;
 	int32_t status;
@@ -50,7 +50,7 @@ static bool attach_near(struct rh_ps_conn *conn)
 	return good;
 }
 
-/* The first connection stays, idle, as what tells that the worker's host is gone. */
+/* The first connection stays, idle, to detect the death of the worker's host. */
 static bool attach_far(const struct rh_ps_server *server, struct rh_ps_conn *conn, struct rh_ps_conn *first)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = conn};
@@ -64,7 +64,8 @@ static bool attach_far(const struct rh_ps_server *server, struct rh_ps_conn *con
 	return true;
 }
 
-void rh_ps_conn_attach(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head)
+struct rh_ps_conn *rh_ps_conn_attach(struct rh_ps_server *server, struct rh_ps_conn *conn,
+                                     const struct rh_ps_head *head)
 {
 	struct rh_ps_conn *first = attach_find(server, head->key);
 	bool good = first != NULL;
@@ -75,14 +76,14 @@ void rh_ps_conn_attach(struct rh_ps_server *server, struct rh_ps_conn *conn, con
 		good = conn->local ? attach_near(conn) : attach_far(server, conn, first);
 	if (!good) {
 		conn->broken = true;
-		return;
+		return NULL;
 	}
 	conn->worker = first->worker;
 	conn->phase = RH_PS_ON;
 	/* nobody attaches to it once more */
 	conn->ticket = 0;
 	server->peers[conn->worker].conn = conn;
-	rh_ps_conn_lose(server, first);
+	return first;
 }
 
 static void *opening_run(void *arg)
@@ -90,7 +91,7 @@ static void *opening_run(void *arg)
 	struct rh_ps_opening *opening = arg;
 	static const uint64_t one = 1;
 
-	opening->status = rh_ps_meet(opening->wire, &opening->plan, NULL);
+	opening->status = rh_ps_fabric_connect(opening->wire, &opening->plan, NULL);
 	atomic_store(&opening->done, true);
 	(void)!write(opening->wake, &one, sizeof(one));
 	return NULL;
@@ -104,11 +105,11 @@ static bool opening_start(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 		return false;
 	opening->wire = conn->wire;
 	opening->wake = server->wake;
-	opening->plan = (struct rh_ps_meet_plan){.fabric = &server->fabric,
-	                                         .server = true,
-	                                         .near = near,
-	                                         .deadline = rh_comm_now() + MEET_TIMEOUT,
-	                                         .death_timeout = server->death_timeout};
+	opening->plan = (struct rh_ps_fabric_plan){.fabric = &server->fabric,
+	                                           .server = true,
+	                                           .near = near,
+	                                           .deadline = rh_comm_now() + OPEN_TIMEOUT,
+	                                           .death_timeout = server->death_timeout};
 	(void)epoll_ctl(server->poller, EPOLL_CTL_DEL, rh_ps_wire_fd(conn->wire), NULL);
 	if (rh_comm_thread_start(&opening->thread, opening_run, opening) != 0) {
 		free(opening);
@@ -119,10 +120,10 @@ static bool opening_start(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 	return true;
 }
 
-void rh_ps_conn_meet(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
-                     const uint8_t *payload)
+void rh_ps_conn_open_backend(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
+                             const uint8_t *payload)
 {
-	struct rh_ps_meet_hello hello;
+	struct rh_ps_fabric_hello hello;
 	bool good = head->length == sizeof(hello) && rh_ps_fabric_is_on(&server->fabric) && !conn->local &&
 	            !rh_ps_wire_is_foreign(conn->wire);
 
@@ -147,7 +148,7 @@ static int32_t opening_end(struct rh_ps_server *server, struct rh_ps_conn *conn)
 	return status;
 }
 
-void rh_ps_conn_stop_meeting(struct rh_ps_server *server, struct rh_ps_conn *conn)
+void rh_ps_conn_cancel_opening(struct rh_ps_server *server, struct rh_ps_conn *conn)
 {
 	if (!conn->opening)
 		return;
@@ -155,7 +156,7 @@ void rh_ps_conn_stop_meeting(struct rh_ps_server *server, struct rh_ps_conn *con
 	(void)opening_end(server, conn);
 }
 
-bool rh_ps_conn_is_meeting(const struct rh_ps_conn *conn)
+bool rh_ps_conn_is_opening(const struct rh_ps_conn *conn)
 {
 	return conn->opening && !atomic_load(&conn->opening->done);
 }
@@ -167,7 +168,7 @@ void rh_ps_conn_adopt(struct rh_ps_server *server)
 
 	LIST_FOREACH(conn, &server->conns, link)
 	{
-		if (!conn->opening || rh_ps_conn_is_meeting(conn))
+		if (!conn->opening || rh_ps_conn_is_opening(conn))
 			continue;
 		event.data.ptr = conn;
 		conn->events = EPOLLIN;

@@ -8,7 +8,10 @@
 
 #include "comm/core/bootstrap/socket.h"
 #include "comm/core/error.h"
-#include "comm/ps/server/server.h"
+#include "comm/ps/server/answers.h"
+#include "comm/ps/server/attach.h"
+#include "comm/ps/server/connections.h"
+#include "comm/ps/server/requests.h"
 
 /* Records that one connection may have done before the others get their turn. */
 #define TURN 64
@@ -45,20 +48,11 @@ void rh_ps_conn_accept(struct rh_ps_server *server, bool local)
 		conn_add(server, fd, local);
 }
 
-static void conn_drop_answer(struct rh_ps_conn *conn)
+/* @param entry NULL: none is released */
+static void conn_settle(struct rh_ps_server *server, struct rh_ps_entry *entry)
 {
-	struct rh_ps_answer *answer = STAILQ_FIRST(&conn->answers);
-
-	STAILQ_REMOVE_HEAD(&conn->answers, link);
-	free(answer);
-}
-
-/* @return the entry that is held no more; NULL: none */
-static struct rh_ps_entry *conn_release(const struct rh_ps_answer *answer)
-{
-	struct rh_ps_entry *entry = answer->held;
-
-	return entry && --entry->hold == 0 ? entry : NULL;
+	if (entry)
+		rh_ps_server_settle(server, entry);
 }
 
 void rh_ps_conn_lose(struct rh_ps_server *server, struct rh_ps_conn *conn)
@@ -71,100 +65,17 @@ void rh_ps_conn_lose(struct rh_ps_server *server, struct rh_ps_conn *conn)
 		server->peers[conn->worker].conn = NULL;
 		server->peers[conn->worker].lost = rh_comm_now();
 	}
-	while (!STAILQ_EMPTY(&conn->answers)) {
-		struct rh_ps_entry *entry = conn_release(STAILQ_FIRST(&conn->answers));
-
-		conn_drop_answer(conn);
-		if (entry)
-			rh_ps_server_settle(server, entry);
-	}
+	while (!STAILQ_EMPTY(&conn->answers))
+		conn_settle(server, rh_ps_answers_drop_first(conn));
 }
 
 void rh_ps_conn_free(struct rh_ps_server *server, struct rh_ps_conn *conn)
 {
-	rh_ps_conn_stop_meeting(server, conn);
+	rh_ps_conn_cancel_opening(server, conn);
 	rh_ps_conn_lose(server, conn);
 	LIST_REMOVE(conn, link);
 	rh_ps_wire_free(conn->wire);
 	free(conn);
-}
-
-/* @param payload NULL: head->length is 0. @return false: there is no room */
-static bool conn_put(struct rh_ps_conn *conn, const struct rh_ps_head *head, const void *payload)
-{
-	uint8_t *at = rh_ps_wire_add(conn->wire, head);
-
-	if (!at)
-		return false;
-	if (payload)
-		memcpy(at, payload, head->length);
-	return true;
-}
-
-static void conn_put_record(struct rh_ps_conn *conn, uint32_t kind, const void *payload, size_t length)
-{
-	struct rh_ps_head head = {.kind = kind, .length = (uint32_t)length};
-
-	/* before a worker is welcome nothing else is in its way, but that memory may be short */
-	if (!conn_put(conn, &head, payload))
-		conn->broken = true;
-}
-
-void rh_ps_conn_answer(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *request,
-                       struct rh_ps_entry *entry)
-{
-	struct rh_ps_head head = *request;
-	struct rh_ps_answer *answer;
-
-	head.kind = entry ? RH_PS_REC_VALUE : RH_PS_REC_ACK;
-	head.length = entry ? entry->bytes : 0;
-	if (conn->phase == RH_PS_GONE)
-		return;
-	if (STAILQ_EMPTY(&conn->answers) && conn_put(conn, &head, entry ? entry->value : NULL))
-		return;
-	answer = calloc(1, sizeof(*answer));
-	if (!answer) {
-		conn->broken = true;
-		return;
-	}
-	answer->head = head;
-	answer->entry = entry;
-	if (entry && rh_ps_store_is_sync(server->store, entry)) {
-		answer->held = entry;
-		entry->hold++;
-	}
-	STAILQ_INSERT_TAIL(&conn->answers, answer, link);
-}
-
-void rh_ps_conn_refuse(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *request,
-                       const struct rh_comm_error *reason)
-{
-	struct rh_ps_head head = *request;
-
-	(void)server;
-	head.kind = RH_PS_REC_ERROR;
-	head.status = reason->code;
-	head.worker = reason->rank;
-	head.length = (uint32_t)strlen(reason->text) + 1;
-	/* an answer that cannot be kept is as good as a lost connection: the worker asks again */
-	if (!conn_put(conn, &head, reason->text))
-		conn->broken = true;
-}
-
-/* Send what had found no room. */
-static void conn_drain(struct rh_ps_server *server, struct rh_ps_conn *conn)
-{
-	while (!STAILQ_EMPTY(&conn->answers)) {
-		struct rh_ps_answer *answer = STAILQ_FIRST(&conn->answers);
-		struct rh_ps_entry *entry;
-
-		if (!conn_put(conn, &answer->head, answer->entry ? answer->entry->value : NULL))
-			return;
-		entry = conn_release(answer);
-		conn_drop_answer(conn);
-		if (entry)
-			rh_ps_server_settle(server, entry);
-	}
 }
 
 static void conn_refuse(struct rh_ps_conn *conn, const struct rh_comm_error *reason)
@@ -172,7 +83,7 @@ static void conn_refuse(struct rh_ps_conn *conn, const struct rh_comm_error *rea
 	struct rh_ps_head head = {.kind = RH_PS_REC_REFUSED, .status = reason->code, .worker = reason->rank};
 
 	head.length = (uint32_t)strlen(reason->text) + 1;
-	(void)conn_put(conn, &head, reason->text);
+	(void)rh_ps_answers_put(conn, &head, reason->text);
 	conn->broken = true;
 }
 
@@ -228,7 +139,7 @@ static void conn_on_hello(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 	rh_ps_random(conn->nonce, sizeof(conn->nonce));
 	memcpy(challenge.nonce, conn->nonce, sizeof(challenge.nonce));
 	rh_ps_prove(server->secret, "server", conn->hello.nonce, &conn->hello, challenge.proof);
-	conn_put_record(conn, RH_PS_REC_CHALLENGE, &challenge, sizeof(challenge));
+	rh_ps_answers_put_record(conn, RH_PS_REC_CHALLENGE, &challenge, sizeof(challenge));
 	conn->phase = RH_PS_PROVING;
 }
 
@@ -236,7 +147,7 @@ static void conn_on_hello(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 static int32_t conn_check_return(const struct rh_ps_server *server, const struct rh_ps_hello *hello,
                                  struct rh_comm_error *err)
 {
-	const struct rh_ps_seat *seat = &server->store->seats[hello->worker];
+	const struct rh_ps_worker_record *record = &server->store->workers[hello->worker];
 
 	if (hello->epoch == 0)
 		return 0;
@@ -245,12 +156,12 @@ static int32_t conn_check_return(const struct rh_ps_server *server, const struct
 		                    "server %d was started anew without the state that worker %d has worked with: give servers "
 		                    "a folder to keep it",
 		                    (int)server->store->config.index, (int)hello->worker);
-	if (seat->session == 0)
+	if (record->session == 0)
 		return rh_comm_fail(err, RH_COMM_EPEER, RH_COMM_NO_RANK,
 		                    "server %d has lost what it had answered for: it does not know worker %d any more: files "
 		                    "of its folder are missing or cut off",
 		                    (int)server->store->config.index, (int)hello->worker);
-	if (hello->session != seat->session)
+	if (hello->session != record->session)
 		return rh_comm_fail(err, RH_COMM_EPEER, hello->worker, "another process has become worker %d",
 		                    (int)hello->worker);
 	return 0;
@@ -263,17 +174,17 @@ static void conn_welcome(struct rh_ps_server *server, struct rh_ps_conn *conn)
 
 	if (peer->conn)
 		rh_ps_conn_lose(server, peer->conn);
-	*peer = (struct rh_ps_peer){.conn = conn, .heard = rh_comm_now()};
+	*peer = (struct rh_ps_peer){.conn = conn, .last_received = rh_comm_now()};
 	conn->worker = conn->hello.worker;
 	conn->phase = RH_PS_ON;
 	memset(&welcome, 0, sizeof(welcome));
 	welcome.epoch = server->store->epoch;
-	welcome.last = server->store->seats[conn->worker].last;
+	welcome.last = server->store->workers[conn->worker].last;
 	welcome.ticket = conn->ticket;
 	welcome.durable = server->journal != NULL;
 	welcome.mode = server->store->config.mode;
 	memcpy(welcome.local, server->local_name, sizeof(welcome.local));
-	conn_put_record(conn, RH_PS_REC_WELCOME, &welcome, sizeof(welcome));
+	rh_ps_answers_put_record(conn, RH_PS_REC_WELCOME, &welcome, sizeof(welcome));
 }
 
 static void conn_on_proof(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
@@ -303,10 +214,14 @@ static void conn_on_proof(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 
 static void conn_on_attach(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head)
 {
+	struct rh_ps_conn *replaced = NULL;
+
 	if (head->kind == RH_PS_REC_ATTACH && head->key != 0)
-		rh_ps_conn_attach(server, conn, head);
+		replaced = rh_ps_conn_attach(server, conn, head);
 	else
 		conn->broken = true;
+	if (replaced)
+		rh_ps_conn_lose(server, replaced);
 }
 
 /* Read what has come; over a backend only while there is somebody to answer to. */
@@ -324,8 +239,8 @@ static void conn_fill(struct rh_ps_conn *conn)
 static bool conn_on_record(struct rh_ps_server *server, struct rh_ps_conn *conn, struct rh_ps_head *head,
                            const uint8_t *payload)
 {
-	if (conn->phase == RH_PS_ON && head->kind == RH_PS_REC_MEET) {
-		rh_ps_conn_meet(server, conn, head, payload);
+	if (conn->phase == RH_PS_ON && head->kind == RH_PS_REC_CONNECT) {
+		rh_ps_conn_open_backend(server, conn, head, payload);
 		return false;
 	}
 	if (conn->phase == RH_PS_ON) {
@@ -346,19 +261,21 @@ static void conn_receive(struct rh_ps_server *server, const struct rh_ps_conn *c
 {
 	if (conn->worker < 0)
 		return;
-	server->peers[conn->worker].heard = rh_comm_now();
+	server->peers[conn->worker].last_received = rh_comm_now();
 	server->peers[conn->worker].named = false;
 }
 
 bool rh_ps_conn_serve(struct rh_ps_server *server, struct rh_ps_conn *conn)
 {
+	struct rh_ps_entry *released = NULL;
 	const uint8_t *payload;
 	struct rh_ps_head head;
 	int32_t r = 0;
 
 	if (conn->opening)
 		return false;
-	conn_drain(server, conn);
+	while (rh_ps_answers_send_first(conn, &released))
+		conn_settle(server, released);
 	conn_fill(conn);
 	for (int i = 0; i < TURN; i++) {
 		if (!STAILQ_EMPTY(&conn->answers) || conn->phase == RH_PS_GONE || conn->opening || server->failed.code < 0)
@@ -370,7 +287,7 @@ bool rh_ps_conn_serve(struct rh_ps_server *server, struct rh_ps_conn *conn)
 			rh_ps_wire_drop(conn->wire);
 		conn_receive(server, conn);
 	}
-	/* who has closed may have said something before; who is refused hears why at the next flush */
+	/* records before a close are still handled; a refusal is sent by the next flush */
 	if (r < 0)
 		conn->broken = true;
 	return r > 0;

@@ -124,9 +124,9 @@ static void image_put_all(struct image_file *to, const struct rh_ps_store *store
 	head.entries = store->entry_count;
 	image_put(to, &head, sizeof(head));
 	for (int32_t i = 0; i < store->config.workers; i++) {
-		uint64_t seat[3] = {store->seats[i].session, store->seats[i].last, store->seats[i].left};
+		uint64_t record[3] = {store->workers[i].session, store->workers[i].last, store->workers[i].left};
 
-		image_put(to, seat, sizeof(seat));
+		image_put(to, record, sizeof(record));
 	}
 	for (size_t i = 0; i < store->bucket_count; i++)
 		for (const struct rh_ps_entry *entry = store->buckets[i]; entry; entry = entry->next)
@@ -243,10 +243,10 @@ static int32_t image_get_all(struct image_file *from, const struct image_head *h
 	int32_t r = 0;
 
 	for (int32_t i = 0; i < store->config.workers; i++) {
-		uint64_t seat[3] = {0};
+		uint64_t record[3] = {0};
 
-		image_get(from, seat, sizeof(seat));
-		store->seats[i] = (struct rh_ps_seat){seat[0], seat[1], seat[2] != 0};
+		image_get(from, record, sizeof(record));
+		store->workers[i] = (struct rh_ps_worker_record){record[0], record[1], record[2] != 0};
 	}
 	for (uint64_t i = 0; i < head->entries && r == 0; i++)
 		r = image_get_entry(from, store);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/ps/server/replay.h
- * @brief Reading a log: what was written is done again, and what was damaged is told from what was never finished.
+ * @brief Replays a journal: records are applied again; damage is distinguished from an incomplete last record.
  */
 #ifndef RH_COMM_PS_SERVER_REPLAY_H
 #define RH_COMM_PS_SERVER_REPLAY_H

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "comm/core/error.h"
-#include "comm/ps/server/server.h"
+#include "comm/ps/server/answers.h"
+#include "comm/ps/server/requests.h"
+#include "comm/ps/server/waiters.h"
 
 int32_t rh_ps_server_take(struct rh_ps_server *server, const struct rh_ps_head *head, const uint8_t *payload,
                           struct rh_ps_entry **ret_entry)
@@ -53,7 +55,7 @@ static void requests_wait(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 
 	if (!waiter) {
 		(void)rh_comm_fail(&err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "the server is out of memory");
-		rh_ps_conn_refuse(server, conn, head, &err);
+		rh_ps_conn_refuse(conn, head, &err);
 		return;
 	}
 	waiter->conn = conn;
@@ -77,7 +79,7 @@ static void requests_pull(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 	uint64_t pushed;
 
 	if (r < 0) {
-		rh_ps_conn_refuse(server, conn, head, &err);
+		rh_ps_conn_refuse(conn, head, &err);
 		return;
 	}
 	pushed = head->kind == RH_PS_REC_INIT ? 0 : entry->pushed[head->worker];
@@ -104,7 +106,7 @@ bool rh_ps_server_request(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 	if (head->kind != RH_PS_REC_PULL)
 		r = rh_ps_store_check(server->store, head, &err);
 	if (r < 0) {
-		rh_ps_conn_refuse(server, conn, head, &err);
+		rh_ps_conn_refuse(conn, head, &err);
 		return true;
 	}
 	if (r > 0 && rh_ps_server_take(server, head, payload, &entry) < 0)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "comm/ps/server/server.h"
+#include "comm/ps/server/attach.h"
+#include "comm/ps/server/connections.h"
+#include "comm/ps/server/state.h"
+#include "comm/ps/server/waiters.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -24,13 +27,6 @@
 /* How long the last answers may take. */
 #define DRAIN RH_COMM_SECOND
 
-int32_t rh_ps_server_fail(struct rh_ps_server *server, const struct rh_comm_error *reason)
-{
-	if (server->failed.code == 0)
-		server->failed = *reason;
-	return reason->code;
-}
-
 static int32_t server_watch(const struct rh_ps_server *server, int fd, const void *what)
 {
 	union {
@@ -42,7 +38,7 @@ static int32_t server_watch(const struct rh_ps_server *server, int fd, const voi
 	return epoll_ctl(server->poller, EPOLL_CTL_ADD, fd, &event) < 0 ? RH_COMM_EIO : 0;
 }
 
-/* Descriptors are told apart by what their events point to: these members, or a connection. */
+/* Events identify their descriptor by a pointer: to these members, or to a connection. */
 static int32_t server_open_descriptors(struct rh_ps_server *server, const char *host, int32_t port,
                                        struct rh_comm_error *err)
 {
@@ -90,9 +86,9 @@ static int32_t server_open_store(struct rh_ps_server *server, const struct rh_ps
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	/* when all have left, this is a new run with the old values */
 	for (int32_t i = 0; i < settings->config.workers; i++)
-		all_left = all_left && server->store->seats[i].left;
+		all_left = all_left && server->store->workers[i].left;
 	for (int32_t i = 0; all_left && i < settings->config.workers; i++)
-		server->store->seats[i].left = false;
+		server->store->workers[i].left = false;
 	return 0;
 }
 
@@ -114,7 +110,7 @@ static int32_t server_open(struct rh_ps_server *server, const struct rh_ps_serve
 	(void)snprintf(server->backend, sizeof(server->backend), "%s", settings->backend);
 	r = server_open_descriptors(server, settings->host, settings->port, err);
 	if (r == 0 && server->launch.world)
-		r = rh_ps_launch_meet(&server->launch, settings->host, server->port, err);
+		r = rh_ps_launch_connect(&server->launch, settings->host, server->port, err);
 	if (r == 0 && server->join)
 		r = rh_ps_join_place(server->join, settings->host ? settings->host : getenv("DMLC_NODE_HOST"), server->port,
 		                     err);
@@ -246,7 +242,7 @@ static void server_publish(struct rh_ps_server *server)
 	for (conn = LIST_FIRST(&server->conns); conn; conn = next) {
 		next = LIST_NEXT(conn, link);
 		rh_ps_conn_flush(server, conn);
-		if ((conn->broken || conn->phase == RH_PS_GONE) && !rh_ps_conn_is_meeting(conn))
+		if ((conn->broken || conn->phase == RH_PS_GONE) && !rh_ps_conn_is_opening(conn))
 			rh_ps_conn_free(server, conn);
 	}
 }
@@ -295,7 +291,7 @@ static int server_find_nap(struct rh_ps_server *server)
 static bool server_all_came(const struct rh_ps_server *server)
 {
 	for (int32_t i = 0; i < server->store->config.workers; i++)
-		if (server->store->seats[i].session == 0)
+		if (server->store->workers[i].session == 0)
 			return false;
 	return true;
 }
@@ -332,7 +328,7 @@ static void server_on_event(struct rh_ps_server *server, const struct epoll_even
 		rh_ps_conn_accept(server, true);
 	} else {
 		conn->readable |= (event->events & EPOLLIN) != 0;
-		/* it neither reads nor writes any more, so nobody would hear an answer */
+		/* both directions are closed, so no answer could be received */
 		conn->broken |= (event->events & (EPOLLHUP | EPOLLERR)) != 0 && !(event->events & EPOLLIN);
 	}
 }
@@ -365,7 +361,7 @@ static void server_tick(struct rh_ps_server *server)
 static bool server_all_left(const struct rh_ps_server *server)
 {
 	for (int32_t i = 0; i < server->store->config.workers; i++)
-		if (!server->store->seats[i].left)
+		if (!server->store->workers[i].left)
 			return false;
 	return true;
 }

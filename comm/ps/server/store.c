@@ -20,9 +20,9 @@ struct rh_ps_store *rh_ps_store_new(const struct rh_ps_config *config, uint64_t 
 	store->epoch = epoch;
 	store->bucket_count = BUCKETS_FIRST;
 	store->buckets = calloc(store->bucket_count, sizeof(struct rh_ps_entry *));
-	store->seats = calloc((size_t)config->workers, sizeof(*store->seats));
+	store->workers = calloc((size_t)config->workers, sizeof(*store->workers));
 	store->scratch = aligned_alloc(RH_PS_ALIGN, RH_PS_PART_MAX);
-	if (store->buckets && store->seats && store->scratch)
+	if (store->buckets && store->workers && store->scratch)
 		return store;
 	rh_ps_store_free(store);
 	return NULL;
@@ -57,7 +57,7 @@ void rh_ps_store_free(struct rh_ps_store *store)
 		}
 	}
 	free(store->buckets);
-	free(store->seats);
+	free(store->workers);
 	free(store->scratch);
 	free(store);
 }
@@ -243,12 +243,12 @@ static int32_t store_check_init(const struct rh_ps_store *store, const struct rh
 int32_t rh_ps_store_check(const struct rh_ps_store *store, const struct rh_ps_head *head, struct rh_comm_error *err)
 {
 	if (head->worker < 0 || head->worker >= store->config.workers)
-		return rh_comm_fail(err, RH_COMM_EINVAL, head->worker, "worker %d is none of %d", (int)head->worker,
+		return rh_comm_fail(err, RH_COMM_EINVAL, head->worker, "worker %d is not below %d", (int)head->worker,
 		                    (int)store->config.workers);
 	if (head->kind == RH_PS_REC_SESSION)
 		return 1;
 	/* whatever it was: it has counted */
-	if (head->kind != RH_PS_REC_INIT && head->sequence <= store->seats[head->worker].last)
+	if (head->kind != RH_PS_REC_INIT && head->sequence <= store->workers[head->worker].last)
 		return 0;
 	switch (head->kind) {
 	case RH_PS_REC_LEAVE:
@@ -333,10 +333,10 @@ static int32_t store_take_push(struct rh_ps_store *store, const struct rh_ps_hea
 
 static void store_take_session(struct rh_ps_store *store, const struct rh_ps_head *head)
 {
-	struct rh_ps_seat *seat = &store->seats[head->worker];
+	struct rh_ps_worker_record *record = &store->workers[head->worker];
 
-	seat->session = head->sequence;
-	seat->left = false;
+	record->session = head->sequence;
+	record->left = false;
 }
 
 /* What changes an entry. */
@@ -374,15 +374,15 @@ int32_t rh_ps_store_take(struct rh_ps_store *store, const struct rh_ps_head *hea
 		return 0;
 	}
 	if (head->kind == RH_PS_REC_LEAVE)
-		store->seats[head->worker].left = true;
+		store->workers[head->worker].left = true;
 	else if (head->kind == RH_PS_REC_RATE)
 		memcpy(&store->config.rate, payload, sizeof(double));
 	else
 		r = store_take_value(store, head, payload, &entry, err);
 	if (r < 0)
 		return r;
-	if (head->sequence > store->seats[head->worker].last)
-		store->seats[head->worker].last = head->sequence;
+	if (head->sequence > store->workers[head->worker].last)
+		store->workers[head->worker].last = head->sequence;
 	*ret_entry = entry;
 	return 0;
 }
@@ -408,7 +408,7 @@ int32_t rh_ps_store_blocker(const struct rh_ps_store *store, const struct rh_ps_
 
 	for (int32_t i = from; i < store->config.workers; i++) {
 		/* who has left has made all its pushes: only rounds miss them */
-		if (entry->pushed[i] + slack < pushed && (sync || !store->seats[i].left))
+		if (entry->pushed[i] + slack < pushed && (sync || !store->workers[i].left))
 			return i;
 	}
 	return -1;

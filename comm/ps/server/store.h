@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/ps/server/store.h
- * @brief What a server keeps: values, rounds, and which requests have counted. No sockets, no files, no time.
+ * @brief State of a server: values, rounds, and which requests were applied. No sockets, no files, no clock.
  *
  * The same records in the same order give the same bits: that is how a log is replayed.
  */
@@ -14,10 +14,10 @@
 #include "comm/ps/protocol/wire.h"
 #include "roundhouse/ps.h"
 
-/** Key of the barrier: an entry without a value, in rounds whatever the mode. */
+/** Key of the barrier: an entry without a value, synchronous in every mode. */
 #define RH_PS_BARRIER_KEY UINT64_MAX
 
-/** What all values have in common. */
+/** Configuration of a store. */
 struct rh_ps_config {
 	int32_t index;
 	int32_t servers;
@@ -32,16 +32,16 @@ struct rh_ps_config {
 	double epsilon;
 };
 
-/** One round that not all workers have pushed yet, or that waits for its turn. */
+/** A round that is incomplete, or waits for an earlier one. */
 struct rh_ps_round {
 	struct rh_ps_round *next;
 	int32_t count; /**< pushes in it */
 	int32_t reserved;
-	double rate;   /**< learning rate when its last push came */
+	double rate;   /**< learning rate at its last push */
 	uint8_t *data; /**< their sum */
 };
 
-/** Somebody who waits for an entry; the server's. */
+/** A request that waits for an entry (waiters.h). */
 struct rh_ps_waiter;
 
 /** One part of a value. */
@@ -51,60 +51,60 @@ struct rh_ps_entry {
 	uint32_t part;
 	uint32_t bytes;
 	int32_t type;
-	bool known;       /**< the first value has come */
-	int32_t hold;     /**< answers that must get this version: no round is applied meanwhile */
-	uint64_t version; /**< rounds, or pushes, that the value has seen */
+	bool known;       /**< it has its first value */
+	int32_t hold;     /**< queued answers that need this version: no round is applied meanwhile */
+	uint64_t version; /**< rounds, or pushes, applied to the value */
 	uint64_t *pushed; /**< for each worker its pushes */
 	uint8_t *value;
-	uint8_t *slots[2];                 /**< of the rule: what it remembers; NULL: nothing yet */
+	uint8_t *slots[2];                 /**< state of the rule, such as momentum; NULL: none yet */
 	struct rh_ps_round *rounds;        /**< the first is number version + 1 */
 	LIST_HEAD(, rh_ps_waiter) waiters; /**< the server's */
 };
 
-/** One worker, as a server knows it. */
-struct rh_ps_seat {
-	uint64_t session; /**< random number of the process; 0: none has come yet */
-	uint64_t last;    /**< number of its last request that counted */
-	bool left;        /**< it went, orderly */
+/** State of one worker. */
+struct rh_ps_worker_record {
+	uint64_t session; /**< random number of the process; 0: none yet */
+	uint64_t last;    /**< number of its latest applied request */
+	bool left;        /**< it has left */
 };
 
 /** All of a server. Members are read only outside of store.c and image.c. */
 struct rh_ps_store {
 	struct rh_ps_config config;
-	uint64_t epoch; /**< random number of this state: another one is another state */
-	struct rh_ps_seat *seats;
+	uint64_t epoch; /**< random number that identifies this state */
+	struct rh_ps_worker_record *workers;
 	struct rh_ps_entry **buckets;
 	size_t bucket_count; /**< a power of two */
 	size_t entry_count;
-	uint64_t value_bytes; /**< of all values and what belongs to them */
+	uint64_t value_bytes; /**< of all values, with their rounds and rule state */
 	uint8_t *scratch;     /**< one part */
 };
 
 /** @return NULL: out of memory. @param epoch not 0 */
 struct rh_ps_store *rh_ps_store_new(const struct rh_ps_config *config, uint64_t epoch);
-/** Free it. NULL is nothing. */
+/** Free it. NULL is ignored. */
 void rh_ps_store_free(struct rh_ps_store *store);
 /** @return the entry; NULL: there is none */
 struct rh_ps_entry *rh_ps_store_find(const struct rh_ps_store *store, uint64_t key, uint32_t part);
 /**
- * Find the entry, or make one that is not known yet.
+ * Find the entry, or create one without a value.
  * @return 0; RH_COMM_EINVAL: its size or type is another one; RH_COMM_ENOMEM
  */
 int32_t rh_ps_store_open(struct rh_ps_store *store, const struct rh_ps_head *head, struct rh_ps_entry **ret_entry,
                          struct rh_comm_error *err);
 /**
- * Look whether a record would be taken.
- * @return 1: it would change something; 0: it has counted already; RH_COMM_EINVAL with the reason
+ * Check a record.
+ * @return 1: it would change something; 0: it was applied already; RH_COMM_EINVAL with the reason
  */
 int32_t rh_ps_store_check(const struct rh_ps_store *store, const struct rh_ps_head *head, struct rh_comm_error *err);
 /**
- * Take a record that changes something: SESSION, LEAVE, RATE, INIT with a first value, PUSH or PUSH_PULL, for which
- * rh_ps_store_check() gives 1. Full rounds are not applied yet.
- * @param[out] ret_entry what it was about; NULL: no entry. @return 0; RH_COMM_ENOMEM: nothing was changed
+ * Apply a record that changes something: SESSION, LEAVE, RATE, INIT with a first value, PUSH or PUSH_PULL, for which
+ * rh_ps_store_check() gives 1. Complete rounds are not applied yet.
+ * @param[out] ret_entry its entry; NULL: none. @return 0; RH_COMM_ENOMEM: nothing was changed
  */
 int32_t rh_ps_store_take(struct rh_ps_store *store, const struct rh_ps_head *head, const uint8_t *payload,
                          struct rh_ps_entry **ret_entry, struct rh_comm_error *err);
-/** Apply the next round when it is full and nothing holds it. @return whether one was applied */
+/** Apply the next round if it is complete and no answer holds the version. @return whether one was applied */
 bool rh_ps_store_settle(struct rh_ps_store *store, struct rh_ps_entry *entry);
 /**
  * @return whether a pull of a worker that came after @p pushed pushes of its own may be answered
@@ -113,22 +113,22 @@ bool rh_ps_store_ready(const struct rh_ps_store *store, const struct rh_ps_entry
 /** @return the first worker, from @p from on, that such a pull waits for; -1: none */
 int32_t rh_ps_store_blocker(const struct rh_ps_store *store, const struct rh_ps_entry *entry, uint64_t pushed,
                             int32_t from);
-/** @return whether the entry goes by rounds */
+/** @return whether the entry is synchronous */
 bool rh_ps_store_is_sync(const struct rh_ps_store *store, const struct rh_ps_entry *entry);
-/** @return the number of arrays that @p rule remembers for each value */
+/** @return the number of state arrays of @p rule for each value */
 int32_t rh_ps_rule_slots(int32_t rule);
 
 /** One change of a value. */
 struct rh_ps_change {
 	const struct rh_ps_config *config;
 	struct rh_ps_entry *entry;
-	const uint8_t *data; /**< what is pushed */
+	const uint8_t *data; /**< the push */
 	int32_t divisor;     /**< by which it is to be divided for a mean */
 	double rate;
 	uint8_t *scratch; /**< one part */
 };
 
-/** Change the value by its rule; version counts already. */
+/** Change the value by its rule; version is incremented before. */
 void rh_ps_rule_apply(const struct rh_ps_change *change);
 
 #endif

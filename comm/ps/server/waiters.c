@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "comm/core/error.h"
-#include "comm/ps/server/server.h"
+#include "comm/ps/server/answers.h"
+#include "comm/ps/server/waiters.h"
 
 void rh_ps_waiter_free(struct rh_ps_waiter *waiter)
 {
@@ -15,21 +16,21 @@ void rh_ps_waiter_free(struct rh_ps_waiter *waiter)
 }
 
 /* @return the next worker from `from` on that it waits for; -1: none */
-static int32_t waiter_blocker(const struct rh_ps_server *server, const struct rh_ps_waiter *waiter, int32_t from)
+static int32_t waiters_blocker(const struct rh_ps_server *server, const struct rh_ps_waiter *waiter, int32_t from)
 {
 	if (!waiter->entry->known)
 		return from == 0 ? 0 : -1;
 	return rh_ps_store_blocker(server->store, waiter->entry, waiter->pushed, from);
 }
 
-static void waiter_end(struct rh_ps_server *server, struct rh_ps_waiter *waiter, const struct rh_comm_error *reason)
+static void waiters_end(struct rh_ps_waiter *waiter, const struct rh_comm_error *reason)
 {
-	rh_ps_conn_refuse(server, waiter->conn, &waiter->head, reason);
+	rh_ps_conn_refuse(waiter->conn, &waiter->head, reason);
 	rh_ps_waiter_free(waiter);
 }
 
 /* What it waits for, in words. */
-static void waiter_describe(const struct rh_ps_waiter *waiter, char *text, size_t room)
+static void waiters_describe(const struct rh_ps_waiter *waiter, char *text, size_t room)
 {
 	unsigned long long key = waiter->entry->key;
 
@@ -42,65 +43,65 @@ static void waiter_describe(const struct rh_ps_waiter *waiter, char *text, size_
 }
 
 /* @return whether somebody it waits for is gone; then it is ended */
-static bool waiter_check_gone(struct rh_ps_server *server, struct rh_ps_waiter *waiter, int64_t now)
+static bool waiters_check_gone(struct rh_ps_server *server, struct rh_ps_waiter *waiter, int64_t now)
 {
 	struct rh_comm_error err;
 	char what[100];
 
-	for (int32_t i = waiter_blocker(server, waiter, 0); i >= 0; i = waiter_blocker(server, waiter, i + 1)) {
-		bool left = server->store->seats[i].left;
+	for (int32_t i = waiters_blocker(server, waiter, 0); i >= 0; i = waiters_blocker(server, waiter, i + 1)) {
+		bool left = server->store->workers[i].left;
 		int64_t lost = server->peers[i].lost;
 
 		if (!left && (lost == 0 || now - lost < server->grace))
 			continue;
-		waiter_describe(waiter, what, sizeof(what));
+		waiters_describe(waiter, what, sizeof(what));
 		(void)rh_comm_fail(&err, RH_COMM_EPEER, i, "worker %d %s before %s, which others wait for", (int)i,
 		                   left ? "left" : "died or was cut off", what);
-		waiter_end(server, waiter, &err);
+		waiters_end(waiter, &err);
 		return true;
 	}
 	return false;
 }
 
-static void waiter_end_late(struct rh_ps_server *server, struct rh_ps_waiter *waiter)
+static void waiters_end_late(struct rh_ps_server *server, struct rh_ps_waiter *waiter)
 {
 	struct rh_comm_error err;
-	int32_t first = waiter_blocker(server, waiter, 0);
+	int32_t first = waiters_blocker(server, waiter, 0);
 	char what[100];
 	char who[120] = "";
 	size_t length = 0;
 
-	for (int32_t i = first; i >= 0 && length < sizeof(who) - 16; i = waiter_blocker(server, waiter, i + 1))
+	for (int32_t i = first; i >= 0 && length < sizeof(who) - 16; i = waiters_blocker(server, waiter, i + 1))
 		length += (size_t)snprintf(who + length, sizeof(who) - length, "%s%d", length > 0 ? ", " : "", (int)i);
-	waiter_describe(waiter, what, sizeof(what));
+	waiters_describe(waiter, what, sizeof(what));
 	(void)rh_comm_fail(&err, RH_COMM_ETIME, first, "%s did not come in time: worker %s is waited for", what, who);
-	waiter_end(server, waiter, &err);
+	waiters_end(waiter, &err);
 }
 
 /* Who does not come while another waits for it is named, once until it says something. */
-static void waiter_name_slow(struct rh_ps_server *server, const struct rh_ps_waiter *waiter, int64_t now)
+static void waiters_name_slow(struct rh_ps_server *server, const struct rh_ps_waiter *waiter, int64_t now)
 {
 	char what[100];
 
 	if (now - waiter->since < server->slow)
 		return;
-	for (int32_t i = waiter_blocker(server, waiter, 0); i >= 0; i = waiter_blocker(server, waiter, i + 1)) {
+	for (int32_t i = waiters_blocker(server, waiter, 0); i >= 0; i = waiters_blocker(server, waiter, i + 1)) {
 		struct rh_ps_peer *peer = &server->peers[i];
 
-		if (!peer->conn || peer->named || now - peer->heard < server->slow)
+		if (!peer->conn || peer->named || now - peer->last_received < server->slow)
 			continue;
 		peer->named = true;
-		waiter_describe(waiter, what, sizeof(what));
+		waiters_describe(waiter, what, sizeof(what));
 		(void)fprintf(stderr,
-		              "rh_ps: server %d: worker %d is slow or stopped: it has said nothing for %lld s, and worker %d "
+		              "rh_ps: server %d: worker %d is slow or stopped: it has sent nothing for %lld s, and worker %d "
 		              "waits for it: %s\n",
-		              (int)server->store->config.index, (int)i, (long long)((now - peer->heard) / RH_COMM_SECOND),
-		              (int)waiter->head.worker, what);
+		              (int)server->store->config.index, (int)i,
+		              (long long)((now - peer->last_received) / RH_COMM_SECOND), (int)waiter->head.worker, what);
 	}
 }
 
 /* @return the worker that has not left and was here last, if none is here now and all have come; else -1 */
-static int32_t server_last_lost(const struct rh_ps_server *server, int64_t *ret_since)
+static int32_t waiters_find_last_lost(const struct rh_ps_server *server, int64_t *ret_since)
 {
 	int32_t last = -1;
 
@@ -108,9 +109,9 @@ static int32_t server_last_lost(const struct rh_ps_server *server, int64_t *ret_
 	for (int32_t i = 0; i < server->store->config.workers; i++) {
 		const struct rh_ps_peer *peer = &server->peers[i];
 
-		if (server->store->seats[i].left)
+		if (server->store->workers[i].left)
 			continue;
-		if (server->store->seats[i].session == 0 || peer->conn)
+		if (server->store->workers[i].session == 0 || peer->conn)
 			return -1;
 		if (last < 0 || peer->lost > *ret_since)
 			last = i;
@@ -119,11 +120,11 @@ static int32_t server_last_lost(const struct rh_ps_server *server, int64_t *ret_
 	return last;
 }
 
-/* Whose connection is gone without a farewell has died, or never said it: when nobody else is here, nobody comes. */
-static void server_check_forsaken(struct rh_ps_server *server, int64_t now)
+/* A worker that was lost without LEAVE may come back; when all are lost, the server ends after return_timeout. */
+static void waiters_check_all_lost(struct rh_ps_server *server, int64_t now)
 {
 	int64_t since;
-	int32_t last = server_last_lost(server, &since);
+	int32_t last = waiters_find_last_lost(server, &since);
 	struct rh_comm_error err;
 
 	if (last < 0 || now - since < server->return_timeout)
@@ -140,18 +141,18 @@ void rh_ps_server_tick(struct rh_ps_server *server, int64_t now)
 {
 	struct rh_ps_waiter *waiter = LIST_FIRST(&server->waiters);
 
-	server_check_forsaken(server, now);
+	waiters_check_all_lost(server, now);
 
 	while (waiter) {
 		struct rh_ps_waiter *next = LIST_NEXT(waiter, of_server);
 
-		if (waiter_check_gone(server, waiter, now)) {
+		if (waiters_check_gone(server, waiter, now)) {
 			waiter = next;
 			continue;
 		}
-		waiter_name_slow(server, waiter, now);
+		waiters_name_slow(server, waiter, now);
 		if (now >= waiter->deadline)
-			waiter_end_late(server, waiter);
+			waiters_end_late(server, waiter);
 		waiter = next;
 	}
 }

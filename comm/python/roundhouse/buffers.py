@@ -88,7 +88,7 @@ def _of_buffer(owner, moved, writable):
     try:
         view = memoryview(owner)
     except TypeError:
-        _refuse(owner, "it is no array: it has neither __array_interface__, nor data_ptr(), nor the buffer protocol")
+        _refuse(owner, "it is not an array: it has neither __array_interface__, nor data_ptr(), nor the buffer protocol")
     if not view.c_contiguous or (writable and view.readonly):
         _refuse(owner, "it cannot be written to" if view.c_contiguous else "it is not contiguous")
     type_ = _FORMAT.get(view.format.lstrip("@=<"))

@@ -54,7 +54,7 @@ def _reduction(op):
     try:
         return library.REDUCTIONS[op]
     except KeyError:
-        raise InvalidError(f'op "{op}" is no reduction; there are {", ".join(library.REDUCTIONS)}', -1) from None
+        raise InvalidError(f'op "{op}" is not a reduction; valid are {", ".join(library.REDUCTIONS)}', -1) from None
 
 
 def _text(value):

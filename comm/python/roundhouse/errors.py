@@ -60,7 +60,7 @@ _KINDS = {-1: InvalidError, -2: OutOfMemoryError, -5: SystemFailure, -20: PeerEr
 
 
 def make(code, rank, text):
-    """The exception for what the library said."""
+    """The exception for an error of the library."""
     return _KINDS.get(code, CommError)(text or f"rh_comm: error {code}", code, rank if rank >= 0 else None)
 
 

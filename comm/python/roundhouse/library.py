@@ -148,7 +148,7 @@ lib = load()
 
 
 def check(code, error):
-    """Raise what the library said, unless it is no error."""
+    """Raise an error that the library returned; do nothing for a status of success."""
     if code < 0:
         raise errors.make(code, error.rank, error.text.decode(errors="replace"))
     return code

@@ -161,7 +161,7 @@ class ParameterServer:
         number = int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little") | 1 << 63
         number -= number == 2 ** 64 - 1
         if self._keys.setdefault(number, key) != key:
-            raise InvalidError(f'ParameterServer: the keys "{key}" and "{self._keys[number]}" cannot be told apart; rename one', -1)
+            raise InvalidError(f'ParameterServer: the keys "{key}" and "{self._keys[number]}" have the same hash; rename one', -1)
         return number
 
     def _name(self, at):

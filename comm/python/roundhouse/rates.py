@@ -6,7 +6,7 @@ def linear_scaled_lr(base, world, step=None, warmup=0):
     """The Linear Scaling Rule: when the batch grows ``world``-fold, so does the learning rate (Goyal et al., 2017).
 
     base: the rate that suits one process. world: number of processes, at least 1.
-    step, warmup: in the first ``warmup`` steps the rate climbs in equal parts from ``base`` to ``base * world``, because
+    step, warmup: in the first ``warmup`` steps the rate rises in equal steps from ``base`` to ``base * world``, because
     the full rate at the very beginning often diverges. ``step`` counts from 0; None is after the warm-up.
 
     Returns the rate, a float. Raises ValueError for a world below 1, a warm-up or a step below 0.

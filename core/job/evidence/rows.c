@@ -33,7 +33,7 @@ static const struct rh_evidence_row evidence_rows[] = {
 	{RH_BLAME_VICTIM, true, "rh_comm", "PeerError: ", "comm/python/roundhouse/errors.py"},
 	{RH_BLAME_LATE, true, "rh_comm", "DeadlineError: ", "comm/python/roundhouse/errors.py"},
 	{RH_BLAME_VICTIM, true, "rh_comm", "AbortedError: ", "comm/python/roundhouse/errors.py"},
-	{RH_BLAME_VICTIM, true, "rh_comm", " died: its connection closed", "comm/core/bootstrap/server_judge.c"},
+	{RH_BLAME_VICTIM, true, "rh_comm", " died: its connection closed", "comm/core/bootstrap/server_liveness.c"},
 	{RH_BLAME_VICTIM, true, "rh_comm", "the connection to rank ", "comm/native/native.c"},
 	{RH_BLAME_LATE, true, "rh_comm", "did not come in time", "comm/core/collective/team.c"},
 	{RH_BLAME_LATE, true, "rh_comm", "was not done within its time limit", "comm/core/request/request.c"},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "comm/bench/bench.h"
+#include "comm/bench/numbers.h"
+#include "comm/bench/result.h"
 
 #include <string.h>
 

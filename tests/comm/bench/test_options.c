@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "comm/bench/bench.h"
+#include "comm/bench/options.h"
 
 #include <stdlib.h>
 #include <string.h>

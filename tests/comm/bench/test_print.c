@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "comm/bench/bench.h"
+#include "comm/bench/measure.h"
+#include "comm/bench/options.h"
+#include "comm/bench/print.h"
+#include "comm/bench/result.h"
+#include "comm/bench/verdict.h"
 
 #include <math.h>
 #include <stdlib.h>

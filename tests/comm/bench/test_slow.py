@@ -16,7 +16,7 @@ SKIP = 77
 TIMEOUT = 100
 FOREIGN = re.compile(r"^(RH_COMM_|OMPI_|PMI_|RANK$|WORLD_SIZE$|MASTER_)")
 PREFIX = f"rhs{os.getpid()}"
-HUB = PREFIX + "h"
+BRIDGE = PREFIX + "h"
 
 
 def ip(*words, program="ip"):
@@ -26,25 +26,25 @@ def ip(*words, program="ip"):
 
 def build():
     """A bridge in a namespace of its own, and a rank's namespace at each of its ports."""
-    ip("netns", "add", HUB)
-    ip("-n", HUB, "link", "add", "bridge", "type", "bridge")
-    ip("-n", HUB, "link", "set", "bridge", "up")
+    ip("netns", "add", BRIDGE)
+    ip("-n", BRIDGE, "link", "add", "bridge", "type", "bridge")
+    ip("-n", BRIDGE, "link", "set", "bridge", "up")
     for rank in range(RANKS):
         name, port = f"{PREFIX}r{rank}", f"port{rank}"
         ip("netns", "add", name)
-        ip("-n", HUB, "link", "add", port, "type", "veth", "peer", "name", "rh0", "netns", name)
-        ip("-n", HUB, "link", "set", port, "master", "bridge", "up")
+        ip("-n", BRIDGE, "link", "add", port, "type", "veth", "peer", "name", "rh0", "netns", name)
+        ip("-n", BRIDGE, "link", "set", port, "master", "bridge", "up")
         ip("-n", name, "addr", "add", f"10.231.9.{rank + 1}/24", "dev", "rh0")
         ip("-n", name, "link", "set", "rh0", "up")
         ip("-n", name, "link", "set", "lo", "up")
     throttle = ["qdisc", "add", "dev", None, "root", "tbf", "rate", "80mbit", "burst", "64kb", "latency", "400ms"]
-    for name, device in ((f"{PREFIX}r{SLOW}", "rh0"), (HUB, f"port{SLOW}")):
+    for name, device in ((f"{PREFIX}r{SLOW}", "rh0"), (BRIDGE, f"port{SLOW}")):
         ip("-n", name, *[word or device for word in throttle], program="tc")
 
 
 def destroy():
     """Namespaces take their devices with them."""
-    for name in (HUB, *(f"{PREFIX}r{rank}" for rank in range(RANKS))):
+    for name in (BRIDGE, *(f"{PREFIX}r{rank}" for rank in range(RANKS))):
         subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
 
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory runs out in one of two ranks, at each allocation in turn, from the start to the leaving: that rank gets an
- * error or goes on with right results, the other one is told, and nothing crashes, hangs or (under AddressSanitizer)
- * leaks.
+ * error or goes on with right results, the other one gets an error, and nothing crashes, hangs or (under
+ * AddressSanitizer) leaks.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -33,7 +33,7 @@
 /* Worlds at once: one that lost a rank at the start waits for its limit most of the time. */
 #define BATCH 8
 /* How a rank ends. */
-enum { ENDED_WELL = 0, TOLD = 40, RAN_OUT = 41, SURVIVED = 42, WRONG = 43 };
+enum { ENDED_WELL = 0, GOT_ERROR = 40, RAN_OUT = 41, SURVIVED = 42, WRONG = 43 };
 
 /* Which allocations fail, and of whom. */
 struct shortage {
@@ -168,7 +168,7 @@ static int run_rank(int32_t rank, int port, const struct shortage *shortage)
 		return WRONG;
 	if (ran_out)
 		return r < 0 ? RAN_OUT : SURVIVED;
-	return r < 0 ? TOLD : ENDED_WELL;
+	return r < 0 ? GOT_ERROR : ENDED_WELL;
 }
 
 /* @return exit status, or 128 + signal */
@@ -215,7 +215,7 @@ static bool end_world(const struct world *world)
 	for (int32_t rank = 0; rank < WORLD; rank++)
 		ends[rank] = wait_for(world->pids[rank], shortage);
 	for (int32_t rank = 0; rank < WORLD; rank++) {
-		bool good = ends[rank] == ENDED_WELL || ends[rank] == TOLD;
+		bool good = ends[rank] == ENDED_WELL || ends[rank] == GOT_ERROR;
 
 		if (rank == shortage->victim)
 			good |= ends[rank] == RAN_OUT || ends[rank] == SURVIVED;

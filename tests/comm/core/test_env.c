@@ -57,9 +57,9 @@ static void test_env__ranks(void **state)
 		{"empty is not set", "RANK= WORLD_SIZE= RH_COMM_RANK=0 RH_COMM_WORLD=2" PLACE, 0, 2, NULL},
 		{"alone", "RANK=0 WORLD_SIZE=1", 0, 1, NULL},
 		{"ranks that disagree", "RANK=1 WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2" PLACE, 0, 0,
-	     "OMPI_COMM_WORLD_RANK says 0 and RANK says 1"},
+	     "OMPI_COMM_WORLD_RANK gives 0 and RANK gives 1"},
 		{"worlds that disagree", "RH_COMM_RANK=1 RH_COMM_WORLD=2 RANK=1 WORLD_SIZE=3" PLACE, 0, 0,
-	     "RH_COMM_WORLD says 2 and WORLD_SIZE says 3"},
+	     "RH_COMM_WORLD gives 2 and WORLD_SIZE gives 3"},
 		{"half", "RANK=1" PLACE, 0, 0, "RANK is set and WORLD_SIZE is not"},
 		{"the other half", "RH_COMM_WORLD=1", 0, 0, "RH_COMM_WORLD is set and RH_COMM_RANK is not"},
 		{"nobody", "", 0, 0, "no rank is known"},
@@ -96,13 +96,13 @@ static void test_env__addresses(void **state)
 		{"own", TWO "MASTER_PORT=8 MASTER_ADDR=m RH_COMM_PORT=9 RH_COMM_HOST=h", "h", 9, NULL},
 		{"torch's, one port on", TWO "MASTER_ADDR=m MASTER_PORT=29500", "m", 29501, NULL},
 		{"the parameter server's", TWO "RH_COMM_PORT=9 DMLC_PS_ROOT_URI=s", "s", 9, NULL},
-		{"no host", TWO "RH_COMM_PORT=9", NULL, 0, "where rank 0 is: set RH_COMM_HOST"},
-		{"no port", TWO "RH_COMM_HOST=h", NULL, 0, "on which port rank 0 listens"},
+		{"no host", TWO "RH_COMM_PORT=9", NULL, 0, "the address of rank 0 is missing: set RH_COMM_HOST"},
+		{"no port", TWO "RH_COMM_HOST=h", NULL, 0, "the port of rank 0 is missing"},
 		{"no port beyond the last", TWO "MASTER_ADDR=m MASTER_PORT=65535", NULL, 0, "MASTER_PORT: \"65535\""},
 		{"no such port", TWO "RH_COMM_HOST=h RH_COMM_PORT=70000", NULL, 0, "RH_COMM_PORT: \"70000\""},
 		{"mpirun on one host", MPIRUN "OMPI_COMM_WORLD_LOCAL_SIZE=2", "127.0.0.1", 0, NULL},
 		{"mpirun on two", MPIRUN "OMPI_COMM_WORLD_LOCAL_SIZE=1", NULL, 0, "its option -x passes the variable on"},
-		{"mpirun, told", MPIRUN "OMPI_COMM_WORLD_LOCAL_SIZE=1 RH_COMM_PORT=9 RH_COMM_HOST=h", "h", 9, NULL},
+		{"mpirun, with the address", MPIRUN "OMPI_COMM_WORLD_LOCAL_SIZE=1 RH_COMM_PORT=9 RH_COMM_HOST=h", "h", 9, NULL},
 	};
 
 	(void)state;

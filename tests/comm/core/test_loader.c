@@ -49,8 +49,8 @@ static void test_loader__refusals(void **state)
 		{"missing", "No such file"},
 		{"unwilling", "the backend unwilling cannot be had: the moon is not full"},
 		{"cuda", "it does not move host memory"},
-		{"../good", "\"../good\" is no name of a backend"},
-		{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "is no name of a backend"},
+		{"../good", "\"../good\" is not a valid name of a backend"},
+		{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "is not a valid name of a backend"},
 	};
 
 	(void)state;

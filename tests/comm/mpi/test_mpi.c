@@ -34,7 +34,7 @@
 /* What wait_for() makes of the end by a signal; no exit status is so large. */
 #define SIGNALLED 256
 
-/* What a rank may be told to do. */
+/* Actions of a rank. */
 struct scenario {
 	const char *name;
 	ranks_fn *fn;
@@ -52,7 +52,7 @@ static int run_all(struct rh_comm *comm, const void *arg)
 	int status = operations_messages(comm, arg);
 
 	if (status == 0)
-		status = operations_in_flight(comm, arg);
+		status = operations_outstanding(comm, arg);
 	return status == 0 ? operations_groups(comm, arg) : status;
 }
 
@@ -376,7 +376,7 @@ static void test_mpi__collectives(void **state)
 		assert_int_equal(launch("collectives", world), 0);
 }
 
-static void test_mpi__messages_groups_and_many_in_flight(void **state)
+static void test_mpi__messages_groups_and_many_outstanding(void **state)
 {
 	(void)state;
 	assert_int_equal(launch("all", 3), 0);
@@ -463,7 +463,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mpi__is_the_backend),
 		cmocka_unit_test(test_mpi__collectives),
-		cmocka_unit_test(test_mpi__messages_groups_and_many_in_flight),
+		cmocka_unit_test(test_mpi__messages_groups_and_many_outstanding),
 		cmocka_unit_test(test_mpi__between_hosts),
 		cmocka_unit_test(test_mpi__tags_that_do_not_fit_are_refused),
 		cmocka_unit_test(test_mpi__lengths_must_agree),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that are at odds, or stopped, over shared memory and TCP; and at the start, too: the right one is named. */
+/* Ranks that diverge, or are stopped, over shared memory and TCP; and at the start, too: the right one is named. */
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -174,5 +174,5 @@ int main(int argc, char **argv)
 
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests_name("comm/native/odds", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("comm/native/divergence", tests, NULL, NULL);
 }

@@ -186,7 +186,7 @@ static int die_instead_of_grouping(struct rh_comm *comm, const void *arg)
 		(void)raise(SIGKILL);
 	}
 	r = rh_comm_group(comm, ranks, 3, &group, &err);
-	/* not every rank needs to hear of every other one before it goes on */
+	/* not every rank waits for every other one */
 	if (r == 0)
 		r = rh_comm_run(group, &barrier, &err);
 	rh_comm_free(group);
@@ -332,7 +332,7 @@ static int leave_or_wait(struct rh_comm *comm, const void *arg)
 	return r == RH_COMM_EPEER && err.rank == 1 ? 0 : 1;
 }
 
-static void test_failure__who_waits_for_a_rank_that_left_is_told(void **state)
+static void test_failure__waiting_for_a_rank_that_left_fails(void **state)
 {
 	static const int32_t whats[] = {RH_COMM_ALL_REDUCE, RH_COMM_RECV};
 
@@ -390,7 +390,7 @@ static int leave_group(struct rh_comm *comm, const void *arg)
 	return rh_comm_run(comm, &barrier, &err) == RH_COMM_EPEER && err.rank == 1 ? 0 : 2;
 }
 
-static void test_failure__who_waits_in_a_group_for_a_rank_that_left_it_is_told(void **state)
+static void test_failure__waiting_in_a_group_for_a_rank_that_left_it_fails(void **state)
 {
 	static const struct leaving rows[] = {
 		{RH_COMM_ALL_REDUCE, true}, {RH_COMM_ALL_REDUCE, false}, {RH_COMM_RECV, true}, {RH_COMM_RECV, false}};
@@ -465,17 +465,17 @@ static void check_stop(bool no_shm, const struct often *often)
 	ranks_start(&plan, &ranks);
 	await_text(log, "rank 1 runs");
 	(void)kill(ranks.pids[1], SIGSTOP);
-	await_text(log, "rank 1 at 127.0.0.1 is stopped or starved");
+	await_text(log, "rank 1 at 127.0.0.1 is stopped or throttled");
 	(void)kill(ranks.pids[1], SIGCONT);
 	for (int32_t rank = 0; rank < plan.world; rank++)
 		assert_int_equal(ranks_wait(&ranks, rank), 0);
-	assert_true(file_has(log, "rank 1 at 127.0.0.1 is stopped or starved"));
+	assert_true(file_has(log, "rank 1 at 127.0.0.1 is stopped or throttled"));
 	assert_true(file_has(log, "s for it in all-reduce number"));
 	assert_false(file_has(log, "rank 2 at 127.0.0.1 is stopped"));
 	(void)unlink(log);
 }
 
-/* While rank 0 is stopped, and the hub with it, the others say so themselves. Longer than the death timeout. */
+/* While rank 0 is stopped, and the server with it, the others warn themselves. Longer than the death timeout. */
 static void test_failure__rank_0_may_be_stopped(void **state)
 {
 	static const struct often often = {300, 1000, 1000};
@@ -489,11 +489,11 @@ static void test_failure__rank_0_may_be_stopped(void **state)
 	ranks_start(&plan, &ranks);
 	await_text(log, "rank 0 runs");
 	(void)kill(ranks.pids[0], SIGSTOP);
-	await_text(log, "rank 0 is stopped or starved: rank 1 has waited");
+	await_text(log, "rank 0 is stopped or throttled: rank 1 has waited");
 	(void)kill(ranks.pids[0], SIGCONT);
 	for (int32_t rank = 0; rank < plan.world; rank++)
 		assert_int_equal(ranks_wait(&ranks, rank), 0);
-	assert_true(file_has(log, "rank 0 is stopped or starved: rank 1 has waited"));
+	assert_true(file_has(log, "rank 0 is stopped or throttled: rank 1 has waited"));
 	(void)unlink(log);
 }
 
@@ -546,8 +546,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_failure__an_abort_ends_all),
 		cmocka_unit_test(test_failure__a_time_limit_names_who_was_waited_for),
 		cmocka_unit_test(test_failure__a_time_limit_of_a_message_names_the_peer),
-		cmocka_unit_test(test_failure__who_waits_for_a_rank_that_left_is_told),
-		cmocka_unit_test(test_failure__who_waits_in_a_group_for_a_rank_that_left_it_is_told),
+		cmocka_unit_test(test_failure__waiting_for_a_rank_that_left_fails),
+		cmocka_unit_test(test_failure__waiting_in_a_group_for_a_rank_that_left_it_fails),
 		cmocka_unit_test(test_failure__rank_0_may_be_stopped),
 		cmocka_unit_test(test_failure__a_rank_stopped_while_all_meet_and_leave),
 		cmocka_unit_test(test_failure__a_stopped_rank_is_named_and_goes_on),

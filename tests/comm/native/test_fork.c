@@ -34,7 +34,7 @@ static void be_a_child(struct rh_comm *comm, struct child_board *board)
 	if (rh_comm_all_reduce(comm, &value, 1, RH_COMM_I32, RH_COMM_SUM, &err) != RH_COMM_EINVAL ||
 	    !strstr(err.text, "was forked from rank"))
 		board->wrong = __LINE__;
-	rh_comm_abort(comm, "nobody hears this");
+	rh_comm_abort(comm, "aborted by a forked child");
 	rh_comm_free(comm);
 	board->child = getpid();
 	(void)alarm(120);
@@ -52,7 +52,7 @@ static int reduce_with_a_child(struct rh_comm *comm, const void *arg)
 	struct rh_comm_error err = {0};
 	int32_t r = rh_comm_all_reduce(comm, value, 1000, RH_COMM_I32, RH_COMM_MAX, &err);
 
-	/* all have joined now: who dies before that is told of by rh_comm_init() */
+	/* all have joined now: an earlier death is reported by rh_comm_init() */
 	if (r == 0 && rh_comm_rank(comm) == given.board->victim && fork() == 0)
 		be_a_child(comm, given.board);
 	while (r == 0)

@@ -130,7 +130,7 @@ static int post_many(struct rh_comm *comm, const void *arg)
 	return 0;
 }
 
-static void test_misuse__thousands_in_flight(void **state)
+static void test_misuse__thousands_outstanding(void **state)
 {
 	(void)state;
 	for (int no_shm = 0; no_shm < 2; no_shm++) {
@@ -212,7 +212,7 @@ static void *abort_soon(void *arg)
 {
 	/* nothing shows that the main thread waits by now; earlier would be right, too */
 	(void)usleep(30000);
-	rh_comm_abort(arg, "said another thread");
+	rh_comm_abort(arg, "aborted by another thread");
 	return NULL;
 }
 
@@ -271,7 +271,7 @@ static int abort_from_a_thread(struct rh_comm *comm, const void *arg)
 	}
 	if (aborts)
 		(void)pthread_join(thread, NULL);
-	if (r != RH_COMM_EABORTED || err.rank != 1 || !strstr(err.text, "said another thread")) {
+	if (r != RH_COMM_EABORTED || err.rank != 1 || !strstr(err.text, "aborted by another thread")) {
 		(void)fprintf(stderr, "rank %d, phase %d: %d %s\n", (int)rh_comm_rank(comm), (int)phase, (int)r, err.text);
 		return 2;
 	}
@@ -344,7 +344,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_misuse__wrong_operations_are_refused_and_harm_nothing),
-		cmocka_unit_test(test_misuse__thousands_in_flight),
+		cmocka_unit_test(test_misuse__thousands_outstanding),
 		cmocka_unit_test(test_misuse__groups_that_overlap),
 		cmocka_unit_test(test_misuse__an_abort_from_a_thread_ends_every_wait),
 		cmocka_unit_test(test_misuse__two_worlds_in_one_process),

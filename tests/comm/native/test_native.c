@@ -14,7 +14,7 @@
 /* clang-format on */
 
 #include "comm/core/context.h"
-#include "comm/native/native.h"
+#include "comm/native/copy.h"
 #include "comm/operations.h"
 #include "comm/ranks.h"
 #include "comm/values.h"
@@ -53,11 +53,11 @@ static void test_native__messages(void **state)
 	run_worlds(operations_messages, true, 2, 3);
 }
 
-static void test_native__operations_in_flight(void **state)
+static void test_native__operations_outstanding(void **state)
 {
 	(void)state;
-	run_worlds(operations_in_flight, false, 1, 4);
-	run_worlds(operations_in_flight, true, 2, 3);
+	run_worlds(operations_outstanding, false, 1, 4);
+	run_worlds(operations_outstanding, true, 2, 3);
 }
 
 static void test_native__groups(void **state)
@@ -89,8 +89,8 @@ static void test_native__hosts_with_several_ranks(void **state)
 		int32_t hosts;
 		ranks_fn *fn;
 	} rows[] = {
-		{4, 2, operations_collectives}, {4, 2, operations_in_flight}, {5, 2, operations_in_flight},
-		{5, 2, operations_groups},      {6, 3, operations_in_flight}, {6, 3, operations_messages},
+		{4, 2, operations_collectives}, {4, 2, operations_outstanding}, {5, 2, operations_outstanding},
+		{5, 2, operations_groups},      {6, 3, operations_outstanding}, {6, 3, operations_messages},
 	};
 
 	(void)state;
@@ -123,18 +123,18 @@ static int32_t count_places(const char *places, char host)
 static int check_levels(struct rh_comm *comm, const void *arg)
 {
 	const char *places = arg;
-	const struct rh_comm_levels *levels = comm->levels;
+	const struct rh_comm_hierarchy *levels = comm->hierarchy;
 	int32_t own = count_places(places, places[comm->rank]);
 	int32_t least = count_places(places, 0);
 
-	if (!levels || levels->near->size != own || levels->slices != least || comm->local_world != own)
+	if (!levels || levels->intra->size != own || levels->slices != least || comm->local_world != own)
 		return 1;
-	return (levels->far != NULL) == (comm->local_rank < least) ? 0 : 2;
+	return (levels->inter != NULL) == (comm->local_rank < least) ? 0 : 2;
 }
 
 static int try_all(struct rh_comm *comm, const void *arg)
 {
-	static ranks_fn *const all[] = {operations_in_flight, operations_groups, operations_batches};
+	static ranks_fn *const all[] = {operations_outstanding, operations_groups, operations_batches};
 
 	if (check_levels(comm, arg) != 0)
 		return 1;
@@ -244,7 +244,7 @@ static void test_native__algorithms_by_table(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
 		const char *const env[] = {tables[i], NULL};
-		struct ranks_plan plan = {.world = 3, .env = env, .fn = operations_in_flight};
+		struct ranks_plan plan = {.world = 3, .env = env, .fn = operations_outstanding};
 
 		ranks_run(&plan);
 		plan.world = 4;
@@ -321,7 +321,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_native__collectives_over_tcp),
 		cmocka_unit_test(test_native__collectives_of_eight),
 		cmocka_unit_test(test_native__messages),
-		cmocka_unit_test(test_native__operations_in_flight),
+		cmocka_unit_test(test_native__operations_outstanding),
 		cmocka_unit_test(test_native__groups),
 		cmocka_unit_test(test_native__batches),
 		cmocka_unit_test(test_native__hosts_with_several_ranks),

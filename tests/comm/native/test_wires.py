@@ -95,11 +95,11 @@ class TestWires(unittest.TestCase):
 			self.assertIn(named, victims, (rank, text))
 		return ends
 
-	def test_a_host_that_hears_nothing_is_named(self):
+	def test_a_host_that_receives_nothing_is_named(self):
 		ends = self.check_cut([(0, 2), (1, 2)], (0, 2), 1000)
 		self.assertEqual([named for _, named, _ in ends[:2]], [2, 2])
 
-	def test_a_host_that_is_not_heard_is_named(self):
+	def test_a_host_whose_packets_are_lost_is_named(self):
 		ends = self.check_cut([(2, 0), (2, 1)], (0, 2), 1000)
 		self.assertEqual([named for _, named, _ in ends[:2]], [2, 2])
 

@@ -17,7 +17,7 @@
 /* clang-format on */
 
 #include "comm/alloc_failure.h"
-#include "comm/ps/protocol/blocks.h"
+#include "comm/ps/protocol/message_stream.h"
 #include "comm/ps/servers.h"
 
 #define COUNT 3000
@@ -68,7 +68,7 @@ static void test_memory__a_scheduler_starts_or_says_why(void **state)
 	}
 }
 
-/* The value tells whether a push has counted: all of those that ended well, and no other one twice. */
+/* The value shows which pushes counted: all that succeeded, and no other one twice. */
 static void check_count(struct rh_ps *ps, bool good, float *pushed)
 {
 	float out[COUNT] = {0};
@@ -212,7 +212,7 @@ static bool serve_with_failure(long first, bool no_shm, _Atomic bool *failed)
 	return r == 0;
 }
 
-/* The worker asks again, or hears that the server is gone; what it hears otherwise is right. */
+/* The worker retries, or gets the error that the server is lost; any other answer is correct. */
 static void test_memory__a_server_that_serves_survives_it(void **state)
 {
 	_Atomic bool *failed = mmap(NULL, sizeof(*failed), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -239,19 +239,19 @@ static void close_nothing(void *self)
 static void test_memory__blocks_are_there_or_not(void **state)
 {
 	static const struct rh_comm_backend none = {.close = close_nothing};
-	const struct rh_ps_blocks_plan plan = {.backend = &none, .control = -1, .free_team = close_nothing};
+	const struct rh_ps_message_stream_plan plan = {.backend = &none, .control = -1, .free_team = close_nothing};
 	bool failed = true;
 
 	(void)state;
 	for (long first = 0; failed; first++) {
-		struct rh_ps_blocks *blocks;
+		struct rh_ps_message_stream *blocks;
 
 		alloc_failure_arm(first, 1);
-		blocks = rh_ps_blocks_new(&plan);
+		blocks = rh_ps_message_stream_new(&plan);
 		failed = alloc_failure_disarm();
 		assert_true(failed == !blocks);
 		if (blocks)
-			rh_ps_blocks_stream.close(blocks);
+			rh_ps_message_stream_operations.close(blocks);
 	}
 }
 

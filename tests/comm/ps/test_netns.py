@@ -37,10 +37,10 @@ class TestNetns(unittest.TestCase):
 		for worker in workers:
 			self.assertEqual(worker.stdout.readline(), "ready\n")
 		self.net.cut_off(2)
-		# the other one waits for it, and hears of it from the server
-		said = [worker.communicate(timeout=netns.PATIENCE)[0] for worker in workers]
-		self.assertRegex(said[0], f"^{EPEER} 1 server 0: worker 1 died or was cut off before push ")
-		self.assertRegex(said[1], f"^{EPEER} 0 server 0 at 10.77.0.1 port {PORT} died or was cut off")
+		# the other one waits for it, and gets the error from the server
+		outputs = [worker.communicate(timeout=netns.PATIENCE)[0] for worker in workers]
+		self.assertRegex(outputs[0], f"^{EPEER} 1 server 0: worker 1 died or was cut off before push ")
+		self.assertRegex(outputs[1], f"^{EPEER} 0 server 0 at 10.77.0.1 port {PORT} died or was cut off")
 
 	def test_cut_off_between_small_values(self):
 		self.check("own", 1)

@@ -96,14 +96,14 @@ static void test_options__workers_name_what_is_wrong(void **state)
 		const char *variables[VARIABLES_MAX];
 		const char *words;
 	} rows[] = {
-		{{NULL}, "number of workers: set RH_PS_WORKERS"},
-		{{"RH_PS_WORKERS", "2"}, "index of the worker: set RH_PS_WORKER"},
+		{{NULL}, "number of workers is missing: set RH_PS_WORKERS"},
+		{{"RH_PS_WORKERS", "2"}, "index of the worker is missing: set RH_PS_WORKER"},
 		{{"RH_PS_WORKERS", "2", "RH_PS_WORKER", "1"}, "set RH_PS_SERVERS"},
 		{{"RH_PS_WORKERS", "2", "RH_PS_WORKER", "2", "RH_PS_SERVERS", "a:1"}, "2, of 2 workers"},
 		{{"RH_PS_WORKERS", "two"}, "RH_PS_WORKERS: \"two\""},
-		{{"RH_PS_WORKERS", "2", "DMLC_NUM_WORKER", "3"}, "RH_PS_WORKERS says 2 and DMLC_NUM_WORKER says 3"},
-		{{"TF_CONFIG", CHIEF, "RH_PS_WORKER", "1"}, "RH_PS_WORKER says 1 and TF_CONFIG says 0"},
-		{{"TF_CONFIG", CHIEF, "RH_PS_SERVERS", "x:1"}, "RH_PS_SERVERS says x:1 and TF_CONFIG says ps-0:2222"},
+		{{"RH_PS_WORKERS", "2", "DMLC_NUM_WORKER", "3"}, "RH_PS_WORKERS gives 2 and DMLC_NUM_WORKER gives 3"},
+		{{"TF_CONFIG", CHIEF, "RH_PS_WORKER", "1"}, "RH_PS_WORKER gives 1 and TF_CONFIG gives 0"},
+		{{"TF_CONFIG", CHIEF, "RH_PS_SERVERS", "x:1"}, "RH_PS_SERVERS gives x:1 and TF_CONFIG gives ps-0:2222"},
 		{{"TF_CONFIG", CHIEF, "RH_PS_PART", "100"}, "parts have 100 bytes"},
 		{{"TF_CONFIG", CHIEF, "RH_PS_TIMEOUT", "-1"}, "RH_PS_TIMEOUT"},
 		{{"TF_CONFIG", "{\"cluster\":{\"ps\":[\"a:1\",]},\"task\":{\"index\":0}}"}, "TF_CONFIG is malformed"},
@@ -160,14 +160,14 @@ static void test_options__servers_name_what_is_wrong(void **state)
 		const char *variables[VARIABLES_MAX];
 		const char *words;
 	} rows[] = {
-		{{NULL}, "number of workers: set RH_PS_WORKERS"},
+		{{NULL}, "number of workers is missing: set RH_PS_WORKERS"},
 		{{"RH_PS_WORKERS", "1", "RH_PS_SERVER", "1"}, "1, of 1 servers"},
 		{{"RH_PS_WORKERS", "1", "RH_PS_MODE", "fast"}, "RH_PS_MODE: \"fast\""},
 		{{"RH_PS_WORKERS", "1", "RH_PS_RULE", "mean", "RH_PS_MODE", "async"}, "only mode sync"},
 		{{"RH_PS_WORKERS", "1", "RH_PS_RATE", "much"}, "RH_PS_RATE: \"much\""},
 		{{"RH_PS_WORKERS", "1", "RH_PS_RATE", "-1"}, "RH_PS_RATE: \"-1\""},
 		{{"RH_PS_WORKERS", "1", "RH_PS_DURABLE", "maybe"}, "RH_PS_DURABLE"},
-		{{"TF_CONFIG", SERVER, "DMLC_NUM_SERVER", "3"}, "DMLC_NUM_SERVER says 3 and TF_CONFIG says 2"},
+		{{"TF_CONFIG", SERVER, "DMLC_NUM_SERVER", "3"}, "DMLC_NUM_SERVER gives 3 and TF_CONFIG gives 2"},
 	};
 
 	struct rh_ps_sources sources;

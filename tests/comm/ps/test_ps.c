@@ -320,8 +320,8 @@ static void test_ps__refuses_wrong_operations(void **state)
 		const char *words;
 	} rows[] = {
 		{"size", {.size = 1}, "op.size"},
-		{"what", {.size = sizeof(struct rh_ps_op), .what = 9}, "no operation"},
-		{"key", {.size = sizeof(struct rh_ps_op), .what = RH_PS_PULL, .key = UINT64_MAX}, "no key"},
+		{"what", {.size = sizeof(struct rh_ps_op), .what = 9}, "not a valid operation"},
+		{"key", {.size = sizeof(struct rh_ps_op), .what = RH_PS_PULL, .key = UINT64_MAX}, "not a valid key"},
 		{"type", {.size = sizeof(struct rh_ps_op), .what = RH_PS_PULL, .count = 1, .type = 99}, "cannot be kept"},
 		{"count", {.size = sizeof(struct rh_ps_op), .what = RH_PS_PULL, .type = RH_COMM_F32}, "cannot be kept"},
 		{"in", {.size = sizeof(struct rh_ps_op), .what = RH_PS_PUSH, .count = 1, .type = RH_COMM_F32}, "op.in"},

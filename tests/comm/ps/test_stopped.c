@@ -66,7 +66,7 @@ static int close_scene(void **state)
 	return 0;
 }
 
-static bool has_said(const struct scene *scene, const char *words)
+static bool has_line(const struct scene *scene, const char *words)
 {
 	char text[WARNINGS_MAX] = "";
 	ssize_t n = pread(scene->log, text, sizeof(text) - 1, 0);
@@ -77,10 +77,10 @@ static bool has_said(const struct scene *scene, const char *words)
 
 static void await_words(const struct scene *scene, const char *words)
 {
-	for (int i = 0; i < WAIT_MS && !has_said(scene, words); i++)
+	for (int i = 0; i < WAIT_MS && !has_line(scene, words); i++)
 		(void)usleep(1000);
-	if (!has_said(scene, words))
-		fail_msg("nobody said \"%s\"", words);
+	if (!has_line(scene, words))
+		fail_msg("no process printed \"%s\"", words);
 }
 
 static void sleep_for(int seconds)
@@ -143,7 +143,7 @@ static void stop_server(struct scene *scene, int tcp)
 	assert_int_equal(kill(servers.pids[0], SIGSTOP), 0);
 	sleep_for(STOPPED_S);
 	await_words(scene, "worker 0: server 0 at 127.0.0.1");
-	await_words(scene, "is slow or stopped: it has said nothing for");
+	await_words(scene, "is slow or stopped: it has sent nothing for");
 	assert_int_equal(kill(servers.pids[0], SIGCONT), 0);
 	assert_int_equal(workers_wait(&workers, 0), 0);
 	servers_wait(&servers);

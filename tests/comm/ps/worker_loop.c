@@ -39,6 +39,6 @@ int main(int argc, char **argv)
 	(void)printf("%d %d %s\n", (int)err.code, (int)err.rank, err.text);
 	(void)fflush(stdout);
 	free(values);
-	/* no good-bye: nobody may be there to hear it */
+	/* no orderly end: the server may be gone */
 	return 0;
 }

@@ -56,9 +56,9 @@ def environment(rank, world, port, names, further):
     clean = {key: value for key, value in clean.items() if key not in ("RANK", "WORLD_SIZE", "TF_CONFIG")}
     own = {"RH_COMM_RANK": rank, "RH_COMM_WORLD": world, "RH_COMM_HOST": "127.0.0.1", "RH_COMM_PORT": port}
     torchs = {"RANK": rank, "WORLD_SIZE": world, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "GLOO_SOCKET_IFNAME": "lo"}
-    said = {"rh": own, "torch": torchs, "none": {}}[names]
+    variables = {"rh": own, "torch": torchs, "none": {}}[names]
     return clean | {"RH_COMM_LIBRARY": LIBRARY, "RH_COMM_LOG": "off", "OMP_NUM_THREADS": "1", "PYTHONPATH": PACKAGE} | {
-        key: str(value) for key, value in (said | (further or {})).items()}
+        key: str(value) for key, value in (variables | (further or {})).items()}
 
 
 class Ranks(unittest.TestCase):

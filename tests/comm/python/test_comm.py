@@ -43,7 +43,7 @@ def collectives():
 
 
 @kit.case
-def in_flight():
+def outstanding():
     with roundhouse.Comm() as comm:
         arrays = [array.array("f", [comm.rank + 1.0] * (10 ** (i % 5) + 1)) for i in range(20)]
         requests = [comm.all_reduce_start(a) for a in arrays]
@@ -187,7 +187,7 @@ def leaves_by_itself():
 
 
 @kit.case
-def ends_with_an_operation_in_flight():
+def ends_with_an_outstanding_operation():
     comm = roundhouse.Comm()
     comm.barrier()
     if comm.rank == 0:
@@ -377,8 +377,8 @@ class Worlds(kit.Ranks):
                 if count > 1:
                     self.world(count, "collectives")
 
-    def test_in_flight(self):
-        self.world(3, "in_flight")
+    def test_outstanding(self):
+        self.world(3, "outstanding")
 
     def test_many(self):
         self.world(3, "many")
@@ -419,8 +419,8 @@ class Worlds(kit.Ranks):
     def test_forked(self):
         self.world(3, "forked")
 
-    def test_ends_with_an_operation_in_flight(self):
-        self.world(3, "ends_with_an_operation_in_flight")
+    def test_ends_with_an_outstanding_operation(self):
+        self.world(3, "ends_with_an_outstanding_operation")
 
     def test_ctrl_c_ends_the_wait_and_not_the_operation(self):
         self.world(2, "interrupted")
@@ -443,7 +443,7 @@ class ForeignStore(kit.Ranks):
                 0, 0, 0, "none", {"TEST_RANK": rank, "TEST_FOLDER": folder})) for rank in range(2)]
             self.assertEqual([child.wait(kit.TIMEOUT) for child in children], [0, 0])
 
-    def test_what_fails_is_told(self):
+    def test_failures_are_reported(self):
         with self.assertRaises(roundhouse.CommError) as caught:
             roundhouse.Comm(0, 2, host="127.0.0.1", store=Broken())
         self.assertIsInstance(caught.exception.__cause__, PermissionError)
@@ -470,7 +470,7 @@ class Alone(unittest.TestCase):
             "unknown reduction": (lambda: self.comm.all_reduce(f, "median"), "median"),
             "elements without a reduction": (lambda: self.comm.all_reduce(array.array("h", [1])), '"h"'),
             "read-only": (lambda: self.comm.all_reduce(b"abc"), "cannot be written"),
-            "no array": (lambda: self.comm.all_reduce(7), "no array"),
+            "not an array": (lambda: self.comm.all_reduce(7), "not an array"),
             "a view with gaps": (lambda: self.comm.all_reduce(memoryview(array.array("f", [0.0] * 4))[::2]), "contiguous"),
             "other type of out": (lambda: self.comm.all_reduce(f, out=array.array("d", [0.0, 0.0])), "one type"),
             "shorter out": (lambda: self.comm.all_reduce(f, out=array.array("f", [0.0])), "do not fit"),

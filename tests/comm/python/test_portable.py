@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel for old systems: its symbols, and two ranks in an older system. usage: test_portable.py LIBRARY SOURCE C-SOURCE...
 
-zig and the older system are downloaded once, below ~/.cache/roundhouse/portable; what cannot be had is said, and skipped.
+zig and the older system are downloaded once, below ~/.cache/roundhouse/portable; what is not available is printed, and skipped.
 """
 import os
 import pathlib
@@ -85,22 +85,22 @@ class Portable(unittest.TestCase):
         seen = []
         for name, path in self.libraries():
             seen.append(name)
-            said = subprocess.run(["objdump", "-T", path], check=True, capture_output=True, text=True).stdout
-            newer = [found for found in re.findall(r"GLIBC_([0-9.]+)", said) if tuple(map(int, found.split("."))) > (2, 28)]
+            outputs = subprocess.run(["objdump", "-T", path], check=True, capture_output=True, text=True).stdout
+            newer = [found for found in re.findall(r"GLIBC_([0-9.]+)", outputs) if tuple(map(int, found.split("."))) > (2, 28)]
             self.assertEqual(newer, [], name)
         self.assertIn("roundhouse/librhcomm.so.0", seen)
 
     def test_needs_the_c_library_alone(self):
         for name, path in self.libraries():
-            said = subprocess.run(["objdump", "-p", path], check=True, capture_output=True, text=True).stdout
-            needed = set(re.findall(r"NEEDED\s+(\S+)", said))
+            outputs = subprocess.run(["objdump", "-p", path], check=True, capture_output=True, text=True).stdout
+            needed = set(re.findall(r"NEEDED\s+(\S+)", outputs))
             self.assertLessEqual(needed, {"libc.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libm.so.6",
                                           "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}, name)
 
     def test_exports_what_the_other_exports(self):
         def names(path):
-            said = subprocess.run(["nm", "-D", "--defined-only", path], check=True, capture_output=True, text=True).stdout
-            return {line.split()[-1].split("@")[0] for line in said.splitlines() if "rh_" in line}
+            outputs = subprocess.run(["nm", "-D", "--defined-only", path], check=True, capture_output=True, text=True).stdout
+            return {line.split()[-1].split("@")[0] for line in outputs.splitlines() if "rh_" in line}
         for name, path in self.libraries():
             if name.endswith("librhcomm.so.0"):
                 self.assertEqual(names(path), names(kit.LIBRARY))
@@ -119,9 +119,9 @@ class Portable(unittest.TestCase):
             del environment["RH_COMM_LIBRARY"]
             children.append(subprocess.Popen([shutil.which("chroot"), str(root), "/usr/bin/python3", inside + "/script.py"], env=environment,
                                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
-        said = [child.communicate(timeout=kit.TIMEOUT)[0] for child in children]
-        self.assertEqual([child.returncode for child in children], [0, 0], said)
-        print(name, said)
+        outputs = [child.communicate(timeout=kit.TIMEOUT)[0] for child in children]
+        self.assertEqual([child.returncode for child in children], [0, 0], outputs)
+        print(name, outputs)
 
 
 if __name__ == "__main__":

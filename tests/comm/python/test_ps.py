@@ -70,7 +70,7 @@ def refused():
                 call()
             except roundhouse.CommError as error:
                 assert isinstance(error, roundhouse.InvalidError), (name, error)
-                # what the server says of a key is said of its name
+                # errors of the server name the key as the caller did
                 assert name != "another length" or 'key "a"' in str(error), error
             else:
                 raise AssertionError(name)
@@ -181,8 +181,8 @@ class Servers(unittest.TestCase):
         self.port, self.workers = kit.free_port(), count
         server = self.start("server", **more)
         children = [server] + [self.start(name, rank, **more) for rank in range(count)]
-        said = [child.communicate(timeout=kit.TIMEOUT)[0] for child in children]
-        self.assertEqual([child.returncode for child in children], [0] * (count + 1), said)
+        outputs = [child.communicate(timeout=kit.TIMEOUT)[0] for child in children]
+        self.assertEqual([child.returncode for child in children], [0] * (count + 1), outputs)
 
     def test_one_worker(self):
         self.run_workers("worker", 1)
@@ -202,9 +202,9 @@ class Servers(unittest.TestCase):
         server = self.start("server", **more)
         children = [self.start("vanishes", rank, **more) for rank in range(2)]
         self.assertEqual([child.wait(kit.TIMEOUT) for child in children], [0, 0])
-        said = server.communicate(timeout=kit.TIMEOUT)[0]
-        self.assertNotEqual(server.returncode, 0, said)
-        self.assertRegex(said, r"worker [01] died, or ended without rh_ps_free\(\) \(close\(\) in Python\), and did not come back")
+        outputs = server.communicate(timeout=kit.TIMEOUT)[0]
+        self.assertNotEqual(server.returncode, 0, outputs)
+        self.assertRegex(outputs, r"worker [01] died, or ended without rh_ps_free\(\) \(close\(\) in Python\), and did not come back")
     def end_of_server(self, name, **how):
         """-> statuses of the server and of its one worker, which does not close its connection"""
         self.port, self.workers = kit.free_port(), 1
@@ -229,8 +229,8 @@ class Servers(unittest.TestCase):
     def test_a_scheduler_brings_all_together(self):
         self.port, self.workers = kit.free_port(), 2
         children = [self.start(name) for name in ("scheduler", "scheduled_server", "scheduled_worker", "scheduled_worker")]
-        said = [child.communicate(timeout=kit.TIMEOUT)[0] for child in children]
-        self.assertEqual([child.returncode for child in children], [0] * 4, said)
+        outputs = [child.communicate(timeout=kit.TIMEOUT)[0] for child in children]
+        self.assertEqual([child.returncode for child in children], [0] * 4, outputs)
 
     def test_killed_server_counts_each_push_once(self):
         self.port, self.workers = kit.free_port(), 1
@@ -243,8 +243,8 @@ class Servers(unittest.TestCase):
         server.send_signal(signal.SIGKILL)
         server.wait()
         again = self.start("server", **more)
-        said = child.communicate(timeout=kit.TIMEOUT)[0]
-        self.assertEqual(child.returncode, 0, said)
+        outputs = child.communicate(timeout=kit.TIMEOUT)[0]
+        self.assertEqual(child.returncode, 0, outputs)
         self.assertEqual(again.wait(kit.TIMEOUT), 0)
 
 
@@ -257,7 +257,7 @@ class Words(unittest.TestCase):
         self.assertGreaterEqual(server._key("weights"), 2 ** 63)
         self.assertNotEqual(server._key("weights"), server._key("bias"))
         server._keys[server._key("weights")] = "other"
-        with self.assertRaisesRegex(roundhouse.InvalidError, "cannot be told apart"):
+        with self.assertRaisesRegex(roundhouse.InvalidError, "have the same hash"):
             server._key("weights")
 
     def test_unknown_words(self):

@@ -75,7 +75,7 @@ class Trainers(kit.Ranks):
             self.world(2, "trainer", names="torch", python=test_torch2.PYTHON, further=OFFLINE | {"TEST_FOLDER": folder})
 
 
-# nothing is asked of a hub
+# nothing is downloaded
 OFFLINE = {"HF_HUB_OFFLINE": 1, "ACCELERATE_USE_CPU": "true"}
 
 if __name__ == "__main__":

@@ -81,8 +81,8 @@ class Install(unittest.TestCase):
         subprocess.run([python, "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-index", str(WHEEL)], env=clean, check=True)
         script = ("import array, roundhouse, roundhouse.library as l; c = roundhouse.Comm(0, 1); c.all_reduce(array.array('f', [1.0]));"
                   "c.close(); print(l.lib._name)")
-        said = subprocess.run([python, "-c", script], env=clean, check=True, capture_output=True, text=True).stdout
-        self.assertTrue(said.startswith(self.folder.name) and said.strip().endswith("roundhouse/librhcomm.so.0"), said)
+        output = subprocess.run([python, "-c", script], env=clean, check=True, capture_output=True, text=True).stdout
+        self.assertTrue(output.startswith(self.folder.name) and output.strip().endswith("roundhouse/librhcomm.so.0"), output)
 
 
 kit.main()

@@ -75,11 +75,11 @@ static void test_ucx__messages(void **state)
 	run_worlds(operations_messages, true, 2, 3);
 }
 
-static void test_ucx__operations_in_flight(void **state)
+static void test_ucx__operations_outstanding(void **state)
 {
 	(void)state;
-	run_worlds(operations_in_flight, false, 2, 4);
-	run_worlds(operations_in_flight, true, 2, 3);
+	run_worlds(operations_outstanding, false, 2, 4);
+	run_worlds(operations_outstanding, true, 2, 3);
 }
 
 static void test_ucx__groups(void **state)
@@ -302,7 +302,7 @@ static void test_ucx__a_world_that_failed_leaves_nothing_in_the_process(void **s
 	(void)unsetenv("RH_COMM_LOG");
 }
 
-static void test_ucx__ranks_at_odds(void **state)
+static void test_ucx__divergent_ranks(void **state)
 {
 	(void)state;
 	divergence_check("ucx", false);
@@ -454,7 +454,7 @@ static int send_and_sleep(struct rh_comm *comm, const void *arg)
 {
 	static char data[50000];
 	const int *pipe_ends = arg;
-	struct pollfd told = {.fd = pipe_ends[0], .events = POLLIN};
+	struct pollfd pipe_end = {.fd = pipe_ends[0], .events = POLLIN};
 	struct rh_comm_error err = {0};
 	char byte;
 
@@ -472,7 +472,7 @@ static int send_and_sleep(struct rh_comm *comm, const void *arg)
 		}
 		if (rh_comm_rank(comm) == 1 && write(pipe_ends[1], "", 1) != 1)
 			return 2;
-		if (rh_comm_rank(comm) == 0 && (poll(&told, 1, PATIENCE_MS) != 1 || read(pipe_ends[0], &byte, 1) != 1))
+		if (rh_comm_rank(comm) == 0 && (poll(&pipe_end, 1, PATIENCE_MS) != 1 || read(pipe_ends[0], &byte, 1) != 1))
 			return 3;
 	}
 	return 0;
@@ -586,12 +586,12 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_ucx__collectives_over_tcp),
 		cmocka_unit_test(test_ucx__collectives_of_eight),
 		cmocka_unit_test(test_ucx__messages),
-		cmocka_unit_test(test_ucx__operations_in_flight),
+		cmocka_unit_test(test_ucx__operations_outstanding),
 		cmocka_unit_test(test_ucx__groups),
 		cmocka_unit_test(test_ucx__a_killed_rank_is_named_by_all_others),
 		cmocka_unit_test(test_ucx__what_the_dead_left_is_removed),
 		cmocka_unit_test(test_ucx__a_world_that_failed_leaves_nothing_in_the_process),
-		cmocka_unit_test(test_ucx__ranks_at_odds),
+		cmocka_unit_test(test_ucx__divergent_ranks),
 		cmocka_unit_test(test_ucx__a_stopped_rank_is_named),
 		cmocka_unit_test(test_ucx__a_rank_killed_while_it_starts_is_named),
 		cmocka_unit_test(test_ucx__an_abort_ends_what_is_under_way),

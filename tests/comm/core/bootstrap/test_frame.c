@@ -116,20 +116,21 @@ static void test_frame__a_proof_depends_on_everything(void **state)
 	uint8_t proofs[5][RH_COMM_DIGEST];
 
 	(void)state;
+	/* the role of the server is part of the protocol */
 	rh_comm_prove("secret", "hub", nonce, &hello, proofs[0]);
 	rh_comm_prove("secret", "rank", nonce, &hello, proofs[1]);
-	rh_comm_prove("Secret", "hub", nonce, &hello, proofs[2]);
+	rh_comm_prove("Secret", RH_COMM_ROLE_SERVER, nonce, &hello, proofs[2]);
 	nonce[RH_COMM_NONCE - 1] = 1;
-	rh_comm_prove("secret", "hub", nonce, &hello, proofs[3]);
+	rh_comm_prove("secret", RH_COMM_ROLE_SERVER, nonce, &hello, proofs[3]);
 	nonce[RH_COMM_NONCE - 1] = 0;
 	hello.rank = 2;
-	rh_comm_prove("secret", "hub", nonce, &hello, proofs[4]);
+	rh_comm_prove("secret", RH_COMM_ROLE_SERVER, nonce, &hello, proofs[4]);
 	for (size_t i = 0; i < 5; i++) {
 		for (size_t j = 0; j < i; j++)
 			assert_false(rh_comm_digest_equal(proofs[i], proofs[j]));
 	}
 	hello.rank = 1;
-	rh_comm_prove("secret", "hub", nonce, &hello, proofs[4]);
+	rh_comm_prove("secret", RH_COMM_ROLE_SERVER, nonce, &hello, proofs[4]);
 	assert_true(rh_comm_digest_equal(proofs[0], proofs[4]));
 }
 

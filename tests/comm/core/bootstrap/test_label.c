@@ -60,12 +60,12 @@ static void test_label__only_what_matters(void **state)
 }
 
 /* An id has the number in its low bits, and stands for all that came before. */
-static void test_label__ids_tell_histories_apart(void **state)
+static void test_label__ids_distinguish_histories(void **state)
 {
 	uint64_t sum = rh_comm_label(&rows[0].op);
 	uint64_t max = rh_comm_label(&rows[1].op);
-	uint64_t one = rh_comm_trail(rh_comm_trail(0, sum), max);
-	uint64_t other = rh_comm_trail(rh_comm_trail(0, max), sum);
+	uint64_t one = rh_comm_history(rh_comm_history(0, sum), max);
+	uint64_t other = rh_comm_history(rh_comm_history(0, max), sum);
 
 	(void)state;
 	assert_true(one != other);
@@ -79,7 +79,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_label__words),
 		cmocka_unit_test(test_label__only_what_matters),
-		cmocka_unit_test(test_label__ids_tell_histories_apart),
+		cmocka_unit_test(test_label__ids_distinguish_histories),
 	};
 
 	return cmocka_run_group_tests_name("comm/core/bootstrap/label", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hub and lines to it, in one process: who is let in, what is told to whom, and nonsense that it must survive. */
+/* The rendezvous server and clients in one process: admission, notifications, and malformed input that it survives. */
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -50,7 +50,7 @@ static struct rh_comm_env env_of(int32_t rank, int32_t world)
 	                            .slow = PATIENCE};
 }
 
-static struct rh_comm_server *start_hub(int32_t world, int32_t *ret_port)
+static struct rh_comm_server *start_server(int32_t world, int32_t *ret_port)
 {
 	struct rh_comm_env env = env_of(0, world);
 	struct rh_comm_server *server = NULL;
@@ -91,7 +91,7 @@ static void part(struct member *member)
 	rh_comm_client_free(member->client);
 }
 
-/* What the hub says of the world, once it says something. */
+/* The server's reason for the end of the world, once it is sent. */
 static int32_t await_end(struct member *member, struct rh_comm_error *err)
 {
 	for (int i = 0; i < 6000 && rh_comm_client_check(member->client, err) == 0; i++)
@@ -120,7 +120,7 @@ static void test_server__who_is_let_in(void **state)
 	};
 	struct member first;
 	int32_t port;
-	struct rh_comm_server *server = start_hub(3, &port);
+	struct rh_comm_server *server = start_server(3, &port);
 
 	(void)state;
 	join(&first, 0, 3, port);
@@ -139,10 +139,10 @@ static void test_server__who_is_let_in(void **state)
 		rh_comm_client_free(client);
 		if (i > 0)
 			continue;
-		/* that was a rank which went without a word: this hub's world is over, so take a new one */
+		/* that rank left without LEAVE, which ended this world: start a new one */
 		part(&first);
 		rh_comm_server_free(server);
-		server = start_hub(3, &port);
+		server = start_server(3, &port);
 		join(&first, 0, 3, port);
 	}
 	assert_int_equal(rh_comm_client_check(first.client, NULL), 0);
@@ -156,7 +156,7 @@ static void test_server__values(void **state)
 	struct member ranks[2];
 	char value[64];
 	int32_t port;
-	struct rh_comm_server *server = start_hub(2, &port);
+	struct rh_comm_server *server = start_server(2, &port);
 	char *large = calloc(1, RH_COMM_FRAME_MAX);
 
 	(void)state;
@@ -173,7 +173,7 @@ static void test_server__values(void **state)
 	                 RH_COMM_EINVAL);
 	assert_non_null(strstr(err.text, "\"a\" has 5 bytes, more than 4"));
 	assert_int_equal(rh_comm_client_get(ranks[1].client, "b", value, 4, rh_comm_now() + 1000, &err), RH_COMM_ETIME);
-	assert_non_null(strstr(err.text, "no rank said \"b\" in time"));
+	assert_non_null(strstr(err.text, "no rank published \"b\" in time"));
 	assert_int_equal(rh_comm_client_put(ranks[0].client, "c", large, RH_COMM_PUT_MAX - 1), RH_COMM_EINVAL);
 	assert_int_equal(rh_comm_client_put(ranks[0].client, "c", large, RH_COMM_PUT_MAX - 2), 0);
 	assert_int_equal(rh_comm_client_get(ranks[1].client, "c", large, RH_COMM_FRAME_MAX, rh_comm_now() + PATIENCE, &err),
@@ -205,7 +205,7 @@ static void test_server__a_value_that_comes_later(void **state)
 	struct wish wish = {.member = &ranks[1]};
 	pthread_t thread;
 	int32_t port;
-	struct rh_comm_server *server = start_hub(2, &port);
+	struct rh_comm_server *server = start_server(2, &port);
 
 	(void)state;
 	join(&ranks[0], 0, 2, port);
@@ -227,7 +227,7 @@ static void test_server__a_line_that_breaks_is_a_dead_rank(void **state)
 	struct rh_comm_error err = {.text = ""};
 	struct member ranks[3];
 	int32_t port;
-	struct rh_comm_server *server = start_hub(3, &port);
+	struct rh_comm_server *server = start_server(3, &port);
 
 	(void)state;
 	for (int32_t rank = 0; rank < 3; rank++)
@@ -250,7 +250,7 @@ static void test_server__the_first_reason_stays(void **state)
 	struct rh_comm_error err = {.text = ""};
 	struct member ranks[2];
 	int32_t port;
-	struct rh_comm_server *server = start_hub(2, &port);
+	struct rh_comm_server *server = start_server(2, &port);
 
 	(void)state;
 	join(&ranks[0], 0, 2, port);
@@ -274,7 +274,7 @@ static void test_server__a_message_of_a_rank_that_left_is_waited_for(void **stat
 	struct rh_comm_error err = {.text = ""};
 	struct member members[2];
 	int32_t port;
-	struct rh_comm_server *server = start_hub(2, &port);
+	struct rh_comm_server *server = start_server(2, &port);
 
 	(void)state;
 	for (int32_t rank = 0; rank < 2; rank++)
@@ -315,7 +315,7 @@ static void check_group(const struct group_row *row)
 	struct rh_comm_error err = {.text = ""};
 	struct member members[2];
 	int32_t port;
-	struct rh_comm_server *server = start_hub(2, &port);
+	struct rh_comm_server *server = start_server(2, &port);
 
 	for (int32_t rank = 0; rank < 2; rank++)
 		join(&members[rank], rank, 2, port);
@@ -349,7 +349,7 @@ static void test_server__who_left_a_group_is_not_waited_for(void **state)
 		check_group(&rows[i]);
 }
 
-/* Wait until the hub asks, and answer: the rank has posted `posted` collectives, of which the last is `label`. */
+/* Wait for the server's query, and answer: the rank has posted `posted` collectives, of which the last is `label`. */
 static void answer(struct member *member, uint64_t posted, uint64_t label)
 {
 	struct rh_comm_answer answer = {.reached = RH_COMM_REACHED_OPEN + posted};
@@ -373,7 +373,7 @@ static void test_server__a_time_limit_names_the_ranks(void **state)
 	struct rh_comm_error err = {.text = ""};
 	struct member ranks[3];
 	int32_t port;
-	struct rh_comm_server *server = start_hub(4, &port);
+	struct rh_comm_server *server = start_server(4, &port);
 
 	(void)state;
 	for (int32_t rank = 0; rank < 3; rank++)
@@ -383,8 +383,9 @@ static void test_server__a_time_limit_names_the_ranks(void **state)
 	answer(&ranks[1], 6, 5);
 	assert_int_equal(await_end(&ranks[0], &err), RH_COMM_ETIME);
 	assert_int_equal(err.rank, 3);
-	assert_string_equal(err.text, "barrier number 7 took too long; it waited for rank 3 (has not come), "
-	                              "rank 2 at 127.0.0.1 (stopped or starved), rank 1 at 127.0.0.1 (has not posted it)");
+	assert_string_equal(err.text,
+	                    "barrier number 7 took too long; it waited for rank 3 (has not come), "
+	                    "rank 2 at 127.0.0.1 (stopped or throttled), rank 1 at 127.0.0.1 (has not posted it)");
 	for (int32_t rank = 0; rank < 3; rank++)
 		part(&ranks[rank]);
 	rh_comm_server_free(server);
@@ -400,7 +401,7 @@ static void test_server__a_time_limit_in_a_group_names_its_members(void **state)
 	struct rh_comm_error err = {.text = ""};
 	struct member ranks[3];
 	int32_t port;
-	struct rh_comm_server *server = start_hub(4, &port);
+	struct rh_comm_server *server = start_server(4, &port);
 
 	(void)state;
 	for (int32_t rank = 0; rank < 3; rank++)
@@ -421,7 +422,7 @@ static void test_server__a_time_limit_in_a_group_names_its_members(void **state)
 }
 
 /* One has waited for long: all are asked, and what one of them has posted is none of what the others have. */
-static void test_server__ranks_at_odds_are_told_apart(void **state)
+static void test_server__divergent_ranks_are_distinguished(void **state)
 {
 	static const struct rh_comm_op ops[] = {
 		{.what = RH_COMM_ALL_REDUCE, .count = 4, .type = RH_COMM_F32, .reduce = RH_COMM_SUM},
@@ -430,7 +431,7 @@ static void test_server__ranks_at_odds_are_told_apart(void **state)
 	struct rh_comm_error err = {.text = ""};
 	struct member ranks[3];
 	int32_t port;
-	struct rh_comm_server *server = start_hub(3, &port);
+	struct rh_comm_server *server = start_server(3, &port);
 
 	(void)state;
 	for (int32_t rank = 0; rank < 3; rank++)
@@ -463,7 +464,7 @@ static int connect_raw(int32_t port)
 
 static void send_raw(int fd, const void *data, size_t length)
 {
-	/* the hub may have closed it already */
+	/* the server may have closed it already */
 	(void)!send(fd, data, length, MSG_NOSIGNAL);
 }
 
@@ -508,11 +509,11 @@ static void test_server__strangers_are_refused_with_a_reason(void **state)
 	} rows[] = {
 		{"another version", RH_COMM_FRAME_HELLO, 99, sizeof(struct rh_comm_hello), "this rank 99: use one version"},
 		{"half a hello", RH_COMM_FRAME_HELLO, RH_COMM_PROTOCOL, 10, "too short"},
-		{"a value before the hello", RH_COMM_FRAME_PUT, RH_COMM_PROTOCOL, 10, "no rank of rh_comm"},
+		{"a value before the hello", RH_COMM_FRAME_PUT, RH_COMM_PROTOCOL, 10, "not a rank of rh_comm"},
 		{"an unknown kind", 77, RH_COMM_PROTOCOL, 10, NULL},
 	};
 	int32_t port;
-	struct rh_comm_server *server = start_hub(2, &port);
+	struct rh_comm_server *server = start_server(2, &port);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -582,7 +583,7 @@ static void test_server__nonsense_does_not_end_it(void **state)
 	struct member rank;
 	char value[8];
 	int32_t port;
-	struct rh_comm_server *server = start_hub(2, &port);
+	struct rh_comm_server *server = start_server(2, &port);
 
 	(void)state;
 	for (uint32_t round = 0; round < FUZZ_ROUNDS; round++) {
@@ -596,7 +597,7 @@ static void test_server__nonsense_does_not_end_it(void **state)
 		rh_comm_buffer_deinit(&in);
 		if (round % 50 == 0) {
 			rh_comm_server_free(server);
-			server = start_hub(2, &port);
+			server = start_server(2, &port);
 		}
 	}
 	join(&rank, 0, 2, port);
@@ -614,14 +615,14 @@ static int64_t processor_time(void)
 	return (int64_t)time.tv_sec * RH_COMM_SECOND + time.tv_nsec / 1000;
 }
 
-/* Who calls stays in the listener's queue, which poll() tells of again and again. */
+/* A connection stays in the listener's queue, which poll() reports again and again. */
 static void test_server__rests_while_no_descriptor_is_free(void **state)
 {
 	struct rlimit limit, few;
 	struct member member = {0};
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int32_t port;
-	struct rh_comm_server *server = start_hub(1, &port);
+	struct rh_comm_server *server = start_server(1, &port);
 	int caller = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int64_t begin;
 
@@ -649,7 +650,7 @@ static void test_server__a_port_that_is_taken(void **state)
 	struct rh_comm_env env = env_of(0, 2);
 	struct rh_comm_server *other = NULL;
 	int32_t port;
-	struct rh_comm_server *server = start_hub(2, &port);
+	struct rh_comm_server *server = start_server(2, &port);
 
 	(void)state;
 	env.port = port;
@@ -685,7 +686,7 @@ int main(void)
 		cmocka_unit_test(test_server__who_left_a_group_is_not_waited_for),
 		cmocka_unit_test(test_server__a_time_limit_names_the_ranks),
 		cmocka_unit_test(test_server__a_time_limit_in_a_group_names_its_members),
-		cmocka_unit_test(test_server__ranks_at_odds_are_told_apart),
+		cmocka_unit_test(test_server__divergent_ranks_are_distinguished),
 		cmocka_unit_test(test_server__strangers_are_refused_with_a_reason),
 		cmocka_unit_test(test_server__nonsense_does_not_end_it),
 		cmocka_unit_test(test_server__rests_while_no_descriptor_is_free),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Servers and workers that know nothing but where the scheduler is, as DMLC_* tell it. */
+/* Servers and workers that know only the scheduler's address, from DMLC_*. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -294,7 +294,7 @@ static void test_scheduler__a_server_that_moves_is_found_again(void **state)
 	await(scene, PUSHES / 2);
 	(void)kill(scene->pids[server], SIGKILL);
 	assert_int_equal(wait_for(scene, server), 128 + SIGKILL);
-	/* on another port, for none is said */
+	/* on another port, as none is configured */
 	(void)start(scene, "server", serve_durably);
 	for (int i = first; i < scene->used; i++)
 		if (i != server)
@@ -359,7 +359,7 @@ static void test_scheduler__refuses_with_reasons(void **state)
 	} rows[] = {
 		{work_of_another_secret, "another secret"},
 		{work_of_another_job, "the scheduler is of another job"},
-		{work_as_fifth, "told 1 servers and 1 workers, and this is worker 4"},
+		{work_as_fifth, "configured for 1 servers and 1 workers, and this is worker 4"},
 		{work_over_native, "the backend \"own\" and this worker \"native\""},
 	};
 	struct scene *scene = *state;

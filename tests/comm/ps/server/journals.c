@@ -124,7 +124,7 @@ void journals_assert_same(const struct rh_ps_store *a, const struct rh_ps_store 
 	if (left->rounds)
 		assert_memory_equal(left->rounds->data, right->rounds->data, left->bytes);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(a->seats[i].last, b->seats[i].last);
+		assert_int_equal(a->workers[i].last, b->workers[i].last);
 }
 
 off_t journals_size(const char *path)

@@ -82,8 +82,8 @@ static void test_journal__cuts_a_torn_end(void **state)
 		journals_close(&kept);
 		assert_int_equal(truncate(log, whole + torn[i]), 0);
 		journals_open(folder, &kept);
-		assert_int_equal(kept.store->seats[1].last, 4);
-		assert_int_equal(kept.store->seats[0].last, 5);
+		assert_int_equal(kept.store->workers[1].last, 4);
+		assert_int_equal(kept.store->workers[0].last, 5);
 		assert_int_equal(journals_size(log), whole);
 	}
 	journals_close(&kept);

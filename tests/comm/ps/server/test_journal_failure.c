@@ -139,8 +139,8 @@ static void assert_kept(const struct journals_folder *folder, uint64_t answered)
 	uint64_t second;
 
 	open_synced(folder, &kept);
-	first = kept.store->seats[0].last;
-	second = kept.store->seats[1].last;
+	first = kept.store->workers[0].last;
+	second = kept.store->workers[1].last;
 	assert_in_range(first, answered, answered + 1);
 	assert_in_range(second, answered > 1 ? answered : 0, answered + 1);
 	assert_int_equal(journals_make_folder(&elsewhere), 0);

@@ -43,7 +43,7 @@ static struct rh_ps_head make_head(uint32_t kind, int32_t worker, uint64_t seque
 	                           .worker = worker};
 }
 
-/* Take a record if it counts, and apply what is full. @return what rh_ps_store_check() said */
+/* Take a record if it counts, and apply what is full. @return the result of rh_ps_store_check() */
 static int32_t take(struct rh_ps_store *store, const struct rh_ps_head *head, const void *payload)
 {
 	struct rh_comm_error err;

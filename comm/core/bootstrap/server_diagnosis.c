@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the ranks at fault: when a rank reports a timeout, or that another one posted something else, all ranks are
+ * queried for their progress and their latest collectives. They are also queried when one has waited for a while, so
+ * that ranks which wait for different things do not wait until a timeout.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/core/bootstrap/label.h"
+#include "comm/core/bootstrap/server_diagnosis.h"
+#include "comm/core/error.h"
+
+/* A rank that does not answer for this long is stopped. */
+#define INQUIRY_PATIENCE (RH_COMM_SECOND / 2)
+/* After a divergence, ranks that are behind are queried again for this long, so that the majority is known. */
+#define INQUIRY_PATIENCE_ODD (2 * RH_COMM_SECOND)
+#define INQUIRY_AGAIN (RH_COMM_SECOND / 10)
+/* A rank may wait in vain: the first inquiry opens after this time, later ones after twice as long, up to the maximum.
+ */
+#define WATCH_FIRST RH_COMM_SECOND
+#define WATCH_MOST (8 * RH_COMM_SECOND)
+/* Maximum of ranks in one message. */
+#define BLAMED_MOST 8
+#define LABEL_ROOM 120
+
+/* Faults of a rank, the worst first. */
+enum fault { FAULT_ABSENT, FAULT_SILENT, FAULT_LEFT, FAULT_BEHIND, FAULTS };
+
+static int32_t diagnosis_count(const struct rh_comm_server *server)
+{
+	return server->inquiry.count > 0 ? server->inquiry.count : server->world;
+}
+
+static int32_t diagnosis_rank(const struct rh_comm_server *server, int32_t i)
+{
+	return server->inquiry.count > 0 ? server->inquiry.ranks[i] : i;
+}
+
+/* @return a rank's answer to this inquiry, or NULL */
+static const struct rh_comm_answer *diagnosis_answer(const struct rh_comm_server *server, int32_t rank)
+{
+	const struct server_peer *peer = server->inquiry.peers[rank];
+
+	return peer && peer->answered >= server->inquiry.since ? &peer->answer : NULL;
+}
+
+static enum fault diagnosis_fault(const struct rh_comm_server *server, int32_t rank)
+{
+	const struct server_peer *peer = server->inquiry.peers[rank];
+
+	if (!peer)
+		return FAULT_ABSENT;
+	if (peer->stage == SERVER_LEFT)
+		return FAULT_LEFT;
+	if (peer->answered < server->inquiry.since)
+		return FAULT_SILENT;
+	return peer->answer.reached < server->inquiry.end.query.needed ? FAULT_BEHIND : FAULTS;
+}
+
+static void diagnosis_append(struct rh_comm_end *end, const char *text)
+{
+	size_t length = strlen(end->text);
+
+	(void)snprintf(end->text + length, sizeof(end->text) - length, "%s", text);
+}
+
+static void diagnosis_blame(struct rh_comm_server *server, int32_t rank, enum fault fault, bool first)
+{
+	static const char *const words[] = {[FAULT_ABSENT] = "has not come",
+	                                    [FAULT_SILENT] = "stopped or throttled",
+	                                    [FAULT_LEFT] = "has left",
+	                                    [FAULT_BEHIND] = "has not posted it"};
+	const struct rh_comm_end *end = &server->inquiry.end;
+	const struct server_peer *peer = server->inquiry.peers[rank];
+	bool opening = fault == FAULT_BEHIND && end->query.needed == RH_COMM_REACHED_OPENING;
+	char text[160];
+
+	if (first)
+		server->inquiry.end.rank = rank;
+	(void)snprintf(text, sizeof(text), "%s rank %d%s%s (%s)", first ? "; it waited for" : ",", (int)rank,
+	               peer ? " at " : "", peer ? peer->address : "", opening ? "has not called it" : words[fault]);
+	diagnosis_append(&server->inquiry.end, text);
+}
+
+/* The next rank with this fault; of the silent ones, the longest. */
+static int32_t diagnosis_worst(const struct rh_comm_server *server, const bool *named, enum fault fault)
+{
+	int32_t worst = RH_COMM_NO_RANK;
+	int64_t oldest = RH_COMM_NEVER;
+
+	for (int32_t i = 0; i < diagnosis_count(server); i++) {
+		int32_t rank = diagnosis_rank(server, i);
+		const struct server_peer *peer = server->inquiry.peers[rank];
+		int64_t since = fault == FAULT_SILENT && peer ? peer->since : 0;
+
+		if (!named[rank] && since < oldest && diagnosis_fault(server, rank) == fault) {
+			worst = rank;
+			oldest = since;
+		}
+	}
+	return worst;
+}
+
+static void diagnosis_end_late(struct rh_comm_server *server)
+{
+	bool *named = calloc((size_t)server->world, sizeof(*named));
+	int blamed = 0;
+
+	for (enum fault fault = FAULT_ABSENT; named && fault < FAULTS && blamed < BLAMED_MOST;) {
+		int32_t rank = diagnosis_worst(server, named, fault);
+
+		if (rank == RH_COMM_NO_RANK) {
+			fault++;
+			continue;
+		}
+		named[rank] = true;
+		diagnosis_blame(server, rank, fault, blamed++ == 0);
+	}
+	free(named);
+	if (blamed == 0)
+		diagnosis_append(&server->inquiry.end, "; all ranks have posted it: it is slow, or the limit is short");
+	rh_comm_server_end(server, &server->inquiry.end);
+}
+
+/* The label of a rank's collective, by place among those that were asked for; 0: not known. */
+static uint64_t diagnosis_label(const struct rh_comm_server *server, int32_t rank, size_t place)
+{
+	const struct rh_comm_answer *answer = diagnosis_answer(server, rank);
+
+	return answer ? answer->labels[place] : 0;
+}
+
+/* @return what more than half of them posted there, if anything is that; else what one of them did; 0: nothing is known
+ */
+static uint64_t diagnosis_majority(const struct rh_comm_server *server, size_t place)
+{
+	uint64_t label = 0;
+	int32_t lead = 0;
+
+	for (int32_t i = 0; i < diagnosis_count(server); i++) {
+		uint64_t own = diagnosis_label(server, diagnosis_rank(server, i), place);
+
+		if (own == 0)
+			continue;
+		if (lead == 0 && own != label) {
+			label = own;
+			lead = 1;
+		} else {
+			lead += own == label ? 1 : -1;
+		}
+	}
+	return label;
+}
+
+/* @return the first rank that posted `label` there, or else the first that posted something else; or RH_COMM_NO_RANK */
+static int32_t diagnosis_first(const struct rh_comm_server *server, size_t place, uint64_t label, bool same)
+{
+	for (int32_t i = 0; i < diagnosis_count(server); i++) {
+		uint64_t own = diagnosis_label(server, diagnosis_rank(server, i), place);
+
+		if (own != 0 && (own == label) == same)
+			return diagnosis_rank(server, i);
+	}
+	return RH_COMM_NO_RANK;
+}
+
+/* Two ranks that posted different collectives, and where among those that were asked for. */
+struct divergence {
+	int32_t odd;
+	int32_t other;
+	size_t place;
+};
+
+static void diagnosis_end_odd(struct rh_comm_server *server, const struct divergence *divergence)
+{
+	const struct rh_comm_query *query = &server->inquiry.end.query;
+	unsigned long long number = query->needed - RH_COMM_REACHED_OPEN + divergence->place + 1 - RH_COMM_REMEMBERED;
+	struct rh_comm_end end = {.code = RH_COMM_EINVAL, .rank = divergence->odd};
+	char texts[2][LABEL_ROOM];
+
+	rh_comm_label_text(diagnosis_label(server, divergence->odd, divergence->place), texts[0], LABEL_ROOM);
+	rh_comm_label_text(diagnosis_label(server, divergence->other, divergence->place), texts[1], LABEL_ROOM);
+	(void)snprintf(end.text, sizeof(end.text),
+	               "ranks post different collectives as number %llu%s: rank %d %s, rank %d %s; all must post the same "
+	               "ones in the same order",
+	               number, query->group != 0 ? " of a group" : "", (int)divergence->odd, texts[0],
+	               (int)divergence->other, texts[1]);
+	rh_comm_server_end(server, &end);
+}
+
+/* The first collective, of those that are remembered, that some did and others did not. */
+static void diagnosis_find_divergence(const struct rh_comm_server *server, struct divergence *ret_divergence)
+{
+	if (server->inquiry.end.query.needed <= RH_COMM_REACHED_OPEN)
+		return;
+	for (size_t place = 0; place < RH_COMM_REMEMBERED; place++) {
+		uint64_t label = diagnosis_majority(server, place);
+		int32_t odd = diagnosis_first(server, place, label, false);
+
+		if (odd != RH_COMM_NO_RANK) {
+			*ret_divergence = (struct divergence){odd, diagnosis_first(server, place, label, true), place};
+			return;
+		}
+	}
+}
+
+static void diagnosis_drop(struct rh_comm_server *server)
+{
+	free(server->inquiry.ranks);
+	free(server->inquiry.peers);
+	server->inquiry = (struct server_inquiry){.since = 0};
+}
+
+/* Where each rank is now. @return false: there is no memory for that */
+static bool diagnosis_find_peers(struct rh_comm_server *server)
+{
+	if (!server->inquiry.peers)
+		server->inquiry.peers = calloc((size_t)server->world, sizeof(struct server_peer *));
+	for (size_t i = 0; server->inquiry.peers && i < server->peer_count; i++) {
+		if (rh_comm_server_is_rank(server->peers[i]))
+			server->inquiry.peers[server->peers[i]->hello.rank] = server->peers[i];
+	}
+	return server->inquiry.peers != NULL;
+}
+
+static void diagnosis_query(struct rh_comm_server *server)
+{
+	const struct rh_comm_query *query = &server->inquiry.end.query;
+
+	server->inquiry.asked = rh_comm_now();
+	rh_comm_server_broadcast(server, RH_COMM_FRAME_QUERY, query, sizeof(*query));
+}
+
+static void diagnosis_open(struct rh_comm_server *server, const struct rh_comm_end *end)
+{
+	server->inquiry.end = *end;
+	server->inquiry.since = rh_comm_now();
+	diagnosis_query(server);
+}
+
+/* @return whether all have answered, and, when that counts, have come as far as they are to */
+static bool diagnosis_is_complete(const struct rh_comm_server *server, bool all_the_way)
+{
+	for (int32_t i = 0; i < diagnosis_count(server); i++) {
+		const struct rh_comm_answer *answer = diagnosis_answer(server, diagnosis_rank(server, i));
+
+		if (!answer || (all_the_way && answer->reached < server->inquiry.end.query.needed))
+			return false;
+	}
+	return true;
+}
+
+static void diagnosis_close(struct rh_comm_server *server)
+{
+	struct rh_comm_end *end = &server->inquiry.end;
+	struct divergence divergence = {.odd = RH_COMM_NO_RANK};
+
+	if (server->inquiry.peers)
+		diagnosis_find_divergence(server, &divergence);
+	if (divergence.odd != RH_COMM_NO_RANK && end->code == 0 && !diagnosis_is_complete(server, true)) {
+		/* no rank has requested an end yet, so there is time for all answers */
+		end->code = RH_COMM_EINVAL;
+		server->inquiry.since = rh_comm_now();
+		diagnosis_query(server);
+		return;
+	}
+	if (divergence.odd != RH_COMM_NO_RANK)
+		diagnosis_end_odd(server, &divergence);
+	else if (end->code == RH_COMM_ETIME && server->inquiry.peers)
+		diagnosis_end_late(server);
+	else if (end->code < 0)
+		rh_comm_server_end(server, end);
+	diagnosis_drop(server);
+}
+
+void rh_comm_server_diagnose(struct rh_comm_server *server, int64_t now)
+{
+	bool odd;
+
+	if (server->inquiry.since == 0)
+		return;
+	if (!diagnosis_find_peers(server)) {
+		diagnosis_close(server);
+		return;
+	}
+	odd = server->inquiry.end.code == RH_COMM_EINVAL;
+	if (diagnosis_is_complete(server, odd) ||
+	    now - server->inquiry.since > (odd ? INQUIRY_PATIENCE_ODD : INQUIRY_PATIENCE))
+		diagnosis_close(server);
+	else if (odd && now - server->inquiry.asked >= INQUIRY_AGAIN)
+		diagnosis_query(server);
+}
+
+void rh_comm_server_on_answer(struct rh_comm_server *server, struct server_peer *peer, const uint8_t *payload,
+                              size_t length)
+{
+	struct rh_comm_answer answer;
+
+	if (length != sizeof(answer))
+		return;
+	memcpy(&answer, payload, sizeof(answer));
+	peer->since = rh_comm_now();
+	/* it may belong to an earlier inquiry */
+	if (answer.query.group == server->inquiry.end.query.group &&
+	    answer.query.needed == server->inquiry.end.query.needed) {
+		peer->answer = answer;
+		peer->answered = peer->since;
+	}
+	rh_comm_server_diagnose(server, peer->since);
+}
+
+/* Who is concerned, which stands behind the end. @return false: it is nonsense, or there is no memory */
+static bool diagnosis_take_ranks(struct rh_comm_server *server, const uint8_t *payload, size_t length)
+{
+	size_t count = length / sizeof(int32_t);
+	int32_t *ranks;
+
+	if (length % sizeof(int32_t) != 0 || count > (size_t)server->world)
+		return false;
+	if (count == 0)
+		return true;
+	ranks = malloc(length);
+	if (!ranks)
+		return false;
+	memcpy(ranks, payload, length);
+	for (size_t i = 0; i < count; i++) {
+		if (ranks[i] < 0 || ranks[i] >= server->world) {
+			free(ranks);
+			return false;
+		}
+	}
+	server->inquiry.ranks = ranks;
+	server->inquiry.count = (int32_t)count;
+	return true;
+}
+
+void rh_comm_server_on_end(struct rh_comm_server *server, const struct server_peer *peer, const uint8_t *payload,
+                           size_t length)
+{
+	struct rh_comm_end end;
+
+	if (length < sizeof(end))
+		return;
+	memcpy(&end, payload, sizeof(end));
+	end.text[sizeof(end.text) - 1] = '\0';
+	if (end.code >= 0)
+		end.code = RH_COMM_EABORTED;
+	if (end.rank < 0 || end.rank >= server->world)
+		end.rank = end.query.needed == 0 ? peer->hello.rank : RH_COMM_NO_RANK;
+	if (end.query.needed == 0) {
+		rh_comm_server_end(server, &end);
+		return;
+	}
+	/* the first request wins */
+	if (server->over || (server->inquiry.since != 0 && server->inquiry.end.code != 0))
+		return;
+	diagnosis_drop(server);
+	if (diagnosis_take_ranks(server, payload + sizeof(end), length - sizeof(end)))
+		diagnosis_open(server, &end);
+	else
+		rh_comm_server_end(server, &end);
+}
+
+void rh_comm_server_watch(struct rh_comm_server *server, const struct server_peer *peer, int64_t now)
+{
+	const struct rh_comm_beat *beat = &peer->beat;
+	struct rh_comm_end end = {.query = {beat->group, RH_COMM_REACHED_OPEN + beat->number}};
+	bool same = server->watch.group == beat->group && server->watch.number == beat->number;
+
+	if (beat->number == 0 || beat->waiting < WATCH_FIRST || server->inquiry.since != 0 || server->over ||
+	    now < server->watch.next)
+		return;
+	if (same && beat->waiting < server->watch.waiting)
+		return;
+	server->watch =
+		(struct server_watch){.group = beat->group,
+	                          .number = beat->number,
+	                          .waiting = beat->waiting + (beat->waiting < WATCH_MOST ? beat->waiting : WATCH_MOST),
+	                          .next = now + WATCH_FIRST};
+	diagnosis_open(server, &end);
+}
+
+void rh_comm_server_diagnosis_deinit(struct rh_comm_server *server)
+{
+	diagnosis_drop(server);
+}

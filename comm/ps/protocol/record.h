@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file comm/ps/protocol/record.h
+ * @brief Records between workers, servers and the scheduler: a head and a payload.
+ */
+#ifndef RH_COMM_PS_PROTOCOL_RECORD_H
+#define RH_COMM_PS_PROTOCOL_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "roundhouse/comm.h"
+
+/** Heads, payloads and parts start at multiples of this. */
+#define RH_PS_ALIGN 64
+/** Largest payload of a record, and largest part of a value. */
+#define RH_PS_PART_MAX 1048576
+
+/** Kinds of records. */
+enum rh_ps_kind {
+	RH_PS_REC_HELLO = 1, /**< worker: struct rh_ps_hello */
+	RH_PS_REC_CHALLENGE, /**< server: struct rh_ps_challenge */
+	RH_PS_REC_PROOF,     /**< worker: a digest */
+	RH_PS_REC_WELCOME,   /**< server: struct rh_ps_welcome */
+	RH_PS_REC_REFUSED,   /**< server: why, as text */
+	/** worker, on another connection: the ticket in key; answered by a descriptor on a local socket, else by ACK */
+	RH_PS_REC_ATTACH,
+	RH_PS_REC_SESSION, /**< in logs only: a process became this worker; sequence is its session */
+	RH_PS_REC_LEAVE,   /**< worker: it leaves; answered by ACK */
+	RH_PS_REC_INIT,
+	RH_PS_REC_PUSH,
+	RH_PS_REC_PULL,
+	RH_PS_REC_PUSH_PULL,
+	RH_PS_REC_RATE,      /**< payload: a double */
+	RH_PS_REC_ACK,       /**< server: done */
+	RH_PS_REC_VALUE,     /**< server: done, and this is the value */
+	RH_PS_REC_ERROR,     /**< server: status and worker, and why as text */
+	RH_PS_REC_PING,      /**< worker: are you there? sequence 0; answered by ACK */
+	RH_PS_REC_CONNECT,   /**< worker: struct rh_ps_fabric_hello: both open the backend now */
+	RH_PS_REC_KEY,       /**< while a backend is opened: a key, a zero byte, a value */
+	RH_PS_REC_ASSIGN,    /**< scheduler: struct rh_ps_assignment */
+	RH_PS_REC_PLACE,     /**< server, to the scheduler: struct rh_ps_place */
+	RH_PS_REC_PLACES,    /**< scheduler: where the servers are, as text, once all are there, and when one has moved */
+	RH_PS_REC_CONNECTED, /**< it is open here; nothing but the backend's bytes and announcements follow */
+	RH_PS_REC_END        /**< one more than the last */
+};
+
+/** flags: the answer is to hold the value. */
+#define RH_PS_WANT_VALUE 1U
+/** flags of INIT: there is a first value, and it is all zero. */
+#define RH_PS_ZEROS 2U
+
+/** Head of every record; it also stands before every record of a log. */
+struct rh_ps_head {
+	uint32_t kind;
+	uint32_t length;   /**< bytes of the payload */
+	uint64_t sequence; /**< number of the request, by worker and server; answers repeat it */
+	uint64_t key;
+	uint32_t part;
+	uint32_t bytes; /**< of the part of the value */
+	int32_t type;
+	uint32_t flags;
+	int32_t status;
+	int32_t worker;
+	int64_t timeout; /**< microseconds; negative: none */
+	uint64_t reserved;
+};
+
+_Static_assert(sizeof(struct rh_ps_head) == RH_PS_ALIGN, "a head is one line");
+
+/** @return bytes that a payload of @p length takes */
+static inline size_t rh_ps_padded(size_t length)
+{
+	return (length + RH_PS_ALIGN - 1) / RH_PS_ALIGN * RH_PS_ALIGN;
+}
+
+/** @return whether kind and length are those of a record */
+static inline bool rh_ps_head_is_sane(const struct rh_ps_head *head)
+{
+	return head->kind >= RH_PS_REC_HELLO && head->kind < RH_PS_REC_END && head->length <= RH_PS_PART_MAX;
+}
+
+#endif
