@@ -26,10 +26,10 @@ def reason_of(case):
 def skipped_cases(case):
     """-> what a program that ran says of cases that it left out: cmocka names them, unittest counts them or has reasons"""
     text = case.findtext("system-out") or ""
-    said = re.findall(r"^SKIPPED: (.*)$", text, re.M) + re.findall(r"^\[  SKIPPED \] (\w+)$", text, re.M)
-    said += [words[1:-1] for words in re.findall(r"skipped ('.*'|\".*\")$", text, re.M)]
+    reasons = re.findall(r"^SKIPPED: (.*)$", text, re.M) + re.findall(r"^\[  SKIPPED \] (\w+)$", text, re.M)
+    reasons += [words[1:-1] for words in re.findall(r"skipped ('.*'|\".*\")$", text, re.M)]
     count = re.search(r"^OK \(.*\bskipped=(\d+)", text, re.M)
-    return list(dict.fromkeys(said)) or ([f"{count[1]} cases"] if count else [])
+    return list(dict.fromkeys(reasons)) or ([f"{count[1]} cases"] if count else [])
 
 
 def cases_of(case):

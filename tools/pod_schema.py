@@ -14,7 +14,7 @@ import json
 import sys
 
 ROOT = "io.k8s.api.core.v1.PodTemplateSpec"
-# What OpenAPI v2 cannot say of these is said here: they are written as a number or a text; a number may have to be an int32.
+# What OpenAPI v2 cannot express is added here: they are written as a number or a text; a number may have to be an int32.
 INT_OR_STRING = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": {"x-kubernetes-int-or-string": True},
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"x-kubernetes-int-or-string": True, "format": "int32"},

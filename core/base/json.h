@@ -47,7 +47,7 @@ enum rh_json_type {
  */
 int rh_json_parse(const char *text, size_t length, struct rh_json **ret_json, struct rh_error *err);
 /**
- * As rh_json_parse(), for documents of many authors (what an API server tells of all its users' objects), where what
+ * As rh_json_parse(), for documents of many authors (what an API server reports of all its users' objects), where what
  * one of them wrote must not hide the others: U+0000 becomes U+FFFD, of a key that stands twice the first counts, and
  * an array or object beyond RH_JSON_DEPTH_MAX becomes null, unread.
  * @param[out] ret_json owned by the caller

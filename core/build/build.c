@@ -53,7 +53,7 @@ static int build_copy_member(struct rh_json *to, const char *key, const struct r
 	return rh_json_type(value) == type ? rh_json_set(to, key, rh_json_copy(value)) : 0;
 }
 
-/** Add the one controller owner reference (COMPAT C.1). An object that is not stored has no UID to name. */
+/** Add the one controller owner reference (v1-behaviour C.1). An object that is not stored has no UID to name. */
 int rh_build_owner(const struct rh_job *job, struct rh_json *metadata)
 {
 	const struct rh_kind *kind = job->kind;
@@ -118,7 +118,7 @@ static struct rh_json *build_object(const struct rh_job *job, const char *kind, 
 	return rh_take(object);
 }
 
-/** What of the template's metadata a pod gets, and the core's part (COMPAT C.1). */
+/** What of the template's metadata a pod gets, and the core's part (v1-behaviour C.1). */
 static int build_pod_metadata(const struct rh_snapshot *snapshot, const struct rh_replica_spec *spec,
                               struct rh_json *metadata)
 {
@@ -142,7 +142,7 @@ static bool build_has_port(const struct rh_json *container, const char *name)
 	return port;
 }
 
-/** Add the kind's port to the main container where no port has its name (COMPAT A.3-5). */
+/** Add the kind's port to the main container where no port has its name (v1-behaviour A.3-5). */
 static int build_add_port(const struct rh_kind *kind, struct rh_json *container)
 {
 	rh_auto(json) port = NULL;
@@ -159,7 +159,7 @@ static int build_add_port(const struct rh_kind *kind, struct rh_json *container)
 }
 
 /**
- * The replica's policy takes the place of the template's; a pod knows no ExitCode (COMPAT C.2). Where one failure
+ * The replica's policy takes the place of the template's; a pod knows no ExitCode (v1-behaviour C.2). Where one failure
  * restarts the whole job, no container may be restarted in its place: nobody would learn of the failure, and the other
  * ranks would wait for one that has begun anew.
  */
@@ -306,7 +306,7 @@ static int build_service_spec(const struct rh_json *container, struct rh_json *s
 	return rh_json_set_string(spec, "clusterIP", "None");
 }
 
-/** The Service of a type (COMPAT D.1), but for the selector, which is each one's labels. */
+/** The Service of a type (v1-behaviour D.1), but for the selector, which is each one's labels. */
 static int build_service_base(const struct rh_snapshot *snapshot, const struct rh_replica_spec *spec,
                               struct rh_json **ret_service, struct rh_error *err)
 {

@@ -19,27 +19,27 @@ struct rh_builder;
  * @return 0 or RH_ENOMEM
  */
 int rh_builder_new(const struct rh_snapshot *snapshot, struct rh_builder **ret_builder, struct rh_error *err);
-/** Add the job's controller owner reference to @p metadata (COMPAT C.1). @return 0 or RH_ENOMEM */
+/** Add the job's controller owner reference to @p metadata (v1-behaviour C.1). @return 0 or RH_ENOMEM */
 int rh_build_owner(const struct rh_job *job, struct rh_json *metadata);
 /** Free it. NULL is nothing. */
 void rh_builder_free(struct rh_builder *builder);
 RH_DEFINE_CLEANUP(builder);
 /**
- * Make the Pod of a replica (COMPAT C.1, C.2, A.3-5, and the plugin's part). @param[out] ret_pod owned by the caller.
+ * Make the Pod of a replica (v1-behaviour C.1, C.2, A.3-5, and the plugin's part). @param[out] ret_pod owned by the
+ * caller.
  * @return 0, RH_EPLUGIN, RH_EINVAL or RH_ENOMEM
  */
 int rh_build_pod(struct rh_builder *builder, const char *type, int32_t index, struct rh_json **ret_pod,
                  struct rh_error *err);
 /**
- * Make the headless Service of a replica (COMPAT D.1). @param[out] ret_service owned by the caller.
+ * Make the headless Service of a replica (v1-behaviour D.1). @param[out] ret_service owned by the caller.
  * @return 0 or RH_ENOMEM
  */
 int rh_build_service(struct rh_builder *builder, const char *type, int32_t index, struct rh_json **ret_service,
                      struct rh_error *err);
 /**
- * Make the further objects (COMPAT D.5 for PyTorch; the PodGroup where there is a gang scheduler), namespace and owner
- * added. @param[out] ret_objects an array, owned
- * by the caller.
+ * Make the further objects (v1-behaviour D.5 for PyTorch; the PodGroup where there is a gang scheduler), namespace and
+ * owner added. @param[out] ret_objects an array, owned by the caller.
  * @return as rh_build_pod()
  */
 int rh_build_objects(struct rh_builder *builder, struct rh_json **ret_objects, struct rh_error *err);

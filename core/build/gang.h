@@ -2,7 +2,7 @@
 /**
  * @file build/gang.h
  * @brief Gang scheduling: the PodGroup of a job, and what its pods carry so that a scheduler starts them together
- * (COMPAT B.8).
+ * (v1-behaviour B.8).
  */
 #ifndef RH_BUILD_GANG_H
 #define RH_BUILD_GANG_H

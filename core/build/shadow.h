@@ -10,7 +10,7 @@
 
 /**
  * Warn of each variable of a container (WORLD_SIZE, RANK, MASTER_ADDR, ...) that has another value in the pod: plugins
- * append theirs as V1 does (COMPAT C.4), so these win. Looks at the first replica of each type. Pure.
+ * append theirs as V1 does (v1-behaviour C.4), so these win. Looks at the first replica of each type. Pure.
  * @param snapshot job and addresses are used
  * @return 0, RH_ENOMEM or RH_EPLUGIN
  */

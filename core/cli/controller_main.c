@@ -2,8 +2,8 @@
 /*
  * The program roundhouse-controller, which `roundhouse controller` becomes.
  *
- * V1's flags with V1's meaning (COMPAT F.3), and our own. What a flag does not say, [controller] of the configuration
- * says, under the same name.
+ * V1's flags with V1's meaning (v1-behaviour F.3), and our own. What a flag does not say, [controller] of the
+ * configuration says, under the same name.
  */
 #include "controller/controller.h"
 

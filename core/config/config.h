@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file config/config.h
- * @brief The configuration: what roundhouse.ini (COMPAT-free, ours) says, with defaults.
+ * @brief The configuration: what roundhouse.ini says, with defaults.
  *
  * One immutable struct that everything above reads. Sections: [plugins] (path: folders, separated by colons, relative
  * to the file; allow: names, separated by white space or commas; time-limit), [plugin NAME], [controller], [local],

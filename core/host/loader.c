@@ -37,7 +37,8 @@ static int loader_check_whole(int fd, struct rh_error *err)
 		if (pread(fd, &part, sizeof(part), at) != (ssize_t)sizeof(part) ||
 		    (part.p_type == PT_LOAD &&
 		     (part.p_offset > (uint64_t)st.st_size || part.p_filesz > (uint64_t)st.st_size - part.p_offset)))
-			return rh_fail(err, RH_EPLUGIN, "the file is truncated: it has %lld bytes, its headers require more; copy it again",
+			return rh_fail(err, RH_EPLUGIN,
+			               "the file is truncated: it has %lld bytes, its headers require more; copy it again",
 			               (long long)st.st_size);
 	}
 	return 0;

@@ -13,7 +13,8 @@
 /* 30 000 years: any time of this epoch plus so many seconds still is a number of microseconds. */
 #define JOB_SECONDS_MAX INT64_C(1000000000000)
 
-/* Under scope job nothing starts again before all pods are gone, so the wait needs a bound (DESIGN section 4). */
+/* Under scope job nothing starts again before all pods are gone, so the wait needs a bound (docs/internals/engine.md).
+ */
 #define JOB_TERMINATING_TIMEOUT (60 * RH_SECOND)
 
 struct job_policy_word {
@@ -48,7 +49,7 @@ const char *rh_restart_policy_name(enum rh_restart_policy policy)
 	return "Never";
 }
 
-/* COMPAT B.1: every word that is not None or Running deletes all pods. */
+/* v1-behaviour B.1: every word that is not None or Running deletes all pods. */
 static enum rh_clean_policy job_clean_policy(const char *word)
 {
 	if (!word || strcmp(word, "None") == 0)
@@ -107,7 +108,7 @@ static int job_read_scheduling(struct rh_scheduling_policy *policy, const struct
 	return rh_fields_object(&fields, "minResources", &policy->min_resources);
 }
 
-/* MPI has a second cleanPodPolicy on the top of its spec; the other kinds' schemas prune it (COMPAT A.3-1). */
+/* MPI has a second cleanPodPolicy on the top of its spec; the other kinds' schemas prune it (v1-behaviour A.3-1). */
 static const char *job_top_clean_policy(const struct rh_kind *kind, const struct rh_json *spec)
 {
 	const char *word = rh_json_string(rh_json_get(spec, "cleanPodPolicy"));
@@ -187,7 +188,7 @@ static int job_read_spec(const struct rh_kind *kind, const struct rh_fields *fie
 	return r;
 }
 
-/* Of "Worker" and "worker" the one that is not canonical counts (COMPAT A.3-2). */
+/* Of "Worker" and "worker" the one that is not canonical counts (v1-behaviour A.3-2). */
 static int job_place_spec(struct rh_job *job, const struct rh_replica_spec *spec, const struct rh_place *place,
                           struct rh_error *err)
 {

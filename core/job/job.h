@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file job/job.h
- * @brief A training job as the core sees it: the parsed form of one object, with V1's defaults (COMPAT A.3) applied in
- * memory.
+ * @brief A training job as the core sees it: the parsed form of one object, with V1's defaults (v1-behaviour A.3)
+ * applied in memory.
  *
  * What differs from kind to kind is data, struct rh_kind. The object itself is kept; a member of it that is null is
  * absent (an API server drops those of fields that a definition names), and nothing else of it is changed.
@@ -38,14 +38,14 @@ enum rh_restart_policy {
 	RH_RESTART_UNKNOWN
 };
 
-/** Which pods go when a job has finished (COMPAT B.1). */
+/** Which pods go when a job has finished (v1-behaviour B.1). */
 enum rh_clean_policy {
 	RH_CLEAN_NONE,
 	RH_CLEAN_RUNNING,
 	RH_CLEAN_ALL /**< also every word that is not known, as V1 */
 };
 
-/** What a failure restarts: the replica, or all of the job (DESIGN section 4). */
+/** What a failure restarts: the replica, or all of the job (docs/internals/engine.md). */
 enum rh_restart_scope { RH_SCOPE_REPLICA, RH_SCOPE_JOB };
 
 /** Scheduling policy, used with a gang scheduler only. Texts are borrowed from the object. */
@@ -114,13 +114,13 @@ RH_DEFINE_CLEANUP(job);
 const struct rh_replica_spec *rh_job_spec(const struct rh_job *job, const char *type);
 /** @return replicas of all types together */
 int64_t rh_job_total_replicas(const struct rh_job *job);
-/** @return whether pod @p index of @p type has the master role (COMPAT C.1) */
+/** @return whether pod @p index of @p type has the master role (v1-behaviour C.1) */
 bool rh_job_is_leader(const struct rh_job *job, const char *type, int32_t index);
 /** @return the rank of a replica: its place over all types in the kind's order */
 int32_t rh_job_rank(const struct rh_job *job, const char *type, int32_t index);
-/** Write the name of a replica's pod (COMPAT C.1; C.11 for a type without index). @return @p buffer */
+/** Write the name of a replica's pod (v1-behaviour C.1; C.11 for a type without index). @return @p buffer */
 const char *rh_job_replica_name(const struct rh_job *job, const char *type, int32_t index, char buffer[RH_NAME_SIZE]);
-/** @return whether this program is the one to reconcile the job (runPolicy.managedBy, COMPAT B.6) */
+/** @return whether this program is the one to reconcile the job (runPolicy.managedBy, v1-behaviour B.6) */
 bool rh_job_is_ours(const struct rh_job *job);
 /** @return the container named rh_kind.container in @p pod_spec, else the first, else NULL; borrowed */
 struct rh_json *rh_job_main_container(const struct rh_kind *kind, const struct rh_json *pod_spec);

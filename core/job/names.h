@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file job/names.h
- * @brief Names, label keys and annotation keys: V1's (COMPAT C.1) and ours.
+ * @brief Names, label keys and annotation keys: V1's (v1-behaviour C.1) and ours.
  */
 #ifndef RH_JOB_NAMES_H
 #define RH_JOB_NAMES_H
@@ -66,7 +66,7 @@ bool rh_name_is_label(const char *name);
 bool rh_name_is_dns1123(const char *name);
 /** @return whether @p name is one of RH_BACKENDS */
 bool rh_name_is_backend(const char *name);
-/** Write V1's selector of a replica type (COMPAT E.4): keys sorted, comma-separated. @return @p buffer */
+/** Write V1's selector of a replica type (v1-behaviour E.4): keys sorted, comma-separated. @return @p buffer */
 const char *rh_name_selector(const char *job, const char *controller, const char *type, char *buffer, size_t size);
 
 /** How many names rh_name_generate() makes of one text: five characters of 27. */

@@ -245,8 +245,8 @@ static const char *pod_reason(const struct rh_json *status, const struct rh_json
 static const char *pod_message(const struct rh_pod *pod, const struct rh_json *status, const struct rh_json *end)
 {
 	const char *written = rh_fields_text_or_empty(end, "message");
-	bool tells = pod->phase == RH_PHASE_FAILED && (!*written || rh_text_equal(pod->reason, "Evicted"));
-	const char *message = tells ? rh_fields_text_or_empty(status, "message") : "";
+	bool shown = pod->phase == RH_PHASE_FAILED && (!*written || rh_text_equal(pod->reason, "Evicted"));
+	const char *message = shown ? rh_fields_text_or_empty(status, "message") : "";
 
 	return *message ? message : written;
 }
@@ -287,7 +287,7 @@ static void pod_read_end(struct rh_pod *pod, const struct rh_json *status, const
 	pod_read_evidence(pod, pod_message(pod, status, end));
 }
 
-/* Pod and Service of a type without index carry no label for it (COMPAT C.11). */
+/* Pod and Service of a type without index carry no label for it (v1-behaviour C.11). */
 int32_t rh_pod_index(const struct rh_kind *kind, const struct rh_json *labels)
 {
 	const char *type = rh_fields_text_or_empty(labels, RH_LABEL_TYPE);
@@ -443,16 +443,16 @@ int rh_exit_signal(int32_t exit_code)
 void rh_exit_print(int32_t exit_code, const char *reason, struct rh_str *out)
 {
 	int number = rh_exit_signal(exit_code);
-	bool telling = *reason && strcmp(reason, "Error") != 0 && strcmp(reason, "Completed") != 0;
+	bool specific = *reason && strcmp(reason, "Error") != 0 && strcmp(reason, "Completed") != 0;
 
 	if (exit_code < 0) {
-		rh_str_appendf(out, "failed (%s)", telling ? reason : "no exit code is known");
+		rh_str_appendf(out, "failed (%s)", specific ? reason : "no exit code is known");
 		return;
 	}
 	rh_str_appendf(out, "exited with code %" PRId32, exit_code);
 	if (number)
-		rh_str_appendf(out, " (SIG%s%s%s)", sigabbrev_np(number), telling ? ", " : "", telling ? reason : "");
-	else if (telling)
+		rh_str_appendf(out, " (SIG%s%s%s)", sigabbrev_np(number), specific ? ", " : "", specific ? reason : "");
+	else if (specific)
 		rh_str_appendf(out, " (%s)", reason);
 }
 

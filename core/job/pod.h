@@ -88,7 +88,8 @@ int rh_exit_signal(int32_t exit_code);
  * (-1), "failed (Evicted)". @param reason Kubernetes' word; "Error", "Completed" and "" add nothing
  */
 void rh_exit_print(int32_t exit_code, const char *reason, struct rh_str *out);
-/** @return whether ExitCode restarts a replica that ended with @p exit_code (COMPAT C.3: 128 and above, or unknown) */
+/** @return whether ExitCode restarts a replica that ended with @p exit_code (v1-behaviour C.3: 128 and above, or
+ * unknown) */
 bool rh_exit_retryable(int32_t exit_code);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file job/status.h
- * @brief The status of a job: conditions (COMPAT E.1), replica counts, times.
+ * @brief The status of a job: conditions (v1-behaviour E.1), replica counts, times.
  */
 #ifndef RH_JOB_STATUS_H
 #define RH_JOB_STATUS_H
@@ -80,8 +80,8 @@ bool rh_job_status_is(const struct rh_job_status *status, const char *type);
 /** @return whether Succeeded or Failed is True */
 bool rh_job_status_finished(const struct rh_job_status *status);
 /**
- * Set a condition with V1's mechanics (COMPAT E.1): nothing changes once Failed is True or when type, status and reason
- * are as before; the old entry is removed and the new one appended; Restarting removes Running and vice versa;
+ * Set a condition with V1's mechanics (v1-behaviour E.1): nothing changes once Failed is True or when type, status and
+ * reason are as before; the old entry is removed and the new one appended; Restarting removes Running and vice versa;
  * Succeeded and Failed turn Running to False in place.
  * @return 1 when something changed, 0 when not, RH_ENOMEM
  */

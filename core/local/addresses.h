@@ -51,7 +51,7 @@ int rh_address_pool_plan(struct rh_address_pool *pool, const struct rh_job *job,
  * case */
 const struct rh_address *rh_address_pool_find(const struct rh_address_pool *pool, const char *uid, const char *type,
                                               int32_t index);
-/** Append lines of /etc/hosts that give every replica's Service names (COMPAT D.1) the replica's address. */
+/** Append lines of /etc/hosts that give every replica's Service names (v1-behaviour D.1) the replica's address. */
 void rh_address_pool_hosts(const struct rh_address_pool *pool, const char *namespace_, struct rh_str *out);
 
 #endif

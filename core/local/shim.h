@@ -42,7 +42,8 @@
 #define RH_SHIM_MARK "ROUNDHOUSE_CONTAINER"
 
 /** Report of a shim about one container. As JSON:
- * {"container","init","state","pid","exitCode","signal","reason","message","restarts","startedAt","finishedAt","again","asked"}.
+ * {"container","init","state","pid","exitCode","signal","reason","message","restarts","startedAt","finishedAt",
+ *  "again","asked"}.
  */
 struct rh_shim_report {
 	char container[64];

@@ -7,7 +7,7 @@
 #include "job/rules/schema.h"
 #include "schema/crd_rules.h"
 
-/* COMPAT A.7: the last condition, whatever its status is. */
+/* v1-behaviour A.7: the last condition, whatever its status is. */
 static const char crd_columns[] =
 	"[{\"name\":\"State\",\"type\":\"string\",\"jsonPath\":\".status.conditions[-1:].type\"},"
 	"{\"name\":\"Age\",\"type\":\"date\",\"jsonPath\":\".metadata.creationTimestamp\"}]";

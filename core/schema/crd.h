@@ -3,7 +3,7 @@
  * @file schema/crd.h
  * @brief The CustomResourceDefinition of a kind, made from what its plugin declares.
  *
- * Names, printer columns and subresources are V1's (COMPAT A.7). What V1's webhooks refused is refused by the API
+ * Names, printer columns and subresources are V1's (v1-behaviour A.7). What V1's webhooks refused is refused by the API
  * server itself: as OpenAPI where OpenAPI can say it, else as CEL. Jobs that were stored before the rules are not
  * caught by them: a rule stands at the field that it is about, where the API server forgives what an update does not
  * touch (validation ratcheting), and a rule about the whole job forgives by itself.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * V1's webhook rules (COMPAT A.5) and those of job/rules/validate.c, as CEL. Two things shape them. Messages are fixed
- * texts: an expression over keys without a longest length is beyond CEL's cost limit. And the API server asks a rule
- * again when the value that it stands at changes, so it stands as deep as it can; one that stands higher looks at the
- * value before (optionalOldSelf): those about the whole object, which each update of the status changes, and those
+ * V1's webhook rules (v1-behaviour A.5) and those of job/rules/validate.c, as CEL. Two things shape them. Messages are
+ * fixed texts: an expression over keys without a longest length is beyond CEL's cost limit. And the API server asks a
+ * rule again when the value that it stands at changes, so it stands as deep as it can; one that stands higher looks at
+ * the value before (optionalOldSelf): those about the whole object, which each update of the status changes, and those
  * whose message names a replica type, which stand at spec. A rule at the map would be printed as spec.map.[Type], for
  * the API server puts a dot between where a rule stands and what it is about.
  */

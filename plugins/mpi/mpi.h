@@ -34,14 +34,14 @@ const char *mpi_quote_namespace(const struct rh_services *host, const struct rh_
 const char *mpi_quote_account(const struct rh_services *host, const struct rh_view *view);
 /** @return whether the template names the launcher's account itself */
 int mpi_has_account(const struct rh_services *host, const struct rh_view *view);
-/** @return whether the launcher asks for GPUs, and so takes part in the work (COMPAT C.11) */
+/** @return whether the launcher asks for GPUs, and so takes part in the work (v1-behaviour C.11) */
 int mpi_launcher_works(const struct rh_services *host, const struct rh_view *view);
 
 /** @name Embedded JSON files of this folder: static, zero-terminated @{ */
 extern const char mpi_schema[]; /**< schema.json: rh_kind.spec_schema */
 /** cel.json: rh_kind.cel_rules. A stored job with a wrong mainContainer can still be updated. */
 extern const char mpi_cel[];
-/** columns.json: rh_kind.columns. V1 lists Age before State for this kind (COMPAT A.7). */
+/** columns.json: rh_kind.columns. V1 lists Age before State for this kind (v1-behaviour A.7). */
 extern const char mpi_columns[];
 /** rbac.json: rh_kind.rbac_rules. It has pods/exec, which the launcher's role grants: RBAC lets only a holder grant. */
 extern const char mpi_rbac[];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a pod needs so that mpirun in the launcher can start processes in the workers through `kubectl exec` (COMPAT
- * C.11).
+ * What a pod needs so that mpirun in the launcher can start processes in the workers through `kubectl exec`
+ * (v1-behaviour C.11).
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an MPIJob needs beside its pods (COMPAT C.11): the ConfigMap with hostfile and scripts, and the launcher's right
- * to run something in the workers.
+ * What an MPIJob needs beside its pods (v1-behaviour C.11): the ConfigMap with hostfile and scripts, and the launcher's
+ * right to run something in the workers.
  */
 #include <inttypes.h>
 #include <stdio.h>

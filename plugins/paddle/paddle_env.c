@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a replica's pod needs to find the others: V1's variables in V1's order (COMPAT C.9). */
+/* What a replica's pod needs to find the others: V1's variables in V1's order (v1-behaviour C.9). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a PaddleJob may say beyond the rules of its kind. V1 takes an elastic policy and does nothing with it (COMPAT
- * A.2). */
+/* What a PaddleJob may say beyond the rules of its kind. V1 takes an elastic policy and does nothing with it
+ * (v1-behaviour A.2). */
 #include <inttypes.h>
 #include <stdio.h>
 

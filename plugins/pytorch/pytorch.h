@@ -22,14 +22,14 @@ struct pytorch_bounds {
 	int64_t max;
 };
 
-/** Read the bounds with V1's defaults (COMPAT A.3-7): one takes the other's place, both that of the workers. */
+/** Read the bounds with V1's defaults (v1-behaviour A.3-7): one takes the other's place, both that of the workers. */
 void pytorch_read_bounds(const struct rh_services *host, const struct rh_view *view, struct pytorch_bounds *ret_bounds);
 /** @return whether the job has an elastic policy */
 int pytorch_is_elastic(const struct rh_services *host, const struct rh_view *view);
 
 /** @name Embedded JSON files of this folder: static, zero-terminated @{ */
 extern const char pytorch_schema[];   /**< schema.json: rh_kind.spec_schema */
-extern const char pytorch_cel[];      /**< cel.json: rh_kind.cel_rules; COMPAT A.5, rules 13 and 14 */
+extern const char pytorch_cel[];      /**< cel.json: rh_kind.cel_rules; v1-behaviour A.5, rules 13 and 14 */
 extern const char pytorch_rbac[];     /**< rbac.json: rh_kind.rbac_rules */
 extern const char pytorch_contract[]; /**< contract.json: rh_kind.contract */
 extern const char pytorch_settings[]; /**< settings.json: rh_plugin.settings */

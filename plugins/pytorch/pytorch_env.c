@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a replica's pod needs to find the others: V1's variables in V1's order (COMPAT C.5). */
+/* What a replica's pod needs to find the others: V1's variables in V1's order (v1-behaviour C.5). */
 #include <stdarg.h>
 
 #include <inttypes.h>
@@ -79,7 +79,7 @@ static void env_set_master(struct env_call *call)
 	env_setf(call, "PET_NODE_RANK", "%" PRId32, rank);
 }
 
-/** V1 defaults nprocPerNode to auto, unless the elastic policy has the old field (COMPAT A.3-8). */
+/** V1 defaults nprocPerNode to auto, unless the elastic policy has the old field (v1-behaviour A.3-8). */
 static void env_set_nproc(struct env_call *call)
 {
 	const char *text = call->host->text(call->view, PYTORCH_NPROC);

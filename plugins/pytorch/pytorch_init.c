@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The containers that wait until the Master's name resolves (COMPAT C; V1: pkg/controller.v1/pytorch/initcontainer.go).
+/* The containers that wait until the Master's name resolves (v1-behaviour C; V1:
+ * pkg/controller.v1/pytorch/initcontainer.go).
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

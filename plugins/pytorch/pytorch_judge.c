@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the counts mean (COMPAT E.5-1): the core's default, but for an elastic job without a master, which has succeeded
- * as soon as one worker has. Where V1 visits its types in random order, the core has one: success of the master wins
- * over everything, and restarting replicas over a running master.
+ * What the counts mean (v1-behaviour E.5-1): the core's default, but for an elastic job without a master, which has
+ * succeeded as soon as one worker has. Where V1 visits its types in random order, the core has one: success of the
+ * master wins over everything, and restarting replicas over a running master.
  */
 #include "pytorch.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nprocPerNode with a program that starts one process: V1 counts nprocPerNode processes of each replica in WORLD_SIZE,
- * and init_process_group() waits for them (COMPAT C.5). */
+ * and init_process_group() waits for them (v1-behaviour C.5). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

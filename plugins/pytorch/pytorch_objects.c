@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The HorizontalPodAutoscaler of an elastic job with metrics (COMPAT D.5). */
+/* The HorizontalPodAutoscaler of an elastic job with metrics (v1-behaviour D.5). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

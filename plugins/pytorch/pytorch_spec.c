@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a PyTorchJob may say beyond the rules of its kind: V1's webhook rules (COMPAT A.5, 13 and 14), and what V1 let
- * in and then broke on. */
+/* What a PyTorchJob may say beyond the rules of its kind: V1's webhook rules (v1-behaviour A.5, 13 and 14), and what V1
+ * let in and then broke on. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,7 +127,7 @@ static int32_t spec_check_nproc(const struct spec_call *call)
 	return call->host->note(call->reply, RH_NOTE_WARN, detail);
 }
 
-/** COMPAT A.5, rule 14. */
+/** v1-behaviour A.5, rule 14. */
 static int32_t spec_check_old_nproc(const struct spec_call *call)
 {
 	int32_t r;

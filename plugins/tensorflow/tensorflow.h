@@ -26,17 +26,18 @@ const char *tensorflow_lower(const char *type, char buffer[TENSORFLOW_TYPE_SIZE]
  * @return borrowed, or NULL after the last
  */
 const char *tensorflow_next_type(const struct rh_services *host, const struct rh_view *view, const char *last);
-/** @return whether the job gets a TF_CONFIG: all but those with one replica of the types that V1 knows (COMPAT C.7) */
+/** @return whether the job gets a TF_CONFIG: all but those with one replica of the types that V1 knows (v1-behaviour
+ * C.7) */
 int tensorflow_is_distributed(const struct rh_services *host, const struct rh_view *view);
 /**
- * Write TF_CONFIG as @p me sees it, byte for byte as V1 does (COMPAT C.7).
+ * Write TF_CONFIG as @p me sees it, byte for byte as V1 does (v1-behaviour C.7).
  * @return to be freed, or NULL when memory is out
  */
 char *tensorflow_config(const struct rh_services *host, const struct rh_view *view, const struct rh_replica *me);
 
 /** @name Embedded JSON files of this folder: static, zero-terminated @{ */
 extern const char tensorflow_schema[];   /**< schema.json: rh_kind.spec_schema */
-extern const char tensorflow_cel[];      /**< cel.json: rh_kind.cel_rules; COMPAT A.5, rule 12 */
+extern const char tensorflow_cel[];      /**< cel.json: rh_kind.cel_rules; v1-behaviour A.5, rule 12 */
 extern const char tensorflow_contract[]; /**< contract.json: rh_kind.contract */
 extern const char tensorflow_settings[]; /**< settings.json: rh_plugin.settings */
 /** @} */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TF_CONFIG: the cluster as TensorFlow reads it, in V1's bytes (COMPAT C.7). */
+/* TF_CONFIG: the cluster as TensorFlow reads it, in V1's bytes (v1-behaviour C.7). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

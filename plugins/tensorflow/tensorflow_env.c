@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a replica's pod needs to find the others: TF_CONFIG in the container named tensorflow (COMPAT C.4, C.7). */
+/* What a replica's pod needs to find the others: TF_CONFIG in the container named tensorflow (v1-behaviour C.4, C.7).
+ */
 #include <stdlib.h>
 
 #include "tensorflow.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the counts mean (COMPAT E.5-3), with V1's words (COMPAT E.3); success wins over everything. */
+/* What the counts mean (v1-behaviour E.5-3), with V1's words (v1-behaviour E.3); success wins over everything. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a TFJob may say beyond the rules of its kind: V1's webhook rule (COMPAT A.5-12), and what V1 let in and then
- * broke on. */
+/* What a TFJob may say beyond the rules of its kind: V1's webhook rule (v1-behaviour A.5-12), and what V1 let in and
+ * then broke on. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

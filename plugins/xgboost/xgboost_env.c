@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a replica's pod needs to find the others: V1's variables in V1's order (COMPAT C.8). LightGBM's are the last
- * two. */
+/* What a replica's pod needs to find the others: V1's variables in V1's order (v1-behaviour C.8). LightGBM's are the
+ * last two. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

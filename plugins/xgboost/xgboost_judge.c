@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the counts mean (COMPAT E.5-4). The words are the core's. Unlike V1, a replica that its policy restarts does not
- * fail the job.
+ * What the counts mean (v1-behaviour E.5-4). The words are the core's. Unlike V1, a replica that its policy restarts
+ * does not fail the job.
  */
 #include "xgboost.h"
 

@@ -95,7 +95,7 @@ static const struct rh_kind *build_describe_mpi(void *self, uint32_t index)
 	return index == 0 ? &test_mpi : NULL;
 }
 
-/* COMPAT C.11: the launcher has no index, in its name or as a label. */
+/* v1-behaviour C.11: the launcher has no index, in its name or as a label. */
 static void test_build__a_type_without_index(void **state)
 {
 	struct rh_plugin plugin = *fixture_plugin();

@@ -40,7 +40,7 @@ static const struct name_row own_rows[] = {
 	{"", RH_EINVAL, RH_GANG_NONE, ""},
 };
 
-/* COMPAT B.8: any word but Volcano's is the name of a scheduler. */
+/* v1-behaviour B.8: any word but Volcano's is the name of a scheduler. */
 static const struct name_row flag_rows[] = {
 	{"", 0, RH_GANG_NONE, ""},
 	{"None", 0, RH_GANG_NONE, ""},

@@ -19,7 +19,7 @@ spec:
 
 
 class ClusterDomain(Case):
-    """O3: V1's variable counts, and the configuration counts before it."""
+    """V1's variable counts, and the configuration counts before it."""
 
     def render(self, domain, *words):
         return call("render", *words, "-", text=JOB, env={**os.environ, "CUSTOM_CLUSTER_DOMAIN": domain})

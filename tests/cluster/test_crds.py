@@ -195,7 +195,7 @@ class Rules:
             with self.subTest(case.name):
                 answer = self.try_job(case.job)
                 self.assert_refused(answer, case.says)
-                self.assertNotIn("Specs.[", answer.message)  # O4
+                self.assertNotIn("Specs.[", answer.message)  # the path has no dot before the type, as in V1
 
     def test_near_the_edge_is_taken(self):
         rows = [

@@ -255,10 +255,11 @@ class Controllers(Case):
 
 
 class Rights(Case):
-    """The controller with the rights that `roundhouse manifests` gives it; the API server's audit log is the audit."""
+    """The controller with the rights that `roundhouse manifests` gives it; the API server's audit log shows what it did."""
     options = {"audit": True}
     ACCOUNT = "system:serviceaccount:roundhouse:roundhouse"
-    # What a job without faults does not need: adoption of orphans, a get after a write with unknown outcome, repeated events, and what an MPI launcher is granted, which only the owner of a right may grant.
+    # What a job without faults does not need: adoption of orphans, a get after a write with unknown outcome, repeated
+    # events, and what an MPI launcher is granted, which only the owner of a right may grant.
     SPARE = {("patch", "pods"), ("patch", "services"), ("get", "services"), ("get", "pods"), ("patch", "events"),
              ("get", "pytorchjobs"), ("create", "pods/exec")}
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_foreign.py ROUNDHOUSE JAX_DIR: names that a job needs and that belong to another (S3, O1, O2), on a real API server.
+"""test_foreign.py ROUNDHOUSE JAX_DIR: names that a job needs and that belong to another, on a real API server.
 
 The controller has the rights that `roundhouse manifests` grants. A tenant may edit one namespace and have jobs there; he may
 neither make roles nor bind them. No garbage collector runs.
@@ -158,26 +158,26 @@ class Foreign(Case):
     # --- names that are taken
 
     def test_config_map(self):
-        """O1"""
+        """The ConfigMap belongs to another: nothing is made, and the job says whose it is."""
         self.check("map", self.tenant(map_of("map")))
 
     def test_account(self):
         self.check("account", self.tenant(thing("ServiceAccount", "account-launcher")))
 
     def test_role(self):
-        """S3"""
+        """The Role belongs to another: it is not bound to the launcher."""
         self.check("role", self.administrator(role_of("role")))
 
     def test_binding(self):
-        """O1"""
+        """The RoleBinding belongs to another."""
         self.check("binding", self.administrator(binding_of("binding")))
 
     def test_first_worker(self):
-        """O2: a launcher that might run something in a pod of another."""
+        """A launcher that might run something in a pod of another."""
         self.check("first", self.tenant(pod_of("first-worker-0")))
 
     def test_second_worker(self):
-        """O2"""
+        """The pod of the second worker belongs to another; the first worker is made."""
         self.check("second", self.tenant(pod_of("second-worker-1")), pods=["second-worker-0"])
 
     def test_of_a_former_job(self):
@@ -205,7 +205,7 @@ class Foreign(Case):
         return body
 
     def test_role_that_bears_the_uid(self):
-        """S3: who may not grant a right may yet make its role bear any owner. It says what is wanted before anybody is bound to it."""
+        """Who may not grant a right may yet make its role bear any owner. It says what is wanted before anybody is bound to it."""
         role = self.administrator(role_of("forged"), self.suspended("forged"))
         self.resume("forged")
         self.assert_runs("forged")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_integers.py ROUNDHOUSE JAX_DIR [TEST...]: integers come through as they are, from file to API server (K3).
+"""test_integers.py ROUNDHOUSE JAX_DIR [TEST...]: integers come through as they are, from file to API server.
 
 The fields are those of the pod schema that the program carries; for each value the API server's own answer to a pod is the
 judge. The controller has the rights that `roundhouse manifests` grants.

@@ -63,7 +63,7 @@ class Manifests(unittest.TestCase):
         self.assertNotIn("env", container)
 
     def test_network_policy(self):
-        """S2: the controller's pods are reached at the ports that serve something, by no other."""
+        """The controller's pods are reached at the ports that serve something, by no other."""
         for words in ([], ["--namespaced"]):
             objects = manifests(*words)
             pods = objects["Deployment", "roundhouse"]["spec"]["template"]

@@ -209,7 +209,7 @@ static void test_observe__calls(void **state)
 	assert_int_equal(rh_metrics_value(metrics, RH_METRIC_API_TIME, watch), 0);
 }
 
-/* K6: what had failed to list, and then to watch, works again as a whole; other resources are not touched. */
+/* What had failed to list, and then to watch, works again as a whole; other resources are not touched. */
 static void test_observe__problems(void **state)
 {
 	static const char *const pods_list[] = {"pods", "list"};

@@ -72,7 +72,7 @@ class Relabel(Case):
         self.assertEqual(len(self.pods(name)), 2)
 
     def test_labels(self):
-        """K2: another job's name, the name of no job, no operator, another operator; one after the other, and no start between."""
+        """Another job's name, the name of no job, no operator, another operator; one after the other, and no start between."""
         with self.start("labels"):
             self.begin("other")
             self.begin("mine")
@@ -84,7 +84,7 @@ class Relabel(Case):
             self.drop_job(name)
 
     def test_label_that_is_watched(self):
-        """K2: without it the server says DELETED of a pod that is there, and nothing when it goes."""
+        """Without it the server says DELETED of a pod that is there, and nothing when it goes."""
         with self.start("unwatched"):
             self.begin("unseen")
             before = self.uid("unseen-worker-0")
@@ -97,7 +97,7 @@ class Relabel(Case):
         self.drop_job("unseen")
 
     def test_gap_with_many_labels(self):
-        """K4: one tenant's pod has 64 labels of ours; a pod of another goes while the server has forgotten what happened."""
+        """One tenant's pod has 64 labels of ours; a pod of another goes while the server has forgotten what happened."""
         gap = {"open": False, "refused": 0}
 
         def judge(call):

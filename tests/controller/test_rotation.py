@@ -152,7 +152,7 @@ class Rotation(unittest.TestCase):
         return Load(self.api, plural, body)
 
     def test_certificate_changes_under_load(self):
-        """K7: many times, and no call is refused; so also when the authority is another one (S5)."""
+        """Many times, and no call is refused; so also when the authority is another one."""
         self.controllers()
         crt = self.wait_all_show(None)
         with self.load("PyTorchJob") as one, self.load("TFJob") as two:
@@ -174,7 +174,7 @@ class Rotation(unittest.TestCase):
             self.assertEqual(bundle.count(BEGIN), 3)
 
     def test_secret_is_emptied(self):
-        """S5: and one instance is started anew. The other is called all the while, and takes the new certificate soon."""
+        """And one instance is started anew. The other is called all the while, and takes the new certificate soon."""
         _, second = self.controllers()
         crt = self.wait_all_show(None)
         with self.load("PyTorchJob") as load:

@@ -67,7 +67,7 @@ class Servers(unittest.TestCase):
         self.assertEqual(controller.get("/metrics", controller.metrics_port)[0], 200)
 
     def test_slow_clients(self):
-        """S2: who feeds requests byte by byte, or sends nothing, keeps nobody from health and metrics."""
+        """Who feeds requests byte by byte, or sends nothing, keeps nobody from health and metrics."""
         controller = self.controller()
         with self.attack(300, controller.health_port, controller.metrics_port):
             for _ in range(20):
@@ -76,7 +76,7 @@ class Servers(unittest.TestCase):
         controller.stop()
 
     def test_slow_clients_that_go(self):
-        """S2: 300 half requests that are closed together, and the listener goes on."""
+        """300 half requests that are closed together, and the listener goes on."""
         controller = self.controller()
         for _ in range(5):
             clients = [socket.create_connection(("127.0.0.1", controller.health_port)) for _ in range(300)]
@@ -89,7 +89,7 @@ class Servers(unittest.TestCase):
         controller.stop()
 
     def test_many_clients(self):
-        """S2: 2,000 at a time, 50 times; each question is answered while they are at it."""
+        """2,000 at a time, 50 times; each question is answered while they are at it."""
         controller = self.controller()
         rounds = 50
         with self.attack(2000, controller.health_port, rounds=rounds) as attack:
@@ -104,7 +104,7 @@ class Servers(unittest.TestCase):
         controller.stop()
 
     def test_few_descriptors(self):
-        """S2: with 256 descriptors enough are left for the controller's own connections."""
+        """With 256 descriptors enough are left for the controller's own connections."""
         controller = self.controller(descriptors=256)
         with self.attack(600, controller.health_port, controller.metrics_port):
             self.assert_answers(controller)
@@ -112,7 +112,7 @@ class Servers(unittest.TestCase):
         controller.stop()
 
     def test_no_descriptors(self):
-        """S2: when there are none left, who waits is answered as soon as there is one."""
+        """When there are none left, who waits is answered as soon as there is one."""
         controller = self.controller()
         with self.attack(300, controller.health_port) as attack:
             open_now = len(list(pathlib.Path(f"/proc/{controller.process.pid}/fd").iterdir()))
@@ -165,7 +165,7 @@ class Servers(unittest.TestCase):
             return tls.recv(4096).split(b"\r\n")[0]
 
     def test_certificate_is_exchanged(self):
-        """K7: a new pair comes file by file while calls are made; none is refused, and no half pair is taken."""
+        """A new pair comes file by file while calls are made; none is refused, and no half pair is taken."""
         controller, certificate, _ = self.served()
         self.assertEqual(self.shown(), certificate)
         failed, answered, over = [], [0], threading.Event()
@@ -200,7 +200,7 @@ class Servers(unittest.TestCase):
         controller.stop()
 
     def test_port_is_taken(self):
-        """S5: the port of the webhooks is another's at the start; it is tried again, and /readyz and the state say so."""
+        """The port of the webhooks is another's at the start; it is tried again, and /readyz and the state say so."""
         with socket.create_server(("", self.port), family=socket.AF_INET6, dualstack_ipv6=True):
             certificate, key = self.make_certificate("first")
             self.put("tls.crt", certificate)
@@ -221,7 +221,7 @@ class Servers(unittest.TestCase):
         return "Cipher is (NONE)" not in done.stdout and done.returncode == 0
 
     def test_tls(self):
-        """S6: TLS 1.3, or 1.2 with forward secrecy and authenticated encryption; with keys of both kinds."""
+        """TLS 1.3, or 1.2 with forward secrecy and authenticated encryption; with keys of both kinds."""
         controller, _, _ = self.served()
         apiserver.run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=rsa", "-keyout",
                       self.folder / "rsa.key", "-out", self.folder / "rsa.crt")
@@ -251,7 +251,7 @@ class Servers(unittest.TestCase):
             return int(one.recv(4096).split()[1])
 
     def test_host(self):
-        """S6: a page of the web whose name leads to this machine cannot read the state."""
+        """A page of the web whose name leads to this machine cannot read the state."""
         controller = self.controller()
         for host in ("localhost", "localhost:9999", "127.0.0.1:8081", "[::1]:1", "LOCALHOST"):
             self.assertEqual(self.host_gets(controller, host), 200, host)
@@ -260,7 +260,7 @@ class Servers(unittest.TestCase):
         controller.stop()
 
     def test_token_file(self):
-        """S6: a token file that others can write is reported."""
+        """A token file that others can write is reported."""
         token = self.folder / "token"
         token.write_text("abc")
         self.kubeconfig.write_text(json.dumps({**KUBECONFIG, "users": [{"name": "u", "user": {"tokenFile": str(token)}}]}))
@@ -281,7 +281,7 @@ class Servers(unittest.TestCase):
         return sum(row[3] == "0A" and f"socket:[{row[9]}]" in inodes for row in rows)
 
     def test_nowhere(self):
-        """K8: port 0 is nowhere, for each of the three, in each form."""
+        """Port 0 is nowhere, for each of the three, in each form."""
         for name in ("crt", "key"):
             self.put(f"tls.{name}", self.make_certificate("first")[name == "key"])
         controller = self.controller("--webhook-cert-dir", self.certs, "--webhook-server-port=0", "--metrics-bind-address=0")

@@ -186,7 +186,7 @@ class Tenants(case.Case):
             list(pool.map(lambda name: self.ask(self.hostile, "DELETE", name), names))
 
     def test_jobs_that_are_too_large(self):
-        """S1: each is refused with a condition, and costs nobody anything."""
+        """Each is refused with a condition, and costs nobody anything."""
         def make(name):
             body = case.job(name, namespace="hostile", workers=1)
             body["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["numbers"] = ["NUMBERS"]
@@ -198,7 +198,7 @@ class Tenants(case.Case):
         self.play(make, [f"large-{number}" for number in range(LARGE_JOBS)], refused)
 
     def test_large_jobs_that_run(self):
-        """S1: what is large and can be run is, a few at a time."""
+        """What is large and can be run is, a few at a time."""
         def make(name):
             body = case.job(name, namespace="hostile", workers=2)
             body["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["env"] = VARIABLES

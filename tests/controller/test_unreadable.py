@@ -34,7 +34,7 @@ class Unreadable(Case):
         _, body = self.request("GET", self.path("pytorchjobs", name=name))
         return next((c for c in body.get("status", {}).get("conditions", []) if c["type"] == "Failed"), None)
 
-    def told(self, name):
+    def job_events(self, name):
         return [(e["reason"], e["message"], e["count"]) for e in self.items("v1", "events") if e["involvedObject"].get("name") == name]
 
     def patches(self):
@@ -54,15 +54,15 @@ class Unreadable(Case):
                 failed = wait_for("failed", lambda: self.failed("old"))
                 self.create(job(f"after-{name}"))
                 wait_for("pods of another", lambda: len(self.pods(f"after-{name}")) == 2)
-                wait_for("told", lambda: self.told("old"))
+                wait_for("Event", lambda: self.job_events("old"))
                 self.wait_idle(controller)
             self.drop_job(f"after-{name}")
         self.assertEqual((failed["status"], failed["reason"]), ("True", "PyTorchJobFailedValidation"))
         self.assertIn(f"spec.runPolicy.backoffLimit: Invalid value: {TOO_MANY}", failed["message"])
-        self.assertEqual(self.told("old"), [("PyTorchJobFailedValidation", failed["message"], 1)])
+        self.assertEqual(self.job_events("old"), [("PyTorchJobFailedValidation", failed["message"], 1)])
         self.assertEqual(len([uri for uri in self.patches() if "/old" in uri]), 1)
         self.assertEqual((self.pods("old"), self.items("v1", "services", query="?labelSelector=training.kubeflow.org/job-name=old")), ([], []))
-        self.assertEqual((self.failed("theirs"), self.told("theirs")), (None, []))
+        self.assertEqual((self.failed("theirs"), self.job_events("theirs")), (None, []))
         with self.controller("--leader-elect=false", name="third"):
             better = {"spec": {"runPolicy": {"backoffLimit": 3}}}
             status, answer = self.request("PATCH", self.path("pytorchjobs", name="old"), better, "application/merge-patch+json")

@@ -55,7 +55,7 @@ def v1_program():
 
 
 def mended(statuses):
-    """-> statuses with what V1 leaves out: of some jobs that failed, when that was (COMPAT E.5-4)"""
+    """-> statuses with what V1 leaves out: of some jobs that failed, when that was (v1-behaviour E.5-4)"""
     for status in statuses.values():
         failed = [c["lastTransitionTime"] for c in status["conditions"] if (c["type"], c["status"]) == ("Failed", "True")]
         if failed:

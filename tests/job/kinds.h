@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file job/kinds.h
- * @brief Kinds for tests of the core, so that they need no plugin; their data is that of COMPAT A.1 and A.5.
+ * @brief Kinds for tests of the core, so that they need no plugin; their data is that of v1-behaviour A.1 and A.5.
  */
 #ifndef RH_TEST_JOB_KINDS_H
 #define RH_TEST_JOB_KINDS_H

@@ -38,7 +38,7 @@ static void test_job__metadata_defaults(void **state)
 	assert_int_equal(job->status.condition_count, 0);
 }
 
-/* COMPAT A.3: the object stays as the user wrote it. */
+/* v1-behaviour A.3: the object stays as the user wrote it. */
 static void test_job__spec_defaults(void **state)
 {
 	rh_auto(job) job =
@@ -107,7 +107,7 @@ struct clean_row {
 	enum rh_clean_policy mpi;
 };
 
-/* COMPAT A.3-1, B.1 */
+/* v1-behaviour A.3-1, B.1 */
 static const struct clean_row clean_rows[] = {
 	{"'runPolicy':{}", RH_CLEAN_NONE, RH_CLEAN_NONE},
 	{"'runPolicy':null", RH_CLEAN_NONE, RH_CLEAN_NONE},
@@ -374,7 +374,7 @@ struct role_row {
 	int32_t rank;
 };
 
-/* COMPAT C.1 */
+/* v1-behaviour C.1 */
 static const struct role_row role_rows[] = {
 	{&test_pytorch, "{'Master':{},'Worker':{'replicas':2}}", "Master", 0, true, 0},
 	{&test_pytorch, "{'Master':{},'Worker':{'replicas':2}}", "Worker", 0, false, 1},

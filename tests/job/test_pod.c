@@ -267,7 +267,7 @@ static void test_pod__index(void **state)
 	}
 }
 
-/* COMPAT C.11: the launcher's pod has no index label; a worker's that lost it counts for no replica. */
+/* v1-behaviour C.11: the launcher's pod has no index label; a worker's that lost it counts for no replica. */
 static void test_pod__of_a_type_without_index(void **state)
 {
 	static const char *const types[] = {"launcher", "worker"};

@@ -35,7 +35,7 @@ struct set_row {
 	const char *line;
 };
 
-/* One row a sentence of COMPAT E.1. */
+/* One row a sentence of v1-behaviour E.1. */
 static const struct set_row set_rows[] = {
 	{"a first condition", {{"Created", true, "c", 1}}, "Created+/c@1,1"},
 	{"Failed is final",
@@ -115,7 +115,7 @@ static void test_status__set(void **state)
 	}
 }
 
-/* COMPAT E.1: neither a message is refreshed by the same reason, nor does a flip touch it. */
+/* v1-behaviour E.1: neither a message is refreshed by the same reason, nor does a flip touch it. */
 static void test_status__messages(void **state)
 {
 	struct rh_job_status status = {0};

@@ -54,7 +54,7 @@ void kit_assert_env(const struct rh_json *pod, size_t container, const char *wan
 void kit_assert_findings(struct kit *kit, const char *want);
 /** Compare all verdicts, number, type ("-": none) and message a line, with @p want. */
 void kit_assert_verdicts(struct kit *kit, const char *want);
-/** Compare what describe() says with V1's constants (COMPAT A.1), and its flags with @p flags. */
+/** Compare what describe() says with V1's constants (v1-behaviour A.1), and its flags with @p flags. */
 void kit_assert_kind(const struct kit *kit, const struct rh_kind *want, uint32_t flags);
 /** A recorded job that breaks a rule (tests/goldens/invalid/NAME.yaml) must be refused in V1's words. */
 void kit_assert_words_of_v1(const char *plugin, const char *name);

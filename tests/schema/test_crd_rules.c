@@ -138,7 +138,7 @@ static void test_crd_rules__types_in_any_case(void **state)
 	rules_have(spec, OF_MASTER ".replicas FieldValueForbidden must be at most 4 (old): ");
 }
 
-/* O4: the API server prints what follows a rule's own place behind a dot; map.[Type] is no path of V1. */
+/* The API server prints what follows a rule's own place behind a dot; map.[Type] is no path of V1. */
 static void test_crd_rules__types_are_named_from_spec(void **state)
 {
 	rh_auto_free char *pytorch = NULL;

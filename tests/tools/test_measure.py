@@ -23,6 +23,8 @@ BROKEN = {
     "banned call": ("plugins/p/a.c", SPDX_C + "void f(char *s)\n{\n\tstrcpy(s, \"x\");\n}\n", "a.c:4: strcpy() is banned"),
     "thread": ("core/kube/a.c", SPDX_C + "void f(void)\n{\n\tuv_queue_work(0, 0, 0, 0);\n}\n", "a.c:4: uv_queue_work() makes a thread"),
     "mark": ("core/base/a.c", SPDX_C + "/* FIXME: later */\n", "a.c:2: FIXME"),
+    "word that left": ("core/base/a.c", SPDX_C + "/* The peer is told. */\n", 'a.c:2: "told" left the tree'),
+    "word in a name": ("docs/a.md", "`rh_engine_tell()` emits it.\n", 'docs/a.md:1: "tell" left the tree'),
     "licence": ("core/base/a.c", "int f(void);\n", "a.c:1: the first line"),
     "licence of a script": ("tools/x.py", "#!/usr/bin/python3\nimport sys\n", "x.py:1: the first lines"),
     "undocumented": ("core/base/a.h", SPDX_C + "/** fine */\nint f(void);\nint g(int a,\n      int b);\n", "a.h:4: declaration"),
@@ -36,6 +38,7 @@ BROKEN = {
     "name of a test": ("tests/base/test_a.c", SPDX_C + "static void test_b__x(void **state)\n{\n}\n", "must be named test_a__<case>"),
 }
 FINE = {
+    "in flight": "/* requests in flight: rh_in_flight() */\n",
     "constant": "static const char *const names[] = {\"a\", \"b\"};\nstatic const struct x table[] = {{1}, {2}};\n",
     "comment": "/* strcpy(a, b) in words */\n",
     "string": "const char *f(void)\n{\n\treturn \"strcpy(a) { { { { {\";\n}\n",

@@ -9,7 +9,7 @@
 #include "cli/session.h"
 #include "job/names.h"
 
-/* One replica type's pods, then its Services, as a controller creates them (COMPAT D.2). */
+/* One replica type's pods, then its Services, as a controller creates them (v1-behaviour D.2). */
 static int render_type(struct rh_builder *builder, const struct rh_kind *kind, const struct rh_replica_spec *spec,
                        struct rh_json *items, struct rh_error *err)
 {

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/os/clock.h"
 
-/* As V1: COMPAT F.5. */
+/* As V1: v1-behaviour F.5. */
 #define CERTIFICATE_BITS 2048
 #define CERTIFICATE_AUTHORITY "training-operator-ca"
 #define CERTIFICATE_ORGANISATION "training-operator"

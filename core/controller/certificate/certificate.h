@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file controller/certificate/certificate.h
- * @brief Certificates for the webhooks, compatible with V1 (COMPAT F.5). The only module that uses libcrypto.
+ * @brief Certificates for the webhooks, compatible with V1 (v1-behaviour F.5). The only module that uses libcrypto.
  *
  * A CA and a server certificate that it signed: RSA with 2048 bits, keys as PKCS #1, so that V1 can read them after a
  * downgrade.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file controller/certificate/rotation.h
- * @brief Maintains the certificate of V1's webhooks (COMPAT F.5), so that a V1 Deployment works with this image.
+ * @brief Maintains the certificate of V1's webhooks (v1-behaviour F.5), so that a V1 Deployment works with this image.
  *
  * V1's manifests have an empty Secret and webhooks without a CA bundle; V1 filled both. This module does the same with
  * V1's permissions: get, update and watch. Without such a Secret, or without permission, it does nothing.

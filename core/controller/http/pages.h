@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file controller/http/pages.h
- * @brief Pages of the controller's servers, compatible with V1 (COMPAT F.4).
+ * @brief Pages of the controller's servers, compatible with V1 (v1-behaviour F.4).
  */
 #ifndef RH_CONTROLLER_HTTP_PAGES_H
 #define RH_CONTROLLER_HTTP_PAGES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file controller/http/webhook.h
- * @brief V1's validating webhooks (COMPAT A.4): AdmissionReview in, AdmissionReview out. A pure function.
+ * @brief V1's validating webhooks (v1-behaviour A.4): AdmissionReview in, AdmissionReview out. A pure function.
  */
 #ifndef RH_CONTROLLER_HTTP_WEBHOOK_H
 #define RH_CONTROLLER_HTTP_WEBHOOK_H

@@ -126,7 +126,8 @@ struct rh_cached *rh_inflight_target(const struct rh_inflight *inflight)
 	return cached && strcmp(rh_cached_uid(cached), inflight->uid) == 0 ? cached : NULL;
 }
 
-/* For a job whose TTL has expired, V1's reason depends on the kind: kinds with selectors have Pod (COMPAT B.2). */
+/* For a job whose TTL has expired, V1's reason depends on the kind: kinds with selectors have Pod (v1-behaviour B.2).
+ */
 static const char *inflight_kind_suffix(const struct rh_inflight *inflight)
 {
 	if (inflight->verb != RH_DELETE_JOB)
@@ -143,7 +144,7 @@ static const char *inflight_noun(const struct rh_inflight *inflight)
 	return inflight->verb == RH_DELETE_JOB ? "job" : inflight->resource->kind;
 }
 
-/* What V1 writes in the reason and in the message (COMPAT F.1): "FailedCreatePod", "Error creating: …". */
+/* What V1 writes in the reason and in the message (v1-behaviour F.1): "FailedCreatePod", "Error creating: …". */
 struct inflight_texts {
 	const char *verb;
 	const char *doing;

@@ -82,7 +82,7 @@ bool rh_match_covers(const struct rh_json *actual, const struct rh_json *desired
 	return true;
 }
 
-/* V1 does not change the queue of an existing PodGroup (COMPAT B.8). */
+/* V1 does not change the queue of an existing PodGroup (v1-behaviour B.8). */
 static int match_keep_queue(struct rh_json *desired, const struct rh_json *actual)
 {
 	const char *queue = rh_json_string_at(actual, "spec.queue");

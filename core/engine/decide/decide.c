@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of the rules (COMPAT 0.7). The state of a rule is kept in the status or the ledger that the same plan
+ * The order of the rules (v1-behaviour 0.7). The state of a rule is kept in the status or the ledger that the same plan
  * writes, so that each decision depends on the world alone, and is reported once.
  */
 #include "engine/decide.h"
@@ -243,7 +243,7 @@ static int decide_report_restarting(struct rh_decision *decision)
 	return r > 0 ? rh_decide_emit(decision, true, "Restarting", verdict->message) : r;
 }
 
-/* The type of a replica whose exit code is permanent (COMPAT C.3), or NULL. */
+/* The type of a replica whose exit code is permanent (v1-behaviour C.3), or NULL. */
 static const char *decide_permanent(const struct rh_decision *decision)
 {
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
@@ -306,7 +306,7 @@ static size_t decide_count_waiting(const struct rh_ledger *ledger)
 	return count;
 }
 
-/* Emit V1's Event for each pod that cannot start (COMPAT F.1), once. */
+/* Emit V1's Event for each pod that cannot start (v1-behaviour F.1), once. */
 static int decide_waiting(struct rh_decision *decision)
 {
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
@@ -322,7 +322,8 @@ static int decide_waiting(struct rh_decision *decision)
 	return 0;
 }
 
-/* Emit an Event for template fields without an effect, or with an unexpected one (COMPAT C.2, B.8); once per job. */
+/* Emit an Event for template fields without an effect, or with an unexpected one (v1-behaviour C.2, B.8); once per job.
+ */
 static int decide_emit_templates(struct rh_decision *decision)
 {
 	const struct rh_job *job = decision->job;

@@ -427,7 +427,7 @@ int rh_decide_fault_of_limit(struct rh_decision *decision, enum rh_ledger_end en
 	return end == RH_END_BACKOFF ? fault_keep_restarter(decision) : 0;
 }
 
-/* The line that tells most of what the replica wrote. */
+/* The most informative line of the output. */
 static void fault_print_informative(const struct rh_first_fault *fault, struct rh_str *out)
 {
 	const struct rh_end end = {.exit_code = fault->exit_code, .reason = fault->reason, .output = fault->last_lines};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gang scheduling: when pods may be created (COMPAT B.8). The PodGroup itself is one of the further objects. */
+/* Gang scheduling: when pods may be created (v1-behaviour B.8). The PodGroup itself is one of the further objects. */
 #include <string.h>
 
 #include "engine/decide/parts.h"

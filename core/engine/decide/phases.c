@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The phases in which a job does not run: suspended, and finished (COMPAT B.1 to B.5). A status write enters a phase;
- * its consequences, such as deletes of pods, follow from the status, so that a controller restart in between repeats
- * them.
+ * The phases in which a job does not run: suspended, and finished (v1-behaviour B.1 to B.5). A status write enters a
+ * phase; its consequences, such as deletes of pods, follow from the status, so that a controller restart in between
+ * repeats them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -94,7 +94,7 @@ static int phase_emit_exits(struct rh_decision *decision)
 	return 0;
 }
 
-/* Replicas that still run when the job succeeds count as succeeded (COMPAT 0.7-2). */
+/* Replicas that still run when the job succeeds count as succeeded (v1-behaviour 0.7-2). */
 static void phase_fold_active(struct rh_job_status *status)
 {
 	for (size_t i = 0; i < status->replica_count; i++) {
@@ -224,7 +224,7 @@ static int phase_expire(struct rh_decision *decision)
 	return 0;
 }
 
-/* Jobs that V1 failed may lack a completionTime (COMPAT E.5-4), and may show active replicas for ever. */
+/* Jobs that V1 failed may lack a completionTime (v1-behaviour E.5-4), and may show active replicas for ever. */
 static void phase_repair(struct rh_decision *decision)
 {
 	struct rh_job_status *status = &decision->plan->status;

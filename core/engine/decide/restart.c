@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Restarts (COMPAT C.3). A restart is written to the ledger before the delete, by UID where there is one, so that it
- * is counted exactly once in any order of events, and across controller restarts.
+ * Restarts (v1-behaviour C.3). A restart is written to the ledger before the delete, by UID where there is one, so that
+ * it is counted exactly once in any order of events, and across controller restarts.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -32,7 +32,8 @@ static enum rh_restart_cause restart_cause(const struct rh_pod *pod)
 	return pod->exit_code < 0 ? RH_CAUSE_EVICTED : RH_CAUSE_EXIT;
 }
 
-/* @return restarts in place that only the pod at @p place shows so far. V1 counts those of running pods (COMPAT B.3).
+/* @return restarts in place that only the pod at @p place shows so far. V1 counts those of running pods (v1-behaviour
+ * B.3).
  */
 static int64_t restart_live(const struct rh_decision *decision, size_t place)
 {

@@ -66,7 +66,7 @@ static char *judge_because(const struct rh_snapshot *snapshot, const struct rh_v
 	                   spec->type);
 }
 
-/** V1 says it in other words of a job that no leader decides about, and names the namespace (COMPAT E.3). */
+/** V1 says it in other words of a job that no leader decides about, and names the namespace (v1-behaviour E.3). */
 static char *judge_message(const struct rh_snapshot *snapshot, const struct rh_verdict *verdict)
 {
 	const struct rh_job *job = snapshot->job;

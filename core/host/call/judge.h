@@ -12,7 +12,7 @@
 
 /** Judge as struct rh_plugin says of a plugin without judge(). @return 0 or a negative status of rh_reply_verdict() */
 int rh_judge_default(const struct rh_snapshot *snapshot, struct rh_reply *reply);
-/** Give each verdict that has no message the core's (COMPAT E.3). @return 0 or RH_ENOMEM */
+/** Give each verdict that has no message the core's (v1-behaviour E.3). @return 0 or RH_ENOMEM */
 int rh_judge_messages(const struct rh_snapshot *snapshot, struct rh_judgement *judgement);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file host/plugin/container_template.h
- * @brief Files with containers in YAML, in which {{.NAME}} stands for what is only known for each pod (COMPAT C).
+ * @brief Files with containers in YAML, in which {{.NAME}} stands for what is only known for each pod (v1-behaviour C).
  */
 #ifndef RH_HOST_PLUGIN_CONTAINER_TEMPLATE_H
 #define RH_HOST_PLUGIN_CONTAINER_TEMPLATE_H

@@ -53,7 +53,7 @@ void rh_findings_type(struct rh_findings *findings, const struct rh_place *place
                       const struct rh_json *found);
 /** @return how many are errors */
 size_t rh_findings_errors(const struct rh_findings *findings);
-/** Append the errors as V1's webhook words them: one as "path: detail", several as "[a, b]" (COMPAT A.4). */
+/** Append the errors as V1's webhook words them: one as "path: detail", several as "[a, b]" (v1-behaviour A.4). */
 void rh_findings_print_v1(const struct rh_findings *findings, struct rh_str *out);
 
 /** A local list that is freed when it goes out of scope. */

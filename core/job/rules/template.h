@@ -12,8 +12,8 @@
 #include "roundhouse/plugin.h"
 
 /**
- * V1's rules (COMPAT A.5-7 to A.5-9): there are containers, each has an image, one has the kind's name. A kind without
- * a container name asks for none.
+ * V1's rules (v1-behaviour A.5-7 to A.5-9): there are containers, each has an image, one has the kind's name. A kind
+ * without a container name asks for none.
  * @param template_ may be NULL
  * @param place of the template
  */

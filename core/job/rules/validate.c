@@ -16,7 +16,7 @@
 /* Most replicas of a type: far beyond any cluster, and small enough that no sum of them overflows. */
 #define VALIDATE_REPLICAS_MAX 10000000
 
-/* apimachinery's words for names, as V1 joins them (COMPAT A.5-1). */
+/* apimachinery's words for names, as V1 joins them (v1-behaviour A.5-1). */
 #define VALIDATE_DNS1035                                                                                               \
 	"a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, " \
 	"and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "             \
@@ -304,7 +304,7 @@ static void validate_spec(const struct rh_job *job, const struct rh_replica_spec
 	rh_template_check_fields(job->kind, spec->template_, &template_place, findings);
 }
 
-/* A key in another case displaces the canonical one without a word (COMPAT A.3-2), but not the checks of its
+/* A key in another case displaces the canonical one without a word (v1-behaviour A.3-2), but not the checks of its
  * containers. */
 static void validate_displaced(const struct rh_job *job, const struct rh_place *map, struct rh_findings *findings)
 {
@@ -359,7 +359,7 @@ static size_t validate_child_length(const struct rh_job *job, const struct rh_re
 	return strlen(job->name) + strlen(spec->type) + strlen(number) + 2;
 }
 
-/* Names of Services are DNS labels, names of jobs are label values; both end at 63 characters (COMPAT D.3). */
+/* Names of Services are DNS labels, names of jobs are label values; both end at 63 characters (v1-behaviour D.3). */
 static void validate_children(const struct rh_job *job, struct rh_findings *findings)
 {
 	struct rh_place metadata = rh_place_member(NULL, "metadata");
@@ -414,7 +414,7 @@ int rh_job_validate_update(const struct rh_job *old, const struct rh_job *job, s
 	if (!rh_text_equal(old->policy.managed_by, manager))
 		(void)rh_findings_at(findings, RH_FINDING_ERROR, &managed_by, "Invalid value: %s%s%s: field is immutable",
 		                     quote, manager ? manager : "null", quote);
-	/* A transition rule of the CRD: it says nothing where either has no queue (COMPAT A.7). */
+	/* A transition rule of the CRD: it says nothing where either has no queue (v1-behaviour A.7). */
 	if (old->policy.scheduling.queue && job->policy.scheduling.queue &&
 	    !rh_text_equal(old->policy.scheduling.queue, job->policy.scheduling.queue))
 		(void)rh_findings_at(findings, RH_FINDING_ERROR, &queue,

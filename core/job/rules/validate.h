@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file job/rules/validate.h
- * @brief The rules that all kinds share: V1's webhook rules in V1's words (COMPAT A.5), and what V1 let in.
+ * @brief The rules that all kinds share: V1's webhook rules in V1's words (v1-behaviour A.5), and what V1 let in.
  */
 #ifndef RH_JOB_RULES_VALIDATE_H
 #define RH_JOB_RULES_VALIDATE_H

@@ -69,8 +69,8 @@ static int32_t jax_env_number(const struct rh_services *host, struct rh_reply *r
 	return host->env(reply, NULL, name, text);
 }
 
-/* The arguments of jax.distributed.initialize() (COMPAT C.10). Every process gets the same values, except for its own
- * number. */
+/* The arguments of jax.distributed.initialize() (v1-behaviour C.10). Every process gets the same values, except for its
+ * own number. */
 static int32_t jax_pod(void *self, const struct rh_view *view, const struct rh_replica *me, struct rh_reply *reply)
 {
 	const struct rh_services *host = (const struct rh_services *)self;

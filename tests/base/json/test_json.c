@@ -85,7 +85,6 @@ static void test_json__integers(void **state)
 	}
 }
 
-/* K3 */
 static void test_json__integers_are_exact(void **state)
 {
 	static const int64_t values[] = {
@@ -120,7 +119,7 @@ static void test_json__integers_are_exact(void **state)
 	}
 }
 
-/* K3: beyond int64_t, a number is its text. */
+/* Beyond int64_t, a number is its text. */
 static void test_json__integers_beyond_int64(void **state)
 {
 	static const char *const texts[] = {"9223372036854775808", "-9223372036854775809", "18446744073709551615",

@@ -117,7 +117,7 @@ static void test_parse__refuses(void **state)
 		support_row(rows[i].text);
 		assert_int_equal(rh_json_parse(rows[i].text, strlen(rows[i].text), &json, &err), RH_EINVAL);
 		if (!strstr(err.message, rows[i].message))
-			fail_msg("said: %s", err.message);
+			fail_msg("message: %s", err.message);
 		assert_null(json);
 		assert_int_equal(rh_json_parse(rows[i].text, strlen(rows[i].text), &json, NULL), RH_EINVAL);
 	}

@@ -84,7 +84,6 @@ static void test_scalar__integers(void **state)
 	CHECK_ROWS(rows);
 }
 
-/* K3 */
 static void test_scalar__large_integers(void **state)
 {
 	static const struct scalar_row rows[] = {

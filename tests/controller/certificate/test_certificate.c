@@ -130,7 +130,7 @@ static int count_of(const char *text, const char *part)
 	return count;
 }
 
-/* K7: the authority is kept while it is good, and made anew when it is not. */
+/* The authority is kept while it is good, and made anew when it is not. */
 static void test_certificate__renew(void **state)
 {
 	const struct sets *sets = *state;
@@ -150,7 +150,7 @@ static void test_certificate__renew(void **state)
 	assert_true(good(held.ca, held.ca_key, held.crt, held.key));
 }
 
-/* S5: own authority first, then others that are good; what is no authority, or too old, or no certificate, goes. */
+/* Own authority first, then others that are good; what is no authority, or too old, or no certificate, goes. */
 static void test_certificate__trust(void **state)
 {
 	const struct sets *sets = *state;

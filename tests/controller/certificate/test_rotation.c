@@ -331,7 +331,7 @@ static int count_of(const char *text, const char *part)
 	return count;
 }
 
-/* S5: the Secret was emptied. The new authority is trusted beside the former before its certificate is shown, and the
+/* The Secret was emptied. The new authority is trusted beside the former before its certificate is shown, and the
  * former is dropped an hour later. */
 static void test_rotation__changes_authority(void **state)
 {
@@ -372,7 +372,7 @@ static void test_rotation__changes_authority(void **state)
 	close_stage(&stage);
 }
 
-/* K7: while the authority is good, a new certificate needs no new trust. */
+/* While the authority is good, a new certificate needs no new trust. */
 static void test_rotation__keeps_authority(void **state)
 {
 	struct stage stage;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_election.py ROUNDHOUSE PLUGIN_DIR [--all] [unittest's words]: K1: two controllers with the rights of `roundhouse manifests`,
+"""test_election.py ROUNDHOUSE PLUGIN_DIR [--all] [unittest's words]: two controllers with the rights of `roundhouse manifests`,
 and elections in which an answer fails or the rights go and come, on a real API server.
 
 Jobs come all the time, so whoever works writes. The API server's audit log says that all writes are those of who holds the Lease.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_operations.py ROUNDHOUSE PLUGIN_DIR [--all] [unittest's words]: what happens to a cluster while it is operated (S7).
+"""test_operations.py ROUNDHOUSE PLUGIN_DIR [--all] [unittest's words]: what happens to a cluster while it is operated.
 
 On a real API server, with the rights of `roundhouse manifests`. With --all there are as many jobs as docs/operations.md says.
 """

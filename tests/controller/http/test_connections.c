@@ -28,7 +28,7 @@ static struct rh_connections *table(size_t limit)
 	return connections;
 }
 
-/* S2: of one address the one that has gone longest without a whole request goes first. */
+/* Of one address the one that has gone longest without a whole request goes first. */
 static void test_connections__oldest_goes_first(void **state)
 {
 	rh_auto(connections) connections = table(3);
@@ -51,7 +51,7 @@ static void test_connections__oldest_goes_first(void **state)
 	assert_int_equal(rh_connections_dispensable(connections)->fd, 3);
 }
 
-/* S2: who has one connection keeps it, however many another opens. */
+/* Who has one connection keeps it, however many another opens. */
 static void test_connections__address_with_most_goes_first(void **state)
 {
 	rh_auto(connections) connections = table(8);

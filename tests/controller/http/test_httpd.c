@@ -211,7 +211,7 @@ static int linger(const struct stage *stage, const char *text)
 	return fd;
 }
 
-/* S2: far more clients than places hold half a request each; who asks is answered, and the oldest are closed. */
+/* Far more clients than places hold half a request each; who asks is answered, and the oldest are closed. */
 static void test_httpd__slow_clients(void **state)
 {
 	static const char *const halves[] = {"", "GET /a HT", "GET /a HTTP/1.1\r\nHost: x\r\nX-Slow: y",
@@ -233,7 +233,7 @@ static void test_httpd__slow_clients(void **state)
 	close_stage(&stage);
 }
 
-/* S2: bodies that never end take a bounded room. The fifth of the longest makes the first go. */
+/* Bodies that never end take a bounded room. The fifth of the longest makes the first go. */
 static void test_httpd__bodies_together(void **state)
 {
 	struct stage stage = {0};

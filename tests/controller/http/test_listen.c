@@ -13,7 +13,7 @@ static void test_listen__off(void **state)
 	(void)state;
 	assert_true(rh_listen_is_off(""));
 	assert_true(rh_listen_is_off("0"));
-	/* K8: a port that the system chooses is known to nobody */
+	/* A port that the system chooses is known to nobody */
 	assert_true(rh_listen_is_off(":0"));
 	assert_true(rh_listen_is_off("127.0.0.1:0"));
 	assert_true(rh_listen_is_off("[::1]:00"));

@@ -94,7 +94,7 @@ static void test_pages__state_is_for_this_machine(void **state)
 	request.loopback = true;
 	assert_true(rh_pages_is_state(&request, &reply));
 	assert_int_equal(reply.status, 200);
-	/* S6: a name that leads to this machine is not this machine's */
+	/* A name that leads to this machine is not this machine's */
 	request.host = "localhost.example:8081";
 	assert_true(rh_pages_is_state(&request, &reply));
 	assert_int_equal(reply.status, 403);

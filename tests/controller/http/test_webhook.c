@@ -156,7 +156,7 @@ static void test_webhook__bad_job(void **state)
 	close_stage(&stage);
 }
 
-/* O4: containers without a name, in V1's words; where V1 had none, the API server's own of the pod. */
+/* Containers without a name, in V1's words; where V1 had none, the API server's own of the pod. */
 static void test_webhook__containers_without_a_name(void **state)
 {
 	static const struct {

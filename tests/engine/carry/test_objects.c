@@ -159,7 +159,7 @@ static void open_mpi(struct sim *sim)
 	sim_start_mpi(sim);
 }
 
-/* COMPAT C.11: discover_hosts.sh names the workers that run. */
+/* v1-behaviour C.11: discover_hosts.sh names the workers that run. */
 static void test_objects__follow_the_pods_that_run(void **state)
 {
 	auto_sim sim = {0};
@@ -197,7 +197,7 @@ static void test_objects__that_follow_pods_are_written_only_when_they_change(voi
 	assert_string_equal(rh_json_string_at(map, "metadata.resourceVersion"), version);
 }
 
-/* COMPAT B.2: the word differs from kind to kind; test_engine.c has PyTorch's. */
+/* v1-behaviour B.2: the word differs from kind to kind; test_engine.c has PyTorch's. */
 static void test_objects__the_end_of_an_mpi_job_is_reported_with_v1s_messages(void **state)
 {
 	auto_sim sim = {0};

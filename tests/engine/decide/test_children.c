@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Services, scaling and further objects (COMPAT D).
+ * Services, scaling and further objects (v1-behaviour D).
  */
 #include "base/mem.h"
 #include "engine/decide/worlds.h"

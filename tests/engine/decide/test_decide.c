@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of the rules, and what makes a job run (COMPAT 0, C.1, E).
+ * The order of the rules, and what makes a job run (v1-behaviour 0, C.1, E).
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a job may run under a gang scheduler (COMPAT B.8). */
+/* When a job may run under a gang scheduler (v1-behaviour B.8). */
 #include "base/mem.h"
 #include "engine/decide/worlds.h"
 

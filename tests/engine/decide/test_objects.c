@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Further objects that pods mount or are allowed by, and what waits for them (S3, O1, O2). */
+/* Further objects that pods mount or are allowed by, and what waits for them. */
 #include "engine/decide/worlds.h"
 
 #define CREATED "status: Created=True/PyTorchJobCreated; Master 0/0/0; Worker 0/0/0; started\n"
@@ -88,9 +88,9 @@ static const struct worlds_row content_rows[] = {
 };
 
 static const struct worlds_row taken_rows[] = {
-	{"O1 a name is another's: nothing is made", "", BEGUN "refused ConfigMap c alone what=name",
+	{"a name is another's: nothing is made", "", BEGUN "refused ConfigMap c alone what=name",
      "look at object v1 ConfigMap c\n" TAKEN},
-	{"S3 a role", "", BEGUN "refused Role r alone what=name",
+	{"a role is another's", "", BEGUN "refused Role r alone what=name",
      "look at object rbac.authorization.k8s.io/v1 Role r\n" TAKEN},
 	{"an account", "", BEGUN "refused ServiceAccount a alone what=name", "look at object v1 ServiceAccount a\n" TAKEN},
 	{"a binding: no pod is made before that is known", "",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs that end, have ended, or are suspended (COMPAT B.1, B.2, B.4, B.5, E).
+ * Jobs that end, have ended, or are suspended (v1-behaviour B.1, B.2, B.4, B.5, E).
  */
 #include "base/mem.h"
 #include "engine/decide/worlds.h"

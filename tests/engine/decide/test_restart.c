@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Restarts of replicas and of whole jobs (COMPAT B.3, C.3, E.5).
+ * Restarts of replicas and of whole jobs (v1-behaviour B.3, C.3, E.5).
  */
 #include <string.h>
 

@@ -62,7 +62,7 @@ static const char judge_workers_only[] =
 	"  pytorchReplicaSpecs:\n"
 	"    Worker: {replicas: 2, template: {spec: {containers: [{name: pytorch, image: i}]}}}\n";
 
-/* COMPAT E.3: where no leader decides, V1 names the namespace. */
+/* v1-behaviour E.3: where no leader decides, V1 names the namespace. */
 static const struct judge_case judge_without_leader[] = {
 	{"nothing yet", {.desired = 2}, {.desired = 0}, ""},
 	{"one runs", {.desired = 2, .active = 1}, {.desired = 0}, "1 - PyTorchJob default/mnist is running.\n"},

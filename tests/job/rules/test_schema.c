@@ -51,7 +51,7 @@ static const struct row rows[] = {
 	{"wrong type", "spec: {mode: 1}", "spec.mode", "Invalid value: 1: must be of type string"},
 	{"integer with fraction", "spec: {runPolicy: {backoffLimit: 1.5}}", "spec.runPolicy.backoffLimit",
      "Invalid value: 1.5: must be of type integer"},
-	/* K3 */
+	/* the ends of int32 and int64 */
 	{"largest integers", TEMPLATE("containers: [], priority: 2147483647, activeDeadlineSeconds: 9223372036854775807"),
      NULL, NULL},
 	{"smallest integers",

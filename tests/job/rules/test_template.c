@@ -73,7 +73,6 @@ static void test_template__any_container_name(void **state)
 	assert_int_equal(findings.count, 0);
 }
 
-/* O4 */
 static void test_template__no_name_beside_a_missing_main(void **state)
 {
 	static const struct {

@@ -217,7 +217,7 @@ static void test_auth__certificate_files_are_read_again(void **state)
 	assert_string_equal(credential.certificate, PEM("CERTIFICATE") "\n");
 }
 
-/* S7: a new authority of the API server needs no restart. */
+/* A new authority of the API server needs no restart. */
 static void test_auth__authorities_are_read_again(void **state)
 {
 	struct bench *bench = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * K1: candidates and an API server in virtual time, with answers that are refused, fail, are late or lost, and rights
+ * Candidates and an API server in virtual time, with answers that are refused, fail, are late or lost, and rights
  * that are taken away and given back: never do two work at one time, and somebody works again soon.
  */
 #include <stdio.h>

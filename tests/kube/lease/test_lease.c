@@ -304,7 +304,7 @@ static void test_lease__race_to_create(void **state)
 	assert_null(expect(lease, 3 * RH_LEASE_RETRY_PERIOD, "GET", PATH "/lead"));
 }
 
-/* K1: only who never read a Lease and is refused for a whole duration works without one, and asks on. */
+/* Only who never read a Lease and is refused for a whole duration works without one, and asks on. */
 static void test_lease__forbidden(void **state)
 {
 	static const char denied[] = "{\"kind\":\"Status\",\"message\":\"leases is forbidden\"}";
@@ -345,7 +345,7 @@ static int64_t become_forbidden(struct rh_lease *lease)
 	return now;
 }
 
-/* K1: what the server shows once there are Leases for us decides. */
+/* What the server shows once there are Leases for us decides. */
 static void test_lease__allowed_later(void **state)
 {
 	static const struct {
@@ -382,7 +382,7 @@ static void test_lease__allowed_later(void **state)
 	}
 }
 
-/* K1: a refusal is a proof for as long as a renewal is one. */
+/* A refusal is a proof for as long as a renewal is one. */
 static void test_lease__forbidden_no_longer_answered(void **state)
 {
 	rh_auto(lease) lease = open_lease("me");
@@ -398,7 +398,7 @@ static void test_lease__forbidden_no_longer_answered(void **state)
 	assert_int_equal(rh_lease_look(lease, now), RH_LEASE_LOST);
 }
 
-/* K1: who has read a Lease waits, however long it is refused, and then once more for as long as a Lease is good. */
+/* Who has read a Lease waits, however long it is refused, and then once more for as long as a Lease is good. */
 static void test_lease__refused_after_it_was_read(void **state)
 {
 	static const char *const holders[] = {"other", "", "me", NULL};

@@ -307,7 +307,7 @@ static bool answer_oldest(struct subject *s, const char *namespace_)
 	return is_of;
 }
 
-/* S4: whatever waits of one namespace, and of whatever class, a request of another waits for few of them. */
+/* Whatever waits of one namespace, and of whatever class, a request of another waits for few of them. */
 static void test_store__namespaces_have_fair_turns(void **state)
 {
 	struct subject *s = *state;
@@ -356,7 +356,7 @@ static void test_store__watches_have_connections_of_their_own(void **state)
 	rh_http_free(watches);
 }
 
-/* S4: a full window, even one that has shrunk, is not what a namespace with few requests waits for. */
+/* A full window, even one that has shrunk, is not what a namespace with few requests waits for. */
 static void test_store__a_full_window_has_spare_places(void **state)
 {
 	void *subject = subject_new((struct rh_kube_store_options){.window = 16});
@@ -376,7 +376,7 @@ static void test_store__a_full_window_has_spare_places(void **state)
 	(void)teardown(&subject);
 }
 
-/* S4: three namespaces with much to do have as many turns each. */
+/* Three namespaces with much to do have as many turns each. */
 static void test_store__turns_are_even(void **state)
 {
 	static const char *const names[] = {"a", "b", "c"};
@@ -402,7 +402,7 @@ static void test_store__turns_are_even(void **state)
 		assert_in_range(counts[n], 19, 21);
 }
 
-/* S1: of requests whose answers are large few are under way, and those of others pass them meanwhile. */
+/* Of requests whose answers are large few are under way, and those of others pass them meanwhile. */
 static void test_store__large_answers_come_a_few_at_a_time(void **state)
 {
 	void *subject = subject_new((struct rh_kube_store_options){.window = 32});
@@ -503,7 +503,7 @@ static void answer_create(struct subject *s, int32_t status)
 	fake_http_answer(s->http, fake_http_find(s->http, "POST", "/api/v1/"), status, "{}");
 }
 
-/* S7: watches that were let in stay open when a token is good no more: only requests are refused then. */
+/* Watches that were let in stay open when a token is good no more: only requests are refused then. */
 static void test_store__refused_credentials_are_a_problem(void **state)
 {
 	struct subject *s = *state;
@@ -544,7 +544,7 @@ static void test_store__a_list_says_that_credentials_are_good_again(void **state
 	assert_log(s, "problem authenticate requests 200\nreported 3 \n");
 }
 
-/* K5: its request is cancelled, wherever it stands, and its problem is nobody's any more. */
+/* Its request is cancelled, wherever it stands, and its problem is nobody's any more. */
 static void test_store__a_watch_can_be_ended(void **state)
 {
 	struct subject *s = *state;

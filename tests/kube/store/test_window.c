@@ -267,7 +267,7 @@ static void test_window__rate_without_burst_still_sends(void **state)
 	assert_int_equal(send_all(&window, 2 * RH_SECOND), 1);
 }
 
-/* S4: spare places are beside a full window, and are taken until their own requests are over. */
+/* Spare places are beside a full window, and are taken until their own requests are over. */
 static void test_window__has_spare_places(void **state)
 {
 	struct rh_window window;

@@ -68,7 +68,7 @@ static void test_known__objects_of_clusters_have_no_namespace(void **state)
 	                    "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"n\",\"uid\":\"u\"}}");
 }
 
-/* K4: whatever labels somebody writes, of this object and of every other its identity is kept. */
+/* Whatever labels somebody writes, of this object and of every other its identity is kept. */
 static void test_known__labels_displace_nothing(void **state)
 {
 	rh_auto(known) known = rh_known_new(&rh_resource_pods);

@@ -86,7 +86,7 @@ class Way:
     own: bool = True
     # what the run notes where this machine cannot play the row
     unless: str = ""
-    # what tells the culprit from its victims, where it is not what evidence() says
+    # what distinguishes the culprit from its victims, if not the result of evidence()
     by: str = ""
 
     # why the program does not find this one yet: the tests run it without failing

@@ -13,7 +13,7 @@
 #define JAX_JOB(types) KIT_JOB("JAXJob", "jaxReplicaSpecs", "", types)
 #define JAX_WORKERS(replicas) KIT_TYPE("Worker", replicas, "jax")
 
-/* COMPAT A.1 */
+/* v1-behaviour A.1 */
 static void test_jax__constants_of_v1(void **state)
 {
 	auto_kit kit;
@@ -28,7 +28,7 @@ static void test_jax__constants_of_v1(void **state)
 	"PYTHONUNBUFFERED=1\nCOORDINATOR_PORT=" port "\nCOORDINATOR_ADDRESS=" address "\nNUM_PROCESSES=" processes \
 	"\nPROCESS_ID=" id "\n"
 
-/* COMPAT C.10 */
+/* v1-behaviour C.10 */
 static void test_jax__variables_in_order(void **state)
 {
 	static const struct {
@@ -69,7 +69,7 @@ static void test_jax__addresses_of_a_plan(void **state)
 	kit_assert_env(pod, 0, JAX_ENV("20001", "127.9.0.1", "2", "1"));
 }
 
-/* COMPAT C.1: index 0 has the master role. */
+/* v1-behaviour C.1: index 0 has the master role. */
 static void test_jax__master_role(void **state)
 {
 	static const char path[] = "metadata.labels[\"training.kubeflow.org/job-role\"]";
@@ -83,7 +83,7 @@ static void test_jax__master_role(void **state)
 	assert_null(rh_json_at(second, path));
 }
 
-/* COMPAT E.3, E.5-2 */
+/* v1-behaviour E.3, E.5-2 */
 static void test_jax__all_workers_decide(void **state)
 {
 	static const struct {

@@ -12,7 +12,7 @@
 
 #define MPI_JOB JOBS_JOB("", JOBS_TYPE("Launcher", "1") JOBS_TYPE("Worker", "2"))
 
-/* COMPAT A.1, A.2, A.7 */
+/* v1-behaviour A.1, A.2, A.7 */
 static void test_mpi__constants_of_v1(void **state)
 {
 	auto_kit kit;
@@ -49,7 +49,7 @@ static void test_mpi__rights(void **state)
 	assert_null(strstr(text, "\"patch\""));
 }
 
-/* COMPAT E.3, E.5-5: the core's default goes by the launcher. */
+/* v1-behaviour E.3, E.5-5: the core's default goes by the launcher. */
 static void test_mpi__the_launcher_decides(void **state)
 {
 	static const struct {

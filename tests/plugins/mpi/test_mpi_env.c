@@ -18,7 +18,7 @@
 #define ENV_NO_GPU "NVIDIA_VISIBLE_DEVICES=\nNVIDIA_DRIVER_CAPABILITIES=\n"
 #define ENV_INTEL "I_MPI_HYDRA_BOOTSTRAP=rsh\nI_MPI_HYDRA_BOOTSTRAP_EXEC=/etc/mpi/kubexec.sh\n"
 
-/** Members of the launcher's container, and its variables in order (COMPAT C.11). */
+/** Members of the launcher's container, and its variables in order (v1-behaviour C.11). */
 struct env_case {
 	const char *name;
 	const char *job;

@@ -29,7 +29,7 @@ static const char *objects_file(const struct rh_json *objects, const char *key)
 	return rh_json_string(rh_json_get(rh_json_get(objects_find(objects, "ConfigMap"), "data"), key));
 }
 
-/** A job, how many of its workers run (from the last on), and the files of its ConfigMap (COMPAT C.11). */
+/** A job, how many of its workers run (from the last on), and the files of its ConfigMap (v1-behaviour C.11). */
 struct files_case {
 	const char *name;
 	const char *job;

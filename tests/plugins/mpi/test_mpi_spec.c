@@ -75,7 +75,7 @@ static void test_mpi_spec__no_launcher(void **state)
 	kit_assert_findings(&kit, "E spec.mpiReplicaSpecs[Launcher]: Required value: must be present\n");
 }
 
-/* COMPAT A.6: names of MPIJobs are no DNS-1035 labels. */
+/* v1-behaviour A.6: names of MPIJobs are no DNS-1035 labels. */
 static void test_mpi_spec__names(void **state)
 {
 	auto_kit kit;

@@ -10,7 +10,7 @@
 
 #include "jobs.h"
 
-/* COMPAT A.1, A.2 */
+/* v1-behaviour A.1, A.2 */
 static void test_paddle__constants_of_v1(void **state)
 {
 	auto_kit kit;
@@ -33,7 +33,7 @@ struct judge_case {
 	const char *verdicts;
 };
 
-/* COMPAT E.3, E.5-1: the core's default says it in V1's words. */
+/* v1-behaviour E.3, E.5-1: the core's default says it in V1's words. */
 static const struct judge_case judge_servers[] = {
 	{"workers alone run", {{.desired = 2}, {.desired = 2, .active = 2}}, ""},
 	{"a master runs", {{.desired = 2, .active = 1}, {.desired = 2}}, "1 - PaddleJob mnist is running.\n"},
@@ -81,7 +81,7 @@ static void test_paddle__judged_without_masters(void **state)
 	judge_check_all(JOBS_JOB("", JOBS_TYPE("Worker", "2")), judge_collective, KIT_COUNT(judge_collective));
 }
 
-/* COMPAT C.1: a collective job has no pod with the master role. */
+/* v1-behaviour C.1: a collective job has no pod with the master role. */
 static void test_paddle__master_role(void **state)
 {
 	auto_kit kit;

@@ -8,7 +8,7 @@
 
 #include "jobs.h"
 
-/** A job, one of its replicas, and all variables that it gets, in order (COMPAT C.9). */
+/** A job, one of its replicas, and all variables that it gets, in order (v1-behaviour C.9). */
 struct env_case {
 	const char *name;
 	const char *job;
@@ -51,7 +51,7 @@ static void test_paddle_env__variables_in_order(void **state)
 	}
 }
 
-/* COMPAT C.4: every regular container, behind the user's own variables. */
+/* v1-behaviour C.4: every regular container, behind the user's own variables. */
 static void test_paddle_env__every_container(void **state)
 {
 	auto_kit kit;

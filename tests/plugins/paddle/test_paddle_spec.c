@@ -28,7 +28,7 @@ static const struct spec_case spec_cases[] = {
      "E spec.elasticPolicy.maxReplicas: Invalid value: \"4\": must be an integer from 0 to 2147483647\n"},
 	{SPEC_JOB("  elasticPolicy: {maxRestarts: 2147483648}\n"), SPEC_NO_EFFECT
      "E spec.elasticPolicy.maxRestarts: Invalid value: 2147483648: must be an integer from 0 to 2147483647\n"},
-	/* without a Worker and a bound, V1's operator crashed (COMPAT A.3-7) */
+	/* without a Worker and a bound, V1's operator crashed (v1-behaviour A.3-7) */
 	{JOBS_JOB("  elasticPolicy: {}\n", JOBS_TYPE("Master", "1")), SPEC_NO_EFFECT},
 };
 

@@ -30,7 +30,7 @@ static void test_pytorch__is_ready_and_serves_one_kind(void **state)
 	assert_null(info.kinds[1]);
 }
 
-/* COMPAT A.1 */
+/* v1-behaviour A.1 */
 static void test_pytorch__constants_of_v1(void **state)
 {
 	auto_fixture fixture;
@@ -71,7 +71,7 @@ static void test_pytorch__replica_types(void **state)
 	assert_null(kind->types[2]);
 }
 
-/* COMPAT A.2: every field that a PyTorchJob has beside the common ones, and no other. */
+/* v1-behaviour A.2: every field that a PyTorchJob has beside the common ones, and no other. */
 static void test_pytorch__schema_names_v1_s_fields(void **state)
 {
 	static const char *const fields[] = {"minReplicas",  "maxReplicas", "rdzvBackend", "rdzvHost",

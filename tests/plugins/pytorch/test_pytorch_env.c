@@ -10,7 +10,7 @@
 
 #include "jobs.h"
 
-/** A job, one of its replicas, and all variables that it gets, in order (COMPAT C.5). */
+/** A job, one of its replicas, and all variables that it gets, in order (v1-behaviour C.5). */
 struct env_case {
 	const char *name;
 	const char *job;
@@ -193,7 +193,7 @@ static void test_pytorch_env__a_plan_without_the_master_is_an_error(void **state
 	assert_non_null(strstr(fixture.err.message, "env(): the value is NULL"));
 }
 
-/* COMPAT C.6 */
+/* v1-behaviour C.6 */
 static void test_pytorch_env__init_container(void **state)
 {
 	auto_fixture fixture;

@@ -26,7 +26,7 @@ struct judge_case {
 #define JUDGE_RESTARTING(count, type) \
 	"4 " type " PyTorchJob mnist is restarting because " count " " type " replica(s) failed.\n"
 
-/* COMPAT E.3 and E.5-1; the first count is the Master's. */
+/* v1-behaviour E.3 and E.5-1; the first count is the Master's. */
 static const struct judge_case judge_master[] = {
 	{"nothing yet", {{.desired = 1}, {.desired = 2}}, ""},
 	{"workers alone run", {{.desired = 1}, {.desired = 2, .active = 2}}, ""},

@@ -16,7 +16,7 @@
 	"\"scaleTargetRef\":{\"kind\":\"PyTorchJob\",\"name\":\"mnist\",\"apiVersion\":\"kubeflow.org/" \
 	"v1\"},\"minReplicas\":" min ",\"maxReplicas\":" max ",\"metrics\":" metrics "}}]"
 
-/** A job at one moment, and what it needs beside pods and Services (COMPAT D.5). */
+/** A job at one moment, and what it needs beside pods and Services (v1-behaviour D.5). */
 struct objects_case {
 	const char *name;
 	const char *job;

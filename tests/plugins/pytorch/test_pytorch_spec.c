@@ -112,7 +112,7 @@ static void test_pytorch_spec__rules(void **state)
 	}
 }
 
-/* COMPAT A.5, rule 13 */
+/* v1-behaviour A.5, rule 13 */
 static void test_pytorch_spec__elastic_needs_workers(void **state)
 {
 	(void)state;

@@ -10,7 +10,7 @@
 
 #include "jobs.h"
 
-/* COMPAT A.1 */
+/* v1-behaviour A.1 */
 static void test_tensorflow__constants_of_v1(void **state)
 {
 	auto_kit kit;
@@ -28,7 +28,7 @@ static void test_tensorflow__constants_of_v1(void **state)
 	}
 }
 
-/* COMPAT A.2 */
+/* v1-behaviour A.2 */
 static void test_tensorflow__fields_of_v1(void **state)
 {
 	rh_auto(json) schema = NULL;
@@ -44,7 +44,7 @@ static void test_tensorflow__fields_of_v1(void **state)
 	assert_string_equal(rh_json_string_at(schema, "enableDynamicWorker.type"), "boolean");
 }
 
-/* COMPAT A.3-2: any case counts, the canonical one is used. */
+/* v1-behaviour A.3-2: any case counts, the canonical one is used. */
 static void test_tensorflow__types_in_any_case(void **state)
 {
 	auto_kit kit;
@@ -60,7 +60,7 @@ static void test_tensorflow__types_in_any_case(void **state)
 	               "\"task\":{\"type\":\"ps\",\"index\":0},\"environment\":\"cloud\"}\n");
 }
 
-/* COMPAT C.4: only the container of that name, and not the others. */
+/* v1-behaviour C.4: only the container of that name, and not the others. */
 static void test_tensorflow__only_the_main_container_gets_it(void **state)
 {
 	auto_kit kit;

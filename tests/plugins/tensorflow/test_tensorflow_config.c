@@ -10,7 +10,7 @@
 
 #include "jobs.h"
 
-/** A job, one of its replicas, and its TF_CONFIG; "" is none (COMPAT C.7). */
+/** A job, one of its replicas, and its TF_CONFIG; "" is none (v1-behaviour C.7). */
 struct config_case {
 	const char *name;
 	const char *job;

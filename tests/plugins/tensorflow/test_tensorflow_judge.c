@@ -24,7 +24,7 @@ struct judge_case {
 	"3 " type " TFJob team/mnist has failed because " count " " type " replica(s) failed.\n"
 #define JUDGE_RESTARTING(type) "4 " type " job mnist is restarting because " type " replica(s) failed.\n"
 
-/* COMPAT E.5-3; Chief, PS, Worker. */
+/* v1-behaviour E.5-3; Chief, PS, Worker. */
 static const struct judge_case judge_chief[] = {
 	{"nothing yet", {{.desired = 1}, {.desired = 1}, {.desired = 2}}, RH_PHASE_PENDING, ""},
 	{"workers run", {{.desired = 1}, {.desired = 1, .active = 1}, {.desired = 2, .active = 2}}, RH_PHASE_RUNNING, ""},
@@ -151,7 +151,7 @@ static void test_tensorflow_judge__dynamic_workers_may_go(void **state)
 	                KIT_COUNT(judge_dynamic));
 }
 
-/* COMPAT E.5-3: parameter servers alone never succeed; their failure is reported. */
+/* v1-behaviour E.5-3: parameter servers alone never succeed; their failure is reported. */
 static void test_tensorflow_judge__nobody_decides(void **state)
 {
 	auto_kit kit;

@@ -8,7 +8,7 @@
 
 #include "jobs.h"
 
-/* COMPAT A.1 */
+/* v1-behaviour A.1 */
 static void test_xgboost__constants_of_v1(void **state)
 {
 	auto_kit kit;
@@ -20,7 +20,7 @@ static void test_xgboost__constants_of_v1(void **state)
 	assert_null(kit.fixture.job->kind->spec_schema);
 }
 
-/* COMPAT A.5, rules 6, 10 and 11 */
+/* v1-behaviour A.5, rules 6, 10 and 11 */
 static void test_xgboost__rules(void **state)
 {
 	static const struct {

@@ -8,7 +8,7 @@
 
 #include "jobs.h"
 
-/** A job, one of its replicas, and all variables that it gets, in order (COMPAT C.8). */
+/** A job, one of its replicas, and all variables that it gets, in order (v1-behaviour C.8). */
 struct env_case {
 	const char *name;
 	const char *job;
@@ -56,7 +56,7 @@ static void test_xgboost_env__variables_in_order(void **state)
 	}
 }
 
-/* COMPAT C.4: every regular container, no init container. */
+/* v1-behaviour C.4: every regular container, no init container. */
 static void test_xgboost_env__every_container(void **state)
 {
 	auto_kit kit;

@@ -24,7 +24,7 @@ struct judge_case {
 #define JUDGE_RESTARTING(count, type) \
 	"4 " type " XGBoostJob mnist is restarting because " count " " type " replica(s) failed.\n"
 
-/* COMPAT E.3 and E.5-4: a job that ends is Running first. */
+/* v1-behaviour E.3 and E.5-4: a job that ends is Running first. */
 static const struct judge_case judge_cases[] = {
 	{"nothing yet", {{.desired = 1}, {.desired = 2}}, ""},
 	{"workers alone run", {{.desired = 1}, {.desired = 2, .active = 2}}, ""},

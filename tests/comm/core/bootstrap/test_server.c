@@ -326,7 +326,7 @@ static void check_group(const struct group_row *row)
 		assert_string_equal(err.text, "rank 1 has left a group while rank 0 waits for it in barrier there");
 		assert_int_equal(err.rank, 1);
 	} else {
-		/* nothing may come: longer than the hub takes to say that the group lacks a rank */
+		/* nothing may come: longer than the server takes to report that the group lacks a rank */
 		(void)usleep(1200000);
 		if (rh_comm_client_check(members[0].client, &err) != 0)
 			fail_msg("%s: %s", row->name, err.text);
