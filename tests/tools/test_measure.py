@@ -24,7 +24,7 @@ BROKEN = {
     "thread": ("core/kube/a.c", SPDX_C + "void f(void)\n{\n\tuv_queue_work(0, 0, 0, 0);\n}\n", "a.c:4: uv_queue_work() makes a thread"),
     "mark": ("core/base/a.c", SPDX_C + "/* FIXME: later */\n", "a.c:2: FIXME"),
     "word that left": ("core/base/a.c", SPDX_C + "/* The peer is told. */\n", 'a.c:2: "told" left the tree'),
-    "word in a name": ("docs/a.md", "`rh_engine_tell()` emits it.\n", 'docs/a.md:1: "tell" left the tree'),
+    "word in a name": ("examples/README.md", "`rh_engine_tell()` emits it.\n", 'README.md:1: "tell" left the tree'),
     "licence": ("core/base/a.c", "int f(void);\n", "a.c:1: the first line"),
     "licence of a script": ("tools/x.py", "#!/usr/bin/python3\nimport sys\n", "x.py:1: the first lines"),
     "undocumented": ("core/base/a.h", SPDX_C + "/** fine */\nint f(void);\nint g(int a,\n      int b);\n", "a.h:4: declaration"),
