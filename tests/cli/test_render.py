@@ -37,7 +37,7 @@ class ClusterDomain(Case):
     def test_value_that_is_none(self):
         done = self.render("a_b")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn('$CUSTOM_CLUSTER_DOMAIN: cluster-domain: "a_b" is no domain', done.stderr)
+        self.assertIn('$CUSTOM_CLUSTER_DOMAIN: cluster-domain: "a_b" is not a domain', done.stderr)
 
 
 if __name__ == "__main__":

@@ -59,8 +59,12 @@ TESTED = {
 # command: (why it is not run here, what is run in its place)
 NOT_RUN = {
     "./quickstart": ("installs packages and builds; tools/bare.sh runs it in a fresh Debian", "./quickstart --help"),
+    **{f"tools/test {words}": ("builds build/dev first", "tools/test --help") for words in (
+        "--list", "--list kube", "--list base/json/json", "base/json/json::types", "cli/lint::Goldens",
+        "--preset asan engine")},
     "./check": ("this test is a part of it", "./check --help"),
     "./check --quick": ("this test is a part of it", "./check --help"),
+    "./check --coverage": ("runs the tests again", "./check --help"),
     "./check --slow": ("downloads gigabytes", "./check --help"),
     "sudo tools/bare.sh": ("needs root and makes a Debian", "tools/bare.sh --help"),
     "kubectl -n kubeflow set image deployment/training-operator training-operator=registry.example/roundhouse:0.1.0":
@@ -83,6 +87,7 @@ NOT_RUN = {
     "python3 tests/bench/controller/tenants.py build/release": ("a benchmark",
                                                                 "python3 -B tests/bench/controller/tenants.py --help"),
     "build/release/tests/bench_cache build/release/.../pytorch.so": ("a benchmark", "ls tests/bench/bench_cache.c"),
+    "build/release/tests/bench_json": ("a benchmark", "ls tests/bench/bench_json.c"),
 }
 
 JOB = """apiVersion: kubeflow.org/v1

@@ -20,7 +20,7 @@ echo '<testsuite><testcase name="a" status="run" time="1"/></testsuite>' >"$out"
     "cppcheck": "", "clang-format-14": "",
     "dpkg-query": 'case "$*" in *Status*) printf installed ;; *) cat "$FAKE_VERSIONS" ;; esac',
 }
-SCRIPTS = ("tools/measure.py", "tools/tidy.py", "tools/differences.py", "tests/cluster/assets.py")
+SCRIPTS = ("tools/measure.py", "tools/tidy.py", "tools/differences.py", "tools/references.py", "tests/cluster/assets.py")
 FOLDERS = ("core", "plugins", "comm", "include", "conf", "cmake", "examples", "packaging", "docs", "tests/base", "tests/comm", "tests/kube", "tests/abi",
            "tests/controller", "tests/engine", "tests/goldens", "tests/plugins", "tools")
 STAGES = ["dev", "slow", "cluster", "asan", "tsan"]
