@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "comm/core/bootstrap/label.h"
+#include "comm/core/bootstrap/protocol/label.h"
 #include "comm/core/bootstrap/world.h"
 #include "comm/core/loader.h"
 #include "roundhouse/comm_backend.h"

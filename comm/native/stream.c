@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "comm/core/bootstrap/socket.h"
+#include "comm/core/bootstrap/protocol/socket.h"
 #include "comm/core/collective/smaller.h"
 #include "comm/core/error.h"
 #include "comm/native/stream.h"

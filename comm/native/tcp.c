@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "comm/core/bootstrap/sha256.h"
-#include "comm/core/bootstrap/socket.h"
+#include "comm/core/bootstrap/protocol/sha256.h"
+#include "comm/core/bootstrap/protocol/socket.h"
 #include "comm/core/error.h"
 #include "comm/native/stream.h"
 

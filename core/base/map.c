@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/random.h"
+#include "base/os/random.h"
 
 /* Slots of an empty map's index; a power of two. */
 #define MAP_FIRST_SLOTS 16

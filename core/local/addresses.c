@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/os/file.h"
-#include "base/random.h"
+#include "base/os/random.h"
 #include "build/fabric.h"
 #include "job/names.h"
 

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "comm/core/bootstrap/socket.h"
+#include "comm/core/bootstrap/protocol/socket.h"
 #include "comm/core/error.h"
 
 /* Pause between two attempts to connect: short at first, then longer. */

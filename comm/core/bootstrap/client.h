@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "comm/core/bootstrap/frame.h"
+#include "comm/core/bootstrap/protocol/frame.h"
 #include "comm/core/env.h"
 
 /** Opaque connection. */

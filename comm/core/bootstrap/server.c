@@ -11,12 +11,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "comm/core/bootstrap/protocol/socket.h"
 #include "comm/core/bootstrap/server_diagnosis.h"
 #include "comm/core/bootstrap/server_handshake.h"
 #include "comm/core/bootstrap/server_liveness.h"
 #include "comm/core/bootstrap/server_peers.h"
 #include "comm/core/bootstrap/server_store.h"
-#include "comm/core/bootstrap/socket.h"
 #include "comm/core/error.h"
 #include "comm/core/thread.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/core/bootstrap/label.h"
+#include "comm/core/bootstrap/protocol/label.h"
 #include "comm/core/bootstrap/server_diagnosis.h"
 #include "comm/core/error.h"
 

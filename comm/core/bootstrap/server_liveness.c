@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "comm/core/bootstrap/label.h"
+#include "comm/core/bootstrap/protocol/label.h"
 #include "comm/core/bootstrap/server_diagnosis.h"
 #include "comm/core/bootstrap/server_liveness.h"
 #include "comm/core/error.h"

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "comm/core/bootstrap/frame.h"
+#include "comm/core/bootstrap/protocol/frame.h"
 #include "comm/core/bootstrap/server.h"
 
 /** Stage of a connection. */

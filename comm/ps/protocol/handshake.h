@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "comm/core/bootstrap/sha256.h"
+#include "comm/core/bootstrap/protocol/sha256.h"
 #include "comm/ps/protocol/fabric.h"
 
 /** Raised when records or their meaning change. */

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "comm/core/bootstrap/socket.h"
+#include "comm/core/bootstrap/protocol/socket.h"
 #include "comm/core/error.h"
 #include "comm/ps/protocol/call.h"
 

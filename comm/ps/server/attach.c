@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "comm/core/bootstrap/socket.h"
+#include "comm/core/bootstrap/protocol/socket.h"
 #include "comm/core/error.h"
 #include "comm/core/thread.h"
 #include "comm/ps/server/attach.h"

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "comm/core/bootstrap/socket.h"
+#include "comm/core/bootstrap/protocol/socket.h"
 #include "comm/core/error.h"
 #include "comm/ps/server/answers.h"
 #include "comm/ps/server/attach.h"

@@ -17,7 +17,7 @@
 #include "comm/ps/protocol/wire.h"
 #include "comm/ps/scheduler/join.h"
 #include "comm/ps/scheduler/launch.h"
-#include "comm/ps/server/journal.h"
+#include "comm/ps/server/durable/journal.h"
 #include "comm/ps/server/store.h"
 #include "roundhouse/ps.h"
 

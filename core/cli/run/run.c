@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "base/random.h"
+#include "base/os/random.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/jobs.h"

@@ -10,8 +10,8 @@
 
 #include "base/os/clock.h"
 #include "engine/carry/entry.h"
-#include "engine/carry/invalid.h"
-#include "engine/carry/job_cache.h"
+#include "engine/carry/job/cache.h"
+#include "engine/carry/job/invalid.h"
 #include "job/names.h"
 
 void rh_carry_free_plan(struct rh_plan *plan)

@@ -7,11 +7,11 @@
 #define RH_ENGINE_CARRY_ENGINE_STATE_H
 
 #include "base/map.h"
+#include "engine/carry/child/index.h"
 #include "engine/carry/events.h"
-#include "engine/carry/index.h"
-#include "engine/carry/queue.h"
-#include "engine/carry/share.h"
-#include "engine/carry/trees.h"
+#include "engine/carry/fair/queue.h"
+#include "engine/carry/fair/share.h"
+#include "engine/carry/job/trees.h"
 #include "engine/engine.h"
 
 struct rh_engine_watch;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/carry/entry.h"
 
-#include "engine/carry/job_cache.h"
+#include "engine/carry/job/cache.h"
 
 static void entry_free_map(struct rh_map **map)
 {

@@ -10,14 +10,14 @@
 #define RH_ENGINE_CARRY_ENTRY_H
 
 #include "engine/carry/carry.h"
-#include "engine/carry/children.h"
+#include "engine/carry/child/children.h"
+#include "engine/carry/child/objects.h"
 #include "engine/carry/engine_state.h"
 #include "engine/carry/events.h"
-#include "engine/carry/inflight.h"
-#include "engine/carry/objects.h"
-#include "engine/carry/queue.h"
-#include "engine/carry/refusals.h"
-#include "engine/carry/trees.h"
+#include "engine/carry/fair/queue.h"
+#include "engine/carry/job/trees.h"
+#include "engine/carry/request/inflight.h"
+#include "engine/carry/request/refusals.h"
 #include "engine/carry/work.h"
 
 struct rh_invalid_job;

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "engine/carry/queue.h"
+#include "engine/carry/fair/queue.h"
 
 struct rh_engine;
 struct rh_entry;

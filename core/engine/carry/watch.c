@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "engine/carry/entry.h"
-#include "engine/carry/job_cache.h"
-#include "engine/carry/metadata.h"
+#include "engine/carry/job/cache.h"
+#include "engine/carry/job/metadata.h"
 #include "job/names.h"
 
 static const struct rh_engine_kind *watch_kind(const struct rh_engine *engine, const char *controller)

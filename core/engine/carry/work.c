@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/carry/entry.h"
-#include "engine/carry/invalid.h"
+#include "engine/carry/job/invalid.h"
 #include "engine/decide.h"
 
 /* The tables that rh_world borrows; owned. */

@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 #include "base/os/clock.h"
-#include "base/random.h"
+#include "base/os/random.h"
 #include "base/str.h"
 
 /* client-go's JitterFactor: up to that many periods are added to one. */

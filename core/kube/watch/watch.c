@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "base/random.h"
+#include "base/os/random.h"
 #include "kube/store/outcome.h"
 #include "kube/store/path.h"
 #include "kube/watch/known.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/random.h"
+#include "base/os/random.h"
 
 struct rh_memory_version *rh_memory_version_ref(struct rh_memory_version *version)
 {

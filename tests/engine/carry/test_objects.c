@@ -4,7 +4,7 @@
 
 #include "base/os/clock.h"
 #include "engine/carry/carry.h"
-#include "engine/carry/match.h"
+#include "engine/carry/child/match.h"
 #include "engine/carry/sim.h"
 
 static void open_elastic(struct sim *sim)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "base/random.h"
+#include "base/os/random.h"
 #include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
 #include "job/names.h"

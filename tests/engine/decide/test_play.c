@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "base/os/clock.h"
-#include "base/random.h"
+#include "base/os/random.h"
 #include "engine/decide/worlds.h"
 #include "job/names.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/os/clock.h"
-#include "base/random.h"
+#include "base/os/random.h"
 #include "base/support.h"
 #include "kube/lease/lease.h"
 

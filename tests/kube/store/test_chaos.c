@@ -9,7 +9,7 @@
 
 #include "base/map.h"
 #include "base/os/clock.h"
-#include "base/random.h"
+#include "base/os/random.h"
 #include "base/support.h"
 #include "kube/fake_http.h"
 #include "kube/store/store.h"

@@ -21,9 +21,9 @@
 /* clang-format on */
 
 #include "comm/core/bootstrap/client.h"
-#include "comm/core/bootstrap/label.h"
+#include "comm/core/bootstrap/protocol/label.h"
+#include "comm/core/bootstrap/protocol/socket.h"
 #include "comm/core/bootstrap/server.h"
-#include "comm/core/bootstrap/socket.h"
 #include "comm/core/error.h"
 
 #define PATIENCE (60 * RH_COMM_SECOND)

@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "comm/ps/server/journal.h"
+#include "comm/ps/server/durable/journal.h"
 
 /** Floats of the one value that they keep. */
 #define JOURNALS_COUNT 100

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "comm/ps/server/image.h"
+#include "comm/ps/server/durable/image.h"
 #include "comm/ps/server/journals.h"
 
 static void test_journal__brings_back_what_was_committed(void **state)

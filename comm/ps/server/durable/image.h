@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file comm/ps/server/durable/image.h
+ * @brief A store in a file, whole, with a checksum.
+ */
+#ifndef RH_COMM_PS_SERVER_DURABLE_IMAGE_H
+#define RH_COMM_PS_SERVER_DURABLE_IMAGE_H
+
+#include "comm/ps/server/store.h"
+
+/**
+ * Fold @p length bytes into checksum @p sum. Pieces count: the same bytes cut elsewhere give another sum.
+ * @return the new sum
+ */
+uint64_t rh_ps_sum(uint64_t sum, const void *data, size_t length);
+/**
+ * Write a store to file @p name in folder @p folder: under another name first, then safe on the disk, then renamed.
+ * Blocks. @return 0 or RH_COMM_EIO
+ */
+int32_t rh_ps_image_write(const struct rh_ps_store *store, int folder, const char *name, struct rh_comm_error *err);
+/**
+ * Read one. @param config what is to be served: what the file says of it must be the same, but for the constants of the
+ * rule; the learning rate is the file's
+ * @return 0; RH_COMM_EINVAL: it is of another server; RH_COMM_EIO: it cannot be read or is damaged; RH_COMM_ENOMEM
+ */
+int32_t rh_ps_image_read(int folder, const char *name, const struct rh_ps_config *config,
+                         struct rh_ps_store **ret_store, struct rh_comm_error *err);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/os/random.h"
+
+#include <sys/random.h>
+
+#include "base/os/clock.h"
+
+uint64_t rh_random_next(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+	z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+	return z ^ z >> 31;
+}
+
+uint64_t rh_random_below(uint64_t *state, uint64_t below)
+{
+	return rh_random_next(state) % below;
+}
+
+uint64_t rh_random_seed(void)
+{
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == (ssize_t)sizeof(seed))
+		return seed;
+	return (uint64_t)rh_clock_monotonic();
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Labels and the owner of a child name its job, and both may change: a child is identified by its UID, and one that
+ * gets another job leaves the former.
+ */
+#include "engine/carry/child/children.h"
+
+#include <string.h>
+
+#include "engine/carry/entry.h"
+#include "engine/carry/job/metadata.h"
+#include "engine/carry/request/verbs.h"
+#include "job/names.h"
+
+static const char *children_owner(const struct rh_json *object)
+{
+	const struct rh_json *owners = rh_json_get(rh_json_get(object, "metadata"), "ownerReferences");
+
+	for (const struct rh_json *owner = rh_json_first(owners); owner; owner = rh_json_next(owner)) {
+		const char *uid = rh_json_string(rh_json_get(owner, "uid"));
+
+		if (uid && rh_json_bool(rh_json_get(owner, "controller"), false))
+			return uid;
+	}
+	return "";
+}
+
+void rh_child_free(struct rh_child *child)
+{
+	rh_free(child);
+}
+
+static int children_read_group(struct rh_child *child, const struct rh_json *object)
+{
+	const struct rh_json *spec = rh_json_get(object, "spec");
+	const char *phase = rh_object_text(object, "status", "phase");
+
+	child->idle = !*phase || strcmp(phase, "Pending") == 0;
+	return spec ? rh_object_hash(spec, &child->content) : 0;
+}
+
+/* The texts of a child; they are stored behind it. */
+struct children_texts {
+	const char *api_version, *kind, *name, *uid, *owner_uid, *type;
+};
+
+static struct children_texts children_read_texts(const struct rh_json *object)
+{
+	const char *api_version = rh_json_string(rh_json_get(object, "apiVersion"));
+	const char *kind = rh_json_string(rh_json_get(object, "kind"));
+
+	return (struct children_texts){
+		.api_version = api_version ? api_version : "v1",
+		.kind = kind ? kind : "Service",
+		.name = rh_object_text(object, "metadata", "name"),
+		.uid = rh_object_text(object, "metadata", "uid"),
+		.owner_uid = children_owner(object),
+		.type = rh_object_label(object, RH_LABEL_TYPE),
+	};
+}
+
+static char *children_put_text(char **at, const char *text)
+{
+	size_t size = strlen(text) + 1;
+	char *put = *at;
+
+	memcpy(put, text, size);
+	*at += size;
+	return put;
+}
+
+/* @return a child with its texts alone, in one block, or NULL when memory is out */
+static struct rh_child *children_new_child(const struct children_texts *texts)
+{
+	size_t size = strlen(texts->api_version) + strlen(texts->kind) + strlen(texts->name) + strlen(texts->uid) +
+	              strlen(texts->owner_uid) + strlen(texts->type) + 6;
+	struct rh_child *child = rh_alloc(sizeof(*child) + size);
+	char *at = (char *)(child + 1);
+
+	if (!child)
+		return NULL;
+	child->api_version = children_put_text(&at, texts->api_version);
+	child->kind = children_put_text(&at, texts->kind);
+	child->name = children_put_text(&at, texts->name);
+	child->uid = children_put_text(&at, texts->uid);
+	child->owner_uid = children_put_text(&at, texts->owner_uid);
+	child->type = children_put_text(&at, texts->type);
+	return child;
+}
+
+int rh_child_parse(const struct rh_kind *kind, const struct rh_json *object, struct rh_child **ret_child)
+{
+	const struct children_texts texts = children_read_texts(object);
+	rh_auto(child) child = children_new_child(&texts);
+
+	if (!child)
+		return RH_ENOMEM;
+	child->index = rh_pod_index(kind, rh_json_at(object, "metadata.labels"));
+	child->deleting = *rh_object_text(object, "metadata", "deletionTimestamp") != '\0';
+	child->revision = rh_object_revision(rh_object_text(object, "metadata", "resourceVersion"));
+	if (strcmp(child->kind, RH_GANG_OBJECT) == 0 && children_read_group(child, object) < 0)
+		return RH_ENOMEM;
+	*ret_child = rh_take(child);
+	return 0;
+}
+
+void rh_cached_free(struct rh_cached *cached)
+{
+	if (!cached)
+		return;
+	if (cached->entry)
+		rh_index_remove(&cached->entry->engine->index, cached);
+	rh_pod_free(cached->pod);
+	rh_child_free(cached->child);
+	rh_free(cached);
+}
+
+const char *rh_cached_uid(const struct rh_cached *cached)
+{
+	return cached->pod ? cached->pod->uid : cached->child->uid;
+}
+
+void rh_cached_set_stopping(struct rh_cached *cached, bool stopping)
+{
+	cached->stopping = stopping;
+	if (cached->pod)
+		cached->pod->deleting = stopping || cached->pod->deleted_at != 0;
+	else
+		cached->child->deleting = stopping;
+}
+
+static int children_parse(const struct rh_entry *entry, bool service, const struct rh_json *object,
+                          struct rh_cached **ret_cached)
+{
+	rh_auto(cached) cached = rh_alloc(sizeof(*cached));
+	int r;
+
+	if (!cached)
+		return RH_ENOMEM;
+	r = service ? rh_child_parse(entry->kind->kind, object, &cached->child)
+	            : rh_pod_parse(entry->kind->kind, object, &cached->pod);
+	if (r < 0)
+		return r;
+	*ret_cached = rh_take(cached);
+	return 0;
+}
+
+void rh_cached_clear_map(struct rh_map *map)
+{
+	const char *key;
+	size_t cursor = 0;
+	void *value;
+
+	while (rh_map_next(map, &cursor, &key, &value)) {
+		(void)rh_map_remove(map, key);
+		rh_cached_free(value);
+	}
+}
+
+static uint64_t children_revision(const struct rh_cached *cached)
+{
+	return cached->pod ? rh_object_revision(cached->pod->resource_version) : cached->child->revision;
+}
+
+static bool children_is_group(const struct rh_cached *cached)
+{
+	return cached->child && strcmp(cached->child->kind, RH_GANG_OBJECT) == 0;
+}
+
+/* @return the verb that creates such a child */
+static enum rh_action_verb children_verb(const struct rh_cached *cached)
+{
+	if (cached->pod)
+		return RH_CREATE_POD;
+	return children_is_group(cached) ? RH_CREATE_OBJECT : RH_CREATE_SERVICE;
+}
+
+void rh_children_index(struct rh_entry *entry, struct rh_cached *cached)
+{
+	cached->entry = entry;
+	rh_index_add(&entry->engine->index, cached);
+}
+
+/* A search by value: further objects are few, and their keys are not their names. */
+static void children_take_group(struct rh_map *objects, const struct rh_cached *cached)
+{
+	const char *key;
+	size_t cursor = 0;
+	void *value;
+
+	while (rh_map_next(objects, &cursor, &key, &value)) {
+		if (value == cached)
+			(void)rh_map_remove(objects, key);
+	}
+}
+
+void rh_children_remove(struct rh_cached *cached)
+{
+	struct rh_entry *entry = cached->entry;
+	const char *name = cached->pod ? cached->pod->name : cached->child->name;
+
+	rh_inflight_add_tombstones(entry, children_verb(cached), name, rh_cached_uid(cached));
+	if (children_is_group(cached))
+		children_take_group(entry->objects.known, cached);
+	else
+		(void)rh_map_remove(cached->pod ? entry->children.pods : entry->children.services, name);
+	rh_cached_free(cached);
+	rh_entry_touch(entry);
+	rh_entry_reap(entry);
+}
+
+bool rh_children_unroute(struct rh_engine *engine, const struct rh_entry *entry, const struct rh_json *object)
+{
+	uint64_t revision = rh_object_revision(rh_object_text(object, "metadata", "resourceVersion"));
+	struct rh_cached *known = rh_index_find(&engine->index, rh_object_text(object, "metadata", "uid"));
+
+	if (!known || known->entry == entry)
+		return true;
+	if (revision > 0 && revision < children_revision(known))
+		return false;
+	rh_children_remove(known);
+	return true;
+}
+
+/* @return whether the cache has this version of an object of the name, or a newer one */
+static bool children_is_cached(const struct rh_cached *cached, const struct rh_json *object)
+{
+	uint64_t revision = rh_object_revision(rh_object_text(object, "metadata", "resourceVersion"));
+	uint64_t known = cached ? children_revision(cached) : 0;
+
+	if (!cached || revision == 0)
+		return false;
+	return revision < known ||
+	       (revision == known && strcmp(rh_cached_uid(cached), rh_object_text(object, "metadata", "uid")) == 0);
+}
+
+/* Put @p cached (taken) among the children of the entry, in place of @p before. @return 1 or RH_ENOMEM */
+static int children_put(struct rh_entry *entry, const char *name, struct rh_cached *cached, struct rh_cached *before)
+{
+	rh_auto(cached) guard = cached;
+
+	if (rh_map_set(cached->pod ? entry->children.pods : entry->children.services, name, cached, NULL) < 0)
+		return RH_ENOMEM;
+	if (before && before->stopping && strcmp(rh_cached_uid(before), rh_cached_uid(cached)) == 0)
+		rh_cached_set_stopping(cached, true);
+	rh_cached_free(before);
+	rh_children_index(entry, rh_take(guard));
+	return 1;
+}
+
+bool rh_children_is_labelled(const struct rh_entry *entry, const struct rh_json *object)
+{
+	return strcmp(rh_object_label(object, RH_LABEL_JOB), entry->name) == 0 &&
+	       strcmp(rh_object_label(object, RH_LABEL_OPERATOR), entry->kind->kind->controller) == 0;
+}
+
+int rh_children_observe(struct rh_entry *entry, bool service, const struct rh_json *object)
+{
+	const char *name = rh_object_text(object, "metadata", "name");
+	struct rh_cached *before;
+	struct rh_cached *cached;
+	int r;
+
+	if (!rh_children_unroute(entry->engine, entry, object))
+		return 0;
+	before = rh_map_get(service ? entry->children.services : entry->children.pods, name);
+	/* An own write comes twice, as its response and as a watch event: it is parsed once. */
+	if (children_is_cached(before, object))
+		return 0;
+	r = children_parse(entry, service, object, &cached);
+	if (r == 0)
+		r = children_put(entry, name, cached, before);
+	if (r == 1 && entry->refusals.count > 0)
+		rh_refusals_forget(entry, service ? "Service" : "Pod", name);
+	return r;
+}
+
+int rh_children_store(struct rh_inflight *inflight, const struct rh_json *object)
+{
+	struct rh_entry *entry = inflight->entry;
+	const char *uid = rh_object_text(object, "metadata", "uid");
+	bool known = rh_index_find(&entry->engine->index, uid) != NULL;
+	bool compares = rh_object_revision(rh_object_text(object, "metadata", "resourceVersion")) > 0;
+
+	if (rh_inflight_has_tombstone(inflight, uid) || (known && !compares))
+		return 0;
+	return rh_children_observe(entry, rh_verb_of_service(inflight->verb), object) < 0 ? RH_ENOMEM : 0;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file engine/carry/request/inflight.h
+ * @brief Requests for children that are in flight; for core/engine/carry.
+ */
+#ifndef RH_ENGINE_CARRY_REQUEST_INFLIGHT_H
+#define RH_ENGINE_CARRY_REQUEST_INFLIGHT_H
+
+#include "engine/carry/fair/queue.h"
+#include "engine/plan.h"
+#include "engine/world.h"
+#include "store/store.h"
+
+struct rh_cached;
+struct rh_engine;
+struct rh_entry;
+
+/** What the current request of an action does. completion.c has the transitions. */
+enum rh_inflight_state {
+	RH_INFLIGHT_SENT,        /**< the write is sent */
+	RH_INFLIGHT_READING,     /**< update and adoption: reads the object that is written next */
+	RH_INFLIGHT_VERIFYING,   /**< reads the object, because the result of the write is unknown */
+	RH_INFLIGHT_IDENTIFYING, /**< create: reads the object that already has the name */
+	RH_INFLIGHT_CHECKING,    /**< reads only: whether a further object exists */
+	RH_INFLIGHT_STATES
+};
+
+/** One action on a child that is in flight. */
+struct rh_inflight {
+	struct rh_inflight *next;
+	struct rh_inflight **link; /**< what points here; NULL: not listed */
+	struct rh_entry *entry;
+	enum rh_action_verb verb;
+	enum rh_inflight_state state;
+	const struct rh_resource *resource;
+	char *name;
+	char *uid; /**< of the object to delete or update; "" for a create */
+	char *job_uid;
+	char *node;             /**< node of a pod that is deleted by force; NULL: not by force */
+	int32_t index;          /**< of the replica; -1: none */
+	struct rh_pod *pod;     /**< the pod to create; owned */
+	struct rh_child *child; /**< likewise any other object; owned */
+	struct rh_json *body;   /**< of a further object: its desired content; owned */
+	uint64_t hash;          /**< of body, as decisions compare it */
+	char **tombstones;      /**< UIDs of objects of this name whose deletion was observed meanwhile; owned */
+	size_t tombstone_count;
+	uint64_t id;   /**< of the request; 0: none is in flight */
+	size_t weight; /**< of a create: bytes of its body, parsed */
+	/** Fixed when it is sent: its kind was refused, so that a success lifts the refusal of the whole kind. */
+	bool probe;
+	/**
+	 * The job was deleted or replaced: the response is ignored. A flag beside the state, because the delete of a job
+	 * goes through its states although its own job is gone.
+	 */
+	bool abandoned;
+};
+
+/** The actions of one job that are in flight. */
+struct rh_entry_inflight {
+	struct rh_inflight *list;
+	size_t count;
+	struct rh_queue_item throttled; /**< in engine->creates.throttled */
+};
+
+/**
+ * Send the request of one action of the plan. @return 0, also when the action is in flight already or backs off;
+ * RH_EAGAIN when a window is full: the job is due again when there is room; RH_ENOMEM
+ */
+int rh_inflight_act(struct rh_entry *entry, const struct rh_action *action);
+/** Check whether a further object exists. @return 0 or RH_ENOMEM */
+int rh_inflight_check_object(struct rh_entry *entry, const struct rh_json *object);
+/** Send one request of @p inflight: resource and names are filled in, the body is taken. @return 0 or RH_ENOMEM */
+int rh_inflight_send(struct rh_inflight *inflight, struct rh_request *request);
+/** Send the read of what @p inflight is about, in the given state. @return 0 or RH_ENOMEM */
+int rh_inflight_read(struct rh_inflight *inflight, enum rh_inflight_state state);
+/** Free it; a request in flight is cancelled. NULL is allowed. */
+void rh_inflight_free(struct rh_inflight *inflight);
+/** Ignore the responses to all requests in flight: their job is gone. */
+void rh_inflight_abandon_all(struct rh_entry *entry);
+/** @return whether queued creates may be sent now */
+bool rh_inflight_may_admit(const struct rh_engine *engine);
+/** Make the jobs due whose queued creates may be sent. */
+void rh_inflight_admit(struct rh_engine *engine);
+
+/** @return the cached object that @p inflight deletes or updates, borrowed; NULL when its name has another UID now */
+struct rh_cached *rh_inflight_target(const struct rh_inflight *inflight);
+/** @return what the store refuses when it denies the current request of @p inflight */
+enum rh_refused rh_inflight_refused(const struct rh_inflight *inflight);
+/** Emit the Event of an action that succeeded. */
+void rh_inflight_report_success(const struct rh_inflight *inflight);
+/** Emit the Event of an action that failed. @param what failed, not RH_REFUSED_NAME. @param detail why */
+void rh_inflight_report_failure(const struct rh_inflight *inflight, enum rh_refused what, const char *detail);
+
+/**
+ * The pod, Service or PodGroup @p name was deleted or left the job: a response that arrives later must not add it
+ * again. @param verb creates such an object. Without memory engine->lost is set
+ */
+void rh_inflight_add_tombstones(struct rh_entry *entry, enum rh_action_verb verb, const char *name, const char *uid);
+/** @return whether @p inflight has a tombstone of the UID */
+bool rh_inflight_has_tombstone(const struct rh_inflight *inflight, const char *uid);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Labels of collectives: what differs has another one, and words for it. */
+#include <string.h>
+
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include "comm/core/bootstrap/protocol/label.h"
+
+static const struct {
+	struct rh_comm_op op;
+	const char *text;
+} rows[] = {
+	{{.what = RH_COMM_ALL_REDUCE, .count = 4, .type = RH_COMM_F32, .reduce = RH_COMM_SUM}, "all-reduce of 4 f32, sum"},
+	{{.what = RH_COMM_ALL_REDUCE, .count = 4, .type = RH_COMM_F32, .reduce = RH_COMM_MAX}, "all-reduce of 4 f32, max"},
+	{{.what = RH_COMM_ALL_REDUCE, .count = 4, .type = RH_COMM_U8, .reduce = RH_COMM_AVG}, "all-reduce of 4 u8, avg"},
+	{{.what = RH_COMM_ALL_REDUCE, .count = 17179869183, .type = RH_COMM_U8, .reduce = RH_COMM_PROD},
+     "all-reduce of 17179869183 u8, prod"},
+	{{.what = RH_COMM_REDUCE_SCATTER, .count = 1, .type = RH_COMM_I64, .reduce = RH_COMM_MIN},
+     "reduce-scatter of 1 i64, min"},
+	{{.what = RH_COMM_ALL_GATHER, .count = 0, .type = RH_COMM_BF16}, "all-gather of 0 bf16"},
+	{{.what = RH_COMM_BROADCAST, .count = 7, .type = RH_COMM_F64, .peer = 65535}, "broadcast of 7 f64 from rank 65535"},
+	{{.what = RH_COMM_BARRIER}, "barrier"},
+};
+
+#define ROWS (sizeof(rows) / sizeof(*rows))
+
+static void test_label__words(void **state)
+{
+	char text[120];
+
+	(void)state;
+	for (size_t i = 0; i < ROWS; i++) {
+		rh_comm_label_text(rh_comm_label(&rows[i].op), text, sizeof(text));
+		assert_string_equal(text, rows[i].text);
+		for (size_t j = 0; j < i; j++)
+			assert_true(rh_comm_label(&rows[i].op) != rh_comm_label(&rows[j].op));
+	}
+}
+
+/* What does not matter for an operation is no part of its label. */
+static void test_label__only_what_matters(void **state)
+{
+	const struct rh_comm_op barriers[] = {{.what = RH_COMM_BARRIER},
+	                                      {.what = RH_COMM_BARRIER, .count = 9, .type = 3, .peer = 1, .reduce = 2}};
+	const struct rh_comm_op sums[] = {{.what = RH_COMM_ALL_REDUCE, .count = 1, .type = 1, .reduce = 1},
+	                                  {.what = RH_COMM_ALL_REDUCE, .count = 1, .type = 1, .reduce = 1, .peer = 5}};
+	const struct rh_comm_op gathers[] = {{.what = RH_COMM_ALL_GATHER, .count = 1, .type = 1},
+	                                     {.what = RH_COMM_ALL_GATHER, .count = 1, .type = 1, .reduce = 3, .peer = 2}};
+
+	(void)state;
+	assert_true(rh_comm_label(&barriers[0]) == rh_comm_label(&barriers[1]));
+	assert_true(rh_comm_label(&sums[0]) == rh_comm_label(&sums[1]));
+	assert_true(rh_comm_label(&gathers[0]) == rh_comm_label(&gathers[1]));
+}
+
+/* An id has the number in its low bits, and stands for all that came before. */
+static void test_label__ids_distinguish_histories(void **state)
+{
+	uint64_t sum = rh_comm_label(&rows[0].op);
+	uint64_t max = rh_comm_label(&rows[1].op);
+	uint64_t one = rh_comm_history(rh_comm_history(0, sum), max);
+	uint64_t other = rh_comm_history(rh_comm_history(0, max), sum);
+
+	(void)state;
+	assert_true(one != other);
+	assert_int_equal(rh_comm_id(one, 5) & ((1 << RH_COMM_ID_BITS) - 1), 5);
+	assert_true(rh_comm_id(one, 5) != rh_comm_id(other, 5));
+	assert_int_equal(rh_comm_id(one, UINT64_C(1) << RH_COMM_ID_BITS) & ((1 << RH_COMM_ID_BITS) - 1), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_label__words),
+		cmocka_unit_test(test_label__only_what_matters),
+		cmocka_unit_test(test_label__ids_distinguish_histories),
+	};
+
+	return cmocka_run_group_tests_name("comm/core/bootstrap/protocol/label", tests, NULL, NULL);
+}
