@@ -42,9 +42,9 @@ uint32_t native_wakeup_arm(struct native_wakeup *wakeup)
 	return signals;
 }
 
-void native_wakeup_wait(struct native_wakeup *wakeup, uint32_t signals, int64_t time)
+void native_wakeup_wait(struct native_wakeup *wakeup, uint32_t ticket, int64_t time)
 {
 	struct timespec limit = {time / 1000000, time % 1000000 * 1000};
 
-	(void)syscall(SYS_futex, &wakeup->signals, FUTEX_WAIT, signals, &limit, NULL, 0);
+	(void)syscall(SYS_futex, &wakeup->signals, FUTEX_WAIT, ticket, &limit, NULL, 0);
 }

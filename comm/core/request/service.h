@@ -8,8 +8,8 @@
 
 /**
  * Serve the connection to the rendezvous server, send heartbeats, and make progress in contexts in which no thread
- * waits, until world->stop is set. @param world a struct rh_comm_world. @return NULL
+ * waits, until world->stop is set. @param arg a struct rh_comm_world. @return NULL
  */
-void *rh_comm_service_run(void *world);
+void *rh_comm_service_run(void *arg);
 
 #endif
