@@ -649,7 +649,9 @@ static void test_run__many_replicas(void **state)
 		"    Worker: {replicas: 60, restartPolicy: Never, template: {spec: {containers: [{name: pytorch, image: none, "
 		"command: [/bin/true]}]}}}\n");
 	expect_result(run, RH_RUN_SUCCEEDED);
-	assert_int_equal(test_run_times(&run->table, "Succeeded 0 restarts=0"), 61);
+	/* the job has succeeded with its master: on a busy machine some workers are stopped before they have ended */
+	assert_int_equal(test_run_times(&run->table, " restarts=0"), 61);
+	assert_int_equal(test_run_times(&run->table, " Failed "), 0);
 }
 
 static void give_memory_back(int number)
