@@ -48,7 +48,7 @@ WORDY = ("core", "comm", "plugins", "include", "examples", "tests", "tools", "do
 WORD = re.compile(r"(?<![A-Za-z])(in[ _-])?(%s)(?![A-Za-z])" % "|".join(WORDS_THAT_LEFT), re.I)
 WORDY_SUFFIXES = (".c", ".h", ".cpp", ".py", ".sh", ".md", ".txt", ".cmake")
 # recordings of other programs, and headers of an ABI that is frozen
-WORDY_EXCEPT = re.compile(r"goldens/|frozen/|include/roundhouse/plugin\.h|recorded|recordings|corpus|build/")
+WORDY_EXCEPT = re.compile(r"goldens/|frozen/|include/roundhouse/plugin\.h|recorded|recordings|corpus|^build/")
 ALLOWED_WORDS = re.compile(r"Docker Hub|GitHub|Hugging Face Hub|HF_HUB_OFFLINE|\"hub\"|rh_comm/hub|huggingface-hub|flight recorder")
 
 LEX = re.compile(r"//(?:[^\n\\]|\\(?:.|\n))*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\(?:.|\n))*\"|'(?:[^'\\\n]|\\(?:.|\n))*'", re.S)
