@@ -14,7 +14,7 @@
 #include "config/gang.h"
 #include "job/job.h"
 
-/** @return whether the template names another scheduler than the gang's: it is kept, and users are told */
+/** @return whether the template names another scheduler than the gang's: it is kept, and an event reports it */
 bool rh_gang_is_bypassed(const struct rh_gang *gang, const struct rh_replica_spec *spec);
 /**
  * Add to @p pod, the body of any pod of @p spec, what ties it to the PodGroup. Without a gang scheduler it is nothing.

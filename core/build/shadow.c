@@ -88,7 +88,7 @@ int rh_build_find_shadowed(const struct rh_snapshot *snapshot, struct rh_finding
 		struct shadow_call call = {.job = snapshot->job, .spec = &snapshot->job->specs[i], .findings = findings};
 		rh_auto(json) pod = NULL;
 
-		/* a pod that cannot be made is for others to tell */
+		/* a pod that cannot be made is for others to show */
 		if (call.spec->replicas > 0 && rh_build_pod(builder, call.spec->type, 0, &pod, &unused) == 0 &&
 		    shadow_pod(&call, pod) < 0)
 			r = rh_fail_oom(err);
