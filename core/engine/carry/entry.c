@@ -126,3 +126,16 @@ void rh_entry_touch(struct rh_entry *entry)
 	if (entry->uid)
 		rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
 }
+
+struct rh_snapshot rh_entry_snapshot(const struct rh_entry *entry)
+{
+	return (struct rh_snapshot){
+		.host = entry->engine->options.host,
+		.job = entry->job,
+		.addresses = &entry->build.addresses,
+		.gang = entry->engine->options.gang,
+		.attempt = entry->ledger->attempt,
+		.suspended = entry->job->policy.suspend,
+		.finished = rh_job_status_finished(&entry->job->status),
+	};
+}

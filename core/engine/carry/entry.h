@@ -65,6 +65,8 @@ static inline bool rh_entry_is_active(const struct rh_entry *entry)
 {
 	return entry->job || rh_entry_tree_is_evicted(&entry->tree);
 }
+/** @return the job as plugins and the builder see it, without pods and counts; the entry lends what it points to */
+struct rh_snapshot rh_entry_snapshot(const struct rh_entry *entry);
 /** Free the entry unless the job, a child, or a request of it is still there. */
 void rh_entry_reap(struct rh_entry *entry);
 /** Free an entry and all that it holds; its requests are cancelled. */

@@ -69,15 +69,7 @@ struct rh_builder *rh_work_builder(struct rh_entry *entry, int *ret_status, stru
 	if (r == 0 && entry->build.builder && entry->build.snapshot.attempt != entry->ledger->attempt)
 		rh_work_free_builder(entry);
 	if (r == 0 && !entry->build.builder) {
-		entry->build.snapshot = (struct rh_snapshot){
-			.host = entry->engine->options.host,
-			.job = entry->job,
-			.addresses = &entry->build.addresses,
-			.gang = entry->engine->options.gang,
-			.attempt = entry->ledger->attempt,
-			.suspended = entry->job->policy.suspend,
-			.finished = rh_job_status_finished(&entry->job->status),
-		};
+		entry->build.snapshot = rh_entry_snapshot(entry);
 		r = rh_builder_new(&entry->build.snapshot, &entry->build.builder, err);
 	}
 	if (r == 0)

@@ -246,19 +246,6 @@ static int objects_check_all(struct rh_entry *entry, const struct rh_snapshot *s
 	return r == 0 ? objects_check(entry, objects, entry->objects.desired) : r;
 }
 
-static struct rh_snapshot objects_snapshot(const struct rh_entry *entry)
-{
-	return (struct rh_snapshot){
-		.host = entry->engine->options.host,
-		.job = entry->job,
-		.addresses = &entry->build.addresses,
-		.gang = entry->engine->options.gang,
-		.attempt = entry->ledger->attempt,
-		.suspended = entry->job->policy.suspend,
-		.finished = rh_job_status_finished(&entry->job->status),
-	};
-}
-
 /* The pods of the job by spec and index, as a snapshot shows them. */
 struct objects_pods {
 	const struct rh_pod **slots;
@@ -354,7 +341,7 @@ static int objects_desire(struct rh_entry *entry, const struct rh_snapshot *snap
 
 int rh_objects_desire_last(struct rh_entry *entry, struct rh_error *err)
 {
-	const struct rh_snapshot snapshot = objects_snapshot(entry);
+	const struct rh_snapshot snapshot = rh_entry_snapshot(entry);
 
 	return objects_desire(entry, &snapshot, err);
 }
@@ -406,7 +393,7 @@ bool rh_objects_must_check(struct rh_entry *entry, const struct rh_plan *plan)
 
 int rh_objects_desire(struct rh_entry *entry, struct rh_error *err)
 {
-	const struct rh_snapshot snapshot = objects_snapshot(entry);
+	const struct rh_snapshot snapshot = rh_entry_snapshot(entry);
 	int r = objects_desire(entry, &snapshot, err);
 
 	if (r == 0 && !entry->objects.checked && entry->objects.checks == 0)
