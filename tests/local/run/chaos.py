@@ -42,6 +42,8 @@ class Round:
     def kill_some(self, most):
         """Kill up to `most` random processes at random moments while the run lasts."""
         end = time.monotonic() + LIMIT
+        # until its first line the run tries its plugins; one that is killed there is left out, and says so
+        wait_for(lambda: self.output() or self.process.poll() is not None, "the first line of the run")
         while self.process.poll() is None:
             assert time.monotonic() < end, f"the run does not end after {self.killed}"
             time.sleep(self.chance.random() * 0.08)
