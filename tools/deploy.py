@@ -27,13 +27,16 @@ VALUES = [
     ("        - --log-format=json\n",
      "        - --log-format=json\n"
      "        {{- with .Values.gangSchedulerName }}\n        - --gang-scheduler-name={{ . }}\n        {{- end }}\n"
+     "        {{- if .Values.plugins }}\n        - --plugins=/var/lib/roundhouse/plugins\n        {{- end }}\n"
      "        {{- range .Values.extraArgs }}\n        - {{ . | quote }}\n        {{- end }}\n"
      '        {{- if or .Values.extraEnv (eq .Values.scope "namespaced") }}\n        env:\n'
      '        {{- if eq .Values.scope "namespaced" }}\n        - name: KUBEFLOW_NAMESPACE\n'
      "          valueFrom:\n            fieldRef:\n              fieldPath: metadata.namespace\n        {{- end }}\n"
      "        {{- with .Values.extraEnv }}\n        {{- toYaml . | nindent 8 }}\n        {{- end }}\n        {{- end }}\n"
-     "        {{- if .Values.config }}\n        volumeMounts:\n        - name: config\n          mountPath: /etc/roundhouse\n"
-     "          readOnly: true\n        {{- end }}\n"),
+     "        {{- if or .Values.config .Values.plugins }}\n        volumeMounts:\n        {{- if .Values.config }}\n        - name: config\n"
+     "          mountPath: /etc/roundhouse\n          readOnly: true\n        {{- end }}\n        {{- if .Values.plugins }}\n"
+     "        - name: plugins\n          mountPath: /var/lib/roundhouse/plugins\n          readOnly: true\n        {{- end }}\n"
+     "        {{- end }}\n"),
     ('        sidecar.istio.io/inject: "false"\n',
      '        sidecar.istio.io/inject: "false"\n'
      "        {{- with .Values.config }}\n        checksum/config: {{ sha256sum . }}\n        {{- end }}\n"
@@ -44,8 +47,11 @@ VALUES = [
     ("      serviceAccountName: roundhouse\n",
      '      serviceAccountName: {{ include "roundhouse.account" . }}\n'
      "      {{- with .Values.priorityClassName }}\n      priorityClassName: {{ . }}\n      {{- end }}\n"
-     "      {{- if .Values.config }}\n      volumes:\n      - name: config\n        configMap:\n"
-     '          name: {{ include "roundhouse.name" . }}-config\n      {{- end }}\n'
+     "      {{- if or .Values.config .Values.plugins }}\n      volumes:\n      {{- if .Values.config }}\n      - name: config\n"
+     '        configMap:\n          name: {{ include "roundhouse.name" . }}-config\n      {{- end }}\n'
+     "      {{- if .Values.plugins }}\n      - name: plugins\n        emptyDir:\n          sizeLimit: 256Mi\n      {{- end }}\n"
+     "      {{- end }}\n      {{- with .Values.plugins }}\n      initContainers:\n      {{- range . }}\n"
+     '      {{- include "roundhouse.plugin" . | nindent 6 }}\n      {{- end }}\n      {{- end }}\n'
      "      {{- with .Values.topologySpreadConstraints }}\n      topologySpreadConstraints:\n        {{- toYaml . | nindent 8 }}\n"
      "      {{- end }}\n"
      "      {{- with .Values.imagePullSecrets }}\n      imagePullSecrets:\n        {{- toYaml . | nindent 8 }}\n      {{- end }}\n"
@@ -63,6 +69,13 @@ GANG_RULE = """{{- with .Values.gangSchedulerName }}
   - list
   - update
   - watch
+{{- end }}
+"""
+# Rights that the kinds of further plugins need.
+PLUGIN_RULES = """{{- range .Values.plugins }}
+{{- with .rules }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 """
 
@@ -136,7 +149,7 @@ def chart(program):
     common = [key for key in cluster if key in namespaced and key[0] not in ("Deployment", "NetworkPolicy")]
     crds = [escaped(text).replace("metadata:\n", "metadata:\n  annotations:\n    helm.sh/resource-policy: keep\n", 1)
             for key, text in cluster.items() if key[0] == "CustomResourceDefinition"]
-    scoped = {name: [text + (GANG_RULE if key in (("ClusterRole", "roundhouse"), ("Role", "roundhouse")) else "")
+    scoped = {name: [text + (GANG_RULE + PLUGIN_RULES if key in (("ClusterRole", "roundhouse"), ("Role", "roundhouse")) else "")
                      for key, text in own.items() if key not in other and key[0] in
                      ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")]
               for name, own, other in (("cluster", cluster, namespaced), ("namespaced", namespaced, cluster))}

@@ -274,6 +274,66 @@ class Manifests(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(f'--controller-config: {ini}:2: backend: "x" is not a backend', done.stderr)
 
+    def with_plugin(self):
+        """-> words that add a plugin from an image of its own; its file is here for definitions and rights"""
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        shutil.copy(VETERAN, f"{folder}/veteran.so")
+        name = json.loads(subprocess.run([ROUNDHOUSE, "plugins", "list", "--plugins", folder, "-o", "json"], check=True,
+                                         capture_output=True, text=True).stdout)
+        name = next(row["name"] for row in name if row["file"].startswith(folder))
+        return name, [f"--plugins={folder}", f"--plugin-image={name}=example.org/plugin:1"]
+
+    @unittest.skipUnless(VETERAN, "ROUNDHOUSE_TEST_VETERAN names no plugin")
+    def test_plugin_image(self):
+        """An init container copies the plugin, with the controller's own security; the controller cannot change it."""
+        name, words = self.with_plugin()
+        pod = manifests(*words)["Deployment", "roundhouse"]["spec"]["template"]["spec"]
+        (copy,), (controller,) = pod["initContainers"], pod["containers"]
+        self.assertEqual((copy["name"], copy["image"]), (f"plugin-{name}", "example.org/plugin:1"))
+        self.assertEqual(copy["securityContext"], controller["securityContext"])
+        self.assertEqual(set(copy["resources"]), {"requests", "limits"})
+        (written,), (read,) = copy["volumeMounts"], controller["volumeMounts"]
+        self.assertEqual(read, {**written, "readOnly": True})
+        self.assertEqual(copy["command"][-1], written["mountPath"])
+        self.assertIn(f"--plugins={read['mountPath']}", controller["args"])
+        self.assertEqual([volume["name"] for volume in pod["volumes"]], [read["name"]])
+
+    @unittest.skipUnless(VETERAN, "ROUNDHOUSE_TEST_VETERAN names no plugin")
+    def test_plugin_image_beside_a_configuration(self):
+        _, words = self.with_plugin()
+        with tempfile.NamedTemporaryFile("w", suffix=".ini") as ini:
+            pod = manifests(*words, "--controller-config", ini.name)["Deployment", "roundhouse"]["spec"]["template"]["spec"]
+        names = sorted(volume["name"] for volume in pod["volumes"])
+        self.assertEqual(names, ["config", "plugins"])
+        self.assertEqual(sorted(mount["name"] for mount in pod["containers"][0]["volumeMounts"]), names)
+
+    @unittest.skipUnless(VETERAN, "ROUNDHOUSE_TEST_VETERAN names no plugin")
+    def test_helm_and_kustomize_plugins(self):
+        """The chart's values and the component make what --plugin-image makes."""
+        name, words = self.with_plugin()
+        wanted = manifests("--namespace=team", *words)
+        rules = [rule for rule in wanted["ClusterRole", "roundhouse"]["rules"]
+                 if rule not in manifests()["ClusterRole", "roundhouse"]["rules"]]
+        got = self.helm(text=yaml.safe_dump({"plugins": [{"name": name, "image": "example.org/plugin:1", "rules": rules}]}))
+        self.assertEqual(got["Deployment", "roundhouse"], wanted["Deployment", "roundhouse"])
+        self.assertLessEqual({json.dumps(rule, sort_keys=True) for rule in rules},
+                             {json.dumps(rule, sort_keys=True) for rule in got["ClusterRole", "roundhouse"]["rules"]})
+
+    @unittest.skipUnless(VETERAN, "ROUNDHOUSE_TEST_VETERAN names no plugin")
+    def test_plugin_image_refused(self):
+        name, (folder, _) = self.with_plugin()
+        for value, expected in (("dask", '"dask" must be NAME=IMAGE'), ("D_x=a/b", '"D_x" is not the name of a plugin'),
+                                (f"{name}=a b", '"a b"'), (f"{name}=", '""'),
+                                ("absent=a/b", 'plugin "absent" is not ready here')):
+            done = subprocess.run([ROUNDHOUSE, "manifests", folder, "--plugin-image", value], capture_output=True, text=True, timeout=180)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), value)
+            self.assertIn("--plugin-image", done.stderr)
+            self.assertIn(expected, done.stderr)
+        done = subprocess.run([ROUNDHOUSE, "manifests", folder, *[f"--plugin-image={name}=a/{image}" for image in "bc"]],
+                              capture_output=True, text=True, timeout=180)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("has two images", done.stderr)
+
     def test_helm(self):
         for values, words in (([], []), (["scope=namespaced"], ["--namespaced"]),
                               (["gangSchedulerName=volcano", "serviceMonitor.enabled=true"],

@@ -12,3 +12,21 @@
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end -}}
 {{- end }}
+
+{{- /* One init container that copies a plugin of .Values.plugins, as `roundhouse manifests --plugin-image` makes it. */}}
+{{- define "roundhouse.plugin" -}}
+- name: plugin-{{ .name }}
+  image: {{ .image | quote }}
+  imagePullPolicy: IfNotPresent
+  command: [cp, -R, /plugins/., /var/lib/roundhouse/plugins]
+  resources:
+    requests: {cpu: 10m, memory: 16Mi}
+    limits: {cpu: "1", memory: 64Mi}
+  securityContext:
+    allowPrivilegeEscalation: false
+    readOnlyRootFilesystem: true
+    capabilities: {drop: [ALL]}
+  volumeMounts:
+  - name: plugins
+    mountPath: /var/lib/roundhouse/plugins
+{{- end }}

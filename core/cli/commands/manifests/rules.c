@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "cli/commands/manifests.h"
+#include "cli/commands/manifests/manifests.h"
 #include "config/gang.h"
 
 /* Most words of one list of a rule. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/commands/manifests.h"
+#include "cli/commands/manifests/manifests.h"
 
 #include <string.h>
 
@@ -104,27 +104,21 @@ static int manifests_add_argument(struct rh_json *args, const char *name, const 
 /* The pod's own namespace, whatever tool moves the objects to another one. */
 static int manifests_set_scope(struct rh_json *container)
 {
-	static const char env[] = "[{\"name\":\"KUBEFLOW_NAMESPACE\",\"valueFrom\":{\"fieldRef\":{\"fieldPath\":"
-							  "\"metadata.namespace\"}}}]";
-	struct rh_json *list = NULL;
+	static const char env[] = "{\"name\":\"KUBEFLOW_NAMESPACE\",\"valueFrom\":{\"fieldRef\":{\"fieldPath\":"
+							  "\"metadata.namespace\"}}}";
 
-	if (rh_json_parse(env, strlen(env), &list, NULL) < 0)
-		return RH_ENOMEM;
-	return rh_json_set(container, "env", list);
+	return rh_manifests_append(container, "env", env);
 }
 
 /* Where the program looks for its configuration. */
 static int manifests_set_config(struct rh_json *pod_spec, struct rh_json *container)
 {
-	static const char volumes[] = "[{\"name\":\"config\",\"configMap\":{\"name\":\"" MANIFESTS_CONFIG "\"}}]";
-	static const char mounts[] = "[{\"name\":\"config\",\"mountPath\":\"/etc/roundhouse\",\"readOnly\":true}]";
-	struct rh_json *list = NULL;
+	static const char volume[] = "{\"name\":\"config\",\"configMap\":{\"name\":\"" MANIFESTS_CONFIG "\"}}";
+	static const char mount[] = "{\"name\":\"config\",\"mountPath\":\"/etc/roundhouse\",\"readOnly\":true}";
 
-	if (rh_json_parse(volumes, strlen(volumes), &list, NULL) < 0 || rh_json_set(pod_spec, "volumes", list) < 0)
+	if (rh_manifests_append(pod_spec, "volumes", volume) < 0)
 		return RH_ENOMEM;
-	if (rh_json_parse(mounts, strlen(mounts), &list, NULL) < 0)
-		return RH_ENOMEM;
-	return rh_json_set(container, "volumeMounts", list);
+	return rh_manifests_append(container, "volumeMounts", mount);
 }
 
 static int manifests_add_config(const struct manifests_wish *wish, struct rh_json *items, struct rh_error *err)
@@ -155,6 +149,8 @@ static int manifests_set_args(const struct manifests_wish *wish, struct rh_json 
 	if (wish->namespaced && manifests_set_scope(container) < 0)
 		return RH_ENOMEM;
 	if (wish->config && manifests_set_config(rh_json_at(object, "spec.template.spec"), container) < 0)
+		return RH_ENOMEM;
+	if (rh_manifests_add_plugin_images(wish->cli, rh_json_at(object, "spec.template.spec")) < 0)
 		return RH_ENOMEM;
 	return wish->gang ? manifests_add_argument(args, "gang-scheduler-name", wish->gang) : 0;
 }
@@ -296,6 +292,8 @@ static int manifests_run(const struct rh_cli *cli)
 		r = rh_session_open(cli, &session, &err);
 	wish.host = session.host;
 	if (r == 0)
+		r = rh_manifests_check_plugin_images(cli, session.host, &err);
+	if (r == 0)
 		r = manifests_collect(&wish, items, &err);
 	if (r == 0)
 		r = manifests_print(items, rh_cli_option(cli, "output"), &err);
@@ -310,6 +308,8 @@ static const struct rh_option manifests_options[] = {
 	{"namespaced", 0, NULL, NULL, "serve jobs of that namespace alone, with rights there alone; it has to exist"},
 	{"image", 0, "IMAGE", NULL, "image of the controller (default localhost/roundhouse:VERSION)"},
 	{"gang-scheduler-name", 0, "NAME", NULL, "as for `roundhouse controller`, with the right to its PodGroups"},
+	{"plugin-image", 0, "NAME=IMAGE", NULL,
+     "take plugin NAME from folder /plugins of IMAGE; may be repeated, and needs a copy of the plugin here (--plugins DIR)"},
 	{"controller-config", 0, "FILE", NULL, "add a ConfigMap with FILE as the controller's roundhouse.ini"},
 	{"service-monitor", 0, NULL, NULL, "add a ServiceMonitor for the Prometheus operator"},
 	{"without-crds", 0, NULL, NULL, "leave out the definitions of the kinds (`roundhouse crds`)"},
@@ -327,6 +327,9 @@ const struct rh_command rh_command_manifests = {
 		"the rights that the plugins' kinds need and no other, a Service, a PodDisruptionBudget, a NetworkPolicy "
 		"and roles for\n"
 		"users.\n\n"
+		"A plugin that is not in the controller's image comes with --plugin-image: an init container copies the files "
+		"of\n"
+		"/plugins of that image with the image's own `cp` into a volume, which the controller mounts read-only.\n\n"
 		"Exit status: 0 printed, 1 it could not be done, 2 wrong arguments or configuration.",
 	.options = manifests_options,
 	.run = manifests_run,
