@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,7 @@ ROUNDHOUSE, JAX, SOURCE = sys.argv[1:1 + ARGUMENTS] if len(sys.argv) > ARGUMENTS
 del sys.argv[1:1 + ARGUMENTS]
 
 IMAGE = "localhost/roundhouse:test"
+PLUGIN_IMAGE = "localhost/jax-plugin:test"
 # Of kubectl, shorter than that of the one who waits for kubectl (apiserver.py).
 LIMIT_S = PATIENCE_S - 10
 JOB_LABEL = "training.kubeflow.org/job-name"
@@ -74,6 +76,22 @@ def make_image():
     with tempfile.TemporaryDirectory() as folder:
         build = pathlib.Path(ROUNDHOUSE).resolve().parents[1]
         subprocess.run([f"{SOURCE}/packaging/image.sh", "-t", IMAGE, "-b", build, f"{folder}/image.tar"], check=True)
+        Case.api.load(f"{folder}/image.tar")
+
+
+@functools.cache
+def make_plugin_image():
+    """An image with busybox and a plugin in /plugins, as an author would ship it; once."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder, "root")
+        (root / "bin").mkdir(parents=True)
+        (root / "plugins").mkdir()
+        shutil.copy("/bin/busybox", root / "bin")
+        (root / "bin" / "cp").symlink_to("busybox")
+        for file in pathlib.Path(JAX).glob("*.so"):
+            shutil.copy(file, root / "plugins")
+        subprocess.run([sys.executable, "-B", f"{SOURCE}/tests/cluster/kubernetes/src/mkimage.py", f"{folder}/image.tar", root,
+                        PLUGIN_IMAGE, "{}"], check=True)
         Case.api.load(f"{folder}/image.tar")
 
 
@@ -314,7 +332,14 @@ class Pod(Installed, Case):
 
     @classmethod
     def manifests(cls):
-        return subprocess.run([ROUNDHOUSE, "manifests", "--image", IMAGE], check=True, capture_output=True, text=True).stdout
+        make_plugin_image()
+        return subprocess.run([ROUNDHOUSE, "manifests", "--image", IMAGE, "--plugins", JAX, "--plugin-image", f"jax={PLUGIN_IMAGE}"],
+                              check=True, capture_output=True, text=True).stdout
+
+    def test_plugin_of_an_image(self):
+        """The controller's image does not have it; its kind is served with the rights that came with it."""
+        self.drop(self.run_job("JAXJob", "guest", "jaxReplicaSpecs", {
+            "Worker": replica("jax", ["sh", "-c", "env | grep ^COORDINATOR_ADDRESS"], count=2, image="localhost/busybox:1")}))
 
     def controllers(self):
         return self.kubectl("get", "pods", "-n", self.namespace, "-o", "name").split()
