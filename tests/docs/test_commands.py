@@ -44,8 +44,8 @@ TESTED = {
                                                                                       "def test_exec"),
     "packaging/image.sh -t registry.example/roundhouse:0.1.0 roundhouse.tar": ("tests/controller/test_image.py",
                                                                                "image.sh"),
-    "roundhouse manifests --image registry.example/roundhouse:0.1.0 --plugins ./plugins "
-    "--plugin-image dask=registry.example/dask-plugin:1.0": ("tests/controller/test_manifests.py", "--plugin-image="),
+    "roundhouse manifests --plugins ./plugins --plugin-image dask=registry.example/dask-plugin:1.0":
+        ("tests/controller/test_manifests.py", "--plugin-image="),
     "roundhouse comm check": ("tests/comm/bench/test_program.py", '"check"'),
     "roundhouse comm bench -o json --svg pairs.svg": ("tests/comm/bench/test_program.py", '"--svg"'),
     "roundhouse ps --mode sync --rule adam --rate 0.02": ("tests/comm/ps/job.sh", "roundhouse run --plugins"),

@@ -309,7 +309,7 @@ static const struct rh_option manifests_options[] = {
 	{"image", 0, "IMAGE", NULL, "image of the controller (default localhost/roundhouse:VERSION)"},
 	{"gang-scheduler-name", 0, "NAME", NULL, "as for `roundhouse controller`, with the right to its PodGroups"},
 	{"plugin-image", 0, "NAME=IMAGE", NULL,
-     "take plugin NAME from folder /plugins of IMAGE; may be repeated, and needs a copy of the plugin here (--plugins DIR)"},
+     "take plugin NAME from folder /plugins of IMAGE; needs a copy here (--plugins DIR); may be repeated"},
 	{"controller-config", 0, "FILE", NULL, "add a ConfigMap with FILE as the controller's roundhouse.ini"},
 	{"service-monitor", 0, NULL, NULL, "add a ServiceMonitor for the Prometheus operator"},
 	{"without-crds", 0, NULL, NULL, "leave out the definitions of the kinds (`roundhouse crds`)"},

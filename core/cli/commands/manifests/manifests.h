@@ -38,7 +38,8 @@ int rh_manifests_user_rules(const struct rh_host *host, bool edit, struct rh_jso
 int rh_manifests_check_plugin_images(const struct rh_cli *cli, const struct rh_host *host, struct rh_error *err);
 /**
  * Add an init container for each --plugin-image to a pod's spec. It copies /plugins of its image into a volume, which
- * the controller, its first container, mounts read-only and searches for plugins. Without --plugin-image nothing is added.
+ * the controller, its first container, mounts read-only and searches for plugins. Without --plugin-image nothing is
+ * added.
  * @return 0 or RH_ENOMEM
  */
 int rh_manifests_add_plugin_images(const struct rh_cli *cli, struct rh_json *pod_spec);
