@@ -13,6 +13,7 @@ import time
 
 import numpy as np
 import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
 
@@ -37,9 +38,9 @@ def votes_of_tree(seed):
     return tree.predict_proba(images[TRAIN_IMAGES:])
 
 
-@ray.remote(num_cpus=1, scheduling_strategy="SPREAD")
-def node_and_process():
-    return ray.get_runtime_context().get_node_id(), os.getpid()
+@ray.remote
+def process_of_node():
+    return os.getpid()
 
 
 def wait_for_nodes(count):
@@ -53,10 +54,10 @@ def main():
     # the address comes from the environment
     ray.init(log_to_driver=False)
     wait_for_nodes(nodes)
-    for rank, node in enumerate(sorted(node["NodeName"] for node in ray.nodes() if node["Alive"])):
-        print(f"node {rank} of {nodes} is ready, {node}", flush=True)
-    used = {node for node, _ in ray.get([node_and_process.remote() for _ in range(8 * nodes)])}
-    print(f"tasks ran on {len(used)} nodes", flush=True)
+    for rank, node in enumerate(sorted(ray.nodes(), key=lambda node: node["NodeManagerAddress"])):
+        there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+        process = ray.get(process_of_node.options(scheduling_strategy=there).remote())
+        print(f"rank {rank} of {nodes} is ready, process {process}", flush=True)
     labels = load_data()[1][TRAIN_IMAGES:]
     votes, accuracy = 0, 0.0
     for epoch in range(ROUNDS):
