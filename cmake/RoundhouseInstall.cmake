@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 set(RH_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/roundhouse")
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/roundhouse" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-        FILES_MATCHING PATTERN "*.h")
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(FILES "${PROJECT_BINARY_DIR}/include/roundhouse/version.h"
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/roundhouse")
 # What somebody has set stays at the next installation; every setting is shown in the copy below share/roundhouse.
@@ -54,6 +54,14 @@ endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/conf/" DESTINATION "${CMAKE_INSTALL_DATADIR}/roundhouse"
         PATTERN "deploy/manifests.yaml" EXCLUDE)
 
+# For authors of plugins: what the linker is to export, and the crate for Rust. The program in the build tree finds them there, too.
+set(RH_SHARE_SUBDIR "${CMAKE_INSTALL_DATADIR}/roundhouse")
+install(FILES "${PROJECT_SOURCE_DIR}/cmake/plugin.map" DESTINATION "${RH_SHARE_SUBDIR}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/bindings/rust" DESTINATION "${RH_SHARE_SUBDIR}" PATTERN "target" EXCLUDE
+        PATTERN "Cargo.lock" EXCLUDE)
+file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/share/roundhouse")
+file(CREATE_LINK "${PROJECT_SOURCE_DIR}/bindings/rust" "${PROJECT_BINARY_DIR}/share/roundhouse/rust" SYMBOLIC)
+
 # The descriptions for authors of plugins, backends and programs say where things are relative to themselves: an installation can be moved.
 file(RELATIVE_PATH RH_PC_TO_PREFIX "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p")
 configure_file(cmake/roundhouse-plugin.pc.in roundhouse-plugin.pc @ONLY)
@@ -65,7 +73,7 @@ endif()
 
 configure_package_config_file(cmake/roundhouse-config.cmake.in "${PROJECT_BINARY_DIR}/roundhouse-config.cmake"
   INSTALL_DESTINATION "${RH_CMAKE_DIR}"
-  PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_BINDIR CMAKE_INSTALL_LIBDIR RH_PLUGIN_SUBDIR)
+  PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_BINDIR CMAKE_INSTALL_LIBDIR RH_PLUGIN_SUBDIR RH_SHARE_SUBDIR)
 # the plugin ABI only grows, so what an older release offered to plugins a newer one does, too
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/roundhouse-config-version.cmake"
   COMPATIBILITY AnyNewerVersion ARCH_INDEPENDENT)

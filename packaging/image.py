@@ -21,6 +21,8 @@ USER = 65532
 PASSWD = f"root:x:0:0:root:/:/sbin/nologin\nnonroot:x:{USER}:{USER}:nonroot:/tmp:/sbin/nologin\n"
 GROUP = f"root:x:0:\nnonroot:x:{USER}:\n"
 AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
+# What plugins in C++ and Rust load; no program of ours does.
+FOR_PLUGINS = ("libgcc_s.so.1", "libstdc++.so.6")
 # For images of others: what these load comes from there.
 INJECTED = "share/roundhouse/inject/"
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -44,6 +46,14 @@ def libraries(files):
         for match in re.finditer(r"(?m)^\s*(?:(\S+) => )?(/.+) \(0x", done.stdout):
             found[match.group(1) or match.group(2)] = match.group(2)
     return found
+
+
+def library_of_plugins(name, beside):
+    """Where a library lies that no program of ours needs, but plugins in other languages do: in the folder of the C library."""
+    path = pathlib.Path(beside).parent / name
+    if not path.exists():
+        sys.exit(f"{path} is missing, which plugins in C++ and Rust need; apt-get install libstdc++6 libgcc-s1")
+    return str(path)
 
 
 class Layer:
@@ -85,8 +95,11 @@ def fill(layer, install, folder):
         backend = source.name.startswith("librhcomm_")
         if not name.startswith(INJECTED) and not backend and name.startswith(("bin/", "lib/", f"{folder}/")):
             programs.append(source)
+    found = libraries(programs)
+    beside = [library_of_plugins(name, found["libc.so.6"]) for name in FOR_PLUGINS]
+    found |= libraries(beside) | {os.path.basename(path): path for path in beside}
     # programs look for libraries under the names of their loader's own folders
-    for name, path in sorted(libraries(programs).items()):
+    for name, path in sorted(found.items()):
         if pathlib.Path(path).resolve().is_relative_to(install.resolve()):
             continue
         layer.add_file(name[1:] if name.startswith("/") else "lib/" + os.path.basename(name), os.path.realpath(path))

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # image.sh [-t NAME:TAG] [-b BUILD_DIR] [-w WHEEL] [OUT.tar]: a container image of Roundhouse, as an OCI archive, without a daemon.
 #
-# It holds the release build (or the build in BUILD_DIR), the libraries that the programs load, the certificates of public
-# authorities and an account that is not root; and rh_comm twice: for its own programs, and in /usr/share/roundhouse/inject
-# for images of others (`roundhouse inject`). There it needs the C library of this machine or a newer one; WHEEL, what the
+# It holds the release build (or the build in BUILD_DIR), the libraries that the programs load, libstdc++ and libgcc_s for plugins in C++
+# and Rust, the certificates of public authorities and an account that is not root; and rh_comm twice: for its own programs, and in
+# /usr/share/roundhouse/inject for images of others (`roundhouse inject`). There it needs the C library of this machine or a newer one; WHEEL, what the
 # target rhcomm_portable_wheel makes, takes the place of the package and its library, and needs 2.28; the two programs beside it stay
 # those of this machine. `ctr -n k8s.io images import`, `podman load`, `skopeo copy oci-archive:` and `docker load` (25 and later) take
 # it. The same sources, packages and SOURCE_DATE_EPOCH give the same bytes.

@@ -32,7 +32,7 @@ const char *rh_fabric_backend(const struct rh_config *config, const struct rh_jo
 
 	if (!word && config)
 		word = rh_config_setting(config, RH_FABRIC_SECTION, "backend");
-	return word && rh_name_is_backend(word) ? word : NULL;
+	return word && strcmp(word, "none") != 0 && rh_name_may_be_backend(word) ? word : NULL;
 }
 
 static int fabric_meets_selector(void *arg, const struct rh_fabric_item *item)

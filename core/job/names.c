@@ -124,6 +124,13 @@ bool rh_name_is_backend(const char *name)
 	return false;
 }
 
+bool rh_name_may_be_backend(const char *name)
+{
+	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-");
+
+	return length > 0 && length <= RH_LABEL_MAX && !name[length];
+}
+
 const char *rh_name_selector(const char *job, const char *controller, const char *type, char *buffer, size_t size)
 {
 	char lower[RH_NAME_SIZE];

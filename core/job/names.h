@@ -26,7 +26,7 @@
 #define RH_ANNOTATION_LEDGER "roundhouse.dev/ledger"
 #define RH_ANNOTATION_RESTART "roundhouse.dev/restart"
 #define RH_ANNOTATION_TERMINATING_TIMEOUT "roundhouse.dev/terminating-timeout"
-/** The backend of rh_comm that the job's processes use: one of RH_BACKENDS, or "none". */
+/** The backend of rh_comm that the job's processes use: rh_name_may_be_backend(), or "none". */
 #define RH_ANNOTATION_COMM "roundhouse.dev/comm"
 /** On pods: under which attempt they were made; absent is 0. */
 #define RH_ANNOTATION_ATTEMPT "roundhouse.dev/attempt"
@@ -66,6 +66,12 @@ bool rh_name_is_label(const char *name);
 bool rh_name_is_dns1123(const char *name);
 /** @return whether @p name is one of RH_BACKENDS */
 bool rh_name_is_backend(const char *name);
+/**
+ * @return whether @p name can be that of a backend, ours or one that the job's image brings: lower-case letters,
+ * digits,
+ * "_" and "-", at most 63 characters, as in librhcomm_NAME.so
+ */
+bool rh_name_may_be_backend(const char *name);
 /** Write V1's selector of a replica type (v1-behaviour E.4): keys sorted, comma-separated. @return @p buffer */
 const char *rh_name_selector(const char *job, const char *controller, const char *type, char *buffer, size_t size);
 

@@ -111,6 +111,19 @@ class Image(unittest.TestCase):
             done = run(*command)
             self.assertIn(expected, done.stdout, (command, done.stderr))
 
+    def test_plugins_in_other_languages(self):
+        """What they load is there."""
+        self.assertLessEqual({"lib/libstdc++.so.6", "lib/libgcc_s.so.1", "lib/libm.so.6"}, set(self.entries))
+        compiler = shutil.which("c++")
+        if not compiler:
+            self.skipTest("no compiler for C++")
+        root, run = self.unpack()
+        tree = SCRIPT.parents[1]
+        subprocess.run([compiler, "-std=c++17", "-fPIC", "-shared", f"-I{tree}/include", f"-Wl,--version-script={tree}/cmake/plugin.map",
+                        "-o", root / "usr/lib/roundhouse/plugins/dask.so", tree / "examples/plugins/dask/dask.cpp"], check=True)
+        done = run("/usr/bin/roundhouse", "plugins", "check", "/usr/lib/roundhouse/plugins/dask.so")
+        self.assertIn("serves DaskJob", done.stdout, done.stderr)
+
     def test_inject(self):
         """Into a folder that others share: the package for their Python, and the programs, with the library beside them."""
         root, run = self.unpack()

@@ -21,6 +21,23 @@ LIMIT = 300  # seconds; a command that does not end is a failure, however slow t
 BIN = "build/release/bin/roundhouse"
 IMAGE = "--image registry.example/roundhouse:0.1.0"
 
+# Of docs/writing-a-plugin.md, one after the other.
+AUTHOR = [
+    "roundhouse plugins new foo --kind FooJob --replicas Leader,Worker --lang cpp",
+    "cmake -S foo -B foo/build -DCMAKE_PREFIX_PATH=/usr/local",
+    "cmake --build foo/build",
+    "ctest --test-dir foo/build --output-on-failure",
+    "roundhouse explain --plugins foo/build foojob",
+    "roundhouse run --plugins foo/build foo/job.yaml",
+    "roundhouse plugins new bar --kind BarJob --replicas Peer --lang rust",
+    "make -C bar",
+    "make -C bar test",
+    "make -C bar package",
+    "cpack --config foo/build/CPackConfig.cmake -B foo/build",
+    "sudo cmake --install foo/build --prefix /usr/local",
+    "roundhouse plugins list",
+    "roundhouse crds --kind FooJob | kubectl apply -f -",
+]
 # command: what it prints
 RUN = {
     f"{BIN} lint examples/pytorch/*.yaml": r"\d+ jobs, no error",
@@ -51,6 +68,7 @@ TESTED = {
     "roundhouse ps --mode sync --rule adam --rate 0.02": ("tests/comm/ps/job.sh", "roundhouse run --plugins"),
     "roundhouse crds --pod-schema cluster | kubectl apply --server-side --force-conflicts -f -":
         ("tests/cluster/test_crds.py", '"--pod-schema", "cluster"'),
+    **{command: ("tests/install/test_author.py", "docs/writing-a-plugin.md") for command in AUTHOR},
     "examples/setup tensorflow": ("tests/examples/test_setup.py", "self.setup("),
     "roundhouse run --config ~/.cache/roundhouse/env/roundhouse.ini examples/tensorflow/multi-worker.yaml":
         ("tests/examples/test_tensorflow.py", "tensorflow/multi-worker.yaml"),

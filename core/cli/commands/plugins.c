@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/commands/plugins.h"
 #include "cli/session.h"
 
 static const char *plugins_state(enum rh_plugin_state state)
@@ -111,30 +112,68 @@ static int plugins_check(const char *file, struct rh_error *err)
 	return 0;
 }
 
+static int plugins_check_operand(const struct rh_cli *cli, struct rh_error *err)
+{
+	return plugins_check(cli->operands[1], err);
+}
+
+/* What the first operand may be. */
+static const struct {
+	const char *name;
+	size_t operands_min; /* with the name */
+	size_t operands_max;
+	const char *options; /* its own ones, separated by '|' */
+	/* -> an exit status, or a negative status */
+	int (*run)(const struct rh_cli *cli, struct rh_error *err);
+} plugins_verbs[] = {
+	{"list", 0, 1, "output", plugins_list},
+	{"check", 2, 2, "", plugins_check_operand},
+	{"new", 1, 2, "kind|replicas|lang|group|dir", rh_plugins_new},
+};
+
+/* An option that the verb would not look at is a mistake. */
+static int plugins_check_options(const struct rh_cli *cli, const char *verb, const char *options, struct rh_error *err)
+{
+	for (const struct rh_option *row = cli->command->options; row->name; row++) {
+		if (rh_cli_option(cli, row->name) && !rh_words_have(options, '|', row->name, strlen(row->name)))
+			return rh_fail(err, RH_EINVAL, "option --%s does not belong to `plugins %s`", row->name, verb);
+	}
+	return 0;
+}
+
 static int plugins_run(const struct rh_cli *cli)
 {
 	struct rh_error err = {0};
 	const char *what = cli->operand_count > 0 ? cli->operands[0] : "list";
-	int r;
 
-	if (strcmp(what, "list") == 0 && cli->operand_count <= 1)
-		r = plugins_list(cli, &err);
-	else if (strcmp(what, "check") == 0 && cli->operand_count == 2)
-		r = plugins_check(cli->operands[1], &err);
-	else
-		return rh_cli_fail(cli, RH_EXIT_BAD_INPUT, "use `plugins list` or `plugins check FILE`");
-	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
+	for (size_t i = 0; i < sizeof(plugins_verbs) / sizeof(plugins_verbs[0]); i++) {
+		int r;
+
+		if (strcmp(what, plugins_verbs[i].name) != 0 || cli->operand_count < plugins_verbs[i].operands_min ||
+		    cli->operand_count > plugins_verbs[i].operands_max)
+			continue;
+		r = plugins_check_options(cli, what, plugins_verbs[i].options, &err);
+		if (r == 0)
+			r = plugins_verbs[i].run(cli, &err);
+		return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : r;
+	}
+	return rh_cli_fail(cli, RH_EXIT_BAD_INPUT, "use `plugins list`, `plugins check FILE` or `plugins new NAME`");
 }
 
 static const struct rh_option plugins_options[] = {
-	{"output", 'o', "FORMAT", "text|json", "how to print the list"},
+	{"output", 'o', "FORMAT", "text|json", "list: how to print it"},
+	{"kind", 0, "KIND", NULL, "new: the kind of jobs that the plugin serves, as FooJob"},
+	{"replicas", 0, "TYPES", NULL, "new: its replica types, separated by commas; the first of several leads"},
+	{"lang", 0, "LANGUAGE", "c|cpp|rust", "new: the language of the plugin"},
+	{"group", 0, "GROUP", NULL, "new: the API group of the kind (default example.org)"},
+	{"dir", 0, "DIR", NULL, "new: the folder to make (default ./NAME)"},
 	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct rh_command rh_command_plugins = {
 	.name = "plugins",
-	.synopsis = "[list] | check FILE",
-	.summary = "list the plugins with their state, or check one file",
+	.synopsis = "[list] | check FILE | new NAME",
+	.summary = "list the plugins with their state, check one file, or begin a new one",
 	.details =
 		"`list` shows every plugin file that was found, its state and, where it is not ready, "
 		"why:\n"
@@ -143,8 +182,10 @@ const struct rh_command rh_command_plugins = {
 		"tried in one of its own) or failed (its init() reported an error). `check FILE` tries one file, loads it and "
 		"says "
 		"whether it\n"
-		"fits this host.\n\n"
-		"Exit status: 0 fine, 1 the checked plugin was refused, 2 wrong arguments or no such file.",
+		"fits this host. `new NAME --kind FooJob --replicas Leader,Worker --lang cpp` writes a project that builds, "
+		"passes\n"
+		"its tests and makes a package, into a folder that must not exist yet (docs/writing-a-plugin.md).\n\n"
+		"Exit status: 0 fine, 1 the checked plugin was refused, 2 wrong arguments, no such file, or the folder exists.",
 	.options = plugins_options,
 	.operands_max = 2,
 	.run = plugins_run,

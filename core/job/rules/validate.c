@@ -162,13 +162,23 @@ static void validate_own_annotation(struct rh_findings *findings, const struct r
 	                     nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
 }
 
+/* The controller cannot see what the job's images hold, so a backend that is not ours is a warning. */
 static void validate_comm(const struct rh_json *annotations, const struct rh_place *map, struct rh_findings *findings)
 {
 	struct rh_place place = rh_place_key(map, RH_ANNOTATION_COMM);
 	const char *word = rh_json_string(rh_json_get(annotations, RH_ANNOTATION_COMM));
 
-	if (word && strcmp(word, "none") != 0 && !rh_name_is_backend(word))
-		validate_unsupported(findings, &place, word, "\"auto\", \"native\", \"ucx\", \"mpi\", \"nccl\", \"none\"");
+	if (!word || strcmp(word, "none") == 0 || rh_name_is_backend(word))
+		return;
+	if (rh_name_may_be_backend(word))
+		(void)rh_findings_at(findings, RH_FINDING_WARNING, &place,
+		                     "\"%s\" is none of Roundhouse's own backends (" RH_BACKENDS
+		                     ", none), so the image of every replica must have librhcomm_%s.so",
+		                     word, word);
+	else
+		validate_unsupported(
+			findings, &place, word,
+			"\"auto\", \"native\", \"ucx\", \"mpi\", \"nccl\", \"none\", or the name of another backend");
 }
 
 static void validate_annotations(const struct rh_job *job, struct rh_findings *findings)

@@ -197,9 +197,12 @@ static const struct rule_row rule_rows[] = {
      ""},
 	{"backend", &test_pytorch, ANNOTATED("{'roundhouse.dev/comm':'ucx'}"), ""},
 	{"no backend", &test_pytorch, ANNOTATED("{'roundhouse.dev/comm':'none'}"), ""},
-	{"unknown backend", &test_pytorch, ANNOTATED("{'roundhouse.dev/comm':'gloo'}"),
-     "metadata.annotations[roundhouse.dev/comm]: Unsupported value: \"gloo\": supported values: \"auto\", \"native\", "
-     "\"ucx\", \"mpi\", \"nccl\", \"none\"\n"},
+	{"unknown backend", &test_pytorch, ANNOTATED("{'roundhouse.dev/comm':'UCX'}"),
+     "metadata.annotations[roundhouse.dev/comm]: Unsupported value: \"UCX\": supported values: \"auto\", \"native\", "
+     "\"ucx\", \"mpi\", \"nccl\", \"none\", or the name of another backend\n"},
+	{"backend of others", &test_pytorch, ANNOTATED("{'roundhouse.dev/comm':'mailbox'}"),
+     "warning: metadata.annotations[roundhouse.dev/comm]: \"mailbox\" is none of Roundhouse's own backends (auto, "
+     "native, ucx, mpi, nccl, none), so the image of every replica must have librhcomm_mailbox.so\n"},
 	{"unknown scope", &test_pytorch, ANNOTATED("{'roundhouse.dev/restart':'all'}"),
      "metadata.annotations[roundhouse.dev/restart]: Unsupported value: \"all\": supported values: \"job\", "
      "\"replica\"\n"},

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What an operation answers.
+
+use crate::{abi, text, Error, Result};
+use std::os::raw::c_char;
+
+/// The part that all answers share.
+pub(crate) struct Reply<'v> {
+    services: &'v abi::Services,
+    reply: *mut abi::Reply,
+}
+
+/// A text with a zero byte inside cannot cross; a failed service has left its own message.
+fn result(code: Option<i32>) -> Result {
+    match code {
+        Some(code) if code >= 0 => Ok(()),
+        Some(code) => Err(Error::of_service(code)),
+        None => Err(Error::new(abi::RH_EPLUGIN, "a text has a zero byte inside")),
+    }
+}
+
+impl<'v> Reply<'v> {
+    pub(crate) fn new(services: &'v abi::Services, reply: *mut abi::Reply) -> Self {
+        Reply { services, reply }
+    }
+
+    fn note(&mut self, level: i32, words: &str) -> Result {
+        result(text::with(words, |words| unsafe { (self.services.note)(self.reply, level, words) }))
+    }
+
+    fn two(
+        &mut self,
+        service: unsafe extern "C" fn(*mut abi::Reply, *const c_char, *const c_char) -> i32,
+        first: &str,
+        second: &str,
+    ) -> Result {
+        let code = text::with(first, |first| text::with(second, |second| unsafe { service(self.reply, first, second) }));
+        result(code.flatten())
+    }
+
+    fn env(&mut self, container: Option<&str>, name: &str, value: &str) -> Result {
+        let code = text::with_optional(container, |container| {
+            text::with(name, |name| {
+                text::with(value, |value| unsafe { (self.services.env)(self.reply, container, name, value) })
+            })
+        });
+        result(code.flatten().flatten())
+    }
+
+    fn verdict(&mut self, verdict: i32, type_: Option<&str>, message: Option<&str>) -> Result {
+        let code = text::with_optional(type_, |type_| {
+            text::with_optional(message, |message| unsafe {
+                (self.services.verdict)(self.reply, verdict, type_, message)
+            })
+        });
+        result(code.flatten())
+    }
+}
+
+/// The answer of `validate()`.
+pub struct Findings<'v>(pub(crate) Reply<'v>);
+
+impl Findings<'_> {
+    /// Refuse the job, in the words of Kubernetes: "Forbidden: must be 1". May be called several times.
+    pub fn refuse(&mut self, path: &str, detail: &str) -> Result {
+        let service = self.0.services.refuse;
+        self.0.two(service, path, detail)
+    }
+    /// Warn the user, who may leave it so.
+    pub fn warn(&mut self, words: &str) -> Result {
+        self.0.note(abi::RH_NOTE_WARN, words)
+    }
+}
+
+/// The answer of `pod()`.
+pub struct Pod<'v>(pub(crate) Reply<'v>);
+
+impl Pod<'_> {
+    /// Append a variable to every regular container.
+    pub fn env(&mut self, name: &str, value: impl AsRef<str>) -> Result {
+        self.0.env(None, name, value.as_ref())
+    }
+    /// The same for a number.
+    pub fn env_number(&mut self, name: &str, value: impl Into<i64>) -> Result {
+        self.0.env(None, name, &value.into().to_string())
+    }
+    /// Append a variable to one container.
+    pub fn env_of(&mut self, container: &str, name: &str, value: impl AsRef<str>) -> Result {
+        self.0.env(Some(container), name, value.as_ref())
+    }
+    /// Set what stands at `path` of the Pod; "[+]" appends to a list: "spec.initContainers[+]".
+    pub fn edit(&mut self, path: &str, json: &str) -> Result {
+        let service = self.0.services.edit;
+        self.0.two(service, path, json)
+    }
+    /// Add a log line: RH_NOTE_*.
+    pub fn note(&mut self, level: i32, words: &str) -> Result {
+        self.0.note(level, words)
+    }
+}
+
+/// The answer of `objects()`.
+pub struct Objects<'v>(pub(crate) Reply<'v>);
+
+impl Objects<'_> {
+    /// Name an object that the job needs, as JSON with apiVersion, kind and metadata.name.
+    pub fn add(&mut self, json: &str) -> Result {
+        let reply = &self.0;
+        result(text::with(json, |json| unsafe { (reply.services.object)(reply.reply, json) }))
+    }
+    /// Add a log line: RH_NOTE_*.
+    pub fn note(&mut self, level: i32, words: &str) -> Result {
+        self.0.note(level, words)
+    }
+}
+
+/// The answer of `judge()`. A message of `None` takes the core's words.
+pub struct Verdicts<'v>(pub(crate) Reply<'v>);
+
+impl Verdicts<'_> {
+    /// The job runs.
+    pub fn running(&mut self, message: Option<&str>) -> Result {
+        self.0.verdict(abi::RH_VERDICT_RUNNING, None, message)
+    }
+    /// The job is done.
+    pub fn succeeded(&mut self, message: Option<&str>) -> Result {
+        self.0.verdict(abi::RH_VERDICT_SUCCEEDED, None, message)
+    }
+    /// The job has failed, because of this replica type.
+    pub fn failed(&mut self, type_: &str, message: Option<&str>) -> Result {
+        self.0.verdict(abi::RH_VERDICT_FAILED, Some(type_), message)
+    }
+    /// Replicas are being restarted, because of this replica type.
+    pub fn restarting(&mut self, type_: &str, message: Option<&str>) -> Result {
+        self.0.verdict(abi::RH_VERDICT_RESTARTING, Some(type_), message)
+    }
+    /// Add a log line: RH_NOTE_*.
+    pub fn note(&mut self, level: i32, words: &str) -> Result {
+        self.0.note(level, words)
+    }
+}

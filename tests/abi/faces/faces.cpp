@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What test_faces.py asks; src/lib.rs beside this has the same answers in Rust. */
+#include <vector>
+
+#include "roundhouse/plugin.hpp"
+
+using roundhouse::Failure;
+using roundhouse::Text;
+
+namespace
+{
+
+constexpr rh_replica_type peer = roundhouse::replica_type("Peer", RH_REPLICA_REQUIRED, 1);
+constexpr rh_replica_type helper = roundhouse::replica_type("Helper");
+constexpr const rh_replica_type *types[] = {&peer, &helper, nullptr};
+
+constexpr rh_kind make_kind(const char *kind, const char *plural, const char *singular, const char *controller)
+{
+	rh_kind made = roundhouse::kind_of("example.org", kind, types);
+
+	made.plural = plural;
+	made.singular = singular;
+	made.framework = "face";
+	made.controller = controller;
+	made.replicas_field = "faceReplicaSpecs";
+	made.port_name = "face-port";
+	made.port = 7000;
+	made.flags = RH_KIND_SERVICES | RH_KIND_DNS_NAME;
+	made.spec_schema = R"({"mode": {"type": "string"}, "count": {"type": "integer"}, "list": {"type": "array",
+		"items": {"type": "string"}}, "flag": {"type": "boolean"}})";
+	return made;
+}
+
+constexpr rh_kind face = make_kind("FaceJob", "facejobs", "facejob", "facejob-controller");
+constexpr rh_kind plain = make_kind("PlainJob", "plainjobs", "plainjob", "plainjob-controller");
+
+[[noreturn]] void fail_by(Text mode)
+{
+	if (mode == "invalid")
+		throw Failure(RH_EINVAL, "the user must change it");
+	if (mode == "text")
+		throw std::runtime_error("went wrong");
+	if (mode == "memory")
+		throw std::bad_alloc();
+	if (mode == "other")
+		throw 7;
+	/* out of range: an exception of the library */
+	(void)std::vector<int>().at(3);
+	std::abort();
+}
+
+class FaceJob : public roundhouse::Kind
+{
+  public:
+	const rh_kind &describe() const override
+	{
+		return face;
+	}
+	void validate(const roundhouse::View &view, roundhouse::Findings &findings) const override
+	{
+		const auto mode = view.text("spec.mode");
+
+		if (mode == std::optional<Text>("refuse")) {
+			findings.refuse("spec.mode", "Forbidden: refused");
+			findings.warn("warned");
+		}
+		if (mode == std::optional<Text>("validate"))
+			throw std::runtime_error("validate went wrong");
+	}
+	void pod(const roundhouse::View &view, const rh_replica &me, roundhouse::Pod &pod) const override
+	{
+		const auto mode = view.text("spec.mode");
+
+		if (mode && *mode != "edit")
+			fail_by(*mode);
+		pod.env("TYPE", me.type);
+		pod.env("RANK", me.rank);
+		pod.env("NAME", view.pod_name(me.type, me.index));
+		pod.env("FIRST", view.address("Peer", 0));
+		pod.env("COUNT", view.integer("spec.count").value_or(-1));
+		pod.env("LIST", view.json("spec.list").value_or("none"));
+		pod.env("SIZE", view.size("spec.list").value_or(-1));
+		pod.env("FLAG", view.boolean("spec.flag") ? "yes" : "no");
+		pod.env("HELPERS", view.replicas("Helper").value_or(-1));
+		pod.env("POLICY", view.restart_policy("Peer").value_or("none"));
+		pod.env("QUOTED", view.quote("a \"b\""));
+		pod.env("SETTING", view.setting("key").value_or("unset"));
+		pod.env("LONG", std::string(1000, 'x'));
+		if (mode) {
+			pod.edit("spec.hostNetwork", "true");
+			pod.edit("status", "{}");
+		}
+	}
+	void objects(const roundhouse::View &view, roundhouse::Objects &objects) const override
+	{
+		if (view.boolean("spec.flag"))
+			objects.add(
+				R"({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "face"}, "data": {"a": "b"}})");
+	}
+};
+
+class PlainJob : public roundhouse::Kind
+{
+  public:
+	const rh_kind &describe() const override
+	{
+		return plain;
+	}
+	void pod(const roundhouse::View &, const rh_replica &, roundhouse::Pod &pod) const override
+	{
+		pod.env("PLAIN", "1");
+	}
+	roundhouse::Judgement judge(const roundhouse::View &view, roundhouse::Verdicts &verdicts) const override
+	{
+		const auto counts = view.counts("Peer");
+
+		if (!counts || counts->succeeded < counts->desired)
+			return roundhouse::Judgement::core;
+		verdicts.succeeded("all peers are done");
+		return roundhouse::Judgement::complete;
+	}
+};
+
+} // namespace
+
+ROUNDHOUSE_PLUGIN("face", "1.2.3", FaceJob, PlainJob)
