@@ -117,6 +117,7 @@ void rh_config_free(struct rh_config *config)
 	rh_config_free_texts(config->plugin_dirs, config->plugin_dir_count);
 	rh_allow_deinit(&config->plugin_allow);
 	rh_free(config->plugin_public_key);
+	rh_free(config->file);
 	for (size_t i = 0; i < config->setting_count; i++) {
 		rh_free(config->settings[i].section);
 		rh_free(config->settings[i].key);

@@ -33,6 +33,7 @@ struct rh_setting {
 struct rh_config {
 	char **plugin_dirs; /**< folders that are searched for *.so, in order; owned */
 	size_t plugin_dir_count;
+	char *file;                   /**< that counts, without those of plugins.d; NULL: there is none; owned */
 	bool plugin_dirs_fixed;       /**< $ROUNDHOUSE_PLUGIN_PATH gave them: files do not change them */
 	struct rh_allow plugin_allow; /**< [plugins] allow: which plugins may be loaded */
 	char *plugin_public_key;      /**< [plugins] public-key: of minisign; NULL: no signature is needed; owned */

@@ -2,7 +2,7 @@
 /**
  * @file config/keys.h
  * @brief The table of all keys of the configuration: what parsing, `roundhouse config`, the manual page,
- * conf/roundhouse.ini and the page of docs know of them.
+ * conf/roundhouse.ini and docs/configuration.md know of them.
  */
 #ifndef RH_CONFIG_KEYS_H
 #define RH_CONFIG_KEYS_H

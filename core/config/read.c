@@ -156,8 +156,13 @@ static int read_additions(struct rh_config *config, const char *path, struct rh_
 
 int rh_config_read(struct rh_config *config, const char *path, struct rh_error *err)
 {
-	int r = read_one(config, path, false, err);
+	char *file = rh_strdup(path);
+	int r = file ? 0 : rh_fail_oom(err);
 
+	rh_free(config->file);
+	config->file = file;
+	if (r == 0)
+		r = read_one(config, path, false, err);
 	return r < 0 || strcmp(path, "-") == 0 ? r : read_additions(config, path, err);
 }
 

@@ -460,6 +460,7 @@ void rh_host_plugin(const struct rh_host *host, size_t index, struct rh_plugin_i
 		.state = slot->state,
 		.reason = slot->reason.message,
 		.kinds = slot->kinds,
+		.settings = slot->plugin && RH_HAS(slot->plugin, struct rh_plugin, settings) ? slot->plugin->settings : NULL,
 	};
 }
 

@@ -6,7 +6,11 @@
 
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/config/pin.h"
 #include "cli/session.h"
+
+/* Most files that can be pinned at once, and the word in front of them. */
+#define PLUGINS_OPERANDS_MAX 257
 
 static const char *plugins_state(enum rh_plugin_state state)
 {
@@ -117,24 +121,30 @@ static int plugins_run(const struct rh_cli *cli)
 	const char *what = cli->operand_count > 0 ? cli->operands[0] : "list";
 	int r;
 
+	if (rh_cli_option(cli, "write") && strcmp(what, "pin") != 0)
+		return rh_cli_fail(cli, RH_EXIT_BAD_INPUT, "option --write is for `plugins pin`");
 	if (strcmp(what, "list") == 0 && cli->operand_count <= 1)
 		r = plugins_list(cli, &err);
+	else if (strcmp(what, "pin") == 0)
+		r = rh_plugins_pin(cli, &err);
 	else if (strcmp(what, "check") == 0 && cli->operand_count == 2)
 		r = plugins_check(cli->operands[1], &err);
 	else
-		return rh_cli_fail(cli, RH_EXIT_BAD_INPUT, "use `plugins list` or `plugins check FILE`");
+		return rh_cli_fail(cli, RH_EXIT_BAD_INPUT,
+		                   "use `plugins list`, `plugins check FILE` or `plugins pin [--write] [FILE...]`");
 	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
 }
 
 static const struct rh_option plugins_options[] = {
 	{"output", 'o', "FORMAT", "text|json", "how to print the list"},
+	{"write", 0, NULL, NULL, "with `pin`: change the configuration file"},
 	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct rh_command rh_command_plugins = {
 	.name = "plugins",
-	.synopsis = "[list] | check FILE",
-	.summary = "list the plugins with their state, or check one file",
+	.synopsis = "[list] | check FILE | pin [FILE...]",
+	.summary = "list the plugins with their state, check one file, or pin them by their hashes",
 	.details =
 		"`list` shows every plugin file that was found, its state and, where it is not ready, "
 		"why:\n"
@@ -143,9 +153,11 @@ const struct rh_command rh_command_plugins = {
 		"tried in one of its own) or failed (its init() reported an error). `check FILE` tries one file, loads it and "
 		"says "
 		"whether it\n"
-		"fits this host.\n\n"
+		"fits this host. `pin` prints lines of [plugins] allow with the SHA-256 of each FILE, or of all files that may "
+        "be\n"
+		"loaded; with --write it puts them into the configuration file. It runs no code of a plugin.\n\n"
 		"Exit status: 0 fine, 1 the checked plugin was refused, 2 wrong arguments or no such file.",
 	.options = plugins_options,
-	.operands_max = 2,
+	.operands_max = PLUGINS_OPERANDS_MAX,
 	.run = plugins_run,
 };
