@@ -16,6 +16,7 @@ pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(INIH REQUIRED IMPORTED_TARGET inih)
 pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
 pkg_check_modules(UV REQUIRED IMPORTED_TARGET libuv)
+pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto>=3.0)
 pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl>=7.85)
 
 configure_file("${PROJECT_SOURCE_DIR}/include/roundhouse/version.h.in"

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/os/library.h"
 #include "base/os/trust.h"
 
 #define PATH_ROOM 4096
@@ -57,31 +58,35 @@ void rh_comm_module_folder(char *folder, size_t room)
 		(void)snprintf(folder, room, "%.*s", slash ? (int)(slash - self) + 1 : 0, slash ? self : "");
 }
 
-/*
- * What runs in this process is out of the reach of others. It is loaded by its name, from which it has $ORIGIN. What
- * has a name without a folder is for the system's loader to find, as librhcomm was.
- */
+/* What has a name without a folder is for the system's loader to find, as librhcomm was. */
+static void *loader_dlopen_system(const char *file, char *why)
+{
+	void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+
+	if (!library)
+		(void)snprintf(why, RH_COMM_WHY_ROOM, "%s", dlerror());
+	return library;
+}
+
+/* What runs in this process is out of the reach of others, and so are the libraries that it brings along. */
 static void *loader_dlopen(const char *name, char *why)
 {
 	char folder[PATH_ROOM];
 	char file[PATH_ROOM + 64];
 	char real[PATH_MAX];
-	void *library;
-	int fd = -1;
+	struct rh_library library = {.real = real, .name = real, .self = loader_self()};
+	void *handle;
 
 	rh_comm_module_folder(folder, sizeof(folder));
 	(void)snprintf(file, sizeof(file), "%s" RH_COMM_FILE_PREFIX "%s" RH_COMM_FILE_SUFFIX, folder, name);
-	if (strchr(file, '/')) {
-		fd = rh_trust_open(file, loader_self(), real, why, RH_COMM_WHY_ROOM);
-		if (fd < 0)
-			return NULL;
-	}
-	library = dlopen(fd < 0 ? file : real, RTLD_NOW | RTLD_LOCAL);
-	if (!library)
-		(void)snprintf(why, RH_COMM_WHY_ROOM, "%s", dlerror());
-	if (fd >= 0)
-		(void)close(fd);
-	return library;
+	if (!strchr(file, '/'))
+		return loader_dlopen_system(file, why);
+	library.fd = rh_trust_open(file, library.self, real, why, RH_COMM_WHY_ROOM);
+	if (library.fd < 0)
+		return NULL;
+	handle = rh_library_open(&library, why, RH_COMM_WHY_ROOM);
+	(void)close(library.fd);
+	return handle;
 }
 
 static void loader_open(const char *name, struct rh_comm_module *module, char *why)
@@ -103,7 +108,7 @@ static void loader_open(const char *name, struct rh_comm_module *module, char *w
 		*module = (struct rh_comm_module){entry(), library};
 		return;
 	}
-	(void)dlclose(library);
+	rh_library_close(library);
 }
 
 int32_t rh_comm_module_open(const char *name, struct rh_comm_module *ret_module, char *why)
@@ -119,6 +124,6 @@ int32_t rh_comm_module_open(const char *name, struct rh_comm_module *ret_module,
 void rh_comm_module_close(struct rh_comm_module *module)
 {
 	if (module->library)
-		(void)dlclose(module->library);
+		rh_library_close(module->library);
 	*module = (struct rh_comm_module){0};
 }

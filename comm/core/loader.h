@@ -25,7 +25,7 @@ extern const struct rh_comm_backend rh_comm_native;
 /** A loaded backend. All zero: none. */
 struct rh_comm_module {
 	const struct rh_comm_backend *backend;
-	void *library; /**< of dlopen(); NULL: it is built in */
+	void *library; /**< of rh_library_open(); NULL: it is built in */
 };
 
 /**

@@ -53,6 +53,8 @@ struct rh_command {
 	int (*run)(const struct rh_cli *cli);
 	bool hidden;   /**< not shown in the help: for internal use */
 	bool go_flags; /**< long options may have one dash, as in V1's program */
+	/** Print words that operands may be, each with a space behind it, for completion. NULL: operands are files */
+	void (*words)(void);
 	int bad_input; /**< exit status for wrong arguments; 0: RH_EXIT_BAD_INPUT */
 };
 

@@ -18,6 +18,7 @@ extern const struct rh_command rh_command_lint;
 extern const struct rh_command rh_command_explain;
 extern const struct rh_command rh_command_crds;
 extern const struct rh_command rh_command_plugins;
+extern const struct rh_command rh_command_config;
 extern const struct rh_command rh_command_version;
 extern const struct rh_command rh_command_completion;
 extern const struct rh_command rh_command_man;

@@ -32,6 +32,19 @@ static void completion_values(const char *command, const struct rh_option *rows)
 	}
 }
 
+/* Commands whose operands are words and not files. */
+static void completion_operands(void)
+{
+	puts("\tesac\n\tcase \"$command $word\" in *\\ -*) ;;");
+	for (const struct rh_command *const *at = rh_commands; *at; at++) {
+		if (!(*at)->words)
+			continue;
+		printf("\t%s\\ *) COMPREPLY=($(compgen -W \"", (*at)->name);
+		(*at)->words();
+		puts("\" -- \"$word\")); [ ${#COMPREPLY[@]} -eq 0 ] || return ;;");
+	}
+}
+
 static void completion_bash(void)
 {
 	puts("# bash completion for roundhouse; `source <(roundhouse completion bash)`\n_roundhouse() {\n"
@@ -45,6 +58,7 @@ static void completion_bash(void)
 	for (const struct rh_command *const *at = rh_commands; *at; at++)
 		completion_values((*at)->name, (*at)->options);
 	completion_values("*", rh_cli_common_options);
+	completion_operands();
 	puts("\tesac\n\tcase $word in -*) ;; *)\n\t\tCOMPREPLY=($(compgen -f -- \"$word\")); return ;;\n\tesac\n"
 	     "\tcase $command in");
 	for (const struct rh_command *const *at = rh_commands; *at; at++) {
@@ -106,6 +120,11 @@ static void completion_fish(void)
 			continue;
 		printf("complete -c roundhouse -n __fish_use_subcommand -f -a %s", (*at)->name);
 		completion_fish_text((*at)->summary);
+		if ((*at)->words) {
+			printf("complete -c roundhouse -n '__fish_seen_subcommand_from %s' -a '", (*at)->name);
+			(*at)->words();
+			puts("'");
+		}
 		completion_fish_options((*at)->name, (*at)->options);
 		completion_fish_options((*at)->name, rh_cli_common_options);
 	}

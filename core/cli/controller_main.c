@@ -21,6 +21,7 @@
 #include "cli/session.h"
 #include "cli/version.h"
 #include "config/gang.h"
+#include "config/keys.h"
 #include "config/setting.h"
 #include "host/plugin/settings.h"
 
@@ -163,7 +164,7 @@ static int controller_name_flag(int r, struct rh_error *err)
 static int controller_check_flags(const struct rh_cli *cli, struct rh_error *err)
 {
 	for (size_t i = 0; i < cli->given_count; i++) {
-		const struct rh_setting_rule *rule = rh_setting_controller(cli->given[i].option->name);
+		const struct rh_setting_rule *rule = rh_config_flag(cli->given[i].option->name);
 		int r = rule ? rh_setting_check(rule, cli->given[i].value, err) : 0;
 
 		if (r < 0)
@@ -282,7 +283,7 @@ static void controller_note_spent(const struct rh_cli *cli)
 /* Reject an invalid object name here; otherwise the API server rejects it again and again. */
 static int controller_check_variable(const char *name, const char *value, struct rh_error *err)
 {
-	const struct rh_setting_rule *rule = rh_setting_controller("namespace");
+	const struct rh_setting_rule *rule = rh_config_flag("namespace");
 	int r = value ? rh_setting_check(rule, value, err) : 0;
 
 	return r < 0 ? rh_wrap(err, r, "$%s", name) : 0;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/version.h"
+#include "config/keys.h"
 
 /* Text for roff: a dash is a minus sign, a backslash is one, a line may not start with a control character. */
 static void man_text(const char *text)
@@ -70,6 +72,36 @@ static void man_command(const struct rh_command *command)
 	man_options(command->options);
 }
 
+/* The table of keys; those of plugins depend on what is installed. */
+static void man_configuration(void)
+{
+	const char *section = "";
+
+	puts(".SH CONFIGURATION\nSections and keys of roundhouse.ini, and of the files plugins.d/*.ini beside it. "
+	     "`roundhouse config "
+	     "explain` also shows settings of plugins.");
+	for (const struct rh_config_key *key = rh_config_keys(); key->section; key++) {
+		rh_auto_str type = {0};
+
+		if (strcmp(section, key->section) != 0) {
+			section = key->section;
+			printf(".SS [%s]\n", section);
+		}
+		rh_setting_describe(&key->rule, &type);
+		fputs(".TP\n\\fB", stdout);
+		man_text(key->rule.key);
+		fputs("\\fR = ", stdout);
+		man_text(rh_str_text(&type));
+		putchar('\n');
+		man_text(key->help);
+		if (key->value && *key->value) {
+			fputs(" Default: ", stdout);
+			man_text(key->value);
+		}
+		putchar('\n');
+	}
+}
+
 static int man_run(const struct rh_cli *cli)
 {
 	(void)cli;
@@ -82,6 +114,7 @@ static int man_run(const struct rh_cli *cli)
 			man_command(*at);
 	puts(".SH COMMON OPTIONS");
 	man_options(rh_cli_common_options);
+	man_configuration();
 	puts(".SH ENVIRONMENT\n.TP\nROUNDHOUSE_CONFIG\nconfiguration file, where \\-\\-config does not name one\n"
 	     ".TP\nROUNDHOUSE_PLUGIN_PATH\nfolders that are searched for plugins, separated by colons, in place of the "
 	     "built\\-in ones\n"

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/session.h"
+#include "host/allow.h"
 #include "host/plugin/settings.h"
 
 /* --plugins DIR stands in front of the configured folders. */
@@ -26,7 +27,7 @@ static int session_add_plugin_dir(struct rh_config *config, const char *dir, str
 	return 0;
 }
 
-static int session_configure(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err)
+int rh_session_configure(const struct rh_cli *cli, const char *file, struct rh_session *session, struct rh_error *err)
 {
 	const char *dir = rh_cli_option(cli, "plugins");
 	struct stat st;
@@ -35,7 +36,7 @@ static int session_configure(const struct rh_cli *cli, struct rh_session *sessio
 	session->config = rh_config_new();
 	if (!session->config)
 		return rh_fail_oom(err);
-	r = rh_config_find(session->config, rh_cli_option(cli, "config"), err);
+	r = rh_config_find(session->config, file, err);
 	if (r < 0 || !dir)
 		return r;
 	if (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode))
@@ -43,7 +44,7 @@ static int session_configure(const struct rh_cli *cli, struct rh_session *sessio
 	return session_add_plugin_dir(session->config, dir, err);
 }
 
-int rh_session_load(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err)
+int rh_session_load_file(const struct rh_cli *cli, const char *file, struct rh_session *session, struct rh_error *err)
 {
 	const char *word = rh_cli_option(cli, "log-level");
 	enum rh_log_level level = RH_LOG_WARN;
@@ -53,14 +54,21 @@ int rh_session_load(const struct rh_cli *cli, struct rh_session *session, struct
 	if (word)
 		(void)rh_log_level_parse(word, &level);
 	rh_log_setup(level, false);
-	r = session_configure(cli, session, err);
+	r = rh_session_configure(cli, file, session, err);
 	if (r == 0)
 		r = rh_host_new(session->config, &session->host, err);
 	if (r == 0)
 		r = rh_host_load_all(session->host, err);
 	if (r == 0)
+		r = rh_host_check_allow(session->host, err);
+	if (r == 0)
 		r = rh_plugin_settings_check(session->config, session->host, err);
 	return r;
+}
+
+int rh_session_load(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err)
+{
+	return rh_session_load_file(cli, rh_cli_option(cli, "config"), session, err);
 }
 
 /* A plugin that is missing without being disabled is a fault of the installation. */

@@ -18,6 +18,13 @@ struct rh_session {
 };
 
 /**
+ * Read the configuration from @p file, or find it when that is NULL, and add the folder of --plugins; load nothing.
+ * @return as rh_session_load()
+ */
+int rh_session_configure(const struct rh_cli *cli, const char *file, struct rh_session *session, struct rh_error *err);
+/** rh_session_load() with the configuration @p file in place of --config; NULL: it is found. */
+int rh_session_load_file(const struct rh_cli *cli, const char *file, struct rh_session *session, struct rh_error *err);
+/**
  * Read the configuration (--config) and load the plugins; --plugins DIR adds a folder that is searched first. Blocks
  * for the files. @param[out] session filled; closed by the caller, also after a failure
  * @return 0 or a negative status

@@ -3,9 +3,8 @@
  * @file config/config.h
  * @brief The configuration: what roundhouse.ini says, with defaults.
  *
- * One immutable struct that everything above reads. Sections: [plugins] (path: folders, separated by colons, relative
- * to the file; allow: names, separated by white space or commas; time-limit), [plugin NAME], [controller], [local],
- * [images], [comm] and [comm NAME].
+ * One immutable struct that everything above reads. config/keys.h has the table of all keys. Files of plugins.d beside
+ * roundhouse.ini are read after it.
  */
 #ifndef RH_CONFIG_CONFIG_H
 #define RH_CONFIG_CONFIG_H
@@ -17,12 +16,13 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "config/allow.h"
 #include "config/fabric.h"
 #include "config/gang.h"
 
-/** One "key = value" whose key is free: a plugin's setting or an image mapping. Strings are owned. */
+/** One "key = value" of a file, a flag or a variable. Strings are owned. */
 struct rh_setting {
-	char *section; /**< "plugin pytorch", "images", "comm" */
+	char *section; /**< "plugin pytorch", "images", "local" */
 	char *key;
 	char *value;
 	char *origin;  /**< source of the setting, for messages: "FILE:LINE" or "--flag" */
@@ -33,12 +33,13 @@ struct rh_setting {
 struct rh_config {
 	char **plugin_dirs; /**< folders that are searched for *.so, in order; owned */
 	size_t plugin_dir_count;
-	bool plugin_dirs_fixed; /**< $ROUNDHOUSE_PLUGIN_PATH gave them: files do not change them */
-	char **plugin_allow;    /**< names that may load; none means all; owned */
-	size_t plugin_allow_count;
+	char *file;                   /**< that counts, without those of plugins.d; NULL: there is none; owned */
+	bool plugin_dirs_fixed;       /**< $ROUNDHOUSE_PLUGIN_PATH gave them: files do not change them */
+	struct rh_allow plugin_allow; /**< [plugins] allow: which plugins may be loaded */
+	char *plugin_public_key;      /**< [plugins] public-key: of minisign; NULL: no signature is needed; owned */
 	int64_t plugin_time_limit; /**< [plugins] time-limit: longest that one operation of a plugin may take; microseconds,
 	                              default 10 s */
-	struct rh_setting *settings; /**< settings of free sections, in file order; owned */
+	struct rh_setting *settings; /**< all settings, in the order of the files; owned */
 	size_t setting_count;
 	int64_t restart_backoff; /**< [local] restart-backoff: first wait before a container is restarted in place;
 	                            microseconds, default 1 s */
@@ -67,12 +68,13 @@ struct rh_config *rh_config_new(void) __attribute__((warn_unused_result));
 void rh_config_free(struct rh_config *config);
 RH_DEFINE_CLEANUP(config);
 /**
- * Read one file over what @p config has. A file that others can change is refused (base/os/trust.h). Unknown sections
- * and keys, and values out of range, are refused with file, line and the fix.
+ * Read one file over what @p config has, and then those of plugins.d beside it (*.ini, in the order of their names):
+ * the last value of a key counts, but lists of [plugins] allow add up. A file that others can change is refused
+ * (base/os/trust.h). Unknown sections and keys, and values out of range, are refused with file, line and the fix.
  * @return 0, RH_EINVAL, RH_ENOENT, RH_EIO or RH_ENOMEM
  */
 int rh_config_read(struct rh_config *config, const char *path, struct rh_error *err);
-/** rh_config_read() of a text in memory. */
+/** rh_config_read() of a text in memory, without plugins.d. */
 int rh_config_parse(struct rh_config *config, const char *name, const char *text, size_t length, struct rh_error *err);
 /**
  * Set a key of a free section ("plugin tensorflow") over what the files say, as an environment variable of V1's does.

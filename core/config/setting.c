@@ -14,37 +14,6 @@
 #include "job/image.h"
 #include "job/names.h"
 
-static const struct rh_setting_rule setting_controller[] = {
-	{"namespace", RH_SETTING_NAMESPACE, 0, 0, NULL},
-	{"leader-elect", RH_SETTING_TRUTH, 0, 0, NULL},
-	{"leader-election-id", RH_SETTING_NAME, 0, 0, NULL},
-	{"leader-election-namespace", RH_SETTING_NAMESPACE, 0, 0, NULL},
-	{"metrics-bind-address", RH_SETTING_ADDRESS, 0, 0, NULL},
-	{"health-probe-bind-address", RH_SETTING_ADDRESS, 0, 0, NULL},
-	{"kube-api-qps", RH_SETTING_NUMBER, 0, 1e6, NULL},
-	{"kube-api-burst", RH_SETTING_INTEGER, 0, 1e6, NULL},
-	{"webhook-server-port", RH_SETTING_INTEGER, 0, UINT16_MAX, NULL},
-	{"webhook-cert-dir", RH_SETTING_TEXT, 0, 0, NULL},
-	{"webhook-service-name", RH_SETTING_NAME, 0, 0, NULL},
-	{"webhook-secret-name", RH_SETTING_NAME, 0, 0, NULL},
-	{"log-format", RH_SETTING_WORD, 0, 0, "text|json"},
-	{"context", RH_SETTING_TEXT, 0, 0, NULL},
-	{"kubeconfig", RH_SETTING_TEXT, 0, 0, NULL},
-	{"controller-threads", RH_SETTING_INTEGER, 1, INT32_MAX, NULL},
-	{"zap-log-level", RH_SETTING_LEVEL, 0, 0, "debug|info|error|panic"},
-	{"zap-stacktrace-level", RH_SETTING_WORD, 0, 0, "info|error|panic"},
-	{"zap-time-encoding", RH_SETTING_WORD, 0, 0, "epoch|millis|nano|iso8601|rfc3339|rfc3339nano"},
-};
-
-const struct rh_setting_rule *rh_setting_controller(const char *key)
-{
-	for (size_t i = 0; i < sizeof(setting_controller) / sizeof(setting_controller[0]); i++) {
-		if (strcmp(setting_controller[i].key, key) == 0)
-			return &setting_controller[i];
-	}
-	return NULL;
-}
-
 /* Plain decimals: strtod() would take hexadecimal numbers, infinities and white space, too. */
 static bool setting_is_number(const char *value, const char *digits)
 {
@@ -144,25 +113,64 @@ static int setting_check_image(const struct rh_setting_rule *rule, const char *v
 
 int rh_setting_check(const struct rh_setting_rule *rule, const char *value, struct rh_error *err)
 {
-	switch (rule->type) {
-	case RH_SETTING_NUMBER:
-	case RH_SETTING_INTEGER:
-		return setting_check_number(rule, value, err);
-	case RH_SETTING_WORD:
-	case RH_SETTING_LEVEL:
-		return setting_check_word(rule, value, err);
-	case RH_SETTING_TRUTH:
-		return setting_check_truth(rule, value, err);
-	case RH_SETTING_ADDRESS:
-		return setting_check_address(rule, value, err);
-	case RH_SETTING_NAMESPACE:
-	case RH_SETTING_NAME:
-	case RH_SETTING_DOMAIN:
-		return setting_check_name(rule, value, err);
-	case RH_SETTING_IMAGE:
-		return setting_check_image(rule, value, err);
-	case RH_SETTING_TEXT:
-		break;
-	}
-	return setting_check_text(rule, value, err);
+	static int (*const checks[])(const struct rh_setting_rule *rule, const char *value, struct rh_error *err) = {
+		[RH_SETTING_TEXT] = setting_check_text,       [RH_SETTING_NUMBER] = setting_check_number,
+		[RH_SETTING_INTEGER] = setting_check_number,  [RH_SETTING_TRUTH] = setting_check_truth,
+		[RH_SETTING_NAMESPACE] = setting_check_name,  [RH_SETTING_NAME] = setting_check_name,
+		[RH_SETTING_DOMAIN] = setting_check_name,     [RH_SETTING_IMAGE] = setting_check_image,
+		[RH_SETTING_ADDRESS] = setting_check_address, [RH_SETTING_WORD] = setting_check_word,
+		[RH_SETTING_LEVEL] = setting_check_word,      [RH_SETTING_PAIRS] = NULL,
+	};
+
+	return checks[rule->type] ? checks[rule->type](rule, value, err) : 0;
+}
+
+static void setting_describe_words(const char *words, struct rh_str *out)
+{
+	rh_str_append(out, "one of ");
+	for (; *words; words++)
+		rh_str_append_bytes(out, *words == '|' ? ", " : words, *words == '|' ? 2 : 1);
+}
+
+static void setting_describe_range(const struct rh_setting_rule *rule, const char *unit, struct rh_str *out)
+{
+	if (rule->min < rule->max)
+		rh_str_appendf(out, " from %.0f%s to %.0f%s", rule->min, unit, rule->max, unit);
+}
+
+void rh_setting_describe(const struct rh_setting_rule *rule, struct rh_str *out)
+{
+	static const char *const texts[] = {
+		[RH_SETTING_ANY] = "text",
+		[RH_SETTING_TEXT] = "text that is not empty",
+		[RH_SETTING_NUMBER] = "a number",
+		[RH_SETTING_INTEGER] = "a whole number",
+		[RH_SETTING_TRUTH] = "true or false",
+		[RH_SETTING_NAMESPACE] = "the name of a namespace, or empty",
+		[RH_SETTING_NAME] = "the name of an object",
+		[RH_SETTING_DOMAIN] = "a domain name, or empty",
+		[RH_SETTING_IMAGE] = "an image",
+		[RH_SETTING_ADDRESS] = "an address and port, or 0",
+		[RH_SETTING_WORD] = "",
+		[RH_SETTING_LEVEL] = "",
+		[RH_SETTING_DURATION] = "a duration",
+		[RH_SETTING_COUNT] = "a whole number from 0",
+		[RH_SETTING_FOLDER] = "a folder",
+		[RH_SETTING_FOLDERS] = "folders, separated by \":\"",
+		[RH_SETTING_PORTS] = "a range of ports, FIRST-LAST, from 1024 to 65535",
+		[RH_SETTING_GANG] = "none, volcano, scheduler-plugins or scheduler-plugins:NAME",
+		[RH_SETTING_ALLOW] = "NAME or NAME@sha256:HASH, separated by commas",
+		[RH_SETTING_PUBLIC_KEY] = "a public key of minisign",
+		[RH_SETTING_BACKEND] = "one of none, " RH_BACKENDS,
+		[RH_SETTING_SIZE] = "a quantity of bytes",
+		[RH_SETTING_LIST] = "names, separated by commas",
+		[RH_SETTING_PAIRS] = "NAME=VALUE, separated by commas",
+	};
+
+	if (rule->type == RH_SETTING_WORD || rule->type == RH_SETTING_LEVEL)
+		setting_describe_words(rule->words, out);
+	else
+		rh_str_append(out, texts[rule->type]);
+	if (rule->type == RH_SETTING_NUMBER || rule->type == RH_SETTING_INTEGER || rule->type == RH_SETTING_DURATION)
+		setting_describe_range(rule, rule->type == RH_SETTING_DURATION ? "s" : "", out);
 }

@@ -9,9 +9,11 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/str.h"
 
 /** What a value is. */
 enum rh_setting_type {
+	RH_SETTING_ANY,       /**< anything */
 	RH_SETTING_TEXT,      /**< anything but nothing */
 	RH_SETTING_NUMBER,    /**< min to max, with decimals */
 	RH_SETTING_INTEGER,   /**< min to max */
@@ -23,6 +25,19 @@ enum rh_setting_type {
 	RH_SETTING_ADDRESS,   /**< where to listen (base/endpoint.h), or 0 or nothing for nowhere */
 	RH_SETTING_WORD,      /**< one of words */
 	RH_SETTING_LEVEL,     /**< a level of zap: one of words in any case, or a whole number from 1 on */
+	/* What follows is checked where it is read: config/values.c, config/fabric.c. */
+	RH_SETTING_DURATION,   /**< min to max, in seconds; both 0: any */
+	RH_SETTING_COUNT,      /**< a whole number from 0 on */
+	RH_SETTING_FOLDER,     /**< the path of a folder */
+	RH_SETTING_FOLDERS,    /**< such paths, separated by colons */
+	RH_SETTING_PORTS,      /**< FIRST-LAST */
+	RH_SETTING_GANG,       /**< a gang scheduler (config/gang.h) */
+	RH_SETTING_ALLOW,      /**< plugins (config/allow.h) */
+	RH_SETTING_PUBLIC_KEY, /**< of minisign (base/minisign.h) */
+	RH_SETTING_BACKEND,    /**< of rh_comm, or none */
+	RH_SETTING_SIZE,       /**< a quantity of bytes */
+	RH_SETTING_LIST,       /**< names, separated by commas */
+	RH_SETTING_PAIRS,      /**< NAME=VALUE, separated by commas */
 };
 
 /** The rule of one setting. All borrowed. */
@@ -35,13 +50,11 @@ struct rh_setting_rule {
 };
 
 /**
- * Settings of the controller: its flags, some of which are keys of [controller] too.
- * @return the rule of @p key, static storage, or NULL
- */
-const struct rh_setting_rule *rh_setting_controller(const char *key);
-/**
  * Check a value. @return 0, or RH_EINVAL with "KEY: "VALUE" is no …; write …"
  */
 int rh_setting_check(const struct rh_setting_rule *rule, const char *value, struct rh_error *err);
+
+/** Append in words what a value may be, as "true or false" or "one of text, json". */
+void rh_setting_describe(const struct rh_setting_rule *rule, struct rh_str *out);
 
 #endif

@@ -2,21 +2,19 @@
 #include "host/host.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/os/clock.h"
 #include "base/os/file.h"
+#include "base/os/library.h"
 #include "base/str.h"
+#include "host/allow.h"
 #include "host/call/view.h"
 #include "host/containment/guard.h"
 #include "host/containment/probe.h"
 #include "host/registry.h"
-
-/** How the files of plugins end. */
-#define HOST_ENDING ".so"
 
 /** Paths of plugin files. */
 struct host_names {
@@ -61,7 +59,7 @@ static void host_unload(const struct rh_config *config, struct rh_slot *slot)
 	if (!slot->handle)
 		return;
 	host_enter(config, slot, "its destructors", &guard);
-	dlclose(slot->handle);
+	rh_library_close(slot->handle);
 	rh_guard_leave();
 }
 
@@ -120,36 +118,13 @@ static struct rh_slot *host_slot_new(struct rh_host *host, const char *path)
 	return slot;
 }
 
-static bool host_is_allowed(const struct rh_config *config, const char *name)
-{
-	for (size_t i = 0; i < config->plugin_allow_count; i++) {
-		if (strcmp(config->plugin_allow[i], name) == 0)
-			return true;
-	}
-	return config->plugin_allow_count == 0;
-}
-
 static int host_check_allowed(const struct rh_host *host, struct rh_slot *slot, const char *name, struct rh_error *err)
 {
-	if (host_is_allowed(host->config, name))
-		return 0;
-	slot->state = RH_PLUGIN_DISABLED;
-	return rh_fail(err, RH_EPLUGIN, "its name \"%s\" is not among those that [plugins] allow names; add it there",
-	               name);
-}
+	int r = rh_allow_check(host->config, name, err);
 
-/** The list is asked before a file is opened, so the plugin NAME is the file NAME.so. */
-static int host_check_file_allowed(const struct rh_host *host, struct rh_slot *slot, struct rh_error *err)
-{
-	const char *slash = strrchr(slot->path, '/');
-	const char *base = slash ? slash + 1 : slot->path;
-	size_t length = strlen(base);
-	rh_auto_free char *name = NULL;
-
-	if (length > strlen(HOST_ENDING) && strcmp(base + length - strlen(HOST_ENDING), HOST_ENDING) == 0)
-		length -= strlen(HOST_ENDING);
-	name = rh_strndup(base, length);
-	return name ? host_check_allowed(host, slot, name, err) : rh_fail_oom(err);
+	if (r < 0)
+		slot->state = RH_PLUGIN_DISABLED;
+	return r;
 }
 
 /** Two plugins with one name: which one is meant by the configuration would be chance. */
@@ -309,13 +284,17 @@ static int host_settle(struct rh_slot *slot, int r, const struct rh_error *reaso
 static int host_open(const struct rh_host *host, struct rh_slot *slot, const struct rh_plugin **ret_plugin,
                      struct rh_error *err)
 {
+	/* the list is asked before a file is opened, so the plugin NAME is the file NAME.so */
+	rh_auto_free char *name = rh_plugin_file_name(slot->path);
+	struct rh_pin pin;
 	struct rh_guard guard;
-	int r = host_check_file_allowed(host, slot, err);
+	int r = name ? host_check_allowed(host, slot, name, err) : rh_fail_oom(err);
 
 	if (r < 0)
 		return r;
+	pin = rh_allow_pin(host->config, name);
 	host_enter(host->config, slot, "its constructors or " RH_PLUGIN_SYMBOL "()", &guard);
-	r = rh_loader_open(slot->path, &slot->handle, ret_plugin, err);
+	r = rh_loader_open(slot->path, &pin, &slot->handle, ret_plugin, err);
 	rh_guard_leave();
 	return r;
 }
@@ -377,7 +356,7 @@ static int host_keep_name(struct host_names *names, const char *folder, const ch
 	const char *dot = strrchr(name, '.');
 	char **grown;
 
-	if (!dot || strcmp(dot, HOST_ENDING) != 0)
+	if (!dot || strcmp(dot, RH_PLUGIN_ENDING) != 0)
 		return 0;
 	grown = rh_realloc_array(names->items, names->count + 1, sizeof(*grown));
 	if (!grown)
@@ -481,6 +460,7 @@ void rh_host_plugin(const struct rh_host *host, size_t index, struct rh_plugin_i
 		.state = slot->state,
 		.reason = slot->reason.message,
 		.kinds = slot->kinds,
+		.settings = slot->plugin && RH_HAS(slot->plugin, struct rh_plugin, settings) ? slot->plugin->settings : NULL,
 	};
 }
 

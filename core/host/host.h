@@ -47,6 +47,7 @@ struct rh_plugin_info {
 	enum rh_plugin_state state;
 	const char *reason;                 /**< why it is not ready, naming both sides; "" when it is */
 	const struct rh_kind *const *kinds; /**< NULL-terminated; empty when not ready */
+	const char *settings;               /**< rh_plugin.settings; NULL: it does not describe them, or is not ready */
 };
 
 /** @param config borrowed for the life of the host. @return 0 or RH_ENOMEM */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,19 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/minisign.h"
+#include "base/os/file.h"
+#include "base/os/library.h"
+#include "base/os/sealed.h"
 #include "base/os/trust.h"
 #include "host/registry.h"
 
 /** Highest major version whose entry symbol is looked for, only to say what a foreign plugin is made for. */
 #define LOADER_MAJOR_PROBED 9
+/** Largest file of a signature, in bytes. */
+#define LOADER_SIGNATURE_MAX 65536
+/** What loads plugins. */
+#define LOADER_SELF "/proc/self/exe"
 
 /**
  * A file that was cut short, as by a copy onto a full disk, would be mapped beyond its end, and the first touch of what
@@ -86,25 +95,113 @@ static int loader_fetch(void *handle, const struct rh_plugin **ret_plugin, struc
 	return *ret_plugin ? 0 : rh_fail(err, RH_EPLUGIN, RH_PLUGIN_SYMBOL "() returned NULL");
 }
 
-int rh_loader_open(const char *path, void **ret_handle, const struct rh_plugin **ret_plugin, struct rh_error *err)
+static int loader_check_hash(int fd, const struct rh_pin *pin, struct rh_error *err)
+{
+	char hash[RH_SHA256_HEX_SIZE];
+
+	if (!pin->sha256)
+		return 0;
+	if (rh_crypto_sha256(fd, hash, err) < 0)
+		return RH_EPLUGIN;
+	if (strcmp(hash, pin->sha256) == 0)
+		return 0;
+	return rh_fail(err, RH_EPLUGIN,
+	               "its SHA-256 is %s, and not %s as %s says; restore the file, or, if it is the one you want, run "
+	               "`roundhouse plugins pin`",
+	               hash, pin->sha256, pin->origin);
+}
+
+static int loader_check_signature(int fd, const char *real, const struct rh_pin *pin, struct rh_error *err)
+{
+	rh_auto_free char *path = rh_asprintf("%s" RH_SIGNATURE_ENDING, real);
+	rh_auto_free char *text = NULL;
+	struct rh_minisign_key key;
+	struct rh_error inner = {0};
+	int r;
+
+	if (!pin->public_key)
+		return 0;
+	if (!path)
+		return rh_fail_oom(err);
+	/* it was checked when the configuration was read */
+	(void)rh_minisign_key_parse(pin->public_key, &key);
+	r = rh_file_read(path, LOADER_SIGNATURE_MAX, &text, NULL, &inner);
+	if (r == RH_ENOENT)
+		return rh_fail(err, RH_EPLUGIN,
+		               "it has no signature \"%s\", which [plugins] public-key demands; sign it with "
+		               "minisign -Sm",
+		               path);
+	if (r == 0)
+		r = rh_minisign_verify(&key, fd, text, &inner);
+	return r < 0 ? rh_fail(err, RH_EPLUGIN, "signature \"%s\": %s", path, inner.message) : 0;
+}
+
+/** Copy the file into memory and check the copy. @return its descriptor, or RH_EPLUGIN */
+static int loader_copy(int fd, const char *real, const struct rh_pin *pin, struct rh_error *err)
+{
+	char why[RH_ERROR_MESSAGE_SIZE];
+	int copy = rh_sealed_copy(fd, strrchr(real, '/') + 1, RH_PLUGIN_FILE_MAX, why, sizeof(why));
+	int r;
+
+	if (copy < 0)
+		return rh_fail(err, RH_EPLUGIN, "%s", why);
+	r = loader_check_hash(copy, pin, err);
+	if (r == 0)
+		r = loader_check_signature(copy, real, pin, err);
+	if (r == 0)
+		return copy;
+	(void)close(copy);
+	return RH_EPLUGIN;
+}
+
+/** Load the file, or its copy unless @p copy is negative. @return the handle, or NULL */
+static void *loader_load(int fd, const char *real, int copy, struct rh_error *err)
+{
+	char name[RH_SEALED_NAME_SIZE];
+	char why[RH_ERROR_MESSAGE_SIZE];
+	struct rh_library library = {.fd = fd, .real = real, .name = real, .self = LOADER_SELF};
+	void *handle;
+
+	if (copy >= 0) {
+		rh_sealed_name(copy, name);
+		library.fd = copy;
+		library.name = name;
+	}
+	handle = rh_library_open(&library, why, sizeof(why));
+	if (!handle) {
+		(void)rh_fail(err, RH_EPLUGIN, "%s", why);
+		if (copy >= 0)
+			(void)close(copy);
+	}
+	return handle;
+}
+
+int rh_loader_open(const char *path, const struct rh_pin *pin, void **ret_handle, const struct rh_plugin **ret_plugin,
+                   struct rh_error *err)
 {
 	char real[PATH_MAX];
 	char why[RH_ERROR_MESSAGE_SIZE];
-	rh_auto_close int fd = rh_trust_open(path, "/proc/self/exe", real, why, sizeof(why));
+	rh_auto_close int fd = rh_trust_open(path, LOADER_SELF, real, why, sizeof(why));
+	bool pinned = pin->sha256 || pin->public_key;
+	int copy = -1;
 	void *handle;
 	int r;
 
 	if (fd < 0)
 		return rh_fail(err, RH_EPLUGIN, "%s", why);
-	r = loader_check_whole(fd, err);
+	if (pinned && (copy = loader_copy(fd, real, pin, err)) < 0)
+		return copy;
+	r = loader_check_whole(pinned ? copy : fd, err);
+	if (r < 0 && copy >= 0)
+		(void)close(copy);
 	if (r < 0)
 		return r;
-	handle = dlopen(real, RTLD_NOW | RTLD_LOCAL);
+	handle = loader_load(fd, real, copy, err);
 	if (!handle)
-		return rh_fail(err, RH_EPLUGIN, "it does not load: %s", dlerror());
+		return RH_EPLUGIN;
 	r = loader_fetch(handle, ret_plugin, err);
 	if (r < 0) {
-		dlclose(handle);
+		rh_library_close(handle);
 		return r;
 	}
 	*ret_handle = handle;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "host/allow.h"
 #include "host/host.h"
 
 /** Most kinds of one plugin. */
@@ -22,7 +23,7 @@ struct rh_slot {
 	char *section; /**< of the configuration: "plugin NAME"; NULL until the plugin was asked */
 	enum rh_plugin_state state;
 	struct rh_error reason;         /**< why it is not ready */
-	void *handle;                   /**< of dlopen(); NULL when it is linked in */
+	void *handle;                   /**< of rh_loader_open(); NULL when it is linked in */
 	const struct rh_plugin *plugin; /**< NULL until it was checked */
 	void *self;
 	const struct rh_kind *kinds[RH_PLUGIN_KINDS_MAX + 1]; /**< NULL-terminated; empty when not ready */
@@ -39,11 +40,14 @@ struct rh_host {
 };
 
 /**
- * Open a plugin file and fetch its table. Nobody else may be able to change the file (base/os/trust.h). Runs the
- * constructors of the file. @param[out] ret_handle for dlclose()
+ * Open a plugin file and fetch its table. Nobody else may be able to change the file, or a library that it brings along
+ * (base/os/library.h). With a pin, what is checked and loaded is a copy in memory, which nobody at all can change; its
+ * $ORIGIN is the folder of the file for the libraries that it needs. Runs the constructors of the file.
+ * @param[out] ret_handle for rh_library_close()
  * @return 0, or RH_EPLUGIN with the reason
  */
-int rh_loader_open(const char *path, void **ret_handle, const struct rh_plugin **ret_plugin, struct rh_error *err);
+int rh_loader_open(const char *path, const struct rh_pin *pin, void **ret_handle, const struct rh_plugin **ret_plugin,
+                   struct rh_error *err);
 /**
  * Check that a table is of this host's ABI and complete. Reads nothing behind a check that fails.
  * @return 0 or RH_EPLUGIN with both sides named

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/os/clock.h"
@@ -38,7 +39,7 @@ static void test_config__defaults(void **state)
 	assert_non_null(config);
 	assert_true(config->plugin_dir_count >= 1);
 	assert_non_null(strstr(config->plugin_dirs[0], "/../lib/roundhouse/plugins"));
-	assert_int_equal(config->plugin_allow_count, 0);
+	assert_int_equal(config->plugin_allow.count, 0);
 	assert_int_equal(config->restart_backoff, RH_SECOND);
 	assert_int_equal(config->restart_backoff_max, 300 * RH_SECOND);
 	assert_int_equal(config->grace_period, 30 * RH_SECOND);
@@ -81,8 +82,8 @@ static void test_config__reads_everything(void **state)
 	assert_int_equal(config->plugin_dir_count, 2);
 	assert_string_equal(config->plugin_dirs[0], "/etc/x/one");
 	assert_string_equal(config->plugin_dirs[1], "/two");
-	assert_int_equal(config->plugin_allow_count, 3);
-	assert_string_equal(config->plugin_allow[2], "c");
+	assert_int_equal(config->plugin_allow.count, 3);
+	assert_string_equal(config->plugin_allow.items[2].name, "c");
 	assert_int_equal(config->restart_backoff, RH_SECOND / 2);
 	assert_int_equal(config->restart_backoff_max, 120 * RH_SECOND);
 	assert_int_equal(config->grace_period, 5 * RH_SECOND);
@@ -243,6 +244,116 @@ static void test_config__find_takes_the_named_file(void **state)
 	assert_int_equal(rh_config_find(second, path, NULL), RH_ENOENT);
 }
 
+/* A folder with roundhouse.ini and plugins.d. */
+struct place {
+	char root[64], main[96], additions[96];
+};
+
+static void place_write(const char *folder, const char *name, const char *text)
+{
+	rh_auto_free char *path = rh_path_join(folder, name);
+
+	assert_int_equal(rh_file_write_atomic(path, text, strlen(text), 0644, NULL), 0);
+}
+
+static void place_open(struct place *place, const char *text)
+{
+	snprintf(place->root, sizeof(place->root), "/tmp/test_config_XXXXXX");
+	assert_non_null(mkdtemp(place->root));
+	snprintf(place->main, sizeof(place->main), "%s/roundhouse.ini", place->root);
+	snprintf(place->additions, sizeof(place->additions), "%s/plugins.d", place->root);
+	assert_int_equal(rh_dir_make_exact(place->additions, 0755, NULL), 0);
+	place_write(place->root, "roundhouse.ini", text);
+}
+
+static void place_close(struct place *place)
+{
+	assert_int_equal(rh_dir_remove(place->root, NULL), 0);
+}
+
+#define auto_place __attribute__((cleanup(place_close))) struct place
+
+static void test_config__additions_are_read_in_the_order_of_their_names(void **state)
+{
+	rh_auto(config) config = rh_config_new();
+	struct rh_error err = {0};
+	auto_place place;
+
+	(void)state;
+	place_open(&place, "[plugins]\nallow = a\n[local]\nports = 21000-21001\n");
+	place_write(place.additions, "20-b.ini", "[plugins]\nallow = c\n[local]\nports = 23000-23001\n[plugin c]\nk = 2\n");
+	place_write(place.additions, "10-a.ini", "[plugins]\nallow = b\npath = p\n[local]\nports = 22000-22001\n");
+	place_write(place.additions, ".hidden.ini", "not read");
+	place_write(place.additions, "README", "not read");
+	if (rh_config_find(config, place.main, &err) < 0)
+		fail_msg("%s", err.message);
+	assert_int_equal(config->port_first, 23000);
+	assert_int_equal(config->plugin_allow.count, 3);
+	assert_true(config->plugin_allow.closed);
+	assert_string_equal(config->plugin_allow.items[1].name, "b");
+	assert_string_equal(rh_config_setting(config, "plugin c", "k"), "2");
+	assert_non_null(strstr(config->plugin_dirs[0], "/plugins.d/p"));
+	assert_non_null(strstr(rh_config_find_setting(config, "local", "ports")->origin, "/plugins.d/20-b.ini:4"));
+}
+
+/* Or the package of one plugin would switch all others off. */
+static void test_config__an_addition_does_not_close_the_list(void **state)
+{
+	rh_auto(config) config = rh_config_new();
+	auto_place place;
+
+	(void)state;
+	place_open(&place, "");
+	place_write(place.additions, "dask.ini", "[plugins]\nallow = dask\n");
+	assert_int_equal(rh_config_find(config, place.main, NULL), 0);
+	assert_int_equal(config->plugin_allow.count, 1);
+	assert_false(config->plugin_allow.closed);
+}
+
+static void test_config__bad_additions(void **state)
+{
+	static const struct {
+		mode_t file, folder;
+		const char *text, *words;
+	} rows[] = {
+		{0644, 0755, "[locl]\nports = 1\n", "plugins.d/a.ini:2: unknown section [locl]; did you mean [local]?"},
+		{0644, 0755, "[plugins]\nallow = a\n", "plugins.d/a.ini:2: allow: \"a\" is named twice, before in "},
+		{0666, 0755, "", "plugins.d/a.ini\": file \""},
+		{0644, 0777, "", "can be written by every user; take that away with chmod o-w"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto(config) config = rh_config_new();
+		rh_auto_free char *file = NULL;
+		struct rh_error err = {0};
+		auto_place place;
+
+		place_open(&place, "[plugins]\nallow = a\n");
+		place_write(place.additions, "a.ini", rows[i].text);
+		file = rh_path_join(place.additions, "a.ini");
+		assert_int_equal(chmod(file, rows[i].file) | chmod(place.additions, rows[i].folder), 0);
+		if (rh_config_find(config, place.main, &err) != RH_EINVAL || !strstr(err.message, rows[i].words))
+			fail_msg("\"%s\" does not say \"%s\"", err.message, rows[i].words);
+	}
+}
+
+static void test_config__a_public_key(void **state)
+{
+	rh_auto(config) config = rh_config_new();
+	struct rh_error err = {0};
+
+	(void)state;
+	assert_int_equal(config_parse(config, "[plugins]\npublic-key = RWQ\n", &err), RH_EINVAL);
+	assert_non_null(strstr(err.message, "public-key: \"RWQ\" is not a public key of minisign; write the second line of "
+	                                    "minisign.pub, which starts with RW"));
+	assert_int_equal(config_parse(config,
+	                              "[plugins]\npublic-key = RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3\n",
+	                              &err),
+	                 0);
+	assert_non_null(config->plugin_public_key);
+}
+
 static void test_config__the_shipped_file_is_the_defaults(void **state)
 {
 	rh_auto(config) config = rh_config_new();
@@ -285,6 +396,10 @@ int main(void)
 		cmocka_unit_test_setup(test_config__the_environment_wins_over_the_file, config_clear_environment),
 		cmocka_unit_test_setup(test_config__an_empty_environment_counts_as_none, config_clear_environment),
 		cmocka_unit_test_setup(test_config__find_takes_the_named_file, config_clear_environment),
+		cmocka_unit_test_setup(test_config__additions_are_read_in_the_order_of_their_names, config_clear_environment),
+		cmocka_unit_test_setup(test_config__an_addition_does_not_close_the_list, config_clear_environment),
+		cmocka_unit_test_setup(test_config__bad_additions, config_clear_environment),
+		cmocka_unit_test_setup(test_config__a_public_key, config_clear_environment),
 		cmocka_unit_test_setup(test_config__the_shipped_file_is_the_defaults, config_clear_environment),
 		cmocka_unit_test_setup(test_config__survives_allocation_failures, config_clear_environment),
 	};

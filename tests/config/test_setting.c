@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "config/keys.h"
 #include "config/setting.h"
 
 struct setting_row {
@@ -63,7 +64,7 @@ static void test_setting__controller(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(setting_rows) / sizeof(setting_rows[0]); i++) {
 		const struct setting_row *row = &setting_rows[i];
-		const struct rh_setting_rule *rule = rh_setting_controller(row->key);
+		const struct rh_setting_rule *rule = rh_config_flag(row->key);
 		struct rh_error err = {0};
 		int r;
 
@@ -73,7 +74,7 @@ static void test_setting__controller(void **state)
 			fail_msg("%s=\"%s\": %d \"%s\", not \"%s\"", row->key, row->value, r, err.message,
 			         row->says ? row->says : "");
 	}
-	assert_null(rh_setting_controller("namespaces"));
+	assert_null(rh_config_flag("namespaces"));
 }
 
 int main(void)

@@ -63,6 +63,13 @@ TESTED = {
                                                                                "image.sh"),
     "roundhouse manifests --plugins ./plugins --plugin-image dask=registry.example/dask-plugin:1.0":
         ("tests/controller/test_manifests.py", "--plugin-image="),
+    "roundhouse config check roundhouse.ini": ("tests/cli/test_config.py", '"config", "check", ini'),
+    "roundhouse config show": ("tests/cli/test_config.py", '"config", "show"'),
+    "roundhouse config explain restart-backoff": ("tests/cli/test_config.py", '"restart-backoff"'),
+    "roundhouse plugins pin": ("tests/cli/test_config.py", "def test_print"),
+    "roundhouse plugins pin --write --config roundhouse.ini": ("tests/cli/test_config.py", '"plugins", "pin", "--write", "--config", ini)'),
+    "roundhouse plugins pin --write --config roundhouse.ini /opt/dask/dask.so":
+        ("tests/cli/test_config.py", '"plugins", "pin", "--write", "--config", ini, str('),
     "roundhouse comm check": ("tests/comm/bench/test_program.py", '"check"'),
     "roundhouse comm bench -o json --svg pairs.svg": ("tests/comm/bench/test_program.py", '"--svg"'),
     "roundhouse ps --mode sync --rule adam --rate 0.02": ("tests/comm/ps/job.sh", "roundhouse run --plugins"),

@@ -19,6 +19,7 @@ struct trust {
 	char self[PATH_MAX]; /* without links; "" when it is unknown */
 	uid_t owner;         /* of self; root when it is unknown */
 	gid_t writers;       /* a group that may write to self or into its folder; or TRUST_NO_GROUP */
+	const char *target;  /* a folder that gets files, where a sticky bit keeps nobody from adding one; NULL: none */
 	char *why;
 	size_t room;
 };
@@ -75,6 +76,12 @@ static int trust_refuse_writers(const struct trust *trust, const char *path, con
 	return -1;
 }
 
+/* @return whether only owners remove and rename what is in the folder, and that is enough */
+static bool trust_is_sticky(const struct trust *trust, const char *path, const struct stat *st)
+{
+	return S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) && !(trust->target && strcmp(trust->target, path) == 0);
+}
+
 static int trust_check(const struct trust *trust, int fd, const char *path)
 {
 	struct stat st;
@@ -91,7 +98,7 @@ static int trust_check(const struct trust *trust, int fd, const char *path)
 		return -1;
 	}
 	writers = st.st_mode & (st.st_gid == trust->writers ? S_IWOTH : S_IWGRP | S_IWOTH);
-	if (writers == 0 || (S_ISDIR(st.st_mode) && (st.st_mode & S_ISVTX)) || trust_is_read_only(fd))
+	if (writers == 0 || trust_is_sticky(trust, path, &st) || trust_is_read_only(fd))
 		return 0;
 	return trust_refuse_writers(trust, path, &st);
 }
@@ -165,4 +172,44 @@ int rh_trust_open(const char *path, const char *self, char ret_real[PATH_MAX], c
 	trust_learn(&trust, self);
 	folder = trust_enter_folder(&trust, ret_real);
 	return folder < 0 ? -1 : trust_open_file(&trust, folder, ret_real);
+}
+
+/* The nearest folder that exists, without links. @return 0, or -1 when there is none */
+static int trust_find_folder(const char *path, char real[PATH_MAX])
+{
+	char cut[PATH_MAX];
+	char *slash;
+
+	if (strlen(path) >= sizeof(cut) || path[0] != '/') {
+		errno = path[0] == '/' ? ENAMETOOLONG : EINVAL;
+		return -1;
+	}
+	memcpy(cut, path, strlen(path) + 1);
+	while (!realpath(cut, real)) {
+		slash = strrchr(cut, '/');
+		if ((errno != ENOENT && errno != ENOTDIR) || !slash || !cut[1])
+			return -1;
+		slash[slash == cut] = '\0';
+	}
+	return 0;
+}
+
+int rh_trust_folder(const char *path, const char *self, char *ret_why, size_t room)
+{
+	struct trust trust = {.writers = TRUST_NO_GROUP, .why = ret_why, .room = room};
+	char real[PATH_MAX], inside[PATH_MAX];
+	int folder;
+
+	if (trust_find_folder(path, real) < 0) {
+		(void)snprintf(ret_why, room, "cannot open \"%s\": %s", path, strerror(errno));
+		return -1;
+	}
+	trust_learn(&trust, self);
+	trust.target = real;
+	(void)snprintf(inside, sizeof(inside), "%.*s/", PATH_MAX - 2, real[1] ? real : "");
+	folder = trust_enter_folder(&trust, inside);
+	if (folder < 0)
+		return -1;
+	(void)close(folder);
+	return 0;
 }

@@ -30,5 +30,14 @@
  * @return the descriptor, close-on-exec, owned by the caller; or -1
  */
 int rh_trust_open(const char *path, const char *self, char ret_real[PATH_MAX], char *ret_why, size_t room);
+/**
+ * See that nobody else can put a file into the folder @p path, by the rules of rh_trust_open(); that it is sticky does
+ * not help. Where the folder does not exist, that holds for the nearest one above it that exists: nobody else may be
+ * able to make it.
+ * @param path absolute. @param self as of rh_trust_open()
+ * @param[out] ret_why on failure what is wrong and what to do; cut to @p room bytes
+ * @return 0 or -1
+ */
+int rh_trust_folder(const char *path, const char *self, char *ret_why, size_t room);
 
 #endif

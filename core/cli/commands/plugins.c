@@ -7,7 +7,11 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/commands/plugins.h"
+#include "cli/config/pin.h"
 #include "cli/session.h"
+
+/* Most files that can be pinned at once, and the word in front of them. */
+#define PLUGINS_OPERANDS_MAX 257
 
 static const char *plugins_state(enum rh_plugin_state state)
 {
@@ -128,6 +132,7 @@ static const struct {
 } plugins_verbs[] = {
 	{"list", 0, 1, "output", plugins_list},
 	{"check", 2, 2, "", plugins_check_operand},
+	{"pin", 1, PLUGINS_OPERANDS_MAX, "write", rh_plugins_pin},
 	{"new", 1, 2, "kind|replicas|lang|group|dir", rh_plugins_new},
 };
 
@@ -157,7 +162,7 @@ static int plugins_run(const struct rh_cli *cli)
 			r = plugins_verbs[i].run(cli, &err);
 		return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : r;
 	}
-	return rh_cli_fail(cli, RH_EXIT_BAD_INPUT, "use `plugins list`, `plugins check FILE` or `plugins new NAME`");
+	return rh_cli_fail(cli, RH_EXIT_BAD_INPUT, "use `plugins list`, `plugins check FILE`, `plugins pin [FILE...]` or `plugins new NAME`");
 }
 
 static const struct rh_option plugins_options[] = {
@@ -166,14 +171,15 @@ static const struct rh_option plugins_options[] = {
 	{"replicas", 0, "TYPES", NULL, "new: its replica types, separated by commas; the first of several leads"},
 	{"lang", 0, "LANGUAGE", "c|cpp|rust", "new: the language of the plugin"},
 	{"group", 0, "GROUP", NULL, "new: the API group of the kind (default example.org)"},
+	{"write", 0, NULL, NULL, "pin: change the configuration file"},
 	{"dir", 0, "DIR", NULL, "new: the folder to make (default ./NAME)"},
 	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct rh_command rh_command_plugins = {
 	.name = "plugins",
-	.synopsis = "[list] | check FILE | new NAME",
-	.summary = "list the plugins with their state, check one file, or begin a new one",
+	.synopsis = "[list] | check FILE | pin [FILE...] | new NAME",
+	.summary = "list the plugins, check or pin files, or begin a new one",
 	.details =
 		"`list` shows every plugin file that was found, its state and, where it is not ready, "
 		"why:\n"
@@ -182,11 +188,15 @@ const struct rh_command rh_command_plugins = {
 		"tried in one of its own) or failed (its init() reported an error). `check FILE` tries one file, loads it and "
 		"says "
 		"whether it\n"
-		"fits this host. `new NAME --kind FooJob --replicas Leader,Worker --lang cpp` writes a project that builds, "
-		"passes\n"
-		"its tests and makes a package, into a folder that must not exist yet (docs/writing-a-plugin.md).\n\n"
+		"fits this host. `pin` prints lines of [plugins] allow with the SHA-256 of each FILE, or of all files that may "
+		"be\n"
+		"loaded; with --write it puts them into the configuration file. It runs no code of a plugin. `new NAME --kind "
+		"FooJob\n"
+		"--replicas Leader,Worker --lang cpp` writes a project that builds, passes its tests and makes a package, into a "
+		"folder\n"
+		"that must not exist yet (docs/writing-a-plugin.md).\n\n"
 		"Exit status: 0 fine, 1 the checked plugin was refused, 2 wrong arguments, no such file, or the folder exists.",
 	.options = plugins_options,
-	.operands_max = 2,
+	.operands_max = PLUGINS_OPERANDS_MAX,
 	.run = plugins_run,
 };

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/os/elf.h"
+
+#include <elf.h>
+#include <limits.h>
+#include <link.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Most entries of a dynamic section that are read; linkers write about thirty. */
+#define ELF_ENTRIES_MAX 4096
+
+/* A file that is being read. */
+struct elf {
+	int fd;
+	ElfW(Ehdr) head;
+	off_t dynamic; /* where its dynamic section starts in the file */
+	size_t count;  /* entries of it */
+	off_t texts;   /* where its string table starts in the file */
+};
+
+static bool elf_read(int fd, void *to, size_t size, off_t at)
+{
+	return at >= 0 && pread(fd, to, size, at) == (ssize_t)size;
+}
+
+static bool elf_part(const struct elf *elf, size_t index, ElfW(Phdr) * ret_part)
+{
+	return elf_read(elf->fd, ret_part, sizeof(*ret_part), (off_t)(elf->head.e_phoff + index * sizeof(*ret_part)));
+}
+
+/* @return whether the file has a dynamic section */
+static bool elf_find_dynamic(struct elf *elf)
+{
+	ElfW(Phdr) part;
+
+	if (!elf_read(elf->fd, &elf->head, sizeof(elf->head), 0) || memcmp(elf->head.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    elf->head.e_ident[EI_CLASS] != ELFCLASS64 || elf->head.e_phentsize != sizeof(part))
+		return false;
+	for (size_t i = 0; i < elf->head.e_phnum && elf_part(elf, i, &part); i++) {
+		if (part.p_type != PT_DYNAMIC)
+			continue;
+		elf->dynamic = (off_t)part.p_offset;
+		elf->count = part.p_filesz / sizeof(ElfW(Dyn));
+		return elf->count <= ELF_ENTRIES_MAX;
+	}
+	return false;
+}
+
+/* @return the offset in the file of what is loaded at an address, or -1 */
+static off_t elf_offset(const struct elf *elf, ElfW(Addr) address)
+{
+	ElfW(Phdr) part;
+
+	for (size_t i = 0; i < elf->head.e_phnum && elf_part(elf, i, &part); i++) {
+		if (part.p_type == PT_LOAD && address >= part.p_vaddr && address - part.p_vaddr < part.p_filesz)
+			return (off_t)(part.p_offset + (address - part.p_vaddr));
+	}
+	return -1;
+}
+
+static bool elf_entry(const struct elf *elf, size_t index, ElfW(Dyn) * ret_entry)
+{
+	return index < elf->count &&
+	       elf_read(elf->fd, ret_entry, sizeof(*ret_entry), elf->dynamic + (off_t)(index * sizeof(*ret_entry))) &&
+	       ret_entry->d_tag != DT_NULL;
+}
+
+static bool elf_find_texts(struct elf *elf)
+{
+	ElfW(Dyn) entry;
+
+	elf->texts = -1;
+	for (size_t i = 0; elf_entry(elf, i, &entry); i++) {
+		if (entry.d_tag == DT_STRTAB)
+			elf->texts = elf_offset(elf, entry.d_un.d_ptr);
+	}
+	return elf->texts >= 0;
+}
+
+static int elf_give_text(const struct elf *elf, const ElfW(Dyn) * entry, rh_elf_link_fn *fn, void *arg)
+{
+	char text[PATH_MAX];
+	off_t at = elf->texts + (off_t)entry->d_un.d_val;
+	ssize_t length = at < elf->texts ? -1 : pread(elf->fd, text, sizeof(text), at);
+
+	if (length <= 0 || !memchr(text, '\0', (size_t)length))
+		return -1;
+	return fn(arg, entry->d_tag, text);
+}
+
+int rh_elf_each_link(int fd, rh_elf_link_fn *fn, void *arg)
+{
+	struct elf elf = {.fd = fd};
+	ElfW(Dyn) entry;
+	int r = 0;
+
+	if (!elf_find_dynamic(&elf))
+		return 0;
+	if (!elf_find_texts(&elf))
+		return -1;
+	for (size_t i = 0; r == 0 && elf_entry(&elf, i, &entry); i++) {
+		if (entry.d_tag == DT_NEEDED || entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH)
+			r = elf_give_text(&elf, &entry, fn, arg);
+	}
+	return r;
+}
