@@ -136,6 +136,13 @@ static int config_read_time_limit(struct config_reader *reader, const char *key,
 	return 0;
 }
 
+static int config_read_isolation(struct config_reader *reader, const char *key, const char *value, struct rh_error *err)
+{
+	int r = rh_isolation_parse(value, &reader->config->plugin_isolation, err);
+
+	return r < 0 ? rh_wrap(err, r, "%s", key) : 0;
+}
+
 static int config_read_duration(struct config_reader *reader, const char *key, const char *value, struct rh_error *err)
 {
 	struct rh_config *config = reader->config;
@@ -229,6 +236,7 @@ static const struct config_key config_keys[] = {
 	{"plugins", "path", config_read_path},
 	{"plugins", "allow", config_read_allow},
 	{"plugins", "time-limit", config_read_time_limit},
+	{"plugins", "isolation", config_read_isolation},
 	{"controller", "gang-scheduler", config_read_gang},
 	{"controller", "namespace", config_read_controller},
 	{"controller", "enable-scheme", config_read_controller},
@@ -463,12 +471,14 @@ struct rh_config *rh_config_new(void)
 	if (!config)
 		return NULL;
 	config->plugin_time_limit = 10 * RH_SECOND;
+	config->plugin_isolation = RH_ISOLATION_FOREIGN;
 	config->restart_backoff = RH_SECOND;
 	config->restart_backoff_max = 300 * RH_SECOND;
 	config->max_restarts = CONFIG_MAX_RESTARTS;
 	config->grace_period = 30 * RH_SECOND;
 	config->port_first = 20000;
 	config->port_last = 29999;
+	config->plugin_worker = rh_isolation_worker();
 	config->state_dir = config_state_dir();
 	if (!config->state_dir || config_init_dirs(config) < 0)
 		return NULL;
@@ -489,6 +499,7 @@ void rh_config_free(struct rh_config *config)
 		rh_free(config->settings[i].content);
 	}
 	rh_free(config->settings);
+	rh_free(config->plugin_worker);
 	rh_free(config->state_dir);
 	rh_free(config);
 }

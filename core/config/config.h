@@ -4,8 +4,8 @@
  * @brief The configuration: what roundhouse.ini says, with defaults.
  *
  * One immutable struct that everything above reads. Sections: [plugins] (path: folders, separated by colons, relative
- * to the file; allow: names, separated by white space or commas; time-limit), [plugin NAME], [controller], [local],
- * [images], [comm] and [comm NAME].
+ * to the file; allow: names, separated by white space or commas; isolation; time-limit), [plugin NAME], [controller],
+ * [local], [images], [comm] and [comm NAME].
  */
 #ifndef RH_CONFIG_CONFIG_H
 #define RH_CONFIG_CONFIG_H
@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "config/fabric.h"
 #include "config/gang.h"
+#include "config/isolation.h"
 
 /** One "key = value" whose key is free: a plugin's setting or an image mapping. Strings are owned. */
 struct rh_setting {
@@ -38,6 +39,9 @@ struct rh_config {
 	size_t plugin_allow_count;
 	int64_t plugin_time_limit; /**< [plugins] time-limit: longest that one operation of a plugin may take; microseconds,
 	                              default 10 s */
+	enum rh_isolation plugin_isolation; /**< [plugins] isolation; default foreign */
+	char *plugin_worker; /**< program that runs a plugin: ../libexec/roundhouse/roundhouse-plugin-worker; NULL when the
+	                        folder of the running program is unknown; owned */
 	struct rh_setting *settings; /**< settings of free sections, in file order; owned */
 	size_t setting_count;
 	int64_t restart_backoff; /**< [local] restart-backoff: first wait before a container is restarted in place;

@@ -11,6 +11,9 @@
 #include "base/error.h"
 #include "host/host.h"
 
+struct rh_hello;
+struct rh_worker;
+
 /** Most kinds of one plugin. */
 #define RH_PLUGIN_KINDS_MAX 32
 
@@ -25,6 +28,8 @@ struct rh_slot {
 	void *handle;                   /**< of dlopen(); NULL when it is linked in */
 	const struct rh_plugin *plugin; /**< NULL until it was checked */
 	void *self;
+	struct rh_worker *worker;                             /**< the process that runs it; NULL: this one; owned */
+	const struct rh_hello *hello;                         /**< what the process says of it; borrowed from worker */
 	const struct rh_kind *kinds[RH_PLUGIN_KINDS_MAX + 1]; /**< NULL-terminated; empty when not ready */
 	size_t kind_count;
 	const struct rh_kind *idle[RH_PLUGIN_KINDS_MAX]; /**< kinds that it would serve, were it started */
@@ -36,6 +41,8 @@ struct rh_host {
 	const struct rh_config *config;
 	struct rh_slot **slots; /**< in the order of loading; owned */
 	size_t slot_count;
+	const struct rh_services *services; /**< what init() gets */
+	bool retries;                       /**< see rh_host_set_retry() */
 };
 
 /**
