@@ -83,7 +83,7 @@ def fill(layer, install, folder):
         layer.add_file("usr/" + name, source)
         # backends load what is there, and are left out by those who choose one where it is not
         backend = source.name.startswith("librhcomm_")
-        if not name.startswith(INJECTED) and not backend and name.startswith(("bin/", "lib/", f"{folder}/")):
+        if not name.startswith(INJECTED) and not backend and name.startswith(("bin/", "lib/", "libexec/", f"{folder}/")):
             programs.append(source)
     # programs look for libraries under the names of their loader's own folders
     for name, path in sorted(libraries(programs).items()):

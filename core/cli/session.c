@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/session.h"
 #include "host/plugin/settings.h"
 
@@ -29,13 +30,19 @@ static int session_add_plugin_dir(struct rh_config *config, const char *dir, str
 static int session_configure(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err)
 {
 	const char *dir = rh_cli_option(cli, "plugins");
+	const char *isolation = rh_cli_option(cli, "plugin-isolation");
 	struct stat st;
 	int r;
 
 	session->config = rh_config_new();
 	if (!session->config)
 		return rh_fail_oom(err);
+	/* A controller runs for everybody: there no plugin is near another one, unless the configuration says so. */
+	if (cli->command == &rh_command_controller)
+		session->config->plugin_isolation = RH_ISOLATION_PROCESS;
 	r = rh_config_find(session->config, rh_cli_option(cli, "config"), err);
+	if (r == 0 && isolation)
+		r = rh_isolation_parse(isolation, &session->config->plugin_isolation, err);
 	if (r < 0 || !dir)
 		return r;
 	if (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode))
@@ -58,6 +65,8 @@ int rh_session_load(const struct rh_cli *cli, struct rh_session *session, struct
 		r = rh_host_new(session->config, &session->host, err);
 	if (r == 0)
 		r = rh_host_load_all(session->host, err);
+	if (r == 0)
+		rh_host_set_retry(session->host, cli->command == &rh_command_controller);
 	if (r == 0)
 		r = rh_plugin_settings_check(session->config, session->host, err);
 	return r;

@@ -63,9 +63,9 @@ RH_DEFINE_CLEANUP(host);
  */
 int rh_host_load_all(struct rh_host *host, struct rh_error *err);
 /**
- * For hosts of an engine, which asks again: a plugin that fails in a process of its own is reported as RH_EAGAIN for
- * the first times, and its process is started again with back-off. Else each failure is RH_EPLUGIN, and the process is
- * started again at once.
+ * For the host of a controller, which asks again: that a plugin fails in a process of its own is RH_EAGAIN, the third
+ * time at one job RH_EIO, and the process is started again with back-off. Else each failure is RH_EPLUGIN, and the
+ * process is started again at once.
  */
 void rh_host_set_retry(struct rh_host *host, bool retry);
 /** rh_host_load_all() of one file. @return 0 when it is ready, RH_EPLUGIN with the reason when not, RH_ENOMEM, RH_EIO

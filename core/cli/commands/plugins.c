@@ -90,13 +90,16 @@ static int plugins_list(const struct rh_cli *cli, struct rh_error *err)
 }
 
 /* Loaded into a host of its own, so that the installed plugins cannot clash with it. */
-static int plugins_check(const char *file, struct rh_error *err)
+static int plugins_check(const struct rh_cli *cli, const char *file, struct rh_error *err)
 {
 	rh_auto(config) config = rh_config_new();
 	rh_auto(host) host = NULL;
 	struct rh_plugin_info info = {0};
+	const char *isolation = rh_cli_option(cli, "plugin-isolation");
 	int r = config ? rh_host_new(config, &host, err) : rh_fail_oom(err);
 
+	if (r == 0 && isolation)
+		r = rh_isolation_parse(isolation, &config->plugin_isolation, err);
 	if (r == 0 && access(file, F_OK) != 0)
 		r = rh_fail(err, RH_ENOENT, "plugin \"%s\": %s", file, strerror(errno));
 	if (r == 0)
@@ -120,7 +123,7 @@ static int plugins_run(const struct rh_cli *cli)
 	if (strcmp(what, "list") == 0 && cli->operand_count <= 1)
 		r = plugins_list(cli, &err);
 	else if (strcmp(what, "check") == 0 && cli->operand_count == 2)
-		r = plugins_check(cli->operands[1], &err);
+		r = plugins_check(cli, cli->operands[1], &err);
 	else
 		return rh_cli_fail(cli, RH_EXIT_BAD_INPUT, "use `plugins list` or `plugins check FILE`");
 	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;

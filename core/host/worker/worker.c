@@ -13,6 +13,8 @@
 /** First and longest wait before a process that failed twice in a row is started again, in microseconds. */
 #define WORKER_WAIT_FIRST (RH_SECOND / 10)
 #define WORKER_WAIT_MOST (30 * RH_SECOND)
+/** How long a job is set aside before the plugin is asked about it once more, where somebody still asks. */
+#define WORKER_SET_ASIDE (300 * RH_SECOND)
 /** Jobs at which the plugin failed that are remembered; the oldest are forgotten. */
 #define WORKER_FAULTS_MAX 256
 /** Largest job that is kept to compare the next one with, in bytes. */
@@ -22,6 +24,7 @@
 struct worker_fault {
 	uint64_t job; /* hash of its name and spec: a job that is changed is another one */
 	int count;
+	int64_t until; /* when it may be tried once more, monotonic */
 };
 
 struct rh_worker {
@@ -157,12 +160,14 @@ static int worker_count_fault(struct rh_worker *worker, uint64_t job)
 {
 	struct worker_fault *fault = worker_find_fault(worker, job);
 
-	if (fault)
-		return ++fault->count;
-	if (worker->fault_count == WORKER_FAULTS_MAX)
-		memmove(worker->faults, worker->faults + 1, --worker->fault_count * sizeof(*worker->faults));
-	worker->faults[worker->fault_count++] = (struct worker_fault){job, 1};
-	return 1;
+	if (!fault) {
+		if (worker->fault_count == WORKER_FAULTS_MAX)
+			memmove(worker->faults, worker->faults + 1, --worker->fault_count * sizeof(*worker->faults));
+		fault = &worker->faults[worker->fault_count++];
+		*fault = (struct worker_fault){.job = job};
+	}
+	fault->until = rh_clock_monotonic() + WORKER_SET_ASIDE;
+	return ++fault->count;
 }
 
 /** The plugin failed at a job once more. The next process is started at once, later ones after a growing time. */
@@ -180,7 +185,7 @@ static int worker_fail(struct rh_worker *worker, const struct rh_ask *ask, struc
 	count = worker_count_fault(worker, worker_job_hash(ask->snapshot->job));
 	if (count < RH_WORKER_TRIES)
 		return RH_EAGAIN;
-	return rh_wrap(err, RH_EPLUGIN, "it failed at this job %d times, so the job is set aside until its spec changes",
+	return rh_wrap(err, RH_EIO, "it failed at this job %d times, so the job is set aside until its spec changes",
 	               count);
 }
 
@@ -192,9 +197,9 @@ static int worker_check(struct rh_worker *worker, const struct rh_ask *ask, stru
 	if (!ask->snapshot->host->retries)
 		return 0;
 	fault = worker->fault_count > 0 ? worker_find_fault(worker, worker_job_hash(ask->snapshot->job)) : NULL;
-	if (fault && fault->count >= RH_WORKER_TRIES)
-		return rh_fail(err, RH_EPLUGIN,
-		               "it failed at this job %d times, so the job is set aside until its spec changes", fault->count);
+	if (fault && fault->count >= RH_WORKER_TRIES && rh_clock_monotonic() < fault->until)
+		return rh_fail(err, RH_EIO, "it failed at this job %d times, so the job is set aside until its spec changes",
+		               fault->count);
 	if (!worker->process && rh_clock_monotonic() < worker->until)
 		return rh_fail(err, RH_EAGAIN, "its worker process failed %d times in a row and is started again soon",
 		               worker->failures);
@@ -266,6 +271,8 @@ int rh_worker_ask(struct rh_worker *worker, const struct rh_ask *ask, struct rh_
 	if (r < 0)
 		return r;
 	r = worker->process ? 0 : worker_restart(worker, err);
+	if (r == RH_EIO && ask->snapshot->host->retries)
+		return RH_EAGAIN;
 	if (r == 0) {
 		worker_enter(ask->slot->name, ask->name, ask->object, &guard);
 		r = worker_exchange(worker, ask, answer, err);

@@ -53,11 +53,12 @@ int rh_worker_describe(struct rh_worker *worker, const struct rh_hello **ret_hel
 /**
  * Ask; a process that is gone is started again first. @param[out] answer the answers, for rh_record_replay(), each
  * behind a byte 1, and a byte 0 at the end
- * @return 0, RH_ENOMEM, RH_EIO (it cannot be started), RH_EPLUGIN with what the plugin did instead of answering; and
- * where the host retries (rh_host_set_retry()) RH_EAGAIN instead for the first RH_WORKER_TRIES - 1 times
+ * @return 0, RH_ENOMEM, RH_EIO (it cannot be started), or RH_EPLUGIN with what the plugin did instead of answering.
+ * Where the host retries (rh_host_set_retry()) these two are RH_EAGAIN, and RH_EIO once the plugin failed at the job
+ * RH_WORKER_TRIES times
  */
 int rh_worker_ask(struct rh_worker *worker, const struct rh_ask *ask, struct rh_str *answer, struct rh_error *err);
-/** The answer to @p ask is malformed: end the process. @return RH_EPLUGIN or RH_EAGAIN, as rh_worker_ask() */
+/** The answer to @p ask is malformed: end the process. @return RH_EPLUGIN, RH_EAGAIN or RH_EIO, as rh_worker_ask() */
 int rh_worker_reject(struct rh_worker *worker, const struct rh_ask *ask, struct rh_error *err);
 
 #endif
