@@ -93,7 +93,7 @@ def fill(layer, install, folder):
         layer.add_file("usr/" + name, source)
         # backends load what is there, and are left out by those who choose one where it is not
         backend = source.name.startswith("librhcomm_")
-        if not name.startswith(INJECTED) and not backend and name.startswith(("bin/", "lib/", f"{folder}/")):
+        if not name.startswith(INJECTED) and not backend and name.startswith(("bin/", "lib/", "libexec/", f"{folder}/")):
             programs.append(source)
     found = libraries(programs)
     beside = [library_of_plugins(name, found["libc.so.6"]) for name in FOR_PLUGINS]

@@ -21,6 +21,7 @@ struct build_type {
 struct rh_builder {
 	const struct rh_snapshot *snapshot;
 	struct build_type types[RH_TYPES_MAX]; /**< one for each of job->specs */
+	struct rh_pods_ahead *ahead;           /**< what the plugin answered about pods that come next; owned */
 };
 
 int rh_builder_new(const struct rh_snapshot *snapshot, struct rh_builder **ret_builder, struct rh_error *err)
@@ -42,6 +43,7 @@ void rh_builder_free(struct rh_builder *builder)
 		rh_json_free(builder->types[i].pod);
 		rh_json_free(builder->types[i].service);
 	}
+	rh_pods_ahead_free(builder->ahead);
 	rh_free(builder);
 }
 
@@ -371,7 +373,7 @@ int rh_build_pod(struct rh_builder *builder, const char *type, int32_t index, st
 	if (rh_job_is_leader(snapshot->job, type, index) &&
 	    rh_json_set_string(rh_json_at(pod, "metadata.labels"), RH_LABEL_ROLE, "master") < 0)
 		return rh_fail_oom(err);
-	r = rh_host_pod(snapshot, type, index, pod, err);
+	r = rh_host_next_pod(snapshot, &builder->ahead, type, index, pod, err);
 	if (r == 0 && rh_ranks_add(snapshot, type, index, pod) < 0)
 		r = rh_fail_oom(err);
 	if (r == 0)

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/session.h"
 #include "host/allow.h"
 #include "host/plugin/settings.h"
@@ -30,13 +31,19 @@ static int session_add_plugin_dir(struct rh_config *config, const char *dir, str
 int rh_session_configure(const struct rh_cli *cli, const char *file, struct rh_session *session, struct rh_error *err)
 {
 	const char *dir = rh_cli_option(cli, "plugins");
+	const char *isolation = rh_cli_option(cli, "plugin-isolation");
 	struct stat st;
 	int r;
 
 	session->config = rh_config_new();
 	if (!session->config)
 		return rh_fail_oom(err);
+	/* A controller runs for everybody: there no plugin is near another one, unless the configuration says so. */
+	if (cli->command == &rh_command_controller)
+		session->config->plugin_isolation = RH_ISOLATION_PROCESS;
 	r = rh_config_find(session->config, file, err);
+	if (r == 0 && isolation)
+		r = rh_isolation_parse(isolation, &session->config->plugin_isolation, err);
 	if (r < 0 || !dir)
 		return r;
 	if (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode))
@@ -59,6 +66,8 @@ int rh_session_load_file(const struct rh_cli *cli, const char *file, struct rh_s
 		r = rh_host_new(session->config, &session->host, err);
 	if (r == 0)
 		r = rh_host_load_all(session->host, err);
+	if (r == 0)
+		rh_host_set_retry(session->host, cli->command == &rh_command_controller);
 	if (r == 0)
 		r = rh_host_check_allow(session->host, err);
 	if (r == 0)

@@ -104,6 +104,8 @@ struct rh_config *rh_config_new(void)
 		if (config_take_default(config, row) < 0)
 			return NULL;
 	}
+	config->plugin_isolation = RH_ISOLATION_FOREIGN;
+	config->plugin_worker = rh_isolation_worker();
 	config->state_dir = config_state_dir();
 	if (!config->state_dir || config_init_dirs(config) < 0)
 		return NULL;
@@ -126,6 +128,7 @@ void rh_config_free(struct rh_config *config)
 		rh_free(config->settings[i].content);
 	}
 	rh_free(config->settings);
+	rh_free(config->plugin_worker);
 	rh_free(config->state_dir);
 	rh_free(config);
 }

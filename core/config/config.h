@@ -19,6 +19,7 @@
 #include "config/allow.h"
 #include "config/fabric.h"
 #include "config/gang.h"
+#include "config/isolation.h"
 
 /** One "key = value" of a file, a flag or a variable. Strings are owned. */
 struct rh_setting {
@@ -39,6 +40,9 @@ struct rh_config {
 	char *plugin_public_key;      /**< [plugins] public-key: of minisign; NULL: no signature is needed; owned */
 	int64_t plugin_time_limit; /**< [plugins] time-limit: longest that one operation of a plugin may take; microseconds,
 	                              default 10 s */
+	enum rh_isolation plugin_isolation; /**< [plugins] isolation; default foreign */
+	char *plugin_worker; /**< program that runs a plugin: ../libexec/roundhouse/roundhouse-plugin-worker; NULL when the
+	                        folder of the running program is unknown; owned */
 	struct rh_setting *settings; /**< all settings, in the order of the files; owned */
 	size_t setting_count;
 	int64_t restart_backoff; /**< [local] restart-backoff: first wait before a container is restarted in place;

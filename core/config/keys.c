@@ -61,6 +61,16 @@ static const struct rh_config_key keys_table[] = {
      "program.",
      "plugin-abi.md#limits",
      offsetof(struct rh_config, plugin_time_limit)},
+	{"plugins",
+     {"isolation", RH_SETTING_ISOLATION, 0, 0, RH_ISOLATION_WORDS},
+     NULL,
+     "foreign",
+     "Which plugins run in a process of their own: none; foreign, those that are not of this release; or process, all. "
+     "What such a plugin does wrong fails the one job that it was called for. The controller's default is process, "
+     "that "
+     "of commands is foreign; --plugin-isolation comes before it.",
+     "plugin-abi.md#limits",
+     0},
 
 	{KEYS_COMM, KEYS_RULE("backend", RH_SETTING_BACKEND), "none", NULL,
      "Which backend of rh_comm the processes of jobs use that do not say it by the annotation roundhouse.dev/comm: "

@@ -192,20 +192,25 @@ static int values_take_gang(struct rh_config *config, const struct rh_config_pla
 	return r < 0 ? rh_wrap(err, r, "%s", row->rule.key) : 0;
 }
 
+static int values_take_isolation(struct rh_config *config, const struct rh_config_place *place,
+                                 const struct rh_config_key *row, const char *value, struct rh_error *err)
+{
+	int r = rh_isolation_parse(value, &config->plugin_isolation, err);
+
+	(void)place;
+	return r < 0 ? rh_wrap(err, r, "%s", row->rule.key) : 0;
+}
+
 int rh_config_take(struct rh_config *config, const struct rh_config_place *place, const struct rh_config_key *row,
                    const char *value, struct rh_error *err)
 {
 	static int (*const takes[])(struct rh_config * config, const struct rh_config_place *place,
 	                            const struct rh_config_key *row, const char *value, struct rh_error *err) = {
-		[RH_SETTING_FOLDERS] = values_take_folders,
-		[RH_SETTING_ALLOW] = values_take_allow,
-		[RH_SETTING_PUBLIC_KEY] = values_take_public_key,
-		[RH_SETTING_DURATION] = values_take_duration,
-		[RH_SETTING_COUNT] = values_take_count,
-		[RH_SETTING_FOLDER] = values_take_folder,
-		[RH_SETTING_PORTS] = values_take_ports,
-		[RH_SETTING_GANG] = values_take_gang,
-		[RH_SETTING_PAIRS] = NULL,
+		[RH_SETTING_FOLDERS] = values_take_folders,       [RH_SETTING_ALLOW] = values_take_allow,
+		[RH_SETTING_PUBLIC_KEY] = values_take_public_key, [RH_SETTING_DURATION] = values_take_duration,
+		[RH_SETTING_COUNT] = values_take_count,           [RH_SETTING_FOLDER] = values_take_folder,
+		[RH_SETTING_PORTS] = values_take_ports,           [RH_SETTING_GANG] = values_take_gang,
+		[RH_SETTING_ISOLATION] = values_take_isolation,   [RH_SETTING_PAIRS] = NULL,
 	};
 
 	if (takes[row->rule.type])

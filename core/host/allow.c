@@ -10,17 +10,6 @@
 /** Most files that a "did you mean" looks at. */
 #define ALLOW_NAMES_MAX 256
 
-char *rh_plugin_file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	const char *base = slash ? slash + 1 : path;
-	size_t length = strlen(base), ending = strlen(RH_PLUGIN_ENDING);
-
-	if (length > ending && strcmp(base + length - ending, RH_PLUGIN_ENDING) == 0)
-		length -= ending;
-	return rh_strndup(base, length);
-}
-
 int rh_allow_check(const struct rh_config *config, const char *name, struct rh_error *err)
 {
 	if (!config->plugin_allow.closed || rh_allow_find(&config->plugin_allow, name))
@@ -55,7 +44,7 @@ static void allow_found_deinit(struct allow_found *found)
 static int allow_find_files(const struct rh_host *host, struct allow_found *found)
 {
 	for (size_t i = 0; i < host->slot_count && found->count < ALLOW_NAMES_MAX; i++) {
-		found->names[found->count] = rh_plugin_file_name(host->slots[i]->path);
+		found->names[found->count] = rh_files_name(host->slots[i]->path);
 		if (!found->names[found->count++])
 			return RH_ENOMEM;
 	}

@@ -8,10 +8,9 @@
 
 #include "base/error.h"
 #include "config/config.h"
+#include "host/files.h"
 #include "host/host.h"
 
-/** How the files of plugins end. */
-#define RH_PLUGIN_ENDING ".so"
 /** How the file of a signature is called: that of the plugin, and this. */
 #define RH_SIGNATURE_ENDING ".minisig"
 /** Largest plugin file that is hashed, in bytes. */
@@ -24,8 +23,6 @@ struct rh_pin {
 	const char *public_key; /**< of minisign; NULL: no signature is needed */
 };
 
-/** @return the name of the plugin in a file, which is the file's without its ending, owned by the caller; or NULL */
-char *rh_plugin_file_name(const char *path);
 /** Check that plugin @p name may be loaded. @return 0, or RH_EPLUGIN with how to allow it */
 int rh_allow_check(const struct rh_config *config, const char *name, struct rh_error *err);
 /** @return what the file of plugin @p name must be; borrowed from @p config */

@@ -1,34 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/host.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/os/clock.h"
-#include "base/os/file.h"
 #include "base/os/library.h"
 #include "base/str.h"
 #include "host/allow.h"
 #include "host/call/view.h"
 #include "host/containment/guard.h"
 #include "host/containment/probe.h"
+#include "host/files.h"
 #include "host/registry.h"
+#include "host/worker/hello.h"
+#include "host/worker/worker.h"
 
-/** Paths of plugin files. */
-struct host_names {
-	char **items;
-	size_t count;
+/** A plugin file that is being loaded. */
+struct host_file {
+	char *path;               /* borrowed */
+	bool remote;              /* into a process of its own */
+	struct rh_worker *worker; /* that process; owned until it is loaded */
+	struct rh_error reason;   /* else: what it did when it was tried */
 };
-
-static void host_names_deinit(struct host_names *names)
-{
-	for (size_t i = 0; i < names->count; i++)
-		rh_free(names->items[i]);
-	rh_free(names->items);
-	*names = (struct host_names){0};
-}
 
 /** The plugin of the slot is about to be called. */
 static void host_enter(const struct rh_config *config, const struct rh_slot *slot, const char *operation,
@@ -54,7 +48,7 @@ static void host_unload(const struct rh_config *config, struct rh_slot *slot)
 {
 	struct rh_guard guard;
 
-	if (slot->state == RH_PLUGIN_READY)
+	if (slot->state == RH_PLUGIN_READY && !slot->worker)
 		host_finish(config, slot);
 	if (!slot->handle)
 		return;
@@ -71,6 +65,7 @@ static void host_slot_free(struct rh_slot *slot)
 	rh_free(slot->name);
 	rh_free(slot->release);
 	rh_free(slot->section);
+	rh_worker_free(slot->worker);
 	rh_free(slot);
 }
 
@@ -81,6 +76,7 @@ int rh_host_new(const struct rh_config *config, struct rh_host **ret_host, struc
 	if (!host)
 		return rh_fail_oom(err);
 	host->config = config;
+	host->services = rh_services_table();
 	*ret_host = host;
 	return 0;
 }
@@ -89,6 +85,10 @@ void rh_host_free(struct rh_host *host)
 {
 	if (!host)
 		return;
+	for (size_t i = 0; i < host->slot_count; i++) {
+		if (host->slots[i]->worker)
+			rh_worker_dismiss(host->slots[i]->worker);
+	}
 	for (size_t i = host->slot_count; i > 0; i--) {
 		host_unload(host->config, host->slots[i - 1]);
 		host_slot_free(host->slots[i - 1]);
@@ -125,6 +125,14 @@ static int host_check_allowed(const struct rh_host *host, struct rh_slot *slot, 
 	if (r < 0)
 		slot->state = RH_PLUGIN_DISABLED;
 	return r;
+}
+
+/** The list is asked before a file is opened, so the plugin NAME is the file NAME.so. */
+static int host_check_file_allowed(const struct rh_host *host, struct rh_slot *slot, struct rh_error *err)
+{
+	rh_auto_free char *name = rh_files_name(slot->path);
+
+	return name ? host_check_allowed(host, slot, name, err) : rh_fail_oom(err);
 }
 
 /** Two plugins with one name: which one is meant by the configuration would be chance. */
@@ -179,7 +187,8 @@ static int host_describe(const struct rh_host *host, struct rh_slot *slot, struc
 	const struct rh_kind *kind;
 	int r;
 
-	while ((kind = host_ask_kind(host, slot, slot->kind_count))) {
+	while ((kind = slot->hello ? rh_hello_kind(slot->hello, false, slot->kind_count)
+	                           : host_ask_kind(host, slot, slot->kind_count))) {
 		if (slot->kind_count == RH_PLUGIN_KINDS_MAX)
 			return rh_fail(err, RH_EPLUGIN, "it describes more than %d kinds", RH_PLUGIN_KINDS_MAX);
 		r = rh_abi_check_kind(kind, err);
@@ -212,7 +221,7 @@ static int host_init(const struct rh_host *host, struct rh_slot *slot, struct rh
 	if (!slot->plugin->init)
 		return 0;
 	host_enter(host->config, slot, "init()", &guard);
-	r = slot->plugin->init(rh_services_table(), &slot->self, &reply);
+	r = slot->plugin->init(host->services, &slot->self, &reply);
 	rh_guard_leave();
 	if (r == 0)
 		return 0;
@@ -248,8 +257,30 @@ static int host_start(const struct rh_host *host, struct rh_slot *slot, struct r
 	slot->state = RH_PLUGIN_REFUSED;
 	slot->kind_count = 0;
 	memset(slot->kinds, 0, sizeof(slot->kinds));
-	host_finish(host->config, slot);
+	if (!slot->hello)
+		host_finish(host->config, slot);
 	return r;
+}
+
+/** host_start() of a plugin whose process has started it. */
+static int host_start_remote(const struct rh_host *host, struct rh_slot *slot, struct rh_error *err)
+{
+	const struct rh_kind *kind;
+	int r;
+
+	slot->state = rh_hello_state(slot->hello);
+	if (slot->state == RH_PLUGIN_READY) {
+		r = host_describe(host, slot, err);
+		slot->state = r == 0 ? RH_PLUGIN_READY : RH_PLUGIN_REFUSED;
+		if (r < 0) {
+			slot->kind_count = 0;
+			memset(slot->kinds, 0, sizeof(slot->kinds));
+		}
+		return r;
+	}
+	while ((kind = rh_hello_kind(slot->hello, true, slot->idle_count)) && rh_abi_check_kind(kind, NULL) == 0)
+		slot->idle[slot->idle_count++] = kind;
+	return rh_fail(err, RH_EPLUGIN, "%s", rh_hello_reason(slot->hello));
 }
 
 /** Check a table and start the plugin. @return 0, or RH_EPLUGIN with the state set, or RH_ENOMEM */
@@ -267,7 +298,7 @@ static int host_admit(struct rh_host *host, struct rh_slot *slot, const struct r
 	if (r < 0)
 		return r;
 	slot->plugin = plugin;
-	return host_start(host, slot, err);
+	return slot->hello ? host_start_remote(host, slot, err) : host_start(host, slot, err);
 }
 
 /** Keep why a slot is not ready. @return @p r */
@@ -281,37 +312,110 @@ static int host_settle(struct rh_slot *slot, int r, const struct rh_error *reaso
 	return rh_wrap(err, r, "plugin \"%s\"", slot->path);
 }
 
-static int host_open(const struct rh_host *host, struct rh_slot *slot, const struct rh_plugin **ret_plugin,
+/** Check that a file has what the allow-list demands. */
+static int host_check_file(const struct rh_host *host, const char *path, struct rh_loadable *ret_file,
+                           struct rh_error *err)
+{
+	rh_auto_free char *name = rh_files_name(path);
+	struct rh_pin pin;
+
+	if (!name)
+		return rh_fail_oom(err);
+	pin = rh_allow_pin(host->config, name);
+	return rh_loader_check(path, &pin, ret_file, err);
+}
+
+/** Load the slot's file. @param copy descriptor of its checked copy, taken, also on error; -1: there is none */
+static int host_open(const struct rh_host *host, struct rh_slot *slot, int copy, const struct rh_plugin **ret_plugin,
                      struct rh_error *err)
 {
-	/* the list is asked before a file is opened, so the plugin NAME is the file NAME.so */
-	rh_auto_free char *name = rh_plugin_file_name(slot->path);
-	struct rh_pin pin;
+	__attribute__((cleanup(rh_loadable_deinit))) struct rh_loadable file = {.fd = copy, .is_copy = copy >= 0};
 	struct rh_guard guard;
-	int r = name ? host_check_allowed(host, slot, name, err) : rh_fail_oom(err);
+	int r = host_check_file_allowed(host, slot, err);
 
 	if (r < 0)
 		return r;
-	pin = rh_allow_pin(host->config, name);
+	if (copy >= 0)
+		rh_copy(file.real, sizeof(file.real), slot->path);
 	host_enter(host->config, slot, "its constructors or " RH_PLUGIN_SYMBOL "()", &guard);
-	r = rh_loader_open(slot->path, &pin, &slot->handle, ret_plugin, err);
+	if (copy < 0)
+		r = host_check_file(host, slot->path, &file, err);
+	if (r == 0)
+		r = rh_loader_load(&file, &slot->handle, ret_plugin, err);
 	rh_guard_leave();
 	return r;
 }
 
-int rh_host_load_file(struct rh_host *host, const char *path, struct rh_error *err)
+static int host_load(struct rh_host *host, const char *path, int copy, struct rh_error *err)
 {
 	struct rh_slot *slot = host_slot_new(host, path);
 	const struct rh_plugin *plugin;
 	struct rh_error reason = {0};
 	int r;
 
-	if (!slot)
+	if (!slot) {
+		if (copy >= 0)
+			(void)close(copy);
 		return rh_fail_oom(err);
-	r = host_open(host, slot, &plugin, &reason);
+	}
+	r = host_open(host, slot, copy, &plugin, &reason);
 	if (r == 0)
 		r = host_admit(host, slot, plugin, &reason);
 	return host_settle(slot, r, &reason, err);
+}
+
+int rh_host_load_file(struct rh_host *host, const char *path, struct rh_error *err)
+{
+	return host_load(host, path, -1, err);
+}
+
+int rh_host_load_copy(struct rh_host *host, const char *real, int copy, struct rh_error *err)
+{
+	return host_load(host, real, copy, err);
+}
+
+/** @return whether the plugin file is to run in a process of its own */
+static bool host_is_remote(const struct rh_config *config, const char *path)
+{
+	return config->plugin_isolation == RH_ISOLATION_PROCESS ||
+	       (config->plugin_isolation == RH_ISOLATION_FOREIGN && !rh_files_is_own(path));
+}
+
+/** A file that is not what it was pinned to is refused; the process that loads it is not to blame. */
+static int host_check_pin(const struct rh_host *host, const char *path, struct rh_error *err)
+{
+	__attribute__((cleanup(rh_loadable_deinit))) struct rh_loadable file = {.fd = -1};
+
+	return host_check_file(host, path, &file, err);
+}
+
+/** Take over what the process of @p worker (taken) says of the plugin. */
+static int host_load_remote(struct rh_host *host, const char *path, struct rh_worker *worker, struct rh_error *err)
+{
+	struct rh_slot *slot = host_slot_new(host, path);
+	struct rh_error reason = {0};
+	int r;
+
+	if (!slot) {
+		rh_worker_free(worker);
+		return rh_fail_oom(err);
+	}
+	slot->worker = worker;
+	r = host_check_file_allowed(host, slot, &reason);
+	if (r == 0)
+		r = host_check_pin(host, path, &reason);
+	if (r == 0) {
+		r = rh_worker_describe(worker, &slot->hello, &reason);
+		if (r < 0)
+			slot->state = RH_PLUGIN_BROKEN;
+	}
+	if (r == 0 && !rh_hello_plugin(slot->hello))
+		r = rh_fail(&reason, RH_EPLUGIN, "%s", rh_hello_reason(slot->hello));
+	if (r == 0)
+		r = host_admit(host, slot, rh_hello_plugin(slot->hello), &reason);
+	if (slot->state != RH_PLUGIN_READY)
+		rh_worker_stop(worker);
+	return host_settle(slot, r == RH_EIO ? RH_EPLUGIN : r, &reason, err);
 }
 
 /** Keep a file that did harm where it was tried. @return RH_EPLUGIN or RH_ENOMEM */
@@ -329,8 +433,14 @@ int rh_host_try_file(struct rh_host *host, const char *path, struct rh_error *er
 {
 	char *const paths[] = {(char *)path};
 	struct rh_error reason;
-	int r = rh_probe(host->config, paths, 1, &reason, err);
+	int r;
 
+	if (host_is_remote(host->config, path)) {
+		struct rh_worker *worker = rh_worker_new(host->config, path);
+
+		return worker ? host_load_remote(host, path, worker, err) : rh_fail_oom(err);
+	}
+	r = rh_probe(host->config, paths, 1, &reason, err);
 	if (r < 0)
 		return r;
 	return reason.code < 0 ? host_keep_broken(host, path, &reason, err) : rh_host_load_file(host, path, err);
@@ -346,51 +456,6 @@ int rh_host_add(struct rh_host *host, const char *path, const struct rh_plugin *
 	return host_settle(slot, host_admit(host, slot, plugin, &reason), &reason, err);
 }
 
-static int host_compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static int host_keep_name(struct host_names *names, const char *folder, const char *name)
-{
-	const char *dot = strrchr(name, '.');
-	char **grown;
-
-	if (!dot || strcmp(dot, RH_PLUGIN_ENDING) != 0)
-		return 0;
-	grown = rh_realloc_array(names->items, names->count + 1, sizeof(*grown));
-	if (!grown)
-		return RH_ENOMEM;
-	names->items = grown;
-	grown[names->count] = rh_path_join(folder, name);
-	return grown[names->count] ? (names->count++, 0) : RH_ENOMEM;
-}
-
-/**
- * Append the plugin files of a folder, sorted.
- * @return 0, RH_ENOMEM, or RH_EIO when it cannot be read; a missing one is empty
- */
-static int host_list(const char *path, struct host_names *names, struct rh_error *err)
-{
-	DIR *dir = opendir(path);
-	size_t first = names->count;
-	const struct dirent *entry;
-	int r = 0;
-
-	if (!dir && errno == ENOENT)
-		return 0;
-	if (!dir)
-		return rh_fail(err, RH_EIO, "cannot read the folder: %s", strerror(errno));
-	while (r == 0 && (entry = readdir(dir)))
-		r = host_keep_name(names, path, entry->d_name);
-	closedir(dir);
-	if (r < 0)
-		return rh_fail_oom(err);
-	if (names->count > first + 1)
-		qsort(names->items + first, names->count - first, sizeof(*names->items), host_compare_names);
-	return 0;
-}
-
 /** Show a folder that cannot be read where its plugins would be shown. */
 static int host_refuse_folder(struct rh_host *host, const char *folder, const struct rh_error *reason,
                               struct rh_error *err)
@@ -403,34 +468,93 @@ static int host_refuse_folder(struct rh_host *host, const char *folder, const st
 	return 0;
 }
 
-static int host_list_folder(struct rh_host *host, const char *folder, struct host_names *names, struct rh_error *err)
+static int host_list_folder(struct rh_host *host, const char *folder, struct rh_files *names, struct rh_error *err)
 {
 	struct rh_error reason = {0};
-	int r = host_list(folder, names, &reason);
+	int r = rh_files_list(folder, names, &reason);
 
 	if (r == RH_ENOMEM)
 		return rh_fail_oom(err);
 	return r < 0 ? host_refuse_folder(host, folder, &reason, err) : 0;
 }
 
-static int host_load_files(struct rh_host *host, const struct host_names *paths, struct rh_error *err)
+/** Start the processes of files at once, so that they load side by side. A file that is not allowed is not opened. */
+static int host_start_workers(const struct rh_host *host, struct host_file *files, size_t count, struct rh_error *err)
 {
-	rh_auto_free struct rh_error *reasons = rh_alloc_array(paths->count + 1, sizeof(*reasons));
-	int r = reasons ? rh_probe(host->config, paths->items, paths->count, reasons, err) : rh_fail_oom(err);
+	for (size_t i = 0; i < count; i++) {
+		rh_auto_free char *name = rh_files_name(files[i].path);
 
-	for (size_t i = 0; r == 0 && i < paths->count; i++) {
-		int loaded = reasons[i].code < 0 ? host_keep_broken(host, paths->items[i], &reasons[i], NULL)
-		                                 : rh_host_load_file(host, paths->items[i], NULL);
+		if (!name)
+			return rh_fail_oom(err);
+		files[i].remote = host_is_remote(host->config, files[i].path);
+		files[i].worker = files[i].remote ? rh_worker_new(host->config, files[i].path) : NULL;
+		if (files[i].remote && !files[i].worker)
+			return rh_fail_oom(err);
+		if (files[i].remote && rh_allow_check(host->config, name, NULL) == 0)
+			(void)rh_worker_start(files[i].worker, NULL); /* rh_worker_describe() says why it cannot */
+	}
+	return 0;
+}
 
-		if (loaded == RH_ENOMEM)
-			r = rh_fail_oom(err);
+/** Try the files that are to be loaded into this process. */
+static int host_probe_files(const struct rh_host *host, struct host_file *files, size_t count, struct rh_error *err)
+{
+	rh_auto_free struct rh_error *reasons = rh_alloc_array(count + 1, sizeof(*reasons));
+	rh_auto_free char **paths = rh_alloc_array(count + 1, sizeof(*paths));
+	size_t tried = 0;
+	int r;
+
+	if (!reasons || !paths)
+		return rh_fail_oom(err);
+	for (size_t i = 0; i < count; i++) {
+		if (!files[i].remote)
+			paths[tried++] = files[i].path;
+	}
+	r = rh_probe(host->config, paths, tried, reasons, err);
+	tried = 0;
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (!files[i].remote)
+			files[i].reason = reasons[tried++];
 	}
 	return r;
 }
 
+static int host_load_one(struct rh_host *host, struct host_file *file)
+{
+	if (file->remote)
+		return host_load_remote(host, file->path, rh_take(file->worker), NULL);
+	if (file->reason.code < 0)
+		return host_keep_broken(host, file->path, &file->reason, NULL);
+	return rh_host_load_file(host, file->path, NULL);
+}
+
+static int host_load_files(struct rh_host *host, const struct rh_files *paths, struct rh_error *err)
+{
+	rh_auto_free struct host_file *files = rh_alloc_array(paths->count + 1, sizeof(*files));
+	int r;
+
+	if (!files)
+		return rh_fail_oom(err);
+	for (size_t i = 0; i < paths->count; i++)
+		files[i].path = paths->items[i];
+	r = host_start_workers(host, files, paths->count, err);
+	if (r == 0)
+		r = host_probe_files(host, files, paths->count, err);
+	for (size_t i = 0; r == 0 && i < paths->count; i++)
+		r = host_load_one(host, &files[i]) == RH_ENOMEM ? rh_fail_oom(err) : 0;
+	for (size_t i = 0; i < paths->count; i++)
+		rh_worker_free(files[i].worker);
+	return r;
+}
+
+void rh_host_set_retry(struct rh_host *host, bool retry)
+{
+	host->retries = retry;
+}
+
 int rh_host_load_all(struct rh_host *host, struct rh_error *err)
 {
-	__attribute__((cleanup(host_names_deinit))) struct host_names paths = {0};
+	__attribute__((cleanup(rh_files_deinit))) struct rh_files paths = {0};
 
 	for (size_t i = 0; i < host->config->plugin_dir_count; i++) {
 		int r = host_list_folder(host, host->config->plugin_dirs[i], &paths, err);

@@ -56,12 +56,19 @@ int rh_host_new(const struct rh_config *config, struct rh_host **ret_host, struc
 void rh_host_free(struct rh_host *host);
 RH_DEFINE_CLEANUP(host);
 /**
- * Load every *.so of the configured folders, by name within a folder, after they were tried in a process of their own
+ * Load every *.so of the configured folders, by name within a folder: each into a process of its own
+ * (host/worker/worker.h), or, where [plugins] isolation allows it, into this one after it was tried in another
  * (host/containment/probe.h). A missing folder is skipped. Two plugins with one name, or for one kind: the first stays,
  * the second is refused by naming both files. Must be called while the process has one thread.
  * @return 0, RH_ENOMEM or RH_EIO; a refused plugin is no error here
  */
 int rh_host_load_all(struct rh_host *host, struct rh_error *err);
+/**
+ * For the host of a controller, which asks again: that a plugin fails in a process of its own is RH_EAGAIN, the third
+ * time at one job RH_EIO, and the process is started again with back-off. Else each failure is RH_EPLUGIN, and the
+ * process is started again at once.
+ */
+void rh_host_set_retry(struct rh_host *host, bool retry);
 /** rh_host_load_all() of one file. @return 0 when it is ready, RH_EPLUGIN with the reason when not, RH_ENOMEM, RH_EIO
  */
 int rh_host_try_file(struct rh_host *host, const char *path, struct rh_error *err);
@@ -130,10 +137,20 @@ int rh_host_validate(const struct rh_snapshot *snapshot, struct rh_findings *fin
 /**
  * Let the plugin edit @p pod, the body of replica @p index of @p type, which has template, labels, owner and ports
  * already.
- * @return 0, RH_EPLUGIN, RH_EINVAL (the plugin's words) or RH_ENOMEM
+ * @return 0, RH_EPLUGIN, RH_EINVAL (the plugin's words), RH_ENOMEM, RH_EIO, or RH_EAGAIN (see rh_host_set_retry())
  */
 int rh_host_pod(const struct rh_snapshot *snapshot, const char *type, int32_t index, struct rh_json *pod,
                 struct rh_error *err);
+/** Opaque: answers of a plugin about pods that were not asked for yet. */
+struct rh_pods_ahead;
+/** Free them. NULL is nothing. */
+void rh_pods_ahead_free(struct rh_pods_ahead *ahead);
+/**
+ * rh_host_pod() for a caller that asks for one pod after another of the same snapshot: a plugin in a process of its own
+ * is asked for many at once. @param ahead keeps the answers between calls; starts as NULL, freed by the caller
+ */
+int rh_host_next_pod(const struct rh_snapshot *snapshot, struct rh_pods_ahead **ahead, const char *type, int32_t index,
+                     struct rh_json *pod, struct rh_error *err);
 /**
  * Collect the further objects that the job needs now. @param[out] ret_objects an array, owned by the caller.
  * @return as rh_host_pod()

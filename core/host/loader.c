@@ -154,49 +154,71 @@ static int loader_copy(int fd, const char *real, const struct rh_pin *pin, struc
 	return RH_EPLUGIN;
 }
 
-/** Load the file, or its copy unless @p copy is negative. @return the handle, or NULL */
-static void *loader_load(int fd, const char *real, int copy, struct rh_error *err)
+/** Check what the file has to be, in a copy that nobody can change where it is pinned. */
+static int loader_check(struct rh_loadable *loadable, const struct rh_pin *pin, struct rh_error *err)
+{
+	int copy;
+
+	if (pin->sha256 || pin->public_key) {
+		copy = loader_copy(loadable->fd, loadable->real, pin, err);
+		if (copy < 0)
+			return copy;
+		(void)close(loadable->fd);
+		loadable->fd = copy;
+		loadable->is_copy = true;
+	}
+	return loader_check_whole(loadable->fd, err);
+}
+
+int rh_loader_check(const char *path, const struct rh_pin *pin, struct rh_loadable *ret_loadable, struct rh_error *err)
+{
+	char why[RH_ERROR_MESSAGE_SIZE];
+	int r;
+
+	ret_loadable->is_copy = false;
+	ret_loadable->fd = rh_trust_open(path, LOADER_SELF, ret_loadable->real, why, sizeof(why));
+	if (ret_loadable->fd < 0)
+		return rh_fail(err, RH_EPLUGIN, "%s", why);
+	r = loader_check(ret_loadable, pin, err);
+	if (r < 0)
+		rh_loadable_deinit(ret_loadable);
+	return r;
+}
+
+void rh_loadable_deinit(struct rh_loadable *loadable)
+{
+	if (loadable->fd >= 0)
+		(void)close(loadable->fd);
+	loadable->fd = -1;
+}
+
+/** Load a file or its copy, whose descriptor the handle closes from then on. @return the handle, or NULL */
+static void *loader_load(struct rh_loadable *loadable, struct rh_error *err)
 {
 	char name[RH_SEALED_NAME_SIZE];
 	char why[RH_ERROR_MESSAGE_SIZE];
-	struct rh_library library = {.fd = fd, .real = real, .name = real, .self = LOADER_SELF};
+	struct rh_library library = {
+		.fd = loadable->fd, .real = loadable->real, .name = loadable->real, .self = LOADER_SELF};
 	void *handle;
 
-	if (copy >= 0) {
-		rh_sealed_name(copy, name);
-		library.fd = copy;
+	if (loadable->is_copy) {
+		rh_sealed_name(loadable->fd, name);
 		library.name = name;
 	}
 	handle = rh_library_open(&library, why, sizeof(why));
-	if (!handle) {
+	if (!handle)
 		(void)rh_fail(err, RH_EPLUGIN, "%s", why);
-		if (copy >= 0)
-			(void)close(copy);
-	}
+	else if (loadable->is_copy)
+		loadable->fd = -1;
 	return handle;
 }
 
-int rh_loader_open(const char *path, const struct rh_pin *pin, void **ret_handle, const struct rh_plugin **ret_plugin,
+int rh_loader_load(struct rh_loadable *loadable, void **ret_handle, const struct rh_plugin **ret_plugin,
                    struct rh_error *err)
 {
-	char real[PATH_MAX];
-	char why[RH_ERROR_MESSAGE_SIZE];
-	rh_auto_close int fd = rh_trust_open(path, LOADER_SELF, real, why, sizeof(why));
-	bool pinned = pin->sha256 || pin->public_key;
-	int copy = -1;
-	void *handle;
+	void *handle = loader_load(loadable, err);
 	int r;
 
-	if (fd < 0)
-		return rh_fail(err, RH_EPLUGIN, "%s", why);
-	if (pinned && (copy = loader_copy(fd, real, pin, err)) < 0)
-		return copy;
-	r = loader_check_whole(pinned ? copy : fd, err);
-	if (r < 0 && copy >= 0)
-		(void)close(copy);
-	if (r < 0)
-		return r;
-	handle = loader_load(fd, real, copy, err);
 	if (!handle)
 		return RH_EPLUGIN;
 	r = loader_fetch(handle, ret_plugin, err);

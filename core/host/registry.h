@@ -6,11 +6,16 @@
 #ifndef RH_HOST_REGISTRY_H
 #define RH_HOST_REGISTRY_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
 #include "host/allow.h"
 #include "host/host.h"
+
+struct rh_hello;
+struct rh_worker;
 
 /** Most kinds of one plugin. */
 #define RH_PLUGIN_KINDS_MAX 32
@@ -26,6 +31,8 @@ struct rh_slot {
 	void *handle;                   /**< of rh_loader_open(); NULL when it is linked in */
 	const struct rh_plugin *plugin; /**< NULL until it was checked */
 	void *self;
+	struct rh_worker *worker;                             /**< the process that runs it; NULL: this one; owned */
+	const struct rh_hello *hello;                         /**< what the process says of it; borrowed from worker */
 	const struct rh_kind *kinds[RH_PLUGIN_KINDS_MAX + 1]; /**< NULL-terminated; empty when not ready */
 	size_t kind_count;
 	const struct rh_kind *idle[RH_PLUGIN_KINDS_MAX]; /**< kinds that it would serve, were it started */
@@ -37,17 +44,38 @@ struct rh_host {
 	const struct rh_config *config;
 	struct rh_slot **slots; /**< in the order of loading; owned */
 	size_t slot_count;
+	const struct rh_services *services; /**< what init() gets */
+	bool retries;                       /**< see rh_host_set_retry() */
+};
+
+/** A plugin file whose content was checked. */
+struct rh_loadable {
+	char real[PATH_MAX]; /**< its path without links */
+	int fd;              /**< of the file or the copy, open to read; owned; -1: none */
+	bool is_copy;        /**< fd is a copy in memory (base/os/sealed.h) */
 };
 
 /**
- * Open a plugin file and fetch its table. Nobody else may be able to change the file, or a library that it brings along
- * (base/os/library.h). With a pin, what is checked and loaded is a copy in memory, which nobody at all can change; its
- * $ORIGIN is the folder of the file for the libraries that it needs. Runs the constructors of the file.
- * @param[out] ret_handle for rh_library_close()
+ * Open a plugin file and check it: nobody else may be able to change it. With a pin, what is checked and to be loaded
+ * is a copy in memory, which nobody at all can change; its $ORIGIN is the folder of the file for the libraries that it
+ * needs.
  * @return 0, or RH_EPLUGIN with the reason
  */
-int rh_loader_open(const char *path, const struct rh_pin *pin, void **ret_handle, const struct rh_plugin **ret_plugin,
+int rh_loader_check(const char *path, const struct rh_pin *pin, struct rh_loadable *ret_loadable, struct rh_error *err);
+/** Close its descriptor. */
+void rh_loadable_deinit(struct rh_loadable *loadable);
+/**
+ * Load it and fetch its table. Nobody else may be able to change a library that it brings along (base/os/library.h).
+ * Runs the constructors of the file. @param[out] ret_handle for rh_library_close()
+ * @return 0, or RH_EPLUGIN with the reason
+ */
+int rh_loader_load(struct rh_loadable *loadable, void **ret_handle, const struct rh_plugin **ret_plugin,
                    struct rh_error *err);
+/**
+ * rh_host_load_file() of a file that another process checked, for a worker. @param copy descriptor of the copy of the
+ * file; taken, also on error
+ */
+int rh_host_load_copy(struct rh_host *host, const char *real, int copy, struct rh_error *err);
 /**
  * Check that a table is of this host's ABI and complete. Reads nothing behind a check that fails.
  * @return 0 or RH_EPLUGIN with both sides named

@@ -95,13 +95,16 @@ static int plugins_list(const struct rh_cli *cli, struct rh_error *err)
 }
 
 /* Loaded into a host of its own, so that the installed plugins cannot clash with it. */
-static int plugins_check(const char *file, struct rh_error *err)
+static int plugins_check(const struct rh_cli *cli, const char *file, struct rh_error *err)
 {
 	rh_auto(config) config = rh_config_new();
 	rh_auto(host) host = NULL;
 	struct rh_plugin_info info = {0};
+	const char *isolation = rh_cli_option(cli, "plugin-isolation");
 	int r = config ? rh_host_new(config, &host, err) : rh_fail_oom(err);
 
+	if (r == 0 && isolation)
+		r = rh_isolation_parse(isolation, &config->plugin_isolation, err);
 	if (r == 0 && access(file, F_OK) != 0)
 		r = rh_fail(err, RH_ENOENT, "plugin \"%s\": %s", file, strerror(errno));
 	if (r == 0)
@@ -118,7 +121,7 @@ static int plugins_check(const char *file, struct rh_error *err)
 
 static int plugins_check_operand(const struct rh_cli *cli, struct rh_error *err)
 {
-	return plugins_check(cli->operands[1], err);
+	return plugins_check(cli, cli->operands[1], err);
 }
 
 /* What the first operand may be. */
@@ -162,7 +165,8 @@ static int plugins_run(const struct rh_cli *cli)
 			r = plugins_verbs[i].run(cli, &err);
 		return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : r;
 	}
-	return rh_cli_fail(cli, RH_EXIT_BAD_INPUT, "use `plugins list`, `plugins check FILE`, `plugins pin [FILE...]` or `plugins new NAME`");
+	return rh_cli_fail(cli, RH_EXIT_BAD_INPUT,
+	                   "use `plugins list`, `plugins check FILE`, `plugins pin [FILE...]` or `plugins new NAME`");
 }
 
 static const struct rh_option plugins_options[] = {
@@ -192,7 +196,8 @@ const struct rh_command rh_command_plugins = {
 		"be\n"
 		"loaded; with --write it puts them into the configuration file. It runs no code of a plugin. `new NAME --kind "
 		"FooJob\n"
-		"--replicas Leader,Worker --lang cpp` writes a project that builds, passes its tests and makes a package, into a "
+		"--replicas Leader,Worker --lang cpp` writes a project that builds, passes its tests and makes a package, into "
+        "a "
 		"folder\n"
 		"that must not exist yet (docs/writing-a-plugin.md).\n\n"
 		"Exit status: 0 fine, 1 the checked plugin was refused, 2 wrong arguments, no such file, or the folder exists.",

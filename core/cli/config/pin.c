@@ -47,7 +47,7 @@ static int pin_hash(const char *path, char ret_hash[RH_SHA256_HEX_SIZE], struct 
 
 static int pin_file(struct pin *pin, const char *path, struct rh_error *err)
 {
-	rh_auto_free char *name = rh_plugin_file_name(path);
+	rh_auto_free char *name = rh_files_name(path);
 	rh_auto_free char *item = NULL;
 	char hash[RH_SHA256_HEX_SIZE];
 	int r = name ? pin_hash(path, hash, err) : rh_fail_oom(err);
@@ -81,7 +81,7 @@ static bool pin_is_wanted(const struct pin *pin, const char *name)
 static int pin_found(struct pin *pin, const char *folder, const char *file, struct rh_error *err)
 {
 	rh_auto_free char *path = rh_path_join(folder, file);
-	rh_auto_free char *name = path ? rh_plugin_file_name(path) : NULL;
+	rh_auto_free char *name = path ? rh_files_name(path) : NULL;
 
 	if (!name)
 		return rh_fail_oom(err);

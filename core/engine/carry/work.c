@@ -95,11 +95,12 @@ bool rh_work_fail_plugin(struct rh_entry *entry, int status, const struct rh_err
 {
 	bool local = entry->build.addresses.count > 0;
 
-	if ((status != RH_EPLUGIN && status != RH_EINVAL) || entry->refusals.breach ||
+	if ((status != RH_EPLUGIN && status != RH_EINVAL && status != RH_EIO) || entry->refusals.breach ||
 	    (rh_map_size(entry->children.pods) > 0 && !local))
 		return false;
 	if (!rh_refusals_set_breach(entry, err->message))
 		return false;
+	entry->refusals.set_aside = status == RH_EIO;
 	rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
 	return true;
 }
@@ -175,6 +176,7 @@ static int work_decide(const struct rh_entry *entry, struct rh_plan **ret_plan, 
 		.refusals = entry->refusals.list,
 		.refusal_count = entry->refusals.count,
 		.breach = entry->refusals.breach,
+		.set_aside = entry->refusals.set_aside,
 		.stalled_hash = entry->carry.stalled_hash,
 		.held_since = entry->carry.held_since,
 		.held = entry->carry.held,

@@ -467,6 +467,18 @@ static int decide_fail_breach(struct rh_decision *decision)
 	return rh_decide_fail(decision, true, "PluginFailed", decision->world->breach);
 }
 
+/* The plugin's process failed at this job again and again: the job waits for another spec, or another plugin. */
+static int decide_set_aside(struct rh_decision *decision)
+{
+	int r = decide_created(decision);
+
+	if (r >= 0)
+		r = rh_decide_condition(decision, RH_CONDITION_STALLED, true, "PluginFailed", decision->world->breach);
+	if (r > 0)
+		r = rh_decide_emit(decision, true, "PluginFailed", decision->world->breach);
+	return r < 0 ? r : 1;
+}
+
 /* @return 0, a positive value when a rule ended the pass, or a negative status */
 static int decide_run(struct rh_decision *decision)
 {
@@ -475,6 +487,8 @@ static int decide_run(struct rh_decision *decision)
 
 	if (rh_job_status_finished(&job->status))
 		return rh_decide_finished(decision);
+	if (decision->world->set_aside)
+		return decide_set_aside(decision);
 	if (decision->world->breach)
 		return decide_fail_breach(decision);
 	r = decide_admit(decision);

@@ -8,6 +8,8 @@
 #include "host/call/view.h"
 #include "host/containment/guard.h"
 #include "host/registry.h"
+#include "host/worker/record.h"
+#include "host/worker/worker.h"
 #include "job/rules/validate.h"
 
 /** Room for "PyTorchJob default/mnist" with the longest names. */
@@ -43,6 +45,8 @@ static int ops_begin(struct ops_call *call, const struct rh_snapshot *snapshot, 
 	call->reply.operation = operation;
 	call->reply.plugin = call->slot->name;
 	call->reply.object = call->object;
+	if (call->slot->worker)
+		return 0;
 	call->guard = (struct rh_guard){.plugin = call->slot->name,
 	                                .operation = names[operation],
 	                                .object = call->object,
@@ -77,6 +81,54 @@ static int ops_end(struct ops_call *call, int32_t result, struct rh_error *err)
 	               reply->plugin, call->name, result);
 }
 
+/** Fail in the words of what the worker process did instead of answering. */
+static int ops_blame(const struct ops_call *call, int r, struct rh_error *err)
+{
+	return r == RH_ENOMEM ? r
+	                      : rh_wrap(err, r, "%s: plugin %s (\"%s\")", call->object, call->slot->name, call->slot->path);
+}
+
+/** Do what the plugin answered in its process. @return 0, or the status of a worker whose answer is malformed */
+static int ops_replay(struct ops_call *call, const struct rh_ask *ask, struct rh_wire *wire, int32_t *ret_result,
+                      struct rh_error *err)
+{
+	struct rh_reply *reply = &call->reply;
+	struct rh_outcome outcome;
+
+	if (rh_wire_byte(wire) != 1 || rh_record_replay(wire, reply, &outcome) < 0)
+		return rh_worker_reject(call->slot->worker, ask, err);
+	if (outcome.looked && ask->snapshot->looked)
+		*ask->snapshot->looked = true;
+	call->texts.failed = outcome.no_memory;
+	if (reply->status == 0 && outcome.status < 0) {
+		reply->status = outcome.status;
+		(void)rh_fail(&reply->error, outcome.status, "%s", outcome.message);
+	}
+	*ret_result = outcome.result;
+	return 0;
+}
+
+/** Ask the process of the plugin, where it has the operation; @p ret_result is left alone where it has not. */
+static int ops_ask(struct ops_call *call, const struct rh_snapshot *snapshot, int32_t *ret_result, struct rh_error *err)
+{
+	const struct rh_ask ask = {.operation = call->reply.operation,
+	                           .name = call->name,
+	                           .object = call->object,
+	                           .slot = call->slot,
+	                           .snapshot = snapshot};
+	rh_auto_str answer = {0};
+	struct rh_wire wire;
+	int r;
+
+	if (!rh_hello_has(call->slot->hello, (uint32_t)ask.operation))
+		return 0;
+	r = rh_worker_ask(call->slot->worker, &ask, &answer, err);
+	wire = rh_wire_read(answer.data, answer.length);
+	if (r == 0)
+		r = ops_replay(call, &ask, &wire, ret_result, err);
+	return r < 0 ? ops_blame(call, r, err) : 0;
+}
+
 int rh_host_validate(const struct rh_snapshot *snapshot, struct rh_findings *findings, struct rh_error *err)
 {
 	const struct rh_plugin *plugin;
@@ -91,13 +143,92 @@ int rh_host_validate(const struct rh_snapshot *snapshot, struct rh_findings *fin
 		return r;
 	call.reply.findings = findings;
 	plugin = call.slot->plugin;
-	if (plugin->validate)
+	if (call.slot->worker)
+		r = ops_ask(&call, snapshot, &result, err);
+	else if (plugin->validate)
 		result = plugin->validate(call.slot->self, &call.view, &call.reply);
-	return ops_end(&call, result, err);
+	return r == 0 ? ops_end(&call, result, err) : r;
 }
 
-int rh_host_pod(const struct rh_snapshot *snapshot, const char *type, int32_t index, struct rh_json *pod,
-                struct rh_error *err)
+struct rh_pods_ahead {
+	struct rh_str answer;
+	struct rh_wire wire; /* what of it is not used yet */
+	const char *type;    /* of the job that the snapshot borrows */
+	int32_t index;       /* of the next answer */
+	bool again;          /* it is not the first batch: whoever asks for one pod after another wants all */
+};
+
+void rh_pods_ahead_free(struct rh_pods_ahead *ahead)
+{
+	if (!ahead)
+		return;
+	rh_str_deinit(&ahead->answer);
+	rh_free(ahead);
+}
+
+/** @return whether the answer about this pod is there */
+static bool ops_is_ahead(const struct rh_pods_ahead *ahead, const char *type, int32_t index)
+{
+	return ahead->type && ahead->index == index && strcmp(ahead->type, type) == 0 && ahead->wire.left > 1;
+}
+
+/** Ask for this pod, and, where the one before it was asked for, for those that follow. */
+static int ops_ask_pods(struct rh_pods_ahead *ahead, struct rh_ask *ask, struct rh_error *err)
+{
+	const struct rh_replica_spec *spec = rh_job_spec(ask->snapshot->job, ask->type);
+	int32_t left = spec ? spec->replicas - ask->index : 1;
+	int r;
+
+	ask->count = ahead->again && left > 1 ? left < RH_WORKER_BATCH ? left : RH_WORKER_BATCH : 1;
+	ahead->again = true;
+	ahead->type = NULL;
+	rh_str_clear(&ahead->answer);
+	r = rh_worker_ask(ask->slot->worker, ask, &ahead->answer, err);
+	if (r < 0)
+		return r;
+	ahead->wire = rh_wire_read(ahead->answer.data, ahead->answer.length);
+	ahead->type = spec ? spec->type : ask->type;
+	ahead->index = ask->index;
+	return 0;
+}
+
+static int ops_next_pod(struct ops_call *call, struct rh_pods_ahead *ahead, struct rh_ask *ask, int32_t *ret_result,
+                        struct rh_error *err)
+{
+	int r = ops_is_ahead(ahead, ask->type, ask->index) ? 0 : ops_ask_pods(ahead, ask, err);
+
+	if (r == 0)
+		r = ops_replay(call, ask, &ahead->wire, ret_result, err);
+	ahead->index++;
+	if (r < 0 || ahead->wire.left <= 1)
+		ahead->type = NULL;
+	if (!ahead->type)
+		rh_str_deinit(&ahead->answer);
+	return r < 0 ? ops_blame(call, r, err) : 0;
+}
+
+/** pod() of a plugin in a process of its own. */
+static int ops_pod_remote(struct ops_call *call, const struct rh_snapshot *snapshot, struct rh_pods_ahead **ahead,
+                          const struct rh_replica *me, int32_t *ret_result, struct rh_error *err)
+{
+	struct rh_ask ask = {.operation = RH_OPERATION_POD,
+	                     .name = call->name,
+	                     .object = call->object,
+	                     .slot = call->slot,
+	                     .snapshot = snapshot,
+	                     .pod = call->reply.pod,
+	                     .type = me->type,
+	                     .index = me->index};
+
+	if (!rh_hello_has(call->slot->hello, RH_OPERATION_POD))
+		return 0;
+	if (!*ahead)
+		*ahead = rh_alloc(sizeof(**ahead));
+	return *ahead ? ops_next_pod(call, *ahead, &ask, ret_result, err) : rh_fail_oom(err);
+}
+
+int rh_host_next_pod(const struct rh_snapshot *snapshot, struct rh_pods_ahead **ahead, const char *type, int32_t index,
+                     struct rh_json *pod, struct rh_error *err)
 {
 	const struct rh_plugin *plugin;
 	struct ops_call call;
@@ -115,9 +246,21 @@ int rh_host_pod(const struct rh_snapshot *snapshot, const char *type, int32_t in
 
 	call.reply.pod = pod;
 	plugin = call.slot->plugin;
-	if (plugin->pod)
+	if (call.slot->worker)
+		r = ops_pod_remote(&call, snapshot, ahead, &me, &result, err);
+	else if (plugin->pod)
 		result = plugin->pod(call.slot->self, &call.view, &me, &call.reply);
-	return ops_end(&call, result, err);
+	return r == 0 ? ops_end(&call, result, err) : r;
+}
+
+int rh_host_pod(const struct rh_snapshot *snapshot, const char *type, int32_t index, struct rh_json *pod,
+                struct rh_error *err)
+{
+	struct rh_pods_ahead *ahead = NULL;
+	int r = rh_host_next_pod(snapshot, &ahead, type, index, pod, err);
+
+	rh_pods_ahead_free(ahead);
+	return r;
 }
 
 /**
@@ -158,9 +301,11 @@ int rh_host_objects(const struct rh_snapshot *snapshot, struct rh_json **ret_obj
 		return r;
 	call.reply.objects = objects;
 	plugin = call.slot->plugin;
-	if (plugin->objects)
+	if (call.slot->worker)
+		r = ops_ask(&call, snapshot, &result, err);
+	else if (plugin->objects)
 		result = plugin->objects(call.slot->self, &call.view, &call.reply);
-	r = ops_end(&call, result, err);
+	r = r == 0 ? ops_end(&call, result, err) : r;
 	if (r == 0)
 		r = ops_refuse_jobs(snapshot, objects, err);
 	if (r == 0)
@@ -172,17 +317,20 @@ int rh_host_judge(const struct rh_snapshot *snapshot, struct rh_judgement *judge
 {
 	const struct rh_plugin *plugin;
 	struct ops_call call;
-	int32_t result;
+	int32_t result = RH_DEFAULT;
 	int r = ops_begin(&call, snapshot, RH_OPERATION_JUDGE, err);
 
 	if (r < 0)
 		return r;
 	call.reply.judgement = judgement;
 	plugin = call.slot->plugin;
-	result = plugin->judge ? plugin->judge(call.slot->self, &call.view, &call.reply) : RH_DEFAULT;
-	if (result == RH_DEFAULT)
+	if (call.slot->worker)
+		r = ops_ask(&call, snapshot, &result, err);
+	else if (plugin->judge)
+		result = plugin->judge(call.slot->self, &call.view, &call.reply);
+	if (r == 0 && result == RH_DEFAULT && call.reply.status == 0)
 		result = rh_judge_default(snapshot, &call.reply);
-	r = ops_end(&call, result, err);
+	r = r == 0 ? ops_end(&call, result, err) : r;
 	if (r == 0 && rh_judge_messages(snapshot, judgement) < 0)
 		r = rh_fail_oom(err);
 	if (r < 0)

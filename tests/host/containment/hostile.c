@@ -4,11 +4,14 @@
  * example.org.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -56,9 +59,51 @@ static void hostile_recurse(volatile char *before)
 	room[0] = 'y'; /* behind the call, so that it is a call */
 }
 
+/** @return @p memory; a plugin that gets none crashes */
+static void *hostile_hold(void *memory)
+{
+	if (!memory)
+		(void)raise(SIGSEGV);
+	return memory;
+}
+
+/** Something that a plugin in a process of its own cannot do; where it can, it crashes. */
+static void hostile_try(const char *where)
+{
+	char path[64];
+	int worked = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/environ", (int)getppid());
+	if (hostile_is(where, "socket"))
+		worked = socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_UNIX, SOCK_STREAM, 0) >= 0;
+	if (hostile_is(where, "write"))
+		worked = open("written", O_WRONLY | O_CREAT, 0600) >= 0 || fopen("written", "w") || mkdir("made", 0700) == 0;
+	if (hostile_is(where, "kill"))
+		worked = kill(getppid(), SIGKILL) == 0 || kill(0, SIGKILL) == 0 || kill(-1, SIGKILL) == 0;
+	if (hostile_is(where, "secret"))
+		worked = open(path, O_RDONLY) >= 0 || open("/etc/hostname", O_RDONLY) >= 0;
+	if (hostile_is(where, "program"))
+		worked = execl("/bin/true", "true", (char *)0) == 0 || fork() >= 0 || vfork() >= 0;
+	if (worked) {
+		(void)fprintf(stderr, "%s: it worked\n", hostile_name);
+		abort();
+	}
+}
+
 /** Do what the name says, if it says so of this place. */
 static void hostile_act(const char *where)
 {
+	hostile_try(where);
+	if (hostile_is(where, "words"))
+		(void)fprintf(stderr, "first line\nlast words\n");
+	if (hostile_is(where, "words"))
+		(void)raise(SIGSEGV);
+	if (hostile_is(where, "garbage"))
+		(void)!write(3, "garbage garbage garbage", 23);
+	if (hostile_is(where, "close"))
+		(void)close(3);
+	while (hostile_is(where, "memory"))
+		memset(hostile_hold(malloc(HOSTILE_LARGE)), 1, HOSTILE_LARGE);
 	if (hostile_is(where, "segv"))
 		(void)raise(SIGSEGV);
 	if (hostile_is(where, "abort"))

@@ -43,7 +43,7 @@ class Case(unittest.TestCase):
         self.plugins = os.path.join(self.folder, "plugins")
         os.mkdir(self.plugins, 0o755)
         os.chmod(self.plugins, 0o755)
-        self.ini = self.file("roundhouse.ini", "[plugins]\ntime-limit = 1s\n")
+        self.ini = self.file("roundhouse.ini", "[plugins]\ntime-limit = 1s\nisolation = none\n")
         self.hostile = self.file("hostile.yaml", HOSTILE.format(replicas=1, command="exit 0"))
         self.harmless = self.file("harmless.yaml", HARMLESS)
 

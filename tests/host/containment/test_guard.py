@@ -43,7 +43,7 @@ class Guard(Case):
 
     def test_the_time_limit_of_a_run_and_ctrl_c_end_a_slow_call(self):
         """Before the plugin's own time is over."""
-        self.file("roundhouse.ini", "[plugins]\ntime-limit = 10m\n")
+        self.file("roundhouse.ini", "[plugins]\ntime-limit = 10m\nisolation = none\n")
         self.add("judge-loop")
         done = self.call("run", "--timeout", "1s", self.hostile)
         self.assertEqual(done.returncode, 3, done.stderr)

@@ -104,7 +104,7 @@ class Probe(Case):
 
 class Trust(Case):
     def test_what_is_not_allowed_is_not_opened(self):
-        self.file("roundhouse.ini", "[plugins]\nallow = pytorch\n")
+        self.file("roundhouse.ini", "[plugins]\nallow = pytorch\nisolation = none\n")
         mark = os.path.join(self.folder, "mark")
         self.add("load-leave", "other")
         done = self.call("plugins", "list", "-o", "json", HOSTILE_MARK=mark)

@@ -117,4 +117,5 @@ void rh_refusals_forget_all(struct rh_entry *entry)
 	rh_free(rh_take(entry->refusals.list));
 	entry->refusals.count = 0;
 	rh_free(rh_take(entry->refusals.breach));
+	entry->refusals.set_aside = false;
 }

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/os/file.h"
+#include "base/str.h"
+
+void rh_files_deinit(struct rh_files *files)
+{
+	for (size_t i = 0; i < files->count; i++)
+		rh_free(files->items[i]);
+	rh_free(files->items);
+	*files = (struct rh_files){0};
+}
+
+char *rh_files_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *base = slash ? slash + 1 : path;
+	size_t length = strlen(base);
+
+	if (length > strlen(RH_PLUGIN_ENDING) && strcmp(base + length - strlen(RH_PLUGIN_ENDING), RH_PLUGIN_ENDING) == 0)
+		length -= strlen(RH_PLUGIN_ENDING);
+	return rh_strndup(base, length);
+}
+
+/** The plugins of this release are reviewed with it. */
+bool rh_files_is_own(const char *path)
+{
+	static const char own_names[] = "mpi.so|paddle.so|pytorch.so|tensorflow.so|xgboost.so";
+	const char *slash = strrchr(path, '/');
+	char program[PATH_MAX], real[PATH_MAX], own[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	rh_auto_free char *folder = NULL, *beside = NULL;
+
+	if (length <= 0 || !slash || !rh_words_have(own_names, '|', slash + 1, strlen(slash + 1)))
+		return false;
+	program[length] = '\0';
+	folder = rh_path_folder(program);
+	beside = folder ? rh_asprintf("%s/../lib/roundhouse/plugins%s", folder, slash) : NULL;
+	return beside && realpath(beside, own) && realpath(path, real) && strcmp(own, real) == 0;
+}
+
+static int files_compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int files_keep(struct rh_files *files, const char *folder, const char *name)
+{
+	const char *dot = strrchr(name, '.');
+	char **grown;
+
+	if (!dot || strcmp(dot, RH_PLUGIN_ENDING) != 0)
+		return 0;
+	grown = rh_realloc_array(files->items, files->count + 1, sizeof(*grown));
+	if (!grown)
+		return RH_ENOMEM;
+	files->items = grown;
+	grown[files->count] = rh_path_join(folder, name);
+	return grown[files->count] ? (files->count++, 0) : RH_ENOMEM;
+}
+
+int rh_files_list(const char *path, struct rh_files *files, struct rh_error *err)
+{
+	DIR *dir = opendir(path);
+	size_t first = files->count;
+	const struct dirent *entry;
+	int r = 0;
+
+	if (!dir && errno == ENOENT)
+		return 0;
+	if (!dir)
+		return rh_fail(err, RH_EIO, "cannot read the folder: %s", strerror(errno));
+	while (r == 0 && (entry = readdir(dir)))
+		r = files_keep(files, path, entry->d_name);
+	closedir(dir);
+	if (r < 0)
+		return rh_fail_oom(err);
+	if (files->count > first + 1)
+		qsort(files->items + first, files->count - first, sizeof(*files->items), files_compare);
+	return 0;
+}

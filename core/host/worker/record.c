@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/worker/record.h"
+
+/** What a record begins with. */
+enum record_code { RECORD_OUTCOME, RECORD_NOTE, RECORD_REFUSE, RECORD_ENV, RECORD_EDIT, RECORD_OBJECT, RECORD_VERDICT };
+
+/** One call of a service that answers. */
+struct record_call {
+	enum record_code code;
+	int32_t number; /* a level or a verdict */
+	const char *texts[3];
+};
+
+/** Write down a call that was accepted; one that was not is in the reply's status. @return @p result */
+static int32_t record_keep(struct rh_reply *reply, int32_t result, const struct record_call *call)
+{
+	const struct rh_recorder *recorder = (struct rh_recorder *)reply;
+
+	if (reply->operation == RH_OPERATION_INIT || result != 0 || reply->status != 0)
+		return result;
+	rh_wire_put_byte(recorder->out, (uint8_t)call->code);
+	rh_wire_put_int(recorder->out, call->number);
+	for (size_t i = 0; i < sizeof(call->texts) / sizeof(call->texts[0]); i++)
+		rh_wire_put_text(recorder->out, call->texts[i]);
+	return result;
+}
+
+static int32_t record_note(struct rh_reply *reply, int32_t level, const char *text)
+{
+	return record_keep(reply, rh_reply_note(reply, level, text), &(struct record_call){RECORD_NOTE, level, {text}});
+}
+
+static int32_t record_refuse(struct rh_reply *reply, const char *path, const char *detail)
+{
+	return record_keep(reply, rh_reply_refuse(reply, path, detail),
+	                   &(struct record_call){RECORD_REFUSE, 0, {path, detail}});
+}
+
+static int32_t record_env(struct rh_reply *reply, const char *container, const char *name, const char *value)
+{
+	return record_keep(reply, rh_reply_env(reply, container, name, value),
+	                   &(struct record_call){RECORD_ENV, 0, {container, name, value}});
+}
+
+static int32_t record_edit(struct rh_reply *reply, const char *path, const char *json)
+{
+	return record_keep(reply, rh_reply_edit(reply, path, json), &(struct record_call){RECORD_EDIT, 0, {path, json}});
+}
+
+static int32_t record_object(struct rh_reply *reply, const char *json)
+{
+	return record_keep(reply, rh_reply_object(reply, json), &(struct record_call){RECORD_OBJECT, 0, {json}});
+}
+
+static int32_t record_verdict(struct rh_reply *reply, int32_t verdict, const char *type, const char *message)
+{
+	return record_keep(reply, rh_reply_verdict(reply, verdict, type, message),
+	                   &(struct record_call){RECORD_VERDICT, verdict, {type, message}});
+}
+
+static const struct rh_services record_services = {
+	.head = RH_HEAD(struct rh_services),
+	.text = rh_view_text,
+	.integer = rh_view_integer,
+	.boolean = rh_view_boolean,
+	.size = rh_view_size,
+	.json = rh_view_json,
+	.quote = rh_view_quote,
+	.setting = rh_view_setting,
+	.type = rh_view_type,
+	.replicas = rh_view_replicas,
+	.restart_policy = rh_view_restart_policy,
+	.pod_name = rh_view_pod_name,
+	.host = rh_view_host,
+	.port = rh_view_port,
+	.state = rh_view_state,
+	.attempt = rh_view_attempt,
+	.counts = rh_view_counts,
+	.replica = rh_view_replica,
+	.condition = rh_view_condition,
+	.fail = rh_reply_fail,
+	.note = record_note,
+	.refuse = record_refuse,
+	.env = record_env,
+	.edit = record_edit,
+	.object = record_object,
+	.verdict = record_verdict,
+};
+
+const struct rh_services *rh_recorder_services(void)
+{
+	return &record_services;
+}
+
+void rh_record_put_outcome(struct rh_str *out, const struct rh_outcome *outcome)
+{
+	rh_wire_put_byte(out, RECORD_OUTCOME);
+	rh_wire_put_int(out, outcome->result);
+	rh_wire_put_int(out, outcome->status);
+	rh_wire_put_text(out, outcome->message);
+	rh_wire_put_byte(out, outcome->looked);
+	rh_wire_put_byte(out, outcome->no_memory);
+}
+
+static void record_get_outcome(struct rh_wire *wire, struct rh_outcome *ret_outcome)
+{
+	ret_outcome->result = rh_wire_int(wire);
+	ret_outcome->status = rh_wire_int(wire);
+	ret_outcome->message = rh_wire_text(wire);
+	ret_outcome->looked = rh_wire_byte(wire) != 0;
+	ret_outcome->no_memory = rh_wire_byte(wire) != 0;
+	/* Every failure has words, and nothing but a negative status is one. */
+	if (ret_outcome->status > 0 || (ret_outcome->status < 0) != (ret_outcome->message != NULL))
+		wire->malformed = true;
+}
+
+/** Do in the host what the worker accepted; @p reply keeps the first error itself. */
+static void record_apply(struct rh_reply *reply, const struct record_call *call)
+{
+	const char *const *texts = call->texts;
+
+	if (call->code == RECORD_NOTE)
+		(void)rh_reply_note(reply, call->number, texts[0]);
+	else if (call->code == RECORD_REFUSE)
+		(void)rh_reply_refuse(reply, texts[0], texts[1]);
+	else if (call->code == RECORD_ENV)
+		(void)rh_reply_env(reply, texts[0], texts[1], texts[2]);
+	else if (call->code == RECORD_EDIT)
+		(void)rh_reply_edit(reply, texts[0], texts[1]);
+	else if (call->code == RECORD_OBJECT)
+		(void)rh_reply_object(reply, texts[0]);
+	else
+		(void)rh_reply_verdict(reply, call->number, texts[0], texts[1]);
+}
+
+int rh_record_replay(struct rh_wire *wire, struct rh_reply *reply, struct rh_outcome *ret_outcome)
+{
+	uint8_t code;
+
+	*ret_outcome = (struct rh_outcome){0};
+	while ((code = rh_wire_byte(wire)) != RECORD_OUTCOME && !wire->malformed) {
+		struct record_call call = {.code = (enum record_code)code, .number = rh_wire_int(wire)};
+
+		for (size_t i = 0; i < sizeof(call.texts) / sizeof(call.texts[0]); i++)
+			call.texts[i] = rh_wire_text(wire);
+		wire->malformed = wire->malformed || code > RECORD_VERDICT;
+		if (reply && !wire->malformed && reply->status == 0)
+			record_apply(reply, &call);
+	}
+	record_get_outcome(wire, ret_outcome);
+	return wire->malformed ? RH_EPLUGIN : 0;
+}
