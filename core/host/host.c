@@ -416,7 +416,10 @@ static int host_list_folder(struct rh_host *host, const char *folder, struct hos
 static int host_load_files(struct rh_host *host, const struct host_names *paths, struct rh_error *err)
 {
 	rh_auto_free struct rh_error *reasons = rh_alloc_array(paths->count + 1, sizeof(*reasons));
-	int r = reasons ? rh_probe(host->config, paths->items, paths->count, reasons, err) : rh_fail_oom(err);
+	int r;
+
+	rh_allow_prepare(host->config);
+	r = reasons ? rh_probe(host->config, paths->items, paths->count, reasons, err) : rh_fail_oom(err);
 
 	for (size_t i = 0; r == 0 && i < paths->count; i++) {
 		int loaded = reasons[i].code < 0 ? host_keep_broken(host, paths->items[i], &reasons[i], NULL)
