@@ -23,11 +23,11 @@ struct rh_minisign_key {
 /** Read a public key, the line that starts with RW. @return 0 or RH_EINVAL */
 int rh_minisign_key_parse(const char *text, struct rh_minisign_key *ret_key);
 /**
- * Check that @p signature, the text of a .minisig file, is one of @p key for the file behind @p fd, which nobody
+ * Check that @p text, that of a .minisig file, is a signature of @p key for the file behind @p fd, which nobody
  * shortens meanwhile (base/os/sealed.h); its trusted comment is checked as well. Signatures of minisign before 0.10,
  * and of minisign -l, which are not of a hash, are refused.
  * @return 0; RH_EINVAL with what is wrong and what to do; RH_EIO: as rh_crypto_verify()
  */
-int rh_minisign_verify(const struct rh_minisign_key *key, int fd, const char *signature, struct rh_error *err);
+int rh_minisign_verify(const struct rh_minisign_key *key, int fd, const char *text, struct rh_error *err);
 
 #endif

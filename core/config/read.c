@@ -103,7 +103,7 @@ static int read_one(struct rh_config *config, const char *path, bool additional,
 {
 	rh_auto_close int fd = -1;
 	rh_auto_free char *text = NULL;
-	size_t length;
+	size_t length = 0;
 	int r;
 
 	if (strcmp(path, "-") == 0) {

@@ -162,7 +162,7 @@ void rh_setting_describe(const struct rh_setting_rule *rule, struct rh_str *out)
 		[RH_SETTING_ALLOW] = "NAME or NAME@sha256:HASH, separated by commas",
 		[RH_SETTING_PUBLIC_KEY] = "a public key of minisign",
 		[RH_SETTING_ISOLATION] = "none, foreign or process",
-		[RH_SETTING_BACKEND] = "one of none, " RH_BACKENDS,
+		[RH_SETTING_BACKEND] = ("one of none, " RH_BACKENDS),
 		[RH_SETTING_SIZE] = "a quantity of bytes",
 		[RH_SETTING_LIST] = "names, separated by commas",
 		[RH_SETTING_PAIRS] = "NAME=VALUE, separated by commas",

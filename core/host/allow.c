@@ -29,6 +29,16 @@ struct rh_pin rh_allow_pin(const struct rh_config *config, const char *name)
 	};
 }
 
+void rh_allow_prepare(const struct rh_config *config)
+{
+	bool needed = config->plugin_public_key;
+
+	for (size_t i = 0; i < config->plugin_allow.count && !needed; i++)
+		needed = config->plugin_allow.items[i].sha256[0];
+	if (needed)
+		rh_crypto_prepare();
+}
+
 /** Names of the files that were found. */
 struct allow_found {
 	char *names[ALLOW_NAMES_MAX];

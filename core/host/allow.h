@@ -27,6 +27,8 @@ struct rh_pin {
 int rh_allow_check(const struct rh_config *config, const char *name, struct rh_error *err);
 /** @return what the file of plugin @p name must be; borrowed from @p config */
 struct rh_pin rh_allow_pin(const struct rh_config *config, const char *name);
+/** Get ready to check what the list pins, before the plugins are tried in a fork of this process. */
+void rh_allow_prepare(const struct rh_config *config);
 /**
  * Check each name of the list once the folders were searched: one without a file is a mistake, or a plugin that is
  * missed. @return 0, RH_ENOMEM, or RH_EINVAL with file, line and the nearest name

@@ -481,6 +481,7 @@ static int host_list_folder(struct rh_host *host, const char *folder, struct rh_
 /** Start the processes of files at once, so that they load side by side. A file that is not allowed is not opened. */
 static int host_start_workers(const struct rh_host *host, struct host_file *files, size_t count, struct rh_error *err)
 {
+	rh_allow_prepare(host->config);
 	for (size_t i = 0; i < count; i++) {
 		rh_auto_free char *name = rh_files_name(files[i].path);
 

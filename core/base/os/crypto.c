@@ -70,6 +70,15 @@ static int crypto_load(struct crypto *crypto, struct rh_error *err)
 	return r;
 }
 
+void rh_crypto_prepare(void)
+{
+	struct crypto crypto;
+	uint8_t hash[EVP_MAX_MD_SIZE];
+
+	if (crypto_load(&crypto, NULL) == 0)
+		(void)crypto.digest("", 0, hash, NULL, crypto.sha256(), NULL);
+}
+
 /* Hash a file in one piece. */
 static int crypto_digest(const struct crypto *crypto, int fd, const EVP_MD *type, uint8_t *ret_hash,
                          struct rh_error *err)

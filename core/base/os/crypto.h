@@ -22,6 +22,11 @@
 #define RH_ED25519_SIGNATURE_SIZE 64
 
 /**
+ * Load libcrypto and let it set itself up, which takes 2 ms, before a fork whose child would do so again. A failure is
+ * reported by the first call that needs it.
+ */
+void rh_crypto_prepare(void);
+/**
  * Hash a whole file that nobody shortens meanwhile (base/os/sealed.h). @param[out] ret_hex small letters
  * @return 0, or RH_EIO: the file cannot be read, or there is no libcrypto
  */

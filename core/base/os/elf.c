@@ -3,7 +3,6 @@
 
 #include <elf.h>
 #include <limits.h>
-#include <link.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +13,7 @@
 /* A file that is being read. */
 struct elf {
 	int fd;
-	ElfW(Ehdr) head;
+	Elf64_Ehdr head;
 	off_t dynamic; /* where its dynamic section starts in the file */
 	size_t count;  /* entries of it */
 	off_t texts;   /* where its string table starts in the file */
@@ -25,7 +24,7 @@ static bool elf_read(int fd, void *to, size_t size, off_t at)
 	return at >= 0 && pread(fd, to, size, at) == (ssize_t)size;
 }
 
-static bool elf_part(const struct elf *elf, size_t index, ElfW(Phdr) * ret_part)
+static bool elf_part(const struct elf *elf, size_t index, Elf64_Phdr *ret_part)
 {
 	return elf_read(elf->fd, ret_part, sizeof(*ret_part), (off_t)(elf->head.e_phoff + index * sizeof(*ret_part)));
 }
@@ -33,7 +32,7 @@ static bool elf_part(const struct elf *elf, size_t index, ElfW(Phdr) * ret_part)
 /* @return whether the file has a dynamic section */
 static bool elf_find_dynamic(struct elf *elf)
 {
-	ElfW(Phdr) part;
+	Elf64_Phdr part;
 
 	if (!elf_read(elf->fd, &elf->head, sizeof(elf->head), 0) || memcmp(elf->head.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    elf->head.e_ident[EI_CLASS] != ELFCLASS64 || elf->head.e_phentsize != sizeof(part))
@@ -42,16 +41,16 @@ static bool elf_find_dynamic(struct elf *elf)
 		if (part.p_type != PT_DYNAMIC)
 			continue;
 		elf->dynamic = (off_t)part.p_offset;
-		elf->count = part.p_filesz / sizeof(ElfW(Dyn));
+		elf->count = part.p_filesz / sizeof(Elf64_Dyn);
 		return elf->count <= ELF_ENTRIES_MAX;
 	}
 	return false;
 }
 
 /* @return the offset in the file of what is loaded at an address, or -1 */
-static off_t elf_offset(const struct elf *elf, ElfW(Addr) address)
+static off_t elf_offset(const struct elf *elf, Elf64_Addr address)
 {
-	ElfW(Phdr) part;
+	Elf64_Phdr part;
 
 	for (size_t i = 0; i < elf->head.e_phnum && elf_part(elf, i, &part); i++) {
 		if (part.p_type == PT_LOAD && address >= part.p_vaddr && address - part.p_vaddr < part.p_filesz)
@@ -60,7 +59,7 @@ static off_t elf_offset(const struct elf *elf, ElfW(Addr) address)
 	return -1;
 }
 
-static bool elf_entry(const struct elf *elf, size_t index, ElfW(Dyn) * ret_entry)
+static bool elf_entry(const struct elf *elf, size_t index, Elf64_Dyn *ret_entry)
 {
 	return index < elf->count &&
 	       elf_read(elf->fd, ret_entry, sizeof(*ret_entry), elf->dynamic + (off_t)(index * sizeof(*ret_entry))) &&
@@ -69,7 +68,7 @@ static bool elf_entry(const struct elf *elf, size_t index, ElfW(Dyn) * ret_entry
 
 static bool elf_find_texts(struct elf *elf)
 {
-	ElfW(Dyn) entry;
+	Elf64_Dyn entry;
 
 	elf->texts = -1;
 	for (size_t i = 0; elf_entry(elf, i, &entry); i++) {
@@ -79,7 +78,7 @@ static bool elf_find_texts(struct elf *elf)
 	return elf->texts >= 0;
 }
 
-static int elf_give_text(const struct elf *elf, const ElfW(Dyn) * entry, rh_elf_link_fn *fn, void *arg)
+static int elf_give_text(const struct elf *elf, const Elf64_Dyn *entry, rh_elf_link_fn *fn, void *arg)
 {
 	char text[PATH_MAX];
 	off_t at = elf->texts + (off_t)entry->d_un.d_val;
@@ -93,7 +92,7 @@ static int elf_give_text(const struct elf *elf, const ElfW(Dyn) * entry, rh_elf_
 int rh_elf_each_link(int fd, rh_elf_link_fn *fn, void *arg)
 {
 	struct elf elf = {.fd = fd};
-	ElfW(Dyn) entry;
+	Elf64_Dyn entry;
 	int r = 0;
 
 	if (!elf_find_dynamic(&elf))
