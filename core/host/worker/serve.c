@@ -225,7 +225,7 @@ static void serve_note_operations(void)
 static int serve_load(struct serve *serve, const char *path)
 {
 	serve->config.plugin_time_limit = RH_NEVER;
-	if (rh_host_new(&serve->config, &serve->host, NULL) < 0)
+	if (rh_host_new(&serve->config, &serve->host, NULL) < 0 || !serve->host)
 		return -1;
 	serve->host->services = rh_recorder_services();
 	if (rh_host_load_file(serve->host, path, NULL) == RH_ENOMEM)
