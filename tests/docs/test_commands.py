@@ -105,6 +105,7 @@ NOT_RUN = {
         ("a benchmark of minutes, as root",
          "python3 -B tests/bench/comm/bench.py --help | grep -e --mpich -A 9 | grep -e --first"),
     "python3 tests/bench/bench.py build/release": ("a benchmark", "grep 'def main' tests/bench/bench.py"),
+    "python3 tests/bench/isolation.py build/release": ("a benchmark", "grep 'def main' tests/bench/isolation.py"),
     "python3 tests/bench/controller/bench.py build/release": ("a benchmark",
                                                               "python3 -B tests/bench/controller/bench.py --help"),
     "python3 tests/bench/controller/bench.py build/release --only --foreign":

@@ -115,6 +115,9 @@ static int webhook_judge_objects(struct webhook_review *review, struct rh_error 
 		rh_json_type(old_object) == RH_JSON_OBJECT ? webhook_findings(review, old_object, &old, &before, NULL) : 1;
 	int r = webhook_findings(review, rh_json_get(review->request, "object"), &job, &after, err);
 
+	/* the plugin's process is in trouble: the engine asks it again, and reports what it says */
+	if (r == RH_EAGAIN || r == RH_EIO)
+		return 0;
 	/* an invalid stored job may stay invalid, or else its finalizers could not be removed */
 	if (r == RH_EINVAL && was == RH_EINVAL)
 		return 0;

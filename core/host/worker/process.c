@@ -24,6 +24,8 @@
 #define PROCESS_TAIL_SHOWN 512
 /** How long a process that is dismissed may take for fini(), in microseconds. */
 #define PROCESS_PARTING (RH_SECOND / 4)
+/** Most reads of its standard error at a time: what a pipe holds. */
+#define PROCESS_DRAIN_MAX 16
 /** Bytes that one read takes. */
 #define PROCESS_CHUNK 65536
 
@@ -58,11 +60,15 @@ static void process_keep_tail(struct rh_process *process, const char *text, size
 static bool process_drain(struct rh_process *process)
 {
 	char chunk[PROCESS_TAIL_SIZE];
-	ssize_t length;
+	ssize_t length = 1;
 
-	while ((length = read(process->errors, chunk, sizeof(chunk))) > 0)
-		process_keep_tail(process, chunk, (size_t)length);
-	return length < 0 && (errno == EAGAIN || errno == EINTR);
+	/* bounded: it may write as fast as this reads */
+	for (int i = 0; i < PROCESS_DRAIN_MAX && length > 0; i++) {
+		length = read(process->errors, chunk, sizeof(chunk));
+		if (length > 0)
+			process_keep_tail(process, chunk, (size_t)length);
+	}
+	return length > 0 || (length < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
 /** Plugins are loaded with what finds their libraries, and with the locale; no other variable reaches them. */
@@ -165,6 +171,13 @@ void rh_process_dismiss(struct rh_process *process)
 {
 	(void)shutdown(process->socket, SHUT_RDWR);
 	process->dismissed = true;
+}
+
+bool rh_process_is_ready(const struct rh_process *process)
+{
+	char byte;
+
+	return recv(process->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
 /** The other end of its standard error closes with the process. */

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -44,6 +46,8 @@ void rh_process_free(struct rh_process *process);
 RH_DEFINE_CLEANUP(process);
 /** Close its socket, so that it calls fini() and ends; rh_process_free() waits for that, a moment. */
 void rh_process_dismiss(struct rh_process *process);
+/** @return whether it waits for a request; not when it ended since, or sent what nobody asked for */
+bool rh_process_is_ready(const struct rh_process *process);
 /** Send a request. It is expected to fit into @p limit microseconds, as the answer. @return as rh_process_receive() */
 int rh_process_send(struct rh_process *process, const struct rh_str *request, int64_t limit, struct rh_error *err);
 /**

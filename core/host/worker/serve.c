@@ -227,7 +227,7 @@ static int serve_load(struct serve *serve, const char *path, bool has_copy)
 	int r;
 
 	serve->config.plugin_time_limit = RH_NEVER;
-	if (rh_host_new(&serve->config, &serve->host, NULL) < 0)
+	if (rh_host_new(&serve->config, &serve->host, NULL) < 0 || !serve->host)
 		return -1;
 	serve->host->services = rh_recorder_services();
 	r = has_copy ? rh_host_load_copy(serve->host, path, RH_WORKER_COPY, NULL)

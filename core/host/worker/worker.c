@@ -282,6 +282,9 @@ int rh_worker_ask(struct rh_worker *worker, const struct rh_ask *ask, struct rh_
 
 	if (r < 0)
 		return r;
+	/* one that ended meanwhile did not fail at this job */
+	if (worker->process && !rh_process_is_ready(worker->process))
+		worker_end(worker);
 	r = worker->process ? 0 : worker_restart(worker, err);
 	if (r == RH_EIO && ask->snapshot->host->retries)
 		return RH_EAGAIN;
