@@ -74,6 +74,7 @@ class New(Case):
     def test_refused(self):
         rows = [
             ([], "needs NAME"),
+            (WORDS, "needs NAME"),
             (["foo"], "needs --kind"),
             (["foo", *WORDS[:2]], "needs --replicas"),
             (["foo", *WORDS[:4]], "needs --lang"),

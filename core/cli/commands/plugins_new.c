@@ -95,7 +95,7 @@ static void new_print(const struct rh_scaffold *scaffold, const char *folder)
 int rh_plugins_new(const struct rh_cli *cli, struct rh_error *err)
 {
 	const struct rh_scaffold_words words = {
-		.name = cli->operands[1],
+		.name = cli->operand_count > 1 ? cli->operands[1] : NULL,
 		.kind = rh_cli_option(cli, "kind"),
 		.replicas = rh_cli_option(cli, "replicas"),
 		.lang = rh_cli_option(cli, "lang"),

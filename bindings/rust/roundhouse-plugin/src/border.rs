@@ -2,7 +2,8 @@
 //! Where Rust meets the host: the table of the plugin, and functions in which every panic ends.
 
 use crate::reply::Reply;
-use crate::{abi, describe, text, Error, Findings, Judgement, Kind, Objects, Pod, Replica, Result, Verdicts, View};
+use crate::describe::Kept;
+use crate::{abi, text, Error, Findings, Judgement, Kind, Objects, Pod, Replica, Result, Verdicts, View};
 use std::any::Any;
 use std::cell::{RefCell, UnsafeCell};
 use std::os::raw::c_void;
@@ -26,8 +27,9 @@ pub trait Registered {
 /// The data that the host borrows; made once, then constant.
 struct Made {
     plugin: abi::Plugin,
-    kinds: Vec<&'static abi::Kind>,
+    kinds: Vec<abi::Kind>,
     names: Vec<&'static str>,
+    _kept: Kept,
 }
 
 /// Where they stand; not for plugins.
@@ -48,6 +50,11 @@ impl Registry {
     /// Nothing made yet.
     pub const fn new() -> Self {
         Registry { once: Once::new(), made: UnsafeCell::new(None) }
+    }
+
+    /// Called when the file is unloaded, and by nobody else: frees what the host had borrowed.
+    pub fn release(&self) {
+        unsafe { *self.made.get() = None };
     }
 
     /// The table; NULL where the plugin's own code panics.
@@ -73,11 +80,12 @@ fn made<R: Registered>() -> Option<&'static Made> {
 
 fn make<R: Registered>() -> Made {
     let descriptions: Vec<_> = R::KINDS.iter().map(|kind| kind.describe()).collect();
+    let mut kept = Kept::default();
     Made {
         plugin: abi::Plugin {
             head: abi::Head::of::<abi::Plugin>(),
-            name: describe::kept(R::NAME),
-            release: describe::kept(R::RELEASE),
+            name: kept.text(R::NAME),
+            release: kept.text(R::RELEASE),
             init: Some(init),
             fini: None,
             describe: Some(describe_kind::<R>),
@@ -85,10 +93,11 @@ fn make<R: Registered>() -> Made {
             pod: Some(pod::<R>),
             objects: Some(objects::<R>),
             judge: Some(judge::<R>),
-            settings: describe::kept(R::SETTINGS),
+            settings: kept.text(R::SETTINGS),
         },
-        kinds: descriptions.iter().map(describe::kept_kind).collect(),
+        kinds: descriptions.iter().map(|description| kept.kind(description)).collect(),
         names: descriptions.iter().map(|description| description.kind).collect(),
+        _kept: kept,
     }
 }
 
@@ -145,7 +154,7 @@ unsafe extern "C" fn init(services: *const abi::Services, ret_self: *mut *mut c_
 
 unsafe extern "C" fn describe_kind<R: Registered>(_: *mut c_void, index: u32) -> *const abi::Kind {
     let kinds = made::<R>().map_or(&[][..], |made| &made.kinds[..]);
-    kinds.get(index as usize).map_or(std::ptr::null(), |kind| *kind as *const _)
+    kinds.get(index as usize).map_or(std::ptr::null(), |kind| kind as *const _)
 }
 
 /// Which kind the job of a view is of; with one kind there is no question.

@@ -94,58 +94,71 @@ impl Description {
     }
 }
 
-/// A text for the host that lives as long as the process.
-pub(crate) fn kept(text: &str) -> *const c_char {
-    // what is behind a zero byte nobody could read
-    let bytes: Vec<u8> = text.bytes().take_while(|byte| *byte != 0).collect();
-    CString::new(bytes).unwrap_or_default().into_raw()
+/// Owns what the host borrows: nothing in it moves or changes until it is dropped.
+#[derive(Default)]
+pub(crate) struct Kept {
+    texts: Vec<CString>,
+    types: Vec<Box<[abi::ReplicaType]>>,
+    lists: Vec<Box<[*const abi::ReplicaType]>>,
 }
 
-fn kept_optional(text: Option<&str>) -> *const c_char {
-    text.map_or(std::ptr::null(), kept)
-}
-
-fn kept_types(types: &[ReplicaType]) -> *const *const abi::ReplicaType {
-    let mut list: Vec<*const abi::ReplicaType> = Vec::new();
-    for type_ in types {
-        let made = abi::ReplicaType {
-            head: abi::Head::of::<abi::ReplicaType>(),
-            name: kept(type_.name),
-            default_replicas: type_.default_replicas,
-            min_replicas: type_.min_replicas,
-            max_replicas: type_.max_replicas,
-            flags: type_.flags,
-        };
-        list.push(Box::leak(Box::new(made)));
+impl Kept {
+    /// The text, zero-terminated.
+    pub(crate) fn text(&mut self, text: &str) -> *const c_char {
+        // what is behind a zero byte nobody could read
+        let bytes: Vec<u8> = text.bytes().take_while(|byte| *byte != 0).collect();
+        self.texts.push(CString::new(bytes).unwrap_or_default());
+        self.texts[self.texts.len() - 1].as_ptr()
     }
-    list.push(std::ptr::null());
-    Box::leak(list.into_boxed_slice()).as_ptr()
-}
 
-/// The description for the host; it lives as long as the process, as the ABI wants static data.
-pub(crate) fn kept_kind(from: &Description) -> &'static abi::Kind {
-    Box::leak(Box::new(abi::Kind {
-        head: abi::Head::of::<abi::Kind>(),
-        group: kept(from.group),
-        version: kept(from.version),
-        kind: kept(from.kind),
-        plural: kept(from.plural),
-        singular: kept(from.singular),
-        framework: kept(from.framework),
-        controller: kept(from.controller),
-        replicas_field: kept(from.replicas_field),
-        types: kept_types(&from.types),
-        leader_fallback: kept_optional(from.leader_fallback),
-        container: kept_optional(from.container),
-        port_name: kept_optional(from.port.map(|port| port.0)),
-        restart_policy: kept(from.restart_policy),
-        scale_type: kept_optional(from.scale_type),
-        port: from.port.map_or(0, |port| i32::from(port.1)),
-        flags: from.flags,
-        spec_schema: kept_optional(from.spec_schema),
-        columns: kept_optional(from.columns),
-        rbac_rules: kept_optional(from.rbac_rules),
-        cel_rules: kept_optional(from.cel_rules),
-        contract: kept_optional(from.contract),
-    }))
+    fn optional(&mut self, text: Option<&str>) -> *const c_char {
+        text.map_or(std::ptr::null(), |text| self.text(text))
+    }
+
+    fn types(&mut self, types: &[ReplicaType]) -> *const *const abi::ReplicaType {
+        let mut made: Vec<abi::ReplicaType> = Vec::new();
+        for type_ in types {
+            made.push(abi::ReplicaType {
+                head: abi::Head::of::<abi::ReplicaType>(),
+                name: self.text(type_.name),
+                default_replicas: type_.default_replicas,
+                min_replicas: type_.min_replicas,
+                max_replicas: type_.max_replicas,
+                flags: type_.flags,
+            });
+        }
+        let made = made.into_boxed_slice();
+        let list: Vec<_> = made.iter().map(|type_| type_ as *const _).chain([std::ptr::null()]).collect();
+        self.types.push(made);
+        self.lists.push(list.into_boxed_slice());
+        self.lists[self.lists.len() - 1].as_ptr()
+    }
+
+    /// The description for the host.
+    pub(crate) fn kind(&mut self, from: &Description) -> abi::Kind {
+        abi::Kind {
+            head: abi::Head::of::<abi::Kind>(),
+            group: self.text(from.group),
+            version: self.text(from.version),
+            kind: self.text(from.kind),
+            plural: self.text(from.plural),
+            singular: self.text(from.singular),
+            framework: self.text(from.framework),
+            controller: self.text(from.controller),
+            replicas_field: self.text(from.replicas_field),
+            types: self.types(&from.types),
+            leader_fallback: self.optional(from.leader_fallback),
+            container: self.optional(from.container),
+            port_name: self.optional(from.port.map(|port| port.0)),
+            restart_policy: self.text(from.restart_policy),
+            scale_type: self.optional(from.scale_type),
+            port: from.port.map_or(0, |port| i32::from(port.1)),
+            flags: from.flags,
+            spec_schema: self.optional(from.spec_schema),
+            columns: self.optional(from.columns),
+            rbac_rules: self.optional(from.rbac_rules),
+            cel_rules: self.optional(from.cel_rules),
+            contract: self.optional(from.contract),
+        }
+    }
 }

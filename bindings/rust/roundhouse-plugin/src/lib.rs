@@ -142,6 +142,16 @@ macro_rules! plugin {
             }
         }
 
+        // the host may unload the file, and this is then what a destructor is in C
+        #[used]
+        #[link_section = ".fini_array"]
+        static RELEASE: extern "C" fn() = {
+            extern "C" fn release() {
+                <RoundhousePlugin as $crate::Registered>::registry().release();
+            }
+            release
+        };
+
         /// The one exported function.
         #[no_mangle]
         pub extern "C" fn rh_plugin_entry_v1() -> *const $crate::abi::Plugin {
