@@ -4,8 +4,9 @@
  * @brief Jobs that the store has and that cannot be read; for core/engine/carry.
  *
  * Such a job was stored before its CRD forbade what it contains, or by a CRD that forbids less. A new job fails like
- * any other invalid one; a job that has begun only gets an Event. The condition Failed of such a job stands without
- * Created. That is how it is recognised and taken back when the job is corrected.
+ * one that is not valid; a job that has begun only gets an Event. The condition Failed of such a job stands without
+ * Created. That is how it is recognised and taken back when the job is corrected. A job that can be read and is not
+ * valid is decide()'s.
  */
 #ifndef RH_ENGINE_CARRY_JOB_INVALID_H
 #define RH_ENGINE_CARRY_JOB_INVALID_H
