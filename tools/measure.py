@@ -62,7 +62,6 @@ KNOWN_CIRCLES = (
     frozenset(("core/local/pod/container.c", "core/local/pod/runtime_spec.c", "core/local/pod/variables.c")),
     frozenset(("core/local/run/faults.c", "core/local/run/jobs.c", "core/local/run/pods.c", "core/local/run/run.c")),
     frozenset(("core/local/runner/runner.c", "core/local/runner/start.c")),
-    frozenset(("core/store/memory/store.c", "core/store/memory/verbs.c")),
 )
 
 LEX = re.compile(r"//(?:[^\n\\]|\\(?:.|\n))*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\(?:.|\n))*\"|'(?:[^'\\\n]|\\(?:.|\n))*'", re.S)

@@ -32,7 +32,6 @@ struct rh_entry {
 	char *name;
 	struct rh_share *share;       /**< of its namespace */
 	struct rh_entry *unused_next; /**< in engine->unused */
-	bool unused;                  /**< it is in that list */
 
 	/* job/cache.c */
 	char *uid;          /**< of the job; NULL: the job does not exist */
@@ -41,6 +40,7 @@ struct rh_entry {
 	struct rh_ledger *ledger;       /**< of the job, owned; NULL without a job */
 	struct rh_invalid_job *invalid; /**< the job cannot be read (invalid.c); owned; NULL: it can */
 	bool refresh;                   /**< the job is to be read again before the next decision */
+	bool unused;                    /**< the entry is in engine->unused */
 	uint32_t flags;                 /**< of the engine's owner, see struct rh_engine_change */
 
 	struct rh_entry_tree tree;
