@@ -71,10 +71,11 @@ static struct rh_child *child_new(const struct child_texts *texts)
 	size_t size = strlen(texts->api_version) + strlen(texts->kind) + strlen(texts->name) + strlen(texts->uid) +
 	              strlen(texts->owner_uid) + strlen(texts->type) + 6;
 	struct rh_child *child = rh_alloc(sizeof(*child) + size);
-	char *at = (char *)(child + 1);
+	char *at;
 
 	if (!child)
 		return NULL;
+	at = (char *)(child + 1);
 	child->api_version = child_put_text(&at, texts->api_version);
 	child->kind = child_put_text(&at, texts->kind);
 	child->name = child_put_text(&at, texts->name);
