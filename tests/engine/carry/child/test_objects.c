@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/patch.h"
 #include "engine/carry/child/match.h"
+#include "engine/carry/patch.h"
 #include "engine/carry/sim.h"
 
 static void open_elastic(struct sim *sim)
