@@ -7,82 +7,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-void rh_index_set_deinit(struct rh_index_set *set)
-{
-	rh_free(set->bits);
-	*set = (struct rh_index_set){0};
-}
-
-bool rh_index_set_has(const struct rh_index_set *set, int32_t index)
-{
-	return index >= 0 && index < set->room && (set->bits[index / 8] >> (index % 8) & 1);
-}
-
-static int index_set_grow(struct rh_index_set *set, int32_t index)
-{
-	size_t old = (size_t)set->room / 8;
-	size_t room = (size_t)index / 8 + 1;
-	uint8_t *bits;
-
-	/* Doubling keeps a pass that adds many indices in order linear. */
-	if (room < old * 2)
-		room = old * 2;
-	bits = rh_realloc_array(set->bits, room, 1);
-	if (!bits)
-		return RH_ENOMEM;
-	memset(bits + old, 0, room - old);
-	set->bits = bits;
-	set->room = (int32_t)(room * 8);
-	return 0;
-}
-
-int rh_index_set_add(struct rh_index_set *set, int32_t index)
-{
-	if (index < 0 || index > RH_LEDGER_INDEX_MAX)
-		return 0;
-	if (index >= set->room && index_set_grow(set, index) < 0)
-		return RH_ENOMEM;
-	set->bits[index / 8] |= (uint8_t)(1u << (index % 8));
-	return 0;
-}
-
-void rh_index_set_remove(struct rh_index_set *set, int32_t index)
-{
-	if (rh_index_set_has(set, index))
-		set->bits[index / 8] &= (uint8_t) ~(1u << (index % 8));
-}
-
-/* Bytes up to the last nonzero one. */
-static size_t index_set_bytes(const struct rh_index_set *set)
-{
-	size_t bytes = (size_t)set->room / 8;
-
-	while (bytes > 0 && !set->bits[bytes - 1])
-		bytes--;
-	return bytes;
-}
-
-bool rh_index_set_equal(const struct rh_index_set *a, const struct rh_index_set *b)
-{
-	size_t bytes = index_set_bytes(a);
-
-	return bytes == index_set_bytes(b) && (bytes == 0 || memcmp(a->bits, b->bits, bytes) == 0);
-}
-
-static int index_set_copy(struct rh_index_set *to, const struct rh_index_set *from)
-{
-	size_t bytes = index_set_bytes(from);
-
-	if (bytes == 0)
-		return 0;
-	to->bits = rh_alloc(bytes);
-	if (!to->bits)
-		return RH_ENOMEM;
-	memcpy(to->bits, from->bits, bytes);
-	to->room = (int32_t)(bytes * 8);
-	return 0;
-}
-
 void rh_first_fault_deinit(struct rh_first_fault *fault)
 {
 	rh_free(fault->type);
@@ -147,8 +71,8 @@ static int ledger_copy_types(struct rh_ledger *to, const struct rh_ledger *from)
 		const struct rh_ledger_type *source = &from->types[i];
 		struct rh_ledger_type *type = rh_ledger_type_of(to, source->type);
 
-		if (!type || index_set_copy(&type->succeeded, &source->succeeded) < 0 ||
-		    index_set_copy(&type->lost, &source->lost) < 0)
+		if (!type || rh_index_set_copy(&type->succeeded, &source->succeeded) < 0 ||
+		    rh_index_set_copy(&type->lost, &source->lost) < 0)
 			return RH_ENOMEM;
 		memcpy(type->restarts, source->restarts, sizeof(type->restarts));
 	}

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "engine/index_set.h"
 #include "job/evidence/evidence.h"
 #include "job/job.h"
 #include "job/pod.h"
@@ -33,8 +34,6 @@ enum rh_restart_cause {
 #define RH_LEDGER_TEXT_MAX (32 * 1024)
 /** Most entries of counted; those of pods that are gone are dropped first. */
 #define RH_LEDGER_COUNTED_MAX 512
-/** Larger indices are not kept: no accepted job has so many replicas. */
-#define RH_LEDGER_INDEX_MAX 10000000
 
 /** Why a job fails, once that is decided; later observations do not change it. */
 enum rh_ledger_end {
@@ -42,34 +41,6 @@ enum rh_ledger_end {
 	RH_END_BACKOFF, /**< backoffLimit */
 	RH_END_DEADLINE /**< activeDeadlineSeconds */
 };
-
-/** A set of replica indices. All zero is the empty one. */
-struct rh_index_set {
-	uint8_t *bits; /**< owned; NULL when room is 0 */
-	int32_t room;  /**< indices that bits has room for, a multiple of 8 */
-};
-
-/** Free the set and make it empty. */
-void rh_index_set_deinit(struct rh_index_set *set);
-/** @return whether @p index is in the set; false for a negative one */
-bool rh_index_set_has(const struct rh_index_set *set, int32_t index);
-/** Put @p index (0 … RH_LEDGER_INDEX_MAX; others are left out) into the set. @return 0 or RH_ENOMEM */
-int rh_index_set_add(struct rh_index_set *set, int32_t index);
-/** Take @p index out. */
-void rh_index_set_remove(struct rh_index_set *set, int32_t index);
-/** @return whether both hold the same indices */
-bool rh_index_set_equal(const struct rh_index_set *a, const struct rh_index_set *b);
-/**
- * Write the set as ranges ("0-3,7"), or, when those are many and it is shorter, as "x" and hexadecimal bytes (lowest
- * index in the lowest bit of the first); "" when empty.
- */
-void rh_index_set_print(const struct rh_index_set *set, struct rh_str *out);
-/**
- * Read what rh_index_set_print() wrote into @p set, which must be empty. What is not well formed, not in ascending
- * order or not below @p limit ends the read, so that a hostile text costs neither time nor memory. @return 0 or
- * RH_ENOMEM
- */
-int rh_index_set_parse(struct rh_index_set *set, const char *text, int32_t limit);
 
 /** The first failure of an attempt. All texts owned; type NULL: there is none. */
 struct rh_first_fault {

@@ -14,8 +14,6 @@
 
 /* Longest last lines that the ledger keeps. */
 #define LEDGER_LINES_MAX RH_LAST_LINES_MAX
-/* Ranges up to this length are written as text, which is readable. */
-#define LEDGER_RANGES_MAX 128
 /* Longest text of an index set that is kept when room is scarce. */
 #define LEDGER_SET_MAX 2048
 /* Larger counts are invalid; sums of smaller ones cannot overflow. */
@@ -31,110 +29,6 @@ static const char *const ledger_ends[] = {NULL, "backoff", "deadline"};
 const char *rh_restart_cause_name(enum rh_restart_cause cause)
 {
 	return ledger_causes[cause];
-}
-
-static void index_set_print_ranges(const struct rh_index_set *set, struct rh_str *out)
-{
-	for (int32_t i = 0; i < set->room; i++) {
-		int32_t first = i;
-
-		if (!rh_index_set_has(set, i))
-			continue;
-		while (rh_index_set_has(set, i + 1))
-			i++;
-		rh_str_append(out, out->length ? "," : "");
-		if (i == first)
-			rh_str_appendf(out, "%d", first);
-		else
-			rh_str_appendf(out, "%d-%d", first, i);
-	}
-}
-
-static void index_set_print_hex(const struct rh_index_set *set, struct rh_str *out)
-{
-	size_t bytes = (size_t)set->room / 8;
-
-	while (bytes > 0 && !set->bits[bytes - 1])
-		bytes--;
-	rh_str_append(out, "x");
-	for (size_t i = 0; i < bytes; i++)
-		rh_str_appendf(out, "%02x", set->bits[i]);
-}
-
-void rh_index_set_print(const struct rh_index_set *set, struct rh_str *out)
-{
-	rh_auto_str ranges = {0};
-	rh_auto_str hex = {0};
-
-	index_set_print_ranges(set, &ranges);
-	index_set_print_hex(set, &hex);
-	if (ranges.failed || hex.failed)
-		out->failed = true;
-	else
-		rh_str_append(out,
-		              rh_str_text(ranges.length <= LEDGER_RANGES_MAX || ranges.length <= hex.length ? &ranges : &hex));
-}
-
-static int index_set_add_byte(struct rh_index_set *set, int32_t first, unsigned byte)
-{
-	for (int bit = 0; bit < 8; bit++) {
-		if ((byte >> bit & 1) && rh_index_set_add(set, first + bit) < 0)
-			return RH_ENOMEM;
-	}
-	return 0;
-}
-
-static int index_set_parse_hex(struct rh_index_set *set, const char *text, int32_t limit)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (int32_t i = 0; text[0] && text[1] && i < limit; i += 8, text += 2) {
-		const char *high = strchr(digits, text[0]);
-		const char *low = strchr(digits, text[1]);
-
-		if (!high || !low)
-			return 0;
-		if (index_set_add_byte(set, i, (unsigned)(high - digits) << 4 | (unsigned)(low - digits)) < 0)
-			return RH_ENOMEM;
-	}
-	return 0;
-}
-
-/* Read a number from @p least to below @p limit. @return the text behind it, or NULL when it is not a number */
-static const char *index_set_number(const char *text, int32_t least, int32_t limit, int32_t *ret_number)
-{
-	char *end;
-	long number;
-
-	if (*text < '0' || *text > '9')
-		return NULL;
-	number = strtol(text, &end, 10);
-	if (number < least || number >= limit)
-		return NULL;
-	*ret_number = (int32_t)number;
-	return end;
-}
-
-int rh_index_set_parse(struct rh_index_set *set, const char *text, int32_t limit)
-{
-	int32_t first, last = -1;
-
-	if (*text == 'x')
-		return index_set_parse_hex(set, text + 1, limit);
-	while ((text = index_set_number(text, last + 1, limit, &first))) {
-		last = first;
-		if (*text == '-')
-			text = index_set_number(text + 1, first, limit, &last);
-		if (!text)
-			return 0;
-		for (int32_t i = first; i <= last; i++) {
-			if (rh_index_set_add(set, i) < 0)
-				return RH_ENOMEM;
-		}
-		if (*text++ != ',')
-			return 0;
-	}
-	return 0;
 }
 
 /* How much is left out, in this order, until the text fits. */
@@ -305,8 +199,8 @@ static int ledger_get_type(const struct rh_json *entry, const struct rh_job *job
 	struct rh_ledger_type *type = rh_ledger_type_of(ledger, name);
 	int32_t limit = spec && spec->replicas > LEDGER_INDEX_LIMIT ? spec->replicas : LEDGER_INDEX_LIMIT;
 
-	if (limit > RH_LEDGER_INDEX_MAX)
-		limit = RH_LEDGER_INDEX_MAX;
+	if (limit > RH_INDEX_MAX)
+		limit = RH_INDEX_MAX;
 	if (!type || ledger_get_set(entry, "succeeded", limit, &type->succeeded) < 0 ||
 	    ledger_get_set(entry, "lost", limit, &type->lost) < 0)
 		return RH_ENOMEM;

@@ -50,9 +50,9 @@ FINE = {
 }
 
 
-def run(files):
+def run(files, measure=None):
     """-> status and output of measure.py on a tree of these files."""
-    measure = tool.load("measure")
+    measure = measure or tool.load("measure")
     with tempfile.TemporaryDirectory() as folder:
         measure.ROOT = pathlib.Path(folder)
         everything = {"check": SPDX_PY, "quickstart": SPDX_PY, ".ci/run": SPDX_PY, "core/job/b.h": SPDX_C, "core/job/d.c": SHORT,
@@ -87,6 +87,29 @@ class Measure(unittest.TestCase):
         status, output = run({"core/base/a.c": body})
         self.assertEqual(status, 1)
         self.assertIn("95 % have at most 43 lines", output)
+
+
+    def test_measure__circle_of_calls_is_reported(self):
+        files = {"core/job/a.c": SPDX_C + "int rh_a(void)\n{\n\treturn rh_b();\n}\n",
+                 "core/job/x.c": SPDX_C + "int rh_b(void)\n{\n\treturn rh_c();\n}\n",
+                 "core/base/y.c": SPDX_C + "int rh_c(void)\n{\n\treturn call(rh_a);\n}\n"}
+        status, output = run(files)
+        self.assertEqual(status, 1)
+        self.assertIn("core/base/y.c: circle of calls: core/base/y.c -> core/job/a.c (rh_a); core/job/a.c -> core/job/x.c (rh_b); "
+                      "core/job/x.c -> core/base/y.c (rh_c)", output)
+        self.assertIn("measures: 1 rules broken", output)
+
+    def test_measure__calls_in_one_direction_are_fine(self):
+        files = {"core/job/a.c": SPDX_C + "struct rh_b;\nstatic int rh_c(void)\n{\n\treturn rh_b();\n}\nint rh_a(void)\n{\n\treturn rh_c();\n}\n",
+                 "core/job/x.c": SPDX_C + "int rh_b(struct rh_a *a)\n{\n\treturn a->rh_a(a.rh_a) + rh_c();\n}\nint rh_c(void)\n{\n}\n"}
+        self.assertEqual(run(files)[0], 0)
+
+    def test_measure__known_circle_leaves_the_list(self):
+        measure, known = tool.load("measure"), "core/job/x.c"
+        measure.KNOWN_CIRCLES = (frozenset((known, "core/job/y.c")),)
+        status, output = run({known: SPDX_C + "int rh_x(void)\n{\n}\n"}, measure)
+        self.assertEqual(status, 1)
+        self.assertIn(known + ": is in no circle of calls any more: take it out of KNOWN_CIRCLES", output)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@
 
 #include "base/os/clock.h"
 #include "engine/carry/entry.h"
+#include "engine/carry/request/act.h"
 #include "engine/carry/watch.h"
+#include "engine/carry/work.h"
 #include "job/names.h"
 
 #define ENGINE_WINDOW 64
@@ -18,25 +20,6 @@
 #define ENGINE_BACKOFF_MAX (1000 * RH_SECOND)
 /* How long to wait when memory is out for listing everything again. */
 #define ENGINE_PAUSE (RH_SECOND / 10)
-
-int rh_engine_submit(struct rh_engine *engine, struct rh_request *request, rh_done_fn *done, void *arg,
-                     uint64_t *ret_id)
-{
-	struct rh_store *store = engine->options.store;
-	int r = store->submit(store, request, done, arg, ret_id, NULL);
-
-	if (r == 0)
-		engine->requests++;
-	return r;
-}
-
-void rh_engine_cancel(struct rh_engine *engine, uint64_t id)
-{
-	struct rh_store *store = engine->options.store;
-
-	store->cancel(store, id);
-	engine->requests--;
-}
 
 static int engine_add_kind(struct rh_engine *engine, const struct rh_kind *kind)
 {
@@ -213,10 +196,11 @@ void rh_engine_step(struct rh_engine *engine, int64_t now)
 	struct rh_queue_item *item;
 
 	engine->now = now;
+	rh_entry_reap(engine);
 	if (engine->lost && engine_list_again(engine) < 0)
 		return;
 	rh_events_send_pending(engine);
-	rh_inflight_admit(engine);
+	rh_act_admit(engine);
 	rh_trees_admit(engine);
 	while (engine->shared_unsynced == 0 && turns-- > 0 && (item = rh_queue_take(&engine->queue, now)))
 		engine_work(engine, (struct rh_entry *)item);
@@ -228,10 +212,10 @@ void rh_engine_rest(struct rh_engine *engine)
 	rh_trees_evict(engine, 0);
 }
 
-/* @return whether completed requests have made room for queued work */
-static bool engine_may_admit(const struct rh_engine *engine)
+/* @return whether completed requests have made room for queued work, or entries are to be freed */
+static bool engine_has_work(const struct rh_engine *engine)
 {
-	return rh_inflight_may_admit(engine) || rh_trees_may_admit(engine) || rh_events_may_send(engine);
+	return engine->unused || rh_act_may_admit(engine) || rh_trees_may_admit(engine) || rh_events_may_send(engine);
 }
 
 void rh_engine_load(const struct rh_engine *engine, struct rh_engine_load *ret_load)
@@ -251,13 +235,13 @@ int64_t rh_engine_deadline(const struct rh_engine *engine)
 {
 	if (engine->lost)
 		return engine->now + ENGINE_PAUSE;
-	if (engine_may_admit(engine))
+	if (engine_has_work(engine))
 		return engine->now;
 	return engine->shared_unsynced > 0 ? RH_NEVER : rh_queue_next(&engine->queue);
 }
 
 bool rh_engine_busy(const struct rh_engine *engine)
 {
-	return engine->lost || engine->unsynced > 0 || engine->requests > 0 || engine_may_admit(engine) ||
+	return engine->lost || engine->unsynced > 0 || engine->requests > 0 || engine_has_work(engine) ||
 	       rh_queue_next(&engine->queue) <= engine->now;
 }

@@ -33,10 +33,11 @@ struct rh_engine {
 	struct rh_engine_kind *kinds;
 	size_t kind_count;
 	struct rh_engine_watch *watches;
-	size_t unsynced;        /**< watches whose initial list is incomplete */
-	size_t shared_unsynced; /**< of these, the watches that concern jobs of every kind */
-	size_t requests;        /**< submitted to the store and not completed */
-	bool lost;              /**< a watch event was dropped for lack of memory: everything is listed again */
+	size_t unsynced;         /**< watches whose initial list is incomplete */
+	size_t shared_unsynced;  /**< of these, the watches that concern jobs of every kind */
+	size_t requests;         /**< submitted to the store and not completed */
+	struct rh_entry *unused; /**< entries that may be freed, see rh_entry_release() */
+	bool lost;               /**< a watch event was dropped for lack of memory: everything is listed again */
 
 	struct rh_index index;    /**< watched pods, Services and PodGroups of all entries */
 	struct rh_map *shares;    /**< namespace to struct rh_share (share.c) */

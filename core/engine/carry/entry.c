@@ -35,11 +35,16 @@ void rh_entry_free(struct rh_entry *entry)
 	rh_free(entry);
 }
 
-void rh_entry_reap(struct rh_entry *entry)
+void rh_entry_reap(struct rh_engine *engine)
 {
-	if (!entry->uid && !entry->inflight.list && entry->events.sent == 0 && rh_map_size(entry->children.pods) == 0 &&
-	    rh_map_size(entry->children.services) == 0 && rh_map_size(entry->objects.known) == 0)
-		rh_entry_free(entry);
+	struct rh_entry *entry;
+
+	while ((entry = engine->unused)) {
+		engine->unused = entry->unused_next;
+		entry->unused = false;
+		if (rh_entry_is_unused(entry))
+			rh_entry_free(entry);
+	}
 }
 
 static int entry_join_queues(struct rh_engine *engine, struct rh_entry *entry)
@@ -70,7 +75,7 @@ static struct rh_entry *entry_new(struct rh_engine *engine)
 		return NULL;
 	}
 	entry->engine = engine;
-	entry->build.addresses_attempt = -1;
+	entry->bodies.addresses_attempt = -1;
 	return entry;
 }
 
@@ -119,23 +124,4 @@ struct rh_entry *rh_entry_of(struct rh_engine *engine, const struct rh_engine_ki
 	if (!key || (!entry && add))
 		engine->lost = true;
 	return entry;
-}
-
-void rh_entry_touch(struct rh_entry *entry)
-{
-	if (entry->uid)
-		rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
-}
-
-struct rh_snapshot rh_entry_snapshot(const struct rh_entry *entry)
-{
-	return (struct rh_snapshot){
-		.host = entry->engine->options.host,
-		.job = entry->job,
-		.addresses = &entry->build.addresses,
-		.gang = entry->engine->options.gang,
-		.attempt = entry->ledger->attempt,
-		.suspended = entry->job->policy.suspend,
-		.finished = rh_job_status_finished(&entry->job->status),
-	};
 }

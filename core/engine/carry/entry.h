@@ -9,16 +9,16 @@
 #ifndef RH_ENGINE_CARRY_ENTRY_H
 #define RH_ENGINE_CARRY_ENTRY_H
 
-#include "engine/carry/carry.h"
 #include "engine/carry/child/children.h"
 #include "engine/carry/child/objects.h"
 #include "engine/carry/engine_state.h"
 #include "engine/carry/events.h"
 #include "engine/carry/fair/queue.h"
+#include "engine/carry/job/bodies.h"
+#include "engine/carry/job/progress.h"
 #include "engine/carry/job/trees.h"
 #include "engine/carry/request/inflight.h"
 #include "engine/carry/request/refusals.h"
-#include "engine/carry/work.h"
 
 struct rh_invalid_job;
 
@@ -30,15 +30,17 @@ struct rh_entry {
 	char *key; /**< in engine->entries */
 	char *namespace_;
 	char *name;
-	struct rh_share *share; /**< of its namespace */
+	struct rh_share *share;       /**< of its namespace */
+	struct rh_entry *unused_next; /**< in engine->unused */
 
-	/* job_cache.c */
+	/* job/cache.c */
 	char *uid;          /**< of the job; NULL: the job does not exist */
 	uint64_t revision;  /**< its resourceVersion; 0: not a number */
 	struct rh_job *job; /**< NULL: none exists, it is invalid, it has finished for good, or the tree cache evicted it */
 	struct rh_ledger *ledger;       /**< of the job, owned; NULL without a job */
 	struct rh_invalid_job *invalid; /**< the job cannot be read (invalid.c); owned; NULL: it can */
 	bool refresh;                   /**< the job is to be read again before the next decision */
+	bool unused;                    /**< the entry is in engine->unused */
 	uint32_t flags;                 /**< of the engine's owner, see struct rh_engine_change */
 
 	struct rh_entry_tree tree;
@@ -47,8 +49,8 @@ struct rh_entry {
 	struct rh_map *backoffs; /**< "verb/kind/name" to struct rh_backoff (backoff.c) */
 	struct rh_entry_refusals refusals;
 	struct rh_entry_objects objects;
-	struct rh_entry_carry carry;
-	struct rh_entry_build build;
+	struct rh_entry_progress progress;
+	struct rh_entry_bodies bodies;
 	struct rh_entry_events events;
 };
 
@@ -59,16 +61,33 @@ struct rh_entry {
 struct rh_entry *rh_entry_of(struct rh_engine *engine, const struct rh_engine_kind *kind, const char *namespace_,
                              const char *name, bool add);
 /** Make the entry due now if its job exists. */
-void rh_entry_touch(struct rh_entry *entry);
+static inline void rh_entry_touch(struct rh_entry *entry)
+{
+	if (entry->uid)
+		rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
+}
 /** @return whether the job may need work: it exists, is valid, and has not finished for good */
 static inline bool rh_entry_is_active(const struct rh_entry *entry)
 {
 	return entry->job || rh_entry_tree_is_evicted(&entry->tree);
 }
-/** @return the job as plugins and the builder see it, without pods and counts; the entry lends what it points to */
-struct rh_snapshot rh_entry_snapshot(const struct rh_entry *entry);
-/** Free the entry unless the job, a child, or a request of it is still there. */
-void rh_entry_reap(struct rh_entry *entry);
+/** @return whether neither the job, nor a child, nor a request of it is left */
+static inline bool rh_entry_is_unused(const struct rh_entry *entry)
+{
+	return !entry->uid && !entry->inflight.list && entry->events.sent == 0 && rh_map_size(entry->children.pods) == 0 &&
+	       rh_map_size(entry->children.services) == 0 && rh_map_size(entry->objects.known) == 0;
+}
+/** Something of the entry is gone: if it was the last thing, the next step of the engine frees the entry. */
+static inline void rh_entry_release(struct rh_entry *entry)
+{
+	if (entry->unused || !rh_entry_is_unused(entry))
+		return;
+	entry->unused = true;
+	entry->unused_next = entry->engine->unused;
+	entry->engine->unused = entry;
+}
+/** Free the entries that have been released and are still unused. */
+void rh_entry_reap(struct rh_engine *engine);
 /** Free an entry and all that it holds; its requests are cancelled. */
 void rh_entry_free(struct rh_entry *entry);
 

@@ -321,7 +321,7 @@ static void events_on_done(void *arg, const struct rh_outcome *outcome)
 	events_write(event);
 	if (!rh_entry_is_active(entry) && events_is_idle(event))
 		events_free(event);
-	rh_entry_reap(entry);
+	rh_entry_release(entry);
 }
 
 void rh_events_emit(struct rh_entry *entry, const struct rh_event_spec *spec)

@@ -51,7 +51,7 @@ static struct rh_entry *watch_route(const struct rh_engine_watch *watch, const s
 static int watch_observe_group(struct rh_entry *entry, const struct rh_json *object)
 {
 	const char *api_version = rh_gang_api_version(entry->engine->options.gang);
-	rh_auto_free char *key = rh_objects_key(api_version, RH_GANG_OBJECT, rh_object_text(object, "metadata", "name"));
+	rh_auto_free char *key = rh_child_key(api_version, RH_GANG_OBJECT, rh_object_text(object, "metadata", "name"));
 	const struct rh_cached *before = key ? rh_map_get(entry->objects.known, key) : NULL;
 	rh_auto(child) child = NULL;
 	uint64_t hash = 0;
@@ -81,7 +81,7 @@ static void watch_observe_child(const struct rh_engine_watch *watch, const struc
 	else if (r == 1 && (group || rh_entry_is_active(entry)))
 		rh_entry_touch(entry);
 	if (entry)
-		rh_entry_reap(entry);
+		rh_entry_release(entry);
 }
 
 /* A name is free again: a create of the job that backs off for it may be retried. */
@@ -151,7 +151,7 @@ static void watch_job(const struct rh_engine_watch *watch, enum rh_watch_event e
 	if (event == RH_WATCH_DELETED) {
 		if (entry->uid && strcmp(entry->uid, rh_object_text(object, "metadata", "uid")) == 0)
 			rh_job_cache_forget(entry);
-		rh_entry_reap(entry);
+		rh_entry_release(entry);
 		return;
 	}
 	r = rh_job_cache_store(entry, object);
@@ -213,6 +213,6 @@ void rh_watch_forget_all(struct rh_engine *engine)
 		rh_cached_clear_map(entry->children.pods);
 		rh_cached_clear_map(entry->children.services);
 		rh_cached_clear_map(entry->objects.known);
-		rh_entry_reap(entry);
+		rh_entry_release(entry);
 	}
 }

@@ -16,7 +16,10 @@
 #include "base/str.h"
 #include "build/gang.h"
 #include "build/validate.h"
-#include "engine/decide/parts.h"
+#include "engine/decide/children.h"
+#include "engine/decide/phases.h"
+#include "engine/decide/replicas.h"
+#include "engine/decide/report.h"
 #include "job/names.h"
 
 /* Most waiting pods that are reported and noted at a time: a bad image gives a few Events, not thousands. */
@@ -25,101 +28,8 @@
 #define DECIDE_NOTE_SIZE 256
 #define DECIDE_NOTE_WAITING "waiting/"
 #define DECIDE_NOTE_INVALID "invalid/"
-
-int64_t rh_decide_time(const struct rh_decision *decision, int64_t time)
-{
-	int64_t moved;
-
-	return __builtin_add_overflow(time, rh_clock_steps_since(decision->world->steps, time), &moved) ? RH_NEVER : moved;
-}
-
-void rh_decision_wake(struct rh_decision *decision, int64_t time)
-{
-	if (time < decision->plan->wake_at)
-		decision->plan->wake_at = time;
-}
-
-int rh_decide_condition(struct rh_decision *decision, const char *type, bool value, const char *word,
-                        const char *message)
-{
-	rh_auto_free char *reason = rh_asprintf("%s%s", decision->job->kind->kind, word);
-
-	if (!reason)
-		return RH_ENOMEM;
-	return rh_job_status_set(&decision->plan->status, type, value, reason, message, decision->world->now);
-}
-
-int rh_decide_emit(struct rh_decision *decision, bool warning, const char *word, const char *message)
-{
-	rh_auto_free char *reason = rh_asprintf("%s%s", decision->job->kind->kind, word);
-
-	return reason ? rh_plan_emit(decision->plan, warning, reason, "%s", message) : RH_ENOMEM;
-}
-
-/* Counts of types that the job does not have any more are dropped, so that a foreign status cannot fill the table. */
-static void decide_drop_counts(struct rh_decision *decision)
-{
-	struct rh_job_status *status = &decision->plan->status;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < status->replica_count; i++) {
-		struct rh_replica_status *replica = &status->replicas[i];
-
-		if (rh_job_spec(decision->job, replica->type)) {
-			status->replicas[kept++] = *replica;
-			continue;
-		}
-		rh_free(replica->type);
-		rh_free(replica->selector);
-	}
-	status->replica_count = kept;
-}
-
-static int decide_set_selector(const struct rh_decision *decision, struct rh_replica_status *replica)
-{
-	const struct rh_kind *kind = decision->job->kind;
-	char text[4 * RH_NAME_SIZE];
-	char *copy;
-
-	if (!(kind->flags & RH_KIND_SELECTOR))
-		return 0;
-	rh_name_selector(decision->job->name, kind->controller, replica->type, text, sizeof(text));
-	if (rh_text_equal(replica->selector, text))
-		return 0;
-	copy = rh_strdup(text);
-	if (!copy)
-		return RH_ENOMEM;
-	rh_free(replica->selector);
-	replica->selector = copy;
-	return 0;
-}
-
-/* As in V1, a failed pod counts as long as it exists, even when it is about to be replaced. */
-static int32_t decide_count_failed(const struct rh_decision *decision, size_t spec)
-{
-	int32_t count = 0;
-
-	for (size_t place = decision->offsets[spec]; place < decision->offsets[spec + 1]; place++)
-		count += decision->pods[place] && decision->pods[place]->phase == RH_PHASE_FAILED &&
-		         decision->slots[place] != RH_SLOT_SUCCEEDED && decision->slots[place] != RH_SLOT_STALE;
-	return count;
-}
-
-int rh_decide_counts(struct rh_decision *decision)
-{
-	decide_drop_counts(decision);
-	for (size_t i = 0; i < decision->job->spec_count; i++) {
-		struct rh_replica_status *replica =
-			rh_job_status_replica(&decision->plan->status, decision->job->specs[i].type);
-
-		if (!replica || decide_set_selector(decision, replica) < 0)
-			return RH_ENOMEM;
-		replica->active = decision->counts[i].active;
-		replica->succeeded = decision->counts[i].succeeded;
-		replica->failed = decide_count_failed(decision, i);
-	}
-	return 0;
-}
+/* The reason of a job that is not valid, after the name of its kind. */
+#define DECIDE_REFUSED "FailedValidation"
 
 static struct rh_snapshot decide_snapshot(const struct rh_decision *decision)
 {
@@ -152,30 +62,7 @@ static int decide_emit_invalid(struct rh_decision *decision, const char *message
 	snprintf(decision->invalid, sizeof(decision->invalid), DECIDE_NOTE_INVALID "%016" PRIx64,
 	         rh_hash(message, strlen(message)));
 	r = rh_ledger_note(&decision->plan->ledger, decision->invalid);
-	return r == 1 ? rh_decide_emit(decision, true, "FailedValidation", message) : r;
-}
-
-/* @return 1 when the job is refused and the pass ends; 0 or a negative status */
-static int decide_admit(struct rh_decision *decision)
-{
-	struct rh_snapshot snapshot = decide_snapshot(decision);
-	bool is_new = decision->job->status.condition_count == 0;
-	rh_auto_findings findings = {0};
-	rh_auto_str message = {0};
-	int r = rh_build_validate(&snapshot, &findings, decision->err);
-
-	if (r == 0 && decide_created(decision) < 0)
-		r = rh_fail_oom(decision->err);
-	if (r < 0 || rh_findings_errors(&findings) == 0)
-		return r;
-	rh_str_appendf(&message, "%s failed validation because ", decision->job->kind->kind);
-	rh_findings_print_v1(&findings, &message);
-	if (message.failed)
-		return RH_ENOMEM;
-	if (!is_new)
-		return decide_emit_invalid(decision, rh_str_text(&message));
-	r = rh_decide_fail(decision, true, "FailedValidation", rh_str_text(&message));
-	return r < 0 ? r : 1;
+	return r == 1 ? rh_decide_emit(decision, true, DECIDE_REFUSED, message) : r;
 }
 
 /* @return owned by the caller, or NULL when memory is out */
@@ -190,6 +77,37 @@ static char *decide_explain_size(const struct rh_job *job)
 	                   job->kind->kind, job->kind->replicas_field, rh_job_total_replicas(job), RH_DECIDE_REPLICAS_MAX);
 }
 
+/* Append why the job is not valid; nothing when it is. @return 0 or a negative status */
+static int decide_validate(const struct rh_decision *decision, struct rh_str *message)
+{
+	struct rh_snapshot snapshot = decide_snapshot(decision);
+	rh_auto_findings findings = {0};
+	int r = rh_build_validate(&snapshot, &findings, decision->err);
+
+	if (r < 0 || rh_findings_errors(&findings) == 0)
+		return r;
+	rh_str_appendf(message, "%s failed validation because ", decision->job->kind->kind);
+	rh_findings_print_v1(&findings, message);
+	return message->failed ? RH_ENOMEM : 0;
+}
+
+/* @return 1 when the job is refused and the pass ends; 0 or a negative status */
+static int decide_admit(struct rh_decision *decision)
+{
+	bool is_new = decision->job->status.condition_count == 0;
+	rh_auto_str message = {0};
+	int r = decide_validate(decision, &message);
+
+	if (r == 0 && decide_created(decision) < 0)
+		r = rh_fail_oom(decision->err);
+	if (r < 0 || message.length == 0)
+		return r;
+	if (!is_new)
+		return decide_emit_invalid(decision, rh_str_text(&message));
+	r = rh_decide_fail(decision, true, DECIDE_REFUSED, rh_str_text(&message));
+	return r < 0 ? r : 1;
+}
+
 /* A job that is too large, or has too many replicas: a new job fails, a started one waits for a valid edit. */
 static int decide_refuse_size(struct rh_decision *decision)
 {
@@ -201,7 +119,70 @@ static int decide_refuse_size(struct rh_decision *decision)
 	message = decide_explain_size(job);
 	if (!message || decide_created(decision) < 0)
 		return RH_ENOMEM;
-	return rh_decide_fail(decision, true, "FailedValidation", message);
+	return rh_decide_fail(decision, true, DECIDE_REFUSED, message);
+}
+
+/* @return the condition of a job that has failed because it was not valid, and so has never started; else NULL */
+static const struct rh_condition *decide_refused(const struct rh_job *job)
+{
+	const struct rh_condition *failed = rh_job_status_condition(&job->status, RH_CONDITION_FAILED);
+	size_t length = strlen(job->kind->kind);
+
+	if (!failed || !failed->status || job->status.started_at != 0 ||
+	    strncmp(failed->reason, job->kind->kind, length) != 0 || strcmp(failed->reason + length, DECIDE_REFUSED) != 0)
+		return NULL;
+	return failed;
+}
+
+/* Likewise of a job that may be too large. */
+static int decide_validate_all(const struct rh_decision *decision, struct rh_str *message)
+{
+	const struct rh_job *job = decision->job;
+	rh_auto_free char *size = NULL;
+
+	if (job->weight <= RH_JOB_WEIGHT_MAX && rh_job_total_replicas(job) <= RH_DECIDE_REPLICAS_MAX)
+		return decide_validate(decision, message);
+	size = decide_explain_size(job);
+	if (size)
+		rh_str_append(message, size);
+	return size && !message->failed ? 0 : RH_ENOMEM;
+}
+
+/*
+ * A job that was refused begins when it is corrected: V1 does not store such a job, or, of an MPIJob, tries again for
+ * ever (v1-behaviour A.6). Its status becomes that of a new job, and the next pass decides about it.
+ * @return 1 when the status changes and the pass ends; 0 when the job stays failed; or a negative status
+ */
+static int decide_reconsider(struct rh_decision *decision, const struct rh_condition *failed)
+{
+	struct rh_job_status *status = &decision->plan->status;
+	rh_auto_str message = {0};
+	int r = decide_validate_all(decision, &message);
+
+	if (r < 0)
+		return r;
+	if (message.length > 0 && rh_text_equal(failed->message, rh_str_text(&message)))
+		return 0;
+	status->completed_at = 0;
+	(void)rh_job_status_remove(status, RH_CONDITION_FAILED);
+	if (message.length > 0) {
+		r = rh_decide_fail(decision, true, DECIDE_REFUSED, rh_str_text(&message));
+		return r < 0 ? r : 1;
+	}
+	while (status->condition_count > 0)
+		(void)rh_job_status_remove(status, status->conditions[0].type);
+	return 1;
+}
+
+/* A job that has finished. @return as decide_run() */
+static int decide_finished(struct rh_decision *decision)
+{
+	const struct rh_condition *refused = decide_refused(decision->job);
+	int r = 0;
+
+	if (refused && !decision->world->breach)
+		r = decide_reconsider(decision, refused);
+	return r != 0 ? r : rh_decide_finished(decision);
 }
 
 static int decide_judge(struct rh_decision *decision)
@@ -486,7 +467,7 @@ static int decide_run(struct rh_decision *decision)
 	int r;
 
 	if (rh_job_status_finished(&job->status))
-		return rh_decide_finished(decision);
+		return decide_finished(decision);
 	if (decision->world->set_aside)
 		return decide_set_aside(decision);
 	if (decision->world->breach)

@@ -11,7 +11,7 @@
 #include "base/os/clock.h"
 #include "base/str.h"
 #include "engine/decide.h"
-#include "engine/decide/parts.h"
+#include "engine/decide/replicas.h"
 #include "job/names.h"
 
 /* How long to wait for peers that are about to end. */

@@ -2,7 +2,7 @@
 /* Gang scheduling: when pods may be created (v1-behaviour B.8). The PodGroup itself is one of the further objects. */
 #include <string.h>
 
-#include "engine/decide/parts.h"
+#include "engine/decide/children.h"
 
 static const struct rh_child *gang_group(const struct rh_decision *decision)
 {

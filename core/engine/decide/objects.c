@@ -13,7 +13,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "engine/decide/parts.h"
+#include "engine/decide/children.h"
 
 #define OBJECTS_RBAC "rbac.authorization.k8s.io/"
 
@@ -51,11 +51,6 @@ int rh_object_hash(const struct rh_json *object, uint64_t *ret_hash)
 bool rh_object_serves_pods(const char *api_version)
 {
 	return strcmp(api_version, "v1") == 0 || rh_starts_with(api_version, OBJECTS_RBAC);
-}
-
-bool rh_decide_leads(const struct rh_replica_spec *spec)
-{
-	return spec->known && (spec->known->flags & RH_REPLICA_LEADER);
 }
 
 static bool objects_is_rbac(const char *api_version, const char *kind, const char *desired)

@@ -5,55 +5,8 @@
 #include <strings.h>
 
 #include "base/mem.h"
-#include "engine/decide/parts.h"
-
-void rh_decision_deinit(struct rh_decision *decision)
-{
-	rh_free(decision->pods);
-	rh_free(decision->services);
-	rh_free(decision->slots);
-	rh_free(decision->orphan_pods);
-	rh_free(decision->orphan_services);
-	rh_free(decision->owned);
-	rh_judgement_deinit(&decision->judgement);
-}
-
-size_t rh_decision_places(const struct rh_decision *decision)
-{
-	return decision->offsets[decision->job->spec_count];
-}
-
-const struct rh_replica_spec *rh_decision_spec(const struct rh_decision *decision, size_t place, int32_t *ret_index)
-{
-	size_t spec = 0;
-
-	while (place >= decision->offsets[spec + 1])
-		spec++;
-	*ret_index = (int32_t)(place - decision->offsets[spec]);
-	return &decision->job->specs[spec];
-}
-
-bool rh_decision_type(const struct rh_decision *decision, const char *type, size_t *ret_spec)
-{
-	for (size_t i = 0; i < decision->job->spec_count; i++) {
-		if (strcasecmp(decision->job->specs[i].type, type) == 0) {
-			*ret_spec = i;
-			return true;
-		}
-	}
-	return false;
-}
-
-bool rh_decision_place(const struct rh_decision *decision, const char *type, int32_t index, size_t *ret_place)
-{
-	size_t spec;
-
-	if (index < 0 || !rh_decision_type(decision, type, &spec) ||
-	    (size_t)index >= decision->offsets[spec + 1] - decision->offsets[spec])
-		return false;
-	*ret_place = decision->offsets[spec] + (size_t)index;
-	return true;
-}
+#include "engine/decide/replicas.h"
+#include "engine/decide/report.h"
 
 /*
  * Of two pods of one replica the live one counts, then the older one, then the first by name, so that every pass

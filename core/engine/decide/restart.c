@@ -8,17 +8,9 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "engine/decide/parts.h"
-
-int rh_decide_emit_exit(struct rh_decision *decision, size_t place)
-{
-	const struct rh_pod *pod = decision->pods[place];
-
-	if (!pod || !rh_pod_finished(pod) || pod->exit_code < 0)
-		return 0;
-	return rh_plan_emit(decision->plan, false, "ExitedWithCode", "Pod: %s.%s exited with code %" PRId32,
-	                    decision->job->namespace_, pod->name, pod->exit_code);
-}
+#include "engine/decide/children.h"
+#include "engine/decide/replicas.h"
+#include "engine/decide/report.h"
 
 static enum rh_restart_cause restart_cause(const struct rh_pod *pod)
 {

@@ -4,7 +4,7 @@
  * for more: when the pods of a job start one after the other, that gives one write instead of many.
  */
 #include "base/mem.h"
-#include "engine/decide/parts.h"
+#include "engine/decide/report.h"
 
 static struct rh_replica_status *status_find(struct rh_job_status *status, const char *type)
 {

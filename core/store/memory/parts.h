@@ -91,6 +91,10 @@ struct rh_memory_event *rh_memory_event_new(struct rh_memory_watch *watch, enum 
                                             struct rh_memory_version *version);
 /** Free an event that is not in the queue. NULL is allowed. */
 void rh_memory_event_free(struct rh_memory_event *event);
+/** Append @p item (taken) to the queue. */
+void rh_memory_push(struct rh_memory_store *store, struct rh_memory_item *item);
+/** Take @p item, which is then the caller's, out of the queue. */
+void rh_memory_unlink(struct rh_memory_store *store, struct rh_memory_item *item);
 /** Put an event (taken) into the queue. */
 void rh_memory_emit(struct rh_memory_store *store, struct rh_memory_event *event);
 /**

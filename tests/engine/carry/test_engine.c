@@ -279,7 +279,7 @@ static void test_engine__a_finished_job_is_kept_as_little_as_can_be(void **state
 	entry = value;
 	assert_null(entry->job);
 	assert_non_null(entry->uid);
-	assert_null(entry->build.builder);
+	assert_null(entry->bodies.builder);
 	sim_patch(&sim, "j", "{'spec':{'runPolicy':{'cleanPodPolicy':'All'}}}");
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Succeeded | ");

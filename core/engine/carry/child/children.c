@@ -12,98 +12,6 @@
 #include "engine/carry/request/verbs.h"
 #include "job/names.h"
 
-static const char *children_owner(const struct rh_json *object)
-{
-	const struct rh_json *owners = rh_json_get(rh_json_get(object, "metadata"), "ownerReferences");
-
-	for (const struct rh_json *owner = rh_json_first(owners); owner; owner = rh_json_next(owner)) {
-		const char *uid = rh_json_string(rh_json_get(owner, "uid"));
-
-		if (uid && rh_json_bool(rh_json_get(owner, "controller"), false))
-			return uid;
-	}
-	return "";
-}
-
-void rh_child_free(struct rh_child *child)
-{
-	rh_free(child);
-}
-
-static int children_read_group(struct rh_child *child, const struct rh_json *object)
-{
-	const struct rh_json *spec = rh_json_get(object, "spec");
-	const char *phase = rh_object_text(object, "status", "phase");
-
-	child->idle = !*phase || strcmp(phase, "Pending") == 0;
-	return spec ? rh_object_hash(spec, &child->content) : 0;
-}
-
-/* The texts of a child; they are stored behind it. */
-struct children_texts {
-	const char *api_version, *kind, *name, *uid, *owner_uid, *type;
-};
-
-static struct children_texts children_read_texts(const struct rh_json *object)
-{
-	const char *api_version = rh_json_string(rh_json_get(object, "apiVersion"));
-	const char *kind = rh_json_string(rh_json_get(object, "kind"));
-
-	return (struct children_texts){
-		.api_version = api_version ? api_version : "v1",
-		.kind = kind ? kind : "Service",
-		.name = rh_object_text(object, "metadata", "name"),
-		.uid = rh_object_text(object, "metadata", "uid"),
-		.owner_uid = children_owner(object),
-		.type = rh_object_label(object, RH_LABEL_TYPE),
-	};
-}
-
-static char *children_put_text(char **at, const char *text)
-{
-	size_t size = strlen(text) + 1;
-	char *put = *at;
-
-	memcpy(put, text, size);
-	*at += size;
-	return put;
-}
-
-/* @return a child with its texts alone, in one block, or NULL when memory is out */
-static struct rh_child *children_new_child(const struct children_texts *texts)
-{
-	size_t size = strlen(texts->api_version) + strlen(texts->kind) + strlen(texts->name) + strlen(texts->uid) +
-	              strlen(texts->owner_uid) + strlen(texts->type) + 6;
-	struct rh_child *child = rh_alloc(sizeof(*child) + size);
-	char *at = (char *)(child + 1);
-
-	if (!child)
-		return NULL;
-	child->api_version = children_put_text(&at, texts->api_version);
-	child->kind = children_put_text(&at, texts->kind);
-	child->name = children_put_text(&at, texts->name);
-	child->uid = children_put_text(&at, texts->uid);
-	child->owner_uid = children_put_text(&at, texts->owner_uid);
-	child->type = children_put_text(&at, texts->type);
-	return child;
-}
-
-int rh_child_parse(const struct rh_kind *kind, const struct rh_json *object, struct rh_child **ret_child)
-{
-	const struct children_texts texts = children_read_texts(object);
-	rh_auto(child) child = children_new_child(&texts);
-
-	if (!child)
-		return RH_ENOMEM;
-	child->index = rh_pod_index(kind, rh_json_at(object, "metadata.labels"));
-	child->deleting = *rh_object_text(object, "metadata", "deletionTimestamp") != '\0';
-	child->revision = rh_object_revision(rh_object_text(object, "metadata", "resourceVersion"));
-	if (strcmp(child->kind, RH_GANG_OBJECT) == 0 && children_read_group(child, object) < 0)
-		return RH_ENOMEM;
-	*ret_child = rh_take(child);
-	return 0;
-}
-
 void rh_cached_free(struct rh_cached *cached)
 {
 	if (!cached)
@@ -113,11 +21,6 @@ void rh_cached_free(struct rh_cached *cached)
 	rh_pod_free(cached->pod);
 	rh_child_free(cached->child);
 	rh_free(cached);
-}
-
-const char *rh_cached_uid(const struct rh_cached *cached)
-{
-	return cached->pod ? cached->pod->uid : cached->child->uid;
 }
 
 void rh_cached_set_stopping(struct rh_cached *cached, bool stopping)
@@ -206,7 +109,7 @@ void rh_children_remove(struct rh_cached *cached)
 		(void)rh_map_remove(cached->pod ? entry->children.pods : entry->children.services, name);
 	rh_cached_free(cached);
 	rh_entry_touch(entry);
-	rh_entry_reap(entry);
+	rh_entry_release(entry);
 }
 
 bool rh_children_unroute(struct rh_engine *engine, const struct rh_entry *entry, const struct rh_json *object)

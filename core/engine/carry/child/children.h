@@ -7,6 +7,7 @@
 #define RH_ENGINE_CARRY_CHILD_CHILDREN_H
 
 #include "base/map.h"
+#include "engine/carry/child/child.h"
 #include "engine/world.h"
 
 struct rh_engine;
@@ -32,17 +33,14 @@ struct rh_entry_children {
 void rh_cached_free(struct rh_cached *cached);
 RH_DEFINE_CLEANUP(cached);
 /** @return its UID, borrowed; "" while it is unknown */
-const char *rh_cached_uid(const struct rh_cached *cached);
+static inline const char *rh_cached_uid(const struct rh_cached *cached)
+{
+	return cached->pod ? cached->pod->uid : cached->child->uid;
+}
 /** Set whether a delete of @p cached is in flight. */
 void rh_cached_set_stopping(struct rh_cached *cached, bool stopping);
 /** Free all values of @p map, which are struct rh_cached, and empty it. */
 void rh_cached_clear_map(struct rh_map *map);
-
-/** Parse a Service or further object of a job of the kind. @return 0 or RH_ENOMEM */
-int rh_child_parse(const struct rh_kind *kind, const struct rh_json *object, struct rh_child **ret_child);
-/** Free a child that rh_child_parse() made. NULL is allowed. */
-void rh_child_free(struct rh_child *child);
-RH_DEFINE_CLEANUP(child);
 
 /** @return whether the labels of a pod or Service in the job's namespace name the job */
 bool rh_children_is_labelled(const struct rh_entry *entry, const struct rh_json *object);

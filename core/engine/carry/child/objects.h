@@ -30,18 +30,6 @@ struct rh_entry_objects {
 	uint32_t check_failures;    /**< checks in a row that did not complete */
 };
 
-/**
- * Find out which further objects the job needs, and which exist. @return 0; 1 while the check is not
- * complete; or a negative status
- */
-int rh_objects_desire(struct rh_entry *entry, struct rh_error *err);
-/** Find out which further objects a finished job needs. @return 0 or a negative status */
-int rh_objects_desire_last(struct rh_entry *entry, struct rh_error *err);
-/**
- * @return whether @p plan must not be carried out because it creates pods, or grants rights, based on an old check of
- * further objects. Then they are due to be checked again
- */
-bool rh_objects_must_check(struct rh_entry *entry, const struct rh_plan *plan);
 /** A check is sent. */
 void rh_objects_begin_check(struct rh_entry *entry);
 /** A check did not find out whether its object exists. @param denied reading it is forbidden */
@@ -70,7 +58,5 @@ void rh_objects_free_resources(struct rh_engine *engine);
  * @return 0 or RH_ENOMEM
  */
 int rh_objects_store(struct rh_entry *entry, const struct rh_json *object, uint64_t hash);
-/** Print the key of a further object in the cache. @return owned by the caller; NULL when memory is out */
-char *rh_objects_key(const char *api_version, const char *kind, const char *name);
 
 #endif

@@ -7,26 +7,19 @@
 #include "engine/carry/job/invalid.h"
 #include "engine/carry/job/large.h"
 #include "engine/carry/job/metadata.h"
+#include "engine/carry/job/parsed.h"
 #include "engine/carry/request/backoff.h"
-
-void rh_job_cache_set_ledger(struct rh_entry *entry, struct rh_ledger *ledger)
-{
-	if (entry->ledger)
-		rh_ledger_deinit(entry->ledger);
-	rh_free(entry->ledger);
-	entry->ledger = ledger;
-}
 
 /* Free what is derived from the job and its plan; its UID and children stay. */
 static void job_cache_free(struct rh_entry *entry)
 {
-	rh_carry_forget(entry);
+	rh_progress_forget(entry);
 	rh_invalid_set(entry, NULL);
 	rh_job_free(rh_take(entry->job));
 	rh_trees_forget_job(entry);
-	rh_work_forget(entry);
+	rh_bodies_forget(entry);
 	rh_objects_forget_desired(entry);
-	rh_job_cache_set_ledger(entry, NULL);
+	rh_parsed_set_ledger(entry, NULL);
 	rh_backoff_clear_all(entry);
 	rh_refusals_forget_all(entry);
 }
@@ -34,7 +27,7 @@ static void job_cache_free(struct rh_entry *entry)
 void rh_job_cache_forget(struct rh_entry *entry)
 {
 	job_cache_free(entry);
-	rh_carry_forget_message(entry);
+	rh_progress_forget_message(entry);
 	rh_objects_forget(entry);
 	rh_events_forget(entry);
 	rh_inflight_abandon_all(entry);
@@ -77,33 +70,17 @@ static void job_cache_set_job(struct rh_entry *entry, struct rh_job *job, struct
 		rh_refusals_forget_all(entry);
 		rh_objects_invalidate(entry);
 	}
-	rh_work_free_builder(entry);
+	rh_bodies_free_builder(entry);
 	rh_job_free(entry->job);
 	rh_trees_forget_text(entry);
 	entry->job = job;
-	rh_job_cache_set_ledger(entry, ledger);
+	rh_parsed_set_ledger(entry, ledger);
 	if (job)
 		rh_trees_mark_used(entry);
 	else
 		rh_trees_forget(entry);
 }
 
-int rh_job_cache_parse(const struct rh_kind *kind, struct rh_json *object, struct rh_job **ret_job,
-                       struct rh_ledger *ret_ledger, struct rh_error *err)
-{
-	rh_auto(job) job = NULL;
-	int r = rh_job_parse(kind, object, &job, err);
-
-	if (r == 0)
-		r = rh_ledger_read(job, ret_ledger);
-	if (r != 0)
-		return r;
-	rh_invalid_forgive(kind, &job->status);
-	*ret_job = rh_take(job);
-	return 0;
-}
-
-/* @return 0, RH_EINVAL or RH_ENOMEM */
 /* The result of reading an object: a job and its ledger, or the reason why it is not a valid job. */
 struct job_cache_read {
 	struct rh_job *job;
@@ -130,7 +107,7 @@ static int job_cache_parse(const struct rh_entry *entry, const struct rh_json *o
 	if (!copy)
 		return RH_ENOMEM;
 	rh_json_remove(rh_json_get(copy, "metadata"), "managedFields");
-	r = rh_job_cache_parse(entry->kind->kind, rh_take(copy), &read->job, read->ledger, err);
+	r = rh_parsed_read(entry->kind->kind, rh_take(copy), &read->job, read->ledger, err);
 	if (r == 0 && weight > RH_JOB_WEIGHT_MAX)
 		read->job->weight = weight;
 	return r;

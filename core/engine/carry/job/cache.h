@@ -8,13 +8,9 @@
 #ifndef RH_ENGINE_CARRY_JOB_CACHE_H
 #define RH_ENGINE_CARRY_JOB_CACHE_H
 
-#include "base/error.h"
 #include "base/json.h"
 
 struct rh_entry;
-struct rh_job;
-struct rh_kind;
-struct rh_ledger;
 
 /**
  * Store a version of the job, unless a newer one is known. @param object of the job; borrowed
@@ -25,12 +21,5 @@ int rh_job_cache_store(struct rh_entry *entry, const struct rh_json *object);
 void rh_job_cache_forget(struct rh_entry *entry);
 /** The job has finished for good: keep only what a later change of it needs. */
 void rh_job_cache_forget_finished(struct rh_entry *entry);
-/**
- * Parse @p object (taken) and read its ledger. @return 0, RH_EINVAL (then @p err has the reason) or RH_ENOMEM
- */
-int rh_job_cache_parse(const struct rh_kind *kind, struct rh_json *object, struct rh_job **ret_job,
-                       struct rh_ledger *ret_ledger, struct rh_error *err);
-/** Set the ledger (taken; may be NULL) and free the previous one. */
-void rh_job_cache_set_ledger(struct rh_entry *entry, struct rh_ledger *ledger);
 
 #endif

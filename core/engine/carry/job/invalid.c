@@ -6,12 +6,13 @@
 #include "base/hash.h"
 #include "engine/carry/entry.h"
 #include "engine/carry/job/metadata.h"
+#include "engine/carry/patch.h"
 #include "job/fields.h"
 #include "job/names.h"
 
 #define INVALID_REASON "FailedValidation"
 
-/* @return the condition that rh_invalid_run() has set, borrowed, or NULL */
+/* @return the condition that rh_invalid_settle() has set, borrowed, or NULL */
 static const struct rh_condition *invalid_condition(const struct rh_kind *kind, const struct rh_job_status *status)
 {
 	const struct rh_condition *failed = rh_job_status_condition(status, RH_CONDITION_FAILED);
@@ -93,22 +94,22 @@ static void invalid_report(struct rh_entry *entry, const char *reason)
 }
 
 /* @return 0 or RH_ENOMEM */
-static int invalid_write(struct rh_entry *entry, struct rh_job_status *status, const char *reason)
+static int invalid_fail(struct rh_entry *entry, struct rh_job_status *status, const char *reason,
+                        struct rh_json **ret_patch)
 {
 	const struct rh_invalid_job *invalid = entry->invalid;
 	int64_t now = entry->engine->now;
-	struct rh_json *patch;
 
 	rh_invalid_forgive(entry->kind->kind, status);
 	if (rh_job_status_set(status, RH_CONDITION_FAILED, true, reason, invalid->message, now) < 0)
 		return RH_ENOMEM;
 	status->completed_at = now;
-	patch = rh_carry_status_patch(invalid->status, status);
-	return patch ? rh_carry_write_status(entry, patch) : RH_ENOMEM;
+	*ret_patch = rh_patch_status(invalid->status, status);
+	return *ret_patch ? 0 : RH_ENOMEM;
 }
 
-/* @return 1 when nothing is left to be done; 0 when the status is being written; or RH_ENOMEM */
-static int invalid_work(struct rh_entry *entry, struct rh_job_status *status)
+/* @return 0, without a patch when nothing is left to be done; or RH_ENOMEM */
+static int invalid_next(struct rh_entry *entry, struct rh_job_status *status, struct rh_json **ret_patch)
 {
 	rh_auto_free char *reason = rh_asprintf("%s" INVALID_REASON, entry->kind->kind->kind);
 	const struct rh_condition *before = invalid_condition(entry->kind->kind, status);
@@ -116,32 +117,27 @@ static int invalid_work(struct rh_entry *entry, struct rh_job_status *status)
 	if (!reason)
 		return RH_ENOMEM;
 	if (before && rh_text_equal(before->message, entry->invalid->message))
-		return 1;
+		return 0;
 	invalid_report(entry, reason);
 	if (!before && status->condition_count > 0)
-		return 1;
-	return invalid_write(entry, status, reason);
+		return 0;
+	return invalid_fail(entry, status, reason, ret_patch);
 }
 
-void rh_invalid_run(struct rh_entry *entry)
+int rh_invalid_settle(struct rh_entry *entry, struct rh_json **ret_patch)
 {
 	struct rh_job_status status = {0};
-	int r;
+	int r = rh_job_status_parse(entry->invalid->status, &status);
 
-	if (entry->refresh) {
-		rh_carry_refresh(entry);
-		return;
-	}
-	r = rh_job_status_parse(entry->invalid->status, &status);
+	*ret_patch = NULL;
 	if (r == 0)
-		r = invalid_work(entry, &status);
+		r = invalid_next(entry, &status, ret_patch);
 	rh_job_status_deinit(&status);
-	if (r < 0)
-		rh_queue_fail(&entry->engine->queue, &entry->item, entry->engine->now);
-	if (r != 1)
-		return;
+	if (r < 0 || *ret_patch)
+		return r;
 	rh_queue_forgive(&entry->item);
 	rh_free(rh_take(entry->invalid->message));
 	rh_free(rh_take(entry->invalid->version));
 	rh_json_free(rh_take(entry->invalid->status));
+	return 0;
 }

@@ -10,8 +10,7 @@
 #include <string.h>
 
 #include "engine/carry/entry.h"
-#include "engine/carry/job/cache.h"
-#include "engine/carry/job/invalid.h"
+#include "engine/carry/job/parsed.h"
 
 void rh_trees_reserve(struct rh_entry *entry, size_t bytes)
 {
@@ -83,14 +82,9 @@ void rh_trees_mark_used(struct rh_entry *entry)
 	rh_trees_reserve(entry, trees_is_part(job) ? rh_json_weight(job->object) : job->weight);
 }
 
-size_t rh_trees_answer_size(const struct rh_entry *entry)
-{
-	return entry->tree.weight > RH_TREES_TEXT_WEIGHT ? entry->tree.weight : 0;
-}
-
 static bool trees_is_idle(const struct rh_entry *entry)
 {
-	return rh_entry_carry_is_idle(&entry->carry) && entry->inflight.count == 0 && entry->job && !entry->refresh;
+	return rh_entry_progress_is_idle(&entry->progress) && entry->inflight.count == 0 && entry->job && !entry->refresh;
 }
 
 /* A job that was read again for a decision keeps its tree until then. */
@@ -104,7 +98,8 @@ static int trees_print(struct rh_entry *entry)
 {
 	struct rh_engine *engine = entry->engine;
 
-	if (entry->tree.text || rh_trees_answer_size(entry) > 0 || engine->trees.text_bytes >= RH_TREES_TEXT_BYTES)
+	if (entry->tree.text || rh_entry_tree_answer_size(&entry->tree) > 0 ||
+	    engine->trees.text_bytes >= RH_TREES_TEXT_BYTES)
 		return 0;
 	entry->tree.text = rh_json_text(entry->job->object);
 	if (!entry->tree.text)
@@ -121,10 +116,10 @@ static void trees_evict(struct rh_entry *entry)
 	entry->tree.unread = !entry->tree.text;
 	if (entry->tree.unread && rh_object_hash(rh_json_get(entry->job->object, "spec"), &entry->tree.spec_hash) < 0)
 		return;
-	rh_work_free_builder(entry);
+	rh_bodies_free_builder(entry);
 	rh_objects_forget_desired(entry);
 	rh_job_free(rh_take(entry->job));
-	rh_job_cache_set_ledger(entry, NULL);
+	rh_parsed_set_ledger(entry, NULL);
 	rh_trees_forget(entry);
 }
 
@@ -200,7 +195,7 @@ static int trees_parse(const struct rh_entry *entry, struct rh_job **ret_job, st
 	struct rh_json *object;
 	int r = rh_json_parse(entry->tree.text, strlen(entry->tree.text), &object, NULL);
 
-	return r == 0 ? rh_job_cache_parse(entry->kind->kind, object, ret_job, ret_ledger, NULL) : r;
+	return r == 0 ? rh_parsed_read(entry->kind->kind, object, ret_job, ret_ledger, NULL) : r;
 }
 
 int rh_trees_hydrate(struct rh_entry *entry)
@@ -213,7 +208,7 @@ int rh_trees_hydrate(struct rh_entry *entry)
 	ledger = rh_alloc(sizeof(*ledger));
 	r = ledger ? trees_parse(entry, &entry->job, ledger) : RH_ENOMEM;
 	if (r == 0) {
-		rh_job_cache_set_ledger(entry, ledger);
+		rh_parsed_set_ledger(entry, ledger);
 		rh_trees_mark_used(entry);
 		return 0;
 	}

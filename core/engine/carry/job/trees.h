@@ -51,6 +51,12 @@ static inline bool rh_entry_tree_is_evicted(const struct rh_entry_tree *tree)
 	return tree->text || tree->unread;
 }
 
+/** @return rh_request.answer_size of a request about the job, bytes */
+static inline size_t rh_entry_tree_answer_size(const struct rh_entry_tree *tree)
+{
+	return tree->weight > RH_TREES_TEXT_WEIGHT ? tree->weight : 0;
+}
+
 /** Make the job, whose tree was set or used, the most recently used one. */
 void rh_trees_mark_used(struct rh_entry *entry);
 /** Evict least recently used trees until at most @p most are kept, those in use excepted. */
@@ -67,8 +73,6 @@ void rh_trees_admit(struct rh_engine *engine);
 bool rh_trees_may_admit(const struct rh_engine *engine);
 /** Count @p bytes for the entry in the cache's total, in place of the previous number. */
 void rh_trees_reserve(struct rh_entry *entry, size_t bytes);
-/** @return rh_request.answer_size of a request about the job, bytes */
-size_t rh_trees_answer_size(const struct rh_entry *entry);
 /** Free the text. */
 void rh_trees_forget_text(struct rh_entry *entry);
 /** Take the entry out of the list: its tree is gone. */

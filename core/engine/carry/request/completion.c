@@ -12,6 +12,7 @@
 #include "engine/carry/job/cache.h"
 #include "engine/carry/job/metadata.h"
 #include "engine/carry/request/backoff.h"
+#include "engine/carry/request/report.h"
 #include "engine/carry/request/taken.h"
 #include "engine/carry/request/verbs.h"
 #include "job/names.h"
@@ -26,7 +27,7 @@ static void completion_end(struct rh_inflight *inflight)
 	rh_inflight_free(inflight);
 	if (rh_entry_is_active(entry) && (leads || 2 * entry->inflight.count <= engine->options.window))
 		rh_queue_add(&engine->queue, &entry->item, RH_QUEUE_NOW);
-	rh_entry_reap(entry);
+	rh_entry_release(entry);
 }
 
 static void completion_ignore(struct rh_inflight *inflight, const struct rh_outcome *outcome)
@@ -46,7 +47,7 @@ static void completion_report_group(const struct rh_inflight *inflight)
 {
 	rh_events_emit(inflight->entry, &(struct rh_event_spec){inflight->job_uid, false, "JobTerminated",
 	                                                        "Job has been terminated. Deleting PodGroup"});
-	rh_inflight_report_success(inflight);
+	rh_report_success(inflight);
 }
 
 /* The containers may still run on an unreachable node: users have to know. */
@@ -68,7 +69,7 @@ static void completion_report_success(const struct rh_inflight *inflight)
 	else if (inflight->node)
 		completion_report_force(inflight);
 	else if (rh_verb_of_pod(inflight->verb) || rh_verb_of_service(inflight->verb) || inflight->verb == RH_DELETE_JOB)
-		rh_inflight_report_success(inflight);
+		rh_report_success(inflight);
 }
 
 static void completion_refused(struct rh_inflight *inflight, const struct rh_outcome *outcome)
@@ -76,13 +77,13 @@ static void completion_refused(struct rh_inflight *inflight, const struct rh_out
 	if (outcome->code == RH_OUTCOME_THROTTLED) {
 		rh_backoff_add(inflight, outcome->retry_after);
 	} else {
-		enum rh_refused what = rh_inflight_refused(inflight);
+		enum rh_refused what = rh_report_refused(inflight);
 		bool answered = outcome->code != RH_OUTCOME_UNKNOWN;
 		bool single = rh_verb_of_object(inflight->verb);
 		bool counts = answered && (single || rh_verb_creates(inflight->verb));
 
 		if (answered)
-			rh_inflight_report_failure(inflight, what, outcome->message);
+			rh_report_failure(inflight, what, outcome->message);
 		if (counts)
 			rh_refusals_add(inflight, what, single, outcome->message);
 		if (!counts || single)
@@ -352,7 +353,7 @@ static void completion_adopt_ok(struct rh_inflight *inflight, const struct rh_ou
 		return;
 	}
 	completion_store_adopted(inflight, outcome->object);
-	rh_inflight_report_success(inflight);
+	rh_report_success(inflight);
 	completion_end(inflight);
 }
 
@@ -375,7 +376,7 @@ static void completion_check_failed(struct rh_inflight *inflight, const struct r
 static void completion_check_denied(struct rh_inflight *inflight, const struct rh_outcome *outcome)
 {
 	rh_objects_fail_check(inflight->entry, true);
-	rh_inflight_report_failure(inflight, RH_REFUSED_READ, outcome->message);
+	rh_report_failure(inflight, RH_REFUSED_READ, outcome->message);
 	rh_refusals_add(inflight, RH_REFUSED_READ, true, outcome->message);
 	if (inflight->entry->objects.check_failures == 0)
 		rh_backoff_add(inflight, -1);

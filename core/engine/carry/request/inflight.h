@@ -44,8 +44,9 @@ struct rh_inflight {
 	uint64_t hash;          /**< of body, as decisions compare it */
 	char **tombstones;      /**< UIDs of objects of this name whose deletion was observed meanwhile; owned */
 	size_t tombstone_count;
-	uint64_t id;   /**< of the request; 0: none is in flight */
-	size_t weight; /**< of a create: bytes of its body, parsed */
+	rh_done_fn *done; /**< takes the responses to its requests; set before the first one is sent */
+	uint64_t id;      /**< of the request; 0: none is in flight */
+	size_t weight;    /**< of a create: bytes of its body, parsed */
 	/** Fixed when it is sent: its kind was refused, so that a success lifts the refusal of the whole kind. */
 	bool probe;
 	/**
@@ -63,12 +64,13 @@ struct rh_entry_inflight {
 };
 
 /**
- * Send the request of one action of the plan. @return 0, also when the action is in flight already or backs off;
- * RH_EAGAIN when a window is full: the job is due again when there is room; RH_ENOMEM
+ * @param uid of the object, or NULL; texts are copied. @param resource borrowed; NULL: memory is out
+ * @return a new action that is not sent; rh_inflight_free() it; NULL when memory is out
  */
-int rh_inflight_act(struct rh_entry *entry, const struct rh_action *action);
-/** Check whether a further object exists. @return 0 or RH_ENOMEM */
-int rh_inflight_check_object(struct rh_entry *entry, const struct rh_json *object);
+struct rh_inflight *rh_inflight_new(struct rh_entry *entry, enum rh_action_verb verb,
+                                    const struct rh_resource *resource, const char *name, const char *uid);
+/** Send the first request of @p inflight (taken) and list it among those of its job. @return 0 or RH_ENOMEM */
+int rh_inflight_start(struct rh_inflight *inflight, struct rh_request *request);
 /** Send one request of @p inflight: resource and names are filled in, the body is taken. @return 0 or RH_ENOMEM */
 int rh_inflight_send(struct rh_inflight *inflight, struct rh_request *request);
 /** Send the read of what @p inflight is about, in the given state. @return 0 or RH_ENOMEM */
@@ -77,19 +79,9 @@ int rh_inflight_read(struct rh_inflight *inflight, enum rh_inflight_state state)
 void rh_inflight_free(struct rh_inflight *inflight);
 /** Ignore the responses to all requests in flight: their job is gone. */
 void rh_inflight_abandon_all(struct rh_entry *entry);
-/** @return whether queued creates may be sent now */
-bool rh_inflight_may_admit(const struct rh_engine *engine);
-/** Make the jobs due whose queued creates may be sent. */
-void rh_inflight_admit(struct rh_engine *engine);
 
 /** @return the cached object that @p inflight deletes or updates, borrowed; NULL when its name has another UID now */
 struct rh_cached *rh_inflight_target(const struct rh_inflight *inflight);
-/** @return what the store refuses when it denies the current request of @p inflight */
-enum rh_refused rh_inflight_refused(const struct rh_inflight *inflight);
-/** Emit the Event of an action that succeeded. */
-void rh_inflight_report_success(const struct rh_inflight *inflight);
-/** Emit the Event of an action that failed. @param what failed, not RH_REFUSED_NAME. @param detail why */
-void rh_inflight_report_failure(const struct rh_inflight *inflight, enum rh_refused what, const char *detail);
 
 /**
  * The pod, Service or PodGroup @p name was deleted or left the job: a response that arrives later must not add it

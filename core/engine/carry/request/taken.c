@@ -3,6 +3,7 @@
 
 #include "engine/carry/entry.h"
 #include "engine/carry/request/backoff.h"
+#include "engine/carry/request/report.h"
 #include "engine/carry/request/verbs.h"
 #include "job/names.h"
 
@@ -66,7 +67,7 @@ void rh_taken_back_off(const struct rh_inflight *inflight, const struct rh_json 
 	rh_auto_free char *detail = v1 ? taken_report(inflight, object) : taken_explain(inflight, object, misplaced);
 
 	if (detail && !v1)
-		rh_inflight_report_failure(inflight, RH_REFUSED_CREATE, detail);
+		rh_report_failure(inflight, RH_REFUSED_CREATE, detail);
 	/* An object that is being deleted frees the name soon. */
 	if (detail && !rh_json_at(object, "metadata.deletionTimestamp"))
 		rh_refusals_add(inflight, v1 ? RH_REFUSED_NAME : RH_REFUSED_CREATE, true, detail);

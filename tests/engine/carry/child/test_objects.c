@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/carry.h"
 #include "engine/carry/child/match.h"
+#include "engine/carry/patch.h"
 #include "engine/carry/sim.h"
 
 static void open_elastic(struct sim *sim)
@@ -276,7 +276,7 @@ static void test_objects__diff_is_the_least_patch(void **state)
 		rh_auto(json) from = sim_json(rows[i][0]);
 		rh_auto(json) to = sim_json(rows[i][1]);
 		rh_auto(json) expected = sim_json(rows[i][2]);
-		rh_auto(json) diff = rh_carry_diff(from, to);
+		rh_auto(json) diff = rh_patch_diff(from, to);
 
 		if (!rh_json_equal(diff, expected))
 			fail_msg("%s to %s", rows[i][0], rows[i][1]);

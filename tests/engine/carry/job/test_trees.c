@@ -43,7 +43,7 @@ static size_t count_trees(const struct sim *sim)
 		const struct rh_entry *entry = value;
 
 		assert_true(entry->tree.present == (entry->job != NULL));
-		assert_true(entry->job || (entry->tree.text && !entry->ledger && !entry->build.builder));
+		assert_true(entry->job || (entry->tree.text && !entry->ledger && !entry->bodies.builder));
 		count += entry->job != NULL;
 	}
 	assert_int_equal(count, sim->engine->trees.count);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs that are stored and cannot be read: a new one fails, with an Event, and begins when it is corrected. */
+/* Jobs that are stored and cannot be read, or are not valid: a new one fails, with an Event, and begins when corrected.
+ */
 #include <string.h>
 
 #include "base/os/clock.h"
@@ -8,6 +9,7 @@
 #define BROKEN "{'backoffLimit':1099511627776}"
 #define BREAK "{'spec':{'runPolicy':{'backoffLimit':1099511627776}}}"
 #define CORRECT "{'spec':{'runPolicy':{'backoffLimit':3}}}"
+#define REFUSED "{'cleanPodPolicy':'Sometimes'}"
 #define MESSAGE "PyTorchJob failed validation because spec.runPolicy.backoffLimit: Invalid value: 1099511627776"
 #define EVENT "Warning PyTorchJobFailedValidation " MESSAGE
 
@@ -137,10 +139,79 @@ static void test_invalid__another_mistake_is_another_message(void **state)
 	assert_non_null(strstr(text_at(&sim, "status.conditions[0].message"), "spec.runPolicy.suspend: Invalid value"));
 	assert_string_equal(text_at(&sim, "status.conditions[1].type"), "");
 	assert_int_equal(gate.patches, 2);
-	/* a job that can be read and is not valid has been created, and fails for good, as ever */
+	/* a job that can be read and is not valid has been created */
 	patch(&sim, "{'spec':{'runPolicy':{'suspend':null,'cleanPodPolicy':'Sometimes'}}}");
 	sim_assert(&sim, "j", "Created Failed | ");
 	assert_non_null(strstr(text_at(&sim, "status.conditions[1].message"), "cleanPodPolicy"));
+}
+
+/* A job that can be read and is not valid fails, too, and begins when it is corrected. */
+static void test_invalid__a_refused_job_begins_when_it_is_corrected(void **state)
+{
+	struct gate gate = {0};
+
+	(void)state;
+	for (int restart = 0; restart < 2; restart++) {
+		auto_sim sim = {0};
+
+		start(&sim, &gate);
+		create(&sim, REFUSED);
+		sim_assert(&sim, "j", "Created Failed | ");
+		assert_true(*text_at(&sim, "status.completionTime"));
+		if (restart)
+			sim_kill(&sim);
+		sim_patch(&sim, "j", "{'spec':{'runPolicy':{'cleanPodPolicy':'None'}}}");
+		if (restart)
+			sim_start(&sim);
+		sim_settle(&sim);
+		sim_assert(&sim, "j", "Created | worker-0 Pending, worker-1 Pending");
+		assert_string_equal(text_at(&sim, "status.completionTime"), "");
+		assert_true(*text_at(&sim, "status.startTime"));
+	}
+}
+
+static void test_invalid__a_refused_job_is_reported_once(void **state)
+{
+	struct gate gate = {0};
+	auto_sim sim = {0};
+
+	(void)state;
+	start(&sim, &gate);
+	create(&sim, REFUSED);
+	assert_int_equal(gate.patches, 1);
+	patch(&sim, "{'metadata':{'annotations':{'note':'x'}}}");
+	sim_kill(&sim);
+	sim_start(&sim);
+	sim_wait(&sim, 600);
+	assert_int_equal(gate.patches, 1);
+	assert_int_equal(sim_assert_event(&sim, "Warning PyTorchJobFailedValidation PyTorchJob failed validation because "),
+	                 1);
+	/* another mistake is another message */
+	patch(&sim, "{'spec':{'runPolicy':{'cleanPodPolicy':'Seldom'}}}");
+	sim_assert(&sim, "j", "Created Failed | ");
+	assert_non_null(strstr(text_at(&sim, "status.conditions[1].message"), "Seldom"));
+	assert_int_equal(gate.patches, 2);
+	assert_false(rh_engine_busy(sim.engine));
+}
+
+/* What has started fails for good, whatever is edited. */
+static void test_invalid__a_job_that_ran_and_failed_stays_failed(void **state)
+{
+	struct gate gate = {0};
+	auto_sim sim = {0};
+
+	(void)state;
+	start(&sim, &gate);
+	sim_create(&sim, sim_new_job("j", "Worker=Never", NULL, NULL));
+	sim_settle(&sim);
+	sim_set_pod(&sim, "j-worker-0", "Failed", 1, 0);
+	sim_settle(&sim);
+	assert_true(rh_json_size(rh_json_at(sim_job(&sim, "j"), "status.conditions")) >= 2);
+	gate.patches = 0;
+	patch(&sim, "{'spec':{'runPolicy':{'cleanPodPolicy':'Sometimes'}}}");
+	patch(&sim, "{'spec':{'runPolicy':{'cleanPodPolicy':'None'}}}");
+	assert_true(*text_at(&sim, "status.completionTime"));
+	assert_int_equal(gate.patches, 0);
 }
 
 static void test_invalid__a_job_that_has_begun_goes_on(void **state)
@@ -220,6 +291,9 @@ int main(void)
 		cmocka_unit_test(test_invalid__begins_when_it_is_corrected),
 		cmocka_unit_test(test_invalid__begins_from_its_text),
 		cmocka_unit_test(test_invalid__another_mistake_is_another_message),
+		cmocka_unit_test(test_invalid__a_refused_job_begins_when_it_is_corrected),
+		cmocka_unit_test(test_invalid__a_refused_job_is_reported_once),
+		cmocka_unit_test(test_invalid__a_job_that_ran_and_failed_stays_failed),
 		cmocka_unit_test(test_invalid__a_job_that_has_begun_goes_on),
 		cmocka_unit_test(test_invalid__jobs_of_others_are_left_alone),
 		cmocka_unit_test(test_invalid__foreign_status_stays),

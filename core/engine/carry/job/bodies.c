@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/carry/job/bodies.h"
+
+#include "engine/carry/entry.h"
+
+bool rh_bodies_are_needed(const struct rh_entry *entry)
+{
+	const struct rh_job *job = entry->job;
+
+	return rh_job_is_ours(job) && !job->deleting && !rh_job_status_finished(&job->status);
+}
+
+void rh_bodies_free_builder(struct rh_entry *entry)
+{
+	rh_builder_free(rh_take(entry->bodies.builder));
+}
+
+void rh_bodies_forget(struct rh_entry *entry)
+{
+	rh_bodies_free_builder(entry);
+	rh_addresses_deinit(&entry->bodies.addresses);
+	entry->bodies.addresses_attempt = -1;
+}
+
+struct rh_snapshot rh_bodies_snapshot(const struct rh_entry *entry)
+{
+	return (struct rh_snapshot){
+		.host = entry->engine->options.host,
+		.job = entry->job,
+		.addresses = &entry->bodies.addresses,
+		.gang = entry->engine->options.gang,
+		.attempt = entry->ledger->attempt,
+		.suspended = entry->job->policy.suspend,
+		.finished = rh_job_status_finished(&entry->job->status),
+	};
+}
+
+/* Only a job that runs needs addresses; they last as long as the attempt. */
+int rh_bodies_addresses(struct rh_entry *entry, struct rh_error *err)
+{
+	const struct rh_engine_options *options = &entry->engine->options;
+	struct rh_addresses made = {0};
+	int r;
+
+	if (!options->addresses || entry->bodies.addresses_attempt == entry->ledger->attempt ||
+	    !rh_bodies_are_needed(entry) || entry->job->policy.suspend)
+		return 0;
+	r = options->addresses(options->arg, entry->job, entry->ledger->attempt, &made, err);
+	if (r < 0) {
+		rh_addresses_deinit(&made);
+		return r;
+	}
+	rh_bodies_free_builder(entry);
+	rh_addresses_deinit(&entry->bodies.addresses);
+	entry->bodies.addresses = made;
+	entry->bodies.addresses_attempt = entry->ledger->attempt;
+	return 0;
+}
+
+struct rh_builder *rh_bodies_builder(struct rh_entry *entry, int *ret_status, struct rh_error *err)
+{
+	int r = rh_bodies_addresses(entry, err);
+
+	if (r == 0 && entry->bodies.builder && entry->bodies.snapshot.attempt != entry->ledger->attempt)
+		rh_bodies_free_builder(entry);
+	if (r == 0 && !entry->bodies.builder) {
+		entry->bodies.snapshot = rh_bodies_snapshot(entry);
+		r = rh_builder_new(&entry->bodies.snapshot, &entry->bodies.builder, err);
+	}
+	if (r == 0)
+		return entry->bodies.builder;
+	*ret_status = r;
+	return NULL;
+}

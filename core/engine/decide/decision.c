@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/decide/decision.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "base/os/clock.h"
+
+void rh_decision_deinit(struct rh_decision *decision)
+{
+	rh_free(decision->pods);
+	rh_free(decision->services);
+	rh_free(decision->slots);
+	rh_free(decision->orphan_pods);
+	rh_free(decision->orphan_services);
+	rh_free(decision->owned);
+	rh_judgement_deinit(&decision->judgement);
+}
+
+size_t rh_decision_places(const struct rh_decision *decision)
+{
+	return decision->offsets[decision->job->spec_count];
+}
+
+const struct rh_replica_spec *rh_decision_spec(const struct rh_decision *decision, size_t place, int32_t *ret_index)
+{
+	size_t spec = 0;
+
+	while (place >= decision->offsets[spec + 1])
+		spec++;
+	*ret_index = (int32_t)(place - decision->offsets[spec]);
+	return &decision->job->specs[spec];
+}
+
+bool rh_decision_type(const struct rh_decision *decision, const char *type, size_t *ret_spec)
+{
+	for (size_t i = 0; i < decision->job->spec_count; i++) {
+		if (strcasecmp(decision->job->specs[i].type, type) == 0) {
+			*ret_spec = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool rh_decision_place(const struct rh_decision *decision, const char *type, int32_t index, size_t *ret_place)
+{
+	size_t spec;
+
+	if (index < 0 || !rh_decision_type(decision, type, &spec) ||
+	    (size_t)index >= decision->offsets[spec + 1] - decision->offsets[spec])
+		return false;
+	*ret_place = decision->offsets[spec] + (size_t)index;
+	return true;
+}
+
+bool rh_decide_is_service(const struct rh_decision *decision, const struct rh_child *child)
+{
+	return strcmp(child->kind, "Service") == 0 && strcmp(child->api_version, "v1") == 0 &&
+	       strcmp(child->owner_uid, decision->job->uid) == 0;
+}
+
+bool rh_decide_leads(const struct rh_replica_spec *spec)
+{
+	return spec->known && (spec->known->flags & RH_REPLICA_LEADER);
+}
+
+int64_t rh_decide_time(const struct rh_decision *decision, int64_t time)
+{
+	int64_t moved;
+
+	return __builtin_add_overflow(time, rh_clock_steps_since(decision->world->steps, time), &moved) ? RH_NEVER : moved;
+}
+
+void rh_decision_wake(struct rh_decision *decision, int64_t time)
+{
+	if (time < decision->plan->wake_at)
+		decision->plan->wake_at = time;
+}

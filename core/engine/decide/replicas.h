@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file engine/decide/replicas.h
+ * @brief The state of each replica, the first fault, and restarts; for core/engine/decide.
+ */
+#ifndef RH_ENGINE_DECIDE_REPLICAS_H
+#define RH_ENGINE_DECIDE_REPLICAS_H
+
+#include "engine/decide/decision.h"
+
+/** Fill the tables with pods and Services. @return 0, RH_EINVAL or RH_ENOMEM */
+int rh_decide_tables(struct rh_decision *decision);
+/** Find the state of each replica, and count. New successes go into the ledger, with their Events.
+ * @return 0 or RH_ENOMEM */
+int rh_decide_observe(struct rh_decision *decision);
+
+/** Find the fault that came first and keep it in the ledger. @return 0 or RH_ENOMEM */
+int rh_decide_fault(struct rh_decision *decision);
+/**
+ * Before a fault ends the job, or all its replicas: where the fault looks like a consequence, wait for peers that are
+ * about to end and may show the cause. The decision then wakes when the wait ends.
+ * @return whether the fault is to be judged later
+ */
+bool rh_decide_fault_waits(struct rh_decision *decision);
+/**
+ * Judge the ledger's fault: when it is the consequence of one replica that has not ended, or that succeeded too early,
+ * that replica becomes the ledger's fault. @return 0 or RH_ENOMEM
+ */
+int rh_decide_fault_judge(struct rh_decision *decision);
+/**
+ * Set the ledger's fault when a limit ends the job, or none. With restarts in place no replica has failed for good, so
+ * that it is the last end of a restarted container. @return 0 or RH_ENOMEM
+ */
+int rh_decide_fault_of_limit(struct rh_decision *decision, enum rh_ledger_end end);
+/** Append " First fault: …" when the ledger has a fault of the running attempt. */
+void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *out);
+
+/** @return whether the restarts of this pass would exceed backoffLimit */
+bool rh_decide_over_budget(const struct rh_decision *decision);
+/** Count restarts and delete failed pods, or start to stop the whole job. @return 0 or RH_ENOMEM */
+int rh_decide_restart(struct rh_decision *decision);
+/** Continue to stop the whole job; start the next attempt once no pod is left. @return 0 or RH_ENOMEM */
+int rh_decide_drain(struct rh_decision *decision);
+
+#endif

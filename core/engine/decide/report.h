@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file engine/decide/report.h
+ * @brief What a decision writes for users: conditions, Events and counts; for core/engine/decide.
+ */
+#ifndef RH_ENGINE_DECIDE_REPORT_H
+#define RH_ENGINE_DECIDE_REPORT_H
+
+#include "engine/decide/decision.h"
+
+/** Set a condition; its reason is the kind's name and @p word. @return 1 when it changed, 0 or RH_ENOMEM */
+int rh_decide_condition(struct rh_decision *decision, const char *type, bool value, const char *word,
+                        const char *message);
+/** Emit an Event; its reason is the kind's name and @p word. @return 0 or RH_ENOMEM */
+int rh_decide_emit(struct rh_decision *decision, bool warning, const char *word, const char *message);
+/** Write the counts into replicaStatuses. @return 0 or RH_ENOMEM */
+int rh_decide_counts(struct rh_decision *decision);
+/** Emit an Event with the exit code of the main container of the pod at @p place. @return 0 or RH_ENOMEM */
+int rh_decide_emit_exit(struct rh_decision *decision, size_t place);
+
+/** Start with the counts of the status that is held back, as if it were written. */
+void rh_decide_take_held(struct rh_decision *decision);
+/** Plan a status write if it differs, or a wake-up for a delayed one. @return 0 or RH_ENOMEM */
+int rh_decide_write_status(struct rh_decision *decision);
+/** Set the condition Stalled by what the store refuses. @return 0 or RH_ENOMEM */
+int rh_decide_stalled(struct rh_decision *decision);
+
+#endif
