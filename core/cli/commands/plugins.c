@@ -6,7 +6,11 @@
 
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/commands/plugins.h"
 #include "cli/session.h"
+
+/* Most operands: `test`, its file, and files with jobs. */
+#define PLUGINS_OPERANDS_MAX 1000
 
 static const char *plugins_state(enum rh_plugin_state state)
 {
@@ -83,6 +87,8 @@ static int plugins_list(const struct rh_cli *cli, struct rh_error *err)
 
 	if (r < 0)
 		return r;
+	if (format && strcmp(format, "junit") == 0)
+		return rh_fail(err, RH_EINVAL, "-o junit is for `plugins test`; use -o json");
 	if (format && strcmp(format, "json") == 0)
 		return plugins_print_json(session.host) < 0 ? rh_fail_oom(err) : 0;
 	plugins_print_text(session.host);
@@ -111,30 +117,60 @@ static int plugins_check(const char *file, struct rh_error *err)
 	return 0;
 }
 
-static int plugins_run(const struct rh_cli *cli)
+static int plugins_run_list(const struct rh_cli *cli)
 {
 	struct rh_error err = {0};
-	const char *what = cli->operand_count > 0 ? cli->operands[0] : "list";
-	int r;
+	int r = plugins_list(cli, &err);
 
-	if (strcmp(what, "list") == 0 && cli->operand_count <= 1)
-		r = plugins_list(cli, &err);
-	else if (strcmp(what, "check") == 0 && cli->operand_count == 2)
-		r = plugins_check(cli->operands[1], &err);
-	else
-		return rh_cli_fail(cli, RH_EXIT_BAD_INPUT, "use `plugins list` or `plugins check FILE`");
 	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
 }
 
+static int plugins_run_check(const struct rh_cli *cli)
+{
+	struct rh_error err = {0};
+	int r = plugins_check(cli->operands[1], &err);
+
+	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
+}
+
+/* What the first operand may be. */
+static const struct {
+	const char *name;
+	size_t operands_min; /* its own name included */
+	size_t operands_max;
+	int (*run)(const struct rh_cli *cli);
+} plugins_actions[] = {
+	{"list", 1, 1, plugins_run_list},
+	{"check", 2, 2, plugins_run_check},
+	{"test", 2, PLUGINS_OPERANDS_MAX, rh_plugins_test},
+};
+
+static int plugins_run(const struct rh_cli *cli)
+{
+	if (cli->operand_count == 0)
+		return plugins_run_list(cli);
+	for (size_t i = 0; i < sizeof(plugins_actions) / sizeof(plugins_actions[0]); i++) {
+		if (strcmp(cli->operands[0], plugins_actions[i].name) == 0 &&
+		    cli->operand_count >= plugins_actions[i].operands_min &&
+		    cli->operand_count <= plugins_actions[i].operands_max)
+			return plugins_actions[i].run(cli);
+	}
+	return rh_cli_fail(cli, RH_EXIT_BAD_INPUT,
+	                   "use `plugins list`, `plugins check FILE` or `plugins test FILE [JOB...]`");
+}
+
 static const struct rh_option plugins_options[] = {
-	{"output", 'o', "FORMAT", "text|json", "how to print the list"},
+	{"output", 'o', "FORMAT", "text|json|junit", "how to print the list or the report (junit: of `test` alone)"},
+	{"record", 0, "DIR", NULL, "test: write the objects that the jobs get into files of DIR"},
+	{"golden", 0, "DIR", NULL, "test: compare the objects that the jobs get with those that were recorded in DIR"},
+	{"time-limit", 0, "DURATION", NULL, "test: longest that one operation may take (default: as configured, 10s)"},
 	{NULL, 0, NULL, NULL, NULL},
 };
 
 const struct rh_command rh_command_plugins = {
 	.name = "plugins",
-	.synopsis = "[list] | check FILE",
-	.summary = "list the plugins with their state, or check one file",
+	.synopsis = "[list] | check FILE | test FILE [JOB...]",
+	.summary = "list the plugins with their state, or check or test one file",
 	.details =
 		"`list` shows every plugin file that was found, its state and, where it is not ready, "
 		"why:\n"
@@ -144,8 +180,16 @@ const struct rh_command rh_command_plugins = {
 		"says "
 		"whether it\n"
 		"fits this host.\n\n"
-		"Exit status: 0 fine, 1 the checked plugin was refused, 2 wrong arguments or no such file.",
+		"`test FILE` is for authors of plugins. It calls every operation with generated jobs, and with those of the "
+		"files\n"
+		"JOB, in processes of its own, and reports what breaks the rules of plugin.h: crashes, exits, endless loops, "
+		"threads,\n"
+		"files, leaks, answers that an API server refuses, answers that change from call to call, and what the "
+		"contract "
+		"does\n"
+		"not name. docs/plugin-testing.md explains each check.\n\n"
+		"Exit status: 0 fine, 1 the checked plugin was refused or a test failed, 2 wrong arguments or no such file.",
 	.options = plugins_options,
-	.operands_max = 2,
+	.operands_max = PLUGINS_OPERANDS_MAX,
 	.run = plugins_run,
 };
