@@ -3,6 +3,7 @@
 
 usage: test_broken.py ROUNDHOUSE FOLDER RULES : for each line of RULES the plugin FOLDER/RULE.so is tested.
 """
+import concurrent.futures
 import json
 import os
 import subprocess
@@ -27,11 +28,15 @@ def rules():
                 yield line.rstrip("\n").split(" ", 2)
 
 
+def test(rule):
+    limit = ["--time-limit", "2s"] if rule.startswith("HANG") else []
+    return subprocess.run([PROGRAM, "plugins", "test", *limit, "-o", "json", os.path.join(FOLDER, rule + ".so")],
+                          capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+
 class Broken(unittest.TestCase):
     def check(self, rule, check, words):
-        limit = ["--time-limit", "2s"] if rule.startswith("HANG") else []
-        done = subprocess.run([PROGRAM, "plugins", "test", *limit, "-o", "json", os.path.join(FOLDER, rule + ".so")],
-                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+        done = DONE[rule].result()
         self.assertIn(done.returncode, (0, 1), done.stderr)
         report = json.loads(done.stdout)
         found = {row["name"]: row for row in report["checks"] if row["findings"]}
@@ -51,8 +56,12 @@ def add(rule, check, words):
     setattr(Broken, f"test_{rule.lower()}", lambda self: self.check(rule, check, words))
 
 
+# Each test waits for the next second of the clock, so several run at a time.
+POOL = concurrent.futures.ThreadPoolExecutor(max_workers=4)
+DONE = {}
 for row in rules():
     add(*row)
+    DONE[row[0]] = POOL.submit(test, row[0])
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -22,6 +22,6 @@ struct rh_sweep {
 };
 
 /** Do it. What it finds is on the board. @return 0, or RH_ENOMEM and the like: the kit itself failed */
-int rh_sweep(const struct rh_sweep *sweep, struct rh_error *err);
+int rh_sweep(const struct rh_sweep *how, struct rh_error *err);
 
 #endif

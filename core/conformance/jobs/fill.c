@@ -20,7 +20,7 @@ struct fill {
 	enum rh_fill how;
 };
 
-static struct rh_json *fill_value(const struct fill *fill, const struct rh_json *schema, int depth);
+static struct rh_json *fill_value(const struct fill *fill, const struct rh_json *reference, int depth);
 
 /** Texts that are tried against a pattern. */
 static const char *const fill_texts[] = {

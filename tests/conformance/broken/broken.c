@@ -95,7 +95,8 @@ enum broken_rule {
 	PURE_CLOCK,
 	PURE_PROCESS,
 	PURE_ORDER,
-	MEMORY_POD
+	MEMORY_POD,
+	MEMORY_STATUS
 };
 
 #ifndef BREAK
@@ -358,6 +359,12 @@ static int32_t broken_answer(const struct rh_view *view, struct rh_reply *reply)
 		return services->object(reply, "{}");
 	if (broken(STATUS_POD))
 		return -5;
+	if (broken(MEMORY_STATUS)) {
+		void *large = malloc((size_t)1 << 40);
+
+		free(large);
+		return large ? 0 : RH_ENOMEM;
+	}
 	if (broken(UTF8_ENV))
 		return services->env(reply, NULL, "RANK", "\xff\xfe");
 	if (broken(UTF8_EDIT))
@@ -439,10 +446,10 @@ static const char *broken_object(void)
 		return "{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"My_Config\"}}";
 	if (broken(OBJECT_CLUSTER))
 		return "{\"apiVersion\": \"rbac.authorization.k8s.io/v1\", \"kind\": \"ClusterRole\", \"metadata\": {\"name\": "
-		       "\"x\"}}";
+			   "\"x\"}}";
 	if (broken(OBJECT_NAMESPACE))
 		return "{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"x\", \"namespace\": "
-		       "\"kube-system\"}}";
+			   "\"kube-system\"}}";
 	if (broken(RBAC_GRANT))
 		return "{\"apiVersion\": \"rbac.authorization.k8s.io/v1\", \"kind\": \"Role\", \"metadata\": {\"name\": \"x\"},"
 			   "\"rules\": [{\"apiGroups\": [\"\"], \"resources\": [\"secrets\"], \"verbs\": [\"get\"]}]}";
