@@ -40,7 +40,10 @@ static void env_set_own_address(struct env_call *call)
 	}
 }
 
-/** Address of the rendezvous, which replica 0 of the leader type serves; that replica gets its own address. */
+/**
+ * Address of the rendezvous, which replica 0 of the leader type serves; that replica gets its own address. On one
+ * machine a replica that is not there (replicas: 0) has none.
+ */
 static void env_set_master(struct env_call *call, const char *leader)
 {
 	int is_first = strcmp(call->me->type, leader) == 0 && call->me->index == 0;
@@ -49,8 +52,10 @@ static void env_set_master(struct env_call *call, const char *leader)
 
 	if (is_first)
 		env_set_own_address(call);
-	snprintf(text, sizeof(text), "%s:%" PRId32, address ? address : "", call->host->port(call->view, leader, 0));
-	env_set(call, "PADDLE_MASTER", address ? text : NULL);
+	if (!address)
+		return;
+	snprintf(text, sizeof(text), "%s:%" PRId32, address, call->host->port(call->view, leader, 0));
+	env_set(call, "PADDLE_MASTER", text);
 }
 
 /**

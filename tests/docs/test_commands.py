@@ -82,6 +82,11 @@ TESTED = {
     "examples/setup openmpi": ("tests/examples/test_setup.py", "self.setup("),
     "$HOME/.cache/roundhouse/env/openmpi-HASH/bin/mpirun -n 2 build/release/bin/roundhouse-comm check --backend mpi":
         ("tests/comm/mpi/test_openmpi5.py", "mpirun"),
+    "roundhouse plugins test dask.so": ("tests/conformance/test_kit.py", "def test_a_report_for_people"),
+    "roundhouse plugins test dask.so job.yaml": ("tests/conformance/test_kit.py", "def test_jobs_of_the_author_are_used"),
+    "roundhouse plugins test -o junit dask.so > report.xml": ("tests/conformance/test_kit.py", '"-o", "junit"'),
+    "roundhouse plugins test dask.so jobs/*.yaml --record golden": ("tests/conformance/test_kit.py", '"--record", golden'),
+    "roundhouse plugins test dask.so jobs/*.yaml --golden golden": ("tests/conformance/test_kit.py", '"--golden", golden'),
 }
 # command: (why it is not run here, what is run in its place)
 NOT_RUN = {

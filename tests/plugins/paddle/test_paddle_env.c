@@ -83,9 +83,24 @@ static void test_paddle_env__addresses_of_a_plan(void **state)
 	kit_assert_env(other, 0, ENV_FIRST("2") "PADDLE_MASTER=127.9.0.1:20001\nPOD_IP=127.9.0.2\n");
 }
 
+/* On a cluster a Master with replicas: 0 still has a name; on one machine there is no address to give. */
+static void test_paddle_env__a_leader_without_replicas_has_no_address(void **state)
+{
+	struct rh_address places[] = {{.type = "Worker", .index = 0, .host = "127.9.0.1", .port = 20001}};
+	const struct rh_addresses plan = {places, 1};
+	auto_kit kit;
+
+	(void)state;
+	kit_open(&kit, "paddle", NULL, JOBS_JOB("", JOBS_TYPE("Master", "0") JOBS_TYPE("Worker", "1")));
+	kit.fixture.snapshot.addresses = &plan;
+	rh_auto(json) pod = kit_pod(&kit, "Worker", 0);
+	kit_assert_env(pod, 0, ENV_FIRST("1") "PADDLE_TRAINER_NUM=1\nPOD_IP=127.9.0.1\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_paddle_env__a_leader_without_replicas_has_no_address),
 		cmocka_unit_test(test_paddle_env__variables_in_order),
 		cmocka_unit_test(test_paddle_env__every_container),
 		cmocka_unit_test(test_paddle_env__addresses_of_a_plan),

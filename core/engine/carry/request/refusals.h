@@ -17,7 +17,7 @@ struct rh_inflight;
 struct rh_entry_refusals {
 	struct rh_refusal *list; /**< oldest first; owned */
 	size_t count;
-	char *breach;   /**< how the plugin broke its contract, see rh_work_fail_plugin(); owned; NULL: it did not */
+	char *breach;   /**< how the plugin broke its contract, see rh_failure_judge(); owned; NULL: it did not */
 	bool set_aside; /**< the plugin's process failed at the job too often: the job waits until its spec changes */
 };
 

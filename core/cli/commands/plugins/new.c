@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/os/file.h"
 #include "base/str.h"
-#include "cli/commands/plugins.h"
+#include "cli/commands/plugins/plugins.h"
 #include "cli/scaffold/scaffold.h"
 
 /* Room for the path of the running program. */
