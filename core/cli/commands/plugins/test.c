@@ -60,13 +60,13 @@ static int test_configure(const struct rh_cli *cli, struct rh_config **ret_confi
 		r = rh_duration_parse(limit, &config->plugin_time_limit, err);
 	if (r == 0 && config->plugin_time_limit <= 0)
 		r = rh_fail(err, RH_EINVAL, "--time-limit \"%s\" must be longer than 0", limit);
-	for (size_t i = 0; r == 0 && i < config->plugin_allow_count; i++)
-		rh_free(config->plugin_allow[i]);
-	if (r == 0) { /* the author's file need not be on this machine's list */
-		config->plugin_allow_count = 0;
-		*ret_config = rh_take(config);
-	}
-	return r;
+	if (r < 0)
+		return r;
+	/* the author's file need not be on this machine's list, or signed */
+	rh_allow_deinit(&config->plugin_allow);
+	rh_free(rh_take(config->plugin_public_key));
+	*ret_config = rh_take(config);
+	return 0;
 }
 
 static int test_run(const struct rh_cli *cli, struct rh_report *report, struct rh_error *err)
@@ -97,15 +97,14 @@ static int test_run(const struct rh_cli *cli, struct rh_report *report, struct r
 	return r;
 }
 
-int rh_plugins_test(const struct rh_cli *cli)
+int rh_plugins_test(const struct rh_cli *cli, struct rh_error *err)
 {
 	rh_auto_report report = {0};
-	struct rh_error err = {0};
-	int r = test_run(cli, &report, &err);
+	int r = test_run(cli, &report, err);
 
 	if (r == 0 && test_print(&report, rh_cli_option(cli, "output")) < 0)
-		r = rh_fail_oom(&err);
+		r = rh_fail_oom(err);
 	if (r < 0)
-		return rh_cli_fail(cli, rh_cli_status(r), err.message);
+		return r;
 	return rh_report_count(&report, false) > 0 ? RH_EXIT_FAILED : RH_EXIT_OK;
 }

@@ -6,12 +6,12 @@
 
 #include "cli/cli.h"
 #include "cli/commands.h"
-#include "cli/commands/plugins.h"
+#include "cli/commands/plugins/plugins.h"
 #include "cli/config/pin.h"
 #include "cli/session.h"
 
-/* Most files that can be pinned at once, and the word in front of them. */
-#define PLUGINS_OPERANDS_MAX 257
+/* Most operands: the verb and its files. */
+#define PLUGINS_OPERANDS_MAX 1000
 
 static const char *plugins_state(enum rh_plugin_state state)
 {
@@ -88,6 +88,8 @@ static int plugins_list(const struct rh_cli *cli, struct rh_error *err)
 
 	if (r < 0)
 		return r;
+	if (format && strcmp(format, "junit") == 0)
+		return rh_fail(err, RH_EINVAL, "-o junit is for `plugins test`; use -o json");
 	if (format && strcmp(format, "json") == 0)
 		return plugins_print_json(session.host) < 0 ? rh_fail_oom(err) : 0;
 	plugins_print_text(session.host);
@@ -135,6 +137,7 @@ static const struct {
 } plugins_verbs[] = {
 	{"list", 0, 1, "output", plugins_list},
 	{"check", 2, 2, "", plugins_check_operand},
+	{"test", 2, PLUGINS_OPERANDS_MAX, "output|record|golden|time-limit", rh_plugins_test},
 	{"pin", 1, PLUGINS_OPERANDS_MAX, "write", rh_plugins_pin},
 	{"new", 1, 2, "kind|replicas|lang|group|dir", rh_plugins_new},
 };
@@ -166,11 +169,14 @@ static int plugins_run(const struct rh_cli *cli)
 		return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : r;
 	}
 	return rh_cli_fail(cli, RH_EXIT_BAD_INPUT,
-	                   "use `plugins list`, `plugins check FILE`, `plugins pin [FILE...]` or `plugins new NAME`");
+	                   "use `plugins list`, `check FILE`, `test FILE [JOB...]`, `pin [FILE...]` or `new NAME`");
 }
 
 static const struct rh_option plugins_options[] = {
-	{"output", 'o', "FORMAT", "text|json", "list: how to print it"},
+	{"output", 'o', "FORMAT", "text|json|junit", "list, test: how to print it (junit: test alone)"},
+	{"record", 0, "DIR", NULL, "test: write the objects that the jobs get into files of DIR"},
+	{"golden", 0, "DIR", NULL, "test: compare the objects that the jobs get with those that were recorded in DIR"},
+	{"time-limit", 0, "DURATION", NULL, "test: longest that one operation may take (default: as configured, 10s)"},
 	{"kind", 0, "KIND", NULL, "new: the kind of jobs that the plugin serves, as FooJob"},
 	{"replicas", 0, "TYPES", NULL, "new: its replica types, separated by commas; the first of several leads"},
 	{"lang", 0, "LANGUAGE", "c|cpp|rust", "new: the language of the plugin"},
@@ -182,8 +188,8 @@ static const struct rh_option plugins_options[] = {
 
 const struct rh_command rh_command_plugins = {
 	.name = "plugins",
-	.synopsis = "[list] | check FILE | pin [FILE...] | new NAME",
-	.summary = "list the plugins, check or pin files, or begin a new one",
+	.synopsis = "[list] | check FILE | test FILE [JOB...] | pin [FILE...] | new NAME",
+	.summary = "list the plugins, check, test or pin files, or begin a new one",
 	.details =
 		"`list` shows every plugin file that was found, its state and, where it is not ready, "
 		"why:\n"
@@ -197,10 +203,19 @@ const struct rh_command rh_command_plugins = {
 		"loaded; with --write it puts them into the configuration file. It runs no code of a plugin. `new NAME --kind "
 		"FooJob\n"
 		"--replicas Leader,Worker --lang cpp` writes a project that builds, passes its tests and makes a package, into "
-        "a "
+		"a "
 		"folder\n"
 		"that must not exist yet (docs/writing-a-plugin.md).\n\n"
-		"Exit status: 0 fine, 1 the checked plugin was refused, 2 wrong arguments, no such file, or the folder exists.",
+		"`test FILE` is for authors of plugins. It calls every operation with generated jobs, and with those of the "
+		"files\n"
+		"JOB, in processes of its own, and reports what breaks the rules of plugin.h: crashes, exits, endless loops, "
+		"threads,\n"
+		"files, leaks, answers that an API server refuses, answers that change from call to call, and what the "
+        "contract "
+		"does\n"
+		"not name. docs/plugin-testing.md explains each check.\n\n"
+		"Exit status: 0 fine, 1 the checked plugin was refused or a test failed, 2 wrong arguments, no such file, or "
+        "the folder exists.",
 	.options = plugins_options,
 	.operands_max = PLUGINS_OPERANDS_MAX,
 	.run = plugins_run,
