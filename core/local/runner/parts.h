@@ -27,6 +27,7 @@ struct rh_runner {
 	struct rh_devices devices;
 	bool devices_used[RH_DEVICES_MAX]; /**< given to a pod and locked */
 	int64_t orphans_until;             /**< monotonic time until which to look for orphans of dead shims; 0: none */
+	int64_t due;                       /**< deadline of the next step, monotonic */
 	bool child_ended;                  /**< SIGCHLD came */
 	bool was_subreaper;                /**< subreaper attribute of this process before */
 };
