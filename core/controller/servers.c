@@ -78,19 +78,16 @@ static size_t servers_connections(void)
 	return share < SERVERS_CONNECTIONS_MIN ? SERVERS_CONNECTIONS_MIN : (size_t)share;
 }
 
-/* Wipe and free a key. */
-static void servers_wipe(char **text)
+/* Cleanup function for a key. */
+static void servers_wipe(char **key)
 {
-	if (*text)
-		explicit_bzero(*text, strlen(*text));
-	rh_free(*text);
-	*text = NULL;
+	rh_free_secret(*key);
 }
 
 static void servers_forget_pair(struct rh_webhook_server *server)
 {
 	rh_free(rh_take(server->certificate));
-	servers_wipe(&server->key);
+	rh_free_secret(rh_take(server->key));
 }
 
 static int servers_read(const char *folder, const char *name, char **ret_text, struct rh_error *err)
@@ -219,11 +216,6 @@ static void servers_watch_webhook(struct rh_controller *controller, int64_t now)
 	server->look_at = now + (server->httpd && r > 0 ? SERVERS_LOOK_LATER : SERVERS_LOOK_SOON);
 }
 
-bool rh_servers_pending(const struct rh_controller *controller)
-{
-	return controller->webhook_server.look_at != RH_NEVER && !controller->webhook_server.httpd;
-}
-
 void rh_servers_clock_set(struct rh_controller *controller)
 {
 	if (controller->webhook_server.rotation)
@@ -284,7 +276,7 @@ static int servers_open_webhook(struct rh_controller *controller, struct rh_erro
 		return r;
 	controller->webhook_server.look_at = 0;
 	servers_watch_webhook(controller, rh_clock_monotonic());
-	if (rh_servers_pending(controller))
+	if (rh_controller_webhooks_pending(controller))
 		rh_log(RH_LOG_INFO, "webhooks", "waiting for tls.crt and tls.key in %s", options->webhook_dir);
 	return 0;
 }
