@@ -29,12 +29,6 @@
 /* Largest /etc/hosts of this machine that is taken over, in bytes. */
 #define RUN_HOSTS_MAX (1024 * 1024)
 
-void rh_run_note(const struct rh_run *run, const char *text)
-{
-	if (run->options->hooks.note)
-		run->options->hooks.note(run->options->hooks.arg, text);
-}
-
 /* Wall-clock time that does not jump: deadlines and back-off are not to be cut short or stretched by whoever sets the
  * clock. */
 static int64_t run_now(const struct rh_run *run)

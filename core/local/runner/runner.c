@@ -27,16 +27,6 @@
 /* Most turns of rh_runner_free() that wait for the end of processes. */
 #define RUNNER_FREE_TURNS 500
 
-void rh_runner_note(struct rh_runner *runner, const char *text)
-{
-	const struct rh_runner_hooks *hooks = &runner->options.hooks;
-
-	if (!hooks->note || rh_map_get(runner->noted, text))
-		return;
-	(void)rh_map_set(runner->noted, text, runner, NULL); /* without memory it is reported again */
-	hooks->note(hooks->arg, text);
-}
-
 const char *rh_runner_replica(const struct rh_json *pod)
 {
 	const struct rh_json *metadata = rh_json_get(pod, "metadata");

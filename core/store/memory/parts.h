@@ -93,6 +93,10 @@ struct rh_memory_event *rh_memory_event_new(struct rh_memory_watch *watch, enum 
 void rh_memory_event_free(struct rh_memory_event *event);
 /** Put an event (taken) into the queue. */
 void rh_memory_emit(struct rh_memory_store *store, struct rh_memory_event *event);
+/** Append an item to the queue, and report that the queue is not empty any more. */
+void rh_memory_push(struct rh_memory_store *store, struct rh_memory_item *item);
+/** Take an item out of the queue. */
+void rh_memory_unlink(struct rh_memory_store *store, struct rh_memory_item *item);
 /**
  * Apply a request: change the objects, queue watch events, and fill in the outcome. Never fails: an error becomes the
  * outcome.

@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/memory.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "store/memory/parts.h"
-
-bool rh_memory_key(const struct rh_resource *resource, const char *namespace_, const char *name,
-                   char buffer[RH_MEMORY_KEY_SIZE])
-{
-	int length = namespace_ ? snprintf(buffer, RH_MEMORY_KEY_SIZE, "%s/%s/%s/%s", resource->api_version, resource->kind,
-	                                   namespace_, name)
-	                        : snprintf(buffer, RH_MEMORY_KEY_SIZE, "%s/%s/", resource->api_version, resource->kind);
-
-	return length >= 0 && length < RH_MEMORY_KEY_SIZE;
-}
 
 static void memory_free_request(struct rh_memory_request *request)
 {
@@ -26,69 +15,6 @@ static void memory_free_request(struct rh_memory_request *request)
 	rh_free(request->message);
 	rh_memory_version_unref(request->version);
 	rh_free(request);
-}
-
-struct rh_memory_event *rh_memory_event_new(struct rh_memory_watch *watch, enum rh_watch_event event,
-                                            struct rh_memory_version *version)
-{
-	struct rh_memory_event *made = rh_alloc(sizeof(*made));
-
-	if (!made)
-		return NULL;
-	made->item.kind = RH_MEMORY_EVENT;
-	made->watch = watch;
-	made->event = event;
-	made->version = rh_memory_version_ref(version);
-	return made;
-}
-
-void rh_memory_event_free(struct rh_memory_event *event)
-{
-	if (!event)
-		return;
-	rh_memory_version_unref(event->version);
-	rh_free(event);
-}
-
-static void memory_push(struct rh_memory_store *store, struct rh_memory_item *item)
-{
-	bool was_empty = !store->first;
-
-	item->previous = store->last;
-	item->next = NULL;
-	if (store->last)
-		store->last->next = item;
-	else
-		store->first = item;
-	store->last = item;
-	if (was_empty && store->ready)
-		store->ready(store->arg);
-}
-
-static void memory_unlink(struct rh_memory_store *store, struct rh_memory_item *item)
-{
-	if (item->previous)
-		item->previous->next = item->next;
-	else
-		store->first = item->next;
-	if (item->next)
-		item->next->previous = item->previous;
-	else
-		store->last = item->previous;
-}
-
-void rh_memory_emit(struct rh_memory_store *store, struct rh_memory_event *event)
-{
-	struct rh_memory_watch *watch = event->watch;
-
-	if (watch->last) {
-		watch->last->next = event;
-	} else {
-		watch->first = event;
-		store->heads++;
-	}
-	watch->last = event;
-	memory_push(store, &event->item);
 }
 
 static void memory_free_watch(struct rh_memory_watch *watch)
@@ -173,7 +99,7 @@ static void memory_drop_events(struct rh_memory_store *store, struct rh_memory_w
 		struct rh_memory_event *event = watch->first;
 
 		watch->first = event->next;
-		memory_unlink(store, &event->item);
+		rh_memory_unlink(store, &event->item);
 		rh_memory_event_free(event);
 	}
 }
@@ -247,7 +173,7 @@ static int memory_submit(struct rh_store *face, struct rh_request *request, rh_d
 	store->heads++;
 	if (ret_id)
 		*ret_id = made->id;
-	memory_push(store, &made->item);
+	rh_memory_push(store, &made->item);
 	return 0;
 }
 
@@ -291,7 +217,7 @@ void rh_memory_store_disconnect(struct rh_memory_store *store)
 	struct rh_memory_watch *watch;
 
 	while ((item = store->first)) {
-		memory_unlink(store, item);
+		rh_memory_unlink(store, item);
 		if (item->kind == RH_MEMORY_EVENT)
 			rh_memory_event_free((struct rh_memory_event *)item);
 		else
@@ -360,7 +286,7 @@ static bool memory_pump_event(struct rh_memory_store *store, struct rh_memory_ev
 
 	if (event->version && !tree)
 		return false;
-	memory_unlink(store, &event->item);
+	rh_memory_unlink(store, &event->item);
 	watch->first = event->next;
 	if (!watch->first) {
 		watch->last = NULL;
@@ -381,7 +307,7 @@ static bool memory_pump_outcome(struct rh_memory_store *store, struct rh_memory_
 		if (!outcome.object)
 			return false;
 	}
-	memory_unlink(store, &request->item);
+	rh_memory_unlink(store, &request->item);
 	store->heads--;
 	if (request->done)
 		request->done(request->arg, &outcome);
@@ -392,10 +318,10 @@ static bool memory_pump_outcome(struct rh_memory_store *store, struct rh_memory_
 /* An outcome is delivered no earlier than the watch events of its change. */
 static void memory_pump_request(struct rh_memory_store *store, struct rh_memory_request *request)
 {
-	memory_unlink(store, &request->item);
+	rh_memory_unlink(store, &request->item);
 	rh_memory_apply(store, request);
 	request->item.kind = RH_MEMORY_OUTCOME;
-	memory_push(store, &request->item);
+	rh_memory_push(store, &request->item);
 }
 
 bool rh_memory_store_pump(struct rh_memory_store *store, size_t choice)

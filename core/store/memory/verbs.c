@@ -47,14 +47,6 @@ static bool memory_is_pod(const struct rh_memory_object *object)
 	return rh_starts_with(object->key, "v1/Pod/");
 }
 
-bool rh_memory_selects(const struct rh_memory_watch *watch, const struct rh_memory_object *object,
-                       const struct rh_json *tree)
-{
-	if (!rh_starts_with(object->key, watch->prefix))
-		return false;
-	return !watch->label || rh_json_get(rh_json_get(rh_json_get(tree, "metadata"), "labels"), watch->label);
-}
-
 /* One change of one object. */
 struct memory_change {
 	struct rh_memory_object *object;
