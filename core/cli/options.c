@@ -10,6 +10,14 @@
 #include "base/str.h"
 #include "cli/cli.h"
 
+const struct rh_option rh_cli_common_options[] = {
+	{"config", 0, "FILE", NULL, "read FILE instead of the roundhouse.ini that would be found"},
+	{"plugins", 0, "DIR", NULL, "search DIR for plugins, before the configured folders"},
+	{"log-level", 0, "LEVEL", "debug|info|warn|error", "write log lines of LEVEL and above (default warn)"},
+	{"help", 'h', NULL, NULL, "show this help"},
+	{NULL, 0, NULL, NULL, NULL},
+};
+
 /* Where an option of a command line belongs: a row, and the slot for its value. */
 struct options_slot {
 	const struct rh_option *option;
