@@ -116,6 +116,13 @@ void rh_free(void *ptr)
 	free(ptr);
 }
 
+void rh_free_secret(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	rh_free(text);
+}
+
 void rh_mem_freep(void *ptr_to_ptr)
 {
 	rh_free(*(void **)ptr_to_ptr);

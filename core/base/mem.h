@@ -34,6 +34,8 @@ char *rh_vasprintf(const char *fmt, va_list args) __attribute__((format(printf, 
 
 /** Free what the functions above returned. NULL is nothing. */
 void rh_free(void *ptr);
+/** Overwrite @p text with zeros and free it, for keys and passwords. NULL is nothing. */
+void rh_free_secret(char *text);
 
 /**
  * For tests: let @p count more allocations of this process succeed and fail every later one; a negative count (the

@@ -67,9 +67,10 @@ struct rh_given {
 /** A parsed command line. */
 struct rh_cli {
 	const struct rh_command *command;
-	const char *values[RH_OPTIONS_MAX];  /**< by row of command->options; "" for a given flag, NULL: not given */
-	const char *common[RH_OPTIONS_MAX];  /**< likewise for rh_cli_common_options */
-	struct rh_given given[RH_GIVEN_MAX]; /**< all options in order, for those that may be repeated */
+	const struct rh_command *const *commands; /**< of the whole program, ended by NULL, for commands that describe it */
+	const char *values[RH_OPTIONS_MAX];       /**< by row of command->options; "" for a given flag, NULL: not given */
+	const char *common[RH_OPTIONS_MAX];       /**< likewise for rh_cli_common_options */
+	struct rh_given given[RH_GIVEN_MAX];      /**< all options in order, for those that may be repeated */
 	size_t given_count;
 	char **words;    /**< all arguments after the command's name, ended by NULL; borrowed from argv */
 	char **operands; /**< borrowed from argv */
@@ -110,15 +111,15 @@ int rh_cli_finish(int status);
 /** @return whether to write colours to @p fd: it is a terminal (NO_COLOR and TERM=dumb are honoured) */
 bool rh_cli_colour(int fd);
 
+/** The program with what a cluster needs. */
+#define RH_CLI_CONTROLLER "roundhouse-controller"
+
 /**
- * Replace this process by another program of the same folder, with the arguments after the command's name. Returns only
- * after a failure, which has been printed. @param as its argv[0]. @return RH_EXIT_FAILED
+ * Replace this process by @p program of the same folder. Returns only after a failure, which has been printed.
+ * @param as its argv[0], which may select its function
+ * @param words its further arguments, ended by NULL
+ * @return RH_EXIT_FAILED
  */
-int rh_cli_start_program(const struct rh_cli *cli, const char *program, const char *as);
-/**
- * Replace this process by roundhouse-controller, with the arguments after the command's name. Returns only after a
- * failure, which has been printed. @param as its argv[0], which selects its function. @return the exit status
- */
-int rh_cli_start_controller(const struct rh_cli *cli, const char *as);
+int rh_cli_start_program(const struct rh_cli *cli, const char *program, const char *as, char *const *words);
 
 #endif

@@ -33,10 +33,10 @@ static void completion_values(const char *command, const struct rh_option *rows)
 }
 
 /* Commands whose operands are words and not files. */
-static void completion_operands(void)
+static void completion_operands(const struct rh_command *const *commands)
 {
 	puts("\tesac\n\tcase \"$command $word\" in *\\ -*) ;;");
-	for (const struct rh_command *const *at = rh_commands; *at; at++) {
+	for (const struct rh_command *const *at = commands; *at; at++) {
 		if (!(*at)->words)
 			continue;
 		printf("\t%s\\ *) COMPREPLY=($(compgen -W \"", (*at)->name);
@@ -45,23 +45,23 @@ static void completion_operands(void)
 	}
 }
 
-static void completion_bash(void)
+static void completion_bash(const struct rh_command *const *commands)
 {
 	puts("# bash completion for roundhouse; `source <(roundhouse completion bash)`\n_roundhouse() {\n"
 	     "\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
 	     "\tCOMPREPLY=()\n\tif [ \"$COMP_CWORD\" -eq 1 ]; then");
 	fputs("\t\tCOMPREPLY=($(compgen -W \"", stdout);
-	for (const struct rh_command *const *at = rh_commands; *at; at++)
+	for (const struct rh_command *const *at = commands; *at; at++)
 		if (!(*at)->hidden)
 			printf("%s ", (*at)->name);
 	puts("\" -- \"$word\")); return\n\tfi\n\tcase \"$command $before\" in");
-	for (const struct rh_command *const *at = rh_commands; *at; at++)
+	for (const struct rh_command *const *at = commands; *at; at++)
 		completion_values((*at)->name, (*at)->options);
 	completion_values("*", rh_cli_common_options);
-	completion_operands();
+	completion_operands(commands);
 	puts("\tesac\n\tcase $word in -*) ;; *)\n\t\tCOMPREPLY=($(compgen -f -- \"$word\")); return ;;\n\tesac\n"
 	     "\tcase $command in");
-	for (const struct rh_command *const *at = rh_commands; *at; at++) {
+	for (const struct rh_command *const *at = commands; *at; at++) {
 		if ((*at)->hidden)
 			continue;
 		printf("\t%s) COMPREPLY=($(compgen -W \"", (*at)->name);
@@ -76,10 +76,10 @@ static void completion_bash(void)
  * zsh runs bash's function through its own emulation, so that there is one description of the words. Where the script
  * lies in a folder of functions, zsh loads it at the first completion, which then is still to be answered.
  */
-static void completion_zsh(void)
+static void completion_zsh(const struct rh_command *const *commands)
 {
 	puts("#compdef roundhouse\nautoload -U +X bashcompinit && bashcompinit");
-	completion_bash();
+	completion_bash(commands);
 	puts("[[ ${funcstack[1]} != _roundhouse ]] || _bash_complete -o filenames -F _roundhouse");
 }
 
@@ -112,10 +112,10 @@ static void completion_fish_options(const char *command, const struct rh_option 
 	}
 }
 
-static void completion_fish(void)
+static void completion_fish(const struct rh_command *const *commands)
 {
 	puts("# fish completion for roundhouse; `roundhouse completion fish | source`");
-	for (const struct rh_command *const *at = rh_commands; *at; at++) {
+	for (const struct rh_command *const *at = commands; *at; at++) {
 		if ((*at)->hidden)
 			continue;
 		printf("complete -c roundhouse -n __fish_use_subcommand -f -a %s", (*at)->name);
@@ -133,11 +133,11 @@ static void completion_fish(void)
 static int completion_run(const struct rh_cli *cli)
 {
 	if (strcmp(cli->operands[0], "bash") == 0)
-		completion_bash();
+		completion_bash(cli->commands);
 	else if (strcmp(cli->operands[0], "zsh") == 0)
-		completion_zsh();
+		completion_zsh(cli->commands);
 	else if (strcmp(cli->operands[0], "fish") == 0)
-		completion_fish();
+		completion_fish(cli->commands);
 	else
 		return rh_cli_fail(cli, RH_EXIT_BAD_INPUT, "the shell is one of bash, zsh, fish");
 	return RH_EXIT_OK;

@@ -56,6 +56,7 @@ static int main_run(const struct rh_command *command, int argc, char **argv)
 
 	if (rh_cli_parse(command, argc, argv, &cli, &err) < 0)
 		return rh_cli_fail(&cli, bad_input, err.message);
+	cli.commands = rh_commands;
 	if (rh_cli_option(&cli, "help"))
 		return main_help(command->name);
 	return command->run(&cli);

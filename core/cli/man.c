@@ -104,12 +104,11 @@ static void man_configuration(void)
 
 static int man_run(const struct rh_cli *cli)
 {
-	(void)cli;
 	printf(".TH ROUNDHOUSE 1 \"\" \"roundhouse %s\" \"User Commands\"\n", RH_VERSION);
 	puts(".SH NAME\nroundhouse \\- run distributed training jobs written as kubeflow.org/v1 resources\n"
 	     ".SH SYNOPSIS\n\\fBroundhouse\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fIOPERAND\\fR...]\n"
 	     ".SH COMMANDS");
-	for (const struct rh_command *const *at = rh_commands; *at; at++)
+	for (const struct rh_command *const *at = cli->commands; *at; at++)
 		if (!(*at)->hidden)
 			man_command(*at);
 	puts(".SH COMMON OPTIONS");

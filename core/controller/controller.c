@@ -253,29 +253,6 @@ static bool controller_is_drained(const struct rh_controller *controller)
 	return load.flying + load.waiting == 0;
 }
 
-/* @return microseconds until the next look */
-static int64_t controller_work(struct rh_controller *controller, int64_t now)
-{
-	int64_t delay = CONTROLLER_SLEEP_MAX;
-	int64_t deadline;
-
-	if (!controller->engine)
-		return RH_NEVER;
-	if (controller->state == RH_CONTROLLER_WORKING) {
-		controller->step_at = rh_clock_monotonic();
-		rh_engine_step(controller->engine, controller->wall);
-		deadline = rh_engine_deadline(controller->engine);
-		if (deadline != RH_NEVER && deadline - controller->wall < delay)
-			delay = deadline - controller->wall;
-	}
-	controller_watch_ready(controller);
-	rh_kube_store_step(controller->store, now);
-	deadline = rh_kube_store_deadline(controller->store);
-	if (deadline != RH_NEVER && deadline - now < delay)
-		delay = deadline - now;
-	return delay > 0 ? delay : 0;
-}
-
 /* All responses arrived: release the Lease, so that another instance need not wait for its expiry. */
 static void controller_release(struct rh_controller *controller, int64_t now)
 {
@@ -297,56 +274,125 @@ static void controller_end(struct rh_controller *controller, int64_t now)
 		rh_loop_stop(controller->loop);
 }
 
-static int64_t controller_sooner(int64_t delay, int64_t deadline, int64_t now)
+/*
+ * What the controller does in each turn of the loop, in this order. The Lease comes first: an instance that was
+ * suspended beyond the end of its Lease must not send pending writes. The engine sees what was received and its writes
+ * are sent in the same turn. The servers have order 0; the end comes last, so that it sees what is still in flight.
+ */
+enum controller_order {
+	CONTROLLER_CLOCK = -6,
+	CONTROLLER_LEASE,
+	CONTROLLER_HTTP,
+	CONTROLLER_WATCH_HTTP,
+	CONTROLLER_ENGINE,
+	CONTROLLER_STORE,
+	CONTROLLER_MEMORY = 1,
+	CONTROLLER_END
+};
+
+static void controller_step_clock(void *arg, int64_t now)
 {
-	if (deadline == RH_NEVER)
-		return delay;
-	if (deadline <= now)
-		return 0;
-	return deadline - now < delay ? deadline - now : delay;
+	controller_watch_clock(arg, now);
+}
+
+static int64_t controller_clock_deadline(void *arg)
+{
+	return ((const struct rh_controller *)arg)->clock + CONTROLLER_SLEEP_MAX;
+}
+
+static void controller_step_lease(void *arg, int64_t now)
+{
+	rh_lease_keeper_step(((const struct rh_controller *)arg)->keeper, now);
+}
+
+static int64_t controller_lease_deadline(void *arg)
+{
+	return rh_lease_keeper_deadline(((const struct rh_controller *)arg)->keeper);
+}
+
+static void controller_step_engine(void *arg, int64_t now)
+{
+	struct rh_controller *controller = arg;
+
+	(void)now; /* jobs have wall-clock times */
+	if (controller->state == RH_CONTROLLER_WORKING) {
+		controller->step_at = rh_clock_monotonic();
+		rh_engine_step(controller->engine, controller->wall);
+	}
+	controller_watch_ready(controller);
+}
+
+static int64_t controller_engine_deadline(void *arg)
+{
+	const struct rh_controller *controller = arg;
+	int64_t deadline = RH_NEVER;
+
+	if (controller->state == RH_CONTROLLER_WORKING)
+		deadline = rh_engine_deadline(controller->engine);
+	return deadline == RH_NEVER ? RH_NEVER : deadline - controller->wall + controller->clock;
+}
+
+static void controller_step_store(void *arg, int64_t now)
+{
+	rh_kube_store_step(((const struct rh_controller *)arg)->store, now);
+}
+
+static int64_t controller_store_deadline(void *arg)
+{
+	return rh_kube_store_deadline(((const struct rh_controller *)arg)->store);
 }
 
 /* A burst fragments the heap: return free memory to the system. */
-static int64_t controller_trim(struct rh_controller *controller, int64_t now, int64_t delay)
-{
-	if (controller->active_at == 0)
-		return delay;
-	if (now - controller->active_at < CONTROLLER_TRIM)
-		return controller_sooner(delay, controller->active_at + CONTROLLER_TRIM, now);
-	controller->active_at = 0;
-	if (controller->engine)
-		rh_engine_rest(controller->engine);
-	(void)malloc_trim(0);
-	return delay;
-}
-
-static int64_t controller_turn(void *arg)
+static void controller_step_memory(void *arg, int64_t now)
 {
 	struct rh_controller *controller = arg;
-	int64_t now = rh_clock_monotonic();
-	int64_t servers;
-	int64_t delay;
 
-	controller_watch_clock(controller, now);
-	/* first: an instance that was suspended beyond the end of its Lease must not send pending writes */
-	if (controller->keeper)
-		rh_lease_keeper_step(controller->keeper, now);
-	if (controller->failure.code < 0)
-		return RH_NEVER;
-	rh_http_step(controller->http, now);
-	rh_http_step(controller->watch_http, now);
-	delay = controller_work(controller, now);
-	servers = rh_servers_turn(controller, now);
-	if (servers < delay)
-		delay = servers;
-	delay = controller_trim(controller, now, delay);
-	controller_end(controller, now);
-	if (controller->keeper)
-		delay = controller_sooner(delay, rh_lease_keeper_deadline(controller->keeper), now);
-	if (controller->state >= RH_CONTROLLER_ENDING)
-		delay = controller_sooner(delay, controller->stop_by, now);
-	delay = controller_sooner(delay, rh_http_deadline(controller->watch_http), now);
-	return controller_sooner(delay, rh_http_deadline(controller->http), now);
+	if (controller->active_at == 0 || now - controller->active_at < CONTROLLER_TRIM)
+		return;
+	controller->active_at = 0;
+	rh_engine_rest(controller->engine);
+	(void)malloc_trim(0);
+}
+
+static int64_t controller_memory_deadline(void *arg)
+{
+	const struct rh_controller *controller = arg;
+
+	return controller->active_at == 0 ? RH_NEVER : controller->active_at + CONTROLLER_TRIM;
+}
+
+static void controller_step_end(void *arg, int64_t now)
+{
+	controller_end(arg, now);
+}
+
+static int64_t controller_end_deadline(void *arg)
+{
+	const struct rh_controller *controller = arg;
+
+	return controller->state >= RH_CONTROLLER_ENDING ? controller->stop_by : RH_NEVER;
+}
+
+/* Register what the controller does. Engine and store may be replaced while it runs, so their sources find them in it.
+ */
+static int controller_add_sources(struct rh_controller *controller, struct rh_error *err)
+{
+	const struct rh_loop_source sources[] = {
+		{controller_step_clock, controller_clock_deadline, controller, CONTROLLER_CLOCK},
+		rh_http_source(controller->http, CONTROLLER_HTTP),
+		rh_http_source(controller->watch_http, CONTROLLER_WATCH_HTTP),
+		{controller_step_engine, controller_engine_deadline, controller, CONTROLLER_ENGINE},
+		{controller_step_store, controller_store_deadline, controller, CONTROLLER_STORE},
+		{controller_step_memory, controller_memory_deadline, controller, CONTROLLER_MEMORY},
+		{controller_step_end, controller_end_deadline, controller, CONTROLLER_END},
+	};
+	const struct rh_loop_source lease = {controller_step_lease, controller_lease_deadline, controller,
+	                                     CONTROLLER_LEASE};
+	int r = controller->keeper ? rh_loop_add(controller->loop, &lease, NULL, err) : 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(sources) / sizeof(sources[0]); i++)
+		r = rh_loop_add(controller->loop, &sources[i], NULL, err);
+	return r;
 }
 
 static int controller_connect(struct rh_controller *controller, struct rh_error *err)
@@ -393,7 +439,7 @@ static int controller_open(struct rh_controller *controller, struct rh_error *er
 	controller->metrics = rh_metrics_new();
 	if (!controller->metrics)
 		return rh_fail_oom(err);
-	r = rh_loop_new(controller_turn, controller, &controller->loop, err);
+	r = rh_loop_new(&controller->loop, err);
 	if (r == 0)
 		r = controller_connect(controller, err);
 	if (r == 0)
@@ -404,7 +450,9 @@ static int controller_open(struct rh_controller *controller, struct rh_error *er
 		r = rh_loop_signal(controller->loop, SIGINT, controller_on_signal, controller, err);
 	if (r == 0)
 		r = controller_elect(controller, err);
-	return r < 0 ? r : controller_start_work(controller, err);
+	if (r == 0)
+		r = controller_start_work(controller, err);
+	return r < 0 ? r : controller_add_sources(controller, err);
 }
 
 static void controller_close(struct rh_controller *controller)

@@ -102,26 +102,26 @@ void rh_problems_deinit(struct rh_problems *problems);
 /** @} */
 
 /** @name servers.c @{ */
-/** Open the servers for metrics, health and webhooks. @return 0 or a negative status */
+/** Open the servers for metrics, health and webhooks, and register them with the loop. @return 0 or a negative status
+ */
 int rh_servers_open(struct rh_controller *controller, struct rh_error *err);
 /** Close the servers. */
 void rh_servers_close(struct rh_controller *controller);
-/** Open servers and check certificates when due. @param now monotonic microseconds
- * @return microseconds until the latest next call; RH_NEVER */
-int64_t rh_servers_turn(struct rh_controller *controller, int64_t now);
 /** Check the validity of the certificate at once, after a change of the wall clock. */
 void rh_servers_clock_set(struct rh_controller *controller);
-/** @return whether the webhooks are configured but not served yet */
-bool rh_servers_pending(const struct rh_controller *controller);
 /** @} */
 
+/** @name state.c @{ */
 /** @return the controller's own namespace, for its Lease and its Secret; borrowed */
 const char *rh_controller_namespace(const struct rh_controller *controller);
 /** @return the document of /debug/state, owned by the caller; NULL: out of memory */
 struct rh_json *rh_controller_show(const struct rh_controller *controller);
 /** Set the gauges that are read at the moment of a scrape. */
 void rh_controller_measure(const struct rh_controller *controller);
+/** @return whether the webhooks are configured but not served yet */
+bool rh_controller_webhooks_pending(const struct rh_controller *controller);
 /** @return the state of /readyz: the controller works, or is ready to take over */
 bool rh_controller_is_ready(const struct rh_controller *controller);
+/** @} */
 
 #endif

@@ -78,19 +78,16 @@ static size_t servers_connections(void)
 	return share < SERVERS_CONNECTIONS_MIN ? SERVERS_CONNECTIONS_MIN : (size_t)share;
 }
 
-/* Wipe and free a key. */
-static void servers_wipe(char **text)
+/* Cleanup function for a key. */
+static void servers_wipe(char **key)
 {
-	if (*text)
-		explicit_bzero(*text, strlen(*text));
-	rh_free(*text);
-	*text = NULL;
+	rh_free_secret(*key);
 }
 
 static void servers_forget_pair(struct rh_webhook_server *server)
 {
 	rh_free(rh_take(server->certificate));
-	servers_wipe(&server->key);
+	rh_free_secret(rh_take(server->key));
 }
 
 static int servers_read(const char *folder, const char *name, char **ret_text, struct rh_error *err)
@@ -219,11 +216,6 @@ static void servers_watch_webhook(struct rh_controller *controller, int64_t now)
 	server->look_at = now + (server->httpd && r > 0 ? SERVERS_LOOK_LATER : SERVERS_LOOK_SOON);
 }
 
-bool rh_servers_pending(const struct rh_controller *controller)
-{
-	return controller->webhook_server.look_at != RH_NEVER && !controller->webhook_server.httpd;
-}
-
 void rh_servers_clock_set(struct rh_controller *controller)
 {
 	if (controller->webhook_server.rotation)
@@ -245,9 +237,32 @@ static int servers_open_rotation(struct rh_controller *controller, struct rh_err
 	return rh_rotation_new(&rotation, &controller->webhook_server.rotation, err);
 }
 
+static void servers_step_webhook(void *arg, int64_t now)
+{
+	struct rh_controller *controller = arg;
+
+	rh_rotation_step(controller->webhook_server.rotation, now);
+	servers_watch_webhook(controller, now);
+	servers_try_webhook(controller, now);
+}
+
+static int64_t servers_webhook_deadline(void *arg)
+{
+	const struct rh_webhook_server *server = &((const struct rh_controller *)arg)->webhook_server;
+	int64_t next = rh_rotation_deadline(server->rotation);
+
+	if (!server->held && server->look_at < next)
+		next = server->look_at;
+	if (server->certificate && server->open_at < next)
+		next = server->open_at;
+	return next;
+}
+
 static int servers_open_webhook(struct rh_controller *controller, struct rh_error *err)
 {
 	const struct rh_controller_options *options = controller->options;
+	const struct rh_loop_source source = {
+		.step = servers_step_webhook, .deadline = servers_webhook_deadline, .arg = controller};
 	int r;
 
 	controller->webhook = (struct rh_webhook){options->host, controller->metrics, options->serves, options->arg};
@@ -255,11 +270,13 @@ static int servers_open_webhook(struct rh_controller *controller, struct rh_erro
 	if (!options->webhook_dir || rh_listen_is_off(options->webhook_address) || access(options->webhook_dir, F_OK) < 0)
 		return 0;
 	r = servers_open_rotation(controller, err);
+	if (r == 0)
+		r = rh_loop_add(controller->loop, &source, NULL, err);
 	if (r < 0)
 		return r;
 	controller->webhook_server.look_at = 0;
 	servers_watch_webhook(controller, rh_clock_monotonic());
-	if (rh_servers_pending(controller))
+	if (rh_controller_webhooks_pending(controller))
 		rh_log(RH_LOG_INFO, "webhooks", "waiting for tls.crt and tls.key in %s", options->webhook_dir);
 	return 0;
 }
@@ -298,37 +315,4 @@ void rh_servers_close(struct rh_controller *controller)
 	servers_forget_pair(&controller->webhook_server);
 	rh_httpd_free(rh_take(controller->health_server));
 	rh_httpd_free(rh_take(controller->metrics_server));
-}
-
-static int64_t servers_turn_webhook(struct rh_controller *controller, int64_t now, int64_t delay)
-{
-	struct rh_webhook_server *server = &controller->webhook_server;
-	int64_t next;
-
-	if (server->look_at == RH_NEVER)
-		return delay;
-	rh_rotation_step(server->rotation, now);
-	servers_watch_webhook(controller, now);
-	servers_try_webhook(controller, now);
-	next = rh_rotation_deadline(server->rotation);
-	if (!server->held && server->look_at < next)
-		next = server->look_at;
-	if (server->certificate && server->open_at < next)
-		next = server->open_at;
-	return next - now < delay ? next - now : delay;
-}
-
-int64_t rh_servers_turn(struct rh_controller *controller, int64_t now)
-{
-	struct rh_httpd *const servers[] = {controller->metrics_server, controller->health_server,
-	                                    controller->webhook_server.httpd};
-	int64_t delay = RH_NEVER;
-
-	for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++) {
-		int64_t own = servers[i] ? rh_httpd_turn(servers[i]) : RH_NEVER;
-
-		if (own < delay)
-			delay = own;
-	}
-	return servers_turn_webhook(controller, now, delay);
 }

@@ -22,9 +22,14 @@ const char *rh_controller_namespace(const struct rh_controller *controller)
 	return controller->kubeconfig->namespace_ ? controller->kubeconfig->namespace_ : "default";
 }
 
+bool rh_controller_webhooks_pending(const struct rh_controller *controller)
+{
+	return controller->webhook_server.look_at != RH_NEVER && !controller->webhook_server.httpd;
+}
+
 bool rh_controller_is_ready(const struct rh_controller *controller)
 {
-	return controller->ready && !rh_servers_pending(controller);
+	return controller->ready && !rh_controller_webhooks_pending(controller);
 }
 
 void rh_controller_measure(const struct rh_controller *controller)

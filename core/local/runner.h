@@ -26,7 +26,7 @@
 /** Opaque runner. */
 struct rh_runner;
 
-/** Callbacks of a runner. Called on the loop's thread, from rh_runner_turn() or the store's pump; strings are borrowed
+/** Callbacks of a runner. Called on the loop's thread, from rh_runner_step() or the store's pump; strings are borrowed
  * during the call. Only the first three are required. */
 struct rh_runner_hooks {
 	/** @return the ConfigMap or Secret of that name, borrowed for the call that asks, or NULL */
@@ -71,13 +71,10 @@ int rh_runner_new(const struct rh_runner_options *options, struct rh_runner **re
 /** Kill all remaining processes, wait a few seconds at most for their end, and free the runner. NULL is ignored. */
 void rh_runner_free(struct rh_runner *runner);
 RH_DEFINE_CLEANUP(runner);
-/**
- * Start and stop pods, follow logs and write status. Call it after events of the store and of descriptors are
- * processed.
- * @param now wall-clock microseconds
- * @return microseconds until the latest next call; 0: at once; RH_NEVER
- */
-int64_t rh_runner_turn(struct rh_runner *runner, int64_t now);
+/** Do what is due, as a step of the loop. @param now wall-clock microseconds */
+void rh_runner_step(struct rh_runner *runner, int64_t now);
+/** @return the latest time of the next rh_runner_step(), monotonic microseconds, as the last one found it; RH_NEVER */
+int64_t rh_runner_deadline(const struct rh_runner *runner);
 /** Process the present state of a pod, as if a watch event had come for it. */
 void rh_runner_see(struct rh_runner *runner, const struct rh_json *object);
 /** Kill every process of every pod now, without waiting for their end. */

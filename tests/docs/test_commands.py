@@ -59,10 +59,10 @@ TESTED = {
     f"{BIN} run examples/pytorch/restart.yaml": ("tests/examples/test_pytorch.py", "pytorch/restart.yaml"),
     "roundhouse exec digits-worker-1 -- sh -c 'echo $RANK; py-spy dump --pid 1234'": ("tests/docs/test_commands.py",
                                                                                       "def test_exec"),
-    "packaging/image.sh -t registry.example/roundhouse:0.1.0 roundhouse.tar": ("tests/controller/test_image.py",
+    "packaging/image.sh -t registry.example/roundhouse:0.1.0 roundhouse.tar": ("tests/controller/deploy/test_image.py",
                                                                                "image.sh"),
     "roundhouse manifests --plugins ./plugins --plugin-image dask=registry.example/dask-plugin:1.0":
-        ("tests/controller/test_manifests.py", "--plugin-image="),
+        ("tests/controller/deploy/test_manifests.py", "--plugin-image="),
     "roundhouse config check roundhouse.ini": ("tests/cli/test_config.py", '"config", "check", ini'),
     "roundhouse config show": ("tests/cli/test_config.py", '"config", "show"'),
     "roundhouse config explain restart-backoff": ("tests/cli/test_config.py", '"restart-backoff"'),
@@ -100,7 +100,7 @@ NOT_RUN = {
     "./check --slow": ("downloads gigabytes", "./check --help"),
     "sudo tools/bare.sh": ("needs root and makes a Debian", "tools/bare.sh --help"),
     "kubectl -n kubeflow set image deployment/training-operator training-operator=registry.example/roundhouse:0.1.0":
-        ("needs a cluster with V1; tests/controller/test_v1.py serves V1's objects, test_image.py runs /manager of the image", "true"),
+        ("needs a cluster with V1; tests/controller/deploy/test_v1.py serves V1's objects, test_image.py runs /manager of the image", "true"),
     "cmake --preset release -DRH_OPENMPI=$HOME/.cache/roundhouse/env/openmpi-HASH && cmake --build --preset release":
         ("a build; tests/comm/mpi/test_openmpi5.py compiles the module with Open MPI 5",
          "grep RH_OPENMPI CMakeLists.txt comm -r"),

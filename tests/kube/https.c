@@ -78,29 +78,30 @@ struct rh_kubeconfig *https_config(const struct https_server *server, const char
 	return config;
 }
 
-static int64_t https_turn(void *arg)
+static void https_step(void *arg, int64_t now)
 {
 	struct https_client *client = arg;
-	int64_t now = rh_clock_monotonic();
-	int64_t due;
-	int64_t other = RH_NEVER;
 
 	client->turns++;
 	client->stepping = true;
 	rh_http_step(client->http, now);
 	client->stepping = false;
-	if (client->step)
-		other = client->step(client->arg, now);
+	client->other = client->step ? client->step(client->arg, now) : RH_NEVER;
 	if (client->open == 0 || client->released)
 		rh_loop_stop(client->loop);
 	if (now >= client->end) {
 		print_error("a call did not end\n");
 		rh_loop_stop(client->loop);
 	}
-	due = rh_http_deadline(client->http);
-	due = due < other ? due : other;
-	due = due < client->end ? due : client->end;
-	return due > now ? due - now : 0;
+}
+
+static int64_t https_deadline(void *arg)
+{
+	const struct https_client *client = arg;
+	int64_t due = rh_http_deadline(client->http);
+
+	due = due < client->other ? due : client->other;
+	return due < client->end ? due : client->end;
 }
 
 static void https_on_observe(void *arg, const char *method, const char *path, int32_t status, double seconds)
@@ -117,10 +118,12 @@ static void https_on_observe(void *arg, const char *method, const char *path, in
 void https_open(struct https_client *client, struct rh_kubeconfig *config)
 {
 	struct rh_http_options options = {.config = config, .observe = https_on_observe, .arg = client};
+	const struct rh_loop_source source = {.step = https_step, .deadline = https_deadline, .arg = client};
 	struct rh_error err = {0};
 
 	client->config = config;
-	assert_int_equal(rh_loop_new(https_turn, client, &client->loop, NULL), 0);
+	assert_int_equal(rh_loop_new(&client->loop, NULL), 0);
+	assert_int_equal(rh_loop_add(client->loop, &source, NULL, NULL), 0);
 	options.loop = client->loop;
 	options.body_max = 100000;
 	if (rh_http_new(&options, &client->http, &err) < 0)

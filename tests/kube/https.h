@@ -55,6 +55,7 @@ struct https_client {
 	size_t observed; /**< calls that the observer received */
 	size_t turns;    /**< of the loop */
 	bool released;   /**< somebody wants the loop to stop */
+	int64_t other;   /**< deadline that step returned last */
 	bool stepping;   /**< rh_http_step() runs: no callback comes outside of it */
 	int64_t end;     /**< monotonic, when a test that hangs is given up */
 	/** Something else that has its turn; may be NULL. @return its deadline */

@@ -103,18 +103,12 @@ static int count_descriptors(void)
 	return (int)test_scratch_count("/proc/self/fd");
 }
 
-static int64_t no_turn(void *arg)
-{
-	(void)arg;
-	return RH_NEVER;
-}
-
 /* The first loop of a process opens descriptors for signals that stay for the next ones. */
 static void warm_up(void)
 {
 	struct rh_loop *loop = NULL;
 
-	assert_int_equal(rh_loop_new(no_turn, NULL, &loop, NULL), 0);
+	assert_int_equal(rh_loop_new(&loop, NULL), 0);
 	rh_loop_free(loop);
 }
 

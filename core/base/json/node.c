@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json/build.h"
+
 /*
  * cJSON keeps its allocator in a global; it is set before main(), so that every node, on any thread, comes from where
  * it is given back to.
@@ -152,6 +154,29 @@ struct rh_json *rh_json_node_new_number(const struct rh_json_digits *digits)
 	if (!json || rh_json_node_set_number(json, digits) < 0)
 		return NULL;
 	return rh_take(json);
+}
+
+struct rh_json *rh_json_new_literal(const char *text, size_t length)
+{
+	struct rh_json_digits digits = {0};
+
+	return rh_json_digits_read(text, length, &digits) < 0 ? NULL : rh_json_node_new_number(&digits);
+}
+
+struct rh_json *rh_json_new_integer(int64_t value)
+{
+	struct rh_json_digits digits = {0};
+
+	rh_json_digits_integer(value, &digits);
+	return rh_json_node_new_number(&digits);
+}
+
+struct rh_json *rh_json_new_number(double value)
+{
+	struct rh_json_digits digits = {0};
+
+	rh_json_digits_real(value, &digits);
+	return rh_json_node_new_number(&digits);
 }
 
 int rh_json_node_set_number(struct rh_json *json, const struct rh_json_digits *digits)

@@ -126,26 +126,3 @@ int rh_json_digits_read(const char *text, size_t length, struct rh_json_digits *
 		(void)number_set(ret_digits, value, text, length);
 	return 0;
 }
-
-struct rh_json *rh_json_new_literal(const char *text, size_t length)
-{
-	struct rh_json_digits digits = {0};
-
-	return rh_json_digits_read(text, length, &digits) < 0 ? NULL : rh_json_node_new_number(&digits);
-}
-
-struct rh_json *rh_json_new_integer(int64_t value)
-{
-	struct rh_json_digits digits = {0};
-
-	rh_json_digits_integer(value, &digits);
-	return rh_json_node_new_number(&digits);
-}
-
-struct rh_json *rh_json_new_number(double value)
-{
-	struct rh_json_digits digits = {0};
-
-	rh_json_digits_real(value, &digits);
-	return rh_json_node_new_number(&digits);
-}

@@ -13,9 +13,16 @@ struct rh_loop {
 	uv_loop_t uv;
 	uv_prepare_t prepare;
 	uv_timer_t timer;
-	uv_idle_t idle; /* while it is active the loop does not sleep */
-	rh_loop_turn_fn *turn;
-	void *arg;
+	uv_idle_t idle;                /* while it is active the loop does not sleep */
+	struct rh_loop_entry *sources; /* in their order */
+	bool stepping;                 /* removed sources stay in the list until the turn ends */
+	bool stopped;
+};
+
+struct rh_loop_entry {
+	struct rh_loop_source source;
+	struct rh_loop_entry *next;
+	bool removed;
 };
 
 struct rh_loop_watch {
@@ -54,8 +61,10 @@ static void loop_on_idle(uv_idle_t *idle)
 	(void)idle;
 }
 
-static void loop_sleep(struct rh_loop *loop, int64_t delay)
+static void loop_sleep(struct rh_loop *loop, int64_t deadline)
 {
+	int64_t delay = deadline == RH_NEVER ? RH_NEVER : deadline - rh_clock_monotonic();
+
 	if (delay <= 0) {
 		(void)uv_idle_start(&loop->idle, loop_on_idle);
 		return;
@@ -75,10 +84,79 @@ static void loop_on_prepare(uv_prepare_t *prepare)
 {
 	struct rh_loop *loop = prepare->data;
 
-	loop_sleep(loop, loop->turn(loop->arg));
+	loop_sleep(loop, rh_loop_turn(loop, rh_clock_monotonic()));
 }
 
-int rh_loop_new(rh_loop_turn_fn *turn, void *arg, struct rh_loop **ret_loop, struct rh_error *err)
+int rh_loop_add(struct rh_loop *loop, const struct rh_loop_source *source, struct rh_loop_entry **ret_entry,
+                struct rh_error *err)
+{
+	struct rh_loop_entry *entry = rh_alloc(sizeof(*entry));
+	struct rh_loop_entry **place = &loop->sources;
+
+	if (!entry)
+		return rh_fail_oom(err);
+	entry->source = *source;
+	while (*place && (*place)->source.order <= source->order)
+		place = &(*place)->next;
+	entry->next = *place;
+	*place = entry;
+	if (ret_entry)
+		*ret_entry = entry;
+	return 0;
+}
+
+/* Free removed sources. */
+static void loop_sweep(struct rh_loop *loop)
+{
+	struct rh_loop_entry **place = &loop->sources;
+
+	while (*place) {
+		struct rh_loop_entry *entry = *place;
+
+		if (!entry->removed) {
+			place = &entry->next;
+			continue;
+		}
+		*place = entry->next;
+		rh_free(entry);
+	}
+}
+
+void rh_loop_remove(struct rh_loop *loop, struct rh_loop_entry *entry)
+{
+	if (!entry)
+		return;
+	entry->removed = true;
+	if (!loop->stepping)
+		loop_sweep(loop);
+}
+
+static int64_t loop_deadline(const struct rh_loop *loop)
+{
+	int64_t earliest = RH_NEVER;
+
+	for (const struct rh_loop_entry *entry = loop->sources; entry; entry = entry->next) {
+		int64_t deadline = entry->source.deadline ? entry->source.deadline(entry->source.arg) : RH_NEVER;
+
+		if (deadline < earliest)
+			earliest = deadline;
+	}
+	return earliest;
+}
+
+int64_t rh_loop_turn(struct rh_loop *loop, int64_t now)
+{
+	loop->stepping = true;
+	for (const struct rh_loop_entry *entry = loop->sources; entry && !loop->stopped; entry = entry->next) {
+		if (!entry->removed && entry->source.step)
+			entry->source.step(entry->source.arg, now);
+	}
+	loop->stepping = false;
+	loop_sweep(loop);
+	return loop->stopped ? RH_NEVER : loop_deadline(loop);
+}
+
+int rh_loop_new(struct rh_loop **ret_loop, struct rh_error *err)
 {
 	struct rh_loop *loop = rh_alloc(sizeof(*loop));
 	int r;
@@ -90,8 +168,6 @@ int rh_loop_new(rh_loop_turn_fn *turn, void *arg, struct rh_loop **ret_loop, str
 		rh_free(loop);
 		return loop_fail(err, r, "start");
 	}
-	loop->turn = turn;
-	loop->arg = arg;
 	/* these never fail: they only fill the handles in */
 	(void)uv_prepare_init(&loop->uv, &loop->prepare);
 	(void)uv_timer_init(&loop->uv, &loop->timer);
@@ -119,6 +195,9 @@ void rh_loop_free(struct rh_loop *loop)
 	uv_walk(&loop->uv, loop_close, loop);
 	(void)uv_run(&loop->uv, UV_RUN_DEFAULT);
 	(void)uv_loop_close(&loop->uv);
+	for (struct rh_loop_entry *entry = loop->sources; entry; entry = entry->next)
+		entry->removed = true;
+	loop_sweep(loop);
 	rh_free(loop);
 }
 
@@ -222,9 +301,11 @@ void rh_loop_unwatch(struct rh_loop_watch *watch)
 void rh_loop_run(struct rh_loop *loop)
 {
 	(void)uv_run(&loop->uv, UV_RUN_DEFAULT);
+	loop->stopped = false;
 }
 
 void rh_loop_stop(struct rh_loop *loop)
 {
+	loop->stopped = true;
 	uv_stop(&loop->uv);
 }

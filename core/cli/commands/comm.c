@@ -54,16 +54,13 @@ static bool comm_write_words(const struct rh_cli *cli, char **words)
 
 static int comm_run(const struct rh_cli *cli)
 {
-	/* the first one is the program's name */
-	char *words[RH_GIVEN_MAX + 3] = {NULL};
-	struct rh_cli whole = *cli;
+	char *words[RH_GIVEN_MAX + 2] = {NULL};
 
-	whole.words = words + 1;
-	if (comm_write_words(cli, whole.words))
-		(void)rh_cli_start_program(&whole, COMM_PROGRAM, COMM_PROGRAM);
+	if (comm_write_words(cli, words))
+		(void)rh_cli_start_program(cli, COMM_PROGRAM, COMM_PROGRAM, words);
 	else
 		(void)rh_cli_fail(cli, COMM_CONFIGURATION, "out of memory");
-	for (char **word = whole.words; *word; word++)
+	for (char **word = words; *word; word++)
 		rh_free(*word);
 	return COMM_CONFIGURATION;
 }

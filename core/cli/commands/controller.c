@@ -3,47 +3,12 @@
  * The words of `roundhouse controller`. What does the work is a program of its own beside this one: it needs libraries
  * for HTTP and TLS that would make every pod of a local run pay for them.
  */
-#include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/str.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 
-#define CONTROLLER_PROGRAM "roundhouse-controller"
-/* Room for the path of the running program. */
-#define CONTROLLER_PATH_SIZE 4096
-
-int rh_cli_start_program(const struct rh_cli *cli, const char *program, const char *as)
-{
-	char path[CONTROLLER_PATH_SIZE];
-	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	char *name;
-	rh_auto_free char *words = NULL;
-
-	if (length <= 0 || (size_t)length + strlen(program) >= sizeof(path))
-		return rh_cli_fail(cli, RH_EXIT_FAILED, "the folder of this program is not known: is /proc mounted?");
-	path[length] = '\0';
-	name = strrchr(path, '/') + 1;
-	rh_copy(name, sizeof(path) - (size_t)(name - path), program);
-	/* the word before those of the command line is the command's name, or that of the program */
-	cli->words[-1] = (char *)(uintptr_t)as;
-	(void)execv(path, cli->words - 1);
-	words = rh_asprintf("cannot start \"%s\": %s", path, strerror(errno));
-	return rh_cli_fail(cli, RH_EXIT_FAILED, words ? words : "out of memory");
-}
-
-int rh_cli_start_controller(const struct rh_cli *cli, const char *as)
-{
-	return rh_cli_start_program(cli, CONTROLLER_PROGRAM, as);
-}
-
 static int controller_start(const struct rh_cli *cli)
 {
-	return rh_cli_start_controller(cli, CONTROLLER_PROGRAM);
+	return rh_cli_start_program(cli, RH_CLI_CONTROLLER, RH_CLI_CONTROLLER, cli->words);
 }
 
 static const struct rh_option controller_option_rows[] = {

@@ -132,7 +132,7 @@ static int crds_run(const struct rh_cli *cli)
 	const char *source = rh_cli_option(cli, "pod-schema");
 
 	if (source && strcmp(source, "cluster") == 0)
-		return rh_cli_start_controller(cli, RH_CRDS_PROGRAM);
+		return rh_cli_start_program(cli, RH_CLI_CONTROLLER, RH_CRDS_PROGRAM, cli->words);
 	return rh_crds_print(cli, NULL);
 }
 

@@ -24,19 +24,6 @@ struct cluster_call {
 	int result;
 };
 
-static int64_t cluster_turn(void *arg)
-{
-	struct cluster_call *call = arg;
-	int64_t now = rh_clock_monotonic();
-	int64_t due;
-
-	rh_http_step(call->http, now);
-	due = rh_http_deadline(call->http);
-	if (due == RH_NEVER)
-		return RH_NEVER;
-	return due > now ? due - now : 0;
-}
-
 /* The server's message, and a hint. */
 static int cluster_refuse(const struct cluster_call *call, const struct rh_http_response *response)
 {
@@ -66,9 +53,14 @@ static int cluster_ask(struct cluster_call *call, const struct rh_kubeconfig *co
 {
 	const struct rh_http_options options = {.loop = call->loop, .config = config};
 	const struct rh_http_request request = {.method = "GET", .path = CLUSTER_PATH, .timeout = CLUSTER_TIMEOUT};
+	struct rh_loop_source source;
 	int r = rh_http_new(&options, &call->http, err);
 
+	if (r < 0)
+		return r;
 	call->config = config;
+	source = rh_http_source(call->http, 0);
+	r = rh_loop_add(call->loop, &source, NULL, err);
 	if (r == 0)
 		r = rh_http_send(call->http, &request, cluster_done, call, NULL, err);
 	if (r < 0)
@@ -86,7 +78,7 @@ static int cluster_fetch(const struct rh_cli *cli, struct rh_json **ret_document
 	int r = rh_kubeconfig_load(&options, &config, err);
 
 	if (r == 0)
-		r = rh_loop_new(cluster_turn, &call, &call.loop, err);
+		r = rh_loop_new(&call.loop, err);
 	if (r == 0)
 		r = cluster_ask(&call, config, err);
 	rh_http_free(call.http);

@@ -42,16 +42,13 @@ static const char *const ps_variables[] = {
 
 static int ps_run(const struct rh_cli *cli)
 {
-	/* the first one is the program's name */
-	char *words[2] = {NULL};
-	struct rh_cli whole = *cli;
+	char *words[] = {NULL};
 
 	for (size_t i = 0; i < sizeof(ps_variables) / sizeof(ps_variables[0]); i++) {
 		if (cli->values[i] && setenv(ps_variables[i], cli->values[i], 1) < 0)
 			return rh_cli_fail(cli, RH_EXIT_FAILED, strerror(errno));
 	}
-	whole.words = words + 1;
-	return rh_cli_start_program(&whole, PS_PROGRAM, PS_PROGRAM);
+	return rh_cli_start_program(cli, PS_PROGRAM, PS_PROGRAM, words);
 }
 
 const struct rh_command rh_command_ps = {

@@ -31,6 +31,8 @@
 #define HTTPD_BODIES 4
 
 struct rh_httpd {
+	struct rh_loop *loop;
+	struct rh_loop_entry *source;
 	struct rh_loop_watch *listen_watch;
 	struct rh_loop_watch *watch; /* of the daemon */
 	struct MHD_Daemon *daemon;
@@ -365,15 +367,57 @@ static int httpd_start(struct rh_httpd *httpd, const struct rh_httpd_options *op
 	return httpd->daemon ? 0 : rh_fail(err, RH_EIO, "HTTP server: it cannot be started");
 }
 
+static void httpd_drop_overdue(struct rh_httpd *httpd, int64_t now)
+{
+	struct rh_connection *connection = rh_connections_overdue(httpd->connections, now);
+
+	if (!connection)
+		return;
+	for (; connection; connection = rh_connections_overdue(httpd->connections, now))
+		httpd_drop(httpd, connection);
+	(void)MHD_run(httpd->daemon);
+}
+
+static bool httpd_is_busy(const struct rh_httpd *httpd)
+{
+	MHD_UNSIGNED_LONG_LONG wait;
+
+	return MHD_get_timeout(httpd->daemon, &wait) == MHD_YES && wait == 0;
+}
+
+static void httpd_step(void *arg, int64_t now)
+{
+	struct rh_httpd *httpd = arg;
+
+	if (httpd->resume <= now && rh_loop_watch_for(httpd->listen_watch, RH_LOOP_READ, NULL) == 0)
+		httpd->resume = RH_NEVER;
+	httpd_drop_overdue(httpd, now);
+	if (httpd_is_busy(httpd))
+		(void)MHD_run(httpd->daemon);
+}
+
+static int64_t httpd_deadline(void *arg)
+{
+	const struct rh_httpd *httpd = arg;
+	int64_t next = rh_connections_deadline(httpd->connections);
+
+	if (httpd_is_busy(httpd))
+		return rh_clock_monotonic();
+	return httpd->resume < next ? httpd->resume : next;
+}
+
 static int httpd_attach(struct rh_httpd *httpd, struct rh_loop *loop, struct rh_error *err)
 {
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(httpd->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	const struct rh_loop_source source = {.step = httpd_step, .deadline = httpd_deadline, .arg = httpd};
 	int r;
 
 	if (!info)
 		return rh_fail(err, RH_EIO, "HTTP server: it has no descriptor to wait for");
 	r = rh_loop_watch(loop, info->epoll_fd, httpd_on_ready, httpd, &httpd->watch, err);
-	return r < 0 ? r : rh_loop_watch(loop, httpd->fd, httpd_on_listen, httpd, &httpd->listen_watch, err);
+	if (r == 0)
+		r = rh_loop_watch(loop, httpd->fd, httpd_on_listen, httpd, &httpd->listen_watch, err);
+	return r < 0 ? r : rh_loop_add(loop, &source, &httpd->source, err);
 }
 
 int rh_httpd_new(const struct rh_httpd_options *options, struct rh_httpd **ret_httpd, struct rh_error *err)
@@ -383,6 +427,7 @@ int rh_httpd_new(const struct rh_httpd_options *options, struct rh_httpd **ret_h
 
 	if (!httpd)
 		return rh_fail_oom(err);
+	httpd->loop = options->loop;
 	httpd->fd = -1;
 	httpd->resume = RH_NEVER;
 	httpd->handler = options->handler;
@@ -408,6 +453,7 @@ void rh_httpd_free(struct rh_httpd *httpd)
 {
 	if (!httpd)
 		return;
+	rh_loop_remove(httpd->loop, httpd->source);
 	rh_loop_unwatch(httpd->watch);
 	rh_loop_unwatch(httpd->listen_watch);
 	if (httpd->daemon)
@@ -434,37 +480,4 @@ int rh_httpd_exchange(struct rh_httpd *httpd, const char *certificate, const cha
 	rh_httpd_tls_free(httpd->tls);
 	httpd->tls = tls;
 	return 0;
-}
-
-static void httpd_drop_overdue(struct rh_httpd *httpd, int64_t now)
-{
-	struct rh_connection *connection = rh_connections_overdue(httpd->connections, now);
-
-	if (!connection)
-		return;
-	for (; connection; connection = rh_connections_overdue(httpd->connections, now))
-		httpd_drop(httpd, connection);
-	(void)MHD_run(httpd->daemon);
-}
-
-int64_t rh_httpd_turn(struct rh_httpd *httpd)
-{
-	int64_t now = rh_clock_monotonic();
-	MHD_UNSIGNED_LONG_LONG wait;
-	int64_t next;
-
-	if (httpd->resume <= now && rh_loop_watch_for(httpd->listen_watch, RH_LOOP_READ, NULL) == 0)
-		httpd->resume = RH_NEVER;
-	httpd_drop_overdue(httpd, now);
-	if (MHD_get_timeout(httpd->daemon, &wait) == MHD_YES && wait == 0) {
-		(void)MHD_run(httpd->daemon);
-		if (MHD_get_timeout(httpd->daemon, &wait) == MHD_YES && wait == 0)
-			return 0;
-	}
-	next = rh_connections_deadline(httpd->connections);
-	if (httpd->resume < next)
-		next = httpd->resume;
-	if (next == RH_NEVER)
-		return RH_NEVER;
-	return next > now ? next - now : 0;
 }

@@ -55,8 +55,8 @@ struct rh_httpd_options {
 	size_t connections; /**< most connections, at least 1 */
 };
 
-/** Start to listen. @param[out] ret_httpd owned by the caller. @return 0, RH_EINVAL (invalid address, certificate or
- * key), RH_EIO or RH_ENOMEM */
+/** Start to listen, as a source of the loop with order 0. @param[out] ret_httpd owned by the caller. @return 0,
+ * RH_EINVAL (invalid address, certificate or key), RH_EIO or RH_ENOMEM */
 int rh_httpd_new(const struct rh_httpd_options *options, struct rh_httpd **ret_httpd, struct rh_error *err);
 /** Stop listening, close all connections and free @p httpd. NULL is ignored. */
 void rh_httpd_free(struct rh_httpd *httpd);
@@ -69,7 +69,5 @@ uint16_t rh_httpd_port(const struct rh_httpd *httpd);
  * @return 0, RH_EINVAL (they cannot be used, or do not belong together: the former pair stays) or RH_ENOMEM
  */
 int rh_httpd_exchange(struct rh_httpd *httpd, const char *certificate, const char *key, struct rh_error *err);
-/** Do what is due; from the loop's turn. @return microseconds until it is to be called again; RH_NEVER */
-int64_t rh_httpd_turn(struct rh_httpd *httpd);
 
 #endif

@@ -41,10 +41,10 @@ struct rh_auth {
 static void auth_replace(struct rh_auth *auth, char **place, char *text)
 {
 	if (rh_text_equal(*place, text)) {
-		rh_kubeconfig_wipe(text);
+		rh_free_secret(text);
 		return;
 	}
-	rh_kubeconfig_wipe(*place);
+	rh_free_secret(*place);
 	*place = text;
 	auth->generation++;
 }
@@ -69,7 +69,7 @@ static int auth_set_basic(struct rh_auth *auth, struct rh_error *err)
 		return rh_fail_oom(err);
 	rh_str_append(&header, "Authorization: Basic ");
 	rh_base64_encode(plain, strlen(plain), &header);
-	rh_kubeconfig_wipe(plain);
+	rh_free_secret(plain);
 	auth->authorization = rh_str_take(&header);
 	return auth->authorization ? 0 : rh_fail_oom(err);
 }
@@ -117,7 +117,7 @@ static int auth_read_token(struct rh_auth *auth, struct rh_error *err)
 	r = auth_trim_token(auth->config, text, &token, err);
 	if (r == 0)
 		r = auth_set_token(auth, token, err);
-	rh_kubeconfig_wipe(text);
+	rh_free_secret(text);
 	return r;
 }
 
@@ -131,7 +131,7 @@ static int auth_read_pem(struct rh_auth *auth, const char *at, const char *path,
 		return rh_wrap(err, r, "%s", at);
 	r = rh_kubeconfig_check_pem(path, text, what, err);
 	if (r < 0)
-		rh_kubeconfig_wipe(text);
+		rh_free_secret(text);
 	else
 		auth_replace(auth, place, text);
 	return r;
@@ -210,10 +210,10 @@ void rh_auth_free(struct rh_auth *auth)
 	if (!auth)
 		return;
 	rh_auth_program_free(auth->program);
-	rh_kubeconfig_wipe(auth->authorization);
-	rh_kubeconfig_wipe(auth->certificate);
-	rh_kubeconfig_wipe(auth->key);
-	rh_kubeconfig_wipe(auth->authority);
+	rh_free_secret(auth->authorization);
+	rh_free_secret(auth->certificate);
+	rh_free_secret(auth->key);
+	rh_free_secret(auth->authority);
 	rh_free(auth);
 }
 

@@ -11,9 +11,9 @@
 
 void rh_auth_answer_deinit(struct rh_auth_answer *answer)
 {
-	rh_kubeconfig_wipe(answer->token);
-	rh_kubeconfig_wipe(answer->certificate);
-	rh_kubeconfig_wipe(answer->key);
+	rh_free_secret(answer->token);
+	rh_free_secret(answer->certificate);
+	rh_free_secret(answer->key);
 	*answer = (struct rh_auth_answer){.expires = RH_NEVER};
 }
 
@@ -151,7 +151,7 @@ int rh_auth_exec_interactive(const struct rh_kubeconfig *config, bool terminal, 
 static void exec_free_list(char **list)
 {
 	for (size_t i = 0; list && list[i]; i++)
-		rh_kubeconfig_wipe(list[i]);
+		rh_free_secret(list[i]);
 	rh_free(list);
 }
 
@@ -220,7 +220,7 @@ int rh_auth_command_init(struct rh_auth_command *command, const struct rh_kubeco
 
 	if (r == 0)
 		r = exec_fill_envp(command, rh_json_get(config->exec, "env"), info, environment);
-	rh_kubeconfig_wipe(info);
+	rh_free_secret(info);
 	if (r < 0)
 		rh_auth_command_deinit(command);
 	return r;

@@ -517,3 +517,18 @@ int64_t rh_http_deadline(const struct rh_http *http)
 	}
 	return due;
 }
+
+static void http_step(void *arg, int64_t now)
+{
+	rh_http_step(arg, now);
+}
+
+static int64_t http_deadline(void *arg)
+{
+	return rh_http_deadline(arg);
+}
+
+struct rh_loop_source rh_http_source(struct rh_http *http, int order)
+{
+	return (struct rh_loop_source){.step = http_step, .deadline = http_deadline, .arg = http, .order = order};
+}

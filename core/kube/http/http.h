@@ -94,9 +94,11 @@ void rh_http_cancel(struct rh_http *http, uint64_t id);
  * when another client of the same server timed out.
  */
 void rh_http_close_silent(struct rh_http *http, int64_t since);
-/** Send, receive, time out and call callbacks. Called from the loop's turn. @param now monotonic microseconds */
+/** Send, receive, time out and call callbacks. A step of the loop. @param now monotonic microseconds */
 void rh_http_step(struct rh_http *http, int64_t now);
 /** @return the latest time of the next rh_http_step(), monotonic microseconds, or RH_NEVER */
 int64_t rh_http_deadline(const struct rh_http *http);
+/** @return rh_http_step() and rh_http_deadline() as a source of the loop, for an owner that has nothing to add */
+struct rh_loop_source rh_http_source(struct rh_http *http, int order);
 
 #endif

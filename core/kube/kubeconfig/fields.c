@@ -121,7 +121,7 @@ static int fields_data(const struct rh_kubeconfig_entry *entry, const char *fiel
 	else
 		r = rh_kubeconfig_check_pem(at, bytes, what, err);
 	if (r < 0)
-		rh_kubeconfig_wipe(bytes);
+		rh_free_secret(bytes);
 	else
 		*ret_text = bytes;
 	return r;

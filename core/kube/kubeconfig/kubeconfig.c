@@ -38,13 +38,6 @@ static void kubeconfig_load_deinit(struct kubeconfig_load *load)
 
 #define auto_kubeconfig_load __attribute__((cleanup(kubeconfig_load_deinit))) struct kubeconfig_load
 
-void rh_kubeconfig_wipe(char *secret)
-{
-	if (secret)
-		explicit_bzero(secret, strlen(secret));
-	rh_free(secret);
-}
-
 void rh_kubeconfig_free(struct rh_kubeconfig *config)
 {
 	if (!config)
@@ -56,9 +49,9 @@ void rh_kubeconfig_free(struct rh_kubeconfig *config)
 
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
 		rh_free(plain[i]);
-	rh_kubeconfig_wipe(config->key);
-	rh_kubeconfig_wipe(config->token);
-	rh_kubeconfig_wipe(config->password);
+	rh_free_secret(config->key);
+	rh_free_secret(config->token);
+	rh_free_secret(config->password);
 	rh_json_free(config->exec);
 	rh_json_free(config->exec_config);
 	rh_json_free(config->headers);
@@ -340,7 +333,7 @@ static int kubeconfig_read_pem(const char *at, const char *field, const char *pa
 		return rh_wrap(err, r, "%s.%s", at, field);
 	r = rh_kubeconfig_check_pem(where, text, what, err);
 	if (r < 0)
-		rh_kubeconfig_wipe(text);
+		rh_free_secret(text);
 	else
 		*ret_text = text;
 	return r;

@@ -83,7 +83,5 @@ RH_DEFINE_CLEANUP(kubeconfig);
  * @param at names the field in the message. @return 0 or RH_EINVAL
  */
 int rh_kubeconfig_check_pem(const char *at, const char *text, const char *what, struct rh_error *err);
-/** Overwrite @p secret and free it. NULL is ignored. */
-void rh_kubeconfig_wipe(char *secret);
 
 #endif

@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -19,7 +17,6 @@
 #include "local/pod/volumes.h"
 #include "local/shim/limits.h"
 #include "local/shim/mounts.h"
-#include "local/shim/plan.h"
 
 /* One plan under work. */
 struct runtime_spec_job {
@@ -36,24 +33,6 @@ static void runtime_spec_job_deinit(struct runtime_spec_job *job)
 	rh_volumes_deinit(&job->volumes);
 	rh_free(job->hosts);
 	rh_json_free(job->plan);
-}
-
-void rh_pod_note(const struct rh_pod_context *context, const char *fmt, ...)
-{
-	char text[512];
-	va_list args;
-
-	if (!context->notes)
-		return;
-	va_start(args, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	rh_str_appendf(context->notes, "%s\n", text);
-}
-
-int rh_pod_set_amount(struct rh_json *object, const char *key, int64_t amount)
-{
-	return rh_json_set_integer(object, key, amount > RH_SHIM_AMOUNT_MAX ? RH_SHIM_AMOUNT_MAX : amount);
 }
 
 static int runtime_spec_open(struct runtime_spec_job *job, const struct rh_runtime_spec_input *input)

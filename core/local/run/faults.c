@@ -50,6 +50,14 @@ static int64_t faults_silence(const char *path)
 	return rh_clock_wall() > at ? rh_clock_wall() - at : 0;
 }
 
+char *rh_run_log_path(const struct rh_run *run, const struct rh_run_job *job, const struct rh_run_record *record)
+{
+	char name[RH_NAME_SIZE];
+	const char *replica = rh_job_replica_name(job->job, record->type, record->index, name) + strlen(job->job->name) + 1;
+
+	return rh_runner_log_path(run->log_dir, job->log_name, replica, record->main ? record->main : "");
+}
+
 static int faults_read(struct faults_judging *judging, size_t who)
 {
 	const struct rh_run_record *record = &judging->job->records[who];

@@ -53,6 +53,7 @@ struct rh_run {
 	int64_t
 		clock_start; /**< monotonic time of the start; wall time is computed from it, so clock changes do not count */
 	int64_t wall_start;  /**< wall-clock time of the start */
+	int64_t clock;       /**< monotonic time of the present turn */
 	int64_t stop_by;     /**< monotonic time at which stopping pods are killed; RH_NEVER: none are stopping */
 	int64_t quiet_since; /**< monotonic time since which only the engine is active; 0: the run is not quiet */
 };

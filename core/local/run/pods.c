@@ -301,14 +301,6 @@ static int64_t pods_duration(const struct rh_run_record *record)
 	return record->first_start != 0 && end > record->first_start ? end - record->first_start : 0;
 }
 
-char *rh_run_log_path(const struct rh_run *run, const struct rh_run_job *job, const struct rh_run_record *record)
-{
-	char name[RH_NAME_SIZE];
-	const char *replica = rh_job_replica_name(job->job, record->type, record->index, name) + strlen(job->job->name) + 1;
-
-	return rh_runner_log_path(run->log_dir, job->log_name, replica, record->main ? record->main : "");
-}
-
 /* @return whether the replica failed */
 static bool pods_report_record(const struct rh_run *run, const struct rh_run_job *job,
                                const struct rh_run_record *record)

@@ -29,12 +29,6 @@
 /* Largest /etc/hosts of this machine that is taken over, in bytes. */
 #define RUN_HOSTS_MAX (1024 * 1024)
 
-void rh_run_note(const struct rh_run *run, const char *text)
-{
-	if (run->options->hooks.note)
-		run->options->hooks.note(run->options->hooks.arg, text);
-}
-
 /* Wall-clock time that does not jump: deadlines and back-off are not to be cut short or stretched by whoever sets the
  * clock. */
 static int64_t run_now(const struct rh_run *run)
@@ -182,24 +176,29 @@ static int64_t run_longest_grace(const struct rh_run *run)
 	return longest;
 }
 
-/* Stop the pods that have to stop now. @return how many stopping pods have not ended */
-static size_t run_stop_pods(struct rh_run *run, int64_t clock, int64_t *delay)
+static int64_t run_linger(const struct rh_run *run)
 {
-	int64_t linger = run->options->linger < 0 ? run->options->config->grace_period : run->options->linger;
+	return run->options->linger < 0 ? run->options->config->grace_period : run->options->linger;
+}
+
+/* @return when the pods of a finished job are to be stopped */
+static int64_t run_stops_at(const struct rh_run *run, const struct rh_run_job *job)
+{
+	return job->succeeded ? job->finished_at + run_linger(run) : job->finished_at;
+}
+
+/* Stop the pods that have to stop now. @return how many stopping pods have not ended */
+static size_t run_stop_pods(struct rh_run *run, int64_t clock)
+{
 	size_t left = 0;
 
 	if (run->state != RH_RUN_GOING)
 		return rh_run_pods_stop(run, NULL);
 	for (size_t i = 0; i < run->job_count; i++) {
 		const struct rh_run_job *job = &run->jobs[i];
-		int64_t rest = job->succeeded ? job->finished_at + linger - clock : 0;
 
-		if (!job->finished)
-			continue;
-		if (rest <= 0)
+		if (job->finished && (!job->succeeded || run_stops_at(run, job) <= clock))
 			left += rh_run_pods_stop(run, job);
-		else if (rest < *delay && rh_run_pods_left(run, job) > 0)
-			*delay = rest;
 	}
 	return left;
 }
@@ -220,9 +219,11 @@ static void run_escalate(struct rh_run *run, int64_t clock)
 
 /* Limit the time of stopping. The runner kills pods after their grace period; this is for pods that still do not end.
  */
-static void run_watch_stop(struct rh_run *run, size_t left, int64_t clock, int64_t *delay)
+static void run_step_stop(void *arg, int64_t clock)
 {
-	if (left == 0) {
+	struct rh_run *run = arg;
+
+	if (run_stop_pods(run, clock) == 0) {
 		run->stop_by = RH_NEVER;
 		return;
 	}
@@ -230,8 +231,21 @@ static void run_watch_stop(struct rh_run *run, size_t left, int64_t clock, int64
 		run->stop_by = clock + run_longest_grace(run) + RUN_PATIENCE;
 	if (run->stop_by <= clock)
 		run_escalate(run, clock);
-	if (run->stop_by - clock < *delay)
-		*delay = run->stop_by > clock ? run->stop_by - clock : 0;
+}
+
+static int64_t run_stop_deadline(void *arg)
+{
+	const struct rh_run *run = arg;
+	int64_t due = run->stop_by;
+
+	for (size_t i = 0; i < run->job_count && run->state == RH_RUN_GOING; i++) {
+		const struct rh_run_job *job = &run->jobs[i];
+		int64_t at = job->finished && job->succeeded ? run_stops_at(run, job) : RH_NEVER;
+
+		if (at > run->clock && at < due && rh_run_pods_left(run, job) > 0)
+			due = at;
+	}
+	return due;
 }
 
 static bool run_all_finished(const struct rh_run *run)
@@ -245,51 +259,80 @@ static bool run_all_finished(const struct rh_run *run)
 
 /* The run is over when no process remains and all status is written; the wait for the engine's last writes is limited.
  */
-static void run_watch_end(struct rh_run *run, int64_t clock, int64_t *delay)
+static void run_step_end(void *arg, int64_t clock)
 {
+	struct rh_run *run = arg;
 	bool over = run->state != RH_RUN_GOING || run_all_finished(run);
+	bool settles =
+		rh_memory_store_pending(run->store) > 0 || (run->state == RH_RUN_GOING && rh_engine_busy(run->engine));
 
 	if (!over || rh_run_pods_left(run, NULL) > 0 || rh_runner_alive(run->runner) > 0) {
 		run->quiet_since = 0;
-		return;
+	} else {
+		if (run->quiet_since == 0)
+			run->quiet_since = clock;
+		run->done = run->done || !settles || clock - run->quiet_since >= RUN_SETTLE;
 	}
-	if (run->quiet_since == 0)
-		run->quiet_since = clock;
-	if (rh_memory_store_pending(run->store) > 0 && clock - run->quiet_since < RUN_SETTLE)
-		return;
-	if (run->state == RH_RUN_GOING && rh_engine_busy(run->engine) && clock - run->quiet_since < RUN_SETTLE) {
-		if (*delay > RUN_SETTLE)
-			*delay = RUN_SETTLE;
-		return;
-	}
-	run->done = true;
+	if (run->done)
+		rh_loop_stop(run->loop);
 }
 
-static void run_watch_time(struct rh_run *run, int64_t clock, int64_t *delay)
+static int64_t run_end_deadline(void *arg)
 {
+	const struct rh_run *run = arg;
+
+	return run->quiet_since == 0 ? RH_NEVER : run->quiet_since + RUN_SETTLE;
+}
+
+/* @return when the run has to be stopped */
+static int64_t run_limit_deadline(void *arg)
+{
+	const struct rh_run *run = arg;
 	int64_t timeout = run->options->timeout;
 
 	if (timeout == RH_NEVER || run->state != RH_RUN_GOING || run_all_finished(run))
-		return;
-	if (clock - run->clock_start >= timeout) {
-		rh_run_note(run, "the time limit of the run is over; stopping the replicas");
-		run_stop(run, RH_RUN_TIMED_OUT);
-	} else if (timeout - (clock - run->clock_start) < *delay) {
-		*delay = timeout - (clock - run->clock_start);
-	}
+		return RH_NEVER;
+	return run->clock_start + timeout;
 }
 
-static void run_drive_engine(struct rh_run *run, int64_t *delay)
+static void run_step_limit(void *arg, int64_t clock)
 {
-	int64_t now = run_now(run);
-	int64_t deadline;
+	struct rh_run *run = arg;
 
-	if (run->state != RH_RUN_GOING)
-		return; /* it would only replace stopping pods */
-	rh_engine_step(run->engine, now);
-	deadline = rh_engine_deadline(run->engine);
-	if (deadline != RH_NEVER && deadline - now < *delay)
-		*delay = deadline > now ? deadline - now : 0;
+	if (clock < run_limit_deadline(run))
+		return;
+	rh_run_note(run, "the time limit of the run is over; stopping the replicas");
+	run_stop(run, RH_RUN_TIMED_OUT);
+}
+
+static void run_step_engine(void *arg, int64_t clock)
+{
+	struct rh_run *run = arg;
+
+	(void)clock;
+	if (run->state == RH_RUN_GOING) /* later it would only replace stopping pods */
+		rh_engine_step(run->engine, run_now(run));
+}
+
+static int64_t run_engine_deadline(void *arg)
+{
+	const struct rh_run *run = arg;
+	int64_t deadline = run->state == RH_RUN_GOING ? rh_engine_deadline(run->engine) : RH_NEVER;
+
+	return deadline == RH_NEVER ? RH_NEVER : deadline - run->wall_start + run->clock_start;
+}
+
+static void run_step_runner(void *arg, int64_t clock)
+{
+	const struct rh_run *run = arg;
+
+	(void)clock;
+	rh_runner_step(run->runner, run_now(run));
+}
+
+static int64_t run_runner_deadline(void *arg)
+{
+	return rh_runner_deadline(((const struct rh_run *)arg)->runner);
 }
 
 /* Read again the objects whose events were lost while memory was short. */
@@ -302,29 +345,39 @@ static void run_recover(struct rh_run *run)
 	rh_run_pods_see(run);
 }
 
-static int64_t run_turn(void *arg)
+static void run_step_store(void *arg, int64_t clock)
 {
 	struct rh_run *run = arg;
-	int64_t clock = rh_clock_monotonic();
-	int64_t delay = RH_NEVER;
-	int64_t runner;
 
+	run->clock = clock;
 	rh_memory_store_set_time(run->store, run_now(run));
 	rh_memory_store_drain(run->store);
 	run_recover(run);
 	rh_run_jobs_write(run, run_now(run));
-	run_watch_time(run, clock, &delay);
-	run_drive_engine(run, &delay);
-	runner = rh_runner_turn(run->runner, run_now(run));
-	if (runner < delay)
-		delay = runner;
-	run_watch_stop(run, run_stop_pods(run, clock, &delay), clock, &delay);
-	run_watch_end(run, clock, &delay);
-	if (run->done)
-		rh_loop_stop(run->loop);
-	if (run->lost && delay > RUN_PAUSE)
-		delay = RUN_PAUSE;
-	return rh_memory_store_pending(run->store) > 0 ? 0 : delay;
+}
+
+static int64_t run_store_deadline(void *arg)
+{
+	const struct rh_run *run = arg;
+
+	if (rh_memory_store_pending(run->store) > 0)
+		return run->clock;
+	return run->lost ? run->clock + RUN_PAUSE : RH_NEVER;
+}
+
+/* What a run does in each turn of the loop, in this order: events first, the end last. */
+static int run_add_sources(struct rh_run *run, struct rh_error *err)
+{
+	const struct rh_loop_source sources[] = {
+		{run_step_store, run_store_deadline, run, 0},   {run_step_limit, run_limit_deadline, run, 1},
+		{run_step_engine, run_engine_deadline, run, 2}, {run_step_runner, run_runner_deadline, run, 3},
+		{run_step_stop, run_stop_deadline, run, 4},     {run_step_end, run_end_deadline, run, 5},
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(sources) / sizeof(sources[0]); i++)
+		r = rh_loop_add(run->loop, &sources[i], NULL, err);
+	return r;
 }
 
 /* An unusable folder that the user configured counts as bad input. */
@@ -441,7 +494,7 @@ static int run_open(struct rh_run *run, struct rh_error *err)
 	if (r == 0)
 		r = run_open_folders(run, err);
 	if (r == 0)
-		r = rh_loop_new(run_turn, run, &run->loop, err);
+		r = rh_loop_new(&run->loop, err);
 	if (r == 0)
 		r = run_open_signals(run, err);
 	if (r == 0 && rh_memory_store_new(true, NULL, NULL, &run->store) < 0)
@@ -454,6 +507,8 @@ static int run_open(struct rh_run *run, struct rh_error *err)
 		r = run_open_runner(run, err);
 	if (r == 0)
 		r = rh_run_pods_watch(run, err);
+	if (r == 0)
+		r = run_add_sources(run, err);
 	return r < 0 ? r : rh_run_jobs_store(run, err);
 }
 

@@ -27,12 +27,11 @@ struct rh_runner {
 	struct rh_devices devices;
 	bool devices_used[RH_DEVICES_MAX]; /**< given to a pod and locked */
 	int64_t orphans_until;             /**< monotonic time until which to look for orphans of dead shims; 0: none */
+	int64_t due;                       /**< deadline of the next step, monotonic */
 	bool child_ended;                  /**< SIGCHLD came */
 	bool was_subreaper;                /**< subreaper attribute of this process before */
 };
 
-/** Report a note, once for each text. */
-void rh_runner_note(struct rh_runner *runner, const char *text);
 /** Create the pod's folders and runtime spec, and start its shim. A pod that can never start becomes RH_RUNNER_REFUSED,
  * with reason and message; after a temporary failure it stays RH_RUNNER_QUEUED. */
 void rh_runner_start(struct rh_runner_pod *pod, const struct rh_json *object, int64_t now);

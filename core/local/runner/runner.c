@@ -16,9 +16,9 @@
 #include "job/pod.h"
 #include "local/runner/parts.h"
 
-/* Most pods to start in one turn, so that the loop still processes events of others. */
+/* Most pods to start in one step, so that the loop still processes events of others. */
 #define RUNNER_STARTS_PER_TURN 4
-/* Bytes of one log that are read in one turn. */
+/* Bytes of one log that are read in one step. */
 #define RUNNER_LOG_BUDGET (256U * 1024)
 /* Kubernetes' grace period of a pod that sets none, in seconds. */
 #define RUNNER_GRACE_DEFAULT 30
@@ -26,16 +26,6 @@
 #define RUNNER_PAUSE (RH_SECOND / 100)
 /* Most turns of rh_runner_free() that wait for the end of processes. */
 #define RUNNER_FREE_TURNS 500
-
-void rh_runner_note(struct rh_runner *runner, const char *text)
-{
-	const struct rh_runner_hooks *hooks = &runner->options.hooks;
-
-	if (!hooks->note || rh_map_get(runner->noted, text))
-		return;
-	(void)rh_map_set(runner->noted, text, runner, NULL); /* without memory it is reported again */
-	hooks->note(hooks->arg, text);
-}
 
 const char *rh_runner_replica(const struct rh_json *pod)
 {
@@ -280,18 +270,18 @@ static void runner_on_object(void *arg, const struct rh_outcome *outcome)
 		runner_refuse(pod, outcome->object);
 }
 
-/* One round of a turn. */
+/* One step. */
 struct runner_round {
 	int64_t now;
 	int64_t clock; /* monotonic */
-	int64_t delay; /* until the next turn */
-	int starts;    /* pods that may still be started in this turn */
+	int64_t due;   /* of the next step, monotonic */
+	int starts;    /* pods that may still be started in this step */
 };
 
-static void runner_hurry(struct runner_round *round, int64_t delay)
+static void runner_hurry(struct runner_round *round, int64_t due)
 {
-	if (delay < round->delay)
-		round->delay = delay > 0 ? delay : 0;
+	if (due < round->due)
+		round->due = due;
 }
 
 static void runner_queue_turn(struct rh_runner_pod *pod, struct runner_round *round)
@@ -301,11 +291,11 @@ static void runner_queue_turn(struct rh_runner_pod *pod, struct runner_round *ro
 	if (runner_predecessor_lives(pod->runner, pod))
 		return; /* its end wakes the loop */
 	if (round->starts == 0) {
-		runner_hurry(round, 0);
+		runner_hurry(round, round->clock);
 		return;
 	}
 	if (pod->retry_at > round->clock) {
-		runner_hurry(round, pod->retry_at - round->clock);
+		runner_hurry(round, pod->retry_at);
 		return;
 	}
 	pod->retry_at = round->clock + RUNNER_PAUSE;
@@ -313,7 +303,7 @@ static void runner_queue_turn(struct rh_runner_pod *pod, struct runner_round *ro
 		pod->asking = true;
 		round->starts--;
 	}
-	runner_hurry(round, RUNNER_PAUSE);
+	runner_hurry(round, round->clock + RUNNER_PAUSE);
 }
 
 static void runner_started_turn(struct rh_runner_pod *pod, struct runner_round *round, bool logs)
@@ -327,7 +317,7 @@ static void runner_started_turn(struct rh_runner_pod *pod, struct runner_round *
 	if (pod->pid > 0 && pod->limit <= round->clock)
 		rh_runner_escalate(pod);
 	if (pod->pid > 0 && pod->limit != RH_NEVER)
-		runner_hurry(round, pod->limit - round->clock);
+		runner_hurry(round, pod->limit);
 	if (pod->pid > 0 || logs || (pod->broken && runner->orphans_until > 0))
 		return;
 	rh_runner_drop_gpus(pod);
@@ -340,7 +330,7 @@ static void runner_pod_turn(struct rh_runner_pod *pod, struct runner_round *roun
 	bool logs = runner_read_logs(pod);
 
 	if (logs)
-		runner_hurry(round, 0);
+		runner_hurry(round, round->clock);
 	if (pod->stage == RH_RUNNER_QUEUED)
 		runner_queue_turn(pod, round);
 	if (pod->stage == RH_RUNNER_STARTED)
@@ -351,7 +341,7 @@ static void runner_pod_turn(struct rh_runner_pod *pod, struct runner_round *roun
 	    pod->stage != RH_RUNNER_STARTED)
 		pod->delete_sent = runner_submit(pod, RH_VERB_DELETE, NULL, runner_on_done) == 0;
 	if (pod->changed || (pod->deleting && !pod->delete_sent && pod->stage != RH_RUNNER_STARTED))
-		runner_hurry(round, RUNNER_PAUSE);
+		runner_hurry(round, round->clock + RUNNER_PAUSE);
 }
 
 static void runner_forget(struct rh_runner_pod *pod)
@@ -373,12 +363,12 @@ static void runner_reap_turn(struct rh_runner *runner, struct runner_round *roun
 	if (runner->orphans_until == 0)
 		return;
 	if (rh_runner_kill_orphans(runner) && round->clock < runner->orphans_until)
-		runner_hurry(round, RUNNER_PAUSE);
+		runner_hurry(round, round->clock + RUNNER_PAUSE);
 	else
 		runner->orphans_until = 0;
 }
 
-int64_t rh_runner_turn(struct rh_runner *runner, int64_t now)
+void rh_runner_step(struct rh_runner *runner, int64_t now)
 {
 	struct runner_round round = {now, rh_clock_monotonic(), RH_NEVER, RUNNER_STARTS_PER_TURN};
 	size_t cursor = 0;
@@ -393,7 +383,12 @@ int64_t rh_runner_turn(struct rh_runner *runner, int64_t now)
 		if (pod->gone && !pod->asking && pod->stage != RH_RUNNER_STARTED)
 			runner_forget(pod);
 	}
-	return round.delay;
+	runner->due = round.due;
+}
+
+int64_t rh_runner_deadline(const struct rh_runner *runner)
+{
+	return runner->due;
 }
 
 static void runner_on_child(void *arg, int number)

@@ -176,6 +176,17 @@ static int start_hosts(const struct rh_runner_pod *pod, struct rh_str *out, stru
 	return out->failed ? rh_fail_oom(err) : 0;
 }
 
+/* Report a note, once for each text. */
+static void start_note(struct rh_runner *runner, const char *text)
+{
+	const struct rh_runner_hooks *hooks = &runner->options.hooks;
+
+	if (!hooks->note || rh_map_get(runner->noted, text))
+		return;
+	(void)rh_map_set(runner->noted, text, runner, NULL); /* without memory it is reported again */
+	hooks->note(hooks->arg, text);
+}
+
 static void start_report_notes(struct rh_runner *runner, const struct rh_str *notes)
 {
 	const char *text = rh_str_text(notes);
@@ -185,7 +196,7 @@ static void start_report_notes(struct rh_runner *runner, const struct rh_str *no
 		rh_auto_free char *note = rh_strndup(text, length);
 
 		if (note && length > 0)
-			rh_runner_note(runner, note);
+			start_note(runner, note);
 		text += length + (text[length] == '\n' ? 1 : 0);
 	}
 }
@@ -363,7 +374,7 @@ static void start_wait(struct rh_runner_pod *pod, const char *why)
 	rh_auto_free char *text = rh_asprintf("%s waits: %s", pod->name, why);
 
 	if (text)
-		rh_runner_note(pod->runner, text);
+		start_note(pod->runner, text);
 	pod->retry_at = rh_clock_monotonic() + RUNNER_GPU_PAUSE;
 }
 

@@ -32,20 +32,28 @@ struct seen {
 	bool closed;
 };
 
-static int64_t take_turn(void *arg)
+static void take_turn(void *arg, int64_t now)
 {
 	struct seen *seen = arg;
 
+	seen->started = now;
 	if (++seen->turns >= seen->stop_at)
 		rh_loop_stop(seen->loop);
-	return seen->delay;
+}
+
+static int64_t next_turn(void *arg)
+{
+	const struct seen *seen = arg;
+
+	return seen->delay == RH_NEVER ? RH_NEVER : seen->started + seen->delay;
 }
 
 static struct rh_loop *open_loop(struct seen *seen)
 {
+	const struct rh_loop_source source = {.step = take_turn, .deadline = next_turn, .arg = seen};
 	struct rh_error err = {0};
 
-	if (rh_loop_new(take_turn, seen, &seen->loop, &err) < 0)
+	if (rh_loop_new(&seen->loop, &err) < 0 || rh_loop_add(seen->loop, &source, NULL, &err) < 0)
 		fail_msg("%s", err.message);
 	return seen->loop;
 }
@@ -264,13 +272,126 @@ static void test_loop__without_memory(void **state)
 
 	(void)state;
 	(void)rh_mem_fail_after(0);
-	assert_int_equal(rh_loop_new(take_turn, &seen, &loop, NULL), RH_ENOMEM);
+	assert_int_equal(rh_loop_new(&loop, NULL), RH_ENOMEM);
 	(void)rh_mem_fail_after(-1);
 	loop = open_loop(&seen);
 	(void)rh_mem_fail_after(0);
 	assert_int_equal(rh_loop_signal(loop, SIGUSR1, take_signal, &seen, NULL), RH_ENOMEM);
 	assert_int_equal(rh_loop_watch(loop, 0, take_bytes, &seen, &seen.watch, NULL), RH_ENOMEM);
+	assert_int_equal(rh_loop_add(loop, &(struct rh_loop_source){.arg = NULL}, NULL, NULL), RH_ENOMEM);
 	(void)rh_mem_fail_after(-1);
+}
+
+/* Sources in virtual time: each writes its letter when it is stepped. */
+struct source {
+	struct rh_loop *loop;
+	struct rh_loop_entry *entry;
+	struct rh_loop_entry *removes; /* its step ends this one */
+	const struct rh_loop_source *adds;
+	char *steps;
+	int64_t deadline;
+	int64_t now; /* of the last step */
+	bool stops;
+	char letter;
+};
+
+static void step_source(void *arg, int64_t now)
+{
+	struct source *source = arg;
+	size_t length = strlen(source->steps);
+
+	source->steps[length] = source->letter;
+	source->steps[length + 1] = '\0';
+	source->now = now;
+	rh_loop_remove(source->loop, rh_take(source->removes));
+	if (source->adds)
+		assert_int_equal(rh_loop_add(source->loop, rh_take(source->adds), NULL, NULL), 0);
+	if (source->stops)
+		rh_loop_stop(source->loop);
+}
+
+static int64_t source_deadline(void *arg)
+{
+	return ((const struct source *)arg)->deadline;
+}
+
+static struct rh_loop *open_sources(struct source *sources, size_t count, const int *orders, char *steps)
+{
+	struct rh_loop *loop = NULL;
+
+	assert_int_equal(rh_loop_new(&loop, NULL), 0);
+	for (size_t i = 0; i < count; i++) {
+		const struct rh_loop_source source = {step_source, source_deadline, &sources[i], orders[i]};
+
+		sources[i].loop = loop;
+		sources[i].steps = steps;
+		sources[i].letter = (char)('a' + i);
+		assert_int_equal(rh_loop_add(loop, &source, &sources[i].entry, NULL), 0);
+	}
+	return loop;
+}
+
+static void test_loop__sources_have_an_order(void **state)
+{
+	char steps[32] = "";
+	struct source sources[4] = {{.deadline = RH_NEVER}, {.deadline = 700}, {.deadline = 400}, {.deadline = 900}};
+	rh_auto(loop) loop = open_sources(sources, 4, (const int[]){0, 5, -1, 0}, steps);
+
+	(void)state;
+	assert_int_equal(rh_loop_turn(loop, 100), 400);
+	assert_string_equal(steps, "cadb");
+	assert_int_equal(sources[1].now, 100);
+	sources[2].deadline = RH_NEVER;
+	sources[3].deadline = 50; /* it has passed: at once */
+	assert_int_equal(rh_loop_turn(loop, 200), 50);
+	assert_string_equal(steps, "cadbcadb");
+}
+
+static void test_loop__sources_come_and_go_in_a_step(void **state)
+{
+	char steps[32] = "";
+	struct source sources[3] = {{.deadline = 10}, {.deadline = 20}, {.deadline = 30}};
+	struct source late = {.deadline = 40, .letter = 'z', .steps = steps};
+	const struct rh_loop_source source = {step_source, source_deadline, &late, 3};
+	rh_auto(loop) loop = open_sources(sources, 3, (const int[]){0, 1, 2}, steps);
+
+	(void)state;
+	late.loop = loop;
+	sources[0].adds = &source;
+	sources[0].removes = sources[1].entry;
+	sources[2].removes = sources[0].entry;
+	assert_int_equal(rh_loop_turn(loop, 0), 30); /* the deadline of what is gone does not count */
+	assert_string_equal(steps, "acz");
+	assert_int_equal(rh_loop_turn(loop, 0), 30);
+	assert_string_equal(steps, "aczcz");
+}
+
+static void test_loop__a_stop_ends_the_turn(void **state)
+{
+	char steps[32] = "";
+	struct source sources[2] = {{.deadline = 10, .stops = true}, {.deadline = 20}};
+	rh_auto(loop) loop = open_sources(sources, 2, (const int[]){0, 0}, steps);
+
+	(void)state;
+	assert_int_equal(rh_loop_turn(loop, 0), RH_NEVER);
+	rh_loop_run(loop); /* it is stopped already */
+	assert_string_equal(steps, "a");
+	sources[0].stops = false;
+	sources[1].stops = true;
+	rh_loop_run(loop);
+	assert_string_equal(steps, "aab");
+}
+
+static void test_loop__sources_without_functions(void **state)
+{
+	rh_auto(loop) loop = NULL;
+
+	(void)state;
+	assert_int_equal(rh_loop_new(&loop, NULL), 0);
+	assert_int_equal(rh_loop_turn(loop, 0), RH_NEVER);
+	assert_int_equal(rh_loop_add(loop, &(struct rh_loop_source){.arg = NULL}, NULL, NULL), 0);
+	assert_int_equal(rh_loop_turn(loop, 0), RH_NEVER);
+	rh_loop_remove(loop, NULL);
 }
 
 int main(void)
@@ -286,6 +407,10 @@ int main(void)
 		cmocka_unit_test(test_loop__free_ends_what_is_watched),
 		cmocka_unit_test(test_loop__bad_descriptor_is_refused),
 		cmocka_unit_test(test_loop__without_memory),
+		cmocka_unit_test(test_loop__sources_have_an_order),
+		cmocka_unit_test(test_loop__sources_come_and_go_in_a_step),
+		cmocka_unit_test(test_loop__a_stop_ends_the_turn),
+		cmocka_unit_test(test_loop__sources_without_functions),
 	};
 
 	return cmocka_run_group_tests_name("base/os/loop", tests, NULL, NULL);

@@ -44,13 +44,6 @@ static void on_request(void *arg, const struct rh_httpd_request *request, struct
 		rh_str_append(&reply->body, "hello");
 }
 
-static int64_t on_turn(void *arg)
-{
-	const struct stage *stage = arg;
-
-	return stage->httpd ? rh_httpd_turn(stage->httpd) : RH_NEVER;
-}
-
 static void on_answer(void *arg)
 {
 	struct stage *stage = arg;
@@ -67,7 +60,7 @@ static void open_stage(struct stage *stage, size_t body_max)
 {
 	struct rh_error err = {0};
 
-	assert_int_equal(rh_loop_new(on_turn, stage, &stage->loop, &err), 0);
+	assert_int_equal(rh_loop_new(&stage->loop, &err), 0);
 	const struct rh_httpd_options options = {.loop = stage->loop,
 	                                         .address = "127.0.0.1:0",
 	                                         .handler = on_request,
@@ -265,7 +258,7 @@ static void test_httpd__certificate_is_no_good(void **state)
 		.address = "127.0.0.1:0", .handler = on_request, .arg = &stage, .connections = 16};
 
 	(void)state;
-	assert_int_equal(rh_loop_new(on_turn, &stage, &stage.loop, &err), 0);
+	assert_int_equal(rh_loop_new(&stage.loop, &err), 0);
 	options.loop = stage.loop;
 	options.certificate = "-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n";
 	options.key = "nonsense";
@@ -285,7 +278,7 @@ static void test_httpd__memory_is_out(void **state)
 		.address = "127.0.0.1:0", .handler = on_request, .arg = &stage, .connections = 16};
 
 	(void)state;
-	assert_int_equal(rh_loop_new(on_turn, &stage, &stage.loop, &err), 0);
+	assert_int_equal(rh_loop_new(&stage.loop, &err), 0);
 	options.loop = stage.loop;
 	for (long n = 0; !stage.httpd; n++) {
 		assert_true(n < 100);

@@ -56,18 +56,21 @@ static void put(const struct bench *bench, const char *name, const char *text)
 
 /* Ends when the program does: the deadline of a program that runs is its time limit, and it is looked at when it
  * writes. */
-static int64_t take_turn(void *arg)
+static int64_t next_turn(void *arg)
 {
-	struct bench *bench = arg;
-	int64_t now = rh_clock_monotonic();
-	int64_t due;
+	const struct bench *bench = arg;
+	int64_t due = rh_auth_deadline(bench->auth);
+
+	return due < bench->end ? due : bench->end;
+}
+
+static void take_turn(void *arg, int64_t now)
+{
+	const struct bench *bench = arg;
 
 	rh_auth_step(bench->auth, now);
-	due = rh_auth_deadline(bench->auth);
-	if (due == RH_NEVER || now >= bench->end)
+	if (rh_auth_deadline(bench->auth) == RH_NEVER || now >= bench->end)
 		rh_loop_stop(bench->loop);
-	due = due < bench->end ? due : bench->end;
-	return due > now ? due - now : 0;
 }
 
 /* @return what rh_auth_new() says */
@@ -80,9 +83,12 @@ static int open_auth(struct bench *bench, const char *user, struct rh_error *err
 	                "{%s}}]}",
 	                bench->authority ? ", certificate-authority: ca" : "", user);
 
+	const struct rh_loop_source source = {.step = take_turn, .deadline = next_turn, .arg = bench};
+
 	if (rh_kubeconfig_parse(name, text, strlen(text), NULL, &bench->config, err) < 0)
 		fail_msg("%s", err->message);
-	assert_int_equal(rh_loop_new(take_turn, bench, &bench->loop, NULL), 0);
+	assert_int_equal(rh_loop_new(&bench->loop, NULL), 0);
+	assert_int_equal(rh_loop_add(bench->loop, &source, NULL, NULL), 0);
 	return rh_auth_new(bench->loop, bench->config, &bench->auth, err);
 }
 

@@ -31,6 +31,7 @@
 
 /* A store with a runner, and the runner's callbacks. */
 struct fixture {
+	int64_t now; /* of the last step */
 	char *scratch;
 	struct rh_config *config;
 	struct rh_locks *locks;
@@ -100,26 +101,34 @@ static void take_pod(void *arg, enum rh_watch_event event, const struct rh_json 
 	rh_str_appendf(&fixture->phases, "%s ", phase);
 }
 
-static int64_t take_turn(void *arg)
+static void take_turn(void *arg, int64_t now)
 {
 	struct fixture *fixture = arg;
-	int64_t delay;
 
+	fixture->now = now;
 	rh_memory_store_set_time(fixture->store, rh_clock_wall());
 	rh_memory_store_drain(fixture->store);
 	(void)rh_mem_fail_after(fixture->memory);
-	delay = rh_runner_turn(fixture->runner, rh_clock_wall());
+	rh_runner_step(fixture->runner, rh_clock_wall());
 	(void)rh_mem_fail_after(-1);
-	if (fixture->until(fixture) || rh_clock_monotonic() > fixture->deadline)
+	if (fixture->until(fixture) || now > fixture->deadline)
 		rh_loop_stop(fixture->loop);
+}
+
+static int64_t next_turn(void *arg)
+{
+	const struct fixture *fixture = arg;
+	int64_t due = rh_runner_deadline(fixture->runner);
+
 	if (rh_memory_store_pending(fixture->store) > 0)
-		return 0;
-	return delay < RH_SECOND ? delay : RH_SECOND;
+		return fixture->now;
+	return due < fixture->now + RH_SECOND ? due : fixture->now + RH_SECOND;
 }
 
 static int set_up(void **state)
 {
 	struct fixture *fixture = rh_alloc(sizeof(*fixture));
+	const struct rh_loop_source source = {.step = take_turn, .deadline = next_turn, .arg = fixture};
 	struct rh_runner_options options = {.dir = NULL};
 	struct rh_error err = {0};
 
@@ -130,7 +139,8 @@ static int set_up(void **state)
 	fixture->config->restart_backoff = RH_SECOND / 50;
 	fixture->secret = test_json("{'apiVersion':'v1','kind':'Secret','metadata':{'name':'s'},'data':{'k':'dg=='}}");
 	assert_int_equal(rh_locks_open(fixture->scratch, &fixture->locks, &err), 0);
-	assert_int_equal(rh_loop_new(take_turn, fixture, &fixture->loop, &err), 0);
+	assert_int_equal(rh_loop_new(&fixture->loop, &err), 0);
+	assert_int_equal(rh_loop_add(fixture->loop, &source, NULL, &err), 0);
 	assert_int_equal(rh_memory_store_new(true, NULL, NULL, &fixture->store), 0);
 	options = (struct rh_runner_options){.store = rh_memory_store_face(fixture->store),
 	                                     .loop = fixture->loop,

@@ -16,7 +16,7 @@ import unittest
 import zipfile
 
 BUILD = sys.argv.pop(1) if len(sys.argv) > 1 else "build/dev"
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "image.sh"
+SCRIPT = pathlib.Path(__file__).resolve().parents[3] / "packaging" / "image.sh"
 NAME = "registry.example/team/roundhouse:9.9"
 
 

@@ -18,8 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import yaml
 
-import case
-import support
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import case  # noqa: E402
+import support  # noqa: E402
 
 # Of the manifests' limit of 128 MiB.
 MOST_MIB = 64

@@ -10,11 +10,13 @@ import json
 import pathlib
 import re
 import subprocess
+import sys
 
-from case import JAX, ROUNDHOUSE, Case, job, main, support
-from support import wait_for
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from case import JAX, ROUNDHOUSE, Case, job, main, support  # noqa: E402
+from support import wait_for  # noqa: E402
 
-SCHEMA = pathlib.Path(__file__).resolve().parents[2] / "conf" / "pod-template.openapi.json"
+SCHEMA = pathlib.Path(__file__).resolve().parents[3] / "conf" / "pod-template.openapi.json"
 VALUES = [1, 600, 2**31 - 1, 2**31, -2**31, -2**31 - 1, 2**53 - 1, 2**53, 2**53 + 1, 2**63 - 1, -2**63, 2**63, -2**63 - 1]
 TERM = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}

@@ -3,15 +3,17 @@
 """test_gang.py ROUNDHOUSE JAX_DIR: jobs under gang schedulers, on a real API server; the schedulers' part is played by hand."""
 import json
 import pathlib
+import sys
 
 import yaml
 
-import case
-from case import Case, GOLDENS, job
-from support import wait_for
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import case  # noqa: E402
+from case import Case, GOLDENS, job  # noqa: E402
+from support import wait_for  # noqa: E402
 
-import compare_objects
-import run_objects
+import compare_objects  # noqa: E402
+import run_objects  # noqa: E402
 
 VOLCANO, PLUGINS = "scheduling.volcano.sh/v1beta1", "scheduling.x-k8s.io/v1alpha1"
 FIELDS = {VOLCANO: {"minMember": "integer", "queue": "string", "priorityClassName": "string"},

@@ -15,9 +15,10 @@ import subprocess
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "faults"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "faults"))
 
 MXNET = sys.argv.pop(2) if len(sys.argv) > 2 else ""
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import test_v1  # noqa: E402
 import life  # noqa: E402
 import audit  # noqa: E402

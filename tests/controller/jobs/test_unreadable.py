@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """test_unreadable.py ROUNDHOUSE JAX_DIR: jobs that were stored before the CRD forbade what they say; on a real API server."""
-import case
-from case import Case, job
-from support import wait_for
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import case  # noqa: E402
+from case import Case, job  # noqa: E402
+from support import wait_for  # noqa: E402
 
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/pytorchjobs.kubeflow.org"
 LIMIT = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/runPolicy/properties/backoffLimit"

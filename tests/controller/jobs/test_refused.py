@@ -4,10 +4,13 @@
 real server."""
 import datetime
 import json
+import pathlib
+import sys
 
-import case
-from case import Case, GROUP, LABEL, job
-from support import wait_for
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import case  # noqa: E402
+from case import Case, GROUP, LABEL, job  # noqa: E402
+from support import wait_for  # noqa: E402
 
 KUBEFLOW = {"apiGroups": ["kubeflow.org"], "resources": ["*"], "verbs": ["*"]}
 CORE = {"apiGroups": [""], "resources": ["services", "events", "pods"], "verbs": ["*"]}

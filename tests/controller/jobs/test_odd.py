@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_odd.py ROUNDHOUSE JAX_DIR: objects that are legal and odd, on a real API server: none of them harms another's job."""
 import json
+import pathlib
+import sys
 
-import case
-from case import Case, LABEL, job
-from support import wait_for
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import case  # noqa: E402
+from case import Case, LABEL, job  # noqa: E402
+from support import wait_for  # noqa: E402
 
 LEDGER = "roundhouse.dev/ledger"
 INDEX = "training.kubeflow.org/replica-index"

@@ -12,11 +12,12 @@ import unittest
 
 import yaml
 
-import support
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import support  # noqa: E402
 
 ROUNDHOUSE = sys.argv.pop(1) if len(sys.argv) > 1 else "roundhouse"
 VETERAN = os.environ.get("ROUNDHOUSE_TEST_VETERAN")
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
+SOURCE = pathlib.Path(__file__).resolve().parents[3]
 DEPLOY = SOURCE / "conf" / "deploy"
 
 

@@ -19,8 +19,9 @@ import unittest
 
 import yaml
 
-import support
-from support import apiserver, wait_for
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import support  # noqa: E402
+from support import apiserver, wait_for  # noqa: E402
 
 ROUNDHOUSE = sys.argv.pop(1) if len(sys.argv) > 1 else "roundhouse"
 NAMESPACE = "kubeflow"

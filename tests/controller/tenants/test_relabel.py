@@ -8,11 +8,12 @@ import pathlib
 import subprocess
 import sys
 
-import case
-from case import JAX, LABEL, ROUNDHOUSE, Case, job
-from support import wait_for
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import case  # noqa: E402
+from case import JAX, LABEL, ROUNDHOUSE, Case, job  # noqa: E402
+from support import wait_for  # noqa: E402
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "faults"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "faults"))
 import proxy  # noqa: E402
 
 OPERATOR = "training.kubeflow.org/operator-name"

@@ -14,11 +14,12 @@ import unittest
 
 import yaml
 
-import support
-from support import apiserver, v1_module, wait_for
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import support  # noqa: E402
+from support import apiserver, v1_module, wait_for  # noqa: E402
 
 ROUNDHOUSE = sys.argv.pop(1) if len(sys.argv) > 1 else "roundhouse"
-GOLDENS = pathlib.Path(__file__).resolve().parents[1] / "goldens"
+GOLDENS = pathlib.Path(__file__).resolve().parents[2] / "goldens"
 NAMESPACE = "kubeflow"
 LABEL = "training.kubeflow.org/job-name"
 

@@ -6,11 +6,14 @@ The controller has the rights that `roundhouse manifests` grants. A tenant may e
 neither make roles nor bind them. No garbage collector runs.
 """
 import json
+import pathlib
 import subprocess
+import sys
 
-import case
-from case import Case, GROUP, JAX, ROUNDHOUSE, job
-from support import wait_for
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import case  # noqa: E402
+from case import Case, GROUP, JAX, ROUNDHOUSE, job  # noqa: E402
+from support import wait_for  # noqa: E402
 
 RBAC = "rbac.authorization.k8s.io"
 SPACE = "team"

@@ -7,10 +7,11 @@ import subprocess
 import sys
 import tempfile
 
-import support
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import support  # noqa: E402
 
 apiserver = support.apiserver
-GOLDENS = pathlib.Path(__file__).resolve().parents[1] / "goldens"
+GOLDENS = pathlib.Path(__file__).resolve().parents[2] / "goldens"
 
 
 def main(roundhouse, jax):
