@@ -167,7 +167,7 @@ static int check_select(struct check *check, struct rh_cel_node *node, struct ch
 
 static int check_index(struct check *check, struct rh_cel_node *node, struct check_type *ret_type)
 {
-	struct check_type types[2];
+	struct check_type types[2] = {check_dyn, check_dyn};
 	int r = check_node(check, node->args[0], &types[0]);
 	bool optional = r == 0 && types[0].kind == RH_CEL_OPTIONAL;
 
@@ -244,7 +244,7 @@ static int check_pattern(const struct check *check, const struct rh_cel_node *no
 static int check_call(struct check *check, struct rh_cel_node *node, struct check_type *ret_type)
 {
 	bool member = node->op == RH_CEL_OP_MEMBER;
-	struct check_type types[8];
+	struct check_type types[8] = {{0}};
 	int r = 0;
 
 	node->function = rh_cel_function_find(node->name, member);
@@ -321,7 +321,7 @@ static bool check_compares(const struct check *check, enum rh_cel_op op, const s
 
 static int check_binary(struct check *check, struct rh_cel_node *node, struct check_type *ret_type)
 {
-	struct check_type types[2];
+	struct check_type types[2] = {check_dyn, check_dyn};
 	int r = check_node(check, node->args[0], &types[0]);
 
 	if (r == 0)
@@ -342,7 +342,7 @@ static int check_binary(struct check *check, struct rh_cel_node *node, struct ch
 
 static int check_if(struct check *check, struct rh_cel_node *node, struct check_type *ret_type)
 {
-	struct check_type types[3];
+	struct check_type types[3] = {check_dyn, check_dyn, check_dyn};
 	int r = 0;
 
 	for (size_t i = 0; i < 3 && r == 0; i++)
@@ -434,6 +434,7 @@ static int check_negate(struct check *check, struct rh_cel_node *node, struct ch
 
 static int check_node(struct check *check, struct rh_cel_node *node, struct check_type *ret_type)
 {
+	*ret_type = check_dyn;
 	switch ((int)node->op) {
 	case RH_CEL_OP_LITERAL:
 		*ret_type = (struct check_type){.kind = node->literal.kind};

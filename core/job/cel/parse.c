@@ -176,7 +176,7 @@ static int parse_list(struct parse *parse, const char *close, bool pairs, struct
 		if (r == 0 && pairs && args->count % 2 == 1)
 			r = parse_expect(parse, ":");
 		else if (r == 0 && !parse_is(parse, close))
-			r = parse_expect(parse, ",");
+			r = parse_expect(parse, parse_is(parse, ",") ? "," : close);
 	}
 	return r < 0 ? r : parse_advance(parse);
 }
