@@ -43,7 +43,7 @@ struct regex_run {
 	bool start, end;
 };
 
-static int regex_emit(struct rh_regex *regex, int node);
+static int regex_emit(struct rh_regex *regex, int index);
 
 static int regex_push(struct rh_regex *regex, struct regex_code code)
 {

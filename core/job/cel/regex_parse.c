@@ -205,7 +205,7 @@ static int parse_named_class(struct parse *parse)
 static int parse_set_item(struct parse *parse)
 {
 	const struct parse_class *class_;
-	uint32_t low, high;
+	uint32_t low = 0, high;
 	bool inverse;
 	int r;
 
