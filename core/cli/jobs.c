@@ -64,7 +64,7 @@ static int jobs_find_unknown(const struct jobs_reading *reading, const struct rh
 
 	if (r < 0)
 		return r;
-	if (rh_schema_check(schema, job->object, &all) < 0)
+	if (rh_schema_check(schema, job->object, RH_SCHEMA_FIELDS, &all) < 0)
 		return rh_fail_oom(err);
 	for (size_t i = 0; i < all.count; i++) {
 		if (rh_starts_with(all.items[i].detail, RH_SCHEMA_UNKNOWN))

@@ -247,6 +247,32 @@ spec:
             self.assertEqual(done.returncode, 2)
             self.assertIn(f"no job in {path}: {expected}", done.stderr)
 
+    def test_strict(self):
+        """Warnings are errors, and so is an object beside the jobs that was meant to be one."""
+        odd = job().replace("metadata:", "metadata:\n  annotations: {roundhouse.dev/restrat: job}", 1)
+        path = self.file(odd if "restrat" in odd else job().replace("metadata: {", "metadata: {annotations: {roundhouse.dev/restrat: job}, "))
+        done = call("lint", path)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("warning: metadata.annotations[roundhouse.dev/restrat]", done.stdout)
+        done = call("lint", "--strict", path)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("error: metadata.annotations[roundhouse.dev/restrat]", done.stdout)
+        self.assertEqual({row["severity"] for row in json.loads(call("lint", "--strict", "-o", "json", path).stdout)}, {"error"})
+        path = self.file(job() + "---\n" + job("two").replace("kubeflow.org", "loom.example.com").replace("PyTorchJob", "LoomJob"))
+        self.assertEqual(call("lint", path).returncode, 0)
+        done = call("lint", "--strict", path)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn('LoomJob two: error: kind: no plugin serves kind "LoomJob"', done.stdout)
+
+    def test_rules_and_limits_of_a_schema(self):
+        """Each is reported once: the plugin's words come before those of its schema."""
+        text = job().replace("spec:\n", "spec:\n  elasticPolicy: {minReplicas: 3, maxReplicas: 2, rdzvPort: 0}\n", 1)
+        done = call("lint", self.file(text))
+        self.assertEqual(done.returncode, 2, done.stdout)
+        for words in ("spec.elasticPolicy.rdzvPort: Invalid value: 0: must be ",
+                      "spec.elasticPolicy.minReplicas: "):
+            self.assertEqual(done.stdout.count(words), 1, done.stdout)
+
     def test_run_and_render_warn_of_unknown_fields(self):
         """The job goes on without the field, as on a cluster, but nobody has to guess why it has no effect."""
         path = self.file(job(command="'echo ran'").replace("restartPolicy:", "restartPolcy:"))

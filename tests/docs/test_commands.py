@@ -41,6 +41,7 @@ AUTHOR = [
 # command: what it prints
 RUN = {
     f"{BIN} lint examples/pytorch/*.yaml": r"\d+ jobs, no error",
+    "roundhouse lint --strict examples/pytorch/*.yaml": r"\d+ jobs, no error, 0 warnings",
     f"{BIN} explain tfjob": r"TF_CONFIG",
     f"{BIN} render examples/pytorch/digits.yaml": r"name: digits-worker-1",
     f"{BIN} comm bench --local 2": r"all-reduce",

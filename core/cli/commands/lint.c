@@ -20,6 +20,7 @@ struct lint {
 	size_t errors;
 	size_t warnings;
 	size_t jobs;
+	bool strict; /* warnings are errors, and what no plugin serves is one */
 };
 
 /* The name, or what the user gave instead of one. */
@@ -38,7 +39,8 @@ static int lint_add_row(struct lint *lint, const char *source, const struct rh_m
 
 	if (!row || rh_json_set_string(row, "source", source) < 0 || rh_json_set_string(row, "kind", kind) < 0 ||
 	    rh_json_set_string(row, "name", name) < 0 ||
-	    rh_json_set_string(row, "severity", finding->severity == RH_FINDING_ERROR ? "error" : "warning") < 0 ||
+	    rh_json_set_string(row, "severity",
+	                       lint->strict || finding->severity == RH_FINDING_ERROR ? "error" : "warning") < 0 ||
 	    rh_json_set_string(row, "path", finding->path) < 0 || rh_json_set_string(row, "detail", finding->detail) < 0)
 		return RH_ENOMEM;
 	return rh_json_append(lint->report, rh_take(row));
@@ -51,7 +53,7 @@ static int lint_report(struct lint *lint, const struct rh_manifest_object *item,
 
 	for (size_t i = 0; i < findings->count && r == 0; i++) {
 		const struct rh_finding *finding = &findings->items[i];
-		bool error = finding->severity == RH_FINDING_ERROR;
+		bool error = lint->strict || finding->severity == RH_FINDING_ERROR;
 
 		*(error ? &lint->errors : &lint->warnings) += 1;
 		if (lint->report)
@@ -90,18 +92,20 @@ static int lint_rules(const struct lint *lint, const struct rh_json *object, str
 	return rh_local_check(job, &lint->machine, findings) < 0 ? rh_fail_oom(err) : 0;
 }
 
-/* The plugin's own words come before those of the limits in its schema. */
+/* The plugin's own words come before those of the limits and rules in its schema. */
 static int lint_object(const struct lint *lint, const struct rh_kind *kind, const struct rh_json *object,
                        struct rh_findings *findings, struct rh_error *err)
 {
 	rh_auto(json) schema = NULL;
 	int r = rh_schema_of_kind(kind, lint->pod_schema, &schema, err);
 
-	if (r == 0 && rh_schema_check(schema, object, findings) < 0)
+	if (r == 0)
+		r = rh_schema_add_rules(kind, schema, err);
+	if (r == 0 && rh_schema_check(schema, object, RH_SCHEMA_FIELDS, findings) < 0)
 		r = rh_fail_oom(err);
 	if (r == 0)
 		r = lint_rules(lint, object, findings, err);
-	if (r == 0 && rh_schema_check_limits(schema, object, findings) < 0)
+	if (r == 0 && rh_schema_check(schema, object, RH_SCHEMA_LIMITS | RH_SCHEMA_RULES, findings) < 0)
 		r = rh_fail_oom(err);
 	return r;
 }
@@ -172,6 +176,21 @@ static int lint_no_job(struct lint *lint, const struct rh_manifest *manifest, st
 	return 0;
 }
 
+/* Beside jobs, what is of no group of Kubernetes was mostly meant to be one. */
+static int lint_unserved(struct lint *lint, const struct rh_manifest_object *item, struct rh_error *err)
+{
+	rh_auto_findings findings = {0};
+	struct rh_error reason = {0};
+
+	(void)rh_host_kind(lint->session->host, rh_json_string_at(item->object, "apiVersion"),
+	                   rh_json_string_at(item->object, "kind"), &reason);
+	if (rh_findings_add(&findings, RH_FINDING_ERROR, "kind", "%s", reason.message) < 0 ||
+	    lint_report(lint, item, &findings) < 0)
+		return rh_fail_oom(err);
+	lint->jobs++;
+	return 0;
+}
+
 /* A file that cannot be read is one error of the report; the next file is still looked at. */
 static int lint_file(struct lint *lint, const char *path, struct rh_error *err)
 {
@@ -188,6 +207,8 @@ static int lint_file(struct lint *lint, const char *path, struct rh_error *err)
 	for (size_t i = 0; i < manifest.count && r == 0; i++)
 		if (rh_jobs_is_job(lint->session, manifest.items[i].object))
 			r = lint_job(lint, &manifest.items[i], err);
+		else if (lint->strict && !lint_is_of_kubernetes(manifest.items[i].object))
+			r = lint_unserved(lint, &manifest.items[i], err);
 	return r == 0 && lint->jobs == before ? lint_no_job(lint, &manifest, err) : r;
 }
 
@@ -224,7 +245,9 @@ static int lint_finish(const struct lint *lint)
 static int lint_run(const struct rh_cli *cli)
 {
 	rh_auto_session session = {0};
-	struct lint lint = {.session = &session, .machine = {.can_mount = rh_runtime_spec_can_mount()}};
+	struct lint lint = {.session = &session,
+	                    .strict = rh_cli_option(cli, "strict") != NULL,
+	                    .machine = {.can_mount = rh_runtime_spec_can_mount()}};
 	struct rh_error err = {0};
 	int r = rh_session_open(cli, &session, &err);
 
@@ -238,6 +261,7 @@ static int lint_run(const struct rh_cli *cli)
 
 static const struct rh_option lint_options[] = {
 	{"output", 'o', "FORMAT", "text|json", "how to print the findings"},
+	{"strict", 0, NULL, NULL, "warnings are errors, and so is an object that no plugin serves"},
 	{NULL, 0, NULL, NULL, NULL},
 };
 
@@ -250,6 +274,8 @@ const struct rh_command rh_command_lint = {
 		"unknown fields and where they belong, policies that are misspelt, names that are too long for a child\n"
 		"of the job. A field of a pod's spec that is not known is a warning, because it is passed on. A file without\n"
 		"a job is an error, but for one of Kubernetes' own kinds. FILE may be - for standard input.\n\n"
+		"Limits, formats and CEL rules of a kind's schema are checked as an API server does, in its words. With\n"
+		"--strict warnings are errors, too.\n\n"
 		"Exit status: 0 no error (warnings may be there), 2 errors.",
 	.options = lint_options,
 	.operands_min = 1,

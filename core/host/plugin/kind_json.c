@@ -6,9 +6,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
-
-/** Deepest brackets of a rule. */
-#define CEL_DEPTH_MAX 64
+#include "job/rules/schema.h"
 
 /** What a member of a row holds. */
 enum kind_json_value { KIND_JSON_TEXT, KIND_JSON_TEXTS, KIND_JSON_FLAG, KIND_JSON_NUMBER };
@@ -57,52 +55,6 @@ static const struct kind_json_member kind_json_rbac[] = {
 	{NULL, KIND_JSON_TEXT, false, NULL},
 };
 
-/** Go behind a text in quotes that starts at @p at. @return NULL when it has no end */
-static const char *cel_skip_quoted(const char *start, const char *at)
-{
-	bool raw = at > start && (at[-1] == 'r' || at[-1] == 'R');
-	const char quote[] = {*at, *at, *at, '\0'};
-	size_t length = strncmp(at, quote, 3) == 0 ? 3 : 1;
-
-	for (at += length; *at; at++) {
-		if (strncmp(at, quote, length) == 0)
-			return at + length;
-		if (*at == '\\' && !raw && !*++at)
-			return NULL;
-	}
-	return NULL;
-}
-
-/** @return what is wrong with the brackets and quotes of a rule, or NULL */
-static const char *cel_flaw(const char *rule)
-{
-	char open[CEL_DEPTH_MAX];
-	size_t depth = 0;
-	const char *at = rule;
-
-	while (*at) {
-		if (*at == '"' || *at == '\'') {
-			at = cel_skip_quoted(rule, at);
-			if (!at)
-				return "a text has no closing quote";
-			continue;
-		}
-		if (strncmp(at, "//", 2) == 0) {
-			at += strcspn(at, "\n");
-			continue;
-		}
-		if (strchr("([{", *at)) {
-			if (depth == CEL_DEPTH_MAX)
-				return "its brackets are too deep";
-			open[depth++] = *at == '(' ? ')' : *at == '[' ? ']' : '}';
-		} else if (strchr(")]}", *at) && (depth == 0 || open[--depth] != *at)) {
-			return "a bracket is closed that is not open";
-		}
-		at++;
-	}
-	return depth > 0 ? "a bracket is not closed" : NULL;
-}
-
 static bool kind_json_is_texts(const struct rh_json *list)
 {
 	if (rh_json_type(list) != RH_JSON_ARRAY || rh_json_size(list) == 0)
@@ -146,8 +98,6 @@ static int kind_json_check_member(const struct kind_json_text *text, size_t inde
 {
 	const char *flaw = value ? kind_json_flaw(member, value) : member->required ? "is missing" : NULL;
 
-	if (!flaw && value && strcmp(member->name, "rule") == 0)
-		flaw = cel_flaw(rh_json_string(value));
 	if (!flaw)
 		return 0;
 	if (strcmp(flaw, "must be one of") == 0)
@@ -229,5 +179,7 @@ int rh_kind_json_check(const struct rh_kind *kind, struct rh_error *err)
 
 	for (size_t i = 0; r == 0 && i < sizeof(texts) / sizeof(texts[0]); i++)
 		r = kind_json_check_rows(&texts[i], err);
+	if (r == 0)
+		r = rh_schema_compile_rules(kind, err);
 	return r < 0 && r != RH_ENOMEM ? rh_wrap(err, r, "kind %s", kind->kind) : r;
 }

@@ -4,7 +4,7 @@
  * @brief The JSON texts of a kind: what they must hold, so that definitions and roles can be made of them.
  *
  * One plugin's mistake would otherwise show only when the definitions of all kinds are printed, or when an API server
- * refuses them. Rules in CEL are looked at as far as brackets and quotes go: the API server compiles them.
+ * refuses them. Rules in CEL are compiled against the kind's definition.
  */
 #ifndef RH_HOST_PLUGIN_KIND_JSON_H
 #define RH_HOST_PLUGIN_KIND_JSON_H

@@ -5,8 +5,8 @@
  *
  * A schema document is {"root": NAME, "definitions": {NAME: SCHEMA}}, and may name the version of Kubernetes that it
  * was cut from ("kubernetes": "v1.34.4"); SCHEMA uses type, properties, items, additionalProperties, required, enum,
- * format (int32, int64), minimum, maximum, pattern, $ref (a NAME), x-kubernetes-preserve-unknown-fields and
- * x-kubernetes-int-or-string, which without a format is a quantity.
+ * format, minimum, maximum, multipleOf, lengths, pattern, $ref (a NAME), x-kubernetes-validations, -list-type,
+ * -preserve-unknown-fields and -int-or-string, which without a format is a quantity.
  */
 #ifndef RH_JOB_RULES_SCHEMA_H
 #define RH_JOB_RULES_SCHEMA_H
@@ -40,19 +40,34 @@ int rh_schema_job(struct rh_json **ret_document, struct rh_error *err);
  */
 int rh_schema_of_kind(const struct rh_kind *kind, const struct rh_json *pod, struct rh_json **ret_document,
                       struct rh_error *err);
+/** Add rh_kind.cel_rules to the document of a kind. @return 0, RH_EPLUGIN or RH_ENOMEM */
+int rh_schema_add_rules(const struct rh_kind *kind, struct rh_json *document, struct rh_error *err);
+/**
+ * As rh_schema_of_kind(), with the fields of a pod that a definition of `roundhouse crds` names, which are all that its
+ * rules can name.
+ */
+int rh_schema_of_definition(const struct rh_kind *kind, struct rh_json **ret_document, struct rh_error *err);
+
+/** Names and types of fields, required ones, enums, quantities and sizes of integers. */
+#define RH_SCHEMA_FIELDS 1u
+/** Bounds of numbers, lengths, patterns, formats, lists and maps that repeat a key. */
+#define RH_SCHEMA_LIMITS 2u
+/** x-kubernetes-validations: CEL, for a new object. */
+#define RH_SCHEMA_RULES 4u
 /**
  * Hold @p value against the root of @p document. Findings use paths as V1 words them: map keys of additionalProperties
  * in brackets. A field that is not known is an error that says where it belongs, or what it may have been meant to be;
  * in a pod's spec ("$ref": "PodSpec") it is a warning, because it is passed on to an API server that may know it.
+ * What limits and rules say about a value that @p findings have an error about is not added.
+ * @param checks RH_SCHEMA_*; without RH_SCHEMA_FIELDS what a $ref names is left out
  * @return 0 or RH_ENOMEM
  */
-int rh_schema_check(const struct rh_json *document, const struct rh_json *value, struct rh_findings *findings);
+int rh_schema_check(const struct rh_json *document, const struct rh_json *value, unsigned checks,
+                    struct rh_findings *findings);
 /**
- * Hold the numbers and texts of @p value against "minimum", "maximum" and "pattern" of the same schemas. A value that
- * @p findings have an error about is not looked at again. A pattern that POSIX and RE2 read differently is left to the
- * API server, as are texts of more than 4096 bytes.
- * @return 0 or RH_ENOMEM
+ * Compile all rules and patterns of a kind, its own and those in its spec_schema, against its definition.
+ * @return 0, RH_EPLUGIN ("cel_rules[2].rule: function foo() is not known; column 14") or RH_ENOMEM
  */
-int rh_schema_check_limits(const struct rh_json *document, const struct rh_json *value, struct rh_findings *findings);
+int rh_schema_compile_rules(const struct rh_kind *kind, struct rh_error *err);
 
 #endif

@@ -86,7 +86,7 @@ class Probe(Case):
         """crds and manifests of all other kinds are printed."""
         for name, words in (("cel-at", 'cel_rules[0].at is "nowhere"'), ("cel-text", "cel_rules[0].rule must be a string"),
                             ("cel-empty", "cel_rules[0].rule is empty"), ("cel-none", "cel_rules[0].rule is missing"),
-                            ("cel-item", "cel_rules[0] must be an object"), ("cel-open", "a bracket is not closed"),
+                            ("cel-item", "cel_rules[0] must be an object"), ("cel-open", '")" is expected'),
                             ("cel-quote", "no closing quote"), ("cel-member", "massage"), ("cel-reason", "FieldValueInvalid"),
                             ("rbac-item", "rbac_rules[0] must be an object"), ("columns-item", "columns[0].name must be a string"),
                             ("schema-scalar", "spec_schema.size must be a schema")):

@@ -30,7 +30,7 @@ static void test_kind_json__cel_rules(void **state)
 		const char *words;
 	} rows[] = {
 		{"[]", NULL},
-		{"[{\"at\":\"spec\",\"rule\":\"self.a > 0\"}]", NULL},
+		{"[{\"at\":\"spec\",\"rule\":\"self.runPolicy.backoffLimit > 0\"}]", NULL},
 		{"[{\"at\":\"replicas\",\"rule\":\"true\",\"message\":\"m\",\"messageExpression\":\"'m'\",\"fieldPath\":\".a\","
 	     "\"reason\":\"FieldValueForbidden\",\"optionalOldSelf\":true}]",
 	     NULL},
@@ -56,26 +56,31 @@ static void test_kind_json__cel_rules(void **state)
 	}
 }
 
-static void test_kind_json__brackets_and_quotes_of_a_rule(void **state)
+static void test_kind_json__rules_that_do_not_compile(void **state)
 {
 	static const struct {
 		const char *rule; /* in JSON */
 		const char *words;
 	} rows[] = {
-		{"self.all(x, x in [1, {'a': 2}['a']])", NULL},
-		{"self.a == '(' || self.a == \\\")\\\"", NULL},
-		{"self.a == 'it\\\\'s ('", NULL},
-		{"self.a.matches(r'\\\\')", NULL},
-		{"self.a == '''it's (''' ", NULL},
+		{"[1, 2].all(x, x in [1, {'a': 2}['a']])", NULL},
+		{"self.runPolicy.managedBy == '(' || self.runPolicy.managedBy == \\\")\\\"", NULL},
+		{"self.runPolicy.managedBy == 'it\\\\'s ('", NULL},
+		{"self.runPolicy.managedBy.matches(r'\\\\.')", NULL},
+		{"self.runPolicy.managedBy == '''it's (''' ", NULL},
 		{"true // (not this", NULL},
-		{"true // (not this\\n && (true)", NULL},
-		{"(true", "a bracket is not closed"},
-		{"true)", "a bracket is closed that is not open"},
-		{"(true]", "a bracket is closed that is not open"},
-		{"self.a == 'b", "a text has no closing quote"},
-		{"self.a == '''b''", "a text has no closing quote"},
-		{"self.a == 'b\\\\", "a text has no closing quote"},
-		{"((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((", "too deep"},
+		{"(true", "cel_rules[0].rule: \")\" is expected; column 6"},
+		{"true)", "cel_rules[0].rule: something follows the expression; column 5"},
+		{"(true]", "\")\" is expected; column 6"},
+		{"self.runPolicy.managedBy == 'b", "a text has no closing quote; column 29"},
+		{"self.runPolicy.managedBy == '''b''", "a text has no closing quote"},
+		{"self.runPolicy.managedBy == 'b\\\\", "a text has no closing quote"},
+		{"foo(self)", "function foo() is not known; column 1"},
+		{"self.noSuchField == 1", "the schema has no field noSuchField; column 5"},
+		{"self.runPolicy.backoffLimit == 'x'", "== cannot be applied to (int, string); column 29"},
+		{"self.runPolicy.managedBy.matches('(')", "regular expression: a ( is not closed"},
+		{"self.runPolicy.managedBy", "it must be of type bool, and is of type string"},
+		{"true\\n&& true", "cel_rules[0].message is missing: the rule has more than one line"},
+		{"((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((", "a value is expected"},
 	};
 	struct rh_kind kind = test_pytorch;
 	char rules[512];
@@ -141,7 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kind_json__cel_rules),
-		cmocka_unit_test(test_kind_json__brackets_and_quotes_of_a_rule),
+		cmocka_unit_test(test_kind_json__rules_that_do_not_compile),
 		cmocka_unit_test(test_kind_json__other_texts),
 		cmocka_unit_test(test_kind_json__survives_allocation_failures),
 	};

@@ -159,21 +159,19 @@ static const struct row limit_rows[] = {
 	{"fraction", "spec: {share: 0.25}", "spec.share", "Invalid value: 0.25: must be greater than or equal to 0.5"},
 	{"pattern", "spec: {words: {a: b.}}", "spec.words[a]", "Invalid value: \"b.\": must match '^[a-z]+(\\.[a-z]+)?$'"},
 	{"another type is another error", "spec: {ports: [x], words: {a: 0}}", NULL, NULL},
-	{"a class of RE2", "spec: {perl: x}", NULL, NULL},
+	{"a class of RE2", "spec: {perl: x}", "spec.perl", "Invalid value: \"x\": must match '^\\d+$'"},
 	{"no pattern", "spec: {broken: x}", NULL, NULL},
 	{"what all kinds have", "spec: {runPolicy: {backoffLimit: -1}}", "spec.runPolicy.backoffLimit",
      "Invalid value: -1: must be greater than or equal to 0"},
 };
 
-typedef int check_fn(const struct rh_json *document, const struct rh_json *value, struct rh_findings *findings);
-
-static void check_row(const struct row *row, const struct rh_json *document, check_fn *check)
+static void check_row(const struct row *row, const struct rh_json *document, unsigned checks)
 {
 	rh_auto(json) documents = NULL;
 	rh_auto_findings findings = {0};
 
 	assert_int_equal(rh_yaml_parse(row->text, strlen(row->text), &documents, NULL), 0);
-	assert_int_equal(check(document, rh_json_first(documents), &findings), 0);
+	assert_int_equal(rh_schema_check(document, rh_json_first(documents), checks, &findings), 0);
 	assert_int_equal(findings.count, row->path ? 1 : 0);
 	if (!row->path)
 		return;
@@ -192,7 +190,7 @@ static void test_schema__rows(void **state)
 	assert_int_equal(rh_schema_of_kind(&kind, pod, &document, NULL), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		print_message("row: %s\n", rows[i].name);
-		check_row(&rows[i], document, rh_schema_check);
+		check_row(&rows[i], document, RH_SCHEMA_FIELDS);
 	}
 }
 
@@ -205,7 +203,7 @@ static void test_schema__limits(void **state)
 	assert_int_equal(rh_schema_of_kind(&kind, pod, &document, NULL), 0);
 	for (size_t i = 0; i < sizeof(limit_rows) / sizeof(*limit_rows); i++) {
 		print_message("row: %s\n", limit_rows[i].name);
-		check_row(&limit_rows[i], document, rh_schema_check_limits);
+		check_row(&limit_rows[i], document, RH_SCHEMA_LIMITS | RH_SCHEMA_RULES);
 	}
 }
 
@@ -223,7 +221,8 @@ static void test_schema__limits_of_what_is_refused(void **state)
 	assert_int_equal(rh_yaml_parse(text, sizeof(text) - 1, &documents, NULL), 0);
 	assert_int_equal(rh_findings_add(&findings, RH_FINDING_ERROR, "spec.ports[0]", "no"), 0);
 	assert_int_equal(rh_findings_add(&findings, RH_FINDING_WARNING, "spec.ports[1]", "odd"), 0);
-	assert_int_equal(rh_schema_check_limits(document, rh_json_first(documents), &findings), 0);
+	assert_int_equal(rh_schema_check(document, rh_json_first(documents), RH_SCHEMA_LIMITS | RH_SCHEMA_RULES, &findings),
+	                 0);
 	assert_int_equal(findings.count, 3);
 	assert_string_equal(findings.items[2].path, "spec.ports[1]");
 }
@@ -274,9 +273,9 @@ static void test_schema__out_of_memory(void **state)
 		(void)rh_mem_fail_after(n);
 		r = rh_schema_of_kind(&kind, pod, &document, NULL);
 		if (r == 0)
-			r = rh_schema_check(document, rh_json_first(documents), &findings);
+			r = rh_schema_check(document, rh_json_first(documents), RH_SCHEMA_FIELDS, &findings);
 		if (r == 0)
-			r = rh_schema_check_limits(document, rh_json_first(documents), &findings);
+			r = rh_schema_check(document, rh_json_first(documents), RH_SCHEMA_LIMITS | RH_SCHEMA_RULES, &findings);
 		(void)rh_mem_fail_after(-1);
 		rh_json_free(document);
 	}
