@@ -13,7 +13,7 @@ static const struct rh_explain_descriptions explain_words[] = {
      "Name of the job. Its pods, Services and further objects are named after it, JOB-TYPE-INDEX, with at "
      "most 63 characters."},
 	{"metadata.namespace", "Namespace of the job and of all that is made for it. Default: default."},
-	{"metadata.annotations", "roundhouse.dev/restart (replica or job) says what a failure restarts, "
+	{"metadata.annotations", "roundhouse.dev/restart (replica or job) defines what a failure restarts, "
                              "roundhouse.dev/terminating-timeout (30s, 2m) when a pod that does not end is forced, "
                              "roundhouse.dev/comm (auto, native, ucx, mpi, nccl or none) which backend of rh_comm the "
                              "processes use."},

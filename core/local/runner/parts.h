@@ -27,7 +27,7 @@ struct rh_runner {
 	struct rh_devices devices;
 	bool devices_used[RH_DEVICES_MAX]; /**< given to a pod and locked */
 	int64_t orphans_until;             /**< monotonic time until which to look for orphans of dead shims; 0: none */
-	bool child_ended;                  /**< SIGCHLD came */
+	bool child_ended;                  /**< SIGCHLD was received */
 	bool was_subreaper;                /**< subreaper attribute of this process before */
 };
 
