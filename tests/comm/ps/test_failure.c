@@ -460,7 +460,7 @@ static void check_cut_off(struct board *board, size_t kept, const char *words)
 	assert_int_equal(truncate(log, (off_t)kept), 0);
 	servers_restart(&servers, 0);
 	assert_int_equal(rh_ps_run(ps, &op, 1, &err), RH_COMM_EPEER);
-	if (!strstr(err.text, "has lost what it had answered for") || !strstr(err.text, words))
+	if (!strstr(err.text, "has lost what it had acknowledged") || !strstr(err.text, words))
 		fail_msg("%s", err.text);
 	rh_ps_free(ps);
 	servers_stop(&servers);
