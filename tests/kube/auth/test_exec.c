@@ -73,7 +73,7 @@ static void test_exec__answers_that_do_not_fit(void **state)
 		{"a list", "[]", "is not an ExecCredential in JSON"},
 		{"another version",
 	     "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1beta1\",\"status\":{}}",
-	     "f: users[0].user.exec.apiVersion: says client.authentication.k8s.io/v1, the plugin answered in another"},
+	     "f: users[0].user.exec.apiVersion: is client.authentication.k8s.io/v1, but the plugin answered in another"},
 		{"no status", "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\"}",
 	     "the plugin's answer has no status"},
 		{"empty status", HEAD "{}}", "gave neither a token nor a certificate"},
