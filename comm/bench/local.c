@@ -12,7 +12,7 @@
 #include "comm/bench/options.h"
 #include "comm/bench/run.h"
 
-/* What would say otherwise who is who. */
+/* Variables that would set rank and world in another way. */
 static const char *const local_foreign[] = {
 	"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK",    "PMI_SIZE",    "RANK",
 	"WORLD_SIZE",           "MASTER_ADDR",          "MASTER_PORT", "RH_COMM_JOB", "RH_COMM_SECRET",
@@ -98,7 +98,7 @@ int rh_bench_local(const struct rh_bench_options *options)
 	int32_t started;
 
 	if (port == 0) {
-		(void)fprintf(stderr, "roundhouse comm: no port of 127.0.0.1 can be had: %s\n", strerror(errno));
+		(void)fprintf(stderr, "roundhouse comm: no port of 127.0.0.1 is free: %s\n", strerror(errno));
 		return RH_BENCH_CONFIGURATION;
 	}
 	(void)fflush(NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * roundhouse-comm: the program behind `roundhouse comm`. It needs librhcomm and the C library alone, so that it runs
- * wherever the library does: in any job's image.
+ * roundhouse-comm: the program that `roundhouse comm` starts. It needs librhcomm and the C library alone, so that it
+ * runs wherever the library does: in any job's image.
  */
 #include <signal.h>
 

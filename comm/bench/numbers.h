@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/bench/numbers.h
- * @brief Arithmetic of the measurements. Pure, but for the clock.
+ * @brief Arithmetic of the measurements. Pure, except for the clock.
  */
 #ifndef RH_COMM_BENCH_NUMBERS_H
 #define RH_COMM_BENCH_NUMBERS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Latency and bandwidth of pairs. The lower rank leads: before each burst it says what comes, so the two need not agree
- * on anything else, and pairs of different speed do not wait for each other within a round.
+ * Latency and bandwidth of pairs. The lower rank leads: before each burst it announces its size, so the two need not
+ * agree on anything else, and pairs of different speed do not wait for each other within a round.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,10 +32,10 @@
 #define MEASUREMENTS 3
 /* Most pairs that are measured again. */
 #define AGAIN_MOST 16
-/* How often they get another chance: one bad moment of a machine is no slow link. */
+/* Number of repetitions: one slow measurement does not prove a slow link. */
 #define AGAIN_TIMES 3
 
-/* What the leader says. */
+/* What the leader announces. */
 enum pair_what { PAIR_END, PAIR_LATENCY, PAIR_THERE, PAIR_BACK };
 
 struct pair_order {
@@ -164,7 +164,7 @@ static int32_t lead_once(const struct pair *pair, enum pair_what what, int32_t c
 	return r;
 }
 
-/* @param[out] ret_time microseconds of one trip or message: the median. A first burst warms up and says how long they
+/* @param[out] ret_time microseconds of one trip or message: the median. A first burst warms up and shows how long they
  * are. */
 static int32_t lead_measure(const struct pair *pair, enum pair_what what, double *ret_time)
 {

@@ -48,7 +48,7 @@ static void *push_pull_serve(void *arg)
 {
 	struct rh_comm_error err;
 
-	/* what goes wrong here the workers see */
+	/* the workers report errors of this thread */
 	(void)rh_ps_server_run(arg, &err);
 	return NULL;
 }

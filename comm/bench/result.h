@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/bench/result.h
- * @brief What was measured. Pure.
+ * @brief Results of the measurements. Pure.
  */
 #ifndef RH_COMM_BENCH_RESULT_H
 #define RH_COMM_BENCH_RESULT_H
@@ -22,7 +22,7 @@ struct rh_bench_push_pull {
 	double keys;      /**< keys of 64 B per second, likewise */
 };
 
-/** What was measured. Arrays are owned. */
+/** The results. Arrays are owned. */
 struct rh_bench_result {
 	int32_t world;
 	bool crowded; /**< on some host, ranks outnumber processors */

@@ -14,7 +14,7 @@
 
 /** local.c: start options->local ranks on this machine and wait for them. @return an exit status */
 int rh_bench_local(const struct rh_bench_options *options);
-/** rank.c: be one rank: join, measure, print. @param quiet another rank says what fails. @return an exit status */
+/** rank.c: be one rank: join, measure, print. @param quiet another rank reports errors. @return an exit status */
 int rh_bench_rank(const struct rh_bench_options *options, bool quiet);
 
 #endif

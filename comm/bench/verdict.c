@@ -60,7 +60,7 @@ static struct verdict_medians verdict_find_medians(const struct analysis *analys
 	struct verdict_medians medians;
 
 	for (int near = 0; near < 2; near++) {
-		/* every pair stands there twice */
+		/* every pair is in the list twice */
 		bool is_ignored = near && analysis->result->crowded;
 
 		if (rh_bench_matrix_median(analysis->result, analysis->result->latency, near, &medians.latency[near]) <

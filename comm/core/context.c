@@ -137,7 +137,7 @@ static int32_t context_connect(struct rh_comm *comm, struct rh_comm_error *err)
 	comm->self = NULL;
 	if (r == RH_COMM_EPEER)
 		context_await_cause(comm->world);
-	/* another rank's death says more than that we could not reach it */
+	/* the death of another rank is a better message than that it was not reached */
 	if (rh_comm_world_check(comm->world, err) < 0)
 		return rh_comm_world_check(comm->world, err);
 	if (comm->error.code == 0)
@@ -193,7 +193,7 @@ void rh_comm_context_report_gone(struct rh_comm *group)
 		rh_comm_client_gone(group->world->client, &gone);
 }
 
-/* What has been sent is to leave this process before the others learn that it goes. */
+/* Sent messages have to leave this process before it announces its end. */
 void rh_comm_context_settle(struct rh_comm *comm)
 {
 	const struct rh_comm_backend *backend = comm->module.backend;

@@ -9,7 +9,7 @@
 
 #include "comm/core/error.h"
 
-/* Longest time that a variable may say. */
+/* Longest time that a variable may set. */
 #define SECONDS_MAX 1000000000
 #define PORT_MAX 65535
 #define SLOW (10 * RH_COMM_SECOND)
@@ -19,7 +19,7 @@
 #define LAUNCHER_PORTS 20000
 #define LAUNCHER_PORT_COUNT 12000
 
-/* Who may say what rank we have. */
+/* Sources of the rank. */
 struct env_source {
 	const char *rank;
 	const char *world;
@@ -153,7 +153,7 @@ static int32_t env_read_ranks(struct env_reader *reader)
 	if (!reader->rank_source)
 		return rh_comm_fail(
 			reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-			"no rank is known: set RH_COMM_RANK and RH_COMM_WORLD, or RANK and WORLD_SIZE, or start the "
+			"the rank is not known: set RH_COMM_RANK and RH_COMM_WORLD, or RANK and WORLD_SIZE, or start the "
 			"program with mpirun");
 	if (reader->env.world < 1 || reader->env.world > RH_COMM_WORLD_MAX || reader->env.rank < 0 ||
 	    reader->env.rank >= reader->env.world)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/core/error.h
- * @brief How the library says what went wrong, and what time it is.
+ * @brief Errors of the library, and its clock.
  */
 #ifndef RH_COMM_CORE_ERROR_H
 #define RH_COMM_CORE_ERROR_H
@@ -13,12 +13,12 @@
 
 /** One second, in the microseconds that all times of the library have. */
 #define RH_COMM_SECOND INT64_C(1000000)
-/** A time that never comes. */
+/** A time that is never reached. */
 #define RH_COMM_NEVER INT64_MAX
 
 /**
- * Fill @p err (NULL: nobody wants to know). @return @p code
- * It is no plain call so that compilers and analysers, which see one file at a time, know that the result is the code.
+ * Fill @p err (may be NULL). @return @p code
+ * It is a macro so that compilers and analysers, which read one file at a time, know that the result is the code.
  */
 #define rh_comm_fail(err, code, rank, ...)                       \
 	(__extension__({                                             \
@@ -31,7 +31,7 @@ void rh_comm_error_set(struct rh_comm_error *err, int32_t code, int32_t rank, co
 	__attribute__((format(printf, 4, 5)));
 /** Use rh_comm_fail_os(). */
 void rh_comm_error_set_os(struct rh_comm_error *err, int32_t code, int number, const char *what);
-/** rh_comm_fail() with the words of errno @p number. @return RH_COMM_EIO, or RH_COMM_ENOMEM for ENOMEM */
+/** rh_comm_fail() with the text of errno @p number. @return RH_COMM_EIO, or RH_COMM_ENOMEM for ENOMEM */
 static inline int32_t rh_comm_fail_os(struct rh_comm_error *err, int number, const char *what)
 {
 	int32_t code = number == ENOMEM ? RH_COMM_ENOMEM : RH_COMM_EIO;

@@ -17,7 +17,7 @@
 struct candidate {
 	char name[RH_COMM_NAME_MAX];
 	struct rh_comm_module module; /* empty when it was refused */
-	char why[RH_COMM_WHY_ROOM];   /* why not; "" when it can be had */
+	char why[RH_COMM_WHY_ROOM];   /* why it is not available; "" when it is */
 	int32_t score;                /* the lowest of all ranks */
 };
 
@@ -60,14 +60,14 @@ static void select_probe(const struct rh_comm *comm, struct candidate *candidate
 	}
 }
 
-/* What a rank says of a candidate. */
+/* What a rank publishes about a candidate. */
 struct select_vote_item {
 	char name[RH_COMM_NAME_MAX];
 	char why[RH_COMM_WHY_ROOM];
 	int32_t score;
 };
 
-/* What it says of all; only as many as there are travel. */
+/* What it publishes about all; only existing candidates are sent. */
 struct select_vote {
 	char wanted[RH_COMM_NAME_MAX];
 	struct select_vote_item words[CANDIDATES];
@@ -150,7 +150,7 @@ static void ballot_add(const struct rh_comm *comm, const struct select_criteria 
 	select_probe(comm, candidate, criteria->memory);
 }
 
-/* @return whether a file is a backend of somebody else, and how it is called */
+/* @return whether a file is a foreign backend, and its name */
 static bool select_is_foreign(const char *file, char *name)
 {
 	size_t length = strlen(file);
@@ -228,7 +228,7 @@ static int32_t select_refuse(const struct ballot *ballot, struct rh_comm_error *
 	const struct candidate *first = &ballot->items[0];
 
 	return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-	                    ballot->count == 1 ? "the backend %s cannot be had: %s" : "no backend can be had; %s: %s",
+	                    ballot->count == 1 ? "the backend %s is not available: %s" : "no backend is available; %s: %s",
 	                    first->name, first->why);
 }
 

@@ -10,7 +10,7 @@
 #define TAG_BLOCK_MASK ((UINT64_C(1) << TAG_BLOCK_BITS) - 1)
 /* Bits of a block's number that are kept; far fewer blocks are under way at once. */
 #define BLOCK_BITS 6
-/* A message of more bytes than an int counts goes as so many bytes at a time. */
+/* A message of more bytes than an int can count is sent in parts of this many bytes. */
 #define PIECE (1 << 20)
 
 /* @return the tag of MPI; negative: it does not fit */
@@ -149,7 +149,7 @@ int32_t mpi_send(void *self, int32_t peer, uint64_t tag, const void *data, size_
 {
 	struct mpi *mpi = self;
 	const struct mpi_peer *to = &mpi->peers[peer];
-	/* MPI only reads what it sends, whatever the type says here */
+	/* MPI only reads what it sends, although the type is not const here */
 	struct call call = {.data = (void *)(uintptr_t)data,
 	                    .rank = to->rank,
 	                    .tag = message_tag(mpi->process, to->number, tag),
@@ -186,7 +186,7 @@ int32_t mpi_recv(void *self, int32_t peer, uint64_t tag, void *data, size_t leng
 	return r; /* NOLINT(clang-analyzer-optin.mpi.MPI-Checker): it is waited for in mpi_test() */
 }
 
-/* What it came to, in words when it failed. */
+/* Its result, with a message when it failed. */
 static int32_t work_end(struct mpi *mpi, struct mpi_work *work, int status, const MPI_Status *about)
 {
 	int32_t peer = work->peer;
@@ -237,7 +237,7 @@ int32_t mpi_test_message(struct mpi *mpi, struct mpi_work *message)
 		work_free(mpi, message);
 		return RH_COMM_EABORTED;
 	}
-	/* whoever has it makes progress for all */
+	/* its holder makes progress for all */
 	if (pthread_mutex_trylock(&mpi->process->lock) != 0)
 		return RH_COMM_BUSY;
 	status = MPI_Test(&message->request, &done, &about);

@@ -199,7 +199,8 @@ static struct native_wakeup *mpi_own_wakeup(const struct mpi *mpi)
 	return &native_segment_progress(&mpi->segment, mpi->segment.rank)->wakeup;
 }
 
-/* MPI has nothing to sleep on, and moves bytes only when it is called. The ticket says how long nothing has come. */
+/* MPI has nothing to sleep on, and moves bytes only when it is called. The ticket shows for how long nothing has
+ * arrived. */
 static int32_t mpi_arm(void *self, uint64_t *ret_ticket)
 {
 	struct mpi *mpi = self;

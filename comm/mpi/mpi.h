@@ -34,7 +34,7 @@ struct mpi_process {
 	MPI_Comm collectives;
 	uint64_t *taken;       /**< for each rank of MPI_COMM_WORLD the numbers of contexts that it is in, as bits */
 	int32_t tag_bits;      /**< that MPI's tags have beside the context's number */
-	bool ready;            /**< the communicators are there */
+	bool ready;            /**< the communicators exist */
 	_Atomic bool unstable; /**< something was aborted: MPI may still have messages in flight */
 };
 

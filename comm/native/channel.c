@@ -141,7 +141,7 @@ static bool channel_get(struct native_channel *channel, void *data, size_t lengt
 	return true;
 }
 
-/* A message that nobody has asked for yet, while another is: it is kept, so that the other can come. */
+/* A message without a receive, while another receive waits: it is kept, so that the next one can arrive. */
 static struct native_message *channel_stray(struct native_channel *channel)
 {
 	struct native_message *stray = message_new(channel, channel->head.tag, channel->head.length);
@@ -158,7 +158,7 @@ static struct native_message *channel_stray(struct native_channel *channel)
 	return stray;
 }
 
-/* @return whether it is known where the message whose head has come goes */
+/* @return whether the message whose head has arrived has a destination */
 static bool channel_match(struct native_channel *channel)
 {
 	struct native_message *recv;
@@ -254,7 +254,7 @@ int32_t native_channel_send(struct native_channel *channel, uint64_t tag, const 
 	return 0;
 }
 
-/* Take a stray that has come whole. One that is still coming goes on into the receiver's buffer. */
+/* Take a complete unexpected message. An incomplete one continues into the receiver's buffer. */
 static bool channel_take_stray(struct native_channel *channel, struct native_message *message)
 {
 	struct native_message *stray = queue_find(&channel->strays, message->tag);

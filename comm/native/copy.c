@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies that another processor is to read. A line that one processor has just written lies in its cache, and to fetch
+ * Copies that another processor reads next. A line that one processor has just written is in its cache, and to fetch
  * it from there takes longer than from memory: so large copies go around the cache.
  */
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How chunks for other ranks are written: with cached or with non-temporal stores. Where ranks share a last-level cache
- * the first is up to twice as fast, where they do not the second one is up to seven times; no system says which holds,
- * and a virtual machine changes it while it runs. So one rank of a host tries now and then what the other way takes,
- * for each class of sizes. The bytes are the same either way.
+ * the first is up to twice as fast, where they do not the second one is up to seven times; no system reports which case
+ * it is, and a virtual machine changes it while it runs. So one rank of a host tries now and then what the other way
+ * takes, for each class of sizes. The bytes are the same either way.
  */
 #include "comm/native/copy_policy.h"
 

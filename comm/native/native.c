@@ -77,7 +77,7 @@ static int32_t native_open_near(struct native *native)
 	return r;
 }
 
-/* Edges are what counts: bytes that nobody wants yet must not end a sleep. */
+/* Edge-triggered: bytes that no operation needs yet must not end a sleep. */
 static int32_t native_watch(struct native *native)
 {
 	native->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -243,7 +243,7 @@ static int32_t native_arm(void *self, uint64_t *ret_ticket)
 	return 0;
 }
 
-/* All that comes from sockets is a reason to wake up, and that they can be written to, while somebody wants that. */
+/* Readable sockets wake a rank, and writable ones while an operation needs to write. */
 static void native_pause(void *self, uint64_t ticket, int64_t time)
 {
 	const struct native *native = self;

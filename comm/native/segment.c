@@ -80,8 +80,8 @@ static int32_t segment_fail(const struct rh_comm_team *team, const char *what)
 	char words[100];
 	char text[200];
 
-	(void)snprintf(text, sizeof(text), "%s: %s (is the memory limit too low? RH_COMM_SHM=off goes without)", what,
-	               strerror_r(errno, words, sizeof(words)));
+	(void)snprintf(text, sizeof(text), "%s: %s (is the memory limit too low? set RH_COMM_SHM=off to do without it)",
+	               what, strerror_r(errno, words, sizeof(words)));
 	return team->fail(team->core, RH_COMM_EIO, RH_COMM_NO_RANK, text);
 }
 
@@ -96,8 +96,8 @@ static int32_t segment_leader(const struct rh_comm_team *team)
 }
 
 /*
- * It has no name, so that whoever is killed, and whenever, leaves no litter. posix_fallocate finds out now what a page
- * fault would say with SIGBUS later. @return descriptor or -1
+ * It has no name, so that a killed process leaves nothing behind. posix_fallocate finds out now what a page
+ * fault would report with SIGBUS later. @return descriptor or -1
  */
 static int segment_create(size_t length)
 {
@@ -123,7 +123,7 @@ static int32_t segment_map(const struct rh_comm_team *team, int fd, struct nativ
 	return segment_fail(team, "shared memory");
 }
 
-/* The leader says where it has it open, and keeps it so until all have mapped it. */
+/* The leader publishes its descriptor, and keeps it open until all have mapped the memory. */
 static int32_t segment_lead(const struct rh_comm_team *team, struct native_segment *segment)
 {
 	int fd = segment_create(segment->length);

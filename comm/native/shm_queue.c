@@ -15,7 +15,7 @@ static void shm_queue_plan(const struct native_shm_queue *queue, struct native_s
 	const char *algorithm = NULL;
 	size_t chunk = 0;
 
-	/* an operation of one element asks nobody: it is to be quick, and flat is all there is */
+	/* an operation of one element needs no tuning table: it has to be quick, and only flat fits */
 	if (bytes > NATIVE_FLAT_ALWAYS)
 		queue->team->tuned(queue->team->core, task->op.what, bytes, &algorithm, &chunk);
 	if (algorithm && strcmp(algorithm, "staged") == 0)

@@ -37,7 +37,7 @@ static void id_counter_set(struct native_id_counter *counter, uint64_t value)
 	atomic_store_explicit(&counter->value, value, memory_order_release);
 }
 
-/* Before the counter says that the operation which begins with `number` is there. */
+/* Before the counter shows that the operation that begins with `number` exists. */
 static void id_counter_set_id(struct native_id_counter *counter, uint64_t number, uint64_t id)
 {
 	atomic_store_explicit(&counter->ids[number % NATIVE_IDS], id, memory_order_relaxed);
@@ -192,7 +192,7 @@ static void shm_task_stage(const struct native_shm_queue *queue, struct native_s
 	id_counter_set(&shm_task_own_progress(queue)->staged, task->number + task->staged);
 }
 
-/* out = the sum over all ranks of what lies at `at` in their slots; the own elements come from `in`. */
+/* out = the sum over all ranks of the data at `at` in their slots; the own elements are in `in`. */
 static void shm_task_sum(const struct native_shm_queue *queue, const struct native_shm_task *task, size_t at,
                          const char *in, char *out, size_t count)
 {
@@ -281,7 +281,7 @@ static void shm_task_consume(const struct native_shm_queue *queue, struct native
 	counter_set(&shm_task_own_progress(queue)->consumed, task->number + task->consumed);
 }
 
-/* All others, or one of them, have begun: @return whether they do the same; if not, nothing goes on */
+/* All others, or one of them, have begun: @return whether they do the same; if not, the queue stops */
 static bool shm_task_agrees(struct native_shm_queue *queue, const struct native_shm_task *task, int32_t from,
                             int32_t to)
 {
@@ -295,7 +295,7 @@ static bool shm_task_agrees(struct native_shm_queue *queue, const struct native_
 }
 
 /*
- * A root waits for nobody: it looks whether those that have begun before it, or a moment later, do the same. Who begins
+ * A root does not wait: it checks whether the ranks that began before it, or soon after, do the same. Who begins
  * later looks at the root. Whoever that misses is found with the next operation, whose id is of all before it, too.
  */
 static bool shm_task_root_agrees(struct native_shm_queue *queue, const struct native_shm_task *task)
@@ -441,7 +441,7 @@ static int64_t shm_task_now(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Local rank 0 measures, and says which way it goes; a rank that has not read it yet goes the other, which is slower.
+/* Local rank 0 measures and publishes its choice; a rank that has not read it yet uses the other one, which is slower.
  */
 static void shm_task_choose_policy(struct native_shm_queue *queue, struct native_shm_task *task)
 {

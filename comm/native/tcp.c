@@ -16,7 +16,7 @@
 
 #define TOKEN 32
 #define PLACE_ROOM 400
-/* Who connects has so long to say who it is. */
+/* Time limit of the handshake of a connection. */
 #define HELLO_TIMEOUT (5 * RH_COMM_SECOND)
 /* Waits are cut so that a rank's death elsewhere ends them. */
 #define SLICE (RH_COMM_SECOND / 2)
@@ -120,7 +120,7 @@ static int32_t tcp_connect(struct tcp_opening *opening, int32_t rank)
 	return 0;
 }
 
-/* @return whether `length` bytes came in time */
+/* @return whether `length` bytes arrived in time */
 static bool tcp_read(int fd, void *data, size_t length, int64_t deadline)
 {
 	size_t got = 0;
@@ -140,7 +140,7 @@ static bool tcp_read(int fd, void *data, size_t length, int64_t deadline)
 	return true;
 }
 
-/* Take one connection; what is none of ours is closed without a word. */
+/* Accept one connection; one that is not a rank's is closed without an answer. */
 static void tcp_accept(struct tcp_opening *opening)
 {
 	const struct rh_comm_team *team = opening->team;

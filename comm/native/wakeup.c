@@ -19,7 +19,7 @@ static void wakeup_signal(struct native_wakeup *wakeup)
 
 void native_wakeup_signal(struct native_wakeup *wakeup)
 {
-	/* a rank that goes to sleep after this check must see the progress */
+	/* a rank that begins to sleep after this check must see the progress */
 	atomic_thread_fence(memory_order_seq_cst);
 	wakeup_signal(wakeup);
 }

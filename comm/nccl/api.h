@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/nccl/api.h
- * @brief What this backend calls of NCCL and of the CUDA runtime, found at run time.
+ * @brief The functions of NCCL and of the CUDA runtime that this backend calls, found at run time.
  *
- * Neither is linked: on a machine without them the backend says so, and the build needs no toolkit. The declarations
+ * Neither is linked: on a machine without them the backend reports so, and the build needs no toolkit. The declarations
  * are ours; check.c compares them with the real headers, in the build where those are there, and in a test. Handles are
  * pointers, enumerations ints, as in the C ABI of both.
  */
@@ -43,7 +43,7 @@
 #define CUDA_EVENT_DISABLE_TIMING 2
 /** @} */
 
-/** Non-blocking communicators came with 2.14; configurations of that version are understood by all later ones. */
+/** Non-blocking communicators exist since 2.14; configurations of that version are understood by all later ones. */
 #define NCCL_OLDEST 21400
 /** First word of a configuration. */
 #define NCCL_MAGIC 0xcafebeef
@@ -61,7 +61,7 @@ struct nccl_config {
 	int blocking;
 };
 
-/** The functions, each named in real life after its library: all_reduce is ncclAllReduce. Results are theirs. */
+/** The functions; the libraries' names have a prefix: all_reduce is ncclAllReduce. Results are theirs. */
 struct nccl_api {
 	void *nccl_library;
 	void *cuda_library;
@@ -97,7 +97,7 @@ struct nccl_api {
  * @param[out] why one line when something is missing. @return 0 or RH_COMM_ENOTSUP
  */
 int32_t nccl_api_load(struct nccl_api *ret_api, char *why, size_t room);
-/** Let go of both libraries. */
+/** Unload both libraries. */
 void nccl_api_unload(struct nccl_api *api);
 
 #endif

@@ -31,7 +31,7 @@ _Static_assert(offsetof(ncclConfig_t, blocking) == offsetof(struct nccl_config, 
 _Static_assert(NCCL_API_MAGIC == NCCL_MAGIC, "config");
 #endif
 
-/* The prototypes that api.h has in other words. */
+/* The prototypes that api.h writes differently. */
 struct nccl_check {
 	ncclResult_t (*get_version)(int *);
 	ncclResult_t (*get_unique_id)(ncclUniqueId *);

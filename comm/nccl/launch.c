@@ -16,7 +16,7 @@ static int64_t launch_now(void)
 	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* A group that is launched before its last message is posted would let two ranks wait for each other for ever. */
+/* A group that is launched before its last message is posted would let two ranks wait for each other without end. */
 static bool launch_is_whole(const struct nccl *nccl)
 {
 	return !nccl->queued.first || pthread_equal(nccl->poster, pthread_self()) ||
@@ -148,7 +148,7 @@ static bool launch_is_good(int status)
 	return status == NCCL_OK || status == NCCL_IN_PROGRESS;
 }
 
-/* The first of the queue and, when it is a message, those behind it that are too: as one group. */
+/* The first of the queue and, when it is a message, those after it that are messages, too: as one group. */
 static int32_t launch_next(struct nccl *nccl)
 {
 	bool messages = launch_is_message(nccl->queued.first);
@@ -172,7 +172,7 @@ static int32_t launch_next(struct nccl *nccl)
 	return nccl_fail(nccl, "an operation cannot be launched", status);
 }
 
-/* NCCL's work is in its stream now: an event behind it signals completion. */
+/* NCCL's work is in its stream now: an event after it signals completion. */
 static int32_t launch_record(struct nccl *nccl)
 {
 	while (nccl->launched.first) {

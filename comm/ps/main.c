@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * roundhouse-ps, the program behind `roundhouse ps`: a parameter server whose configuration is its environment
+ * roundhouse-ps, the program that `roundhouse ps` starts: a parameter server whose configuration is its environment
  * (docs/ps.md). It needs librhcomm and the C library alone, so that it runs in any job's image.
  */
 #include <signal.h>

@@ -27,14 +27,14 @@ struct settings_reader {
 /* One number that several may know. */
 struct settings_number {
 	const char *what; /* name of the option */
-	int64_t option;   /* what it says */
+	int64_t option;   /* its value */
 	bool has_option;
-	const char *names[3]; /* variables that may say it; NULL: no more */
-	int64_t cluster;      /* what TF_CONFIG says; -1: nothing */
-	int64_t found;        /* what found_by says; -1: nothing */
+	const char *names[3]; /* variables that may set it; NULL: no more */
+	int64_t cluster;      /* value of TF_CONFIG; -1: none */
+	int64_t found;        /* value of found_by; -1: none */
 	int64_t min;
 	int64_t max;
-	int64_t fallback; /* what holds when nobody says; below min: somebody must */
+	int64_t fallback; /* default; below min: there is none */
 };
 
 /* A word for a number. */
@@ -288,7 +288,7 @@ static int32_t settings_read_places(const struct settings_reader *reader, const 
 	return r;
 }
 
-/* TF_CONFIG says where the others expect this server. */
+/* TF_CONFIG has the address where the others expect this server. */
 static void settings_take_port(const struct settings_reader *reader, struct rh_ps_server_settings *settings)
 {
 	const char *at = reader->cluster.servers;

@@ -22,7 +22,7 @@
 
 /*
  * Copying between processes by the kernel is slower than through shared memory at every size. Where there is TCP beside
- * shared memory, UCX sends large messages over it, even within a host: so it is left out where nobody needs it.
+ * shared memory, UCX sends large messages over it, even within a host: so it is left out where no rank needs it.
  */
 #define TRANSPORTS "^cma,knem"
 #define TRANSPORTS_NEAR "^cma,knem,tcp"
@@ -107,7 +107,7 @@ static int32_t connect_fail_init(const struct ucx *ucx, ucs_status_t status)
 	                status);
 }
 
-/* Of what the user chose we only know the words. @return whether TCP may be among the transports */
+/* Only the names that the user chose are known. @return whether TCP may be among the transports */
 static bool connect_may_be_tcp(const struct ucx *ucx, bool chooses, bool near)
 {
 	const char *own = ucx->team->setting(ucx->team->core, "TLS");
@@ -260,7 +260,7 @@ static void disconnect_peer(struct ucx *ucx, struct ucx_peer *peer)
 }
 
 /*
- * A socket that is closed while something has come that nobody reads makes the system throw away what the peer has not
+ * A socket that is closed while it has unread data makes the system drop what the peer has not
  * read yet: so no end closes before the other has confirmed that it is done.
  */
 static void disconnect_part(struct ucx *ucx)
@@ -276,7 +276,7 @@ void ucx_disconnect(struct ucx *ucx)
 {
 	if (ucx->worker && !atomic_load(&ucx->aborted))
 		disconnect_part(ucx);
-	/* UCX ends the process when a request is freed whose worker is no more */
+	/* UCX ends the process when a request is freed after its worker */
 	ucx_messages_free(ucx);
 	for (int32_t rank = 0; ucx->worker && rank < ucx->team->world; rank++)
 		disconnect_peer(ucx, &ucx->peers[rank]);

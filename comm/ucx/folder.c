@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * UCX gives a segment of shared memory a name for a moment, and grows by further ones: who is killed in such a moment
- * leaves it. So each context has a folder of its own for them, whose name says whose it is, and ranks that close or
- * open a context remove the folders of processes of their user that are no more.
+ * UCX names a segment of shared memory while it maps it, and adds further ones: a process that is killed meanwhile
+ * leaves the name. So each context has a folder of its own for them, whose name has the owner's process ID, and ranks
+ * that close or open a context remove the folders of ended processes of their user.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #define SHARED_MEMORY "/dev/shm"
 #define PREFIX "rh_comm_ucx."
-/* Fields of /proc/PID/stat behind the name of the program (proc(5)). */
+/* Fields of /proc/PID/stat after the name of the program (proc(5)). */
 #define FIELD_START 19
 #define FIELD_SIZE 20
 #define FIELD_ROOM 1024
@@ -35,7 +35,7 @@ static unsigned long long folder_space(void)
 	return stat("/proc/self/ns/pid", &space) < 0 ? 0 : (unsigned long long)space.st_ino;
 }
 
-/* @return the text of /proc/PID/stat behind the name of the program, in `text`; NULL: there is no such process */
+/* @return the text of /proc/PID/stat after the name of the program, in `text`; NULL: there is no such process */
 static const char *folder_read_fields(int pid, char *text)
 {
 	char path[40];

@@ -29,8 +29,8 @@ static size_t ring_moves(const struct ucx_ring *ring)
 }
 
 /*
- * Segments do not all go their first step before the first goes its second: what has just been reduced is sent on while
- * it is in the cache. So many segments are between two steps of the same one.
+ * Not all segments finish their first step before the first one begins its second: what has just been reduced is sent
+ * on while it is in the cache. So many segments are between two steps of the same one.
  */
 static size_t ring_advance(struct ucx_ring *ring)
 {
@@ -47,7 +47,7 @@ static size_t ring_advance(struct ucx_ring *ring)
 	}
 }
 
-/* Segment `number % segments` of the chunk that comes in step `number / segments`. */
+/* Segment `number % segments` of the chunk that arrives in step `number / segments`. */
 static struct span ring_span(const struct ucx_ring *ring, int32_t step, size_t segment)
 {
 	size_t chunk = (size_t)((ring->rank - step + 2 * ring->world) % ring->world);
@@ -57,7 +57,7 @@ static struct span ring_span(const struct ucx_ring *ring, int32_t step, size_t s
 	return (struct span){from, end > from ? end - from : 0};
 }
 
-/* What is sent as number `number` is what came as number `number - segments`; the first are this rank's own. */
+/* Number `number` sends what number `number - segments` received; the first ones are this rank's own. */
 static int32_t ring_send(struct ucx *ucx, struct ucx_ring *ring, size_t number)
 {
 	struct span span = ring_span(ring, (int32_t)(number / ring->segments), number % ring->segments);
@@ -128,7 +128,7 @@ static int32_t ring_reap(struct ucx *ucx, struct ucx_ring *ring)
 	return 0;
 }
 
-/* Send what follows from a receive: what it brought, and another one of the own segments for each that came. */
+/* Send what follows from a receive: the received segment, and another one of the own segments for each received one. */
 static int32_t ring_follow(struct ucx *ucx, struct ucx_ring *ring, size_t number)
 {
 	int32_t r = 0;

@@ -4,9 +4,9 @@
  * in the order of ranks, so all end with the same bits. A barrier is the same without a vector.
  *
  * Ten nanoseconds are a twentieth of the time here. The line of memory that a send writes belongs to the other
- * processor, and until it has come this one can put off only so many other writes before it stands still. So little is
+ * processor, and until it has arrived this one can postpone only so many other writes before it stalls. So little is
  * written down between a send and the first look for an answer: what UCP needs to know of a receive is prepared once,
- * and UCP itself says when it is done.
+ * and UCP itself reports when it is done.
  */
 #include <stdlib.h>
 
@@ -46,7 +46,7 @@ static int32_t small_exchange(struct ucx *ucx, struct ucx_small *small)
 	int32_t r;
 
 	small->ready = false;
-	/* the send is what the other one waits for; nothing comes in before the next progress */
+	/* the other rank waits for the send; nothing arrives before the next progress */
 	r = ucx_send(ucx, peer, tag, small->own, small->length, &small->send);
 	if (r < 0)
 		return r;

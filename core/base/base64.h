@@ -15,10 +15,10 @@
 /** @return bytes that rh_base64_decode() needs for a text of @p length bytes, the terminating zero included */
 size_t rh_base64_room(size_t length);
 /**
- * Decode @p text into @p to, which has rh_base64_room() bytes; a zero is put behind. Line ends are skipped, as Go's
+ * Decode @p text into @p to, which has rh_base64_room() bytes; a zero byte is added. Line ends are skipped, as Go's
  * decoder does.
  * @param[out] ret_length bytes without that zero
- * @return false when it is no base64
+ * @return false when @p text is not base64
  */
 bool rh_base64_decode(const char *text, char *to, size_t *ret_length);
 /** Append the base64 of @p length bytes to @p out (check out->failed). */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file base/error.h
- * @brief How a function of the core says what went wrong.
+ * @brief How a function of the core reports an error.
  *
  * A fallible function returns 0, a positive result that is its own and documented, or a negative enum
- * rh_status that the caller passes on unchanged. The words go into the last parameter, a fixed-size struct that
+ * rh_status that the caller passes on unchanged. The message goes into the last parameter, a struct of fixed size that
  * needs no allocation, so that it can also report that memory is out. See docs/errors.md.
  */
 #ifndef RH_BASE_ERROR_H
@@ -20,14 +20,14 @@
 /** One error. All zero is "no error". */
 struct rh_error {
 	int code;                            /**< the enum rh_status that was returned */
-	int line;                            /**< source line where it was born, for debug output */
-	const char *file;                    /**< source file where it was born; static storage */
+	int line;                            /**< source line that reported it, for debug output */
+	const char *file;                    /**< source file that reported it; static storage */
 	char message[RH_ERROR_MESSAGE_SIZE]; /**< lower case, no full stop, names object, field and fix */
 };
 
 /**
- * Fill @p err (may be NULL) and return @p code, so that one can `return rh_fail(err, RH_EINVAL, "...")`.
- * An earlier message in @p err is replaced. It is no plain call so that compilers and analysers, which see one file at
+ * Fill @p err (may be NULL) and return @p code, so that a caller can `return rh_fail(err, RH_EINVAL, "...")`.
+ * An earlier message in @p err is replaced. It is a macro so that compilers and analysers, which read one file at
  * a time, know that the result is the code.
  */
 #define rh_fail(err, code, ...)                                               \
@@ -37,7 +37,7 @@ struct rh_error {
 		rh_code_;                                                             \
 	}))
 
-/** rh_fail() for the one message that out-of-memory needs. */
+/** rh_fail() for RH_ENOMEM. */
 #define rh_fail_oom(err) rh_fail((err), RH_ENOMEM, "out of memory")
 
 /** @return @p code. Use rh_fail(). */

@@ -15,14 +15,14 @@ struct rh_hash_key {
 };
 
 /**
- * 64-bit FNV-1a (RFC 9923). For comparing texts with earlier ones and for choosing from few entries, where collisions
- * that somebody provokes do no harm.
+ * 64-bit FNV-1a (RFC 9923). For comparing texts with earlier ones and for choosing from few entries, where deliberate
+ * collisions do no harm.
  * @return a hash of @p length bytes, the same on every machine and in every run
  */
 uint64_t rh_hash(const void *bytes, size_t length);
 /**
- * SipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF"). For tables whose keys users choose: without
- * the key nobody can construct collisions.
+ * SipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF"). For tables whose keys users choose:
+ * collisions cannot be constructed without the key.
  * @return a hash of @p length bytes; it depends on the byte order of the machine
  */
 uint64_t rh_hash_keyed(const struct rh_hash_key *key, const void *bytes, size_t length);

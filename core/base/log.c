@@ -16,7 +16,7 @@
 /* Longest message; longer ones are cut with "...". */
 #define LOG_MESSAGE_SIZE 4096
 
-/* What rh_log_setup() chose. */
+/* Options of rh_log_setup(). */
 struct log_config {
 	atomic_int level;
 	atomic_bool json;
@@ -72,7 +72,7 @@ static void log_append_clean(struct rh_str *line, const char *text)
 	}
 }
 
-/* What a line is about: one text, or an object, or nothing. */
+/* Subject of a line: one text, an object, or none. */
 struct log_subject {
 	const char *text;
 	const struct rh_log_object *object;

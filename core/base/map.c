@@ -11,7 +11,7 @@
 
 /* Slots of an empty map's index; a power of two. */
 #define MAP_FIRST_SLOTS 16
-/* What a slot holds besides the number of an entry plus MAP_SLOT_FIRST. */
+/* Values of a slot besides the number of an entry plus MAP_SLOT_FIRST. */
 #define MAP_SLOT_EMPTY 0
 #define MAP_SLOT_REMOVED 1
 #define MAP_SLOT_FIRST 2
@@ -24,7 +24,7 @@ struct map_entry {
 };
 
 /*
- * Entries stand in insertion order in an array; the index is an open-addressed table of their numbers. Removed
+ * Entries are in an array in insertion order; the index is an open-addressed table of their numbers. Removed
  * entries stay as holes until the next growth, so that a walk's cursor stays valid.
  */
 struct rh_map {

@@ -18,7 +18,7 @@ struct rh_map;
 
 /** @return an empty map owned by the caller, or NULL when memory is out */
 struct rh_map *rh_map_new(void) __attribute__((warn_unused_result));
-/** Free the map, not its values. NULL is nothing. */
+/** Free the map, not its values. NULL is allowed. */
 void rh_map_free(struct rh_map *map);
 RH_DEFINE_CLEANUP(map);
 /** @return the value of @p key or NULL */
@@ -33,8 +33,8 @@ void *rh_map_remove(struct rh_map *map, const char *key);
 /** @return how many keys it holds */
 size_t rh_map_size(const struct rh_map *map);
 /**
- * Walk in insertion order: start with *@p cursor 0. The map may lose the entry just returned while walking, nothing
- * else.
+ * Walk in insertion order: start with *@p cursor 0. While walking, only the entry that was just returned may be
+ * removed.
  * @return false at the end
  */
 bool rh_map_next(const struct rh_map *map, size_t *cursor, const char **ret_key, void **ret_value);

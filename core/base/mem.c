@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What rh_mem_fail_after() steers; atomic, because workers allocate too. */
+/* State of rh_mem_fail_after(); atomic, because other threads allocate too. */
 struct mem_seam {
 	atomic_long made;
 	atomic_long limit;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file base/mem.h
- * @brief The one seam through which the core allocates, and cleanup attributes for locals.
+ * @brief The only functions by which the core allocates memory, and cleanup attributes for locals.
  *
- * Tests make the n-th allocation fail with rh_mem_fail_after() and see that nothing crashes or leaks.
+ * Tests make the n-th allocation fail with rh_mem_fail_after() and check that nothing crashes or leaks.
  */
 #ifndef RH_BASE_MEM_H
 #define RH_BASE_MEM_H
@@ -29,10 +29,10 @@ char *rh_strndup(const char *text, size_t length) __attribute__((malloc, warn_un
 /** @return formatted text owned by the caller, or NULL when memory is out */
 char *rh_asprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2), warn_unused_result));
 
-/** As rh_asprintf(), for one that takes such arguments itself. */
+/** rh_asprintf() for a function that has a va_list. */
 char *rh_vasprintf(const char *fmt, va_list args) __attribute__((format(printf, 1, 0), warn_unused_result));
 
-/** Free what the functions above returned. NULL is nothing. */
+/** Free what the functions above returned. NULL is allowed. */
 void rh_free(void *ptr);
 /** Overwrite @p text with zeros and free it, for keys and passwords. NULL is nothing. */
 void rh_free_secret(char *text);
@@ -43,19 +43,19 @@ void rh_free_secret(char *text);
  */
 long rh_mem_fail_after(long count);
 
-/** Cleanup function behind rh_auto_free. */
+/** Cleanup function of rh_auto_free. */
 void rh_mem_freep(void *ptr_to_ptr);
-/** Cleanup function behind rh_auto_close: closes a descriptor that is not negative, keeping errno. */
+/** Cleanup function of rh_auto_close: closes a descriptor that is not negative, keeping errno. */
 void rh_mem_closep(const int *fd);
 
 /** A local that is freed when it goes out of scope. Initialise it. */
 #define rh_auto_free __attribute__((cleanup(rh_mem_freep)))
 /** A local file descriptor that is closed when it goes out of scope. Initialise it to -1. */
 #define rh_auto_close __attribute__((cleanup(rh_mem_closep)))
-/** A local `struct X *` freed by X's rh_X_free; beside the destructor stands RH_DEFINE_CLEANUP(X). */
+/** A local `struct X *` freed by X's rh_X_free; the header of X has RH_DEFINE_CLEANUP(X) beside the destructor. */
 #define rh_auto(name) __attribute__((cleanup(rh_##name##_freep))) struct rh_##name *
 
-/** Define what rh_auto(name) calls. Stands in the header, after rh_<name>_free(). */
+/** Define the function that rh_auto(name) calls. Belongs in the header, after rh_<name>_free(). */
 #define RH_DEFINE_CLEANUP(name)                                  \
 	static inline void rh_##name##_freep(struct rh_##name **ptr) \
 	{                                                            \

@@ -9,7 +9,7 @@
 
 /* Room of the first allocation: most names and numbers fit. */
 #define STR_FIRST_CAPACITY 64
-/* Longer words are not searched for: no field or command name comes near. */
+/* Longer words are not searched for: no name of a field or command is as long. */
 #define STR_NEAREST_MAX 63
 
 void rh_str_deinit(struct rh_str *str)

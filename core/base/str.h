@@ -4,7 +4,7 @@
  * @brief A growable string, and small helpers for text.
  *
  * An append that runs out of memory marks the string as failed; later appends do nothing, and
- * rh_str_take() reports it once. So builders need no check per append.
+ * rh_str_take() reports the failure. So code that builds a text need not check each append.
  */
 #ifndef RH_BASE_STR_H
 #define RH_BASE_STR_H
@@ -33,13 +33,13 @@ void rh_str_append_bytes(struct rh_str *str, const char *bytes, size_t length);
 void rh_str_appendf(struct rh_str *str, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /** Empty the string and keep its room. */
 void rh_str_clear(struct rh_str *str);
-/** Keep the first @p length bytes, or all where there are not more. */
+/** Keep the first @p length bytes; a shorter string is unchanged. */
 void rh_str_cut(struct rh_str *str, size_t length);
 /** @return the text, never NULL ("" when empty or failed); borrowed until the next change */
 const char *rh_str_text(const struct rh_str *str);
 /**
- * Append @p length bytes of a text that others wrote as a part of one line: control characters become spaces, and what
- * is longer than @p most bytes ends with "..." behind a whole UTF-8 character.
+ * Append @p length bytes of a foreign text as a part of one line: control characters become spaces, and a text of more
+ * than @p most bytes is cut after a whole UTF-8 character and gets "...".
  */
 void rh_str_append_line(struct rh_str *str, const char *text, size_t length, size_t most);
 /** Move the text out. @return owned by the caller ("" when empty); NULL when an append had failed */
@@ -52,11 +52,11 @@ char *rh_str_take(struct rh_str *str) __attribute__((warn_unused_result));
 bool rh_starts_with(const char *text, const char *prefix);
 /** @return whether both are NULL, or both are the same text */
 bool rh_text_equal(const char *a, const char *b);
-/** @return whether the @p length bytes of @p word are one of @p words, which stand between @p separator characters */
+/** @return whether the @p length bytes of @p word are one of @p words, which @p separator characters separate */
 bool rh_words_have(const char *words, char separator, const char *word, size_t length);
 /** Copy with truncation into @p size bytes, always zero-terminated. */
 void rh_copy(char *to, size_t size, const char *from);
-/** Let a text that did not fit into @p size bytes, and fills them, end with "..." behind a whole UTF-8 character. */
+/** Replace the end of a text that was cut to @p size bytes by "...", after a whole UTF-8 character. */
 void rh_mark_cut(char *text, size_t size);
 /**
  * Check the UTF-8 character at the start of @p text (RFC 3629).

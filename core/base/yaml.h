@@ -20,11 +20,11 @@
 
 /**
  * Parse a text of any number of documents, YAML or JSON. Empty documents are left out.
- * Refused, with line and column: broken text, duplicate keys, keys that are no scalars, nesting beyond
- * RH_JSON_DEPTH_MAX, aliases that expand beyond RH_YAML_NODES_MAX, or of which 99 in 100 values come, bytes that are
+ * Refused, with line and column: malformed text, duplicate keys, keys that are not scalars, nesting beyond
+ * RH_JSON_DEPTH_MAX, aliases that expand beyond RH_YAML_NODES_MAX, or that make 99 of 100 values, bytes that are
  * not UTF-8, custom tags, numbers that are not finite. Merge keys (<<) are expanded; a mapping's own keys win. A text
  * that starts with { or [ is read as JSON documents with --- lines between them, and as YAML in flow style only if it
- * is no JSON.
+ * is not JSON.
  * @param[out] ret_documents an array with one item a document, owned by the caller
  * @return 0, RH_EINVAL or RH_ENOMEM
  */

@@ -12,7 +12,7 @@
 #include "host/registry.h"
 #include "job/names.h"
 
-/** What is constant for all replicas of one type; made when the first of them is built. */
+/** Parts of bodies that are constant for all replicas of one type; made when the first of them is built. */
 struct build_type {
 	struct rh_json *pod;
 	struct rh_json *service;
@@ -47,7 +47,7 @@ void rh_builder_free(struct rh_builder *builder)
 	rh_free(builder);
 }
 
-/** Set a member to a copy of an object; what is no object is left out. */
+/** Set a member to a copy of a value of @p type; other values are left out. */
 static int build_copy_member(struct rh_json *to, const char *key, const struct rh_json *from, enum rh_json_type type)
 {
 	const struct rh_json *value = rh_json_get(from, key);
@@ -120,7 +120,7 @@ static struct rh_json *build_object(const struct rh_job *job, const char *kind, 
 	return rh_take(object);
 }
 
-/** What of the template's metadata a pod gets, and the core's part (v1-behaviour C.1). */
+/** A pod's metadata: parts of the template's, and the core's (v1-behaviour C.1). */
 static int build_pod_metadata(const struct rh_snapshot *snapshot, const struct rh_replica_spec *spec,
                               struct rh_json *metadata)
 {
@@ -162,7 +162,7 @@ static int build_add_port(const struct rh_kind *kind, struct rh_json *container)
 
 /**
  * The replica's policy takes the place of the template's; a pod knows no ExitCode (v1-behaviour C.2). Where one failure
- * restarts the whole job, no container may be restarted in its place: nobody would learn of the failure, and the other
+ * restarts the whole job, no container may be restarted in its place: the failure would not be reported, and the other
  * ranks would wait for one that has begun anew.
  */
 static int build_set_policy(const struct rh_job *job, const struct rh_replica_spec *spec, struct rh_json *pod_spec)
@@ -224,7 +224,7 @@ static int build_print_quantities(const struct rh_json *pod_spec)
 	return 0;
 }
 
-/** What the processes of the job talk by, where it uses rh_comm. */
+/** The backend of the job's processes, where it uses rh_comm. */
 static int build_add_fabric(const struct rh_snapshot *snapshot, const struct rh_replica_spec *spec, struct rh_json *pod)
 {
 	const struct rh_fabric_place place = {

@@ -3,8 +3,8 @@
  * @file build/build.h
  * @brief The bodies of a job's objects: pods, Services, and what the plugin adds. Pure: same job, same bodies.
  *
- * A builder computes what is constant for the job once (template copies with ports and labels, the plugin's edits that
- * do not differ).
+ * A builder computes once for each job what is constant: copies of the templates with ports and labels, and the
+ * plugin's edits that do not differ between replicas.
  */
 #ifndef RH_BUILD_BUILD_H
 #define RH_BUILD_BUILD_H
@@ -21,7 +21,7 @@ struct rh_builder;
 int rh_builder_new(const struct rh_snapshot *snapshot, struct rh_builder **ret_builder, struct rh_error *err);
 /** Add the job's controller owner reference to @p metadata (v1-behaviour C.1). @return 0 or RH_ENOMEM */
 int rh_build_owner(const struct rh_job *job, struct rh_json *metadata);
-/** Free it. NULL is nothing. */
+/** Free it. NULL is allowed. */
 void rh_builder_free(struct rh_builder *builder);
 RH_DEFINE_CLEANUP(builder);
 /**

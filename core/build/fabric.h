@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file build/fabric.h
- * @brief What the processes of a job need to talk to each other by rh_comm: the backend, /dev/shm, network resources.
+ * @brief What the processes of a job need for communication by rh_comm: the backend, /dev/shm, network resources.
  *
  * The annotation roundhouse.dev/comm names the backend of a job, [comm] backend that of all jobs without it. [comm]
- * says what their pods get; a section [comm NAME] says it for the pods of one class of nodes, which are those whose
- * template has all of node-selector in its nodeSelector. The first that fits counts, and [comm] for what it leaves
- * open. What the job itself says always wins.
+ * defines what their pods get; a section [comm NAME] defines it for the pods of one class of nodes, those whose
+ * template has all of node-selector in its nodeSelector. The first section that matches is used, and [comm] for
+ * settings that it does not have. A value of the job itself always wins.
  */
 #ifndef RH_BUILD_FABRIC_H
 #define RH_BUILD_FABRIC_H
@@ -19,9 +19,9 @@
 
 struct rh_config;
 
-/** Where a pod is to run, and in which attempt. */
+/** Where a pod runs, and in which attempt. */
 struct rh_fabric_place {
-	bool local;      /**< on this machine, which lends all its replicas its own /dev/shm and devices */
+	bool local;      /**< on this machine: all replicas use its /dev/shm and devices */
 	int32_t attempt; /**< of the job */
 };
 

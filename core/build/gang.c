@@ -137,7 +137,7 @@ static int gang_add_list(struct rh_map *sums, const struct rh_json *list, const 
 	return 0;
 }
 
-/* What a container asks for: where it does not, its limit is its request, as the API server has it. */
+/* Request of a container; without one its limit is its request, as for the API server. */
 static int gang_add_container(struct rh_map *sums, const struct rh_json *container, struct rh_error *err)
 {
 	const struct rh_json *resources = rh_json_get(container, "resources");
@@ -167,7 +167,7 @@ static int gang_add_init(struct rh_map *sums, struct rh_map *peak, const struct 
 	return 0;
 }
 
-/* What one pod asks for, as the scheduler counts it. */
+/* Request of one pod, as the scheduler counts it. */
 static int gang_add_pod(struct rh_map *total, const struct rh_json *pod_spec, int64_t times, struct rh_error *err)
 {
 	gang_auto_sums sums = rh_map_new();
@@ -241,7 +241,7 @@ static int gang_put_policy(const struct rh_gang *gang, const struct rh_schedulin
 	return rh_json_set_string(spec, "queue", policy->queue && *policy->queue ? policy->queue : GANG_QUEUE);
 }
 
-/* As V1, a PodGroup has the job's annotations: queues are steered by them. The ledger is nobody else's. */
+/* As in V1, a PodGroup has the job's annotations: schedulers read their queue from them. The ledger is left out. */
 static int gang_put_metadata(const struct rh_job *job, struct rh_json *metadata)
 {
 	const struct rh_json *annotations = rh_json_at(job->object, "metadata.annotations");

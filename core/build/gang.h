@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file build/gang.h
- * @brief Gang scheduling: the PodGroup of a job, and what its pods carry so that a scheduler starts them together
+ * @brief Gang scheduling: the PodGroup of a job, and what its pods have so that a scheduler starts them together
  * (v1-behaviour B.8).
  */
 #ifndef RH_BUILD_GANG_H
@@ -17,14 +17,15 @@
 /** @return whether the template names another scheduler than the gang's: it is kept, and an event reports it */
 bool rh_gang_is_bypassed(const struct rh_gang *gang, const struct rh_replica_spec *spec);
 /**
- * Add to @p pod, the body of any pod of @p spec, what ties it to the PodGroup. Without a gang scheduler it is nothing.
+ * Add to @p pod, the body of any pod of @p spec, what ties it to the PodGroup. Without a gang scheduler nothing is
+ * added.
  * @return 0 or RH_ENOMEM
  */
 int rh_gang_decorate(const struct rh_gang *gang, const struct rh_job *job, const struct rh_replica_spec *spec,
                      struct rh_json *pod);
 /**
  * Make the PodGroup, without namespace and owner. @param[out] ret_group owned by the caller
- * @return 0, RH_EINVAL (a quantity that is none) or RH_ENOMEM
+ * @return 0, RH_EINVAL (an invalid quantity) or RH_ENOMEM
  */
 int rh_gang_pod_group(const struct rh_gang *gang, const struct rh_job *job, struct rh_json **ret_group,
                       struct rh_error *err);

@@ -68,7 +68,7 @@ static const struct rh_address *ranks_address(const struct rh_snapshot *snapshot
 	return snapshot->addresses ? rh_addresses_find(snapshot->addresses, spec->type, 0) : NULL;
 }
 
-/* The port behind that of the framework, as rh_comm itself takes the one behind MASTER_PORT; behind the last is none.
+/* The port after that of the framework, as rh_comm itself takes the one after MASTER_PORT; none after the last port.
  */
 static int32_t ranks_port_beside(int32_t port)
 {
@@ -91,7 +91,7 @@ static int ranks_add_place(const struct rh_snapshot *snapshot, const struct rh_r
 	return ranks_add_number(pod_spec, "RH_COMM_PORT", ranks_port_beside(rh_job_port(snapshot->job, first->type)));
 }
 
-/* Where MASTER_ADDR says the host, rh_comm would take the port behind MASTER_PORT, which may be another replica's. */
+/* With MASTER_ADDR, rh_comm would take the port after MASTER_PORT, which may belong to another replica. */
 static int ranks_add_port(const struct rh_snapshot *snapshot, struct rh_json *pod_spec)
 {
 	const struct rh_address *address =

@@ -14,8 +14,8 @@
 
 /**
  * Add to @p pod, the body of replica @p index of @p type with all that its plugin adds, RH_COMM_RANK, RH_COMM_WORLD,
- * RH_COMM_HOST and RH_COMM_PORT, if the job uses rh_comm and nothing in the pod says a rank. On one machine a pod that
- * has a rank gets RH_COMM_PORT alone: a port that is held for it. What the job itself says always wins.
+ * RH_COMM_HOST and RH_COMM_PORT, if the job uses rh_comm and nothing in the pod gives a rank. On one machine a pod that
+ * has a rank gets RH_COMM_PORT alone: a port that is locked for it. A value of the job itself always wins.
  * @return 0 or RH_ENOMEM
  */
 int rh_ranks_add(const struct rh_snapshot *snapshot, const char *type, int32_t index, struct rh_json *pod);

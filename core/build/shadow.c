@@ -42,12 +42,12 @@ static int shadow_compare(const struct shadow_call *call, size_t index, const st
 		return RH_ENOMEM;
 	return rh_findings_add(
 		call->findings, RH_FINDING_WARNING, path,
-		"%s: \"%.100s\" has no effect: the job sets %s behind it, to \"%.100s\" in %s-0, and the last "
+		"%s: \"%.100s\" has no effect: the job sets %s after it, to \"%.100s\" in %s-0, and the last "
 		"one counts; remove it",
 		name, mine ? mine : "", name, value, call->spec->type);
 }
 
-/* What the template's container has and what the pod's has; the pod's own variables are behind those of the template.
+/* Variables of the template's container and of the pod's; the pod's own variables come after those of the template.
  */
 static int shadow_container(const struct shadow_call *call, const struct rh_json *template_, const struct rh_json *made)
 {
@@ -60,7 +60,7 @@ static int shadow_container(const struct shadow_call *call, const struct rh_json
 		const struct rh_json *before = name ? shadow_last(env, name) : NULL;
 		const struct rh_json *winner = name ? shadow_last(made, name) : NULL;
 
-		/* what the template itself says twice is another matter */
+		/* a variable that the template has twice is another rule */
 		if (before == item && winner && rh_json_size(made) > rh_json_size(env))
 			r = shadow_compare(call, index, item, winner);
 	}

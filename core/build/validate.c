@@ -4,7 +4,7 @@
 #include "build/build.h"
 #include "job/rules/template.h"
 
-/** What of a pod template is checked, and where it stands. */
+/** The parts of a pod template that are checked, and their paths. */
 struct validate_mounts {
 	const struct rh_snapshot *snapshot;
 	const struct rh_replica_spec *spec;
@@ -12,7 +12,7 @@ struct validate_mounts {
 	struct rh_findings *findings;
 };
 
-/** A pod that cannot be made has a problem of its own, which is reported by whoever makes it in earnest. */
+/** A pod that cannot be built has a problem of its own, which is reported when the pod is created. */
 static int validate_made_mounts(const struct validate_mounts *check, struct rh_error *err)
 {
 	rh_auto(builder) builder = NULL;

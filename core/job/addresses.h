@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file job/addresses.h
- * @brief The address plan: where each replica of a job is reached. Data, part of the world.
+ * @brief The address plan: host and port of each replica of a job. Part of the world.
  *
- * On a cluster the plan is empty: a replica's host is its Service's name and its port is what its template says.
+ * On a cluster the plan is empty: a replica's host is the name of its Service, and its template has the port.
  * Locally each replica has an address of its own in 127.0.0.0/8 and a port that no other process of this program uses.
  */
 #ifndef RH_JOB_ADDRESSES_H
@@ -23,7 +23,7 @@ struct rh_address {
 	int32_t index;
 	char host[64];     /**< "127.1.0.3" */
 	int32_t port;      /**< 1 … 65535 */
-	int32_t comm_port; /**< where rank 0 of rh_comm listens if it is this replica; 0: none is held */
+	int32_t comm_port; /**< port of rank 0 of rh_comm if it is this replica; 0: none is locked */
 	bool unindexed;    /**< the replica's names have no index (RH_REPLICA_UNINDEXED) */
 };
 

@@ -69,7 +69,7 @@ void rh_fields_show(const struct rh_json *value, struct rh_str *out)
 		out->failed = true;
 }
 
-/* The words of the API server's schema check, as tests/goldens/invalid has them; it names the type in place of the
+/* The messages of the API server's schema check, as tests/goldens/invalid has them; it names the type in place of the
  * value, too. */
 int rh_fields_refuse_type(struct rh_error *err, const struct rh_place *place, const char *wanted,
                           const struct rh_json *found)

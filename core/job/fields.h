@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file job/fields.h
- * @brief Where a value stands in an object, and typed reads that refuse in the API server's words.
+ * @brief The path of a value in an object, and typed reads with the API server's error messages.
  *
- * A place is a chain of steps on the stack; its text is made only when there is something to say about it, so that
+ * A place is a chain of steps on the stack; its text is made only for a message, so that
  * checking costs no allocation.
  */
 #ifndef RH_JOB_FIELDS_H
@@ -18,7 +18,7 @@
 #include "base/json.h"
 #include "base/str.h"
 
-/** What a step is: RH_STEP_MEMBER ".name", RH_STEP_KEY "[name]" of a map with the user's keys, RH_STEP_ITEM "[0]". */
+/** Kind of a step: RH_STEP_MEMBER ".name", RH_STEP_KEY "[name]" of a map with the user's keys, RH_STEP_ITEM "[0]". */
 enum rh_step { RH_STEP_MEMBER, RH_STEP_KEY, RH_STEP_ITEM };
 
 /** One step of a path. Texts and the chain are borrowed. */
@@ -48,23 +48,23 @@ static inline struct rh_place rh_place_item(const struct rh_place *up, size_t in
 }
 
 /**
- * Append the path: "spec.pytorchReplicaSpecs[Master].replicas" as webhooks word it, or, when @p dotted,
- * "spec.pytorchReplicaSpecs.Master.replicas" as the API server's schema errors do.
+ * Append the path: "spec.pytorchReplicaSpecs[Master].replicas" as in messages of webhooks, or, when @p dotted,
+ * "spec.pytorchReplicaSpecs.Master.replicas" as in schema errors of the API server.
  */
 void rh_place_print(const struct rh_place *place, bool dotted, struct rh_str *out);
 
-/** The members of one object. What is absent or null leaves a result unchanged, and is no error. */
+/** The members of one object. An absent or null member leaves a result unchanged, and is not an error. */
 struct rh_fields {
 	const struct rh_json *object; /**< NULL has no members */
 	const struct rh_place *place; /**< of the object; NULL is the root */
 	struct rh_error *err;         /**< where refusals go; may be NULL */
 };
 
-/** @return the first item of the list @p key of @p object, or NULL when there is none or it is no list; borrowed */
+/** @return the first item of the list @p key of @p object, or NULL when there is none or it is not a list; borrowed */
 struct rh_json *rh_fields_first(const struct rh_json *object, const char *key);
-/** @return the text @p key of @p object, borrowed; "" when it is absent or no text */
+/** @return the text @p key of @p object, borrowed; "" when it is absent or not a string */
 const char *rh_fields_text_or_empty(const struct rh_json *object, const char *key);
-/** @return the time @p key of @p object in microseconds; 0 when it is absent or no RFC 3339 text */
+/** @return the time @p key of @p object in microseconds; 0 when it is absent or not an RFC 3339 time */
 int64_t rh_fields_time_or_zero(const struct rh_json *object, const char *key);
 /** @return @p json, or NULL when it is JSON's null: null counts as absent */
 struct rh_json *rh_fields_present(struct rh_json *json);
@@ -79,11 +79,10 @@ int rh_fields_int32(const struct rh_fields *fields, const char *key, int32_t *re
 /** Read an integer of at most 53 bits. @return 0 or RH_EINVAL */
 int rh_fields_int64(const struct rh_fields *fields, const char *key, int64_t *ret_value);
 /**
- * Append @p value as a message names it: its JSON text, so that a text stands in quotes; of a long one the first bytes,
- * and "...".
+ * Append @p value for a message: its JSON text, so that strings are in quotes; a long text is cut and gets "...".
  */
 void rh_fields_show(const struct rh_json *value, struct rh_str *out);
-/** Refuse the value at @p place: it is @p found, and must be of type @p wanted. @return RH_EINVAL */
+/** Refuse the value at @p place: it is @p found, but must be of type @p wanted. @return RH_EINVAL */
 int rh_fields_refuse_type(struct rh_error *err, const struct rh_place *place, const char *wanted,
                           const struct rh_json *found);
 

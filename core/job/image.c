@@ -19,7 +19,7 @@
 /* A reference, cut into its parts; none is terminated. */
 struct image {
 	const char *text;
-	const char *name; /* behind the registry */
+	const char *name; /* after the registry */
 	size_t registry;  /* bytes of it; 0: none */
 	size_t length;    /* of the name */
 	const char *tag;  /* NULL: none */

@@ -4,7 +4,7 @@
  * @brief A training job as the core sees it: the parsed form of one object, with V1's defaults (v1-behaviour A.3)
  * applied in memory.
  *
- * What differs from kind to kind is data, struct rh_kind. The object itself is kept; a member of it that is null is
+ * Differences between kinds are data, struct rh_kind. The object itself is kept; a member of it that is null is
  * absent (an API server drops those of fields that a definition names), and nothing else of it is changed.
  */
 #ifndef RH_JOB_JOB_H
@@ -24,12 +24,12 @@
 /**
  * Most memory that the parsed object of a job may take (rh_json_weight()), bytes. An API server stores objects of up to
  * 1.5 MiB of text, which take up to five times that with usual fields, and 32 times that as a list of digits: so any
- * usual job fits, and none takes a controller's memory away.
+ * usual job fits, and no job can use up a controller's memory.
  */
 #define RH_JOB_WEIGHT_MAX ((size_t)8 << 20)
 
-/** What happens to a replica whose container ended. RH_RESTART_UNKNOWN is a word that V1 let in; it acts as Never and
- * lint refuses it. */
+/** When a replica whose container ended is restarted. RH_RESTART_UNKNOWN is any other text, which V1 accepted; it acts
+ * as Never and lint refuses it. */
 enum rh_restart_policy {
 	RH_RESTART_ALWAYS,
 	RH_RESTART_ON_FAILURE,
@@ -42,10 +42,10 @@ enum rh_restart_policy {
 enum rh_clean_policy {
 	RH_CLEAN_NONE,
 	RH_CLEAN_RUNNING,
-	RH_CLEAN_ALL /**< also every word that is not known, as V1 */
+	RH_CLEAN_ALL /**< also every unknown value, as in V1 */
 };
 
-/** What a failure restarts: the replica, or all of the job (docs/internals/engine.md). */
+/** Scope of a restart after a failure: the replica, or all of the job (docs/internals/engine.md). */
 enum rh_restart_scope { RH_SCOPE_REPLICA, RH_SCOPE_JOB };
 
 /** Scheduling policy, used with a gang scheduler only. Texts are borrowed from the object. */
@@ -82,7 +82,7 @@ struct rh_replica_spec {
 /** One job. */
 struct rh_job {
 	const struct rh_kind *kind; /**< borrowed */
-	struct rh_json *object;     /**< all of it but members that are null, or what is kept of a large one; owned */
+	struct rh_json *object;     /**< without members that are null; of a large job only a part; owned */
 	size_t weight;              /**< of the whole object, see rh_json_weight() */
 	const char *namespace_;     /**< "default" when the object names none; borrowed like all texts here */
 	const char *name;
@@ -106,7 +106,7 @@ struct rh_job {
  * @return 0, RH_EINVAL (the message names the field path and value) or RH_ENOMEM
  */
 int rh_job_parse(const struct rh_kind *kind, struct rh_json *object, struct rh_job **ret_job, struct rh_error *err);
-/** Free a job. NULL is nothing. */
+/** Free a job. NULL is allowed. */
 void rh_job_free(struct rh_job *job);
 RH_DEFINE_CLEANUP(job);
 

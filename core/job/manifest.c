@@ -14,7 +14,7 @@
 /* One read: the objects of a text that are being added. */
 struct manifest_read {
 	struct rh_manifest *manifest;
-	struct rh_map *seen; /* identities of all objects, with the text that names where each stands */
+	struct rh_map *seen; /* identities of all objects, each with its source */
 	struct rh_error *err;
 };
 
@@ -42,7 +42,7 @@ static const char *manifest_text(const struct rh_json *object, const char *path)
 	return text ? text : "";
 }
 
-/* The text behind which the API server would put a suffix; NULL where the object has a name, or neither. */
+/* metadata.generateName; NULL where the object has a name, or neither. */
 static const char *manifest_generate_name(const struct rh_json *object)
 {
 	const char *base = rh_json_string_at(object, "metadata.generateName");
@@ -50,7 +50,7 @@ static const char *manifest_generate_name(const struct rh_json *object)
 	return base && *base && !*manifest_text(object, "metadata.name") ? base : NULL;
 }
 
-/* What no two objects may share; the separator cannot stand in a kind or name that an API server accepts. */
+/* Identity, unique among all objects; the separator cannot be part of a kind or name that an API server accepts. */
 static char *manifest_identity(const struct rh_json *object)
 {
 	return rh_asprintf("%s\n%s\n%s", rh_fields_text_or_empty(object, "kind"), manifest_namespace(object),
@@ -118,7 +118,7 @@ static int manifest_grow(struct rh_manifest *manifest)
 	return 0;
 }
 
-/* Remember where the object stands, or refuse it when another has its identity. */
+/* Remember the source of the object, or refuse it when another has its identity. */
 static int manifest_note(struct manifest_read *read, const struct rh_json *object, char *source)
 {
 	rh_auto_free char *identity = manifest_identity(object);
@@ -128,9 +128,8 @@ static int manifest_note(struct manifest_read *read, const struct rh_json *objec
 		return rh_fail_oom(read->err);
 	earlier = rh_map_get(read->seen, identity);
 	if (earlier)
-		return rh_fail(read->err, RH_EINVAL, "%s %s/%s is there already, in %s",
-		               rh_fields_text_or_empty(object, "kind"), manifest_namespace(object),
-		               manifest_text(object, "metadata.name"), earlier);
+		return rh_fail(read->err, RH_EINVAL, "%s %s/%s already exists, in %s", rh_fields_text_or_empty(object, "kind"),
+		               manifest_namespace(object), manifest_text(object, "metadata.name"), earlier);
 	if (rh_map_set(read->seen, identity, source, NULL) != 0)
 		return rh_fail_oom(read->err);
 	return 0;
@@ -207,7 +206,7 @@ static int manifest_add(struct manifest_read *read, const char *source, struct r
 		}
 		if (manifest_is_list(item)) {
 			rh_json_free(item);
-			return rh_fail(read->err, RH_EINVAL, "%s: a list cannot stand in a list", place);
+			return rh_fail(read->err, RH_EINVAL, "%s: a List must not contain another List", place);
 		}
 		r = manifest_add_object(read, place, item);
 	}
@@ -252,7 +251,7 @@ int rh_manifest_parse(struct rh_manifest *manifest, const char *source, const ch
 	if (r != 0)
 		return r == RH_ENOMEM ? r : rh_wrap(err, r, "%s", source);
 	if (rh_json_size(documents) == 0)
-		return rh_fail(err, RH_EINVAL, "%s: there is no object in it", source);
+		return rh_fail(err, RH_EINVAL, "%s: has no object; write at least one job", source);
 	if (!seen)
 		return rh_fail_oom(err);
 	r = manifest_note_all(&read);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file job/manifest.h
- * @brief What a user's files hold: jobs, and the ConfigMaps and Secrets that stand beside them.
+ * @brief The objects of a user's files: jobs, and the ConfigMaps and Secrets that they use.
  */
 #ifndef RH_JOB_MANIFEST_H
 #define RH_JOB_MANIFEST_H
@@ -25,7 +25,7 @@ struct rh_manifest_object {
 	bool named;             /**< metadata.name was made here from metadata.generateName */
 };
 
-/** All objects of the files, in order; the items of a List stand for themselves. All zero is empty. */
+/** All objects of the files, in order; a List is replaced by its items. All zero is empty. */
 struct rh_manifest {
 	struct rh_manifest_object *items;
 	size_t count;

@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-/* Characters that an API server puts behind metadata.generateName. */
+/* Characters that an API server appends to metadata.generateName. */
 #define NAMES_SUFFIX 5
 
 /* The C library's classes follow the locale; names are ASCII. */

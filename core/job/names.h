@@ -35,12 +35,12 @@
 /** Backends of rh_comm, for messages. */
 #define RH_BACKENDS "auto, native, ucx, mpi, nccl"
 
-/** Who reconciles a job whose runPolicy.managedBy is absent. */
+/** The manager of a job whose runPolicy.managedBy is absent. */
 #define RH_MANAGER_SELF "kubeflow.org/training-operator"
 /** The other value that V1 accepts for managedBy. */
 #define RH_MANAGER_KUEUE "kueue.x-k8s.io/multikueue"
 
-/** Longest label value, DNS label, and so name of a Service or of a pod with a Service. */
+/** Longest label value and DNS label, and therefore the longest name of a Service or of a pod with a Service. */
 #define RH_LABEL_MAX 63
 /** Longest DNS subdomain. */
 #define RH_SUBDOMAIN_MAX 253

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stands in a pod can be written by whoever may create pods, so nothing here trusts a type, a number or a length.
+ * Everybody who may create pods can write all fields of a pod, so nothing here trusts a type, a number or a length.
  */
 #include "job/pod.h"
 
@@ -214,14 +214,15 @@ static const struct rh_json *pod_first_waiting(const struct rh_json *item)
 		const struct rh_json *waiting = rh_json_get(rh_json_get(item, "state"), "waiting");
 		const char *reason = rh_fields_text_or_empty(waiting, "reason");
 
-		/* A container that waits for those before it says nothing. */
+		/* A container that waits for earlier ones has no information. */
 		if (*reason && strcmp(reason, "PodInitializing") != 0)
 			return waiting;
 	}
 	return NULL;
 }
 
-/* The container state, or the condition, that says why the pod waits. @return it, borrowed; NULL when none does */
+/* The container state, or the condition, with the reason why the pod waits. @return it, borrowed; NULL when none does
+ */
 static const struct rh_json *pod_waiting(const struct rh_json *status)
 {
 	const struct rh_json *scheduled = pod_condition(status, "PodScheduled");
@@ -241,7 +242,7 @@ static const char *pod_reason(const struct rh_json *status, const struct rh_json
 	return *reason ? reason : rh_fields_text_or_empty(end, "reason");
 }
 
-/* A kubelet that evicts a pod says why in the pod's message; what its containers wrote has nothing to do with it. */
+/* A kubelet that evicts a pod writes the reason into the pod's message; the containers' output is unrelated. */
 static const char *pod_message(const struct rh_pod *pod, const struct rh_json *status, const struct rh_json *end)
 {
 	const char *written = rh_fields_text_or_empty(end, "message");
@@ -311,7 +312,7 @@ bool rh_pod_grace(const struct rh_json *spec, int64_t *ret_seconds)
 	return true;
 }
 
-/* deletionTimestamp lies a grace period ahead of the request. */
+/* deletionTimestamp is the time of the request plus the grace period. */
 static int64_t pod_deleted_at(const struct rh_json *metadata)
 {
 	int64_t time = rh_fields_time_or_zero(metadata, "deletionTimestamp");

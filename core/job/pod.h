@@ -37,15 +37,15 @@ struct rh_pod {
 	 * pod that has not ended: likewise, of a container that ended badly and is, or was, restarted in its place.
 	 */
 	char *failed_container;
-	int32_t index;       /**< replica index, 0 for a type without; -1 when the label is no number in 0 … INT32_MAX */
-	int32_t attempt;     /**< RH_ANNOTATION_ATTEMPT */
-	int32_t phase;       /**< RH_PHASE_*; Unknown counts as RH_PHASE_PENDING */
-	int32_t restarts;    /**< sum of restartCount over init and regular containers */
+	int32_t index;    /**< replica index, 0 for a type without; -1 when the label is not a number from 0 to INT32_MAX */
+	int32_t attempt;  /**< RH_ANNOTATION_ATTEMPT */
+	int32_t phase;    /**< RH_PHASE_*; Unknown counts as RH_PHASE_PENDING */
+	int32_t restarts; /**< sum of restartCount over init and regular containers */
 	int32_t exit_code;   /**< of the main container when it has terminated, else -1; restart rules go by this one */
 	int32_t failed_code; /**< exit code of the container that failed, else -1; for user-visible messages */
-	int32_t blame;       /**< enum rh_blame: what the culprit's end says; RH_BLAME_NONE while nothing ended badly */
+	int32_t blame;       /**< enum rh_blame: evidence of the culprit's end; RH_BLAME_NONE while no container failed */
 	int32_t rank;        /**< rank of the process in it that failed, as it names itself; else -1 */
-	int32_t accused;     /**< rank that it lost or waited for, as it says; else -1 */
+	int32_t accused;     /**< rank that it lost or waited for, by its own output; else -1 */
 	int64_t created_at;  /**< microseconds; 0 is unset, likewise below */
 	int64_t started_at;  /**< when the main container started */
 	int64_t finished_at; /**< when the pod's last container ended */
@@ -62,7 +62,7 @@ struct rh_pod {
  * @return 0 or RH_ENOMEM
  */
 int rh_pod_parse(const struct rh_kind *kind, const struct rh_json *object, struct rh_pod **ret_pod);
-/** Free a pod. NULL is nothing. */
+/** Free a pod. NULL is allowed. */
 void rh_pod_free(struct rh_pod *pod);
 RH_DEFINE_CLEANUP(pod);
 /**
@@ -73,15 +73,15 @@ RH_DEFINE_CLEANUP(pod);
 int32_t rh_pod_index(const struct rh_kind *kind, const struct rh_json *labels);
 /**
  * The grace period that a pod names for its end. One below 0 counts as 1 second, as an API server has it, and one that
- * would outlast decades as INT32_MAX seconds, so that whoever adds it to a time need not check.
+ * would outlast decades as INT32_MAX seconds, so that a sum with a time cannot overflow.
  * @param spec of a pod or a pod template; NULL names none
  * @param ret_seconds 0 … INT32_MAX, set where true is returned
  * @return whether it names one
  */
 bool rh_pod_grace(const struct rh_json *spec, int64_t *ret_seconds);
-/** @return whether the pod ended, well or not */
+/** @return whether the pod succeeded or failed */
 bool rh_pod_finished(const struct rh_pod *pod);
-/** @return the signal behind an exit code of 128 + n for a known signal n, else 0 */
+/** @return the signal n of an exit code 128 + n, if n is a known signal; else 0 */
 int rh_exit_signal(int32_t exit_code);
 /**
  * Append how a container ended: "exited with code 137 (SIGKILL, OOMKilled)", or, with an @p exit_code that is not known

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A quantity is digits x 10^exponent x 1024^binary. The digits that count are kept in 128 bits, so that every
- * value that fits the result is exact; whatever is cut off only says that the result must be rounded up.
+ * value that fits the result is exact; digits that are cut off only mean that the result is rounded up.
  */
 #include "job/quantity.h"
 

@@ -11,12 +11,12 @@
 #include "base/error.h"
 #include "base/json.h"
 
-/** The rule for quantities, in the words of Kubernetes (apimachinery, pkg/api/resource). */
+/** The rule for quantities, in the message of Kubernetes (apimachinery, pkg/api/resource). */
 #define RH_QUANTITY_RULE "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 /**
- * Read a quantity in thousandths ("1" is 1000), rounded away from zero as Kubernetes does; what is beyond the range of
- * the type is clamped to it.
+ * Read a quantity in thousandths ("1" is 1000), rounded away from zero as Kubernetes does; values beyond the range of
+ * the type are clamped.
  * @return 0 or RH_EINVAL
  */
 int rh_quantity_parse(const char *text, int64_t *ret_milli, struct rh_error *err);

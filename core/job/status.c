@@ -355,7 +355,7 @@ bool rh_job_status_finished(const struct rh_job_status *status)
 	return rh_job_status_is(status, RH_CONDITION_SUCCEEDED) || rh_job_status_is(status, RH_CONDITION_FAILED);
 }
 
-/* What setting a condition of @type does to the others (v1-behaviour E.1-4). */
+/* Effect of a condition of @type on the others (v1-behaviour E.1-4). */
 static void status_displace(struct rh_job_status *status, const char *type)
 {
 	if (strcmp(type, RH_CONDITION_RESTARTING) == 0)

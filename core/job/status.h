@@ -70,7 +70,7 @@ int rh_job_status_parse(const struct rh_json *json, struct rh_job_status *ret_st
 /** Write it as V1 does: zero counts, empty texts and unset times are left out, an entry without counts is {}. @return
  * owned by the caller; NULL: out of memory */
 struct rh_json *rh_job_status_json(const struct rh_job_status *status) __attribute__((warn_unused_result));
-/** @return whether both say the same, times included */
+/** @return whether both are equal, times included */
 bool rh_job_status_equal(const struct rh_job_status *a, const struct rh_job_status *b);
 
 /** @return the condition @p type, borrowed, or NULL */

@@ -150,7 +150,7 @@ static int addresses_take_block(struct rh_address_pool *pool, struct rh_error *e
 	for (uint32_t i = 0; i < ADDRESSES_BLOCK_TRIES; i++) {
 		int32_t block = (int32_t)(ADDRESSES_BLOCK_FIRST + (start + i) % ADDRESSES_BLOCK_COUNT);
 
-		/* blocks are never given back before the end, so one that comes round again is our own */
+		/* blocks are released only at the end, so one that is found again is our own */
 		if (block != pool->block && rh_locks_take(pool->locks, RH_LOCK_BLOCK + block)) {
 			pool->block = block;
 			pool->hosts = 0;
@@ -213,7 +213,7 @@ static bool addresses_holds_comm(const struct addresses_job *job, int32_t port)
 	return false;
 }
 
-/* Keep the user's own port where nobody has it: on the replica's address, or everywhere when the kind's servers bind
+/* Keep the user's own port where it is free: on the replica's address, or everywhere when the kind's servers bind
  * everywhere. */
 static bool addresses_keep_own(const struct addresses_draft *draft, struct rh_address *place, int32_t own,
                                bool *ret_held)
@@ -241,7 +241,7 @@ static int addresses_choose_port(const struct addresses_draft *draft, const stru
 	int r;
 
 	if (place->index > 0 && addresses_shares_port(draft->job)) {
-		place->port = place[-1].port; /* that of index 0, which stands before */
+		place->port = place[-1].port; /* that of index 0, the previous place */
 		return 0;
 	}
 	if (addresses_keep_own(draft, place, own, ret_held))
@@ -521,7 +521,9 @@ int rh_address_pool_new(const struct rh_address_options *options, struct rh_addr
 	pool->last = options->config->port_last;
 	pool->block = -1;
 	if (pool->first < 1 || pool->last >= ADDRESSES_PORTS || pool->first > pool->last)
-		return rh_fail(err, RH_EINVAL, "[local] ports = %d-%d is no range of ports", (int)pool->first, (int)pool->last);
+		return rh_fail(err, RH_EINVAL,
+		               "[local] ports = %d-%d is not a range of ports: write FIRST-LAST, from 1 to 65535",
+		               (int)pool->first, (int)pool->last);
 	pool->cursor = pool->first + (int32_t)addresses_random((uint32_t)(pool->last - pool->first + 1));
 	addresses_read_ephemeral(pool);
 	*ret_pool = rh_take(pool);

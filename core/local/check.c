@@ -14,7 +14,7 @@ struct check_job {
 	struct rh_findings *findings;
 };
 
-/* What may stand beside a name that is another one then. A dot behind it is the cluster's domain. */
+/* Characters beside a name that make it another name. A dot after it begins the cluster's domain. */
 static bool check_is_part(char c)
 {
 	return isalnum((unsigned char)c) || c == '-' || c == '_';

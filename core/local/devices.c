@@ -38,7 +38,7 @@ static void devices_add(struct rh_devices *devices, const char *id)
 	device->number = devices_number(id);
 }
 
-/* "2,GPU-8932f937": CUDA sees nothing behind an entry that it does not know, as -1 is. */
+/* "2,GPU-8932f937": CUDA ignores everything after an unknown entry, such as -1. */
 static void devices_read_list(const char *visible, struct rh_devices *devices)
 {
 	for (const char *at = visible; *at; at += *at == ',' ? 1 : 0) {

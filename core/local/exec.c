@@ -274,7 +274,7 @@ static int exec_request(struct exec_job *job)
 		ssize_t n = exec_send(job->socket, request.data + sent, request.length - sent, sent == 0);
 
 		if (n < 0 && errno != EINTR)
-			r = rh_fail(job->err, RH_EIO, "pod \"%s\" takes no command: %s", job->exec->pod, strerror(errno));
+			r = rh_fail(job->err, RH_EIO, "pod \"%s\" does not accept commands: %s", job->exec->pod, strerror(errno));
 		sent += n > 0 ? (size_t)n : 0;
 	}
 	return r;

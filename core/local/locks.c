@@ -10,7 +10,7 @@
 
 #include "base/os/file.h"
 
-/* Byte 0 says "I use this file": shared by all users, exclusive for the one that removes it. */
+/* Byte 0 means "this process uses the file": shared by all users, exclusive for the one that removes it. */
 #define LOCKS_MEMBER INT64_C(0)
 /* How often the file may vanish under the hands of the one that opens it: another process is just closing it. */
 #define LOCKS_TRIES 200
@@ -107,7 +107,7 @@ void rh_locks_free(struct rh_locks *locks)
 	if (!locks)
 		return;
 	if (locks->fd >= 0) {
-		/* succeeds for the last user only; whoever opens the old file now finds that it is not current */
+		/* succeeds for the last user only; a process that opens the old file now finds that it is not current */
 		if (locks_lock(locks->fd, F_WRLCK, 0, 0))
 			(void)unlink(locks->path);
 		(void)close(locks->fd);

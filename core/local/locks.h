@@ -36,7 +36,8 @@ bool rh_locks_take(struct rh_locks *locks, int64_t number);
 /** Release @p number. */
 void rh_locks_drop(struct rh_locks *locks, int64_t number);
 /** Create @p folder with mode 0700 if it is missing. An existing one must belong to the caller and be writable for
- * nobody else, who could place files there. Its mode is not changed, because the user may have chosen the folder.
+ * the owner only, because others could place files there. Its mode is not changed, because the user may have chosen the
+ * folder.
  * @return 0, RH_EINVAL or RH_EIO */
 int rh_locks_folder(const char *folder, struct rh_error *err);
 

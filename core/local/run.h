@@ -21,7 +21,7 @@
 enum rh_run_result {
 	RH_RUN_SUCCEEDED = 0,    /**< every job Succeeded */
 	RH_RUN_FAILED = 1,       /**< a job Failed, or a fault of this machine ended the run */
-	RH_RUN_TIMED_OUT = 3,    /**< the time limit came first */
+	RH_RUN_TIMED_OUT = 3,    /**< the time limit was reached */
 	RH_RUN_INTERRUPTED = 130 /**< SIGINT or SIGTERM */
 };
 

@@ -74,7 +74,7 @@ static int crd_put_replicas(const struct rh_kind *kind, struct rh_json *common, 
 	return 0;
 }
 
-/* What the plugin declares stands among the fields of spec, before those of the core. */
+/* The plugin's fields come before those of the core in spec. */
 static int crd_put_spec(const struct rh_kind *kind, struct rh_json *common, struct rh_json *properties,
                         struct rh_crd_schema *schema, struct rh_error *err)
 {

@@ -3,10 +3,10 @@
  * @file schema/crd.h
  * @brief The CustomResourceDefinition of a kind, made from what its plugin declares.
  *
- * Names, printer columns and subresources are V1's (v1-behaviour A.7). What V1's webhooks refused is refused by the API
- * server itself: as OpenAPI where OpenAPI can say it, else as CEL. Jobs that were stored before the rules are not
- * caught by them: a rule stands at the field that it is about, where the API server forgives what an update does not
- * touch (validation ratcheting), and a rule about the whole job forgives by itself.
+ * Names, printer columns and subresources are V1's (v1-behaviour A.7). The API server itself refuses
+ * what V1's webhooks refused: by OpenAPI where it can express a rule, else by CEL. Rules do not apply to jobs that were
+ * stored before them: a rule belongs to its field, and the API server ignores it in updates that do not change the
+ * field (validation ratcheting); a rule about the whole job has that condition in itself.
  */
 #ifndef RH_SCHEMA_CRD_H
 #define RH_SCHEMA_CRD_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kubernetes publishes its types with references between them; a CRD's schema has none, must be "structural", and a
- * default in it is written into the stored object. So references are put in place, words that a CRD may not carry are
- * left out, and of the defaults those remain that are more than an empty value.
+ * default in it is written into the stored object. So references are put in place, keywords that a CRD must not have
+ * are left out, and of the defaults those remain that are more than an empty value.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@
 
 #define POD_ROOT "io.k8s.api.core.v1.PodTemplateSpec"
 
-/* What a conversion carries along. */
+/* State of a conversion. */
 struct pod_walk {
 	const struct rh_json *types; /* by name */
 	const struct rh_json *metadata;
@@ -78,7 +78,7 @@ static int pod_put_description(const struct rh_json *from, struct rh_json *schem
 	return cut.failed ? RH_ENOMEM : rh_json_set_string(schema, "description", rh_str_text(&cut));
 }
 
-/* An empty value of a default says what Go has, not what a pod gets. */
+/* An empty default value is Go's zero value, not what a pod gets. */
 static bool pod_is_default(const struct rh_json *value)
 {
 	const char *text = rh_json_string(value);
@@ -115,7 +115,7 @@ static bool pod_is_required(const struct rh_json *schema, const char *key)
 	return false;
 }
 
-/* What keys the items of a list must always be there, if only by default. */
+/* The keys of a list's items must always be present, if only by default. */
 static int pod_put_key_defaults(struct rh_json *schema)
 {
 	struct rh_json *items = rh_json_get(schema, "items");

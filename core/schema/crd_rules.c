@@ -24,11 +24,11 @@ struct crd_rule {
 	const char *rule;
 	const char *message;
 	const char *reason; /* NULL: FieldValueInvalid */
-	const char *path;   /* fieldPath; NULL: where the rule stands */
+	const char *path;   /* fieldPath; NULL: the node of the rule */
 	bool with_old;      /* optionalOldSelf */
 };
 
-/* What a rule of one replica type is made of. */
+/* Parts of a rule of one replica type. */
 struct crd_type {
 	const struct rh_kind *kind;
 	const struct rh_replica_type *type;
@@ -50,7 +50,7 @@ static int rules_add(struct rh_json *schema, const struct crd_rule *rule)
 	return rh_json_append(rules, rh_take(row));
 }
 
-/* A job's name never changes: only a new job can have a bad one. The words are V1's. */
+/* A job's name never changes: only a new job can have a bad one. The message is V1's. */
 static int rules_add_name(const struct rh_kind *kind, struct rh_json *job)
 {
 	static const struct crd_rule letters = {
@@ -96,7 +96,7 @@ static int rules_add_children(const struct rh_kind *kind, struct rh_json *job)
 	return text.failed ? RH_ENOMEM : rules_add(job, &rule);
 }
 
-/* V1's webhook had words for a missing map; its CRDs let a job without a spec pass. */
+/* V1's webhook refused a missing map; its CRDs accepted a job without a spec. */
 static int rules_add_spec(const struct rh_kind *kind, const struct rh_crd_schema *schema)
 {
 	static const struct crd_rule managed_by = {
@@ -207,7 +207,8 @@ static int rules_add_required(const struct crd_type *one, struct rh_json *spec)
 	return text.failed || path.failed ? RH_ENOMEM : rules_add(spec, &rule);
 }
 
-/* Append that the type with key @p t ("'Master'") has as many replicas as @p compares says, or as it had before. */
+/* Append that the type with key @p t ("'Master'") has a number of replicas that fits @p compares, or the number that it
+ * had before. */
 static void rules_compare(const struct crd_type *one, const char *t, const char *compares, struct rh_str *out)
 {
 	const char *map = one->kind->replicas_field;

@@ -45,7 +45,8 @@ static const struct rh_replica_type *explain_find_type(const struct rh_kind *kin
 	return *type;
 }
 
-/** What a path may say at a place: members of an object, of a list's items or of a map's values; and replica types. */
+/** Names that a path can have at a place: members of an object, of a list's items or of a map's values; replica types.
+ */
 struct explain_names {
 	const char *items[EXPLAIN_NAMES_MAX];
 	size_t count;
@@ -93,7 +94,7 @@ static int explain_refuse(const struct rh_explain_at *at, const char *step, stru
 	if (list.failed || type.failed)
 		return rh_fail_oom(err);
 	if (list.length == 0)
-		return rh_fail(err, RH_ENOENT, "%s: %s is %s, nothing more is known of it", at->kind->kind, path,
+		return rh_fail(err, RH_ENOENT, "%s: %s is %s and has no fields that a schema names", at->kind->kind, path,
 		               rh_str_text(&type));
 	return rh_fail(err, RH_ENOENT, "%s: %s%shas no field \"%s\"; there are %s", at->kind->kind, path,
 	               *path ? " " : "it ", step, rh_str_text(&list));
@@ -134,7 +135,7 @@ static bool explain_enter_value(struct rh_explain_at *at, const char *step)
 	return named;
 }
 
-/** A type that nobody knows is one only where the kind lets it in. */
+/** An unknown type is accepted only where the kind allows it. */
 static bool explain_may_enter(const struct rh_explain_at *at, const char *step)
 {
 	const struct rh_json *values = rh_explain_resolve(at, rh_json_get(at->schema, "additionalProperties"));
@@ -247,7 +248,7 @@ static int explain_add_rule(struct rh_json *list, char *rule)
 	return owned ? rh_json_append(list, rh_json_new_string(owned)) : RH_ENOMEM;
 }
 
-/** Rules of the kind as a whole; those of a field stand with the field. */
+/** Rules of the kind as a whole; those of a field are listed with the field. */
 static int explain_add_rules(const struct rh_kind *kind, struct rh_json *list)
 {
 	int r = explain_add_rule(list, rh_asprintf("every container has an image%s%s",
@@ -263,7 +264,7 @@ static int explain_add_rules(const struct rh_kind *kind, struct rh_json *list)
 	return r;
 }
 
-/** What an API server says when a rule of the plugin is broken: where, and what must be. */
+/** The API server's message when a rule of the plugin is broken: path and rule. */
 static int explain_add_cel_rule(const struct rh_kind *kind, const struct rh_json *rule, struct rh_json *list)
 {
 	bool map = rh_text_equal(rh_json_string_at(rule, "at"), "replicas");
@@ -333,7 +334,7 @@ static int explain_set_kind(const struct rh_kind *kind, struct rh_json *page, st
 	return r < 0 ? r : explain_set_contract(kind, page, err);
 }
 
-/** What the plugin reads in its section of the configuration. */
+/** Settings of the plugin's section of the configuration. */
 static int explain_set_settings(const struct rh_slot *slot, struct rh_json *page, struct rh_error *err)
 {
 	struct rh_json *settings;
@@ -347,7 +348,7 @@ static int explain_set_settings(const struct rh_slot *slot, struct rh_json *page
 	return rh_json_set(page, "settings", settings) < 0 ? rh_fail_oom(err) : 0;
 }
 
-/** The page of a kind lists what is below spec; what the kinds share stands at their own pages. */
+/** The page of a kind lists what is below spec; fields that all kinds share have pages of their own. */
 static int explain_set_fields(struct rh_explain_at *at, bool is_kind, struct rh_json *page)
 {
 	struct rh_json *fields = rh_json_ensure_array(page, "fields");
@@ -385,7 +386,7 @@ static int explain_page(const struct rh_host *host, struct rh_explain_at *at, st
 	return r;
 }
 
-/** What lint leaves to the controller, a reader may want to know. */
+/** Fields of status, which lint does not check, are shown as well. */
 static int explain_set_status(const struct rh_kind *kind, struct rh_json *document, struct rh_error *err)
 {
 	rh_auto(json) common = NULL;

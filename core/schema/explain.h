@@ -18,8 +18,8 @@
  * @param[out] ret_page owned by the caller: an object with kind, plural, singular, apiVersion and plugin (name,
  * release, file); for a kind also container, port, replicaTypes, rules and contract (rh_kind.contract); for a field
  * path, type, description, default and rules; for both fields, a list of {path, type, description, default, rules}.
- * What does not apply is absent.
- * @return 0, RH_ENOENT (no such kind or field; the message says which there are), RH_EPLUGIN or RH_ENOMEM
+ * Members that do not apply are absent.
+ * @return 0, RH_ENOENT (no such kind or field; the message lists those that exist), RH_EPLUGIN or RH_ENOMEM
  */
 int rh_explain(const struct rh_host *host, const char *what, struct rh_json **ret_page, struct rh_error *err);
 

@@ -96,7 +96,7 @@ void rh_explain_print_range(const struct rh_replica_type *type, struct rh_str *o
 		rh_explain_join(out, "must be written");
 }
 
-/** What replicas are where the job does not say: one number, or one for each type. */
+/** Default of replicas: one number, or one for each type. */
 static void explain_print_replicas(const struct rh_explain_at *at, struct rh_str *out)
 {
 	const struct rh_replica_type *const *types = at->kind->types;
@@ -147,7 +147,7 @@ static void explain_print_default(const struct rh_explain_at *at, const struct r
 	out->failed = out->failed || (value && !text);
 }
 
-/** Numbers of replicas are bounded by their type, where it says anything. */
+/** The replica type limits the number of replicas, where it has limits. */
 static bool explain_print_type_range(const struct rh_explain_at *at, struct rh_str *out)
 {
 	if (!at->type || strcmp(rh_str_text(&at->place), "spec.*.*.replicas") != 0)
@@ -213,7 +213,7 @@ static int explain_list_member(struct rh_explain_at *at, const struct rh_json *m
 	return r;
 }
 
-/** List what lies below a schema. */
+/** List the fields below a schema. */
 int rh_explain_list(struct rh_explain_at *at, const struct rh_json *schema, struct rh_json *list)
 {
 	const struct rh_json *values = rh_json_get(schema, "additionalProperties");

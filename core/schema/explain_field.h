@@ -35,10 +35,10 @@ void rh_explain_join(struct rh_str *out, const char *rule);
 void rh_explain_print_range(const struct rh_replica_type *type, struct rh_str *out);
 /** Set a member to a text that is not empty. @return 0 or RH_ENOMEM */
 int rh_explain_set(struct rh_json *row, const char *key, const struct rh_str *text);
-/** Put what is known of the field with this schema, at which @p at stands, into @p row. @return 0 or RH_ENOMEM */
+/** Fill @p row with the description of the field at @p at, which has this schema. @return 0 or RH_ENOMEM */
 int rh_explain_describe(const struct rh_explain_at *at, const struct rh_json *schema, struct rh_json *row);
 /**
- * Append a row to @p list for each field below @p schema, at which @p at stands, down to types of Kubernetes.
+ * Append a row to @p list for each field below @p schema, the schema of @p at, down to types of Kubernetes.
  * @return 0 or RH_ENOMEM
  */
 int rh_explain_list(struct rh_explain_at *at, const struct rh_json *schema, struct rh_json *list);

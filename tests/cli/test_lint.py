@@ -76,7 +76,7 @@ class Hangs(Case):
         env = '[{name: WORLD_SIZE, value: "7"}, {name: MASTER_ADDR, value: one-master-0}, {name: MINE, value: x}, {name: RANK, value: "5"}]'
         shown = self.lint("[torchrun, x]", "runPolicy: {}", env)
         at = "spec.pytorchReplicaSpecs[Master].template.spec.containers[0]"
-        self.assertIn(f'{at}.env[0]: WORLD_SIZE: "7" has no effect: the job sets WORLD_SIZE behind it, to "1" in Master-0', shown)
+        self.assertIn(f'{at}.env[0]: WORLD_SIZE: "7" has no effect: the job sets WORLD_SIZE after it, to "1" in Master-0', shown)
         self.assertIn(f'{at}.env[3]: RANK: "5" has no effect', shown)
         # the same value, and a variable of one's own
         self.assertNotIn("MASTER_ADDR", shown)

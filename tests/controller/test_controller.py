@@ -170,7 +170,7 @@ class Controllers(Case):
         controller = self.controller(kubeconfig=path, name="plain")
         controller.start()
         self.addCleanup(controller.kill)
-        controller.wait_for_log(f"the server speaks TLS, and {path}: clusters[0].cluster.server begins with http://; write https://")
+        controller.wait_for_log(f"the server uses TLS, and {path}: clusters[0].cluster.server begins with http://; write https://")
         controller.stop()
 
     def test_two_controllers(self):

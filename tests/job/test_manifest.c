@@ -68,8 +68,8 @@ struct bad_row {
 };
 
 static const struct bad_row bad_rows[] = {
-	{"nothing", "", "f: there is no object in it"},
-	{"only comments", "# a\n---\n# b\n", "f: there is no object in it"},
+	{"nothing", "", "f: has no object; write at least one job"},
+	{"only comments", "# a\n---\n# b\n", "f: has no object; write at least one job"},
 	{"text", "hello", "f: it must be a map with apiVersion, kind and metadata, not of type string"},
 	{"a list of maps", "- a: 1\n", "f: it must be a map with apiVersion, kind and metadata, not of type array"},
 	{"no apiVersion", "kind: Job\nmetadata: {name: a}\n", "f: apiVersion: Required value"},
@@ -93,14 +93,14 @@ static const struct bad_row bad_rows[] = {
      "\"integer\"; it is 5"},
 	{"second document", OBJECT("Secret", "a") "---\nkind: x\n", "f, document 2: apiVersion: Required value"},
 	{"twice the same", OBJECT("Secret", "a") "---\n" OBJECT("Secret", "a"),
-     "f, document 2: Secret default/a is there already, in f, document 1"},
+     "f, document 2: Secret default/a already exists, in f, document 1"},
 	{"default is a namespace", OBJECT("Secret", "a") "---\n" OBJECT("Secret", "a") "  namespace: default\n",
-     "f, document 2: Secret default/a is there already, in f, document 1"},
+     "f, document 2: Secret default/a already exists, in f, document 1"},
 	{"item of a list", "apiVersion: v1\nkind: List\nitems:\n- kind: Secret\n", "f, item 1: apiVersion: Required value"},
 	{"null in a list", "apiVersion: v1\nkind: List\nitems: [null]\n",
      "f, item 1: it must be a map with apiVersion, kind and metadata, not of type null"},
 	{"a list in a list", "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: List, items: []}\n",
-     "f, item 1: a list cannot stand in a list"},
+     "f, item 1: a List must not contain another List"},
 	{"items that are no list", "apiVersion: v1\nkind: List\nitems: {}\n", "f: metadata.name: Required value"},
 };
 
@@ -172,7 +172,7 @@ static void test_manifest__same_in_two_files(void **state)
 	assert_int_equal(manifest_parse(&manifest, "b.yaml", OBJECT("ConfigMap", "s"), NULL), 0);
 	assert_int_equal(manifest_parse(&manifest, "c.yaml", OBJECT("Secret", "s") "  namespace: other\n", NULL), 0);
 	assert_int_equal(manifest_parse(&manifest, "d.yaml", OBJECT("Secret", "s"), &err), RH_EINVAL);
-	assert_string_equal(err.message, "d.yaml: Secret default/s is there already, in a.yaml");
+	assert_string_equal(err.message, "d.yaml: Secret default/s already exists, in a.yaml");
 	assert_int_equal(manifest.count, 3);
 }
 

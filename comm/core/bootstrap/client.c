@@ -49,7 +49,7 @@ struct rh_comm_client {
 	_Atomic int32_t over; /* code of `end`, which is complete before this is set */
 };
 
-/* Wait until the frame is there. @return 1, or a negative status with errno as words */
+/* Wait until the frame has arrived. @return 1, or a negative status with the text of errno */
 static int32_t client_await(int fd, struct rh_comm_buffer *in, int64_t deadline, uint32_t *ret_kind,
                             const uint8_t **ret_payload, size_t *ret_length)
 {
@@ -127,7 +127,7 @@ static int32_t client_make_hello(const struct rh_comm_env *env, struct rh_comm_h
 	return 0;
 }
 
-/* Both prove themselves. What comes behind WELCOME stays in `in`. */
+/* Both ends prove that they know the secret. Frames after WELCOME stay in `in`. */
 static int32_t client_greet(int fd, const struct rh_comm_env *env, int64_t deadline, struct rh_comm_buffer *in,
                             struct rh_comm_error *err)
 {
@@ -282,7 +282,7 @@ void rh_comm_client_fork_child(struct rh_comm_client *client)
 	(void)close(client->wake);
 	client->fd = -1;
 	client->wake = -1;
-	/* nobody is woken: there is no other thread here, and those that wait are the parent's */
+	/* no thread is woken: a child has no other thread, and those that wait are the parent's */
 	if (atomic_load(&client->over) != 0)
 		return;
 	atomic_store(&client->over, rh_comm_fail(&client->end, RH_COMM_EINVAL, client->rank,

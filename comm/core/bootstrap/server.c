@@ -20,11 +20,11 @@
 #include "comm/core/error.h"
 #include "comm/core/thread.h"
 
-/* Who has connected has so long to say who it is. */
+/* Time limit of the handshake of a connection. */
 #define SERVER_HELLO_TIMEOUT (10 * RH_COMM_SECOND)
 #define SERVER_TICK (RH_COMM_SECOND / 2)
 #define SERVER_TICK_LATE (RH_COMM_SECOND / 20)
-/* Connections that are no ranks (yet), beyond the world's. */
+/* Connections beyond the world's ranks, for those that are not ranks (yet). */
 #define SERVER_STRANGERS 64
 
 static void server_peer_free(struct server_peer *peer)

@@ -29,13 +29,13 @@ int32_t rh_comm_server_new(const struct rh_comm_env *env, struct rh_comm_server 
 int32_t rh_comm_server_port(const struct rh_comm_server *server);
 /** @return the address at which this process reaches it; valid as long as the server */
 const char *rh_comm_server_host(const struct rh_comm_server *server);
-/** Let no descriptor come or go until rh_comm_server_fork_parent(). */
+/** Open and close no descriptor until rh_comm_server_fork_parent(). */
 void rh_comm_server_fork_prepare(struct rh_comm_server *server);
-/** It may go on. */
+/** Undo rh_comm_server_fork_prepare(). */
 void rh_comm_server_fork_parent(struct rh_comm_server *server);
 /** In a child of fork(), between the two: close its copies of all descriptors. The rest stays as it is. */
 void rh_comm_server_fork_child(struct rh_comm_server *server);
-/** Stop the thread and close all connections. NULL is nothing. */
+/** Stop the thread and close all connections. NULL is allowed. */
 void rh_comm_server_free(struct rh_comm_server *server);
 
 #endif

@@ -213,7 +213,7 @@ static void diagnosis_drop(struct rh_comm_server *server)
 	server->inquiry = (struct server_inquiry){.since = 0};
 }
 
-/* Where each rank is now. @return false: there is no memory for that */
+/* Progress of each rank now. @return false: out of memory */
 static bool diagnosis_find_peers(struct rh_comm_server *server)
 {
 	if (!server->inquiry.peers)
@@ -311,7 +311,7 @@ void rh_comm_server_on_answer(struct rh_comm_server *server, struct server_peer 
 	rh_comm_server_diagnose(server, peer->since);
 }
 
-/* Who is concerned, which stands behind the end. @return false: it is nonsense, or there is no memory */
+/* The ranks to query, which follow the struct rh_comm_end. @return false: malformed, or out of memory */
 static bool diagnosis_take_ranks(struct rh_comm_server *server, const uint8_t *payload, size_t length)
 {
 	size_t count = length / sizeof(int32_t);

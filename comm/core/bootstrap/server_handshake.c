@@ -19,7 +19,7 @@ static const char *server_check_hello(const struct rh_comm_server *server, const
 	const struct server_peer *other;
 
 	if (hello->protocol != RH_COMM_PROTOCOL) {
-		(void)snprintf(text, room, "rank 0 speaks protocol %d and this rank %u: use one version of rh_comm everywhere",
+		(void)snprintf(text, room, "rank 0 uses protocol %d and this rank %u: use one version of rh_comm everywhere",
 		               RH_COMM_PROTOCOL, hello->protocol);
 		return text;
 	}

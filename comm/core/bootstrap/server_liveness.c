@@ -45,7 +45,7 @@ void rh_comm_server_on_leave(struct rh_comm_server *server, struct server_peer *
 		rh_comm_server_broadcast(server, RH_COMM_FRAME_ALL_LEFT, NULL, 0);
 }
 
-/* When the last one leaves a group nobody is left to wait in it. */
+/* When the last rank leaves a group, no rank waits in it. */
 static void server_forget_gone(struct rh_comm_server *server, const struct rh_comm_gone *last)
 {
 	size_t count = 0;

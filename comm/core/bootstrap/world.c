@@ -13,7 +13,7 @@
 /* It acknowledges at once, unless it is stopped, and sends its verdict later. */
 #define VERDICT_SILENCE RH_COMM_SECOND
 #define VERDICT_PATIENCE (5 * RH_COMM_SECOND)
-/* Rank 0's address as it stands in a foreign store: a port and a host. */
+/* Rank 0's address as a foreign store has it: a port and a host. */
 #define ADDRESS_ROOM 400
 /* Part of the protocol between ranks. */
 #define ADDRESS_KEY "rh_comm/hub"

@@ -183,7 +183,7 @@ static bool rounds_doubling(const struct rh_comm_plan *plan, int32_t number, str
 	return true;
 }
 
-/* A part goes around the ring, each rank adding its own, and ends at the rank whose it is. */
+/* A part travels around the ring, each rank adds its own, and it ends at the rank that owns it. */
 static bool rounds_reduce_scatter(const struct rh_comm_plan *plan, const struct span *block, int32_t number,
                                   struct rh_comm_round *round)
 {

@@ -7,7 +7,7 @@
  * pipeline. A block is a sequence of rounds; a round sends at most one message and receives at most one, and then
  * reduces or copies. Algorithms: recursive doubling with folding for small all-reduces and the ring for large ones,
  * ring reduce-scatter and all-gather, binomial tree broadcast, dissemination barrier (Thakur, Rabenseifner, Gropp,
- * 2005). The order in which values are combined depends on nothing but ranks and sizes, and one rank combines each
+ * 2005). The order in which values are combined depends only on ranks and sizes, and one rank combines each
  * element, or all in the same order: all end with the same bits.
  */
 #ifndef RH_COMM_CORE_COLLECTIVE_ROUNDS_H
@@ -26,7 +26,7 @@ struct rh_comm_plan {
 	size_t count;   /**< elements, as in struct rh_comm_op */
 	size_t size;    /**< bytes of one element */
 	size_t segment; /**< elements of the longest message; at least 1 */
-	bool doubling;  /**< an all-reduce goes by recursive doubling: the whole vector is one block */
+	bool doubling;  /**< an all-reduce by recursive doubling: the whole vector is one block */
 };
 
 /** Memory areas. */

@@ -12,7 +12,7 @@
 /* Blocks under way at once: enough to keep a link busy while another block is reduced. */
 #define SLOTS 4
 #define SEGMENT_BYTES (256 * 1024)
-/* Up to here a vector goes whole by recursive doubling: fewer messages, more bytes. */
+/* Vectors up to this size use recursive doubling: fewer messages, more bytes. */
 #define DOUBLING_BYTES (16 * 1024)
 
 /* Tags of collectives have the highest bit, those of messages do not. */
@@ -98,7 +98,7 @@ int32_t rh_comm_schedule_new(struct rh_comm *comm, const struct rh_comm_op *op, 
 	return 0;
 }
 
-/* What was posted before an error is the backend's until its test says that it ended, which after an abort is soon. */
+/* The backend owns messages that were posted before an error until its test reports their end, soon after an abort. */
 static void schedule_forget(const struct rh_comm *comm, struct slot_move *move)
 {
 	int64_t until;
@@ -123,7 +123,7 @@ void rh_comm_schedule_free(struct rh_comm_schedule *schedule)
 	free(schedule);
 }
 
-/* The buffer `in` is only read, whatever its type says here. */
+/* The buffer `in` is only read, although its type is not const here. */
 static char *schedule_at(const struct rh_comm_schedule *schedule, const struct slot *slot,
                          const struct rh_comm_place *place)
 {

@@ -16,7 +16,7 @@
 #define HOST_ROOM 128
 #define BOOT_ROOM 64
 
-/* What a rank says about where it is. */
+/* What a rank publishes about its host. */
 struct team_place {
 	char host[HOST_ROOM];
 	cpu_set_t processors; /* that it may run on */
@@ -34,7 +34,7 @@ int32_t rh_comm_put(struct rh_comm *comm, const char *key, const void *value, si
 
 	if (r == 0)
 		r = rh_comm_client_put(comm->world->client, text, value, length);
-	/* what ended the world says more than that it has ended */
+	/* the reason for the end of the world is the better message */
 	if (r < 0 && rh_comm_world_check(comm->world, err) < 0)
 		return rh_comm_world_check(comm->world, NULL);
 	return r < 0 ? rh_comm_fail(err, r, RH_COMM_NO_RANK, "\"%s\" cannot be published: %s", key, rh_comm_status_text(r))

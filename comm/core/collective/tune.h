@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/core/collective/tune.h
- * @brief The table of RH_COMM_TUNE: which algorithm and chunk a collective of some size takes.
+ * @brief The table of RH_COMM_TUNE: which algorithm and chunk a collective of a size uses.
  *
  * Syntax as UCC's: rules joined by '#', each of fields joined by ':' in any order: names of collectives ("allreduce",
  * "bcast", "reduce_scatter", "allgather", joined by ','), a range of bytes ("0-8k", "1m-inf"), a range of ranks
- * ("[2-8]"), "@algorithm", "chunk=64k". A field that is missing means all, or nothing in particular. The last rule that
- * fits wins. Pure.
+ * ("[2-8]"), "@algorithm", "chunk=64k". A missing field matches everything, or sets nothing. The last matching rule
+ * wins. Pure.
  */
 #ifndef RH_COMM_CORE_COLLECTIVE_TUNE_H
 #define RH_COMM_CORE_COLLECTIVE_TUNE_H
@@ -24,8 +24,8 @@
 /** One rule. */
 struct rh_comm_rule {
 	uint32_t what; /**< bits 1 << RH_COMM_ALL_REDUCE … */
-	size_t from;   /**< bytes, the first that it is for */
-	size_t to;     /**< and the first that it is no more for */
+	size_t from;   /**< fewest bytes */
+	size_t to;     /**< limit of bytes, exclusive */
 	int32_t least; /**< ranks */
 	int32_t most;
 	const char *algorithm; /**< a static word, or NULL */
@@ -40,7 +40,7 @@ struct rh_comm_tune {
 
 /** Read a table. @return 0, or RH_COMM_EINVAL that names the field */
 int32_t rh_comm_tune_parse(const char *text, struct rh_comm_tune *ret_tune, struct rh_comm_error *err);
-/** @return what the table says of a collective of @p bytes in a world of @p world; an empty rule when nothing */
+/** @return the rule for a collective of @p bytes in a world of @p world; an empty rule when none matches */
 struct rh_comm_rule rh_comm_tune_find(const struct rh_comm_tune *tune, int32_t what, size_t bytes, int32_t world);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/core/memory/cudart.h
- * @brief What the staging of CUDA memory needs of the CUDA runtime: its functions, streams, pinned host memory.
+ * @brief The parts of the CUDA runtime that the staging of CUDA memory needs: its functions, streams, pinned host
+ * memory.
  *
  * The runtime is the one that the program has loaded, or one that can be loaded; nothing is linked. Everything is
- * called with the context's lock. Results of type int are the runtime's own: 0 is good.
+ * called with the context's lock. Results of type int are the runtime's own: 0 is success.
  */
 #ifndef RH_COMM_CORE_MEMORY_CUDART_H
 #define RH_COMM_CORE_MEMORY_CUDART_H
@@ -80,7 +81,7 @@ void rh_comm_stager_leave(const struct rh_comm_stager *stager, int device, int b
 int rh_comm_stager_copier(struct rh_comm_stager *stager, int device, struct rh_comm_copier **ret_copier);
 /** Take a slot of at least @p room bytes, of the current device. @return 0, or the runtime's error; -1: no memory */
 int rh_comm_slot_take(struct rh_comm_stager *stager, int device, size_t room, struct rh_comm_slot **ret_slot);
-/** Give a slot back. @param busy a copy may still access it: it is never reused */
+/** Release a slot. @param busy a copy may still access it: it is never reused */
 void rh_comm_slot_give(struct rh_comm_stager *stager, struct rh_comm_slot *slot, int busy);
 /** @return a message for the result of a function here; static storage */
 const char *rh_comm_stager_message(const struct rh_comm_stager *stager, int status);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of CUDA devices where no backend moves it: it goes through pinned host memory in chunks. While one chunk
- * travels, the next ones are copied to the host and those that came back are copied to the device. Each chunk is an
+ * Memory of CUDA devices where no backend moves it: it is copied through pinned host memory in chunks. While one chunk
+ * is sent, the next ones are copied to the host and received ones are copied to the device. Each chunk is an
  * operation of its own, and chunks are cut by the operation alone, so that all ranks post the same.
  */
 #include <sched.h>
@@ -12,7 +12,7 @@
 #include "comm/core/memory/cudart.h"
 #include "comm/core/memory/stage.h"
 
-/* Chunks of an operation that are under way at once: one comes, two travel, one goes. */
+/* Chunks of an operation in flight at once: one is copied in, two are sent, one is copied out. */
 #define DEPTH 4
 /* Host memory of a chunk: long enough that a copy's start costs little, short enough that the first one is soon there.
  */
@@ -141,7 +141,7 @@ static size_t stage_cut(const struct rh_comm *comm, struct staged *staged)
 	return staged->share * wide * staged->size + (wide > 1 ? ALIGNMENT : 0);
 }
 
-/* What the caller's stream holds so far comes before all copies. */
+/* Copies begin after the work that the caller's stream has now. */
 static int stage_follow(const struct rh_comm_cudart *cuda, const struct staged *staged)
 {
 	void *event = staged->ring[0].slot->event;

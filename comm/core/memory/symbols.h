@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/core/memory/symbols.h
- * @brief Libraries that are looked for at run time, and tables of their functions.
+ * @brief Libraries that are loaded at run time, and tables of their functions.
  *
- * The backend nccl has this file in it, too, so it needs nothing of the library.
+ * The backend nccl is linked with this file, too, so it depends on nothing of the library.
  */
 #ifndef RH_COMM_CORE_MEMORY_SYMBOLS_H
 #define RH_COMM_CORE_MEMORY_SYMBOLS_H
 
 #include <stddef.h>
 
-/** One function: where its address goes, and what it is called. */
+/** One function: the place for its address, and its name. */
 struct rh_comm_symbol {
 	size_t offset; /**< of the pointer in the caller's struct */
 	const char *name;
@@ -18,7 +18,7 @@ struct rh_comm_symbol {
 
 /**
  * Load the first of @p names that is loaded already, else the first that can be.
- * @param own the one file that counts, from the environment; NULL or "": @p names do. @param names ends with NULL
+ * @param own the only file to load, from the environment; NULL or "": @p names are tried. @param names ends with NULL
  * @return the caller's, for dlclose(); NULL: none
  */
 void *rh_comm_symbols_open(const char *own, const char *const *names);

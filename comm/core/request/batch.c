@@ -38,7 +38,7 @@ static bool batch_fits(const struct rh_comm_op *a, const struct rh_comm_op *b)
 	       b->memory == RH_COMM_HOST && b->timeout == a->timeout;
 }
 
-/* @return how many operations from `at` on go into one bucket; 1: it goes alone */
+/* @return how many operations from `at` on fit into one bucket; 1: it is sent alone */
 static size_t batch_run(const struct batch *batch, size_t at)
 {
 	size_t limit = batch->comm->world->env.fusion;
@@ -151,7 +151,7 @@ static bool batch_add(struct batch *batch, size_t at, size_t count)
 	return true;
 }
 
-/* Everything that can fail for want of memory comes before the first part is posted. */
+/* All allocations are made before the first part is posted. */
 static bool batch_prepare(struct batch *batch)
 {
 	for (size_t at = 0; at < batch->count;) {

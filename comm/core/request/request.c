@@ -111,7 +111,7 @@ static void request_end(struct rh_comm_request *request, int32_t status)
 		atomic_store_explicit(&request->status, status, memory_order_release);
 }
 
-/* The words of the backend, or what the status says by itself. */
+/* The message of the backend, or the text of the status. */
 static void request_explain(const struct rh_comm *comm, int32_t code, struct rh_comm_error *err)
 {
 	if (comm->error.code == code)

@@ -10,7 +10,7 @@
 
 #include "comm/core/context.h"
 
-/** What executes a request. NULL stands for the backend for host memory. */
+/** What executes a request. NULL is the backend for host memory. */
 struct rh_comm_executor {
 	/** Make progress. @return 0: complete; RH_COMM_BUSY; RH_COMM_E* */
 	int32_t (*test)(struct rh_comm_request *request);

@@ -15,7 +15,7 @@
 #define UNANSWERED_MOST 2
 /* While operations are in flight the line is looked at so often at least. */
 #define SERVICE_PAUSE 1000
-/* It spins but shortly: the processor is somebody's who computes. */
+/* It spins only briefly, because computing threads need the processor. */
 #define SERVICE_SPIN 10
 /* What backends still have to move of operations that are done is looked for so often. */
 #define SERVICE_PAUSE_IDLE (RH_COMM_SECOND / 20)
@@ -24,7 +24,7 @@
 
 /* What one look at all contexts found. */
 struct service_look {
-	int busy;             /* contexts with operations in flight that nobody waits for */
+	int busy;             /* contexts with operations in flight that no thread waits for */
 	struct rh_comm *only; /* one of them; a guest is counted in it */
 	int64_t pause;        /* for which one may sleep when none is busy */
 };
@@ -117,7 +117,7 @@ static void service_fill_beat(const struct rh_comm *comm, struct rh_comm_beat *b
 	service_fill_waiting(comm, beat);
 }
 
-/* Nothing of the world's own is waited for: then perhaps something of a group. */
+/* No operation of the world's own context is waited for: look at the groups. */
 static void service_fill_group(struct rh_comm *group, struct rh_comm_beat *beat)
 {
 	struct rh_comm_beat other = *beat;

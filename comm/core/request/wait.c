@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for operations: who waits does the work itself, spins for a moment, then yields, then sleeps. */
+/* Waiting for operations: a waiting thread makes progress itself, spins, then yields, then sleeps. */
 #include <sched.h>
 #include <time.h>
 
@@ -25,7 +25,8 @@
 /* The clock, the world and the time limit are looked at once in so many rounds. */
 #define CLOCK_ROUNDS 32
 #define LOOK_ROUNDS 256
-/* A sleep lasts at most so long: what the world and the clock say is to be seen, and a lost wake-up to be survived. */
+/* A sleep lasts at most so long: the state of the world and the clock are checked again, and a lost wake-up does no
+ * harm. */
 #define NAP_MAX 5000
 /* Without a backend that can sleep, and when two contexts have to be checked. */
 #define NAP_BLIND 100
@@ -171,7 +172,7 @@ static void wait_await(struct rh_comm_request *request, int64_t until)
 	}
 }
 
-/* What the request came to, once it is done. */
+/* The result of a complete request. */
 static int32_t wait_collect(struct rh_comm_request *request, struct rh_comm_error *err)
 {
 	struct rh_comm *comm = request->comm;
@@ -200,7 +201,7 @@ static int32_t wait_until(struct rh_comm_request *request, int64_t until, struct
 	}
 	if (wait_is_over(request))
 		return wait_collect(request, err);
-	/* who comes back later counts on the background until then */
+	/* a caller that returns later relies on background progress until then */
 	rh_comm_world_wake(comm->world);
 	return RH_COMM_BUSY;
 }
@@ -268,7 +269,7 @@ int32_t rh_comm_post(struct rh_comm *comm, const struct rh_comm_op *op, struct r
 	return r;
 }
 
-/* Small collectives of a backend that has them: nothing else is in flight, so there is no row to keep. */
+/* Small collectives of a backend that has them: nothing else is in flight, so there is no order to keep. */
 static bool wait_is_quick(const struct rh_comm *comm, const struct rh_comm_op *op)
 {
 	return comm->module.backend->collective && comm->size > 1 && op->what <= RH_COMM_BARRIER &&
@@ -282,7 +283,7 @@ static int32_t quick_test(struct rh_comm *comm, void *work)
 	int rounds = comm->world->crowded ? SPIN_ROUNDS_CROWDED : QUICK_ROUNDS * spin / SPIN_TIME;
 	int32_t r = comm->module.backend->test(comm->self, work);
 
-	/* nobody was waited for, so nothing is learnt: who runs by turns with a peer finds all that it has sent */
+	/* no wait took place, so the spin time is unchanged: a rank that alternates with a peer finds all its messages */
 	if (r != RH_COMM_BUSY)
 		return r;
 	for (int round = 1; round < rounds && r == RH_COMM_BUSY; round++) {

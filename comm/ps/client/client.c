@@ -10,7 +10,7 @@
 #include "comm/core/error.h"
 #include "comm/ps/server/store.h"
 
-/* The servers say themselves when a limit is over; this is for those that say nothing at all. */
+/* The servers report when a limit is over; this is for those that send nothing at all. */
 #define LATE (5 * RH_COMM_SECOND)
 #define LEAVE_TIMEOUT (10 * RH_COMM_SECOND)
 #define SLEEP_MAX 1000
@@ -108,7 +108,7 @@ static int32_t client_check_op(const struct rh_ps *ps, const struct rh_ps_op *op
 	return 0;
 }
 
-/* What an operation says of each of its parts. */
+/* The fields that all parts of an operation share. */
 static struct rh_ps_part client_pattern(const struct rh_ps *ps, const struct rh_ps_op *op)
 {
 	static const uint32_t kinds[] = {[RH_PS_INIT] = RH_PS_REC_INIT,
@@ -168,7 +168,7 @@ static size_t client_cut(const struct rh_ps *ps, const struct rh_ps_op *op, stru
 	return count;
 }
 
-/* The moment after which even silence is an answer. */
+/* The time after which a missing answer is an error. */
 static int64_t client_deadline(const struct rh_ps_request *request, size_t count)
 {
 	int64_t longest = 0;
@@ -244,7 +244,7 @@ static bool client_is_over(struct rh_ps_request *request)
 	return request->left == 0 || request->ps->fatal.code < 0;
 }
 
-/* Nobody says anything: name who. With the lock held. */
+/* No server answers: name them. With the lock held. */
 static void client_check_late(struct rh_ps_request *request, int64_t now)
 {
 	struct rh_ps *ps = request->ps;
@@ -367,7 +367,7 @@ static void client_wait(struct rh_ps_request *request)
 		spun = rh_comm_now();
 		(void)pthread_cond_broadcast(&ps->changed);
 	}
-	/* somebody else has to drive now */
+	/* another thread has to drive now */
 	(void)pthread_cond_broadcast(&ps->changed);
 }
 
@@ -419,7 +419,7 @@ static int32_t client_notify_all(struct rh_ps *ps, uint32_t kind, double rate, i
 
 int32_t rh_ps_set_rate(struct rh_ps *ps, double rate, struct rh_comm_error *err)
 {
-	/* also refuses what is no number */
+	/* also refuses NaN */
 	if (!(rate >= 0))
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the learning rate %g must not be negative", rate);
 	return client_notify_all(ps, RH_PS_REC_RATE, rate,

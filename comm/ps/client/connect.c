@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a worker comes to have a way to each server. */
+/* How a worker connects to each server. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "comm/ps/scheduler/launch.h"
 #include "comm/ps/scheduler/roles.h"
 
-/* Where there are processors to spare, an answer often comes sooner than a sleep begins. */
+/* With spare processors, an answer often arrives before a sleep would begin. */
 #define SPIN 20
 #define PAUSE_FIRST 10000
 #define PAUSE_MAX 250000

@@ -86,7 +86,7 @@ static int32_t call_greet(const struct link_call *call, struct rh_ps_welcome *re
 	return r < 0 ? r : rh_ps_call_receive(&call->call, RH_PS_REC_WELCOME, ret_welcome, sizeof(*ret_welcome));
 }
 
-/* Go on over a second connection, which may stand still for as long as either of us is stopped. */
+/* Continue over a second connection, which may stall for as long as either side is stopped. */
 static int32_t call_attach_far(struct link_call *call, const struct rh_ps_welcome *welcome)
 {
 	struct rh_ps_call bulk = call->call;
@@ -131,8 +131,8 @@ static int32_t call_connect_backend(const struct link_call *call, bool near)
 		return rh_ps_call_fail(&call->call, why.text);
 	if (r == 0)
 		return 0;
-	return rh_comm_fail(call->call.err, r, RH_COMM_NO_RANK, "%s: %s; RH_PS_BACKEND=own does without", call->whom,
-	                    why.text);
+	return rh_comm_fail(call->call.err, r, RH_COMM_NO_RANK, "%s: %s; set RH_PS_BACKEND=own to do without it",
+	                    call->whom, why.text);
 }
 
 /* Go on through memory, where the server's local socket can be reached; else over TCP; or over a backend. */
@@ -156,7 +156,7 @@ static int32_t call_attach(struct link_call *call, struct rh_ps_welcome *welcome
 		(void)close(fd);
 		return 0;
 	}
-	/* from here on the server may have changed over: there is no way back */
+	/* from here on the server may use the new transport: the old one cannot be used again */
 	if (rh_ps_call_send(&local, RH_PS_REC_ATTACH, welcome->ticket, NULL, 0) == 0) {
 		memory = rh_ps_wire_receive_fd(fd, ATTACH_TIMEOUT);
 		if (memory >= 0 && rh_ps_wire_share(local.wire, memory, false) == 0) {
@@ -169,7 +169,7 @@ static int32_t call_attach(struct link_call *call, struct rh_ps_welcome *welcome
 			(void)close(memory);
 	}
 	rh_ps_wire_free(local.wire);
-	return rh_ps_call_fail(&call->call, "no memory could be shared with it; RH_PS_SHM=off does without");
+	return rh_ps_call_fail(&call->call, "cannot share memory with it; set RH_PS_SHM=off to do without it");
 }
 
 /* Begin where the server is. */
@@ -191,7 +191,7 @@ static void link_begin(struct rh_ps_link *link, const struct rh_ps_welcome *welc
 	link->named = false;
 }
 
-/* A server that came back must remember all that it has answered for: files may have been lost, or cut off. */
+/* A restarted server must have all that it has acknowledged: files may have been lost, or truncated. */
 static int32_t link_check_memory(const struct link_call *call, const struct rh_ps_welcome *welcome)
 {
 	const struct rh_ps_link *link = call->link;
@@ -199,7 +199,7 @@ static int32_t link_check_memory(const struct link_call *call, const struct rh_p
 	if (link->epoch == 0 || welcome->last >= link->counted)
 		return 0;
 	return rh_comm_fail(call->call.err, RH_COMM_EPEER, RH_COMM_NO_RANK,
-	                    "%s has lost what it had answered for: it knows worker %d's requests up to %llu, and has "
+	                    "%s has lost what it had acknowledged: it knows worker %d's requests up to %llu, and has "
 	                    "answered %llu: files of its folder are missing or cut off",
 	                    call->whom, (int)link->ps->settings.worker, (unsigned long long)welcome->last,
 	                    (unsigned long long)link->counted);
@@ -350,7 +350,7 @@ static int32_t link_finish(struct rh_ps_link *link, const struct rh_ps_head *hea
 	return 0;
 }
 
-/* @return 0 or RH_COMM_EPEER: it speaks nonsense */
+/* @return 0 or RH_COMM_EPEER: it sent a malformed record */
 static int32_t link_receive(struct rh_ps_link *link)
 {
 	const uint8_t *payload;
@@ -375,7 +375,7 @@ static int32_t link_receive(struct rh_ps_link *link)
 }
 
 /*
- * A server that says nothing may only wait for other workers: it is asked whether it is there, and named when it does
+ * A silent server may only wait for other workers: it gets a PING, and is named in a warning when it does
  * not answer. One that takes nothing in cannot be asked.
  */
 static void link_check_slow(struct rh_ps_link *link)

@@ -24,7 +24,7 @@
 struct fabric_value {
 	STAILQ_ENTRY(fabric_value) link;
 	size_t length; /* of the value */
-	char *value;   /* behind the key and its zero byte */
+	char *value;   /* after the key and its zero byte */
 	char key[];
 };
 
@@ -211,7 +211,7 @@ static void fabric_tune(void *core, int32_t what, size_t bytes, const char **ret
 	*ret_chunk = 0;
 }
 
-/* What the other end says meanwhile is taken: it may be why it gives up. */
+/* Records of the other end are read meanwhile: one may be the reason why it gives up. */
 static int32_t fabric_check(void *core)
 {
 	struct fabric_oob *oob = core;
@@ -416,8 +416,8 @@ int32_t rh_ps_fabric_open(struct rh_ps_fabric *ret_fabric, const char *name, str
 	}
 	rh_ps_fabric_close(&fabric);
 	return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-	                    "the parameter server cannot use the backend %s: %s; RH_PS_BACKEND=own does without", name,
-	                    why);
+	                    "the parameter server cannot use the backend %s: %s; set RH_PS_BACKEND=own to do without it",
+	                    name, why);
 }
 
 void rh_ps_fabric_close(struct rh_ps_fabric *fabric)

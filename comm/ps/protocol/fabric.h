@@ -4,7 +4,7 @@
  * @brief A backend of rh_comm as the transport between a worker and a server.
  *
  * Each pair has a context of its own, of two ranks: server 0, worker 1. So the death of one does not affect other
- * pairs, and a worker that comes back opens a new one. What a backend publishes goes over the pair's connection.
+ * pairs, and a worker that comes back opens a new one. The pair's connection carries what a backend publishes.
  */
 #ifndef RH_COMM_PS_PROTOCOL_MEET_H
 #define RH_COMM_PS_PROTOCOL_MEET_H
@@ -18,7 +18,7 @@
 
 /** Room for the name of a backend. */
 #define RH_PS_BACKEND_MAX RH_COMM_NAME_MAX
-/** The name that stands for no backend: our own shared memory and TCP. */
+/** The name for no backend: our own shared memory and TCP. */
 #define RH_PS_BACKEND_OWN "own"
 
 /** The backend of a process. All zero is none. */
@@ -43,11 +43,11 @@ struct rh_ps_fabric_plan {
 };
 
 /**
- * Load the backend @p name. MPI is to be started by rh_ps_launch_open() before anything goes over it.
- * @param name RH_PS_BACKEND_OWN: nothing is to be loaded. @return 0; RH_COMM_EINVAL: it cannot be had, and why
+ * Load the backend @p name. rh_ps_launch_open() must start MPI before any record is sent over it.
+ * @param name RH_PS_BACKEND_OWN: nothing is to be loaded. @return 0; RH_COMM_EINVAL: it is not available, and why
  */
 int32_t rh_ps_fabric_open(struct rh_ps_fabric *ret_fabric, const char *name, struct rh_comm_error *err);
-/** Unload it; no wire goes over it any more. */
+/** Unload it; no wire may use it any more. */
 void rh_ps_fabric_close(struct rh_ps_fabric *fabric);
 /** @return whether there is a backend */
 bool rh_ps_fabric_is_on(const struct rh_ps_fabric *fabric);

@@ -60,7 +60,7 @@ void rh_ps_prove(const char *secret, const char *who, const uint8_t *nonce, cons
 	rh_comm_hmac(secret, strlen(secret), &text, sizeof(text), ret_digest);
 }
 
-/* Names that start with a zero byte are no files: nothing is left when a process is killed (unix(7)). */
+/* Names that start with a zero byte are not files: nothing is left when a process is killed (unix(7)). */
 static socklen_t local_address(const char *name, struct sockaddr_un *ret_address)
 {
 	size_t length = strnlen(name, RH_PS_LOCAL_NAME);

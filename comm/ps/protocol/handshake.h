@@ -3,9 +3,9 @@
  * @file comm/ps/protocol/handshake.h
  * @brief Handshake of a worker and a server.
  *
- * HELLO, CHALLENGE, PROOF, WELCOME over TCP. Then, where the server's local socket can be reached, which only a process
- * of the same network namespace can, ATTACH there: the answer is the memory through which all goes from then on. Else
- * ATTACH over a second TCP connection, which carries everything: it may stand still for as long as an end is stopped,
+ * HELLO, CHALLENGE, PROOF, WELCOME over TCP. Then, if the server's local socket can be reached, which needs the
+ * same network namespace, ATTACH there: the answer is the memory that carries all records from then on. Else
+ * ATTACH over a second TCP connection, which carries all records: it may stall for as long as an end is stopped,
  * while the first one, idle, detects the death of the other end's host. Or, with a backend of rh_comm, CONNECT
  * (fabric.h).
  */

@@ -46,7 +46,7 @@ struct rh_ps_message_stream {
 	uint32_t expected[WINDOW]; /* lengths that were announced, and have no receive yet: a ring */
 	unsigned expected_first;
 	unsigned expected_count;
-	unsigned unread;   /* blocks of ours that the other end has not given back */
+	unsigned unread;   /* blocks of ours for which the other end has not returned a credit */
 	unsigned consumed; /* blocks of its that we have not given back */
 	uint32_t words[WORDS];
 	size_t word_bytes; /* of them to be written */
@@ -167,7 +167,7 @@ static int32_t message_stream_receive_all(struct rh_ps_message_stream *stream)
 	return r;
 }
 
-/* @return 0 or RH_COMM_EPEER: the connection is closed, or speaks nonsense */
+/* @return 0 or RH_COMM_EPEER: the connection is closed, or the peer sent a malformed record */
 static int32_t message_stream_read_words(struct rh_ps_message_stream *stream)
 {
 	int32_t r = message_stream_receive_all(stream);
@@ -296,7 +296,7 @@ static int64_t message_stream_send(void *self, const void *data, size_t length)
 	return r < 0 ? r : (int64_t)block->length;
 }
 
-/* Half a window is given back at a time, so that the other end never stands still. */
+/* Credits are returned for half a window at a time, so that the other end never stalls. */
 static int32_t message_stream_give_back(struct rh_ps_message_stream *stream)
 {
 	uint32_t word = CREDIT | ++stream->consumed;
@@ -342,7 +342,7 @@ static bool message_stream_moving(const void *self)
 	return stream->out.count > 0 || stream->in.count > 0 || stream->expected_count > 0;
 }
 
-/* Let go what is under way, the last answer too, while somebody is there to receive it. */
+/* Complete the transfers in flight, the last answer too, while the other end can receive them. */
 static void message_stream_linger(struct rh_ps_message_stream *stream)
 {
 	int64_t until = rh_comm_now() + LINGER;
@@ -383,7 +383,7 @@ static void message_stream_close(void *self)
 	struct rh_ps_message_stream_plan *plan = &stream->plan;
 
 	message_stream_linger(stream);
-	/* who finalizes a communicator of NCCL waits for its peer, which may be stopped; nothing of ours is in it any more
+	/* finalizing a communicator of NCCL waits for the peer, which may be stopped; it has no transfer of ours any more
 	 */
 	if (message_stream_are_moving(stream) || plan->streams.device)
 		message_stream_abort(stream);

@@ -4,8 +4,8 @@
  * @brief A stream over messages of a backend of rh_comm.
  *
  * Bytes are copied into stream, and each block is one message. Its length is announced over the connection that the two
- * ends have anyway, so that the receiver knows what to expect, may sleep on a descriptor, and sees when the other end
- * is gone. Credits come back the same way: a receiver that is stopped has only a few blocks on their way to it.
+ * ends have anyway, so that the receiver knows what to expect, can sleep on a descriptor, and sees when the other end
+ * is gone. Credits return the same way: only a few blocks are in flight to a receiver that is stopped.
  */
 #ifndef RH_COMM_PS_PROTOCOL_BLOCKS_H
 #define RH_COMM_PS_PROTOCOL_BLOCKS_H
@@ -18,7 +18,7 @@
 struct rh_ps_message_stream;
 
 /**
- * A context of a backend with two ranks; two of them where a backend carries messages of both directions in one row
+ * A context of a backend with two ranks; two of them where a backend executes messages of both directions in one order
  * (nccl).
  */
 struct rh_ps_message_stream_plan {
@@ -36,11 +36,11 @@ struct rh_ps_message_stream_plan {
 extern const struct rh_ps_stream rh_ps_message_stream_operations;
 
 /**
- * Make the stream, which owns contexts and streams from then on; its close() waits a second at most for what is still
- * to be sent. @return NULL: out of memory, and nothing is owned
+ * Create the stream, which owns contexts and streams from then on; its close() waits a second at most for unsent
+ * data. @return NULL: out of memory, and nothing is owned
  */
 struct rh_ps_message_stream *rh_ps_message_stream_new(const struct rh_ps_message_stream_plan *plan);
-/** Take what was read of the connection before. @param self a struct rh_ps_message_stream */
+/** Add data that was read from the connection before. @param self a struct rh_ps_message_stream */
 void rh_ps_message_stream_adopt(void *self, const void *data, size_t length);
 
 #endif

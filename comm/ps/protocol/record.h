@@ -51,7 +51,7 @@ enum rh_ps_kind {
 /** flags of INIT: there is a first value, and it is all zero. */
 #define RH_PS_ZEROS 2U
 
-/** Head of every record; it also stands before every record of a log. */
+/** Head of every record, also in a log. */
 struct rh_ps_head {
 	uint32_t kind;
 	uint32_t length;   /**< bytes of the payload */

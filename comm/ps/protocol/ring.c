@@ -97,7 +97,7 @@ void rh_ps_ring_free(struct rh_ps_ring *ring)
 	free(ring);
 }
 
-/* Learn what the other side has added. @return whether there is anything; RH_COMM_EINVAL: it lies */
+/* Read how much the other side has added. @return whether there is anything; RH_COMM_EINVAL: the counter is invalid */
 static int32_t ring_look(struct rh_ps_ring *ring)
 {
 	if (ring->in_at == ring->in_until)
@@ -184,7 +184,8 @@ bool rh_ps_ring_flush(struct rh_ps_ring *ring)
 	ring->published_in = ring->in_at;
 	atomic_store_explicit(&ring->shared->added[ring->us].value, ring->out_at, memory_order_release);
 	atomic_store_explicit(&ring->shared->dropped[ring->us].value, ring->in_at, memory_order_release);
-	/* they say that they sleep, then look; we store, then look whether they sleep: one of the two sees the other */
+	/* they announce that they sleep, then look; we store, then look whether they sleep: one of the two sees the other
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	return atomic_load_explicit(&ring->shared->asleep[ring->them].value, memory_order_relaxed) != 0 &&
 	       atomic_exchange(&ring->shared->asleep[ring->them].value, 0) != 0;

@@ -17,7 +17,7 @@
 struct rh_ps_stream {
 	/** Send some of @p data. @return bytes taken; 0: none now; RH_COMM_EPEER: the other end is gone */
 	int64_t (*send)(void *self, const void *data, size_t length);
-	/** Read what has come. @return bytes; 0: nothing now; RH_COMM_EPEER: the other end is gone */
+	/** Read what has arrived. @return bytes; 0: nothing now; RH_COMM_EPEER: the other end is gone */
 	int64_t (*recv)(void *self, void *data, size_t room);
 	/** @return whether it waits for the descriptor to become writable. @param unsent not all was taken */
 	bool (*blocked)(const void *self, bool unsent);

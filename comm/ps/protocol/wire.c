@@ -16,7 +16,7 @@
 
 #define BUFFER_FIRST 65536
 #define RECORD_MAX (sizeof(struct rh_ps_head) + RH_PS_PART_MAX)
-/* What may wait to be sent before there is no room. */
+/* Most bytes that wait to be sent. */
 #define OUT_MAX RECORD_MAX
 #define WAKE_BYTES 256
 
@@ -33,7 +33,7 @@ struct rh_ps_wire {
 	int watched; /* -1: there is no second connection */
 	const struct rh_ps_stream *stream;
 	void *self;
-	struct rh_ps_ring *ring; /* NULL: all goes over the socket */
+	struct rh_ps_ring *ring; /* NULL: all records go over the socket */
 	struct wire_buffer in;
 	struct wire_buffer out;
 	size_t current; /* bytes of the record that next() returned */
@@ -209,8 +209,8 @@ static bool wire_move(struct wire_buffer *buffer, size_t room)
 }
 
 /*
- * Make room for `more` bytes behind what is there. What is moved is never more than what has gone since the last time,
- * so that bytes are moved once on average.
+ * Make room for `more` bytes after the present ones. What is moved is never more than what has gone since the last
+ * time, so that bytes are moved once on average.
  */
 static bool wire_reserve(struct wire_buffer *buffer, size_t more)
 {
@@ -308,7 +308,7 @@ uint8_t *rh_ps_wire_add(struct rh_ps_wire *wire, const struct rh_ps_head *head)
 	at = out->data + out->end;
 	memcpy(at, head, sizeof(*head));
 	at += sizeof(*head);
-	/* nothing of ours that was in the buffer before is to cross the wire */
+	/* the other end must not see earlier content of the buffer */
 	memset(at + head->length, 0, padded - head->length);
 	out->end += sizeof(*head) + padded;
 	return at;

@@ -19,7 +19,7 @@ static const char *json_space(const char *at)
 	return at;
 }
 
-/* @return behind the string that begins at `at`; NULL: it is none */
+/* @return the end of the string that begins at `at`; NULL: it is not a string */
 static const char *json_skip_string(const char *at)
 {
 	if (*at != '"')
@@ -30,7 +30,7 @@ static const char *json_skip_string(const char *at)
 	return *at == '"' ? at + 1 : NULL;
 }
 
-/* @return behind the value that begins at `at`; NULL: malformed */
+/* @return the end of the value that begins at `at`; NULL: malformed */
 static const char *json_skip(const char *at)
 {
 	int depth = 0;

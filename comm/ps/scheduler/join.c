@@ -113,7 +113,7 @@ static int32_t join_take(struct rh_ps_join *join, struct rh_comm_error *err)
 	else if (text && head.kind == RH_PS_REC_PLACES)
 		r = join_take_places(join, payload, err);
 	else
-		r = rh_comm_fail(err, RH_COMM_EPEER, RH_COMM_NO_RANK, "%s speaks nonsense", join->whom);
+		r = rh_comm_fail(err, RH_COMM_EPEER, RH_COMM_NO_RANK, "%s sent a malformed record", join->whom);
 	rh_ps_wire_drop(join->wire);
 	return r;
 }

@@ -71,7 +71,7 @@ int32_t rh_ps_launch_open(bool server, struct rh_ps_launch *ret_launch, struct r
 	return 0;
 }
 
-/* Where this server is reached: on one host, by nobody else. */
+/* The address of this server; on one host only that host can reach it. */
 static void launch_print_address(const struct rh_ps_launch *launch, const char *host, int32_t port, char *place)
 {
 	char name[HOST] = "";

@@ -13,13 +13,13 @@
 /* A number, from the options or one of two variables, which must agree. */
 struct roles_number {
 	const char *what;
-	int64_t option; /* below min: it says nothing */
+	int64_t option; /* below min: not set */
 	const char *names[2];
 	int64_t min;
 	int64_t max;
 };
 
-/* @return 1: *ret_value is set; 0: nobody says; RH_COMM_EINVAL */
+/* @return 1: *ret_value is set; 0: not set; RH_COMM_EINVAL */
 static int32_t roles_number(const struct rh_comm_variables *variables, const struct roles_number *number,
                             int32_t *ret_value, struct rh_comm_error *err)
 {

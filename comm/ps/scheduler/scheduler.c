@@ -27,8 +27,8 @@
 
 /* A server or a worker that is expected. */
 struct slot {
-	struct node *node; /* NULL: nobody is on it */
-	bool taken;        /* somebody was */
+	struct node *node; /* NULL: no process has it */
+	bool taken;        /* a process had it */
 	bool left;         /* in good order */
 	int64_t lost;      /* when its connection ended */
 	char place[PLACE]; /* of a server; "": not known yet */
@@ -138,7 +138,7 @@ static int32_t scheduler_check(const struct rh_ps_scheduler *scheduler, const st
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
 		                    "this is a scheduler of protocol %d: use one version of the library", RH_PS_PROTOCOL);
 	if (!rh_comm_digest_equal(hello->job, scheduler->digest))
-		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the scheduler is of another job");
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the scheduler belongs to another job");
 	if (strncmp(hello->backend, scheduler->backend, sizeof(hello->backend)) != 0)
 		return rh_comm_fail(
 			err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
@@ -154,7 +154,7 @@ static int32_t scheduler_check(const struct rh_ps_scheduler *scheduler, const st
 	return 0;
 }
 
-/* Who says no number gets one that nobody has had, or else that of one who has died. @return NULL: there is none */
+/* A process without a number gets an unused one, or else that of a process that died. @return NULL: there is none */
 static struct slot *scheduler_find_slot(const struct rh_ps_scheduler *scheduler, const struct rh_ps_hello *hello)
 {
 	bool server = hello->role == RH_PS_ROLE_SERVES;
@@ -235,7 +235,7 @@ static void scheduler_on_hello(struct rh_ps_scheduler *scheduler, struct node *n
 	(void)node_send(node, &head, &challenge, sizeof(challenge));
 }
 
-/* A process that comes for a slot on which another one sits takes its place: that one has been started anew. */
+/* A process that asks for a slot of another process replaces it: the replica was restarted. */
 static void scheduler_assign(struct rh_ps_scheduler *scheduler, struct node *node)
 {
 	bool server = node->hello.role == RH_PS_ROLE_SERVES;
@@ -245,7 +245,7 @@ static void scheduler_assign(struct rh_ps_scheduler *scheduler, struct node *nod
 	struct rh_comm_error err;
 
 	if (!slot) {
-		(void)rh_comm_fail(&err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "all %d %s of this job are there already",
+		(void)rh_comm_fail(&err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "all %d %s of this job have joined already",
 		                   (int)(server ? note.servers : note.workers), server ? "servers" : "workers");
 		node_refuse(node, &err);
 		return;

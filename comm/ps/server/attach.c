@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a worker that is known goes on: through shared memory, over a second TCP connection, or over a backend, which a
- * thread of its own opens, because that waits for the worker, and nobody else is to.
+ * How a known worker continues: through shared memory, over a second TCP connection, or over a backend, which a
+ * thread of its own opens, because that waits for the worker, and others must not wait.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +70,7 @@ struct rh_ps_conn *rh_ps_conn_attach(struct rh_ps_server *server, struct rh_ps_c
 	struct rh_ps_conn *first = attach_find(server, head->key);
 	bool good = first != NULL;
 
-	/* the record lies in the wire's buffer, which is not used any more after this when memory is shared */
+	/* the record is in the wire's buffer, which is not used any more after this when memory is shared */
 	rh_ps_wire_drop(conn->wire);
 	if (good)
 		good = conn->local ? attach_near(conn) : attach_far(server, conn, first);
@@ -80,7 +80,7 @@ struct rh_ps_conn *rh_ps_conn_attach(struct rh_ps_server *server, struct rh_ps_c
 	}
 	conn->worker = first->worker;
 	conn->phase = RH_PS_ON;
-	/* nobody attaches to it once more */
+	/* no second ATTACH is accepted */
 	conn->ticket = 0;
 	server->peers[conn->worker].conn = conn;
 	return first;

@@ -94,13 +94,14 @@ static int32_t conn_check_hello(const struct rh_ps_server *server, const struct 
 
 	if (hello->protocol != RH_PS_PROTOCOL)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "server %d speaks protocol %d and worker %d protocol %u: use one version of the library",
+		                    "server %d uses protocol %d and worker %d protocol %u: use one version of the library",
 		                    (int)config->index, RH_PS_PROTOCOL, (int)hello->worker, hello->protocol);
 	if (hello->role != RH_PS_ROLE_WORKS)
-		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "this is server %d, and no scheduler",
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "this is server %d, not a scheduler",
 		                    (int)config->index);
 	if (!rh_comm_digest_equal(hello->job, server->job))
-		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "server %d is of another job", (int)config->index);
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "server %d belongs to another job",
+		                    (int)config->index);
 	if (hello->server != config->index || hello->servers != config->servers)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
 		                    "this is server %d of %d, and worker %d takes it for %d of %d: all must know the same list "
@@ -130,7 +131,7 @@ static void conn_on_hello(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 		return;
 	}
 	memcpy(&conn->hello, payload, sizeof(conn->hello));
-	/* not one that attaches: that may stand still */
+	/* not one that attaches: that may stall */
 	rh_comm_socket_watch_peer(rh_ps_wire_fd(conn->wire), server->death_timeout);
 	if (conn_check_hello(server, &conn->hello, &err) < 0) {
 		conn_refuse(conn, &err);
@@ -153,12 +154,12 @@ static int32_t conn_check_return(const struct rh_ps_server *server, const struct
 		return 0;
 	if (hello->epoch != server->store->epoch)
 		return rh_comm_fail(err, RH_COMM_EPEER, RH_COMM_NO_RANK,
-		                    "server %d was started anew without the state that worker %d has worked with: give servers "
+		                    "server %d was restarted without the state that worker %d has worked with: give servers "
 		                    "a folder to keep it",
 		                    (int)server->store->config.index, (int)hello->worker);
 	if (record->session == 0)
 		return rh_comm_fail(err, RH_COMM_EPEER, RH_COMM_NO_RANK,
-		                    "server %d has lost what it had answered for: it does not know worker %d any more: files "
+		                    "server %d has lost what it had acknowledged: it does not know worker %d any more: files "
 		                    "of its folder are missing or cut off",
 		                    (int)server->store->config.index, (int)hello->worker);
 	if (hello->session != record->session)
@@ -224,7 +225,7 @@ static void conn_on_attach(struct rh_ps_server *server, struct rh_ps_conn *conn,
 		rh_ps_conn_lose(server, replaced);
 }
 
-/* Read what has come; over a backend only while there is somebody to answer to. */
+/* Read what has arrived; over a backend only while the worker is connected. */
 static void conn_fill(struct rh_ps_conn *conn)
 {
 	bool foreign = rh_ps_wire_is_foreign(conn->wire);

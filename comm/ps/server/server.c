@@ -17,7 +17,7 @@
 #include "comm/ps/scheduler/roles.h"
 
 #define EVENTS 64
-/* How long a connection may take to say who it is. */
+/* Time limit of the handshake of a connection. */
 #define HELLO_TIMEOUT (10 * RH_COMM_SECOND)
 /* How often waiting and silence are looked at, in milliseconds. */
 #define TICK 100
@@ -135,7 +135,7 @@ static int32_t server_join(struct rh_ps_server *server, const struct rh_ps_serve
 	return r;
 }
 
-/* Find out who the others are, where somebody knows. */
+/* Find the other processes, where a source knows them. */
 static int32_t server_find(struct rh_ps_server *server, const struct rh_ps_server_options *options,
                            struct rh_ps_sources *sources, struct rh_comm_error *err)
 {
@@ -393,7 +393,7 @@ static void server_turn(struct rh_ps_server *server, int64_t *ticked)
 		server_poll(server, server_find_nap(server));
 }
 
-/* The last answers go over a backend only while somebody looks. */
+/* The last answers are sent over a backend only while both ends poll it. */
 static void server_drain(struct rh_ps_server *server)
 {
 	int64_t until = rh_comm_now() + DRAIN;

@@ -218,7 +218,7 @@ static int32_t store_check_push(const struct rh_ps_store *store, const struct rh
 		                    (unsigned long long)head->key, head->part);
 	r = store_check_same(entry, head, err);
 	if (r == 0 && head->length != head->bytes)
-		r = rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "key %llu part %u: %u bytes came instead of %u",
+		r = rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "key %llu part %u: received %u bytes, expected %u",
 		                 (unsigned long long)head->key, head->part, head->length, head->bytes);
 	return r < 0 ? r : 1;
 }
@@ -235,7 +235,7 @@ static int32_t store_check_init(const struct rh_ps_store *store, const struct rh
 	if (head->worker != 0 || (entry && entry->known))
 		return 0;
 	if (head->key == RH_PS_BARRIER_KEY || head->length != (zeros ? 0 : head->bytes))
-		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "key %llu part %u: %u bytes came instead of %u",
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "key %llu part %u: received %u bytes, expected %u",
 		                    (unsigned long long)head->key, head->part, head->length, head->bytes);
 	return 1;
 }

@@ -107,7 +107,7 @@ int32_t rh_ps_store_take(struct rh_ps_store *store, const struct rh_ps_head *hea
 /** Apply the next round if it is complete and no answer holds the version. @return whether one was applied */
 bool rh_ps_store_settle(struct rh_ps_store *store, struct rh_ps_entry *entry);
 /**
- * @return whether a pull of a worker that came after @p pushed pushes of its own may be answered
+ * @return whether a pull of a worker, made after @p pushed pushes of its own, may be answered
  */
 bool rh_ps_store_ready(const struct rh_ps_store *store, const struct rh_ps_entry *entry, uint64_t pushed);
 /** @return the first worker, from @p from on, that such a pull waits for; -1: none */

@@ -29,7 +29,7 @@ static void waiters_end(struct rh_ps_waiter *waiter, const struct rh_comm_error 
 	rh_ps_waiter_free(waiter);
 }
 
-/* What it waits for, in words. */
+/* Text for what it waits for. */
 static void waiters_describe(const struct rh_ps_waiter *waiter, char *text, size_t room)
 {
 	unsigned long long key = waiter->entry->key;
@@ -42,7 +42,7 @@ static void waiters_describe(const struct rh_ps_waiter *waiter, char *text, size
 		(void)snprintf(text, room, "push %llu of key %llu", (unsigned long long)waiter->pushed, key);
 }
 
-/* @return whether somebody it waits for is gone; then it is ended */
+/* @return whether a worker that it waits for is lost; then it is ended */
 static bool waiters_check_gone(struct rh_ps_server *server, struct rh_ps_waiter *waiter, int64_t now)
 {
 	struct rh_comm_error err;
@@ -78,7 +78,7 @@ static void waiters_end_late(struct rh_ps_server *server, struct rh_ps_waiter *w
 	waiters_end(waiter, &err);
 }
 
-/* Who does not come while another waits for it is named, once until it says something. */
+/* A worker that others wait for is named in a warning, once until it sends something. */
 static void waiters_name_slow(struct rh_ps_server *server, const struct rh_ps_waiter *waiter, int64_t now)
 {
 	char what[100];

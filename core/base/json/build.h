@@ -29,7 +29,7 @@ int rh_json_keys_add(struct rh_json_keys *keys, struct rh_json *object, const ch
 struct rh_json_span {
 	const char *text; /**< borrowed */
 	size_t start;     /**< first byte of the document */
-	size_t end;       /**< first byte behind it */
+	size_t end;       /**< first byte after it */
 	size_t values;    /**< most values that it may hold; a parse takes off what it made */
 	bool lenient;     /**< as rh_json_parse_lenient() */
 };

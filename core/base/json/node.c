@@ -316,7 +316,7 @@ void rh_json_node_drop(struct rh_json *parent, struct rh_json *child)
 	cJSON_Delete(cJSON_DetachItemViaPointer(node_of(parent), node_of(child)));
 }
 
-/* What lies in the room of a tree cannot leave it: a copy does. */
+/* A value in the room of a tree cannot leave it; the caller gets a copy. */
 static struct rh_json *node_detach(struct rh_json *from, struct rh_json *value)
 {
 	struct rh_json *copy;

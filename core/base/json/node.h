@@ -35,7 +35,7 @@ int rh_json_digits_read(const char *text, size_t length, struct rh_json_digits *
 void rh_json_digits_real(double value, struct rh_json_digits *ret_digits);
 /** Make the digits of an integer. */
 void rh_json_digits_integer(int64_t value, struct rh_json_digits *ret_digits);
-/** @return whether @p text is digits behind at most one minus, and an int64_t holds it */
+/** @return whether @p text has only digits after an optional minus, and fits an int64_t */
 bool rh_json_digits_whole(const char *text, size_t length, int64_t *ret_value);
 
 /** Open a room for the nodes of @p need. @return 0 or RH_ENOMEM */

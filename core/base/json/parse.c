@@ -43,7 +43,7 @@ static int json_keys_index(struct rh_json_keys *keys, const struct rh_json *obje
 	return 0;
 }
 
-/* Note a member that stands behind the others. */
+/* Note a member that was added after the others. */
 static int json_keys_note(struct rh_json_keys *keys, const struct rh_json *object, const char *key,
                           struct rh_json *value)
 {
@@ -143,7 +143,7 @@ static int json_finish_items(struct json_finish *finish, const struct rh_json *a
 	return r;
 }
 
-/* What lies too deep is empty, and becomes null. */
+/* A value that is nested too deeply is empty, and becomes null. */
 static int json_finish_nested(struct json_finish *finish, struct rh_json *json)
 {
 	int r;

@@ -106,7 +106,7 @@ static void json_indent(const char *text, struct rh_str *out)
 	}
 }
 
-/* Replace what is not UTF-8, which stands in strings alone. */
+/* Replace what is not UTF-8; only strings can hold it. */
 static void json_append_utf8(const char *text, size_t length, struct rh_str *out)
 {
 	while (length > 0) {

@@ -6,11 +6,12 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* What rh_alloc() gives is a multiple of this; values have a stride of twice as much, so they keep their place in it.
+/* Addresses from rh_alloc() are multiples of this; values have a stride of twice as much, so they keep their place in
+ * it.
  */
 #define ROOM_GRAIN 16
 #define ROOM_STRIDE (2 * ROOM_GRAIN)
-/* Where values lie behind a multiple of the stride. */
+/* Offset of values after a multiple of the stride. */
 #define ROOM_ROOT 8
 #define ROOM_VALUE 24
 /* Texts lie at no multiple of this. */

@@ -5,10 +5,10 @@
  *
  * cJSON allocates each value, key and text, and frees each alone. A tree that is parsed or copied
  * lies in a room instead: one block, as large as the tree needs, that its root owns. So most trees cost one allocation
- * and leave no holes behind. What is put into a tree later has memory of its own.
+ * and leave no holes. A value that is added to a tree later has memory of its own.
  *
  * cJSON's hook has the address alone, so the address shows what is there: rh_alloc() gives multiples of 16; the
- * root of a room lies 8 bytes behind a multiple of 32, its other values 24 bytes, and its texts at no multiple of 8.
+ * root of a room lies 8 bytes after a multiple of 32, its other values 24 bytes, and its texts at no multiple of 8.
  */
 #ifndef RH_BASE_JSON_ROOM_H
 #define RH_BASE_JSON_ROOM_H
@@ -17,7 +17,7 @@
 
 #include <stdbool.h>
 
-/** What a tree takes. */
+/** Memory that a tree needs. */
 struct rh_json_need {
 	size_t values; /**< values */
 	size_t texts;  /**< bytes for keys and texts */
@@ -28,10 +28,10 @@ struct rh_json_room {
 	void *block;      /**< what rh_free() gets */
 	size_t size;      /**< of a value, bytes */
 	char *value;      /**< where the next value goes */
-	char *values_end; /**< first byte behind the values */
+	char *values_end; /**< first byte after the values */
 	char *text;       /**< where the next text goes */
 	char *last;       /**< the text that was taken last */
-	char *texts_end;  /**< first byte behind the texts */
+	char *texts_end;  /**< first byte after the texts */
 };
 
 /** Add a text of @p size bytes, its zero included, to @p need; a value takes @p value_size bytes. */
@@ -45,18 +45,18 @@ size_t rh_json_need_bytes(const struct rh_json_need *need, size_t value_size);
  * @return 0 or RH_ENOMEM
  */
 int rh_json_room_open(struct rh_json_room *room, const struct rh_json_need *need, size_t value_size);
-/** Let this thread take from no room again. A room in which nothing was made is freed. */
+/** End what rh_json_room_open() began. A room in which nothing was made is freed. */
 void rh_json_room_close(struct rh_json_room *room);
 
 /** cJSON's malloc. @return bytes that are not zeroed, of this thread's room where one is open; NULL when memory is out
  */
 void *rh_json_room_take(size_t size);
 /**
- * cJSON's free: what lies in a room stays until its root is freed, but for the text that was taken last: cJSON has one
- * for each number while it reads it. NULL is nothing.
+ * cJSON's free: memory in a room stays until its root is freed, except the text that was taken last: cJSON has one
+ * for each number while it reads it. NULL is allowed.
  */
 void rh_json_room_release(void *memory);
-/** @return whether @p value lies in a room and is not its root: then it must not outlive that */
+/** @return whether @p value is in a room and is not its root: then it must not outlive the root */
 bool rh_json_room_holds(const void *value);
 
 #endif

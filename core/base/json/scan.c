@@ -52,7 +52,7 @@ static int scan_fail(struct rh_json_scan *scan, const char *what)
 	return rh_json_scan_fail(scan, scan->at, scan->at == scan->end ? "the text ends too early" : what);
 }
 
-/* @return the byte where the check stands, or 0 at the end (a zero byte is nowhere allowed) */
+/* @return the byte at the position of the check, or 0 at the end (a zero byte is nowhere allowed) */
 static char scan_peek(const struct rh_json_scan *scan)
 {
 	return scan->at < scan->end ? scan->text[scan->at] : '\0';
@@ -110,7 +110,7 @@ static bool scan_hex4(struct rh_json_scan *scan, unsigned *ret_value)
 	return true;
 }
 
-/* Texts here end at a zero: U+FFFD stands for it, or it is refused. */
+/* Texts here end at a zero byte: U+FFFD replaces it, or the text is refused. */
 static int scan_zero(struct rh_json_scan *scan, size_t start)
 {
 	char *escape;
@@ -124,7 +124,7 @@ static int scan_zero(struct rh_json_scan *scan, size_t start)
 	return 0;
 }
 
-/* What follows \u; a pair of surrogates is one character. */
+/* The digits after \u; a pair of surrogates is one character. */
 static int scan_unicode(struct rh_json_scan *scan)
 {
 	size_t start = scan->at - 2;
@@ -424,7 +424,7 @@ int rh_json_scan(struct rh_json_scan *scan)
 	r = scan_value(scan);
 	if (r < 0)
 		return r;
-	/* cJSON copies each number, with a zero behind it, before it reads it */
+	/* cJSON copies each number, and adds a zero byte, before it reads it */
 	rh_json_node_need(&scan->need, scan->longest_number + 1);
 	scan_space(scan);
 	return scan->at == scan->end ? 0 : scan_fail(scan, "expected nothing more after the document");

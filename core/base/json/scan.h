@@ -3,8 +3,8 @@
  * @file base/json/scan.h
  * @brief The check of a JSON text before cJSON parses it; for core/base/json*.c alone.
  *
- * cJSON does not explain what is wrong in a text, and takes some that are: control characters, bytes that are not
- * UTF-8, numbers such as 01 or 1e999, anything behind the document. So it parses only what has passed this check, which
+ * cJSON does not explain what is wrong in a text, and accepts some wrong texts: control characters, bytes that are not
+ * UTF-8, numbers such as 01 or 1e999, anything after the document. So it parses only what has passed this check, which
  * names the place of a mistake and counts what the tree takes.
  */
 #ifndef RH_BASE_JSON_SCAN_H
@@ -16,18 +16,18 @@
 /** A check, and what it found. The first five fields are the caller's. */
 struct rh_json_scan {
 	const char *text;         /**< borrowed; positions count from its start */
-	size_t at;                /**< first byte of the document; then where the check stands */
-	size_t end;               /**< first byte behind the document */
+	size_t at;                /**< first byte of the document; then the position of the check */
+	size_t end;               /**< first byte after the document */
 	size_t values;            /**< most values that it may hold; then how many are left */
 	bool lenient;             /**< as rh_json_parse_lenient() */
 	struct rh_error *err;     /**< what is wrong; may be NULL */
-	size_t start;             /**< first byte behind a byte order mark */
+	size_t start;             /**< first byte after a byte order mark */
 	struct rh_json_need need; /**< what the tree takes */
 	size_t longest_number;    /**< that cJSON reads, bytes */
 	size_t odd_numbers;       /**< numbers that cJSON may not keep as they are */
 	bool deep;                /**< something beyond RH_JSON_DEPTH_MAX was passed over, and is empty in the copy */
 	char *copy; /**< of the document, without what cJSON cannot read, at the same offsets; NULL: not needed */
-	int depth;  /**< of the place where the check stands */
+	int depth;  /**< nesting depth at the position of the check */
 };
 
 /** Check the document. Free with rh_json_scan_deinit() in any case. @return 0, RH_EINVAL or RH_ENOMEM */

@@ -31,7 +31,7 @@ int64_t rh_clock_wall(void)
 
 int64_t rh_clock_monotonic(void)
 {
-	/* not CLOCK_MONOTONIC, which stands still while the machine sleeps: a Lease does not */
+	/* not CLOCK_MONOTONIC, which stops while the machine sleeps: a Lease does not stop */
 	return clock_read(CLOCK_BOOTTIME);
 }
 
@@ -192,7 +192,7 @@ int rh_time_parse(const char *text, int64_t *ret_time, struct rh_error *err)
 	int64_t seconds;
 
 	if (!clock_scan(text, &f) || !clock_in_range(&f))
-		return rh_fail(err, RH_EINVAL, "\"%.64s\" is no RFC 3339 time such as 2026-11-21T10:00:00Z", text);
+		return rh_fail(err, RH_EINVAL, "\"%.64s\" is not an RFC 3339 time such as 2026-11-21T10:00:00Z", text);
 	seconds = clock_days(f.year, f.month, f.day) * DAY_SECONDS + f.hour * 3600 + f.minute * 60 + f.second - f.offset;
 	*ret_time = seconds * RH_SECOND + f.microsecond;
 	return 0;
@@ -251,7 +251,7 @@ int rh_duration_parse(const char *text, int64_t *ret_microseconds, struct rh_err
 
 	do {
 		if (!clock_duration_part(&rest, rest == text, &nanoseconds))
-			return rh_fail(err, RH_EINVAL, "\"%.64s\" is no duration such as 90s, 1.5m or 1h30m", text);
+			return rh_fail(err, RH_EINVAL, "\"%.64s\" is not a duration such as 90s, 1.5m or 1h30m", text);
 	} while (*rest != '\0');
 	*ret_microseconds = nanoseconds / 1000;
 	return 0;

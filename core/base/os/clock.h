@@ -13,14 +13,14 @@
 
 /** Microseconds in a second. */
 #define RH_SECOND INT64_C(1000000)
-/** A time that never comes. */
+/** A time that is never reached. */
 #define RH_NEVER INT64_MAX
 /** Room for rh_time_format(), terminating zero included. */
 #define RH_TIME_SIZE 32
 
 /** @return wall-clock microseconds since the epoch */
 int64_t rh_clock_wall(void);
-/** @return microseconds of a clock that nobody sets, and that runs also while the machine sleeps; its zero is arbitrary
+/** @return microseconds of a clock that is never set and that runs while the machine sleeps; its zero is arbitrary
  */
 int64_t rh_clock_monotonic(void);
 /**

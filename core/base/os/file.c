@@ -226,7 +226,7 @@ int rh_dir_make_exact(const char *path, mode_t mode, struct rh_error *err)
 	return dir_make(path, mode, true, err);
 }
 
-/* One folder that goes with all below it. */
+/* One folder that is removed with its content. */
 struct dir_removal {
 	int top;        /* the folder itself */
 	uint64_t moved; /* folders that were moved up into it */
@@ -272,7 +272,7 @@ static int dir_remove_entries(struct dir_removal *removal, int depth, DIR *dir)
 	return errno != 0 ? dir_remove_fail(removal->err, "its entries") : 0;
 }
 
-/* What was moved up into the topmost folder while it was read may not have been read: then once more. */
+/* Folders that were moved up into the topmost one while it was read may have been missed: read it again. */
 static int dir_remove_all(struct dir_removal *removal, DIR *dir)
 {
 	uint64_t moved;
@@ -305,7 +305,7 @@ static int dir_empty_at(struct dir_removal *removal, int depth, int parent, cons
 	return r < 0 ? rh_wrap(removal->err, r, "in \"%s\"", name) : 0;
 }
 
-/* A folder too deep for the descriptors that a process may have goes up into the topmost one, which is read again. */
+/* A folder that is too deep for the limit of descriptors is moved up into the topmost one, which is read again. */
 static int dir_move_up(struct dir_removal *removal, int parent, const char *name)
 {
 	rh_auto_close int fd = dir_open_at(parent, name); /* one that may not be written cannot get another parent */

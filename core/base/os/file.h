@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file base/os/file.h
- * @brief Files, opened and written safely.
+ * @brief Read, write and remove files and folders.
  */
 #ifndef RH_BASE_OS_FILE_H
 #define RH_BASE_OS_FILE_H
@@ -22,7 +22,7 @@
  * @return 0, RH_EIO, RH_ENOENT, RH_EINVAL (too large, a directory) or RH_ENOMEM
  */
 int rh_file_read(const char *path, size_t limit, char **ret_text, size_t *ret_length, struct rh_error *err);
-/** rh_file_read() of an open descriptor, from where it stands to its end; @p name is for messages. */
+/** rh_file_read() of an open descriptor, from its position to its end; @p name is for messages. */
 int rh_fd_read(int fd, const char *name, size_t limit, char **ret_text, size_t *ret_length, struct rh_error *err);
 /**
  * Write all bytes to @p path so that a reader sees the old file or the whole new one (temporary file, fsync, rename).
@@ -33,7 +33,7 @@ int rh_file_write_atomic(const char *path, const char *bytes, size_t length, mod
 int rh_fd_write_all(int fd, const char *bytes, size_t length, struct rh_error *err);
 /** Make @p path and its parents, as `mkdir -p`, with @p mode less the umask. @return 0 or RH_EIO */
 int rh_dir_make(const char *path, mode_t mode, struct rh_error *err);
-/** As rh_dir_make(), but all that it makes has @p mode, whatever the umask is. @return 0 or RH_EIO */
+/** As rh_dir_make(), but new folders have exactly @p mode: the umask is ignored. @return 0 or RH_EIO */
 int rh_dir_make_exact(const char *path, mode_t mode, struct rh_error *err);
 /**
  * Remove a folder and all below it, however deep, without following links. A missing one is success.

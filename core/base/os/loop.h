@@ -44,7 +44,7 @@ enum rh_loop_event {
 	RH_LOOP_WRITE = 2 /**< it can be written, or its other end has closed */
 };
 
-/** A descriptor is ready; rh_loop_ready() says for what. */
+/** A descriptor is ready; rh_loop_ready() returns for what. */
 typedef void rh_loop_ready_fn(void *arg);
 /** Signal @p number was received; several pending signals of one number may be reported once. */
 typedef void rh_loop_signal_fn(void *arg, int number);
@@ -79,7 +79,7 @@ int rh_loop_watch_for(struct rh_loop_watch *watch, unsigned events, struct rh_er
 /** @return the events that @p watch reported last: a set of enum rh_loop_event; for its ready function. A descriptor
  * with an error is ready for all that was asked */
 unsigned rh_loop_ready(const struct rh_loop_watch *watch);
-/** End a watch; to be called before its descriptor is closed. NULL is nothing. */
+/** End a watch; to be called before its descriptor is closed. NULL is allowed. */
 void rh_loop_unwatch(struct rh_loop_watch *watch);
 /** Run until rh_loop_stop(). Blocks. */
 void rh_loop_run(struct rh_loop *loop);

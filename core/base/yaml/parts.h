@@ -14,7 +14,7 @@
 
 struct rh_json;
 
-/** What a plain scalar resolves to. */
+/** Type of a plain scalar. */
 enum rh_yaml_kind {
 	RH_YAML_STRING,
 	RH_YAML_NULL,
@@ -35,7 +35,7 @@ struct rh_yaml_number {
 /** Resolve a plain scalar as sigs.k8s.io/yaml does. @param[out] ret_number set for a number @return what it is */
 enum rh_yaml_kind rh_yaml_resolve(const char *text, size_t length, struct rh_yaml_number *ret_number);
 
-/** @return whether the first character of a text, behind white space, is { or [ */
+/** @return whether the first character of a text after white space is { or [ */
 bool rh_yaml_looks_like_json(const char *text, size_t length);
 
 /**

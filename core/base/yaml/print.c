@@ -33,7 +33,7 @@ static bool print_is_printable(const char *text, size_t length)
 	return length > 0;
 }
 
-/* @return whether all characters, besides those in `besides`, can stand as they are */
+/* @return whether all characters, except those in `besides`, need no quotes */
 static bool print_all_printable(const char *text, const char *besides)
 {
 	size_t length = strlen(text);
@@ -75,7 +75,7 @@ static bool print_can_be_plain(const char *text)
 	return !strstr(text, ": ") && !strstr(text, " #") && text[length - 1] != ':' && text[length - 1] != ' ';
 }
 
-/* A block of lines (|) keeps its text unless white space stands where a reader, or a person, would lose it. */
+/* A block of lines (|) keeps its text unless it has white space in places where a parser or a person would lose it. */
 static bool print_can_be_literal(const char *text)
 {
 	if (!strchr(text, '\n') || strchr(" \t\n", text[0]) || !print_all_printable(text, "\n\t"))
@@ -154,7 +154,7 @@ static void print_spaces(int count, struct rh_str *out)
 		rh_str_append_bytes(out, " ", 1);
 }
 
-/* The lines of a | block, without a newline behind the last one. Empty lines get no indent. */
+/* The lines of a | block, without a newline after the last one. Empty lines get no indent. */
 static void print_literal(const char *text, int indent, struct rh_str *out)
 {
 	size_t length = strlen(text), end = length;
@@ -162,7 +162,7 @@ static void print_literal(const char *text, int indent, struct rh_str *out)
 	while (end > 0 && text[end - 1] == '\n')
 		end--;
 	rh_str_append(out, length == end ? "|-" : length == end + 1 ? "|" : "|+");
-	/* The newline behind the last line, and that of the block's end, are the caller's. */
+	/* The caller adds the newline after the last line and that of the block's end. */
 	length = length > end ? length - 1 : length;
 	for (const char *line = text; line <= text + length;) {
 		size_t n = strcspn(line, "\n");
@@ -195,7 +195,7 @@ static bool print_is_block(const struct rh_json *json)
 	return rh_json_first(json) != NULL;
 }
 
-/* A value that stands on the line of its key or dash. */
+/* A value on the line of its key or dash. */
 static void print_inline(const struct rh_json *json, int indent, struct rh_str *out)
 {
 	const char *text = rh_json_string(json);
@@ -221,7 +221,7 @@ static void print_member(const struct rh_json *member, int indent, struct rh_str
 	}
 	rh_str_append(out, ":");
 	if (print_is_block(member)) {
-		/* As kubectl does, a list stands below its key without a further indent. */
+		/* A list below its key has no further indent, as with kubectl. */
 		int below = array ? indent : indent + 2;
 
 		rh_str_append(out, "\n");

@@ -74,7 +74,7 @@ static unsigned scalar_base(const char **text)
 	}
 }
 
-/* Go's strconv.ParseInt, then ParseUint, which knows no sign. What neither holds is no integer. */
+/* Go's strconv.ParseInt, then ParseUint, which accepts no sign. Other numbers are not integers. */
 static bool scalar_integer(const char *text, struct rh_yaml_number *ret_number)
 {
 	bool negative = *text == '-', sign = negative || *text == '+';

@@ -8,7 +8,7 @@
 #include "base/yaml/parts.h"
 
 #define YAML_TAG_PREFIX "tag:yaml.org,2002:"
-/* So many values may be copies whatever their share is. */
+/* Number of copied values that is allowed whatever their share is. */
 #define YAML_COPIES_FREE 1000
 
 /* A parse on its way. Functions that build a node start at its first event and end at its last. */
@@ -18,7 +18,7 @@ struct yaml_reader {
 	const char *text;
 	size_t length;
 	struct rh_map *anchors; /* of this document: borrowed trees, each in the document or in `kept` */
-	struct rh_json *kept;   /* trees that are no part of the document, but may have anchors in them */
+	struct rh_json *kept;   /* trees that are not part of the document, but may have anchors in them */
 	size_t nodes;
 	size_t alias_nodes; /* those of `nodes` that are copies */
 	size_t alias_bytes;
@@ -35,7 +35,7 @@ struct yaml_mapping {
 
 static int yaml_node(struct yaml_reader *reader, struct rh_json **ret_json);
 
-/* Fail at the event that is being read. `detail` is quoted behind `what`; may be NULL. */
+/* Fail at the event that is being read. `detail` is quoted after `what`; may be NULL. */
 static int yaml_fail_at(struct yaml_reader *reader, yaml_mark_t mark, const char *what, const char *detail)
 {
 	const char *quote = detail ? "\"" : "";
@@ -145,7 +145,7 @@ static int yaml_alias(struct yaml_reader *reader, struct rh_json **ret_json)
 	const struct rh_json *anchored = rh_map_get(reader->anchors, name);
 
 	if (!anchored)
-		return yaml_fail(reader, "an alias names no anchor that ends before it:", name);
+		return yaml_fail(reader, "an alias must name an anchor that ends before it:", name);
 	return yaml_copy(reader, anchored, ret_json);
 }
 
@@ -156,7 +156,7 @@ static int yaml_set_anchor(struct yaml_reader *reader, const char *anchor, struc
 	return rh_fail_oom(reader->err);
 }
 
-/* @return the part of a core tag behind its prefix, "" for none, or NULL for a custom tag */
+/* @return the part of a core tag after its prefix, "" for none, or NULL for a custom tag */
 static const char *yaml_core_tag(const yaml_char_t *tag)
 {
 	const char *text = (const char *)tag;
@@ -213,7 +213,7 @@ static bool yaml_tag_fits(const char *tag, enum rh_yaml_kind kind)
 	}
 }
 
-/* What the scalar of the current event means, by its tag or, when it is plain, by its text. */
+/* Value of the scalar of the current event, by its tag or, when it is plain, by its text. */
 static int yaml_scalar_kind(struct yaml_reader *reader, enum rh_yaml_kind *ret_kind, struct rh_yaml_number *ret_number)
 {
 	const char *text = (const char *)reader->event.data.scalar.value;
@@ -557,7 +557,7 @@ int rh_yaml_parse(const char *text, size_t length, struct rh_json **ret_document
 	struct rh_json_span all;
 	int json_r = 1, r;
 
-	/* A byte order mark, as editors of Windows write it, says nothing in UTF-8; libyaml would choke on it. */
+	/* Editors of Windows write a byte order mark. It has no meaning in UTF-8, and libyaml refuses it. */
 	if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
 		text += 3;
 		length -= 3;
@@ -574,7 +574,7 @@ int rh_yaml_parse(const char *text, size_t length, struct rh_json **ret_document
 		return rh_fail_oom(err);
 	r = yaml_try(yaml_parse_yaml, &all, ret_documents, err);
 	/*
-	 * A text in braces that is no JSON may be YAML in flow style. If it is neither, what JSON says is the better help.
+	 * A text in braces that is not JSON may be YAML in flow style. If it is neither, the message of JSON helps more.
 	 */
 	if (r == RH_EINVAL && json_r == RH_EINVAL && err)
 		*err = json_err;

@@ -8,7 +8,7 @@
 #include "job/evidence/scan.h"
 #include "job/pod.h"
 
-/* What is left out of an excerpt. */
+/* Parts of an output that an excerpt leaves out. */
 #define EVIDENCE_CUT "  ...\n"
 /* Most of an excerpt that the message of an exception may take, as a part of the whole. */
 #define EVIDENCE_MESSAGE_PART 2
@@ -39,7 +39,7 @@ enum rh_blame rh_blame_of(const char *name)
 	return RH_BLAME_NONE;
 }
 
-/* A crash is its own cause; whoever sends another signal stands outside. */
+/* A crash is its own cause; other signals come from outside. */
 static enum rh_blame evidence_of_signal(int number)
 {
 	switch (number) {
@@ -71,7 +71,8 @@ static enum rh_blame evidence_of_code(const struct rh_end *end)
 	return evidence_of_signal(rh_exit_signal(end->exit_code));
 }
 
-/* What a launcher says of one process of it. It ends the others itself by SIGTERM, so another signal is no consequence.
+/* The report of a launcher about one of its processes. It ends the others by SIGTERM, so another signal is not a
+ * consequence.
  */
 static enum rh_blame evidence_of_child(const struct rh_evidence_child *child)
 {
@@ -120,7 +121,7 @@ static const struct rh_evidence_child *evidence_stopped_child(const struct rh_ev
 	return found;
 }
 
-/* What the last lines say, where nothing was raised. */
+/* The evidence of the last lines, where no exception was raised. */
 static enum rh_blame evidence_of_lines(const struct rh_evidence_scan *scan, enum rh_blame code)
 {
 	if (scan->row && scan->row->blame != RH_BLAME_SUMMARY)
@@ -170,7 +171,7 @@ static struct evidence_choice evidence_choose(const struct rh_end *end, const st
 	return choice;
 }
 
-/* The number behind the first "rank " or "Ranks " of the text, or -1. */
+/* The number after the first "rank " or "Ranks " of the text, or -1. */
 static int32_t evidence_accused(const char *text, size_t length)
 {
 	static const char *const words[] = {"rank ", "Ranks "};
@@ -293,7 +294,7 @@ static size_t evidence_size(const struct evidence_part *part)
 	return size;
 }
 
-/* The last whole lines; the first line and a mark stand for those that have no room. */
+/* The last whole lines; the first line and a mark replace those for which there is no room. */
 static void evidence_append_tail(const struct evidence_part *part, size_t room, struct rh_str *out)
 {
 	size_t size = evidence_size(part);

@@ -9,7 +9,7 @@
  * peer that lost its connection. Their output does. Known messages of frameworks are rows of a table (rows.c), each
  * with its source.
  *
- * Texts come from programs of users: any bytes are taken, and no text costs more than time in proportion to its length.
+ * Texts come from programs of users: any bytes are accepted, and the time is proportional to the length.
  */
 #ifndef RH_JOB_EVIDENCE_EVIDENCE_H
 #define RH_JOB_EVIDENCE_EVIDENCE_H
@@ -20,15 +20,15 @@
 
 #include "base/str.h"
 
-/** Most bytes of output that are worth looking at: a traceback, and what some programs write after it. */
+/** Most bytes of output that are read: a traceback, and what some programs write after it. */
 #define RH_EVIDENCE_TEXT_MAX (256 * 1024)
 
-/** How far an end is to blame for those of its peers, surest first. */
+/** How likely an end is the cause of the ends of its peers, most likely first. */
 enum rh_blame {
-	RH_BLAME_NONE,    /**< there is no bad end */
+	RH_BLAME_NONE,    /**< no container failed */
 	RH_BLAME_CAUSE,   /**< an error of its own: an exception, a crash, no memory, a full disk, a port in use */
-	RH_BLAME_UNKNOWN, /**< it ended badly and nothing says why */
-	RH_BLAME_KILLED,  /**< a signal from outside, or its pod was taken away: the cause when it came before all others */
+	RH_BLAME_UNKNOWN, /**< it failed, and its output does not show why */
+	RH_BLAME_KILLED,  /**< a signal from outside, or its pod was deleted: the cause when it was the first end */
 	RH_BLAME_SUMMARY, /**< a launcher's report that a process of it, or of another replica, ended badly */
 	RH_BLAME_STUCK,   /**< one of its processes waited in vain, and its launcher had to stop another one, which had not
 	                     ended */
@@ -41,8 +41,8 @@ enum rh_blame {
 
 /** How one container ended. Texts are borrowed; "" where there is none. */
 struct rh_end {
-	int32_t exit_code;  /**< -1: unknown, for its pod was taken away */
-	const char *reason; /**< Kubernetes' word: "Error", "OOMKilled" */
+	int32_t exit_code;  /**< -1: unknown, because its pod was deleted */
+	const char *reason; /**< Kubernetes' reason: "Error", "OOMKilled" */
 	const char *output; /**< what it wrote last; its last RH_EVIDENCE_TEXT_MAX bytes are looked at */
 };
 
@@ -58,16 +58,16 @@ struct rh_evidence {
 	size_t headline_length; /**< bytes; 0: there is no such line */
 };
 
-/** @return what @p end says; its headline is valid as long as the output is */
+/** @return the evidence of @p end; its headline is valid as long as the output */
 struct rh_evidence rh_evidence_read(const struct rh_end *end);
 /**
  * Append the lines of the output that belong to the end: the last traceback of the process that failed, whole and as it
  * was written, or else the last lines. Reading what is appended gives the same blame, rank and accused.
- * @param limit most bytes that are appended, at least 1024; what is longer loses lines from the middle ("  ..." stands
- * for them)
+ * @param limit most bytes that are appended, at least 1024; a longer text loses lines from the middle, which "  ..."
+ * replaces
  */
 void rh_evidence_excerpt(const struct rh_end *end, size_t limit, struct rh_str *out);
-/** @return whether @p blame says that another replica is behind the end */
+/** @return whether @p blame means that another replica caused the end */
 bool rh_blame_is_consequence(enum rh_blame blame);
 /** @return "none", "cause", "unknown", "killed", "summary", "stuck", "unreached", "late", "victim" or "hung"; static
  * storage */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What frameworks write when a process of theirs ends, from their sources. The first row that fits decides, so what
- * makes a text sure stands above what it could be taken for.
+ * Messages of frameworks when one of their processes ends, from their sources. The first row that matches decides, so
+ * what makes a text sure stands above what it could be taken for.
  */
 #include "job/evidence/rows.h"
 
 #include <string.h>
 
 static const struct rh_evidence_row evidence_rows[] = {
-	/* errors of the process itself whose words could be taken for those of a connection */
+	/* errors of the process itself whose messages look like those of a connection */
 	{RH_BLAME_CAUSE, false, "any", "EADDRINUSE", "torch/csrc/distributed/c10d/socket.cpp"},
 	{RH_BLAME_CAUSE, false, "any", "ddress already in use", "strerror(EADDRINUSE)"},
 	{RH_BLAME_CAUSE, false, "any", "No space left on device", "strerror(ENOSPC)"},
@@ -24,7 +24,7 @@ static const struct rh_evidence_row evidence_rows[] = {
 	{RH_BLAME_CAUSE, false, "Open MPI", "Signal: Segmentation fault", "opal/util/stacktrace.c"},
 	{RH_BLAME_CAUSE, false, "Python", "Fatal Python error: ", "Python/pylifecycle.c"},
 
-	/* somebody ended it */
+	/* it was ended from outside */
 	{RH_BLAME_KILLED, false, "PyTorch", "SignalException: Process ",
      "torch/distributed/elastic/multiprocessing/api.py"},
 	{RH_BLAME_KILLED, false, "Python", "KeyboardInterrupt", "Python/errors.c"},

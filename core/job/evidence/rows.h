@@ -15,9 +15,9 @@
 struct rh_evidence_row {
 	enum rh_blame blame;
 	bool accuses;          /**< "rank N" in it names the rank that is to blame */
-	const char *framework; /**< who writes it */
-	const char *text;      /**< a part of one line, compared with regard to case */
-	const char *source;    /**< where it is written */
+	const char *framework; /**< the program or library that writes it */
+	const char *text;      /**< a part of one line, case-sensitive */
+	const char *source;    /**< source file or function that writes it */
 };
 
 /**

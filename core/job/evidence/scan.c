@@ -353,7 +353,7 @@ static bool scan_is_frame(const struct rh_evidence_line *body)
 	return at == line.length && at >= SCAN_FRAME && (line.text[0] == '-' || line.text[0] == '=');
 }
 
-/* Reports of launchers stand between two lines of - or =. @return whether the line belongs to one on their processes */
+/* Reports of launchers are between two lines of - or =. @return whether the line belongs to one on their processes */
 static bool scan_report(struct rh_evidence_scan *scan, const struct rh_evidence_line *body)
 {
 	struct rh_evidence_line line = scan_trim(*body);
@@ -470,7 +470,7 @@ static bool scan_complains(const struct rh_evidence_line *line)
 	return false;
 }
 
-/* One of the last lines. Of what launchers say the last counts, of all else the first. */
+/* One of the last lines. Of reports of launchers the last one counts, of all others the first. */
 static void scan_loose(struct rh_evidence_scan *scan, const struct rh_evidence_line *line)
 {
 	struct rh_evidence_line body = rh_evidence_bare(line);

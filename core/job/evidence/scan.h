@@ -29,8 +29,8 @@ struct rh_evidence_line {
 
 /** How far a traceback has been read. */
 enum rh_evidence_stage {
-	RH_EVIDENCE_FRAMES,  /**< its exception has not come */
-	RH_EVIDENCE_MESSAGE, /**< its exception came; more of the message may follow */
+	RH_EVIDENCE_FRAMES,  /**< its exception has not been read */
+	RH_EVIDENCE_MESSAGE, /**< its exception was read; more of the message may follow */
 	RH_EVIDENCE_OVER,    /**< an empty line followed: it may be the cause of another one */
 	RH_EVIDENCE_LINKED,  /**< another one follows that belongs to it */
 	RH_EVIDENCE_CLOSED
@@ -43,12 +43,12 @@ struct rh_evidence_block {
 	const char *end;                       /**< where its last line ends */
 	struct rh_evidence_line headline;      /**< its exception without mark and blanks; length 0: it was cut off */
 	struct rh_evidence_line headline_line; /**< the whole line; text is the end of the block where there is none */
-	const struct rh_evidence_row *row;     /**< what its message says, or that of one that led to it; NULL: nothing */
+	const struct rh_evidence_row *row; /**< evidence of its message, or of an earlier one in its chain; NULL: none */
 	enum rh_evidence_stage stage;
 	int32_t rank;  /**< of its mark, or of the report that repeats its headline; -1: neither names one */
 	int32_t more;  /**< lines of the message beyond the first */
 	int32_t after; /**< lines of its stream that follow it and belong to no traceback */
-	bool aside;    /**< of a thread, or of something that Python ignores: no process ends of it */
+	bool aside;    /**< of a thread, or of an exception that Python ignores: it ends no process */
 };
 
 /** One process that a launcher reports to have ended badly. */
@@ -64,34 +64,34 @@ struct rh_evidence_child {
 /** How many last lines, beside tracebacks and reports of launchers, may belong to the end. */
 #define RH_EVIDENCE_LAST 30
 
-/** What an output holds. */
+/** Content of an output. */
 struct rh_evidence_scan {
 	struct rh_evidence_block blocks[RH_EVIDENCE_BLOCKS];
 	size_t block_count;
 	const struct rh_evidence_block *chosen;   /**< the traceback that belongs to the end; NULL: there is none */
 	const struct rh_evidence_block *survived; /**< the last one that much was written after; NULL: there is none */
 	const struct rh_evidence_block *summary;  /**< the last one that is a launcher's; NULL: there is none */
-	size_t stopped;                           /**< processes that torchrun stopped: it says so of each */
-	size_t raised;                            /**< tracebacks that are no launcher's */
+	size_t stopped;                           /**< processes that torchrun reports as stopped */
+	size_t raised;                            /**< tracebacks that are not a launcher's */
 	struct rh_evidence_child children[RH_EVIDENCE_CHILDREN];
 	size_t child_count;
 	struct rh_evidence_line last[RH_EVIDENCE_LAST]; /**< lines that are not empty, whole, the latest last */
 	size_t last_count;
-	const struct rh_evidence_row *row; /**< what the last lines say; NULL: nothing */
+	const struct rh_evidence_row *row; /**< evidence of the last lines; NULL: none */
 	struct rh_evidence_line decisive;  /**< the line of that row, or a complaint, or the last one; whole */
 	bool complaint;                    /**< one of the last lines reports an error */
 	bool launcher;                     /**< several processes wrote it, and a launcher reported on them */
 	char frame;                        /**< while reading: what the report that is being read is framed with; 0: none */
-	bool framed;                       /**< while reading: its first line has come */
+	bool framed;                       /**< while reading: its first line was read */
 	bool report;                       /**< while reading: it is a launcher's on its processes */
 	const char *end;                   /**< end of the output */
 };
 
 /** Look through the last RH_EVIDENCE_TEXT_MAX bytes of @p output. @p scan points into itself: it must not be copied. */
 void rh_evidence_scan(const char *output, struct rh_evidence_scan *scan);
-/** @return what the traceback says */
+/** @return the evidence of the traceback */
 enum rh_blame rh_evidence_block_blame(const struct rh_evidence_block *block);
-/** Take the next line from *@p at, which moves behind it. @return whether there was one before @p end */
+/** Read the next line from *@p at, and advance it. @return whether there was one before @p end */
 bool rh_evidence_next(const char **at, const char *end, struct rh_evidence_line *ret_line);
 /** @return whether @p line begins with the mark @p prefix, or both have none */
 bool rh_evidence_has_prefix(const struct rh_evidence_line *line, const struct rh_evidence_line *prefix);

@@ -24,7 +24,7 @@ static int exec_text(const struct rh_kubeconfig *config, const struct rh_json *s
 	const char *text = rh_json_string(value);
 
 	if (value && !text && rh_json_type(value) != RH_JSON_NULL)
-		return rh_fail(err, RH_EINVAL, "%s.exec: the plugin's status.%s is no text", config->user_at, field);
+		return rh_fail(err, RH_EINVAL, "%s.exec: the plugin's status.%s is not a string", config->user_at, field);
 	if (!text || !*text)
 		return 0;
 	*ret_text = rh_strdup(text);
@@ -65,7 +65,7 @@ static int exec_read_status(const struct rh_kubeconfig *config, const struct rh_
 	if (r == 0)
 		r = exec_text(config, status, "clientKeyData", &answer->key, err);
 	if (r == 0 && expires && rh_time_parse(expires, &answer->expires, NULL) < 0)
-		r = rh_fail(err, RH_EINVAL, "%s.exec: the plugin's status.expirationTimestamp is no RFC 3339 time",
+		r = rh_fail(err, RH_EINVAL, "%s.exec: the plugin's status.expirationTimestamp is not an RFC 3339 time",
 		            config->user_at);
 	return r < 0 ? r : exec_check_answer(config, answer, err);
 }
@@ -81,9 +81,10 @@ int rh_auth_answer_parse(const struct rh_kubeconfig *config, const char *text, s
 	if (r == RH_ENOMEM)
 		return r;
 	if (r < 0 || !rh_text_equal(rh_json_string(rh_json_get(json, "kind")), "ExecCredential"))
-		return rh_fail(err, RH_EINVAL, "%s.exec: what the plugin wrote is no ExecCredential in JSON", config->user_at);
+		return rh_fail(err, RH_EINVAL, "%s.exec: the plugin's output is not an ExecCredential in JSON",
+		               config->user_at);
 	if (!rh_text_equal(rh_json_string(rh_json_get(json, "apiVersion")), version))
-		return rh_fail(err, RH_EINVAL, "%s.exec.apiVersion: says %s, the plugin answered in another version",
+		return rh_fail(err, RH_EINVAL, "%s.exec.apiVersion: is %s, but the plugin answered in another version",
 		               config->user_at, version);
 	if (rh_json_type(rh_json_get(json, "status")) != RH_JSON_OBJECT)
 		return rh_fail(err, RH_EINVAL, "%s.exec: the plugin's answer has no status", config->user_at);
@@ -140,7 +141,7 @@ int rh_auth_exec_interactive(const struct rh_kubeconfig *config, bool terminal, 
 
 	if (mode && strcmp(mode, "Always") == 0 && !terminal)
 		return rh_fail(err, RH_EINVAL,
-		               "%s.exec.interactiveMode: is Always, but standard input is no terminal; use a "
+		               "%s.exec.interactiveMode: is Always, but standard input is not a terminal; use a "
 		               "plugin that needs none",
 		               config->user_at);
 	/* v1beta1 may omit it; the default is IfAvailable */

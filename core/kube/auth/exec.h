@@ -32,7 +32,7 @@ int rh_auth_answer_parse(const struct rh_kubeconfig *config, const char *text, s
 /** @return the value of $KUBERNETES_EXEC_INFO for the plugin of @p config, owned by the caller; NULL: out of memory */
 char *rh_auth_exec_info(const struct rh_kubeconfig *config, bool interactive) __attribute__((warn_unused_result));
 /**
- * Decide whether the plugin of @p config may use the terminal; @p terminal says whether there is one.
+ * Decide whether the plugin of @p config may use the terminal; @p terminal: there is one.
  * @return 0, or RH_EINVAL when it needs one
  */
 int rh_auth_exec_interactive(const struct rh_kubeconfig *config, bool terminal, bool *ret_interactive,

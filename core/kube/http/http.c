@@ -271,7 +271,7 @@ static int http_on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, voi
 	if (!sock) {
 		sock = rh_alloc(sizeof(*sock));
 		if (!sock)
-			return 0; /* -1 would end every transfer for ever; this call times out instead */
+			return 0; /* -1 would end every transfer; this call times out instead */
 		*sock =
 			(struct http_socket){.next = http->sockets, .http = http, .fd = fd, .received_at = rh_clock_monotonic()};
 		http->sockets = sock;

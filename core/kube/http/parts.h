@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file kube/http/parts.h
- * @brief What the files of the HTTP client share; for core/kube/http/http*.c alone.
+ * @brief Shared declarations of the HTTP client; for core/kube/http/http*.c alone.
  */
 #ifndef RH_KUBE_HTTP_PARTS_H
 #define RH_KUBE_HTTP_PARTS_H
@@ -13,13 +13,13 @@
 #include "kube/http/http.h"
 #include "kube/kubeconfig/kubeconfig.h"
 
-/** What is constant for a client, in libcurl's forms. */
+/** The constant options of a client, in libcurl's forms. */
 struct rh_http_target {
 	const struct rh_kubeconfig *config; /**< borrowed */
-	char *base;                         /**< what a path is put behind */
+	char *base;                         /**< prefix of each path */
 	char *host_header;                  /**< "Host: …" where the address has another name; NULL: libcurl's own */
-	struct curl_slist *connect_to;      /**< where that other name is found; NULL: where the address says */
-	bool local;                         /**< on this machine: the environment's proxy is not asked */
+	struct curl_slist *connect_to;      /**< address of that other name; NULL: that of the server */
+	bool local;                         /**< on this machine: the environment's proxy is not used */
 };
 
 /** @return 0, RH_EINVAL when libcurl does not understand the server's address, or RH_ENOMEM */
@@ -27,7 +27,7 @@ int rh_http_target_init(struct rh_http_target *target, const struct rh_kubeconfi
 /** Free what @p target owns. */
 void rh_http_target_deinit(struct rh_http_target *target);
 
-/** Where a call stands. */
+/** State of a call. */
 enum rh_http_call_state {
 	RH_HTTP_WAITING, /**< not given to libcurl yet: new, or waiting for a credential */
 	RH_HTTP_FLYING,  /**< in progress in libcurl */

@@ -48,7 +48,8 @@ static int target_url_parse(struct http_url *url, const struct rh_kubeconfig *co
 	return 0;
 }
 
-/* libcurl checks a certificate against the name in the address, so that name goes there and the connection elsewhere.
+/* libcurl checks a certificate against the name in the address, so the address has that name and the connection goes
+ * elsewhere.
  */
 static int target_target_rename(struct rh_http_target *target, const struct http_url *url)
 {

@@ -34,13 +34,13 @@ static int exec_check_args(const char *at, const struct rh_json *exec, struct rh
 
 	for (const struct rh_json *arg = rh_json_first(args); arg; arg = rh_json_next(arg)) {
 		if (!rh_json_string(arg) || rh_json_key(arg))
-			return rh_fail(err, RH_EINVAL, "%s.exec.args: must be a list of texts; put numbers in quotes", at);
+			return rh_fail(err, RH_EINVAL, "%s.exec.args: must be a list of strings; put numbers in quotes", at);
 	}
 	for (const struct rh_json *item = rh_json_first(env); item; item = rh_json_next(item)) {
 		const char *name = rh_json_string(rh_json_get(item, "name"));
 
 		if (!name || !*name || strchr(name, '=') || !rh_json_string(rh_json_get(item, "value")))
-			return rh_fail(err, RH_EINVAL, "%s.exec.env: must be a list of mappings with name and value, both texts",
+			return rh_fail(err, RH_EINVAL, "%s.exec.env: must be a list of mappings with name and value, both strings",
 			               at);
 	}
 	return 0;

@@ -95,7 +95,7 @@ int rh_kubeconfig_check_pem(const char *at, const char *text, const char *what, 
 			return 0;
 		begin = strstr(line, "-----BEGIN ");
 	}
-	return rh_fail(err, RH_EINVAL, "%s: is no PEM; it must have the lines -----BEGIN %s----- and -----END %s-----", at,
+	return rh_fail(err, RH_EINVAL, "%s: is not PEM; it must have the lines -----BEGIN %s----- and -----END %s-----", at,
 	               what, what);
 }
 
@@ -117,7 +117,7 @@ static int fields_data(const struct rh_kubeconfig_entry *entry, const char *fiel
 		return rh_fail_oom(err);
 	}
 	if (!rh_base64_decode(text, bytes, &length))
-		r = rh_fail(err, RH_EINVAL, "%s: is no base64; encode the PEM file with base64 -w0", at);
+		r = rh_fail(err, RH_EINVAL, "%s: is not base64; encode the PEM file with base64 -w0", at);
 	else
 		r = rh_kubeconfig_check_pem(at, bytes, what, err);
 	if (r < 0)
@@ -275,7 +275,9 @@ static int fields_add_headers(const struct rh_kubeconfig_entry *entry, const cha
 		const char *text = rh_json_string(value);
 
 		if (!text || fields_has_control(text))
-			return rh_fail(err, RH_EINVAL, "%s.%s: must be a text of one line, or a list of such", entry->at, field);
+			return rh_fail(err, RH_EINVAL,
+			               "%s.%s: must be a string of one line, or a list of them; put numbers in quotes", entry->at,
+			               field);
 		if (fields_add_header(config, header, NULL, text) < 0)
 			return rh_fail_oom(err);
 	}
@@ -292,7 +294,7 @@ static int fields_read_extra(const struct rh_kubeconfig_entry *entry, struct rh_
 			const char *text = rh_json_string(value);
 
 			if (!rh_json_key(key) || !text || fields_has_control(text))
-				return rh_fail(err, RH_EINVAL, "%s.as-user-extra: must be a mapping of lists of texts", entry->at);
+				return rh_fail(err, RH_EINVAL, "%s.as-user-extra: must be a mapping of lists of strings", entry->at);
 			if (fields_add_header(config, "Impersonate-Extra-", rh_json_key(key), text) < 0)
 				return rh_fail_oom(err);
 		}

@@ -39,7 +39,7 @@ bool rh_kube_hint_is_scheme(const struct rh_kubeconfig *config, const char *mess
 void rh_kube_hint_scheme(const struct rh_kubeconfig *config, struct rh_str *out)
 {
 	if (hint_is_plain(config))
-		rh_str_appendf(out, "the server speaks TLS, and %s.server begins with http://; write https://",
+		rh_str_appendf(out, "the server uses TLS, and %s.server begins with http://; write https://",
 		               config->cluster_at);
 	else
 		rh_str_appendf(out,
@@ -58,8 +58,8 @@ static void hint_credential(const struct rh_kubeconfig *config, struct rh_str *o
 	else if (config->token)
 		rh_str_appendf(out, "the token in %s.token is not accepted; renew it", config->user_at);
 	else if (command)
-		rh_str_appendf(out, "what the program \"%s\" of %s.exec gives is not accepted; log in again", command,
-		               config->user_at);
+		rh_str_appendf(out, "the credentials from the program \"%s\" of %s.exec are not accepted; log in again",
+		               command, config->user_at);
 	else if (config->certificate_file)
 		rh_str_appendf(out, "the certificate in %s is not accepted; renew it", config->certificate_file);
 	else if (config->certificate)
@@ -76,7 +76,7 @@ static void hint_login(const struct rh_kubeconfig *config, struct rh_str *out)
 		rh_str_appendf(out, "context \"%s\", user \"%s\": ", config->context, config->user ? config->user : "");
 	hint_credential(config, out);
 	if (config->context)
-		rh_str_appendf(out, " (kubectl --context %s auth whoami says when it is right)", config->context);
+		rh_str_appendf(out, " (kubectl --context %s auth whoami shows when it is right)", config->context);
 }
 
 void rh_kube_hint(const struct rh_kubeconfig *config, int32_t status, const char *message, struct rh_str *out)

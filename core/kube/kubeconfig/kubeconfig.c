@@ -73,7 +73,7 @@ static int kubeconfig_check_list(const struct kubeconfig_source *source, const c
 			return rh_fail(err, RH_EINVAL, "%s: %s[%zu]: %s must be a mapping", source->name, list, i,
 			               rh_json_type_name(item));
 		if (!rh_json_string(rh_json_get(item, "name")))
-			return rh_fail(err, RH_EINVAL, "%s: %s[%zu].name: must be a text; name the entry", source->name, list, i);
+			return rh_fail(err, RH_EINVAL, "%s: %s[%zu].name: must be a string; name the entry", source->name, list, i);
 	}
 	return 0;
 }
@@ -92,7 +92,7 @@ static int kubeconfig_check_root(struct kubeconfig_source *source, struct rh_err
 		               source->name, rh_json_type_name(source->root));
 	kind = rh_json_get(source->root, "kind");
 	if (kind && !rh_text_equal(rh_json_string(kind), "Config"))
-		return rh_fail(err, RH_EINVAL, "%s: kind: must be Config; this is no kubeconfig", source->name);
+		return rh_fail(err, RH_EINVAL, "%s: kind: must be Config in a kubeconfig", source->name);
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]) && r == 0; i++)
 		r = kubeconfig_check_list(source, lists[i], err);
 	return r;

@@ -69,7 +69,7 @@ static int lease_check(const struct rh_lease *lease, const struct rh_lease_optio
 			return rh_fail(err, RH_EINVAL, "leader election needs a namespace, a name and an identity");
 	}
 	if (strpbrk(options->name, "/?#% ") || strpbrk(options->namespace_, "/?#% "))
-		return rh_fail(err, RH_EINVAL, "leader election: \"%s\" in \"%s\" is no name of a Lease", options->name,
+		return rh_fail(err, RH_EINVAL, "leader election: \"%s\" in \"%s\" is not a name of a Lease", options->name,
 		               options->namespace_);
 	if (lease->retry_period <= 0 || lease->renew_deadline <= lease->retry_period ||
 	    lease->duration <= lease->renew_deadline)

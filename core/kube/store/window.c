@@ -118,7 +118,7 @@ static void window_block(struct rh_window *window, int64_t pause, int64_t now)
 		window->blocked_until = until;
 }
 
-/* The few requests of a probe do not queue behind our own in the server. */
+/* The few requests of a probe do not wait for our own ones in the server. */
 static void window_end_probe(struct rh_window *window, double mean, int64_t now)
 {
 	window->lowest = mean;

@@ -221,7 +221,7 @@ static int split_close(struct rh_split *split, const char *at, struct rh_error *
 		return 0;
 	}
 	if (value->depth == 0 || split_in_array(value) != (*at == ']'))
-		return rh_fail(err, RH_EINVAL, "the server's answer is no JSON: a bracket does not match");
+		return rh_fail(err, RH_EINVAL, "the server's answer is not JSON: a bracket does not match");
 	r = split_leave_member(split, err);
 	if (r == 0)
 		r = split_keep(split, at, 1, err);
@@ -321,7 +321,7 @@ static int split_mark(struct rh_split *split, const char *at, struct rh_error *e
 	case ':':
 		return split_enter_member(split, at, err);
 	case '\0':
-		return rh_fail(err, RH_EINVAL, "the server's answer is no JSON: it holds a zero byte");
+		return rh_fail(err, RH_EINVAL, "the server's answer is not JSON: it holds a zero byte");
 	default:
 		return split_keep(split, at, 1, err);
 	}
@@ -433,7 +433,7 @@ static void split_begin(struct rh_split *split, enum split_role role)
 
 static int split_fail(const struct rh_split *split, char c, struct rh_error *err)
 {
-	return rh_fail(err, RH_EINVAL, "the server's answer is no %s: byte 0x%02x stands where it must not",
+	return rh_fail(err, RH_EINVAL, "the server's answer is not a %s: unexpected byte 0x%02x",
 	               split->form == RH_SPLIT_LIST ? "list" : "stream of events", (unsigned char)c);
 }
 
@@ -530,6 +530,6 @@ int rh_split_end(const struct rh_split *split, struct rh_error *err)
 	if (split->at != end)
 		return rh_fail(err, RH_EINVAL, "the server's answer ends in the middle");
 	if (split->form == RH_SPLIT_LIST && !split->items_seen)
-		return rh_fail(err, RH_EINVAL, "the server's answer is no list: it has no items");
+		return rh_fail(err, RH_EINVAL, "the server's answer is not a list: it has no items");
 	return 0;
 }

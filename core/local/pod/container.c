@@ -92,7 +92,7 @@ static int container_fill_environment(struct container_job *job)
 		r = container_set(job, "HOSTNAME", context->name, RH_ENV_INHERITED);
 	if (r == 0)
 		r = rh_environment_add(&job->environment, context, job->input->json, job->err);
-	/* over what the pod says: it can only name devices that the pod has not got */
+	/* replaces the pod's own value, which can only name devices that the pod does not have */
 	return r == 0 ? container_set_gpus(job) : r;
 }
 
@@ -324,7 +324,7 @@ static void container_note_unused(const struct container_job *job)
 	}
 }
 
-/* Set a variable to where `path` of this machine is in the container; NULL is nothing. */
+/* Set a variable to where `path` of this machine is in the container; NULL is allowed. */
 static int container_set_path(struct container_job *job, const char *variable, const char *path, const char *name)
 {
 	rh_auto_free char *there = NULL;
@@ -333,7 +333,7 @@ static int container_set_path(struct container_job *job, const char *variable, c
 	return r == 0 && there ? container_set(job, variable, there, RH_ENV_OWN) : r;
 }
 
-/* What `roundhouse exec` in the container goes by. */
+/* The variables that `roundhouse exec` in the container reads. */
 static int container_set_exec(struct container_job *job)
 {
 	const struct rh_pod_context *context = job->input->context;

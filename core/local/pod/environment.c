@@ -104,7 +104,7 @@ int rh_environment_inherit(struct rh_environment *environment, const char *const
 	return r;
 }
 
-/* What stands behind a '$' at `text`. @return bytes that were read */
+/* Expand the reference after a '$' at `text`. @return bytes that were read */
 static size_t environment_expand_one(const struct rh_environment *environment, const char *text,
                                      enum rh_env_origin least, struct rh_str *out)
 {

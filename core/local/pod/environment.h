@@ -46,7 +46,7 @@ void rh_environment_remove(struct rh_environment *environment, const char *name)
 /** Set all of "NAME=value", NULL-terminated, as inherited. @return 0 or RH_ENOMEM */
 int rh_environment_inherit(struct rh_environment *environment, const char *const *entries);
 /**
- * Append @p text with its $(NAME) references replaced by values whose origin is @p least or higher. $$ stands for $,
+ * Append @p text with its $(NAME) references replaced by values whose origin is @p least or higher. $$ becomes $,
  * and a reference to an unknown name stays as it is (Kubernetes third_party/forked/golang/expansion).
  */
 void rh_environment_expand(const struct rh_environment *environment, const char *text, enum rh_env_origin least,

@@ -110,8 +110,8 @@ int rh_pod_field(const struct rh_pod_context *context, const char *path, char **
 	}
 	if (rh_starts_with(path, "metadata.labels") || rh_starts_with(path, "metadata.annotations"))
 		return fields_map(context, path, ret_text, err);
-	return rh_fail(err, RH_EINVAL, "fieldPath \"%s\" is none that a pod can ask for, as metadata.name or status.podIP",
-	               path);
+	return rh_fail(err, RH_EINVAL,
+	               "fieldPath \"%s\" is not supported; use a field such as metadata.name or status.podIP", path);
 }
 
 int rh_pod_quantity(const struct rh_json *container, const char *list, const char *resource, int64_t *ret_milli,
@@ -178,7 +178,7 @@ static int fields_amount(const struct rh_pod_context *context, const struct rh_j
 		return rh_fail(err, RH_EINVAL, "resource \"%s\": write limits.cpu, requests.memory or the like", what);
 	capacity = fields_capacity(context, resource);
 	if (capacity < 0)
-		return rh_fail(err, RH_EINVAL, "resource \"%s\" is none that a pod can ask for, as limits.cpu", what);
+		return rh_fail(err, RH_EINVAL, "resource \"%s\" is not supported; use one such as limits.cpu", what);
 	if (!limits)
 		r = rh_pod_quantity(container, "requests", resource, ret_milli, err);
 	if (r == 0)

@@ -108,7 +108,8 @@ static int places_add(const struct rh_volume *volume, const struct rh_json *moun
 		return rh_fail(err, RH_EINVAL, "mountPath must not be the root");
 	r = places_sub_path(mount, environment, &sub_path, err);
 	if (r == 0 && sub_path.length > 0 && volume->memory)
-		r = rh_fail(err, RH_EINVAL, "a subPath in a volume in memory cannot be had on one machine");
+		r = rh_fail(err, RH_EINVAL,
+		            "a subPath in a volume in memory is not supported on one machine; remove subPath or medium");
 	if (r == 0)
 		r = places_resolve(volume, rh_str_text(&sub_path), &place->from, err);
 	place->read_only = volume->read_only || rh_json_bool(rh_json_get(mount, "readOnly"), false);
@@ -171,13 +172,13 @@ void rh_places_drop_same(struct rh_places *places, const struct rh_volumes *volu
 	places->count = kept;
 }
 
-/* Whether a path that starts behind `before` is a whole one: not the end of a longer path, as in "$HOME/data". */
+/* Whether a path that starts after `before` is a whole one: not the end of a longer path, as in "$HOME/data". */
 static bool places_starts(char before)
 {
 	return strchr(" \t\n=:,;\"'`([{<>|&@", before) != NULL;
 }
 
-/* Whether a path ends before `behind`: that is not part of a file's name. */
+/* Whether a path ends before `behind`, which is not part of a file's name. */
 static bool places_ends(char behind)
 {
 	return !isalnum((unsigned char)behind) && (behind == '\0' || !strchr("_-.", behind));

@@ -66,7 +66,7 @@ static int variables_add_all(const struct variables_job *job, const char *prefix
 		if (item->binary)
 			continue;
 		if (!variables_name_is_valid(name)) {
-			rh_pod_note(job->context, "container \"%s\": envFrom leaves out \"%s\", which is no name of a variable",
+			rh_pod_note(job->context, "container \"%s\": envFrom leaves out \"%s\", which is not a name of a variable",
 			            variables_container(job), name);
 			continue;
 		}

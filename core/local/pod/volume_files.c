@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Volumes that are files: of ConfigMaps, of Secrets, and of what the pod says of itself. */
+/* Volumes that are files: of ConfigMaps, of Secrets, and of the downward API. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "local/pod/fields.h"
 #include "local/pod/volumes.h"
 
-/* Mode of a file where the volume says nothing. */
+/* Default mode of a file. */
 #define FILES_MODE 0644
 
 /* One file to write. */
@@ -184,7 +184,7 @@ int rh_volume_files(const struct rh_pod_context *context, const char *folder, co
 	if (strcmp(sort, "configMap") == 0 || strcmp(sort, "secret") == 0)
 		return volume_files_of_object(context, folder, source, err);
 	if (strcmp(sort, "downwardAPI") != 0)
-		return rh_fail(err, RH_EINVAL, "a projected volume's %s cannot be had on one machine; take it out", sort);
+		return rh_fail(err, RH_EINVAL, "a projected volume's %s is not supported on one machine; remove it", sort);
 	for (item = rh_json_first(rh_json_get(source, "items")); item && r == 0; item = rh_json_next(item))
 		r = volume_files_of_field(context, folder, source, item, err);
 	return r;

@@ -86,7 +86,7 @@ static int volumes_projected(const struct volumes_job *job, const struct rh_json
 /* The types of hostPath (k8s.io/api/core/v1, HostPathType). */
 struct volumes_host_type {
 	const char *name;
-	mode_t format; /* what must stand there; 0: anything */
+	mode_t format; /* required type of the file; 0: any */
 	bool create;
 };
 
@@ -179,7 +179,7 @@ static int volumes_make_one(const struct volumes_job *job)
 	}
 	return rh_fail(
 		job->err, RH_EINVAL,
-		"volume \"%s\": %s cannot be had on one machine; name a folder of this machine with hostPath instead",
+		"volume \"%s\": %s is not supported on one machine; name a folder of this machine with hostPath instead",
 		job->volume->name, sort);
 }
 
@@ -216,7 +216,7 @@ static int volumes_add(const struct rh_pod_context *context, const struct rh_jso
 	struct volumes_job job = {.context = context, .json = json, .err = err};
 
 	if (!name || !*name || strchr(name, '/') || name[0] == '.')
-		return rh_fail(err, RH_EINVAL, "a volume has no name, or one that cannot be a folder's");
+		return rh_fail(err, RH_EINVAL, "a volume must have a name that is also a valid name of a folder");
 	if (!volumes_is_used(context, name))
 		return 0;
 	job.volume = &volumes->items[volumes->count++];

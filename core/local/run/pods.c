@@ -78,7 +78,7 @@ static bool pods_pod_ended(const struct rh_pod *pod)
 	return pod->phase == RH_PHASE_SUCCEEDED || pod->phase == RH_PHASE_FAILED;
 }
 
-/* The fault of a pod stays recorded when the next pod comes. */
+/* The fault of a pod stays recorded when the next pod is created. */
 static int pods_record_end(struct rh_run_record *record, const struct rh_pod *pod)
 {
 	char *reason, *container, *lines;
@@ -264,7 +264,7 @@ static bool pods_record_ended(const struct rh_run_record *record)
 }
 
 /*
- * Whether the replica's own failure says how it ended, though it was asked to end: it was not running again, or its job
+ * Whether the replica's own failure is its result, though it was asked to end: it was not running again, or its job
  * failed, perhaps of that very failure.
  */
 static bool pods_failed_before_stop(const struct rh_run_job *job, const struct rh_run_record *record)

@@ -11,7 +11,7 @@
 
 #include "local/run.h"
 
-/** A failure of a container that nobody asked to stop. */
+/** A failure of a container that was not asked to stop. */
 struct rh_run_failure {
 	char container[64]; /**< "": none failed */
 	int32_t exit_code;
@@ -35,7 +35,7 @@ struct rh_run_record {
 	const char *main;          /**< name of its main container; borrowed from the job */
 	char failed[64];           /**< container that made the pod fail */
 	bool deleting;             /**< its deletion was requested before it ended */
-	struct rh_run_failure own; /**< its last failure that nobody requested */
+	struct rh_run_failure own; /**< its last failure without a request to stop */
 	/** @name Its last reported fault @{ */
 	int32_t blame;       /**< enum rh_blame; RH_BLAME_NONE: no fault */
 	int32_t failed_code; /**< exit code; -1: unknown */

@@ -154,8 +154,9 @@ static void run_on_signal(void *arg, int number)
 	struct rh_run *run = arg;
 
 	(void)number;
-	rh_run_note(run, run->state == RH_RUN_GOING ? "stopping the replicas; once more to kill them at once"
-	                                            : "killing the replicas");
+	rh_run_note(run, run->state == RH_RUN_GOING
+	                     ? "stopping the replicas; press Ctrl-C or send the signal again to kill them at once"
+	                     : "killing the replicas");
 	run_stop(run, RH_RUN_INTERRUPTED);
 }
 

@@ -61,7 +61,7 @@ static bool pod_container_over(const struct rh_runner_container *container)
 	return container->reported && !container->report.running && !container->report.again;
 }
 
-/* Whether an init container lets those behind it start: it succeeded, or is a sidecar that has run. */
+/* Whether an init container lets the next ones start: it succeeded, or is a sidecar that has run. */
 static bool pod_container_passed(const struct rh_runner_container *container)
 {
 	return container->sidecar ? container->ran : pod_container_over(container) && container->report.exit_code == 0;

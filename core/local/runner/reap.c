@@ -72,7 +72,7 @@ static void reap_reaped(struct rh_runner_pod *pod, int status)
 	if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0)
 		reap_lose_pod(pod, status);
 	for (size_t i = 0; i < pod->container_count; i++) {
-		pod->containers[i].report.again = false; /* nobody is left to restart it */
+		pod->containers[i].report.again = false; /* no process is left to restart it */
 		pod->containers[i].grown = true;
 	}
 	pod->changed = true;
@@ -91,7 +91,7 @@ void rh_runner_reap(struct rh_runner *runner)
 	}
 }
 
-/* The parent of process `pid`, or -1: the fourth field of its stat, behind a name in parentheses that can hold
+/* The parent of process `pid`, or -1: the fourth field of its stat, after a name in parentheses that can hold
  * anything. */
 static pid_t reap_parent_of(pid_t pid)
 {

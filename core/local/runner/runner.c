@@ -112,7 +112,7 @@ static struct rh_runner_pod *runner_add(struct rh_runner *runner, const struct r
 	return rh_take(pod);
 }
 
-/* Where neither the pod nor the one who deletes it says how long it gets, the configuration does. */
+/* Where neither the pod nor its delete gives a grace period, the configuration does. */
 static int64_t runner_grace(const struct rh_runner_pod *pod, const struct rh_json *object)
 {
 	int64_t seconds = 0;

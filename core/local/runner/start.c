@@ -27,7 +27,7 @@ struct runner_start {
 	const struct rh_json *object;
 	struct rh_error *err;
 	char *log_dir;      /* of this pod; owned */
-	const char *reason; /* of a refusal, in Kubernetes' words; NULL: what fits the error */
+	const char *reason; /* of a refusal, as in Kubernetes; NULL: by the error */
 };
 
 /* Take the devices that no other process holds; those that were not free are set in `used`. */
@@ -106,7 +106,7 @@ void rh_runner_drop_gpus(struct rh_runner_pod *pod)
 	pod->gpu_count = 0;
 }
 
-/* The folder of the pod's logs; what an earlier run left there goes, what an earlier pod of this replica wrote stays.
+/* The folder of the pod's logs; files of an earlier run are removed, those of an earlier pod of this replica stay.
  */
 static int start_make_logs(struct runner_start *start)
 {

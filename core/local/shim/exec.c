@@ -156,7 +156,7 @@ static void exec_accept(struct rh_shim_exec *exec)
 	command->peer = peer;
 }
 
-/* Keep the descriptors that came with a part of the request; what is too many is closed. */
+/* Keep the descriptors that arrived with a part of the request; surplus ones are closed. */
 static void exec_keep_streams(struct rh_shim_command *command, struct msghdr *message)
 {
 	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
@@ -174,7 +174,7 @@ static void exec_keep_streams(struct rh_shim_command *command, struct msghdr *me
 	}
 }
 
-/* @return bytes that came; 0: hung up; -1: none now */
+/* @return bytes that arrived; 0: closed; -1: none now */
 static ssize_t exec_read(struct rh_shim_command *command, char *buffer, size_t size)
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(3 * sizeof(int))];

@@ -161,7 +161,7 @@ static int limits_explain(const char *root, const char *controller, struct rh_er
 	rh_auto_free char *own = limits_own(root, controller);
 
 	if (!mount || !own || access(mount, F_OK) < 0)
-		return rh_fail(err, RH_ENOENT, "no cgroup that this user may write passes the controllers memory and cpu on");
+		return rh_fail(err, RH_ENOENT, "this user may write no cgroup that delegates the controllers memory and cpu");
 	return rh_fail(err, RH_ENOENT, "the controller %s is of cgroups version 1, and this user may not write \"%s%s\"",
 	               controller, mount, own);
 }

@@ -230,7 +230,7 @@ static void mounts_job_deinit(struct mounts_job *job)
 	rh_free(job->copies);
 }
 
-/* Whether entries may be made in `folder`: it lies in a copy of ours. */
+/* Whether entries may be made in `folder`: it is in a private copy. */
 static bool mounts_in_copy(const struct mounts_job *job, const char *folder)
 {
 	for (size_t i = 0; i < job->copy_count; i++) {
@@ -243,7 +243,7 @@ static bool mounts_in_copy(const struct mounts_job *job, const char *folder)
 	return false;
 }
 
-/* Whether `folder` lies in a volume that is mounted already: there the missing folder is made, as container runtimes
+/* Whether `folder` is in a volume that is mounted already: there the missing folder is made, as container runtimes
  * do. */
 static bool mounts_in_volume(const struct mounts_job *job, const char *folder)
 {

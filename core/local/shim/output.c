@@ -12,7 +12,7 @@
 
 /* The size of a pipe: what one read can bring. */
 #define OUTPUT_CHUNK 65536
-/* At the end a foreign process may hold the pipe and write for ever: limit of what is read then. */
+/* At the end a foreign process may hold the pipe and write without end: limit of what is read then. */
 #define OUTPUT_REST_MAX (16 * 1024 * 1024)
 
 static void output_fail(struct rh_shim_output *output, int error, struct rh_error *note)
@@ -30,7 +30,7 @@ static void output_shut(int *fd)
 	*fd = -1;
 }
 
-/* Something else may stand where the log should: a pipe would make the open wait for a reader. */
+/* Another file type may be at the log's path: a pipe would make the open wait for a reader. */
 static void output_open_log(struct rh_shim_output *output, struct rh_error *note)
 {
 	struct stat st;

@@ -161,7 +161,7 @@ static int plan_policy(const struct rh_json *json, enum rh_shim_policy *ret_poli
 			return 0;
 		}
 	}
-	return rh_fail(err, RH_EINVAL, "pod plan: restartPolicy \"%s\" is none of Never, OnFailure, Always", text);
+	return rh_fail(err, RH_EINVAL, "pod plan: restartPolicy \"%s\" is not one of Never, OnFailure, Always", text);
 }
 
 int rh_shim_plan_parse(struct rh_json *json, struct rh_shim_plan *plan, struct rh_error *err)

@@ -18,7 +18,7 @@
 #define POD_LEFTOVER_GRACE RH_SECOND
 /* Interval of repeated SIGKILL, for processes that started meanwhile. */
 #define POD_KILL_PAUSE (RH_SECOND / 50)
-/* A process that SIGKILL does not end in this time hangs in the kernel; nobody waits for it any longer. */
+/* A process that SIGKILL does not end in this time hangs in the kernel; the shim stops waiting for it. */
 #define POD_KILL_PATIENCE (10 * RH_SECOND)
 /* A container that ran so long starts its back-off anew (a kubelet's rule). */
 #define POD_BACKOFF_RESET (600 * RH_SECOND)
@@ -101,7 +101,7 @@ static int64_t pod_next_pause(const struct rh_shim_pod *pod, const struct rh_shi
 	return pause < pod->plan->backoff_max ? pause : pod->plan->backoff_max;
 }
 
-/* What the kernel says of a SIGKILL that was not ours. A shell passes the end of its child on as 137. */
+/* The kernel's information about a SIGKILL that was not ours. A shell reports the end of its child as 137. */
 static void pod_blame_memory(const struct rh_shim_pod *pod, struct rh_shim_container *container)
 {
 	struct rh_shim_report *report = &container->report;
@@ -117,7 +117,7 @@ static void pod_blame_memory(const struct rh_shim_pod *pod, struct rh_shim_conta
 		        "killed by signal 9; the kernel's out-of-memory killer was active on this machine meanwhile");
 }
 
-/* The end of one run of a container: all of its processes are gone, report says how it ended. */
+/* The end of one run of a container: all of its processes are gone, and report has the result. */
 static void pod_conclude(struct rh_shim_pod *pod, struct rh_shim_container *container, int64_t now)
 {
 	struct rh_error note = {0};

@@ -223,7 +223,7 @@ static void spawn_child(const struct spawn_job *job)
 	_exit(SPAWN_NOT_FOUND);
 }
 
-/* @return whether the child refused, which it says before it ends; a program that runs has closed the pipe without a
+/* @return whether the child refused, which it reports before it ends; a program that runs has closed the pipe without a
  * word */
 static bool spawn_receive(int answer, struct rh_shim_refusal *ret_refusal)
 {

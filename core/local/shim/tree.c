@@ -19,7 +19,7 @@
 /* A tree that still grows after so many looks is left to the next call. */
 #define TREE_ROUNDS_MAX 50
 
-/* What a process's stat says. */
+/* Fields of a process's stat. */
 struct tree_stat {
 	char state;
 	pid_t parent;
@@ -43,7 +43,7 @@ static void tree_read(const char *path, struct rh_str *ret_text)
 		rh_str_append_bytes(ret_text, buffer, (size_t)n);
 }
 
-/* The name in parentheses can hold anything, so what counts starts behind the last one. */
+/* The name in parentheses can hold anything, so the other fields start after the last one. */
 static bool tree_stat(pid_t pid, struct tree_stat *ret_stat)
 {
 	char path[64];
@@ -197,7 +197,7 @@ int rh_shim_tree_scan(struct rh_shim_tree *tree)
 	return r;
 }
 
-/* An old kernel has no pidfd: then the moment between look and kill is all that is left to chance. */
+/* An old kernel has no pidfd: then the process ID can be reused between the check and the kill. */
 static void tree_send(pid_t pid, int fd, int number)
 {
 	if (fd >= 0)

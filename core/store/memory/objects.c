@@ -172,7 +172,7 @@ static const struct rh_json *objects_owners_of(const struct rh_json *tree)
 	return rh_json_get(rh_json_get(tree, "metadata"), "ownerReferences");
 }
 
-/* The map holds pointers; a count stands in for one. */
+/* The map holds pointers; a count is stored as one. */
 static void objects_count_owner(struct rh_memory_objects *objects, const char *uid, int by)
 {
 	intptr_t count = (intptr_t)rh_map_get(objects->owners, uid) + by;

@@ -12,10 +12,10 @@
 /** Most texts that a request has. */
 #define RH_MEMORY_TEXTS_MAX 8
 
-/** What a pending item is. A request that was applied becomes its outcome. */
+/** Kind of a pending item. A request that was applied becomes its outcome. */
 enum rh_memory_item_kind { RH_MEMORY_REQUEST, RH_MEMORY_OUTCOME, RH_MEMORY_EVENT };
 
-/** One pending item; first member of what it stands for. */
+/** One pending item; the first member of a request or event. */
 struct rh_memory_item {
 	struct rh_memory_item *previous;
 	struct rh_memory_item *next;

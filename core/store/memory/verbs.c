@@ -31,7 +31,7 @@ static void memory_answer_oom(struct rh_memory_request *request)
 	request->message = NULL;
 }
 
-/* Kubernetes names an object "pods "x"", with the group behind the plural where there is one. */
+/* Kubernetes names an object "pods "x"", with the group after the plural where there is one. */
 static void memory_print_name(const struct rh_memory_request *request, char *buffer, size_t size)
 {
 	const struct rh_resource *resource = &request->resource;

@@ -199,7 +199,7 @@ static void test_clock__duration_refuses(void **state)
 		support_row(rows[i]);
 		assert_int_equal(rh_duration_parse(rows[i], &us, &err), RH_EINVAL);
 		assert_true(us == 77);
-		assert_non_null(strstr(err.message, "is no duration"));
+		assert_non_null(strstr(err.message, "is not a duration"));
 	}
 }
 

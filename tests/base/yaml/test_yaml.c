@@ -158,9 +158,9 @@ static void test_yaml__aliases(void **state)
 		{"anchor of nothing", "a: &x\nb: *x\n", "[{\"a\":null,\"b\":null}]"},
 	};
 	static const struct yaml_row refused[] = {
-		{"unknown", "a: 1\nb: *x\n", "line 2, column 4: an alias names no anchor that ends before it: \"x\""},
-		{"of itself", "a: &x [*x]\n", "line 1, column 8: an alias names no anchor"},
-		{"of another document", "a: &x 1\n---\nb: *x\n", "line 3, column 4: an alias names no anchor"},
+		{"unknown", "a: 1\nb: *x\n", "line 2, column 4: an alias must name an anchor that ends before it: \"x\""},
+		{"of itself", "a: &x [*x]\n", "line 1, column 8: an alias must name an anchor"},
+		{"of another document", "a: &x 1\n---\nb: *x\n", "line 3, column 4: an alias must name an anchor"},
 		{"a key that is a list", "a: &x [1]\n*x : v\n", "a key must be text, not \"array\""},
 	};
 

@@ -156,7 +156,7 @@ class Mistakes(unittest.TestCase):
             (["bench", "--loacl", "2"], "unknown option --loacl"),
             (["bench", "--local", "many"], '--local "many"'),
             (["bench", "-o", "xml"], '"xml" is none of'),
-            (["check"], "no rank is known"),
+            (["check"], "the rank is not known"),
             (["check"], "on this machine alone, say --local N"),
             (["check", "--local", "2", "--backend", "nosuch"], "nosuch"),
             (["check", "--local", "1", "--svg", "/nowhere/x.svg", *QUICK], "cannot write /nowhere/x.svg"),

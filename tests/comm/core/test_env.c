@@ -62,7 +62,7 @@ static void test_env__ranks(void **state)
 	     "RH_COMM_WORLD gives 2 and WORLD_SIZE gives 3"},
 		{"half", "RANK=1" PLACE, 0, 0, "RANK is set and WORLD_SIZE is not"},
 		{"the other half", "RH_COMM_WORLD=1", 0, 0, "RH_COMM_WORLD is set and RH_COMM_RANK is not"},
-		{"nobody", "", 0, 0, "no rank is known"},
+		{"nobody", "", 0, 0, "the rank is not known"},
 		{"no number", "RANK=one WORLD_SIZE=2", 0, 0, "RANK: \"one\" must be a whole number"},
 		{"negative", "RANK=-1 WORLD_SIZE=2", 0, 0, "RANK: \"-1\""},
 		{"no world", "RANK=0 WORLD_SIZE=0", 0, 0, "WORLD_SIZE: \"0\""},

@@ -47,7 +47,7 @@ static void test_loader__refusals(void **state)
 		{"lacking", "it lacks one of probe, open"},
 		{"symbol", "undefined symbol: rh_comm_backend_entry_v0"},
 		{"missing", "No such file"},
-		{"unwilling", "the backend unwilling cannot be had: the moon is not full"},
+		{"unwilling", "the backend unwilling is not available: the moon is not full"},
 		{"cuda", "it does not move host memory"},
 		{"../good", "\"../good\" is not a valid name of a backend"},
 		{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "is not a valid name of a backend"},

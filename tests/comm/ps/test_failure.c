@@ -186,7 +186,7 @@ static void test_failure__a_server_without_a_folder_is_named(void **state)
 			servers_restart(&servers, 1);
 		op = workers_op(RH_PS_PULL, NULL, out, COUNT);
 		assert_int_equal(rh_ps_run(ps, &op, 1, &err), RH_COMM_EPEER);
-		assert_non_null(strstr(err.text, restarted ? "server 1 was started anew" : "server 1 at 127.0.0.1"));
+		assert_non_null(strstr(err.text, restarted ? "server 1 was restarted without" : "server 1 at 127.0.0.1"));
 		/* and so do all later ones */
 		assert_int_equal(rh_ps_run(ps, &op, 1, &err), RH_COMM_EPEER);
 		op = workers_op(RH_PS_INIT, NULL, NULL, COUNT);
@@ -460,7 +460,7 @@ static void check_cut_off(struct board *board, size_t kept, const char *words)
 	assert_int_equal(truncate(log, (off_t)kept), 0);
 	servers_restart(&servers, 0);
 	assert_int_equal(rh_ps_run(ps, &op, 1, &err), RH_COMM_EPEER);
-	if (!strstr(err.text, "has lost what it had answered for") || !strstr(err.text, words))
+	if (!strstr(err.text, "has lost what it had acknowledged") || !strstr(err.text, words))
 		fail_msg("%s", err.text);
 	rh_ps_free(ps);
 	servers_stop(&servers);

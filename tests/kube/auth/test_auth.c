@@ -366,8 +366,8 @@ static void test_auth__plugins_that_fail(void **state)
 	} rows[] = {
 		{"status", PLUGIN, "#!/bin/sh\nexit 7\n", "users[0].user.exec: the plugin: it ended with status 7"},
 		{"signal", PLUGIN, "#!/bin/sh\nkill -9 $$\n", "users[0].user.exec: the plugin: it was killed by signal 9"},
-		{"silent", PLUGIN, "#!/bin/sh\n", "what the plugin wrote is no ExecCredential"},
-		{"babble", PLUGIN, "#!/bin/sh\necho s3cret\n", "what the plugin wrote is no ExecCredential"},
+		{"silent", PLUGIN, "#!/bin/sh\n", "the plugin's output is not an ExecCredential"},
+		{"babble", PLUGIN, "#!/bin/sh\necho s3cret\n", "the plugin's output is not an ExecCredential"},
 		{"closes early", PLUGIN, "#!/bin/sh\nexec >&-\nsleep 0.2\nexit 5\n", "it ended with status 5"},
 		{"too much", PLUGIN, "#!/bin/sh\nhead -c 3000000 /dev/zero\n", "its output cannot be read: File too large"},
 		{"missing", "exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: ./nothing}", "",

@@ -66,25 +66,26 @@ static void test_exec__answers_that_do_not_fit(void **state)
 	static const struct {
 		const char *name, *text, *message;
 	} rows[] = {
-		{"nothing", "", "is no ExecCredential in JSON"},
-		{"no JSON", "token: s3cret", "is no ExecCredential in JSON"},
-		{"same key twice", "{\"s3cret\":1,\"s3cret\":2}", "is no ExecCredential in JSON"},
-		{"another kind", "{\"kind\":\"Pod\"}", "is no ExecCredential in JSON"},
-		{"a list", "[]", "is no ExecCredential in JSON"},
+		{"nothing", "", "is not an ExecCredential in JSON"},
+		{"no JSON", "token: s3cret", "is not an ExecCredential in JSON"},
+		{"same key twice", "{\"s3cret\":1,\"s3cret\":2}", "is not an ExecCredential in JSON"},
+		{"another kind", "{\"kind\":\"Pod\"}", "is not an ExecCredential in JSON"},
+		{"a list", "[]", "is not an ExecCredential in JSON"},
 		{"another version",
 	     "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1beta1\",\"status\":{}}",
-	     "f: users[0].user.exec.apiVersion: says client.authentication.k8s.io/v1, the plugin answered in another"},
+	     "f: users[0].user.exec.apiVersion: is client.authentication.k8s.io/v1, but the plugin answered in another"},
 		{"no status", "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\"}",
 	     "the plugin's answer has no status"},
 		{"empty status", HEAD "{}}", "gave neither a token nor a certificate"},
 		{"empty token", HEAD "{\"token\":\"\"}}", "gave neither a token nor a certificate"},
-		{"token is a number", HEAD "{\"token\":1}}", "the plugin's status.token is no text"},
+		{"token is a number", HEAD "{\"token\":1}}", "the plugin's status.token is not a string"},
 		{"token of two lines", HEAD "{\"token\":\"s3cret\\r\\nX: y\"}}", "white space or control characters"},
 		{"certificate alone", HEAD "{" CERTIFICATE "}}", "gave only one of clientCertificateData and clientKeyData"},
 		{"key alone", HEAD "{\"token\":\"s3cret\"," KEY "}}", "gave only one of clientCertificateData"},
-		{"no PEM", HEAD "{\"clientCertificateData\":\"s3cret\"," KEY "}}", "status.clientCertificateData: is no PEM"},
-		{"no key", HEAD "{" CERTIFICATE ",\"clientKeyData\":\"s3cret\"}}", "status.clientKeyData: is no PEM"},
-		{"time", HEAD "{\"token\":\"s3cret\",\"expirationTimestamp\":\"soon\"}}", "expirationTimestamp is no RFC 3339"},
+		{"no PEM", HEAD "{\"clientCertificateData\":\"s3cret\"," KEY "}}", "status.clientCertificateData: is not PEM"},
+		{"no key", HEAD "{" CERTIFICATE ",\"clientKeyData\":\"s3cret\"}}", "status.clientKeyData: is not PEM"},
+		{"time", HEAD "{\"token\":\"s3cret\",\"expirationTimestamp\":\"soon\"}}",
+	     "expirationTimestamp is not an RFC 3339"},
 	};
 	rh_auto(kubeconfig) config = plain();
 

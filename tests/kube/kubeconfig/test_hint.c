@@ -12,7 +12,7 @@
 #define EXEC \
 	"\"exec\":{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"command\":\"aws\",\"interactiveMode\":\"Never\"}"
 #define WHO "context \"c\", user \"ann\": "
-#define CHECK " (kubectl --context c auth whoami says when it is right)"
+#define CHECK " (kubectl --context c auth whoami shows when it is right)"
 
 struct hint_row {
 	const char *name;
@@ -28,14 +28,14 @@ static const struct hint_row hint_rows[] = {
 	{"a token's file", HINT_CONFIG("https://a:1", "\"tokenFile\":\"/t\""), 401, "Unauthorized",
      WHO "the token in /t is not accepted; renew it" CHECK},
 	{"a program", HINT_CONFIG("https://a:1", EXEC), 401, "Unauthorized",
-     WHO "what the program \"aws\" of dir/f: users[0].user.exec gives is not accepted; log in again" CHECK},
+     WHO "the credentials from the program \"aws\" of dir/f: users[0].user.exec are not accepted; log in again" CHECK},
 	{"a password", HINT_CONFIG("https://a:1", "\"username\":\"u\",\"password\":\"secret\""), 401, "Unauthorized",
      WHO "username and password in dir/f: users[0].user are not accepted; correct them" CHECK},
 	{"nobody", HINT_CONFIG("https://a:1", ""), 401, "Unauthorized",
      WHO "dir/f: users[0].user has no credentials; add a token, a client certificate or exec" CHECK},
 	{"no right", HINT_CONFIG("https://a:1", "\"token\":\"secret\""), 403, "forbidden", ""},
 	{"plain to a server of TLS", HINT_CONFIG("http://a:1", ""), 400, "Client sent an HTTP request to an HTTPS server.",
-     "the server speaks TLS, and dir/f: clusters[0].cluster.server begins with http://; write https://"},
+     "the server uses TLS, and dir/f: clusters[0].cluster.server begins with http://; write https://"},
 	{"another bad request", HINT_CONFIG("http://a:1", ""), 400, "what?", ""},
 	{"the same of a proxy", HINT_CONFIG("https://a:1", ""), 400, "Client sent an HTTP request to an HTTPS server.", ""},
 };

@@ -607,7 +607,7 @@ static void test_lease__options(void **state)
 	} rows[] = {
 		{"no identity", {.namespace_ = "a", .name = "b"}, "needs a namespace, a name and an identity"},
 		{"empty name", {.namespace_ = "a", .name = "", .identity = "c"}, "needs a namespace, a name and an identity"},
-		{"a path", {.namespace_ = "a", .name = "b/c", .identity = "c"}, "\"b/c\" in \"a\" is no name of a Lease"},
+		{"a path", {.namespace_ = "a", .name = "b/c", .identity = "c"}, "\"b/c\" in \"a\" is not a name of a Lease"},
 		{"deadline", {"a", "b", "c", 10 * RH_SECOND, 10 * RH_SECOND, 0, 0}, "must be longer than the renew deadline"},
 		{"retry", {"a", "b", "c", 0, 2 * RH_SECOND, 2 * RH_SECOND, 0}, "longer than the retry period"},
 	};

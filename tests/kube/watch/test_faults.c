@@ -212,8 +212,8 @@ static void test_faults__what_cannot_be_read_is_tried_again(void **state)
 	static const struct {
 		const char *body, *message;
 	} rows[] = {
-		{"<html>", "the server's answer is no list: byte 0x3c stands where it must not"},
-		{"{}", "the server's answer is no list: it has no items"},
+		{"<html>", "the server's answer is not a list: unexpected byte 0x3c"},
+		{"{}", "the server's answer is not a list: it has no items"},
 		{"{'metadata':{},'items':[]}", "the server's list has no metadata.resourceVersion"},
 		{"{'items':[]", "the server's answer ends in the middle"},
 	};

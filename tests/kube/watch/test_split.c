@@ -121,22 +121,22 @@ static void test_split__refuses_lists(void **state)
 {
 	static const char *const rows[][2] = {
 		{"", "the server's answer ends in the middle"},
-		{"{}", "the server's answer is no list: it has no items"},
+		{"{}", "the server's answer is not a list: it has no items"},
 		{"{\"items\":[{}]", "{}\nthe server's answer ends in the middle"},
 		{"{\"items\":[{}", "{}\nthe server's answer ends in the middle"},
 		{"{\"items\":[{\"a\":\"", "the server's answer ends in the middle"},
-		{"[]", "the server's answer is no list: byte 0x5b stands where it must not"},
-		{"{\"items\":{}}", "the server's answer is no list: byte 0x7b stands where it must not"},
-		{"{\"items\":[1]}", "the server's answer is no list: byte 0x31 stands where it must not"},
-		{"{\"items\":[{},]}", "{}\nthe server's answer is no list: byte 0x5d stands where it must not"},
-		{"{\"items\":[,{}]}", "the server's answer is no list: byte 0x2c stands where it must not"},
-		{"{\"items\":[{}{}]}", "{}\nthe server's answer is no list: byte 0x7b stands where it must not"},
-		{"{\"items\" []}", "the server's answer is no list: byte 0x5b stands where it must not"},
-		{"{\"a\":}", "the server's answer is no list: byte 0x7d stands where it must not"},
-		{"{\"a\":1,}", "the server's answer is no list: byte 0x7d stands where it must not"},
-		{"{\"items\":[]}x", "the server's answer is no list: byte 0x78 stands where it must not"},
-		{"{\"items\":[{]}]}", "the server's answer is no JSON: a bracket does not match"},
-		{"{\"a\":[}]}", "the server's answer is no JSON: a bracket does not match"},
+		{"[]", "the server's answer is not a list: unexpected byte 0x5b"},
+		{"{\"items\":{}}", "the server's answer is not a list: unexpected byte 0x7b"},
+		{"{\"items\":[1]}", "the server's answer is not a list: unexpected byte 0x31"},
+		{"{\"items\":[{},]}", "{}\nthe server's answer is not a list: unexpected byte 0x5d"},
+		{"{\"items\":[,{}]}", "the server's answer is not a list: unexpected byte 0x2c"},
+		{"{\"items\":[{}{}]}", "{}\nthe server's answer is not a list: unexpected byte 0x7b"},
+		{"{\"items\" []}", "the server's answer is not a list: unexpected byte 0x5b"},
+		{"{\"a\":}", "the server's answer is not a list: unexpected byte 0x7d"},
+		{"{\"a\":1,}", "the server's answer is not a list: unexpected byte 0x7d"},
+		{"{\"items\":[]}x", "the server's answer is not a list: unexpected byte 0x78"},
+		{"{\"items\":[{]}]}", "the server's answer is not JSON: a bracket does not match"},
+		{"{\"a\":[}]}", "the server's answer is not JSON: a bracket does not match"},
 		{"{\"items\":[{\"a\":1 2}]}", "the server's answer: line 1, column 8: expected , or }"},
 		{"{\"items\":[{\"a\":tru}]}", "the server's answer: line 1, column 6: expected a value"},
 		{"{\"items\":[{\"a\":[1:2]}]}", "the server's answer: line 1, column 8: expected , or ]"},
@@ -153,9 +153,9 @@ static void test_split__refuses_events(void **state)
 	static const char *const rows[][2] = {
 		{"{\"a\":1", "the server's answer ends in the middle"},
 		{"{\"a\":1}\n{\"b\"", "{\"a\":1}\nthe server's answer ends in the middle"},
-		{"[]", "the server's answer is no stream of events: byte 0x5b stands where it must not"},
-		{"<html>", "the server's answer is no stream of events: byte 0x3c stands where it must not"},
-		{"{\"a\":1},{}", "{\"a\":1}\nthe server's answer is no stream of events: byte 0x2c stands where it must not"},
+		{"[]", "the server's answer is not a stream of events: unexpected byte 0x5b"},
+		{"<html>", "the server's answer is not a stream of events: unexpected byte 0x3c"},
+		{"{\"a\":1},{}", "{\"a\":1}\nthe server's answer is not a stream of events: unexpected byte 0x2c"},
 	};
 
 	(void)state;
@@ -172,7 +172,7 @@ static void test_split__refuses_a_zero_byte(void **state)
 
 	(void)state;
 	assert_int_equal(rh_split_feed(split, text, sizeof(text) - 1, &err), RH_EINVAL);
-	assert_string_equal(err.message, "the server's answer is no JSON: it holds a zero byte");
+	assert_string_equal(err.message, "the server's answer is not JSON: it holds a zero byte");
 }
 
 /* @p before, then @p open @p depth times, one, the same number of @p close, then @p after. */

@@ -125,8 +125,8 @@ static void test_variables__bad_names_are_left_out_and_reported(void **state)
 	assert_int_equal(r, 0);
 	assert_string_equal(text, "ok=x ");
 	assert_string_equal(rh_str_text(&test->notes),
-	                    "container \"c\": envFrom leaves out \"bad name\", which is no name of a variable\n"
-	                    "container \"c\": envFrom leaves out \"1st\", which is no name of a variable\n");
+	                    "container \"c\": envFrom leaves out \"bad name\", which is not a name of a variable\n"
+	                    "container \"c\": envFrom leaves out \"1st\", which is not a name of a variable\n");
 	/* nobody has to want notes */
 	test->context.notes = NULL;
 	rh_free(rh_take(text));

@@ -87,7 +87,7 @@ static void test_volumes__refused(void **state)
 		const char *word;
 	} rows[] = {
 		{"persistentVolumeClaim: {claimName: c}", RH_EINVAL,
-	     "volume \"v\": persistentVolumeClaim cannot be had on one machine; name a folder of this machine with "
+	     "volume \"v\": persistentVolumeClaim is not supported on one machine; name a folder of this machine with "
 	     "hostPath"},
 		{"nfs: {server: s, path: /}", RH_EINVAL, "nfs"},
 		{"configMap: {name: none}", RH_ENOENT, "volume \"v\": configmap \"none\" not found"},
@@ -173,7 +173,7 @@ static void test_volumes__host_path(void **state)
 	assert_false(plain.items[0].read_only);
 }
 
-/* What nobody mounts is not made: a volume that cannot be had does no harm then. */
+/* What nobody mounts is not made: a volume that is not supported does no harm then. */
 static void test_volumes__only_the_used_ones(void **state)
 {
 	struct test_pod *test = *state;

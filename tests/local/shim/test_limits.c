@@ -220,7 +220,7 @@ static void test_limits__says_what_is_in_the_way(void **state)
 	put_cgroup(root, "/good", "memory\n");
 	put(root, "sys/fs/cgroup/cgroup.controllers", "");
 	assert_int_equal(rh_shim_limits_check(root, &err), RH_ENOENT);
-	assert_non_null(strstr(err.message, "no cgroup that this user may write passes"));
+	assert_non_null(strstr(err.message, "this user may write no cgroup that delegates"));
 	/* no cgroup.procs that could be written, as for a user who is not root */
 	put(root, "proc/self/cgroup", "4:memory:/mine\n1:cpu:/mine\n0::/\n");
 	put(root, "sys/fs/cgroup/memory/mine/tasks", "");

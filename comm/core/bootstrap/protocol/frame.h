@@ -19,7 +19,7 @@
 #define RH_COMM_REMEMBERED 16
 /** Longest payload, bytes: a key and a value. */
 #define RH_COMM_FRAME_MAX (1024 * 1024)
-/** Longest payload of a PUT: what comes back in a VALUE has a number in front. */
+/** Longest payload of a PUT: a VALUE has a number before it. */
 #define RH_COMM_PUT_MAX (RH_COMM_FRAME_MAX - sizeof(uint64_t))
 /** Bytes of a nonce. */
 #define RH_COMM_NONCE 16
@@ -50,7 +50,7 @@ enum rh_comm_frame_kind {
 	RH_COMM_FRAME_PULSE      /**< server to rank: a BEAT was received */
 };
 
-/** Who comes. */
+/** The connecting rank. */
 struct rh_comm_hello {
 	uint32_t protocol;
 	int32_t rank;
@@ -66,7 +66,7 @@ struct rh_comm_challenge {
 	uint8_t proof[RH_COMM_DIGEST];
 };
 
-/** How a rank does. */
+/** Progress of a rank. */
 struct rh_comm_beat {
 	uint64_t posted; /**< collectives that it has posted */
 	uint64_t done;   /**< collectives that are done there */
@@ -90,13 +90,13 @@ struct rh_comm_gone {
 #define RH_COMM_REACHED_OPEN 2
 /** @} */
 
-/** How far is a rank, and with what? */
+/** Query of a rank's progress. */
 struct rh_comm_query {
 	uint64_t group;  /**< 0: the world */
-	uint64_t needed; /**< how far all must be */
+	uint64_t needed; /**< progress that all must have */
 };
 
-/** So far. */
+/** Answer to a query. */
 struct rh_comm_answer {
 	struct rh_comm_query query;
 	uint64_t reached;
@@ -104,7 +104,7 @@ struct rh_comm_answer {
 	uint64_t labels[RH_COMM_REMEMBERED];
 };
 
-/** Why everything ends. */
+/** Reason for the end of the world. */
 struct rh_comm_end {
 	int32_t code;
 	int32_t rank;
@@ -123,18 +123,18 @@ struct rh_comm_buffer {
 void rh_comm_buffer_deinit(struct rh_comm_buffer *buffer);
 /** Append. @return 0 or RH_COMM_ENOMEM */
 int32_t rh_comm_buffer_add(struct rh_comm_buffer *buffer, const void *data, size_t length);
-/** Take the first @p length bytes out. */
+/** Remove the first @p length bytes. */
 void rh_comm_buffer_drop(struct rh_comm_buffer *buffer, size_t length);
 /** Append a frame whose payload is @p head, then @p data. @return 0 or RH_COMM_ENOMEM */
 int32_t rh_comm_frame_add(struct rh_comm_buffer *buffer, uint32_t kind, const void *head, size_t head_length,
                           const void *data, size_t length);
 /**
  * Look at the first frame.
- * @return 1: it is complete; 0: not yet; RH_COMM_EINVAL: these are no frames
+ * @return 1: it is complete; 0: not yet; RH_COMM_EINVAL: malformed
  */
 int32_t rh_comm_frame_look(const struct rh_comm_buffer *buffer, uint32_t *ret_kind, const uint8_t **ret_payload,
                            size_t *ret_length);
-/** Take the first frame, which is complete, out. */
+/** Remove the first frame, which is complete. */
 void rh_comm_frame_drop(struct rh_comm_buffer *buffer);
 /**
  * Read what is available. @return bytes; 0: nothing now; RH_COMM_EPEER: the other end is closed or lost, see errno (0:

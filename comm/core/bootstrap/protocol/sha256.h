@@ -13,7 +13,7 @@
 /** Bytes of a digest. */
 #define RH_COMM_DIGEST 32
 
-/** A hash under way. */
+/** A hash in progress. */
 struct rh_comm_sha256 {
 	uint32_t state[8];
 	uint64_t length; /**< bytes so far */
@@ -22,7 +22,7 @@ struct rh_comm_sha256 {
 
 /** Begin. */
 void rh_comm_sha256_init(struct rh_comm_sha256 *hash);
-/** Go on with @p length bytes. */
+/** Add @p length bytes. */
 void rh_comm_sha256_add(struct rh_comm_sha256 *hash, const void *data, size_t length);
 /** End. @param[out] ret_digest RH_COMM_DIGEST bytes */
 void rh_comm_sha256_end(struct rh_comm_sha256 *hash, uint8_t *ret_digest);

@@ -9,17 +9,17 @@
 #include "comm/ps/server/store.h"
 
 /**
- * Fold @p length bytes into checksum @p sum. Pieces count: the same bytes cut elsewhere give another sum.
+ * Add @p length bytes to checksum @p sum. The result depends on how the bytes are split into calls.
  * @return the new sum
  */
 uint64_t rh_ps_sum(uint64_t sum, const void *data, size_t length);
 /**
- * Write a store to file @p name in folder @p folder: under another name first, then safe on the disk, then renamed.
+ * Write a store to file @p name in folder @p folder: under another name, then synced, then renamed.
  * Blocks. @return 0 or RH_COMM_EIO
  */
 int32_t rh_ps_image_write(const struct rh_ps_store *store, int folder, const char *name, struct rh_comm_error *err);
 /**
- * Read one. @param config what is to be served: what the file says of it must be the same, but for the constants of the
+ * Read one. @param config configuration of the server: that of the file must be equal, except for the constants of the
  * rule; the learning rate is the file's
  * @return 0; RH_COMM_EINVAL: it is of another server; RH_COMM_EIO: it cannot be read or is damaged; RH_COMM_ENOMEM
  */

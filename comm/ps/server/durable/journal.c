@@ -73,7 +73,7 @@ static bool journal_write(struct rh_ps_journal *journal, struct iovec *parts, in
 	return true;
 }
 
-/* Write the buffer, and one record behind it when there is one. */
+/* Write the buffer, then one record if there is one. */
 static int32_t journal_flush(struct rh_ps_journal *journal, const struct rh_ps_head *head, const uint8_t *payload,
                              struct rh_comm_error *err)
 {
@@ -115,7 +115,7 @@ int32_t rh_ps_journal_commit(struct rh_ps_journal *journal, struct rh_comm_error
 {
 	int32_t r;
 
-	/* what was half written must not be written once more behind that half */
+	/* a partly written buffer must not be written again after its first part */
 	if (journal->broken)
 		return journal_is_broken(journal, err);
 	r = journal->used > 0 ? journal_flush(journal, NULL, NULL, err) : 0;
@@ -168,7 +168,8 @@ int32_t rh_ps_journal_renew(struct rh_ps_journal *journal, const struct rh_ps_st
 
 	if (journal->broken)
 		return journal_is_broken(journal, err);
-	/* the log comes first: an image without one has lost it. What an earlier run left under its name is of no use */
+	/* the log is created first: an image without a log has lost it. A file of that name from an earlier run is not
+	 * needed */
 	r = journal_open_log(journal, old + 1, O_CREAT | O_TRUNC, err);
 	journal_name(journal, "state", old + 1, name);
 	if (r == 0)

@@ -25,12 +25,12 @@ struct replay {
 	uint8_t *payload; /* room for one */
 };
 
-/* What stands at some place. */
+/* Content at some offset. */
 enum replay_find {
 	REPLAY_RECORD,
 	REPLAY_SHORT,   /* the file ends before the record does */
 	REPLAY_DAMAGED, /* it was never written so */
-	REPLAY_UNREAD   /* errno says why */
+	REPLAY_UNREAD   /* errno has the reason */
 };
 
 uint64_t rh_ps_replay_sum(const struct rh_ps_head *head, const uint8_t *payload)
@@ -61,7 +61,7 @@ static bool replay_head_is_sane(const struct rh_ps_head *head)
 	}
 }
 
-/* Read the record at `at`, where the file stands. */
+/* Read the record at `at`, the position of the file. */
 static enum replay_find replay_next(const struct replay *replay, struct rh_ps_head *ret_head)
 {
 	uint64_t left = replay->length - replay->at;
@@ -80,7 +80,7 @@ static enum replay_find replay_next(const struct replay *replay, struct rh_ps_he
 	return ret_head->reserved == rh_ps_replay_sum(ret_head, replay->payload) ? REPLAY_RECORD : REPLAY_DAMAGED;
 }
 
-/* @return whether a whole record stands at `at`, whose first bytes are at `data` */
+/* @return whether a whole record is at `at`, whose first bytes are at `data` */
 static bool replay_is_record(const struct replay *replay, uint64_t at, const uint8_t *data)
 {
 	struct rh_ps_head head;
@@ -93,7 +93,7 @@ static bool replay_is_record(const struct replay *replay, uint64_t at, const uin
 	return head.reserved == rh_ps_replay_sum(&head, replay->payload);
 }
 
-/* @return 1: a whole record stands somewhere behind the place where the reading ended; 0: none; RH_COMM_ENOMEM */
+/* @return 1: there is a whole record somewhere after the offset where the reading ended; 0: none; RH_COMM_ENOMEM */
 static int32_t replay_goes_on(const struct replay *replay)
 {
 	uint8_t *piece = malloc(PIECE);
@@ -135,7 +135,7 @@ static int32_t replay_fail(const struct replay *replay, struct rh_comm_error *er
 	return rh_comm_fail_os(err, errno, text);
 }
 
-/* The reading ended before the file did: say whether that is how a killed process leaves its log. */
+/* The reading ended before the file did: find out whether a killed process leaves such a log. */
 static int32_t replay_judge(const struct replay *replay, enum replay_find found, struct rh_comm_error *err)
 {
 	int32_t r = found == REPLAY_SHORT ? replay_goes_on(replay) : 1;

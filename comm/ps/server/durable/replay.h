@@ -8,15 +8,15 @@
 
 #include "comm/ps/server/store.h"
 
-/** @return the checksum that stands in a record's head, which is taken for zero meanwhile */
+/** @return the checksum of a record, computed with zero in the checksum field of its head */
 uint64_t rh_ps_replay_sum(const struct rh_ps_head *head, const uint8_t *payload);
 /**
- * Let @p store take all records of the log @p fd, from its start. Blocks.
+ * Apply all records of the log @p fd to @p store, from its start. Blocks.
  *
- * A process that is killed leaves a log whose last record ends too early: nobody was answered for that one, and it does
- * not count. Anything else that is not as it was written is an error, as what follows it was answered for.
+ * A process that is killed leaves a log with an incomplete last record: it was never acknowledged, and is dropped. Any
+ * other difference from what was written is an error, because the records after it were acknowledged.
  *
- * @param name of the log, for words. @param[out] ret_length bytes of all whole records
+ * @param name of the log, for messages. @param[out] ret_length bytes of all whole records
  * @return 0; RH_COMM_EIO: it cannot be read, or is damaged; RH_COMM_EINVAL: a record does not fit the store;
  * RH_COMM_ENOMEM
  */

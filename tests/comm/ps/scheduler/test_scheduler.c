@@ -358,7 +358,7 @@ static void test_scheduler__refuses_with_reasons(void **state)
 		const char *words;
 	} rows[] = {
 		{work_of_another_secret, "another secret"},
-		{work_of_another_job, "the scheduler is of another job"},
+		{work_of_another_job, "the scheduler belongs to another job"},
 		{work_as_fifth, "configured for 1 servers and 1 workers, and this is worker 4"},
 		{work_over_native, "the backend \"own\" and this worker \"native\""},
 	};

@@ -233,7 +233,7 @@ static void test_store__refuses_what_does_not_fit(void **state)
 	} rows[] = {
 		{"another size", {RH_PS_REC_PUSH, 8, 9, 1, 0, 8, RH_COMM_F32, 0, 0, 0, 0, 0}, "same count"},
 		{"another type", {RH_PS_REC_PUSH, 20, 9, 1, 0, 20, RH_COMM_I32, 0, 0, 0, 0, 0}, "same count"},
-		{"too short", {RH_PS_REC_PUSH, 16, 9, 1, 0, 20, RH_COMM_F32, 0, 0, 0, 0, 0}, "instead of"},
+		{"too short", {RH_PS_REC_PUSH, 16, 9, 1, 0, 20, RH_COMM_F32, 0, 0, 0, 0, 0}, "expected 20"},
 		{"unknown key", {RH_PS_REC_PUSH, 20, 9, 2, 0, 20, RH_COMM_F32, 0, 0, 0, 0, 0}, "not known"},
 		{"no such type", {RH_PS_REC_INIT, 20, 9, 2, 0, 20, 99, 0, 0, 0, 0, 0}, "cannot be kept"},
 		{"half an element", {RH_PS_REC_INIT, 18, 9, 2, 0, 18, RH_COMM_F32, 0, 0, 0, 0, 0}, "cannot be kept"},
