@@ -7,6 +7,7 @@
 #include "base/os/clock.h"
 #include "base/os/library.h"
 #include "base/str.h"
+#include "host/admit.h"
 #include "host/allow.h"
 #include "host/call/view.h"
 #include "host/containment/guard.h"
@@ -24,35 +25,15 @@ struct host_file {
 	struct rh_error reason;   /* else: what it did when it was tried */
 };
 
-/** The plugin of the slot is about to be called. */
-static void host_enter(const struct rh_config *config, const struct rh_slot *slot, const char *operation,
-                       struct rh_guard *guard)
-{
-	*guard = (struct rh_guard){
-		.plugin = slot->path, .operation = operation, .limit = config ? config->plugin_time_limit : RH_NEVER};
-	rh_guard_enter(guard);
-}
-
-static void host_finish(const struct rh_config *config, const struct rh_slot *slot)
-{
-	struct rh_guard guard;
-
-	if (!slot->plugin->fini)
-		return;
-	host_enter(config, slot, "fini()", &guard);
-	slot->plugin->fini(slot->self);
-	rh_guard_leave();
-}
-
 static void host_unload(const struct rh_config *config, struct rh_slot *slot)
 {
 	struct rh_guard guard;
 
 	if (slot->state == RH_PLUGIN_READY && !slot->worker)
-		host_finish(config, slot);
+		rh_slot_finish(config, slot);
 	if (!slot->handle)
 		return;
-	host_enter(config, slot, "its destructors", &guard);
+	rh_slot_enter(config, slot, "its destructors", &guard);
 	rh_library_close(slot->handle);
 	rh_guard_leave();
 }
@@ -118,187 +99,12 @@ static struct rh_slot *host_slot_new(struct rh_host *host, const char *path)
 	return slot;
 }
 
-static int host_check_allowed(const struct rh_host *host, struct rh_slot *slot, const char *name, struct rh_error *err)
-{
-	int r = rh_allow_check(host->config, name, err);
-
-	if (r < 0)
-		slot->state = RH_PLUGIN_DISABLED;
-	return r;
-}
-
 /** The list is asked before a file is opened, so the plugin NAME is the file NAME.so. */
 static int host_check_file_allowed(const struct rh_host *host, struct rh_slot *slot, struct rh_error *err)
 {
 	rh_auto_free char *name = rh_files_name(slot->path);
 
-	return name ? host_check_allowed(host, slot, name, err) : rh_fail_oom(err);
-}
-
-/** Two plugins with one name: which one is meant by the configuration would be chance. */
-static int host_check_name(const struct rh_host *host, const struct rh_slot *slot, struct rh_error *err)
-{
-	for (size_t i = 0; i < host->slot_count; i++) {
-		const struct rh_slot *other = host->slots[i];
-
-		if (other != slot && other->plugin && strcmp(other->name, slot->name) == 0)
-			return rh_fail(err, RH_EPLUGIN, "its name \"%s\" is that of the plugin in \"%s\"; remove one of them",
-			               slot->name, other->path);
-	}
-	return 0;
-}
-
-static bool host_is_same_kind(const struct rh_kind *a, const struct rh_kind *b)
-{
-	return strcmp(a->group, b->group) == 0 && (strcmp(a->kind, b->kind) == 0 || strcmp(a->plural, b->plural) == 0);
-}
-
-static int host_check_conflict(const struct rh_host *host, const struct rh_kind *kind, struct rh_error *err)
-{
-	for (size_t i = 0; i < host->slot_count; i++) {
-		const struct rh_slot *other = host->slots[i];
-
-		for (size_t k = 0; k < other->kind_count; k++) {
-			if (host_is_same_kind(other->kinds[k], kind))
-				return rh_fail(err, RH_EPLUGIN, "its kind %s.%s is served by the plugin in \"%s\"; remove one of them",
-				               kind->kind, kind->group, other->path);
-		}
-	}
-	return 0;
-}
-
-static const struct rh_kind *host_ask_kind(const struct rh_host *host, const struct rh_slot *slot, size_t index)
-{
-	const struct rh_kind *kind;
-	struct rh_guard guard;
-
-	host_enter(host->config, slot, "describe()", &guard);
-	kind = slot->plugin->describe(slot->self, (uint32_t)index);
-	rh_guard_leave();
-	return kind;
-}
-
-/**
- * Ask for all kinds. Those already taken stay in the slot, so a plugin that describes one kind twice conflicts with
- * itself.
- */
-static int host_describe(const struct rh_host *host, struct rh_slot *slot, struct rh_error *err)
-{
-	const struct rh_kind *kind;
-	int r;
-
-	while ((kind = slot->hello ? rh_hello_kind(slot->hello, false, slot->kind_count)
-	                           : host_ask_kind(host, slot, slot->kind_count))) {
-		if (slot->kind_count == RH_PLUGIN_KINDS_MAX)
-			return rh_fail(err, RH_EPLUGIN, "it describes more than %d kinds", RH_PLUGIN_KINDS_MAX);
-		r = rh_abi_check_kind(kind, err);
-		if (r == 0)
-			r = host_check_conflict(host, kind, err);
-		if (r < 0)
-			return r;
-		slot->kinds[slot->kind_count++] = kind;
-	}
-	return slot->kind_count > 0 ? 0 : rh_fail(err, RH_EPLUGIN, "it describes no kind");
-}
-
-/** Record the kinds of a plugin that does not start, so that errors about a missing kind can name the plugin. */
-static void host_note_idle(const struct rh_host *host, struct rh_slot *slot)
-{
-	const struct rh_kind *kind;
-
-	slot->self = NULL;
-	while (slot->idle_count < RH_PLUGIN_KINDS_MAX && (kind = host_ask_kind(host, slot, slot->idle_count)) &&
-	       rh_abi_check_kind(kind, NULL) == 0)
-		slot->idle[slot->idle_count++] = kind;
-}
-
-static int host_init(const struct rh_host *host, struct rh_slot *slot, struct rh_error *err)
-{
-	struct rh_reply reply = {.operation = RH_OPERATION_INIT, .plugin = slot->name};
-	struct rh_guard guard;
-	int32_t r;
-
-	if (!slot->plugin->init)
-		return 0;
-	host_enter(host->config, slot, "init()", &guard);
-	r = slot->plugin->init(host->services, &slot->self, &reply);
-	rh_guard_leave();
-	if (r == 0)
-		return 0;
-	if (reply.status == r)
-		return rh_fail(err, RH_EPLUGIN, "its init() failed: %s", reply.error.message);
-	return rh_fail(err, RH_EPLUGIN, "its init() failed with %s and no words", rh_status_name(r));
-}
-
-static int host_name_slot(struct rh_slot *slot, const struct rh_plugin *plugin, struct rh_error *err)
-{
-	slot->name = rh_strdup(plugin->name);
-	slot->release = rh_strdup(plugin->release);
-	slot->section = rh_asprintf("plugin %s", plugin->name);
-	if (!slot->name || !slot->release || !slot->section)
-		return rh_fail_oom(err);
-	return 0;
-}
-
-static int host_start(const struct rh_host *host, struct rh_slot *slot, struct rh_error *err)
-{
-	int r = host_init(host, slot, err);
-
-	slot->state = RH_PLUGIN_FAILED;
-	if (r < 0) {
-		host_note_idle(host, slot);
-		return r;
-	}
-	r = host_describe(host, slot, err);
-	if (r == 0) {
-		slot->state = RH_PLUGIN_READY;
-		return 0;
-	}
-	slot->state = RH_PLUGIN_REFUSED;
-	slot->kind_count = 0;
-	memset(slot->kinds, 0, sizeof(slot->kinds));
-	if (!slot->hello)
-		host_finish(host->config, slot);
-	return r;
-}
-
-/** host_start() of a plugin whose process has started it. */
-static int host_start_remote(const struct rh_host *host, struct rh_slot *slot, struct rh_error *err)
-{
-	const struct rh_kind *kind;
-	int r;
-
-	slot->state = rh_hello_state(slot->hello);
-	if (slot->state == RH_PLUGIN_READY) {
-		r = host_describe(host, slot, err);
-		slot->state = r == 0 ? RH_PLUGIN_READY : RH_PLUGIN_REFUSED;
-		if (r < 0) {
-			slot->kind_count = 0;
-			memset(slot->kinds, 0, sizeof(slot->kinds));
-		}
-		return r;
-	}
-	while ((kind = rh_hello_kind(slot->hello, true, slot->idle_count)) && rh_abi_check_kind(kind, NULL) == 0)
-		slot->idle[slot->idle_count++] = kind;
-	return rh_fail(err, RH_EPLUGIN, "%s", rh_hello_reason(slot->hello));
-}
-
-/** Check a table and start the plugin. @return 0, or RH_EPLUGIN with the state set, or RH_ENOMEM */
-static int host_admit(struct rh_host *host, struct rh_slot *slot, const struct rh_plugin *plugin, struct rh_error *err)
-{
-	int r = rh_abi_check_plugin(plugin, err);
-
-	if (r == 0)
-		r = host_name_slot(slot, plugin, err);
-	if (r == 0)
-		r = host_check_name(host, slot, err);
-	if (r < 0)
-		return r;
-	r = host_check_allowed(host, slot, slot->name, err);
-	if (r < 0)
-		return r;
-	slot->plugin = plugin;
-	return slot->hello ? host_start_remote(host, slot, err) : host_start(host, slot, err);
+	return name ? rh_slot_check_allowed(host, slot, name, err) : rh_fail_oom(err);
 }
 
 /** Keep why a slot is not ready. @return @p r */
@@ -337,7 +143,7 @@ static int host_open(const struct rh_host *host, struct rh_slot *slot, int copy,
 		return r;
 	if (copy >= 0)
 		rh_copy(file.real, sizeof(file.real), slot->path);
-	host_enter(host->config, slot, "its constructors or " RH_PLUGIN_SYMBOL "()", &guard);
+	rh_slot_enter(host->config, slot, "its constructors or " RH_PLUGIN_SYMBOL "()", &guard);
 	if (copy < 0)
 		r = host_check_file(host, slot->path, &file, err);
 	if (r == 0)
@@ -360,7 +166,7 @@ static int host_load(struct rh_host *host, const char *path, int copy, struct rh
 	}
 	r = host_open(host, slot, copy, &plugin, &reason);
 	if (r == 0)
-		r = host_admit(host, slot, plugin, &reason);
+		r = rh_host_admit(host, slot, plugin, &reason);
 	return host_settle(slot, r, &reason, err);
 }
 
@@ -412,7 +218,7 @@ static int host_load_remote(struct rh_host *host, const char *path, struct rh_wo
 	if (r == 0 && !rh_hello_plugin(slot->hello))
 		r = rh_fail(&reason, RH_EPLUGIN, "%s", rh_hello_reason(slot->hello));
 	if (r == 0)
-		r = host_admit(host, slot, rh_hello_plugin(slot->hello), &reason);
+		r = rh_host_admit(host, slot, rh_hello_plugin(slot->hello), &reason);
 	if (slot->state != RH_PLUGIN_READY)
 		rh_worker_stop(worker);
 	return host_settle(slot, r == RH_EIO ? RH_EPLUGIN : r, &reason, err);
@@ -453,7 +259,7 @@ int rh_host_add(struct rh_host *host, const char *path, const struct rh_plugin *
 
 	if (!slot)
 		return rh_fail_oom(err);
-	return host_settle(slot, host_admit(host, slot, plugin, &reason), &reason, err);
+	return host_settle(slot, rh_host_admit(host, slot, plugin, &reason), &reason, err);
 }
 
 /** Show a folder that cannot be read where its plugins would be shown. */

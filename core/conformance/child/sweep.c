@@ -96,8 +96,8 @@ static int sweep_validate(struct sweep_job *at)
 	rh_auto_findings findings = {0};
 	struct rh_answer answer;
 
-	if (rh_schema_check(at->kind->schema, at->job->object, &findings) < 0 ||
-	    rh_schema_check_limits(at->kind->schema, at->job->object, &findings) < 0)
+	if (rh_schema_check(at->kind->schema, at->job->object, RH_SCHEMA_FIELDS | RH_SCHEMA_LIMITS | RH_SCHEMA_RULES,
+	                    &findings) < 0)
 		return RH_ENOMEM;
 	call.valid = rh_findings_errors(&findings) == 0;
 	rh_call(&call, &answer);
@@ -342,6 +342,8 @@ static int sweep_add_kind(struct sweep *sweep, const struct rh_kind *kind, struc
 	if (r < 0)
 		return rh_fail_oom(err);
 	r = rh_schema_of_kind(kind, sweep->pod_schema, &at->schema, err);
+	if (r == 0)
+		r = rh_schema_add_rules(kind, at->schema, err);
 	if (r == 0 && kind->rbac_rules)
 		r = rh_json_parse(kind->rbac_rules, strlen(kind->rbac_rules), &at->rules, err);
 	return r == 0 ? rh_cases_generate(&sweep->cases, kind, sweep->pod_schema, err) : r;

@@ -7,24 +7,6 @@
 
 static int schema_value(struct rh_schema_walk *walk, const struct rh_json *schema, const struct rh_json *value);
 
-const struct rh_json *rh_schema_resolve(const struct rh_schema_walk *walk, const struct rh_json *schema)
-{
-	const char *ref = rh_json_string(rh_json_get(schema, "$ref"));
-
-	return ref ? rh_json_get(walk->definitions, ref) : schema;
-}
-
-bool rh_schema_is_refused(const struct rh_schema_walk *walk)
-{
-	for (size_t i = 0; i < walk->earlier; i++) {
-		const struct rh_finding *finding = &walk->findings->items[i];
-
-		if (finding->severity == RH_FINDING_ERROR && strcmp(finding->path, rh_str_text(&walk->path)) == 0)
-			return true;
-	}
-	return false;
-}
-
 static int schema_member(struct rh_schema_walk *walk, const struct rh_json *schema, const struct rh_json *member)
 {
 	const struct rh_json *properties = rh_json_get(schema, "properties");

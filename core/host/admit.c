@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/admit.h"
+
+#include <string.h>
+
+#include "base/os/clock.h"
+#include "base/str.h"
+#include "host/allow.h"
+#include "host/call/view.h"
+#include "host/worker/hello.h"
+
+void rh_slot_enter(const struct rh_config *config, const struct rh_slot *slot, const char *operation,
+                   struct rh_guard *guard)
+{
+	*guard = (struct rh_guard){
+		.plugin = slot->path, .operation = operation, .limit = config ? config->plugin_time_limit : RH_NEVER};
+	rh_guard_enter(guard);
+}
+
+void rh_slot_finish(const struct rh_config *config, const struct rh_slot *slot)
+{
+	struct rh_guard guard;
+
+	if (!slot->plugin->fini)
+		return;
+	rh_slot_enter(config, slot, "fini()", &guard);
+	slot->plugin->fini(slot->self);
+	rh_guard_leave();
+}
+
+int rh_slot_check_allowed(const struct rh_host *host, struct rh_slot *slot, const char *name, struct rh_error *err)
+{
+	int r = rh_allow_check(host->config, name, err);
+
+	if (r < 0)
+		slot->state = RH_PLUGIN_DISABLED;
+	return r;
+}
+
+/** Two plugins with one name: which one is meant by the configuration would be chance. */
+static int admit_check_name(const struct rh_host *host, const struct rh_slot *slot, struct rh_error *err)
+{
+	for (size_t i = 0; i < host->slot_count; i++) {
+		const struct rh_slot *other = host->slots[i];
+
+		if (other != slot && other->plugin && strcmp(other->name, slot->name) == 0)
+			return rh_fail(err, RH_EPLUGIN, "its name \"%s\" is that of the plugin in \"%s\"; remove one of them",
+			               slot->name, other->path);
+	}
+	return 0;
+}
+
+static bool admit_is_same_kind(const struct rh_kind *a, const struct rh_kind *b)
+{
+	return strcmp(a->group, b->group) == 0 && (strcmp(a->kind, b->kind) == 0 || strcmp(a->plural, b->plural) == 0);
+}
+
+static int admit_check_conflict(const struct rh_host *host, const struct rh_kind *kind, struct rh_error *err)
+{
+	for (size_t i = 0; i < host->slot_count; i++) {
+		const struct rh_slot *other = host->slots[i];
+
+		for (size_t k = 0; k < other->kind_count; k++) {
+			if (admit_is_same_kind(other->kinds[k], kind))
+				return rh_fail(err, RH_EPLUGIN, "its kind %s.%s is served by the plugin in \"%s\"; remove one of them",
+				               kind->kind, kind->group, other->path);
+		}
+	}
+	return 0;
+}
+
+static const struct rh_kind *admit_ask_kind(const struct rh_host *host, const struct rh_slot *slot, size_t index)
+{
+	const struct rh_kind *kind;
+	struct rh_guard guard;
+
+	rh_slot_enter(host->config, slot, "describe()", &guard);
+	kind = slot->plugin->describe(slot->self, (uint32_t)index);
+	rh_guard_leave();
+	return kind;
+}
+
+/**
+ * Ask for all kinds. Those already taken stay in the slot, so a plugin that describes one kind twice conflicts with
+ * itself.
+ */
+static int admit_describe(const struct rh_host *host, struct rh_slot *slot, struct rh_error *err)
+{
+	const struct rh_kind *kind;
+	int r;
+
+	while ((kind = slot->hello ? rh_hello_kind(slot->hello, false, slot->kind_count)
+	                           : admit_ask_kind(host, slot, slot->kind_count))) {
+		if (slot->kind_count == RH_PLUGIN_KINDS_MAX)
+			return rh_fail(err, RH_EPLUGIN, "it describes more than %d kinds", RH_PLUGIN_KINDS_MAX);
+		r = rh_abi_check_kind(kind, err);
+		if (r == 0)
+			r = admit_check_conflict(host, kind, err);
+		if (r < 0)
+			return r;
+		slot->kinds[slot->kind_count++] = kind;
+	}
+	return slot->kind_count > 0 ? 0 : rh_fail(err, RH_EPLUGIN, "it describes no kind");
+}
+
+/** Record the kinds of a plugin that does not start, so that errors about a missing kind can name the plugin. */
+static void admit_note_idle(const struct rh_host *host, struct rh_slot *slot)
+{
+	const struct rh_kind *kind;
+
+	slot->self = NULL;
+	while (slot->idle_count < RH_PLUGIN_KINDS_MAX && (kind = admit_ask_kind(host, slot, slot->idle_count)) &&
+	       rh_abi_check_kind(kind, NULL) == 0)
+		slot->idle[slot->idle_count++] = kind;
+}
+
+static int admit_init(const struct rh_host *host, struct rh_slot *slot, struct rh_error *err)
+{
+	struct rh_reply reply = {.operation = RH_OPERATION_INIT, .plugin = slot->name};
+	struct rh_guard guard;
+	int32_t r;
+
+	if (!slot->plugin->init)
+		return 0;
+	rh_slot_enter(host->config, slot, "init()", &guard);
+	r = slot->plugin->init(host->services, &slot->self, &reply);
+	rh_guard_leave();
+	if (r == 0)
+		return 0;
+	if (reply.status == r)
+		return rh_fail(err, RH_EPLUGIN, "its init() failed: %s", reply.error.message);
+	return rh_fail(err, RH_EPLUGIN, "its init() failed with %s and no words", rh_status_name(r));
+}
+
+static int admit_name_slot(struct rh_slot *slot, const struct rh_plugin *plugin, struct rh_error *err)
+{
+	slot->name = rh_strdup(plugin->name);
+	slot->release = rh_strdup(plugin->release);
+	slot->section = rh_asprintf("plugin %s", plugin->name);
+	if (!slot->name || !slot->release || !slot->section)
+		return rh_fail_oom(err);
+	return 0;
+}
+
+static int admit_start(const struct rh_host *host, struct rh_slot *slot, struct rh_error *err)
+{
+	int r = admit_init(host, slot, err);
+
+	slot->state = RH_PLUGIN_FAILED;
+	if (r < 0) {
+		admit_note_idle(host, slot);
+		return r;
+	}
+	r = admit_describe(host, slot, err);
+	if (r == 0) {
+		slot->state = RH_PLUGIN_READY;
+		return 0;
+	}
+	slot->state = RH_PLUGIN_REFUSED;
+	slot->kind_count = 0;
+	memset(slot->kinds, 0, sizeof(slot->kinds));
+	if (!slot->hello)
+		rh_slot_finish(host->config, slot);
+	return r;
+}
+
+/** admit_start() of a plugin whose process has started it. */
+static int admit_start_remote(const struct rh_host *host, struct rh_slot *slot, struct rh_error *err)
+{
+	const struct rh_kind *kind;
+	int r;
+
+	slot->state = rh_hello_state(slot->hello);
+	if (slot->state == RH_PLUGIN_READY) {
+		r = admit_describe(host, slot, err);
+		slot->state = r == 0 ? RH_PLUGIN_READY : RH_PLUGIN_REFUSED;
+		if (r < 0) {
+			slot->kind_count = 0;
+			memset(slot->kinds, 0, sizeof(slot->kinds));
+		}
+		return r;
+	}
+	while ((kind = rh_hello_kind(slot->hello, true, slot->idle_count)) && rh_abi_check_kind(kind, NULL) == 0)
+		slot->idle[slot->idle_count++] = kind;
+	return rh_fail(err, RH_EPLUGIN, "%s", rh_hello_reason(slot->hello));
+}
+
+int rh_host_admit(struct rh_host *host, struct rh_slot *slot, const struct rh_plugin *plugin, struct rh_error *err)
+{
+	int r = rh_abi_check_plugin(plugin, err);
+
+	if (r == 0)
+		r = admit_name_slot(slot, plugin, err);
+	if (r == 0)
+		r = admit_check_name(host, slot, err);
+	if (r < 0)
+		return r;
+	r = rh_slot_check_allowed(host, slot, slot->name, err);
+	if (r < 0)
+		return r;
+	slot->plugin = plugin;
+	return slot->hello ? admit_start_remote(host, slot, err) : admit_start(host, slot, err);
+}
