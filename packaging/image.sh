@@ -38,12 +38,13 @@ library=$(dirname "$(find "$work/all" -name librhcomm.so.0)")
 folder=${library#"$work/all/"}
 [ -n "$wheel" ] || wheel=$(find "$work/all" -name 'roundhouse-*.whl')
 install=$work/install inject=$work/install/share/roundhouse/inject
-mkdir -p "$install/bin" "$install/lib/roundhouse/plugins" "$install/share/doc/roundhouse" "$install/$folder" "$inject/bin" "$inject/$folder"
+mkdir -p "$install/bin" "$install/libexec/roundhouse" "$install/lib/roundhouse/plugins" "$install/share/doc/roundhouse" "$install/$folder" "$inject/bin" "$inject/$folder"
 cp "$work/all"/bin/roundhouse{,-controller,-comm,-ps} "$install/bin"
+cp "$work/all"/libexec/roundhouse/* "$install/libexec/roundhouse"
 find "$work/all" -path "*/roundhouse/plugins/*.so" -exec cp {} "$install/lib/roundhouse/plugins" \;
 cp -L "$library"/librhcomm.so.0 "$library"/librhcomm_*.so "$install/$folder"
 cp LICENSE NOTICE "$install/share/doc/roundhouse"
-strip "$install"/bin/* "$install"/lib/roundhouse/plugins/*.so "$install/$folder"/librhcomm*
+strip "$install"/bin/* "$install"/libexec/roundhouse/* "$install"/lib/roundhouse/plugins/*.so "$install/$folder"/librhcomm*
 
 # for other images: the Python package, and the programs beside the library that it brings
 [ -f "$wheel" ] || { echo "image.sh: there is no wheel; build all of $build (it needs Python), or name one: -w WHEEL" >&2; exit 1; }

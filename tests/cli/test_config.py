@@ -213,7 +213,7 @@ class Pin(Case):
     def test_refusals(self):
         self.assertIn("there is no plugin file in the configured folders", self.bad("plugins", "pin", "--config", self.ini("[plugins]\npath = x\n")))
         self.assertIn('plugin "/nonexistent.so": No such file', self.bad("plugins", "pin", "/nonexistent.so"))
-        self.assertIn("option --write is for `plugins pin`", self.bad("plugins", "list", "--write"))
+        self.assertIn("option --write does not belong to `plugins list`", self.bad("plugins", "list", "--write"))
         ini = self.ini("[plugins]\npath = plugins\n")
         os.chmod(self.plugins, 0o777)
         done = call("plugins", "pin", "--config", ini)

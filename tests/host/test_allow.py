@@ -24,13 +24,17 @@ class Allow(Case):
         return self.file(name, "\n".join(["[plugins]", *lines]) + "\n")
 
     def row(self, name):
-        """The state of a plugin, and whether its code ran."""
-        done = self.call("plugins", "list", "-o", "json", HOSTILE_MARK=self.mark)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        """The state of a plugin, the same in a process of its own and in the program's, and whether its code ran in that."""
+        rows = []
+        for how in ("process", "none"):
+            done = self.call("plugins", "list", "-o", "json", "--plugin-isolation", how, HOSTILE_MARK=self.mark)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            rows.append({os.path.basename(row["file"]): row for row in json.loads(done.stdout)}[name + ".so"])
+        self.assertEqual(*(row["state"] for row in rows))
         ran = os.path.exists(self.mark)
         if ran:
             os.unlink(self.mark)
-        return {os.path.basename(row["file"]): row for row in json.loads(done.stdout)}[name + ".so"], ran
+        return rows[0], ran
 
     def test_a_hash(self):
         path = self.add("fine")

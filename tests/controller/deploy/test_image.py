@@ -69,15 +69,18 @@ class Image(unittest.TestCase):
         self.assertEqual((self.folder / "one.tar").read_bytes(), (self.folder / "two.tar").read_bytes())
 
     def unpack(self):
-        """-> a root file system that holds nothing else, and how to start a command in it"""
+        """-> a root file system that holds nothing else but /proc and /dev, as in a container, and how to start a command in it"""
         if os.geteuid() != 0:
             self.skipTest("chroot needs root")
         root = self.folder / self.id()
         with tarfile.open(fileobj=io.BytesIO(self.tar)) as layer:
             layer.extractall(root)
+        for name in ("proc", "dev"):
+            (root / name).mkdir(exist_ok=True)
         environment = dict(pair.split("=", 1) for pair in self.config["config"]["Env"])
-        return root, lambda *command: subprocess.run(["/usr/sbin/chroot", "--userspec=65532:65532", root, *command], capture_output=True,
-                                                     text=True, env=environment)
+        enter = 'mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && exec chroot --userspec=65532:65532 "$0" "$@"'
+        start = ["/usr/bin/unshare", "--mount", "--pid", "--fork", "/bin/sh", "-c", f"PATH=/usr/sbin:/usr/bin:/sbin:/bin; {enter}", root]
+        return root, lambda *command: subprocess.run([*start, *command], capture_output=True, text=True, env=environment)
 
     def test_wheel(self):
         """Another wheel takes the place of the build's; names are of the folder in which one types."""

@@ -114,7 +114,7 @@ class Trust(Case):
             self.assertIn(f'"{name}" is not among those that [plugins] allow names', rows[f"{name}.so"]["reason"])
         self.assertEqual(rows["pytorch.so"]["state"], "ready")
         self.assertFalse(os.path.exists(mark))
-        self.file("roundhouse.ini", "[plugins]\nallow = pytorch fine\n")
+        self.file("roundhouse.ini", "[plugins]\nallow = pytorch fine\nisolation = none\n")
         self.add("fine")
         self.call("plugins", "list", HOSTILE_MARK=mark)
         self.assertTrue(os.path.exists(mark))

@@ -117,7 +117,7 @@ static int plugins_add_copy(struct rh_json *pod_spec, const struct plugins_sourc
 		"{\"name\":\"\",\"image\":\"\",\"imagePullPolicy\":\"IfNotPresent\","
 		"\"command\":[\"cp\",\"-R\",\"/plugins/.\",\"" PLUGINS_FOLDER "\"],"
 		"\"resources\":{\"requests\":{\"cpu\":\"10m\",\"memory\":\"16Mi\"},\"limits\":{\"cpu\":\"1\",\"memory\":"
-	    "\"64Mi\"}},"
+		"\"64Mi\"}},"
 		"\"securityContext\":{\"allowPrivilegeEscalation\":false,\"readOnlyRootFilesystem\":true,"
 		"\"capabilities\":{\"drop\":[\"ALL\"]}},"
 		"\"volumeMounts\":[{\"name\":\"" PLUGINS_VOLUME "\",\"mountPath\":\"" PLUGINS_FOLDER "\"}]}";

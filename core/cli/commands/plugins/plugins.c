@@ -211,11 +211,11 @@ const struct rh_command rh_command_plugins = {
 		"JOB, in processes of its own, and reports what breaks the rules of plugin.h: crashes, exits, endless loops, "
 		"threads,\n"
 		"files, leaks, answers that an API server refuses, answers that change from call to call, and what the "
-        "contract "
+		"contract "
 		"does\n"
 		"not name. docs/plugin-testing.md explains each check.\n\n"
 		"Exit status: 0 fine, 1 the checked plugin was refused or a test failed, 2 wrong arguments, no such file, or "
-        "the folder exists.",
+		"the folder exists.",
 	.options = plugins_options,
 	.operands_max = PLUGINS_OPERANDS_MAX,
 	.run = plugins_run,
