@@ -38,7 +38,7 @@ library=$(dirname "$(find "$work/all" -name librhcomm.so.0)")
 folder=${library#"$work/all/"}
 [ -n "$wheel" ] || wheel=$(find "$work/all" -name 'roundhouse-*.whl')
 install=$work/install inject=$work/install/share/roundhouse/inject
-mkdir -p "$install/bin" "$install/libexec/roundhouse" "$install/lib/roundhouse/plugins" "$install/share/doc/roundhouse" "$install/$folder" "$inject/bin" "$inject/$folder"
+mkdir -p "$install"/{bin,libexec/roundhouse,lib/roundhouse/plugins,share/doc/roundhouse} "$install/$folder" "$inject/bin" "$inject/$folder"
 cp "$work/all"/bin/roundhouse{,-controller,-comm,-ps} "$install/bin"
 cp "$work/all"/libexec/roundhouse/* "$install/libexec/roundhouse"
 find "$work/all" -path "*/roundhouse/plugins/*.so" -exec cp {} "$install/lib/roundhouse/plugins" \;
