@@ -108,6 +108,7 @@ struct rh_snapshot {
 	const size_t *offsets; /**< for each of job->specs where its slots start in pods */
 	const struct rh_gang *gang; /**< NULL: there is no gang scheduler */
 	bool *looked; /**< set when the plugin looked at single replicas, so that its answer follows them; may be NULL */
+	bool stored;  /**< the job is as a store delivered it, so that UID and resourceVersion identify its content */
 	int32_t attempt;
 	bool suspended; /**< the job is, or is to be, suspended */
 	bool finished;

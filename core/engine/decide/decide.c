@@ -38,6 +38,7 @@ static struct rh_snapshot decide_snapshot(const struct rh_decision *decision)
 		.job = decision->job,
 		.addresses = decision->world->addresses,
 		.gang = decision->world->gang,
+		.stored = true,
 		.attempt = decision->plan->ledger.attempt,
 		.suspended = decision->job->policy.suspend,
 	};

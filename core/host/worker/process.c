@@ -313,17 +313,22 @@ static enum process_fault process_write(struct rh_process *process, const char *
 	return fault;
 }
 
-int rh_process_send(struct rh_process *process, const struct rh_str *request, int64_t limit, struct rh_error *err)
+int rh_process_send(struct rh_process *process, const struct rh_piece *pieces, size_t count, int64_t limit,
+                    struct rh_error *err)
 {
-	uint32_t head[] = {(uint32_t)request->length, ++process->request};
 	int64_t until = rh_clock_monotonic() + limit;
+	uint32_t head[] = {0, ++process->request};
 	enum process_fault fault;
+	size_t length = 0;
 
-	if (request->failed || request->length > UINT32_MAX)
+	for (size_t i = 0; i < count; i++)
+		length += pieces[i].length;
+	if (length > UINT32_MAX)
 		return rh_fail_oom(err);
+	head[0] = (uint32_t)length;
 	fault = process_write(process, (const char *)head, sizeof(head), until);
-	if (fault == PROCESS_FINE)
-		fault = process_write(process, request->data, request->length, until);
+	for (size_t i = 0; i < count && fault == PROCESS_FINE; i++)
+		fault = process_write(process, pieces[i].bytes, pieces[i].length, until);
 	return fault == PROCESS_FINE ? 0 : process_blame(process, fault, "a request", limit, err);
 }
 

@@ -48,8 +48,18 @@ RH_DEFINE_CLEANUP(process);
 void rh_process_dismiss(struct rh_process *process);
 /** @return whether it waits for a request; not when it ended since, or sent what nobody asked for */
 bool rh_process_is_ready(const struct rh_process *process);
-/** Send a request. It is expected to fit into @p limit microseconds, as the answer. @return as rh_process_receive() */
-int rh_process_send(struct rh_process *process, const struct rh_str *request, int64_t limit, struct rh_error *err);
+/** Bytes of a request. Borrowed. */
+struct rh_piece {
+	const void *bytes;
+	size_t length;
+};
+
+/**
+ * Send a request, whose pieces need not be copied into one block. It is expected to fit into @p limit microseconds, as
+ * the answer. @return as rh_process_receive()
+ */
+int rh_process_send(struct rh_process *process, const struct rh_piece *pieces, size_t count, int64_t limit,
+                    struct rh_error *err);
 /**
  * Wait for the answer to the last request, or, before the first one, for what the process says once it is loaded.
  * @param[out] answer replaced by it, without its head

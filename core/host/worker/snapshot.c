@@ -53,20 +53,15 @@ static void snapshot_put_settings(struct rh_str *out, const struct rh_config *co
 	}
 }
 
-int rh_snapshot_put_job(struct rh_str *out, const struct rh_slot *slot, const struct rh_snapshot *snapshot)
+void rh_snapshot_put_context(struct rh_str *out, const struct rh_slot *slot, const struct rh_snapshot *snapshot)
 {
-	rh_auto_free char *text = rh_json_text(snapshot->job->object);
 	uint32_t place = 0;
 
-	if (!text)
-		return RH_ENOMEM;
 	while (slot->kinds[place] != snapshot->job->kind)
 		place++;
 	rh_wire_put_int(out, (int32_t)place);
-	rh_wire_put_text(out, text);
 	snapshot_put_addresses(out, snapshot->addresses);
 	snapshot_put_settings(out, snapshot->host->config, slot->section);
-	return out->failed ? RH_ENOMEM : 0;
 }
 
 static void snapshot_put_conditions(struct rh_str *out, const struct rh_job_status *status)
@@ -152,9 +147,8 @@ void rh_received_free(struct rh_received *received)
 	rh_free(received);
 }
 
-static int received_read_object(struct rh_received *received, struct rh_wire *wire)
+static int received_read_object(struct rh_received *received, struct rh_wire *wire, size_t place)
 {
-	size_t place = (size_t)(uint32_t)rh_wire_int(wire);
 	const char *text = rh_wire_text_required(wire);
 	struct rh_json *object;
 	int r;
@@ -203,14 +197,15 @@ static int received_read_settings(struct rh_received *received, struct rh_wire *
 
 int rh_received_read_job(struct rh_received *received, struct rh_wire *wire)
 {
+	size_t place = (size_t)(uint32_t)rh_wire_int(wire);
 	int r;
 
 	received_drop_job(received);
-	r = received_read_object(received, wire);
-	if (r == 0)
-		r = received_read_addresses(received, wire);
+	r = received_read_addresses(received, wire);
 	if (r == 0)
 		r = received_read_settings(received, wire);
+	if (r == 0)
+		r = received_read_object(received, wire, place);
 	return r == 0 && wire->malformed ? RH_EINVAL : r;
 }
 

@@ -16,8 +16,11 @@
 /** Opaque: a snapshot that a worker read. */
 struct rh_received;
 
-/** Append the job of @p snapshot, which the plugin of @p slot serves. @return 0 or RH_ENOMEM */
-int rh_snapshot_put_job(struct rh_str *out, const struct rh_slot *slot, const struct rh_snapshot *snapshot);
+/**
+ * Append the kind, addresses and settings of @p snapshot's job, which the plugin of @p slot serves. The job's object
+ * follows as a text.
+ */
+void rh_snapshot_put_context(struct rh_str *out, const struct rh_slot *slot, const struct rh_snapshot *snapshot);
 /** Append its state. */
 void rh_snapshot_put_state(struct rh_str *out, const struct rh_snapshot *snapshot);
 
@@ -25,7 +28,8 @@ void rh_snapshot_put_state(struct rh_str *out, const struct rh_snapshot *snapsho
 struct rh_received *rh_received_new(const struct rh_slot *slot);
 /** Free it. NULL is nothing. */
 void rh_received_free(struct rh_received *received);
-/** Read what rh_snapshot_put_job() wrote. @return 0, RH_ENOMEM, or RH_EINVAL (malformed) */
+/** Read what rh_snapshot_put_context() wrote, and the text of the job. @return 0, RH_ENOMEM, or RH_EINVAL (malformed)
+ */
 int rh_received_read_job(struct rh_received *received, struct rh_wire *wire);
 /** Read what rh_snapshot_put_state() wrote about that job. @return as rh_received_read_job() */
 int rh_received_read_state(struct rh_received *received, struct rh_wire *wire);

@@ -19,16 +19,22 @@ void rh_wire_put_size(struct rh_str *out, uint32_t value)
 }
 
 /* The length counts the final zero, so that 0 is NULL and the reader can borrow the text in place. */
+void rh_wire_put_text_head(struct rh_str *out, size_t length)
+{
+	if (length < UINT32_MAX)
+		rh_wire_put_size(out, (uint32_t)length + 1);
+	else
+		out->failed = true;
+}
+
 void rh_wire_put_text(struct rh_str *out, const char *text)
 {
-	size_t size = text ? strlen(text) + 1 : 0;
-
-	if (size > UINT32_MAX) {
-		out->failed = true;
+	if (!text) {
+		rh_wire_put_size(out, 0);
 		return;
 	}
-	rh_wire_put_size(out, (uint32_t)size);
-	rh_str_append_bytes(out, text ? text : "", size);
+	rh_wire_put_text_head(out, strlen(text));
+	rh_str_append_bytes(out, text, strlen(text) + 1);
 }
 
 struct rh_wire rh_wire_read(const char *bytes, size_t length)

@@ -29,6 +29,8 @@ void rh_wire_put_byte(struct rh_str *out, uint8_t value);
 void rh_wire_put_int(struct rh_str *out, int32_t value);
 /** Append the number of elements that follow, or a size. */
 void rh_wire_put_size(struct rh_str *out, uint32_t value);
+/** Append what stands before a text of @p length bytes that follows with its final zero. */
+void rh_wire_put_text_head(struct rh_str *out, size_t length);
 /** Append a text or NULL. */
 void rh_wire_put_text(struct rh_str *out, const char *text);
 

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/os/clock.h"
+#include "base/os/random.h"
 #include "host/allow.h"
 #include "host/containment/guard.h"
 #include "host/worker/process.h"
@@ -18,8 +19,6 @@
 #define WORKER_SET_ASIDE (300 * RH_SECOND)
 /** Jobs at which the plugin failed that are remembered; the oldest are forgotten. */
 #define WORKER_FAULTS_MAX 256
-/** Largest job that is kept to compare the next one with, in bytes. */
-#define WORKER_JOB_MAX ((size_t)1 << 20)
 
 /** A job at which the plugin failed. */
 struct worker_fault {
@@ -33,7 +32,8 @@ struct rh_worker {
 	char *path;                 /* owned */
 	struct rh_process *process; /* NULL: none runs */
 	struct rh_hello *hello;     /* what the first process described */
-	struct rh_str job;          /* that the process has */
+	uint64_t job;               /* key of the job that the process has; 0: none */
+	struct rh_hash_key seed;    /* of such keys: nobody can make two jobs with one key */
 	struct worker_fault faults[WORKER_FAULTS_MAX];
 	size_t fault_count;
 	int failures;  /* processes that failed in a row */
@@ -47,6 +47,7 @@ struct rh_worker *rh_worker_new(const struct rh_config *config, const char *path
 	if (!worker)
 		return NULL;
 	worker->config = config;
+	worker->seed = (struct rh_hash_key){{rh_random_seed(), rh_random_seed()}};
 	worker->path = rh_strdup(path);
 	if (worker->path)
 		return worker;
@@ -63,7 +64,7 @@ void rh_worker_dismiss(struct rh_worker *worker)
 static void worker_end(struct rh_worker *worker)
 {
 	rh_process_free(rh_take(worker->process));
-	rh_str_deinit(&worker->job);
+	worker->job = 0;
 }
 
 void rh_worker_free(struct rh_worker *worker)
@@ -218,54 +219,103 @@ static int worker_check(struct rh_worker *worker, const struct rh_ask *ask, stru
 	return 0;
 }
 
-static void worker_put_pods(struct rh_str *out, const struct rh_ask *ask)
-{
-	rh_auto_free char *pod = rh_json_text(ask->pod);
+/** A request that is being put together. */
+struct worker_request {
+	struct rh_str head;  /* up to the text of the job */
+	char *job;           /* NULL: the process has it; owned */
+	struct rh_str state; /* up to the text of the pod */
+	char *pod;           /* NULL: none is asked for; owned */
+	struct rh_str tail;
+	uint64_t key; /* of the job that the process has after this request */
+};
 
-	out->failed = out->failed || !pod;
-	rh_wire_put_text(out, pod);
-	rh_wire_put_text(out, ask->type);
-	rh_wire_put_int(out, ask->index);
-	rh_wire_put_int(out, ask->count);
+static void worker_request_deinit(struct worker_request *request)
+{
+	rh_str_deinit(&request->head);
+	rh_str_deinit(&request->state);
+	rh_str_deinit(&request->tail);
+	rh_free(request->job);
+	rh_free(request->pod);
 }
 
-/** @param[out] ret_job the job that the process has after this request */
-static int worker_put_request(const struct rh_worker *worker, const struct rh_ask *ask, struct rh_str *ret_job,
-                              struct rh_str *out)
+static int worker_put_pods(const struct rh_ask *ask, struct worker_request *request)
 {
-	bool known;
-
-	if (rh_snapshot_put_job(ret_job, ask->slot, ask->snapshot) < 0)
+	request->pod = rh_json_text(ask->pod);
+	if (!request->pod)
 		return RH_ENOMEM;
-	known = worker->job.length == ret_job->length && memcmp(worker->job.data, ret_job->data, ret_job->length) == 0;
-	rh_wire_put_byte(out, (uint8_t)ask->operation);
-	rh_wire_put_byte(out, !known);
-	if (!known)
-		rh_str_append_bytes(out, ret_job->data, ret_job->length);
-	rh_snapshot_put_state(out, ask->snapshot);
-	if (ask->operation == RH_OPERATION_POD)
-		worker_put_pods(out, ask);
-	return out->failed ? RH_ENOMEM : 0;
+	rh_wire_put_text_head(&request->state, strlen(request->pod));
+	rh_wire_put_text(&request->tail, ask->type);
+	rh_wire_put_int(&request->tail, ask->index);
+	rh_wire_put_int(&request->tail, ask->count);
+	return 0;
+}
+
+/** Identify the job with its addresses and settings, without its text where its version identifies it. */
+static int worker_put_job(const struct rh_worker *worker, const struct rh_ask *ask, struct worker_request *request)
+{
+	const struct rh_job *job = ask->snapshot->job;
+	bool versioned = ask->snapshot->stored && *job->uid && *job->resource_version;
+	rh_auto_str context = {0};
+	uint64_t keys[2];
+
+	if (!versioned && !(request->job = rh_json_text(job->object)))
+		return RH_ENOMEM;
+	rh_snapshot_put_context(&context, ask->slot, ask->snapshot);
+	if (versioned)
+		rh_str_appendf(&context, "%s/%s", job->uid, job->resource_version);
+	keys[0] = context.failed ? 0 : rh_hash_keyed(&worker->seed, context.data, context.length);
+	keys[1] = versioned ? 0 : rh_hash_keyed(&worker->seed, request->job, strlen(request->job));
+	request->key = rh_hash_keyed(&worker->seed, keys, sizeof(keys));
+	rh_wire_put_byte(&request->head, request->key != worker->job);
+	if (request->key == worker->job) {
+		rh_free(rh_take(request->job));
+		return 0;
+	}
+	if (!request->job && !(request->job = rh_json_text(job->object)))
+		return RH_ENOMEM;
+	rh_snapshot_put_context(&request->head, ask->slot, ask->snapshot);
+	rh_wire_put_text_head(&request->head, strlen(request->job));
+	return context.failed ? RH_ENOMEM : 0;
+}
+
+static int worker_put_request(const struct rh_worker *worker, const struct rh_ask *ask, struct worker_request *request)
+{
+	int r;
+
+	rh_wire_put_byte(&request->head, (uint8_t)ask->operation);
+	r = worker_put_job(worker, ask, request);
+	rh_snapshot_put_state(&request->state, ask->snapshot);
+	if (r == 0 && ask->operation == RH_OPERATION_POD)
+		r = worker_put_pods(ask, request);
+	return r < 0 || request->head.failed || request->state.failed || request->tail.failed ? RH_ENOMEM : 0;
+}
+
+static int worker_send(struct rh_worker *worker, const struct worker_request *request, struct rh_error *err)
+{
+	const struct rh_piece pieces[] = {
+		{request->head.data, request->head.length},   {request->job, request->job ? strlen(request->job) + 1 : 0},
+		{request->state.data, request->state.length}, {request->pod, request->pod ? strlen(request->pod) + 1 : 0},
+		{request->tail.data, request->tail.length},
+	};
+
+	return rh_process_send(worker->process, pieces, sizeof(pieces) / sizeof(pieces[0]),
+	                       worker->config->plugin_time_limit, err);
 }
 
 static int worker_exchange(struct rh_worker *worker, const struct rh_ask *ask, struct rh_str *answer,
                            struct rh_error *err)
 {
-	int64_t limit = worker->config->plugin_time_limit;
-	rh_auto_str request = {0};
-	rh_auto_str job = {0};
-	int r = worker_put_request(worker, ask, &job, &request);
+	__attribute__((cleanup(worker_request_deinit))) struct worker_request request = {.job = NULL};
+	int r;
 
-	if (r < 0)
+	if (worker_put_request(worker, ask, &request) < 0)
 		return rh_fail_oom(err);
-	r = rh_process_send(worker->process, &request, limit, err);
+	r = worker_send(worker, &request, err);
+	rh_free(rh_take(request.job));
+	rh_free(rh_take(request.pod));
 	if (r == 0)
-		r = rh_process_receive(worker->process, ask->name, limit, answer, err);
-	rh_str_deinit(&worker->job);
-	if (r == 0 && job.length <= WORKER_JOB_MAX) {
-		worker->job = job;
-		job = (struct rh_str){0};
-	}
+		r = rh_process_receive(worker->process, ask->name, worker->config->plugin_time_limit, answer, err);
+	worker->job = r == 0 ? request.key : 0;
 	return r;
 }
 
