@@ -29,6 +29,8 @@ BATCH = 7
 # Between two jobs, seconds.
 PACE_S = 0.3
 AWAY_S = 180
+# A holder that cannot renew goes on for ten seconds (kube/lease); with some to spare.
+HOLDER_S = 8
 
 
 def late(seconds):
@@ -182,15 +184,20 @@ class Elections(field.Field):
         self.grant([item for item in self.manifests(election.namespace) if item["metadata"]["name"] == BINDING])
 
     def test_rights_go_for_a_moment(self):
-        """For four seconds: the holder goes on, and the other waits."""
+        """For four seconds: the holder goes on, and the other waits. On a busy machine it may be as long as a holder may go on."""
         election, first, other = self.begin("moment")
+        began = time.monotonic()
         self.take_away(election)
         self.feed_until("it is seen", lambda: "cannot read or write the Lease" in other.text(), election)
         self.feed_for(4, election)
         self.give_back(election)
         self.feed_until("it is over", lambda: "can be read and written again" in other.text(), election)
+        short = time.monotonic() - began < HOLDER_S
         self.feed_for(5, election)
-        self.assertEqual(self.working(election), "controller")
+        if short:
+            self.assertEqual(self.working(election), "controller")
+        else:
+            self.feed_until("one works", lambda: self.working(election), election)
         self.assertNotIn("NO LEADER ELECTION", first.text() + other.text())
         self.assertEqual(self.witnessed(election), [])
         first.stop()
