@@ -8,11 +8,7 @@
 
 #include "base/os/file.h"
 #include "base/str.h"
-#include "config/parts.h"
 #include "config/values.h"
-
-/** Room for the path of the running program. */
-#define CONFIG_PATH_SIZE 4096
 
 int rh_config_set(struct rh_config *config, const char *section, const char *key, const char *value, const char *origin)
 {
@@ -35,24 +31,11 @@ int rh_config_set(struct rh_config *config, const char *section, const char *key
 	return 0;
 }
 
-int rh_config_program_folder(char **ret_folder)
-{
-	char path[CONFIG_PATH_SIZE];
-	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
-
-	*ret_folder = NULL;
-	if (length <= 0)
-		return 0;
-	path[length] = '\0';
-	*ret_folder = rh_path_folder(path);
-	return *ret_folder ? 0 : RH_ENOMEM;
-}
-
 /** Append the folders of plugins that lie beside the program, in a build tree or an installation. */
 static int config_add_dirs(struct rh_config *config)
 {
 	rh_auto_free char *program = NULL;
-	int r = rh_config_program_folder(&program);
+	int r = rh_program_folder(&program);
 
 	if (r < 0 || !program)
 		return r;

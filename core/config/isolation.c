@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config/isolation.h"
 
-#include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/os/file.h"
@@ -23,13 +21,8 @@ int rh_isolation_parse(const char *text, enum rh_isolation *ret_isolation, struc
 
 char *rh_isolation_worker(void)
 {
-	char path[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	rh_auto_free char *folder = NULL;
 
-	if (length <= 0)
-		return NULL;
-	path[length] = '\0';
-	folder = rh_path_folder(path);
+	(void)rh_program_folder(&folder);
 	return folder ? rh_asprintf("%s/../libexec/roundhouse/roundhouse-plugin-worker", folder) : NULL;
 }

@@ -15,7 +15,6 @@
 #include "base/str.h"
 #include "config/config.h"
 #include "config/fabric.h"
-#include "config/parts.h"
 #include "config/values.h"
 
 /** Largest configuration file, in bytes. */
@@ -211,7 +210,7 @@ int rh_config_find(struct rh_config *config, const char *path, struct rh_error *
 
 	if (named && *named)
 		return rh_config_read(config, named, err);
-	if (rh_config_program_folder(&program) < 0)
+	if (rh_program_folder(&program) < 0)
 		return rh_fail_oom(err);
 	r = 0;
 	if (program)

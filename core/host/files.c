@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/os/file.h"
@@ -36,14 +35,12 @@ bool rh_files_is_own(const char *path)
 {
 	static const char own_names[] = "mpi.so|paddle.so|pytorch.so|tensorflow.so|xgboost.so";
 	const char *slash = strrchr(path, '/');
-	char program[PATH_MAX], real[PATH_MAX], own[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	char real[PATH_MAX], own[PATH_MAX];
 	rh_auto_free char *folder = NULL, *beside = NULL;
 
-	if (length <= 0 || !slash || !rh_words_have(own_names, '|', slash + 1, strlen(slash + 1)))
+	if (!slash || !rh_words_have(own_names, '|', slash + 1, strlen(slash + 1)))
 		return false;
-	program[length] = '\0';
-	folder = rh_path_folder(program);
+	(void)rh_program_folder(&folder);
 	beside = folder ? rh_asprintf("%s/../lib/roundhouse/plugins%s", folder, slash) : NULL;
 	return beside && realpath(beside, own) && realpath(path, real) && strcmp(own, real) == 0;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -366,4 +367,17 @@ char *rh_path_folder(const char *path)
 	if (!slash)
 		return rh_strdup(".");
 	return rh_strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+int rh_program_folder(char **ret_folder)
+{
+	char path[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	*ret_folder = NULL;
+	if (length <= 0)
+		return 0;
+	path[length] = '\0';
+	*ret_folder = rh_path_folder(path);
+	return *ret_folder ? 0 : RH_ENOMEM;
 }

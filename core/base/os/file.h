@@ -44,5 +44,10 @@ int rh_dir_remove(const char *path, struct rh_error *err);
 char *rh_path_join(const char *base, const char *name) __attribute__((warn_unused_result));
 /** @return the folder that the file is in, "." for a bare name, owned by the caller; or NULL when memory is out */
 char *rh_path_folder(const char *path) __attribute__((warn_unused_result));
+/**
+ * Find the folder of the running program. @param[out] ret_folder owned by the caller; NULL when it is unknown.
+ * @return 0 or RH_ENOMEM
+ */
+int rh_program_folder(char **ret_folder);
 
 #endif

@@ -257,10 +257,12 @@ static int worker_put_job(const struct rh_worker *worker, const struct rh_ask *a
 	bool versioned = ask->snapshot->stored && *job->uid && *job->resource_version;
 	rh_auto_str context = {0};
 	uint64_t keys[2];
+	size_t length;
 
 	if (!versioned && !(request->job = rh_json_text(job->object)))
 		return RH_ENOMEM;
 	rh_snapshot_put_context(&context, ask->slot, ask->snapshot);
+	length = context.length;
 	if (versioned)
 		rh_str_appendf(&context, "%s/%s", job->uid, job->resource_version);
 	keys[0] = context.failed ? 0 : rh_hash_keyed(&worker->seed, context.data, context.length);
@@ -273,7 +275,7 @@ static int worker_put_job(const struct rh_worker *worker, const struct rh_ask *a
 	}
 	if (!request->job && !(request->job = rh_json_text(job->object)))
 		return RH_ENOMEM;
-	rh_snapshot_put_context(&request->head, ask->slot, ask->snapshot);
+	rh_str_append_bytes(&request->head, context.data, length);
 	rh_wire_put_text_head(&request->head, strlen(request->job));
 	return context.failed ? RH_ENOMEM : 0;
 }
