@@ -20,7 +20,7 @@ DICTATED = {"httpd_on_access"}  # callbacks whose form a library prescribes
 FILE_MAX, TEST_FILE_MAX = 600, 800
 
 # A layer may include itself and what stands before it; "public" is include/roundhouse.
-LAYERS = ["public", "base", "job", "config", "host", "build", "schema", "conformance", "store", "engine", "kube", "local", "controller", "cli"]
+LAYERS = ["public", "base", "job", "convert", "config", "host", "build", "schema", "conformance", "store", "engine", "kube", "local", "controller", "cli"]
 # The one file that may know a library's types.
 CONFINED = {"yaml.h": "core/base/yaml/yaml.c", "ini.h": "core/base/ini.c", "cjson/cJSON.h": "core/base/json/node.c",
             "uv.h": "core/base/os/loop.c", "curl/curl.h": ("core/kube/http/", "tests/bench/controller/creates.c"),

@@ -15,6 +15,7 @@ extern const struct rh_command *const rh_commands[];
 extern const struct rh_command rh_command_run;
 extern const struct rh_command rh_command_render;
 extern const struct rh_command rh_command_lint;
+extern const struct rh_command rh_command_convert;
 extern const struct rh_command rh_command_explain;
 extern const struct rh_command rh_command_crds;
 extern const struct rh_command rh_command_plugins;

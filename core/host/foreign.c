@@ -8,7 +8,10 @@
 #include "base/str.h"
 
 /* Other fields under the same kind: a changed apiVersion alone makes a job that is refused, or does something else. */
-#define FOREIGN_REWRITE "its fields are not those of kubeflow.org/v1, so a new apiVersion alone does not do: rewrite it"
+#define FOREIGN_REWRITE                                                                                         \
+	"its fields are not those of kubeflow.org/v1, so a new apiVersion alone does not do: `roundhouse convert` " \
+	"rewrites "                                                                                                 \
+	"it"
 
 struct foreign_row {
 	const char *group;
@@ -24,7 +27,7 @@ static const struct foreign_row foreign_rows[] = {
      "not "
      "serve it. MPIJob of kubeflow.org/v1 starts its workers in another way and has other fields: leave this file as "
      "it "
-     "is for the MPI Operator, or rewrite it"},
+     "is for the MPI Operator, or rewrite it with `roundhouse convert`"},
 	{"kubeflow.org", "v1alpha1 v1alpha2", "MPIJob",
      "it is an old API of the MPI Operator (github.com/kubeflow/mpi-operator), which Training Operator V1 did not "
      "serve; " FOREIGN_REWRITE},
@@ -34,9 +37,14 @@ static const struct foreign_row foreign_rows[] = {
 	{"kubeflow.org", "v2alpha1", NULL,
      "it is an early API of Kubeflow Trainer (github.com/kubeflow/trainer), the successor of Training Operator V1; it "
      "is trainer.kubeflow.org now"},
-	{"kubeflow.org", "v1alpha1 v1alpha2 v1beta1 v1beta2", "TFJob PyTorchJob XGBoostJob MXJob ChainerJob CaffeJob",
+	{"kubeflow.org", "v1alpha1 v1alpha2 v1beta1 v1beta2", "TFJob PyTorchJob MXJob",
      "it is an old API, of the operators that came before Training Operator V1, which does not serve it any "
      "more; " FOREIGN_REWRITE},
+	{"tensorflow.org", "v1alpha1", "TFJob TfJob",
+     "it is the API of the first TensorFlow operator, which Training Operator V1 replaced; " FOREIGN_REWRITE},
+	{"kubeflow.org", "v1alpha1 v1alpha2 v1beta1 v1beta2", "XGBoostJob ChainerJob CaffeJob",
+     "it is an old API, of the operators that came before Training Operator V1, which does not serve it any more; its "
+     "fields are not those of kubeflow.org/v1, so a new apiVersion alone does not do: rewrite it"},
 	{"xgboostjob.kubeflow.org", NULL, "XGBoostJob",
      "it is the API of the former XGBoost operator (github.com/kubeflow/xgboost-operator), which Training Operator V1 "
      "replaced; " FOREIGN_REWRITE},

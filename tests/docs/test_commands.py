@@ -64,6 +64,9 @@ TESTED = {
                                                                                "image.sh"),
     "roundhouse manifests --plugins ./plugins --plugin-image dask=registry.example/dask-plugin:1.0":
         ("tests/controller/deploy/test_manifests.py", "--plugin-image="),
+    "roundhouse convert old.yaml > new.yaml": ("tests/cli/test_convert.py", "def test_each_becomes_what_it_should"),
+    "roundhouse lint new.yaml": ("tests/cli/test_convert.py", "def test_the_result_is_valid"),
+    "roundhouse convert --to mpi-v2beta1 mpijob.yaml": ("tests/cli/test_convert.py", '"--to", "mpi-v2beta1"'),
     "roundhouse config check roundhouse.ini": ("tests/cli/test_config.py", '"config", "check", ini'),
     "roundhouse config show": ("tests/cli/test_config.py", '"config", "show"'),
     "roundhouse config explain restart-backoff": ("tests/cli/test_config.py", '"restart-backoff"'),
