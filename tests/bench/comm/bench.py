@@ -91,15 +91,26 @@ def medians(texts):
     return {int(row[0]): float(row[2]) for row in rows if len(row) == 3 and row[0].isdigit()}
 
 
-def take_turns(contenders, world, sizes, turns):
-    """-> {contender: {bytes: median over the turns of the median of a turn}}"""
+def take_starts(contenders, world, sizes, turns):
+    """-> {contender: {bytes: the median of each turn}}; each turn starts the processes anew"""
     found = {contender.name: collections.defaultdict(list) for contender in contenders}
     for turn in range(turns):
         order = contenders if turn % 2 == 0 else contenders[::-1]
         for contender in order:
             for size, time in medians(outputs(contender.start(world, [str(size) for size in sizes]))).items():
                 found[contender.name][size].append(time)
-    return {name: {size: statistics.median(times) for size, times in rows.items()} for name, rows in found.items()}
+    return found
+
+
+def take_turns(contenders, world, sizes, turns):
+    """-> {contender: {bytes: median over the turns of the median of a turn}}"""
+    return {name: {size: statistics.median(times) for size, times in rows.items()}
+            for name, rows in take_starts(contenders, world, sizes, turns).items()}
+
+
+def most(times):
+    """The 90th percentile: nine of ten starts are at least as fast."""
+    return sorted(times)[max(0, -(-9 * len(times) // 10) - 1)]
 
 
 def human(size):
@@ -238,6 +249,19 @@ class Bench:
         found = take_turns([self.ours(), *self.rivals.openmpi_contenders(), *others], world, sizes, self.turns)
         table("native, one host", found, world, bar)
 
+    def starts(self, sizes):
+        """A process may be faster or slower for its whole life: as many starts of each, their median and 90th percentile."""
+        contenders = [self.ours(), *self.rivals.openmpi_contenders()[1:]]
+        found, names = take_starts(contenders, 2, sizes, self.turns), [each.name for each in contenders]
+        print(f"\n{self.turns} starts of each, 2 ranks: us of ours, median and 90th percentile; then rival / ours of both")
+        print(f"{'bytes':>8} {'us':>20} " + " ".join(f"{name:>18}" for name in names[1:]))
+        for size, times in sorted(found[names[0]].items()):
+            ours = statistics.median(times), most(times)
+            ratios = [[f(found[name][size]) / own for f, own in zip((statistics.median, most), ours)] if found[name][size] else None
+                      for name in names[1:]]
+            print(f"{human(size):>8} {ours[0]:9.2f} {ours[1]:10.2f} "
+                  + " ".join(f"{pair[0]:10.2f} {pair[1]:7.2f}" if pair else f"{'-':>18}" for pair in ratios), flush=True)
+
     def tcp(self, sizes):
         """TCP over the loopback device."""
         found = take_turns([self.ours(RH_COMM_SHM="off"), *self.rivals.gloo_contenders()], 2, sizes, self.turns)
@@ -296,6 +320,13 @@ class Bench:
         print(f"\njoining of 8 local ranks: {join:.1f} ms (bar: 100 ms) {'pass' if join <= 100 else 'fail'}")
         print(f"memory of a context, 4 ranks: {kib / 1024:.1f} MiB (bar: 32 MiB) {'pass' if kib <= 32 << 10 else 'fail'}")
 
+    def labels(self):
+        """What noticing different collectives costs each of them."""
+        done = subprocess.run(["cmake", "--build", self.build, "--target", "bench_comm_label"], check=False, capture_output=True)
+        if done.returncode == 0:
+            print()
+            subprocess.run([os.path.join(self.build, "tests", "bench_comm_label")], check=True)
+
     def parameter_server(self):
         """One server and one worker; then two and four, without loss."""
         program = os.path.join(self.build, "tests", "bench_ps")
@@ -321,7 +352,8 @@ def parse(argv):
     parser.add_argument("build", help="a build folder, optimised: build/release with -DRH_BUILD_TESTS=ON")
     parser.add_argument("--turns", type=int, default=5, help="how often every contender has its turn (5)")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="bytes, joined by commas")
-    parser.add_argument("--only", default="native,crowd,tcp,namespaces,ucx,mpi,ddp,start,ps", help="parts, joined by commas")
+    parser.add_argument("--only", default="native,crowd,tcp,namespaces,ucx,mpi,ddp,start,ps,labels",
+                        help="parts, joined by commas; also starts, with --turns 20")
     parser.add_argument("--mpich", metavar="DIR", help="unpack Debian's MPICH there, and compare with it")
     parser.add_argument("--first", action="store_true", help="before all else that runs on this machine (needs root)")
     return parser.parse_args(argv)
@@ -354,7 +386,7 @@ def main():
                  "crowd": lambda: bench.native(4, sizes, lambda size: 1.2), "tcp": lambda: bench.tcp(sizes),
                  "namespaces": lambda: bench.namespaces(sizes), "ucx": lambda: bench.ucx(sizes),
                  "mpi": lambda: bench.mpi(sizes), "ddp": lambda: ddp(bench), "start": bench.start_up,
-                 "ps": bench.parameter_server}
+                 "ps": bench.parameter_server, "starts": lambda: bench.starts(sizes), "labels": bench.labels}
         for part in arguments.only.split(","):
             parts[part]()
 
