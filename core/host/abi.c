@@ -31,6 +31,9 @@ _Static_assert(sizeof(struct rh_head) == ABI_HEAD_SIZE, "the head never changes"
 #define ABI_TYPE_SIZE (offsetof(struct rh_replica_type, flags) + sizeof(((struct rh_replica_type *)NULL)->flags))
 /** @} */
 
+/** What restart_policy must be, for messages. */
+#define ABI_POLICIES "Always, OnFailure, Never or ExitCode"
+
 /** A required text of a struct. */
 struct abi_text {
 	const char *field;
@@ -165,6 +168,10 @@ static int abi_check_type(const struct rh_kind *kind, size_t index, struct rh_er
 		if (strcasecmp(kind->types[i]->name, type->name) == 0)
 			return rh_fail(err, RH_EPLUGIN, "kind %s: replica type %s is there twice", kind->kind, type->name);
 	}
+	if (RH_HAS(type, struct rh_replica_type, restart_policy) && !abi_is_policy(type->restart_policy))
+		return rh_fail(err, RH_EPLUGIN,
+		               "kind %s: replica type %s: restart_policy is \"%.64s\", it must be " ABI_POLICIES, kind->kind,
+		               type->name, type->restart_policy);
 	return abi_check_range(type, err);
 }
 
@@ -233,7 +240,7 @@ static int abi_check_kind_texts(const struct rh_kind *kind, struct rh_error *err
 		{"framework", kind->framework, abi_is_text, "a word"},
 		{"controller", kind->controller, abi_is_name, "a label value in lower case"},
 		{"replicas_field", kind->replicas_field, abi_is_word, "letters and digits, a letter first"},
-		{"restart_policy", kind->restart_policy, abi_is_policy, "Always, OnFailure, Never or ExitCode"},
+		{"restart_policy", kind->restart_policy, abi_is_policy, ABI_POLICIES},
 	};
 
 	return abi_check_texts("struct rh_kind", texts, sizeof(texts) / sizeof(texts[0]), err);

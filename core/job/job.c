@@ -8,6 +8,7 @@
 #include "base/os/clock.h"
 #include "base/str.h"
 #include "job/fields.h"
+#include "job/kind.h"
 #include "job/names.h"
 
 /* 30 000 years: any time of this epoch plus so many seconds still is a number of microseconds. */
@@ -91,6 +92,17 @@ static int job_read_count(const struct rh_fields *fields, const char *key, int32
 	return r;
 }
 
+/* As job_read_count(), for a limit that may be unset. */
+static int job_read_limit(const struct rh_fields *fields, const char *key, int64_t *ret_limit)
+{
+	int32_t count = -1;
+	int r = job_read_count(fields, key, &count);
+
+	if (r == 0 && count >= 0)
+		*ret_limit = count;
+	return r;
+}
+
 static int job_read_scheduling(struct rh_scheduling_policy *policy, const struct rh_fields *run_policy)
 {
 	struct rh_place place = rh_place_member(run_policy->place, "schedulingPolicy");
@@ -121,26 +133,52 @@ static const char *job_top_clean_policy(const struct rh_kind *kind, const struct
 	return rh_json_get(schema, "cleanPodPolicy") ? word : NULL;
 }
 
+/* What a job and the defaults of its kind can set; what is absent stays. @param[in,out] clean cleanPodPolicy's word */
+static int job_read_policy_members(struct rh_run_policy *policy, const struct rh_fields *fields, const char **clean)
+{
+	int r;
+
+	if ((r = rh_fields_text(fields, "cleanPodPolicy", clean)) != 0 ||
+	    (r = rh_fields_bool(fields, "suspend", &policy->suspend)) != 0 ||
+	    (r = job_read_limit(fields, "ttlSecondsAfterFinished", &policy->ttl_seconds)) != 0 ||
+	    (r = job_read_seconds(fields, "activeDeadlineSeconds", &policy->deadline_seconds)) != 0)
+		return r;
+	return job_read_limit(fields, "backoffLimit", &policy->backoff_limit);
+}
+
+/* The loader has checked them (host/plugin/kind_json.c). */
+static int job_read_policy_defaults(struct rh_job *job, struct rh_error *err)
+{
+	const char *text = rh_kind_run_policy(job->kind);
+	rh_auto(json) defaults = NULL;
+	struct rh_fields fields = {NULL, NULL, err};
+	const char *clean = NULL;
+	int r = text ? rh_json_parse(text, strlen(text), &defaults, err) : 0;
+
+	fields.object = defaults;
+	if (r == 0 && defaults)
+		r = job_read_policy_members(&job->policy, &fields, &clean);
+	if (r == 0)
+		job->policy.clean = job_clean_policy(clean);
+	return r;
+}
+
 static int job_read_run_policy(struct rh_job *job, const struct rh_fields *spec)
 {
 	struct rh_run_policy *policy = &job->policy;
 	struct rh_place place = rh_place_member(spec->place, "runPolicy");
 	struct rh_fields fields = {NULL, &place, spec->err};
 	const char *clean = NULL;
-	int32_t backoff_limit = -1;
-	int32_t ttl = -1;
-	int r = rh_fields_object(spec, "runPolicy", &fields.object);
+	int r = job_read_policy_defaults(job, spec->err);
 
-	if (r != 0 || (r = rh_fields_text(&fields, "cleanPodPolicy", &clean)) != 0 ||
-	    (r = rh_fields_bool(&fields, "suspend", &policy->suspend)) != 0 ||
-	    (r = job_read_count(&fields, "ttlSecondsAfterFinished", &ttl)) != 0 ||
-	    (r = job_read_seconds(&fields, "activeDeadlineSeconds", &policy->deadline_seconds)) != 0 ||
-	    (r = job_read_count(&fields, "backoffLimit", &backoff_limit)) != 0 ||
+	if (r != 0 || (r = rh_fields_object(spec, "runPolicy", &fields.object)) != 0 ||
+	    (r = job_read_policy_members(policy, &fields, &clean)) != 0 ||
 	    (r = rh_fields_text(&fields, "managedBy", &policy->managed_by)) != 0)
 		return r;
-	policy->clean = job_clean_policy(clean ? clean : job_top_clean_policy(job->kind, spec->object));
-	policy->ttl_seconds = ttl;
-	policy->backoff_limit = backoff_limit;
+	if (!clean)
+		clean = job_top_clean_policy(job->kind, spec->object);
+	if (clean)
+		policy->clean = job_clean_policy(clean);
 	return job_read_scheduling(&policy->scheduling, &fields);
 }
 
@@ -184,7 +222,7 @@ static int job_read_spec(const struct rh_kind *kind, const struct rh_fields *fie
 		r = rh_fields_text(fields, "restartPolicy", &policy);
 	if (r == 0)
 		r = rh_fields_object(fields, "template", &spec->template_);
-	spec->policy = job_restart_policy(policy && *policy ? policy : kind->restart_policy);
+	spec->policy = job_restart_policy(policy && *policy ? policy : rh_kind_restart_policy(kind, spec->known));
 	return r;
 }
 

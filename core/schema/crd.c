@@ -80,6 +80,7 @@ static int crd_put_spec(const struct rh_kind *kind, struct rh_json *common, stru
 {
 	rh_auto(json) own = NULL;
 	struct rh_json *fields;
+	struct rh_json *policy = NULL;
 	int r = kind->spec_schema ? rh_json_parse(kind->spec_schema, strlen(kind->spec_schema), &own, err) : 0;
 
 	if (r < 0)
@@ -90,7 +91,7 @@ static int crd_put_spec(const struct rh_kind *kind, struct rh_json *common, stru
 		return rh_fail_oom(err);
 	schema->replicas = rh_json_ensure_object(fields, kind->replicas_field);
 	if (!schema->replicas || crd_put_replicas(kind, common, schema) < 0 ||
-	    rh_json_set(fields, "runPolicy", rh_json_detach(common, "runPolicy")) < 0 ||
+	    rh_schema_run_policy(kind, common, &policy) < 0 || rh_json_set(fields, "runPolicy", policy) < 0 ||
 	    crd_require(schema->spec, kind->replicas_field) < 0)
 		return rh_fail_oom(err);
 	return 0;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "job/kind.h"
 #include "schema/explain_descriptions.h"
 
 void rh_explain_at_deinit(struct rh_explain_at *at)
@@ -130,6 +131,24 @@ static int explain_set_descriptions(struct rh_json *row, const char *words, stru
 	return rh_explain_set(row, "description", &rest);
 }
 
+/** Default of restartPolicy: one word, or one for each type. */
+static void explain_print_policy(const struct rh_explain_at *at, struct rh_str *out)
+{
+	const struct rh_kind *kind = at->kind;
+	bool same = true;
+
+	for (size_t i = 0; kind->types[i]; i++)
+		same = same &&
+		       strcmp(rh_kind_restart_policy(kind, kind->types[i]), rh_kind_restart_policy(kind, kind->types[0])) == 0;
+	if (at->type || same) {
+		rh_str_append(out, rh_kind_restart_policy(kind, at->type ? at->type : kind->types[0]));
+		return;
+	}
+	for (size_t i = 0; kind->types[i]; i++)
+		rh_str_appendf(out, "%s%s %s", i ? ", " : "", kind->types[i]->name,
+		               rh_kind_restart_policy(kind, kind->types[i]));
+}
+
 static void explain_print_default(const struct rh_explain_at *at, const struct rh_json *schema, struct rh_str *out)
 {
 	const char *place = rh_str_text(&at->place);
@@ -141,7 +160,7 @@ static void explain_print_default(const struct rh_explain_at *at, const struct r
 	if (strcmp(place, "spec.*.*.replicas") == 0)
 		explain_print_replicas(at, out);
 	else if (strcmp(place, "spec.*.*.restartPolicy") == 0)
-		rh_str_append(out, at->kind->restart_policy);
+		explain_print_policy(at, out);
 	else
 		rh_str_append(out, text ? text : "");
 	out->failed = out->failed || (value && !text);

@@ -31,6 +31,11 @@ const char *rh_schema_pod_text(size_t *ret_length);
 const char *rh_schema_job_text(size_t *ret_length);
 /** Parse rh_schema_job_text(). @param[out] ret_document owned by the caller. @return 0 or RH_ENOMEM */
 int rh_schema_job(struct rh_json **ret_document, struct rh_error *err);
+/**
+ * Take the schema of the run policy out of @p common (rh_schema_job()), with the defaults of a kind
+ * (rh_kind.run_policy) in its descriptions. @param[out] ret_schema owned by the caller. @return 0 or RH_ENOMEM
+ */
+int rh_schema_run_policy(const struct rh_kind *kind, struct rh_json *common, struct rh_json **ret_schema);
 
 /**
  * Make the schema document of a kind: metadata, runPolicy, its replica map with @p pod (a schema document of pod

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "job/kind.h"
 #include "job/rules/schema.h"
 
 /* An API server drops what a file says of it, whatever that is. */
@@ -64,12 +65,47 @@ static int document_rule(struct rh_json *schema, const struct rh_json *row)
 	return RH_ENOMEM;
 }
 
+/* The last sentence of a description, "Default: None.", becomes that of the kind. */
+static int document_set_default(struct rh_json *field, const struct rh_json *value)
+{
+	static const char mark[] = "Default: ";
+	const char *words = rh_json_string_at(field, "description");
+	const char *last = words ? strstr(words, mark) : NULL;
+	rh_auto_free char *printed = rh_json_text(value);
+	const char *shown = rh_json_string(value) ? rh_json_string(value) : printed;
+	rh_auto_str made = {0};
+
+	if (!printed || !words)
+		return RH_ENOMEM;
+	rh_str_append_bytes(&made, words, last ? (size_t)(last - words) : strlen(words));
+	rh_str_appendf(&made, "%s%s%s.", last ? "" : " ", mark, shown);
+	/* a server that filled it in would hide that the job does not set it */
+	rh_json_remove(field, "default");
+	return made.failed ? RH_ENOMEM : rh_json_set_string(field, "description", rh_str_text(&made));
+}
+
+int rh_schema_run_policy(const struct rh_kind *kind, struct rh_json *common, struct rh_json **ret_schema)
+{
+	const char *text = rh_kind_run_policy(kind);
+	rh_auto(json) schema = rh_json_detach(common, "runPolicy");
+	rh_auto(json) defaults = NULL;
+	struct rh_json *fields = rh_json_get(schema, "properties");
+	int r = text ? rh_json_parse(text, strlen(text), &defaults, NULL) : 0;
+
+	for (const struct rh_json *value = rh_json_first(defaults); value && r == 0; value = rh_json_next(value))
+		r = document_set_default(rh_json_get(fields, rh_json_key(value)), value);
+	if (r == 0)
+		*ret_schema = rh_take(schema);
+	return r < 0 ? RH_ENOMEM : 0;
+}
+
 static int document_spec(const struct rh_kind *kind, struct rh_json *job, struct rh_error *err)
 {
 	rh_auto(json) own = NULL;
 	rh_auto(json) common = NULL;
 	struct rh_json *properties = NULL;
 	struct rh_json *map;
+	struct rh_json *policy = NULL;
 	int r = rh_schema_job(&common, err);
 
 	if (r == 0 && document_object_of(job, "spec", &properties) < 0)
@@ -83,7 +119,7 @@ static int document_spec(const struct rh_kind *kind, struct rh_json *job, struct
 	map = rh_json_ensure_object(properties, kind->replicas_field);
 	if (!map || rh_json_set_string(map, "type", "object") < 0 ||
 	    rh_json_set(map, "additionalProperties", rh_json_detach(common, "replicaSpec")) < 0 ||
-	    rh_json_set(properties, "runPolicy", rh_json_detach(common, "runPolicy")) < 0)
+	    rh_schema_run_policy(kind, common, &policy) < 0 || rh_json_set(properties, "runPolicy", policy) < 0)
 		return rh_fail_oom(err);
 	return 0;
 }

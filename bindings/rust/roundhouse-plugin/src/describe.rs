@@ -18,11 +18,13 @@ pub struct ReplicaType {
     pub max_replicas: i32,
     /// RH_REPLICA_*
     pub flags: u32,
+    /// Since 1.2: default restartPolicy of this type; that of the kind.
+    pub restart_policy: Option<&'static str>,
 }
 
 impl Default for ReplicaType {
     fn default() -> Self {
-        ReplicaType { name: "", default_replicas: 1, min_replicas: 0, max_replicas: 0, flags: 0 }
+        ReplicaType { name: "", default_replicas: 1, min_replicas: 0, max_replicas: 0, flags: 0, restart_policy: None }
     }
 }
 
@@ -64,6 +66,8 @@ pub struct Description {
     pub cel_rules: Option<&'static str>,
     /// JSON array of what pod() and objects() add, for people.
     pub contract: Option<&'static str>,
+    /// Since 1.2: JSON object with defaults of the run policy.
+    pub run_policy: Option<&'static str>,
 }
 
 impl Description {
@@ -90,6 +94,7 @@ impl Description {
             rbac_rules: None,
             cel_rules: None,
             contract: None,
+            run_policy: None,
         }
     }
 }
@@ -125,6 +130,7 @@ impl Kept {
                 min_replicas: type_.min_replicas,
                 max_replicas: type_.max_replicas,
                 flags: type_.flags,
+                restart_policy: self.optional(type_.restart_policy),
             });
         }
         let made = made.into_boxed_slice();
@@ -159,6 +165,7 @@ impl Kept {
             rbac_rules: self.optional(from.rbac_rules),
             cel_rules: self.optional(from.cel_rules),
             contract: self.optional(from.contract),
+            run_policy: self.optional(from.run_policy),
         }
     }
 }
