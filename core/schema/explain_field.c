@@ -14,6 +14,28 @@ void rh_explain_at_deinit(struct rh_explain_at *at)
 	rh_str_deinit(&at->place);
 }
 
+void rh_explain_descend(struct rh_explain_at *at, const char *step)
+{
+	struct rh_kind_path path;
+
+	rh_str_appendf(&at->path, "%s%s", at->path.length ? "." : "", step);
+	rh_str_appendf(&at->place, "%s%s", at->place.length ? "." : "", step);
+	rh_kind_replicas_path(at->kind, &path);
+	if (path.count > 0 && strcmp(rh_str_text(&at->path), path.text) == 0) {
+		rh_str_cut(&at->place, 0);
+		rh_str_append(&at->place, "spec.*");
+	}
+	for (size_t i = 0; at->kind->types[i]; i++) {
+		const char *own = rh_kind_own_path(at->kind->types[i]);
+
+		if (!own || strcmp(rh_str_text(&at->path), own) != 0)
+			continue;
+		rh_str_cut(&at->place, 0);
+		rh_str_append(&at->place, "spec.*.*");
+		at->type = at->kind->types[i];
+	}
+}
+
 const struct rh_json *rh_explain_resolve(const struct rh_explain_at *at, const struct rh_json *schema)
 {
 	const char *ref = rh_json_string_at(schema, "$ref");
@@ -214,21 +236,22 @@ int rh_explain_describe(const struct rh_explain_at *at, const struct rh_json *sc
 /** One member of what is listed, and its own members where they have no page of Kubernetes' own. */
 static int explain_list_member(struct rh_explain_at *at, const struct rh_json *member, struct rh_json *list)
 {
-	size_t path = at->path.length, place = at->place.length;
-	bool map =
-		strcmp(rh_str_text(&at->place), "spec") == 0 && rh_text_equal(rh_json_key(member), at->kind->replicas_field);
+	size_t path = at->path.length;
+	const struct rh_replica_type *type = at->type;
+	rh_auto_free char *place = rh_strdup(rh_str_text(&at->place));
 	rh_auto(json) row = rh_json_new_object();
 	int r;
 
-	rh_str_appendf(&at->path, "%s%s", path ? "." : "", rh_json_key(member));
-	rh_str_appendf(&at->place, "%s%s", place ? "." : "", map ? "*" : rh_json_key(member));
-	r = row ? rh_explain_describe(at, member, row) : RH_ENOMEM;
+	rh_explain_descend(at, rh_json_key(member));
+	r = row && place ? rh_explain_describe(at, member, row) : RH_ENOMEM;
 	if (r == 0)
 		r = rh_json_append(list, rh_take(row));
 	if (r == 0 && !rh_json_get(member, "$ref"))
 		r = rh_explain_list(at, member, list);
 	rh_str_cut(&at->path, path);
-	rh_str_cut(&at->place, place);
+	rh_str_cut(&at->place, 0);
+	rh_str_append(&at->place, place ? place : "");
+	at->type = type;
 	return r;
 }
 

@@ -86,6 +86,11 @@ struct rh_replica_type {
 	uint32_t flags;           /**< RH_REPLICA_* */
 	/** Since 1.2. Default restartPolicy of this type; NULL: rh_kind.restart_policy. */
 	const char *restart_policy;
+	/**
+	 * Since 1.2. Where {replicas, restartPolicy, template} of this type is, outside of the map: "spec.head"; NULL: in
+	 * the map. A job in which nothing is there does not have the type.
+	 */
+	const char *path;
 };
 
 /** @name Flags of a kind (rh_kind.flags) @{ */
@@ -140,12 +145,25 @@ struct rh_kind {
 	 */
 	const char *contract;
 	/**
+	 * Since 1.2. Where the map of replica types is: "spec.cluster.replicaSpecs"; NULL: at "spec." and replicas_field,
+	 * which may be NULL where this is set, or where each type has a path. A path of a job has no lists and at most 8
+	 * members.
+	 */
+	const char *replicas_path;
+	/**
+	 * Since 1.2. Where the run policy is; NULL: at "spec.runPolicy"; "": there is none in the job. With "spec" its
+	 * members are members of spec, and those count that spec_schema names.
+	 */
+	const char *run_policy_path;
+	/**
 	 * Since 1.2. Defaults of the run policy, for members that a job does not set: a JSON object with any of
 	 * cleanPodPolicy, backoffLimit, ttlSecondsAfterFinished, activeDeadlineSeconds and suspend; NULL: V1's. A scheduler
 	 * that never ends by itself has {"cleanPodPolicy":"All"}. The CRD has no default from it, so stored jobs do not
 	 * change.
 	 */
 	const char *run_policy;
+	/** Since 1.2. JSON array: required members of spec; NULL: the first member of the map's path. */
+	const char *spec_required;
 };
 
 /** One replica. */

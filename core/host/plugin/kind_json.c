@@ -208,6 +208,19 @@ static int kind_json_check_run_policy(const char *policy, struct rh_error *err)
 	return r == 0 && members ? kind_json_check_object(text.field, text.members, members, err) : r;
 }
 
+static int kind_json_check_required(const char *required, struct rh_error *err)
+{
+	const struct kind_json_text text = {"spec_required", required, NULL};
+	rh_auto(json) names = NULL;
+	int r = required ? kind_json_parse(&text, RH_JSON_ARRAY, &names, err) : 0;
+
+	for (const struct rh_json *name = rh_json_first(names); name && r == 0; name = rh_json_next(name)) {
+		if (!rh_json_string(name))
+			r = rh_fail(err, RH_EPLUGIN, "spec_required must be an array of strings");
+	}
+	return r;
+}
+
 int rh_kind_json_check(const struct rh_kind *kind, struct rh_error *err)
 {
 	const struct kind_json_text texts[] = {
@@ -222,6 +235,8 @@ int rh_kind_json_check(const struct rh_kind *kind, struct rh_error *err)
 		r = kind_json_check_rows(&texts[i], err);
 	if (r == 0)
 		r = kind_json_check_run_policy(rh_kind_run_policy(kind), err);
+	if (r == 0)
+		r = kind_json_check_required(rh_kind_spec_required(kind), err);
 	if (r == 0)
 		r = rh_schema_compile_rules(kind, err);
 	return r < 0 && r != RH_ENOMEM ? rh_wrap(err, r, "kind %s", kind->kind) : r;

@@ -49,7 +49,10 @@ static const size_t hello_texts[] = {
 	offsetof(struct rh_kind, rbac_rules),
 	offsetof(struct rh_kind, cel_rules),
 	offsetof(struct rh_kind, contract),
+	offsetof(struct rh_kind, replicas_path),
+	offsetof(struct rh_kind, run_policy_path),
 	offsetof(struct rh_kind, run_policy),
+	offsetof(struct rh_kind, spec_required),
 };
 
 #define HELLO_TEXTS (sizeof(hello_texts) / sizeof(hello_texts[0]))
@@ -72,6 +75,7 @@ static void hello_put_type(struct rh_str *out, const struct rh_replica_type *typ
 	rh_wire_put_int(out, type->max_replicas);
 	rh_wire_put_int(out, (int32_t)type->flags);
 	rh_wire_put_text(out, RH_HAS(type, struct rh_replica_type, restart_policy) ? type->restart_policy : NULL);
+	rh_wire_put_text(out, RH_HAS(type, struct rh_replica_type, path) ? type->path : NULL);
 }
 
 static void hello_put_kind(struct rh_str *out, const struct rh_kind *kind)
@@ -125,6 +129,7 @@ static void hello_get_type(struct rh_wire *wire, struct rh_replica_type *type)
 	type->max_replicas = rh_wire_int(wire);
 	type->flags = (uint32_t)rh_wire_int(wire);
 	type->restart_policy = rh_wire_text(wire);
+	type->path = rh_wire_text(wire);
 }
 
 static void hello_get_kind(struct rh_wire *wire, struct hello_kind *made)

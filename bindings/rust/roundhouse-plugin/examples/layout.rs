@@ -22,11 +22,15 @@ macro_rules! layout {
 
 fn main() {
     layout!("rh_head", Head, size, major, minor, vendor);
-    layout!("rh_replica_type", ReplicaType, head, name, default_replicas, min_replicas, max_replicas, flags, restart_policy);
+    layout!(
+        "rh_replica_type", ReplicaType, head, name, default_replicas, min_replicas, max_replicas, flags, restart_policy,
+        path
+    );
     layout!(
         "rh_kind", Kind, head, group, version, kind, plural, singular, framework, controller, replicas_field, types,
         leader_fallback, container, port_name, restart_policy, scale_type, port, flags, spec_schema, columns,
-        rbac_rules, cel_rules, contract, run_policy
+        rbac_rules, cel_rules, contract, replicas_path, run_policy_path, run_policy,
+        spec_required
     );
     layout!("rh_replica", Replica, head, type_ as "type", index, rank);
     layout!("rh_counts", Counts, head, desired, active, succeeded, failed, restarting);

@@ -126,6 +126,7 @@ pub struct ReplicaType {
     pub max_replicas: i32,
     pub flags: u32,
     pub restart_policy: *const c_char,
+    pub path: *const c_char,
 }
 
 /// struct rh_kind
@@ -153,7 +154,10 @@ pub struct Kind {
     pub rbac_rules: *const c_char,
     pub cel_rules: *const c_char,
     pub contract: *const c_char,
+    pub replicas_path: *const c_char,
+    pub run_policy_path: *const c_char,
     pub run_policy: *const c_char,
+    pub spec_required: *const c_char,
 }
 
 /// struct rh_replica
@@ -238,8 +242,8 @@ pub struct Plugin {
 #[cfg(target_pointer_width = "64")]
 const _: () = {
     assert!(size_of::<Head>() == 24);
-    assert!(size_of::<ReplicaType>() == 56);
-    assert!(size_of::<Kind>() == 192);
+    assert!(size_of::<ReplicaType>() == 64);
+    assert!(size_of::<Kind>() == 216);
     assert!(size_of::<Replica>() == 40);
     assert!(size_of::<Counts>() == 44);
     assert!(size_of::<ReplicaState>() == 32);
