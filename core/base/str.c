@@ -126,6 +126,13 @@ bool rh_starts_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+bool rh_ends_with(const char *text, const char *ending)
+{
+	size_t length = strlen(text), tail = strlen(ending);
+
+	return length > tail && strcmp(text + length - tail, ending) == 0;
+}
+
 bool rh_text_equal(const char *a, const char *b)
 {
 	if (!a || !b)

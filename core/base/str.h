@@ -50,6 +50,8 @@ char *rh_str_take(struct rh_str *str) __attribute__((warn_unused_result));
 
 /** @return whether @p text starts with @p prefix */
 bool rh_starts_with(const char *text, const char *prefix);
+/** @return whether @p text ends with @p ending, and has something before it */
+bool rh_ends_with(const char *text, const char *ending);
 /** @return whether both are NULL, or both are the same text */
 bool rh_text_equal(const char *a, const char *b);
 /** @return whether the @p length bytes of @p word are one of @p words, which @p separator characters separate */

@@ -235,6 +235,15 @@ static int build_add_fabric(const struct rh_snapshot *snapshot, const struct rh_
 	return rh_fabric_decorate(snapshot->host ? snapshot->host->config : NULL, snapshot->job, spec, &place, pod);
 }
 
+static int build_refuse_template(const struct rh_job *job, const struct rh_replica_spec *spec, struct rh_error *err)
+{
+	rh_auto_str path = {0};
+
+	rh_job_print_spec(job, spec, &path);
+	return rh_fail(err, RH_EINVAL, "%s %s/%s: %s.template.spec.containers: Required value: must be specified",
+	               job->kind->kind, job->namespace_, job->name, rh_str_text(&path));
+}
+
 static int build_pod_base(const struct rh_snapshot *snapshot, const struct rh_replica_spec *spec,
                           struct rh_json **ret_pod, struct rh_error *err)
 {
@@ -244,9 +253,7 @@ static int build_pod_base(const struct rh_snapshot *snapshot, const struct rh_re
 	rh_auto(json) pod = build_object(job, "Pod", &metadata);
 
 	if (!rh_job_main_container(job->kind, template_spec))
-		return rh_fail(err, RH_EINVAL,
-		               "%s %s/%s: spec.%s[%s].template.spec.containers: Required value: must be specified",
-		               job->kind->kind, job->namespace_, job->name, job->kind->replicas_field, spec->key);
+		return build_refuse_template(job, spec, err);
 	if (!pod || build_pod_metadata(snapshot, spec, metadata) < 0 ||
 	    rh_json_set(pod, "spec", rh_json_copy(template_spec)) < 0)
 		return rh_fail_oom(err);

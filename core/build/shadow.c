@@ -32,16 +32,16 @@ static int shadow_compare(const struct shadow_call *call, size_t index, const st
 	const char *name = rh_json_string(rh_json_get(own, "name"));
 	const char *mine = rh_json_string(rh_json_get(own, "value"));
 	const char *value = rh_json_string(rh_json_get(winner, "value"));
-	rh_auto_free char *path = NULL;
+	rh_auto_str path = {0};
 
 	if (!value || rh_text_equal(mine, value))
 		return 0;
-	path = rh_asprintf("spec.%s[%s].template.spec.containers[%zu].env[%zu]", call->job->kind->replicas_field,
-	                   call->spec->type, call->container, index);
-	if (!path)
+	rh_job_print_spec(call->job, call->spec, &path);
+	rh_str_appendf(&path, ".template.spec.containers[%zu].env[%zu]", call->container, index);
+	if (path.failed)
 		return RH_ENOMEM;
 	return rh_findings_add(
-		call->findings, RH_FINDING_WARNING, path,
+		call->findings, RH_FINDING_WARNING, rh_str_text(&path),
 		"%s: \"%.100s\" has no effect: the job sets %s after it, to \"%.100s\" in %s-0, and the last "
 		"one counts; remove it",
 		name, mine ? mine : "", name, value, call->spec->type);

@@ -2,6 +2,7 @@
 #include "build/validate.h"
 
 #include "build/build.h"
+#include "job/kind.h"
 #include "job/rules/template.h"
 
 /** The parts of a pod template that are checked, and their paths. */
@@ -34,18 +35,19 @@ static int validate_made_mounts(const struct validate_mounts *check, struct rh_e
 static int validate_all_mounts(const struct rh_snapshot *snapshot, struct rh_findings *findings, struct rh_error *err)
 {
 	const struct rh_job *job = snapshot->job;
-	struct rh_place spec_place = rh_place_member(NULL, "spec");
-	struct rh_place map_place = rh_place_member(&spec_place, job->kind->replicas_field);
 	int r = 0;
 
 	for (size_t i = 0; i < job->spec_count && r == 0; i++) {
 		const struct rh_replica_spec *spec = &job->specs[i];
 		const struct rh_json *template_ = rh_json_get(spec->template_, "spec");
-		struct rh_place type_place = rh_place_key(&map_place, spec->key);
-		struct rh_place template_place = rh_place_member(&type_place, "template");
-		struct validate_mounts check = {snapshot, spec, rh_place_member(&template_place, "spec"), findings};
+		struct rh_kind_path path;
+		struct rh_place template_place;
+		struct validate_mounts check = {.snapshot = snapshot, .spec = spec, .findings = findings};
 		rh_auto_findings without = {0};
 
+		rh_kind_type_path(job->kind, spec->known, spec->key, &path);
+		template_place = rh_place_member(rh_kind_path_place(&path), "template");
+		check.place = rh_place_member(&template_place, "spec");
 		rh_template_check_mounts(template_, template_, &check.place, &without);
 		if (without.count > 0)
 			r = validate_made_mounts(&check, err);

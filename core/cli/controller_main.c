@@ -8,10 +8,12 @@
 #include "controller/controller.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -27,6 +29,8 @@
 
 /* Most names of --enable-scheme. */
 #define CONTROLLER_KINDS_MAX 64
+/* First word of the program that tries the installed plugins; after it come the words of the command line. */
+#define CONTROLLER_TRIAL "try-plugins"
 /* Room for a kind's name, or the address of a port. */
 #define CONTROLLER_TEXT_SIZE 64
 
@@ -38,6 +42,7 @@ struct controller_setup {
 	size_t kind_count;
 	char webhook_address[CONTROLLER_TEXT_SIZE];
 	struct rh_controller_options options;
+	char **trial; /* owned; of the first one alone */
 };
 
 /* A flag that sets what a plugin reads from its section of the configuration. */
@@ -307,8 +312,7 @@ static int controller_options(struct controller_setup *setup, struct rh_error *e
 	options->own_namespace = controller_variable("MY_POD_NAMESPACE");
 	options->serves = controller_serves;
 	options->arg = setup;
-	options->host = setup->session.host;
-	options->gang = &setup->session.config->gang;
+	options->plugins = (struct rh_plugin_set){setup->session.config, setup->session.host, setup};
 	controller_webhook(setup);
 	controller_rates(setup);
 	if (r == 0)
@@ -316,10 +320,122 @@ static int controller_options(struct controller_setup *setup, struct rh_error *e
 	return r < 0 ? r : controller_plugins(setup, err);
 }
 
+/* --- plugins that are exchanged while the controller works */
+
+/* A set is taken as a whole, so that none is missed because of a typing error or half a copy. */
+static int controller_check_set(const struct rh_session *session, struct rh_error *err)
+{
+	if (session->config->plugin_isolation != RH_ISOLATION_PROCESS)
+		return rh_fail(err, RH_EINVAL, "[plugins] isolation is not process; restart the controller");
+	for (size_t i = 0; i < rh_host_plugin_count(session->host); i++) {
+		struct rh_plugin_info info;
+
+		rh_host_plugin(session->host, i, &info);
+		if (info.state != RH_PLUGIN_READY && info.state != RH_PLUGIN_DISABLED)
+			return rh_fail(err, RH_EPLUGIN, "plugin \"%s\": %s", info.path, info.reason);
+	}
+	return 0;
+}
+
+static void controller_forget(struct controller_setup *setup)
+{
+	rh_session_close(&setup->session);
+	rh_free(setup->trial);
+}
+
+/* Configuration and plugins as they are installed now, with the flags of the start. */
+static int controller_load_setup(struct controller_setup *setup, struct rh_error *err)
+{
+	int r = rh_session_load(setup->cli, &setup->session, err);
+
+	controller_log(setup);
+	if (r == 0)
+		r = controller_check_set(&setup->session, err);
+	return r < 0 ? r : controller_options(setup, err);
+}
+
+static int controller_load(void *arg, struct rh_plugin_set *ret_set, struct rh_error *err)
+{
+	const struct controller_setup *first = arg;
+	struct controller_setup *setup = rh_alloc(sizeof(*setup));
+	int r;
+
+	if (!setup)
+		return rh_fail_oom(err);
+	setup->cli = first->cli;
+	r = controller_load_setup(setup, err);
+	if (r == 0) {
+		*ret_set = setup->options.plugins;
+		return 0;
+	}
+	controller_forget(setup);
+	rh_free(setup);
+	return r;
+}
+
+/* The options of the controller are texts of the first configuration, so that one stays. */
+static void controller_unload(void *arg, const struct rh_plugin_set *set)
+{
+	struct controller_setup *setup = set->owner;
+
+	if (setup == arg) {
+		rh_host_free(rh_take(setup->session.host));
+		return;
+	}
+	controller_forget(setup);
+	rh_free(setup);
+}
+
+/* Standard input and pipes can be read once. @return why plugins stay as they are; NULL: they can be exchanged */
+static const char *controller_fixed(const struct rh_config *config)
+{
+	struct stat st;
+
+	if (config->plugin_isolation != RH_ISOLATION_PROCESS)
+		return "they are not in processes of their own ([plugins] isolation); restart the controller";
+	if (config->file && (stat(config->file, &st) < 0 || !S_ISREG(st.st_mode)))
+		return "the configuration is not a file that can be read again; restart the controller";
+	return NULL;
+}
+
+static int controller_prepare_exchange(struct controller_setup *setup, struct rh_error *err)
+{
+	struct rh_plugin_source *source = &setup->options.source;
+	size_t count = 0;
+
+	while (setup->cli->words[count])
+		count++;
+	setup->trial = rh_alloc_array(count + 3, sizeof(*setup->trial));
+	if (!setup->trial)
+		return rh_fail_oom(err);
+	setup->trial[0] = (char *)(uintptr_t) "/proc/self/exe";
+	setup->trial[1] = (char *)(uintptr_t)CONTROLLER_TRIAL;
+	memcpy(setup->trial + 2, setup->cli->words, (count + 1) * sizeof(*setup->trial));
+	*source = (struct rh_plugin_source){.trial = setup->trial,
+	                                    .load = controller_load,
+	                                    .unload = controller_unload,
+	                                    .arg = setup,
+	                                    .fixed = controller_fixed(setup->session.config)};
+	return 0;
+}
+
+/* Load what is installed as the controller would, and print why that cannot be done. @return the exit status */
+static int controller_try(const struct rh_cli *cli)
+{
+	struct controller_setup setup = {.cli = cli};
+	struct rh_error err = {0};
+	int r = controller_load_setup(&setup, &err);
+
+	if (r < 0)
+		(void)printf("%s\n", err.message);
+	controller_forget(&setup);
+	return r < 0 ? rh_cli_status(r) : RH_EXIT_OK;
+}
+
 /* @return the exit status */
 static int controller_end(struct controller_setup *setup, int r, const struct rh_error *err)
 {
-	rh_session_close(&setup->session);
+	controller_forget(setup);
 	return r < 0 ? rh_cli_fail(setup->cli, rh_cli_status(r), err->message) : RH_EXIT_OK;
 }
 
@@ -337,6 +453,8 @@ static int controller_run(const struct rh_cli *cli)
 		r = controller_options(&setup, &err);
 	}
 	if (r == 0)
+		r = controller_prepare_exchange(&setup, &err);
+	if (r == 0)
 		r = rh_controller_run(&setup.options, &err);
 	return controller_end(&setup, r, &err);
 }
@@ -345,12 +463,17 @@ int main(int argc, char **argv)
 {
 	struct rh_cli cli = {.command = &rh_command_controller};
 	struct rh_error err = {0};
+	bool tries = argc > 1 && strcmp(argv[1], CONTROLLER_TRIAL) == 0;
 
 	rh_cli_prepare();
 	if (argc > 0 && strcmp(argv[0], RH_CRDS_PROGRAM) == 0)
 		return rh_cli_finish(rh_crds_cluster_main(argc, argv));
+	argv += tries;
+	argc -= tries;
 	if (rh_cli_parse(&rh_command_controller, argc - 1, argv + 1, &cli, &err) < 0)
 		return rh_cli_fail(&cli, RH_EXIT_BAD_INPUT, err.message);
+	if (tries)
+		return rh_cli_finish(controller_try(&cli));
 	if (!rh_cli_option(&cli, "help"))
 		return rh_cli_finish(controller_run(&cli));
 	rh_cli_help(&rh_command_controller);

@@ -46,7 +46,7 @@ static int allow_split(char *item, const char **ret_hash, struct rh_error *err)
 		*at = '\0';
 		*ret_hash = at + strlen(ALLOW_HASH);
 	}
-	if (strchr(item, '/') || (strlen(item) > 3 && strcmp(item + strlen(item) - 3, ".so") == 0))
+	if (strchr(item, '/') || rh_ends_with(item, ".so"))
 		return rh_fail(err, RH_EINVAL, "allow: \"%s\" is a file; write the plugin's name, as pytorch for pytorch.so",
 		               item);
 	return 0;

@@ -118,9 +118,7 @@ static int read_one(struct rh_config *config, const char *path, bool additional,
 /** Hidden files are those of editors, and of a mounted ConfigMap. */
 static int read_is_addition(const struct dirent *entry)
 {
-	size_t length = strlen(entry->d_name), ending = strlen(READ_ENDING);
-
-	return entry->d_name[0] != '.' && length > ending && strcmp(entry->d_name + length - ending, READ_ENDING) == 0;
+	return entry->d_name[0] != '.' && rh_ends_with(entry->d_name, READ_ENDING);
 }
 
 /** By bytes, whatever the locale is. */

@@ -31,6 +31,13 @@
 /* A clock that differs by more from what it should say was set, not adjusted. */
 #define CONTROLLER_CLOCK_STEP (5 * RH_SECOND)
 
+/* Who has no terminal any more wants what a daemon's SIGHUP means: read again what is configured. */
+static void controller_on_hangup(void *arg, int number)
+{
+	(void)number;
+	rh_plugins_request(arg);
+}
+
 static void controller_on_signal(void *arg, int number)
 {
 	struct rh_controller *controller = arg;
@@ -60,6 +67,8 @@ static void controller_on_change(void *arg, const struct rh_engine_change *chang
 {
 	const struct rh_controller *controller = arg;
 
+	if (change->first && change->after && change->after->created_at < controller->again_at)
+		rh_observe_known(change);
 	/* only the working instance counts events */
 	if (controller->state != RH_CONTROLLER_STANDBY)
 		rh_observe_change(controller->metrics, change, controller->wall);
@@ -98,7 +107,7 @@ static void controller_on_problem(void *arg, const struct rh_kube_problem *probl
 
 	rh_observe_problem(controller->metrics, problem);
 	controller->problems.kubeconfig = controller->kubeconfig;
-	rh_problems_report(&controller->problems, controller->options->host, problem);
+	rh_problems_report(&controller->problems, controller->plugins.host, problem);
 }
 
 static void controller_stop_work(struct rh_controller *controller)
@@ -122,8 +131,8 @@ static int controller_start_work(struct rh_controller *controller, struct rh_err
 		.arg = controller,
 	};
 	struct rh_engine_options engine = {
-		.host = options->host,
-		.gang = options->gang,
+		.host = controller->plugins.host,
+		.gang = &controller->plugins.config->gang,
 		.observe = controller_on_plan,
 		.serves = controller_serves,
 		.changed = controller_on_change,
@@ -147,14 +156,17 @@ static void controller_fail(struct rh_controller *controller, const struct rh_er
 	rh_loop_stop(controller->loop);
 }
 
-/* Queued jobs would wait for as long as the clock was set back, so read everything again, as after a start. */
-static void controller_begin_anew(struct rh_controller *controller)
+/* Read everything again, as after a start. @param next plugins to do it with; NULL: those that work now */
+static void controller_begin_anew(struct rh_controller *controller, const struct rh_plugin_set *next)
 {
 	struct rh_error err = {0};
 
 	if (!controller->engine)
 		return;
 	controller_stop_work(controller);
+	if (next)
+		rh_plugins_exchange(controller, next);
+	controller->again_at = controller->wall;
 	if (controller_start_work(controller, &err) < 0)
 		controller_fail(controller, &err);
 }
@@ -175,18 +187,22 @@ static void controller_watch_clock(struct rh_controller *controller, int64_t now
 	       (long long)((step > 0 ? step : -step) / RH_SECOND));
 	rh_clock_steps_note(&controller->steps, wall - step, step);
 	rh_servers_clock_set(controller);
+	/* queued jobs would wait for as long as the clock was set back */
 	if (step < 0)
-		controller_begin_anew(controller);
+		controller_begin_anew(controller, NULL);
 }
 
 static void controller_watch_ready(struct rh_controller *controller)
 {
 	struct rh_engine_load load;
 
-	if (controller->ready || !controller->engine)
+	if ((controller->ready && controller->again_at == 0) || !controller->engine)
 		return;
 	rh_engine_load(controller->engine, &load);
 	if (load.unsynced > 0)
+		return;
+	controller->again_at = 0;
+	if (controller->ready)
 		return;
 	controller->ready = true;
 	rh_log(RH_LOG_INFO, NULL, "ready after %lld ms: %zu jobs",
@@ -287,6 +303,7 @@ enum controller_order {
 	CONTROLLER_ENGINE,
 	CONTROLLER_STORE,
 	CONTROLLER_MEMORY = 1,
+	CONTROLLER_PLUGINS,
 	CONTROLLER_END
 };
 
@@ -315,7 +332,7 @@ static void controller_step_engine(void *arg, int64_t now)
 	struct rh_controller *controller = arg;
 
 	(void)now; /* jobs have wall-clock times */
-	if (controller->state == RH_CONTROLLER_WORKING) {
+	if (controller->state == RH_CONTROLLER_WORKING && !rh_plugins_wait(controller)) {
 		controller->step_at = rh_clock_monotonic();
 		rh_engine_step(controller->engine, controller->wall);
 	}
@@ -327,7 +344,7 @@ static int64_t controller_engine_deadline(void *arg)
 	const struct rh_controller *controller = arg;
 	int64_t deadline = RH_NEVER;
 
-	if (controller->state == RH_CONTROLLER_WORKING)
+	if (controller->state == RH_CONTROLLER_WORKING && !rh_plugins_wait(controller))
 		deadline = rh_engine_deadline(controller->engine);
 	return deadline == RH_NEVER ? RH_NEVER : deadline - controller->wall + controller->clock;
 }
@@ -361,6 +378,24 @@ static int64_t controller_memory_deadline(void *arg)
 	return controller->active_at == 0 ? RH_NEVER : controller->active_at + CONTROLLER_TRIM;
 }
 
+/* Between two engines nothing is in flight, so the second one finds all that the first one did. */
+static void controller_step_plugins(void *arg, int64_t now)
+{
+	struct rh_controller *controller = arg;
+	struct rh_plugin_set next;
+
+	if (controller->state < RH_CONTROLLER_ENDING &&
+	    rh_plugins_step(controller, now, controller_is_drained(controller), &next))
+		controller_begin_anew(controller, &next);
+}
+
+static int64_t controller_plugins_deadline(void *arg)
+{
+	const struct rh_controller *controller = arg;
+
+	return controller->state < RH_CONTROLLER_ENDING ? rh_plugins_deadline(controller) : RH_NEVER;
+}
+
 static void controller_step_end(void *arg, int64_t now)
 {
 	controller_end(arg, now);
@@ -384,6 +419,7 @@ static int controller_add_sources(struct rh_controller *controller, struct rh_er
 		{controller_step_engine, controller_engine_deadline, controller, CONTROLLER_ENGINE},
 		{controller_step_store, controller_store_deadline, controller, CONTROLLER_STORE},
 		{controller_step_memory, controller_memory_deadline, controller, CONTROLLER_MEMORY},
+		{controller_step_plugins, controller_plugins_deadline, controller, CONTROLLER_PLUGINS},
 		{controller_step_end, controller_end_deadline, controller, CONTROLLER_END},
 	};
 	const struct rh_loop_source lease = {controller_step_lease, controller_lease_deadline, controller,
@@ -449,6 +485,10 @@ static int controller_open(struct rh_controller *controller, struct rh_error *er
 	if (r == 0)
 		r = rh_loop_signal(controller->loop, SIGINT, controller_on_signal, controller, err);
 	if (r == 0)
+		r = rh_loop_signal(controller->loop, SIGHUP, controller_on_hangup, controller, err);
+	if (r == 0)
+		r = rh_plugins_open(controller, err);
+	if (r == 0)
 		r = controller_elect(controller, err);
 	if (r == 0)
 		r = controller_start_work(controller, err);
@@ -460,6 +500,7 @@ static void controller_close(struct rh_controller *controller)
 	rh_lease_keeper_free(controller->keeper);
 	controller_stop_work(controller);
 	rh_servers_close(controller);
+	rh_plugins_close(controller);
 	rh_http_free(controller->watch_http);
 	rh_http_free(controller->http);
 	rh_kubeconfig_free(controller->kubeconfig);
@@ -469,7 +510,7 @@ static void controller_close(struct rh_controller *controller)
 
 int rh_controller_run(const struct rh_controller_options *options, struct rh_error *err)
 {
-	struct rh_controller controller = {.options = options};
+	struct rh_controller controller = {.options = options, .plugins = options->plugins};
 	int r;
 
 	(void)mallopt(M_MMAP_THRESHOLD, CONTROLLER_LARGE_BLOCK);

@@ -11,18 +11,36 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "config/gang.h"
+#include "config/config.h"
 #include "host/host.h"
+
+/** Plugins, with the configuration that they were loaded by. */
+struct rh_plugin_set {
+	const struct rh_config *config;
+	const struct rh_host *host;
+	void *owner; /**< for unload() */
+};
+
+/** How plugins are loaded anew while the controller works (controller/reload.h). */
+struct rh_plugin_source {
+	char *const *trial; /**< argv of a program that loads what is installed, and ends with 0 or prints why not */
+	/** Load what is installed, which the trial has loaded a moment ago. @return 0 or a negative status */
+	int (*load)(void *arg, struct rh_plugin_set *ret_set, struct rh_error *err);
+	/** Free what load() returned, or the set that the controller started with. */
+	void (*unload)(void *arg, const struct rh_plugin_set *set);
+	void *arg;
+	const char *fixed; /**< why it cannot be done, for the log; NULL: it can */
+};
 
 /** Options of a controller. Borrowed while it runs. Addresses: see rh_endpoint_parse(); "" or "0": no server.
  */
 struct rh_controller_options {
-	const struct rh_host *host;
-	const struct rh_gang *gang; /**< the gang scheduler; NULL: none */
-	const char *version;        /**< of this program */
-	const char *kubeconfig;     /**< file; NULL: default places (kube/kubeconfig/kubeconfig.h) */
-	const char *context;        /**< NULL: the file's own */
-	const char *namespace_;     /**< NULL or "": all namespaces */
+	struct rh_plugin_set plugins;   /**< to start with */
+	struct rh_plugin_source source; /**< of later ones */
+	const char *version;            /**< of this program */
+	const char *kubeconfig;         /**< file; NULL: default places (kube/kubeconfig/kubeconfig.h) */
+	const char *context;            /**< NULL: the file's own */
+	const char *namespace_;         /**< NULL or "": all namespaces */
 	bool (*serves)(void *arg, const struct rh_kind *kind); /**< NULL: every kind of the host */
 	void *arg;                                             /**< of serves */
 	const char *metrics_address;                           /**< /metrics */
@@ -40,8 +58,8 @@ struct rh_controller_options {
 };
 
 /**
- * Run until SIGTERM or SIGINT. Blocks. A signal lets requests in flight finish, within a time limit, and releases the
- * Lease; a second signal ends the function at once.
+ * Run until SIGTERM or SIGINT. Blocks. SIGHUP loads the plugins anew. The others let requests in flight finish, within
+ * a time limit, and release the Lease; a second one ends the function at once.
  * @return 0 after a signal; RH_EINVAL (kubeconfig, addresses), RH_EIO, RH_ENOMEM, or RH_EAGAIN: the Lease was lost,
  * restart the program
  */

@@ -40,6 +40,8 @@ enum rh_metric {
 	RH_METRIC_WATCH_PROBLEMS,    /**< resource, verb; gauge: 1 while the watch fails */
 	RH_METRIC_LEADER,            /**< name; gauge */
 	RH_METRIC_WEBHOOK_REQUESTS,  /**< kind, allowed */
+	RH_METRIC_PLUGIN_RELOADS,    /**< result: "loaded" or "refused" */
+	RH_METRIC_PLUGINS_CURRENT,   /**< gauge, no label: 1, or 0 while the installed plugins are refused */
 	RH_METRIC_BUILD,             /**< version; gauge, always 1 */
 	RH_METRIC_PROCESS_CPU,       /**< counter, no label */
 	RH_METRIC_PROCESS_RESIDENT,  /**< gauge, no label */

@@ -79,6 +79,11 @@ static void observe_log_conditions(const struct rh_engine_change *change)
 	}
 }
 
+void rh_observe_known(const struct rh_engine_change *change)
+{
+	*change->flags |= OBSERVE_COUNTED;
+}
+
 void rh_observe_change(struct rh_metrics *metrics, const struct rh_engine_change *change, int64_t now)
 {
 	if (!change->after)

@@ -15,6 +15,7 @@
 #include "controller/http/httpd.h"
 #include "controller/http/webhook.h"
 #include "controller/metrics.h"
+#include "controller/reload.h"
 #include "engine/engine.h"
 #include "kube/http/http.h"
 #include "kube/kubeconfig/kubeconfig.h"
@@ -62,6 +63,11 @@ struct rh_webhook_server {
 /** The controller. */
 struct rh_controller {
 	const struct rh_controller_options *options;
+	struct rh_plugin_set plugins; /**< that work now */
+	struct rh_reload *reload;     /**< NULL: they stay */
+	int64_t drain_by;             /**< monotonic microseconds, limit of the wait before an exchange; 0: none is due */
+	int64_t again_at; /**< wall clock when the engine was replaced: it finds what was counted before; 0: there is
+	                     nothing more to find */
 	struct rh_loop *loop;
 	struct rh_metrics *metrics;
 	struct rh_kubeconfig *kubeconfig;
@@ -109,6 +115,27 @@ int rh_servers_open(struct rh_controller *controller, struct rh_error *err);
 void rh_servers_close(struct rh_controller *controller);
 /** Check the validity of the certificate at once, after a change of the wall clock. */
 void rh_servers_clock_set(struct rh_controller *controller);
+/** @} */
+
+/** @name plugins.c @{ */
+/** Begin to look for changes of the plugins, where they can be exchanged. @return 0 or RH_ENOMEM */
+int rh_plugins_open(struct rh_controller *controller, struct rh_error *err);
+/** End that, and free the plugins where they are not those of the start; after the engine. */
+void rh_plugins_close(struct rh_controller *controller);
+/** Try what is installed, or log why that cannot be done. */
+void rh_plugins_request(struct rh_controller *controller);
+/** @return whether an exchange waits for requests in flight, so that nothing may be decided */
+bool rh_plugins_wait(const struct rh_controller *controller);
+/**
+ * Look for changes. @param drained whether no request is in flight. @param[out] ret_next the plugins that are to be
+ * used from now on: the caller ends the engine, calls rh_plugins_exchange(), and starts one
+ * @return whether there are such plugins; a set that is refused is logged and counted
+ */
+bool rh_plugins_step(struct rh_controller *controller, int64_t now, bool drained, struct rh_plugin_set *ret_next);
+/** Put the plugins of @p next (taken) in place of those that work now, which are unloaded. */
+void rh_plugins_exchange(struct rh_controller *controller, const struct rh_plugin_set *next);
+/** @return when the next step is due, monotonic microseconds */
+int64_t rh_plugins_deadline(const struct rh_controller *controller);
 /** @} */
 
 /** @name state.c @{ */

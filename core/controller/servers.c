@@ -265,7 +265,8 @@ static int servers_open_webhook(struct rh_controller *controller, struct rh_erro
 		.step = servers_step_webhook, .deadline = servers_webhook_deadline, .arg = controller};
 	int r;
 
-	controller->webhook = (struct rh_webhook){options->host, controller->metrics, options->serves, options->arg};
+	controller->webhook =
+		(struct rh_webhook){controller->plugins.host, controller->metrics, options->serves, options->arg};
 	controller->webhook_server.look_at = RH_NEVER;
 	if (!options->webhook_dir || rh_listen_is_off(options->webhook_address) || access(options->webhook_dir, F_OK) < 0)
 		return 0;

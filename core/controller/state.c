@@ -121,10 +121,10 @@ static int state_add_kinds(const struct rh_controller *controller, struct rh_jso
 {
 	const struct rh_controller_options *options = controller->options;
 
-	for (size_t i = 0; i < rh_host_plugin_count(options->host); i++) {
+	for (size_t i = 0; i < rh_host_plugin_count(controller->plugins.host); i++) {
 		struct rh_plugin_info info;
 
-		rh_host_plugin(options->host, i, &info);
+		rh_host_plugin(controller->plugins.host, i, &info);
 		for (size_t k = 0; info.kinds[k]; k++) {
 			if (options->serves && !options->serves(options->arg, info.kinds[k]))
 				continue;

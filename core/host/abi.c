@@ -15,6 +15,7 @@
 #include "host/plugin/kind_json.h"
 #include "host/plugin/settings.h"
 #include "host/registry.h"
+#include "job/kind.h"
 #include "job/names.h"
 
 /** Bytes of the head, the same for ever: it is read before anything is known of a plugin. */
@@ -30,6 +31,9 @@ _Static_assert(sizeof(struct rh_head) == ABI_HEAD_SIZE, "the head never changes"
 #define ABI_KIND_SIZE (offsetof(struct rh_kind, contract) + sizeof(((struct rh_kind *)NULL)->contract))
 #define ABI_TYPE_SIZE (offsetof(struct rh_replica_type, flags) + sizeof(((struct rh_replica_type *)NULL)->flags))
 /** @} */
+
+/** What restart_policy must be, for messages. */
+#define ABI_POLICIES "Always, OnFailure, Never or ExitCode"
 
 /** A required text of a struct. */
 struct abi_text {
@@ -165,6 +169,10 @@ static int abi_check_type(const struct rh_kind *kind, size_t index, struct rh_er
 		if (strcasecmp(kind->types[i]->name, type->name) == 0)
 			return rh_fail(err, RH_EPLUGIN, "kind %s: replica type %s is there twice", kind->kind, type->name);
 	}
+	if (RH_HAS(type, struct rh_replica_type, restart_policy) && !abi_is_policy(type->restart_policy))
+		return rh_fail(err, RH_EPLUGIN,
+		               "kind %s: replica type %s: restart_policy is \"%.64s\", it must be " ABI_POLICIES, kind->kind,
+		               type->name, type->restart_policy);
 	return abi_check_range(type, err);
 }
 
@@ -232,11 +240,47 @@ static int abi_check_kind_texts(const struct rh_kind *kind, struct rh_error *err
 		{"singular", kind->singular, abi_is_name, "lower case"},
 		{"framework", kind->framework, abi_is_text, "a word"},
 		{"controller", kind->controller, abi_is_name, "a label value in lower case"},
-		{"replicas_field", kind->replicas_field, abi_is_word, "letters and digits, a letter first"},
-		{"restart_policy", kind->restart_policy, abi_is_policy, "Always, OnFailure, Never or ExitCode"},
+		{"restart_policy", kind->restart_policy, abi_is_policy, ABI_POLICIES},
 	};
 
 	return abi_check_texts("struct rh_kind", texts, sizeof(texts) / sizeof(texts[0]), err);
+}
+
+static int abi_check_path(const struct rh_kind *kind, const char *field, const char *path, bool itself,
+                          struct rh_error *err)
+{
+	if (rh_kind_path_is_valid(path, itself))
+		return 0;
+	return rh_fail(err, RH_EPLUGIN,
+	               "kind %s: %s is \"%.64s\", it must be a path of at most %d members: spec.cluster.size", kind->kind,
+	               field, path, RH_KIND_STEPS_MAX);
+}
+
+/* Whether there is a place for each type. */
+static int abi_check_map(const struct rh_kind *kind, struct rh_error *err)
+{
+	const struct abi_text field = {"replicas_field", kind->replicas_field, abi_is_word,
+	                               "letters and digits, a letter first"};
+	bool needed = false;
+
+	for (size_t i = 0; kind->types[i]; i++)
+		needed = needed || !rh_kind_own_path(kind->types[i]);
+	if (RH_HAS(kind, struct rh_kind, replicas_path))
+		return abi_check_path(kind, "replicas_path", kind->replicas_path, false, err);
+	return needed || kind->replicas_field ? abi_check_texts("struct rh_kind", &field, 1, err) : 0;
+}
+
+static int abi_check_paths(const struct rh_kind *kind, struct rh_error *err)
+{
+	int r = abi_check_map(kind, err);
+
+	if (r == 0 && RH_HAS(kind, struct rh_kind, run_policy_path) && *kind->run_policy_path)
+		r = abi_check_path(kind, "run_policy_path", kind->run_policy_path, true, err);
+	for (size_t i = 0; kind->types[i] && r == 0; i++) {
+		if (rh_kind_own_path(kind->types[i]))
+			r = abi_check_path(kind, "path of a replica type", rh_kind_own_path(kind->types[i]), false, err);
+	}
+	return r;
 }
 
 int rh_abi_check_kind(const struct rh_kind *kind, struct rh_error *err)
@@ -247,6 +291,8 @@ int rh_abi_check_kind(const struct rh_kind *kind, struct rh_error *err)
 		r = abi_check_kind_texts(kind, err);
 	if (r == 0)
 		r = abi_check_types(kind, err);
+	if (r == 0)
+		r = abi_check_paths(kind, err);
 	if (r == 0)
 		r = abi_check_container(kind, err);
 	if (r == 0)

@@ -25,7 +25,7 @@ char *rh_files_name(const char *path)
 	const char *base = slash ? slash + 1 : path;
 	size_t length = strlen(base);
 
-	if (length > strlen(RH_PLUGIN_ENDING) && strcmp(base + length - strlen(RH_PLUGIN_ENDING), RH_PLUGIN_ENDING) == 0)
+	if (rh_ends_with(base, RH_PLUGIN_ENDING))
 		length -= strlen(RH_PLUGIN_ENDING);
 	return rh_strndup(base, length);
 }
@@ -33,16 +33,25 @@ char *rh_files_name(const char *path)
 /** The plugins of this release are reviewed with it. */
 bool rh_files_is_own(const char *path)
 {
+	/* where a build tree has them, and where they are installed */
+	static const char *const libraries[] = {"lib", RH_LIBDIR};
 	static const char own_names[] = "mpi.so|paddle.so|pytorch.so|tensorflow.so|xgboost.so";
 	const char *slash = strrchr(path, '/');
 	char real[PATH_MAX], own[PATH_MAX];
-	rh_auto_free char *folder = NULL, *beside = NULL;
+	rh_auto_free char *folder = NULL;
 
 	if (!slash || !rh_words_have(own_names, '|', slash + 1, strlen(slash + 1)))
 		return false;
 	(void)rh_program_folder(&folder);
-	beside = folder ? rh_asprintf("%s/../lib/roundhouse/plugins%s", folder, slash) : NULL;
-	return beside && realpath(beside, own) && realpath(path, real) && strcmp(own, real) == 0;
+	if (!folder || !realpath(path, real))
+		return false;
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+		rh_auto_free char *beside = rh_asprintf("%s/../%s/roundhouse/plugins%s", folder, libraries[i], slash);
+
+		if (beside && realpath(beside, own) && strcmp(own, real) == 0)
+			return true;
+	}
+	return false;
 }
 
 static int files_compare(const void *a, const void *b)
@@ -52,10 +61,9 @@ static int files_compare(const void *a, const void *b)
 
 static int files_keep(struct rh_files *files, const char *folder, const char *name)
 {
-	const char *dot = strrchr(name, '.');
 	char **grown;
 
-	if (!dot || strcmp(dot, RH_PLUGIN_ENDING) != 0)
+	if (!rh_ends_with(name, RH_PLUGIN_ENDING))
 		return 0;
 	grown = rh_realloc_array(files->items, files->count + 1, sizeof(*grown));
 	if (!grown)

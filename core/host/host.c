@@ -187,15 +187,10 @@ static bool host_is_remote(const struct rh_config *config, const char *path)
 	       (config->plugin_isolation == RH_ISOLATION_FOREIGN && !rh_files_is_own(path));
 }
 
-/** A file that is not what it was pinned to is refused; the process that loads it is not to blame. */
-static int host_check_pin(const struct rh_host *host, const char *path, struct rh_error *err)
-{
-	__attribute__((cleanup(rh_loadable_deinit))) struct rh_loadable file = {.fd = -1};
-
-	return host_check_file(host, path, &file, err);
-}
-
-/** Take over what the process of @p worker (taken) says of the plugin. */
+/**
+ * Take over what the process of @p worker (taken) says of the plugin. A file that is not what it was pinned to is
+ * refused; the process that loads it is not to blame.
+ */
 static int host_load_remote(struct rh_host *host, const char *path, struct rh_worker *worker, struct rh_error *err)
 {
 	struct rh_slot *slot = host_slot_new(host, path);
@@ -209,7 +204,7 @@ static int host_load_remote(struct rh_host *host, const char *path, struct rh_wo
 	slot->worker = worker;
 	r = host_check_file_allowed(host, slot, &reason);
 	if (r == 0)
-		r = host_check_pin(host, path, &reason);
+		r = rh_worker_open(worker, &reason);
 	if (r == 0) {
 		r = rh_worker_describe(worker, &slot->hello, &reason);
 		if (r < 0)

@@ -8,6 +8,7 @@
 #include "base/os/clock.h"
 #include "base/str.h"
 #include "job/fields.h"
+#include "job/kind.h"
 #include "job/names.h"
 
 /* 30 000 years: any time of this epoch plus so many seconds still is a number of microseconds. */
@@ -91,6 +92,17 @@ static int job_read_count(const struct rh_fields *fields, const char *key, int32
 	return r;
 }
 
+/* As job_read_count(), for a limit that may be unset. */
+static int job_read_limit(const struct rh_fields *fields, const char *key, int64_t *ret_limit)
+{
+	int32_t count = -1;
+	int r = job_read_count(fields, key, &count);
+
+	if (r == 0 && count >= 0)
+		*ret_limit = count;
+	return r;
+}
+
 static int job_read_scheduling(struct rh_scheduling_policy *policy, const struct rh_fields *run_policy)
 {
 	struct rh_place place = rh_place_member(run_policy->place, "schedulingPolicy");
@@ -121,27 +133,80 @@ static const char *job_top_clean_policy(const struct rh_kind *kind, const struct
 	return rh_json_get(schema, "cleanPodPolicy") ? word : NULL;
 }
 
+/* Where members of a run policy are read from. */
+struct job_policy_source {
+	struct rh_fields fields;
+	const struct rh_kind *kind; /* which of the members are there; NULL: all */
+};
+
+static struct rh_fields job_policy_field(const struct job_policy_source *source, const char *key)
+{
+	struct rh_fields fields = source->fields;
+
+	if (source->kind && !rh_kind_has_policy(source->kind, key))
+		fields.object = NULL;
+	return fields;
+}
+
+/* What a job and the defaults of its kind can set; what is absent stays. @param[in,out] clean cleanPodPolicy's word */
+static int job_read_policy_members(struct rh_run_policy *policy, const struct job_policy_source *source,
+                                   const char **clean)
+{
+	struct rh_fields word = job_policy_field(source, "cleanPodPolicy");
+	struct rh_fields suspend = job_policy_field(source, "suspend");
+	struct rh_fields ttl = job_policy_field(source, "ttlSecondsAfterFinished");
+	struct rh_fields deadline = job_policy_field(source, "activeDeadlineSeconds");
+	struct rh_fields limit = job_policy_field(source, "backoffLimit");
+	int r;
+
+	if ((r = rh_fields_text(&word, "cleanPodPolicy", clean)) != 0 ||
+	    (r = rh_fields_bool(&suspend, "suspend", &policy->suspend)) != 0 ||
+	    (r = job_read_limit(&ttl, "ttlSecondsAfterFinished", &policy->ttl_seconds)) != 0 ||
+	    (r = job_read_seconds(&deadline, "activeDeadlineSeconds", &policy->deadline_seconds)) != 0)
+		return r;
+	return job_read_limit(&limit, "backoffLimit", &policy->backoff_limit);
+}
+
+/* The loader has checked them (host/plugin/kind_json.c). */
+static int job_read_policy_defaults(struct rh_job *job, struct rh_error *err)
+{
+	const char *text = rh_kind_run_policy(job->kind);
+	rh_auto(json) defaults = NULL;
+	struct job_policy_source source = {{NULL, NULL, err}, NULL};
+	const char *clean = NULL;
+	int r = text ? rh_json_parse(text, strlen(text), &defaults, err) : 0;
+
+	source.fields.object = defaults;
+	if (r == 0 && defaults)
+		r = job_read_policy_members(&job->policy, &source, &clean);
+	if (r == 0)
+		job->policy.clean = job_clean_policy(clean);
+	return r;
+}
+
 static int job_read_run_policy(struct rh_job *job, const struct rh_fields *spec)
 {
 	struct rh_run_policy *policy = &job->policy;
-	struct rh_place place = rh_place_member(spec->place, "runPolicy");
-	struct rh_fields fields = {NULL, &place, spec->err};
+	struct rh_kind_path path;
+	struct job_policy_source source = {{NULL, NULL, spec->err}, NULL};
+	struct rh_fields fields;
 	const char *clean = NULL;
-	int32_t backoff_limit = -1;
-	int32_t ttl = -1;
-	int r = rh_fields_object(spec, "runPolicy", &fields.object);
+	int r = job_read_policy_defaults(job, spec->err);
 
-	if (r != 0 || (r = rh_fields_text(&fields, "cleanPodPolicy", &clean)) != 0 ||
-	    (r = rh_fields_bool(&fields, "suspend", &policy->suspend)) != 0 ||
-	    (r = job_read_count(&fields, "ttlSecondsAfterFinished", &ttl)) != 0 ||
-	    (r = job_read_seconds(&fields, "activeDeadlineSeconds", &policy->deadline_seconds)) != 0 ||
-	    (r = job_read_count(&fields, "backoffLimit", &backoff_limit)) != 0 ||
-	    (r = rh_fields_text(&fields, "managedBy", &policy->managed_by)) != 0)
+	rh_kind_policy_path(job->kind, &path);
+	source.fields.place = rh_kind_path_place(&path);
+	source.kind = path.count == 1 ? job->kind : NULL;
+	if (r != 0 || (r = rh_kind_path_read(&path, job->object, &source.fields.object, spec->err)) != 0 ||
+	    (r = job_read_policy_members(policy, &source, &clean)) != 0)
 		return r;
-	policy->clean = job_clean_policy(clean ? clean : job_top_clean_policy(job->kind, spec->object));
-	policy->ttl_seconds = ttl;
-	policy->backoff_limit = backoff_limit;
-	return job_read_scheduling(&policy->scheduling, &fields);
+	fields = job_policy_field(&source, "managedBy");
+	r = rh_fields_text(&fields, "managedBy", &policy->managed_by);
+	if (!clean)
+		clean = job_top_clean_policy(job->kind, spec->object);
+	if (clean)
+		policy->clean = job_clean_policy(clean);
+	fields = job_policy_field(&source, "schedulingPolicy");
+	return r == 0 ? job_read_scheduling(&policy->scheduling, &fields) : r;
 }
 
 static const struct rh_replica_type *job_known_type(const struct rh_kind *kind, const char *key)
@@ -149,6 +214,8 @@ static const struct rh_replica_type *job_known_type(const struct rh_kind *kind, 
 	bool any_case = kind->flags & RH_KIND_ANY_CASE;
 
 	for (const struct rh_replica_type *const *type = kind->types; *type; type++) {
+		if (rh_kind_own_path(*type))
+			continue;
 		if (any_case ? strcasecmp((*type)->name, key) == 0 : strcmp((*type)->name, key) == 0)
 			return *type;
 	}
@@ -184,8 +251,17 @@ static int job_read_spec(const struct rh_kind *kind, const struct rh_fields *fie
 		r = rh_fields_text(fields, "restartPolicy", &policy);
 	if (r == 0)
 		r = rh_fields_object(fields, "template", &spec->template_);
-	spec->policy = job_restart_policy(policy && *policy ? policy : kind->restart_policy);
+	spec->policy = job_restart_policy(policy && *policy ? policy : rh_kind_restart_policy(kind, spec->known));
 	return r;
+}
+
+static int job_refuse_types(const struct rh_place *place, struct rh_error *err)
+{
+	rh_auto_str path = {0};
+
+	rh_place_print(place, false, &path);
+	return rh_fail(err, RH_EINVAL, "%s: Too many: at most %d replica types are allowed", rh_str_text(&path),
+	               RH_TYPES_MAX);
 }
 
 /* Of "Worker" and "worker" the one that is not canonical counts (v1-behaviour A.3-2). */
@@ -202,8 +278,7 @@ static int job_place_spec(struct rh_job *job, const struct rh_replica_spec *spec
 		return 0;
 	}
 	if (job->spec_count == RH_TYPES_MAX)
-		return rh_fail(err, RH_EINVAL, "%s.%s: Too many: at most %d replica types are allowed", place->up->name,
-		               place->name, RH_TYPES_MAX);
+		return job_refuse_types(place, err);
 	for (; at > 0 && job_spec_is_before(job->kind, spec, &job->specs[at - 1]); at--)
 		job->specs[at] = job->specs[at - 1];
 	job->specs[at] = *spec;
@@ -211,24 +286,56 @@ static int job_place_spec(struct rh_job *job, const struct rh_replica_spec *spec
 	return 0;
 }
 
-static int job_read_specs(struct rh_job *job, const struct rh_fields *spec)
+/* The types of the map. */
+static int job_read_map(struct rh_job *job, struct rh_error *err)
 {
-	struct rh_place map_place = rh_place_member(spec->place, job->kind->replicas_field);
+	struct rh_kind_path path;
 	const struct rh_json *map = NULL;
-	int r = rh_fields_object(spec, job->kind->replicas_field, &map);
+	int r;
 
+	rh_kind_replicas_path(job->kind, &path);
+	r = rh_kind_path_read(&path, job->object, &map, err);
 	for (struct rh_json *entry = rh_json_first(map); entry && r == 0; entry = rh_json_next(entry)) {
 		const char *key = rh_json_key(entry);
-		struct rh_place place = rh_place_key(&map_place, key);
-		struct rh_fields fields = {entry, &place, spec->err};
+		struct rh_place place = rh_place_key(rh_kind_path_place(&path), key);
+		struct rh_fields fields = {entry, &place, err};
 		const struct rh_replica_type *known = job_known_type(job->kind, key);
-		struct rh_replica_spec made = {.type = known ? known->name : key, .key = key, .known = known};
+		struct rh_replica_spec made = {.type = known ? known->name : key, .key = key, .known = known, .entry = entry};
 
 		if (rh_json_type(entry) != RH_JSON_OBJECT)
-			return rh_fields_refuse_type(spec->err, &place, "object", entry);
+			return rh_fields_refuse_type(err, &place, "object", entry);
 		r = job_read_spec(job->kind, &fields, &made);
 		if (r == 0)
-			r = job_place_spec(job, &made, &map_place, spec->err);
+			r = job_place_spec(job, &made, rh_kind_path_place(&path), err);
+	}
+	return r;
+}
+
+/* A type that stands outside of the map. */
+static int job_read_own(struct rh_job *job, const struct rh_replica_type *known, struct rh_error *err)
+{
+	struct rh_replica_spec made = {.type = known->name, .key = known->name, .known = known};
+	struct rh_kind_path path;
+	struct rh_fields fields = {NULL, NULL, err};
+	int r;
+
+	rh_kind_type_path(job->kind, known, known->name, &path);
+	r = rh_kind_path_read(&path, job->object, &made.entry, err);
+	if (r < 0 || !made.entry)
+		return r;
+	fields.object = made.entry;
+	fields.place = rh_kind_path_place(&path);
+	r = job_read_spec(job->kind, &fields, &made);
+	return r == 0 ? job_place_spec(job, &made, fields.place, err) : r;
+}
+
+static int job_read_specs(struct rh_job *job, struct rh_error *err)
+{
+	int r = job_read_map(job, err);
+
+	for (const struct rh_replica_type *const *type = job->kind->types; *type && r == 0; type++) {
+		if (rh_kind_own_path(*type))
+			r = job_read_own(job, *type, err);
 	}
 	return r;
 }
@@ -280,7 +387,7 @@ static int job_read_all(struct rh_job *job, struct rh_error *err)
 		return r;
 	if (!spec.object)
 		return rh_fail(err, RH_EINVAL, "spec: Required value");
-	if ((r = job_read_run_policy(job, &spec)) != 0 || (r = job_read_specs(job, &spec)) != 0)
+	if ((r = job_read_run_policy(job, &spec)) != 0 || (r = job_read_specs(job, err)) != 0)
 		return r;
 	r = rh_job_status_parse(rh_json_get(job->object, "status"), &job->status);
 	return r == RH_ENOMEM ? rh_fail_oom(err) : r;
@@ -343,6 +450,14 @@ const struct rh_replica_spec *rh_job_spec(const struct rh_job *job, const char *
 			return &job->specs[i];
 	}
 	return NULL;
+}
+
+void rh_job_print_spec(const struct rh_job *job, const struct rh_replica_spec *spec, struct rh_str *out)
+{
+	struct rh_kind_path path;
+
+	rh_kind_type_path(job->kind, spec->known, spec->key, &path);
+	rh_kind_path_print(&path, out);
 }
 
 int64_t rh_job_total_replicas(const struct rh_job *job)

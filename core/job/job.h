@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/str.h"
 #include "job/names.h"
 #include "job/status.h"
 #include "roundhouse/plugin.h"
@@ -76,6 +77,7 @@ struct rh_replica_spec {
 	const struct rh_replica_type *known; /**< NULL for a type that the kind does not know */
 	int32_t replicas;
 	enum rh_restart_policy policy;
+	const struct rh_json *entry;     /**< {replicas, restartPolicy, template}; borrowed from the object */
 	const struct rh_json *template_; /**< borrowed from the object; NULL when it is missing */
 };
 
@@ -112,6 +114,8 @@ RH_DEFINE_CLEANUP(job);
 
 /** @return the spec of the canonical @p type, borrowed, or NULL */
 const struct rh_replica_spec *rh_job_spec(const struct rh_job *job, const char *type);
+/** Append where a replica type stands in the job, as messages word it: "spec.pytorchReplicaSpecs[Worker]". */
+void rh_job_print_spec(const struct rh_job *job, const struct rh_replica_spec *spec, struct rh_str *out);
 /** @return replicas of all types together */
 int64_t rh_job_total_replicas(const struct rh_job *job);
 /** @return whether pod @p index of @p type has the master role (v1-behaviour C.1) */

@@ -101,10 +101,11 @@ static int check_spec(const struct check_job *check, const struct rh_replica_spe
 		const struct rh_json *item = rh_json_first(rh_json_get(rh_json_get(spec->template_, "spec"), lists[i]));
 
 		for (size_t k = 0; item && r == 0; item = rh_json_next(item), k++) {
-			rh_auto_free char *path = rh_asprintf("spec.%s[%s].template.spec.%s[%zu]", check->job->kind->replicas_field,
-			                                      spec->type, lists[i], k);
+			rh_auto_str path = {0};
 
-			r = path ? check_container(check, path, item) : RH_ENOMEM;
+			rh_job_print_spec(check->job, spec, &path);
+			rh_str_appendf(&path, ".template.spec.%s[%zu]", lists[i], k);
+			r = path.failed ? RH_ENOMEM : check_container(check, rh_str_text(&path), item);
 		}
 	}
 	return r;

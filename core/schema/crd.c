@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "job/kind.h"
 #include "job/rules/schema.h"
 #include "schema/crd_rules.h"
 
@@ -41,12 +42,49 @@ static int crd_add_text(struct rh_json *properties, const char *key, const char 
 	return rh_json_set_string(schema, "description", description);
 }
 
-/* V1's CRDs require the map of replicas where there is a spec, and nothing else. */
 static int crd_require(struct rh_json *schema, const char *key)
 {
 	struct rh_json *required = rh_json_ensure_array(schema, "required");
 
+	for (const struct rh_json *item = rh_json_first(required); item; item = rh_json_next(item)) {
+		if (rh_text_equal(rh_json_string(item), key))
+			return 0;
+	}
 	return required ? rh_json_append(required, rh_json_new_string(key)) : RH_ENOMEM;
+}
+
+/* Require each member of a path below spec, where there is a spec. */
+static int crd_require_path(const struct rh_kind_path *path, struct rh_json *job)
+{
+	struct rh_json *at = job;
+	int r = 0;
+
+	for (size_t i = 0; i < path->count && r == 0; i++) {
+		r = i > 0 ? crd_require(at, path->steps[i].name) : 0;
+		at = rh_json_get(rh_json_get(at, "properties"), path->steps[i].name);
+	}
+	return r;
+}
+
+/* V1's CRDs require the map of replicas where there is a spec, and nothing else. */
+static int crd_put_required(const struct rh_kind *kind, struct rh_json *job, struct rh_error *err)
+{
+	const char *text = rh_kind_spec_required(kind);
+	struct rh_json *required = NULL;
+	struct rh_kind_path path;
+	int r = text ? rh_json_parse(text, strlen(text), &required, err) : 0;
+
+	if (r < 0)
+		return r == RH_ENOMEM ? r : rh_wrap(err, RH_EPLUGIN, "kind %s: spec_required", kind->kind);
+	rh_kind_replicas_path(kind, &path);
+	r = required ? rh_json_set(rh_json_at(job, "properties.spec"), "required", required) : crd_require_path(&path, job);
+	for (size_t i = 0; kind->types[i] && r == 0; i++) {
+		if (!rh_kind_own_path(kind->types[i]) || !(kind->types[i]->flags & RH_REPLICA_REQUIRED))
+			continue;
+		rh_kind_type_path(kind, kind->types[i], "", &path);
+		r = crd_require_path(&path, job);
+	}
+	return r < 0 ? rh_fail_oom(err) : 0;
 }
 
 /* Takes @p common apart. */
@@ -60,25 +98,64 @@ static int crd_put_template(struct rh_json *common, const struct rh_json *pod_te
 	return rh_json_set(rh_json_get(template_, "properties"), "metadata", rh_json_detach(common, "podMetadata"));
 }
 
-static int crd_put_replicas(const struct rh_kind *kind, struct rh_json *common, struct rh_crd_schema *schema)
+/* The map of replica types, where the kind has one. */
+static int crd_put_map(const struct rh_kind *kind, const struct rh_json *replica, struct rh_crd_schema *schema)
 {
-	struct rh_json *map = schema->replicas;
+	struct rh_kind_path path;
+	struct rh_json *map;
 
-	if (rh_json_set_string(map, "type", "object") < 0 ||
+	rh_kind_replicas_path(kind, &path);
+	if (path.count == 0)
+		return 0;
+	schema->holder = rh_kind_path_ensure_schema(&path, schema->job);
+	map = schema->holder ? rh_json_ensure_object(rh_json_get(schema->holder, "properties"), rh_kind_path_name(&path))
+	                     : NULL;
+	if (!map || rh_json_set_string(map, "type", "object") < 0 ||
 	    crd_set_format(map, "description", "The replicas of the ", kind->kind, ", by type.") < 0 ||
-	    rh_json_set_integer(map, "maxProperties", RH_CRD_TYPES_MAX) < 0)
+	    rh_json_set_integer(map, "maxProperties", RH_CRD_TYPES_MAX) < 0 ||
+	    rh_json_set(map, "additionalProperties", rh_json_copy(replica)) < 0)
 		return RH_ENOMEM;
-	schema->replica = rh_json_detach(common, "replicaSpec");
-	if (rh_json_set(map, "additionalProperties", schema->replica) < 0)
-		return RH_ENOMEM;
+	schema->replicas = map;
 	return 0;
 }
 
+/* A type that is not in the map. */
+static int crd_put_own(const struct rh_kind *kind, const struct rh_replica_type *type, const struct rh_json *replica,
+                       struct rh_json *job)
+{
+	struct rh_kind_path path;
+	struct rh_json *own = rh_json_copy(replica);
+	struct rh_json *up;
+
+	rh_kind_type_path(kind, type, "", &path);
+	up = rh_kind_path_ensure_schema(&path, job);
+	if (rh_json_set(rh_json_get(up, "properties"), rh_kind_path_name(&path), own) < 0)
+		return RH_ENOMEM;
+	return crd_set_format(own, "description", "The replicas of type ", type->name, ".");
+}
+
+/* The replicas of all types, with the pods that their templates may have. Takes @p common apart. */
+static int crd_put_replicas(const struct rh_kind *kind, struct rh_json *common, const struct rh_json *pod_template,
+                            struct rh_crd_schema *schema)
+{
+	rh_auto(json) replica = rh_json_detach(common, "replicaSpec");
+	int r = replica ? crd_put_template(common, pod_template, replica) : RH_ENOMEM;
+
+	if (r == 0)
+		r = crd_put_map(kind, replica, schema);
+	for (size_t i = 0; kind->types[i] && r == 0; i++) {
+		if (rh_kind_own_path(kind->types[i]))
+			r = crd_put_own(kind, kind->types[i], replica, schema->job);
+	}
+	return r;
+}
+
 /* The plugin's fields come before those of the core in spec. */
-static int crd_put_spec(const struct rh_kind *kind, struct rh_json *common, struct rh_json *properties,
+static int crd_put_spec(const struct rh_kind *kind, struct rh_json *common, const struct rh_json *pod_template,
                         struct rh_crd_schema *schema, struct rh_error *err)
 {
 	rh_auto(json) own = NULL;
+	struct rh_json *properties = rh_json_get(schema->job, "properties");
 	struct rh_json *fields;
 	int r = kind->spec_schema ? rh_json_parse(kind->spec_schema, strlen(kind->spec_schema), &own, err) : 0;
 
@@ -88,12 +165,9 @@ static int crd_put_spec(const struct rh_kind *kind, struct rh_json *common, stru
 	if (!schema->spec || crd_set_format(schema->spec, "description", "What the ", kind->kind, " is to be.") < 0 ||
 	    (own && rh_json_merge(fields, own) < 0))
 		return rh_fail_oom(err);
-	schema->replicas = rh_json_ensure_object(fields, kind->replicas_field);
-	if (!schema->replicas || crd_put_replicas(kind, common, schema) < 0 ||
-	    rh_json_set(fields, "runPolicy", rh_json_detach(common, "runPolicy")) < 0 ||
-	    crd_require(schema->spec, kind->replicas_field) < 0)
+	if (crd_put_replicas(kind, common, pod_template, schema) < 0 || rh_schema_put_policy(kind, schema->job, common) < 0)
 		return rh_fail_oom(err);
-	return 0;
+	return crd_put_required(kind, schema->job, err);
 }
 
 static int crd_put_job(const struct rh_kind *kind, const struct rh_json *pod_template, struct rh_json *version,
@@ -116,24 +190,35 @@ static int crd_put_job(const struct rh_kind *kind, const struct rh_json *pod_tem
 	    crd_add_text(properties, "apiVersion", "The group and version of this schema.") < 0 ||
 	    crd_add_text(properties, "kind", "The kind of this object.") < 0)
 		return rh_fail_oom(err);
-	r = crd_put_spec(kind, common, properties, &schema, err);
+	r = crd_put_spec(kind, common, pod_template, &schema, err);
 	if (r < 0)
 		return r;
-	if (rh_json_set(properties, "status", rh_json_detach(common, "status")) < 0 ||
-	    crd_put_template(common, pod_template, schema.replica) < 0)
+	if (rh_json_set(properties, "status", rh_json_detach(common, "status")) < 0)
 		return rh_fail_oom(err);
-	schema.containers = rh_json_at(schema.replica, "properties.template.properties.spec.properties.containers");
 	return rh_crd_add_rules(kind, &schema, err);
+}
+
+static const struct rh_replica_type *crd_type(const struct rh_kind *kind, const char *name)
+{
+	const struct rh_replica_type *const *type = kind->types;
+
+	while (*type && strcmp((*type)->name, name) != 0)
+		type++;
+	return *type;
 }
 
 static int crd_put_scale(const struct rh_kind *kind, struct rh_json *subresources)
 {
 	struct rh_json *scale = rh_json_ensure_object(subresources, "scale");
 	rh_auto_str replicas = {0};
+	struct rh_kind_path path;
 
 	if (!scale)
 		return RH_ENOMEM;
-	rh_str_appendf(&replicas, ".spec.%s.%s.replicas", kind->replicas_field, kind->scale_type);
+	rh_kind_type_path(kind, crd_type(kind, kind->scale_type), kind->scale_type, &path);
+	rh_str_append(&replicas, ".");
+	rh_place_print(rh_kind_path_place(&path), true, &replicas);
+	rh_str_append(&replicas, ".replicas");
 	if (replicas.failed || rh_json_set_string(scale, "specReplicasPath", rh_str_text(&replicas)) < 0 ||
 	    crd_set_format(scale, "statusReplicasPath", ".status.replicaStatuses.", kind->scale_type, ".active") < 0 ||
 	    crd_set_format(scale, "labelSelectorPath", ".status.replicaStatuses.", kind->scale_type, ".selector") < 0)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "job/kind.h"
 #include "job/names.h"
 
 /* Not with optional values: a list from orValue() has no longest length for the cost estimate. */
@@ -32,6 +33,7 @@ struct crd_rule {
 struct crd_type {
 	const struct rh_kind *kind;
 	const struct rh_replica_type *type;
+	const char *map; /* name of the map */
 	char lower[RH_NAME_SIZE];
 };
 
@@ -76,7 +78,9 @@ static int rules_add_name(const struct rh_kind *kind, struct rh_json *job)
 /* Names of Services are DNS labels. A job with too long ones may still change in other ways. */
 static int rules_add_children(const struct rh_kind *kind, struct rh_json *job)
 {
-	const char *map = kind->replicas_field;
+	struct rh_kind_path path;
+	rh_auto_str map = {0};
+	rh_auto_str old = {0};
 	rh_auto_str text = {0};
 	struct crd_rule rule = {
 		.message =
@@ -85,29 +89,61 @@ static int rules_add_children(const struct rh_kind *kind, struct rh_json *job)
 		.with_old = true,
 	};
 
-	if (!(kind->flags & RH_KIND_SERVICES))
+	rh_kind_replicas_path(kind, &path);
+	if (!(kind->flags & RH_KIND_SERVICES) || path.count == 0)
 		return 0;
+	rh_str_append(&text, "!has(self.spec) || ");
+	for (size_t i = 1; i < path.count; i++) {
+		rh_str_appendf(&map, "%s%s", i > 1 ? "." : "", path.steps[i].name);
+		rh_str_appendf(&old, ".?%s", path.steps[i].name);
+		if (path.count > 2 || rh_kind_spec_required(kind))
+			rh_str_appendf(&text, "!has(self.spec.%s) || ", rh_str_text(&map));
+	}
 	rh_str_appendf(&text,
-	               "!has(self.spec) || self.spec.%s.all(t, size(self.metadata.name) + size(t) + "
+	               "self.spec.%s.all(t, size(self.metadata.name) + size(t) + "
 	               "size(string(self.spec.%s[t].?replicas.orValue(1) > 1 ? self.spec.%s[t].replicas - 1 : 0)) <= 61 || "
-	               "oldSelf.hasValue() && oldSelf.?spec.?%s[?t].?replicas == self.spec.%s[t].?replicas)",
-	               map, map, map, map, map);
+	               "oldSelf.hasValue() && oldSelf.?spec%s[?t].?replicas == self.spec.%s[t].?replicas)",
+	               rh_str_text(&map), rh_str_text(&map), rh_str_text(&map), rh_str_text(&old), rh_str_text(&map));
 	rule.rule = rh_str_text(&text);
-	return text.failed ? RH_ENOMEM : rules_add(job, &rule);
+	return text.failed || map.failed || old.failed ? RH_ENOMEM : rules_add(job, &rule);
+}
+
+/* Who runs the job cannot change. */
+static int rules_add_manager(const struct rh_kind *kind, const struct rh_crd_schema *schema)
+{
+	rh_auto_str text = {0};
+	rh_auto_str at = {0};
+	struct crd_rule rule = {.message = "field is immutable"};
+	struct rh_kind_path path;
+	const char *name;
+	struct rh_json *holder = schema->spec;
+
+	rh_kind_policy_path(kind, &path);
+	if (!rh_kind_has_policy(kind, "managedBy"))
+		return 0;
+	name = rh_kind_path_name(&path);
+	if (path.count == 1) {
+		rh_str_append(&text, "has(self.managedBy) == has(oldSelf.managedBy) && "
+		                     "(!has(self.managedBy) || self.managedBy == oldSelf.managedBy)");
+		rh_str_append(&at, ".managedBy");
+	} else {
+		holder = rh_kind_path_ensure_schema(&path, schema->job);
+		rh_str_appendf(&text,
+		               "(has(self.%s) && has(self.%s.managedBy)) == (has(oldSelf.%s) && has(oldSelf.%s.managedBy)) && "
+		               "(!has(self.%s) || !has(self.%s.managedBy) || self.%s.managedBy == oldSelf.%s.managedBy)",
+		               name, name, name, name, name, name, name, name);
+		rh_str_appendf(&at, ".%s.managedBy", name);
+	}
+	rule.rule = rh_str_text(&text);
+	rule.path = rh_str_text(&at);
+	return text.failed || at.failed || !holder ? RH_ENOMEM : rules_add(holder, &rule);
 }
 
 /* V1's webhook refused a missing map; its CRDs accepted a job without a spec. */
 static int rules_add_spec(const struct rh_kind *kind, const struct rh_crd_schema *schema)
 {
-	static const struct crd_rule managed_by = {
-		.rule = "(has(self.runPolicy) && has(self.runPolicy.managedBy)) == "
-				"(has(oldSelf.runPolicy) && has(oldSelf.runPolicy.managedBy)) && "
-				"(!has(self.runPolicy) || !has(self.runPolicy.managedBy) || "
-				"self.runPolicy.managedBy == oldSelf.runPolicy.managedBy)",
-		.message = "field is immutable",
-		.path = ".runPolicy.managedBy",
-	};
 	rh_auto_str path = {0};
+	struct rh_kind_path map;
 	struct crd_rule there = {
 		.rule = "oldSelf.hasValue() || has(self.spec)",
 		.message = "must be required",
@@ -116,10 +152,11 @@ static int rules_add_spec(const struct rh_kind *kind, const struct rh_crd_schema
 	};
 	int r;
 
-	rh_str_appendf(&path, ".spec.%s", kind->replicas_field);
+	rh_kind_replicas_path(kind, &map);
+	rh_str_appendf(&path, ".%s", map.count > 0 ? map.text : "spec");
 	there.path = rh_str_text(&path);
 	r = path.failed ? RH_ENOMEM : rules_add(schema->job, &there);
-	return r == 0 ? rules_add(schema->spec, &managed_by) : r;
+	return r == 0 ? rules_add_manager(kind, schema) : r;
 }
 
 static void rules_list_types(const struct rh_kind *kind, const char *quote, bool lower, struct rh_str *out)
@@ -129,6 +166,8 @@ static void rules_list_types(const struct rh_kind *kind, const char *quote, bool
 	for (const struct rh_replica_type *const *type = kind->types; *type; type++) {
 		const char *name = lower ? rh_name_lower((*type)->name, buffer) : (*type)->name;
 
+		if (rh_kind_own_path(*type))
+			continue;
 		rh_str_appendf(out, "%s%s%s%s", out->length ? ", " : "", quote, name, quote);
 	}
 }
@@ -181,14 +220,13 @@ static int rules_add_case(const struct crd_type *one, struct rh_json *map)
 /* The path of a type, or of a field of it, below spec. */
 static void rules_name_type(const struct crd_type *one, const char *field, struct rh_str *out)
 {
-	rh_str_appendf(out, strchr(one->type->name, '-') ? ".%s['%s']%s" : ".%s.%s%s", one->kind->replicas_field,
-	               one->type->name, field);
+	rh_str_appendf(out, strchr(one->type->name, '-') ? ".%s['%s']%s" : ".%s.%s%s", one->map, one->type->name, field);
 }
 
 /* A stored job that lacks the type may go on without it. */
 static int rules_add_required(const struct crd_type *one, struct rh_json *spec)
 {
-	const char *map = one->kind->replicas_field;
+	const char *map = one->map;
 	rh_auto_str text = {0};
 	rh_auto_str path = {0};
 	struct crd_rule rule = {.message = "must be present", .reason = "FieldValueRequired", .with_old = true};
@@ -211,7 +249,7 @@ static int rules_add_required(const struct crd_type *one, struct rh_json *spec)
  * had before. */
 static void rules_compare(const struct crd_type *one, const char *t, const char *compares, struct rh_str *out)
 {
-	const char *map = one->kind->replicas_field;
+	const char *map = one->map;
 	int32_t absent = one->type->flags & RH_REPLICA_EXPLICIT ? -1 : one->type->default_replicas;
 
 	rh_str_appendf(out,
@@ -223,7 +261,7 @@ static void rules_compare(const struct crd_type *one, const char *t, const char 
 /* Add that the number of replicas @p compares ("== 1"). */
 static int rules_add_bound(const struct crd_type *one, const char *compares, const char *message, struct rh_json *spec)
 {
-	const char *map = one->kind->replicas_field;
+	const char *map = one->map;
 	char quoted[RH_NAME_SIZE + 2];
 	rh_auto_str text = {0};
 	rh_auto_str path = {0};
@@ -275,12 +313,13 @@ static int rules_add_type(const struct crd_type *one, const struct rh_crd_schema
 	int r = 0;
 
 	if (one->type->flags & RH_REPLICA_REQUIRED)
-		r = rules_add_required(one, schema->spec);
+		r = rules_add_required(one, schema->holder);
 	if (r == 0 && !(one->kind->flags & RH_KIND_ANY_CASE))
 		r = rules_add_case(one, schema->replicas);
-	return r == 0 ? rules_add_bounds(one, schema->spec) : r;
+	return r == 0 ? rules_add_bounds(one, schema->holder) : r;
 }
 
+/* Rules of the map. */
 static int rules_add_types(const struct rh_kind *kind, const struct rh_crd_schema *schema)
 {
 	static const struct crd_rule some = {
@@ -288,18 +327,50 @@ static int rules_add_types(const struct rh_kind *kind, const struct rh_crd_schem
 		.message = "must have at least one replica type",
 		.reason = "FieldValueRequired",
 	};
-	bool required = false;
-	int r =
-		kind->flags & RH_KIND_OPEN_TYPES ? rules_add_open(schema->replicas) : rules_add_known(kind, schema->replicas);
+	bool needless = false;
+	struct rh_kind_path path;
+	int r;
 
+	if (!schema->replicas)
+		return 0;
+	rh_kind_replicas_path(kind, &path);
+	r = kind->flags & RH_KIND_OPEN_TYPES ? rules_add_open(schema->replicas) : rules_add_known(kind, schema->replicas);
 	for (const struct rh_replica_type *const *type = kind->types; r == 0 && *type; type++) {
-		struct crd_type one = {.kind = kind, .type = *type};
+		struct crd_type one = {.kind = kind, .type = *type, .map = rh_kind_path_name(&path)};
 
-		required = required || ((*type)->flags & RH_REPLICA_REQUIRED);
+		needless = needless || ((*type)->flags & RH_REPLICA_REQUIRED) || rh_kind_own_path(*type);
+		if (rh_kind_own_path(*type))
+			continue;
 		(void)rh_name_lower((*type)->name, one.lower);
 		r = rules_add_type(&one, schema);
 	}
-	return r == 0 && !required ? rules_add(schema->replicas, &some) : r;
+	return r == 0 && !needless ? rules_add(schema->replicas, &some) : r;
+}
+
+/* A type that is not in the map: the rule stands at the type itself, which the definition requires where it must be. */
+static int rules_add_own_bounds(const struct rh_replica_type *type, struct rh_json *replica)
+{
+	rh_auto_str text = {0};
+	rh_auto_str message = {0};
+	struct crd_rule rule = {.reason = "FieldValueForbidden", .path = ".replicas", .with_old = true};
+	int32_t absent = type->flags & RH_REPLICA_EXPLICIT ? -1 : type->default_replicas;
+	int32_t most = type->max_replicas > 0 ? type->max_replicas : INT32_MAX;
+
+	if (type->min_replicas == 0 && type->max_replicas == 0)
+		return 0;
+	rh_str_appendf(&text,
+	               "self.?replicas.orValue(%" PRId32 ") >= %" PRId32 " && self.?replicas.orValue(%" PRId32
+	               ") <= %" PRId32 " || oldSelf.hasValue() && oldSelf.?replicas == self.?replicas",
+	               absent, type->min_replicas, absent, most);
+	if (type->min_replicas == type->max_replicas)
+		rh_str_appendf(&message, "must be %" PRId32, type->max_replicas);
+	else if (type->max_replicas > 0)
+		rh_str_appendf(&message, "must be %" PRId32 " to %" PRId32, type->min_replicas, most);
+	else
+		rh_str_appendf(&message, "must be at least %" PRId32, type->min_replicas);
+	rule.rule = rh_str_text(&text);
+	rule.message = rh_str_text(&message);
+	return text.failed || message.failed ? RH_ENOMEM : rules_add(replica, &rule);
 }
 
 static int rules_add_container_name(const struct rh_kind *kind, struct rh_json *replica)
@@ -318,7 +389,7 @@ static int rules_add_container_name(const struct rh_kind *kind, struct rh_json *
 	return text.failed || message.failed ? RH_ENOMEM : rules_add(replica, &rule);
 }
 
-static int rules_add_replica(const struct rh_kind *kind, const struct rh_crd_schema *schema)
+static int rules_add_replica(const struct rh_kind *kind, struct rh_json *replica)
 {
 	static const struct crd_rule some = {
 		.rule = RULES_HAS_CONTAINERS " && size(self.template.spec.containers) > 0",
@@ -332,17 +403,37 @@ static int rules_add_replica(const struct rh_kind *kind, const struct rh_crd_sch
 		.reason = "FieldValueRequired",
 		.path = ".image",
 	};
-	struct rh_json *name = rh_json_at(schema->containers, "items.properties.name");
-	int r = rules_add(schema->replica, &some);
+	struct rh_json *containers = rh_json_at(replica, "properties.template.properties.spec.properties.containers");
+	struct rh_json *name = rh_json_at(containers, "items.properties.name");
+	int r = rules_add(replica, &some);
 
 	if (r == 0)
-		r = rules_add_container_name(kind, schema->replica);
+		r = rules_add_container_name(kind, replica);
 	/* lengths that no pod reaches, for the cost estimate */
 	if (r == 0)
-		r = rh_json_set_integer(schema->containers, "maxItems", RH_CRD_CONTAINERS_MAX);
+		r = rh_json_set_integer(containers, "maxItems", RH_CRD_CONTAINERS_MAX);
 	if (r == 0 && name)
 		r = rh_json_set_integer(name, "maxLength", RH_LABEL_MAX);
-	return r == 0 ? rules_add(rh_json_get(schema->containers, "items"), &image) : r;
+	return r == 0 ? rules_add(rh_json_get(containers, "items"), &image) : r;
+}
+
+static int rules_add_replicas(const struct rh_kind *kind, const struct rh_crd_schema *schema)
+{
+	int r = schema->replicas ? rules_add_replica(kind, rh_json_get(schema->replicas, "additionalProperties")) : 0;
+
+	for (const struct rh_replica_type *const *type = kind->types; r == 0 && *type; type++) {
+		struct rh_kind_path path;
+		struct rh_json *replica;
+
+		if (!rh_kind_own_path(*type))
+			continue;
+		rh_kind_type_path(kind, *type, "", &path);
+		replica = rh_kind_path_schema(&path, schema->job);
+		r = rules_add_own_bounds(*type, replica);
+		if (r == 0)
+			r = rules_add_replica(kind, replica);
+	}
+	return r;
 }
 
 /* One rule of rh_kind.cel_rules; takes "at" out of it. */
@@ -386,6 +477,6 @@ int rh_crd_add_rules(const struct rh_kind *kind, const struct rh_crd_schema *sch
 	if (r == 0)
 		r = rules_add_types(kind, schema);
 	if (r == 0)
-		r = rules_add_replica(kind, schema);
+		r = rules_add_replicas(kind, schema);
 	return r < 0 ? rh_fail_oom(err) : rules_add_owns(kind, schema, err);
 }

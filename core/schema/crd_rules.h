@@ -17,11 +17,10 @@
 
 /** The parts of a CRD's schema that carry rules. Borrowed. */
 struct rh_crd_schema {
-	struct rh_json *job;        /**< the whole object */
-	struct rh_json *spec;       /**< spec */
-	struct rh_json *replicas;   /**< the map of replica types */
-	struct rh_json *replica;    /**< one value of that map */
-	struct rh_json *containers; /**< the list in its template */
+	struct rh_json *job;      /**< the whole object */
+	struct rh_json *spec;     /**< spec */
+	struct rh_json *holder;   /**< what the map of replica types is a member of: spec, mostly; NULL: there is no map */
+	struct rh_json *replicas; /**< the map; NULL likewise */
 };
 
 /** Add the rules of @p kind, those of rh_kind.cel_rules included. @return 0, RH_EPLUGIN or RH_ENOMEM */

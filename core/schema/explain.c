@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "host/registry.h"
+#include "job/kind.h"
 #include "job/rules/schema.h"
 #include "schema/explain_field.h"
 
@@ -110,12 +111,10 @@ static void explain_enter(struct rh_explain_at *at, const struct rh_json *schema
 static bool explain_enter_member(struct rh_explain_at *at, const char *step)
 {
 	const struct rh_json *member = rh_json_get(rh_json_get(at->schema, "properties"), step);
-	bool map = strcmp(rh_str_text(&at->place), "spec") == 0 && strcmp(step, at->kind->replicas_field) == 0;
 
 	if (!member)
 		return false;
-	rh_str_appendf(&at->path, "%s%s", at->path.length ? "." : "", step);
-	rh_str_appendf(&at->place, "%s%s", at->place.length ? "." : "", map ? "*" : step);
+	rh_explain_descend(at, step);
 	explain_enter(at, member);
 	return true;
 }
@@ -270,11 +269,12 @@ static int explain_add_cel_rule(const struct rh_kind *kind, const struct rh_json
 	bool map = rh_text_equal(rh_json_string_at(rule, "at"), "replicas");
 	const char *field = rh_json_string_at(rule, "fieldPath");
 	const char *message = rh_json_string_at(rule, "message");
+	struct rh_kind_path path;
 
 	if (!message)
 		return 0;
-	return explain_add_rule(list, rh_asprintf("spec%s%s%s: %s", map ? "." : "", map ? kind->replicas_field : "",
-	                                          field ? field : "", message));
+	rh_kind_replicas_path(kind, &path);
+	return explain_add_rule(list, rh_asprintf("%s%s: %s", map ? path.text : "spec", field ? field : "", message));
 }
 
 static int explain_add_cel(const struct rh_kind *kind, struct rh_json *list, struct rh_error *err)

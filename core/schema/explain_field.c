@@ -5,12 +5,35 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "job/kind.h"
 #include "schema/explain_descriptions.h"
 
 void rh_explain_at_deinit(struct rh_explain_at *at)
 {
 	rh_str_deinit(&at->path);
 	rh_str_deinit(&at->place);
+}
+
+void rh_explain_descend(struct rh_explain_at *at, const char *step)
+{
+	struct rh_kind_path path;
+
+	rh_str_appendf(&at->path, "%s%s", at->path.length ? "." : "", step);
+	rh_str_appendf(&at->place, "%s%s", at->place.length ? "." : "", step);
+	rh_kind_replicas_path(at->kind, &path);
+	if (path.count > 0 && strcmp(rh_str_text(&at->path), path.text) == 0) {
+		rh_str_cut(&at->place, 0);
+		rh_str_append(&at->place, "spec.*");
+	}
+	for (size_t i = 0; at->kind->types[i]; i++) {
+		const char *own = rh_kind_own_path(at->kind->types[i]);
+
+		if (!own || strcmp(rh_str_text(&at->path), own) != 0)
+			continue;
+		rh_str_cut(&at->place, 0);
+		rh_str_append(&at->place, "spec.*.*");
+		at->type = at->kind->types[i];
+	}
 }
 
 const struct rh_json *rh_explain_resolve(const struct rh_explain_at *at, const struct rh_json *schema)
@@ -130,6 +153,24 @@ static int explain_set_descriptions(struct rh_json *row, const char *words, stru
 	return rh_explain_set(row, "description", &rest);
 }
 
+/** Default of restartPolicy: one word, or one for each type. */
+static void explain_print_policy(const struct rh_explain_at *at, struct rh_str *out)
+{
+	const struct rh_kind *kind = at->kind;
+	bool same = true;
+
+	for (size_t i = 0; kind->types[i]; i++)
+		same = same &&
+		       strcmp(rh_kind_restart_policy(kind, kind->types[i]), rh_kind_restart_policy(kind, kind->types[0])) == 0;
+	if (at->type || same) {
+		rh_str_append(out, rh_kind_restart_policy(kind, at->type ? at->type : kind->types[0]));
+		return;
+	}
+	for (size_t i = 0; kind->types[i]; i++)
+		rh_str_appendf(out, "%s%s %s", i ? ", " : "", kind->types[i]->name,
+		               rh_kind_restart_policy(kind, kind->types[i]));
+}
+
 static void explain_print_default(const struct rh_explain_at *at, const struct rh_json *schema, struct rh_str *out)
 {
 	const char *place = rh_str_text(&at->place);
@@ -141,7 +182,7 @@ static void explain_print_default(const struct rh_explain_at *at, const struct r
 	if (strcmp(place, "spec.*.*.replicas") == 0)
 		explain_print_replicas(at, out);
 	else if (strcmp(place, "spec.*.*.restartPolicy") == 0)
-		rh_str_append(out, at->kind->restart_policy);
+		explain_print_policy(at, out);
 	else
 		rh_str_append(out, text ? text : "");
 	out->failed = out->failed || (value && !text);
@@ -195,21 +236,22 @@ int rh_explain_describe(const struct rh_explain_at *at, const struct rh_json *sc
 /** One member of what is listed, and its own members where they have no page of Kubernetes' own. */
 static int explain_list_member(struct rh_explain_at *at, const struct rh_json *member, struct rh_json *list)
 {
-	size_t path = at->path.length, place = at->place.length;
-	bool map =
-		strcmp(rh_str_text(&at->place), "spec") == 0 && rh_text_equal(rh_json_key(member), at->kind->replicas_field);
+	size_t path = at->path.length;
+	const struct rh_replica_type *type = at->type;
+	rh_auto_free char *place = rh_strdup(rh_str_text(&at->place));
 	rh_auto(json) row = rh_json_new_object();
 	int r;
 
-	rh_str_appendf(&at->path, "%s%s", path ? "." : "", rh_json_key(member));
-	rh_str_appendf(&at->place, "%s%s", place ? "." : "", map ? "*" : rh_json_key(member));
-	r = row ? rh_explain_describe(at, member, row) : RH_ENOMEM;
+	rh_explain_descend(at, rh_json_key(member));
+	r = row && place ? rh_explain_describe(at, member, row) : RH_ENOMEM;
 	if (r == 0)
 		r = rh_json_append(list, rh_take(row));
 	if (r == 0 && !rh_json_get(member, "$ref"))
 		r = rh_explain_list(at, member, list);
 	rh_str_cut(&at->path, path);
-	rh_str_cut(&at->place, place);
+	rh_str_cut(&at->place, 0);
+	rh_str_append(&at->place, place ? place : "");
+	at->type = type;
 	return r;
 }
 

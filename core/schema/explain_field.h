@@ -23,6 +23,11 @@ struct rh_explain_at {
 
 /** Free the texts. */
 void rh_explain_at_deinit(struct rh_explain_at *at);
+/**
+ * Go to the member @p step of an object. Wherever a kind has its replicas, their place is "spec.*" for the map and
+ * "spec.*.*" for those of one type.
+ */
+void rh_explain_descend(struct rh_explain_at *at, const char *step);
 /** @return @p schema, or what it refers to; NULL when there is none */
 const struct rh_json *rh_explain_resolve(const struct rh_explain_at *at, const struct rh_json *schema);
 /** @return whether a schema is of this type */

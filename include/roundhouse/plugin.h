@@ -34,7 +34,7 @@ extern "C" {
 /** Breaking level; part of the entry symbol's name. */
 #define RH_ABI_MAJOR 1
 /** Growth level; raised whenever a struct gains a field at its end. Host and plugin need not have the same. */
-#define RH_ABI_MINOR 1
+#define RH_ABI_MINOR 2
 /** Who defines this ABI; a fork that changes it changes this text. */
 #define RH_ABI_VENDOR "roundhouse"
 
@@ -84,6 +84,13 @@ struct rh_replica_type {
 	int32_t min_replicas;     /**< fewest allowed */
 	int32_t max_replicas;     /**< most allowed; 0 is no limit */
 	uint32_t flags;           /**< RH_REPLICA_* */
+	/** Since 1.2. Default restartPolicy of this type; NULL: rh_kind.restart_policy. */
+	const char *restart_policy;
+	/**
+	 * Since 1.2. Where {replicas, restartPolicy, template} of this type is, outside of the map: "spec.head"; NULL: in
+	 * the map. A job in which nothing is there does not have the type.
+	 */
+	const char *path;
 };
 
 /** @name Flags of a kind (rh_kind.flags) @{ */
@@ -137,6 +144,26 @@ struct rh_kind {
 	 * NULL. `roundhouse explain` shows it.
 	 */
 	const char *contract;
+	/**
+	 * Since 1.2. Where the map of replica types is: "spec.cluster.replicaSpecs"; NULL: at "spec." and replicas_field,
+	 * which may be NULL where this is set, or where each type has a path. A path of a job has no lists and at most 8
+	 * members.
+	 */
+	const char *replicas_path;
+	/**
+	 * Since 1.2. Where the run policy is; NULL: at "spec.runPolicy"; "": there is none in the job. With "spec" its
+	 * members are members of spec, and those count that spec_schema names.
+	 */
+	const char *run_policy_path;
+	/**
+	 * Since 1.2. Defaults of the run policy, for members that a job does not set: a JSON object with any of
+	 * cleanPodPolicy, backoffLimit, ttlSecondsAfterFinished, activeDeadlineSeconds and suspend; NULL: V1's. A scheduler
+	 * that never ends by itself has {"cleanPodPolicy":"All"}. The CRD has no default from it, so stored jobs do not
+	 * change.
+	 */
+	const char *run_policy;
+	/** Since 1.2. JSON array: required members of spec; NULL: the first member of the map's path. */
+	const char *spec_required;
 };
 
 /** One replica. */
@@ -290,6 +317,18 @@ struct rh_services {
 	 * RESTARTING, which exclude each other, say only one. @return 0 or a negative status
 	 */
 	int32_t (*verdict)(struct rh_reply *reply, int32_t verdict, const char *type, const char *message);
+
+	/**
+	 * Since 1.2, like all that follow. List the keys of the map at @p path ("": the job itself), in the order of the
+	 * document. @return key number @p place (0 ...), borrowed; NULL after the last, and where there is no map
+	 */
+	const char *(*key)(const struct rh_view *view, const char *path, uint32_t place);
+	/**
+	 * Make the path of the member @p key of the map at @p path ("": the job itself), in brackets and quotes where it
+	 * needs them: spec.template.metadata.labels["a.b/c"]. The member need not exist.
+	 * @return borrowed; NULL when memory is out, and for a key that no path can have: one that is empty or has "] in it
+	 */
+	const char *(*member)(const struct rh_view *view, const char *path, const char *key);
 };
 
 /** What a plugin gives to the host. Append only; an operation that is NULL means the core's default. */

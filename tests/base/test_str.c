@@ -153,6 +153,15 @@ static void test_str__lengths_that_overflow_fail(void **state)
 	assert_true(str.failed);
 }
 
+static void test_str__ends_with(void **state)
+{
+	(void)state;
+	assert_true(rh_ends_with("mpi.so", ".so"));
+	assert_false(rh_ends_with(".so", ".so"));
+	assert_false(rh_ends_with("mpi.so.1", ".so"));
+	assert_false(rh_ends_with("o", ".so"));
+}
+
 static void test_str__starts_with(void **state)
 {
 	(void)state;
@@ -326,6 +335,7 @@ int main(void)
 		cmocka_unit_test(test_str__take_reports_failure_and_empties),
 		cmocka_unit_test(test_str__lengths_that_overflow_fail),
 		cmocka_unit_test(test_str__starts_with),
+		cmocka_unit_test(test_str__ends_with),
 		cmocka_unit_test(test_str__text_equal),
 		cmocka_unit_test(test_str__copy_truncates),
 		cmocka_unit_test(test_str__utf8_length),

@@ -45,9 +45,13 @@ class Case(unittest.TestCase):
     users = {}  # beside "limited"
 
     @classmethod
+    def make_server(cls):
+        return apiserver.ApiServer(users={"limited": [], **cls.users}, **cls.options)
+
+    @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        cls.api = cls.enterClassContext(apiserver.ApiServer(users={"limited": [], **cls.users}, **cls.options))
+        cls.api = cls.enterClassContext(cls.make_server())
         cls.crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=cls.crds)
         cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")

@@ -93,6 +93,15 @@ void fixture_open_file(struct fixture *fixture, const char *path, const char *in
 	fixture_take_job(fixture, yaml);
 }
 
+void fixture_open_where(struct fixture *fixture, const char *path, bool remote, const char *yaml)
+{
+	fixture_start(fixture, NULL);
+	fixture->config->plugin_isolation = remote ? RH_ISOLATION_PROCESS : RH_ISOLATION_NONE;
+	if ((remote ? rh_host_try_file : rh_host_load_file)(fixture->host, path, &fixture->err) < 0)
+		fail_msg("%s", fixture->err.message);
+	fixture_take_job(fixture, yaml);
+}
+
 void fixture_close(struct fixture *fixture)
 {
 	rh_job_free(fixture->job);

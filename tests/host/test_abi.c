@@ -38,8 +38,8 @@ static const struct abi_head_case abi_heads[] = {
 	{"longer vendor", {sizeof(struct rh_plugin), 1, 0, "roundhouse2"}, {"\"roundhouse2\"", "\"roundhouse\""}},
 	{"vendor of bytes", {sizeof(struct rh_plugin), 1, 0, "\033[2J\xff"}, {"\"?[2J?\"", "\"roundhouse\""}},
 	{"no vendor", {sizeof(struct rh_plugin), 1, 0, ""}, {"\"\"", "\"roundhouse\""}},
-	{"later major", {sizeof(struct rh_plugin), 2, 1, RH_ABI_VENDOR}, {"ABI 2.1", "this host has 1.1"}},
-	{"earlier major", {sizeof(struct rh_plugin), 0, 1, RH_ABI_VENDOR}, {"ABI 0.1", "this host has 1.1"}},
+	{"later major", {sizeof(struct rh_plugin), 2, 1, RH_ABI_VENDOR}, {"ABI 2.1", "this host has 1.2"}},
+	{"earlier major", {sizeof(struct rh_plugin), 0, 1, RH_ABI_VENDOR}, {"ABI 0.1", "this host has 1.2"}},
 };
 
 static void test_abi__heads(void **state)
@@ -197,6 +197,15 @@ static void abi_bad_policy(struct rh_kind *kind)
 	kind->restart_policy = "Sometimes";
 }
 
+static void abi_bad_policy_of_type(struct rh_kind *kind)
+{
+	static const struct rh_replica_type type = {
+		.head = RH_HEAD(struct rh_replica_type), .name = "Worker", .restart_policy = "Sometimes"};
+	static const struct rh_replica_type *const types[] = {&type, NULL};
+
+	kind->types = types;
+}
+
 static void abi_bad_port(struct rh_kind *kind)
 {
 	kind->port = 65536;
@@ -316,6 +325,7 @@ static const struct {
 	{abi_no_field, "replicas_field is \"a.b\""},
 	{abi_bad_container, "container \"Main\" is no name of a container"},
 	{abi_bad_policy, "restart_policy is \"Sometimes\""},
+	{abi_bad_policy_of_type, "replica type Worker: restart_policy is \"Sometimes\""},
 	{abi_bad_port, "port 65536"},
 	{abi_bad_port_name, "port_name \"Port\""},
 	{abi_no_types, "no replica type"},
@@ -330,7 +340,7 @@ static const struct {
 	{abi_bad_schema, "spec_schema"},
 	{abi_schema_of_other_type, "spec_schema is JSON of type array"},
 	{abi_rules_of_other_type, "rbac_rules is JSON of type object"},
-	{abi_old_head, "struct rh_kind is of plugin ABI 0.1, this host has 1.1"},
+	{abi_old_head, "struct rh_kind is of plugin ABI 0.2, this host has 1.2"},
 };
 
 static void test_abi__kinds(void **state)

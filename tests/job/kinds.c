@@ -7,25 +7,39 @@
 
 #define KINDS_LEADER (RH_REPLICA_LEADER | RH_REPLICA_EXPLICIT)
 
-static const struct rh_replica_type kinds_one_master = {
-	RH_HEAD(struct rh_replica_type), "Master", 1, 1, 1, KINDS_LEADER};
-static const struct rh_replica_type kinds_xgb_master = {RH_HEAD(struct rh_replica_type),   "Master", 1, 1, 1,
-                                                        KINDS_LEADER | RH_REPLICA_REQUIRED};
+static const struct rh_replica_type kinds_one_master = {.head = RH_HEAD(struct rh_replica_type),
+                                                        .name = "Master",
+                                                        .default_replicas = 1,
+                                                        .min_replicas = 1,
+                                                        .max_replicas = 1,
+                                                        .flags = KINDS_LEADER};
+static const struct rh_replica_type kinds_xgb_master = {.head = RH_HEAD(struct rh_replica_type),
+                                                        .name = "Master",
+                                                        .default_replicas = 1,
+                                                        .min_replicas = 1,
+                                                        .max_replicas = 1,
+                                                        .flags = KINDS_LEADER | RH_REPLICA_REQUIRED};
 static const struct rh_replica_type kinds_master = {
-	RH_HEAD(struct rh_replica_type), "Master", 1, 0, 0, RH_REPLICA_LEADER};
+	.head = RH_HEAD(struct rh_replica_type), .name = "Master", .default_replicas = 1, .flags = RH_REPLICA_LEADER};
 static const struct rh_replica_type kinds_chief = {
-	RH_HEAD(struct rh_replica_type), "Chief", 1, 0, 0, RH_REPLICA_LEADER};
-static const struct rh_replica_type kinds_launcher = {RH_HEAD(struct rh_replica_type),
-                                                      "Launcher",
-                                                      1,
-                                                      1,
-                                                      1,
-                                                      RH_REPLICA_LEADER | RH_REPLICA_REQUIRED | RH_REPLICA_UNINDEXED};
-static const struct rh_replica_type kinds_worker = {RH_HEAD(struct rh_replica_type), "Worker", 1, 0, 0, 0};
-static const struct rh_replica_type kinds_some_worker = {RH_HEAD(struct rh_replica_type), "Worker", 1, 1, 0, 0};
-static const struct rh_replica_type kinds_mpi_worker = {RH_HEAD(struct rh_replica_type), "Worker", 0, 0, 0, 0};
-static const struct rh_replica_type kinds_ps = {RH_HEAD(struct rh_replica_type), "PS", 1, 0, 0, 0};
-static const struct rh_replica_type kinds_evaluator = {RH_HEAD(struct rh_replica_type), "Evaluator", 1, 0, 0, 0};
+	.head = RH_HEAD(struct rh_replica_type), .name = "Chief", .default_replicas = 1, .flags = RH_REPLICA_LEADER};
+static const struct rh_replica_type kinds_launcher = {.head = RH_HEAD(struct rh_replica_type),
+                                                      .name = "Launcher",
+                                                      .default_replicas = 1,
+                                                      .min_replicas = 1,
+                                                      .max_replicas = 1,
+                                                      .flags = RH_REPLICA_LEADER | RH_REPLICA_REQUIRED |
+                                                               RH_REPLICA_UNINDEXED};
+static const struct rh_replica_type kinds_worker = {
+	.head = RH_HEAD(struct rh_replica_type), .name = "Worker", .default_replicas = 1};
+static const struct rh_replica_type kinds_some_worker = {
+	.head = RH_HEAD(struct rh_replica_type), .name = "Worker", .default_replicas = 1, .min_replicas = 1};
+static const struct rh_replica_type kinds_mpi_worker = {
+	.head = RH_HEAD(struct rh_replica_type), .name = "Worker", .default_replicas = 0};
+static const struct rh_replica_type kinds_ps = {
+	.head = RH_HEAD(struct rh_replica_type), .name = "PS", .default_replicas = 1};
+static const struct rh_replica_type kinds_evaluator = {
+	.head = RH_HEAD(struct rh_replica_type), .name = "Evaluator", .default_replicas = 1};
 
 static const struct rh_replica_type *const kinds_pytorch_types[] = {&kinds_one_master, &kinds_some_worker, NULL};
 static const struct rh_replica_type *const kinds_tf_types[] = {&kinds_chief,  &kinds_master,    &kinds_ps,

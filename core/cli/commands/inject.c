@@ -16,7 +16,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 
-/* Room for the path of the running program, and for where a link leads. */
+/* Room for where a link leads. */
 #define INJECT_PATH_SIZE 4096
 /* The tree, below the prefix of the program. */
 #define INJECT_TREE "share/roundhouse/inject"
@@ -36,16 +36,12 @@ static int inject_tree(const char *from, const char *to, int depth, struct injec
 /* @return where the tree lies in the image, beside the program; owned by the caller */
 static char *inject_default_source(void)
 {
-	char path[INJECT_PATH_SIZE];
-	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	char *slash;
+	rh_auto_free char *folder = NULL;
 
-	path[length > 0 ? length : 0] = '\0';
-	slash = strrchr(path, '/');
+	if (rh_program_folder(&folder) < 0)
+		return NULL;
 	/* without /proc: where the image has it */
-	if (!slash)
-		return rh_strdup("/usr/" INJECT_TREE);
-	return rh_asprintf("%.*s/../" INJECT_TREE, (int)(slash - path), path);
+	return folder ? rh_asprintf("%s/../" INJECT_TREE, folder) : rh_strdup("/usr/" INJECT_TREE);
 }
 
 /* A container that is started again finds the files of the time before. */

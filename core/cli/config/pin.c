@@ -60,9 +60,7 @@ static int pin_file(struct pin *pin, const char *path, struct rh_error *err)
 
 static int pin_is_plugin(const struct dirent *entry)
 {
-	size_t length = strlen(entry->d_name), ending = strlen(RH_PLUGIN_ENDING);
-
-	return length > ending && strcmp(entry->d_name + length - ending, RH_PLUGIN_ENDING) == 0;
+	return rh_ends_with(entry->d_name, RH_PLUGIN_ENDING);
 }
 
 static int pin_compare(const struct dirent **a, const struct dirent **b)

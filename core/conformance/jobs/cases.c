@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "conformance/jobs/fill.h"
+#include "job/kind.h"
 #include "job/names.h"
 #include "job/status.h"
 
@@ -117,26 +118,58 @@ static struct rh_json *cases_replica(const struct cases_kind *made, int32_t coun
 	return rh_take(replica);
 }
 
+/** @return the object at a path of a job, made where it is missing; borrowed; NULL when memory is out */
+static struct rh_json *cases_ensure(const struct rh_kind_path *path, struct rh_json *job)
+{
+	for (size_t i = 0; i < path->count && job; i++)
+		job = rh_json_ensure_object(job, path->steps[i].name);
+	return job;
+}
+
 /** A job without replicas. */
 static struct rh_json *cases_bare(const struct rh_kind *kind)
 {
 	rh_auto(json) job = rh_json_new_object();
 	rh_auto_free char *version = rh_asprintf("%s/%s", kind->group, kind->version);
+	struct rh_kind_path map;
 	struct rh_json *metadata = job ? rh_json_ensure_object(job, "metadata") : NULL;
 	struct rh_json *spec = job ? rh_json_ensure_object(job, "spec") : NULL;
 
+	rh_kind_replicas_path(kind, &map);
 	if (!version || !metadata || !spec || rh_json_set_string(job, "apiVersion", version) < 0 ||
 	    rh_json_set_string(job, "kind", kind->kind) < 0 || rh_json_set_string(metadata, "name", "sample") < 0 ||
 	    rh_json_set_string(metadata, "namespace", "default") < 0 ||
 	    rh_json_set_string(metadata, "uid", "6f6f7a1e-0000-4000-8000-000000000001") < 0 ||
-	    !rh_json_ensure_object(spec, kind->replicas_field))
+	    (map.count > 0 && !cases_ensure(&map, job)))
 		return NULL;
 	return rh_take(job);
 }
 
-static struct rh_json *cases_replicas(const struct rh_kind *kind, struct rh_json *job)
+/** @return the replicas of a type of a job, borrowed, or NULL */
+static struct rh_json *cases_of_type(const struct rh_kind *kind, const struct rh_replica_type *type,
+                                     const struct rh_json *job)
 {
-	return rh_json_get(rh_json_get(job, "spec"), kind->replicas_field);
+	struct rh_kind_path path;
+
+	rh_kind_type_path(kind, type, type->name, &path);
+	return rh_kind_path_find(&path, job);
+}
+
+/** Put the replicas of a type where the kind has them. @param replica taken */
+static int cases_put_replica(const struct rh_kind *kind, const struct rh_replica_type *type, struct rh_json *job,
+                             struct rh_json *replica)
+{
+	struct rh_kind_path path;
+	struct rh_json *holder;
+	const char *name;
+
+	rh_kind_type_path(kind, type, type->name, &path);
+	name = rh_kind_path_name(&path);
+	path.count--;
+	holder = replica ? cases_ensure(&path, job) : NULL;
+	if (!holder)
+		rh_json_free(replica);
+	return holder ? rh_json_set(holder, name, replica) : RH_ENOMEM;
 }
 
 /**
@@ -146,17 +179,16 @@ static struct rh_json *cases_replicas(const struct rh_kind *kind, struct rh_json
 static struct rh_json *cases_job(const struct cases_kind *made, uint32_t set, int only, int32_t count, bool backwards)
 {
 	rh_auto(json) job = cases_bare(made->kind);
-	struct rh_json *replicas = job ? cases_replicas(made->kind, job) : NULL;
 
-	for (size_t i = 0; replicas && i < made->types; i++) {
+	for (size_t i = 0; job && i < made->types; i++) {
 		size_t place = backwards ? made->types - 1 - i : i;
 		const struct rh_replica_type *type = made->kind->types[place];
 		int32_t wanted = cases_count(type, only < 0 || (size_t)only == place ? count : 1);
 
-		if ((set & (UINT32_C(1) << place)) && rh_json_set(replicas, type->name, cases_replica(made, wanted)) < 0)
+		if ((set & (UINT32_C(1) << place)) && cases_put_replica(made->kind, type, job, cases_replica(made, wanted)) < 0)
 			return NULL;
 	}
-	return replicas ? rh_take(job) : NULL;
+	return rh_take(job);
 }
 
 static uint32_t cases_all(const struct cases_kind *made)
@@ -209,6 +241,22 @@ static int cases_add_counts(const struct cases_kind *made)
 	return r;
 }
 
+/** Set a field of spec; one that holds replicas as well gets its further members beside them. */
+static int cases_set_field(struct rh_json *spec, const char *key, const struct rh_json *value)
+{
+	struct rh_json *old = rh_json_get(spec, key);
+
+	if (!old)
+		return rh_json_set(spec, key, rh_json_copy(value));
+	if (rh_json_type(old) != RH_JSON_OBJECT || rh_json_type(value) != RH_JSON_OBJECT)
+		return 0;
+	for (const struct rh_json *member = rh_json_first(value); member; member = rh_json_next(member)) {
+		if (!rh_json_get(old, rh_json_key(member)) && rh_json_set(old, rh_json_key(member), rh_json_copy(member)) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
 /** Put fields into spec, beside replicas. @param fields taken */
 static struct rh_json *cases_with(const struct cases_kind *made, struct rh_json *fields)
 {
@@ -216,12 +264,14 @@ static struct rh_json *cases_with(const struct cases_kind *made, struct rh_json 
 	rh_auto(json) job = cases_usual(made);
 	struct rh_json *spec = rh_json_get(job, "spec");
 	const struct rh_json *field;
+	struct rh_kind_path map;
 
 	if (!owned || !job)
 		return NULL;
+	rh_kind_replicas_path(made->kind, &map);
 	for (field = rh_json_first(owned); field; field = rh_json_next(field)) {
-		if (strcmp(rh_json_key(field), made->kind->replicas_field) != 0 &&
-		    rh_json_set(spec, rh_json_key(field), rh_json_copy(field)) < 0)
+		if (!(map.count == 2 && strcmp(rh_json_key(field), rh_kind_path_name(&map)) == 0) &&
+		    cases_set_field(spec, rh_json_key(field), field) < 0)
 			return NULL;
 	}
 	return rh_take(job);
@@ -323,14 +373,15 @@ static struct rh_json *cases_templated(const struct cases_kind *made, struct rh_
 {
 	rh_auto(json) owned = template_;
 	rh_auto(json) job = cases_usual(made);
-	struct rh_json *replica = job ? rh_json_first(cases_replicas(made->kind, job)) : NULL;
 
-	if (!owned || !job)
-		return NULL;
-	for (; replica; replica = rh_json_next(replica)) {
-		if (rh_json_set(replica, "template", rh_json_copy(owned)) < 0)
+	for (size_t i = 0; owned && job && i < made->types; i++) {
+		struct rh_json *replica = cases_of_type(made->kind, made->kind->types[i], job);
+
+		if (replica && rh_json_set(replica, "template", rh_json_copy(owned)) < 0)
 			return NULL;
 	}
+	if (!owned || !job)
+		return NULL;
 	return rh_take(job);
 }
 
@@ -445,6 +496,25 @@ static struct rh_json *cases_running(const struct cases_kind *made)
 	return rh_json_set(job, "status", status) < 0 ? NULL : rh_take(job);
 }
 
+/** A job with all that a run policy has, where the kind has one; members of spec itself are fields of the plugin. */
+static int cases_add_run_policy(const struct cases_kind *made)
+{
+	rh_auto(json) policy = cases_parse("{\"suspend\": true, \"cleanPodPolicy\": \"All\", \"backoffLimit\": 3,"
+	                                   "\"activeDeadlineSeconds\": 60, \"ttlSecondsAfterFinished\": 60,"
+	                                   "\"schedulingPolicy\": {\"minAvailable\": 1, \"queue\": \"q\"}}");
+	rh_auto(json) job = cases_usual(made);
+	struct rh_kind_path path;
+	struct rh_json *into;
+
+	rh_kind_policy_path(made->kind, &path);
+	if (path.count < 2)
+		return 0;
+	into = policy && job ? cases_ensure(&path, job) : NULL;
+	if (!into || rh_json_merge(into, policy) < 0)
+		return RH_ENOMEM;
+	return cases_put(made, rh_take(job), "a full runPolicy");
+}
+
 /** Policies of replicas and of the run. */
 static int cases_add_policies(const struct cases_kind *made)
 {
@@ -453,20 +523,17 @@ static int cases_add_policies(const struct cases_kind *made)
 
 	for (size_t i = 0; r == 0 && i < sizeof(policies) / sizeof(policies[0]); i++) {
 		rh_auto(json) job = cases_usual(made);
-		struct rh_json *replica = job ? rh_json_first(cases_replicas(made->kind, job)) : NULL;
 
-		for (; replica && r == 0; replica = rh_json_next(replica))
-			r = rh_json_set_string(replica, "restartPolicy", policies[i]);
+		for (size_t k = 0; job && k < made->types && r == 0; k++) {
+			struct rh_json *replica = cases_of_type(made->kind, made->kind->types[k], job);
+
+			r = replica ? rh_json_set_string(replica, "restartPolicy", policies[i]) : 0;
+		}
 		if (r == 0)
 			r = cases_put(made, rh_take(job), "restartPolicy %s", policies[i]);
 	}
 	if (r == 0)
-		r = cases_put(made,
-		              cases_with(made, cases_parse("{\"runPolicy\": {\"suspend\": true, \"cleanPodPolicy\": \"All\","
-		                                           "\"backoffLimit\": 3, \"activeDeadlineSeconds\": 60,"
-		                                           "\"ttlSecondsAfterFinished\": 60, \"schedulingPolicy\": {"
-		                                           "\"minAvailable\": 1, \"queue\": \"q\"}}}")),
-		              "a full runPolicy");
+		r = cases_add_run_policy(made);
 	if (r == 0)
 		r = cases_put(made, cases_running(made), "a job that runs");
 	return r;

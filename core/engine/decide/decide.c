@@ -20,6 +20,7 @@
 #include "engine/decide/phases.h"
 #include "engine/decide/replicas.h"
 #include "engine/decide/report.h"
+#include "job/kind.h"
 #include "job/names.h"
 
 /* Most waiting pods that are reported and noted at a time: a bad image gives a few Events, not thousands. */
@@ -69,13 +70,17 @@ static int decide_emit_invalid(struct rh_decision *decision, const char *message
 /* @return owned by the caller, or NULL when memory is out */
 static char *decide_explain_size(const struct rh_job *job)
 {
+	struct rh_kind_path map;
+
+	rh_kind_replicas_path(job->kind, &map);
 	if (job->weight > RH_JOB_WEIGHT_MAX)
 		return rh_asprintf(
 			"%s failed validation because spec: Too long: the parsed job takes %zu bytes of memory and may "
 			"take %zu: take out long lists and fields that no container needs",
 			job->kind->kind, job->weight, RH_JOB_WEIGHT_MAX);
-	return rh_asprintf("%s failed validation because spec.%s: Invalid value: %" PRId64 ": must be at most %d replicas",
-	                   job->kind->kind, job->kind->replicas_field, rh_job_total_replicas(job), RH_DECIDE_REPLICAS_MAX);
+	return rh_asprintf("%s failed validation because %s: Invalid value: %" PRId64 ": must be at most %d replicas",
+	                   job->kind->kind, map.count > 0 ? map.text : "spec", rh_job_total_replicas(job),
+	                   RH_DECIDE_REPLICAS_MAX);
 }
 
 /* Append why the job is not valid; nothing when it is. @return 0 or a negative status */

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "engine/decide/replicas.h"
 #include "engine/decide/report.h"
+#include "job/kind.h"
 
 /*
  * Of two pods of one replica the live one counts, then the older one, then the first by name, so that every pass
@@ -95,6 +96,7 @@ static int observe_sizes(struct rh_decision *decision)
 {
 	const struct rh_job *job = decision->job;
 	bool finished = rh_job_status_finished(&job->status);
+	struct rh_kind_path map;
 	size_t total = 0;
 
 	if (job->weight > RH_JOB_WEIGHT_MAX && !finished)
@@ -111,8 +113,9 @@ static int observe_sizes(struct rh_decision *decision)
 	memset(decision->offsets, 0, sizeof(decision->offsets));
 	if (finished)
 		return 0;
-	return rh_fail(decision->err, RH_EINVAL, "spec.%s: wants %zu replicas; at most %d can be run",
-	               job->kind->replicas_field, total, RH_DECIDE_REPLICAS_MAX);
+	rh_kind_replicas_path(job->kind, &map);
+	return rh_fail(decision->err, RH_EINVAL, "%s: wants %zu replicas; at most %d can be run",
+	               map.count > 0 ? map.text : "spec", total, RH_DECIDE_REPLICAS_MAX);
 }
 
 static int observe_allocate(struct rh_decision *decision)

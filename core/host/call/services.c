@@ -28,6 +28,8 @@ static const struct rh_services services_table = {
 	.verdict = rh_reply_verdict,
 	.type = rh_view_type,
 	.pod_name = rh_view_pod_name,
+	.key = rh_view_key,
+	.member = rh_view_member,
 };
 
 const struct rh_services *rh_services_table(void)

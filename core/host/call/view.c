@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/str.h"
 #include "job/names.h"
 
 /** The value at @p path of the job; NULL when it is absent or null. */
@@ -206,4 +207,39 @@ const char *rh_view_type(const struct rh_view *view, uint32_t place)
 	const struct rh_job *job = view->snapshot->job;
 
 	return place < job->spec_count ? job->specs[place].type : NULL;
+}
+
+/** Member @p place of a map. Who lists a map asks for one after another, so that the next one is found at once. */
+static struct rh_json *view_nth(const struct rh_view *view, const struct rh_json *map, uint32_t place)
+{
+	const struct rh_json_spot *spot = view->spot;
+	bool near = spot && spot->list == map && spot->item && spot->index <= place;
+	struct rh_json *item = near ? spot->item : rh_json_first(map);
+
+	for (size_t at = near ? spot->index : 0; item && at < place; at++)
+		item = rh_json_next(item);
+	if (spot && item)
+		*view->spot = (struct rh_json_spot){map, item, place};
+	return item;
+}
+
+const char *rh_view_key(const struct rh_view *view, const char *path, uint32_t place)
+{
+	const struct rh_json *map = view_at(view, path);
+
+	return rh_json_type(map) == RH_JSON_OBJECT ? rh_json_key(view_nth(view, map, place)) : NULL;
+}
+
+const char *rh_view_member(const struct rh_view *view, const char *path, const char *key)
+{
+	rh_auto_str made = {0};
+
+	if (!path || !key || !*key || strstr(key, "\"]"))
+		return NULL;
+	rh_str_append(&made, path);
+	if (strpbrk(key, ".[]\""))
+		rh_str_appendf(&made, "[\"%s\"]", key);
+	else
+		rh_str_appendf(&made, "%s%s", *path ? "." : "", key);
+	return rh_arena_copy(view->texts, made.failed ? NULL : rh_str_text(&made));
 }

@@ -95,6 +95,10 @@ int32_t rh_view_condition(const struct rh_view *view, const char *type);
 const char *rh_view_type(const struct rh_view *view, uint32_t place);
 /** @see rh_services.pod_name */
 const char *rh_view_pod_name(const struct rh_view *view, const char *type, int32_t index);
+/** @see rh_services.key @return see there */
+const char *rh_view_key(const struct rh_view *view, const char *path, uint32_t place);
+/** @see rh_services.member @return see there */
+const char *rh_view_member(const struct rh_view *view, const char *path, const char *key);
 /** @} */
 
 /** @name Services that answer (reply.c); they are documented in struct rh_services. @{ */

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/plugin/kind_json.h"
 
+#include <stdint.h>
+
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/str.h"
+#include "job/kind.h"
 #include "job/rules/schema.h"
 
 /** What a member of a row holds. */
-enum kind_json_value { KIND_JSON_TEXT, KIND_JSON_TEXTS, KIND_JSON_FLAG, KIND_JSON_NUMBER };
+enum kind_json_value { KIND_JSON_TEXT, KIND_JSON_TEXTS, KIND_JSON_FLAG, KIND_JSON_NUMBER, KIND_JSON_COUNT };
 
 /** A member that a row may have; name NULL ends a list. */
 struct kind_json_member {
@@ -55,6 +59,23 @@ static const struct kind_json_member kind_json_rbac[] = {
 	{NULL, KIND_JSON_TEXT, false, NULL},
 };
 
+/* what a job can set in its run policy, but for what names other things of a cluster */
+static const struct kind_json_member kind_json_run_policy[] = {
+	{"cleanPodPolicy", KIND_JSON_TEXT, false, "None|Running|All"},
+	{"backoffLimit", KIND_JSON_COUNT, false, NULL},
+	{"ttlSecondsAfterFinished", KIND_JSON_COUNT, false, NULL},
+	{"activeDeadlineSeconds", KIND_JSON_COUNT, false, NULL},
+	{"suspend", KIND_JSON_FLAG, false, NULL},
+	{NULL, KIND_JSON_TEXT, false, NULL},
+};
+
+static bool kind_json_is_count(const struct rh_json *value)
+{
+	int64_t count;
+
+	return rh_json_integer(value, &count) && count >= 0 && count <= INT32_MAX;
+}
+
 static bool kind_json_is_texts(const struct rh_json *list)
 {
 	if (rh_json_type(list) != RH_JSON_ARRAY || rh_json_size(list) == 0)
@@ -82,18 +103,19 @@ static const char *kind_json_flaw(const struct kind_json_member *member, const s
 		return rh_json_type(value) == RH_JSON_BOOL ? NULL : "must be true or false";
 	case KIND_JSON_NUMBER:
 		return rh_json_type(value) == RH_JSON_NUMBER ? NULL : "must be a number";
+	case KIND_JSON_COUNT:
+		return kind_json_is_count(value) ? NULL : "must be an integer from 0 to 2147483647";
 	}
 	return NULL;
 }
 
-static int kind_json_refuse(const struct kind_json_text *text, size_t index, const char *member, const char *flaw,
-                            struct rh_error *err)
+/* @param row "columns[2]", or the text itself where it is one object */
+static int kind_json_refuse(const char *row, const char *member, const char *flaw, struct rh_error *err)
 {
-	return rh_fail(err, RH_EPLUGIN, "%s[%zu]%s%.64s %s", text->field, index, *member ? "." : "", member, flaw);
+	return rh_fail(err, RH_EPLUGIN, "%s%s%.64s %s", row, *member ? "." : "", member, flaw);
 }
 
-static int kind_json_check_member(const struct kind_json_text *text, size_t index,
-                                  const struct kind_json_member *member, const struct rh_json *value,
+static int kind_json_check_member(const char *row, const struct kind_json_member *member, const struct rh_json *value,
                                   struct rh_error *err)
 {
 	const char *flaw = value ? kind_json_flaw(member, value) : member->required ? "is missing" : NULL;
@@ -101,9 +123,9 @@ static int kind_json_check_member(const struct kind_json_text *text, size_t inde
 	if (!flaw)
 		return 0;
 	if (strcmp(flaw, "must be one of") == 0)
-		return rh_fail(err, RH_EPLUGIN, "%s[%zu].%s is \"%.64s\", and must be one of %s", text->field, index,
-		               member->name, rh_json_string(value), member->words);
-	return kind_json_refuse(text, index, member->name, flaw, err);
+		return rh_fail(err, RH_EPLUGIN, "%s.%s is \"%.64s\", and must be one of %s", row, member->name,
+		               rh_json_string(value), member->words);
+	return kind_json_refuse(row, member->name, flaw, err);
 }
 
 static bool kind_json_knows(const struct kind_json_member *members, const char *name)
@@ -113,20 +135,30 @@ static bool kind_json_knows(const struct kind_json_member *members, const char *
 	return members->name != NULL;
 }
 
-static int kind_json_check_row(const struct kind_json_text *text, size_t index, const struct rh_json *row,
-                               struct rh_error *err)
+/* @param members NULL: anything */
+static int kind_json_check_object(const char *row, const struct kind_json_member *members, const struct rh_json *object,
+                                  struct rh_error *err)
 {
-	int r = rh_json_type(row) == RH_JSON_OBJECT ? 0 : kind_json_refuse(text, index, "", "must be an object", err);
+	int r = rh_json_type(object) == RH_JSON_OBJECT ? 0 : kind_json_refuse(row, "", "must be an object", err);
 
-	for (const struct kind_json_member *member = text->members; r == 0 && member && member->name; member++)
-		r = kind_json_check_member(text, index, member, rh_json_get(row, member->name), err);
-	if (r < 0 || !text->members)
+	for (const struct kind_json_member *member = members; r == 0 && member && member->name; member++)
+		r = kind_json_check_member(row, member, rh_json_get(object, member->name), err);
+	if (r < 0 || !members)
 		return r;
-	for (const struct rh_json *value = rh_json_first(row); value; value = rh_json_next(value)) {
-		if (!kind_json_knows(text->members, rh_json_key(value)))
-			return kind_json_refuse(text, index, rh_json_key(value), "is not a known member", err);
+	for (const struct rh_json *value = rh_json_first(object); value; value = rh_json_next(value)) {
+		if (!kind_json_knows(members, rh_json_key(value)))
+			return kind_json_refuse(row, rh_json_key(value), "is not a known member", err);
 	}
 	return 0;
+}
+
+static int kind_json_check_row(const struct kind_json_text *text, size_t index, const struct rh_json *object,
+                               struct rh_error *err)
+{
+	char row[64];
+
+	(void)snprintf(row, sizeof(row), "%s[%zu]", text->field, index);
+	return kind_json_check_object(row, text->members, object, err);
 }
 
 static int kind_json_parse(const struct kind_json_text *text, enum rh_json_type type, struct rh_json **ret_json,
@@ -167,6 +199,28 @@ static int kind_json_check_schema(const char *schema, struct rh_error *err)
 	return r;
 }
 
+static int kind_json_check_run_policy(const char *policy, struct rh_error *err)
+{
+	const struct kind_json_text text = {"run_policy", policy, kind_json_run_policy};
+	rh_auto(json) members = NULL;
+	int r = policy ? kind_json_parse(&text, RH_JSON_OBJECT, &members, err) : 0;
+
+	return r == 0 && members ? kind_json_check_object(text.field, text.members, members, err) : r;
+}
+
+static int kind_json_check_required(const char *required, struct rh_error *err)
+{
+	const struct kind_json_text text = {"spec_required", required, NULL};
+	rh_auto(json) names = NULL;
+	int r = required ? kind_json_parse(&text, RH_JSON_ARRAY, &names, err) : 0;
+
+	for (const struct rh_json *name = rh_json_first(names); name && r == 0; name = rh_json_next(name)) {
+		if (!rh_json_string(name))
+			r = rh_fail(err, RH_EPLUGIN, "spec_required must be an array of strings");
+	}
+	return r;
+}
+
 int rh_kind_json_check(const struct rh_kind *kind, struct rh_error *err)
 {
 	const struct kind_json_text texts[] = {
@@ -179,6 +233,10 @@ int rh_kind_json_check(const struct rh_kind *kind, struct rh_error *err)
 
 	for (size_t i = 0; r == 0 && i < sizeof(texts) / sizeof(texts[0]); i++)
 		r = kind_json_check_rows(&texts[i], err);
+	if (r == 0)
+		r = kind_json_check_run_policy(rh_kind_run_policy(kind), err);
+	if (r == 0)
+		r = kind_json_check_required(rh_kind_spec_required(kind), err);
 	if (r == 0)
 		r = rh_schema_compile_rules(kind, err);
 	return r < 0 && r != RH_ENOMEM ? rh_wrap(err, r, "kind %s", kind->kind) : r;

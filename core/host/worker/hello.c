@@ -49,9 +49,23 @@ static const size_t hello_texts[] = {
 	offsetof(struct rh_kind, rbac_rules),
 	offsetof(struct rh_kind, cel_rules),
 	offsetof(struct rh_kind, contract),
+	offsetof(struct rh_kind, replicas_path),
+	offsetof(struct rh_kind, run_policy_path),
+	offsetof(struct rh_kind, run_policy),
+	offsetof(struct rh_kind, spec_required),
 };
 
 #define HELLO_TEXTS (sizeof(hello_texts) / sizeof(hello_texts[0]))
+
+/** The text at @p offset of a kind; NULL where the plugin is older than the field. */
+static const char *hello_text(const struct rh_kind *kind, size_t offset)
+{
+	const char *text = NULL;
+
+	if (kind->head.size >= offset + sizeof(text))
+		memcpy(&text, (const char *)kind + offset, sizeof(text));
+	return text;
+}
 
 static void hello_put_type(struct rh_str *out, const struct rh_replica_type *type)
 {
@@ -60,6 +74,8 @@ static void hello_put_type(struct rh_str *out, const struct rh_replica_type *typ
 	rh_wire_put_int(out, type->min_replicas);
 	rh_wire_put_int(out, type->max_replicas);
 	rh_wire_put_int(out, (int32_t)type->flags);
+	rh_wire_put_text(out, RH_HAS(type, struct rh_replica_type, restart_policy) ? type->restart_policy : NULL);
+	rh_wire_put_text(out, RH_HAS(type, struct rh_replica_type, path) ? type->path : NULL);
 }
 
 static void hello_put_kind(struct rh_str *out, const struct rh_kind *kind)
@@ -68,12 +84,8 @@ static void hello_put_kind(struct rh_str *out, const struct rh_kind *kind)
 
 	while (kind->types[count])
 		count++;
-	for (size_t i = 0; i < HELLO_TEXTS; i++) {
-		const char *text;
-
-		memcpy(&text, (const char *)kind + hello_texts[i], sizeof(text));
-		rh_wire_put_text(out, text);
-	}
+	for (size_t i = 0; i < HELLO_TEXTS; i++)
+		rh_wire_put_text(out, hello_text(kind, hello_texts[i]));
 	rh_wire_put_int(out, kind->port);
 	rh_wire_put_int(out, (int32_t)kind->flags);
 	rh_wire_put_size(out, count);
@@ -116,6 +128,8 @@ static void hello_get_type(struct rh_wire *wire, struct rh_replica_type *type)
 	type->min_replicas = rh_wire_int(wire);
 	type->max_replicas = rh_wire_int(wire);
 	type->flags = (uint32_t)rh_wire_int(wire);
+	type->restart_policy = rh_wire_text(wire);
+	type->path = rh_wire_text(wire);
 }
 
 static void hello_get_kind(struct rh_wire *wire, struct hello_kind *made)

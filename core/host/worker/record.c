@@ -85,6 +85,8 @@ static const struct rh_services record_services = {
 	.edit = record_edit,
 	.object = record_object,
 	.verdict = record_verdict,
+	.key = rh_view_key,
+	.member = rh_view_member,
 };
 
 const struct rh_services *rh_recorder_services(void)

@@ -2,6 +2,7 @@
 #include "host/worker/worker.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/hash.h"
 #include "base/os/clock.h"
@@ -30,6 +31,7 @@ struct worker_fault {
 struct rh_worker {
 	const struct rh_config *config;
 	char *path;                 /* owned */
+	struct rh_loadable file;    /* checked, and kept open for later processes */
 	struct rh_process *process; /* NULL: none runs */
 	struct rh_hello *hello;     /* what the first process described */
 	uint64_t job;               /* key of the job that the process has; 0: none */
@@ -47,6 +49,7 @@ struct rh_worker *rh_worker_new(const struct rh_config *config, const char *path
 	if (!worker)
 		return NULL;
 	worker->config = config;
+	worker->file.fd = -1;
 	worker->seed = (struct rh_hash_key){{rh_random_seed(), rh_random_seed()}};
 	worker->path = rh_strdup(path);
 	if (worker->path)
@@ -73,6 +76,7 @@ void rh_worker_free(struct rh_worker *worker)
 		return;
 	worker_end(worker);
 	rh_hello_free(worker->hello);
+	rh_loadable_deinit(&worker->file);
 	rh_free(worker->path);
 	rh_free(worker);
 }
@@ -82,24 +86,49 @@ void rh_worker_stop(struct rh_worker *worker)
 	worker_end(worker);
 }
 
-/** A pinned file is checked here each time, and the process gets the copy that was checked. */
-int rh_worker_start(struct rh_worker *worker, struct rh_error *err)
+int rh_worker_open(struct rh_worker *worker, struct rh_error *err)
 {
-	__attribute__((cleanup(rh_loadable_deinit))) struct rh_loadable copy = {.fd = -1};
 	rh_auto_free char *name = NULL;
 	struct rh_pin pin;
+
+	if (worker->file.fd >= 0)
+		return 0;
+	name = rh_files_name(worker->path);
+	if (!name)
+		return rh_fail_oom(err);
+	pin = rh_allow_pin(worker->config, name);
+	return rh_loader_check(worker->path, &pin, &worker->file, err);
+}
+
+/** @return whether another file is at the path by now */
+static bool worker_is_replaced(const struct rh_worker *worker)
+{
+	struct stat kept, there;
+
+	return fstat(worker->file.fd, &kept) == 0 &&
+	       (stat(worker->file.real, &there) < 0 || kept.st_ino != there.st_ino || kept.st_dev != there.st_dev);
+}
+
+/**
+ * Each process gets the file that was checked, whatever is installed meanwhile: the copy of a pinned one, else the
+ * descriptor of one that was replaced; else it opens the file itself, and knows by what path it was loaded.
+ */
+int rh_worker_start(struct rh_worker *worker, struct rh_error *err)
+{
+	const struct rh_loadable none = {.fd = -1};
+	bool by_path;
 	int r;
 
 	if (worker->process)
 		return 0;
 	if (!worker->config->plugin_worker)
 		return rh_fail(err, RH_EIO, "the program roundhouse-plugin-worker is not installed beside this one");
-	name = rh_files_name(worker->path);
-	if (!name)
-		return rh_fail_oom(err);
-	pin = rh_allow_pin(worker->config, name);
-	r = pin.sha256 || pin.public_key ? rh_loader_check(worker->path, &pin, &copy, err) : 0;
-	return r < 0 ? r : rh_process_start(worker->config->plugin_worker, worker->path, &copy, &worker->process, err);
+	r = rh_worker_open(worker, err);
+	if (r < 0)
+		return r;
+	by_path = !worker->file.is_copy && !worker_is_replaced(worker);
+	return rh_process_start(worker->config->plugin_worker, worker->path, by_path ? &none : &worker->file,
+	                        &worker->process, err);
 }
 
 /** Without a limit: the worker's answer has one. The deadline of a run and an interrupt end the program as ever. */

@@ -43,7 +43,9 @@ void rh_worker_dismiss(struct rh_worker *worker);
 void rh_worker_free(struct rh_worker *worker);
 /** End the process; what it described stays. */
 void rh_worker_stop(struct rh_worker *worker);
-/** Start the process; rh_worker_describe() waits for it. @return 0, RH_ENOMEM or RH_EIO */
+/** Open and check the plugin file, once. @return 0, RH_ENOMEM, or RH_EPLUGIN with what is wrong with it */
+int rh_worker_open(struct rh_worker *worker, struct rh_error *err);
+/** Start the process; rh_worker_describe() waits for it. @return as rh_worker_open(), or RH_EIO */
 int rh_worker_start(struct rh_worker *worker, struct rh_error *err);
 /**
  * Wait until the plugin is loaded. @param[out] ret_hello what it says of itself; borrowed from the worker

@@ -31,6 +31,13 @@ const char *rh_schema_pod_text(size_t *ret_length);
 const char *rh_schema_job_text(size_t *ret_length);
 /** Parse rh_schema_job_text(). @param[out] ret_document owned by the caller. @return 0 or RH_ENOMEM */
 int rh_schema_job(struct rh_json **ret_document, struct rh_error *err);
+/**
+ * Put the schema of the run policy where the kind has it, with the defaults of rh_kind.run_policy in its descriptions.
+ * @param job schema of the whole object
+ * @param common rh_schema_job(), which loses it
+ * @return 0 or RH_ENOMEM
+ */
+int rh_schema_put_policy(const struct rh_kind *kind, struct rh_json *job, struct rh_json *common);
 
 /**
  * Make the schema document of a kind: metadata, runPolicy, its replica map with @p pod (a schema document of pod

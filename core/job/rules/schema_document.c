@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "job/kind.h"
 #include "job/rules/schema.h"
 
 /* An API server drops what a file says of it, whatever that is. */
@@ -64,15 +65,104 @@ static int document_rule(struct rh_json *schema, const struct rh_json *row)
 	return RH_ENOMEM;
 }
 
+/* The last sentence of a description, "Default: None.", becomes that of the kind. */
+static int document_set_default(struct rh_json *field, const struct rh_json *value)
+{
+	static const char mark[] = "Default: ";
+	const char *words = rh_json_string_at(field, "description");
+	const char *last = words ? strstr(words, mark) : NULL;
+	rh_auto_free char *printed = rh_json_text(value);
+	const char *shown = rh_json_string(value) ? rh_json_string(value) : printed;
+	rh_auto_str made = {0};
+
+	if (!printed || !words)
+		return RH_ENOMEM;
+	rh_str_append_bytes(&made, words, last ? (size_t)(last - words) : strlen(words));
+	rh_str_appendf(&made, "%s%s%s.", last ? "" : " ", mark, shown);
+	/* a server that filled it in would hide that the job does not set it */
+	rh_json_remove(field, "default");
+	return made.failed ? RH_ENOMEM : rh_json_set_string(field, "description", rh_str_text(&made));
+}
+
+/* Takes runPolicy out of @p common. */
+static int document_policy(const struct rh_kind *kind, struct rh_json *common, struct rh_json **ret_schema)
+{
+	const char *text = rh_kind_run_policy(kind);
+	rh_auto(json) schema = rh_json_detach(common, "runPolicy");
+	rh_auto(json) defaults = NULL;
+	struct rh_json *fields = rh_json_get(schema, "properties");
+	int r = text ? rh_json_parse(text, strlen(text), &defaults, NULL) : 0;
+
+	for (const struct rh_json *value = rh_json_first(defaults); value && r == 0; value = rh_json_next(value))
+		r = document_set_default(rh_json_get(fields, rh_json_key(value)), value);
+	if (r == 0)
+		*ret_schema = rh_take(schema);
+	return r < 0 ? RH_ENOMEM : 0;
+}
+
+/* The replicas of the map, and those of types that stand elsewhere. Takes replicaSpec out of @p common. */
+static int document_replicas(const struct rh_kind *kind, struct rh_json *job, struct rh_json *common)
+{
+	rh_auto(json) replica = rh_json_detach(common, "replicaSpec");
+	struct rh_json *map = NULL;
+	struct rh_kind_path path;
+	struct rh_json *up;
+
+	rh_kind_replicas_path(kind, &path);
+	if (path.count > 0) {
+		up = rh_kind_path_ensure_schema(&path, job);
+		map = up ? rh_json_ensure_object(rh_json_get(up, "properties"), rh_kind_path_name(&path)) : NULL;
+		if (!map || rh_json_set_string(map, "type", "object") < 0 ||
+		    rh_json_set(map, "additionalProperties", rh_json_copy(replica)) < 0)
+			return RH_ENOMEM;
+	}
+	for (size_t i = 0; kind->types[i]; i++) {
+		if (!rh_kind_own_path(kind->types[i]))
+			continue;
+		rh_kind_type_path(kind, kind->types[i], "", &path);
+		up = rh_kind_path_ensure_schema(&path, job);
+		if (!up || rh_json_set(rh_json_get(up, "properties"), rh_kind_path_name(&path), rh_json_copy(replica)) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
+int rh_schema_put_policy(const struct rh_kind *kind, struct rh_json *job, struct rh_json *common)
+{
+	struct rh_json *policy = NULL;
+	struct rh_kind_path path;
+	struct rh_json *up;
+
+	rh_kind_policy_path(kind, &path);
+	/* the members of spec itself are the plugin's own */
+	if (path.count < 2)
+		return 0;
+	up = rh_kind_path_ensure_schema(&path, job);
+	if (!up || document_policy(kind, common, &policy) < 0)
+		return RH_ENOMEM;
+	return rh_json_set(rh_json_get(up, "properties"), rh_kind_path_name(&path), policy);
+}
+
+/* V1's definitions require the map alone, and lint has words of its own for that. */
+static int document_required(const struct rh_kind *kind, struct rh_json *spec, struct rh_error *err)
+{
+	const char *text = rh_kind_spec_required(kind);
+	struct rh_json *required = NULL;
+	int r = text ? rh_json_parse(text, strlen(text), &required, err) : 0;
+
+	if (r < 0 || !required)
+		return r;
+	return rh_json_set(spec, "required", required) < 0 ? rh_fail_oom(err) : 0;
+}
+
 static int document_spec(const struct rh_kind *kind, struct rh_json *job, struct rh_error *err)
 {
 	rh_auto(json) own = NULL;
 	rh_auto(json) common = NULL;
 	struct rh_json *properties = NULL;
-	struct rh_json *map;
 	int r = rh_schema_job(&common, err);
 
-	if (r == 0 && document_object_of(job, "spec", &properties) < 0)
+	if (r == 0 && document_object_of(rh_json_get(job, "properties"), "spec", &properties) < 0)
 		r = rh_fail_oom(err);
 	if (r == 0 && kind->spec_schema)
 		r = document_parse("rh_kind.spec_schema", kind->spec_schema, &own, err);
@@ -80,12 +170,9 @@ static int document_spec(const struct rh_kind *kind, struct rh_json *job, struct
 		return r;
 	if (own && rh_json_merge(properties, own) < 0)
 		return rh_fail_oom(err);
-	map = rh_json_ensure_object(properties, kind->replicas_field);
-	if (!map || rh_json_set_string(map, "type", "object") < 0 ||
-	    rh_json_set(map, "additionalProperties", rh_json_detach(common, "replicaSpec")) < 0 ||
-	    rh_json_set(properties, "runPolicy", rh_json_detach(common, "runPolicy")) < 0)
+	if (document_replicas(kind, job, common) < 0 || rh_schema_put_policy(kind, job, common) < 0)
 		return rh_fail_oom(err);
-	return 0;
+	return document_required(kind, rh_json_at(job, "properties.spec"), err);
 }
 
 static int document_job(const struct rh_kind *kind, struct rh_json *definitions, struct rh_error *err)
@@ -102,7 +189,7 @@ static int document_job(const struct rh_kind *kind, struct rh_json *definitions,
 	    document_set_parsed(properties, "kind", "kind", "{\"type\":\"string\"}", err) < 0 ||
 	    document_set_parsed(properties, "status", "status", document_status, err) < 0)
 		return RH_ENOMEM;
-	return document_spec(kind, properties, err);
+	return document_spec(kind, rh_json_get(definitions, kind->kind), err);
 }
 
 int rh_schema_of_kind(const struct rh_kind *kind, const struct rh_json *pod, struct rh_json **ret_document,
@@ -128,12 +215,15 @@ int rh_schema_add_rules(const struct rh_kind *kind, struct rh_json *document, st
 {
 	struct rh_json *job = rh_json_get(rh_json_get(document, "definitions"), kind->kind);
 	struct rh_json *spec = rh_json_get(rh_json_get(job, "properties"), "spec");
-	struct rh_json *map = rh_json_get(rh_json_get(spec, "properties"), kind->replicas_field);
+	struct rh_json *map;
+	struct rh_kind_path path;
 	rh_auto(json) rows = NULL;
 	int r = kind->cel_rules ? rh_json_parse(kind->cel_rules, strlen(kind->cel_rules), &rows, err) : 0;
 
 	if (r < 0)
 		return r == RH_ENOMEM ? r : rh_wrap(err, RH_EPLUGIN, "rh_kind.cel_rules");
+	rh_kind_replicas_path(kind, &path);
+	map = rh_kind_path_schema(&path, job);
 	for (const struct rh_json *row = rh_json_first(rows); row; row = rh_json_next(row)) {
 		if (document_rule(rh_text_equal(rh_json_string_at(row, "at"), "replicas") ? map : spec, row) < 0)
 			return rh_fail_oom(err);

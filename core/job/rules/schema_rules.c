@@ -4,6 +4,7 @@
 
 #include "job/cel/cel.h"
 #include "job/cel/regex.h"
+#include "job/kind.h"
 #include "job/rules/schema.h"
 #include "job/rules/schema_walk.h"
 
@@ -255,13 +256,17 @@ static int rules_compile_schema(struct rules_compile *compile, const struct rh_j
 }
 
 /* rh_kind.cel_rules, by their own numbers: those of spec and of replicas stand in one list. */
-static int rules_compile_own(struct rules_compile *compile, const struct rh_kind *kind, const struct rh_json *spec)
+static int rules_compile_own(struct rules_compile *compile, const struct rh_kind *kind, const struct rh_json *job)
 {
-	const struct rh_json *map = rh_json_get(rh_json_get(spec, "properties"), kind->replicas_field);
+	const struct rh_json *spec = rh_json_at(job, "properties.spec");
+	const struct rh_json *map;
+	struct rh_kind_path path;
 	rh_auto(json) rows = NULL;
 	size_t index = 0;
 	int r = kind->cel_rules ? rh_json_parse(kind->cel_rules, strlen(kind->cel_rules), &rows, compile->err) : 0;
 
+	rh_kind_replicas_path(kind, &path);
+	map = rh_kind_path_schema(&path, job);
 	for (const struct rh_json *row = rh_json_first(rows); row && r == 0; row = rh_json_next(row)) {
 		const struct rh_json *schema = rh_text_equal(rh_json_string_at(row, "at"), "replicas") ? map : spec;
 
@@ -279,13 +284,11 @@ int rh_schema_compile_rules(const struct rh_kind *kind, struct rh_error *err)
 	rh_auto(json) document = NULL;
 	rh_auto(json) own = NULL;
 	struct rules_compile compile = {.err = err};
-	const struct rh_json *spec = NULL;
 	int r = rh_schema_of_definition(kind, &document, err);
 
 	if (r == 0) {
 		compile.definitions = rh_json_get(document, "definitions");
-		spec = rh_json_get(rh_json_get(rh_json_get(compile.definitions, kind->kind), "properties"), "spec");
-		r = rules_compile_own(&compile, kind, spec);
+		r = rules_compile_own(&compile, kind, rh_json_get(compile.definitions, kind->kind));
 	}
 	if (r == 0 && kind->spec_schema)
 		r = rh_json_parse(kind->spec_schema, strlen(kind->spec_schema), &own, err);

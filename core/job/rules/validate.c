@@ -9,6 +9,7 @@
 #include "base/os/clock.h"
 #include "base/str.h"
 #include "job/fields.h"
+#include "job/kind.h"
 #include "job/names.h"
 #include "job/quantity.h"
 #include "job/rules/template.h"
@@ -78,11 +79,12 @@ static void validate_names(const struct rh_job *job, struct rh_findings *finding
 
 static void validate_managed_by(const struct rh_job *job, struct rh_findings *findings)
 {
-	struct rh_place spec = rh_place_member(NULL, "spec");
-	struct rh_place policy = rh_place_member(&spec, "runPolicy");
-	struct rh_place place = rh_place_member(&policy, "managedBy");
+	struct rh_kind_path policy;
+	struct rh_place place;
 	const char *value = job->policy.managed_by;
 
+	rh_kind_policy_path(job->kind, &policy);
+	place = rh_place_member(rh_kind_path_place(&policy), "managedBy");
 	if (value && strcmp(value, RH_MANAGER_SELF) != 0 && strcmp(value, RH_MANAGER_KUEUE) != 0)
 		validate_unsupported(findings, &place, value, "\"" RH_MANAGER_KUEUE "\", \"" RH_MANAGER_SELF "\"");
 }
@@ -129,16 +131,25 @@ static void validate_run_policy(const struct rh_job *job, struct rh_findings *fi
 	static const char *const counts[] = {"ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"};
 	static const char *const gang_counts[] = {"minAvailable", "scheduleTimeoutSeconds"};
 	struct rh_place spec = rh_place_member(NULL, "spec");
-	struct rh_place place = rh_place_member(&spec, "runPolicy");
-	struct rh_place gang_place = rh_place_member(&place, "schedulingPolicy");
-	const struct rh_json *policy = validate_member(job, "spec", "runPolicy");
-	const struct rh_json *gang = rh_json_get(policy, "schedulingPolicy");
+	struct rh_kind_path path;
+	const struct rh_place *place;
+	struct rh_place gang_place;
+	const struct rh_json *policy;
+	const struct rh_json *gang;
 
-	validate_clean_policy(policy, &place, findings);
-	if (job->kind->spec_schema && strstr(job->kind->spec_schema, "\"cleanPodPolicy\""))
+	rh_kind_policy_path(job->kind, &path);
+	place = rh_kind_path_place(&path);
+	gang_place = rh_place_member(place, "schedulingPolicy");
+	policy = rh_kind_path_find(&path, job->object);
+	gang = rh_kind_has_policy(job->kind, "schedulingPolicy") ? rh_json_get(policy, "schedulingPolicy") : NULL;
+	if (rh_kind_has_policy(job->kind, "cleanPodPolicy"))
+		validate_clean_policy(policy, place, findings);
+	if (path.count != 1 && job->kind->spec_schema && strstr(job->kind->spec_schema, "\"cleanPodPolicy\""))
 		validate_clean_policy(rh_json_get(job->object, "spec"), &spec, findings);
-	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-		validate_not_negative(policy, counts[i], &place, findings);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		if (rh_kind_has_policy(job->kind, counts[i]))
+			validate_not_negative(policy, counts[i], place, findings);
+	}
 	for (size_t i = 0; i < sizeof(gang_counts) / sizeof(gang_counts[0]); i++)
 		validate_not_negative(gang, gang_counts[i], &gang_place, findings);
 	validate_min_resources(job->policy.scheduling.min_resources, &gang_place, findings);
@@ -218,7 +229,7 @@ static void validate_list_types(const struct rh_kind *kind, struct rh_str *out)
 		for (const struct rh_replica_type *const *type = kind->types; *type; type++) {
 			const char *name = (*type)->name;
 
-			if (strcmp(name, last) > 0 && (!next || strcmp(name, next) < 0))
+			if (!rh_kind_own_path(*type) && strcmp(name, last) > 0 && (!next || strcmp(name, next) < 0))
 				next = name;
 		}
 		if (!next)
@@ -235,8 +246,10 @@ static void validate_append_nearest(const struct rh_kind *kind, const char *key,
 	const char *nearest;
 	size_t count = 0;
 
-	for (; count < RH_TYPES_MAX && kind->types[count]; count++)
-		names[count] = kind->types[count]->name;
+	for (size_t i = 0; i < RH_TYPES_MAX && kind->types[i]; i++) {
+		if (!rh_kind_own_path(kind->types[i]))
+			names[count++] = kind->types[i]->name;
+	}
 	nearest = rh_nearest(key, names, count);
 	if (nearest)
 		rh_str_appendf(out, "; did you mean \"%s\"?", nearest);
@@ -297,18 +310,21 @@ static void validate_replicas(const struct rh_replica_spec *spec, const struct r
 		                     "Invalid value: %" PRId64 ": must be greater than or equal to 0", value);
 }
 
-static void validate_spec(const struct rh_job *job, const struct rh_replica_spec *spec, const struct rh_place *map,
-                          struct rh_findings *findings)
+static void validate_spec(const struct rh_job *job, const struct rh_replica_spec *spec, struct rh_findings *findings)
 {
-	struct rh_place place = rh_place_key(map, spec->key);
-	struct rh_place template_place = rh_place_member(&place, "template");
-	struct rh_place policy_place = rh_place_member(&place, "restartPolicy");
-	const struct rh_json *object = rh_json_get(validate_member(job, "spec", job->kind->replicas_field), spec->key);
-	const char *policy = rh_json_string(rh_json_get(object, "restartPolicy"));
+	struct rh_kind_path path;
+	const struct rh_place *place;
+	struct rh_place template_place;
+	struct rh_place policy_place;
+	const char *policy = rh_json_string(rh_json_get(spec->entry, "restartPolicy"));
 
-	validate_type(job, spec, &place, findings);
+	rh_kind_type_path(job->kind, spec->known, spec->key, &path);
+	place = rh_kind_path_place(&path);
+	template_place = rh_place_member(place, "template");
+	policy_place = rh_place_member(place, "restartPolicy");
+	validate_type(job, spec, place, findings);
 	rh_template_check_containers(job->kind, spec->template_, &template_place, findings);
-	validate_replicas(spec, object, &place, findings);
+	validate_replicas(spec, spec->entry, place, findings);
 	if (spec->policy == RH_RESTART_UNKNOWN && policy)
 		validate_unsupported(findings, &policy_place, policy, "\"Always\", \"ExitCode\", \"Never\", \"OnFailure\"");
 	rh_template_check_fields(job->kind, spec->template_, &template_place, findings);
@@ -316,16 +332,16 @@ static void validate_spec(const struct rh_job *job, const struct rh_replica_spec
 
 /* A key in another case displaces the canonical one without a word (v1-behaviour A.3-2), but not the checks of its
  * containers. */
-static void validate_displaced(const struct rh_job *job, const struct rh_place *map, struct rh_findings *findings)
+static void validate_displaced(const struct rh_job *job, const struct rh_kind_path *map, struct rh_findings *findings)
 {
-	for (const struct rh_json *entry = rh_json_first(validate_member(job, "spec", job->kind->replicas_field)); entry;
+	for (const struct rh_json *entry = rh_json_first(rh_kind_path_find(map, job->object)); entry;
 	     entry = rh_json_next(entry)) {
-		struct rh_place place = rh_place_key(map, rh_json_key(entry));
+		struct rh_place place = rh_place_key(rh_kind_path_place(map), rh_json_key(entry));
 		struct rh_place template_place = rh_place_member(&place, "template");
 		bool counts = false;
 
 		for (size_t i = 0; i < job->spec_count; i++)
-			counts = counts || strcmp(job->specs[i].key, rh_json_key(entry)) == 0;
+			counts = counts || job->specs[i].entry == entry;
 		if (counts)
 			continue;
 		rh_template_check_containers(job->kind, rh_json_get(entry, "template"), &template_place, findings);
@@ -334,29 +350,40 @@ static void validate_displaced(const struct rh_job *job, const struct rh_place *
 	}
 }
 
-static void validate_specs(const struct rh_job *job, struct rh_findings *findings)
+/* @return whether required types are missing */
+static bool validate_required_types(const struct rh_job *job, struct rh_findings *findings)
 {
-	struct rh_place spec = rh_place_member(NULL, "spec");
-	struct rh_place map = rh_place_member(&spec, job->kind->replicas_field);
-	const struct rh_json *object = validate_member(job, "spec", job->kind->replicas_field);
 	bool missing = false;
 
-	if (!object || rh_json_type(object) == RH_JSON_NULL) {
-		validate_error(findings, &map, "Required value: must be required");
-		return;
-	}
-	for (size_t i = 0; i < job->spec_count; i++)
-		validate_spec(job, &job->specs[i], &map, findings);
 	for (const struct rh_replica_type *const *type = job->kind->types; *type; type++) {
-		struct rh_place place = rh_place_key(&map, (*type)->name);
+		struct rh_kind_path path;
 
 		if (!((*type)->flags & RH_REPLICA_REQUIRED) || rh_job_spec(job, (*type)->name))
 			continue;
+		rh_kind_type_path(job->kind, *type, (*type)->name, &path);
 		missing = true;
-		validate_error(findings, &place, "Required value: must be present");
+		validate_error(findings, rh_kind_path_place(&path), "Required value: must be present");
 	}
-	if (job->spec_count == 0 && !missing)
-		validate_error(findings, &map, "Required value: must have at least one replica type");
+	return missing;
+}
+
+static void validate_specs(const struct rh_job *job, struct rh_findings *findings)
+{
+	struct rh_place spec = rh_place_member(NULL, "spec");
+	struct rh_kind_path map;
+	const struct rh_json *object;
+
+	rh_kind_replicas_path(job->kind, &map);
+	object = rh_kind_path_find(&map, job->object);
+	if (map.count > 0 && !rh_kind_spec_required(job->kind) && rh_json_type(object) != RH_JSON_OBJECT) {
+		validate_error(findings, rh_kind_path_place(&map), "Required value: must be required");
+		return;
+	}
+	for (size_t i = 0; i < job->spec_count; i++)
+		validate_spec(job, &job->specs[i], findings);
+	if (!validate_required_types(job, findings) && job->spec_count == 0)
+		validate_error(findings, map.count > 0 ? rh_kind_path_place(&map) : &spec,
+		               "Required value: must have at least one replica type");
 	validate_displaced(job, &map, findings);
 }
 
@@ -413,21 +440,26 @@ int rh_job_validate(const struct rh_job *job, struct rh_findings *findings)
 
 int rh_job_validate_update(const struct rh_job *old, const struct rh_job *job, struct rh_findings *findings)
 {
-	struct rh_place spec = rh_place_member(NULL, "spec");
-	struct rh_place policy = rh_place_member(&spec, "runPolicy");
-	struct rh_place managed_by = rh_place_member(&policy, "managedBy");
-	struct rh_place gang = rh_place_member(&policy, "schedulingPolicy");
-	struct rh_place queue = rh_place_member(&gang, "queue");
+	struct rh_kind_path policy;
+	struct rh_place managed_by;
+	struct rh_place gang;
+	struct rh_place queue;
+	rh_auto_str text = {0};
 	const char *manager = job->policy.managed_by;
 	const char *quote = manager ? "\"" : "";
 
+	rh_kind_policy_path(job->kind, &policy);
+	managed_by = rh_place_member(rh_kind_path_place(&policy), "managedBy");
+	gang = rh_place_member(rh_kind_path_place(&policy), "schedulingPolicy");
+	queue = rh_place_member(&gang, "queue");
+	rh_place_print(&queue, false, &text);
 	if (!rh_text_equal(old->policy.managed_by, manager))
 		(void)rh_findings_at(findings, RH_FINDING_ERROR, &managed_by, "Invalid value: %s%s%s: field is immutable",
 		                     quote, manager ? manager : "null", quote);
 	/* A transition rule of the CRD: it says nothing where either has no queue (v1-behaviour A.7). */
 	if (old->policy.scheduling.queue && job->policy.scheduling.queue &&
 	    !rh_text_equal(old->policy.scheduling.queue, job->policy.scheduling.queue))
-		(void)rh_findings_at(findings, RH_FINDING_ERROR, &queue,
-		                     "Invalid value: \"string\": spec.runPolicy.schedulingPolicy.queue is immutable");
+		(void)rh_findings_at(findings, RH_FINDING_ERROR, &queue, "Invalid value: \"string\": %s is immutable",
+		                     rh_str_text(&text));
 	return findings->failed ? RH_ENOMEM : 0;
 }

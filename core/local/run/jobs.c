@@ -6,6 +6,7 @@
 
 #include "base/os/clock.h"
 #include "base/os/file.h"
+#include "job/kind.h"
 #include "local/devices.h"
 #include "local/run/parts.h"
 #include "local/runtime_spec.h"
@@ -59,12 +60,15 @@ static int jobs_check_gpus(const struct rh_job *job, struct rh_error *err)
 
 static int jobs_check(const struct rh_job *job, struct rh_error *err)
 {
+	struct rh_kind_path policy;
+
+	rh_kind_policy_path(job->kind, &policy);
 	if (job->policy.suspend)
-		return rh_fail(err, RH_EINVAL, "spec.runPolicy.suspend is true, so it would never start; set it to false");
+		return rh_fail(err, RH_EINVAL, "%s.suspend is true, so it would never start; set it to false",
+		               policy.count > 0 ? policy.text : "spec");
 	if (!rh_job_is_ours(job))
-		return rh_fail(err, RH_EINVAL,
-		               "spec.runPolicy.managedBy is \"%s\", so another controller is to run it; remove it",
-		               job->policy.managed_by ? job->policy.managed_by : "");
+		return rh_fail(err, RH_EINVAL, "%s.managedBy is \"%s\", so another controller is to run it; remove it",
+		               policy.text, job->policy.managed_by ? job->policy.managed_by : "");
 	return jobs_check_gpus(job, err);
 }
 

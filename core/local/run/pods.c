@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/os/clock.h"
+#include "job/kind.h"
 #include "job/names.h"
 #include "job/pod.h"
 #include "local/run/parts.h"
@@ -372,15 +373,17 @@ static void pods_end_loop(struct rh_run *run, struct rh_run_job *job, const stru
 	int64_t most = run->options->max_restarts < 0 ? run->options->config->max_restarts : run->options->max_restarts;
 	const struct rh_run_failure *own = &record->own;
 	rh_auto_free char *text = NULL;
+	struct rh_kind_path policy;
 
 	if (job->job->policy.backoff_limit >= 0 || most == 0 || own->times <= most)
 		return;
+	rh_kind_policy_path(job->job->kind, &policy);
 	text = rh_asprintf(
 		"%s %s is failed because replica %s-%d was restarted %lld times in a row and still fails: each time "
 		"container %s exited with code %d within a minute; mend it, or set --max-restarts (0: for ever) or "
-		"spec.runPolicy.backoffLimit",
+		"%s.backoffLimit",
 		job->resource.kind, job->job->name, record->type, (int)record->index, (long long)most, own->container,
-		(int)own->exit_code);
+		(int)own->exit_code, policy.count > 0 ? policy.text : "spec");
 	rh_run_job_fail(run, job, text);
 }
 

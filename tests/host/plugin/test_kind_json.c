@@ -56,6 +56,36 @@ static void test_kind_json__cel_rules(void **state)
 	}
 }
 
+static void test_kind_json__run_policy(void **state)
+{
+	static const struct {
+		const char *policy;
+		const char *words;
+	} rows[] = {
+		{"{}", NULL},
+		{"{\"cleanPodPolicy\":\"Running\",\"backoffLimit\":0,\"ttlSecondsAfterFinished\":1,\"activeDeadlineSeconds\":2,"
+	     "\"suspend\":true}",
+	     NULL},
+		{"[]", "run_policy is JSON of type array, it must be an object"},
+		{"{", "run_policy"},
+		{"{\"cleanPodPolicy\":\"all\"}", "run_policy.cleanPodPolicy is \"all\", and must be one of None|Running|All"},
+		{"{\"backoffLimit\":-1}", "run_policy.backoffLimit must be an integer from 0 to 2147483647"},
+		{"{\"backoffLimit\":\"3\"}", "run_policy.backoffLimit must be an integer from 0 to 2147483647"},
+		{"{\"suspend\":1}", "run_policy.suspend must be true or false"},
+		{"{\"managedBy\":\"me\"}", "run_policy.managedBy is not a known member"},
+	};
+	struct rh_kind kind = test_pytorch;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		kind.run_policy = rows[i].policy;
+		assert_kind(&kind, rows[i].words);
+	}
+	/* a plugin of 1.1 has no such field, whatever stands behind its struct */
+	kind.head.size = offsetof(struct rh_kind, run_policy);
+	assert_kind(&kind, NULL);
+}
+
 static void test_kind_json__rules_that_do_not_compile(void **state)
 {
 	static const struct {
@@ -146,6 +176,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kind_json__cel_rules),
+		cmocka_unit_test(test_kind_json__run_policy),
 		cmocka_unit_test(test_kind_json__rules_that_do_not_compile),
 		cmocka_unit_test(test_kind_json__other_texts),
 		cmocka_unit_test(test_kind_json__survives_allocation_failures),

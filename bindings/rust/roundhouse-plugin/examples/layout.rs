@@ -22,11 +22,15 @@ macro_rules! layout {
 
 fn main() {
     layout!("rh_head", Head, size, major, minor, vendor);
-    layout!("rh_replica_type", ReplicaType, head, name, default_replicas, min_replicas, max_replicas, flags);
+    layout!(
+        "rh_replica_type", ReplicaType, head, name, default_replicas, min_replicas, max_replicas, flags, restart_policy,
+        path
+    );
     layout!(
         "rh_kind", Kind, head, group, version, kind, plural, singular, framework, controller, replicas_field, types,
         leader_fallback, container, port_name, restart_policy, scale_type, port, flags, spec_schema, columns,
-        rbac_rules, cel_rules, contract
+        rbac_rules, cel_rules, contract, replicas_path, run_policy_path, run_policy,
+        spec_required
     );
     layout!("rh_replica", Replica, head, type_ as "type", index, rank);
     layout!("rh_counts", Counts, head, desired, active, succeeded, failed, restarting);
@@ -34,7 +38,7 @@ fn main() {
     layout!(
         "rh_services", Services, head, text, integer, boolean, size, json, quote, setting, type_ as "type", replicas,
         restart_policy, pod_name, host, port, state, attempt, counts, replica, condition, fail, note, refuse, env,
-        edit, object, verdict
+        edit, object, verdict, key, member
     );
     layout!("rh_plugin", Plugin, head, name, release, init, fini, describe, validate, pod, objects, judge, settings);
     for (name, value) in [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The structs of `roundhouse/plugin.h` 1.1 as they cross the border. Plugins need the constants of it alone.
+//! The structs of `roundhouse/plugin.h` 1.2 as they cross the border. Plugins need the constants of it alone.
 //!
 //! `examples/layout.rs` prints size and offset of every member, and a test of Roundhouse compares them with the header.
 
@@ -9,7 +9,7 @@ use std::os::raw::{c_char, c_void};
 /// Breaking level; part of the entry function's name.
 pub const RH_ABI_MAJOR: u16 = 1;
 /// Growth level that this crate is written against.
-pub const RH_ABI_MINOR: u16 = 1;
+pub const RH_ABI_MINOR: u16 = 2;
 /// Who defines this ABI, zero-padded.
 pub const RH_ABI_VENDOR: [u8; 16] = *b"roundhouse\0\0\0\0\0\0";
 
@@ -125,6 +125,8 @@ pub struct ReplicaType {
     pub min_replicas: i32,
     pub max_replicas: i32,
     pub flags: u32,
+    pub restart_policy: *const c_char,
+    pub path: *const c_char,
 }
 
 /// struct rh_kind
@@ -152,6 +154,10 @@ pub struct Kind {
     pub rbac_rules: *const c_char,
     pub cel_rules: *const c_char,
     pub contract: *const c_char,
+    pub replicas_path: *const c_char,
+    pub run_policy_path: *const c_char,
+    pub run_policy: *const c_char,
+    pub spec_required: *const c_char,
 }
 
 /// struct rh_replica
@@ -211,6 +217,9 @@ pub struct Services {
     pub edit: unsafe extern "C" fn(*mut Reply, *const c_char, *const c_char) -> i32,
     pub object: unsafe extern "C" fn(*mut Reply, *const c_char) -> i32,
     pub verdict: unsafe extern "C" fn(*mut Reply, i32, *const c_char, *const c_char) -> i32,
+    // from 1.2 on: not there in an older host, see Head::size
+    pub key: Option<unsafe extern "C" fn(*const View, *const c_char, u32) -> *const c_char>,
+    pub member: Option<unsafe extern "C" fn(*const View, *const c_char, *const c_char) -> *const c_char>,
 }
 
 /// struct rh_plugin
@@ -233,11 +242,11 @@ pub struct Plugin {
 #[cfg(target_pointer_width = "64")]
 const _: () = {
     assert!(size_of::<Head>() == 24);
-    assert!(size_of::<ReplicaType>() == 48);
-    assert!(size_of::<Kind>() == 184);
+    assert!(size_of::<ReplicaType>() == 64);
+    assert!(size_of::<Kind>() == 216);
     assert!(size_of::<Replica>() == 40);
     assert!(size_of::<Counts>() == 44);
     assert!(size_of::<ReplicaState>() == 32);
-    assert!(size_of::<Services>() == 224);
+    assert!(size_of::<Services>() == 240);
     assert!(size_of::<Plugin>() == 104);
 };

@@ -18,11 +18,15 @@ pub struct ReplicaType {
     pub max_replicas: i32,
     /// RH_REPLICA_*
     pub flags: u32,
+    /// Since 1.2: default restartPolicy of this type; that of the kind.
+    pub restart_policy: Option<&'static str>,
+    /// Since 1.2: where the type is, outside of the map.
+    pub path: Option<&'static str>,
 }
 
 impl Default for ReplicaType {
     fn default() -> Self {
-        ReplicaType { name: "", default_replicas: 1, min_replicas: 0, max_replicas: 0, flags: 0 }
+        ReplicaType { name: "", default_replicas: 1, min_replicas: 0, max_replicas: 0, flags: 0, restart_policy: None, path: None }
     }
 }
 
@@ -38,7 +42,7 @@ pub struct Description {
     pub framework: &'static str,
     /// Value of the operator-name label.
     pub controller: &'static str,
-    /// Member of spec that maps types to replicas.
+    /// Member of spec that maps types to replicas; "" with `replicas_path`.
     pub replicas_field: &'static str,
     /// In start order.
     pub types: Vec<ReplicaType>,
@@ -64,6 +68,14 @@ pub struct Description {
     pub cel_rules: Option<&'static str>,
     /// JSON array of what pod() and objects() add, for people.
     pub contract: Option<&'static str>,
+    /// Since 1.2: where the map of replica types is.
+    pub replicas_path: Option<&'static str>,
+    /// Since 1.2: where the run policy is.
+    pub run_policy_path: Option<&'static str>,
+    /// Since 1.2: JSON object with defaults of the run policy.
+    pub run_policy: Option<&'static str>,
+    /// Since 1.2: JSON array of required members of spec.
+    pub spec_required: Option<&'static str>,
 }
 
 impl Description {
@@ -90,6 +102,10 @@ impl Description {
             rbac_rules: None,
             cel_rules: None,
             contract: None,
+            replicas_path: None,
+            run_policy_path: None,
+            run_policy: None,
+            spec_required: None,
         }
     }
 }
@@ -125,6 +141,8 @@ impl Kept {
                 min_replicas: type_.min_replicas,
                 max_replicas: type_.max_replicas,
                 flags: type_.flags,
+                restart_policy: self.optional(type_.restart_policy),
+                path: self.optional(type_.path),
             });
         }
         let made = made.into_boxed_slice();
@@ -145,7 +163,7 @@ impl Kept {
             singular: self.text(from.singular),
             framework: self.text(from.framework),
             controller: self.text(from.controller),
-            replicas_field: self.text(from.replicas_field),
+            replicas_field: self.optional(Some(from.replicas_field).filter(|name| !name.is_empty())),
             types: self.types(&from.types),
             leader_fallback: self.optional(from.leader_fallback),
             container: self.optional(from.container),
@@ -159,6 +177,10 @@ impl Kept {
             rbac_rules: self.optional(from.rbac_rules),
             cel_rules: self.optional(from.cel_rules),
             contract: self.optional(from.contract),
+            replicas_path: self.optional(from.replicas_path),
+            run_policy_path: self.optional(from.run_policy_path),
+            run_policy: self.optional(from.run_policy),
+            spec_required: self.optional(from.spec_required),
         }
     }
 }

@@ -12,24 +12,14 @@
 #include "cli/commands/plugins/plugins.h"
 #include "cli/scaffold/scaffold.h"
 
-/* Room for the path of the running program. */
-#define NEW_PATH_SIZE 4096
-
 /* @return the folder above that of the running program: where Roundhouse is installed; owned by the caller */
 static char *new_prefix(void)
 {
-	char path[NEW_PATH_SIZE];
-	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	rh_auto_free char *folder = NULL;
 
-	path[length > 0 ? length : 0] = '\0';
-	for (int i = 0; i < 2; i++) {
-		char *slash = strrchr(path, '/');
-
-		if (!slash)
-			return rh_strdup("/usr/local");
-		*slash = '\0';
-	}
-	return rh_strdup(path);
+	if (rh_program_folder(&folder) < 0)
+		return NULL;
+	return folder && strchr(folder + 1, '/') ? rh_path_folder(folder) : rh_strdup("/usr/local");
 }
 
 static int new_write(const struct rh_scaffold *scaffold, const char *folder, const char *path, const char *text,

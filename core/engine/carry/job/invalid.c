@@ -8,6 +8,7 @@
 #include "engine/carry/job/metadata.h"
 #include "engine/carry/patch.h"
 #include "job/fields.h"
+#include "job/kind.h"
 #include "job/names.h"
 
 #define INVALID_REASON "FailedValidation"
@@ -43,9 +44,15 @@ void rh_invalid_set(struct rh_entry *entry, struct rh_invalid_job *invalid)
 }
 
 /* A job of another controller, or one that is being deleted, is none of ours to fail. */
-static bool invalid_is_left_alone(const struct rh_json *object)
+static bool invalid_is_left_alone(const struct rh_kind *kind, const struct rh_json *object)
 {
-	const char *manager = rh_json_string_at(object, "spec.runPolicy.managedBy");
+	struct rh_kind_path path;
+	const char *manager;
+
+	rh_kind_policy_path(kind, &path);
+	manager = rh_kind_has_policy(kind, "managedBy")
+	              ? rh_json_string(rh_json_get(rh_kind_path_find(&path, object), "managedBy"))
+	              : NULL;
 
 	return (manager && strcmp(manager, RH_MANAGER_SELF) != 0) ||
 	       rh_fields_present(rh_json_at(object, "metadata.deletionTimestamp"));
@@ -57,7 +64,7 @@ struct rh_invalid_job *rh_invalid_new(const struct rh_entry *entry, const struct
 	const struct rh_json *status = rh_json_get(object, "status");
 	struct rh_invalid_job *invalid = rh_alloc(sizeof(*invalid));
 
-	if (!invalid || invalid_is_left_alone(object))
+	if (!invalid || invalid_is_left_alone(entry->kind->kind, object))
 		return invalid;
 	invalid->message = rh_asprintf("%s failed validation because %s", kind, why);
 	invalid->version = rh_strdup(rh_object_text(object, "metadata", "resourceVersion"));
