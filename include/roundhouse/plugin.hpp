@@ -120,7 +120,15 @@ class ServiceError : public std::exception
 constexpr rh_replica_type replica_type(const char *name, std::uint32_t flags = 0, std::int32_t min_replicas = 0,
                                        std::int32_t max_replicas = 0)
 {
-	return rh_replica_type{RH_HEAD(rh_replica_type), name, 1, min_replicas, max_replicas, flags};
+	rh_replica_type made = {};
+
+	made.head = RH_HEAD(rh_replica_type);
+	made.name = name;
+	made.default_replicas = 1;
+	made.min_replicas = min_replicas;
+	made.max_replicas = max_replicas;
+	made.flags = flags;
+	return made;
 }
 
 /**
