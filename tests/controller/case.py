@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 import support
+import reuse
 from support import apiserver
 
 GOLDENS = pathlib.Path(__file__).resolve().parents[1] / "goldens"
@@ -47,7 +48,7 @@ class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        cls.api = cls.enterClassContext(apiserver.ApiServer(users={"limited": [], **cls.users}, **cls.options))
+        cls.api = cls.enterClassContext(reuse.server(users={"limited": [], **cls.users}, **cls.options))
         cls.crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=cls.crds)
         cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
