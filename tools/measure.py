@@ -52,13 +52,6 @@ WORDY_SUFFIXES = (".c", ".h", ".cpp", ".py", ".sh", ".md", ".txt", ".cmake")
 WORDY_EXCEPT = re.compile(r"goldens/|frozen/|include/roundhouse/plugin\.h|recorded|recordings|corpus|^build/")
 ALLOWED_WORDS = re.compile(r"Docker Hub|GitHub|Hugging Face Hub|HF_HUB_OFFLINE|\"hub\"|rh_comm/hub|huggingface-hub|flight recorder")
 
-# Circles of calls between .c files that are still there. The list only shrinks: a file that is in no circle any more must
-# leave it.
-KNOWN_CIRCLES = (
-    frozenset(("core/host/containment/probe.c", "core/host/host.c")),
-    frozenset(("core/job/evidence/evidence.c", "core/job/pod.c")),
-)
-
 LEX = re.compile(r"//(?:[^\n\\]|\\(?:.|\n))*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\(?:.|\n))*\"|'(?:[^'\\\n]|\\(?:.|\n))*'", re.S)
 TOKEN = re.compile(r"[A-Za-z_]\w*|\n|[^\s\w]|\d\w*")
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"\n]+)[>\"]", re.M)
@@ -295,14 +288,21 @@ def names_in(tokens):
             if two not in (".", "struct", "enum", "union") and before + two != "->"}
 
 
-def call_graph(functions, names):
-    """-> for each .c file the other .c files whose functions it names, with these names.
+def names_in_bodies(code, functions):
+    """-> the identifiers in the functions of a header; what it declares calls nothing."""
+    spans = [range(function.line, function.line + function.length) for function in functions]
+    heads = {function.name for function in functions}
+    return names_in([token for token in tokens_of(code) if any(token[1] in span for span in spans)]) - heads
 
-    @param functions of all files. @param names by file: every identifier in it. A function that is static or in a header, or
-    that two files define, draws no arrow."""
+
+def call_graph(functions, names):
+    """-> for each file the other files whose functions it names, with these names.
+
+    @param functions of all files. @param names by file: every identifier in it, of a header those in its inline functions. A
+    function that is static in a .c file, or that two files define, draws no arrow."""
     definers = collections.defaultdict(set)
     for function in functions:
-        if function.file.endswith(".c") and not function.static and function.name != "main":
+        if (function.file.endswith(".h") or not function.static) and function.name != "main":
             definers[function.name].add(function.file)
     graph = collections.defaultdict(lambda: collections.defaultdict(set))
     for file in names:
@@ -328,18 +328,14 @@ def circles_of(graph):
 
 
 def check_calls(report, functions, names):
-    """Circles of calls between .c files: a file that calls another one is above it."""
+    """Circles of calls between files: one that calls another one is above it. A file and its own header are one."""
     graph = call_graph(functions, names)
-    circles = circles_of(graph)
-    for circle in circles:
-        if any(circle <= known for known in KNOWN_CIRCLES):
+    for circle in circles_of(graph):
+        if len({file[:-2] for file in circle}) == 1:
             continue
         first = min(circle)
         report.add(first, "circle of calls: " + "; ".join(
             f"{a} -> {b} ({min(graph[a][b])})" for a in sorted(circle) for b in sorted(graph[a]) if b in circle))
-    left = {file for known in KNOWN_CIRCLES for file in known if (ROOT / file).is_file()} - {file for circle in circles for file in circle}
-    for file in sorted(left):
-        report.add(file, "is in no circle of calls any more: take it out of KNOWN_CIRCLES in tools/measure.py")
 
 
 def check_tests(report, file, code):
@@ -385,8 +381,7 @@ def check_c(report):
                 check_tests(report, file, code)
                 continue
             functions += found
-            if file.endswith(".c"):
-                names[file] = names_in(tokens_of(live(code)))
+            names[file] = names_in(tokens_of(live(code))) if file.endswith(".c") else names_in_bodies(live(code), found)
             if file.endswith(".h"):
                 check_docs(report, file, text, declarations, bodies)
             for declaration in declarations:

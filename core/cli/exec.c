@@ -46,7 +46,7 @@ static int exec_fill(const struct rh_cli *cli, struct rh_exec *exec, struct rh_e
 		exec->namespace_ = "default";
 	exec->pod = exec_pod(cli->operands[0]);
 	if (!*exec->pod || strchr(exec->pod, '/') || strchr(exec->namespace_, '/'))
-		return rh_fail(err, RH_EINVAL, "\"%s\" in namespace \"%s\" is no name of a pod", cli->operands[0],
+		return rh_fail(err, RH_EINVAL, "\"%s\" in namespace \"%s\" is not the name of a pod", cli->operands[0],
 		               exec->namespace_);
 	exec->container = rh_cli_option(cli, "container");
 	exec->patience = inside ? EXEC_PATIENCE_IN_POD : 0;

@@ -202,10 +202,10 @@ static int abi_check_types(const struct rh_kind *kind, struct rh_error *err)
 	if (count == 0)
 		return rh_fail(err, RH_EPLUGIN, "kind %s: no replica type", kind->kind);
 	if (!abi_has_type(kind, kind->leader_fallback))
-		return rh_fail(err, RH_EPLUGIN, "kind %s: leader_fallback \"%.64s\" is no replica type", kind->kind,
+		return rh_fail(err, RH_EPLUGIN, "kind %s: leader_fallback \"%.64s\" is not a replica type", kind->kind,
 		               kind->leader_fallback);
 	if (!abi_has_type(kind, kind->scale_type))
-		return rh_fail(err, RH_EPLUGIN, "kind %s: scale_type \"%.64s\" is no replica type", kind->kind,
+		return rh_fail(err, RH_EPLUGIN, "kind %s: scale_type \"%.64s\" is not a replica type", kind->kind,
 		               kind->scale_type);
 	return 0;
 }
@@ -213,7 +213,7 @@ static int abi_check_types(const struct rh_kind *kind, struct rh_error *err)
 static int abi_check_container(const struct rh_kind *kind, struct rh_error *err)
 {
 	if (kind->container && !abi_is_name(kind->container))
-		return rh_fail(err, RH_EPLUGIN, "kind %s: container \"%.64s\" is no name of a container", kind->kind,
+		return rh_fail(err, RH_EPLUGIN, "kind %s: container \"%.64s\" is not the name of a container", kind->kind,
 		               kind->container);
 	return 0;
 }
@@ -223,7 +223,7 @@ static int abi_check_port(const struct rh_kind *kind, struct rh_error *err)
 	if (!kind->port_name)
 		return 0;
 	if (!abi_is_name(kind->port_name))
-		return rh_fail(err, RH_EPLUGIN, "kind %s: port_name \"%.64s\" is no name of a port", kind->kind,
+		return rh_fail(err, RH_EPLUGIN, "kind %s: port_name \"%.64s\" is not the name of a port", kind->kind,
 		               kind->port_name);
 	if (kind->port < 1 || kind->port > UINT16_MAX)
 		return rh_fail(err, RH_EPLUGIN, "kind %s: port %d is not in 1 to 65535", kind->kind, (int)kind->port);

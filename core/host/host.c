@@ -230,9 +230,22 @@ static int host_keep_broken(struct rh_host *host, const char *path, const struct
 	return host_settle(slot, RH_EPLUGIN, reason, err);
 }
 
+/** Load files as a process does that tries them: with init() and describe(), definitions, fini(). */
+static void host_try(const struct rh_config *config, char *const *paths, size_t count)
+{
+	struct rh_host *host = NULL;
+
+	if (rh_host_new(config, &host, NULL) < 0)
+		_exit(1); /* seen as a failure of this process */
+	for (size_t i = 0; i < count; i++)
+		(void)rh_host_load_file(host, paths[i], NULL);
+	rh_host_free(host);
+}
+
 int rh_host_try_file(struct rh_host *host, const char *path, struct rh_error *err)
 {
 	char *const paths[] = {(char *)path};
+	struct rh_probe_files files = {host->config, host_try, paths, 1};
 	struct rh_error reason;
 	int r;
 
@@ -241,7 +254,7 @@ int rh_host_try_file(struct rh_host *host, const char *path, struct rh_error *er
 
 		return worker ? host_load_remote(host, path, worker, err) : rh_fail_oom(err);
 	}
-	r = rh_probe(host->config, paths, 1, &reason, err);
+	r = rh_probe(&files, &reason, err);
 	if (r < 0)
 		return r;
 	return reason.code < 0 ? host_keep_broken(host, path, &reason, err) : rh_host_load_file(host, path, err);
@@ -312,7 +325,7 @@ static int host_probe_files(const struct rh_host *host, struct host_file *files,
 		if (!files[i].remote)
 			paths[tried++] = files[i].path;
 	}
-	r = rh_probe(host->config, paths, tried, reasons, err);
+	r = rh_probe(&(struct rh_probe_files){host->config, host_try, paths, tried}, reasons, err);
 	tried = 0;
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		if (!files[i].remote)

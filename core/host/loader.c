@@ -71,7 +71,7 @@ static int loader_refuse_symbol(void *handle, struct rh_error *err)
 	int major = loader_probe_major(handle);
 
 	if (major < 0)
-		return rh_fail(err, RH_EPLUGIN, "it does not export " RH_PLUGIN_SYMBOL ", so it is no plugin");
+		return rh_fail(err, RH_EPLUGIN, "it does not export " RH_PLUGIN_SYMBOL ", so it is not a plugin");
 	return rh_fail(
 		err, RH_EPLUGIN,
 		"it is made for plugin ABI %d.x (it exports rh_plugin_entry_v%d), this host has %d.%d (" RH_PLUGIN_SYMBOL

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "job/evidence/exit.h"
 #include "job/job.h"
 
 /** Most bytes of a container's last lines that are kept. */
@@ -81,15 +82,5 @@ int32_t rh_pod_index(const struct rh_kind *kind, const struct rh_json *labels);
 bool rh_pod_grace(const struct rh_json *spec, int64_t *ret_seconds);
 /** @return whether the pod succeeded or failed */
 bool rh_pod_finished(const struct rh_pod *pod);
-/** @return the signal n of an exit code 128 + n, if n is a known signal; else 0 */
-int rh_exit_signal(int32_t exit_code);
-/**
- * Append how a container ended: "exited with code 137 (SIGKILL, OOMKilled)", or, with an @p exit_code that is not known
- * (-1), "failed (Evicted)". @param reason Kubernetes' word; "Error", "Completed" and "" add nothing
- */
-void rh_exit_print(int32_t exit_code, const char *reason, struct rh_str *out);
-/** @return whether ExitCode restarts a replica that ended with @p exit_code (v1-behaviour C.3: 128 and above, or
- * unknown) */
-bool rh_exit_retryable(int32_t exit_code);
 
 #endif

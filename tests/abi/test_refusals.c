@@ -80,7 +80,7 @@ static void test_refusals__files_that_do_not_fit(void **state)
 		enum rh_plugin_state state;
 		const char *words;
 	} rows[] = {
-		{"no_symbol", RH_PLUGIN_REFUSED, "it does not export rh_plugin_entry_v1, so it is no plugin"},
+		{"no_symbol", RH_PLUGIN_REFUSED, "it does not export rh_plugin_entry_v1, so it is not a plugin"},
 		{"earlier_major", RH_PLUGIN_REFUSED,
 	     "made for plugin ABI 0.x (it exports rh_plugin_entry_v0), this host has 1.2 (rh_plugin_entry_v1)"},
 		{"later_major", RH_PLUGIN_REFUSED,

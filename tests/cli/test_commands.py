@@ -168,7 +168,7 @@ class Inject(Case):
         os.mkfifo(os.path.join(source, "pipe"))
         for words, status, expected in ((["inject"], 2, "missing operand: DIR"),
                                     (["inject", "--from", "/does/not/exist", self.folder], 2, "there is nothing to inject"),
-                                    (["inject", "--from", source, os.path.join(self.folder, "out")], 2, 'pipe" is no file, folder or link'),
+                                    (["inject", "--from", source, os.path.join(self.folder, "out")], 2, 'pipe" is not a file, folder or link'),
                                     (["inject", "--from", source, os.path.join(source, "text", "x")], 1, "text")):
             done = call(*words)
             self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)

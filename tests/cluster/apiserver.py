@@ -150,6 +150,7 @@ class ApiServer:
         self.tokens = {name: secrets.token_hex(16) for name in self.users}
         self.flags = [*flags]
         self.audit_log = self.folder / "audit.log" if audit else None
+        self.audit_from = 0
         self.kubeconfig = self.folder / "admin.kubeconfig"
         self.ca = self.folder / "ca.crt"
         self.etcd_port, self.peer_port, self.port = free_ports(3)
@@ -271,8 +272,17 @@ class ApiServer:
 
     def audit_events(self):
         """-> the audit log's events so far, oldest first; a line that is still being written is left out."""
-        lines = self.audit_log.read_text().splitlines(keepends=True) if self.audit_log.exists() else []
+        if not self.audit_log.exists():
+            return []
+        with open(self.audit_log, encoding="utf-8") as log:
+            log.seek(self.audit_from)
+            lines = log.readlines()
         return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def forget_audit(self):
+        """What was done so far is not shown any more."""
+        if self.audit_log and self.audit_log.exists():
+            self.audit_from = self.audit_log.stat().st_size
 
     # --- requests
 

@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 import support
+import reuse
 from support import apiserver
 
 GOLDENS = pathlib.Path(__file__).resolve().parents[1] / "goldens"
@@ -46,7 +47,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def make_server(cls):
-        return apiserver.ApiServer(users={"limited": [], **cls.users}, **cls.options)
+        return reuse.server(users={"limited": [], **cls.users}, **cls.options)
 
     @classmethod
     def setUpClass(cls):

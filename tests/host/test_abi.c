@@ -323,7 +323,7 @@ static const struct {
 	{abi_no_plural, "plural is NULL"},
 	{abi_no_controller, "controller is \"\""},
 	{abi_no_field, "replicas_field is \"a.b\""},
-	{abi_bad_container, "container \"Main\" is no name of a container"},
+	{abi_bad_container, "container \"Main\" is not the name of a container"},
 	{abi_bad_policy, "restart_policy is \"Sometimes\""},
 	{abi_bad_policy_of_type, "replica type Worker: restart_policy is \"Sometimes\""},
 	{abi_bad_port, "port 65536"},

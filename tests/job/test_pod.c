@@ -381,52 +381,6 @@ static void test_pod__no_container_name(void **state)
 	assert_int_equal(pod->exit_code, 4);
 }
 
-struct exit_row {
-	int32_t code;
-	int signal;
-	bool retryable;
-};
-
-static const struct exit_row exit_rows[] = {
-	{0, 0, false},  {1, 0, false},    {127, 0, false}, {128, 0, true},       {129, 1, true},       {130, 2, true},
-	{137, 9, true}, {139, 11, true},  {143, 15, true}, {159, 31, true},      {160, 0, true},       {255, 0, true},
-	{-1, 0, true},  {48879, 0, true}, {9, 0, false},   {INT32_MAX, 0, true}, {INT32_MIN, 0, true},
-};
-
-static void test_pod__exit_codes(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < sizeof(exit_rows) / sizeof(exit_rows[0]); i++) {
-		assert_int_equal(rh_exit_signal(exit_rows[i].code), exit_rows[i].signal);
-		assert_int_equal(rh_exit_retryable(exit_rows[i].code), exit_rows[i].retryable);
-	}
-}
-
-static void test_pod__exits_in_words(void **state)
-{
-	static const struct {
-		int32_t code;
-		const char *reason;
-		const char *words;
-	} rows[] = {
-		{1, "Error", "exited with code 1"},
-		{0, "Completed", "exited with code 0"},
-		{137, "Error", "exited with code 137 (SIGKILL)"},
-		{137, "OOMKilled", "exited with code 137 (SIGKILL, OOMKilled)"},
-		{128, "StartError", "exited with code 128 (StartError)"},
-		{-1, "Evicted", "failed (Evicted)"},
-		{-1, "", "failed (no exit code is known)"},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		rh_auto_str words = {0};
-
-		rh_exit_print(rows[i].code, rows[i].reason, &words);
-		assert_string_equal(rh_str_text(&words), rows[i].words);
-	}
-}
-
 static void test_pod__failing_allocations(void **state)
 {
 	rh_auto(json) object = test_json(pod_running);
@@ -461,8 +415,6 @@ int main(void)
 		cmocka_unit_test(test_pod__deleting),
 		cmocka_unit_test(test_pod__last_lines_are_cut),
 		cmocka_unit_test(test_pod__no_container_name),
-		cmocka_unit_test(test_pod__exit_codes),
-		cmocka_unit_test(test_pod__exits_in_words),
 		cmocka_unit_test(test_pod__failing_allocations),
 	};
 

@@ -104,12 +104,22 @@ class Measure(unittest.TestCase):
                  "core/job/x.c": SPDX_C + "int rh_b(struct rh_a *a)\n{\n\treturn a->rh_a(a.rh_a) + rh_c();\n}\nint rh_c(void)\n{\n}\n"}
         self.assertEqual(run(files)[0], 0)
 
-    def test_measure__known_circle_leaves_the_list(self):
-        measure, known = tool.load("measure"), "core/job/x.c"
-        measure.KNOWN_CIRCLES = (frozenset((known, "core/job/y.c")),)
-        status, output = run({known: SPDX_C + "int rh_x(void)\n{\n}\n"}, measure)
+    def test_measure__inline_functions_call_too(self):
+        files = {"core/job/a.h": SPDX_C + "/** a */\nstatic inline int rh_a(void)\n{\n\treturn rh_y();\n}\n",
+                 "core/job/x.c": SPDX_C + "int rh_x(void)\n{\n\treturn rh_a();\n}\n",
+                 "core/base/y.c": SPDX_C + "int rh_y(void)\n{\n\treturn call(rh_x);\n}\n"}
+        status, output = run(files)
         self.assertEqual(status, 1)
-        self.assertIn(known + ": is in no circle of calls any more: take it out of KNOWN_CIRCLES", output)
+        self.assertIn("core/base/y.c: circle of calls: core/base/y.c -> core/job/x.c (rh_x); core/job/a.h -> core/base/y.c (rh_y); "
+                      "core/job/x.c -> core/job/a.h (rh_a)", output)
+
+    def test_measure__header_and_its_file_are_one(self):
+        """What an inline function of a header calls in the header's own file is no circle, and a declaration is no call."""
+        files = {"core/job/a.h": SPDX_C + "/** b */\nint rh_b(void);\n/** x */\nint rh_x(void);\n"
+                                          "/** a */\nstatic inline int rh_a(void)\n{\n\treturn rh_b();\n}\n",
+                 "core/job/a.c": SPDX_C + "int rh_b(void)\n{\n\treturn rh_a();\n}\n",
+                 "core/job/x.c": SPDX_C + "int rh_x(void)\n{\n\treturn rh_a();\n}\n"}
+        self.assertEqual(run(files)[0], 0)
 
 
 if __name__ == "__main__":

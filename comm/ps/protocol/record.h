@@ -46,6 +46,10 @@ enum rh_ps_kind {
 	RH_PS_REC_END        /**< one more than the last */
 };
 
+/** Kinds up to this are read, so that one that this version does not know is refused by name; what is above is damage.
+ */
+#define RH_PS_KIND_MAX 255
+
 /** flags: the answer is to hold the value. */
 #define RH_PS_WANT_VALUE 1U
 /** flags of INIT: there is a first value, and it is all zero. */
@@ -68,6 +72,7 @@ struct rh_ps_head {
 };
 
 _Static_assert(sizeof(struct rh_ps_head) == RH_PS_ALIGN, "a head is one line");
+_Static_assert(RH_PS_REC_END <= RH_PS_KIND_MAX + 1, "all kinds are read");
 
 /** @return bytes that a payload of @p length takes */
 static inline size_t rh_ps_padded(size_t length)
@@ -75,10 +80,10 @@ static inline size_t rh_ps_padded(size_t length)
 	return (length + RH_PS_ALIGN - 1) / RH_PS_ALIGN * RH_PS_ALIGN;
 }
 
-/** @return whether kind and length are those of a record */
+/** @return whether kind and length may be those of a record, of this version or a later one */
 static inline bool rh_ps_head_is_sane(const struct rh_ps_head *head)
 {
-	return head->kind >= RH_PS_REC_HELLO && head->kind < RH_PS_REC_END && head->length <= RH_PS_PART_MAX;
+	return head->kind >= RH_PS_REC_HELLO && head->kind <= RH_PS_KIND_MAX && head->length <= RH_PS_PART_MAX;
 }
 
 #endif

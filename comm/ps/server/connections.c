@@ -245,8 +245,7 @@ static bool conn_on_record(struct rh_ps_server *server, struct rh_ps_conn *conn,
 		return false;
 	}
 	if (conn->phase == RH_PS_ON) {
-		if (!rh_ps_server_request(server, conn, head, payload))
-			conn->broken = true;
+		rh_ps_server_request(server, conn, head, payload);
 	} else if (conn->phase == RH_PS_PROVING) {
 		conn_on_proof(server, conn, head, payload);
 	} else if (conn->local || head->kind == RH_PS_REC_ATTACH) {

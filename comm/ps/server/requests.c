@@ -89,35 +89,60 @@ static void requests_pull(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 		requests_wait(server, conn, head, entry);
 }
 
-bool rh_ps_server_request(struct rh_ps_server *server, struct rh_ps_conn *conn, struct rh_ps_head *head,
+/* Check a request, and do what it changes. @return whether it is to be answered: it is not refused, and the server goes
+ * on */
+static bool requests_apply(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
+                           const uint8_t *payload, struct rh_ps_entry **ret_entry)
+{
+	struct rh_comm_error err = {0};
+	int32_t r = rh_ps_store_check(server->store, head, &err);
+
+	if (r < 0)
+		rh_ps_conn_refuse(conn, head, &err);
+	return r == 0 || (r > 0 && rh_ps_server_take(server, head, payload, ret_entry) == 0);
+}
+
+/* Only a worker with another version of the library sends it: it must fail, and not send it again for ever. */
+static void requests_refuse_kind(const struct rh_ps_server *server, struct rh_ps_conn *conn,
+                                 const struct rh_ps_head *head)
+{
+	struct rh_comm_error err;
+
+	(void)rh_comm_fail(&err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+	                   "server %d knows no request of kind %u: use one version of the library everywhere",
+	                   (int)server->store->config.index, (unsigned int)head->kind);
+	rh_ps_conn_refuse(conn, head, &err);
+}
+
+void rh_ps_server_request(struct rh_ps_server *server, struct rh_ps_conn *conn, struct rh_ps_head *head,
                           const uint8_t *payload)
 {
 	struct rh_ps_entry *entry = NULL;
-	struct rh_comm_error err = {0};
-	int32_t r = 0;
 
-	if (head->kind == RH_PS_REC_PING) {
-		rh_ps_conn_answer(server, conn, head, NULL);
-		return true;
-	}
-	if (head->kind < RH_PS_REC_LEAVE || head->kind > RH_PS_REC_RATE)
-		return false;
 	head->worker = conn->worker;
-	if (head->kind != RH_PS_REC_PULL)
-		r = rh_ps_store_check(server->store, head, &err);
-	if (r < 0) {
-		rh_ps_conn_refuse(conn, head, &err);
-		return true;
-	}
-	if (r > 0 && rh_ps_server_take(server, head, payload, &entry) < 0)
-		return true;
-	if (head->kind == RH_PS_REC_INIT || head->kind == RH_PS_REC_PULL || head->kind == RH_PS_REC_PUSH_PULL)
-		requests_pull(server, conn, head);
-	else
+	switch (head->kind) {
+	case RH_PS_REC_PING:
 		rh_ps_conn_answer(server, conn, head, NULL);
+		break;
+	case RH_PS_REC_PULL:
+		requests_pull(server, conn, head);
+		break;
+	case RH_PS_REC_INIT:
+	case RH_PS_REC_PUSH_PULL:
+		if (requests_apply(server, conn, head, payload, &entry))
+			requests_pull(server, conn, head);
+		break;
+	case RH_PS_REC_LEAVE:
+	case RH_PS_REC_PUSH:
+	case RH_PS_REC_RATE:
+		if (requests_apply(server, conn, head, payload, &entry))
+			rh_ps_conn_answer(server, conn, head, NULL);
+		break;
+	default:
+		requests_refuse_kind(server, conn, head);
+	}
 	if (entry)
 		rh_ps_server_settle(server, entry);
-	return true;
 }
 
 void rh_ps_server_forget(struct rh_ps_server *server, const struct rh_ps_conn *conn)

@@ -87,7 +87,7 @@ static int inject_entry(const char *from, const char *to, int depth, struct inje
 		return inject_link(from, to, err);
 	if (S_ISREG(st.st_mode))
 		return inject_file(from, to, st.st_mode, count, err);
-	return rh_fail(err, RH_EINVAL, "\"%s\" is no file, folder or link", from);
+	return rh_fail(err, RH_EINVAL, "\"%s\" is not a file, folder or link", from);
 }
 
 static int inject_named(const char *from, const char *to, const char *name, int depth, struct inject_count *count,

@@ -14,16 +14,13 @@
 
 #include "base/os/clock.h"
 #include "host/containment/guard.h"
-#include "host/host.h"
 
 /** Descriptor of the child that closes with it. */
 #define PROBE_LINE_FD 3
 
 /** A child that tries plugins. */
 struct probe {
-	const struct rh_config *config;
-	char *const *paths;
-	size_t count;
+	struct rh_probe_files files;
 	struct rh_guard_trace *trace; /**< shared with it */
 	int status;                   /**< of waitpid() */
 	bool late;                    /**< it had to be killed */
@@ -57,23 +54,17 @@ static void probe_confine(const struct probe *probe, pid_t parent, int line)
 	(void)signal(SIGTERM, SIG_IGN);
 	probe_limit(RLIMIT_CORE, 0);
 	/* for a parent that is stopped: else it counts the time */
-	probe_limit(RLIMIT_CPU, (rlim_t)(probe->config->plugin_time_limit / RH_SECOND + 2));
+	probe_limit(RLIMIT_CPU, (rlim_t)(probe->files.config->plugin_time_limit / RH_SECOND + 2));
 #ifndef RH_INSTRUMENTED /* sanitizers map terabytes */
 	probe_limit(RLIMIT_AS, RH_PROBE_MEMORY_MAX);
 #endif
 	rh_guard_trace(probe->trace);
 }
 
-/** In the child: call all operations that the host calls. Their results are ignored; only that they return counts. */
+/** In the child: call all operations that the host calls. */
 __attribute__((noreturn)) static void probe_try(const struct probe *probe)
 {
-	struct rh_host *host = NULL;
-
-	if (rh_host_new(probe->config, &host, NULL) < 0)
-		_exit(1);
-	for (size_t i = 0; i < probe->count; i++)
-		(void)rh_host_load_file(host, probe->paths[i], NULL);
-	rh_host_free(host);
+	probe->files.load(probe->files.config, probe->files.paths, probe->files.count);
 	probe->trace->done = true;
 	_exit(0);
 }
@@ -81,7 +72,7 @@ __attribute__((noreturn)) static void probe_try(const struct probe *probe)
 /** Wait until the child's end of the line is closed, at most as long as a plugin may take. */
 static void probe_wait(struct probe *probe, pid_t pid, int line)
 {
-	int64_t until = rh_clock_monotonic() + probe->config->plugin_time_limit;
+	int64_t until = rh_clock_monotonic() + probe->files.config->plugin_time_limit;
 	struct pollfd poll_line = {.fd = line, .events = POLLIN};
 	int r;
 
@@ -128,7 +119,7 @@ static void probe_blame(const struct probe *probe, struct rh_error *ret_reason)
 	operation[sizeof(operation) - 1] = '\0'; /* the plugin can write there, too */
 	if (probe->late || death == SIGXCPU)
 		rh_fail(ret_reason, RH_EPLUGIN, "it did not come back from %s within %.3g s ([plugins] time-limit)", operation,
-		        (double)probe->config->plugin_time_limit / RH_SECOND);
+		        (double)probe->files.config->plugin_time_limit / RH_SECOND);
 	else if (death)
 		rh_fail(ret_reason, RH_EPLUGIN, "it crashed in %s when it was tried in a process of its own: %s", operation,
 		        strsignal(death));
@@ -145,10 +136,13 @@ static bool probe_is_good(const struct probe *probe)
 
 static int probe_each(const struct probe *all, struct rh_error *ret_reasons, struct rh_error *err)
 {
-	for (size_t i = 0; i < all->count; i++) {
-		struct probe probe = {.config = all->config, .paths = all->paths + i, .count = 1, .trace = all->trace};
-		int r = probe_run(&probe, err);
+	for (size_t i = 0; i < all->files.count; i++) {
+		struct probe probe = {.files = all->files, .trace = all->trace};
+		int r;
 
+		probe.files.paths += i;
+		probe.files.count = 1;
+		r = probe_run(&probe, err);
 		if (r < 0)
 			return r;
 		if (!probe_is_good(&probe))
@@ -157,20 +151,19 @@ static int probe_each(const struct probe *all, struct rh_error *ret_reasons, str
 	return 0;
 }
 
-int rh_probe(const struct rh_config *config, char *const *paths, size_t count, struct rh_error *ret_reasons,
-             struct rh_error *err)
+int rh_probe(const struct rh_probe_files *files, struct rh_error *ret_reasons, struct rh_error *err)
 {
-	struct probe probe = {.config = config, .paths = paths, .count = count};
+	struct probe probe = {.files = *files};
 	int r;
 
-	memset(ret_reasons, 0, count * sizeof(*ret_reasons));
-	if (count == 0)
+	memset(ret_reasons, 0, files->count * sizeof(*ret_reasons));
+	if (files->count == 0)
 		return 0;
 	probe.trace = mmap(NULL, sizeof(*probe.trace), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (probe.trace == MAP_FAILED)
 		return rh_fail_oom(err);
 	r = probe_run(&probe, err);
-	if (r == 0 && !probe_is_good(&probe) && count == 1)
+	if (r == 0 && !probe_is_good(&probe) && files->count == 1)
 		probe_blame(&probe, ret_reasons);
 	else if (r == 0 && !probe_is_good(&probe))
 		r = probe_each(&probe, ret_reasons, err);

@@ -15,15 +15,26 @@
 #define RH_PROBE_MEMORY_MAX (UINT64_C(2) << 30)
 
 /**
- * Try plugin files: load them as the host would, with init() and describe(), make the definitions of their kinds, call
- * fini() and unload them. It is done in a child of this process, with limits of time ([plugins] time-limit), memory and
- * processor, without standard output and without a core dump; first in one for all, and only when that one does not
- * come to its end, in one for each. That a plugin says why it does not fit, or that its init() fails, is an end.
- * Blocks; must be called from the process's one thread.
+ * Loads @p count files as a host does and unloads them. Called in a child; what it returns, that a file does not fit or
+ * that its init() fails, is ignored there: only that it returns counts.
+ */
+typedef void rh_probe_fn(const struct rh_config *config, char *const *paths, size_t count);
+
+/** Plugin files that are to be tried. All is borrowed. */
+struct rh_probe_files {
+	const struct rh_config *config; /**< [plugins] time-limit */
+	rh_probe_fn *load;
+	char *const *paths;
+	size_t count;
+};
+
+/**
+ * Try plugin files: load and unload them in a child of this process, with limits of time, memory and processor, without
+ * standard output and without a core dump; first in one for all, and only when that one does not come to its end, in
+ * one for each. Blocks; must be called from the process's one thread.
  * @param[out] ret_reasons for each file: code 0, or RH_EPLUGIN with what it did and in which operation
  * @return 0, RH_ENOMEM or RH_EIO (no child can be made)
  */
-int rh_probe(const struct rh_config *config, char *const *paths, size_t count, struct rh_error *ret_reasons,
-             struct rh_error *err);
+int rh_probe(const struct rh_probe_files *files, struct rh_error *ret_reasons, struct rh_error *err);
 
 #endif

@@ -125,8 +125,9 @@ static int template_append_container(const struct rh_json *container, size_t ind
 		return rh_fail(err, RH_EINVAL, "[%zu] is %s; write a container: name, image, command", index,
 		               rh_json_type_name(container));
 	if (!name || (!rh_name_is_label(name) && !strstr(name, TEMPLATE_OPEN)))
-		return rh_fail(err, RH_EINVAL, "[%zu].name: \"%s\" is no name of a container; use small letters, digits and -",
-		               index, name ? name : "");
+		return rh_fail(err, RH_EINVAL,
+		               "[%zu].name: \"%s\" is not the name of a container; use small letters, digits and -", index,
+		               name ? name : "");
 	if (!rh_json_string(rh_json_get(container, "image")))
 		return rh_fail(err, RH_EINVAL, "[%zu].image is missing; name an image", index);
 	if (!text)

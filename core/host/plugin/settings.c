@@ -78,7 +78,7 @@ static int settings_check_property(const struct rh_json *schema, struct rh_error
 		               rh_json_key(schema));
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		if (!settings_are_texts(rh_json_get(schema, lists[i])))
-			return rh_fail(err, RH_EPLUGIN, "struct rh_plugin: settings: \"%s\": %s is no list of strings",
+			return rh_fail(err, RH_EPLUGIN, "struct rh_plugin: settings: \"%s\": %s is not a list of strings",
 			               rh_json_key(schema), lists[i]);
 	}
 	return 0;

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "job/evidence/exit.h"
 #include "job/evidence/scan.h"
-#include "job/pod.h"
 
 /* Parts of an output that an excerpt leaves out. */
 #define EVIDENCE_CUT "  ...\n"

@@ -451,10 +451,19 @@ static int memory_do(struct rh_memory_store *store, struct rh_memory_request *re
 		memory_answer(request, RH_OUTCOME_GONE, "%s not found", key);
 		return 0;
 	}
-	if (r->verb == RH_VERB_DELETE)
+	/* without a default, so that the compiler names a verb that is missing */
+	switch (r->verb) {
+	case RH_VERB_DELETE:
 		return memory_request_delete(store, request, object);
-	if (r->verb != RH_VERB_GET && r->verb != RH_VERB_FIND)
+	case RH_VERB_PATCH:
+	case RH_VERB_PATCH_STATUS:
+	case RH_VERB_REPLACE:
 		return memory_change(store, request, object);
+	case RH_VERB_GET:
+	case RH_VERB_FIND:
+	case RH_VERB_CREATE: /* done above */
+		break;
+	}
 	request->version = rh_memory_version_ref(object->now);
 	return 0;
 }

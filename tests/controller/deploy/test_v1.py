@@ -34,15 +34,15 @@ def v1_folder():
 
 class Installed(unittest.TestCase):
     """A cluster with V1's manifests."""
-    manifests = None
     server = apiserver.ApiServer
 
     @classmethod
     def setUpClass(cls):
+        manifests = v1_folder()
         cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.api = cls.enterClassContext(cls.server())
         cls.port = apiserver.free_ports(1)[0]
-        text = cls.api.kubectl("kustomize", cls.manifests / "overlays" / "standalone").stdout
+        text = cls.api.kubectl("kustomize", manifests / "overlays" / "standalone").stdout
         cls.objects = [o for o in yaml.safe_load_all(text) if o]
         (cls.folder / "certs").mkdir()
 
@@ -187,5 +187,4 @@ class Swap(Installed):
 
 if __name__ == "__main__":
     apiserver.skip_without_assets()
-    Installed.manifests = v1_folder()
     unittest.main()

@@ -121,9 +121,13 @@ class V1(apiserver.Daemon):
 
 class Program(test_v1.Installed):
     """Jobs of every kind go from V1 to us and back."""
-    program = None
     server = audit.Server
     maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.program = v1_program()
+        super().setUpClass()
 
     def manager(self):
         """With the folder of the plugin for MXJobs."""
@@ -310,6 +314,4 @@ class Program(test_v1.Installed):
 
 if __name__ == "__main__":
     apiserver.skip_without_assets()
-    test_v1.Installed.manifests = test_v1.v1_folder()
-    Program.program = v1_program()
     unittest.main()

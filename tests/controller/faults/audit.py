@@ -16,6 +16,10 @@ class Server(support.apiserver.ApiServer):
         super().__init__(users={"controller": list(groups), "other": list(groups)}, audit=True, **options)
         self.audit_read, self.audit_kept = 0, []
 
+    def forget_audit(self):
+        super().forget_audit()
+        self.audit_read, self.audit_kept = self.audit_from, []
+
     def write_audit_policy(self):
         path = self.folder / "audit-policy.json"
         path.write_text(json.dumps({

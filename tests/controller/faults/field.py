@@ -18,6 +18,7 @@ from support import apiserver, wait_for  # noqa: E402
 import life  # noqa: E402
 import proxy  # noqa: E402
 import audit  # noqa: E402
+import reuse  # noqa: E402
 
 ROUNDHOUSE, PLUGINS = sys.argv[1:3] if len(sys.argv) > 2 else ("roundhouse", "")
 del sys.argv[1:3]
@@ -66,7 +67,7 @@ class Field(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        cls.api = cls.enterClassContext(audit.Server(**cls.options))
+        cls.api = cls.enterClassContext(reuse.server(audit.Server, **cls.options))
         crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", PLUGINS], check=True, capture_output=True, text=True).stdout
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
         cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")

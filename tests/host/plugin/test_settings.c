@@ -168,9 +168,9 @@ static void test_settings__schemas(void **state)
 		{"{\"a\":{}}", "settings: \"a\" has no type of string, integer and boolean"},
 		{"{\"a\":{\"type\":\"number\"}}", "has no type of"},
 		{"{\"a\":1}", "has no type of"},
-		{"{\"a\":{\"type\":\"string\",\"enum\":[\"x\",1]}}", "settings: \"a\": enum is no list of strings"},
-		{"{\"a\":{\"type\":\"string\",\"enum\":\"x\"}}", "settings: \"a\": enum is no list of strings"},
-		{"{\"a\":{\"type\":\"string\",\"variables\":[null]}}", "settings: \"a\": variables is no list of strings"},
+		{"{\"a\":{\"type\":\"string\",\"enum\":[\"x\",1]}}", "settings: \"a\": enum is not a list of strings"},
+		{"{\"a\":{\"type\":\"string\",\"enum\":\"x\"}}", "settings: \"a\": enum is not a list of strings"},
+		{"{\"a\":{\"type\":\"string\",\"variables\":[null]}}", "settings: \"a\": variables is not a list of strings"},
 	};
 
 	(void)state;

@@ -68,7 +68,7 @@ def test_errors_are_reported(program):
                 (["j-worker-0", "true"], ["-n", "other"], 2, 'pod "j-worker-0" does not run in namespace "other"'),
                 (["j-worker-0", "true"], ["-c", "none"], 1, 'container "none" is not in pod "j-worker-0", which has "'),
                 (["j-worker-0", "no-such-program"], [], 127, 'cannot start "no-such-program": no such program in PATH'),
-                (["a/b", "true"], [], 2, '"a/b" in namespace "default" is no name of a pod'),
+                (["a/b", "true"], [], 2, '"a/b" in namespace "default" is not the name of a pod'),
                 (["j-worker-0", "true"], ["--run-dir", "/no/such"], 2, 'there is no run in "/no/such"'),
                 (["j-worker-0", "true"], ["--pod-running-timeout", "x"], 2, "option --pod-running-timeout: "),
                 (["j-worker-0"], [], 2, "missing operand: POD -- COMMAND...")):

@@ -233,9 +233,10 @@ static int manifests_check(struct manifests_wish *wish, struct rh_error *err)
 	int r;
 
 	if (!rh_name_is_label(wish->namespace_))
-		return rh_fail(err, RH_EINVAL,
-		               "--namespace: \"%s\" is no name of a namespace: at most 63 small letters, digits and dashes",
-		               wish->namespace_);
+		return rh_fail(
+			err, RH_EINVAL,
+			"--namespace: \"%s\" is not the name of a namespace: use at most 63 small letters, digits and dashes",
+			wish->namespace_);
 	r = rh_image_check(wish->image, err);
 	if (r < 0)
 		return rh_wrap(err, r, "--image");

@@ -198,7 +198,7 @@ static int rules_add_plugin(const struct rh_kind *kind, struct rh_json *rules, s
 	if (r == RH_ENOMEM)
 		return r;
 	if (r < 0 || rh_json_type(own) != RH_JSON_ARRAY)
-		return rh_fail(err, RH_EPLUGIN, "kind %s: rbac_rules is no JSON array; the plugin has to be mended",
+		return rh_fail(err, RH_EPLUGIN, "kind %s: rbac_rules is not a JSON array; the plugin has to be mended",
 		               kind->kind);
 	for (struct rh_json *rule = rh_json_first(own); rule; rule = rh_json_next(rule)) {
 		if (rules_renew(rule) < 0)

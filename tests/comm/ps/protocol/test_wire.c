@@ -211,7 +211,7 @@ static void test_wire__nonsense_over_a_socket_is_refused(void **state)
 		struct rh_ps_head head;
 	} rows[] = {
 		{"no kind", {.kind = 0}},
-		{"unknown kind", {.kind = RH_PS_REC_END}},
+		{"no kind of any version", {.kind = RH_PS_KIND_MAX + 1}},
 		{"too long", {.kind = RH_PS_REC_PUSH, .length = RH_PS_PART_MAX + 1}},
 		{"far too long", {.kind = RH_PS_REC_PUSH, .length = UINT32_MAX}},
 	};
