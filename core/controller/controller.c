@@ -123,6 +123,7 @@ static int controller_start_work(struct rh_controller *controller, struct rh_err
 	};
 	struct rh_engine_options engine = {
 		.host = options->host,
+		.concurrent = true,
 		.gang = options->gang,
 		.observe = controller_on_plan,
 		.serves = controller_serves,
@@ -280,10 +281,11 @@ static void controller_end(struct rh_controller *controller, int64_t now)
  * are sent in the same turn. The servers have order 0; the end comes last, so that it sees what is still in flight.
  */
 enum controller_order {
-	CONTROLLER_CLOCK = -6,
+	CONTROLLER_CLOCK = -7,
 	CONTROLLER_LEASE,
 	CONTROLLER_HTTP,
 	CONTROLLER_WATCH_HTTP,
+	CONTROLLER_PLUGINS,
 	CONTROLLER_ENGINE,
 	CONTROLLER_STORE,
 	CONTROLLER_MEMORY = 1,
@@ -308,6 +310,31 @@ static void controller_step_lease(void *arg, int64_t now)
 static int64_t controller_lease_deadline(void *arg)
 {
 	return rh_lease_keeper_deadline(((const struct rh_controller *)arg)->keeper);
+}
+
+static void controller_step_plugins(void *arg, int64_t now)
+{
+	rh_host_step(((const struct rh_controller *)arg)->options->host, now);
+}
+
+static int64_t controller_plugins_deadline(void *arg)
+{
+	return rh_host_deadline(((const struct rh_controller *)arg)->options->host);
+}
+
+/* To wake up is all it is for. */
+static void controller_on_plugin(void *arg)
+{
+	(void)arg;
+}
+
+static int controller_watch_plugins(struct rh_controller *controller, struct rh_error *err)
+{
+	struct rh_loop_watch *watch; /* ends with the loop */
+	int fd;
+	int r = rh_host_descriptor(controller->options->host, &fd, err);
+
+	return r < 0 ? r : rh_loop_watch(controller->loop, fd, controller_on_plugin, controller, &watch, err);
 }
 
 static void controller_step_engine(void *arg, int64_t now)
@@ -381,6 +408,7 @@ static int controller_add_sources(struct rh_controller *controller, struct rh_er
 		{controller_step_clock, controller_clock_deadline, controller, CONTROLLER_CLOCK},
 		rh_http_source(controller->http, CONTROLLER_HTTP),
 		rh_http_source(controller->watch_http, CONTROLLER_WATCH_HTTP),
+		{controller_step_plugins, controller_plugins_deadline, controller, CONTROLLER_PLUGINS},
 		{controller_step_engine, controller_engine_deadline, controller, CONTROLLER_ENGINE},
 		{controller_step_store, controller_store_deadline, controller, CONTROLLER_STORE},
 		{controller_step_memory, controller_memory_deadline, controller, CONTROLLER_MEMORY},
@@ -450,6 +478,8 @@ static int controller_open(struct rh_controller *controller, struct rh_error *er
 		r = rh_loop_signal(controller->loop, SIGINT, controller_on_signal, controller, err);
 	if (r == 0)
 		r = controller_elect(controller, err);
+	if (r == 0)
+		r = controller_watch_plugins(controller, err);
 	if (r == 0)
 		r = controller_start_work(controller, err);
 	return r < 0 ? r : controller_add_sources(controller, err);

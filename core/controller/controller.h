@@ -17,7 +17,7 @@
 /** Options of a controller. Borrowed while it runs. Addresses: see rh_endpoint_parse(); "" or "0": no server.
  */
 struct rh_controller_options {
-	const struct rh_host *host;
+	struct rh_host *host;
 	const struct rh_gang *gang; /**< the gang scheduler; NULL: none */
 	const char *version;        /**< of this program */
 	const char *kubeconfig;     /**< file; NULL: default places (kube/kubeconfig/kubeconfig.h) */
