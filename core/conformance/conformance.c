@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/os/clock.h"
 #include "base/os/file.h"
+#include "base/os/limit.h"
 #include "conformance/board.h"
 #include "conformance/child/sweep.h"
 #include "conformance/exports.h"
@@ -53,16 +54,6 @@ struct conformance {
 	bool broken; /**< the plugin cannot be loaded, or does not end */
 };
 
-static void conformance_limit(int resource, rlim_t most)
-{
-	struct rlimit limit;
-
-	if (getrlimit((__rlimit_resource_t)resource, &limit) < 0 || limit.rlim_max < most)
-		return;
-	limit.rlim_cur = limit.rlim_max = most;
-	(void)setrlimit((__rlimit_resource_t)resource, &limit);
-}
-
 /** In the child. Descriptors of the parent are closed; it ends with its parent. */
 static void conformance_confine(const struct conformance *run, pid_t parent, int line, enum conformance_part part)
 {
@@ -77,9 +68,9 @@ static void conformance_confine(const struct conformance *run, pid_t parent, int
 	(void)dup2(run->out >= 0 ? run->out : null, CONFORMANCE_OUT_FD);
 	(void)dup2(line, CONFORMANCE_LINE_FD);
 	(void)close_range(CONFORMANCE_OUT_FD + 1, ~0U, 0);
-	conformance_limit(RLIMIT_CORE, 0);
+	rh_limit_lower(RLIMIT_CORE, 0);
 #ifndef RH_INSTRUMENTED /* sanitizers map terabytes */
-	conformance_limit(RLIMIT_AS, CONFORMANCE_MEMORY_MAX);
+	rh_limit_lower(RLIMIT_AS, CONFORMANCE_MEMORY_MAX);
 #endif
 	rh_log_setup(RH_LOG_ERROR, false); /* what a plugin notes is not its output */
 	if (part == CONFORMANCE_SECOND) {

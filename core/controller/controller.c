@@ -132,6 +132,7 @@ static int controller_start_work(struct rh_controller *controller, struct rh_err
 	};
 	struct rh_engine_options engine = {
 		.host = controller->plugins.host,
+		.concurrent = true,
 		.gang = &controller->plugins.config->gang,
 		.observe = controller_on_plan,
 		.serves = controller_serves,
@@ -167,7 +168,7 @@ static void controller_begin_anew(struct rh_controller *controller, const struct
 	if (next)
 		rh_plugins_exchange(controller, next);
 	controller->again_at = controller->wall;
-	if (controller_start_work(controller, &err) < 0)
+	if ((next && rh_plugins_watch(controller, &err) < 0) || controller_start_work(controller, &err) < 0)
 		controller_fail(controller, &err);
 }
 
@@ -296,10 +297,11 @@ static void controller_end(struct rh_controller *controller, int64_t now)
  * are sent in the same turn. The servers have order 0; the end comes last, so that it sees what is still in flight.
  */
 enum controller_order {
-	CONTROLLER_CLOCK = -6,
+	CONTROLLER_CLOCK = -7,
 	CONTROLLER_LEASE,
 	CONTROLLER_HTTP,
 	CONTROLLER_WATCH_HTTP,
+	CONTROLLER_HOST,
 	CONTROLLER_ENGINE,
 	CONTROLLER_STORE,
 	CONTROLLER_MEMORY = 1,
@@ -325,6 +327,16 @@ static void controller_step_lease(void *arg, int64_t now)
 static int64_t controller_lease_deadline(void *arg)
 {
 	return rh_lease_keeper_deadline(((const struct rh_controller *)arg)->keeper);
+}
+
+static void controller_step_host(void *arg, int64_t now)
+{
+	rh_host_step(((const struct rh_controller *)arg)->plugins.host, now);
+}
+
+static int64_t controller_host_deadline(void *arg)
+{
+	return rh_host_deadline(((const struct rh_controller *)arg)->plugins.host);
 }
 
 static void controller_step_engine(void *arg, int64_t now)
@@ -416,6 +428,7 @@ static int controller_add_sources(struct rh_controller *controller, struct rh_er
 		{controller_step_clock, controller_clock_deadline, controller, CONTROLLER_CLOCK},
 		rh_http_source(controller->http, CONTROLLER_HTTP),
 		rh_http_source(controller->watch_http, CONTROLLER_WATCH_HTTP),
+		{controller_step_host, controller_host_deadline, controller, CONTROLLER_HOST},
 		{controller_step_engine, controller_engine_deadline, controller, CONTROLLER_ENGINE},
 		{controller_step_store, controller_store_deadline, controller, CONTROLLER_STORE},
 		{controller_step_memory, controller_memory_deadline, controller, CONTROLLER_MEMORY},
@@ -490,6 +503,8 @@ static int controller_open(struct rh_controller *controller, struct rh_error *er
 		r = rh_plugins_open(controller, err);
 	if (r == 0)
 		r = controller_elect(controller, err);
+	if (r == 0)
+		r = rh_plugins_watch(controller, err);
 	if (r == 0)
 		r = controller_start_work(controller, err);
 	return r < 0 ? r : controller_add_sources(controller, err);

@@ -63,9 +63,10 @@ struct rh_webhook_server {
 /** The controller. */
 struct rh_controller {
 	const struct rh_controller_options *options;
-	struct rh_plugin_set plugins; /**< that work now */
-	struct rh_reload *reload;     /**< NULL: they stay */
-	int64_t drain_by;             /**< monotonic microseconds, limit of the wait before an exchange; 0: none is due */
+	struct rh_plugin_set plugins;  /**< that work now */
+	struct rh_reload *reload;      /**< NULL: they stay */
+	struct rh_loop_watch *answers; /**< wakes the loop when a plugin's process has answered; NULL: not watched */
+	int64_t drain_by;              /**< monotonic microseconds, limit of the wait before an exchange; 0: none is due */
 	int64_t again_at; /**< wall clock when the engine was replaced: it finds what was counted before; 0: there is
 	                     nothing more to find */
 	struct rh_loop *loop;
@@ -120,6 +121,8 @@ void rh_servers_clock_set(struct rh_controller *controller);
 /** @name plugins.c @{ */
 /** Begin to look for changes of the plugins, where they can be exchanged. @return 0 or RH_ENOMEM */
 int rh_plugins_open(struct rh_controller *controller, struct rh_error *err);
+/** Let answers of the plugins' processes wake the loop; after each exchange anew. @return 0, RH_ENOMEM or RH_EIO */
+int rh_plugins_watch(struct rh_controller *controller, struct rh_error *err);
 /** End that, and free the plugins where they are not those of the start; after the engine. */
 void rh_plugins_close(struct rh_controller *controller);
 /** Try what is installed, or log why that cannot be done. */

@@ -33,11 +33,26 @@ int rh_plugins_open(struct rh_controller *controller, struct rh_error *err)
 	return rh_reload_new(controller->loop, source->trial, controller->plugins.config, &controller->reload, err);
 }
 
+/* To wake up is all it is for. */
+static void plugins_on_answer(void *arg)
+{
+	(void)arg;
+}
+
+int rh_plugins_watch(struct rh_controller *controller, struct rh_error *err)
+{
+	int fd;
+	int r = rh_host_descriptor(controller->plugins.host, &fd, err);
+
+	return r < 0 ? r : rh_loop_watch(controller->loop, fd, plugins_on_answer, controller, &controller->answers, err);
+}
+
 void rh_plugins_close(struct rh_controller *controller)
 {
 	const struct rh_controller_options *options = controller->options;
 
 	rh_reload_free(rh_take(controller->reload));
+	rh_loop_unwatch(rh_take(controller->answers));
 	if (controller->plugins.host != options->plugins.host)
 		options->source.unload(options->source.arg, &controller->plugins);
 }
@@ -131,6 +146,7 @@ void rh_plugins_exchange(struct rh_controller *controller, const struct rh_plugi
 	const struct rh_plugin_source *source = &controller->options->source;
 	const struct rh_plugin_set before = controller->plugins;
 
+	rh_loop_unwatch(rh_take(controller->answers));
 	controller->plugins = *next;
 	controller->webhook.host = next->host;
 	source->unload(source->arg, &before);

@@ -46,6 +46,11 @@ struct rh_engine_options {
 	                 struct rh_error *err);
 	/** Observed steps of the wall clock; read at each decision. NULL: none. */
 	const struct rh_clock_steps *steps;
+	/**
+	 * Jobs go on while a plugin in a process of its own has not answered about another one. The owner calls
+	 * rh_host_step(). Else a decision waits for each answer.
+	 */
+	bool concurrent;
 	const struct rh_gang *gang; /**< the gang scheduler; NULL: none. Its PodGroups are watched */
 	/** Called with every plan that is carried out, for logs and tests; may be NULL. */
 	void (*observe)(void *arg, const struct rh_job *job, const struct rh_plan *plan);

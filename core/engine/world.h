@@ -55,6 +55,7 @@ struct rh_refusal {
  */
 struct rh_world {
 	const struct rh_host *host;
+	struct rh_answers *answers; /**< of the plugin; NULL: operations wait until it answers */
 	const struct rh_job *job;
 	const struct rh_ledger *ledger;
 	const struct rh_addresses *addresses; /**< empty on a cluster */

@@ -116,7 +116,7 @@ static void admit_note_idle(const struct rh_host *host, struct rh_slot *slot)
 
 static int admit_init(const struct rh_host *host, struct rh_slot *slot, struct rh_error *err)
 {
-	struct rh_reply reply = {.operation = RH_OPERATION_INIT, .plugin = slot->name};
+	struct rh_reply reply = {.operation = RH_OPERATION_INIT, .plugin = slot->name, .notes = host->notes};
 	struct rh_guard guard;
 	int32_t r;
 

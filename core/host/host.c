@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/host.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/os/clock.h"
@@ -58,6 +60,8 @@ int rh_host_new(const struct rh_config *config, struct rh_host **ret_host, struc
 		return rh_fail_oom(err);
 	host->config = config;
 	host->services = rh_services_table();
+	host->patience = RH_WORKER_PATIENCE;
+	host->events = -1;
 	*ret_host = host;
 	return 0;
 }
@@ -74,6 +78,8 @@ void rh_host_free(struct rh_host *host)
 		host_unload(host->config, host->slots[i - 1]);
 		host_slot_free(host->slots[i - 1]);
 	}
+	if (host->events >= 0)
+		(void)close(host->events);
 	rh_free(host->slots);
 	rh_free(host);
 }
@@ -187,6 +193,18 @@ static bool host_is_remote(const struct rh_config *config, const char *path)
 	       (config->plugin_isolation == RH_ISOLATION_FOREIGN && !rh_files_is_own(path));
 }
 
+/** Say here what the plugin noted in its process when it was started. */
+static void host_log_notes(const struct rh_hello *hello)
+{
+	struct rh_reply reply = {.operation = RH_OPERATION_INIT, .plugin = rh_hello_plugin(hello)->name};
+	const char *text;
+	size_t cursor = 0;
+	int32_t level;
+
+	while ((text = rh_hello_note(hello, &cursor, &level)))
+		(void)rh_reply_note(&reply, level, text);
+}
+
 /**
  * Take over what the process of @p worker (taken) says of the plugin. A file that is not what it was pinned to is
  * refused; the process that loads it is not to blame.
@@ -212,6 +230,8 @@ static int host_load_remote(struct rh_host *host, const char *path, struct rh_wo
 	}
 	if (r == 0 && !rh_hello_plugin(slot->hello))
 		r = rh_fail(&reason, RH_EPLUGIN, "%s", rh_hello_reason(slot->hello));
+	if (r == 0)
+		host_log_notes(slot->hello);
 	if (r == 0)
 		r = rh_host_admit(host, slot, rh_hello_plugin(slot->hello), &reason);
 	if (slot->state != RH_PLUGIN_READY)
@@ -378,6 +398,35 @@ int rh_host_load_all(struct rh_host *host, struct rh_error *err)
 			return r;
 	}
 	return host_load_files(host, &paths, err);
+}
+
+int rh_host_descriptor(struct rh_host *host, int *ret_fd, struct rh_error *err)
+{
+	if (host->events < 0)
+		host->events = epoll_create1(EPOLL_CLOEXEC);
+	*ret_fd = host->events;
+	return host->events >= 0 ? 0 : rh_fail(err, RH_EIO, "cannot wait for plugins: %s", strerror(errno));
+}
+
+void rh_host_step(struct rh_host *host, int64_t now)
+{
+	for (size_t i = 0; i < host->slot_count; i++) {
+		if (host->slots[i]->worker)
+			rh_worker_step(host->slots[i]->worker, now);
+	}
+}
+
+int64_t rh_host_deadline(const struct rh_host *host)
+{
+	int64_t earliest = RH_NEVER;
+
+	for (size_t i = 0; i < host->slot_count; i++) {
+		int64_t deadline = host->slots[i]->worker ? rh_worker_deadline(host->slots[i]->worker) : RH_NEVER;
+
+		if (deadline < earliest)
+			earliest = deadline;
+	}
+	return earliest;
 }
 
 size_t rh_host_plugin_count(const struct rh_host *host)

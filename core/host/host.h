@@ -97,6 +97,33 @@ bool rh_kind_is_called(const struct rh_kind *kind, const char *name);
  */
 int rh_host_parse(const struct rh_host *host, struct rh_json *object, struct rh_job **ret_job, struct rh_error *err);
 
+/**
+ * Opaque: what a plugin in a process of its own answered about one job. With it an operation does not wait until the
+ * plugin answers: after a moment it ends with RH_EAGAIN, and rh_answers_are_awaited(). The caller goes on with other
+ * jobs, and repeats what it did for this one when it is called: the repeated operation gets the answer. Operations
+ * about other jobs of the plugin end so, too, and are called in turn.
+ */
+struct rh_answers;
+/** An answer is there, or it is the turn of the job. Asks nothing itself. */
+typedef void rh_answers_ready_fn(void *arg);
+/** @return empty ones, owned by the caller; NULL when memory is out */
+struct rh_answers *rh_answers_new(rh_answers_ready_fn *ready, void *arg);
+/** Free them; an operation in progress goes on, and its answer is dropped. Before rh_host_free(). NULL is nothing. */
+void rh_answers_free(struct rh_answers *answers);
+/** Forget the answers, and wait for none: what the caller did for the job has come to its end. NULL is nothing. */
+void rh_answers_clear(struct rh_answers *answers);
+/** @return whether rh_answers_ready_fn is to be called */
+bool rh_answers_are_awaited(const struct rh_answers *answers);
+/**
+ * For an event loop: rh_host_step() is due when this descriptor can be read. @param[out] ret_fd borrowed from the host
+ * @return 0 or RH_EIO
+ */
+int rh_host_descriptor(struct rh_host *host, int *ret_fd, struct rh_error *err);
+/** Take answers, end processes that are late or unused for long, and call who waits. @param now monotonic */
+void rh_host_step(struct rh_host *host, int64_t now);
+/** @return when rh_host_step() is due though no descriptor can be read, monotonic microseconds */
+int64_t rh_host_deadline(const struct rh_host *host);
+
 /** What a plugin is shown: one job and its state at one moment. All borrowed; the caller fills it. */
 struct rh_snapshot {
 	const struct rh_host *host;
@@ -107,6 +134,7 @@ struct rh_snapshot {
 		*pods;             /**< pods by spec and index: slot offsets[s] + i; NULL where absent; NULL outside judge() */
 	const size_t *offsets; /**< for each of job->specs where its slots start in pods */
 	const struct rh_gang *gang; /**< NULL: there is no gang scheduler */
+	struct rh_answers *answers; /**< NULL: operations wait until the plugin answers */
 	bool *looked; /**< set when the plugin looked at single replicas, so that its answer follows them; may be NULL */
 	bool stored;  /**< the job is as a store delivered it, so that UID and resourceVersion identify its content */
 	int32_t attempt;

@@ -45,7 +45,11 @@ struct rh_host {
 	struct rh_slot **slots; /**< in the order of loading; owned */
 	size_t slot_count;
 	const struct rh_services *services; /**< what init() gets */
+	struct rh_str *notes;               /**< of a worker: rh_reply.notes; borrowed */
 	bool retries;                       /**< see rh_host_set_retry() */
+	int64_t
+		patience; /**< microseconds that an operation with struct rh_answers waits; RH_WORKER_PATIENCE but in tests */
+	int events;   /**< epoll descriptor of rh_host_descriptor(); -1: none */
 };
 
 /** A plugin file whose content was checked. */

@@ -91,9 +91,11 @@ static void carry_end(struct rh_entry *entry, bool wrote)
 {
 	struct rh_queue *queue = &entry->engine->queue;
 	int64_t wake_at = entry->progress.plan->wake_at;
-	bool done = entry->progress.plan->done && !wrote && entry->inflight.count == 0;
+	bool done = entry->progress.plan->done && !wrote && entry->inflight.count == 0 && !entry->bodies.waits;
 
 	entry->progress.stalled_hash = entry->progress.plan->stalled_hash;
+	if (!entry->bodies.waits)
+		rh_answers_clear(entry->bodies.answers);
 	carry_hold(entry);
 	carry_emit(entry);
 	rh_progress_drop(entry);
@@ -128,13 +130,13 @@ static void carry_act(struct rh_entry *entry)
 		int r = rh_act(entry, &entry->progress.plan->actions[i]);
 
 		if (r == RH_EAGAIN)
-			continue; /* a later plan repeats it when the window has room; deletes may still fit */
+			continue; /* a later plan repeats it when there is room, or an answer; deletes may still fit */
 		if (r < 0) {
 			carry_give_up(entry);
 			return;
 		}
 	}
-	if (rh_entry_tree_answer_size(&entry->tree) > 0)
+	if (rh_entry_tree_answer_size(&entry->tree) > 0 && !entry->bodies.waits)
 		rh_bodies_free_builder(entry);
 	carry_status(entry);
 }

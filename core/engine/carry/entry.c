@@ -19,6 +19,7 @@ void rh_entry_free(struct rh_entry *entry)
 		rh_job_cache_forget(entry);
 	while (entry->inflight.list)
 		rh_inflight_free(entry->inflight.list);
+	rh_answers_free(entry->bodies.answers);
 	entry_free_map(&entry->children.pods);
 	entry_free_map(&entry->children.services);
 	entry_free_map(&entry->objects.known);
@@ -90,6 +91,8 @@ static bool entry_fill(struct rh_entry *entry, const char *key, const char *name
 	entry->children.services = rh_map_new();
 	entry->objects.known = rh_map_new();
 	entry->backoffs = rh_map_new();
+	if (entry->engine->options.concurrent && !(entry->bodies.answers = rh_answers_new(rh_bodies_on_ready, entry)))
+		return false;
 	if (!entry->share)
 		return false;
 	entry->item.flow = &entry->share->due;

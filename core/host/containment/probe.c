@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/os/clock.h"
+#include "base/os/limit.h"
 #include "host/containment/guard.h"
 
 /** Descriptor of the child that closes with it. */
@@ -25,16 +26,6 @@ struct probe {
 	int status;                   /**< of waitpid() */
 	bool late;                    /**< it had to be killed */
 };
-
-static void probe_limit(int resource, rlim_t most)
-{
-	struct rlimit limit;
-
-	if (getrlimit(resource, &limit) < 0 || limit.rlim_max < most)
-		return;
-	limit.rlim_cur = limit.rlim_max = most;
-	(void)setrlimit(resource, &limit);
-}
 
 /** In the child: what a plugin does there reaches nobody, takes no more than it may, and ends with its parent. */
 static void probe_confine(const struct probe *probe, pid_t parent, int line)
@@ -52,11 +43,11 @@ static void probe_confine(const struct probe *probe, pid_t parent, int line)
 	(void)signal(SIGHUP, SIG_IGN);
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGTERM, SIG_IGN);
-	probe_limit(RLIMIT_CORE, 0);
+	rh_limit_lower(RLIMIT_CORE, 0);
 	/* for a parent that is stopped: else it counts the time */
-	probe_limit(RLIMIT_CPU, (rlim_t)(probe->files.config->plugin_time_limit / RH_SECOND + 2));
+	rh_limit_lower(RLIMIT_CPU, (rlim_t)(probe->files.config->plugin_time_limit / RH_SECOND + 2));
 #ifndef RH_INSTRUMENTED /* sanitizers map terabytes */
-	probe_limit(RLIMIT_AS, RH_PROBE_MEMORY_MAX);
+	rh_limit_lower(RLIMIT_AS, RH_PROBE_MEMORY_MAX);
 #endif
 	rh_guard_trace(probe->trace);
 }

@@ -26,6 +26,7 @@ struct rh_hello {
 	struct rh_plugin plugin;
 	bool has_plugin;
 	uint32_t operations; /* bit RH_OPERATION_* */
+	size_t notes;        /* where they begin in the message */
 	struct hello_kinds kinds[2];
 };
 
@@ -99,7 +100,7 @@ static uint32_t hello_operations(const struct rh_plugin *plugin)
 	       (plugin->objects ? 1U << RH_OPERATION_OBJECTS : 0) | (plugin->judge ? 1U << RH_OPERATION_JUDGE : 0);
 }
 
-void rh_hello_put(struct rh_str *out, const struct rh_slot *slot)
+void rh_hello_put(struct rh_str *out, const struct rh_slot *slot, const struct rh_str *notes)
 {
 	const struct rh_plugin *plugin = slot->plugin;
 
@@ -118,6 +119,9 @@ void rh_hello_put(struct rh_str *out, const struct rh_slot *slot)
 	rh_wire_put_size(out, (uint32_t)slot->idle_count);
 	for (size_t i = 0; i < slot->idle_count; i++)
 		hello_put_kind(out, slot->idle[i]);
+	if (notes && notes->length > 0)
+		rh_str_append_bytes(out, notes->data, notes->length);
+	rh_wire_put_byte(out, 0);
 }
 
 static void hello_get_type(struct rh_wire *wire, struct rh_replica_type *type)
@@ -162,6 +166,14 @@ static int hello_get_kinds(struct rh_wire *wire, struct hello_kinds *kinds)
 	return 0;
 }
 
+static void hello_get_notes(struct rh_wire *wire)
+{
+	while (rh_wire_byte(wire) == 1 && !wire->malformed) {
+		(void)rh_wire_int(wire);
+		(void)rh_wire_text_required(wire);
+	}
+}
+
 /** The operations are in another process; rh_abi_check_plugin() asks for this one. */
 static const struct rh_kind *hello_describe(void *self, uint32_t index)
 {
@@ -203,6 +215,8 @@ int rh_hello_read(struct rh_str *message, struct rh_hello **ret_hello, struct rh
 		r = hello_get_kinds(&wire, &hello->kinds[i]);
 	if (r < 0)
 		return rh_fail_oom(err);
+	hello->notes = hello->message.length - wire.left;
+	hello_get_notes(&wire);
 	if (!rh_wire_is_complete(&wire) || state > RH_PLUGIN_READY || (state == RH_PLUGIN_READY && !hello->has_plugin))
 		return rh_fail(err, RH_EPLUGIN, "it describes itself in a malformed message");
 	*ret_hello = rh_take(hello);
@@ -221,7 +235,21 @@ void rh_hello_free(struct rh_hello *hello)
 
 bool rh_hello_equal(const struct rh_hello *a, const struct rh_hello *b)
 {
-	return a->message.length == b->message.length && memcmp(a->message.data, b->message.data, a->message.length) == 0;
+	return a->notes == b->notes && memcmp(a->message.data, b->message.data, a->notes) == 0;
+}
+
+const char *rh_hello_note(const struct rh_hello *hello, size_t *cursor, int32_t *ret_level)
+{
+	size_t at = *cursor > 0 ? *cursor : hello->notes;
+	struct rh_wire wire = rh_wire_read(hello->message.data + at, hello->message.length - at);
+	const char *text = NULL;
+
+	if (rh_wire_byte(&wire) == 1) {
+		*ret_level = rh_wire_int(&wire);
+		text = rh_wire_text(&wire);
+		*cursor = hello->message.length - wire.left;
+	}
+	return text;
 }
 
 enum rh_plugin_state rh_hello_state(const struct rh_hello *hello)

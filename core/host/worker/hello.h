@@ -13,8 +13,11 @@
 /** Opaque: a plugin as its worker describes it. Owns all texts that it gives out. */
 struct rh_hello;
 
-/** Append what is known of the plugin in @p slot, which this process has loaded. */
-void rh_hello_put(struct rh_str *out, const struct rh_slot *slot);
+/**
+ * Append what is known of the plugin in @p slot, which this process has loaded. @param notes of init(): of each a byte
+ * 1, its level and its text
+ */
+void rh_hello_put(struct rh_str *out, const struct rh_slot *slot, const struct rh_str *notes);
 /**
  * Read such a message (taken, also on error). Nothing of what it says is checked but its form: see rh_abi_check_kind().
  * @return 0, RH_ENOMEM, or RH_EPLUGIN when it is malformed
@@ -24,8 +27,13 @@ int rh_hello_read(struct rh_str *message, struct rh_hello **ret_hello, struct rh
 void rh_hello_free(struct rh_hello *hello);
 RH_DEFINE_CLEANUP(hello);
 
-/** @return whether both say the same */
+/** @return whether both say the same; their notes may differ */
 bool rh_hello_equal(const struct rh_hello *a, const struct rh_hello *b);
+/**
+ * Get the notes of init(), one after another. @param cursor starts as 0. @param[out] ret_level RH_NOTE_*, unchecked
+ * @return the text, or NULL after the last
+ */
+const char *rh_hello_note(const struct rh_hello *hello, size_t *cursor, int32_t *ret_level);
 /** @return its state: ready, failed or refused */
 enum rh_plugin_state rh_hello_state(const struct rh_hello *hello);
 /** @return why it is not ready; "" when it is */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -22,8 +23,6 @@
 #define PROCESS_TAIL_SIZE 4096
 /** Most of its last lines, in bytes, in one message. */
 #define PROCESS_TAIL_SHOWN 512
-/** How long a process that is dismissed may take for fini(), in microseconds. */
-#define PROCESS_PARTING (RH_SECOND / 4)
 /** Most reads of its standard error at a time: what a pipe holds. */
 #define PROCESS_DRAIN_MAX 16
 /** Bytes that one read takes. */
@@ -35,13 +34,21 @@ struct rh_process {
 	int errors;
 	struct rh_guard_trace *page; /* shared with the process */
 	uint32_t request;
+	const char *operation; /* of the request; NULL: the process is being loaded, and notes it in the page */
+	int64_t limit;
+	int64_t until;      /* when the answer is late; 0: nobody has looked for it yet */
+	struct rh_str rest; /* of the request: what the socket had no room for */
+	size_t sent;        /* bytes of it that are sent */
+	uint32_t head[2];   /* of the answer */
+	size_t head_length; /* bytes of it that have arrived */
+	struct rh_str body; /* likewise */
 	char tail[PROCESS_TAIL_SIZE];
 	size_t tail_length;
-	bool dismissed;
+	int64_t dismissed; /* when; 0: it is not */
 };
 
-/** Why an answer does not come. */
-enum process_fault { PROCESS_FINE, PROCESS_LATE, PROCESS_GONE, PROCESS_MALFORMED, PROCESS_NO_MEMORY };
+/** What became of a request: its answer is there, it is to come, or why it does not come. */
+enum process_fault { PROCESS_FINE, PROCESS_WAITS, PROCESS_LATE, PROCESS_GONE, PROCESS_MALFORMED, PROCESS_NO_MEMORY };
 
 static void process_keep_tail(struct rh_process *process, const char *text, size_t length)
 {
@@ -143,7 +150,7 @@ static int process_open(struct rh_process *process, int copy, int ends[4])
 	return process->page == MAP_FAILED ? -1 : 0;
 }
 
-int rh_process_start(const char *program, const char *path, const struct rh_loadable *copy,
+int rh_process_start(const char *program, const char *path, const struct rh_loadable *copy, int64_t limit,
                      struct rh_process **ret_process, struct rh_error *err)
 {
 	rh_auto(process) process = rh_alloc(sizeof(*process));
@@ -154,6 +161,7 @@ int rh_process_start(const char *program, const char *path, const struct rh_load
 		return rh_fail_oom(err);
 	process->socket = process->errors = -1;
 	process->page = MAP_FAILED;
+	process->limit = limit;
 	r = process_open(process, copy->fd, ends) < 0
 	        ? rh_fail(err, RH_EIO, "cannot make a socket: %s", strerror(errno))
 	        : process_spawn(process, program, copy->fd >= 0 ? copy->real : path, ends, err);
@@ -170,7 +178,7 @@ int rh_process_start(const char *program, const char *path, const struct rh_load
 void rh_process_dismiss(struct rh_process *process)
 {
 	(void)shutdown(process->socket, SHUT_RDWR);
-	process->dismissed = true;
+	process->dismissed = rh_clock_monotonic();
 }
 
 bool rh_process_is_ready(const struct rh_process *process)
@@ -180,10 +188,9 @@ bool rh_process_is_ready(const struct rh_process *process)
 	return recv(process->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-/** The other end of its standard error closes with the process. */
-static void process_await_end(struct rh_process *process)
+/** The other end of its standard error closes with the process. @param until monotonic */
+static void process_await_end(struct rh_process *process, int64_t until)
 {
-	int64_t until = rh_clock_monotonic() + PROCESS_PARTING;
 	struct pollfd poll_errors = {.fd = process->errors, .events = POLLIN};
 	int64_t left;
 
@@ -214,7 +221,7 @@ void rh_process_free(struct rh_process *process)
 	if (!process)
 		return;
 	if (process->dismissed && process->pid > 0)
-		process_await_end(process);
+		process_await_end(process, process->dismissed + RH_PROCESS_PARTING);
 	(void)process_end(process);
 	if (process->socket >= 0)
 		(void)close(process->socket);
@@ -222,6 +229,8 @@ void rh_process_free(struct rh_process *process)
 		(void)close(process->errors);
 	if (process->page != MAP_FAILED)
 		(void)munmap(process->page, sizeof(*process->page));
+	rh_str_deinit(&process->rest);
+	rh_str_deinit(&process->body);
 	rh_free(process);
 }
 
@@ -245,26 +254,33 @@ static void process_append_tail(struct rh_process *process, struct rh_error *err
 		(void)rh_fail(err, err->code, "%s; it wrote: %s", before, rh_str_text(&line));
 }
 
+/** @return the operation in progress, for messages; @p noted is room for one that the process noted itself */
+static const char *process_operation(const struct rh_process *process, char noted[RH_GUARD_OPERATION_SIZE])
+{
+	if (process->operation)
+		return process->operation;
+	memcpy(noted, process->page->operation, RH_GUARD_OPERATION_SIZE);
+	noted[RH_GUARD_OPERATION_SIZE - 1] = '\0'; /* the plugin can write there, too */
+	return noted;
+}
+
 /** End the process, and say what became of it. */
-static int process_blame(struct rh_process *process, enum process_fault fault, const char *operation, int64_t limit,
-                         struct rh_error *err)
+static int process_blame(struct rh_process *process, enum process_fault fault, struct rh_error *err)
 {
 	char noted[RH_GUARD_OPERATION_SIZE];
+	const char *operation;
 	int status = -1;
 
-	if (fault == PROCESS_NO_MEMORY)
-		return rh_fail_oom(err);
 	if (fault == PROCESS_GONE)
-		process_await_end(process);
+		process_await_end(process, rh_clock_monotonic() + RH_PROCESS_PARTING);
 	status = process_end(process);
 	(void)process_drain(process);
-	memcpy(noted, process->page->operation, sizeof(noted));
-	noted[sizeof(noted) - 1] = '\0'; /* the plugin can write there, too */
-	if (!operation)
-		operation = noted;
+	if (fault == PROCESS_NO_MEMORY)
+		return rh_fail_oom(err);
+	operation = process_operation(process, noted);
 	if (fault == PROCESS_LATE)
 		(void)rh_fail(err, RH_EPLUGIN, "it did not come back from %s within %.3g s ([plugins] time-limit)", operation,
-		              (double)limit / RH_SECOND);
+		              (double)process->limit / RH_SECOND);
 	else if (fault == PROCESS_MALFORMED)
 		(void)rh_fail(err, RH_EPLUGIN, "its worker process sent a malformed answer in %s", operation);
 	else if (status >= 0 && WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
@@ -277,46 +293,61 @@ static int process_blame(struct rh_process *process, enum process_fault fault, c
 	return RH_EPLUGIN;
 }
 
-/** Wait until the socket can be used. */
-static enum process_fault process_poll(struct rh_process *process, short events, int64_t until)
+int rh_process_reject(struct rh_process *process, struct rh_error *err)
 {
+	return process_blame(process, PROCESS_MALFORMED, err);
+}
+
+/** Wait until the socket can be used, at most until @p until. */
+static void process_poll(struct rh_process *process, int64_t until)
+{
+	short events = (short)(POLLIN | (process->rest.length > 0 ? POLLOUT : 0));
 	struct pollfd polls[] = {{.fd = process->socket, .events = events}, {.fd = process->errors, .events = POLLIN}};
 	int64_t left = until - rh_clock_monotonic();
-	int r;
+	int64_t most = INT32_MAX;
+	int r = poll(polls, 2, left <= 0 ? 0 : (int)(left > most ? most : (left + 999) / 1000));
 
-	if (left <= 0)
-		return PROCESS_LATE;
-	r = poll(polls, 2, left > INT32_MAX ? INT32_MAX : (int)((left + 999) / 1000));
 	if (r > 0 && polls[1].revents && !process_drain(process)) {
 		(void)close(process->errors);
 		process->errors = -1; /* poll() leaves it out; the socket shows the end of the process */
 	}
-	return PROCESS_FINE;
 }
 
-static enum process_fault process_write(struct rh_process *process, const char *bytes, size_t length, int64_t until)
+/** Send what the socket has room for. @return bytes that were sent; *@p ret_fault says why it was not all */
+static size_t process_write(struct rh_process *process, const char *bytes, size_t length, enum process_fault *ret_fault)
+{
+	size_t done = 0;
+
+	*ret_fault = PROCESS_FINE;
+	while (done < length) {
+		ssize_t sent = send(process->socket, bytes + done, length - done, MSG_NOSIGNAL);
+
+		if (sent > 0)
+			done += (size_t)sent;
+		if (sent >= 0 || errno == EINTR)
+			continue;
+		*ret_fault = errno == EAGAIN ? PROCESS_WAITS : PROCESS_GONE;
+		break;
+	}
+	return done;
+}
+
+/** Send more of the request, and keep what there is no room for. */
+static enum process_fault process_put(struct rh_process *process, const char *bytes, size_t length)
 {
 	enum process_fault fault = PROCESS_FINE;
+	size_t done = 0;
 
-	while (length > 0 && fault == PROCESS_FINE) {
-		ssize_t sent = send(process->socket, bytes, length, MSG_NOSIGNAL);
-
-		if (sent > 0) {
-			bytes += sent;
-			length -= (size_t)sent;
-		} else if (sent < 0 && errno == EAGAIN) {
-			fault = process_poll(process, POLLOUT, until);
-		} else if (sent >= 0 || errno != EINTR) {
-			fault = PROCESS_GONE;
-		}
-	}
-	return fault;
+	if (process->rest.length == 0)
+		done = process_write(process, bytes, length, &fault);
+	if (done < length && fault != PROCESS_GONE)
+		rh_str_append_bytes(&process->rest, bytes + done, length - done);
+	return process->rest.failed ? PROCESS_NO_MEMORY : fault == PROCESS_GONE ? fault : PROCESS_FINE;
 }
 
-int rh_process_send(struct rh_process *process, const struct rh_piece *pieces, size_t count, int64_t limit,
+int rh_process_send(struct rh_process *process, const char *operation, const struct rh_piece *pieces, size_t count,
                     struct rh_error *err)
 {
-	int64_t until = rh_clock_monotonic() + limit;
 	uint32_t head[] = {0, ++process->request};
 	enum process_fault fault;
 	size_t length = 0;
@@ -326,59 +357,124 @@ int rh_process_send(struct rh_process *process, const struct rh_piece *pieces, s
 	if (length > UINT32_MAX)
 		return rh_fail_oom(err);
 	head[0] = (uint32_t)length;
-	fault = process_write(process, (const char *)head, sizeof(head), until);
+	process->operation = operation;
+	process->until = 0;
+	fault = process_put(process, (const char *)head, sizeof(head));
 	for (size_t i = 0; i < count && fault == PROCESS_FINE; i++)
-		fault = process_write(process, pieces[i].bytes, pieces[i].length, until);
-	return fault == PROCESS_FINE ? 0 : process_blame(process, fault, "a request", limit, err);
+		fault = process_put(process, pieces[i].bytes, pieces[i].length);
+	return fault == PROCESS_FINE ? 0 : process_blame(process, fault, err);
 }
 
-/** Read what is there. @param need bytes of the whole message as far as it is known; more than that is malformed */
-static enum process_fault process_read(struct rh_process *process, struct rh_str *answer, size_t need)
+static enum process_fault process_send_rest(struct rh_process *process)
 {
-	char chunk[PROCESS_CHUNK];
-	size_t room = need - answer->length;
-	ssize_t length = recv(process->socket, chunk, room < sizeof(chunk) ? room : sizeof(chunk), 0);
+	enum process_fault fault;
 
-	if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR))
-		return PROCESS_GONE;
-	if (length > 0)
-		rh_str_append_bytes(answer, chunk, (size_t)length);
-	return answer->failed ? PROCESS_NO_MEMORY : PROCESS_FINE;
-}
-
-static enum process_fault process_read_all(struct rh_process *process, struct rh_str *answer, size_t need,
-                                           int64_t until)
-{
-	enum process_fault fault = PROCESS_FINE;
-
-	while (fault == PROCESS_FINE && answer->length < need) {
-		fault = process_poll(process, POLLIN, until);
-		if (fault == PROCESS_FINE)
-			fault = process_read(process, answer, need);
+	process->sent +=
+		process_write(process, process->rest.data + process->sent, process->rest.length - process->sent, &fault);
+	if (fault == PROCESS_FINE) {
+		rh_str_deinit(&process->rest);
+		process->sent = 0;
 	}
 	return fault;
 }
 
-static enum process_fault process_take(struct rh_process *process, struct rh_str *answer, int64_t until)
+/** @return bytes of the answer that are still to come, as far as is known */
+static size_t process_missing(const struct rh_process *process)
 {
-	uint32_t head[2];
-	enum process_fault fault;
-
-	rh_str_clear(answer);
-	fault = process_read_all(process, answer, sizeof(head), until);
-	if (fault != PROCESS_FINE)
-		return fault;
-	memcpy(head, answer->data, sizeof(head));
-	if (head[0] > RH_WORKER_ANSWER_MAX || head[1] != process->request)
-		return PROCESS_MALFORMED;
-	rh_str_clear(answer);
-	return process_read_all(process, answer, head[0], until);
+	if (process->head_length < sizeof(process->head))
+		return sizeof(process->head) - process->head_length;
+	return process->head[0] - process->body.length;
 }
 
-int rh_process_receive(struct rh_process *process, const char *operation, int64_t limit, struct rh_str *answer,
-                       struct rh_error *err)
+/** Put bytes of an answer where they belong: more than the missing ones are never read. */
+static enum process_fault process_keep(struct rh_process *process, const char *bytes, size_t length)
 {
-	enum process_fault fault = process_take(process, answer, rh_clock_monotonic() + limit);
+	if (process->head_length < sizeof(process->head)) {
+		memcpy((char *)process->head + process->head_length, bytes, length);
+		process->head_length += length;
+		if (process->head_length == sizeof(process->head) &&
+		    (process->head[0] > RH_WORKER_ANSWER_MAX || process->head[1] != process->request))
+			return PROCESS_MALFORMED;
+		return PROCESS_FINE;
+	}
+	rh_str_append_bytes(&process->body, bytes, length);
+	return process->body.failed ? PROCESS_NO_MEMORY : PROCESS_FINE;
+}
 
-	return fault == PROCESS_FINE ? 0 : process_blame(process, fault, operation, limit, err);
+static enum process_fault process_read(struct rh_process *process)
+{
+	char chunk[PROCESS_CHUNK];
+	enum process_fault fault = PROCESS_FINE;
+	size_t missing;
+
+	while (fault == PROCESS_FINE && (missing = process_missing(process)) > 0) {
+		ssize_t length = recv(process->socket, chunk, missing < sizeof(chunk) ? missing : sizeof(chunk), 0);
+
+		if (length > 0)
+			fault = process_keep(process, chunk, (size_t)length);
+		else if (length == 0 || errno != EINTR)
+			fault = length < 0 && errno == EAGAIN ? PROCESS_WAITS : PROCESS_GONE;
+	}
+	return fault;
+}
+
+/** Wait for the answer. @param until at most, monotonic */
+static enum process_fault process_work(struct rh_process *process, int64_t until)
+{
+	enum process_fault fault;
+
+	do {
+		process_poll(process, until);
+		fault = process->rest.length > 0 ? process_send_rest(process) : PROCESS_FINE;
+		if (fault == PROCESS_FINE || fault == PROCESS_WAITS)
+			fault = process_read(process);
+	} while (fault == PROCESS_WAITS && rh_clock_monotonic() < until);
+	return fault == PROCESS_WAITS && rh_clock_monotonic() >= process->until ? PROCESS_LATE : fault;
+}
+
+int rh_process_receive(struct rh_process *process, int64_t patience, struct rh_str *answer, struct rh_error *err)
+{
+	int64_t now = rh_clock_monotonic();
+	enum process_fault fault;
+
+	if (process->until == 0)
+		process->until = process->limit < RH_NEVER - now ? now + process->limit : RH_NEVER;
+	fault = process_work(process, patience < process->until - now ? now + patience : process->until);
+	if (fault == PROCESS_WAITS)
+		return RH_EAGAIN;
+	if (fault != PROCESS_FINE)
+		return process_blame(process, fault, err);
+	rh_str_deinit(answer);
+	*answer = process->body;
+	process->body = (struct rh_str){0};
+	process->head_length = 0;
+	return 0;
+}
+
+int64_t rh_process_deadline(const struct rh_process *process)
+{
+	return process->until;
+}
+
+int rh_process_watch(struct rh_process *process, int events, struct rh_error *err)
+{
+	const int fds[] = {process->socket, process->errors};
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		struct epoll_event event = {.events = EPOLLIN};
+
+		if (i == 0 && process->rest.length > 0)
+			event.events |= EPOLLOUT;
+		if (fds[i] >= 0 && epoll_ctl(events, EPOLL_CTL_ADD, fds[i], &event) < 0 &&
+		    (errno != EEXIST || epoll_ctl(events, EPOLL_CTL_MOD, fds[i], &event) < 0))
+			return rh_fail(err, RH_EIO, "cannot wait for its worker process: %s", strerror(errno));
+	}
+	return 0;
+}
+
+void rh_process_unwatch(struct rh_process *process, int events)
+{
+	(void)epoll_ctl(events, EPOLL_CTL_DEL, process->socket, NULL);
+	if (process->errors >= 0)
+		(void)epoll_ctl(events, EPOLL_CTL_DEL, process->errors, NULL);
 }

@@ -27,7 +27,14 @@ static int32_t record_keep(struct rh_reply *reply, int32_t result, const struct 
 
 static int32_t record_note(struct rh_reply *reply, int32_t level, const char *text)
 {
-	return record_keep(reply, rh_reply_note(reply, level, text), &(struct record_call){RECORD_NOTE, level, {text}});
+	int32_t r = rh_reply_note(reply, level, text);
+
+	if (r == 0 && reply->notes) {
+		rh_wire_put_byte(reply->notes, 1);
+		rh_wire_put_int(reply->notes, level);
+		rh_wire_put_text(reply->notes, text);
+	}
+	return record_keep(reply, r, &(struct record_call){RECORD_NOTE, level, {text}});
 }
 
 static int32_t record_refuse(struct rh_reply *reply, const char *path, const char *detail)

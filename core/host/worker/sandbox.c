@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/os/limit.h"
 #include "host/containment/probe.h"
 
 #if defined(__x86_64__)
@@ -25,16 +26,6 @@
 #elif defined(__aarch64__)
 #define SANDBOX_ARCH AUDIT_ARCH_AARCH64
 #endif
-
-static void sandbox_limit(int resource, rlim_t most)
-{
-	struct rlimit limit;
-
-	if (getrlimit(resource, &limit) < 0 || limit.rlim_max < most)
-		return;
-	limit.rlim_cur = limit.rlim_max = most;
-	(void)setrlimit(resource, &limit);
-}
 
 static void sandbox_drop_capabilities(void)
 {
@@ -240,10 +231,10 @@ int rh_sandbox_enter(int parent)
 	(void)signal(SIGHUP, SIG_IGN);
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGTERM, SIG_IGN);
-	sandbox_limit(RLIMIT_CORE, 0);
+	rh_limit_lower(RLIMIT_CORE, 0);
 #ifndef RH_INSTRUMENTED /* sanitizers map terabytes, and write files at the end */
-	sandbox_limit(RLIMIT_AS, RH_PROBE_MEMORY_MAX);
-	sandbox_limit(RLIMIT_FSIZE, 0);
+	rh_limit_lower(RLIMIT_AS, RH_PROBE_MEMORY_MAX);
+	rh_limit_lower(RLIMIT_FSIZE, 0);
 #endif
 	sandbox_drop_capabilities();
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

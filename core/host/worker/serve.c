@@ -27,6 +27,7 @@ struct serve {
 	struct rh_host *host;
 	const struct rh_slot *slot;
 	struct rh_received *received;
+	struct rh_str notes; /* of init() */
 	struct rh_str request;
 	struct rh_str answer;
 	struct rh_json *pod; /* of a batch; owned */
@@ -230,6 +231,7 @@ static int serve_load(struct serve *serve, const char *path, bool has_copy)
 	if (rh_host_new(&serve->config, &serve->host, NULL) < 0 || !serve->host)
 		return -1;
 	serve->host->services = rh_recorder_services();
+	serve->host->notes = &serve->notes;
 	r = has_copy ? rh_host_load_copy(serve->host, path, RH_WORKER_COPY, NULL)
 	             : rh_host_load_file(serve->host, path, NULL);
 	if (r == RH_ENOMEM)
@@ -237,7 +239,8 @@ static int serve_load(struct serve *serve, const char *path, bool has_copy)
 	rh_sandbox_close_files();
 	serve->slot = serve->host->slots[0];
 	serve->received = rh_received_new(serve->slot);
-	rh_hello_put(&serve->answer, serve->slot);
+	rh_hello_put(&serve->answer, serve->slot, &serve->notes);
+	rh_str_deinit(&serve->notes);
 	return serve->received ? serve_answer(&serve->answer, 0) : -1;
 }
 

@@ -9,8 +9,9 @@
 #include "base/os/random.h"
 #include "host/allow.h"
 #include "host/containment/guard.h"
+#include "host/worker/answers.h"
 #include "host/worker/process.h"
-#include "host/worker/snapshot.h"
+#include "host/worker/record.h"
 #include "host/worker/wire.h"
 
 /** First and longest wait before a process that failed twice in a row is started again, in microseconds. */
@@ -21,25 +22,53 @@
 /** Jobs at which the plugin failed that are remembered; the oldest are forgotten. */
 #define WORKER_FAULTS_MAX 256
 
+/** How long a process has nothing to do before it ends. */
+#define WORKER_REST (60 * RH_SECOND)
+
 /** A job at which the plugin failed. */
 struct worker_fault {
 	uint64_t job; /* hash of its name and spec: a job that is changed is another one */
 	int count;
+	char *words;   /* what it did the last time; owned; NULL: memory was out */
 	int64_t until; /* when it may be tried once more, monotonic */
+};
+
+/** What the process does. */
+enum worker_state {
+	WORKER_NONE,    /* there is none */
+	WORKER_LOADING, /* it has not described itself yet */
+	WORKER_IDLE,    /* it waits for a request */
+	WORKER_BUSY,    /* its answer is to come */
+	WORKER_LEAVING  /* it is dismissed */
+};
+
+/** A request in progress: what is needed once its answer comes. */
+struct worker_call {
+	uint64_t key;     /* of the request */
+	uint64_t job_key; /* of the job that the process has once it has answered */
+	uint64_t job;     /* hash of the job's name and spec */
+	bool retry;       /* failures are counted, see rh_host_set_retry() */
+	int events;       /* epoll descriptor that is readable when the answer comes; -1: none */
+	int64_t began;    /* monotonic */
 };
 
 struct rh_worker {
 	const struct rh_config *config;
-	char *path;                 /* owned */
-	struct rh_loadable file;    /* checked, and kept open for later processes */
-	struct rh_process *process; /* NULL: none runs */
-	struct rh_hello *hello;     /* what the first process described */
-	uint64_t job;               /* key of the job that the process has; 0: none */
-	struct rh_hash_key seed;    /* of such keys: nobody can make two jobs with one key */
+	char *path; /* owned */
+	enum worker_state state;
+	struct rh_loadable file;      /* checked, and kept open for later processes */
+	struct rh_process *process;   /* NULL: none runs */
+	struct rh_hello *hello;       /* what the first process described */
+	uint64_t job;                 /* key of the job that the process has; 0: none */
+	struct worker_call call;      /* while it loads or is busy */
+	struct rh_worker_turns turns; /* jobs whose answer is to come after their pass */
+	bool slow;                    /* its last answer did: the next one is not waited for */
+	struct rh_hash_key seed;      /* of keys: nobody can make two jobs with one key */
 	struct worker_fault faults[WORKER_FAULTS_MAX];
 	size_t fault_count;
 	int failures;  /* processes that failed in a row */
-	int64_t until; /* when the next one may be started; monotonic */
+	int64_t until; /* when the next one may be started, or one that leaves is to be gone; monotonic */
+	int64_t used;  /* when it last answered; monotonic */
 };
 
 struct rh_worker *rh_worker_new(const struct rh_config *config, const char *path)
@@ -60,13 +89,16 @@ struct rh_worker *rh_worker_new(const struct rh_config *config, const char *path
 
 void rh_worker_dismiss(struct rh_worker *worker)
 {
-	if (worker->process)
-		rh_process_dismiss(worker->process);
+	if (!worker->process)
+		return;
+	rh_process_dismiss(worker->process);
+	worker->state = WORKER_LEAVING;
 }
 
 static void worker_end(struct rh_worker *worker)
 {
 	rh_process_free(rh_take(worker->process));
+	worker->state = WORKER_NONE;
 	worker->job = 0;
 }
 
@@ -75,6 +107,9 @@ void rh_worker_free(struct rh_worker *worker)
 	if (!worker)
 		return;
 	worker_end(worker);
+	rh_worker_turns_deinit(&worker->turns);
+	for (size_t i = 0; i < worker->fault_count; i++)
+		rh_free(worker->faults[i].words);
 	rh_hello_free(worker->hello);
 	rh_loadable_deinit(&worker->file);
 	rh_free(worker->path);
@@ -127,8 +162,11 @@ int rh_worker_start(struct rh_worker *worker, struct rh_error *err)
 	if (r < 0)
 		return r;
 	by_path = !worker->file.is_copy && !worker_is_replaced(worker);
-	return rh_process_start(worker->config->plugin_worker, worker->path, by_path ? &none : &worker->file,
-	                        &worker->process, err);
+	r = rh_process_start(worker->config->plugin_worker, worker->path, by_path ? &none : &worker->file,
+	                     worker->config->plugin_time_limit, &worker->process, err);
+	if (r == 0)
+		worker->state = WORKER_LOADING;
+	return r;
 }
 
 /** Without a limit: the worker's answer has one. The deadline of a run and an interrupt end the program as ever. */
@@ -138,19 +176,17 @@ static void worker_enter(const char *plugin, const char *operation, const char *
 	rh_guard_enter(guard);
 }
 
-/** Wait for the hello of a process that was started. */
-static int worker_load(struct rh_worker *worker, struct rh_hello **ret_hello, struct rh_error *err)
+/** Wait for the hello of a process that was started. @return as rh_process_receive() */
+static int worker_load(struct rh_worker *worker, int64_t patience, struct rh_hello **ret_hello, struct rh_error *err)
 {
 	rh_auto_str message = {0};
-	struct rh_guard guard;
-	int r;
+	int r = rh_process_receive(worker->process, patience, &message, err);
 
-	worker_enter(worker->path, "loading", NULL, &guard);
-	r = rh_process_receive(worker->process, NULL, worker->config->plugin_time_limit, &message, err);
-	rh_guard_leave();
 	if (r == 0)
 		r = rh_hello_read(&message, ret_hello, err);
-	if (r < 0)
+	if (r == 0)
+		worker->state = WORKER_IDLE;
+	else if (r != RH_EAGAIN)
 		worker_end(worker);
 	return r;
 }
@@ -158,22 +194,25 @@ static int worker_load(struct rh_worker *worker, struct rh_hello **ret_hello, st
 int rh_worker_describe(struct rh_worker *worker, const struct rh_hello **ret_hello, struct rh_error *err)
 {
 	int r = rh_worker_start(worker, err);
+	struct rh_guard guard;
 
-	if (r == 0)
-		r = worker_load(worker, &worker->hello, err);
+	if (r < 0)
+		return r;
+	worker_enter(worker->path, "loading", NULL, &guard);
+	r = worker_load(worker, RH_NEVER, &worker->hello, err);
+	rh_guard_leave();
+	worker->used = rh_clock_monotonic();
 	if (r == 0)
 		*ret_hello = worker->hello;
 	return r;
 }
 
 /** The file may be another one by now, whose kinds the host has not seen. */
-static int worker_restart(struct rh_worker *worker, struct rh_error *err)
+static int worker_greet(struct rh_worker *worker, int64_t patience, struct rh_error *err)
 {
 	rh_auto(hello) hello = NULL;
-	int r = rh_worker_start(worker, err);
+	int r = worker_load(worker, patience, &hello, err);
 
-	if (r == 0)
-		r = worker_load(worker, &hello, err);
 	if (r < 0 || rh_hello_equal(hello, worker->hello))
 		return r;
 	worker_end(worker);
@@ -198,33 +237,36 @@ static struct worker_fault *worker_find_fault(struct rh_worker *worker, uint64_t
 }
 
 /** @return how often the plugin failed at the job, this time included */
-static int worker_count_fault(struct rh_worker *worker, uint64_t job)
+static int worker_count_fault(struct rh_worker *worker, uint64_t job, const struct rh_error *err)
 {
 	struct worker_fault *fault = worker_find_fault(worker, job);
 
 	if (!fault) {
-		if (worker->fault_count == WORKER_FAULTS_MAX)
+		if (worker->fault_count == WORKER_FAULTS_MAX) {
+			rh_free(worker->faults[0].words);
 			memmove(worker->faults, worker->faults + 1, --worker->fault_count * sizeof(*worker->faults));
+		}
 		fault = &worker->faults[worker->fault_count++];
 		*fault = (struct worker_fault){.job = job};
 	}
+	rh_free(fault->words);
+	fault->words = err ? rh_strdup(err->message) : NULL;
 	fault->until = rh_clock_monotonic() + WORKER_SET_ASIDE;
 	return ++fault->count;
 }
 
 /** The plugin failed at a job once more. The next process is started at once, later ones after a growing time. */
-static int worker_fail(struct rh_worker *worker, const struct rh_ask *ask, struct rh_error *err)
+static int worker_fail(struct rh_worker *worker, struct rh_error *err)
 {
-	bool retry = ask->snapshot->host->retries;
 	int count;
 
 	worker_end(worker);
 	if (worker->failures++ > 0)
 		worker->until = rh_clock_monotonic() +
 		                (worker->failures > 10 ? WORKER_WAIT_MOST : WORKER_WAIT_FIRST << (worker->failures - 2));
-	if (!retry)
+	if (!worker->call.retry)
 		return RH_EPLUGIN;
-	count = worker_count_fault(worker, worker_job_hash(ask->snapshot->job));
+	count = worker_count_fault(worker, worker->call.job, err);
 	if (count < RH_WORKER_TRIES)
 		return RH_EAGAIN;
 	return rh_wrap(err, RH_EIO, "it failed at this job %d times, so the job is set aside until its spec changes",
@@ -240,141 +282,191 @@ static int worker_check(struct rh_worker *worker, const struct rh_ask *ask, stru
 		return 0;
 	fault = worker->fault_count > 0 ? worker_find_fault(worker, worker_job_hash(ask->snapshot->job)) : NULL;
 	if (fault && fault->count >= RH_WORKER_TRIES && rh_clock_monotonic() < fault->until)
-		return rh_fail(err, RH_EIO, "it failed at this job %d times, so the job is set aside until its spec changes",
-		               fault->count);
-	if (!worker->process && rh_clock_monotonic() < worker->until)
+		return rh_fail(err, RH_EIO,
+		               "it failed at this job %d times, so the job is set aside until its spec changes%s%s",
+		               fault->count, fault->words ? ": " : "", fault->words ? fault->words : "");
+	if (worker->state == WORKER_NONE && rh_clock_monotonic() < worker->until)
 		return rh_fail(err, RH_EAGAIN, "its worker process failed %d times in a row and is started again soon",
 		               worker->failures);
 	return 0;
 }
 
-/** A request that is being put together. */
-struct worker_request {
-	struct rh_str head;  /* up to the text of the job */
-	char *job;           /* NULL: the process has it; owned */
-	struct rh_str state; /* up to the text of the pod */
-	char *pod;           /* NULL: none is asked for; owned */
-	struct rh_str tail;
-	uint64_t key; /* of the job that the process has after this request */
-};
-
-static void worker_request_deinit(struct worker_request *request)
+/** @return whether all of an answer can be replayed */
+static bool worker_is_well_formed(const struct rh_str *answer)
 {
-	rh_str_deinit(&request->head);
-	rh_str_deinit(&request->state);
-	rh_str_deinit(&request->tail);
-	rh_free(request->job);
-	rh_free(request->pod);
+	struct rh_wire wire = rh_wire_read(answer->data, answer->length);
+	struct rh_outcome outcome;
+	uint8_t more;
+	int count = 0;
+
+	while ((more = rh_wire_byte(&wire)) == 1 && rh_record_replay(&wire, NULL, &outcome) == 0)
+		count++;
+	return count > 0 && more == 0 && rh_wire_is_complete(&wire);
 }
 
-static int worker_put_pods(const struct rh_ask *ask, struct worker_request *request)
+/** Take the answer of a busy process. @return as rh_process_receive() */
+static int worker_take(struct rh_worker *worker, int64_t patience, struct rh_str *answer, struct rh_error *err)
 {
-	request->pod = rh_json_text(ask->pod);
-	if (!request->pod)
-		return RH_ENOMEM;
-	rh_wire_put_text_head(&request->state, strlen(request->pod));
-	rh_wire_put_text(&request->tail, ask->type);
-	rh_wire_put_int(&request->tail, ask->index);
-	rh_wire_put_int(&request->tail, ask->count);
-	return 0;
-}
+	int r = rh_process_receive(worker->process, patience, answer, err);
 
-/** Identify the job with its addresses and settings, without its text where its version identifies it. */
-static int worker_put_job(const struct rh_worker *worker, const struct rh_ask *ask, struct worker_request *request)
-{
-	const struct rh_job *job = ask->snapshot->job;
-	bool versioned = ask->snapshot->stored && *job->uid && *job->resource_version;
-	rh_auto_str context = {0};
-	uint64_t keys[2];
-	size_t length;
-
-	if (!versioned && !(request->job = rh_json_text(job->object)))
-		return RH_ENOMEM;
-	rh_snapshot_put_context(&context, ask->slot, ask->snapshot);
-	length = context.length;
-	if (versioned)
-		rh_str_appendf(&context, "%s/%s", job->uid, job->resource_version);
-	keys[0] = context.failed ? 0 : rh_hash_keyed(&worker->seed, context.data, context.length);
-	keys[1] = versioned ? 0 : rh_hash_keyed(&worker->seed, request->job, strlen(request->job));
-	request->key = rh_hash_keyed(&worker->seed, keys, sizeof(keys));
-	rh_wire_put_byte(&request->head, request->key != worker->job);
-	if (request->key == worker->job) {
-		rh_free(rh_take(request->job));
-		return 0;
-	}
-	if (!request->job && !(request->job = rh_json_text(job->object)))
-		return RH_ENOMEM;
-	rh_str_append_bytes(&request->head, context.data, length);
-	rh_wire_put_text_head(&request->head, strlen(request->job));
-	return context.failed ? RH_ENOMEM : 0;
-}
-
-static int worker_put_request(const struct rh_worker *worker, const struct rh_ask *ask, struct worker_request *request)
-{
-	int r;
-
-	rh_wire_put_byte(&request->head, (uint8_t)ask->operation);
-	r = worker_put_job(worker, ask, request);
-	rh_snapshot_put_state(&request->state, ask->snapshot);
-	if (r == 0 && ask->operation == RH_OPERATION_POD)
-		r = worker_put_pods(ask, request);
-	return r < 0 || request->head.failed || request->state.failed || request->tail.failed ? RH_ENOMEM : 0;
-}
-
-static int worker_send(struct rh_worker *worker, const struct worker_request *request, struct rh_error *err)
-{
-	const struct rh_piece pieces[] = {
-		{request->head.data, request->head.length},   {request->job, request->job ? strlen(request->job) + 1 : 0},
-		{request->state.data, request->state.length}, {request->pod, request->pod ? strlen(request->pod) + 1 : 0},
-		{request->tail.data, request->tail.length},
-	};
-
-	return rh_process_send(worker->process, pieces, sizeof(pieces) / sizeof(pieces[0]),
-	                       worker->config->plugin_time_limit, err);
-}
-
-static int worker_exchange(struct rh_worker *worker, const struct rh_ask *ask, struct rh_str *answer,
-                           struct rh_error *err)
-{
-	__attribute__((cleanup(worker_request_deinit))) struct worker_request request = {.job = NULL};
-	int r;
-
-	if (worker_put_request(worker, ask, &request) < 0)
-		return rh_fail_oom(err);
-	r = worker_send(worker, &request, err);
-	rh_free(rh_take(request.job));
-	rh_free(rh_take(request.pod));
+	if (r == 0 && !worker_is_well_formed(answer))
+		r = rh_process_reject(worker->process, err);
 	if (r == 0)
-		r = rh_process_receive(worker->process, ask->name, worker->config->plugin_time_limit, answer, err);
-	worker->job = r == 0 ? request.key : 0;
+		worker->job = worker->call.job_key;
 	return r;
 }
 
-int rh_worker_reject(struct rh_worker *worker, const struct rh_ask *ask, struct rh_error *err)
+/** The process has answered, or failed: what that means for who asked. @return see rh_worker_ask() */
+static int worker_settle(struct rh_worker *worker, int r, struct rh_error *err)
 {
-	(void)rh_fail(err, RH_EPLUGIN, "its worker process sent a malformed answer in %s", ask->name);
-	return worker_fail(worker, ask, err);
+	worker->used = rh_clock_monotonic();
+	worker->slow = worker->used - worker->call.began > RH_WORKER_PATIENCE;
+	if (r == 0) {
+		worker->failures = 0;
+		worker->state = WORKER_IDLE;
+		return 0;
+	}
+	if (r == RH_EPLUGIN)
+		return worker_fail(worker, err);
+	worker_end(worker);
+	return r == RH_EIO && worker->call.retry ? RH_EAGAIN : r;
+}
+
+/** Send the request. @return as rh_process_send() */
+static int worker_send(struct rh_worker *worker, const struct rh_ask *ask, struct rh_worker_request *request,
+                       struct rh_error *err)
+{
+	struct rh_piece pieces[RH_REQUEST_PIECES];
+
+	if (rh_request_finish(request, ask, worker->job, pieces) < 0)
+		return rh_fail_oom(err);
+	worker->state = WORKER_BUSY;
+	return rh_process_send(worker->process, ask->name, pieces, RH_REQUEST_PIECES, err);
+}
+
+/** Start the process where there is none, send it the request, and wait for its answer. @return as rh_process_receive()
+ */
+static int worker_exchange(struct rh_worker *worker, const struct rh_ask *ask, struct rh_worker_request *request,
+                           int64_t patience, struct rh_str *answer, struct rh_error *err)
+{
+	int r = rh_worker_start(worker, err);
+
+	if (r == 0 && worker->state == WORKER_LOADING)
+		r = worker_greet(worker, patience, err);
+	if (r == 0)
+		r = worker_send(worker, ask, request, err);
+	return r == 0 ? worker_take(worker, patience, answer, err) : r;
+}
+
+static void worker_begin(struct rh_worker *worker, const struct rh_ask *ask, const struct rh_worker_request *request)
+{
+	const struct rh_host *host = ask->snapshot->host;
+
+	/* one that ended meanwhile did not fail at this job */
+	if (worker->state == WORKER_LEAVING || (worker->state == WORKER_IDLE && !rh_process_is_ready(worker->process)))
+		worker_end(worker);
+	worker->call = (struct worker_call){.key = request->key,
+	                                    .job_key = request->job_key,
+	                                    .job = host->retries ? worker_job_hash(ask->snapshot->job) : 0,
+	                                    .retry = host->retries,
+	                                    .events = host->events,
+	                                    .began = rh_clock_monotonic()};
+}
+
+static int worker_watch(struct rh_worker *worker, struct rh_error *err)
+{
+	return worker->call.events >= 0 ? rh_process_watch(worker->process, worker->call.events, err) : 0;
+}
+
+/** The answer is to come: the loop steps the worker then. @return RH_EAGAIN, or why it cannot be waited for */
+static int worker_await(struct rh_worker *worker, struct rh_answers *answers, struct rh_error *err)
+{
+	int r = worker_watch(worker, err);
+
+	if (r < 0)
+		return worker_settle(worker, r, err);
+	rh_worker_turns_ask(&worker->turns, answers);
+	return rh_fail(err, RH_EAGAIN, "its answer is to come");
+}
+
+/** @return see rh_worker_ask() */
+static int worker_ask_now(struct rh_worker *worker, const struct rh_ask *ask, struct rh_worker_request *request,
+                          struct rh_str *answer, struct rh_error *err)
+{
+	struct rh_answers *answers = ask->snapshot->answers;
+	int64_t patience = !answers ? RH_NEVER : worker->slow ? 0 : ask->snapshot->host->patience;
+	struct rh_guard guard;
+	int r;
+
+	worker_begin(worker, ask, request);
+	worker_enter(ask->slot->name, ask->name, ask->object, &guard);
+	r = worker_exchange(worker, ask, request, patience, answer, err);
+	rh_guard_leave();
+	return r == RH_EAGAIN ? worker_await(worker, answers, err) : worker_settle(worker, r, err);
 }
 
 int rh_worker_ask(struct rh_worker *worker, const struct rh_ask *ask, struct rh_str *answer, struct rh_error *err)
 {
-	struct rh_guard guard;
-	int r = worker_check(worker, ask, err);
+	__attribute__((cleanup(rh_request_deinit))) struct rh_worker_request request = {.job = NULL};
+	struct rh_answers *answers = ask->snapshot->answers;
+	int r;
 
-	if (r < 0)
+	if (rh_request_make(&request, ask, &worker->seed) < 0)
+		return rh_fail_oom(err);
+	r = answers ? rh_answers_take(answers, request.key, answer, err) : 1;
+	if (r != 1)
 		return r;
-	/* one that ended meanwhile did not fail at this job */
-	if (worker->process && !rh_process_is_ready(worker->process))
-		worker_end(worker);
-	r = worker->process ? 0 : worker_restart(worker, err);
-	if (r == RH_EIO && ask->snapshot->host->retries)
-		return RH_EAGAIN;
-	if (r == 0) {
-		worker_enter(ask->slot->name, ask->name, ask->object, &guard);
-		r = worker_exchange(worker, ask, answer, err);
-		rh_guard_leave();
+	if (answers && (worker->state == WORKER_LOADING || worker->state == WORKER_BUSY)) {
+		rh_worker_turns_wait(&worker->turns, answers);
+		return rh_fail(err, RH_EAGAIN, "it is busy with another job");
 	}
-	if (r == 0)
-		worker->failures = 0;
-	return r == RH_EPLUGIN ? worker_fail(worker, ask, err) : r;
+	r = worker_check(worker, ask, err);
+	return r == 0 ? worker_ask_now(worker, ask, &request, answer, err) : r;
+}
+
+/** Whoever asked asks again once its process has described itself. */
+static void worker_step_call(struct rh_worker *worker)
+{
+	bool loading = worker->state == WORKER_LOADING;
+	rh_auto_str answer = {0};
+	struct rh_error err = {0};
+	int r = loading ? worker_greet(worker, 0, &err) : worker_take(worker, 0, &answer, &err);
+
+	if (r == RH_EAGAIN) {
+		(void)worker_watch(worker, &err); /* it may have more to send now; a process that ends is late then */
+		return;
+	}
+	if (worker->process && worker->call.events >= 0)
+		rh_process_unwatch(worker->process, worker->call.events);
+	if (loading && r == 0) {
+		rh_worker_turns_recall(&worker->turns);
+		return;
+	}
+	r = worker_settle(worker, r, &err);
+	rh_worker_turns_answer(&worker->turns, worker->call.key, r, &err, &answer);
+}
+
+void rh_worker_step(struct rh_worker *worker, int64_t now)
+{
+	if (worker->state == WORKER_LOADING || worker->state == WORKER_BUSY)
+		worker_step_call(worker);
+	else if (worker->turns.first && (worker->state != WORKER_NONE || now >= worker->until))
+		rh_worker_turns_call(&worker->turns);
+	else if (worker->state == WORKER_LEAVING && now >= worker->until)
+		worker_end(worker);
+	else if (worker->state == WORKER_IDLE && now >= worker->used + WORKER_REST) {
+		rh_worker_dismiss(worker);
+		worker->until = now + RH_PROCESS_PARTING;
+	}
+}
+
+int64_t rh_worker_deadline(const struct rh_worker *worker)
+{
+	if (worker->state == WORKER_LOADING || worker->state == WORKER_BUSY)
+		return rh_process_deadline(worker->process);
+	if (worker->turns.first)
+		return worker->state == WORKER_NONE ? worker->until : 0;
+	if (worker->state == WORKER_LEAVING)
+		return worker->until;
+	return worker->state == WORKER_IDLE ? worker->used + WORKER_REST : RH_NEVER;
 }

@@ -7,33 +7,22 @@
 #define RH_HOST_WORKER_WORKER_H
 
 #include "base/error.h"
-#include "base/json.h"
+#include "base/os/clock.h"
 #include "base/str.h"
 #include "config/config.h"
-#include "host/call/view.h"
 #include "host/registry.h"
 #include "host/worker/hello.h"
+#include "host/worker/request.h"
 
 /** Most pods that one request asks for. */
 #define RH_WORKER_BATCH 64
+/** How long an answer is waited for before other jobs go on, microseconds: one of a sound plugin is there by then. */
+#define RH_WORKER_PATIENCE (RH_SECOND / 100)
 /** How often a plugin may fail at a job before the job is set aside. */
 #define RH_WORKER_TRIES 3
 
 /** Opaque. */
 struct rh_worker;
-
-/** One operation. All borrowed. */
-struct rh_ask {
-	enum rh_operation operation;
-	const char *name;                   /**< of the operation, for messages: "pod()" */
-	const char *object;                 /**< likewise: "PyTorchJob default/mnist" */
-	const struct rh_slot *slot;         /**< of the plugin */
-	const struct rh_snapshot *snapshot; /**< the job */
-	const struct rh_json *pod;          /**< for pod(): its body so far */
-	const char *type;                   /**< for pod() */
-	int32_t index;                      /**< for pod(): the first one */
-	int32_t count;                      /**< for pod(): how many from there on */
-};
 
 /** @param config borrowed for the life of the worker. @return NULL when memory is out */
 struct rh_worker *rh_worker_new(const struct rh_config *config, const char *path);
@@ -53,14 +42,17 @@ int rh_worker_start(struct rh_worker *worker, struct rh_error *err);
  */
 int rh_worker_describe(struct rh_worker *worker, const struct rh_hello **ret_hello, struct rh_error *err);
 /**
- * Ask; a process that is gone is started again first. @param[out] answer the answers, for rh_record_replay(), each
- * behind a byte 1, and a byte 0 at the end
+ * Ask; a process that is gone is started again first. @param[out] answer the answers, well formed, for
+ * rh_record_replay(), each behind a byte 1, and a byte 0 at the end
  * @return 0, RH_ENOMEM, RH_EIO (it cannot be started), or RH_EPLUGIN with what the plugin did instead of answering.
  * Where the host retries (rh_host_set_retry()) these two are RH_EAGAIN, and RH_EIO once the plugin failed at the job
- * RH_WORKER_TRIES times
+ * RH_WORKER_TRIES times. Where the snapshot has struct rh_answers, RH_EAGAIN also says that the answer, or the turn of
+ * the job, is to come: rh_answers_are_awaited()
  */
 int rh_worker_ask(struct rh_worker *worker, const struct rh_ask *ask, struct rh_str *answer, struct rh_error *err);
-/** The answer to @p ask is malformed: end the process. @return RH_EPLUGIN, RH_EAGAIN or RH_EIO, as rh_worker_ask() */
-int rh_worker_reject(struct rh_worker *worker, const struct rh_ask *ask, struct rh_error *err);
+/** Take what the process says, end one that is late or has had nothing to do for long, call who waits. */
+void rh_worker_step(struct rh_worker *worker, int64_t now);
+/** @return when rh_worker_step() is due though the process says nothing, monotonic microseconds */
+int64_t rh_worker_deadline(const struct rh_worker *worker);
 
 #endif

@@ -11,7 +11,7 @@
 /* More rounds than any test needs: a simulation that is still busy then never settles. */
 #define SIM_ROUNDS_MAX 20000
 
-void sim_open(struct sim *sim, bool graceful)
+void sim_open_empty(struct sim *sim, bool graceful)
 {
 	struct rh_error err = {0};
 
@@ -19,10 +19,17 @@ void sim_open(struct sim *sim, bool graceful)
 	sim->config = rh_config_new();
 	assert_non_null(sim->config);
 	assert_int_equal(rh_host_new(sim->config, &sim->host, &err), 0);
-	if (rh_host_load_file(sim->host, RH_PLUGIN_DIR "/pytorch.so", &err) < 0)
-		fail_msg("%s", err.message);
 	assert_int_equal(rh_memory_store_new(graceful, NULL, NULL, &sim->store), 0);
 	rh_memory_store_set_time(sim->store, sim->now);
+}
+
+void sim_open(struct sim *sim, bool graceful)
+{
+	struct rh_error err = {0};
+
+	sim_open_empty(sim, graceful);
+	if (rh_host_load_file(sim->host, RH_PLUGIN_DIR "/pytorch.so", &err) < 0)
+		fail_msg("%s", err.message);
 }
 
 void sim_close(struct sim *sim)
@@ -63,12 +70,14 @@ static void sim_set_time(struct sim *sim, int64_t now)
 static void sim_run(struct sim *sim, int64_t until)
 {
 	for (int round = 0; round < SIM_ROUNDS_MAX; round++) {
+		bool comes;
 		int64_t next;
 
 		rh_memory_store_drain(sim->store);
 		rh_engine_step(sim->engine, sim->now);
+		comes = sim->turn && sim->turn(sim);
 		next = rh_engine_deadline(sim->engine);
-		if (rh_memory_store_pending(sim->store) > 0 || next <= sim->now)
+		if (rh_memory_store_pending(sim->store) > 0 || next <= sim->now || comes)
 			continue;
 		if (next > until)
 			return;

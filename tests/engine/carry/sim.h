@@ -33,8 +33,12 @@ struct sim {
 	struct rh_engine_options options; /**< for the next sim_start() */
 	struct rh_resource jobs;          /**< PyTorchJobs */
 	int64_t now;
+	/** Called in each round of a run; NULL: nothing is. @return whether something is to come though nothing is due */
+	bool (*turn)(struct sim *sim);
 };
 
+/** sim_open() without plugins. */
+void sim_open_empty(struct sim *sim, bool graceful);
 /** Load the plugins and make an empty store; no engine yet. @param graceful as rh_memory_store_new() */
 void sim_open(struct sim *sim, bool graceful);
 /** Free everything. */

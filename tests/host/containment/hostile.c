@@ -20,6 +20,9 @@
 /** Bytes of a text that is too long for anything. */
 #define HOSTILE_LARGE ((size_t)100 << 20)
 
+/** How long a slow operation takes, in microseconds: longer than the host waits, shorter than any time limit. */
+#define HOSTILE_SLOW 50000
+
 static const struct rh_services *hostile_services;
 static char hostile_name[64]; /* of the file, without its ending */
 
@@ -121,6 +124,8 @@ static void hostile_act(const char *where)
 		(void)syscall(SYS_exit_group, 0);
 	if (hostile_is(where, "child") && fork() == 0)
 		_exit(0);
+	if (hostile_is(where, "slow"))
+		(void)usleep(HOSTILE_SLOW);
 	while (hostile_is(where, "sleep"))
 		(void)sleep(1000);
 	while (hostile_is(where, "loop"))
@@ -148,12 +153,22 @@ __attribute__((constructor)) static void hostile_construct(void)
 	hostile_act("load");
 }
 
+/** hostile_act() of an operation: a job may ask to be spared. */
+static void hostile_operate(const struct rh_view *view, const char *where)
+{
+	const char *spared = hostile_services->text(view, "metadata.annotations.spared");
+
+	if (!spared || strcmp(spared, "true") != 0)
+		hostile_act(where);
+}
+
 static int32_t hostile_init(const struct rh_services *services, void **ret_self, struct rh_reply *reply)
 {
 	*ret_self = 0;
 	hostile_services = services;
 	hostile_act("init");
-	(void)reply;
+	if (hostile_is("init", "note"))
+		(void)services->note(reply, RH_NOTE_WARN, "noted in init()");
 	return 0;
 }
 
@@ -200,8 +215,7 @@ static const struct rh_kind *hostile_describe(void *self, uint32_t index)
 static int32_t hostile_validate(void *self, const struct rh_view *view, struct rh_reply *reply)
 {
 	(void)self;
-	(void)view;
-	hostile_act("validate");
+	hostile_operate(view, "validate");
 	for (int i = 0; i < 1000000 && hostile_is("validate", "many"); i++)
 		(void)hostile_services->refuse(reply, "spec", "Forbidden: again");
 	return 0;
@@ -226,9 +240,8 @@ static int32_t hostile_pod(void *self, const struct rh_view *view, const struct 
 	int32_t r = 0;
 
 	(void)self;
-	(void)view;
 	(void)me;
-	hostile_act("pod");
+	hostile_operate(view, "pod");
 	if (hostile_is("pod", "variable")) {
 		char *text = hostile_text("", "");
 
@@ -254,8 +267,7 @@ static int32_t hostile_objects(void *self, const struct rh_view *view, struct rh
 	int32_t r = 0;
 
 	(void)self;
-	(void)view;
-	hostile_act("objects");
+	hostile_operate(view, "objects");
 	for (int i = 0; i < 200000 && r == 0 && hostile_is("objects", "many"); i++) {
 		(void)snprintf(text, sizeof(text),
 		               "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c%d\"}}", i);
@@ -283,7 +295,7 @@ static int32_t hostile_judge(void *self, const struct rh_view *view, struct rh_r
 
 	(void)self;
 	(void)reply;
-	hostile_act("judge");
+	hostile_operate(view, "judge");
 	(void)hostile_services->counts(view, "Worker", &counts);
 	while (counts.active > 0 && hostile_is("judge", "late"))
 		continue;

@@ -87,6 +87,14 @@ class Worker(Case):
                 self.assertIn(words, done.stderr)
                 self.assertEqual(done.stderr.count(path), 1, done.stderr)
 
+    def test_what_it_notes_in_init_is_logged(self):
+        for isolation in ("process", "none"):
+            self.file("roundhouse.ini", f"[plugins]\ntime-limit = 1m\nisolation = {isolation}\n")
+            self.add("init-note")
+            done = self.call("render", self.hostile)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count("plugin init-note: noted in init()"), 1, (isolation, done.stderr))
+
     def test_fini_harms_nobody(self):
         for what in ("segv", "loop", "kernel"):
             self.add(f"fini-{what}")

@@ -12,12 +12,13 @@
 
 #include "host/call/view.h"
 #include "host/fixture.h"
+#include "host/worker/wire.h"
 
 /** A slot as a worker has it once the plugin of the fixture is loaded. */
 static void open_slot(struct fixture *fixture, struct rh_str *out)
 {
 	fixture_open(fixture, fixture_plugin(), fixture_job);
-	rh_hello_put(out, fixture->host->slots[0]);
+	rh_hello_put(out, fixture->host->slots[0], NULL);
 	assert_false(out->failed);
 }
 
@@ -62,6 +63,34 @@ static void test_hello__a_kind_is_the_same_at_both_ends(void **state)
 	assert_null(rh_hello_kind(hello, true, 0));
 }
 
+static void test_hello__notes_are_no_part_of_the_description(void **state)
+{
+	auto_fixture fixture = {0};
+	rh_auto_str plain = {0}, noted = {0}, notes = {0};
+	rh_auto(hello) a = NULL;
+	rh_auto(hello) b = NULL;
+	size_t cursor = 0;
+	int32_t level = -1;
+
+	(void)state;
+	open_slot(&fixture, &plain);
+	for (int32_t i = 0; i < 2; i++) {
+		rh_wire_put_byte(&notes, 1);
+		rh_wire_put_int(&notes, i);
+		rh_wire_put_text(&notes, i == 0 ? "first" : "second");
+	}
+	rh_hello_put(&noted, fixture.host->slots[0], &notes);
+	assert_int_equal(rh_hello_read(&plain, &a, NULL), 0);
+	assert_int_equal(rh_hello_read(&noted, &b, NULL), 0);
+	assert_true(rh_hello_equal(a, b));
+	assert_null(rh_hello_note(a, &cursor, &level));
+	assert_string_equal(rh_hello_note(b, &cursor, &level), "first");
+	assert_int_equal(level, 0);
+	assert_string_equal(rh_hello_note(b, &cursor, &level), "second");
+	assert_int_equal(level, 1);
+	assert_null(rh_hello_note(b, &cursor, &level));
+}
+
 static void test_hello__what_is_cut_short_is_refused(void **state)
 {
 	auto_fixture fixture = {0};
@@ -83,6 +112,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hello__a_kind_is_the_same_at_both_ends),
+		cmocka_unit_test(test_hello__notes_are_no_part_of_the_description),
 		cmocka_unit_test(test_hello__what_is_cut_short_is_refused),
 	};
 

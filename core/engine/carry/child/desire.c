@@ -63,11 +63,12 @@ static int desire_check_all(struct rh_entry *entry, const struct rh_snapshot *sn
 {
 	struct rh_snapshot other = *snapshot;
 	rh_auto(json) objects = NULL;
-	int r = desire_check(entry, entry->objects.desired, NULL);
+	int r;
 
 	other.suspended = !other.suspended;
+	r = desire_build(&other, &objects, err);
 	if (r == 0)
-		r = desire_build(&other, &objects, err);
+		r = desire_check(entry, entry->objects.desired, NULL);
 	return r == 0 ? desire_check(entry, objects, entry->objects.desired) : r;
 }
 

@@ -22,10 +22,16 @@ void rh_bodies_forget(struct rh_entry *entry)
 	entry->bodies.addresses_attempt = -1;
 }
 
+void rh_bodies_on_ready(void *arg)
+{
+	rh_entry_touch(arg);
+}
+
 struct rh_snapshot rh_bodies_snapshot(const struct rh_entry *entry)
 {
 	return (struct rh_snapshot){
 		.host = entry->engine->options.host,
+		.answers = entry->bodies.answers,
 		.job = entry->job,
 		.addresses = &entry->bodies.addresses,
 		.gang = entry->engine->options.gang,

@@ -20,6 +20,8 @@ struct rh_entry_bodies {
 	int32_t addresses_attempt;     /**< -1: none */
 	struct rh_snapshot snapshot;   /**< what the builder was made of */
 	struct rh_builder *builder;    /**< of the snapshot; NULL until something is built */
+	struct rh_answers *answers;    /**< of the plugin; owned; NULL: operations wait until it answers */
+	bool waits;                    /**< an operation of the last pass has no answer yet */
 };
 
 /** @return whether the job runs, so that addresses and further objects are needed */
@@ -28,6 +30,8 @@ bool rh_bodies_are_needed(const struct rh_entry *entry);
 struct rh_snapshot rh_bodies_snapshot(const struct rh_entry *entry);
 /** Make the addresses of the attempt, where they are missing. @return 0 or a negative status */
 int rh_bodies_addresses(struct rh_entry *entry, struct rh_error *err);
+/** An operation of the plugin has its answer now, or its turn: the job is due. @param arg its struct rh_entry */
+void rh_bodies_on_ready(void *arg);
 /** @return the builder of the job as it is, borrowed; NULL: @p err and *@p ret_status say why */
 struct rh_builder *rh_bodies_builder(struct rh_entry *entry, int *ret_status, struct rh_error *err);
 /** Free the builder: the job has changed, or it takes too much memory. */

@@ -107,6 +107,7 @@ static int act_create(struct rh_entry *entry, const struct rh_action *action, co
 	rh_auto(json) body = NULL;
 	struct rh_inflight *inflight = act_new(entry, action->verb, resource, action->name, NULL);
 	int r = inflight ? act_build(entry, action, &body, &err) : RH_ENOMEM;
+	enum rh_failure failure;
 
 	if (r == 0 && act_predict(inflight, body) < 0)
 		r = RH_ENOMEM;
@@ -117,12 +118,15 @@ static int act_create(struct rh_entry *entry, const struct rh_action *action, co
 		request.body = rh_take(body);
 		return rh_inflight_start(inflight, &request);
 	}
-	if (r != RH_ENOMEM && rh_failure_judge(entry, r, &err) == RH_FAILURE_RETRY) {
+	failure = r == RH_ENOMEM ? RH_FAILURE_FINAL : rh_failure_judge(entry, r, &err);
+	if (failure == RH_FAILURE_RETRY) {
 		rh_report_failure(inflight, RH_REFUSED_CREATE, err.message);
 		rh_backoff_add(inflight, -1);
 		rh_queue_add(&entry->engine->queue, &entry->item, RH_QUEUE_NOW);
 	}
 	rh_inflight_free(inflight);
+	if (failure == RH_FAILURE_WAIT)
+		return RH_EAGAIN;
 	return r == RH_ENOMEM ? r : 0;
 }
 
@@ -194,11 +198,12 @@ void rh_act_admit(struct rh_engine *engine)
 		rh_entry_touch((struct rh_entry *)((char *)item - offsetof(struct rh_entry, inflight.throttled)));
 }
 
-static bool act_must_wait(struct rh_entry *entry, bool creates)
+static bool act_must_wait(struct rh_entry *entry, enum rh_action_verb verb)
 {
 	struct rh_engine *engine = entry->engine;
+	bool creates = rh_verb_creates(verb);
 
-	if (entry->inflight.count >= engine->options.window)
+	if (entry->inflight.count >= engine->options.window || (verb == RH_CREATE_POD && entry->bodies.waits))
 		return true;
 	if (!creates || rh_share_may_create(engine, entry->share))
 		return false;
@@ -217,7 +222,7 @@ int rh_act(struct rh_entry *entry, const struct rh_action *action)
 		return RH_ENOMEM;
 	if (act_is_sent(entry, verb, resource->kind, name) || rh_backoff_is_waiting(entry, verb, resource->kind, name))
 		return 0;
-	if (act_must_wait(entry, rh_verb_creates(action->verb)))
+	if (act_must_wait(entry, action->verb))
 		return RH_EAGAIN;
 	if (checks)
 		return rh_act_check_object(entry, rh_json_item(entry->objects.desired, (size_t)action->index));
