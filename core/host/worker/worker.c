@@ -280,6 +280,15 @@ static int worker_put_job(const struct rh_worker *worker, const struct rh_ask *a
 	return context.failed ? RH_ENOMEM : 0;
 }
 
+/* The random bytes follow as the last piece of the message, from where the caller wipes them. */
+static void worker_put_made(const struct rh_made *made, struct rh_str *tail)
+{
+	rh_wire_put_text(tail, made->api_version);
+	rh_wire_put_text(tail, made->kind);
+	rh_wire_put_text(tail, made->name);
+	rh_wire_put_size(tail, made->random_bytes);
+}
+
 static int worker_put_request(const struct rh_worker *worker, const struct rh_ask *ask, struct worker_request *request)
 {
 	int r;
@@ -289,15 +298,21 @@ static int worker_put_request(const struct rh_worker *worker, const struct rh_as
 	rh_snapshot_put_state(&request->state, ask->snapshot);
 	if (r == 0 && ask->operation == RH_OPERATION_POD)
 		r = worker_put_pods(ask, request);
+	if (ask->made)
+		worker_put_made(ask->made, &request->tail);
 	return r < 0 || request->head.failed || request->state.failed || request->tail.failed ? RH_ENOMEM : 0;
 }
 
-static int worker_send(struct rh_worker *worker, const struct worker_request *request, struct rh_error *err)
+static int worker_send(struct rh_worker *worker, const struct worker_request *request, const struct rh_made *made,
+                       struct rh_error *err)
 {
 	const struct rh_piece pieces[] = {
-		{request->head.data, request->head.length},   {request->job, request->job ? strlen(request->job) + 1 : 0},
-		{request->state.data, request->state.length}, {request->pod, request->pod ? strlen(request->pod) + 1 : 0},
+		{request->head.data, request->head.length},
+		{request->job, request->job ? strlen(request->job) + 1 : 0},
+		{request->state.data, request->state.length},
+		{request->pod, request->pod ? strlen(request->pod) + 1 : 0},
 		{request->tail.data, request->tail.length},
+		{made ? (const char *)made->random : NULL, made ? made->random_bytes : 0},
 	};
 
 	return rh_process_send(worker->process, pieces, sizeof(pieces) / sizeof(pieces[0]),
@@ -312,7 +327,7 @@ static int worker_exchange(struct rh_worker *worker, const struct rh_ask *ask, s
 
 	if (worker_put_request(worker, ask, &request) < 0)
 		return rh_fail_oom(err);
-	r = worker_send(worker, &request, err);
+	r = worker_send(worker, &request, ask->made, err);
 	rh_free(rh_take(request.job));
 	rh_free(rh_take(request.pod));
 	if (r == 0)

@@ -33,6 +33,7 @@ struct rh_ask {
 	const char *type;                   /**< for pod() */
 	int32_t index;                      /**< for pod(): the first one */
 	int32_t count;                      /**< for pod(): how many from there on */
+	const struct rh_made *made;         /**< for make() */
 };
 
 /** @param config borrowed for the life of the worker. @return NULL when memory is out */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The structs of `roundhouse/plugin.h` 1.1 as they cross the border. Plugins need the constants of it alone.
+//! The structs of `roundhouse/plugin.h` 1.2 as they cross the border. Plugins need the constants of it alone.
 //!
 //! `examples/layout.rs` prints size and offset of every member, and a test of Roundhouse compares them with the header.
 
@@ -9,7 +9,7 @@ use std::os::raw::{c_char, c_void};
 /// Breaking level; part of the entry function's name.
 pub const RH_ABI_MAJOR: u16 = 1;
 /// Growth level that this crate is written against.
-pub const RH_ABI_MINOR: u16 = 1;
+pub const RH_ABI_MINOR: u16 = 2;
 /// Who defines this ABI, zero-padded.
 pub const RH_ABI_VENDOR: [u8; 16] = *b"roundhouse\0\0\0\0\0\0";
 
@@ -182,6 +182,25 @@ pub struct ReplicaState {
     pub exit_code: i32,
 }
 
+/// struct rh_object_options
+#[repr(C)]
+pub struct ObjectOptions {
+    pub head: Head,
+    pub flags: u32,
+    pub random_bytes: u32,
+}
+
+/// struct rh_made
+#[repr(C)]
+pub struct MadeObject {
+    pub head: Head,
+    pub api_version: *const c_char,
+    pub kind: *const c_char,
+    pub name: *const c_char,
+    pub random: *const u8,
+    pub random_bytes: u32,
+}
+
 /// struct rh_services
 #[repr(C)]
 pub struct Services {
@@ -211,6 +230,8 @@ pub struct Services {
     pub edit: unsafe extern "C" fn(*mut Reply, *const c_char, *const c_char) -> i32,
     pub object: unsafe extern "C" fn(*mut Reply, *const c_char) -> i32,
     pub verdict: unsafe extern "C" fn(*mut Reply, i32, *const c_char, *const c_char) -> i32,
+    /// Since 1.2, like all below: a host of 1.1 does not have them.
+    pub object_with: Option<unsafe extern "C" fn(*mut Reply, *const c_char, *const ObjectOptions) -> i32>,
 }
 
 /// struct rh_plugin
@@ -227,6 +248,7 @@ pub struct Plugin {
     pub objects: Option<unsafe extern "C" fn(*mut c_void, *const View, *mut Reply) -> i32>,
     pub judge: Option<unsafe extern "C" fn(*mut c_void, *const View, *mut Reply) -> i32>,
     pub settings: *const c_char,
+    pub make: Option<unsafe extern "C" fn(*mut c_void, *const View, *const MadeObject, *mut Reply) -> i32>,
 }
 
 // A mistake in the list of members changes a size; the test of the layout finds the rest.
@@ -238,6 +260,8 @@ const _: () = {
     assert!(size_of::<Replica>() == 40);
     assert!(size_of::<Counts>() == 44);
     assert!(size_of::<ReplicaState>() == 32);
-    assert!(size_of::<Services>() == 224);
-    assert!(size_of::<Plugin>() == 104);
+    assert!(size_of::<ObjectOptions>() == 32);
+    assert!(size_of::<MadeObject>() == 64);
+    assert!(size_of::<Services>() == 232);
+    assert!(size_of::<Plugin>() == 112);
 };
