@@ -44,6 +44,11 @@ static bool str_reserve(struct rh_str *str, size_t more)
 	return true;
 }
 
+void rh_str_reserve(struct rh_str *str, size_t more)
+{
+	(void)str_reserve(str, more);
+}
+
 void rh_str_append(struct rh_str *str, const char *text)
 {
 	rh_str_append_bytes(str, text, strlen(text));

@@ -31,6 +31,8 @@ void rh_str_append(struct rh_str *str, const char *text);
 void rh_str_append_bytes(struct rh_str *str, const char *bytes, size_t length);
 /** Append formatted text. */
 void rh_str_appendf(struct rh_str *str, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/** Make room for @p more bytes, so that appends of these do not move the text. */
+void rh_str_reserve(struct rh_str *str, size_t more);
 /** Empty the string and keep its room. */
 void rh_str_clear(struct rh_str *str);
 /** Keep the first @p length bytes; a shorter string is unchanged. */

@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/os/random.h"
 #include "build/fabric.h"
 #include "build/gang.h"
 #include "build/ranks.h"
 #include "config/config.h"
 #include "host/registry.h"
+#include "job/keep.h"
 #include "job/names.h"
 
 /** Parts of bodies that are constant for all replicas of one type; made when the first of them is built. */
@@ -408,14 +410,19 @@ int rh_build_service(struct rh_builder *builder, const char *type, int32_t index
 	return 0;
 }
 
-static int build_own(const struct rh_job *job, struct rh_json *object)
+/** Namespace and owner. What is kept for good has a label in place of the owner, by which it is found again. */
+static int build_own(const struct rh_job *job, struct rh_json *object, const struct rh_keep *keep)
 {
 	struct rh_json *metadata = rh_json_get(object, "metadata");
+	struct rh_json *labels;
 
 	rh_json_remove(metadata, "ownerReferences");
 	if (rh_json_set_string(metadata, "namespace", job->namespace_) < 0)
 		return RH_ENOMEM;
-	return rh_build_owner(job, metadata);
+	if (!keep->retain)
+		return rh_build_owner(job, metadata);
+	labels = rh_json_ensure_object(metadata, "labels");
+	return labels ? rh_json_set_string(labels, RH_LABEL_JOB_UID, job->uid) : RH_ENOMEM;
 }
 
 /** A job that does not run holds no place in a queue. */
@@ -443,9 +450,40 @@ int rh_build_objects(struct rh_builder *builder, struct rh_json **ret_objects, s
 	if (r < 0)
 		return r;
 	for (struct rh_json *object = rh_json_first(objects); object; object = rh_json_next(object)) {
-		if (build_own(snapshot->job, object) < 0)
+		const struct rh_keep keep = rh_keep_read(object);
+
+		if (build_own(snapshot->job, object, &keep) < 0)
 			return rh_fail_oom(err);
 	}
 	*ret_objects = rh_take(objects);
 	return 0;
+}
+
+int rh_build_made(const struct rh_snapshot *snapshot, const struct rh_json *object, struct rh_json **ret_object,
+                  struct rh_error *err)
+{
+	const struct rh_keep keep = rh_keep_read(object);
+	uint8_t random[RH_KEEP_RANDOM_MAX];
+	const struct rh_made made = {
+		.head = RH_HEAD(struct rh_made),
+		.api_version = rh_json_string_at(object, "apiVersion"),
+		.kind = rh_json_string_at(object, "kind"),
+		.name = rh_json_string_at(object, "metadata.name"),
+		.random = random,
+		.random_bytes = keep.random,
+	};
+	struct rh_json *body = NULL;
+	int r;
+
+	if (!rh_random_secret(random, keep.random))
+		return rh_fail(err, RH_EAGAIN, "the kernel has no random bytes yet");
+	r = rh_host_make(snapshot, &made, &body, err);
+	explicit_bzero(random, sizeof(random));
+	if (r == 0 && (rh_keep_write(body, &keep) < 0 || build_own(snapshot->job, body, &keep) < 0))
+		r = rh_fail_oom(err);
+	if (r < 0)
+		rh_json_free_secret(body);
+	else
+		*ret_object = body;
+	return r;
 }

@@ -255,6 +255,7 @@ static int gang_put_metadata(const struct rh_job *job, struct rh_json *metadata)
 	if (rh_json_set(metadata, "annotations", rh_json_copy(annotations)) < 0)
 		return RH_ENOMEM;
 	rh_json_remove(rh_json_get(metadata, "annotations"), RH_ANNOTATION_LEDGER);
+	rh_json_remove(rh_json_get(metadata, "annotations"), RH_ANNOTATION_KEEP);
 	return 0;
 }
 

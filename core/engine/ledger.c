@@ -62,6 +62,7 @@ void rh_ledger_deinit(struct rh_ledger *ledger)
 		rh_free(ledger->counted[i]);
 	rh_free(ledger->counted);
 	rh_first_fault_deinit(&ledger->fault);
+	rh_uid_map_deinit(&ledger->made);
 	*ledger = (struct rh_ledger){0};
 }
 
@@ -98,7 +99,7 @@ static int ledger_copy_counted(struct rh_ledger *to, const struct rh_ledger *fro
 int rh_ledger_copy(struct rh_ledger *to, const struct rh_ledger *from)
 {
 	if (ledger_copy_types(to, from) < 0 || ledger_copy_counted(to, from) < 0 ||
-	    fault_copy(&to->fault, &from->fault) < 0) {
+	    fault_copy(&to->fault, &from->fault) < 0 || rh_uid_map_copy(&to->made, &from->made) < 0) {
 		rh_ledger_deinit(to);
 		return RH_ENOMEM;
 	}
@@ -131,7 +132,8 @@ static bool ledger_types_within(const struct rh_ledger *a, const struct rh_ledge
 bool rh_ledger_equal(const struct rh_ledger *a, const struct rh_ledger *b)
 {
 	if (a->attempt != b->attempt || a->stopping != b->stopping || a->end != b->end ||
-	    a->counted_count != b->counted_count || !fault_equal(&a->fault, &b->fault))
+	    a->counted_count != b->counted_count || !fault_equal(&a->fault, &b->fault) ||
+	    !rh_uid_map_equal(&a->made, &b->made))
 		return false;
 	for (size_t i = 0; i < a->counted_count; i++) {
 		if (strcmp(a->counted[i], b->counted[i]) != 0)

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "engine/index_set.h"
+#include "engine/uid_map.h"
 #include "job/evidence/evidence.h"
 #include "job/job.h"
 #include "job/pod.h"
@@ -84,6 +85,7 @@ struct rh_ledger {
 	char **counted;
 	size_t counted_count;
 	struct rh_first_fault fault;
+	struct rh_uid_map made; /**< further objects of RH_OBJECT_ONCE that this program created */
 };
 
 /** Free it and make it empty. */

@@ -154,8 +154,8 @@ static struct rh_json *ledger_json(const struct rh_ledger *ledger, const char *u
 		return NULL;
 	if (ledger->end != RH_END_NONE && rh_json_set_string(root, "end", ledger_ends[ledger->end]) < 0)
 		return NULL;
-	if (ledger_put_types(root, ledger, cut) < 0 || ledger_put_fault(root, &ledger->fault, cut) < 0 ||
-	    ledger_put_counted(root, ledger, cut) < 0)
+	if (rh_uid_map_put(&ledger->made, root, "made") < 0 || ledger_put_types(root, ledger, cut) < 0 ||
+	    ledger_put_fault(root, &ledger->fault, cut) < 0 || ledger_put_counted(root, ledger, cut) < 0)
 		return NULL;
 	return rh_take(root);
 }
@@ -293,7 +293,8 @@ static int ledger_get(const struct rh_json *root, const struct rh_job *job, stru
 {
 	if (ledger_get_types(rh_json_get(root, "types"), job, ledger) < 0 ||
 	    ledger_get_counted(rh_json_get(root, "counted"), ledger) < 0 ||
-	    ledger_get_fault(rh_json_get(root, "fault"), &ledger->fault) < 0)
+	    ledger_get_fault(rh_json_get(root, "fault"), &ledger->fault) < 0 ||
+	    rh_uid_map_get(&ledger->made, rh_json_get(root, "made")) < 0)
 		return RH_ENOMEM;
 	ledger->attempt = (int32_t)ledger_get_count(root, "attempt", INT32_MAX);
 	ledger->stopping = rh_json_bool(rh_json_get(root, "stopping"), false);

@@ -137,6 +137,8 @@ static void plan_print_ledger(const struct rh_ledger *ledger, struct rh_str *out
 		plan_print_ledger_type(&ledger->types[i], out);
 	for (size_t i = 0; i < ledger->counted_count; i++)
 		rh_str_appendf(out, "%s%s", i ? " " : "; counted ", ledger->counted[i]);
+	for (size_t i = 0; i < ledger->made.count; i++)
+		rh_str_appendf(out, "%s%s=%s", i ? " " : "; made ", ledger->made.items[i].key, ledger->made.items[i].uid);
 	if (fault->type)
 		rh_str_appendf(out, "; fault %s-%" PRId32 " code %" PRId32 " attempt %" PRId32, fault->type, fault->index,
 		               fault->exit_code, fault->attempt);
@@ -145,9 +147,9 @@ static void plan_print_ledger(const struct rh_ledger *ledger, struct rh_str *out
 
 static void plan_print_action(const struct rh_action *action, struct rh_str *out)
 {
-	static const char *const verbs[] = {"create pod", "create service", "create object", "update object",
-	                                    "delete pod", "delete service", "delete object", "delete job",
-	                                    "adopt pod",  "adopt service",  "look at object"};
+	static const char *const verbs[] = {"create pod", "create service", "create object",  "update object",
+	                                    "delete pod", "delete service", "delete object",  "delete job",
+	                                    "adopt pod",  "adopt service",  "look at object", "make object"};
 
 	rh_str_appendf(out, "%s", verbs[action->verb]);
 	if (action->kind)

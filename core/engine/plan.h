@@ -25,7 +25,8 @@ enum rh_action_verb {
 	RH_DELETE_JOB, /**< ttlSecondsAfterFinished has expired */
 	RH_ADOPT_POD,  /**< it has the job's labels and name, and no owner: the job becomes its owner */
 	RH_ADOPT_SERVICE,
-	RH_LOOK_OBJECT /**< index as of RH_CREATE_OBJECT: another owner's object had its name; check whether it is free */
+	RH_LOOK_OBJECT, /**< index as of RH_CREATE_OBJECT: another owner's object had its name; check whether it is free */
+	RH_MAKE_OBJECT  /**< likewise: create what the plugin makes of random bytes, which are taken when it is sent */
 };
 
 /** One action. Texts are owned by the plan. */

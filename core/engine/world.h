@@ -31,7 +31,8 @@ struct rh_child {
 	/** Of a PodGroup: rh_hash() of its last observed spec, which shows whether another client wrote it; else 0. */
 	uint64_t content;
 	bool deleting;
-	bool idle; /**< of a PodGroup: its scheduler has not put it into the queue (no phase yet, or Pending) */
+	bool retained; /**< it has no owner, but the label with the UID in owner_uid: it is never deleted */
+	bool idle;     /**< of a PodGroup: its scheduler has not put it into the queue (no phase yet, or Pending) */
 };
 
 /** What the store refuses. RH_REFUSED_NAME: an object of another owner has the name of the object to create. */

@@ -186,6 +186,13 @@ int rh_host_next_pod(const struct rh_snapshot *snapshot, struct rh_pods_ahead **
  */
 int rh_host_objects(const struct rh_snapshot *snapshot, struct rh_json **ret_objects, struct rh_error *err);
 /**
+ * Let the plugin make an object that objects() named with random bytes. @param[out] ret_object with the apiVersion,
+ * kind and name of @p made; owned by the caller, who frees it by rh_json_free_secret()
+ * @return as rh_host_pod()
+ */
+int rh_host_make(const struct rh_snapshot *snapshot, const struct rh_made *made, struct rh_json **ret_object,
+                 struct rh_error *err);
+/**
  * Ask what the counts mean; the core's default where the plugin has no judge(). @p judgement must be empty.
  * @return as rh_host_pod()
  */

@@ -30,7 +30,12 @@
 #define RH_ANNOTATION_COMM "roundhouse.dev/comm"
 /** On pods: under which attempt they were made; absent is 0. */
 #define RH_ANNOTATION_ATTEMPT "roundhouse.dev/attempt"
+/** On further objects that are not kept like others: how they are, see job/keep.h. */
+#define RH_ANNOTATION_KEEP "roundhouse.dev/keep"
 /** @} */
+
+/** Our label of further objects without an owner: the UID of their job. */
+#define RH_LABEL_JOB_UID "roundhouse.dev/job-uid"
 
 /** Backends of rh_comm, for messages. */
 #define RH_BACKENDS "auto, native, ucx, mpi, nccl"

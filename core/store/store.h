@@ -87,6 +87,9 @@ struct rh_request {
 	const char *resource_version; /**< precondition; NULL is none */
 	struct rh_json *body;         /**< for CREATE, PATCH* and REPLACE; taken by submit(), also when it fails */
 	int64_t grace_seconds;        /**< for DELETE; -1 is the object's own */
+	/** For GET, FIND and CREATE: the object of the outcome has apiVersion, kind and metadata alone. */
+	bool metadata;
+	bool secret; /**< the body is overwritten before it is freed */
 	/**
 	 * Approximate size of the response in bytes; 0: small. A store limits the bytes of large requests and responses
 	 * that are in flight.

@@ -212,6 +212,29 @@ struct rh_replica_state {
 #define RH_NOTE_WARN 2  /**< the user should change something; shown by lint and as an event */
 /** @} */
 
+/** @name Since 1.2: how an object of objects() is kept (rh_object_options.flags) @{ */
+#define RH_OBJECT_ONCE UINT32_C(1)   /**< made when it is missing, never compared or written again */
+#define RH_OBJECT_RETAIN UINT32_C(2) /**< no owner: it stays when the job goes */
+/** @} */
+
+/** Since 1.2. How an object of objects() is kept. */
+struct rh_object_options {
+	struct rh_head head; /**< RH_HEAD(struct rh_object_options) */
+	uint32_t flags;      /**< RH_OBJECT_* */
+	/** with RH_OBJECT_ONCE: how many bytes make() gets, 0 to 256; 0: make() is not called, the object is as named */
+	uint32_t random_bytes;
+};
+
+/** Since 1.2. The object that make() is to make. */
+struct rh_made {
+	struct rh_head head;     /**< filled by the host */
+	const char *api_version; /**< as objects() named it, like kind and name */
+	const char *kind;        /**< "Secret" */
+	const char *name;        /**< its metadata.name */
+	const uint8_t *random;   /**< bytes from the kernel, fresh for each call; overwritten after it */
+	uint32_t random_bytes;   /**< how many */
+};
+
 /**
  * Services of the host. Append only. Paths are those of the job object: "spec.elasticPolicy.rdzvConf[0].key".
  */
@@ -329,6 +352,19 @@ struct rh_services {
 	 * @return borrowed; NULL when memory is out, and for a key that no path can have: one that is empty or has "] in it
 	 */
 	const char *(*member)(const struct rh_view *view, const char *path, const char *key);
+	/**
+	 * Since 1.2. For objects(): object() with a way to keep the object; @p options NULL is object().
+	 *
+	 * RH_OBJECT_ONCE: the JSON has apiVersion, kind and metadata, and nothing secret. When the job has no such object,
+	 * make() is called with random_bytes fresh bytes, and what it answers is created; with random_bytes 0 the JSON
+	 * itself is. Its content is never read, compared or written again. One that is gone is made anew, with other
+	 * bytes; one that somebody else made in its place is replaced before pods use it. At most 32 objects of a job.
+	 *
+	 * RH_OBJECT_RETAIN: the object has no owner and is never deleted by the host; it is found again by its name and the
+	 * label roundhouse.dev/job-uid. Not together with random_bytes.
+	 * @return 0 or a negative status
+	 */
+	int32_t (*object_with)(struct rh_reply *reply, const char *json, const struct rh_object_options *options);
 };
 
 /** What a plugin gives to the host. Append only; an operation that is NULL means the core's default. */
@@ -376,6 +412,12 @@ struct rh_plugin {
 	 * for each container, each ended by a line feed, with {{.NAME}} left in its strings.
 	 */
 	const char *settings;
+	/**
+	 * Since 1.2. Make an object that objects() named with random_bytes: answer with one object() of the apiVersion,
+	 * kind and name of @p made. A pure function of view and bytes: keys and certificates are derived from the bytes. It
+	 * is called for each create, not at each decision, and the host never logs or prints what it answers.
+	 */
+	int32_t (*make)(void *self, const struct rh_view *view, const struct rh_made *made, struct rh_reply *reply);
 };
 
 /** Type of the one exported function. @return static data, never NULL */

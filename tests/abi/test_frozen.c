@@ -161,7 +161,7 @@ static void test_frozen__a_later_minor_is_taken(void **state)
 	frozen_judge(&fixture, "well");
 }
 
-/* The newest minor version that was released; today's may be the next one, which is not frozen before its release. */
+/* The newest minor version that was released; the one after it may be in the making. */
 #define FROZEN_NEWEST 1
 _Static_assert(RH_ABI_MINOR == FROZEN_NEWEST || RH_ABI_MINOR == FROZEN_NEWEST + 1,
                "a minor version needs a folder below frozen, and a row in main()");
@@ -169,12 +169,11 @@ _Static_assert(RH_ABI_MINOR == FROZEN_NEWEST || RH_ABI_MINOR == FROZEN_NEWEST + 
 /* Each promise has a file; a change of one of them is a mistake. */
 static void test_frozen__headers_are_those_of_today_as_far_as_they_go(void **state)
 {
-	static const char *const names[] = {"plugin.h", "status.h"};
+	static const char *const names[] = {"status.h", "plugin.h"};
+	size_t count = RH_ABI_MINOR == FROZEN_NEWEST ? 2 : 1; /* layout.c compares what is in the making */
 
 	(void)state;
-	if (RH_ABI_MINOR > FROZEN_NEWEST)
-		skip();
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < count; i++) {
 		rh_auto_free char *old_path =
 			rh_asprintf("%s/tests/abi/frozen/1.%d/roundhouse/%s", RH_SOURCE_DIR, FROZEN_NEWEST, names[i]);
 		rh_auto_free char *new_path = rh_asprintf("%s/include/roundhouse/%s", RH_SOURCE_DIR, names[i]);

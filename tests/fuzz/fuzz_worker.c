@@ -48,9 +48,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size == 0)
 		return 0;
-	if (data[0] % 5 == 0)
+	if (data[0] % 6 == 0)
 		fuzz_hello(bytes + 1, size - 1);
 	else
-		fuzz_record((enum rh_operation)(data[0] % 5), bytes + 1, size - 1);
+		fuzz_record((enum rh_operation)(data[0] % 6), bytes + 1, size - 1);
 	return 0;
 }

@@ -285,6 +285,40 @@ static void test_store__patch_does_not_change_identity(void **state)
 	}
 }
 
+/* @param verb of a request for the Secret "keys" */
+static void ask_metadata(struct sut *sut, enum rh_verb verb, const char *body, struct answer *answer)
+{
+	static const struct rh_resource secrets = {"v1", "Secret", "secrets"};
+
+	send(sut,
+	     (struct rh_request){
+			 .verb = verb, .resource = &secrets, .name = body ? NULL : "keys", .metadata = true, .secret = true},
+	     body, answer);
+}
+
+static void test_store__metadata_comes_without_content(void **state)
+{
+	static const enum rh_verb verbs[] = {RH_VERB_CREATE, RH_VERB_GET, RH_VERB_FIND};
+	auto_answer answer = {0};
+
+	for (size_t i = 0; i < 3; i++) {
+		ask_metadata(*state, verbs[i],
+		             verbs[i] == RH_VERB_CREATE ? "{'metadata':{'name':'keys'},'stringData':{'a':'b'}}" : NULL,
+		             &answer);
+		assert_int_equal(answer.code, RH_OUTCOME_OK);
+		assert_string_equal(text(&answer, "apiVersion"), "v1");
+		assert_string_equal(text(&answer, "kind"), "Secret");
+		assert_string_equal(text(&answer, "metadata.name"), "keys");
+		assert_true(strlen(text(&answer, "metadata.uid")) > 0);
+		assert_int_equal(rh_json_size(answer.object), 3);
+	}
+	ask_metadata(*state, RH_VERB_CREATE, "{'metadata':{'name':'keys'}}", &answer);
+	assert_int_equal(answer.code, RH_OUTCOME_EXISTS);
+	ask_metadata(*state, RH_VERB_DELETE, NULL, &answer);
+	ask_metadata(*state, RH_VERB_FIND, NULL, &answer);
+	assert_int_equal(answer.code, RH_OUTCOME_GONE);
+}
+
 static void test_store__find_is_get_by_the_list_of_one_name(void **state)
 {
 	auto_answer found = {0};
@@ -723,6 +757,7 @@ int conformance_run(const struct conformance_target *target)
 		CASE(patch_merges_all_but_status, target),
 		CASE(patch_does_not_change_identity, target),
 		CASE(find_is_get_by_the_list_of_one_name, target),
+		CASE(metadata_comes_without_content, target),
 		CASE(replace_puts_the_body_in_its_place, target),
 		CASE(replace_leaves_the_status, target),
 		CASE(replace_by_the_same_is_no_change, target),

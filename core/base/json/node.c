@@ -206,6 +206,21 @@ void rh_json_free(struct rh_json *json)
 	cJSON_Delete(node_of(json));
 }
 
+static void node_wipe(const cJSON *node)
+{
+	if (node->valuestring)
+		explicit_bzero(node->valuestring, strlen(node->valuestring));
+	for (const cJSON *child = node->child; child; child = child->next)
+		node_wipe(child);
+}
+
+void rh_json_free_secret(struct rh_json *json)
+{
+	if (json)
+		node_wipe(node_of(json));
+	rh_json_free(json);
+}
+
 void rh_json_node_need(struct rh_json_need *need, size_t size)
 {
 	rh_json_need_text(need, size, sizeof(cJSON));

@@ -26,6 +26,8 @@ enum rh_json_type {
 
 /** Free a tree that the caller owns. NULL is nothing. */
 void rh_json_free(struct rh_json *json);
+/** Overwrite all texts of a tree with zeros and free it, for keys and passwords. NULL is nothing. */
+void rh_json_free_secret(struct rh_json *json);
 RH_DEFINE_CLEANUP(json);
 /** @return bytes of memory that a copy of @p json takes; 0 for NULL. It looks at every value */
 size_t rh_json_weight(const struct rh_json *json);

@@ -27,3 +27,8 @@ uint64_t rh_random_seed(void)
 		return seed;
 	return (uint64_t)rh_clock_monotonic();
 }
+
+bool rh_random_secret(uint8_t *bytes, size_t size)
+{
+	return getrandom(bytes, size, GRND_NONBLOCK) == (ssize_t)size;
+}

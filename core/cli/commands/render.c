@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/jobs.h"
 #include "cli/session.h"
+#include "job/keep.h"
 #include "job/names.h"
 
 /* One replica type's pods, then its Services, as a controller creates them (v1-behaviour D.2). */
@@ -29,14 +30,48 @@ static int render_type(struct rh_builder *builder, const struct rh_kind *kind, c
 	return r;
 }
 
+/* Put words in place of the values of a part of an object that is made of random bytes. */
+static int render_hide(struct rh_json *object, const char *part)
+{
+	struct rh_json *members = rh_json_detach(object, part);
+	rh_auto(json) hidden = members ? rh_json_new_object() : NULL;
+	int r = !members || hidden ? 0 : RH_ENOMEM;
+
+	for (const struct rh_json *member = rh_json_first(members); member && r == 0; member = rh_json_next(member))
+		r = rh_json_add(hidden, rh_json_key(member), rh_json_new_string("(made by the controller)"));
+	rh_json_free_secret(members);
+	return r == 0 && hidden ? rh_json_set(object, part, rh_take(hidden)) : r;
+}
+
+/* Such an object as a controller makes it, without its content. */
+static int render_made(const struct rh_snapshot *snapshot, const struct rh_json *object, struct rh_json *items,
+                       struct rh_error *err)
+{
+	struct rh_json *made = NULL;
+	int r = rh_build_made(snapshot, object, &made, err);
+
+	if (r < 0)
+		return r;
+	if (render_hide(made, "data") < 0 || render_hide(made, "stringData") < 0) {
+		rh_json_free_secret(made);
+		return rh_fail_oom(err);
+	}
+	return rh_json_append(items, made) < 0 ? rh_fail_oom(err) : 0;
+}
+
 /* What the plugin adds comes first: pods may mount it. */
-static int render_objects(struct rh_builder *builder, struct rh_json *items, struct rh_error *err)
+static int render_objects(const struct rh_snapshot *snapshot, struct rh_builder *builder, struct rh_json *items,
+                          struct rh_error *err)
 {
 	rh_auto(json) objects = NULL;
 	int r = rh_build_objects(builder, &objects, err);
 
 	while (r == 0 && rh_json_size(objects) > 0) {
-		if (rh_json_append(items, rh_json_detach_item(objects, 0)) < 0)
+		rh_auto(json) object = rh_json_detach_item(objects, 0);
+
+		if (rh_keep_read(object).random > 0)
+			r = render_made(snapshot, object, items, err);
+		else if (rh_json_append(items, rh_take(object)) < 0)
 			r = rh_fail_oom(err);
 	}
 	return r;
@@ -59,7 +94,7 @@ static int render_job(const struct rh_session *session, const struct rh_job *job
 		return 0;
 	r = rh_builder_new(&snapshot, &builder, err);
 	if (r == 0)
-		r = render_objects(builder, items, err);
+		r = render_objects(&snapshot, builder, items, err);
 	for (size_t i = 0; r == 0 && i < job->spec_count; i++)
 		r = render_type(builder, job->kind, &job->specs[i], items, err);
 	return r;

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "engine/decide/children.h"
+#include "job/keep.h"
 
 #define OBJECTS_RBAC "rbac.authorization.k8s.io/"
 
@@ -34,6 +35,7 @@ struct objects_desired {
 	const char *name;
 	int32_t index; /* its place in world.objects */
 	bool serves;   /* pods may use it */
+	struct rh_keep keep;
 };
 
 int rh_object_hash(const struct rh_json *object, uint64_t *ret_hash)
@@ -88,6 +90,7 @@ static struct objects_desired objects_read(const struct rh_json *object, int32_t
 		.name = objects_text(object, "metadata.name"),
 		.index = index,
 		.serves = rh_object_serves_pods(api_version),
+		.keep = rh_keep_read(object),
 	};
 }
 
@@ -196,6 +199,8 @@ static int objects_drop(struct rh_decision *decision, const struct rh_child *chi
 {
 	struct rh_action *action;
 
+	if (child->retained)
+		return 0;
 	decision->left = true;
 	/* An object whose create is in flight may belong to another owner: its delete waits for the UID. */
 	if (child->deleting || !*child->uid)
@@ -224,12 +229,75 @@ static bool objects_open_another(const struct rh_decision *decision)
 	return i < world->refusal_count && !objects_have_followers(decision);
 }
 
+/* @return the name of an object in the ledger, owned by the caller; NULL when memory is out */
+static char *objects_key(const struct objects_desired *desired)
+{
+	const char *slash = strchr(desired->api_version, '/');
+	int group = slash ? (int)(slash - desired->api_version) : 0;
+
+	return rh_asprintf("%s%s%.*s/%s", desired->kind, group > 0 ? "." : "", group, desired->api_version, desired->name);
+}
+
+/*
+ * @return whether an object that bears the job's UID may be used. What this program created it knows by its answer, and
+ * after that by the UID in the ledger. Any other may be somebody else's work. Without an entry the job may be another
+ * operator's, or the ledger is lost: then its pods use the object already.
+ */
+static bool objects_trust(const struct rh_decision *decision, const struct rh_child *child, const char *made)
+{
+	if (child->retained || child->hash != 0)
+		return true;
+	return made ? strcmp(made, child->uid) == 0 : decision->owned_count > 0;
+}
+
+/* An object that is made once: pods wait until the ledger has its UID, which is written before they are created. */
+static int objects_desire_once(struct rh_decision *decision, const struct objects_desired *desired)
+{
+	const struct rh_child *child = objects_find(decision, desired);
+	struct rh_uid_map *made = &decision->plan->ledger.made;
+	rh_auto_free char *key = objects_key(desired);
+
+	if (!key)
+		return RH_ENOMEM;
+	if (child && !child->deleting && *child->uid && objects_trust(decision, child, rh_uid_map_find(made, key)))
+		return rh_uid_map_set(made, key, child->uid);
+	decision->equipped = false;
+	if (!child)
+		return objects_act(decision, desired->keep.random > 0 ? RH_MAKE_OBJECT : RH_CREATE_OBJECT, desired);
+	return objects_drop(decision, child);
+}
+
+/* What is not desired any more leaves the ledger. */
+static int objects_forget_made(struct rh_decision *decision)
+{
+	struct rh_uid_map *made = &decision->plan->ledger.made;
+
+	for (size_t i = made->count; i > 0; i--) {
+		bool found = false;
+
+		for (const struct rh_json *object = rh_json_first(decision->world->objects); object && !found;
+		     object = rh_json_next(object)) {
+			const struct objects_desired desired = objects_read(object, 0);
+			rh_auto_free char *key = desired.keep.once ? objects_key(&desired) : NULL;
+
+			if (desired.keep.once && !key)
+				return RH_ENOMEM;
+			found = key && strcmp(key, made->items[i - 1].key) == 0;
+		}
+		if (!found)
+			rh_uid_map_remove(made, i - 1);
+	}
+	return 0;
+}
+
 static int objects_desire(struct rh_decision *decision, const struct objects_desired *desired)
 {
 	const struct rh_child *child = objects_find(decision, desired);
 	enum objects_state state;
 	uint64_t hash;
 
+	if (desired->keep.once)
+		return objects_desire_once(decision, desired);
 	if (rh_object_hash(desired->object, &hash) < 0)
 		return RH_ENOMEM;
 	state = objects_state(child, hash);
@@ -301,7 +369,8 @@ int rh_decide_objects(struct rh_decision *decision)
 	decision->equipped = decision->verified = decision->granted = !blocked;
 	if (!decision->world->objects)
 		return 0;
-	if (objects_desire_all(decision, false, blocked) < 0 || objects_desire_all(decision, true, blocked) < 0)
+	if (objects_forget_made(decision) < 0 || objects_desire_all(decision, false, blocked) < 0 ||
+	    objects_desire_all(decision, true, blocked) < 0)
 		return RH_ENOMEM;
 	return rh_decide_drop_objects(decision);
 }

@@ -16,6 +16,8 @@ void rh_arena_deinit(struct rh_arena *arena)
 		struct rh_arena_text *text = arena->last;
 
 		arena->last = text->before;
+		if (arena->secret)
+			explicit_bzero(text->text, strlen(text->text));
 		rh_free(text);
 	}
 }

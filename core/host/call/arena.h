@@ -16,6 +16,7 @@ struct rh_arena_text;
 /** Texts that are freed together. All zero is empty. */
 struct rh_arena {
 	struct rh_arena_text *last; /**< newest text; owned */
+	bool secret;                /**< texts are overwritten before they are freed */
 	bool failed;                /**< some text got no memory; sticky, because a plugin takes NULL for "absent" */
 };
 

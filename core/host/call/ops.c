@@ -10,10 +10,14 @@
 #include "host/registry.h"
 #include "host/worker/record.h"
 #include "host/worker/worker.h"
+#include "job/keep.h"
 #include "job/rules/validate.h"
 
 /** Room for "PyTorchJob default/mnist" with the longest names. */
 #define OPS_OBJECT_SIZE 400
+
+/** Room for the answer of make(), so that its text is not moved, which would leave copies. */
+#define OPS_SECRET_ROOM ((size_t)64 << 10)
 
 /** One call of a plugin. */
 struct ops_call {
@@ -31,7 +35,7 @@ struct ops_call {
 static int ops_begin(struct ops_call *call, const struct rh_snapshot *snapshot, enum rh_operation operation,
                      struct rh_error *err)
 {
-	static const char *const names[] = {"init()", "validate()", "pod()", "objects()", "judge()"};
+	static const char *const names[] = {"init()", "validate()", "pod()", "objects()", "judge()", "make()"};
 	const struct rh_job *job = snapshot->job;
 
 	memset(call, 0, sizeof(*call));
@@ -106,26 +110,35 @@ static void ops_replay(struct ops_call *call, const struct rh_ask *ask, struct r
 	*ret_result = outcome.result;
 }
 
-/** Ask the process of the plugin, where it has the operation; @p ret_result is left alone where it has not. */
-static int ops_ask(struct ops_call *call, const struct rh_snapshot *snapshot, int32_t *ret_result, struct rh_error *err)
+/**
+ * Ask the process of the plugin, where it has the operation; @p ret_result is left alone where it has not.
+ * @param made for make(), else NULL
+ */
+static int ops_ask(struct ops_call *call, const struct rh_snapshot *snapshot, const struct rh_made *made,
+                   int32_t *ret_result, struct rh_error *err)
 {
 	const struct rh_ask ask = {.operation = call->reply.operation,
 	                           .name = call->name,
 	                           .object = call->object,
 	                           .slot = call->slot,
-	                           .snapshot = snapshot};
+	                           .snapshot = snapshot,
+	                           .made = made};
 	rh_auto_str answer = {0};
 	struct rh_wire wire;
 	int r;
 
 	if (!rh_hello_has(call->slot->hello, (uint32_t)ask.operation))
 		return 0;
+	if (made)
+		rh_str_reserve(&answer, OPS_SECRET_ROOM);
 	r = rh_worker_ask(call->slot->worker, &ask, &answer, err);
-	if (r < 0)
-		return ops_blame(call, r, err);
-	wire = rh_wire_read(answer.data, answer.length);
-	ops_replay(call, &ask, &wire, ret_result);
-	return 0;
+	if (r == 0) {
+		wire = rh_wire_read(answer.data, answer.length);
+		ops_replay(call, &ask, &wire, ret_result);
+	}
+	if (made && answer.data)
+		explicit_bzero(answer.data, answer.capacity);
+	return r < 0 ? ops_blame(call, r, err) : 0;
 }
 
 int rh_host_validate(const struct rh_snapshot *snapshot, struct rh_findings *findings, struct rh_error *err)
@@ -143,7 +156,7 @@ int rh_host_validate(const struct rh_snapshot *snapshot, struct rh_findings *fin
 	call.reply.findings = findings;
 	plugin = call.slot->plugin;
 	if (call.slot->worker)
-		r = ops_ask(&call, snapshot, &result, err);
+		r = ops_ask(&call, snapshot, NULL, &result, err);
 	else if (plugin->validate)
 		result = plugin->validate(call.slot->self, &call.view, &call.reply);
 	return r == 0 ? ops_end(&call, result, err) : r;
@@ -285,6 +298,23 @@ static int ops_refuse_jobs(const struct rh_snapshot *snapshot, const struct rh_j
 	return 0;
 }
 
+static bool ops_can_make(const struct rh_slot *slot)
+{
+	return slot->worker ? rh_hello_has(slot->hello, RH_OPERATION_MAKE) : RH_HAS(slot->plugin, struct rh_plugin, make);
+}
+
+/** What is made of random bytes needs an operation that makes it. */
+static int ops_check_makers(const struct ops_call *call, const struct rh_json *objects, struct rh_error *err)
+{
+	for (const struct rh_json *object = rh_json_first(objects); object; object = rh_json_next(object)) {
+		if (rh_keep_read(object).random > 0 && !ops_can_make(call->slot))
+			return rh_fail(err, RH_EPLUGIN, "%s: plugin %s, objects(): %s %s has random_bytes, and there is no make()",
+			               call->object, call->slot->name, rh_json_string_at(object, "kind"),
+			               rh_json_string_at(object, "metadata.name"));
+	}
+	return 0;
+}
+
 int rh_host_objects(const struct rh_snapshot *snapshot, struct rh_json **ret_objects, struct rh_error *err)
 {
 	rh_auto(json) objects = rh_json_new_array();
@@ -301,14 +331,66 @@ int rh_host_objects(const struct rh_snapshot *snapshot, struct rh_json **ret_obj
 	call.reply.objects = objects;
 	plugin = call.slot->plugin;
 	if (call.slot->worker)
-		r = ops_ask(&call, snapshot, &result, err);
+		r = ops_ask(&call, snapshot, NULL, &result, err);
 	else if (plugin->objects)
 		result = plugin->objects(call.slot->self, &call.view, &call.reply);
 	r = r == 0 ? ops_end(&call, result, err) : r;
 	if (r == 0)
+		r = ops_check_makers(&call, objects, err);
+	if (r == 0)
 		r = ops_refuse_jobs(snapshot, objects, err);
 	if (r == 0)
 		*ret_objects = rh_take(objects);
+	return r;
+}
+
+/** @return whether an object is the one that was to be made */
+static bool ops_is_made(const struct rh_json *object, const struct rh_made *made)
+{
+	return rh_text_equal(rh_json_string_at(object, "apiVersion"), made->api_version) &&
+	       rh_text_equal(rh_json_string_at(object, "kind"), made->kind) &&
+	       rh_text_equal(rh_json_string_at(object, "metadata.name"), made->name);
+}
+
+/** Move the one object of an answer of make() out of it. */
+static int ops_take_made(const struct ops_call *call, struct rh_json *objects, const struct rh_made *made,
+                         struct rh_json **ret_object, struct rh_error *err)
+{
+	if (rh_json_size(objects) != 1 || !ops_is_made(rh_json_first(objects), made))
+		return rh_fail(err, RH_EPLUGIN, "%s: plugin %s, make(): it must answer with one object, %s %s", call->object,
+		               call->slot->name, made->kind, made->name);
+	*ret_object = rh_json_detach_item(objects, 0);
+	return 0;
+}
+
+static int ops_make(const struct rh_snapshot *snapshot, const struct rh_made *made, struct rh_json *objects,
+                    struct rh_json **ret_object, struct rh_error *err)
+{
+	const struct rh_plugin *plugin;
+	struct ops_call call;
+	int32_t result = 0;
+	int r = ops_begin(&call, snapshot, RH_OPERATION_MAKE, err);
+
+	if (r < 0)
+		return r;
+	call.texts.secret = true;
+	call.reply.objects = objects;
+	plugin = call.slot->plugin;
+	if (call.slot->worker)
+		r = ops_ask(&call, snapshot, made, &result, err);
+	else if (RH_HAS(plugin, struct rh_plugin, make))
+		result = plugin->make(call.slot->self, &call.view, made, &call.reply);
+	r = r == 0 ? ops_end(&call, result, err) : r;
+	return r < 0 ? r : ops_take_made(&call, objects, made, ret_object, err);
+}
+
+int rh_host_make(const struct rh_snapshot *snapshot, const struct rh_made *made, struct rh_json **ret_object,
+                 struct rh_error *err)
+{
+	struct rh_json *objects = rh_json_new_array();
+	int r = objects ? ops_make(snapshot, made, objects, ret_object, err) : rh_fail_oom(err);
+
+	rh_json_free_secret(objects);
 	return r;
 }
 
@@ -324,7 +406,7 @@ int rh_host_judge(const struct rh_snapshot *snapshot, struct rh_judgement *judge
 	call.reply.judgement = judgement;
 	plugin = call.slot->plugin;
 	if (call.slot->worker)
-		r = ops_ask(&call, snapshot, &result, err);
+		r = ops_ask(&call, snapshot, NULL, &result, err);
 	else if (plugin->judge)
 		result = plugin->judge(call.slot->self, &call.view, &call.reply);
 	if (r == 0 && result == RH_DEFAULT && call.reply.status == 0)

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "host/call/view.h"
+#include "job/keep.h"
 
 /** Longest variable that Linux takes, its name, the equals sign and the final zero included (MAX_ARG_STRLEN). */
 #define REPLY_ENV_MAX (128 * 1024)
@@ -222,23 +223,87 @@ static int32_t reply_check_count(struct rh_reply *reply)
 		&error);
 }
 
-int32_t rh_reply_object(struct rh_reply *reply, const char *json)
+/** @return how many of the objects so far are made once */
+static size_t reply_count_once(const struct rh_reply *reply)
+{
+	size_t count = 0;
+
+	for (const struct rh_json *object = rh_json_first(reply->objects); object; object = rh_json_next(object))
+		count += rh_keep_read(object).once;
+	return count;
+}
+
+static int32_t reply_check_object(struct rh_reply *reply, const char *service, const struct rh_json *object)
+{
+	if (!rh_json_string_at(object, "apiVersion") || !rh_json_string_at(object, "kind") ||
+	    !rh_json_string_at(object, "metadata.name"))
+		return reply_blame(reply, service, "apiVersion, kind or metadata.name is missing");
+	return 0;
+}
+
+/** Add an object. @param keep NULL: it is kept as usual */
+static int32_t reply_add_object(struct rh_reply *reply, const char *service, const char *json,
+                                const struct rh_keep *keep)
 {
 	rh_auto(json) object = NULL;
-	int32_t r = reply_check(reply, RH_OPERATION_OBJECTS, "object");
+	int32_t r = reply_charge(reply, service, json, NULL);
 
-	if (r == 0)
-		r = reply_charge(reply, "object", json, NULL);
 	if (r == 0)
 		r = reply_check_count(reply);
 	if (r == 0)
-		r = reply_parse(reply, "object", json, &object);
+		r = reply_parse(reply, service, json, &object);
+	if (r == 0)
+		r = reply_check_object(reply, service, object);
 	if (r < 0)
 		return r;
-	if (!rh_json_string_at(object, "apiVersion") || !rh_json_string_at(object, "kind") ||
-	    !rh_json_string_at(object, "metadata.name"))
-		return reply_blame(reply, "object", "apiVersion, kind or metadata.name is missing");
+	rh_keep_clear(object);
+	if (keep && rh_keep_write(object, keep) < 0)
+		return reply_oom(reply);
 	return rh_json_append(reply->objects, rh_take(object)) < 0 ? reply_oom(reply) : 0;
+}
+
+int32_t rh_reply_object(struct rh_reply *reply, const char *json)
+{
+	int32_t r = reply->operation == RH_OPERATION_MAKE ? 0 : reply_check(reply, RH_OPERATION_OBJECTS, "object");
+
+	return r < 0 ? r : reply_add_object(reply, "object", json, NULL);
+}
+
+static int32_t reply_check_options(struct rh_reply *reply, const struct rh_object_options *options)
+{
+	bool once = (options->flags & RH_OBJECT_ONCE) != 0;
+	const char *what = NULL;
+
+	if (options->head.size < offsetof(struct rh_object_options, random_bytes) + sizeof(options->random_bytes))
+		what = "the options have no head";
+	else if (options->flags & ~(RH_OBJECT_ONCE | RH_OBJECT_RETAIN))
+		what = "the options have a flag that this host does not know";
+	else if (options->random_bytes > RH_KEEP_RANDOM_MAX)
+		what = "random_bytes is more than 256";
+	else if (options->random_bytes > 0 && !once)
+		what = "random_bytes needs RH_OBJECT_ONCE";
+	else if (options->random_bytes > 0 && (options->flags & RH_OBJECT_RETAIN))
+		what = "random_bytes and RH_OBJECT_RETAIN exclude each other";
+	else if (once && reply_count_once(reply) >= RH_ANSWER_ONCE_MAX)
+		what = "more than 32 objects with RH_OBJECT_ONCE";
+	return what ? reply_blame(reply, "object_with", what) : 0;
+}
+
+int32_t rh_reply_object_with(struct rh_reply *reply, const char *json, const struct rh_object_options *options)
+{
+	int32_t r = reply_check(reply, RH_OPERATION_OBJECTS, "object_with");
+	struct rh_keep keep;
+
+	if (r == 0 && options)
+		r = reply_check_options(reply, options);
+	if (r < 0)
+		return r;
+	if (!options || options->flags == 0)
+		return reply_add_object(reply, "object_with", json, NULL);
+	keep = (struct rh_keep){.once = (options->flags & RH_OBJECT_ONCE) != 0,
+	                        .retain = (options->flags & RH_OBJECT_RETAIN) != 0,
+	                        .random = options->random_bytes};
+	return reply_add_object(reply, "object_with", json, &keep);
 }
 
 static int reply_keep_verdict(struct rh_judgement *judgement, int32_t verdict, const char *type, const char *message)

@@ -25,13 +25,17 @@
 #define RH_ANSWER_OBJECTS_MAX ((size_t)1000) /**< objects of objects() */
 /** @} */
 
+/** Most objects of one answer that are made once: the ledger of the job names each. */
+#define RH_ANSWER_ONCE_MAX ((size_t)32)
+
 /** What a plugin is asked to do: which services of struct rh_reply it may use. */
 enum rh_operation {
 	RH_OPERATION_INIT,
 	RH_OPERATION_VALIDATE,
 	RH_OPERATION_POD,
 	RH_OPERATION_OBJECTS,
-	RH_OPERATION_JUDGE
+	RH_OPERATION_JUDGE,
+	RH_OPERATION_MAKE
 };
 
 /** One job at one moment. All borrowed for the call. */
@@ -50,7 +54,7 @@ struct rh_reply {
 	const char *object;             /**< "PyTorchJob default/mnist", for log lines; NULL in init() */
 	struct rh_findings *findings;   /**< for validate() */
 	struct rh_json *pod;            /**< for pod() */
-	struct rh_json *objects;        /**< for objects(): an array */
+	struct rh_json *objects;        /**< for objects() and make(): an array */
 	struct rh_judgement *judgement; /**< for judge() */
 	struct rh_str *notes;           /**< for init(): gets its notes, see rh_hello_put(); NULL: they are logged alone */
 	size_t bytes;                   /**< of the answer so far, see RH_ANSWER_BYTES_MAX */
@@ -115,6 +119,8 @@ int32_t rh_reply_env(struct rh_reply *reply, const char *container, const char *
 int32_t rh_reply_edit(struct rh_reply *reply, const char *path, const char *json);
 /** @see rh_services.object @return see there */
 int32_t rh_reply_object(struct rh_reply *reply, const char *json);
+/** @see rh_services.object_with @return see there */
+int32_t rh_reply_object_with(struct rh_reply *reply, const char *json, const struct rh_object_options *options);
 /** @see rh_services.verdict @return see there */
 int32_t rh_reply_verdict(struct rh_reply *reply, int32_t verdict, const char *type, const char *message);
 /** @} */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/worker/answers.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 
 /** What one request came to. */
@@ -27,6 +29,8 @@ static void answers_free_items(struct answers_item *item)
 		struct answers_item *next = item->next;
 
 		rh_free(item->error);
+		if (item->answer.data)
+			explicit_bzero(item->answer.data, item->answer.length); /* that of make() has keys */
 		rh_str_deinit(&item->answer);
 		rh_free(item);
 		item = next;

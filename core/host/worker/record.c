@@ -2,12 +2,21 @@
 #include "host/worker/record.h"
 
 /** What a record begins with. */
-enum record_code { RECORD_OUTCOME, RECORD_NOTE, RECORD_REFUSE, RECORD_ENV, RECORD_EDIT, RECORD_OBJECT, RECORD_VERDICT };
+enum record_code {
+	RECORD_OUTCOME,
+	RECORD_NOTE,
+	RECORD_REFUSE,
+	RECORD_ENV,
+	RECORD_EDIT,
+	RECORD_OBJECT,
+	RECORD_VERDICT,
+	RECORD_OBJECT_WITH
+};
 
 /** One call of a service that answers. */
 struct record_call {
 	enum record_code code;
-	int32_t number; /* a level or a verdict */
+	int32_t number; /* a level, a verdict, or options of an object */
 	const char *texts[3];
 };
 
@@ -65,6 +74,18 @@ static int32_t record_verdict(struct rh_reply *reply, int32_t verdict, const cha
 	                   &(struct record_call){RECORD_VERDICT, verdict, {type, message}});
 }
 
+/** Options of an object as one number: flags, and above these the random bytes. */
+static int32_t record_pack(const struct rh_object_options *options)
+{
+	return options ? (int32_t)(options->flags | options->random_bytes << 8) : 0;
+}
+
+static int32_t record_object_with(struct rh_reply *reply, const char *json, const struct rh_object_options *options)
+{
+	return record_keep(reply, rh_reply_object_with(reply, json, options),
+	                   &(struct record_call){RECORD_OBJECT_WITH, record_pack(options), {json}});
+}
+
 static const struct rh_services record_services = {
 	.head = RH_HEAD(struct rh_services),
 	.text = rh_view_text,
@@ -94,6 +115,7 @@ static const struct rh_services record_services = {
 	.verdict = record_verdict,
 	.key = rh_view_key,
 	.member = rh_view_member,
+	.object_with = record_object_with,
 };
 
 const struct rh_services *rh_recorder_services(void)
@@ -123,6 +145,17 @@ static void record_get_outcome(struct rh_wire *wire, struct rh_outcome *ret_outc
 		wire->malformed = true;
 }
 
+static void record_apply_object_with(struct rh_reply *reply, const struct record_call *call)
+{
+	const struct rh_object_options options = {
+		.head = RH_HEAD(struct rh_object_options),
+		.flags = (uint32_t)call->number & 0xFF,
+		.random_bytes = (uint32_t)call->number >> 8,
+	};
+
+	(void)rh_reply_object_with(reply, call->texts[0], &options);
+}
+
 /** Do in the host what the worker accepted; @p reply keeps the first error itself. */
 static void record_apply(struct rh_reply *reply, const struct record_call *call)
 {
@@ -138,6 +171,8 @@ static void record_apply(struct rh_reply *reply, const struct record_call *call)
 		(void)rh_reply_edit(reply, texts[0], texts[1]);
 	else if (call->code == RECORD_OBJECT)
 		(void)rh_reply_object(reply, texts[0]);
+	else if (call->code == RECORD_OBJECT_WITH)
+		record_apply_object_with(reply, call);
 	else
 		(void)rh_reply_verdict(reply, call->number, texts[0], texts[1]);
 }
@@ -152,7 +187,7 @@ int rh_record_replay(struct rh_wire *wire, struct rh_reply *reply, struct rh_out
 
 		for (size_t i = 0; i < sizeof(call.texts) / sizeof(call.texts[0]); i++)
 			call.texts[i] = rh_wire_text(wire);
-		wire->malformed = wire->malformed || code > RECORD_VERDICT;
+		wire->malformed = wire->malformed || code > RECORD_OBJECT_WITH;
 		if (reply && !wire->malformed && reply->status == 0)
 			record_apply(reply, &call);
 	}

@@ -28,6 +28,18 @@ static int request_put_pods(struct rh_worker_request *request, const struct rh_a
 	return 0;
 }
 
+/*
+ * The random bytes are the last piece of the message, from where the caller wipes them. They are not part of the key: an
+ * answer that comes late was made from the bytes of the first request, which are as good.
+ */
+static void request_put_made(struct rh_worker_request *request, const struct rh_made *made)
+{
+	rh_wire_put_text(&request->tail, made->api_version);
+	rh_wire_put_text(&request->tail, made->kind);
+	rh_wire_put_text(&request->tail, made->name);
+	rh_wire_put_size(&request->tail, made->random_bytes);
+}
+
 static uint64_t request_hash(const struct rh_hash_key *seed, const char *data, size_t length)
 {
 	return length > 0 ? rh_hash_keyed(seed, data, length) : 0;
@@ -61,6 +73,8 @@ int rh_request_make(struct rh_worker_request *request, const struct rh_ask *ask,
 	rh_snapshot_put_state(&request->state, ask->snapshot);
 	if (r == 0 && ask->operation == RH_OPERATION_POD)
 		r = request_put_pods(request, ask);
+	if (ask->made)
+		request_put_made(request, ask->made);
 	if (r < 0 || request->context.failed || request->state.failed || request->tail.failed)
 		return RH_ENOMEM;
 	keys[0] = (uint64_t)ask->operation;
@@ -92,5 +106,7 @@ int rh_request_finish(struct rh_worker_request *request, const struct rh_ask *as
 	ret_pieces[2] = (struct rh_piece){request->state.data, request->state.length};
 	ret_pieces[3] = (struct rh_piece){request->pod, request->pod ? strlen(request->pod) + 1 : 0};
 	ret_pieces[4] = (struct rh_piece){request->tail.data, request->tail.length};
+	ret_pieces[5] = ask->made ? (struct rh_piece){(const char *)ask->made->random, ask->made->random_bytes}
+	                          : (struct rh_piece){NULL, 0};
 	return request->head.failed ? RH_ENOMEM : 0;
 }

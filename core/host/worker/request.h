@@ -13,7 +13,7 @@
 #include "host/worker/process.h"
 
 /** Pieces of a request. */
-#define RH_REQUEST_PIECES 5
+#define RH_REQUEST_PIECES 6
 
 /** One operation. All borrowed. */
 struct rh_ask {
@@ -26,6 +26,7 @@ struct rh_ask {
 	const char *type;                   /**< for pod() */
 	int32_t index;                      /**< for pod(): the first one */
 	int32_t count;                      /**< for pod(): how many from there on */
+	const struct rh_made *made;         /**< for make() */
 };
 
 /** A request. All zero: empty. */
@@ -46,7 +47,7 @@ void rh_request_deinit(struct rh_worker_request *request);
 int rh_request_make(struct rh_worker_request *request, const struct rh_ask *ask, const struct rh_hash_key *seed);
 /**
  * Give its bytes, without the job where the process has it. @param job key of the job that the process has; 0: none
- * @param[out] ret_pieces borrowed from the request. @return 0 or RH_ENOMEM
+ * @param[out] ret_pieces borrowed from the request and from @p ask. @return 0 or RH_ENOMEM
  */
 int rh_request_finish(struct rh_worker_request *request, const struct rh_ask *ask, uint64_t job,
                       struct rh_piece ret_pieces[RH_REQUEST_PIECES]);

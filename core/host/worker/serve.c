@@ -17,6 +17,7 @@
 #include "host/worker/sandbox.h"
 #include "host/worker/snapshot.h"
 #include "host/worker/worker.h"
+#include "job/keep.h"
 
 /** Bytes of an answer from which on a batch of pods takes no more. */
 #define SERVE_BATCH_BYTES ((size_t)256 << 10)
@@ -112,6 +113,7 @@ static int serve_begin(struct serve *serve, struct serve_call *call, enum rh_ope
 
 	memset(call, 0, sizeof(*call));
 	call->operation = operation;
+	call->texts.secret = operation == RH_OPERATION_MAKE;
 	(void)snprintf(call->object, sizeof(call->object), "%s %s/%s", job->kind->kind, job->namespace_, job->name);
 	call->view = (struct rh_view){snapshot, rh_received_config(serve->received), serve->slot->section, &call->texts,
 	                              &call->spot};
@@ -123,7 +125,7 @@ static int serve_begin(struct serve *serve, struct serve_call *call, enum rh_ope
 	                                         .judgement = &call->judgement};
 	if (operation == RH_OPERATION_POD)
 		call->target = call->recorder.reply.pod = rh_json_copy(serve->pod);
-	else if (operation == RH_OPERATION_OBJECTS)
+	else if (operation == RH_OPERATION_OBJECTS || operation == RH_OPERATION_MAKE)
 		call->target = call->recorder.reply.objects = rh_json_new_array();
 	else
 		return 0;
@@ -145,11 +147,20 @@ static void serve_end(struct serve *serve, struct serve_call *call, int32_t resu
 	rh_arena_deinit(&call->texts);
 	rh_findings_deinit(&call->findings);
 	rh_judgement_deinit(&call->judgement);
-	rh_json_free(call->target);
+	if (call->operation == RH_OPERATION_MAKE)
+		rh_json_free_secret(call->target);
+	else
+		rh_json_free(call->target);
 }
 
-/** Call one operation. @param me for pod(). @return 0, or -1 when memory is out */
-static int serve_call(struct serve *serve, enum rh_operation operation, const struct rh_replica *me)
+/** What some operations are asked about. */
+struct serve_subject {
+	const struct rh_replica *me; /**< for pod() */
+	const struct rh_made *made;  /**< for make() */
+};
+
+/** Call one operation. @return 0, or -1 when memory is out */
+static int serve_call(struct serve *serve, enum rh_operation operation, const struct serve_subject *subject)
 {
 	const struct rh_plugin *plugin = serve->slot->plugin;
 	void *self = serve->slot->self;
@@ -163,11 +174,13 @@ static int serve_call(struct serve *serve, enum rh_operation operation, const st
 	if (operation == RH_OPERATION_VALIDATE && plugin->validate)
 		result = plugin->validate(self, &call.view, reply);
 	else if (operation == RH_OPERATION_POD && plugin->pod)
-		result = plugin->pod(self, &call.view, me, reply);
+		result = plugin->pod(self, &call.view, subject->me, reply);
 	else if (operation == RH_OPERATION_OBJECTS && plugin->objects)
 		result = plugin->objects(self, &call.view, reply);
 	else if (operation == RH_OPERATION_JUDGE && plugin->judge)
 		result = plugin->judge(self, &call.view, reply);
+	else if (operation == RH_OPERATION_MAKE && RH_HAS(plugin, struct rh_plugin, make))
+		result = plugin->make(self, &call.view, subject->made, reply);
 	serve_end(serve, &call, result);
 	return 0;
 }
@@ -192,12 +205,48 @@ static int serve_pods(struct serve *serve, struct rh_wire *wire)
 			.rank = rh_job_rank(job, type, index + i),
 		};
 
-		r = serve_call(serve, RH_OPERATION_POD, &me);
+		r = serve_call(serve, RH_OPERATION_POD, &(struct serve_subject){.me = &me});
 	}
 	return r;
 }
 
-static int serve_request(struct serve *serve)
+/** Room for the answer of make(), so that its text is not moved, which would leave copies. */
+#define SERVE_SECRET_ROOM ((size_t)64 << 10)
+
+static int serve_make(struct serve *serve, struct rh_wire *wire)
+{
+	struct rh_made made = {.head = RH_HEAD(struct rh_made)};
+
+	made.api_version = rh_wire_text_required(wire);
+	made.kind = rh_wire_text_required(wire);
+	made.name = rh_wire_text_required(wire);
+	made.random_bytes = rh_wire_size(wire, RH_KEEP_RANDOM_MAX);
+	made.random = (const uint8_t *)wire->at;
+	if (wire->malformed || wire->left != made.random_bytes)
+		return -1;
+	rh_str_reserve(&serve->answer, SERVE_SECRET_ROOM);
+	return serve_call(serve, RH_OPERATION_MAKE, &(struct serve_subject){.made = &made});
+}
+
+/** Overwrite request and answer, which had secrets. */
+static void serve_wipe(struct serve *serve)
+{
+	explicit_bzero(serve->request.data, serve->request.length);
+	if (serve->answer.data)
+		explicit_bzero(serve->answer.data, serve->answer.capacity);
+}
+
+static int serve_operation(struct serve *serve, enum rh_operation operation, struct rh_wire *wire)
+{
+	if (operation == RH_OPERATION_POD)
+		return serve_pods(serve, wire);
+	if (operation == RH_OPERATION_MAKE)
+		return serve_make(serve, wire);
+	return serve_call(serve, operation, &(struct serve_subject){.me = NULL});
+}
+
+/** @param[out] ret_operation which one was asked for */
+static int serve_request(struct serve *serve, enum rh_operation *ret_operation)
 {
 	struct rh_wire wire = rh_wire_read(serve->request.data, serve->request.length);
 	enum rh_operation operation = (enum rh_operation)rh_wire_byte(&wire);
@@ -208,7 +257,8 @@ static int serve_request(struct serve *serve)
 		return -1;
 	if (rh_received_read_state(serve->received, &wire) < 0)
 		return -1;
-	r = operation == RH_OPERATION_POD ? serve_pods(serve, &wire) : serve_call(serve, operation, NULL);
+	*ret_operation = operation;
+	r = serve_operation(serve, operation, &wire);
 	rh_wire_put_byte(&serve->answer, 0);
 	return r;
 }
@@ -247,6 +297,7 @@ static int serve_load(struct serve *serve, const char *path, bool has_copy)
 int rh_serve(const char *path, bool has_copy)
 {
 	struct serve serve = {0};
+	enum rh_operation operation = RH_OPERATION_INIT;
 	uint32_t number;
 	int r;
 
@@ -256,9 +307,11 @@ int rh_serve(const char *path, bool has_copy)
 	rh_str_deinit(&serve.answer);
 	(void)malloc_trim(0);
 	while (r == 0 && serve_take(&serve, &number) == 0) {
-		r = serve_request(&serve);
+		r = serve_request(&serve, &operation);
 		if (r == 0)
 			r = serve_answer(&serve.answer, number);
+		if (operation == RH_OPERATION_MAKE)
+			serve_wipe(&serve);
 	}
 	rh_json_free(serve.pod);
 	rh_str_deinit(&serve.request);

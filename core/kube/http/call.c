@@ -36,6 +36,8 @@ int rh_http_call_new(const struct rh_http_request *request, struct rh_http_call 
 	}
 	if (!call->method || !call->path || (request->body && (!call->body || !call->content_type)))
 		return rh_fail_oom(err);
+	call->accept = request->accept;
+	call->secret = request->secret;
 	call->timeout = request->timeout;
 	call->idle_timeout = request->idle_timeout;
 	call->began = rh_clock_monotonic();
@@ -60,7 +62,10 @@ void rh_http_call_free(struct rh_http_call *call)
 	rh_free(call->method);
 	rh_free(call->path);
 	rh_free(call->content_type);
-	rh_free(call->body);
+	if (call->secret)
+		rh_free_secret(call->body);
+	else
+		rh_free(call->body);
 	rh_str_deinit(&call->answer);
 	rh_free(call);
 }
@@ -121,7 +126,8 @@ static int call_add_headers(struct rh_http_call *call, const struct rh_http_targ
                             const struct rh_auth_credential *credential)
 {
 	const struct rh_json *header = rh_json_first(target->config->headers);
-	int r = call_add_header(call, "Accept: application/json");
+	rh_auto_free char *accept = rh_asprintf("Accept: %s", call->accept ? call->accept : "application/json");
+	int r = accept ? call_add_header(call, accept) : RH_ENOMEM;
 
 	r |= call_add_header(call, "Expect:"); /* otherwise libcurl waits a second for "100 Continue" */
 	r |= call_add_header(call, call->content_type);

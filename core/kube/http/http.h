@@ -35,6 +35,8 @@ struct rh_http_request {
 	const char *method;       /**< "GET", "POST", "PATCH", "DELETE", "PUT" */
 	const char *path;         /**< with its query, percent-encoded: "/api/v1/pods?limit=500" */
 	const char *content_type; /**< of the body; NULL without one */
+	const char *accept;       /**< media type of the answer; NULL: application/json. Static storage */
+	bool secret;              /**< the copy of the body is overwritten before it is freed */
 	const char *body;         /**< copied; NULL: none */
 	size_t body_length;
 	int64_t timeout;         /**< microseconds for the whole exchange; 0: no limit */

@@ -48,6 +48,8 @@ struct rh_http_call {
 	char *method;
 	char *path;
 	char *content_type;
+	const char *accept; /**< NULL: JSON; static storage */
+	bool secret;        /**< body is overwritten before it is freed */
 	char *body;
 	size_t body_length;
 	size_t body_max; /**< of the response */

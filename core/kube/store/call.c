@@ -32,6 +32,14 @@ static const struct call_form *call_form(enum rh_verb verb)
 	return &forms[verb];
 }
 
+const char *rh_call_accept(const struct rh_call *call)
+{
+	if (!call->kind)
+		return NULL;
+	return call->verb == RH_VERB_FIND ? "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	                                  : "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+}
+
 const char *rh_call_verb(const struct rh_call *call)
 {
 	return call_form(call->verb)->name;
@@ -76,24 +84,35 @@ static void call_trim_create(struct rh_json *body)
 }
 
 /* @param[out] ret_text NULL for a request without a body */
-static int call_write_body(struct rh_request *request, char **ret_text)
+static int call_print_body(const struct rh_request *request, struct rh_json *body, char **ret_text)
 {
-	rh_auto(json) body = rh_take(request->body);
 	int r = 0;
 
-	if (request->verb == RH_VERB_GET || request->verb == RH_VERB_FIND)
-		return 0;
-	if (request->verb == RH_VERB_DELETE) {
-		rh_json_free(body);
-		body = call_delete_options(request);
-	} else if (request->verb == RH_VERB_CREATE) {
+	if (request->verb == RH_VERB_CREATE)
 		call_trim_create(body);
-	} else {
+	else if (request->verb != RH_VERB_DELETE)
 		r = body ? call_add_preconditions(request, body, "metadata") : 0;
-	}
 	if (r == 0 && body)
 		*ret_text = rh_json_text(body);
 	return *ret_text ? 0 : RH_ENOMEM;
+}
+
+static int call_write_body(struct rh_request *request, char **ret_text)
+{
+	struct rh_json *body = rh_take(request->body);
+	int r = 0;
+
+	if (request->verb == RH_VERB_DELETE) {
+		rh_json_free(body);
+		body = call_delete_options(request);
+	}
+	if (request->verb != RH_VERB_GET && request->verb != RH_VERB_FIND)
+		r = call_print_body(request, body, ret_text);
+	if (request->secret)
+		rh_json_free_secret(body);
+	else
+		rh_json_free(body);
+	return r;
 }
 
 static int call_write_path(const struct rh_request *request, struct rh_call *call)
@@ -122,6 +141,15 @@ static int call_write_path(const struct rh_request *request, struct rh_call *cal
 	return call->path && call->resource && (call->namespace_ || !request->namespace_) ? 0 : RH_ENOMEM;
 }
 
+static int call_note_kind(const struct rh_request *request, struct rh_call *call)
+{
+	if (!request->metadata)
+		return 0;
+	call->api_version = rh_strdup(request->resource->api_version);
+	call->kind = rh_strdup(request->resource->kind);
+	return call->api_version && call->kind ? 0 : RH_ENOMEM;
+}
+
 struct rh_call *rh_call_new(struct rh_request *request)
 {
 	const struct call_form *form = call_form(request->verb);
@@ -135,7 +163,9 @@ struct rh_call *rh_call_new(struct rh_request *request)
 	call->method = form->method;
 	call->content_type = form->content_type;
 	call->class = strcmp(request->resource->plural, "events") == 0 ? RH_WINDOW_EVENTS : form->class;
-	if (call_write_body(request, &call->body) < 0 || call_write_path(request, call) < 0)
+	call->secret = request->secret;
+	if (call_write_body(request, &call->body) < 0 || call_write_path(request, call) < 0 ||
+	    call_note_kind(request, call) < 0)
 		return NULL;
 	call->weight = (call->body ? strlen(call->body) : 0) + request->answer_size;
 	return rh_take(call);
@@ -147,8 +177,13 @@ void rh_call_free(struct rh_call *call)
 		return;
 	rh_free(call->path);
 	rh_free(call->namespace_);
-	rh_free(call->body);
+	if (call->secret)
+		rh_free_secret(call->body);
+	else
+		rh_free(call->body);
 	rh_free(call->resource);
+	rh_free(call->api_version);
+	rh_free(call->kind);
 	rh_free(call);
 }
 

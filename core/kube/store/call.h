@@ -29,6 +29,10 @@ struct rh_call {
 	char *namespace_; /**< NULL: none */
 	size_t weight;    /**< estimated bytes in memory until the response: body and response */
 	char *body;       /**< NULL: none */
+	bool secret;      /**< body is overwritten before it is freed */
+	/** Of a request for metadata alone: what kind the object is, which the answer does not say; else NULL. Owned. */
+	char *api_version;
+	char *kind;       /**< likewise */
 	char *resource;   /**< "pods", "pytorchjobs/status" */
 	rh_done_fn *done; /**< NULL: the result is not needed any more */
 	void *arg;
@@ -47,6 +51,8 @@ struct rh_call *rh_call_new(struct rh_request *request) __attribute__((warn_unus
 /** Free @p call. NULL is ignored. */
 void rh_call_free(struct rh_call *call);
 RH_DEFINE_CLEANUP(call);
+/** @return the media type of the answer; NULL: JSON. Static storage */
+const char *rh_call_accept(const struct rh_call *call);
 /** @return the verb as metrics name it: "get", "list", "create", "patch", "update", "delete" */
 const char *rh_call_verb(const struct rh_call *call);
 /** Append @p call; the queue takes ownership. */

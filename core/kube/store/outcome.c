@@ -245,6 +245,25 @@ void rh_kube_outcome_read(enum rh_verb verb, const struct rh_http_response *resp
 		outcome_add_rule(out->message, sizeof(out->message));
 }
 
+void rh_kube_outcome_name(struct rh_kube_outcome *outcome, const char *api_version, const char *kind)
+{
+	const struct rh_json *object = outcome->outcome.object;
+	rh_auto(json) bare = object ? rh_json_new_object() : NULL;
+
+	if (!object)
+		return;
+	outcome->outcome.object = NULL;
+	if (!bare || rh_json_set_string(bare, "apiVersion", api_version) < 0 ||
+	    rh_json_set_string(bare, "kind", kind) < 0 ||
+	    rh_json_set(bare, "metadata", rh_json_copy(rh_json_get(object, "metadata"))) < 0) {
+		outcome->outcome.code = RH_OUTCOME_UNKNOWN;
+		return;
+	}
+	rh_json_free_secret(outcome->body);
+	outcome->body = rh_take(bare);
+	outcome->outcome.object = outcome->body;
+}
+
 uint64_t rh_kube_outcome_gist(const char *message)
 {
 	uint64_t gist = 0;

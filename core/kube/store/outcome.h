@@ -32,6 +32,11 @@ void rh_kube_outcome_deinit(struct rh_kube_outcome *outcome);
 void rh_kube_outcome_read(enum rh_verb verb, const struct rh_http_response *response,
                           struct rh_kube_outcome *ret_outcome);
 /**
+ * Of an answer with metadata alone: give the object the kind that it has in the store, and make sure that it has no
+ * content. Without memory the outcome is RH_OUTCOME_UNKNOWN.
+ */
+void rh_kube_outcome_name(struct rh_kube_outcome *outcome, const char *api_version, const char *kind);
+/**
  * Get the message of an error response: that of the Status in @p body, else the start of the body, else the name of the
  * HTTP status. @return @p room
  */

@@ -267,6 +267,8 @@ static void store_on_done(void *arg, const struct rh_http_response *response)
 	struct rh_window_answer answer = {.status = response->status, .sent_at = call->sent_at, .spare = call->spare};
 
 	rh_kube_outcome_read(call->verb, response, &outcome);
+	if (call->kind)
+		rh_kube_outcome_name(&outcome, call->api_version, call->kind);
 	answer.retry_after = response->status == 429 ? outcome.outcome.retry_after : response->retry_after;
 	rh_window_end(&store->window, &answer, now);
 	rh_call_remove(&store->flying, call);
@@ -293,6 +295,8 @@ static int store_send(struct rh_kube_store *store, struct rh_call *call, int64_t
 		.method = call->method,
 		.path = call->path,
 		.content_type = call->content_type,
+		.accept = rh_call_accept(call),
+		.secret = call->secret,
 		.body = call->body,
 		.body_length = call->body ? strlen(call->body) : 0,
 		.timeout = STORE_DEADLINE,
@@ -305,6 +309,8 @@ static int store_send(struct rh_kube_store *store, struct rh_call *call, int64_t
 	rh_call_append(&store->flying, call);
 	store->flying_bytes += call->weight;
 	call->sent_at = now;
+	if (call->secret)
+		rh_free_secret(rh_take(call->body));
 	rh_free(rh_take(call->body));
 	call->spare = rh_window_send(&store->window, now);
 	return 0;

@@ -12,7 +12,10 @@ static void memory_free_request(struct rh_memory_request *request)
 		return;
 	for (size_t i = 0; i < request->text_count; i++)
 		rh_free(request->texts[i]);
-	rh_json_free(request->request.body);
+	if (request->request.secret)
+		rh_json_free_secret(request->request.body);
+	else
+		rh_json_free(request->request.body);
 	rh_free(request->message);
 	rh_memory_version_unref(request->version);
 	rh_free(request);
@@ -152,6 +155,8 @@ static int memory_copy_request(struct rh_memory_request *to, struct rh_request *
 		.resource_version = memory_keep(to, from->resource_version, &failed),
 		.body = rh_take(from->body),
 		.grace_seconds = from->grace_seconds,
+		.metadata = from->metadata,
+		.secret = from->secret,
 	};
 	return failed ? RH_ENOMEM : 0;
 }
@@ -298,13 +303,29 @@ static bool memory_pump_event(struct rh_memory_store *store, struct rh_memory_ev
 	return true;
 }
 
+/* @return @p object without its content, owned by the caller; NULL when memory is out */
+static struct rh_json *memory_metadata(const struct rh_json *object)
+{
+	static const char *const members[] = {"apiVersion", "kind", "metadata"};
+	rh_auto(json) bare = rh_json_new_object();
+
+	for (size_t i = 0; bare && i < sizeof(members) / sizeof(members[0]); i++) {
+		if (rh_json_set(bare, members[i], rh_json_copy(rh_json_get(object, members[i]))) < 0)
+			return NULL;
+	}
+	return rh_take(bare);
+}
+
 static bool memory_pump_outcome(struct rh_memory_store *store, struct rh_memory_request *request)
 {
 	struct rh_outcome outcome = {.code = request->code, .retry_after = request->retry_after};
+	rh_auto(json) bare = NULL;
 
 	outcome.message = request->message ? request->message : request->code == RH_OUTCOME_OK ? "" : "out of memory";
 	if (request->done && request->version) {
 		outcome.object = rh_memory_version_look(store->objects.trees, request->version);
+		if (outcome.object && request->request.metadata)
+			outcome.object = bare = memory_metadata(outcome.object);
 		if (!outcome.object)
 			return false;
 	}

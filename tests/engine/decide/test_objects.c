@@ -121,6 +121,39 @@ static const struct worlds_row taken_rows[] = {
      "conditions Created Suspended; wants []; refused ConfigMap c alone what=name", ""},
 };
 
+#define KEYS                                                                                    \
+	"{'apiVersion':'v1','kind':'Secret','metadata':{'name':'k','annotations':{'roundhouse.dev/" \
+	"keep':'once,random=8'}}}"
+#define COPY \
+	"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'m','annotations':{'roundhouse.dev/keep':'once'}}}"
+#define ONCE "conditions Created; started -100; counts Master 0/0/0; counts Worker 0/0/0; wants [" KEYS "]; "
+#define PODS "create pod j-master-0\ncreate pod j-worker-0\ncreate service j-master-0\ncreate service j-worker-0\n"
+
+static const struct worlds_row once_rows[] = {
+	{"what is missing is made, or created as it is", "",
+     "conditions Created; started -100; counts Master 0/0/0; counts Worker 0/0/0; wants [" KEYS "," COPY "]",
+     "make object v1 Secret k\ncreate object v1 ConfigMap m\n"},
+	{"its create is in flight", "", ONCE "object Secret k hash=same coming", ""},
+	{"the answer of its create goes into the ledger before pods are created", "", ONCE "object Secret k hash=same",
+     "ledger: attempt 0; made Secret/k=s-k\n" PODS},
+	{"the ledger knows it", "", ONCE "object Secret k hash=0; ledger {'made':{'Secret/k':'s-k'}}", PODS},
+	{"another one in its place is replaced", "", ONCE "object Secret k hash=0; ledger {'made':{'Secret/k':'other'}}",
+     "delete object v1 Secret k uid s-k\n"},
+	{"nobody knows it, and no pod uses it", "", ONCE "object Secret k hash=0", "delete object v1 Secret k uid s-k\n"},
+	{"nobody knows it, and pods use it", "", WORLDS_RUNNING "; wants [" KEYS "]; object Secret k hash=0",
+     "ledger: attempt 0; made Secret/k=s-k\n"},
+	{"it is gone while pods run", "", WORLDS_RUNNING "; wants [" KEYS "]; ledger {'made':{'Secret/k':'s-k'}}",
+     "make object v1 Secret k\n"},
+	{"what is not named any more leaves the ledger", "",
+     WORLDS_RUNNING "; wants []; ledger {'made':{'Secret/k':'s-k'}}", "ledger: attempt 0\n"},
+};
+
+static void test_objects__made_once(void **state)
+{
+	(void)state;
+	worlds_check(once_rows, sizeof(once_rows) / sizeof(once_rows[0]));
+}
+
 static void test_objects__order(void **state)
 {
 	(void)state;
@@ -142,6 +175,7 @@ static void test_objects__names_of_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_objects__made_once),
 		cmocka_unit_test(test_objects__order),
 		cmocka_unit_test(test_objects__content),
 		cmocka_unit_test(test_objects__names_of_others),

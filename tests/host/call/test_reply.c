@@ -298,6 +298,57 @@ static void test_reply__out_of_memory_sticks(void **state)
 	rh_judgement_deinit(&judgement);
 }
 
+static void test_reply__options_of_objects(void **state)
+{
+	static const char object[] =
+		"{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"s\",\"annotations\":"
+		"{\"roundhouse.dev/keep\":\"once\",\"a\":\"b\"}}}";
+	static const struct {
+		uint32_t flags, random;
+		const char *annotation; /* NULL: refused */
+	} rows[] = {
+		{0, 0, ""},
+		{RH_OBJECT_ONCE, 0, "once"},
+		{RH_OBJECT_ONCE, 256, "once,random=256"},
+		{RH_OBJECT_RETAIN, 0, "retain"},
+		{RH_OBJECT_ONCE | RH_OBJECT_RETAIN, 0, "once,retain"},
+		{RH_OBJECT_ONCE, 257, NULL},
+		{0, 1, NULL},
+		{RH_OBJECT_ONCE | RH_OBJECT_RETAIN, 1, NULL},
+		{UINT32_C(4), 0, NULL},
+		{UINT32_C(1) << 31, 0, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto(json) objects = rh_json_new_array();
+		struct rh_reply reply = {.operation = RH_OPERATION_OBJECTS, .objects = objects};
+		const struct rh_object_options options = {
+			.head = RH_HEAD(struct rh_object_options), .flags = rows[i].flags, .random_bytes = rows[i].random};
+		int32_t r = rh_reply_object_with(&reply, object, &options);
+		const char *keep = rh_json_string(
+			rh_json_get(rh_json_at(rh_json_item(objects, 0), "metadata.annotations"), "roundhouse.dev/keep"));
+
+		assert_int_equal(r, rows[i].annotation ? 0 : RH_EPLUGIN);
+		if (rows[i].annotation)
+			assert_string_equal(keep ? keep : "", rows[i].annotation);
+	}
+}
+
+static void test_reply__only_so_many_are_made_once(void **state)
+{
+	const struct rh_object_options once = {.head = RH_HEAD(struct rh_object_options), .flags = RH_OBJECT_ONCE};
+	rh_auto(json) objects = rh_json_new_array();
+	struct rh_reply reply = {.operation = RH_OPERATION_OBJECTS, .objects = objects};
+	static const char object[] = "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"s\"}}";
+
+	(void)state;
+	for (size_t i = 0; i < RH_ANSWER_ONCE_MAX; i++)
+		assert_int_equal(rh_reply_object_with(&reply, object, &once), 0);
+	assert_int_equal(rh_reply_object_with(&reply, object, NULL), 0);
+	assert_int_equal(rh_reply_object_with(&reply, object, &once), RH_EPLUGIN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,6 +367,8 @@ int main(void)
 		cmocka_unit_test(test_reply__verdicts),
 		cmocka_unit_test(test_reply__services_belong_to_operations),
 		cmocka_unit_test(test_reply__out_of_memory_sticks),
+		cmocka_unit_test(test_reply__options_of_objects),
+		cmocka_unit_test(test_reply__only_so_many_are_made_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,9 +38,11 @@ fn main() {
     layout!(
         "rh_services", Services, head, text, integer, boolean, size, json, quote, setting, type_ as "type", replicas,
         restart_policy, pod_name, host, port, state, attempt, counts, replica, condition, fail, note, refuse, env,
-        edit, object, verdict, key, member
+        edit, object, verdict, key, member, object_with
     );
-    layout!("rh_plugin", Plugin, head, name, release, init, fini, describe, validate, pod, objects, judge, settings);
+    layout!("rh_object_options", ObjectOptions, head, flags, random_bytes);
+    layout!("rh_made", MadeObject, head, api_version, kind, name, random, random_bytes);
+    layout!("rh_plugin", Plugin, head, name, release, init, fini, describe, validate, pod, objects, judge, settings, make);
     for (name, value) in [
         ("RH_ABI_MAJOR", i64::from(RH_ABI_MAJOR)),
         ("RH_ABI_MINOR", i64::from(RH_ABI_MINOR)),

@@ -188,6 +188,25 @@ pub struct ReplicaState {
     pub exit_code: i32,
 }
 
+/// struct rh_object_options
+#[repr(C)]
+pub struct ObjectOptions {
+    pub head: Head,
+    pub flags: u32,
+    pub random_bytes: u32,
+}
+
+/// struct rh_made
+#[repr(C)]
+pub struct MadeObject {
+    pub head: Head,
+    pub api_version: *const c_char,
+    pub kind: *const c_char,
+    pub name: *const c_char,
+    pub random: *const u8,
+    pub random_bytes: u32,
+}
+
 /// struct rh_services
 #[repr(C)]
 pub struct Services {
@@ -220,6 +239,7 @@ pub struct Services {
     // from 1.2 on: not there in an older host, see Head::size
     pub key: Option<unsafe extern "C" fn(*const View, *const c_char, u32) -> *const c_char>,
     pub member: Option<unsafe extern "C" fn(*const View, *const c_char, *const c_char) -> *const c_char>,
+    pub object_with: Option<unsafe extern "C" fn(*mut Reply, *const c_char, *const ObjectOptions) -> i32>,
 }
 
 /// struct rh_plugin
@@ -236,6 +256,7 @@ pub struct Plugin {
     pub objects: Option<unsafe extern "C" fn(*mut c_void, *const View, *mut Reply) -> i32>,
     pub judge: Option<unsafe extern "C" fn(*mut c_void, *const View, *mut Reply) -> i32>,
     pub settings: *const c_char,
+    pub make: Option<unsafe extern "C" fn(*mut c_void, *const View, *const MadeObject, *mut Reply) -> i32>,
 }
 
 // A mistake in the list of members changes a size; the test of the layout finds the rest.
@@ -247,6 +268,8 @@ const _: () = {
     assert!(size_of::<Replica>() == 40);
     assert!(size_of::<Counts>() == 44);
     assert!(size_of::<ReplicaState>() == 32);
-    assert!(size_of::<Services>() == 240);
-    assert!(size_of::<Plugin>() == 104);
+    assert!(size_of::<ObjectOptions>() == 32);
+    assert!(size_of::<MadeObject>() == 64);
+    assert!(size_of::<Services>() == 248);
+    assert!(size_of::<Plugin>() == 112);
 };

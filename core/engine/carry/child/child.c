@@ -21,6 +21,13 @@ static const char *child_owner(const struct rh_json *object)
 	return "";
 }
 
+/* A further object that the plugin wants to be kept for good. A replica's Service is none. */
+static bool child_is_retained(const struct rh_json *object)
+{
+	return !*child_owner(object) && *rh_object_label(object, RH_LABEL_JOB_UID) &&
+	       !*rh_object_label(object, RH_LABEL_TYPE);
+}
+
 void rh_child_free(struct rh_child *child)
 {
 	rh_free(child);
@@ -50,7 +57,7 @@ static struct child_texts child_read_texts(const struct rh_json *object)
 		.kind = kind ? kind : "Service",
 		.name = rh_object_text(object, "metadata", "name"),
 		.uid = rh_object_text(object, "metadata", "uid"),
-		.owner_uid = child_owner(object),
+		.owner_uid = child_is_retained(object) ? rh_object_label(object, RH_LABEL_JOB_UID) : child_owner(object),
 		.type = rh_object_label(object, RH_LABEL_TYPE),
 	};
 }
@@ -94,6 +101,7 @@ int rh_child_parse(const struct rh_kind *kind, const struct rh_json *object, str
 		return RH_ENOMEM;
 	child->index = rh_pod_index(kind, rh_json_at(object, "metadata.labels"));
 	child->deleting = *rh_object_text(object, "metadata", "deletionTimestamp") != '\0';
+	child->retained = child_is_retained(object);
 	child->revision = rh_object_revision(rh_object_text(object, "metadata", "resourceVersion"));
 	if (strcmp(child->kind, RH_GANG_OBJECT) == 0 && child_read_group(child, object) < 0)
 		return RH_ENOMEM;

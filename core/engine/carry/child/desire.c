@@ -8,6 +8,7 @@
 #include "base/os/clock.h"
 #include "engine/carry/entry.h"
 #include "engine/carry/request/act.h"
+#include "job/keep.h"
 
 /* A check is this old at most when something is created that uses the objects. */
 #define DESIRE_CHECK_AGE (30 * RH_SECOND)
@@ -38,8 +39,9 @@ static bool desire_is_known(const struct rh_entry *entry, const struct rh_json *
 /* @return whether it is to be checked */
 static bool desire_needs_check(const struct rh_entry *entry, const struct rh_json *object)
 {
-	return (entry->objects.stale && rh_object_serves_pods(rh_json_string_at(object, "apiVersion"))) ||
-	       !desire_is_known(entry, object);
+	bool matters = rh_object_serves_pods(rh_json_string_at(object, "apiVersion")) || rh_keep_read(object).once;
+
+	return (entry->objects.stale && matters) || !desire_is_known(entry, object);
 }
 
 static int desire_check(struct rh_entry *entry, const struct rh_json *objects, const struct rh_json *but)
@@ -217,11 +219,28 @@ bool rh_desire_must_check(struct rh_entry *entry, const struct rh_plan *plan)
 	return true;
 }
 
+/* What is made once is made again when it is gone, also while no pod is created. */
+static void desire_doubt_once(struct rh_entry *entry)
+{
+	const struct rh_json *object = rh_json_first(entry->objects.desired);
+
+	if (!entry->objects.checked || entry->engine->now - entry->objects.checked_at < DESIRE_CHECK_AGE)
+		return;
+	while (object && !rh_keep_read(object).once)
+		object = rh_json_next(object);
+	if (!object)
+		return;
+	entry->objects.checked = false;
+	entry->objects.stale = true;
+}
+
 int rh_desire(struct rh_entry *entry, struct rh_error *err)
 {
 	const struct rh_snapshot snapshot = rh_bodies_snapshot(entry);
 	int r = desire_state(entry, &snapshot, err);
 
+	if (r == 0)
+		desire_doubt_once(entry);
 	if (r == 0 && !entry->objects.checked && entry->objects.checks == 0)
 		r = desire_start_check(entry, &snapshot, err);
 	if (r < 0)

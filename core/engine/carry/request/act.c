@@ -10,6 +10,7 @@
 #include "engine/carry/request/completion.h"
 #include "engine/carry/request/report.h"
 #include "engine/carry/request/verbs.h"
+#include "job/keep.h"
 
 /* @return an action whose responses completion.c takes; NULL when memory is out */
 static struct rh_inflight *act_new(struct rh_entry *entry, enum rh_action_verb verb, const struct rh_resource *resource,
@@ -45,6 +46,7 @@ int rh_act_check_object(struct rh_entry *entry, const struct rh_json *object)
 	if (!inflight)
 		return RH_ENOMEM;
 	inflight->state = RH_INFLIGHT_CHECKING;
+	inflight->once = rh_keep_read(object).once;
 	inflight->body = rh_json_copy(object);
 	if (!inflight->body || rh_object_hash(object, &inflight->hash) < 0) {
 		rh_inflight_free(inflight);
@@ -56,14 +58,29 @@ int rh_act_check_object(struct rh_entry *entry, const struct rh_json *object)
 	return 0;
 }
 
+static const struct rh_json *act_desired(const struct rh_entry *entry, const struct rh_action *action)
+{
+	return rh_json_item(entry->objects.desired, (size_t)action->index);
+}
+
+static int act_make(struct rh_entry *entry, const struct rh_action *action, struct rh_json **ret_body,
+                    struct rh_error *err)
+{
+	const struct rh_snapshot snapshot = rh_bodies_snapshot(entry);
+
+	return rh_build_made(&snapshot, act_desired(entry, action), ret_body, err);
+}
+
 static int act_build(struct rh_entry *entry, const struct rh_action *action, struct rh_json **ret_body,
                      struct rh_error *err)
 {
 	int r = 0;
 	struct rh_builder *builder = NULL;
 
+	if (action->verb == RH_MAKE_OBJECT)
+		return act_make(entry, action, ret_body, err);
 	if (action->verb == RH_CREATE_OBJECT) {
-		*ret_body = rh_json_copy(rh_json_item(entry->objects.desired, (size_t)action->index));
+		*ret_body = rh_json_copy(act_desired(entry, action));
 		return *ret_body ? 0 : RH_ENOMEM;
 	}
 	builder = rh_bodies_builder(entry, &r, err);
@@ -73,7 +90,7 @@ static int act_build(struct rh_entry *entry, const struct rh_action *action, str
 	                                     : rh_build_service(builder, action->type, action->index, ret_body, err);
 }
 
-/* Parse the object that the world shows until the store has created it. */
+/* Parse the object that the world shows until the store has created it. @param body of a further object: the desired */
 static int act_predict(struct rh_inflight *inflight, const struct rh_json *body)
 {
 	if (inflight->verb == RH_CREATE_POD)
@@ -82,6 +99,7 @@ static int act_predict(struct rh_inflight *inflight, const struct rh_json *body)
 		return RH_ENOMEM;
 	if (inflight->verb == RH_CREATE_SERVICE)
 		return 0;
+	inflight->once = rh_keep_read(body).once;
 	inflight->body = rh_json_copy(body);
 	if (!inflight->body || rh_object_hash(body, &inflight->hash) < 0)
 		return RH_ENOMEM;
@@ -100,24 +118,34 @@ static const struct rh_resource *act_resource(struct rh_entry *entry, const stru
 	return rh_objects_resource(entry->engine, action->api_version, action->kind);
 }
 
+/* Send the create of @p body (taken), which the world is to show. */
+static int act_send_create(struct rh_inflight *inflight, const struct rh_action *action, struct rh_json *body)
+{
+	bool object = rh_verb_of_object(action->verb);
+	struct rh_request request = {.verb = RH_VERB_CREATE, .body = body, .secret = action->verb == RH_MAKE_OBJECT};
+
+	if (act_predict(inflight, object ? act_desired(inflight->entry, action) : body) < 0) {
+		rh_json_free_secret(body);
+		rh_inflight_free(inflight);
+		return RH_ENOMEM;
+	}
+	inflight->index = object ? -1 : action->index;
+	inflight->probe = rh_refusals_has_kind(inflight->entry, inflight->resource->kind);
+	inflight->weight = rh_json_weight(body);
+	return rh_inflight_start(inflight, &request);
+}
+
 static int act_create(struct rh_entry *entry, const struct rh_action *action, const struct rh_resource *resource)
 {
-	struct rh_request request = {.verb = RH_VERB_CREATE};
+	enum rh_action_verb verb = action->verb == RH_MAKE_OBJECT ? RH_CREATE_OBJECT : action->verb;
 	struct rh_error err = {0};
-	rh_auto(json) body = NULL;
-	struct rh_inflight *inflight = act_new(entry, action->verb, resource, action->name, NULL);
+	struct rh_json *body = NULL;
+	struct rh_inflight *inflight = act_new(entry, verb, resource, action->name, NULL);
 	int r = inflight ? act_build(entry, action, &body, &err) : RH_ENOMEM;
 	enum rh_failure failure;
 
-	if (r == 0 && act_predict(inflight, body) < 0)
-		r = RH_ENOMEM;
-	if (r == 0) {
-		inflight->index = action->verb == RH_CREATE_OBJECT ? -1 : action->index;
-		inflight->probe = rh_refusals_has_kind(entry, resource->kind);
-		inflight->weight = rh_json_weight(body);
-		request.body = rh_take(body);
-		return rh_inflight_start(inflight, &request);
-	}
+	if (r == 0)
+		return act_send_create(inflight, action, body);
 	failure = r == RH_ENOMEM ? RH_FAILURE_FINAL : rh_failure_judge(entry, r, &err);
 	if (failure == RH_FAILURE_RETRY) {
 		rh_report_failure(inflight, RH_REFUSED_CREATE, err.message);
@@ -159,7 +187,7 @@ static int act_update(struct rh_entry *entry, const struct rh_action *action, co
 		act_new(entry, action->verb, resource, action->name, cached ? rh_cached_uid(cached) : "");
 
 	if (inflight)
-		inflight->body = rh_json_copy(rh_json_item(entry->objects.desired, (size_t)action->index));
+		inflight->body = rh_json_copy(act_desired(entry, action));
 	if (!inflight || !inflight->body || rh_object_hash(inflight->body, &inflight->hash) < 0) {
 		rh_inflight_free(inflight);
 		return RH_ENOMEM;
@@ -216,7 +244,7 @@ int rh_act(struct rh_entry *entry, const struct rh_action *action)
 	const struct rh_resource *resource = act_resource(entry, action);
 	const char *name = action->name ? action->name : entry->name;
 	bool checks = action->verb == RH_LOOK_OBJECT; /* it takes the place of a create that would fail */
-	enum rh_action_verb verb = checks ? RH_CREATE_OBJECT : action->verb;
+	enum rh_action_verb verb = checks || action->verb == RH_MAKE_OBJECT ? RH_CREATE_OBJECT : action->verb;
 
 	if (!resource)
 		return RH_ENOMEM;
@@ -225,7 +253,7 @@ int rh_act(struct rh_entry *entry, const struct rh_action *action)
 	if (act_must_wait(entry, action->verb))
 		return RH_EAGAIN;
 	if (checks)
-		return rh_act_check_object(entry, rh_json_item(entry->objects.desired, (size_t)action->index));
+		return rh_act_check_object(entry, act_desired(entry, action));
 	if (rh_verb_creates(action->verb))
 		return act_create(entry, action, resource);
 	if (rh_verb_deletes(action->verb))

@@ -117,10 +117,31 @@ static void completion_identify(struct rh_inflight *inflight, const struct rh_ou
 	completion_read(inflight, RH_INFLIGHT_IDENTIFYING);
 }
 
+/*
+ * One that is made once has no content that may be read. It counts as made by this program when its own create returned
+ * it, and as long as it has the same UID.
+ */
+static int completion_store_once(const struct rh_inflight *inflight, const struct rh_json *object)
+{
+	const struct rh_resource *resource = inflight->resource;
+	rh_auto_free char *key = rh_child_key(resource->api_version, resource->kind, inflight->name);
+	const struct rh_cached *known = key ? rh_map_get(inflight->entry->objects.known, key) : NULL;
+	bool same = known && strcmp(rh_cached_uid(known), rh_object_text(object, "metadata", "uid")) == 0;
+	uint64_t hash = same ? known->child->hash : 0;
+
+	if (!key)
+		return RH_ENOMEM;
+	return rh_objects_store(inflight->entry, object, inflight->state == RH_INFLIGHT_SENT ? inflight->hash : hash);
+}
+
 /* A further object that existed before counts by its content. */
 static int completion_store_object(const struct rh_inflight *inflight, const struct rh_json *object)
 {
-	int current = inflight->body ? rh_match_is_current(inflight, object) : 0;
+	int current;
+
+	if (inflight->once)
+		return completion_store_once(inflight, object);
+	current = inflight->body ? rh_match_is_current(inflight, object) : 0;
 
 	return current < 0 ? current : rh_objects_store(inflight->entry, object, current ? inflight->hash : 0);
 }

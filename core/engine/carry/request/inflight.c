@@ -64,6 +64,7 @@ int rh_inflight_send(struct rh_inflight *inflight, struct rh_request *request)
 	request->resource = inflight->resource;
 	request->namespace_ = entry->namespace_;
 	request->name = inflight->name;
+	request->metadata = inflight->once;
 	request->answer_size = rh_entry_tree_answer_size(&entry->tree);
 	return rh_engine_submit(entry->engine, request, inflight->done, inflight, &inflight->id);
 }

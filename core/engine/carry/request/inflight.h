@@ -42,6 +42,7 @@ struct rh_inflight {
 	struct rh_child *child; /**< likewise any other object; owned */
 	struct rh_json *body;   /**< of a further object: its desired content; owned */
 	uint64_t hash;          /**< of body, as decisions compare it */
+	bool once;              /**< of a further object that is made once: no content of it is read */
 	char **tombstones;      /**< UIDs of objects of this name whose deletion was observed meanwhile; owned */
 	size_t tombstone_count;
 	rh_done_fn *done; /**< takes the responses to its requests; set before the first one is sent */

@@ -11,7 +11,7 @@
 /** @return whether @p verb creates an object */
 static inline bool rh_verb_creates(enum rh_action_verb verb)
 {
-	return verb == RH_CREATE_POD || verb == RH_CREATE_SERVICE || verb == RH_CREATE_OBJECT;
+	return verb == RH_CREATE_POD || verb == RH_CREATE_SERVICE || verb == RH_CREATE_OBJECT || verb == RH_MAKE_OBJECT;
 }
 
 /** @return whether it deletes an object */
@@ -41,7 +41,7 @@ static inline bool rh_verb_of_service(enum rh_action_verb verb)
 /** @return whether its object is a further object */
 static inline bool rh_verb_of_object(enum rh_action_verb verb)
 {
-	return verb == RH_CREATE_OBJECT || verb == RH_UPDATE_OBJECT || verb == RH_DELETE_OBJECT;
+	return verb == RH_CREATE_OBJECT || verb == RH_MAKE_OBJECT || verb == RH_UPDATE_OBJECT || verb == RH_DELETE_OBJECT;
 }
 
 #endif
