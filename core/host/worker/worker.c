@@ -405,6 +405,12 @@ static int worker_ask_now(struct rh_worker *worker, const struct rh_ask *ask, st
 	return r == RH_EAGAIN ? worker_await(worker, answers, err) : worker_settle(worker, r, err);
 }
 
+/** @return whether the process does something for another job */
+static bool worker_is_taken(const struct rh_worker *worker)
+{
+	return worker->state == WORKER_LOADING || worker->state == WORKER_BUSY;
+}
+
 int rh_worker_ask(struct rh_worker *worker, const struct rh_ask *ask, struct rh_str *answer, struct rh_error *err)
 {
 	__attribute__((cleanup(rh_request_deinit))) struct rh_worker_request request = {.job = NULL};
@@ -416,11 +422,11 @@ int rh_worker_ask(struct rh_worker *worker, const struct rh_ask *ask, struct rh_
 	r = answers ? rh_answers_take(answers, request.key, answer, err) : 1;
 	if (r != 1)
 		return r;
-	if (answers && (worker->state == WORKER_LOADING || worker->state == WORKER_BUSY)) {
-		rh_worker_turns_wait(&worker->turns, answers);
-		return rh_fail(err, RH_EAGAIN, "it is busy with another job");
-	}
 	r = worker_check(worker, ask, err);
+	if (answers && (r == RH_EAGAIN || (r == 0 && worker_is_taken(worker)))) {
+		rh_worker_turns_wait(&worker->turns, answers);
+		return rh_fail(err, RH_EAGAIN, "it is not the turn of this job");
+	}
 	return r == 0 ? worker_ask_now(worker, ask, &request, answer, err) : r;
 }
 
@@ -448,7 +454,7 @@ static void worker_step_call(struct rh_worker *worker)
 
 void rh_worker_step(struct rh_worker *worker, int64_t now)
 {
-	if (worker->state == WORKER_LOADING || worker->state == WORKER_BUSY)
+	if (worker_is_taken(worker))
 		worker_step_call(worker);
 	else if (worker->turns.first && (worker->state != WORKER_NONE || now >= worker->until))
 		rh_worker_turns_call(&worker->turns);
@@ -462,7 +468,7 @@ void rh_worker_step(struct rh_worker *worker, int64_t now)
 
 int64_t rh_worker_deadline(const struct rh_worker *worker)
 {
-	if (worker->state == WORKER_LOADING || worker->state == WORKER_BUSY)
+	if (worker_is_taken(worker))
 		return rh_process_deadline(worker->process);
 	if (worker->turns.first)
 		return worker->state == WORKER_NONE ? worker->until : 0;
