@@ -38,7 +38,7 @@ void rh_plugins_close(struct rh_controller *controller)
 	const struct rh_controller_options *options = controller->options;
 
 	rh_reload_free(rh_take(controller->reload));
-	if (controller->plugins.host != options->plugins.host)
+	if (controller->plugins.owner != options->plugins.owner)
 		options->source.unload(options->source.arg, &controller->plugins);
 }
 
