@@ -20,6 +20,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/commands/crds.h"
+#include "cli/commands/plugins/plugins.h"
 #include "cli/session.h"
 #include "cli/version.h"
 #include "config/gang.h"
@@ -468,6 +469,8 @@ int main(int argc, char **argv)
 	rh_cli_prepare();
 	if (argc > 0 && strcmp(argv[0], RH_CRDS_PROGRAM) == 0)
 		return rh_cli_finish(rh_crds_cluster_main(argc, argv));
+	if (argc > 0 && strcmp(argv[0], RH_PLUGINS_PROGRAM) == 0)
+		return rh_cli_finish(rh_plugins_server_main(argc, argv));
 	argv += tries;
 	argc -= tries;
 	if (rh_cli_parse(&rh_command_controller, argc - 1, argv + 1, &cli, &err) < 0)

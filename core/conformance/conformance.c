@@ -328,6 +328,7 @@ static int conformance_report(const struct conformance *run, struct rh_report *r
 	report->calls = board->calls;
 	report->cases = run->cases;
 	report->skipped[RH_CHECK_GOLDEN] = !run->test->golden;
+	report->skipped[RH_CHECK_SERVER] = 1; /* the caller's */
 	report->skipped[RH_CHECK_FILES] = !board->traps;
 	for (int i = RH_CHECK_EXIT + 1; i < RH_CHECK_GOLDEN && run->cases == 0; i++)
 		report->skipped[i] = 1;

@@ -54,6 +54,8 @@ static const struct rh_check_info report_checks[RH_CHECK_COUNT] = {
                          "environment"},
 	[RH_CHECK_GOLDEN] = {"golden", "objects are the recorded ones",
                          "mend the plugin; or, where the change is meant, record again with --record"},
+	[RH_CHECK_SERVER] = {"server", "the API server takes definitions, rights, jobs, pods and Services, as dry runs",
+                         "mend what its message names"},
 };
 
 const struct rh_check_info *rh_check_info(enum rh_check check)
@@ -65,6 +67,21 @@ void rh_report_deinit(struct rh_report *report)
 {
 	rh_free(report->findings);
 	*report = (struct rh_report){0};
+}
+
+int rh_report_add(struct rh_report *report, enum rh_check check, bool warning, const char *where, const char *what)
+{
+	struct rh_report_finding *grown = rh_realloc_array(report->findings, report->count + 1, sizeof(*grown));
+	struct rh_report_finding *finding;
+
+	if (!grown)
+		return RH_ENOMEM;
+	report->findings = grown;
+	finding = &grown[report->count++];
+	*finding = (struct rh_report_finding){.check = check, .warning = warning, .count = 1};
+	rh_copy(finding->where, sizeof(finding->where), where);
+	rh_copy(finding->what, sizeof(finding->what), what);
+	return 0;
 }
 
 size_t rh_report_count(const struct rh_report *report, bool warnings)

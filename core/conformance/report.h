@@ -40,6 +40,7 @@ enum rh_check {
 	RH_CHECK_VERDICTS,
 	RH_CHECK_PURITY,
 	RH_CHECK_GOLDEN,
+	RH_CHECK_SERVER,
 	RH_CHECK_COUNT
 };
 
@@ -79,6 +80,11 @@ struct rh_check_info {
 const struct rh_check_info *rh_check_info(enum rh_check check);
 /** Free what @p report holds and make it empty. */
 void rh_report_deinit(struct rh_report *report);
+/**
+ * Add a finding of the caller's own check. @param where, what copied, cut off where they are too long
+ * @return 0 or RH_ENOMEM
+ */
+int rh_report_add(struct rh_report *report, enum rh_check check, bool warning, const char *where, const char *what);
 /** @return number of findings that are no warnings (@p warnings: that are) */
 size_t rh_report_count(const struct rh_report *report, bool warnings);
 

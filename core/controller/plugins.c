@@ -53,7 +53,7 @@ void rh_plugins_close(struct rh_controller *controller)
 
 	rh_reload_free(rh_take(controller->reload));
 	rh_loop_unwatch(rh_take(controller->answers));
-	if (controller->plugins.host != options->plugins.host)
+	if (controller->plugins.owner != options->plugins.owner)
 		options->source.unload(options->source.arg, &controller->plugins);
 }
 

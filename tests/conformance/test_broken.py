@@ -36,6 +36,8 @@ def test(rule):
 
 class Broken(unittest.TestCase):
     def check(self, rule, check, words):
+        if check == "server":  # which alone sees it: test_server.py
+            check = "-"
         done = DONE[rule].result()
         self.assertIn(done.returncode, (0, 1), done.stderr)
         report = json.loads(done.stdout)

@@ -88,6 +88,7 @@ TESTED = {
         ("tests/comm/mpi/test_openmpi5.py", "mpirun"),
     "roundhouse plugins test dask.so": ("tests/conformance/test_kit.py", "def test_a_report_for_people"),
     "roundhouse plugins test dask.so job.yaml": ("tests/conformance/test_kit.py", "def test_jobs_of_the_author_are_used"),
+    "roundhouse plugins test dask.so job.yaml --kubeconfig ~/.kube/config": ("tests/conformance/test_server.py", "def test_jobs"),
     "roundhouse plugins test -o junit dask.so > report.xml": ("tests/conformance/test_kit.py", '"-o", "junit"'),
     "roundhouse plugins test dask.so jobs/*.yaml --record golden": ("tests/conformance/test_kit.py", '"--record", golden'),
     "roundhouse plugins test dask.so jobs/*.yaml --golden golden": ("tests/conformance/test_kit.py", '"--golden", golden'),

@@ -31,6 +31,8 @@ enum broken_rule {
 	SCHEMA_LIMITS,
 	SCHEMA_PATTERN,
 	CEL_BRACKET,
+	SERVER_CEL,
+	SERVER_POD,
 	COLUMN_PATH,
 	EXPORT_MORE,
 	CRASH_LOAD,
@@ -170,6 +172,10 @@ static void broken_describe_text(void)
 		broken_kind.spec_schema = "{\"note\": {\"type\": \"string\", \"pattern\": \"(a\"}}";
 	if (broken(CEL_BRACKET))
 		broken_kind.cel_rules = "[{\"at\": \"spec\", \"rule\": \"self.slots > (1\", \"message\": \"x\"}]";
+	if (broken(SERVER_CEL))
+		broken_kind.cel_rules =
+			"[{\"at\": \"spec\", \"rule\": \"!has(self.labels) || self.labels.all(a, self.labels.all(b, "
+			"self.labels.all(c, a + b != c)))\", \"message\": \"x\"}]";
 	if (broken(COLUMN_PATH))
 		broken_kind.columns = "[{\"name\": \"Note\", \"type\": \"string\", \"jsonPath\": \"spec.note\"}]";
 	if (broken(RBAC_MISSING))
@@ -432,9 +438,10 @@ static int32_t broken_pod(void *self, const struct rh_view *view, const struct r
 		r = broken_change(view, reply);
 	if (r == 0 && note)
 		r = services->env(reply, NULL, "NOTE", note);
-	return r == 0
-	           ? services->edit(reply, "spec.subdomain", services->quote(view, services->text(view, "metadata.name")))
-	           : r;
+	return r == 0 ? services->edit(reply, "spec.subdomain",
+	                               broken(SERVER_POD) ? "\"Not_A_Name\""
+	                                                  : services->quote(view, services->text(view, "metadata.name")))
+	              : r;
 }
 
 /** Mistakes in objects. @return the JSON of one more object; NULL: none */

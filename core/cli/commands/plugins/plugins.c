@@ -137,7 +137,7 @@ static const struct {
 } plugins_verbs[] = {
 	{"list", 0, 1, "output", plugins_list},
 	{"check", 2, 2, "", plugins_check_operand},
-	{"test", 2, PLUGINS_OPERANDS_MAX, "output|record|golden|time-limit", rh_plugins_test},
+	{"test", 2, PLUGINS_OPERANDS_MAX, "output|record|golden|time-limit|kubeconfig|context", rh_plugins_test},
 	{"pin", 1, PLUGINS_OPERANDS_MAX, "write", rh_plugins_pin},
 	{"new", 1, 2, "kind|replicas|lang|group|dir", rh_plugins_new},
 };
@@ -177,6 +177,9 @@ static const struct rh_option plugins_options[] = {
 	{"record", 0, "DIR", NULL, "test: write the objects that the jobs get into files of DIR"},
 	{"golden", 0, "DIR", NULL, "test: compare the objects that the jobs get with those that were recorded in DIR"},
 	{"time-limit", 0, "DURATION", NULL, "test: longest that one operation may take (default: as configured, 10s)"},
+	{"kubeconfig", 0, "FILE", NULL,
+     "test: also try what the plugin makes on the API server of FILE; nothing is kept there"},
+	{"context", 0, "NAME", NULL, "test: likewise, which context of the kubeconfig"},
 	{"kind", 0, "KIND", NULL, "new: the kind of jobs that the plugin serves, as FooJob"},
 	{"replicas", 0, "TYPES", NULL, "new: its replica types, separated by commas; the first of several leads"},
 	{"lang", 0, "LANGUAGE", "c|cpp|rust", "new: the language of the plugin"},
@@ -213,7 +216,9 @@ const struct rh_command rh_command_plugins = {
 		"files, leaks, answers that an API server refuses, answers that change from call to call, and what the "
 		"contract "
 		"does\n"
-		"not name. docs/plugin-testing.md explains each check.\n\n"
+		"not name. With --kubeconfig or --context an API server checks definitions, CEL rules, rights, jobs and pods, "
+		"too,\n"
+		"as dry runs. docs/plugin-testing.md explains each check.\n\n"
 		"Exit status: 0 fine, 1 the checked plugin was refused or a test failed, 2 wrong arguments, no such file, or "
 		"the folder exists.",
 	.options = plugins_options,
