@@ -13,6 +13,7 @@
 #define SCAN_SURVIVED 40
 /* Least characters that a report of a launcher is framed with. */
 #define SCAN_FRAME 20
+#define SCAN_STACK "frame #"
 #define SCAN_TRACEBACK "Traceback (most recent call last):"
 
 static bool scan_begins(const struct rh_evidence_line *line, const char *text)
@@ -376,6 +377,13 @@ static bool scan_report(struct rh_evidence_scan *scan, const struct rh_evidence_
 	return scan->report;
 }
 
+/* A line of a stack of C++, as c10 writes it below the message of an error or warning: dozens of them say nothing. */
+static bool scan_is_stack(const struct rh_evidence_line *body)
+{
+	return scan_begins(body, SCAN_STACK) && scan_holds(body, ": ") &&
+	       isdigit((unsigned char)body->text[strlen(SCAN_STACK)]);
+}
+
 static void scan_keep(struct rh_evidence_scan *scan, const struct rh_evidence_line *line)
 {
 	struct rh_evidence_line body = scan_body(line);
@@ -390,8 +398,11 @@ static void scan_keep(struct rh_evidence_scan *scan, const struct rh_evidence_li
 static void scan_outside(struct rh_evidence_scan *scan, const struct rh_evidence_line *line)
 {
 	struct rh_evidence_line body = scan_body(line);
-	bool report = scan_report(scan, &body);
+	bool report;
 
+	if (scan_is_stack(&body))
+		return;
+	report = scan_report(scan, &body);
 	scan_child(scan, &body);
 	scan->stopped += scan_holds(&body, " closing signal SIGTERM");
 	if (report)

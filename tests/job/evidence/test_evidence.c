@@ -12,6 +12,18 @@
 	"  File \"train.py\", line 9, in <module>\n" \
 	"    main()\n"
 #define TEN "1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n"
+#define STACK4                                           \
+	"frame #3: <unknown function> + 0x6 (0x7 in x.so)\n" \
+	"frame #4: /opt/venv/bin/python3() [0x53ad87]\n"     \
+	"frame #5: PyObject_Call + 0xb1 (0x5 in python3)\n"  \
+	"frame #42: _start + 0x21 (0x6 in python3)\n"
+#define STACK STACK4 STACK4 STACK4 STACK4 STACK4 STACK4 STACK4 STACK4 STACK4 STACK4 STACK4 STACK4
+#define RECEIVED                                                                                           \
+	"[W1122 11:58:29.309623247 TCPStore.cpp:138] [c10d] recvValueWithTimeout failed on SocketImpl(fd=3): " \
+	"Failed to recv, got 0 bytes. Connection was likely closed. Did the remote server shutdown or crash?"
+#define RAISED_AT \
+	"Exception raised from recvBytes at torch/csrc/distributed/c10d/Utils.hpp:786 (most recent call first):"
+#define RAISED RAISED_AT "\n"
 #define RULE "============================================================\n"
 #define LINE "------------------------------------------------------------\n"
 #define BANNER "--------------------------------------------------------------------------\n"
@@ -54,6 +66,10 @@ static const struct end_row end_rows[] = {
      FRAMES "torch.distributed.DistNetworkError: The server socket has failed to listen. code: -98, name: EADDRINUSE\n",
      RH_BLAME_CAUSE,
      "torch.distributed.DistNetworkError: The server socket has failed to listen. code: -98, name: EADDRINUSE", -1, -1},
+	{"a message above a long stack", 1, "Error", "step 1\n" RECEIVED "\n" RAISED STACK "\n", RH_BLAME_VICTIM, RECEIVED,
+     -1, -1},
+	{"an exception, and the long stack of a warning after it", 1, "Error",
+     FRAMES "ValueError: bad batch\n\n" RECEIVED "\n" RAISED STACK, RH_BLAME_CAUSE, "ValueError: bad batch", -1, -1},
 	{"its own words", 3, "Error", "error: no checkpoint to go on from\n", RH_BLAME_CAUSE,
      "error: no checkpoint to go on from", -1, -1},
 	{"no program", 127, "StartError", "", RH_BLAME_CAUSE, "", -1, -1},
@@ -176,6 +192,7 @@ static const struct excerpt_row excerpt_rows[] = {
 	{"last lines", "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n\n13\n", "2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13"},
 	{"and the most specific line", "error: x\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n",
      "error: x\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14"},
+	{"a message above a long stack", "1\n" RECEIVED "\n" RAISED STACK, "1\n" RECEIVED "\n" RAISED_AT},
 	{"nothing", "", ""},
 	{"blanks", " \n\t\n", ""},
 };

@@ -38,11 +38,14 @@ class Run:
                    for row in self.rows if row["type"] == "job" and row["object"]["metadata"]["name"] == job
                    for condition in row["object"].get("status", {}).get("conditions", []))
 
-    def end(self):
-        """How the run itself ended."""
+    def end(self, job):
+        """How the run itself ended, and what it reported of the job at last."""
         result = next(row for row in self.rows if row["type"] == "result")
         notes = [row["text"] for row in self.rows if row["type"] in ("note", "warning") and "text" in row]
-        return f"status {self.child.returncode}, result {result.get('result')}, {notes[-3:]}, {self.complaint[-1500:]}"
+        last = [row["object"].get("status", {}).get("conditions") for row in self.rows if row["type"] == "job" and
+                row["object"]["metadata"]["name"] == job][-1:]
+        return (f"status {self.child.returncode}, result {result.get('result')}, {notes[-3:]}, {self.complaint[-1500:]}; "
+                f"its conditions: {json.dumps(last)}")
 
     def output(self, job, replica):
         """All that a replica, such as "Worker-1", wrote."""

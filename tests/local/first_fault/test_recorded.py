@@ -20,8 +20,8 @@ import judge
 import recording
 import ways
 
-# Seconds that a run may take which is to end by itself.
-LIMIT = 120.0
+# Seconds that a run may take which is to end by itself: only one that hangs takes so long.
+LIMIT = 900.0
 # Jobs of one run, and runs at the same time.
 JOBS, RUNS = 50, 3
 ENDINGS = ("itself", "timeout", "deadline", "interrupt")
@@ -74,7 +74,7 @@ class Play:
         if self.ending == "itself":
             for way in self.rows:
                 if not run.ended(way.name):
-                    print(f"run {self.number}, {way.name}: does not end; {run.end()}")
+                    print(f"run {self.number}, {way.name}: does not end; {run.end(way.name)}")
         return [(way, self.number, judge.complaints(way, faults.get(way.name), lambda replica,
                                                     job=way.name: run.output(job, replica)), faults.get(way.name))
                 for way in self.rows if not self.is_left_out(way, run)]
