@@ -21,8 +21,8 @@ OWN_RESOURCES = {"apiservices", "componentstatuses", "customresourcedefinitions"
                  "prioritylevelconfigurations", "servicecidrs"}
 OWN_NAMESPACES = {"default", "kube-system", "kube-public", "kube-node-lease"}
 OWN_LABELS = {"kubernetes.io/bootstrapping", "apiserver.kubernetes.io/identity"}
-# Of what is deleted a second time because the first answer came while something was still being made.
-ROUNDS = 4
+# Deleted definitions are there until the server has emptied them.
+GONE_S = 30
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 # {options: [server that nobody uses]}
@@ -40,18 +40,22 @@ def resources(api):
     """-> (path of the group and version, description) of all that can be listed and deleted"""
     groups = json.loads(api.get("/apis"))["groups"]
     for root in ["/api/v1", *(f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups)]:
-        for resource in json.loads(api.get(root))["resources"]:
+        status, text = api.request("GET", root)
+        # a definition that is being deleted goes from one list before the other
+        for resource in json.loads(text)["resources"] if status == http.client.OK else ():
             if "/" not in resource["name"] and resource["name"] not in OWN_RESOURCES and {"list", "delete"} <= set(resource["verbs"]):
                 yield root, resource
 
 
 def listed(api, path):
-    """-> the objects there; a definition that is new has a server that says so for a moment"""
+    """-> the objects there; none where the definition goes, and a new one has to be waited for"""
     deadline = time.monotonic() + apiserver.PATIENCE_S
     while True:
         status, text = api.request("GET", path)
         if status == http.client.OK:
             return json.loads(text)["items"]
+        if status == http.client.NOT_FOUND:
+            return []
         if status != http.client.TOO_MANY_REQUESTS or time.monotonic() > deadline:
             raise AssertionError(f"GET {path}: {status} {text[:300]!r}")
         time.sleep(0.2)
@@ -98,7 +102,8 @@ def delete_definitions(api):
 
 def clean(api):
     """Delete what tests have made. -> whether all of it is gone"""
-    for _ in range(ROUNDS):
+    deadline = time.monotonic() + GONE_S
+    while time.monotonic() < deadline:
         left = sum(delete_all(api, root, resource) for root, resource in list(resources(api)))
         if left + delete_namespaces(api) + delete_definitions(api) == 0:
             return True

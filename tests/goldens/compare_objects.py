@@ -100,13 +100,19 @@ def allowed(allow, golden, where):
                for a in allow)
 
 
+def take_allowed(argv):
+    """-> what the file behind --allow allows; both words leave the command line"""
+    if "--allow" not in argv:
+        return []
+    i = argv.index("--allow")
+    with open(argv[i + 1]) as f:
+        allow = json.load(f)
+    del argv[i:i + 2]
+    return allow
+
+
 def main(argv):
-    allow = []
-    if "--allow" in argv:
-        i = argv.index("--allow")
-        with open(argv[i + 1]) as f:
-            allow = json.load(f)
-        del argv[i:i + 2]
+    allow = take_allowed(argv)
     golden = os.path.basename(argv[1]).replace(".objects.json", "")
     want, got = load(argv[1]), load(argv[2])
     bad = 0

@@ -24,6 +24,8 @@ import urllib.request
 
 import yaml
 
+import compare_objects
+
 PLURAL = {"PyTorchJob": "pytorchjobs", "TFJob": "tfjobs", "XGBoostJob": "xgboostjobs", "MPIJob": "mpijobs",
           "PaddleJob": "paddlejobs", "JAXJob": "jaxjobs"}
 LABEL = "training.kubeflow.org/job-name"
@@ -175,17 +177,6 @@ def play(api, life, want, alike):
     return out
 
 
-def differ(path, want, got):
-    if isinstance(want, dict) and isinstance(got, dict):
-        for k in sorted(want.keys() | got.keys()):
-            yield from differ(f"{path}.{k}", want.get(k), got.get(k))
-    elif isinstance(want, list) and isinstance(got, list) and len(want) == len(got):
-        for i, (w, g) in enumerate(zip(want, got)):
-            yield from differ(f"{path}[{i}]", w, g)
-    elif want != got:
-        yield path, want, got
-
-
 def steady(life):
     """Without what V1 itself reports one way in one run and another way in the next."""
     for s in [life.get("afterCreate") or {}] + (life.get("afterStep") or []):
@@ -197,18 +188,8 @@ def steady(life):
     return life
 
 
-def allowed(allow, golden, where):
-    return any(fnmatch.fnmatch(golden, a["golden"]) and fnmatch.fnmatch(where, a["path"].replace("[", "[[]"))
-               for a in allow)
-
-
 def main(argv):
-    allow = []
-    if "--allow" in argv:
-        i = argv.index("--allow")
-        with open(argv[i + 1]) as f:
-            allow = json.load(f)
-        del argv[i:i + 2]
+    allow = compare_objects.take_allowed(argv)
     api, folder, pattern = Api(argv[1]), argv[2], argv[3] if len(argv) > 3 else "*"
     alike = total = 0
     for f in sorted(glob.glob(os.path.join(folder, pattern + ".yaml"))):
@@ -218,7 +199,8 @@ def main(argv):
 
         def unlike(got, part, below=""):
             got = steady(json.loads(json.dumps(got)))
-            return [d for d in differ("", part, got) if d[0].startswith(below) and not allowed(allow, name, name + d[0])]
+            return [d for d in compare_objects.differ("", part, got)
+                    if d[0].startswith(below) and not compare_objects.allowed(allow, name, name + d[0])]
 
         got = play(api, life, want, lambda *parts: not unlike(*parts))
         diffs = unlike(got, want)
