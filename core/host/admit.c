@@ -55,17 +55,47 @@ static bool admit_is_same_kind(const struct rh_kind *a, const struct rh_kind *b)
 	return strcmp(a->group, b->group) == 0 && (strcmp(a->kind, b->kind) == 0 || strcmp(a->plural, b->plural) == 0);
 }
 
+/** Two kinds of one group with one name are versions of one resource, or one of them has to go. */
+static int admit_check_pair(const struct rh_kind *kind, const struct rh_kind *other, const char *path,
+                            struct rh_error *err)
+{
+	if (strcmp(other->version, kind->version) == 0)
+		return rh_fail(err, RH_EPLUGIN, "its kind %s.%s is served by the plugin in \"%s\"; remove one of them",
+		               kind->kind, kind->group, path);
+	if (strcmp(other->kind, kind->kind) != 0 || strcmp(other->plural, kind->plural) != 0 ||
+	    strcmp(other->singular, kind->singular) != 0)
+		return rh_fail(err, RH_EPLUGIN,
+		               "its kind %s of %s/%s has the names %s and %s, and the plugin in \"%s\" serves %s of %s/%s with "
+		               "%s and %s; versions of one kind must have the same names",
+		               kind->kind, kind->group, kind->version, kind->plural, kind->singular, path, other->kind,
+		               other->group, other->version, other->plural, other->singular);
+	if ((kind->flags & RH_KIND_STORAGE) && (other->flags & RH_KIND_STORAGE))
+		return rh_fail(err, RH_EPLUGIN,
+		               "its kind %s of %s/%s is to be the storage version, and so is %s of the plugin in \"%s\"; "
+		               "RH_KIND_STORAGE is for one of them",
+		               kind->kind, kind->group, kind->version, other->version, path);
+	return 0;
+}
+
 static int admit_check_conflict(const struct rh_host *host, const struct rh_kind *kind, struct rh_error *err)
 {
-	for (size_t i = 0; i < host->slot_count; i++) {
+	struct rh_versions versions;
+	int r = 0;
+
+	for (size_t i = 0; i < host->slot_count && r == 0; i++) {
 		const struct rh_slot *other = host->slots[i];
 
-		for (size_t k = 0; k < other->kind_count; k++) {
+		for (size_t k = 0; k < other->kind_count && r == 0; k++) {
 			if (admit_is_same_kind(other->kinds[k], kind))
-				return rh_fail(err, RH_EPLUGIN, "its kind %s.%s is served by the plugin in \"%s\"; remove one of them",
-				               kind->kind, kind->group, other->path);
+				r = admit_check_pair(kind, other->kinds[k], other->path, err);
 		}
 	}
+	if (r < 0)
+		return r;
+	rh_host_versions(host, kind, &versions);
+	if (versions.count == RH_VERSIONS_MAX)
+		return rh_fail(err, RH_EPLUGIN, "its kind %s of %s/%s is one version more than %d of that kind; remove one",
+		               kind->kind, kind->group, kind->version, RH_VERSIONS_MAX);
 	return 0;
 }
 

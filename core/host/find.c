@@ -139,6 +139,70 @@ bool rh_kind_is_called(const struct rh_kind *kind, const char *name)
 	       strcasecmp(kind->singular, name) == 0;
 }
 
+void rh_host_versions(const struct rh_host *host, const struct rh_kind *kind, struct rh_versions *ret_versions)
+{
+	*ret_versions = (struct rh_versions){.count = 0};
+	for (size_t i = 0; i < host->slot_count; i++) {
+		for (size_t k = 0; k < host->slots[i]->kind_count; k++) {
+			/* a plugin that would be one too many was refused */
+			if (rh_kind_is_version_of(host->slots[i]->kinds[k], kind))
+				(void)rh_versions_add(ret_versions, host->slots[i]->kinds[k]);
+		}
+	}
+}
+
+/** Skip @p word and what ends it at the start of @p at. @return what follows, or NULL when it is not there */
+static const char *find_skip(const char *at, const char *word)
+{
+	size_t length = strlen(word);
+
+	return strncasecmp(at, word, length) == 0 && (!at[length] || strchr(".[", at[length])) ? at + length : NULL;
+}
+
+/** @return what follows the kind's name, with its group and perhaps version, or NULL. @param[out] ret_exact version */
+static const char *find_rest(const struct rh_kind *kind, const char *name, bool *ret_exact)
+{
+	const char *const words[] = {kind->kind, kind->plural, kind->singular};
+	const char *rest = NULL, *group, *version;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && !rest; i++)
+		rest = find_skip(name, words[i]);
+	*ret_exact = false;
+	if (!rest || *rest != '.')
+		return rest;
+	group = find_skip(rest + 1, kind->group);
+	version = find_skip(rest + 1, kind->version);
+	if (!group && version && *version == '.') {
+		group = find_skip(version + 1, kind->group);
+		*ret_exact = group != NULL;
+	}
+	return group ? group : rest;
+}
+
+const struct rh_kind *rh_host_find_called(const struct rh_host *host, const char *name, const char **ret_rest)
+{
+	const struct rh_kind *found = NULL;
+	struct rh_versions versions;
+
+	for (size_t i = 0; i < host->slot_count; i++) {
+		for (size_t k = 0; k < host->slots[i]->kind_count; k++) {
+			const struct rh_kind *kind = host->slots[i]->kinds[k];
+			bool exact;
+			const char *rest = find_rest(kind, name, &exact);
+
+			if (!rest || (!ret_rest && *rest) || (found && !exact))
+				continue;
+			rh_host_versions(host, kind, &versions);
+			found = exact ? kind : versions.items[0];
+			if (ret_rest)
+				*ret_rest = rest;
+			if (exact)
+				return found;
+		}
+	}
+	return found;
+}
+
 int rh_host_parse(const struct rh_host *host, struct rh_json *object, struct rh_job **ret_job, struct rh_error *err)
 {
 	rh_auto(json) owned = object;

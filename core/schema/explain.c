@@ -169,43 +169,37 @@ static int explain_walk(struct rh_explain_at *at, const char *path, struct rh_er
 	return r == 0 && (at->path.failed || at->place.failed) ? rh_fail_oom(err) : r;
 }
 
-/** Find the kind that a word names, and its plugin. */
-static int explain_find(const struct rh_host *host, const char *word, const struct rh_kind **ret_kind,
+/** Find the kind that a path begins with. @param path moves behind it */
+static int explain_find(const struct rh_host *host, const char **path, const struct rh_kind **ret_kind,
                         struct rh_error *err)
 {
-	for (size_t i = 0; i < host->slot_count; i++) {
-		for (size_t k = 0; k < host->slots[i]->kind_count; k++) {
-			if (!rh_kind_is_called(host->slots[i]->kinds[k], word))
-				continue;
-			*ret_kind = host->slots[i]->kinds[k];
-			return 0;
-		}
-	}
+	char word[EXPLAIN_STEP_SIZE];
+
+	*path += strspn(*path, ".[]");
+	*ret_kind = rh_host_find_called(host, *path, path);
+	if (*ret_kind)
+		return 0;
+	if (!explain_next_step(path, word))
+		return rh_fail(err, RH_ENOENT, "the name of a kind is missing");
 	(void)rh_host_kind(host, "kubeflow.org/v1", word, err);
 	return RH_ENOENT;
 }
 
-/** Skip ".word" at the start of a path. @return whether it was there */
-static bool explain_skip(const char **path, const char *word)
+/** The other versions of the kind, which have pages of their own. */
+static int explain_set_versions(const struct rh_host *host, const struct rh_kind *kind, struct rh_json *page)
 {
-	size_t length = strlen(word);
-	const char *at = *path;
+	struct rh_versions versions;
+	struct rh_json *list;
 
-	if (*at != '.' || strncasecmp(at + 1, word, length) != 0 || (at[length + 1] && !strchr(".[", at[length + 1])))
-		return false;
-	*path = at + length + 1;
-	return true;
-}
-
-/** As kubectl takes names: pytorchjobs.kubeflow.org, pytorchjobs.v1.kubeflow.org. */
-static void explain_skip_group(const struct rh_kind *kind, const char **path)
-{
-	const char *behind = *path;
-
-	if (explain_skip(path, kind->group))
-		return;
-	if (explain_skip(&behind, kind->version) && explain_skip(&behind, kind->group))
-		*path = behind;
+	rh_host_versions(host, kind, &versions);
+	if (versions.count < 2)
+		return 0;
+	list = rh_json_ensure_array(page, "otherVersions");
+	for (size_t i = 0; i < versions.count && list; i++) {
+		if (versions.items[i] != kind && rh_json_append(list, rh_json_new_string(versions.items[i]->version)) < 0)
+			return RH_ENOMEM;
+	}
+	return list ? 0 : RH_ENOMEM;
 }
 
 static int explain_set_head(const struct rh_host *host, const struct rh_kind *kind, struct rh_json *page)
@@ -217,8 +211,8 @@ static int explain_set_head(const struct rh_host *host, const struct rh_kind *ki
 	if (!version || !plugin || rh_json_set_string(page, "kind", kind->kind) < 0 ||
 	    rh_json_set_string(page, "plural", kind->plural) < 0 ||
 	    rh_json_set_string(page, "singular", kind->singular) < 0 ||
-	    rh_json_set_string(page, "apiVersion", version) < 0 || rh_json_set_string(plugin, "name", slot->name) < 0 ||
-	    rh_json_set_string(plugin, "release", slot->release) < 0)
+	    rh_json_set_string(page, "apiVersion", version) < 0 || explain_set_versions(host, kind, page) < 0 ||
+	    rh_json_set_string(plugin, "name", slot->name) < 0 || rh_json_set_string(plugin, "release", slot->release) < 0)
 		return RH_ENOMEM;
 	return rh_json_set_string(plugin, "file", slot->path);
 }
@@ -422,19 +416,15 @@ int rh_explain(const struct rh_host *host, const char *what, struct rh_json **re
 	__attribute__((cleanup(rh_explain_at_deinit))) struct rh_explain_at at = {.kind = NULL};
 	rh_auto(json) document = NULL;
 	rh_auto(json) page = rh_json_new_object();
-	char word[EXPLAIN_STEP_SIZE];
 	int r;
 
 	if (!page)
 		return rh_fail_oom(err);
-	if (!explain_next_step(&what, word))
-		return rh_fail(err, RH_ENOENT, "the name of a kind is missing");
-	r = explain_find(host, word, &at.kind, err);
+	r = explain_find(host, &what, &at.kind, err);
 	if (r == 0)
 		r = explain_schema(at.kind, &document, err);
 	if (r < 0)
 		return r;
-	explain_skip_group(at.kind, &what);
 	at.definitions = rh_json_get(document, "definitions");
 	at.schema = rh_json_get(at.definitions, rh_json_string_at(document, "root"));
 	r = explain_walk(&at, what, err);

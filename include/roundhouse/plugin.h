@@ -34,7 +34,7 @@ extern "C" {
 /** Breaking level; part of the entry symbol's name. */
 #define RH_ABI_MAJOR 1
 /** Growth level; raised whenever a struct gains a field at its end. Host and plugin need not have the same. */
-#define RH_ABI_MINOR 1
+#define RH_ABI_MINOR 2
 /** Who defines this ABI; a fork that changes it changes this text. */
 #define RH_ABI_VENDOR "roundhouse"
 
@@ -94,6 +94,10 @@ struct rh_replica_type {
 #define RH_KIND_OPEN_TYPES UINT32_C(16)  /**< unknown replica types are allowed */
 #define RH_KIND_BINDS_ALL UINT32_C(32)   /**< servers bind every interface: local mode gives replicas distinct ports */
 #define RH_KIND_SHARED_PORT UINT32_C(64) /**< all replicas of a type must have the same port number, also locally */
+/** since 1.2: this version of the kind is the storage version of its CustomResourceDefinition; at most one of them */
+#define RH_KIND_STORAGE UINT32_C(1024)
+/** since 1.2: of several versions of the kind, this one has the jobs whose version nobody can find out */
+#define RH_KIND_FALLBACK UINT32_C(2048)
 /** @} */
 
 /** What describe() says of one kind. Static data; lives as long as the plugin. */

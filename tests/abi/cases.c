@@ -27,7 +27,7 @@ __attribute__((unused)) static const struct rh_replica_type *const case_types[] 
 #ifndef CASE_NO_KIND
 static const struct rh_kind case_kind = {
 #ifdef CASE_KIND_HEAD
-	.head = {sizeof(struct rh_kind) - 8, RH_ABI_MAJOR, RH_ABI_MINOR, RH_ABI_VENDOR},
+	.head = {offsetof(struct rh_kind, contract), RH_ABI_MAJOR, RH_ABI_MINOR, RH_ABI_VENDOR},
 	.group = CASE_POISON,
 #else
 	.head = RH_HEAD(struct rh_kind),

@@ -38,8 +38,8 @@ static const struct abi_head_case abi_heads[] = {
 	{"longer vendor", {sizeof(struct rh_plugin), 1, 0, "roundhouse2"}, {"\"roundhouse2\"", "\"roundhouse\""}},
 	{"vendor of bytes", {sizeof(struct rh_plugin), 1, 0, "\033[2J\xff"}, {"\"?[2J?\"", "\"roundhouse\""}},
 	{"no vendor", {sizeof(struct rh_plugin), 1, 0, ""}, {"\"\"", "\"roundhouse\""}},
-	{"later major", {sizeof(struct rh_plugin), 2, 1, RH_ABI_VENDOR}, {"ABI 2.1", "this host has 1.1"}},
-	{"earlier major", {sizeof(struct rh_plugin), 0, 1, RH_ABI_VENDOR}, {"ABI 0.1", "this host has 1.1"}},
+	{"later major", {sizeof(struct rh_plugin), 2, 1, RH_ABI_VENDOR}, {"ABI 2.1", "this host has 1.2"}},
+	{"earlier major", {sizeof(struct rh_plugin), 0, 1, RH_ABI_VENDOR}, {"ABI 0.1", "this host has 1.2"}},
 };
 
 static void test_abi__heads(void **state)
@@ -330,7 +330,7 @@ static const struct {
 	{abi_bad_schema, "spec_schema"},
 	{abi_schema_of_other_type, "spec_schema is JSON of type array"},
 	{abi_rules_of_other_type, "rbac_rules is JSON of type object"},
-	{abi_old_head, "struct rh_kind is of plugin ABI 0.1, this host has 1.1"},
+	{abi_old_head, "struct rh_kind is of plugin ABI 0.2, this host has 1.2"},
 };
 
 static void test_abi__kinds(void **state)

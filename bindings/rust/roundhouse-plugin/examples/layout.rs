@@ -60,6 +60,8 @@ fn main() {
         ("RH_KIND_OPEN_TYPES", i64::from(RH_KIND_OPEN_TYPES)),
         ("RH_KIND_BINDS_ALL", i64::from(RH_KIND_BINDS_ALL)),
         ("RH_KIND_SHARED_PORT", i64::from(RH_KIND_SHARED_PORT)),
+        ("RH_KIND_STORAGE", i64::from(RH_KIND_STORAGE)),
+        ("RH_KIND_FALLBACK", i64::from(RH_KIND_FALLBACK)),
         ("RH_PHASE_ABSENT", i64::from(RH_PHASE_ABSENT)),
         ("RH_PHASE_PENDING", i64::from(RH_PHASE_PENDING)),
         ("RH_PHASE_RUNNING", i64::from(RH_PHASE_RUNNING)),

@@ -9,7 +9,7 @@ use std::os::raw::{c_char, c_void};
 /// Breaking level; part of the entry function's name.
 pub const RH_ABI_MAJOR: u16 = 1;
 /// Growth level that this crate is written against.
-pub const RH_ABI_MINOR: u16 = 1;
+pub const RH_ABI_MINOR: u16 = 2;
 /// Who defines this ABI, zero-padded.
 pub const RH_ABI_VENDOR: [u8; 16] = *b"roundhouse\0\0\0\0\0\0";
 
@@ -59,6 +59,10 @@ pub const RH_KIND_OPEN_TYPES: u32 = 16;
 pub const RH_KIND_BINDS_ALL: u32 = 32;
 /// All replicas of a type must have the same port number.
 pub const RH_KIND_SHARED_PORT: u32 = 64;
+/// Since 1.2: this version of the kind is the storage version of its CustomResourceDefinition.
+pub const RH_KIND_STORAGE: u32 = 1024;
+/// Since 1.2: this version has the jobs whose version nobody can find out.
+pub const RH_KIND_FALLBACK: u32 = 2048;
 
 /// There is no pod.
 pub const RH_PHASE_ABSENT: i32 = 0;

@@ -184,8 +184,12 @@ static int manifests_add_crds(const struct manifests_wish *wish, struct rh_json 
 		rh_host_plugin(wish->host, i, &info);
 		for (size_t k = 0; info.kinds[k] && r == 0; k++) {
 			struct rh_json *crd = NULL;
+			struct rh_versions versions;
 
-			r = rh_crd_build(info.kinds[k], NULL, &crd, err);
+			rh_host_versions(wish->host, info.kinds[k], &versions);
+			if (versions.first != info.kinds[k])
+				continue;
+			r = rh_crd_build_versions(&versions, NULL, &crd, err);
 			if (r == 0 && rh_json_append(items, crd) < 0)
 				r = rh_fail_oom(err);
 		}
