@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "host/allow.h"
 #include "host/call/view.h"
+#include "host/plugin/resources.h"
 #include "host/worker/hello.h"
 
 void rh_slot_enter(const struct rh_config *config, const struct rh_slot *slot, const char *operation,
@@ -99,6 +100,42 @@ static int admit_check_conflict(const struct rh_host *host, const struct rh_kind
 	return 0;
 }
 
+/** Definitions have a group and plural of their own. */
+static int admit_check_resource(const struct rh_host *host, const struct rh_json *row, struct rh_error *err)
+{
+	const char *group = rh_json_string_at(row, "group"), *plural = rh_json_string_at(row, "plural");
+	const char *path = NULL;
+
+	for (size_t i = 0; i < host->slot_count; i++) {
+		const struct rh_slot *other = host->slots[i];
+
+		for (size_t k = 0; k < other->kind_count; k++) {
+			if (strcmp(other->kinds[k]->group, group) == 0 && strcmp(other->kinds[k]->plural, plural) == 0)
+				path = other->path;
+		}
+		for (const struct rh_json *one = rh_json_first(other->resources); one; one = rh_json_next(one)) {
+			if (one != row && rh_text_equal(rh_json_string_at(one, "group"), group) &&
+			    rh_text_equal(rh_json_string_at(one, "plural"), plural))
+				path = other->path;
+		}
+	}
+	return path ? rh_fail(err, RH_EPLUGIN, "its resource %s.%s is that of the plugin in \"%s\"; remove one of them",
+	                      plural, group, path)
+	            : 0;
+}
+
+/** Parse rh_plugin.resources into the slot. */
+static int admit_take_resources(const struct rh_host *host, struct rh_slot *slot, struct rh_error *err)
+{
+	int r = RH_HAS(slot->plugin, struct rh_plugin, resources)
+	            ? rh_resources_parse(slot->plugin->resources, &slot->resources, err)
+	            : 0;
+
+	for (const struct rh_json *row = rh_json_first(slot->resources); row && r == 0; row = rh_json_next(row))
+		r = admit_check_resource(host, row, err);
+	return r;
+}
+
 static const struct rh_kind *admit_ask_kind(const struct rh_host *host, const struct rh_slot *slot, size_t index)
 {
 	const struct rh_kind *kind;
@@ -130,7 +167,9 @@ static int admit_describe(const struct rh_host *host, struct rh_slot *slot, stru
 			return r;
 		slot->kinds[slot->kind_count++] = kind;
 	}
-	return slot->kind_count > 0 ? 0 : rh_fail(err, RH_EPLUGIN, "it describes no kind");
+	if (slot->kind_count == 0)
+		return rh_fail(err, RH_EPLUGIN, "it describes no kind");
+	return admit_take_resources(host, slot, err);
 }
 
 /** Record the kinds of a plugin that does not start, so that errors about a missing kind can name the plugin. */
@@ -189,6 +228,7 @@ static int admit_start(const struct rh_host *host, struct rh_slot *slot, struct 
 	slot->state = RH_PLUGIN_REFUSED;
 	slot->kind_count = 0;
 	memset(slot->kinds, 0, sizeof(slot->kinds));
+	rh_json_free(rh_take(slot->resources));
 	if (!slot->hello)
 		rh_slot_finish(host->config, slot);
 	return r;
@@ -207,6 +247,7 @@ static int admit_start_remote(const struct rh_host *host, struct rh_slot *slot, 
 		if (r < 0) {
 			slot->kind_count = 0;
 			memset(slot->kinds, 0, sizeof(slot->kinds));
+			rh_json_free(rh_take(slot->resources));
 		}
 		return r;
 	}

@@ -100,6 +100,15 @@ void rh_host_versions(const struct rh_host *host, const struct rh_kind *kind, st
  * @return borrowed, or NULL
  */
 const struct rh_kind *rh_host_find_called(const struct rh_host *host, const char *name, const char **ret_rest);
+/**
+ * List the definitions of plugins that are no kinds of jobs (rh_plugin.resources), each checked when it was loaded.
+ * @return number @p place (0 ...), borrowed; NULL after the last
+ */
+const struct rh_json *rh_host_resource(const struct rh_host *host, size_t place);
+/** @return that of an object, borrowed; NULL when no plugin brings it */
+const struct rh_json *rh_host_find_resource(const struct rh_host *host, const char *api_version, const char *kind);
+/** @return what follows the name of the definition at the start of @p name, as of rh_host_find_called(), or NULL */
+const char *rh_resource_skip_name(const struct rh_json *resource, const char *name);
 /** @return whether a user may call the kind so: its kind, plural or singular name, without regard to case */
 bool rh_kind_is_called(const struct rh_kind *kind, const char *name);
 /**

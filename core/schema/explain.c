@@ -202,9 +202,9 @@ static int explain_set_versions(const struct rh_host *host, const struct rh_kind
 	return list ? 0 : RH_ENOMEM;
 }
 
-static int explain_set_head(const struct rh_host *host, const struct rh_kind *kind, struct rh_json *page)
+static int explain_set_head(const struct rh_host *host, const struct rh_slot *slot, const struct rh_kind *kind,
+                            struct rh_json *page)
 {
-	const struct rh_slot *slot = rh_host_slot(host, kind);
 	rh_auto_free char *version = rh_asprintf("%s/%s", kind->group, kind->version);
 	struct rh_json *plugin = rh_json_ensure_object(page, "plugin");
 
@@ -365,7 +365,7 @@ static int explain_page(const struct rh_host *host, struct rh_explain_at *at, st
                         struct rh_error *err)
 {
 	bool is_kind = at->path.length == 0;
-	int r = explain_set_head(host, at->kind, page);
+	int r = explain_set_head(host, rh_host_slot(host, at->kind), at->kind, page);
 
 	if (r < 0)
 		return rh_fail_oom(err);
@@ -411,15 +411,86 @@ static int explain_schema(const struct rh_kind *kind, struct rh_json **ret_docum
 	return r;
 }
 
+/** The plugin that brings a definition. */
+static const struct rh_slot *explain_owner(const struct rh_host *host, const struct rh_json *resource)
+{
+	for (size_t i = 0; i < host->slot_count; i++) {
+		for (const struct rh_json *row = rh_json_first(host->slots[i]->resources); row; row = rh_json_next(row)) {
+			if (row == resource)
+				return host->slots[i];
+		}
+	}
+	return NULL;
+}
+
+/** @return the definition that a path begins with, which moves behind it; NULL when there is none */
+static const struct rh_json *explain_find_resource(const struct rh_host *host, const char **path)
+{
+	const struct rh_json *resource;
+
+	for (size_t i = 0; (resource = rh_host_resource(host, i)); i++) {
+		const char *rest = rh_resource_skip_name(resource, *path);
+
+		if (rest) {
+			*path = rest;
+			return resource;
+		}
+	}
+	return NULL;
+}
+
+/** The page of a definition that is no kind of jobs: its head, and the fields below spec or a path. */
+static int explain_resource(const struct rh_host *host, const struct rh_json *resource, const char *path,
+                            struct rh_json *page, struct rh_error *err)
+{
+	static const struct rh_replica_type *const none[] = {NULL};
+	const struct rh_kind face = {.group = rh_json_string_at(resource, "group"),
+	                             .version = rh_json_string_at(resource, "version"),
+	                             .kind = rh_json_string_at(resource, "kind"),
+	                             .plural = rh_json_string_at(resource, "plural"),
+	                             .singular = rh_json_string_at(resource, "singular"),
+	                             .replicas_field = "",
+	                             .types = none};
+	__attribute__((cleanup(rh_explain_at_deinit))) struct rh_explain_at at = {.kind = &face};
+	rh_auto(json) pod = NULL;
+	rh_auto(json) document = NULL;
+	size_t length;
+	const char *text = rh_schema_pod_text(&length);
+	int r = rh_json_parse(text, length, &pod, err);
+
+	if (r == 0)
+		r = rh_schema_of_resource(resource, pod, &document, err);
+	if (r < 0)
+		return r;
+	at.definitions = rh_json_get(document, "definitions");
+	at.schema = rh_json_get(at.definitions, face.kind);
+	r = explain_walk(&at, path, err);
+	if (r == 0 && explain_set_head(host, explain_owner(host, resource), &face, page) < 0)
+		r = rh_fail_oom(err);
+	if (r == 0 && at.path.length > 0 && rh_explain_describe(&at, at.reference, page) < 0)
+		r = rh_fail_oom(err);
+	if (r == 0 && explain_set_fields(&at, at.path.length == 0, page) < 0)
+		r = rh_fail_oom(err);
+	return r;
+}
+
 int rh_explain(const struct rh_host *host, const char *what, struct rh_json **ret_page, struct rh_error *err)
 {
 	__attribute__((cleanup(rh_explain_at_deinit))) struct rh_explain_at at = {.kind = NULL};
 	rh_auto(json) document = NULL;
 	rh_auto(json) page = rh_json_new_object();
+	const struct rh_json *resource;
 	int r;
 
 	if (!page)
 		return rh_fail_oom(err);
+	resource = explain_find_resource(host, &what);
+	if (resource) {
+		r = explain_resource(host, resource, what, page, err);
+		if (r == 0)
+			*ret_page = rh_take(page);
+		return r;
+	}
 	r = explain_find(host, &what, &at.kind, err);
 	if (r == 0)
 		r = explain_schema(at.kind, &document, err);

@@ -341,6 +341,14 @@ struct rh_plugin {
 	 * for each container, each ended by a line feed, with {{.NAME}} left in its strings.
 	 */
 	const char *settings;
+	/**
+	 * Since 1.2. Definitions that the plugin brings and that are no kinds of jobs, for objects that its jobs name: a
+	 * JSON array of objects with "group", "version", "kind", "plural", "singular", "scope" (Cluster or Namespaced) and
+	 * "schema" (OpenAPI v3 "properties" of the object beside apiVersion, kind and metadata; a "status" gets a
+	 * subresource), and where they are wished "columns" (as rh_kind.columns) and "shortNames". NULL: none. `roundhouse
+	 * crds`, `manifests` and `explain` show them like kinds, and `lint` checks objects of them.
+	 */
+	const char *resources;
 };
 
 /** Type of the one exported function. @return static data, never NULL */

@@ -36,7 +36,7 @@ fn main() {
         restart_policy, pod_name, host, port, state, attempt, counts, replica, condition, fail, note, refuse, env,
         edit, object, verdict
     );
-    layout!("rh_plugin", Plugin, head, name, release, init, fini, describe, validate, pod, objects, judge, settings);
+    layout!("rh_plugin", Plugin, head, name, release, init, fini, describe, validate, pod, objects, judge, settings, resources);
     for (name, value) in [
         ("RH_ABI_MAJOR", i64::from(RH_ABI_MAJOR)),
         ("RH_ABI_MINOR", i64::from(RH_ABI_MINOR)),

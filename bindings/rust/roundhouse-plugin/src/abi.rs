@@ -231,6 +231,7 @@ pub struct Plugin {
     pub objects: Option<unsafe extern "C" fn(*mut c_void, *const View, *mut Reply) -> i32>,
     pub judge: Option<unsafe extern "C" fn(*mut c_void, *const View, *mut Reply) -> i32>,
     pub settings: *const c_char,
+    pub resources: *const c_char,
 }
 
 // A mistake in the list of members changes a size; the test of the layout finds the rest.
@@ -243,5 +244,5 @@ const _: () = {
     assert!(size_of::<Counts>() == 44);
     assert!(size_of::<ReplicaState>() == 32);
     assert!(size_of::<Services>() == 224);
-    assert!(size_of::<Plugin>() == 104);
+    assert!(size_of::<Plugin>() == 112);
 };
