@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "host/allow.h"
 #include "host/call/view.h"
+#include "host/plugin/resources.h"
 #include "host/worker/hello.h"
 
 void rh_slot_enter(const struct rh_config *config, const struct rh_slot *slot, const char *operation,
@@ -55,18 +56,84 @@ static bool admit_is_same_kind(const struct rh_kind *a, const struct rh_kind *b)
 	return strcmp(a->group, b->group) == 0 && (strcmp(a->kind, b->kind) == 0 || strcmp(a->plural, b->plural) == 0);
 }
 
+/** Two kinds of one group with one name are versions of one resource, or one of them has to go. */
+static int admit_check_pair(const struct rh_kind *kind, const struct rh_kind *other, const char *path,
+                            struct rh_error *err)
+{
+	if (strcmp(other->version, kind->version) == 0)
+		return rh_fail(err, RH_EPLUGIN, "its kind %s.%s is served by the plugin in \"%s\"; remove one of them",
+		               kind->kind, kind->group, path);
+	if (strcmp(other->kind, kind->kind) != 0 || strcmp(other->plural, kind->plural) != 0 ||
+	    strcmp(other->singular, kind->singular) != 0)
+		return rh_fail(err, RH_EPLUGIN,
+		               "its kind %s of %s/%s has the names %s and %s, and the plugin in \"%s\" serves %s of %s/%s with "
+		               "%s and %s; versions of one kind must have the same names",
+		               kind->kind, kind->group, kind->version, kind->plural, kind->singular, path, other->kind,
+		               other->group, other->version, other->plural, other->singular);
+	if ((kind->flags & RH_KIND_STORAGE) && (other->flags & RH_KIND_STORAGE))
+		return rh_fail(err, RH_EPLUGIN,
+		               "its kind %s of %s/%s is to be the storage version, and so is %s of the plugin in \"%s\"; "
+		               "RH_KIND_STORAGE is for one of them",
+		               kind->kind, kind->group, kind->version, other->version, path);
+	return 0;
+}
+
 static int admit_check_conflict(const struct rh_host *host, const struct rh_kind *kind, struct rh_error *err)
 {
+	struct rh_versions versions;
+	int r = 0;
+
+	for (size_t i = 0; i < host->slot_count && r == 0; i++) {
+		const struct rh_slot *other = host->slots[i];
+
+		for (size_t k = 0; k < other->kind_count && r == 0; k++) {
+			if (admit_is_same_kind(other->kinds[k], kind))
+				r = admit_check_pair(kind, other->kinds[k], other->path, err);
+		}
+	}
+	if (r < 0)
+		return r;
+	rh_host_versions(host, kind, &versions);
+	if (versions.count == RH_VERSIONS_MAX)
+		return rh_fail(err, RH_EPLUGIN, "its kind %s of %s/%s is one version more than %d of that kind; remove one",
+		               kind->kind, kind->group, kind->version, RH_VERSIONS_MAX);
+	return 0;
+}
+
+/** Definitions have a group and plural of their own. */
+static int admit_check_resource(const struct rh_host *host, const struct rh_json *row, struct rh_error *err)
+{
+	const char *group = rh_json_string_at(row, "group"), *plural = rh_json_string_at(row, "plural");
+	const char *path = NULL;
+
 	for (size_t i = 0; i < host->slot_count; i++) {
 		const struct rh_slot *other = host->slots[i];
 
 		for (size_t k = 0; k < other->kind_count; k++) {
-			if (admit_is_same_kind(other->kinds[k], kind))
-				return rh_fail(err, RH_EPLUGIN, "its kind %s.%s is served by the plugin in \"%s\"; remove one of them",
-				               kind->kind, kind->group, other->path);
+			if (strcmp(other->kinds[k]->group, group) == 0 && strcmp(other->kinds[k]->plural, plural) == 0)
+				path = other->path;
+		}
+		for (const struct rh_json *one = rh_json_first(other->resources); one; one = rh_json_next(one)) {
+			if (one != row && rh_text_equal(rh_json_string_at(one, "group"), group) &&
+			    rh_text_equal(rh_json_string_at(one, "plural"), plural))
+				path = other->path;
 		}
 	}
-	return 0;
+	return path ? rh_fail(err, RH_EPLUGIN, "its resource %s.%s is that of the plugin in \"%s\"; remove one of them",
+	                      plural, group, path)
+	            : 0;
+}
+
+/** Parse rh_plugin.resources into the slot. */
+static int admit_take_resources(const struct rh_host *host, struct rh_slot *slot, struct rh_error *err)
+{
+	int r = RH_HAS(slot->plugin, struct rh_plugin, resources)
+	            ? rh_resources_parse(slot->plugin->resources, &slot->resources, err)
+	            : 0;
+
+	for (const struct rh_json *row = rh_json_first(slot->resources); row && r == 0; row = rh_json_next(row))
+		r = admit_check_resource(host, row, err);
+	return r;
 }
 
 static const struct rh_kind *admit_ask_kind(const struct rh_host *host, const struct rh_slot *slot, size_t index)
@@ -100,7 +167,9 @@ static int admit_describe(const struct rh_host *host, struct rh_slot *slot, stru
 			return r;
 		slot->kinds[slot->kind_count++] = kind;
 	}
-	return slot->kind_count > 0 ? 0 : rh_fail(err, RH_EPLUGIN, "it describes no kind");
+	if (slot->kind_count == 0)
+		return rh_fail(err, RH_EPLUGIN, "it describes no kind");
+	return admit_take_resources(host, slot, err);
 }
 
 /** Record the kinds of a plugin that does not start, so that errors about a missing kind can name the plugin. */
@@ -159,6 +228,7 @@ static int admit_start(const struct rh_host *host, struct rh_slot *slot, struct 
 	slot->state = RH_PLUGIN_REFUSED;
 	slot->kind_count = 0;
 	memset(slot->kinds, 0, sizeof(slot->kinds));
+	rh_json_free(rh_take(slot->resources));
 	if (!slot->hello)
 		rh_slot_finish(host->config, slot);
 	return r;
@@ -177,6 +247,7 @@ static int admit_start_remote(const struct rh_host *host, struct rh_slot *slot, 
 		if (r < 0) {
 			slot->kind_count = 0;
 			memset(slot->kinds, 0, sizeof(slot->kinds));
+			rh_json_free(rh_take(slot->resources));
 		}
 		return r;
 	}

@@ -139,6 +139,120 @@ bool rh_kind_is_called(const struct rh_kind *kind, const char *name)
 	       strcasecmp(kind->singular, name) == 0;
 }
 
+void rh_host_versions(const struct rh_host *host, const struct rh_kind *kind, struct rh_versions *ret_versions)
+{
+	*ret_versions = (struct rh_versions){.count = 0};
+	for (size_t i = 0; i < host->slot_count; i++) {
+		for (size_t k = 0; k < host->slots[i]->kind_count; k++) {
+			/* a plugin that would be one too many was refused */
+			if (rh_kind_is_version_of(host->slots[i]->kinds[k], kind))
+				(void)rh_versions_add(ret_versions, host->slots[i]->kinds[k]);
+		}
+	}
+}
+
+/** Skip @p word and what ends it at the start of @p at. @return what follows, or NULL when it is not there */
+static const char *find_skip(const char *at, const char *word)
+{
+	size_t length = strlen(word);
+
+	return strncasecmp(at, word, length) == 0 && (!at[length] || strchr(".[", at[length])) ? at + length : NULL;
+}
+
+/** Skip the group, or version and group, at the start of @p rest. @return what follows; @p rest when they differ */
+static const char *find_skip_group(const char *rest, const char *group_name, const char *version_name, bool *ret_exact)
+{
+	const char *group, *version;
+
+	*ret_exact = false;
+	if (*rest != '.')
+		return rest;
+	group = find_skip(rest + 1, group_name);
+	version = find_skip(rest + 1, version_name);
+	if (!group && version && *version == '.') {
+		group = find_skip(version + 1, group_name);
+		*ret_exact = group != NULL;
+	}
+	return group ? group : rest;
+}
+
+/** @return what follows the kind's name, with its group and perhaps version, or NULL. @param[out] ret_exact version */
+static const char *find_rest(const struct rh_kind *kind, const char *name, bool *ret_exact)
+{
+	const char *const words[] = {kind->kind, kind->plural, kind->singular};
+	const char *rest = NULL;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && !rest; i++)
+		rest = find_skip(name, words[i]);
+	*ret_exact = false;
+	return rest ? find_skip_group(rest, kind->group, kind->version, ret_exact) : NULL;
+}
+
+const char *rh_resource_skip_name(const struct rh_json *resource, const char *name)
+{
+	static const char *const words[] = {"kind", "plural", "singular"};
+	const char *rest = NULL;
+	bool exact;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && !rest; i++)
+		rest = find_skip(name, rh_json_string_at(resource, words[i]));
+	return rest ? find_skip_group(rest, rh_json_string_at(resource, "group"), rh_json_string_at(resource, "version"),
+	                              &exact)
+	            : NULL;
+}
+
+const struct rh_json *rh_host_resource(const struct rh_host *host, size_t place)
+{
+	for (size_t i = 0; i < host->slot_count; i++) {
+		size_t count = rh_json_size(host->slots[i]->resources);
+
+		if (place < count)
+			return rh_json_item(host->slots[i]->resources, place);
+		place -= count;
+	}
+	return NULL;
+}
+
+const struct rh_json *rh_host_find_resource(const struct rh_host *host, const char *api_version, const char *kind)
+{
+	const struct rh_json *resource;
+
+	for (size_t i = 0; (resource = rh_host_resource(host, i)); i++) {
+		const char *group = rh_json_string_at(resource, "group");
+		size_t length = strlen(group);
+
+		if (strncmp(api_version, group, length) == 0 && api_version[length] == '/' &&
+		    strcmp(api_version + length + 1, rh_json_string_at(resource, "version")) == 0 &&
+		    strcmp(kind, rh_json_string_at(resource, "kind")) == 0)
+			return resource;
+	}
+	return NULL;
+}
+
+const struct rh_kind *rh_host_find_called(const struct rh_host *host, const char *name, const char **ret_rest)
+{
+	const struct rh_kind *found = NULL;
+	struct rh_versions versions;
+
+	for (size_t i = 0; i < host->slot_count; i++) {
+		for (size_t k = 0; k < host->slots[i]->kind_count; k++) {
+			const struct rh_kind *kind = host->slots[i]->kinds[k];
+			bool exact;
+			const char *rest = find_rest(kind, name, &exact);
+
+			if (!rest || (!ret_rest && *rest) || (found && !exact))
+				continue;
+			rh_host_versions(host, kind, &versions);
+			found = exact ? kind : versions.items[0];
+			if (ret_rest)
+				*ret_rest = rest;
+			if (exact)
+				return found;
+		}
+	}
+	return found;
+}
+
 int rh_host_parse(const struct rh_host *host, struct rh_json *object, struct rh_job **ret_job, struct rh_error *err)
 {
 	rh_auto(json) owned = object;

@@ -49,6 +49,7 @@ static void host_slot_free(struct rh_slot *slot)
 	rh_free(slot->release);
 	rh_free(slot->section);
 	rh_worker_free(slot->worker);
+	rh_json_free(slot->resources);
 	rh_free(slot);
 }
 

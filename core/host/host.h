@@ -24,6 +24,7 @@
 #include "job/job.h"
 #include "job/pod.h"
 #include "job/rules/findings.h"
+#include "job/version.h"
 #include "roundhouse/plugin.h"
 
 /** Opaque host. */
@@ -89,6 +90,25 @@ void rh_host_plugin(const struct rh_host *host, size_t index, struct rh_plugin_i
  */
 const struct rh_kind *rh_host_kind(const struct rh_host *host, const char *api_version, const char *kind,
                                    struct rh_error *err);
+/** Collect the versions of the resource of @p kind, itself among them, of all plugins that are ready. */
+void rh_host_versions(const struct rh_host *host, const struct rh_kind *kind, struct rh_versions *ret_versions);
+/**
+ * Find the kind that a user calls @p name: its kind, plural or singular name in any case, alone or with the group, or
+ * version and group, as kubectl takes them: mpijob, mpijobs.kubeflow.org, mpijob.v2beta1.kubeflow.org. Without a
+ * version it is the storage version.
+ * @param[out] ret_rest what follows the name: "" or the path of a field; may be NULL where nothing may follow
+ * @return borrowed, or NULL
+ */
+const struct rh_kind *rh_host_find_called(const struct rh_host *host, const char *name, const char **ret_rest);
+/**
+ * List the definitions of plugins that are no kinds of jobs (rh_plugin.resources), each checked when it was loaded.
+ * @return number @p place (0 ...), borrowed; NULL after the last
+ */
+const struct rh_json *rh_host_resource(const struct rh_host *host, size_t place);
+/** @return that of an object, borrowed; NULL when no plugin brings it */
+const struct rh_json *rh_host_find_resource(const struct rh_host *host, const char *api_version, const char *kind);
+/** @return what follows the name of the definition at the start of @p name, as of rh_host_find_called(), or NULL */
+const char *rh_resource_skip_name(const struct rh_json *resource, const char *name);
 /** @return whether a user may call the kind so: its kind, plural or singular name, without regard to case */
 bool rh_kind_is_called(const struct rh_kind *kind, const char *name);
 /**

@@ -35,6 +35,7 @@ struct rh_slot {
 	const struct rh_hello *hello;                         /**< what the process says of it; borrowed from worker */
 	const struct rh_kind *kinds[RH_PLUGIN_KINDS_MAX + 1]; /**< NULL-terminated; empty when not ready */
 	size_t kind_count;
+	struct rh_json *resources;                       /**< rh_plugin.resources; NULL: none, or not ready; owned */
 	const struct rh_kind *idle[RH_PLUGIN_KINDS_MAX]; /**< kinds that it would serve, were it started */
 	size_t idle_count;
 };

@@ -24,6 +24,8 @@
 /** @name Our annotations @{ */
 #define RH_ANNOTATION_PREFIX "roundhouse.dev/"
 #define RH_ANNOTATION_LEDGER "roundhouse.dev/ledger"
+/** Of a job whose resource has several versions: the version that it is of. */
+#define RH_ANNOTATION_VERSION "roundhouse.dev/version"
 #define RH_ANNOTATION_RESTART "roundhouse.dev/restart"
 #define RH_ANNOTATION_TERMINATING_TIMEOUT "roundhouse.dev/terminating-timeout"
 /** The backend of rh_comm that the job's processes use: rh_name_may_be_backend(), or "none". */

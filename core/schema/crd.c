@@ -7,6 +7,7 @@
 #include "job/kind.h"
 #include "job/rules/schema.h"
 #include "schema/crd_rules.h"
+#include "schema/crd_union.h"
 
 /* v1-behaviour A.7: the last condition, whatever its status is. */
 static const char crd_columns[] =
@@ -226,8 +227,8 @@ static int crd_put_scale(const struct rh_kind *kind, struct rh_json *subresource
 	return 0;
 }
 
-static int crd_put_version(const struct rh_kind *kind, const struct rh_json *pod_template, struct rh_json *versions,
-                           struct rh_error *err)
+static int crd_put_version(const struct rh_kind *kind, bool storage, const struct rh_json *pod_template,
+                           struct rh_json *versions, struct rh_error *err)
 {
 	struct rh_json *version = rh_json_new_object();
 	struct rh_json *columns = NULL;
@@ -239,7 +240,7 @@ static int crd_put_version(const struct rh_kind *kind, const struct rh_json *pod
 		return r == RH_ENOMEM ? r : rh_wrap(err, RH_EPLUGIN, "kind %s: columns", kind->kind);
 	if (rh_json_set(version, "additionalPrinterColumns", columns) < 0 ||
 	    rh_json_set_string(version, "name", kind->version) < 0 || rh_json_set_bool(version, "served", true) < 0 ||
-	    rh_json_set_bool(version, "storage", true) < 0)
+	    rh_json_set_bool(version, "storage", storage) < 0)
 		return rh_fail_oom(err);
 	subresources = rh_json_ensure_object(version, "subresources");
 	if (!subresources || !rh_json_ensure_object(subresources, "status") ||
@@ -262,13 +263,25 @@ static int crd_put_names(const struct rh_kind *kind, struct rh_json *spec)
 	return 0;
 }
 
-int rh_crd_build(const struct rh_kind *kind, const struct rh_json *pod_template, struct rh_json **ret_crd,
-                 struct rh_error *err)
+/* The versions themselves; each one keeps what only others name. */
+static int crd_put_versions(const struct rh_versions *kinds, const struct rh_json *pod_template, struct rh_json *spec,
+                            struct rh_error *err)
 {
+	struct rh_json *versions = rh_json_ensure_array(spec, "versions");
+	int r = versions ? 0 : rh_fail_oom(err);
+
+	for (size_t i = 0; i < kinds->count && r == 0; i++)
+		r = crd_put_version(kinds->items[i], i == 0, pod_template, versions, err);
+	return r == 0 && kinds->count > 1 ? rh_crd_unite(kinds->items[0], versions, err) : r;
+}
+
+int rh_crd_build_versions(const struct rh_versions *kinds, const struct rh_json *pod_template, struct rh_json **ret_crd,
+                          struct rh_error *err)
+{
+	const struct rh_kind *kind = kinds->items[0];
 	rh_auto(json) crd = rh_json_new_object();
 	struct rh_json *metadata;
 	struct rh_json *spec;
-	struct rh_json *versions;
 	rh_auto_str name = {0};
 	int r;
 
@@ -281,9 +294,16 @@ int rh_crd_build(const struct rh_kind *kind, const struct rh_json *pod_template,
 	if (!metadata || !spec || rh_json_set_string(metadata, "name", rh_str_text(&name)) < 0 ||
 	    crd_put_names(kind, spec) < 0)
 		return rh_fail_oom(err);
-	versions = rh_json_ensure_array(spec, "versions");
-	r = versions ? crd_put_version(kind, pod_template, versions, err) : rh_fail_oom(err);
+	r = crd_put_versions(kinds, pod_template, spec, err);
 	if (r == 0)
 		*ret_crd = rh_take(crd);
 	return r;
+}
+
+int rh_crd_build(const struct rh_kind *kind, const struct rh_json *pod_template, struct rh_json **ret_crd,
+                 struct rh_error *err)
+{
+	const struct rh_versions one = {.items = {kind}, .count = 1};
+
+	return rh_crd_build_versions(&one, pod_template, ret_crd, err);
 }

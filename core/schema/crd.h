@@ -13,17 +13,26 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "job/version.h"
 #include "roundhouse/plugin.h"
 
 /**
- * Make the CustomResourceDefinition of @p kind.
+ * Make the CustomResourceDefinition of a kind in all its versions. Each keeps the fields that only others name, without
+ * checking them, so that the storage version loses nothing.
+ * @param kinds at least one
  * @param pod_template structural schema of pod templates (rh_crd_pod_template()), copied; NULL: a small one that names
  * few fields and keeps the others
  * @param[out] ret_crd owned by the caller
- * @return 0, RH_EPLUGIN (spec_schema, columns or cel_rules of the kind do not fit) or RH_ENOMEM
+ * @return 0, RH_EPLUGIN (spec_schema, columns or cel_rules of a kind do not fit, or a field of one version cannot be
+ * stored by another) or RH_ENOMEM
  */
+int rh_crd_build_versions(const struct rh_versions *kinds, const struct rh_json *pod_template, struct rh_json **ret_crd,
+                          struct rh_error *err);
+/** rh_crd_build_versions() of one version alone. */
 int rh_crd_build(const struct rh_kind *kind, const struct rh_json *pod_template, struct rh_json **ret_crd,
                  struct rh_error *err);
+/** Make that of a definition that is no kind of jobs (rh_host_resource()). @return 0 or RH_ENOMEM */
+int rh_crd_build_resource(const struct rh_json *resource, struct rh_json **ret_crd, struct rh_error *err);
 /**
  * Cut the schema of core/v1 PodTemplateSpec out of an OpenAPI document of Kubernetes, version 2 ("definitions") or 3
  * ("components"), with all references put in place, as a CRD may carry it. Each of its maps keeps fields that it does

@@ -168,56 +168,50 @@ static int explain_walk(struct rh_explain_at *at, const char *path, struct rh_er
 	return r == 0 && (at->path.failed || at->place.failed) ? rh_fail_oom(err) : r;
 }
 
-/** Find the kind that a word names, and its plugin. */
-static int explain_find(const struct rh_host *host, const char *word, const struct rh_kind **ret_kind,
+/** Find the kind that a path begins with. @param path moves behind it */
+static int explain_find(const struct rh_host *host, const char **path, const struct rh_kind **ret_kind,
                         struct rh_error *err)
 {
-	for (size_t i = 0; i < host->slot_count; i++) {
-		for (size_t k = 0; k < host->slots[i]->kind_count; k++) {
-			if (!rh_kind_is_called(host->slots[i]->kinds[k], word))
-				continue;
-			*ret_kind = host->slots[i]->kinds[k];
-			return 0;
-		}
-	}
+	char word[EXPLAIN_STEP_SIZE];
+
+	*path += strspn(*path, ".[]");
+	*ret_kind = rh_host_find_called(host, *path, path);
+	if (*ret_kind)
+		return 0;
+	if (!explain_next_step(path, word))
+		return rh_fail(err, RH_ENOENT, "the name of a kind is missing");
 	(void)rh_host_kind(host, "kubeflow.org/v1", word, err);
 	return RH_ENOENT;
 }
 
-/** Skip ".word" at the start of a path. @return whether it was there */
-static bool explain_skip(const char **path, const char *word)
+/** The other versions of the kind, which have pages of their own. */
+static int explain_set_versions(const struct rh_host *host, const struct rh_kind *kind, struct rh_json *page)
 {
-	size_t length = strlen(word);
-	const char *at = *path;
+	struct rh_versions versions;
+	struct rh_json *list;
 
-	if (*at != '.' || strncasecmp(at + 1, word, length) != 0 || (at[length + 1] && !strchr(".[", at[length + 1])))
-		return false;
-	*path = at + length + 1;
-	return true;
+	rh_host_versions(host, kind, &versions);
+	if (versions.count < 2)
+		return 0;
+	list = rh_json_ensure_array(page, "otherVersions");
+	for (size_t i = 0; i < versions.count && list; i++) {
+		if (versions.items[i] != kind && rh_json_append(list, rh_json_new_string(versions.items[i]->version)) < 0)
+			return RH_ENOMEM;
+	}
+	return list ? 0 : RH_ENOMEM;
 }
 
-/** As kubectl takes names: pytorchjobs.kubeflow.org, pytorchjobs.v1.kubeflow.org. */
-static void explain_skip_group(const struct rh_kind *kind, const char **path)
+static int explain_set_head(const struct rh_host *host, const struct rh_slot *slot, const struct rh_kind *kind,
+                            struct rh_json *page)
 {
-	const char *behind = *path;
-
-	if (explain_skip(path, kind->group))
-		return;
-	if (explain_skip(&behind, kind->version) && explain_skip(&behind, kind->group))
-		*path = behind;
-}
-
-static int explain_set_head(const struct rh_host *host, const struct rh_kind *kind, struct rh_json *page)
-{
-	const struct rh_slot *slot = rh_host_slot(host, kind);
 	rh_auto_free char *version = rh_asprintf("%s/%s", kind->group, kind->version);
 	struct rh_json *plugin = rh_json_ensure_object(page, "plugin");
 
 	if (!version || !plugin || rh_json_set_string(page, "kind", kind->kind) < 0 ||
 	    rh_json_set_string(page, "plural", kind->plural) < 0 ||
 	    rh_json_set_string(page, "singular", kind->singular) < 0 ||
-	    rh_json_set_string(page, "apiVersion", version) < 0 || rh_json_set_string(plugin, "name", slot->name) < 0 ||
-	    rh_json_set_string(plugin, "release", slot->release) < 0)
+	    rh_json_set_string(page, "apiVersion", version) < 0 || explain_set_versions(host, kind, page) < 0 ||
+	    rh_json_set_string(plugin, "name", slot->name) < 0 || rh_json_set_string(plugin, "release", slot->release) < 0)
 		return RH_ENOMEM;
 	return rh_json_set_string(plugin, "file", slot->path);
 }
@@ -371,7 +365,7 @@ static int explain_page(const struct rh_host *host, struct rh_explain_at *at, st
                         struct rh_error *err)
 {
 	bool is_kind = at->path.length == 0;
-	int r = explain_set_head(host, at->kind, page);
+	int r = explain_set_head(host, rh_host_slot(host, at->kind), at->kind, page);
 
 	if (r < 0)
 		return rh_fail_oom(err);
@@ -417,24 +411,91 @@ static int explain_schema(const struct rh_kind *kind, struct rh_json **ret_docum
 	return r;
 }
 
+/** The plugin that brings a definition. */
+static const struct rh_slot *explain_owner(const struct rh_host *host, const struct rh_json *resource)
+{
+	for (size_t i = 0; i < host->slot_count; i++) {
+		for (const struct rh_json *row = rh_json_first(host->slots[i]->resources); row; row = rh_json_next(row)) {
+			if (row == resource)
+				return host->slots[i];
+		}
+	}
+	return NULL;
+}
+
+/** @return the definition that a path begins with, which moves behind it; NULL when there is none */
+static const struct rh_json *explain_find_resource(const struct rh_host *host, const char **path)
+{
+	const struct rh_json *resource;
+
+	for (size_t i = 0; (resource = rh_host_resource(host, i)); i++) {
+		const char *rest = rh_resource_skip_name(resource, *path);
+
+		if (rest) {
+			*path = rest;
+			return resource;
+		}
+	}
+	return NULL;
+}
+
+/** The page of a definition that is no kind of jobs: its head, and the fields below spec or a path. */
+static int explain_resource(const struct rh_host *host, const struct rh_json *resource, const char *path,
+                            struct rh_json *page, struct rh_error *err)
+{
+	static const struct rh_replica_type *const none[] = {NULL};
+	const struct rh_kind face = {.group = rh_json_string_at(resource, "group"),
+	                             .version = rh_json_string_at(resource, "version"),
+	                             .kind = rh_json_string_at(resource, "kind"),
+	                             .plural = rh_json_string_at(resource, "plural"),
+	                             .singular = rh_json_string_at(resource, "singular"),
+	                             .replicas_field = "",
+	                             .types = none};
+	__attribute__((cleanup(rh_explain_at_deinit))) struct rh_explain_at at = {.kind = &face};
+	rh_auto(json) pod = NULL;
+	rh_auto(json) document = NULL;
+	size_t length;
+	const char *text = rh_schema_pod_text(&length);
+	int r = rh_json_parse(text, length, &pod, err);
+
+	if (r == 0)
+		r = rh_schema_of_resource(resource, pod, &document, err);
+	if (r < 0)
+		return r;
+	at.definitions = rh_json_get(document, "definitions");
+	at.schema = rh_json_get(at.definitions, face.kind);
+	r = explain_walk(&at, path, err);
+	if (r == 0 && explain_set_head(host, explain_owner(host, resource), &face, page) < 0)
+		r = rh_fail_oom(err);
+	if (r == 0 && at.path.length > 0 && rh_explain_describe(&at, at.reference, page) < 0)
+		r = rh_fail_oom(err);
+	if (r == 0 && explain_set_fields(&at, at.path.length == 0, page) < 0)
+		r = rh_fail_oom(err);
+	return r;
+}
+
 int rh_explain(const struct rh_host *host, const char *what, struct rh_json **ret_page, struct rh_error *err)
 {
 	__attribute__((cleanup(rh_explain_at_deinit))) struct rh_explain_at at = {.kind = NULL};
 	rh_auto(json) document = NULL;
 	rh_auto(json) page = rh_json_new_object();
-	char word[EXPLAIN_STEP_SIZE];
+	const struct rh_json *resource;
 	int r;
 
 	if (!page)
 		return rh_fail_oom(err);
-	if (!explain_next_step(&what, word))
-		return rh_fail(err, RH_ENOENT, "the name of a kind is missing");
-	r = explain_find(host, word, &at.kind, err);
+	resource = explain_find_resource(host, &what);
+	if (resource) {
+		r = explain_resource(host, resource, what, page, err);
+		if (r == 0)
+			*ret_page = rh_take(page);
+		return r;
+	}
+	r = explain_find(host, &what, &at.kind, err);
 	if (r == 0)
 		r = explain_schema(at.kind, &document, err);
 	if (r < 0)
 		return r;
-	explain_skip_group(at.kind, &what);
 	at.definitions = rh_json_get(document, "definitions");
 	at.schema = rh_json_get(at.definitions, rh_json_string_at(document, "root"));
 	r = explain_walk(&at, what, err);

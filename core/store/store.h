@@ -111,6 +111,12 @@ struct rh_store {
 	uint64_t (*watch)(struct rh_store *store, const struct rh_resource *resource, const char *label, rh_watch_fn *fn,
 	                  void *arg);
 	/**
+	 * watch() whose objects say in which versions of the resource their spec was written: of metadata.managedFields the
+	 * entries with f:spec are left, without what is below. NULL: watch() does as well, because the store has no such
+	 * records.
+	 */
+	uint64_t (*watch_writers)(struct rh_store *store, const struct rh_resource *resource, rh_watch_fn *fn, void *arg);
+	/**
 	 * End a watch: its callback is not called any more, its request in flight is cancelled, its memory is freed. Not to
 	 * be called from a callback of the same watch. An unknown handle, or 0, is ignored.
 	 */

@@ -101,6 +101,10 @@ struct rh_replica_type {
 #define RH_KIND_OPEN_TYPES UINT32_C(16)  /**< unknown replica types are allowed */
 #define RH_KIND_BINDS_ALL UINT32_C(32)   /**< servers bind every interface: local mode gives replicas distinct ports */
 #define RH_KIND_SHARED_PORT UINT32_C(64) /**< all replicas of a type must have the same port number, also locally */
+/** since 1.2: this version of the kind is the storage version of its CustomResourceDefinition; at most one of them */
+#define RH_KIND_STORAGE UINT32_C(1024)
+/** since 1.2: of several versions of the kind, this one has the jobs whose version nobody can find out */
+#define RH_KIND_FALLBACK UINT32_C(2048)
 /** @} */
 
 /** What describe() says of one kind. Static data; lives as long as the plugin. */
@@ -412,6 +416,14 @@ struct rh_plugin {
 	 * for each container, each ended by a line feed, with {{.NAME}} left in its strings.
 	 */
 	const char *settings;
+	/**
+	 * Since 1.2. Definitions that the plugin brings and that are no kinds of jobs, for objects that its jobs name: a
+	 * JSON array of objects with "group", "version", "kind", "plural", "singular", "scope" (Cluster or Namespaced) and
+	 * "schema" (OpenAPI v3 "properties" of the object beside apiVersion, kind and metadata; a "status" gets a
+	 * subresource), and where they are wished "columns" (as rh_kind.columns) and "shortNames". NULL: none. `roundhouse
+	 * crds`, `manifests` and `explain` show them like kinds, and `lint` checks objects of them.
+	 */
+	const char *resources;
 	/**
 	 * Since 1.2. Make an object that objects() named with random_bytes: answer with one object() of the apiVersion,
 	 * kind and name of @p made. A pure function of view and bytes: keys and certificates are derived from the bytes. It

@@ -37,6 +37,7 @@ static const struct rh_kind mpi_kind = {
 	.rbac_rules = mpi_rbac,
 	.contract = mpi_contract,
 	.cel_rules = mpi_cel,
+	.flags = RH_KIND_FALLBACK, /* jobs that are older than a definition with several versions are V1's */
 };
 
 static int32_t mpi_init(const struct rh_services *services, void **ret_self, struct rh_reply *reply)

@@ -179,7 +179,8 @@ static size_t bench_send_jobs(struct bench_store *store, int jobs, int workers, 
 
 static int bench_run(const struct rh_host *host, int jobs, int workers)
 {
-	struct bench_store store = {.face = {bench_watch, bench_unwatch, bench_submit, bench_cancel}};
+	struct bench_store store = {
+		.face = {.watch = bench_watch, .unwatch = bench_unwatch, .submit = bench_submit, .cancel = bench_cancel}};
 	struct rh_engine_options options = {.host = host, .store = &store.face};
 	rh_auto(engine) engine = NULL;
 	size_t of_jobs, of_pods, of_services, before;
@@ -204,7 +205,8 @@ static int bench_run(const struct rh_host *host, int jobs, int workers)
 /* Jobs that had finished before the engine began. */
 static int bench_finish(const struct rh_host *host, int jobs)
 {
-	struct bench_store store = {.face = {bench_watch, bench_unwatch, bench_submit, bench_cancel}};
+	struct bench_store store = {
+		.face = {.watch = bench_watch, .unwatch = bench_unwatch, .submit = bench_submit, .cancel = bench_cancel}};
 	struct rh_engine_options options = {.host = host, .store = &store.face};
 	rh_auto(engine) engine = NULL;
 	size_t before = bench_heap();

@@ -107,6 +107,82 @@ static void test_host__a_second_plugin_for_a_kind_is_refused(void **state)
 	assert_ptr_equal(rh_host_kind(fixture.host, "kubeflow.org/v1", "PyTorchJob", NULL), &test_pytorch);
 }
 
+/* A kind that differs from the fixture's in what a test sets. */
+static struct rh_kind host_other;
+
+static const struct rh_kind *host_describe_other(void *self, uint32_t index)
+{
+	(void)self;
+	return index == 0 ? &host_other : NULL;
+}
+
+/* A kind that is to be the storage version. */
+static struct rh_kind host_stored;
+
+static const struct rh_kind *host_describe_stored(void *self, uint32_t index)
+{
+	(void)self;
+	return index == 0 ? &host_stored : NULL;
+}
+
+static void test_host__another_version_of_a_kind(void **state)
+{
+	struct rh_plugin plugin = *fixture_plugin();
+	struct rh_versions versions;
+	const char *rest;
+	auto_fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, fixture_plugin(), fixture_job);
+	host_other = test_pytorch;
+	host_other.version = "v2";
+	plugin.describe = host_describe_other;
+	assert_int_equal(host_add(fixture.host, "second.so", "second", &plugin, &fixture.err), 0);
+	assert_ptr_equal(rh_host_kind(fixture.host, "kubeflow.org/v1", "PyTorchJob", NULL), &test_pytorch);
+	assert_ptr_equal(rh_host_kind(fixture.host, "kubeflow.org/v2", "PyTorchJob", NULL), &host_other);
+	rh_host_versions(fixture.host, &test_pytorch, &versions);
+	assert_int_equal(versions.count, 2);
+	assert_ptr_equal(versions.items[0], &host_other);
+	assert_ptr_equal(versions.first, &test_pytorch);
+	assert_ptr_equal(rh_host_find_called(fixture.host, "pytorchjobs", NULL), &host_other);
+	assert_ptr_equal(rh_host_find_called(fixture.host, "PyTorchJob.kubeflow.org.spec", &rest), &host_other);
+	assert_string_equal(rest, ".spec");
+	assert_ptr_equal(rh_host_find_called(fixture.host, "pytorchjob.v1.kubeflow.org", NULL), &test_pytorch);
+	assert_null(rh_host_find_called(fixture.host, "pytorchjob.v3.kubeflow.org", NULL));
+	assert_null(rh_host_find_called(fixture.host, "pytorch", &rest));
+}
+
+static void test_host__versions_that_do_not_fit_are_refused(void **state)
+{
+	static const struct {
+		const char *plural, *words;
+	} rows[] = {
+		{"pytorches", "versions of one kind must have the same names"},
+		{"pytorchjobs", "to be the storage version, and so is v3 of the plugin in \"third.so\""},
+	};
+	struct rh_plugin plugin = *fixture_plugin();
+	auto_fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, fixture_plugin(), fixture_job);
+	host_stored = test_pytorch;
+	host_stored.version = "v3";
+	host_stored.flags |= RH_KIND_STORAGE;
+	plugin.describe = host_describe_stored;
+	assert_int_equal(host_add(fixture.host, "third.so", "third", &plugin, &fixture.err), 0);
+	plugin.describe = host_describe_other;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rh_error err = {0};
+
+		host_other = host_stored;
+		host_other.version = "v4";
+		host_other.plural = rows[i].plural;
+		assert_int_equal(host_add(fixture.host, "bad.so", i == 0 ? "bad" : "worse", &plugin, &err), RH_EPLUGIN);
+		if (!strstr(err.message, rows[i].words))
+			fail_msg("\"%s\" does not say \"%s\"", err.message, rows[i].words);
+	}
+}
+
 static void test_host__a_second_plugin_of_a_name_is_refused(void **state)
 {
 	struct rh_plugin plugin = *fixture_plugin();
@@ -260,6 +336,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_host__a_ready_plugin),
 		cmocka_unit_test(test_host__a_second_plugin_for_a_kind_is_refused),
+		cmocka_unit_test(test_host__another_version_of_a_kind),
+		cmocka_unit_test(test_host__versions_that_do_not_fit_are_refused),
 		cmocka_unit_test(test_host__a_second_plugin_of_a_name_is_refused),
 		cmocka_unit_test(test_host__plugins_that_do_not_get_ready),
 		cmocka_unit_test(test_host__the_allow_list),

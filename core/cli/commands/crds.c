@@ -41,7 +41,28 @@ static int crds_read_template(const struct rh_cli *cli, rh_crds_fetch_fn *fetch,
 	return r < 0 ? rh_wrap(err, r, "%s", source) : 0;
 }
 
-/* CRDs of the kinds that are ready, or of the one that is called @name, in the order of the plugins. */
+/* Definitions that plugins bring beside their kinds, or the one that is called @name. */
+static int crds_collect_resources(const struct rh_session *session, const char *name, struct rh_json *items,
+                                  struct rh_error *err)
+{
+	const struct rh_json *resource;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && (resource = rh_host_resource(session->host, i)); i++) {
+		const char *rest = name ? rh_resource_skip_name(resource, name) : "";
+		struct rh_json *crd = NULL;
+
+		if (!rest || *rest)
+			continue;
+		r = rh_crd_build_resource(resource, &crd, err);
+		if (r == 0 && rh_json_append(items, crd) < 0)
+			r = rh_fail_oom(err);
+	}
+	return r;
+}
+
+/* CRDs of the kinds that are ready, or of the one that is called @name, in the order of the plugins; one for all
+ * versions of a kind. */
 static int crds_collect(const struct rh_session *session, const char *name, const struct rh_json *pod_template,
                         struct rh_json *items, struct rh_error *err)
 {
@@ -53,14 +74,18 @@ static int crds_collect(const struct rh_session *session, const char *name, cons
 		rh_host_plugin(session->host, i, &info);
 		for (size_t k = 0; info.kinds && info.kinds[k] && r == 0; k++) {
 			struct rh_json *crd = NULL;
+			struct rh_versions versions;
 
-			if (name && !rh_kind_is_called(info.kinds[k], name))
+			rh_host_versions(session->host, info.kinds[k], &versions);
+			if (versions.first != info.kinds[k] || (name && !rh_kind_is_called(info.kinds[k], name)))
 				continue;
-			r = rh_crd_build(info.kinds[k], pod_template, &crd, err);
+			r = rh_crd_build_versions(&versions, pod_template, &crd, err);
 			if (r == 0 && rh_json_append(items, crd) < 0)
 				r = rh_fail_oom(err);
 		}
 	}
+	if (r == 0)
+		r = crds_collect_resources(session, name, items, err);
 	if (r < 0 || rh_json_size(items) > 0)
 		return r;
 	return rh_fail(err, RH_EINVAL,

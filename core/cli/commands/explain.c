@@ -27,10 +27,14 @@ static void explain_print_limits(const struct rh_json *row, const char *indent)
 
 static void explain_print_head(const struct rh_json *page)
 {
+	const char *api_version = explain_text(page, "apiVersion");
 	int64_t port;
 
-	printf("KIND       %s (%s), %s\n", explain_text(page, "kind"), explain_text(page, "plural"),
-	       explain_text(page, "apiVersion"));
+	printf("KIND       %s (%s), %s\n", explain_text(page, "kind"), explain_text(page, "plural"), api_version);
+	for (const struct rh_json *version = rh_json_first(rh_json_get(page, "otherVersions")); version;
+	     version = rh_json_next(version))
+		printf("ALSO       %s.%s.%.*s, another version with a page of its own\n", explain_text(page, "singular"),
+		       rh_json_string(version), (int)strcspn(api_version, "/"), api_version);
 	printf("PLUGIN     %s %s, %s\n", explain_text(page, "plugin.name"), explain_text(page, "plugin.release"),
 	       explain_text(page, "plugin.file"));
 	if (rh_json_get(page, "container"))
@@ -178,7 +182,8 @@ const struct rh_command rh_command_explain = {
 	.synopsis = "KIND[.FIELD...]",
 	.summary = "show the fields, defaults, rules and environment of a kind, or one field",
 	.details = "KIND is the kind, its plural or its singular, in any case, with or without its group as in "
-			   "pytorchjobs.kubeflow.org.\nWhat is shown is the plugin's own "
+			   "pytorchjobs.kubeflow.org.\nOf several versions it is the stored one; "
+			   "mpijob.v1.kubeflow.org names one. What is shown is the plugin's own "
 			   "description: its\n"
 			   "replica types, the fields of spec, and what its pods get beside what the job says: variables, init\n"
 			   "containers, volumes, further objects, and its settings. With a path, as in "

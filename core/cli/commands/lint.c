@@ -20,7 +20,8 @@ struct lint {
 	size_t errors;
 	size_t warnings;
 	size_t jobs;
-	bool strict; /* warnings are errors, and what no plugin serves is one */
+	size_t others; /* objects of definitions that plugins bring beside their kinds */
+	bool strict;   /* warnings are errors, and what no plugin serves is one */
 };
 
 /* The name, or what the user gave instead of one. */
@@ -126,6 +127,23 @@ static int lint_job(struct lint *lint, const struct rh_manifest_object *item, st
 	return r < 0 ? r : lint_report(lint, item, &findings);
 }
 
+/* An object of a definition that a plugin brings, held against its schema. */
+static int lint_resource(struct lint *lint, const struct rh_json *resource, const struct rh_manifest_object *item,
+                         struct rh_error *err)
+{
+	rh_auto_findings findings = {0};
+	rh_auto(json) schema = NULL;
+	int r = rh_schema_of_resource(resource, lint->pod_schema, &schema, err);
+
+	lint->others++;
+	if (r < 0)
+		return r;
+	if (rh_schema_check(schema, item->object, RH_SCHEMA_FIELDS | RH_SCHEMA_LIMITS | RH_SCHEMA_RULES, &findings) < 0 ||
+	    lint_report(lint, item, &findings) < 0)
+		return rh_fail_oom(err);
+	return 0;
+}
+
 static int lint_unreadable(struct lint *lint, const char *path, char *message, struct rh_error *err)
 {
 	char whole[] = ""; /* the path of the field: the finding is about all of the file */
@@ -191,6 +209,20 @@ static int lint_unserved(struct lint *lint, const struct rh_manifest_object *ite
 	return 0;
 }
 
+static int lint_item(struct lint *lint, const struct rh_manifest_object *item, struct rh_error *err)
+{
+	const struct rh_json *resource = rh_host_find_resource(
+		lint->session->host, rh_json_string_at(item->object, "apiVersion"), rh_json_string_at(item->object, "kind"));
+
+	if (resource)
+		return lint_resource(lint, resource, item, err);
+	if (rh_jobs_is_job(lint->session, item->object))
+		return lint_job(lint, item, err);
+	if (lint->strict && !lint_is_of_kubernetes(item->object))
+		return lint_unserved(lint, item, err);
+	return 0;
+}
+
 /* A file that cannot be read is one error of the report; the next file is still looked at. */
 static int lint_file(struct lint *lint, const char *path, struct rh_error *err)
 {
@@ -203,13 +235,10 @@ static int lint_file(struct lint *lint, const char *path, struct rh_error *err)
 		return rh_fail_oom(err);
 	if (r < 0)
 		return lint_unreadable(lint, path, reason.message, err);
-	before = lint->jobs;
+	before = lint->jobs + lint->others;
 	for (size_t i = 0; i < manifest.count && r == 0; i++)
-		if (rh_jobs_is_job(lint->session, manifest.items[i].object))
-			r = lint_job(lint, &manifest.items[i], err);
-		else if (lint->strict && !lint_is_of_kubernetes(manifest.items[i].object))
-			r = lint_unserved(lint, &manifest.items[i], err);
-	return r == 0 && lint->jobs == before ? lint_no_job(lint, &manifest, err) : r;
+		r = lint_item(lint, &manifest.items[i], err);
+	return r == 0 && lint->jobs + lint->others == before ? lint_no_job(lint, &manifest, err) : r;
 }
 
 static int lint_files(const struct rh_cli *cli, struct lint *lint, struct rh_error *err)

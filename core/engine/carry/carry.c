@@ -141,16 +141,30 @@ static void carry_act(struct rh_entry *entry)
 	carry_status(entry);
 }
 
+/*
+ * The version that the job is of, where nothing says so for good: it is written before anything else, so that a job
+ * never goes from one plugin to another. @return NULL when there is only one, or it is written
+ */
+static const char *carry_unwritten_version(const struct rh_entry *entry)
+{
+	const struct rh_json *annotations = rh_json_at(entry->job->object, "metadata.annotations");
+
+	return entry->kind->shared && !rh_json_get(annotations, RH_ANNOTATION_VERSION) ? entry->kind->kind->version : NULL;
+}
+
 void rh_carry_start(struct rh_entry *entry, struct rh_plan *plan)
 {
 	rh_auto(json) patch = NULL;
 
+	const char *version = carry_unwritten_version(entry);
+
 	entry->progress.plan = plan;
+	plan->write_ledger = plan->write_ledger || (version && !rh_plan_is_empty(plan));
 	if (!plan->write_ledger) {
 		carry_act(entry);
 		return;
 	}
-	patch = rh_patch_ledger(&plan->ledger, entry->job);
+	patch = rh_patch_ledger(&plan->ledger, entry->job, version);
 	if (!patch || carry_write(entry, RH_STAGE_LEDGER, rh_take(patch)) < 0)
 		carry_give_up(entry);
 }

@@ -25,6 +25,7 @@ static int engine_add_kind(struct rh_engine *engine, const struct rh_kind *kind)
 {
 	struct rh_engine_kind *kinds = rh_realloc_array(engine->kinds, engine->kind_count + 1, sizeof(*kinds));
 	char *api_version = rh_asprintf("%s/%s", kind->group, kind->version);
+	struct rh_versions versions;
 
 	if (kinds)
 		engine->kinds = kinds;
@@ -32,8 +33,13 @@ static int engine_add_kind(struct rh_engine *engine, const struct rh_kind *kind)
 		rh_free(api_version);
 		return RH_ENOMEM;
 	}
-	kinds[engine->kind_count++] =
-		(struct rh_engine_kind){kind, {api_version, kind->kind, kind->plural}, api_version, false};
+	rh_host_versions(engine->options.host, kind, &versions);
+	kinds[engine->kind_count++] = (struct rh_engine_kind){
+		.kind = kind,
+		.resource = {api_version, kind->kind, kind->plural},
+		.api_version = api_version,
+		.shared = versions.count > 1,
+	};
 	return 0;
 }
 
@@ -67,18 +73,42 @@ static int engine_watch(struct rh_engine *engine, enum rh_engine_watched what, s
 	if (!watch)
 		return rh_fail_oom(err);
 	*watch = (struct rh_engine_watch){.next = engine->watches, .engine = engine, .kind = kind, .what = what};
-	watch->id = store->watch(store, resource, kind ? NULL : RH_LABEL_JOB, rh_watch_on_event, watch);
+	watch->id = kind && kind->shared && store->watch_writers
+	                ? store->watch_writers(store, resource, rh_watch_on_event, watch)
+	                : store->watch(store, resource, kind ? NULL : RH_LABEL_JOB, rh_watch_on_event, watch);
 	if (!watch->id) {
 		rh_free(watch);
 		return rh_fail_oom(err);
 	}
+	if (kind)
+		rh_host_versions(engine->options.host, kind->kind, &watch->versions);
 	engine->watches = watch;
 	engine->unsynced++;
-	if (kind)
-		kind->synced = false;
-	else
+	if (!kind)
 		engine->shared_unsynced++;
 	return 0;
+}
+
+/* One watch for all versions of a resource, in the storage version: an API server shows every job in each of them. */
+static int engine_watch_jobs(struct rh_engine *engine, struct rh_engine_kind *kind, struct rh_error *err)
+{
+	rh_auto_free char *api_version = NULL;
+	struct rh_resource resource = kind->resource;
+	struct rh_versions versions;
+
+	kind->synced = false;
+	if (!kind->shared)
+		return engine_watch(engine, RH_WATCHED_JOBS, kind, &kind->resource, err);
+	for (struct rh_engine_kind *other = engine->kinds; other < kind; other++) {
+		if (rh_kind_is_version_of(other->kind, kind->kind))
+			return 0;
+	}
+	rh_host_versions(engine->options.host, kind->kind, &versions);
+	api_version = rh_asprintf("%s/%s", kind->kind->group, versions.items[0]->version);
+	if (!api_version)
+		return rh_fail_oom(err);
+	resource.api_version = api_version;
+	return engine_watch(engine, RH_WATCHED_JOBS, kind, &resource, err);
 }
 
 static void engine_unwatch_all(struct rh_engine *engine)
@@ -101,7 +131,7 @@ static int engine_watch_all(struct rh_engine *engine, struct rh_error *err)
 	int r = 0;
 
 	for (size_t i = 0; i < engine->kind_count && r == 0; i++)
-		r = engine_watch(engine, RH_WATCHED_JOBS, &engine->kinds[i], &engine->kinds[i].resource, err);
+		r = engine_watch_jobs(engine, &engine->kinds[i], err);
 	if (r == 0)
 		r = engine_watch(engine, RH_WATCHED_PODS, NULL, &rh_resource_pods, err);
 	if (r == 0)

@@ -22,6 +22,7 @@ struct rh_engine_kind {
 	struct rh_resource resource;
 	char *api_version; /**< of the resource; owned */
 	bool synced;       /**< its initial list is complete; jobs of the kind are not decided about before */
+	bool shared;       /**< its resource has other versions, served here or not */
 };
 
 /** The engine. Members below the blank line belong to the module named in their type. */
@@ -29,7 +30,7 @@ struct rh_engine {
 	struct rh_engine_options options;
 	int64_t now;            /**< wall-clock microseconds of the current step */
 	struct rh_queue queue;  /**< entries that are due */
-	struct rh_map *entries; /**< "controller/namespace/name" to struct rh_entry */
+	struct rh_map *entries; /**< "controller/namespace/name" to struct rh_entry (entry.c) */
 	struct rh_engine_kind *kinds;
 	size_t kind_count;
 	struct rh_engine_watch *watches;

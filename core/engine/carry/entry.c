@@ -119,7 +119,9 @@ static struct rh_entry *entry_add(struct rh_engine *engine, const struct rh_engi
 struct rh_entry *rh_entry_of(struct rh_engine *engine, const struct rh_engine_kind *kind, const char *namespace_,
                              const char *name, bool add)
 {
-	rh_auto_free char *key = rh_asprintf("%s/%s/%s", kind->kind->controller, namespace_, name);
+	/* versions of a resource may have one name as controllers */
+	rh_auto_free char *key = rh_asprintf("%s%s%s/%s/%s", kind->kind->controller, kind->shared ? "." : "",
+	                                     kind->shared ? kind->kind->version : "", namespace_, name);
 	struct rh_entry *entry = key ? rh_map_get(engine->entries, key) : NULL;
 
 	if (!entry && key && add)

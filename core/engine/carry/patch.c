@@ -73,14 +73,15 @@ struct rh_json *rh_patch_status(const struct rh_json *before, const struct rh_jo
 	return rh_take(patch);
 }
 
-struct rh_json *rh_patch_ledger(const struct rh_ledger *ledger, const struct rh_job *job)
+struct rh_json *rh_patch_ledger(const struct rh_ledger *ledger, const struct rh_job *job, const char *version)
 {
 	rh_auto(json) patch = rh_json_new_object();
 	rh_auto_free char *text = rh_ledger_text(ledger, job);
 	struct rh_json *metadata = patch ? rh_json_ensure_object(patch, "metadata") : NULL;
 	struct rh_json *annotations = metadata ? rh_json_ensure_object(metadata, "annotations") : NULL;
 
-	if (!text || !annotations || rh_json_set_string(annotations, RH_ANNOTATION_LEDGER, text) < 0)
+	if (!text || !annotations || rh_json_set_string(annotations, RH_ANNOTATION_LEDGER, text) < 0 ||
+	    (version && rh_json_set_string(annotations, RH_ANNOTATION_VERSION, version) < 0))
 		return NULL;
 	return rh_take(patch);
 }

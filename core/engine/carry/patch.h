@@ -20,7 +20,10 @@ struct rh_json *rh_patch_diff(const struct rh_json *from, const struct rh_json *
  * @return the merge patch of the job, {} when they are equal; owned by the caller; NULL when memory is out
  */
 struct rh_json *rh_patch_status(const struct rh_json *before, const struct rh_job_status *status);
-/** @return the merge patch of the job that writes its ledger; owned by the caller; NULL when memory is out */
-struct rh_json *rh_patch_ledger(const struct rh_ledger *ledger, const struct rh_job *job);
+/**
+ * @param version that the job is of, to be written, too; NULL: it is not
+ * @return the merge patch of the job that writes its ledger; owned by the caller; NULL when memory is out
+ */
+struct rh_json *rh_patch_ledger(const struct rh_ledger *ledger, const struct rh_job *job, const char *version);
 
 #endif

@@ -8,16 +8,7 @@
 #include "engine/carry/job/metadata.h"
 #include "job/names.h"
 
-static const struct rh_engine_kind *watch_kind(const struct rh_engine *engine, const char *controller)
-{
-	for (size_t i = 0; i < engine->kind_count; i++) {
-		if (strcmp(engine->kinds[i].kind->controller, controller) == 0)
-			return &engine->kinds[i];
-	}
-	return NULL;
-}
-
-/* The kind of the job that controls a PodGroup: V1 sets no label for it. */
+/* The kind of the job that controls an object: its owner names one version. */
 static const struct rh_engine_kind *watch_owner_kind(const struct rh_engine *engine, const struct rh_json *object)
 {
 	const struct rh_json *owner = rh_json_first(rh_json_at(object, "metadata.ownerReferences"));
@@ -32,6 +23,22 @@ static const struct rh_engine_kind *watch_owner_kind(const struct rh_engine *eng
 	return NULL;
 }
 
+/* By label; where versions of a resource have one name as controllers, by owner, else the first. */
+static const struct rh_engine_kind *watch_kind(const struct rh_engine *engine, const struct rh_json *object)
+{
+	const char *controller = rh_object_label(object, RH_LABEL_OPERATOR);
+	const struct rh_engine_kind *first = NULL, *owner;
+
+	for (size_t i = 0; i < engine->kind_count && !first; i++) {
+		if (strcmp(engine->kinds[i].kind->controller, controller) == 0)
+			first = &engine->kinds[i];
+	}
+	if (!first || !first->shared)
+		return first;
+	owner = watch_owner_kind(engine, object);
+	return owner && strcmp(owner->kind->controller, controller) == 0 ? owner : first;
+}
+
 /*
  * The job of a child: by labels; of a PodGroup by its owner, whose name it has. @return NULL when no job here owns it,
  * or memory is out
@@ -40,8 +47,7 @@ static struct rh_entry *watch_route(const struct rh_engine_watch *watch, const s
 {
 	struct rh_engine *engine = watch->engine;
 	bool group = watch->what == RH_WATCHED_GROUPS;
-	const struct rh_engine_kind *kind =
-		group ? watch_owner_kind(engine, object) : watch_kind(engine, rh_object_label(object, RH_LABEL_OPERATOR));
+	const struct rh_engine_kind *kind = group ? watch_owner_kind(engine, object) : watch_kind(engine, object);
 	const char *name = group ? rh_object_text(object, "metadata", "name") : rh_object_label(object, RH_LABEL_JOB);
 
 	return kind ? rh_entry_of(engine, kind, rh_object_text(object, "metadata", "namespace"), name, true) : NULL;
@@ -139,21 +145,49 @@ static void watch_remove_child(const struct rh_engine_watch *watch, const struct
 		rh_children_remove(known);
 }
 
+/* Forget a job as one of @p kind. */
+static void watch_forget_job(struct rh_engine *engine, const struct rh_engine_kind *kind, const struct rh_json *object)
+{
+	struct rh_entry *entry = rh_entry_of(engine, kind, rh_object_text(object, "metadata", "namespace"),
+	                                     rh_object_text(object, "metadata", "name"), false);
+
+	if (!entry)
+		return;
+	if (entry->uid && strcmp(entry->uid, rh_object_text(object, "metadata", "uid")) == 0)
+		rh_job_cache_forget(entry);
+	rh_entry_release(entry);
+}
+
+/* @return the kind that a job is of, after the others have forgotten it; NULL: none that is served here */
+static const struct rh_engine_kind *watch_route_job(const struct rh_engine_watch *watch, enum rh_watch_event event,
+                                                    const struct rh_json *object)
+{
+	struct rh_engine *engine = watch->engine;
+	const struct rh_kind *kind = event == RH_WATCH_DELETED ? NULL : rh_versions_route(&watch->versions, object);
+	const struct rh_engine_kind *found = NULL;
+
+	for (size_t i = 0; i < engine->kind_count; i++) {
+		const struct rh_engine_kind *one = &engine->kinds[i];
+
+		if (one->kind == kind)
+			found = one;
+		else if (rh_kind_is_version_of(one->kind, watch->kind->kind))
+			watch_forget_job(engine, one, object);
+	}
+	return found;
+}
+
 static void watch_job(const struct rh_engine_watch *watch, enum rh_watch_event event, const struct rh_json *object)
 {
 	struct rh_engine *engine = watch->engine;
-	struct rh_entry *entry = rh_entry_of(engine, watch->kind, rh_object_text(object, "metadata", "namespace"),
-	                                     rh_object_text(object, "metadata", "name"), event != RH_WATCH_DELETED);
+	const struct rh_engine_kind *kind = watch_route_job(watch, event, object);
+	struct rh_entry *entry = kind ? rh_entry_of(engine, kind, rh_object_text(object, "metadata", "namespace"),
+	                                            rh_object_text(object, "metadata", "name"), true)
+	                              : NULL;
 	int r;
 
 	if (!entry)
 		return;
-	if (event == RH_WATCH_DELETED) {
-		if (entry->uid && strcmp(entry->uid, rh_object_text(object, "metadata", "uid")) == 0)
-			rh_job_cache_forget(entry);
-		rh_entry_release(entry);
-		return;
-	}
 	r = rh_job_cache_store(entry, object);
 	if (r < 0)
 		engine->lost = true;
@@ -178,11 +212,14 @@ static void watch_sync(struct rh_engine_watch *watch)
 		engine->shared_unsynced--;
 		return;
 	}
-	watch->kind->synced = true;
+	for (size_t i = 0; i < engine->kind_count; i++) {
+		if (rh_kind_is_version_of(engine->kinds[i].kind, watch->kind->kind))
+			engine->kinds[i].synced = true;
+	}
 	while (rh_map_next(engine->entries, &cursor, NULL, &value)) {
 		struct rh_entry *entry = value;
 
-		if (entry->kind == watch->kind)
+		if (rh_kind_is_version_of(entry->kind->kind, watch->kind->kind))
 			rh_entry_touch(entry);
 	}
 }

@@ -6,6 +6,7 @@
 #ifndef RH_ENGINE_CARRY_WATCH_H
 #define RH_ENGINE_CARRY_WATCH_H
 
+#include "job/version.h"
 #include "store/store.h"
 
 struct rh_engine;
@@ -18,7 +19,8 @@ enum rh_engine_watched { RH_WATCHED_JOBS, RH_WATCHED_PODS, RH_WATCHED_SERVICES, 
 struct rh_engine_watch {
 	struct rh_engine_watch *next;
 	struct rh_engine *engine;
-	struct rh_engine_kind *kind; /**< of a watch of jobs, else NULL */
+	struct rh_engine_kind *kind; /**< of a watch of jobs, else NULL; of several versions the first that is served */
+	struct rh_versions versions; /**< of a watch of jobs: kinds that its jobs may be of, also those not served here */
 	enum rh_engine_watched what;
 	uint64_t id; /**< of the store's watch */
 	bool synced; /**< its initial list is complete */

@@ -241,3 +241,10 @@ int rh_kind_json_check(const struct rh_kind *kind, struct rh_error *err)
 		r = rh_schema_compile_rules(kind, err);
 	return r < 0 && r != RH_ENOMEM ? rh_wrap(err, r, "kind %s", kind->kind) : r;
 }
+
+int rh_kind_json_check_columns(const char *columns, struct rh_error *err)
+{
+	const struct kind_json_text text = {"columns", columns, kind_json_columns};
+
+	return kind_json_check_rows(&text, err);
+}

@@ -14,5 +14,7 @@
 
 /** Check spec_schema, columns, rbac_rules, contract and cel_rules of @p kind. @return 0, RH_EPLUGIN or RH_ENOMEM */
 int rh_kind_json_check(const struct rh_kind *kind, struct rh_error *err);
+/** Check columns alone, as of a definition that is no kind of jobs. @return 0, RH_EPLUGIN or RH_ENOMEM */
+int rh_kind_json_check_columns(const char *columns, struct rh_error *err);
 
 #endif

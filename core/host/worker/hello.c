@@ -112,6 +112,7 @@ void rh_hello_put(struct rh_str *out, const struct rh_slot *slot, const struct r
 		rh_wire_put_text(out, plugin->name);
 		rh_wire_put_text(out, plugin->release);
 		rh_wire_put_text(out, RH_HAS(plugin, struct rh_plugin, settings) ? plugin->settings : NULL);
+		rh_wire_put_text(out, RH_HAS(plugin, struct rh_plugin, resources) ? plugin->resources : NULL);
 		rh_wire_put_int(out, (int32_t)hello_operations(plugin));
 	}
 	rh_wire_put_size(out, (uint32_t)slot->kind_count);
@@ -189,6 +190,7 @@ static void hello_get_plugin(struct rh_wire *wire, struct rh_hello *hello)
 	hello->plugin.name = rh_wire_text_required(wire);
 	hello->plugin.release = rh_wire_text_required(wire);
 	hello->plugin.settings = rh_wire_text(wire);
+	hello->plugin.resources = rh_wire_text(wire);
 	hello->operations = (uint32_t)rh_wire_int(wire);
 }
 

@@ -47,6 +47,12 @@ int rh_schema_put_policy(const struct rh_kind *kind, struct rh_json *job, struct
  */
 int rh_schema_of_kind(const struct rh_kind *kind, const struct rh_json *pod, struct rh_json **ret_document,
                       struct rh_error *err);
+/**
+ * Make the schema document of a definition that is no kind of jobs (a row of rh_plugin.resources), with metadata of
+ * @p pod. @param[out] ret_document owned by the caller. @return 0 or RH_ENOMEM
+ */
+int rh_schema_of_resource(const struct rh_json *resource, const struct rh_json *pod, struct rh_json **ret_document,
+                          struct rh_error *err);
 /** Add rh_kind.cel_rules to the document of a kind. @return 0, RH_EPLUGIN or RH_ENOMEM */
 int rh_schema_add_rules(const struct rh_kind *kind, struct rh_json *document, struct rh_error *err);
 /**
@@ -76,5 +82,7 @@ int rh_schema_check(const struct rh_json *document, const struct rh_json *value,
  * @return 0, RH_EPLUGIN ("cel_rules[2].rule: function foo() is not known; column 14") or RH_ENOMEM
  */
 int rh_schema_compile_rules(const struct rh_kind *kind, struct rh_error *err);
+/** Compile the rules and patterns in schemas of fields. @param what of them, for messages. @return likewise */
+int rh_schema_compile_fields(const char *what, const struct rh_json *fields, struct rh_error *err);
 
 #endif

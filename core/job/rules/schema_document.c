@@ -211,6 +211,26 @@ int rh_schema_of_kind(const struct rh_kind *kind, const struct rh_json *pod, str
 	return 0;
 }
 
+int rh_schema_of_resource(const struct rh_json *resource, const struct rh_json *pod, struct rh_json **ret_document,
+                          struct rh_error *err)
+{
+	rh_auto(json) document = rh_json_new_object();
+	struct rh_json *definitions = rh_json_copy(rh_json_get(pod, "definitions"));
+	const char *kind = rh_json_string_at(resource, "kind");
+	struct rh_json *properties;
+
+	if (!document || rh_json_set(document, "definitions", definitions) < 0 ||
+	    rh_json_set_string(document, "root", kind) < 0 || document_object_of(definitions, kind, &properties) < 0 ||
+	    rh_json_merge(properties, rh_json_get(resource, "schema")) < 0)
+		return rh_fail_oom(err);
+	if (document_set_parsed(properties, "apiVersion", "apiVersion", "{\"type\":\"string\"}", err) < 0 ||
+	    document_set_parsed(properties, "kind", "kind", "{\"type\":\"string\"}", err) < 0 ||
+	    document_set_parsed(properties, "metadata", "metadata", "{\"$ref\":\"ObjectMeta\"}", err) < 0)
+		return RH_ENOMEM;
+	*ret_document = rh_take(document);
+	return 0;
+}
+
 int rh_schema_add_rules(const struct rh_kind *kind, struct rh_json *document, struct rh_error *err)
 {
 	struct rh_json *job = rh_json_get(rh_json_get(document, "definitions"), kind->kind);

@@ -279,6 +279,22 @@ static int rules_compile_own(struct rules_compile *compile, const struct rh_kind
 	return r;
 }
 
+int rh_schema_compile_fields(const char *what, const struct rh_json *fields, struct rh_error *err)
+{
+	struct rules_compile compile = {.err = err};
+	int r = 0;
+
+	for (const struct rh_json *field = rh_json_first(fields); field && r == 0; field = rh_json_next(field)) {
+		rh_str_cut(&compile.path, 0);
+		rh_str_appendf(&compile.path, "%s.%s", what, rh_json_key(field));
+		r = rules_compile_schema(&compile, field, 0);
+	}
+	if (r == 0 && compile.path.failed)
+		r = rh_fail_oom(err);
+	rh_str_deinit(&compile.path);
+	return r;
+}
+
 int rh_schema_compile_rules(const struct rh_kind *kind, struct rh_error *err)
 {
 	rh_auto(json) document = NULL;

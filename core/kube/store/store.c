@@ -154,28 +154,21 @@ static void store_watch_free(struct store_watch *watch)
 	rh_free(watch);
 }
 
-static uint64_t store_watch(struct rh_store *face, const struct rh_resource *resource, const char *label,
-                            rh_watch_fn *fn, void *arg)
+/* @param options the rest of them is the store's */
+static uint64_t store_add_watch(struct rh_kube_store *store, struct rh_kube_watch_options *options)
 {
-	struct rh_kube_store *store = (struct rh_kube_store *)face;
 	struct store_watch *watch = rh_alloc(sizeof(*watch));
-	struct rh_kube_watch_options options = {
-		.resource = resource,
-		.namespace_ = store->namespace_,
-		.label = label,
-		.fn = fn,
-		.arg = arg,
-		.problem = store->options.problem,
-		.problem_arg = store->options.arg,
-		.seed = rh_random_next(&store->random),
-		.pages = store->options.pages,
-	};
 
+	options->namespace_ = store->namespace_;
+	options->problem = store->options.problem;
+	options->problem_arg = store->options.arg;
+	options->seed = rh_random_next(&store->random);
+	options->pages = store->options.pages;
 	if (!watch)
 		return 0;
 	watch->store = store;
-	watch->watch = rh_kube_watch_new(&options);
-	watch->resource = rh_strdup(resource->plural);
+	watch->watch = rh_kube_watch_new(options);
+	watch->resource = rh_strdup(options->resource->plural);
 	if (!watch->watch || !watch->resource) {
 		store_watch_free(watch);
 		return 0;
@@ -185,6 +178,22 @@ static uint64_t store_watch(struct rh_store *face, const struct rh_resource *res
 	store->watches = watch;
 	store_stir(store);
 	return watch->id;
+}
+
+static uint64_t store_watch(struct rh_store *face, const struct rh_resource *resource, const char *label,
+                            rh_watch_fn *fn, void *arg)
+{
+	struct rh_kube_watch_options options = {.resource = resource, .label = label, .fn = fn, .arg = arg};
+
+	return store_add_watch((struct rh_kube_store *)face, &options);
+}
+
+static uint64_t store_watch_writers(struct rh_store *face, const struct rh_resource *resource, rh_watch_fn *fn,
+                                    void *arg)
+{
+	struct rh_kube_watch_options options = {.resource = resource, .fn = fn, .arg = arg, .writers = true};
+
+	return store_add_watch((struct rh_kube_store *)face, &options);
 }
 
 static void store_unwatch(struct rh_store *face, uint64_t id)
@@ -384,8 +393,11 @@ int rh_kube_store_new(const struct rh_kube_store_options *options, struct rh_kub
 
 	if (!store)
 		return rh_fail_oom(err);
-	store->face = (struct rh_store){
-		.watch = store_watch, .unwatch = store_unwatch, .submit = store_submit, .cancel = store_cancel};
+	store->face = (struct rh_store){.watch = store_watch,
+	                                .watch_writers = store_watch_writers,
+	                                .unwatch = store_unwatch,
+	                                .submit = store_submit,
+	                                .cancel = store_cancel};
 	store->options = *options;
 	if (!store->options.watch_http)
 		store->options.watch_http = options->http;

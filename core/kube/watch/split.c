@@ -52,6 +52,7 @@ struct rh_split {
 	enum split_role role; /* of the scanned value, or of the value after the last key */
 	bool items_next;      /* the last key is "items" */
 	bool items_seen;
+	bool keep_managed; /* nothing is dropped */
 	struct split_value value;
 	struct rh_str text; /* kept part of the value */
 	const char *run;    /* bytes of the current piece to keep; NULL: none */
@@ -73,6 +74,11 @@ struct rh_split *rh_split_new(enum rh_split_form form, size_t limit, rh_split_fn
 	split->fn = fn;
 	split->arg = arg;
 	return split;
+}
+
+void rh_split_keep_managed(struct rh_split *split)
+{
+	split->keep_managed = true;
 }
 
 void rh_split_free(struct rh_split *split)
@@ -174,7 +180,7 @@ static int split_enter_member(struct rh_split *split, const char *at, struct rh_
 	int r = split_keep(split, at, 1, err);
 
 	value->wants_key = false;
-	if (r < 0 || value->beyond > 0 || split->role != SPLIT_OBJECT || value->dropping ||
+	if (r < 0 || value->beyond > 0 || split->role != SPLIT_OBJECT || value->dropping || split->keep_managed ||
 	    value->depth != value->path + 1 || value->keyed != strlen(step) || memcmp(value->key, step, value->keyed) != 0)
 		return r;
 	value->path++;
@@ -396,7 +402,8 @@ static int split_take_object(struct rh_split *split, struct rh_error *err)
 
 	if (r < 0)
 		return r;
-	rh_json_remove(rh_json_get(list ? json : rh_json_get(json, "object"), "metadata"), "managedFields");
+	if (!split->keep_managed)
+		rh_json_remove(rh_json_get(list ? json : rh_json_get(json, "object"), "metadata"), "managedFields");
 	split->at = list ? SPLIT_AFTER_ITEM : SPLIT_START;
 	return split->fn(split->arg, json, err);
 }

@@ -4,9 +4,9 @@
  * @brief Splits the response to a list, or the stream of a watch, into objects while it arrives.
  *
  * Each object is parsed, passed on and freed alone, so a list of any length needs the memory of its largest item.
- * metadata.managedFields, often half of an object and unused here, is dropped before parsing. Input is untrusted: the
- * size of one object is limited, values nested deeper than RH_JSON_DEPTH_MAX become null, and the result does not
- * depend on how the body is cut into pieces.
+ * metadata.managedFields, often half of an object and mostly unused here, is dropped before parsing. Input is
+ * untrusted: the size of one object is limited, values nested deeper than RH_JSON_DEPTH_MAX become null, and the result
+ * does not depend on how the body is cut into pieces.
  */
 #ifndef RH_KUBE_WATCH_SPLIT_H
 #define RH_KUBE_WATCH_SPLIT_H
@@ -38,6 +38,8 @@ typedef int rh_split_fn(void *arg, struct rh_json *object, struct rh_error *err)
 /** @param limit most bytes of one object; 0: RH_SPLIT_LIMIT. @return owned by the caller; NULL: out of memory */
 struct rh_split *rh_split_new(enum rh_split_form form, size_t limit, rh_split_fn *fn, void *arg)
 	__attribute__((warn_unused_result));
+/** Keep metadata.managedFields of the objects. Must be called before the first piece. */
+void rh_split_keep_managed(struct rh_split *split);
 /** Free @p split. NULL is ignored. */
 void rh_split_free(struct rh_split *split);
 RH_DEFINE_CLEANUP(split);

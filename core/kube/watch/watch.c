@@ -11,6 +11,7 @@
 #include "kube/store/path.h"
 #include "kube/watch/known.h"
 #include "kube/watch/split.h"
+#include "kube/watch/writers.h"
 
 #define WATCH_PAGE "500"
 /* A longer list is streamed. A server ends a streamed list up to 1.25 s late, with its next bookmark. */
@@ -260,6 +261,8 @@ static int watch_on_item(void *arg, struct rh_json *item, struct rh_error *err)
 	if (r == 0 && !rh_json_get(item, "kind"))
 		r = rh_json_set_string(item, "kind", watch->resource.kind);
 	if (r == 0)
+		r = watch->options.writers ? rh_writers_trim(item) : 0;
+	if (r == 0)
 		r = watch_take(watch, item);
 	watch->moved = true;
 	return r < 0 ? rh_fail_oom(err) : 0;
@@ -304,14 +307,16 @@ static int watch_on_event(void *arg, struct rh_json *event, struct rh_error *err
 {
 	struct rh_kube_watch *watch = arg;
 	const char *type = rh_json_string(rh_json_get(event, "type"));
-	const struct rh_json *object = rh_json_get(event, "object");
+	struct rh_json *object = rh_json_get(event, "object");
 	int r;
 
 	if (!type || rh_json_type(object) != RH_JSON_OBJECT)
 		return rh_fail(err, RH_EINVAL, "the server sent an event without a type or an object");
 	if (strcmp(type, "ERROR") == 0)
 		return watch_on_error(watch, object, err);
-	r = watch_on_change(watch, type, object);
+	r = watch->options.writers ? rh_writers_trim(object) : 0;
+	if (r == 0)
+		r = watch_on_change(watch, type, object);
 	if (r == 0 && watch->mode == WATCH_FOLLOW)
 		r = watch_set_version(watch, rh_json_string_at(object, "metadata.resourceVersion"));
 	watch->moved = true;
@@ -360,6 +365,8 @@ int rh_kube_watch_begin(struct rh_kube_watch *watch, int64_t now, struct rh_str 
 	watch->split = path->failed ? NULL
 	               : list       ? rh_split_new(RH_SPLIT_LIST, 0, watch_on_item, watch)
 	                            : rh_split_new(RH_SPLIT_EVENTS, 0, watch_on_event, watch);
+	if (watch->split && watch->options.writers)
+		rh_split_keep_managed(watch->split);
 	if (!watch->split) {
 		watch->due = now + WATCH_PAUSE_FIRST;
 		return RH_ENOMEM;

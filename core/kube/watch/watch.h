@@ -34,6 +34,7 @@ struct rh_kube_watch_options {
 	void *problem_arg;
 	uint64_t seed; /**< of the jitter */
 	bool pages;    /**< list in pages even where the server could stream the list */
+	bool writers;  /**< as rh_store.watch_writers */
 };
 
 /** @return owned by the caller; NULL: out of memory */

@@ -98,6 +98,20 @@ static int jobs_add_records(struct rh_run_job *job, struct rh_error *err)
 	return 0;
 }
 
+/* A file says in which version its job is made; an API server keeps that beside the object. */
+static int jobs_note_version(const struct rh_run *run, const struct rh_job *job)
+{
+	struct rh_json *metadata = rh_json_get(job->object, "metadata");
+	struct rh_versions versions;
+	struct rh_json *annotations;
+
+	rh_host_versions(run->options->host, job->kind, &versions);
+	if (versions.count < 2)
+		return 0;
+	annotations = rh_json_ensure_object(metadata, "annotations");
+	return annotations ? rh_json_set_string(annotations, RH_ANNOTATION_VERSION, job->kind->version) : RH_ENOMEM;
+}
+
 static int jobs_add_job(struct rh_run *run, const struct rh_manifest_object *item, struct rh_error *err)
 {
 	struct rh_run_job *job = &run->jobs[run->job_count];
@@ -112,7 +126,7 @@ static int jobs_add_job(struct rh_run *run, const struct rh_manifest_object *ite
 		return rh_wrap(err, r, "%s", item->source);
 	run->job_count++;
 	kind = job->job->kind;
-	r = jobs_check(job->job, err);
+	r = jobs_note_version(run, job->job) < 0 ? rh_fail_oom(err) : jobs_check(job->job, err);
 	if (r < 0)
 		return rh_wrap(err, r, "%s: %s %s", item->source, kind->kind, job->job->name);
 	job->api_version = rh_asprintf("%s/%s", kind->group, kind->version);
@@ -292,7 +306,7 @@ static void jobs_on_event(void *arg, enum rh_watch_event event, const struct rh_
 		hooks->event(hooks->arg, object);
 }
 
-/* One watch for each kind. */
+/* One watch for each kind, in whatever versions. */
 static int jobs_watch_jobs(struct rh_run *run, struct rh_error *err)
 {
 	struct rh_store *store = rh_memory_store_face(run->store);
@@ -300,7 +314,7 @@ static int jobs_watch_jobs(struct rh_run *run, struct rh_error *err)
 	for (size_t i = 0; i < run->job_count; i++) {
 		size_t before = 0;
 
-		while (before < i && run->jobs[before].job->kind != run->jobs[i].job->kind)
+		while (before < i && !rh_kind_is_version_of(run->jobs[before].job->kind, run->jobs[i].job->kind))
 			before++;
 		if (before < i)
 			continue;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The queue of the store: requests, outcomes and watch events in the order in which they happened. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "store/memory/parts.h"
@@ -8,9 +9,12 @@
 bool rh_memory_key(const struct rh_resource *resource, const char *namespace_, const char *name,
                    char buffer[RH_MEMORY_KEY_SIZE])
 {
-	int length = namespace_ ? snprintf(buffer, RH_MEMORY_KEY_SIZE, "%s/%s/%s/%s", resource->api_version, resource->kind,
-	                                   namespace_, name)
-	                        : snprintf(buffer, RH_MEMORY_KEY_SIZE, "%s/%s/", resource->api_version, resource->kind);
+	/* the versions of a group have the same objects */
+	int group = (int)strcspn(resource->api_version, "/");
+	int length = namespace_
+	                 ? snprintf(buffer, RH_MEMORY_KEY_SIZE, "%.*s/%s/%s/%s", group, resource->api_version,
+	                            resource->kind, namespace_, name)
+	                 : snprintf(buffer, RH_MEMORY_KEY_SIZE, "%.*s/%s/", group, resource->api_version, resource->kind);
 
 	return length >= 0 && length < RH_MEMORY_KEY_SIZE;
 }

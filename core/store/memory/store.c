@@ -207,7 +207,8 @@ int rh_memory_store_new(bool graceful_pods, void (*ready)(void *arg), void *arg,
 		rh_free(store);
 		return RH_ENOMEM;
 	}
-	store->face = (struct rh_store){memory_watch, memory_unwatch, memory_submit, memory_cancel};
+	store->face = (struct rh_store){
+		.watch = memory_watch, .unwatch = memory_unwatch, .submit = memory_submit, .cancel = memory_cancel};
 	store->graceful = graceful_pods;
 	store->collects = true;
 	store->watches_end = &store->watches;

@@ -131,8 +131,9 @@ static void start_engine(struct run *run)
 {
 	struct rh_error err = {0};
 
-	run->quiet = (struct quiet){.face = {quiet_watch, quiet_unwatch, quiet_submit, quiet_cancel},
-	                            .inner = rh_memory_store_face(run->sim.store)};
+	run->quiet = (struct quiet){
+		.face = {.watch = quiet_watch, .unwatch = quiet_unwatch, .submit = quiet_submit, .cancel = quiet_cancel},
+		.inner = rh_memory_store_face(run->sim.store)};
 	run->sim.options.host = run->sim.host;
 	run->sim.options.store = &run->quiet.face;
 	run->sim.options.patience = run->seed & 2 ? RH_SECOND / 5 : 0; /* half of the random runs hold counts back */

@@ -139,9 +139,10 @@ static void start_late(struct sim *sim, struct late_store *late, const char *kin
 	sim_open(sim, false);
 	if (rh_host_load_file(sim->host, RH_PLUGIN_DIR "/tensorflow.so", &err) < 0)
 		fail_msg("%s", err.message);
-	*late = (struct late_store){.face = {late_watch, late_unwatch, late_submit, late_cancel},
-	                            .inner = rh_memory_store_face(sim->store),
-	                            .late = kind};
+	*late = (struct late_store){
+		.face = {.watch = late_watch, .unwatch = late_unwatch, .submit = late_submit, .cancel = late_cancel},
+		.inner = rh_memory_store_face(sim->store),
+		.late = kind};
 	sim->options.host = sim->host;
 	sim->options.store = &late->face;
 	assert_int_equal(rh_engine_new(&sim->options, &sim->engine, &err), 0);

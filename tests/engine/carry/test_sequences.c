@@ -261,7 +261,8 @@ static void set_gap(struct run *run, bool open)
 
 static void start(struct run *run)
 {
-	run->gaps.face = (struct rh_store){gaps_watch, gaps_unwatch, gaps_submit, gaps_cancel};
+	run->gaps.face =
+		(struct rh_store){.watch = gaps_watch, .unwatch = gaps_unwatch, .submit = gaps_submit, .cancel = gaps_cancel};
 	run->gaps.inner = rh_memory_store_face(run->sim.store);
 	run->gaps.open = false;
 	run->sim.options.host = run->sim.host;

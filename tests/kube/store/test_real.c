@@ -172,7 +172,8 @@ static void *open_target(void)
 	struct target *target = rh_alloc(sizeof(*target));
 
 	assert_non_null(target);
-	target->face = (struct rh_store){target_watch, target_unwatch, target_submit, target_cancel};
+	target->face = (struct rh_store){
+		.watch = target_watch, .unwatch = target_unwatch, .submit = target_submit, .cancel = target_cancel};
 	real_open(&target->real, &(struct rh_kube_store_options){.window = 0});
 	clean(target, "/api/v1/namespaces/default/pods");
 	clean(target, "/api/v1/namespaces/other/pods");

@@ -117,6 +117,22 @@ static void test_split__events(void **state)
 		assert_split(RH_SPLIT_EVENTS, rows[i][0], rows[i][1]);
 }
 
+static void test_split__may_keep_managed_fields(void **state)
+{
+	static const char text[] = "{\"items\":[{\"metadata\":{" MANAGED ",\"name\":\"p\"}}]}";
+
+	(void)state;
+	for (size_t cut = 1; cut < sizeof(text); cut++) {
+		struct record record = {0};
+		rh_auto(split) split = rh_split_new(RH_SPLIT_LIST, 400, note, &record);
+
+		rh_split_keep_managed(split);
+		assert_int_equal(feed_cut(split, text, sizeof(text) - 1, cut, NULL), 0);
+		assert_string_equal(rh_str_text(&record.text), "{\"metadata\":{" MANAGED ",\"name\":\"p\"}}\n");
+		rh_str_deinit(&record.text);
+	}
+}
+
 static void test_split__refuses_lists(void **state)
 {
 	static const char *const rows[][2] = {
@@ -344,6 +360,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_split__lists),
 		cmocka_unit_test(test_split__events),
+		cmocka_unit_test(test_split__may_keep_managed_fields),
 		cmocka_unit_test(test_split__refuses_lists),
 		cmocka_unit_test(test_split__refuses_events),
 		cmocka_unit_test(test_split__refuses_a_zero_byte),

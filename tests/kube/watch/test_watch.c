@@ -57,6 +57,35 @@ static void test_watch__reports_each_change_once(void **state)
 	}
 }
 
+static void print_object(void *arg, enum rh_watch_event event, const struct rh_json *object)
+{
+	if (event == RH_WATCH_ADDED || event == RH_WATCH_MODIFIED)
+		rh_json_print(rh_json_at(object, "metadata.managedFields"), false, arg);
+}
+
+/* Whatever else wrote to the object, and whatever was written below spec. */
+static void test_watch__says_who_wrote_spec(void **state)
+{
+	static const char list[] =
+		"{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[{\"metadata\":{\"name\":\"a\",\"uid\":\"1\","
+		"\"resourceVersion\":\"1\",\"managedFields\":[{\"manager\":\"m\",\"apiVersion\":\"g/v2\",\"time\":"
+		"\"2026-01-01T00:00:00Z\",\"fieldsV1\":{\"f:metadata\":{},\"f:spec\":{\"f:x\":{}}}},{\"apiVersion\":"
+		"\"g/v1\",\"fieldsV1\":{\"f:status\":{}}}]}},{\"metadata\":{\"name\":\"b\",\"uid\":\"2\","
+		"\"resourceVersion\":\"1\"}}]}";
+	rh_auto_str out = {0}, path = {0};
+	const struct rh_kube_watch_options options = {
+		.resource = &rh_resource_pods, .fn = print_object, .arg = &out, .pages = true, .writers = true};
+	rh_auto(kube_watch) watch = rh_kube_watch_new(&options);
+	struct rh_http_request request;
+
+	(void)state;
+	assert_int_equal(rh_kube_watch_begin(watch, 0, &path, &request), 0);
+	assert_int_equal(rh_kube_watch_feed(watch, "", 0, 0), 0);
+	assert_int_equal(rh_kube_watch_feed(watch, list, sizeof(list) - 1, 0), 0);
+	assert_string_equal(rh_str_text(&out),
+	                    "[{\"fieldsV1\":{\"f:spec\":{}},\"apiVersion\":\"g/v2\",\"time\":\"2026-01-01T00:00:00Z\"}][]");
+}
+
 static void test_watch__asks_for_what_it_is_to_watch(void **state)
 {
 	static const struct {
@@ -346,6 +375,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(lists_then_follows),
 		CASE(reports_each_change_once),
+		CASE(says_who_wrote_spec),
 		CASE(asks_for_what_it_is_to_watch),
 		CASE(timeouts_of_watches_are_spread),
 		CASE(continues_after_its_last_version),

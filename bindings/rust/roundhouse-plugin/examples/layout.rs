@@ -42,7 +42,10 @@ fn main() {
     );
     layout!("rh_object_options", ObjectOptions, head, flags, random_bytes);
     layout!("rh_made", MadeObject, head, api_version, kind, name, random, random_bytes);
-    layout!("rh_plugin", Plugin, head, name, release, init, fini, describe, validate, pod, objects, judge, settings, make);
+    layout!(
+        "rh_plugin", Plugin, head, name, release, init, fini, describe, validate, pod, objects, judge, settings, resources,
+        make
+    );
     for (name, value) in [
         ("RH_ABI_MAJOR", i64::from(RH_ABI_MAJOR)),
         ("RH_ABI_MINOR", i64::from(RH_ABI_MINOR)),
@@ -66,6 +69,8 @@ fn main() {
         ("RH_KIND_OPEN_TYPES", i64::from(RH_KIND_OPEN_TYPES)),
         ("RH_KIND_BINDS_ALL", i64::from(RH_KIND_BINDS_ALL)),
         ("RH_KIND_SHARED_PORT", i64::from(RH_KIND_SHARED_PORT)),
+        ("RH_KIND_STORAGE", i64::from(RH_KIND_STORAGE)),
+        ("RH_KIND_FALLBACK", i64::from(RH_KIND_FALLBACK)),
         ("RH_PHASE_ABSENT", i64::from(RH_PHASE_ABSENT)),
         ("RH_PHASE_PENDING", i64::from(RH_PHASE_PENDING)),
         ("RH_PHASE_RUNNING", i64::from(RH_PHASE_RUNNING)),

@@ -59,6 +59,10 @@ pub const RH_KIND_OPEN_TYPES: u32 = 16;
 pub const RH_KIND_BINDS_ALL: u32 = 32;
 /// All replicas of a type must have the same port number.
 pub const RH_KIND_SHARED_PORT: u32 = 64;
+/// Since 1.2: this version of the kind is the storage version of its CustomResourceDefinition.
+pub const RH_KIND_STORAGE: u32 = 1024;
+/// Since 1.2: this version has the jobs whose version nobody can find out.
+pub const RH_KIND_FALLBACK: u32 = 2048;
 
 /// There is no pod.
 pub const RH_PHASE_ABSENT: i32 = 0;
@@ -256,6 +260,7 @@ pub struct Plugin {
     pub objects: Option<unsafe extern "C" fn(*mut c_void, *const View, *mut Reply) -> i32>,
     pub judge: Option<unsafe extern "C" fn(*mut c_void, *const View, *mut Reply) -> i32>,
     pub settings: *const c_char,
+    pub resources: *const c_char,
     pub make: Option<unsafe extern "C" fn(*mut c_void, *const View, *const MadeObject, *mut Reply) -> i32>,
 }
 
@@ -271,5 +276,5 @@ const _: () = {
     assert!(size_of::<ObjectOptions>() == 32);
     assert!(size_of::<MadeObject>() == 64);
     assert!(size_of::<Services>() == 248);
-    assert!(size_of::<Plugin>() == 112);
+    assert!(size_of::<Plugin>() == 120);
 };

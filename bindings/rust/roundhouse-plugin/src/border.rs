@@ -94,6 +94,7 @@ fn make<R: Registered>() -> Made {
             objects: Some(objects::<R>),
             judge: Some(judge::<R>),
             settings: kept.text(R::SETTINGS),
+            resources: std::ptr::null(),
             make: None,
         },
         kinds: descriptions.iter().map(|description| kept.kind(description)).collect(),

@@ -173,6 +173,21 @@ static int manifests_add_object(const struct manifests_wish *wish, const struct 
 	return 0;
 }
 
+static int manifests_add_resources(const struct manifests_wish *wish, struct rh_json *items, struct rh_error *err)
+{
+	const struct rh_json *resource;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && (resource = rh_host_resource(wish->host, i)); i++) {
+		struct rh_json *crd = NULL;
+
+		r = rh_crd_build_resource(resource, &crd, err);
+		if (r == 0 && rh_json_append(items, crd) < 0)
+			r = rh_fail_oom(err);
+	}
+	return r;
+}
+
 /* Definitions come before what uses them, behind the Namespace. */
 static int manifests_add_crds(const struct manifests_wish *wish, struct rh_json *items, struct rh_error *err)
 {
@@ -184,13 +199,17 @@ static int manifests_add_crds(const struct manifests_wish *wish, struct rh_json 
 		rh_host_plugin(wish->host, i, &info);
 		for (size_t k = 0; info.kinds[k] && r == 0; k++) {
 			struct rh_json *crd = NULL;
+			struct rh_versions versions;
 
-			r = rh_crd_build(info.kinds[k], NULL, &crd, err);
+			rh_host_versions(wish->host, info.kinds[k], &versions);
+			if (versions.first != info.kinds[k])
+				continue;
+			r = rh_crd_build_versions(&versions, NULL, &crd, err);
 			if (r == 0 && rh_json_append(items, crd) < 0)
 				r = rh_fail_oom(err);
 		}
 	}
-	return r;
+	return r < 0 ? r : manifests_add_resources(wish, items, err);
 }
 
 static int manifests_collect(const struct manifests_wish *wish, struct rh_json *items, struct rh_error *err)

@@ -109,6 +109,15 @@ static bool rules_has_group(const struct rh_json *groups, const char *group)
 	return false;
 }
 
+static bool rules_has_word(const struct rh_json *list, const char *word)
+{
+	for (const struct rh_json *at = rh_json_first(list); at; at = rh_json_next(at)) {
+		if (rh_text_equal(rh_json_string(at), word))
+			return true;
+	}
+	return false;
+}
+
 /* A scale subresource is only there where the kind has one. */
 static bool rules_has_ending(const struct rh_kind *kind, const char *ending)
 {
@@ -129,6 +138,8 @@ static int rules_add_kinds(const struct rh_host *host, const char *group, const 
 		if (strcmp(kind->group, group) != 0 || !rules_has_ending(kind, row->ending))
 			continue;
 		resource = rh_asprintf("%s%s", kind->plural, row->ending);
+		if (resource && rules_has_word(resources, resource))
+			continue; /* another version of it */
 		if (rh_json_append(resources, rh_json_new_string(resource)) < 0)
 			return RH_ENOMEM;
 	}
@@ -159,15 +170,6 @@ static bool rules_is_there(const struct rh_json *rules, const struct rh_json *ru
 {
 	for (const struct rh_json *at = rh_json_first(rules); at; at = rh_json_next(at)) {
 		if (rh_json_equal(at, rule))
-			return true;
-	}
-	return false;
-}
-
-static bool rules_has_word(const struct rh_json *list, const char *word)
-{
-	for (const struct rh_json *at = rh_json_first(list); at; at = rh_json_next(at)) {
-		if (rh_text_equal(rh_json_string(at), word))
 			return true;
 	}
 	return false;

@@ -107,6 +107,9 @@ static int job_cache_parse(const struct rh_entry *entry, const struct rh_json *o
 	if (!copy)
 		return RH_ENOMEM;
 	rh_json_remove(rh_json_get(copy, "metadata"), "managedFields");
+	/* the watch shows it in the storage version */
+	if (entry->kind->shared && rh_json_set_string(copy, "apiVersion", entry->kind->resource.api_version) < 0)
+		return RH_ENOMEM;
 	r = rh_parsed_read(entry->kind->kind, rh_take(copy), &read->job, read->ledger, err);
 	if (r == 0 && weight > RH_JOB_WEIGHT_MAX)
 		read->job->weight = weight;

@@ -82,10 +82,11 @@ static void start_late(struct sim *sim, struct late *late, enum rh_verb verb, co
 {
 	struct rh_error err = {0};
 
-	*late = (struct late){.face = {late_watch, late_unwatch, late_submit, late_cancel},
-	                      .inner = rh_memory_store_face(sim->store),
-	                      .verb = verb,
-	                      .name = name};
+	*late = (struct late){
+		.face = {.watch = late_watch, .unwatch = late_unwatch, .submit = late_submit, .cancel = late_cancel},
+		.inner = rh_memory_store_face(sim->store),
+		.verb = verb,
+		.name = name};
 	sim->options.host = sim->host;
 	sim->options.store = &late->face;
 	if (rh_engine_new(&sim->options, &sim->engine, &err) < 0)
