@@ -58,6 +58,13 @@ static int32_t record_verdict(struct rh_reply *reply, int32_t verdict, const cha
 	                   &(struct record_call){RECORD_VERDICT, verdict, {type, message}});
 }
 
+static int32_t record_conclude(struct rh_reply *reply, int32_t verdict, const char *type, const char *reason,
+                               const char *message)
+{
+	return record_keep(reply, rh_reply_conclude(reply, verdict, type, reason, message),
+	                   &(struct record_call){RECORD_VERDICT, verdict, {type, message, reason}});
+}
+
 static const struct rh_services record_services = {
 	.head = RH_HEAD(struct rh_services),
 	.text = rh_view_text,
@@ -87,6 +94,8 @@ static const struct rh_services record_services = {
 	.verdict = record_verdict,
 	.key = rh_view_key,
 	.member = rh_view_member,
+	.gang = rh_view_gang,
+	.conclude = record_conclude,
 };
 
 const struct rh_services *rh_recorder_services(void)
@@ -132,7 +141,7 @@ static void record_apply(struct rh_reply *reply, const struct record_call *call)
 	else if (call->code == RECORD_OBJECT)
 		(void)rh_reply_object(reply, texts[0]);
 	else
-		(void)rh_reply_verdict(reply, call->number, texts[0], texts[1]);
+		(void)rh_reply_conclude(reply, call->number, texts[0], texts[2], texts[1]);
 }
 
 int rh_record_replay(struct rh_wire *wire, struct rh_reply *reply, struct rh_outcome *ret_outcome)

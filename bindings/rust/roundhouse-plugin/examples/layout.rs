@@ -30,7 +30,7 @@ fn main() {
         "rh_kind", Kind, head, group, version, kind, plural, singular, framework, controller, replicas_field, types,
         leader_fallback, container, port_name, restart_policy, scale_type, port, flags, spec_schema, columns,
         rbac_rules, cel_rules, contract, replicas_path, run_policy_path, run_policy,
-        spec_required
+        managers, spec_required
     );
     layout!("rh_replica", Replica, head, type_ as "type", index, rank);
     layout!("rh_counts", Counts, head, desired, active, succeeded, failed, restarting);
@@ -38,7 +38,7 @@ fn main() {
     layout!(
         "rh_services", Services, head, text, integer, boolean, size, json, quote, setting, type_ as "type", replicas,
         restart_policy, pod_name, host, port, state, attempt, counts, replica, condition, fail, note, refuse, env,
-        edit, object, verdict, key, member
+        edit, object, verdict, key, member, gang, conclude
     );
     layout!("rh_plugin", Plugin, head, name, release, init, fini, describe, validate, pod, objects, judge, settings);
     for (name, value) in [
@@ -64,6 +64,7 @@ fn main() {
         ("RH_KIND_OPEN_TYPES", i64::from(RH_KIND_OPEN_TYPES)),
         ("RH_KIND_BINDS_ALL", i64::from(RH_KIND_BINDS_ALL)),
         ("RH_KIND_SHARED_PORT", i64::from(RH_KIND_SHARED_PORT)),
+        ("RH_KIND_OWN_GANG", i64::from(RH_KIND_OWN_GANG)),
         ("RH_PHASE_ABSENT", i64::from(RH_PHASE_ABSENT)),
         ("RH_PHASE_PENDING", i64::from(RH_PHASE_PENDING)),
         ("RH_PHASE_RUNNING", i64::from(RH_PHASE_RUNNING)),

@@ -59,6 +59,8 @@ pub const RH_KIND_OPEN_TYPES: u32 = 16;
 pub const RH_KIND_BINDS_ALL: u32 = 32;
 /// All replicas of a type must have the same port number.
 pub const RH_KIND_SHARED_PORT: u32 = 64;
+/// Since 1.2: the plugin does gang scheduling.
+pub const RH_KIND_OWN_GANG: u32 = 512;
 
 /// There is no pod.
 pub const RH_PHASE_ABSENT: i32 = 0;
@@ -157,6 +159,7 @@ pub struct Kind {
     pub replicas_path: *const c_char,
     pub run_policy_path: *const c_char,
     pub run_policy: *const c_char,
+    pub managers: *const c_char,
     pub spec_required: *const c_char,
 }
 
@@ -220,6 +223,8 @@ pub struct Services {
     // from 1.2 on: not there in an older host, see Head::size
     pub key: Option<unsafe extern "C" fn(*const View, *const c_char, u32) -> *const c_char>,
     pub member: Option<unsafe extern "C" fn(*const View, *const c_char, *const c_char) -> *const c_char>,
+    pub gang: Option<unsafe extern "C" fn(*const View) -> *const c_char>,
+    pub conclude: Option<unsafe extern "C" fn(*mut Reply, i32, *const c_char, *const c_char, *const c_char) -> i32>,
 }
 
 /// struct rh_plugin
@@ -243,10 +248,10 @@ pub struct Plugin {
 const _: () = {
     assert!(size_of::<Head>() == 24);
     assert!(size_of::<ReplicaType>() == 64);
-    assert!(size_of::<Kind>() == 216);
+    assert!(size_of::<Kind>() == 224);
     assert!(size_of::<Replica>() == 40);
     assert!(size_of::<Counts>() == 44);
     assert!(size_of::<ReplicaState>() == 32);
-    assert!(size_of::<Services>() == 240);
+    assert!(size_of::<Services>() == 256);
     assert!(size_of::<Plugin>() == 104);
 };
