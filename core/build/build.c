@@ -262,7 +262,8 @@ static int build_pod_base(const struct rh_snapshot *snapshot, const struct rh_re
 	pod_spec = rh_json_get(pod, "spec");
 	container = rh_job_main_container(job->kind, pod_spec);
 	if (build_add_port(job->kind, container) < 0 || build_set_policy(job, spec, pod_spec) < 0 ||
-	    build_print_quantities(pod_spec) < 0 || rh_gang_decorate(snapshot->gang, job, spec, pod) < 0 ||
+	    build_print_quantities(pod_spec) < 0 ||
+	    rh_gang_decorate(rh_gang_of_kind(snapshot->gang, job->kind), job, spec, pod) < 0 ||
 	    build_add_fabric(snapshot, spec, pod) < 0)
 		return rh_fail_oom(err);
 	*ret_pod = rh_take(pod);
@@ -428,12 +429,13 @@ static int build_own(const struct rh_job *job, struct rh_json *object, const str
 /** A job that does not run holds no place in a queue. */
 static int build_add_group(const struct rh_snapshot *snapshot, struct rh_json *objects, struct rh_error *err)
 {
+	const struct rh_gang *gang = rh_gang_of_kind(snapshot->gang, snapshot->job->kind);
 	struct rh_json *group;
 	int r;
 
-	if (!rh_gang_is_on(snapshot->gang) || snapshot->suspended || snapshot->finished)
+	if (!rh_gang_is_on(gang) || snapshot->suspended || snapshot->finished)
 		return 0;
-	r = rh_gang_pod_group(snapshot->gang, snapshot->job, &group, err);
+	r = rh_gang_pod_group(gang, snapshot->job, &group, err);
 	if (r == 0 && rh_json_append(objects, group) < 0)
 		r = rh_fail_oom(err);
 	return r;

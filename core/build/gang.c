@@ -33,6 +33,11 @@ static int gang_set_meta(struct rh_json *pod, const char *member, const char *ke
 	return map ? rh_json_set_string(map, key, value) : RH_ENOMEM;
 }
 
+const struct rh_gang *rh_gang_of_kind(const struct rh_gang *gang, const struct rh_kind *kind)
+{
+	return kind->flags & RH_KIND_OWN_GANG ? NULL : gang;
+}
+
 int rh_gang_decorate(const struct rh_gang *gang, const struct rh_job *job, const struct rh_replica_spec *spec,
                      struct rh_json *pod)
 {

@@ -14,6 +14,9 @@
 #include "config/gang.h"
 #include "job/job.h"
 
+/** @return the gang scheduler that the core serves for jobs of @p kind: none where its plugin does (RH_KIND_OWN_GANG)
+ */
+const struct rh_gang *rh_gang_of_kind(const struct rh_gang *gang, const struct rh_kind *kind);
 /** @return whether the template names another scheduler than the gang's: it is kept, and an event reports it */
 bool rh_gang_is_bypassed(const struct rh_gang *gang, const struct rh_replica_spec *spec);
 /**

@@ -166,6 +166,7 @@ struct rh_snapshot {
 struct rh_verdict {
 	int32_t verdict; /**< RH_VERDICT_* */
 	char *type;      /**< owned; NULL when none */
+	char *reason;    /**< of the condition; owned; NULL: the core's */
 	char *message;   /**< owned; never NULL: the core's words where the plugin has none */
 };
 

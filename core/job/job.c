@@ -503,7 +503,7 @@ const char *rh_job_replica_name(const struct rh_job *job, const char *type, int3
 
 bool rh_job_is_ours(const struct rh_job *job)
 {
-	return !job->policy.managed_by || strcmp(job->policy.managed_by, RH_MANAGER_SELF) == 0;
+	return rh_kind_is_ours(job->kind, job->policy.managed_by);
 }
 
 struct rh_json *rh_job_main_container(const struct rh_kind *kind, const struct rh_json *pod_spec)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "job/names.h"
 
 bool rh_kind_path_is_valid(const char *text, bool itself)
 {
@@ -160,6 +161,44 @@ bool rh_kind_has_policy(const struct rh_kind *kind, const char *key)
 const char *rh_kind_run_policy(const struct rh_kind *kind)
 {
 	return RH_HAS(kind, struct rh_kind, run_policy) ? kind->run_policy : NULL;
+}
+
+const char *rh_kind_managers(const struct rh_kind *kind)
+{
+	return RH_HAS(kind, struct rh_kind, managers) ? kind->managers : NULL;
+}
+
+/* The list, which the loader has checked; owned by the caller; V1's is kept in the order of V1's message. */
+static struct rh_json *kind_managers(const struct rh_kind *kind)
+{
+	static const char usual[] = "[\"" RH_MANAGER_KUEUE "\",\"" RH_MANAGER_SELF "\"]";
+	const char *text = rh_kind_managers(kind) ? rh_kind_managers(kind) : usual;
+	struct rh_json *list = NULL;
+
+	return rh_json_parse(text, strlen(text), &list, NULL) < 0 ? NULL : list;
+}
+
+bool rh_kind_is_ours(const struct rh_kind *kind, const char *manager)
+{
+	rh_auto(json) list = NULL;
+
+	if (!manager || !rh_kind_managers(kind))
+		return !manager || strcmp(manager, RH_MANAGER_SELF) == 0;
+	list = kind_managers(kind);
+	return rh_text_equal(manager, rh_json_string(rh_json_first(list)));
+}
+
+bool rh_kind_may_manage(const struct rh_kind *kind, const char *manager, struct rh_str *ret_supported)
+{
+	rh_auto(json) list = kind_managers(kind);
+
+	for (const struct rh_json *item = rh_json_first(list); item; item = rh_json_next(item)) {
+		if (rh_text_equal(manager, rh_json_string(item)))
+			return true;
+	}
+	for (const struct rh_json *item = rh_json_first(list); item && ret_supported; item = rh_json_next(item))
+		rh_str_appendf(ret_supported, "%s\"%s\"", ret_supported->length > 0 ? ", " : "", rh_json_string(item));
+	return false;
 }
 
 const char *rh_kind_spec_required(const struct rh_kind *kind)

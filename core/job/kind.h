@@ -72,6 +72,15 @@ const char *rh_kind_own_path(const struct rh_replica_type *known);
 bool rh_kind_has_policy(const struct rh_kind *kind, const char *key);
 /** @return defaults of the run policy as JSON text (rh_kind.run_policy), borrowed; NULL: V1's */
 const char *rh_kind_run_policy(const struct rh_kind *kind);
+/** @return whether this program runs jobs in which managedBy is @p manager; NULL: it is absent */
+bool rh_kind_is_ours(const struct rh_kind *kind, const char *manager);
+/**
+ * @return whether managedBy may be @p manager (rh_kind.managers). @param[out] ret_supported gets the values that it may
+ * have, in quotes, when it may not; check its "failed"; NULL is nothing
+ */
+bool rh_kind_may_manage(const struct rh_kind *kind, const char *manager, struct rh_str *ret_supported);
+/** @return the values of managedBy as JSON text (rh_kind.managers), borrowed; NULL: V1's */
+const char *rh_kind_managers(const struct rh_kind *kind);
 /** @return required members of spec as JSON text (rh_kind.spec_required), borrowed; NULL: V1's */
 const char *rh_kind_spec_required(const struct rh_kind *kind);
 /** @return default restartPolicy of the replica type @p known (NULL: one that the kind does not know); borrowed */

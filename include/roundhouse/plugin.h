@@ -101,6 +101,9 @@ struct rh_replica_type {
 #define RH_KIND_OPEN_TYPES UINT32_C(16)  /**< unknown replica types are allowed */
 #define RH_KIND_BINDS_ALL UINT32_C(32)   /**< servers bind every interface: local mode gives replicas distinct ports */
 #define RH_KIND_SHARED_PORT UINT32_C(64) /**< all replicas of a type must have the same port number, also locally */
+/** since 1.2: objects() and pod() do gang scheduling (rh_services.gang); the core makes no PodGroup, sets no scheduler
+ */
+#define RH_KIND_OWN_GANG UINT32_C(512)
 /** since 1.2: this version of the kind is the storage version of its CustomResourceDefinition; at most one of them */
 #define RH_KIND_STORAGE UINT32_C(1024)
 /** since 1.2: of several versions of the kind, this one has the jobs whose version nobody can find out */
@@ -166,6 +169,11 @@ struct rh_kind {
 	 * change.
 	 */
 	const char *run_policy;
+	/**
+	 * Since 1.2. JSON array: the values that managedBy may have. A job in which it is absent, or the first of them, is
+	 * ours; the others name other controllers. NULL: V1's two.
+	 */
+	const char *managers;
 	/** Since 1.2. JSON array: required members of spec; NULL: the first member of the map's path. */
 	const char *spec_required;
 };
@@ -356,6 +364,8 @@ struct rh_services {
 	 * @return borrowed; NULL when memory is out, and for a key that no path can have: one that is empty or has "] in it
 	 */
 	const char *(*member)(const struct rh_view *view, const char *path, const char *key);
+	/** @return the gang scheduler of the configuration, as schedulerName has it: "volcano"; NULL: there is none */
+	const char *(*gang)(const struct rh_view *view);
 	/**
 	 * Since 1.2. For objects(): object() with a way to keep the object; @p options NULL is object().
 	 *
@@ -369,6 +379,13 @@ struct rh_services {
 	 * @return 0 or a negative status
 	 */
 	int32_t (*object_with)(struct rh_reply *reply, const char *json, const struct rh_object_options *options);
+	/**
+	 * verdict() with the reason of the condition and of its Event: a word that begins with a capital letter, or two of
+	 * them with "/" between, at most 128 characters: "Evicted", "BackoffLimitExceeded/OOMKilled". NULL: the core's.
+	 * @return 0 or a negative status
+	 */
+	int32_t (*conclude)(struct rh_reply *reply, int32_t verdict, const char *type, const char *reason,
+	                    const char *message);
 };
 
 /** What a plugin gives to the host. Append only; an operation that is NULL means the core's default. */

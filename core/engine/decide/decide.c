@@ -217,7 +217,7 @@ static int decide_report_running(struct rh_decision *decision)
 	int r = 0;
 
 	if (verdict)
-		r = rh_decide_condition(decision, RH_CONDITION_RUNNING, true, "Running", verdict->message);
+		r = rh_decide_conclude(decision, RH_CONDITION_RUNNING, "Running", verdict);
 	return r < 0 ? r : 0;
 }
 
@@ -227,8 +227,8 @@ static int decide_report_restarting(struct rh_decision *decision)
 	int r = 0;
 
 	if (verdict)
-		r = rh_decide_condition(decision, RH_CONDITION_RESTARTING, true, "Restarting", verdict->message);
-	return r > 0 ? rh_decide_emit(decision, true, "Restarting", verdict->message) : r;
+		r = rh_decide_conclude(decision, RH_CONDITION_RESTARTING, "Restarting", verdict);
+	return r > 0 ? rh_decide_emit_verdict(decision, true, "Restarting", verdict) : r;
 }
 
 /* The type of a replica whose exit code is permanent (v1-behaviour C.3), or NULL. */
@@ -266,7 +266,7 @@ static int decide_failed(struct rh_decision *decision)
 		return 0;
 	if (decide_report_running(decision) < 0 || rh_decide_counts(decision) < 0)
 		return RH_ENOMEM;
-	r = type ? decide_fail_permanent(decision, type) : rh_decide_fail(decision, false, "Failed", verdict->message);
+	r = type ? decide_fail_permanent(decision, type) : rh_decide_fail_for(decision, verdict);
 	return r < 0 ? r : 1;
 }
 
@@ -322,7 +322,7 @@ static int decide_emit_templates(struct rh_decision *decision)
 		const char *word = rh_json_string_at(job->specs[i].template_, "spec.restartPolicy");
 
 		policy = policy || (word && *word);
-		scheduler = scheduler || rh_gang_is_bypassed(decision->world->gang, &job->specs[i]);
+		scheduler = scheduler || rh_gang_is_bypassed(rh_gang_of_kind(decision->world->gang, job->kind), &job->specs[i]);
 	}
 	if (policy &&
 	    rh_plan_emit(decision->plan, true, "SetPodTemplateRestartPolicy",

@@ -57,7 +57,8 @@ bool rh_decision_place(const struct rh_decision *decision, const char *type, int
 
 bool rh_decide_is_service(const struct rh_decision *decision, const struct rh_child *child)
 {
-	return strcmp(child->kind, "Service") == 0 && strcmp(child->api_version, "v1") == 0 &&
+	/* one without a type is a further object, which the plugin names */
+	return strcmp(child->kind, "Service") == 0 && strcmp(child->api_version, "v1") == 0 && *child->type &&
 	       strcmp(child->owner_uid, decision->job->uid) == 0;
 }
 

@@ -79,7 +79,7 @@ bool rh_decision_place(const struct rh_decision *decision, const char *type, int
 int64_t rh_decide_time(const struct rh_decision *decision, int64_t time);
 /** Decide again no later than @p time. */
 void rh_decision_wake(struct rh_decision *decision, int64_t time);
-/** @return whether @p child is a Service of the job */
+/** @return whether @p child is the Service of a replica of the job */
 bool rh_decide_is_service(const struct rh_decision *decision, const struct rh_child *child);
 /** @return whether the replicas of the type are leaders */
 bool rh_decide_leads(const struct rh_replica_spec *spec);

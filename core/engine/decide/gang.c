@@ -2,6 +2,7 @@
 /* Gang scheduling: when pods may be created (v1-behaviour B.8). The PodGroup itself is one of the further objects. */
 #include <string.h>
 
+#include "build/gang.h"
 #include "engine/decide/children.h"
 
 static const struct rh_child *gang_group(const struct rh_decision *decision)
@@ -20,7 +21,7 @@ static const struct rh_child *gang_group(const struct rh_decision *decision)
 
 bool rh_decide_gang_is_open(const struct rh_decision *decision)
 {
-	const struct rh_gang *gang = decision->world->gang;
+	const struct rh_gang *gang = rh_gang_of_kind(decision->world->gang, decision->job->kind);
 	const struct rh_child *group;
 
 	if (!rh_gang_is_on(gang))

@@ -122,25 +122,38 @@ int rh_decide_succeed(struct rh_decision *decision, const struct rh_verdict *ver
 	struct rh_job_status *status = &decision->plan->status;
 
 	if (phase_emit_exits(decision) < 0 || rh_decide_counts(decision) < 0 || phase_end_restarting(decision) < 0 ||
-	    rh_decide_condition(decision, RH_CONDITION_SUCCEEDED, true, "Succeeded", verdict->message) < 0)
+	    rh_decide_conclude(decision, RH_CONDITION_SUCCEEDED, "Succeeded", verdict) < 0)
 		return RH_ENOMEM;
 	phase_fold_active(status);
 	status->completed_at = decision->world->now;
-	return rh_decide_emit(decision, false, "Succeeded", verdict->message);
+	return rh_decide_emit_verdict(decision, false, "Succeeded", verdict);
+}
+
+/* @param why its reason NULL: that of @p word */
+static int phase_fail(struct rh_decision *decision, bool warning, const char *word, const struct rh_verdict *why)
+{
+	struct rh_verdict whole = *why;
+	rh_auto_str text = {0};
+
+	rh_str_append(&text, why->message);
+	rh_decide_print_fault(decision, &text);
+	whole.message = (char *)(uintptr_t)rh_str_text(&text);
+	if (text.failed || phase_emit_exits(decision) < 0 || phase_end_restarting(decision) < 0 ||
+	    rh_decide_conclude(decision, RH_CONDITION_FAILED, word, &whole) < 0)
+		return RH_ENOMEM;
+	if (decision->plan->status.completed_at == 0)
+		decision->plan->status.completed_at = decision->world->now;
+	return rh_decide_emit_verdict(decision, warning, word, &whole);
 }
 
 int rh_decide_fail(struct rh_decision *decision, bool warning, const char *word, const char *message)
 {
-	rh_auto_str text = {0};
+	return phase_fail(decision, warning, word, &(struct rh_verdict){.message = (char *)(uintptr_t)message});
+}
 
-	rh_str_append(&text, message);
-	rh_decide_print_fault(decision, &text);
-	if (text.failed || phase_emit_exits(decision) < 0 || phase_end_restarting(decision) < 0 ||
-	    rh_decide_condition(decision, RH_CONDITION_FAILED, true, word, rh_str_text(&text)) < 0)
-		return RH_ENOMEM;
-	if (decision->plan->status.completed_at == 0)
-		decision->plan->status.completed_at = decision->world->now;
-	return rh_decide_emit(decision, warning, word, rh_str_text(&text));
+int rh_decide_fail_for(struct rh_decision *decision, const struct rh_verdict *verdict)
+{
+	return phase_fail(decision, false, "Failed", verdict);
 }
 
 int rh_decide_end(struct rh_decision *decision, enum rh_ledger_end end)

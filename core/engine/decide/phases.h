@@ -14,6 +14,8 @@ int rh_decide_finished(struct rh_decision *decision);
 int rh_decide_succeed(struct rh_decision *decision, const struct rh_verdict *verdict);
 /** The job fails with @p message and the first fault in the condition. @return 0 or RH_ENOMEM */
 int rh_decide_fail(struct rh_decision *decision, bool warning, const char *word, const char *message);
+/** The job fails as its plugin judges, see rh_decide_fail(). @return 0 or RH_ENOMEM */
+int rh_decide_fail_for(struct rh_decision *decision, const struct rh_verdict *verdict);
 /** The job fails because of a limit: delete all pods. @return 0 or RH_ENOMEM */
 int rh_decide_end(struct rh_decision *decision, enum rh_ledger_end end);
 /** @return whether activeDeadlineSeconds has passed; if not, the decision wakes when it passes */

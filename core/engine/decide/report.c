@@ -17,6 +17,30 @@ int rh_decide_condition(struct rh_decision *decision, const char *type, bool val
 	return rh_job_status_set(&decision->plan->status, type, value, reason, message, decision->world->now);
 }
 
+/* The plugin's reason, or else the kind's name and a word of the core; owned by the caller. */
+static char *report_reason(const struct rh_decision *decision, const char *word, const struct rh_verdict *verdict)
+{
+	return verdict->reason ? rh_strdup(verdict->reason) : rh_asprintf("%s%s", decision->job->kind->kind, word);
+}
+
+int rh_decide_conclude(struct rh_decision *decision, const char *type, const char *word,
+                       const struct rh_verdict *verdict)
+{
+	rh_auto_free char *reason = report_reason(decision, word, verdict);
+
+	if (!reason)
+		return RH_ENOMEM;
+	return rh_job_status_set(&decision->plan->status, type, true, reason, verdict->message, decision->world->now);
+}
+
+int rh_decide_emit_verdict(struct rh_decision *decision, bool warning, const char *word,
+                           const struct rh_verdict *verdict)
+{
+	rh_auto_free char *reason = report_reason(decision, word, verdict);
+
+	return reason ? rh_plan_emit(decision->plan, warning, reason, "%s", verdict->message) : RH_ENOMEM;
+}
+
 int rh_decide_emit(struct rh_decision *decision, bool warning, const char *word, const char *message)
 {
 	rh_auto_free char *reason = rh_asprintf("%s%s", decision->job->kind->kind, word);

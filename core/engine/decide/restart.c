@@ -188,22 +188,22 @@ static int restart_emit_job(struct rh_decision *decision, size_t trigger)
 	const struct rh_job *job = decision->job;
 	rh_auto_str message = {0};
 	int32_t index;
-	const char *words = NULL;
+	struct rh_verdict verdict = {.message = NULL};
 
 	for (size_t i = 0; i < decision->judgement.count; i++) {
 		if (decision->judgement.items[i].verdict == RH_VERDICT_RESTARTING)
-			words = decision->judgement.items[i].message;
+			verdict = decision->judgement.items[i];
 	}
-	if (words)
-		rh_str_append(&message, words);
+	if (verdict.message)
+		rh_str_append(&message, verdict.message);
 	else
 		rh_str_appendf(&message, "job %s is restarting because %s replica(s) failed.", job->name,
 		               rh_decision_spec(decision, trigger, &index)->type);
 	rh_decide_print_fault(decision, &message);
-	if (message.failed ||
-	    rh_decide_condition(decision, RH_CONDITION_RESTARTING, true, "Restarting", rh_str_text(&message)) < 0)
+	verdict.message = (char *)(uintptr_t)rh_str_text(&message);
+	if (message.failed || rh_decide_conclude(decision, RH_CONDITION_RESTARTING, "Restarting", &verdict) < 0)
 		return RH_ENOMEM;
-	return rh_decide_emit(decision, true, "Restarting", rh_str_text(&message));
+	return rh_decide_emit_verdict(decision, true, "Restarting", &verdict);
 }
 
 int rh_decide_restart(struct rh_decision *decision)

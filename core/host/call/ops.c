@@ -423,6 +423,7 @@ void rh_judgement_deinit(struct rh_judgement *judgement)
 {
 	for (size_t i = 0; i < judgement->count; i++) {
 		rh_free(judgement->items[i].type);
+		rh_free(judgement->items[i].reason);
 		rh_free(judgement->items[i].message);
 	}
 	*judgement = (struct rh_judgement){0};

@@ -8,6 +8,9 @@
 /** Longest variable that Linux takes, its name, the equals sign and the final zero included (MAX_ARG_STRLEN). */
 #define REPLY_ENV_MAX (128 * 1024)
 
+/* Longest reason of a verdict. */
+#define REPLY_REASON_MAX 128
+
 /** Parts of a Pod that only the core writes. */
 static const char *const reply_core_paths[] = {"apiVersion", "kind", "status", "metadata.namespace",
                                                "metadata.ownerReferences"};
@@ -306,28 +309,61 @@ int32_t rh_reply_object_with(struct rh_reply *reply, const char *json, const str
 	return reply_add_object(reply, "object_with", json, &keep);
 }
 
-static int reply_keep_verdict(struct rh_judgement *judgement, int32_t verdict, const char *type, const char *message)
+/** @param given the verdict with borrowed texts, which are copied */
+static int reply_keep_verdict(struct rh_judgement *judgement, const struct rh_verdict *given)
 {
 	struct rh_verdict *item = &judgement->items[judgement->count++];
 
-	item->verdict = verdict;
-	item->type = rh_strdup(type);
-	item->message = rh_strdup(message);
-	return (type && !item->type) || (message && !item->message) ? RH_ENOMEM : 0;
+	*item = (struct rh_verdict){given->verdict, rh_strdup(given->type), rh_strdup(given->reason),
+	                            rh_strdup(given->message)};
+	return (given->type && !item->type) || (given->reason && !item->reason) || (given->message && !item->message)
+	           ? RH_ENOMEM
+	           : 0;
+}
+
+/** @return whether it is one word that begins with a capital letter, or two with "/" between */
+static bool reply_is_reason(const char *reason)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+	size_t first = strspn(reason, letters);
+	const char *second = reason[first] == '/' ? reason + first + 1 : NULL;
+
+	if (strlen(reason) > REPLY_REASON_MAX || !(*reason >= 'A' && *reason <= 'Z'))
+		return false;
+	if (!second)
+		return !reason[first];
+	return *second >= 'A' && *second <= 'Z' && !second[strspn(second, letters)];
+}
+
+/** verdict() and conclude(), which differ in the reason. */
+static int32_t reply_judge(struct rh_reply *reply, const char *service, const struct rh_verdict *given)
+{
+	int32_t r = reply_check(reply, RH_OPERATION_JUDGE, service);
+
+	if (r < 0)
+		return r;
+	if (given->verdict < RH_VERDICT_RUNNING || given->verdict > RH_VERDICT_RESTARTING)
+		return reply_blame(reply, service, "it is no RH_VERDICT_*");
+	if (given->reason && !reply_is_reason(given->reason))
+		return reply_blame(reply, service, "the reason is not a word that begins with a capital letter");
+	if (reply->judgement->count == RH_VERDICTS_MAX)
+		return reply_blame(reply, service, "too many in one call");
+	r = reply_charge(reply, service, given->type, given->message);
+	if (r < 0)
+		return r;
+	return reply_keep_verdict(reply->judgement, given) < 0 ? reply_oom(reply) : 0;
 }
 
 int32_t rh_reply_verdict(struct rh_reply *reply, int32_t verdict, const char *type, const char *message)
 {
-	int32_t r = reply_check(reply, RH_OPERATION_JUDGE, "verdict");
+	return reply_judge(reply, "verdict",
+	                   &(struct rh_verdict){verdict, (char *)(uintptr_t)type, NULL, (char *)(uintptr_t)message});
+}
 
-	if (r < 0)
-		return r;
-	if (verdict < RH_VERDICT_RUNNING || verdict > RH_VERDICT_RESTARTING)
-		return reply_blame(reply, "verdict", "it is no RH_VERDICT_*");
-	if (reply->judgement->count == RH_VERDICTS_MAX)
-		return reply_blame(reply, "verdict", "too many in one call");
-	r = reply_charge(reply, "verdict", type, message);
-	if (r < 0)
-		return r;
-	return reply_keep_verdict(reply->judgement, verdict, type, message) < 0 ? reply_oom(reply) : 0;
+int32_t rh_reply_conclude(struct rh_reply *reply, int32_t verdict, const char *type, const char *reason,
+                          const char *message)
+{
+	return reply_judge(
+		reply, "conclude",
+		&(struct rh_verdict){verdict, (char *)(uintptr_t)type, (char *)(uintptr_t)reason, (char *)(uintptr_t)message});
 }

@@ -31,6 +31,8 @@ static const struct rh_services services_table = {
 	.pod_name = rh_view_pod_name,
 	.key = rh_view_key,
 	.member = rh_view_member,
+	.gang = rh_view_gang,
+	.conclude = rh_reply_conclude,
 };
 
 const struct rh_services *rh_services_table(void)

@@ -243,3 +243,10 @@ const char *rh_view_member(const struct rh_view *view, const char *path, const c
 		rh_str_appendf(&made, "%s%s", *path ? "." : "", key);
 	return rh_arena_copy(view->texts, made.failed ? NULL : rh_str_text(&made));
 }
+
+const char *rh_view_gang(const struct rh_view *view)
+{
+	const struct rh_gang *gang = view->snapshot->gang;
+
+	return rh_gang_is_on(gang) ? gang->scheduler : NULL;
+}

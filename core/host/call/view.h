@@ -104,6 +104,8 @@ const char *rh_view_pod_name(const struct rh_view *view, const char *type, int32
 const char *rh_view_key(const struct rh_view *view, const char *path, uint32_t place);
 /** @see rh_services.member @return see there */
 const char *rh_view_member(const struct rh_view *view, const char *path, const char *key);
+/** @see rh_services.gang @return see there */
+const char *rh_view_gang(const struct rh_view *view);
 /** @} */
 
 /** @name Services that answer (reply.c); they are documented in struct rh_services. @{ */
@@ -123,6 +125,9 @@ int32_t rh_reply_object(struct rh_reply *reply, const char *json);
 int32_t rh_reply_object_with(struct rh_reply *reply, const char *json, const struct rh_object_options *options);
 /** @see rh_services.verdict @return see there */
 int32_t rh_reply_verdict(struct rh_reply *reply, int32_t verdict, const char *type, const char *message);
+/** @see rh_services.conclude @return see there */
+int32_t rh_reply_conclude(struct rh_reply *reply, int32_t verdict, const char *type, const char *reason,
+                          const char *message);
 /** @} */
 
 /** @return the table of all services; static storage */

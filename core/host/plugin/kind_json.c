@@ -208,16 +208,30 @@ static int kind_json_check_run_policy(const char *policy, struct rh_error *err)
 	return r == 0 && members ? kind_json_check_object(text.field, text.members, members, err) : r;
 }
 
-static int kind_json_check_required(const char *required, struct rh_error *err)
+/* @param list NULL: there is none */
+static int kind_json_check_words(const char *field, const char *list, struct rh_error *err)
 {
-	const struct kind_json_text text = {"spec_required", required, NULL};
+	const struct kind_json_text text = {field, list, NULL};
 	rh_auto(json) names = NULL;
-	int r = required ? kind_json_parse(&text, RH_JSON_ARRAY, &names, err) : 0;
+	int r = list ? kind_json_parse(&text, RH_JSON_ARRAY, &names, err) : 0;
 
 	for (const struct rh_json *name = rh_json_first(names); name && r == 0; name = rh_json_next(name)) {
-		if (!rh_json_string(name))
-			r = rh_fail(err, RH_EPLUGIN, "spec_required must be an array of strings");
+		if (!rh_json_string(name) || !*rh_json_string(name))
+			r = rh_fail(err, RH_EPLUGIN, "%s must be an array of strings", field);
 	}
+	return r;
+}
+
+static int kind_json_check_managers(const char *managers, struct rh_error *err)
+{
+	rh_auto(json) list = NULL;
+	int r = kind_json_check_words("managers", managers, err);
+
+	if (r < 0 || !managers)
+		return r;
+	r = rh_json_parse(managers, strlen(managers), &list, err);
+	if (r == 0 && rh_json_size(list) == 0)
+		r = rh_fail(err, RH_EPLUGIN, "managers is empty, its first item names this program");
 	return r;
 }
 
@@ -236,7 +250,9 @@ int rh_kind_json_check(const struct rh_kind *kind, struct rh_error *err)
 	if (r == 0)
 		r = kind_json_check_run_policy(rh_kind_run_policy(kind), err);
 	if (r == 0)
-		r = kind_json_check_required(rh_kind_spec_required(kind), err);
+		r = kind_json_check_managers(rh_kind_managers(kind), err);
+	if (r == 0)
+		r = kind_json_check_words("spec_required", rh_kind_spec_required(kind), err);
 	if (r == 0)
 		r = rh_schema_compile_rules(kind, err);
 	return r < 0 && r != RH_ENOMEM ? rh_wrap(err, r, "kind %s", kind->kind) : r;

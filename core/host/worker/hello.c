@@ -53,6 +53,7 @@ static const size_t hello_texts[] = {
 	offsetof(struct rh_kind, replicas_path),
 	offsetof(struct rh_kind, run_policy_path),
 	offsetof(struct rh_kind, run_policy),
+	offsetof(struct rh_kind, managers),
 	offsetof(struct rh_kind, spec_required),
 };
 

@@ -86,6 +86,13 @@ static int32_t record_object_with(struct rh_reply *reply, const char *json, cons
 	                   &(struct record_call){RECORD_OBJECT_WITH, record_pack(options), {json}});
 }
 
+static int32_t record_conclude(struct rh_reply *reply, int32_t verdict, const char *type, const char *reason,
+                               const char *message)
+{
+	return record_keep(reply, rh_reply_conclude(reply, verdict, type, reason, message),
+	                   &(struct record_call){RECORD_VERDICT, verdict, {type, message, reason}});
+}
+
 static const struct rh_services record_services = {
 	.head = RH_HEAD(struct rh_services),
 	.text = rh_view_text,
@@ -115,7 +122,9 @@ static const struct rh_services record_services = {
 	.verdict = record_verdict,
 	.key = rh_view_key,
 	.member = rh_view_member,
+	.gang = rh_view_gang,
 	.object_with = record_object_with,
+	.conclude = record_conclude,
 };
 
 const struct rh_services *rh_recorder_services(void)
@@ -174,7 +183,7 @@ static void record_apply(struct rh_reply *reply, const struct record_call *call)
 	else if (call->code == RECORD_OBJECT_WITH)
 		record_apply_object_with(reply, call);
 	else
-		(void)rh_reply_verdict(reply, call->number, texts[0], texts[1]);
+		(void)rh_reply_conclude(reply, call->number, texts[0], texts[2], texts[1]);
 }
 
 int rh_record_replay(struct rh_wire *wire, struct rh_reply *reply, struct rh_outcome *ret_outcome)

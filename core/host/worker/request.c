@@ -29,8 +29,8 @@ static int request_put_pods(struct rh_worker_request *request, const struct rh_a
 }
 
 /*
- * The random bytes are the last piece of the message, from where the caller wipes them. They are not part of the key: an
- * answer that comes late was made from the bytes of the first request, which are as good.
+ * The random bytes are the last piece of the message, from where the caller wipes them. They are not part of the key:
+ * an answer that comes late was made from the bytes of the first request, which are as good.
  */
 static void request_put_made(struct rh_worker_request *request, const struct rh_made *made)
 {

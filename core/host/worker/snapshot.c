@@ -13,6 +13,7 @@ struct rh_received {
 	struct rh_config *config; /* has nothing but settings; owned, like all below */
 	struct rh_job *job;
 	struct rh_addresses addresses;
+	struct rh_gang gang;
 	struct rh_counts counts[RH_TYPES_MAX];
 	struct rh_pod *states; /* one for each replica that has a pod */
 	const struct rh_pod **pods;
@@ -106,8 +107,15 @@ static void snapshot_put_pods(struct rh_str *out, const struct rh_snapshot *snap
 	}
 }
 
+static void snapshot_put_gang(struct rh_str *out, const struct rh_gang *gang)
+{
+	rh_wire_put_byte(out, (uint8_t)(rh_gang_is_on(gang) ? gang->kind : RH_GANG_NONE));
+	rh_wire_put_text(out, rh_gang_is_on(gang) ? gang->scheduler : "");
+}
+
 void rh_snapshot_put_state(struct rh_str *out, const struct rh_snapshot *snapshot)
 {
+	snapshot_put_gang(out, snapshot->gang);
 	rh_wire_put_int(out, snapshot->attempt);
 	rh_wire_put_byte(out, snapshot->suspended);
 	rh_wire_put_byte(out, snapshot->finished);
@@ -282,6 +290,9 @@ int rh_received_read_state(struct rh_received *received, struct rh_wire *wire)
 	if (!received->job)
 		return RH_EINVAL;
 	received->snapshot = (struct rh_snapshot){.job = received->job, .addresses = &received->addresses};
+	received->gang.kind = (enum rh_gang_kind)rh_wire_byte(wire);
+	rh_copy(received->gang.scheduler, sizeof(received->gang.scheduler), rh_wire_text_required(wire));
+	received->snapshot.gang = &received->gang;
 	received->snapshot.attempt = rh_wire_int(wire);
 	received->snapshot.suspended = rh_wire_byte(wire) != 0;
 	received->snapshot.finished = rh_wire_byte(wire) != 0;

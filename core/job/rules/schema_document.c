@@ -84,6 +84,25 @@ static int document_set_default(struct rh_json *field, const struct rh_json *val
 	return made.failed ? RH_ENOMEM : rh_json_set_string(field, "description", rh_str_text(&made));
 }
 
+/* The values that managedBy may have, and what its absence means. */
+static int document_set_managers(const struct rh_kind *kind, struct rh_json *field)
+{
+	const char *text = rh_kind_managers(kind);
+	struct rh_json *list = NULL;
+	rh_auto_str words = {0};
+
+	if (rh_json_parse(text, strlen(text), &list, NULL) < 0)
+		return RH_ENOMEM;
+	rh_str_append(&words, "Who runs the job: ");
+	for (const struct rh_json *item = rh_json_first(list); item; item = rh_json_next(item))
+		rh_str_appendf(&words, "%s%s%s", item == rh_json_first(list) ? "" : ", or ", rh_json_string(item),
+		               item == rh_json_first(list) ? ", which is the default" : "");
+	rh_str_append(&words, ". It cannot be changed.");
+	if (rh_json_set(field, "enum", list) < 0 || words.failed)
+		return RH_ENOMEM;
+	return rh_json_set_string(field, "description", rh_str_text(&words));
+}
+
 /* Takes runPolicy out of @p common. */
 static int document_policy(const struct rh_kind *kind, struct rh_json *common, struct rh_json **ret_schema)
 {
@@ -95,6 +114,8 @@ static int document_policy(const struct rh_kind *kind, struct rh_json *common, s
 
 	for (const struct rh_json *value = rh_json_first(defaults); value && r == 0; value = rh_json_next(value))
 		r = document_set_default(rh_json_get(fields, rh_json_key(value)), value);
+	if (r == 0 && rh_kind_managers(kind))
+		r = document_set_managers(kind, rh_json_get(fields, "managedBy"));
 	if (r == 0)
 		*ret_schema = rh_take(schema);
 	return r < 0 ? RH_ENOMEM : 0;

@@ -81,12 +81,15 @@ static void validate_managed_by(const struct rh_job *job, struct rh_findings *fi
 {
 	struct rh_kind_path policy;
 	struct rh_place place;
+	rh_auto_str supported = {0};
 	const char *value = job->policy.managed_by;
 
 	rh_kind_policy_path(job->kind, &policy);
 	place = rh_place_member(rh_kind_path_place(&policy), "managedBy");
-	if (value && strcmp(value, RH_MANAGER_SELF) != 0 && strcmp(value, RH_MANAGER_KUEUE) != 0)
-		validate_unsupported(findings, &place, value, "\"" RH_MANAGER_KUEUE "\", \"" RH_MANAGER_SELF "\"");
+	if (!value || rh_kind_may_manage(job->kind, value, &supported))
+		return;
+	validate_unsupported(findings, &place, value, rh_str_text(&supported));
+	findings->failed = findings->failed || supported.failed;
 }
 
 static void validate_not_negative(const struct rh_json *object, const char *key, const struct rh_place *up,

@@ -61,6 +61,23 @@ static const struct worlds_row order_rows[] = {
      "started\n"},
 };
 
+#define SERVICE "{'apiVersion':'v1','kind':'Service','metadata':{'name':'s'}}"
+
+/* A Service without a replica type is what the plugin named, and not one of a replica. */
+static const struct worlds_row service_rows[] = {
+	{"a Service that the plugin names is made as any object", "",
+     "conditions Created; started -100; counts Master 0/0/0; counts Worker 0/0/0; wants [" SERVICE "]; " MASTER WORKERS,
+     "create object v1 Service s\n"},
+	{"it stays", "",
+     "conditions Created; started -100; counts Master 0/0/0; counts Worker 0/0/0; wants [" SERVICE
+     "]; object Service s hash=same; " MASTER WORKERS,
+     ""},
+	{"one that it does not name any more goes", "",
+     "conditions Created; started -100; counts Master 0/0/0; counts Worker 0/0/0; wants []; object Service s "
+     "hash=1; " MASTER WORKERS,
+     "delete object v1 Service s uid s-s\n"},
+};
+
 static const struct worlds_row content_rows[] = {
 	{"what bears the job's UID and another content is written before pods use it", "",
      BEGUN OWN_ROLE OWN_ACCOUNT "object ConfigMap c hash=0", "update object v1 ConfigMap c\n"},
@@ -160,6 +177,12 @@ static void test_objects__order(void **state)
 	worlds_check(order_rows, sizeof(order_rows) / sizeof(order_rows[0]));
 }
 
+static void test_objects__services(void **state)
+{
+	(void)state;
+	worlds_check(service_rows, sizeof(service_rows) / sizeof(service_rows[0]));
+}
+
 static void test_objects__content(void **state)
 {
 	(void)state;
@@ -177,6 +200,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_objects__made_once),
 		cmocka_unit_test(test_objects__order),
+		cmocka_unit_test(test_objects__services),
 		cmocka_unit_test(test_objects__content),
 		cmocka_unit_test(test_objects__names_of_others),
 	};

@@ -59,6 +59,8 @@ pub const RH_KIND_OPEN_TYPES: u32 = 16;
 pub const RH_KIND_BINDS_ALL: u32 = 32;
 /// All replicas of a type must have the same port number.
 pub const RH_KIND_SHARED_PORT: u32 = 64;
+/// Since 1.2: the plugin does gang scheduling.
+pub const RH_KIND_OWN_GANG: u32 = 512;
 /// Since 1.2: this version of the kind is the storage version of its CustomResourceDefinition.
 pub const RH_KIND_STORAGE: u32 = 1024;
 /// Since 1.2: this version has the jobs whose version nobody can find out.
@@ -161,6 +163,7 @@ pub struct Kind {
     pub replicas_path: *const c_char,
     pub run_policy_path: *const c_char,
     pub run_policy: *const c_char,
+    pub managers: *const c_char,
     pub spec_required: *const c_char,
 }
 
@@ -243,7 +246,9 @@ pub struct Services {
     // from 1.2 on: not there in an older host, see Head::size
     pub key: Option<unsafe extern "C" fn(*const View, *const c_char, u32) -> *const c_char>,
     pub member: Option<unsafe extern "C" fn(*const View, *const c_char, *const c_char) -> *const c_char>,
+    pub gang: Option<unsafe extern "C" fn(*const View) -> *const c_char>,
     pub object_with: Option<unsafe extern "C" fn(*mut Reply, *const c_char, *const ObjectOptions) -> i32>,
+    pub conclude: Option<unsafe extern "C" fn(*mut Reply, i32, *const c_char, *const c_char, *const c_char) -> i32>,
 }
 
 /// struct rh_plugin
@@ -269,12 +274,12 @@ pub struct Plugin {
 const _: () = {
     assert!(size_of::<Head>() == 24);
     assert!(size_of::<ReplicaType>() == 64);
-    assert!(size_of::<Kind>() == 216);
+    assert!(size_of::<Kind>() == 224);
     assert!(size_of::<Replica>() == 40);
     assert!(size_of::<Counts>() == 44);
     assert!(size_of::<ReplicaState>() == 32);
     assert!(size_of::<ObjectOptions>() == 32);
     assert!(size_of::<MadeObject>() == 64);
-    assert!(size_of::<Services>() == 248);
+    assert!(size_of::<Services>() == 264);
     assert!(size_of::<Plugin>() == 120);
 };

@@ -74,6 +74,8 @@ pub struct Description {
     pub run_policy_path: Option<&'static str>,
     /// Since 1.2: JSON object with defaults of the run policy.
     pub run_policy: Option<&'static str>,
+    /// Since 1.2: JSON array of the values of managedBy; the first is this program.
+    pub managers: Option<&'static str>,
     /// Since 1.2: JSON array of required members of spec.
     pub spec_required: Option<&'static str>,
 }
@@ -105,6 +107,7 @@ impl Description {
             replicas_path: None,
             run_policy_path: None,
             run_policy: None,
+            managers: None,
             spec_required: None,
         }
     }
@@ -180,6 +183,7 @@ impl Kept {
             replicas_path: self.optional(from.replicas_path),
             run_policy_path: self.optional(from.run_policy_path),
             run_policy: self.optional(from.run_policy),
+            managers: self.optional(from.managers),
             spec_required: self.optional(from.spec_required),
         }
     }

@@ -54,8 +54,7 @@ static bool invalid_is_left_alone(const struct rh_kind *kind, const struct rh_js
 	              ? rh_json_string(rh_json_get(rh_kind_path_find(&path, object), "managedBy"))
 	              : NULL;
 
-	return (manager && strcmp(manager, RH_MANAGER_SELF) != 0) ||
-	       rh_fields_present(rh_json_at(object, "metadata.deletionTimestamp"));
+	return !rh_kind_is_ours(kind, manager) || rh_fields_present(rh_json_at(object, "metadata.deletionTimestamp"));
 }
 
 struct rh_invalid_job *rh_invalid_new(const struct rh_entry *entry, const struct rh_json *object, const char *why)
