@@ -34,6 +34,9 @@ extern const struct rh_command rh_command_controller;
 extern const struct rh_command rh_command_manifests;
 extern const struct rh_command rh_command_comm;
 extern const struct rh_command rh_command_ps;
+extern const struct rh_command rh_command_top;
+/** Its name is two words. */
+extern const struct rh_command rh_command_comm_ps;
 extern const struct rh_command rh_command_exec;
 extern const struct rh_command rh_command_inject;
 

@@ -16,11 +16,11 @@ static const struct rh_command *main_find(const char *name)
 
 static int main_unknown(const char *name)
 {
-	const char *names[32];
+	const char *names[64];
 	const char *nearest;
 	size_t count = 0;
 
-	for (const struct rh_command *const *at = rh_commands; *at && count < 32; at++)
+	for (const struct rh_command *const *at = rh_commands; *at && count < 64; at++)
 		if (!(*at)->hidden)
 			names[count++] = (*at)->name;
 	nearest = rh_nearest(name, names, count);
@@ -91,6 +91,8 @@ static int main_dispatch(int argc, char **argv)
 	}
 	if (main_is_help(argv[1]))
 		return main_help(argc > 2 ? argv[2] : NULL);
+	if (argc > 2 && strcmp(argv[1], rh_command_comm.name) == 0 && strcmp(argv[2], "ps") == 0)
+		return main_run(&rh_command_comm_ps, argc - 3, argv + 3);
 	command = main_find(strcmp(argv[1], "--version") == 0 ? "version" : argv[1]);
 	if (!command)
 		return main_unknown(argv[1]);

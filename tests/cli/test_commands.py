@@ -9,7 +9,7 @@ import unittest
 
 from program import PROGRAM, Case, call, job, main
 
-COMMANDS = ["run", "ls", "logs", "attach", "describe", "stop", "rerun", "runs", "render", "lint", "plugins", "version", "completion", "man"]
+COMMANDS = ["run", "ls", "logs", "attach", "describe", "top", "ps", "stop", "rerun", "runs", "render", "lint", "plugins", "version", "completion", "man"]
 
 
 class Help(Case):
@@ -100,7 +100,8 @@ class Shells(Case):
 
     @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
     def test_fish_completes(self):
-        probe = call("completion", "fish").stdout + "\ncomplete -C 'roundhouse ren'; complete -C 'roundhouse render -o '; complete -C 'roundhouse run --log-d'\n"
+        probe = call("completion", "fish").stdout + \
+            "\ncomplete -C 'roundhouse ren'; complete -C 'roundhouse render -o '; complete -C 'roundhouse run --log-d'\n"
         done = subprocess.run(["fish", "--no-config"], input=probe, capture_output=True, text=True, timeout=180, check=False)
         self.assertEqual(done.stderr, "")
         self.assertEqual([line.split("\t")[0] for line in done.stdout.splitlines()], ["render", "json", "yaml", "--log-dir"])

@@ -294,6 +294,65 @@ class Detached(Runs):
             self.assertIn(message, done.stderr)
 
 
+class Processes(Runs):
+    def test_of_all_runs_and_of_one(self):
+        _, name = self.start(jobs("j", "'sleep 601 & exec sleep 600'", "'exec sleep 602'"))
+        self.start(job("k", "'exec sleep 603'"))
+        rows = json.loads(self.call("ps", "-o", "json", name).stdout)
+        self.assertEqual(sorted((row["job"], row["replica"], row["command"]) for row in rows),
+                         [("j", "master-0", "sleep 600"), ("j", "master-0", "sleep 601"), ("j", "worker-0", "sleep 602"),
+                          ("j", "worker-1", "sleep 602")])
+        for row in rows:
+            with open(f"/proc/{row['pid']}/cmdline", "rb") as file:
+                self.assertEqual(file.read().replace(b"\0", b" ").decode().strip(), row["command"])
+        done = self.call("ps")
+        self.assertRegex(done.stdout, r"^RUN +REPLICA +PID +PARENT +STATE +CPU +MEMORY +COMMAND\n")
+        self.assertRegex(done.stdout, rf"(?m)^{name} +j/worker-1 +\d+ +\d+ +S +\S+ +\S+ +sleep 602$")
+        self.assertIn("sleep 603", done.stdout)
+
+    def test_none(self):
+        for words in (("ps",), ("top",)):
+            self.assertEqual((self.call(*words).stdout, self.call(*words).stderr), ("", "no run goes on\n"))
+            self.assertEqual(json.loads(self.call(*words, "-o", "json").stdout), [])
+            self.assertEqual(self.call(*words, "j").returncode, 2)
+
+    def test_the_old_word_for_a_parameter_server(self):
+        new = self.call("comm", "ps", "--workers", "none")
+        old = self.call("ps", "--workers", "none")
+        self.assertNotEqual(new.returncode, 0)
+        self.assertEqual((old.returncode, old.stderr),
+                         (new.returncode, "roundhouse ps: the word for a parameter server is `roundhouse comm ps`\n" + new.stderr))
+        self.assertIn("--rule", self.call("comm", "ps", "--help").stdout)
+        self.assertIn("unknown option --output", self.call("comm", "ps", "-o", "json").stderr + self.call("comm", "ps", "--output", "json").stderr)
+
+    def test_what_replicas_use(self):
+        _, name = self.start(jobs("j", "'echo hello; while :; do :; done'", "'exec sleep 600'"))
+        done = self.call("top", "j")
+        self.assertRegex(done.stdout, r"^RUN +REPLICA +PROCESSES +CPU +MEMORY +READ/S +WRITE/S +LAST OUTPUT\n")
+        self.assertRegex(done.stdout, rf"(?m)^{name} +j/master-0 +1 +[1-9]\d*% +\S+ +\d+ +\d+ +\S+ ago$")
+        self.assertRegex(done.stdout, rf"(?m)^{name} +j/worker-0 +1 +0% +\S+ +0 +0 +-$")
+        rows = {row["replica"]: row for row in json.loads(self.call("top", "-o", "json").stdout)}
+        self.assertGreater(rows["master-0"]["cpu"], 0)
+        self.assertGreater(rows["worker-1"]["memory"], 0)
+        self.assertIsNone(rows["worker-1"]["lastOutput"])
+
+    def test_the_table_is_renewed_until_the_run_ends(self):
+        self.start(job("j", "'exec sleep 600'"))
+        child, fd = pty.fork()
+        if child == 0:
+            os.execve(program.PROGRAM, [program.PROGRAM, "top", "j"], self.env)
+        shown = b""
+        while shown.count(b"\033[H\033[J") < 2:
+            shown += os.read(fd, 4096)
+        self.assertEqual(self.call("stop", "j").returncode, 0)
+        with contextlib.suppress(OSError):
+            while os.read(fd, 4096):
+                pass
+        os.close(fd)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        self.assertIn(b"j/master-0", shown)
+
+
 class Again(Runs):
     def test_the_jobs_as_they_ran(self):
         path = self.file(job("j", "'cat word; pwd'"))

@@ -66,6 +66,7 @@ TESTED = {
     "roundhouse describe digits": ("tests/cli/test_runs.py", '"describe", "j"'),
     "roundhouse run -d examples/pytorch/digits.yaml": ("tests/cli/test_runs.py", '"run", "-d"'),
     "roundhouse attach digits": ("tests/cli/test_runs.py", "def test_attach_ends_as_the_run"),
+    "roundhouse top digits": ("tests/cli/test_runs.py", '"top", "j"'),
     "roundhouse stop digits": ("tests/cli/test_runs.py", '"stop", "j"'),
     "roundhouse rerun digits": ("tests/cli/test_runs.py", '"rerun", "-q", "j"'),
     "roundhouse runs prune --older-than 72h": ("tests/cli/test_runs.py", '"prune", "--older-than"'),
@@ -82,7 +83,7 @@ TESTED = {
         ("tests/cli/test_config.py", '"plugins", "pin", "--write", "--config", ini, str('),
     "roundhouse comm check": ("tests/comm/bench/test_program.py", '"check"'),
     "roundhouse comm bench -o json --svg pairs.svg": ("tests/comm/bench/test_program.py", '"--svg"'),
-    "roundhouse ps --mode sync --rule adam --rate 0.02": ("tests/comm/ps/job.sh", "roundhouse run --plugins"),
+    "roundhouse comm ps --mode sync --rule adam --rate 0.02": ("tests/comm/ps/job.sh", "roundhouse run --plugins"),
     "roundhouse crds --pod-schema cluster | kubectl apply --server-side --force-conflicts -f -":
         ("tests/cluster/test_crds.py", '"--pod-schema", "cluster"'),
     **{command: ("tests/install/test_author.py", "docs/writing-a-plugin.md") for command in AUTHOR},

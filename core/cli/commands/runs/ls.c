@@ -113,7 +113,7 @@ const struct rh_command rh_command_ls = {
 	.summary = "list the runs of this machine, those that go on and those that are kept",
 	.details =
 		"The newest comes first. A run is called by its first job and the time of its start in UTC. Other commands "
-        "take\n"
+		"take\n"
 		"that name, or the name of a job, which means the job's newest run, and one that goes on before all others.\n"
 		"Killed is a run whose process was killed before it could write how it ended; its processes ended with it.",
 	.options = ls_options,
