@@ -42,6 +42,10 @@ class Mistakes(Case):
         rows = [
             ([], "no command"),
             (["rnu"], 'did you mean "run"?'),
+            (["list"], 'did you mean "ls"?'),
+            (["kill", "x"], 'did you mean "stop"?'),
+            (["rm", "x"], 'did you mean "runs prune"?'),
+            (["inspect"], 'did you mean "describe"?'),
             (["run"], "missing operand: FILE..."),
             (["run", "--timout", "3", "x"], "did you mean --timeout?"),
             (["run", "--timeout", "soon", "x"], "option --timeout"),
