@@ -13,6 +13,13 @@ extern const struct rh_command *const rh_commands[];
 
 /** The commands' rows, each in its own file. */
 extern const struct rh_command rh_command_run;
+extern const struct rh_command rh_command_ls;
+extern const struct rh_command rh_command_logs;
+extern const struct rh_command rh_command_attach;
+extern const struct rh_command rh_command_describe;
+extern const struct rh_command rh_command_stop;
+extern const struct rh_command rh_command_runs;
+extern const struct rh_command rh_command_rerun;
 extern const struct rh_command rh_command_render;
 extern const struct rh_command rh_command_lint;
 extern const struct rh_command rh_command_convert;
@@ -28,6 +35,9 @@ extern const struct rh_command rh_command_controller;
 extern const struct rh_command rh_command_manifests;
 extern const struct rh_command rh_command_comm;
 extern const struct rh_command rh_command_ps;
+extern const struct rh_command rh_command_top;
+/** Its name is two words. */
+extern const struct rh_command rh_command_comm_ps;
 extern const struct rh_command rh_command_exec;
 extern const struct rh_command rh_command_inject;
 

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/commands.h"
+
+/* A name of two words is completed as the operand of its first. */
+static bool completion_shows(const struct rh_command *command)
+{
+	return !command->hidden && !strchr(command->name, ' ');
+}
 
 static void completion_words(const struct rh_option *rows)
 {
@@ -37,7 +44,7 @@ static void completion_operands(const struct rh_command *const *commands)
 {
 	puts("\tesac\n\tcase \"$command $word\" in *\\ -*) ;;");
 	for (const struct rh_command *const *at = commands; *at; at++) {
-		if (!(*at)->words)
+		if (!(*at)->words || !completion_shows(*at))
 			continue;
 		printf("\t%s\\ *) COMPREPLY=($(compgen -W \"", (*at)->name);
 		(*at)->words();
@@ -52,17 +59,18 @@ static void completion_bash(const struct rh_command *const *commands)
 	     "\tCOMPREPLY=()\n\tif [ \"$COMP_CWORD\" -eq 1 ]; then");
 	fputs("\t\tCOMPREPLY=($(compgen -W \"", stdout);
 	for (const struct rh_command *const *at = commands; *at; at++)
-		if (!(*at)->hidden)
+		if (completion_shows(*at))
 			printf("%s ", (*at)->name);
 	puts("\" -- \"$word\")); return\n\tfi\n\tcase \"$command $before\" in");
 	for (const struct rh_command *const *at = commands; *at; at++)
-		completion_values((*at)->name, (*at)->options);
+		if (completion_shows(*at))
+			completion_values((*at)->name, (*at)->options);
 	completion_values("*", rh_cli_common_options);
 	completion_operands(commands);
 	puts("\tesac\n\tcase $word in -*) ;; *)\n\t\tCOMPREPLY=($(compgen -f -- \"$word\")); return ;;\n\tesac\n"
 	     "\tcase $command in");
 	for (const struct rh_command *const *at = commands; *at; at++) {
-		if ((*at)->hidden)
+		if (!completion_shows(*at))
 			continue;
 		printf("\t%s) COMPREPLY=($(compgen -W \"", (*at)->name);
 		completion_words((*at)->options);
@@ -116,7 +124,7 @@ static void completion_fish(const struct rh_command *const *commands)
 {
 	puts("# fish completion for roundhouse; `roundhouse completion fish | source`");
 	for (const struct rh_command *const *at = commands; *at; at++) {
-		if ((*at)->hidden)
+		if (!completion_shows(*at))
 			continue;
 		printf("complete -c roundhouse -n __fish_use_subcommand -f -a %s", (*at)->name);
 		completion_fish_text((*at)->summary);

@@ -148,20 +148,25 @@ static int jobs_refuse_none(const struct rh_session *session, const struct rh_jo
 
 int rh_jobs_open(const struct rh_cli *cli, const struct rh_session *session, struct rh_jobs *jobs, struct rh_error *err)
 {
-	struct jobs_reading reading = {.session = session, .jobs = jobs};
 	int r = 0;
 
 	for (size_t i = 0; i < cli->operand_count && r == 0; i++)
 		r = rh_manifest_read(&jobs->manifest, cli->operands[i], err);
-	if (r == 0)
-		r = jobs_collect(&reading, err);
+	return r < 0 ? r : rh_jobs_check(session, jobs, cli->operands[0], err);
+}
+
+int rh_jobs_check(const struct rh_session *session, struct rh_jobs *jobs, const char *from, struct rh_error *err)
+{
+	struct jobs_reading reading = {.session = session, .jobs = jobs};
+	int r = jobs_collect(&reading, err);
+
 	rh_json_free(reading.pod_schema);
 	if (r < 0)
 		return r;
 	if (reading.errors > 0)
 		return rh_fail(err, RH_EINVAL, "%zu error%s; nothing was done", reading.errors, reading.errors == 1 ? "" : "s");
 	if (jobs->count == 0)
-		return jobs_refuse_none(session, jobs, cli->operands[0], err);
+		return jobs_refuse_none(session, jobs, from, err);
 	return 0;
 }
 

@@ -30,6 +30,8 @@ struct rh_jobs {
  */
 int rh_jobs_open(const struct rh_cli *cli, const struct rh_session *session, struct rh_jobs *jobs,
                  struct rh_error *err);
+/** rh_jobs_open() for a manifest that was read before. @param from names its files in messages. @return likewise */
+int rh_jobs_check(const struct rh_session *session, struct rh_jobs *jobs, const char *from, struct rh_error *err);
 /**
  * @return whether an object of a file is, or was meant to be, a job: its kind is served by a plugin, in any group; or
  * its group is kubeflow.org; or its API is easily mistaken for V1's (rh_foreign_api())

@@ -14,16 +14,37 @@ static const struct rh_command *main_find(const char *name)
 	return NULL;
 }
 
+/* What kubectl, docker compose and torchx call it. @return NULL: none of them does */
+static const char *main_other_word(const char *name)
+{
+	static const char *const words[][2] = {
+		{"list", "ls"},          {"get", "ls"},        {"jobs", "ls"},          {"status", "ls"},
+		{"up", "run"},           {"apply", "run"},     {"create", "run"},       {"start", "run"},
+		{"submit", "run"},       {"down", "stop"},     {"delete", "stop"},      {"kill", "stop"},
+		{"cancel", "stop"},      {"rm", "runs prune"}, {"prune", "runs prune"}, {"stats", "top"},
+		{"inspect", "describe"}, {"show", "describe"}, {"wait", "attach"},      {"restart", "rerun"},
+		{"validate", "lint"},    {"check", "lint"},    {"template", "render"},  {"shell", "exec"},
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(words[i][0], name) == 0)
+			return words[i][1];
+	}
+	return NULL;
+}
+
 static int main_unknown(const char *name)
 {
-	const char *names[32];
+	const char *names[64];
 	const char *nearest;
 	size_t count = 0;
 
-	for (const struct rh_command *const *at = rh_commands; *at && count < 32; at++)
+	for (const struct rh_command *const *at = rh_commands; *at && count < 64; at++)
 		if (!(*at)->hidden)
 			names[count++] = (*at)->name;
-	nearest = rh_nearest(name, names, count);
+	nearest = main_other_word(name);
+	if (!nearest)
+		nearest = rh_nearest(name, names, count);
 	fprintf(stderr, "roundhouse: unknown command \"%s\"", name);
 	if (nearest)
 		fprintf(stderr, "; did you mean \"%s\"?\n", nearest);
@@ -91,6 +112,8 @@ static int main_dispatch(int argc, char **argv)
 	}
 	if (main_is_help(argv[1]))
 		return main_help(argc > 2 ? argv[2] : NULL);
+	if (argc > 2 && strcmp(argv[1], rh_command_comm.name) == 0 && strcmp(argv[2], "ps") == 0)
+		return main_run(&rh_command_comm_ps, argc - 3, argv + 3);
 	command = main_find(strcmp(argv[1], "--version") == 0 ? "version" : argv[1]);
 	if (!command)
 		return main_unknown(argv[1]);

@@ -47,6 +47,8 @@ struct rh_config {
 	size_t setting_count;
 	int64_t restart_backoff; /**< [local] restart-backoff: first wait before a container is restarted in place;
 	                            microseconds, default 1 s */
+	int64_t keep_runs;       /**< [local] keep-runs: how many runs are kept; 0: none */
+	int64_t keep_mebibytes;  /**< [local] keep-mebibytes: how large they may be together; 0: any size */
 	int64_t max_restarts; /**< [local] max-restarts: how often in a row a replica that fails fast, and each time in the
 	                         same way, is restarted in a job without backoffLimit; 0: for ever; default 6 */
 	int64_t restart_backoff_max; /**< [local] restart-backoff-max; default 5 min */

@@ -185,6 +185,12 @@ static const struct rh_config_key keys_table[] = {
      "How often in a row a replica is restarted that fails within a minute, and each time in the same way, in a job "
      "without backoffLimit. Then the job fails. 0: for ever, as on a cluster. --max-restarts overrides it.",
      "local.md", offsetof(struct rh_config, max_restarts)},
+	{"local", KEYS_RULE("keep-runs", RH_SETTING_COUNT), "200", NULL,
+     "How many runs are kept in $XDG_STATE_HOME/roundhouse/runs; the oldest are removed. 0: none is kept.",
+     "local.md#runs-are-kept", offsetof(struct rh_config, keep_runs)},
+	{"local", KEYS_RULE("keep-mebibytes", RH_SETTING_COUNT), "4096", NULL,
+     "How many MiB they may take together; the oldest are removed. 0: any number.", "local.md#runs-are-kept",
+     offsetof(struct rh_config, keep_mebibytes)},
 	{"local",
      {"grace-period", RH_SETTING_DURATION, 0, 0, NULL},
      "30s",

@@ -61,6 +61,10 @@ struct rh_run_hooks {
 	 * into pieces, each but the last ending with RH_LOG_SPLIT. */
 	void (*line)(void *arg, const char *job, const char *replica, const char *container, const char *text,
 	             size_t length);
+	/** The log of a container has more bytes, from byte @p from on; lines of them were passed before. */
+	void (*grown)(void *arg, const char *job, const char *replica, const char *container, int64_t from);
+	/** Once, before anything starts: the run is kept in the folder @p path (local/keep/place.h). */
+	void (*kept)(void *arg, const char *path);
 	/** An Event object was written or its count raised. */
 	void (*event)(void *arg, const struct rh_json *event);
 	/**
@@ -87,13 +91,15 @@ struct rh_run_options {
 	const struct rh_config *config;
 	const struct rh_manifest *manifest; /**< validated by the caller; other objects than jobs, ConfigMaps and Secrets
 	                                       are ignored with a note */
-	const char *log_dir;  /**< keep logs below it, one file a container: JOB/REPLICA/CONTAINER.log; NULL: in a private
-	                         folder that is removed at the end */
+	const char *log_dir;  /**< keep logs below it, one file a container: JOB/REPLICA/CONTAINER.log; what an earlier run
+	                         left in JOB is moved to JOB.1, JOB.2, ...; NULL: in the folder of a run that is kept, else
+	                         in a private folder that is removed at the end */
 	int64_t timeout;      /**< microseconds until the run is given up; RH_NEVER: no limit */
 	int64_t linger;       /**< microseconds that replicas may continue after their job Succeeded; < 0:
 	                         the configuration's grace period */
 	int64_t max_restarts; /**< most restarts in a row after the same quick failure; 0: no limit;
 	                         < 0: the configuration's */
+	bool keep;            /**< keep the run in a folder below $XDG_STATE_HOME; where that fails, a note says why */
 	bool strict;          /**< a failed replica makes the result RH_RUN_FAILED though its job Succeeded */
 	struct rh_run_hooks hooks;
 };
@@ -109,5 +115,7 @@ struct rh_run_options {
  * an unusable folder of logs), RH_EIO or RH_ENOMEM
  */
 int rh_run(const struct rh_run_options *options, struct rh_error *err);
+/** @return "Succeeded", "Failed", "TimedOut" or "Interrupted"; static storage */
+const char *rh_run_result_name(int result);
 
 #endif

@@ -40,6 +40,8 @@ struct rh_runner_hooks {
 	/** One line of output, without its newline. */
 	void (*line)(void *arg, const char *job, const char *replica, const char *container, const char *text,
 	             size_t length);
+	/** A log has more bytes, from byte @p from on. May be NULL. */
+	void (*grown)(void *arg, const char *job, const char *replica, const char *container, int64_t from);
 	/** A note for the user; called once for each text. */
 	void (*note)(void *arg, const char *text);
 	/** A fault of this machine that makes the result incomplete: a log could not be written. */

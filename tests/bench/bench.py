@@ -6,6 +6,7 @@ Nothing here passes or fails: machines differ. Ratios come from runs that altern
 """
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -92,6 +93,31 @@ def many(program, folder, rounds):
           f"own peak memory {max(r[1] for r in runs) / 1024:.1f} MiB (yardstick: 10 MiB)")
 
 
+def keeping(program, folder, rounds):
+    """Three replicas that write three million lines, kept and not, in turn."""
+    path = job(folder, 2, "sh, -c, 'seq 1000000'")
+    ratios, rates = [], []
+    for _ in range(rounds):
+        plain = measure([program, "run", "-q", "--no-keep", path])[0]
+        kept = measure([program, "run", "-q", path])[0]
+        ratios.append(kept / plain)
+        rates.append(3 / kept)
+    print(f"keeping a run costs {100 * (statistics.median(ratios) - 1):.1f} % (yardstick: 3 %) "
+          f"at {statistics.median(rates):.1f} million lines/s")
+
+
+def listing(program, folder, rounds):
+    """A thousand runs that are kept."""
+    runs = subprocess.run([program, "runs", "path"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    shutil.rmtree(runs, ignore_errors=True)
+    measure([program, "run", "-q", job(folder, 2, "/bin/true")])
+    first = os.path.join(runs, os.listdir(runs)[0])
+    for number in range(999):
+        shutil.copytree(first, f"{first}-{number}")
+    took = statistics.median(measure([program, "ls"])[0] for _ in range(rounds))
+    print(f"ls of 1000 kept runs: {took * 1000:.0f} ms (yardstick: 50 ms)")
+
+
 def render(program, folder, rounds):
     """Bodies of a 1000-replica job, printed."""
     path = job(folder, 999, "/bin/true")
@@ -105,9 +131,12 @@ def main(argv):
     build, rounds = os.path.abspath(argv[1]), int(argv[2]) if len(argv) > 2 else 5
     program = os.path.join(build, "bin", "roundhouse")
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_STATE_HOME"] = os.path.join(folder, "state")
         overhead(program, folder, rounds)
         judgement(program, folder, rounds)
         many(program, folder, rounds)
+        keeping(program, folder, rounds)
+        listing(program, folder, rounds)
         render(program, folder, rounds)
     plugin = os.path.join(build, "lib", "roundhouse", "plugins", "pytorch.so")
     for name in ("bench_decide", "bench_cache", "bench_split"):

@@ -9,6 +9,10 @@ import unittest
 PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
 TIMEOUT = 180
 
+# Runs that are kept belong to the tests, not to who starts them.
+_STATE = tempfile.TemporaryDirectory()
+os.environ["XDG_STATE_HOME"] = _STATE.name
+
 JOB = """apiVersion: kubeflow.org/v1
 kind: PyTorchJob
 metadata:

@@ -9,7 +9,7 @@ import unittest
 
 from program import PROGRAM, Case, call, job, main
 
-COMMANDS = ["run", "render", "lint", "plugins", "version", "completion", "man"]
+COMMANDS = ["run", "ls", "logs", "attach", "describe", "top", "ps", "stop", "rerun", "runs", "render", "lint", "plugins", "version", "completion", "man"]
 
 
 class Help(Case):
@@ -42,6 +42,10 @@ class Mistakes(Case):
         rows = [
             ([], "no command"),
             (["rnu"], 'did you mean "run"?'),
+            (["list"], 'did you mean "ls"?'),
+            (["kill", "x"], 'did you mean "stop"?'),
+            (["rm", "x"], 'did you mean "runs prune"?'),
+            (["inspect"], 'did you mean "describe"?'),
             (["run"], "missing operand: FILE..."),
             (["run", "--timout", "3", "x"], "did you mean --timeout?"),
             (["run", "--timeout", "soon", "x"], "option --timeout"),
@@ -94,13 +98,14 @@ class Shells(Case):
         """
         done = subprocess.run(["bash", "-c", probe], capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(done.stderr, "")
-        self.assertEqual(done.stdout.split("\n")[0].split(), ["run", "render"])
+        self.assertEqual(done.stdout.split("\n")[0].split(), ["run", "rerun", "runs", "render"])
         self.assertIn("--timeout", done.stdout.split("\n")[1])
         self.assertEqual(done.stdout.split("\n")[2].split(), ["yaml", "json"])
 
     @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
     def test_fish_completes(self):
-        probe = call("completion", "fish").stdout + "\ncomplete -C 'roundhouse re'; complete -C 'roundhouse render -o '; complete -C 'roundhouse run --log-d'\n"
+        probe = call("completion", "fish").stdout + \
+            "\ncomplete -C 'roundhouse ren'; complete -C 'roundhouse render -o '; complete -C 'roundhouse run --log-d'\n"
         done = subprocess.run(["fish", "--no-config"], input=probe, capture_output=True, text=True, timeout=180, check=False)
         self.assertEqual(done.stderr, "")
         self.assertEqual([line.split("\t")[0] for line in done.stdout.splitlines()], ["render", "json", "yaml", "--log-dir"])

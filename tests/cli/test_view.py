@@ -57,7 +57,7 @@ class Pipes(Case):
         done = call("run", self.file(job(command=f"'echo step 1; python3 {script}'")))
         shown = done.stderr.split("\nFirst fault: ")[1]
         self.assertRegex(shown.splitlines()[0], r"^Master-0 \(container pytorch\) exited with code 1:$")
-        frames = shown.splitlines()[1:-1]
+        frames = shown.splitlines()[1:shown.splitlines().index("Failed")]
         self.assertEqual(frames[0], "    Traceback (most recent call last):")
         self.assertIn(f'      File "{script}", line 2, in f', frames)
         self.assertEqual(frames[-1], "    ValueError: bad batch")

@@ -3,6 +3,8 @@
  * The words of `roundhouse comm`. What does the work is a program of its own beside this one (comm/bench), which needs
  * nothing but librhcomm, so that it runs in any job's image, and no pod of a local run loads that library for it.
  */
+#include <stdio.h>
+
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
@@ -65,6 +67,11 @@ static int comm_run(const struct rh_cli *cli)
 	return COMM_CONFIGURATION;
 }
 
+static void comm_words(void)
+{
+	fputs("bench check ps ", stdout);
+}
+
 const struct rh_command rh_command_comm = {
 	.name = "comm",
 	.synopsis = "bench|check",
@@ -84,5 +91,6 @@ const struct rh_command rh_command_comm = {
 	.operands_min = 1,
 	.operands_max = 1,
 	.run = comm_run,
+	.words = comm_words,
 	.bad_input = COMM_CONFIGURATION,
 };

@@ -4,12 +4,16 @@
 #include <string.h>
 
 #include "base/os/clock.h"
+#include "base/os/file.h"
 #include "base/os/random.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/jobs.h"
+#include "cli/run/detach.h"
 #include "cli/run/view.h"
 #include "cli/session.h"
+#include "local/keep/kept.h"
+#include "local/keep/place.h"
 
 static int run_duration(const struct rh_cli *cli, const char *name, int64_t *ret_value, struct rh_error *err)
 {
@@ -36,7 +40,12 @@ static int run_options(const struct rh_cli *cli, struct rh_run_options *options,
 	if (r == 0)
 		r = run_count(cli, "max-restarts", &options->max_restarts, err);
 	options->strict = rh_cli_option(cli, "strict") != NULL;
+	options->keep = rh_cli_option(cli, "no-keep") == NULL;
 	options->log_dir = rh_cli_option(cli, "log-dir");
+	if (r == 0 && rh_cli_option(cli, "wait") && !rh_cli_option(cli, "detach"))
+		r = rh_fail(err, RH_EINVAL, "option --wait is for --detach; without it `run` waits for the end");
+	if (r == 0 && rh_cli_option(cli, "detach") && !options->keep)
+		r = rh_fail(err, RH_EINVAL, "option --detach needs a run that is kept; leave out --no-keep");
 	if (r == 0 && options->log_dir && !*options->log_dir)
 		r = rh_fail(err, RH_EINVAL, "option --log-dir needs a folder");
 	return r;
@@ -69,32 +78,128 @@ static int run_as_json(struct rh_run_options *options, struct rh_error *err)
 	return r;
 }
 
-static int run_run(const struct rh_cli *cli)
+static int run_detached(struct rh_detach *detach, struct rh_run_options *options, size_t jobs, struct rh_error *err)
+{
+	options->hooks = rh_detach_hooks(detach, jobs);
+	return rh_run(options, err);
+}
+
+/* @param detach NULL: the run shows itself */
+static int run_jobs(const struct rh_cli *cli, const struct rh_session *session, const struct rh_jobs *jobs,
+                    struct rh_detach *detach, struct rh_error *err)
+{
+	const char *format = rh_cli_option(cli, "output");
+	struct rh_run_options options = {.host = session->host,
+	                                 .config = session->config,
+	                                 .manifest = &jobs->manifest,
+	                                 .timeout = RH_NEVER,
+	                                 .linger = -1,
+	                                 .max_restarts = -1};
+	int r = run_options(cli, &options, err);
+
+	if (r < 0)
+		return r;
+	if (detach)
+		return run_detached(detach, &options, jobs->count, err);
+	return format && strcmp(format, "json") == 0 ? run_as_json(&options, err)
+	                                             : run_as_text(cli, &options, jobs->count > 1, err);
+}
+
+/* What `run` is given, or what an earlier run ran. */
+typedef int run_read_fn(const struct rh_cli *cli, const struct rh_session *session, struct rh_jobs *jobs,
+                        struct rh_error *err);
+
+static int run_here(const struct rh_cli *cli, run_read_fn *read, struct rh_detach *detach, struct rh_error *err)
 {
 	rh_auto_session session = {0};
 	rh_auto_jobs jobs = {0};
-	struct rh_error err = {0};
-	const char *format = rh_cli_option(cli, "output");
-	struct rh_run_options options = {.timeout = RH_NEVER, .linger = -1, .max_restarts = -1};
-	int r = run_options(cli, &options, &err);
+	int r = rh_session_open(cli, &session, err);
 
-	if (r == 0)
-		r = rh_session_open(cli, &session, &err);
 	jobs.manifest.suffix = (uint32_t)rh_random_seed();
 	if (r == 0)
-		r = rh_jobs_open(cli, &session, &jobs, &err);
-	if (r == 0) {
-		options.host = session.host;
-		options.config = session.config;
-		options.manifest = &jobs.manifest;
-		r = format && strcmp(format, "json") == 0 ? run_as_json(&options, &err)
-		                                          : run_as_text(cli, &options, jobs.count > 1, &err);
-	}
+		r = read(cli, &session, &jobs, err);
+	return r < 0 ? r : run_jobs(cli, &session, &jobs, detach, err);
+}
+
+/* First of all it detaches: what is opened then belongs to the process that runs the jobs. */
+static int run_detach(const struct rh_cli *cli, run_read_fn *read, struct rh_error *err)
+{
+	struct rh_detach detach;
+	int status = RH_EXIT_FAILED;
+	int r = rh_detach(&detach, rh_cli_option(cli, "wait") != NULL, &status, err);
+
+	if (r == 1)
+		return status;
+	if (r == 0)
+		r = run_here(cli, read, &detach, err);
+	if (r < 0) /* printed before the first process may end */
+		r = rh_cli_fail(cli, rh_cli_status(r), err->message);
+	rh_detach_deinit(&detach);
+	return r;
+}
+
+static int run_from(const struct rh_cli *cli, run_read_fn *read)
+{
+	struct rh_error err = {0};
+	struct rh_run_options checked = {0};
+	int r = run_options(cli, &checked, &err);
+
+	if (r == 0)
+		r = rh_cli_option(cli, "detach") ? run_detach(cli, read, &err) : run_here(cli, read, NULL, &err);
 	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : r;
 }
 
+static int run_run(const struct rh_cli *cli)
+{
+	return run_from(cli, rh_jobs_open);
+}
+
+/* Relative paths of a job start at the folder of its file, so the objects get the files that they came from. */
+static int rerun_set_sources(const struct rh_kept *kept, struct rh_manifest *manifest, struct rh_error *err)
+{
+	const struct rh_json *list = rh_json_get(kept->state, "sources");
+	const struct rh_json *source = rh_json_first(list);
+
+	for (size_t i = 0; rh_json_size(list) == manifest->count && i < manifest->count; i++) {
+		char *copy = rh_strdup(rh_json_string(source));
+
+		if (!copy)
+			return rh_fail_oom(err);
+		rh_free(manifest->items[i].source);
+		manifest->items[i].source = copy;
+		source = rh_json_next(source);
+	}
+	return 0;
+}
+
+static int rerun_read(const struct rh_cli *cli, const struct rh_session *session, struct rh_jobs *jobs,
+                      struct rh_error *err)
+{
+	rh_auto_kept kept = {0};
+	rh_auto_free char *path = NULL;
+	int r = rh_kept_find(cli->operands[0], false, &kept, err);
+
+	if (r < 0)
+		return r;
+	path = rh_path_join(kept.path, RH_KEEP_JOBS);
+	r = path ? rh_manifest_read(&jobs->manifest, path, err) : rh_fail_oom(err);
+	if (r == 0)
+		r = rerun_set_sources(&kept, &jobs->manifest, err);
+	return r < 0 ? r : rh_jobs_check(session, jobs, kept.name, err);
+}
+
+static int rerun_run(const struct rh_cli *cli)
+{
+	return run_from(cli, rerun_read);
+}
+
 static const struct rh_option run_option_rows[] = {
-	{"log-dir", 0, "DIR", NULL, "keep every container's output in DIR/JOB/REPLICA/CONTAINER.log"},
+	{"detach", 'd', NULL, NULL, "go on without this terminal; print the name of the run when its jobs are created"},
+	{"wait", 0, NULL, NULL, "with --detach: print it when every job runs or has ended"},
+	{"log-dir", 0, "DIR", NULL,
+     "keep every container's output in DIR/JOB/REPLICA/CONTAINER.log; that of an earlier run is moved to DIR/JOB.1, "
+     "..."},
+	{"no-keep", 0, NULL, NULL, "do not keep the run: `roundhouse ls` and others will not find it"},
 	{"output", 'o', "FORMAT", "text|json", "show text, or write a stream of JSON objects, one a line"},
 	{"quiet", 'q', NULL, NULL, "show the output of the replicas and what went wrong, nothing else"},
 	{"timeout", 't', "TIME", NULL, "give up after TIME (90, 90s, 1h30m)"},
@@ -125,4 +230,19 @@ const struct rh_command rh_command_run = {
 	.operands_min = 1,
 	.operands_max = 1000,
 	.run = run_run,
+};
+
+const struct rh_command rh_command_rerun = {
+	.name = "rerun",
+	.synopsis = "JOB",
+	.summary = "run the jobs of an earlier run once more",
+	.details =
+		"JOB is the name of a job or a run, see `roundhouse ls`. The jobs are those of that run, also when their "
+		"files have\n"
+		"changed since; programs and data are those of today. Options are those of `run`; none is taken over.\n\n"
+		"Exit status: as `roundhouse run`.",
+	.options = run_option_rows,
+	.operands_min = 1,
+	.operands_max = 1,
+	.run = rerun_run,
 };

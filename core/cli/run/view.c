@@ -28,6 +28,7 @@ struct rh_text_view {
 	struct rh_str failure;       /* messages of Failed conditions */
 	struct rh_str warnings;      /* shown after the table */
 	struct rh_table table;
+	struct rh_str kept;   /* the folder of the run */
 	struct rh_str faults; /* the first fault of each job, with its lines */
 };
 
@@ -247,6 +248,13 @@ static void view_first_fault(void *arg, const struct rh_run_fault *fault)
 	}
 }
 
+static void view_kept(void *arg, const char *path)
+{
+	struct rh_text_view *view = arg;
+
+	rh_str_append(&view->kept, path);
+}
+
 static void view_note(void *arg, const char *text)
 {
 	struct rh_text_view *view = arg;
@@ -271,15 +279,8 @@ void rh_text_view_finish(struct rh_text_view *view, int result)
 	fputs(rh_str_text(&view->faults), stderr);
 	if (!view->quiet || result != RH_RUN_SUCCEEDED)
 		fprintf(stderr, "%s\n", rh_run_result_name(result));
-}
-
-const char *rh_run_result_name(int result)
-{
-	if (result == RH_RUN_SUCCEEDED)
-		return "Succeeded";
-	if (result == RH_RUN_TIMED_OUT)
-		return "TimedOut";
-	return result == RH_RUN_INTERRUPTED ? "Interrupted" : "Failed";
+	if (view->kept.length && (!view->quiet || result != RH_RUN_SUCCEEDED))
+		fprintf(stderr, "Kept in %s\n", rh_str_text(&view->kept));
 }
 
 struct rh_text_view *rh_text_view_new(bool quiet, bool multiple)
@@ -318,6 +319,7 @@ void rh_text_view_free(struct rh_text_view *view)
 	rh_str_deinit(&view->status);
 	rh_str_deinit(&view->failure);
 	rh_str_deinit(&view->faults);
+	rh_str_deinit(&view->kept);
 	rh_str_deinit(&view->shown_message);
 	rh_free(view);
 }
@@ -332,6 +334,7 @@ struct rh_run_hooks rh_text_view_hooks(struct rh_text_view *view)
 		.replica = view_replica,
 		.warning = view_warning,
 		.note = view_note,
+		.kept = view_kept,
 		.arg = view,
 	};
 }

@@ -35,16 +35,15 @@ void rh_text_view_finish(struct rh_text_view *view, int result);
 struct rh_json_view {
 	struct rh_json *first;  /**< first fault of the first job that has one */
 	struct rh_json *faults; /**< first faults by name of the job */
+	char *kept;             /**< folder in which the run is kept; NULL: it is not */
 };
 
 /** @return hooks that write one JSON object a line on standard output; their arg is @p view */
 struct rh_run_hooks rh_json_view_hooks(struct rh_json_view *view);
-/** Write the last line: {"type":"result","result":…,"exitStatus":…,"firstFault":…,"firstFaults":{JOB:…}}. */
+/** Write the last line: {"type":"result","result":…,"exitStatus":…,"kept":PATH,"firstFault":…,
+ * "firstFaults":{JOB:…}}. */
 void rh_json_view_finish(struct rh_json_view *view, int result);
 /** Free what @p view owns. */
 void rh_json_view_deinit(struct rh_json_view *view);
-
-/** @return "Succeeded", "Failed", "TimedOut" or "Interrupted"; static storage */
-const char *rh_run_result_name(int result);
 
 #endif

@@ -26,12 +26,12 @@ static const struct rh_services services_table = {
 	.edit = rh_reply_edit,
 	.object = rh_reply_object,
 	.verdict = rh_reply_verdict,
-	.object_with = rh_reply_object_with,
 	.type = rh_view_type,
 	.pod_name = rh_view_pod_name,
 	.key = rh_view_key,
 	.member = rh_view_member,
 	.gang = rh_view_gang,
+	.object_with = rh_reply_object_with,
 	.conclude = rh_reply_conclude,
 };
 

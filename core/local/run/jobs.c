@@ -125,6 +125,7 @@ static int jobs_add_job(struct rh_run *run, const struct rh_manifest_object *ite
 	if (r < 0)
 		return rh_wrap(err, r, "%s", item->source);
 	run->job_count++;
+	job->log_lock = -1;
 	kind = job->job->kind;
 	r = jobs_note_version(run, job->job) < 0 ? rh_fail_oom(err) : jobs_check(job->job, err);
 	if (r < 0)
@@ -438,6 +439,8 @@ static void jobs_job_deinit(struct rh_run_job *job)
 	rh_free(job->api_version);
 	rh_free(job->folder);
 	rh_free(job->log_name);
+	if (job->log_lock >= 0)
+		(void)close(job->log_lock);
 	rh_free(job->uid);
 	rh_free(job->refusal);
 	rh_run_judged_free(job->judged);

@@ -24,6 +24,7 @@ struct rh_run_job {
 	char *api_version;           /**< owned */
 	char *folder;                /**< absolute path of the manifest's folder; owned */
 	char *log_name;              /**< name of its folder of logs; owned */
+	int log_lock;                /**< keeps other runs out of that folder; -1: not needed */
 	char *uid;                   /**< owned; NULL before it is stored */
 	char *refusal; /**< why it cannot run here, not yet written to its status; owned; NULL: nothing to write */
 	struct rh_run_record *records;

@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "engine/engine.h"
 #include "local/addresses.h"
+#include "local/keep/keep.h"
 #include "local/run.h"
 #include "local/run/dir.h"
 #include "local/run/faults.h"
@@ -31,6 +32,7 @@ enum rh_run_state {
 /** One run. */
 struct rh_run {
 	const struct rh_run_options *options;
+	struct rh_keep *keep; /**< NULL: the run is not kept */
 	struct rh_loop *loop;
 	struct rh_locks *locks;
 	struct rh_address_pool *pool;

@@ -14,6 +14,7 @@
 #include "host/containment/guard.h"
 #include "job/names.h"
 #include "job/pod.h"
+#include "local/run/folders.h"
 #include "local/run/hosts.h"
 #include "local/run/parts.h"
 
@@ -105,7 +106,9 @@ static void run_on_fault(void *arg, const char *text)
 {
 	struct rh_run *run = arg;
 
-	run->faulty = true;
+	/* logs that are kept unasked do not decide how a training ended */
+	if (run->options->log_dir || !rh_keep_logs(run->keep))
+		run->faulty = true;
 	rh_run_note(run, text);
 }
 
@@ -135,6 +138,13 @@ static void run_on_line(void *arg, const char *job, const char *replica, const c
 	const struct rh_run_hooks *hooks = &((const struct rh_run *)arg)->options->hooks;
 
 	hooks->line(hooks->arg, job, replica, container, text, length);
+}
+
+static void run_on_grown(void *arg, const char *job, const char *replica, const char *container, int64_t from)
+{
+	const struct rh_run_hooks *hooks = &((const struct rh_run *)arg)->options->hooks;
+
+	hooks->grown(hooks->arg, job, replica, container, from);
 }
 
 static void run_stop(struct rh_run *run, int result)
@@ -381,43 +391,6 @@ static int run_add_sources(struct rh_run *run, struct rh_error *err)
 	return r;
 }
 
-/* An unusable folder that the user configured counts as bad input. */
-static int run_open_logs(struct rh_run *run, struct rh_error *err)
-{
-	const char *wanted = run->options->log_dir;
-	int r = rh_dir_make(wanted, 0755, err);
-	char *real;
-
-	if (r < 0)
-		return rh_wrap(err, RH_EINVAL, "folder of logs");
-	real = realpath(wanted, NULL);
-	run->log_dir = rh_strdup(real);
-	if (!real || access(real, W_OK | X_OK) < 0)
-		r = rh_fail(err, RH_EINVAL, "cannot write into the folder of logs \"%s\": %s", wanted, strerror(errno));
-	else if (!run->log_dir)
-		r = rh_fail_oom(err);
-	free(real); /* realpath() has it from malloc() */
-	return r;
-}
-
-/* The folders: a private one for pods, and one for logs, the user's if configured. */
-static int run_open_folders(struct rh_run *run, struct rh_error *err)
-{
-	int r = rh_run_dir_new(&run->dir, err);
-
-	if (r < 0)
-		return r;
-	run->pods_dir = rh_path_join(rh_run_dir_path(run->dir), "pods");
-	if (!run->pods_dir)
-		return rh_fail_oom(err);
-	if (!run->options->log_dir) {
-		run->log_dir = rh_path_join(rh_run_dir_path(run->dir), "logs");
-		return run->log_dir ? rh_dir_make(run->pods_dir, 0700, err) : rh_fail_oom(err);
-	}
-	r = run_open_logs(run, err);
-	return r < 0 ? r : rh_dir_make(run->pods_dir, 0700, err);
-}
-
 /* Each pod needs a descriptor; the limit is raised only where it is needed, since pods inherit it. */
 static void run_raise_limit(const struct rh_run *run)
 {
@@ -468,6 +441,7 @@ static int run_open_runner(struct rh_run *run, struct rh_error *err)
 	                                         .folder = run_folder,
 	                                         .hosts = run_hosts,
 	                                         .line = run->options->hooks.line ? run_on_line : NULL,
+	                                         .grown = run->options->hooks.grown ? run_on_grown : NULL,
 	                                         .note = run_on_note,
 	                                         .fault = run_on_fault,
 	                                         .refused = run_on_refused_pod,
@@ -493,7 +467,7 @@ static int run_open(struct rh_run *run, struct rh_error *err)
 	if (r == 0)
 		r = run_open_pool(run, err);
 	if (r == 0)
-		r = run_open_folders(run, err);
+		r = rh_run_folders_open(run, err);
 	if (r == 0)
 		r = rh_loop_new(&run->loop, err);
 	if (r == 0)
@@ -541,9 +515,9 @@ static int run_result(const struct rh_run *run)
 	return failed ? RH_RUN_FAILED : RH_RUN_SUCCEEDED;
 }
 
-int rh_run(const struct rh_run_options *options, struct rh_error *err)
+static int run_all(const struct rh_run_options *options, struct rh_keep *keep, struct rh_error *err)
 {
-	struct rh_run run = {.options = options, .stop_by = RH_NEVER, .result = RH_RUN_FAILED};
+	struct rh_run run = {.options = options, .keep = keep, .stop_by = RH_NEVER, .result = RH_RUN_FAILED};
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	struct sigaction before;
 	int r;
@@ -562,8 +536,28 @@ int rh_run(const struct rh_run_options *options, struct rh_error *err)
 		rh_run_faults_report(&run);
 		run.replica_failed = rh_run_pods_report(&run) > 0;
 		r = run_result(&run);
+		if (keep)
+			rh_keep_finish(keep, r);
 	}
 	run_close(&run);
 	(void)sigaction(SIGPIPE, &before, NULL);
+	return r;
+}
+
+int rh_run(const struct rh_run_options *options, struct rh_error *err)
+{
+	struct rh_run_options recorded = *options;
+	rh_auto(keep) keep = NULL;
+	int r;
+
+	if (!options->keep || options->config->keep_runs == 0)
+		return run_all(options, NULL, err);
+	keep = rh_keep_new(&options->hooks);
+	if (!keep)
+		return rh_fail_oom(err);
+	recorded.hooks = rh_keep_hooks(keep);
+	r = run_all(&recorded, keep, err);
+	if (rh_keep_logs(keep))
+		rh_run_folders_rotate(options->config);
 	return r;
 }

@@ -20,7 +20,6 @@ struct rh_runner {
 	struct rh_runner_options options;
 	struct rh_map *pods;  /**< struct rh_runner_pod by UID; owned */
 	struct rh_map *noted; /**< notes that were already reported */
-	struct rh_map *begun; /**< log folders that this run writes */
 	struct rh_runtime_spec_machine machine;
 	bool asked_machine; /**< machine is filled */
 	char *program;      /**< path of this program; owned; NULL: unknown */

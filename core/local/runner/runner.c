@@ -208,6 +208,19 @@ static void runner_on_line(void *arg, const char *text, size_t length)
 	hooks->line(hooks->arg, pod->job, pod->replica, line->container->name, text, length);
 }
 
+/* @return whether more may be readable now */
+static bool runner_read_log(const struct rh_runner_pod *pod, struct rh_runner_container *container)
+{
+	const struct rh_runner_hooks *hooks = &pod->runner->options.hooks;
+	struct runner_line line = {pod, container};
+	int64_t before = container->log.offset;
+	bool more = rh_log_read(&container->log, RUNNER_LOG_BUDGET, runner_on_line, &line);
+
+	if (container->log.offset > before && hooks->grown)
+		hooks->grown(hooks->arg, pod->job, pod->replica, container->name, before);
+	return more;
+}
+
 static bool runner_read_logs(struct rh_runner_pod *pod)
 {
 	bool more = false;
@@ -218,8 +231,7 @@ static bool runner_read_logs(struct rh_runner_pod *pod)
 
 		if (!container->grown)
 			continue;
-		container->grown =
-			pod->runner->options.hooks.line && rh_log_read(&container->log, RUNNER_LOG_BUDGET, runner_on_line, &line);
+		container->grown = pod->runner->options.hooks.line && runner_read_log(pod, container);
 		if (container->grown)
 			more = true;
 		else if (pod->pid == 0 && pod->runner->options.hooks.line)
@@ -419,8 +431,7 @@ static int runner_open(struct rh_runner *runner, struct rh_error *err)
 
 	runner->pods = rh_map_new();
 	runner->noted = rh_map_new();
-	runner->begun = rh_map_new();
-	if (!runner->pods || !runner->noted || !runner->begun)
+	if (!runner->pods || !runner->noted)
 		return rh_fail_oom(err);
 	rh_devices_find("", getenv("CUDA_VISIBLE_DEVICES"), &runner->devices);
 	runner->program = runner_program();
@@ -524,7 +535,6 @@ void rh_runner_free(struct rh_runner *runner)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 0L);
 	rh_map_free(runner->pods);
 	rh_map_free(runner->noted);
-	rh_map_free(runner->begun);
 	rh_free(runner->program);
 	rh_free(runner);
 }

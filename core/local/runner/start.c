@@ -106,28 +106,19 @@ void rh_runner_drop_gpus(struct rh_runner_pod *pod)
 	pod->gpu_count = 0;
 }
 
-/* The folder of the pod's logs; files of an earlier run are removed, those of an earlier pod of this replica stay.
- */
+/* The folder of the pod's logs; files of an earlier pod of this replica stay. */
 static int start_make_logs(struct runner_start *start)
 {
 	struct rh_runner_pod *pod = start->pod;
-	struct rh_runner *runner = pod->runner;
-	bool first;
 	int r;
 
-	start->log_dir = rh_asprintf("%s/%s/%s", runner->options.log_dir, pod->job, pod->replica);
+	start->log_dir = rh_asprintf("%s/%s/%s", pod->runner->options.log_dir, pod->job, pod->replica);
 	if (!start->log_dir)
 		return rh_fail_oom(start->err);
 	r = rh_dir_make(start->log_dir, 0700, start->err);
-	first = !rh_map_get(runner->begun, start->log_dir);
-	if (r == 0 && first && rh_map_set(runner->begun, start->log_dir, runner, NULL) < 0)
-		return rh_fail_oom(start->err);
 	for (size_t i = 0; r == 0 && i < pod->container_count; i++) {
 		struct rh_runner_container *container = &pod->containers[i];
 
-		if (first && unlink(container->log.path) < 0 && errno != ENOENT)
-			r = rh_fail(start->err, RH_EIO, "cannot remove the log \"%s\" of an earlier run: %s", container->log.path,
-			            strerror(errno));
 		container->log.offset = rh_log_size(container->log.path);
 		container->log_start = container->log.offset;
 	}

@@ -43,12 +43,14 @@ class Place:
         self.tmp = os.path.join(self.folder, "tmp")
         self.runtime = os.path.join(self.folder, "runtime")
         self.files = os.path.join(self.folder, "files")
-        for path in (self.tmp, self.runtime, self.files):
+        self.state = os.path.join(self.folder, "state")
+        for path in (self.tmp, self.runtime, self.files, self.state):
             os.mkdir(path, 0o700)
         self.mark = uuid.uuid4().hex
         self.settings = self.write("roundhouse.ini", "[local]\nrestart-backoff = 20ms\nrestart-backoff-max = 100ms\n"
                                    "grace-period = 2s\n" + settings)
-        self.environment = dict(os.environ, TMPDIR=self.tmp, XDG_RUNTIME_DIR=self.runtime, ROUNDHOUSE_CONFIG=self.settings,
+        self.environment = dict(os.environ, TMPDIR=self.tmp, XDG_RUNTIME_DIR=self.runtime,
+                                XDG_STATE_HOME=self.state, ROUNDHOUSE_CONFIG=self.settings,
                                 **{MARK: self.mark})
 
     def write(self, name, text):

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/commands/runs/grid.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "cli/run/screen.h"
+
+/* Spaces between two columns. */
+#define GRID_GAP 2
+
+static int grid_take(struct rh_grid *grid, char *cell)
+{
+	char **grown = cell ? rh_realloc_array(grid->cells, grid->count + 1, sizeof(*grown)) : NULL;
+
+	if (!grown) {
+		rh_free(cell);
+		return RH_ENOMEM;
+	}
+	grown[grid->count++] = cell;
+	grid->cells = grown;
+	return 0;
+}
+
+int rh_grid_add(struct rh_grid *grid, const char *text)
+{
+	rh_auto_str line = {0};
+
+	rh_str_append_line(&line, text, strlen(text), strlen(text));
+	return grid_take(grid, rh_str_take(&line));
+}
+
+int rh_grid_addf(struct rh_grid *grid, const char *fmt, ...)
+{
+	va_list args;
+	char *cell;
+
+	va_start(args, fmt);
+	cell = rh_vasprintf(fmt, args);
+	va_end(args);
+	return grid_take(grid, cell);
+}
+
+/* Characters of UTF-8, which is as near to columns as it has to be. */
+static size_t grid_width(const char *text)
+{
+	size_t width = 0;
+
+	for (; *text; text++)
+		width += ((unsigned char)*text & 0xc0) != 0x80 ? 1 : 0;
+	return width;
+}
+
+static void grid_print_last(const char *text, size_t room)
+{
+	rh_auto_str cut = {0};
+
+	if (room >= 8 && grid_width(text) > room) {
+		rh_str_append_line(&cut, text, strlen(text), room - 3);
+		text = rh_str_text(&cut);
+	}
+	puts(text);
+}
+
+void rh_grid_print(const struct rh_grid *grid)
+{
+	size_t widths[RH_GRID_COLUMNS] = {0};
+	size_t screen = rh_screen_width(STDOUT_FILENO);
+	size_t rows = grid->count / grid->columns;
+	size_t taken = 0;
+
+	for (size_t i = 0; i < rows * grid->columns; i++) {
+		size_t width = grid_width(grid->cells[i]);
+
+		if (width > widths[i % grid->columns])
+			widths[i % grid->columns] = width;
+	}
+	for (size_t i = 0; i + 1 < grid->columns; i++)
+		taken += widths[i] + GRID_GAP;
+	for (size_t i = 0; i < rows * grid->columns; i++) {
+		size_t column = i % grid->columns;
+
+		if (column + 1 == grid->columns)
+			grid_print_last(grid->cells[i], screen > taken ? screen - taken : 0);
+		else
+			printf("%s%*s", grid->cells[i], (int)(widths[column] + GRID_GAP - grid_width(grid->cells[i])), "");
+	}
+}
+
+void rh_grid_deinit(struct rh_grid *grid)
+{
+	for (size_t i = 0; i < grid->count; i++)
+		rh_free(grid->cells[i]);
+	rh_free(grid->cells);
+	*grid = (struct rh_grid){.columns = grid->columns};
+}

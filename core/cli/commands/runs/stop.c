@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/os/clock.h"
+#include "cli/cli.h"
+#include "cli/commands.h"
+#include "local/keep/kept.h"
+#include "local/keep/place.h"
+
+/* The process of the run by a descriptor, so that no other process that gets its number is hit. @return -1: it has
+ * ended */
+static int stop_open(const struct rh_kept *kept)
+{
+	int fd = (int)syscall(SYS_pidfd_open, (pid_t)kept->pid, 0U);
+	int64_t start = -1;
+
+	(void)rh_json_integer(rh_json_get(kept->state, "pidStart"), &start);
+	if (fd >= 0 && !rh_keep_is_process(kept->pid, start)) {
+		(void)close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int stop_signal(const struct rh_kept *kept, int process, int number, struct rh_error *err)
+{
+	if (syscall(SYS_pidfd_send_signal, process, number, NULL, 0U) < 0 && errno != ESRCH)
+		return rh_fail(err, RH_EIO, "cannot signal run \"%s\" (process %lld): %s", kept->name, (long long)kept->pid,
+		               strerror(errno));
+	return 0;
+}
+
+/* @return whether the process has ended in time */
+static bool stop_wait(int process, int64_t patience)
+{
+	int64_t until = patience == RH_NEVER ? RH_NEVER : rh_clock_monotonic() + patience;
+	struct pollfd poll_ = {.fd = process, .events = POLLIN};
+
+	for (;;) {
+		int64_t rest = until == RH_NEVER ? 0 : until - rh_clock_monotonic();
+		struct timespec timeout = {.tv_sec = rest > 0 ? rest / RH_SECOND : 0,
+		                           .tv_nsec = rest > 0 ? rest % RH_SECOND * 1000 : 0};
+		int ready = ppoll(&poll_, 1, until == RH_NEVER ? NULL : &timeout, NULL);
+
+		if (ready > 0 || (ready < 0 && errno != EINTR))
+			return true;
+		if (ready == 0)
+			return false;
+	}
+}
+
+/* The run stops gracefully at the first signal, and at once at the second, which is another one: two of one number may
+ * arrive as one. */
+static int stop_end(const struct rh_cli *cli, const struct rh_kept *kept, int process, int64_t patience,
+                    struct rh_error *err)
+{
+	int r = stop_signal(kept, process, SIGTERM, err);
+
+	if (r < 0 || rh_cli_option(cli, "no-wait"))
+		return r;
+	if (!stop_wait(process, patience)) {
+		r = stop_signal(kept, process, SIGINT, err);
+		(void)stop_wait(process, RH_NEVER);
+	}
+	return r;
+}
+
+static void stop_report(const struct rh_cli *cli, const struct rh_kept *kept)
+{
+	rh_auto_kept now = {0};
+
+	if (!rh_cli_option(cli, "no-wait") && rh_kept_read(kept->path, &now) == 0)
+		printf("%s: %s\n", now.name, rh_kept_state(&now));
+}
+
+static int stop_check(const struct rh_cli *cli, const struct rh_kept *kept, struct rh_error *err)
+{
+	size_t jobs = rh_json_size(rh_json_get(kept->state, "jobs"));
+
+	if (kept->life != RH_KEPT_RUNNING)
+		return rh_fail(err, RH_ENOENT, "run \"%s\" does not go on; it is %s", kept->name, rh_kept_state(kept));
+	if (jobs > 1 && strcmp(kept->name, cli->operands[0]) != 0)
+		return rh_fail(err, RH_EINVAL, "run \"%s\" has %zu jobs, which end together; `roundhouse stop %s` stops it",
+		               kept->name, jobs, kept->name);
+	return 0;
+}
+
+static int stop_patience(const struct rh_cli *cli, int64_t *ret_patience, struct rh_error *err)
+{
+	const char *text = rh_cli_option(cli, "time");
+	int r = 0;
+
+	*ret_patience = rh_cli_option(cli, "now") ? 0 : RH_NEVER;
+	if (text)
+		r = rh_duration_parse(text, ret_patience, err);
+	return r < 0 ? rh_wrap(err, r, "option --time") : 0;
+}
+
+static int stop_run(const struct rh_cli *cli)
+{
+	struct rh_error err = {0};
+	rh_auto_kept kept = {0};
+	rh_auto_close int process = -1;
+	int64_t patience;
+	int r = stop_patience(cli, &patience, &err);
+
+	if (r == 0)
+		r = rh_kept_find(cli->operands[0], true, &kept, &err);
+	if (r == 0)
+		r = stop_check(cli, &kept, &err);
+	if (r == 0) {
+		process = stop_open(&kept);
+		r = process < 0 ? 0 : stop_end(cli, &kept, process, patience, &err);
+	}
+	if (r < 0)
+		return rh_cli_fail(cli, rh_cli_status(r), err.message);
+	stop_report(cli, &kept);
+	return RH_EXIT_OK;
+}
+
+static const struct rh_option stop_options[] = {
+	{"time", 't', "TIME", NULL,
+     "how long replicas may take to end before they are killed (default: the grace period of each)"},
+	{"now", 0, NULL, NULL, "kill the replicas at once"},
+	{"no-wait", 0, NULL, NULL, "do not wait for the end of the run"},
+	{NULL, 0, NULL, NULL, NULL},
+};
+
+const struct rh_command rh_command_stop = {
+	.name = "stop",
+	.synopsis = "JOB",
+	.summary = "stop a run that goes on",
+	.details =
+		"JOB is the name of a job or a run, see `roundhouse ls`. The replicas get SIGTERM, and SIGKILL after their "
+		"grace\n"
+		"period, as with Ctrl-C where the run shows. The run keeps its output and says Interrupted.",
+	.options = stop_options,
+	.operands_min = 1,
+	.operands_max = 1,
+	.run = stop_run,
+};

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file local/keep/place.h
+ * @brief Where runs are kept: one folder for each, and what lies in it.
+ *
+ * The folder of all runs is $XDG_STATE_HOME/roundhouse/runs. A run's folder is called JOB-TIME and appears there when
+ * all of the following but the state is in it. Names that start with a dot are folders that are being made or removed.
+ */
+#ifndef RH_LOCAL_KEEP_PLACE_H
+#define RH_LOCAL_KEEP_PLACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/** @name Files of a run's folder @{ */
+#define RH_KEEP_LOCK "lock"           /**< held by flock() while the run goes on */
+#define RH_KEEP_START "run.json"      /**< the state at the start; never changed */
+#define RH_KEEP_STATE "state.json"    /**< the newest state, replaced as a whole; has all members of the first one */
+#define RH_KEEP_EVENTS "events.jsonl" /**< a JSON object a line, appended */
+#define RH_KEEP_JOBS "jobs.yaml"      /**< the objects of the run's files */
+#define RH_KEEP_LOGS "logs"           /**< JOB/REPLICA/CONTAINER.log, unless the user chose another folder */
+#define RH_KEEP_TIMES "times"         /**< JOB/REPLICA/CONTAINER: when which part of a log was written */
+/** @} */
+
+/** Value of the member `version` of a state. A reader takes the members that it knows and leaves out the others; the
+ * number grows when a member changes its meaning. */
+#define RH_KEEP_VERSION 1
+
+/** First byte of folders that are no runs. */
+#define RH_KEEP_HIDDEN '.'
+
+/**
+ * Find the folder of all runs, without making it.
+ * @param[out] ret_path owned by the caller
+ * @return 0, RH_ENOENT (neither $XDG_STATE_HOME nor $HOME is an absolute path) or RH_ENOMEM
+ */
+int rh_keep_place(char **ret_path, struct rh_error *err);
+/**
+ * Make the folder of all runs, mode 0700, and check that it is this user's and has room.
+ * @return 0, RH_EINVAL (another owner, or others may write), RH_EIO or RH_ENOMEM
+ */
+int rh_keep_place_make(const char *path, struct rh_error *err);
+/** Remove the folder of a run, whose lock the caller holds; others see all of it or nothing. @return 0, RH_EIO or
+ * RH_ENOMEM */
+int rh_keep_place_remove(const char *runs, const char *name, struct rh_error *err);
+/** @return bytes on the disk of a folder and all below it */
+int64_t rh_keep_place_bytes(const char *path);
+/** @return a descriptor with the lock of the run in @p path, close-on-exec, owned by the caller; -1: another process
+ * holds it, or it cannot be opened */
+int rh_keep_place_lock(const char *path);
+/** @return whether a process has @p pid that was started at @p start, in clock ticks after the boot */
+bool rh_keep_is_process(int64_t pid, int64_t start);
+/** @return when @p pid was started, in clock ticks after the boot; -1: there is no such process */
+int64_t rh_keep_process_start(int64_t pid);
+
+#endif

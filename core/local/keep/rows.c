@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "local/keep/rows.h"
+
+#include <string.h>
+
+#include "base/os/clock.h"
+
+/* Output of a program may hold any bytes; JSON may not. */
+void rh_rows_append_clean(struct rh_str *out, const char *text, size_t length)
+{
+	for (size_t at = 0; at < length;) {
+		size_t step = text[at] ? rh_utf8_length(text + at, length - at) : 0;
+
+		if (step)
+			rh_str_append_bytes(out, text + at, step);
+		else
+			rh_str_append(out, "\xef\xbf\xbd");
+		at += step ? step : 1;
+	}
+}
+
+struct rh_json *rh_rows_new(const char *type)
+{
+	struct rh_json *row = rh_json_new_object();
+	char now[RH_TIME_SIZE];
+
+	if (row && (rh_json_set_string(row, "type", type) < 0 ||
+	            rh_json_set_string(row, "time", rh_time_format_micro(rh_clock_wall(), now)) < 0)) {
+		rh_json_free(row);
+		return NULL;
+	}
+	return row;
+}
+
+static int rows_set_known(struct rh_json *json, const char *key, const char *text)
+{
+	return text && *text ? rh_json_set_string(json, key, text) : rh_json_set(json, key, rh_json_new_null());
+}
+
+static int rows_set_number(struct rh_json *json, const char *key, int64_t number, bool known)
+{
+	return known ? rh_json_set_integer(json, key, number) : rh_json_set(json, key, rh_json_new_null());
+}
+
+static int rows_set_lines(struct rh_json *json, const char *text)
+{
+	struct rh_json *list = rh_json_ensure_array(json, "lines");
+
+	while (list && *text) {
+		size_t length = strcspn(text, "\n");
+		rh_auto_str line = {0};
+
+		rh_rows_append_clean(&line, text, length);
+		if (rh_json_append(list, rh_json_new_string(rh_str_text(&line))) < 0)
+			return RH_ENOMEM;
+		text += length + (text[length] ? 1 : 0);
+	}
+	return list ? 0 : RH_ENOMEM;
+}
+
+/* Every member is there; null stands for what is not known. */
+struct rh_json *rh_rows_fault(const struct rh_run_fault *fault)
+{
+	rh_auto(json) json = rh_json_new_object();
+	char at[RH_TIME_SIZE];
+
+	if (!json || rh_json_set_string(json, "job", fault->job) < 0 ||
+	    rows_set_known(json, "replica", fault->replica) < 0 ||
+	    rows_set_number(json, "rank", fault->rank, fault->rank >= 0) < 0 ||
+	    rows_set_known(json, "container", fault->container) < 0 ||
+	    rows_set_number(json, "exitCode", fault->exit_code, fault->exit_code >= 0) < 0 ||
+	    rows_set_number(json, "signal", fault->signal, fault->signal != 0) < 0 ||
+	    rows_set_known(json, "reason", fault->reason) < 0 || rh_json_set_string(json, "class", fault->blame) < 0 ||
+	    rows_set_known(json, "at", fault->at ? rh_time_format_micro(fault->at, at) : NULL) < 0 ||
+	    rh_json_set_string(json, "message", fault->text) < 0 || rows_set_lines(json, fault->lines) < 0)
+		return NULL;
+	return rh_take(json);
+}
+
+int rh_rows_fill_replica(struct rh_json *row, const struct rh_run_replica *replica)
+{
+	double seconds = (double)replica->duration / (double)RH_SECOND;
+
+	if (rh_json_set_string(row, "job", replica->job) < 0 || rh_json_set_string(row, "replicaType", replica->type) < 0 ||
+	    rh_json_set_integer(row, "index", replica->index) < 0 ||
+	    rh_json_set_string(row, "outcome", replica->outcome) < 0 ||
+	    (replica->container && rh_json_set_string(row, "container", replica->container) < 0) ||
+	    rh_json_set_integer(row, "exitCode", replica->exit_code) < 0 ||
+	    rh_json_set_integer(row, "restarts", replica->restarts) < 0 ||
+	    rh_json_set(row, "seconds", rh_json_new_number(seconds)) < 0 ||
+	    (replica->log && rh_json_set_string(row, "log", replica->log) < 0))
+		return RH_ENOMEM;
+	return 0;
+}

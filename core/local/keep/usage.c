@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "local/keep/usage.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/os/clock.h"
+#include "base/os/file.h"
+#include "base/str.h"
+#include "local/exec.h"
+
+/* Largest file of /proc that is read, in bytes. */
+#define USAGE_FILE_MAX (64U * 1024)
+/* Longest command that is shown, in bytes. */
+#define USAGE_COMMAND_MAX 4096
+
+/* The shim listens on a socket in its pod's folder; the kernel knows who does. @return 0: nobody */
+static int64_t usage_shim(const char *pods, const char *entry)
+{
+	rh_auto_free char *path = rh_path_join(pods, entry);
+	rh_auto_close int folder = path ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	rh_auto_close int socket_ = folder < 0 ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct ucred peer = {.pid = 0};
+	socklen_t length = sizeof(peer);
+
+	if (socket_ < 0)
+		return 0;
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" RH_EXEC_SOCKET, folder);
+	if (connect(socket_, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    getsockopt(socket_, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0)
+		return 0;
+	return peer.pid;
+}
+
+/* The job whose pod it is: NAMESPACE.JOB-REPLICA. The longest name wins, since one may start with another. */
+static const struct rh_json *usage_job(const struct rh_kept *kept, const char *entry, const char **ret_replica)
+{
+	const struct rh_json *job = rh_json_first(rh_json_get(kept->state, "jobs"));
+	const struct rh_json *best = NULL;
+	size_t longest = 0;
+
+	for (; job; job = rh_json_next(job)) {
+		const char *name = rh_json_string(rh_json_get(job, "name"));
+		const char *namespace_ = rh_json_string(rh_json_get(job, "namespace"));
+		rh_auto_free char *prefix = name && namespace_ ? rh_asprintf("%s.%s-", namespace_, name) : NULL;
+
+		if (!prefix || strlen(prefix) <= longest || !rh_starts_with(entry, prefix))
+			continue;
+		best = job;
+		longest = strlen(prefix);
+		*ret_replica = entry + longest;
+	}
+	return best;
+}
+
+static int64_t usage_last_output(const struct rh_kept *kept, const struct rh_json *job, const char *replica)
+{
+	rh_auto_free char *logs = rh_kept_logs(kept);
+	rh_auto_free char *path =
+		logs ? rh_asprintf("%s/%s/%s", logs, rh_json_string(rh_json_get(job, "logs")), replica) : NULL;
+	DIR *folder = path ? opendir(path) : NULL;
+	const struct dirent *entry;
+	int64_t last = 0;
+
+	while (folder && (entry = readdir(folder))) {
+		struct stat st;
+
+		if (entry->d_name[0] == '.' || fstatat(dirfd(folder), entry->d_name, &st, 0) < 0 || st.st_size == 0)
+			continue;
+		if ((int64_t)st.st_mtim.tv_sec * RH_SECOND + st.st_mtim.tv_nsec / 1000 > last)
+			last = (int64_t)st.st_mtim.tv_sec * RH_SECOND + st.st_mtim.tv_nsec / 1000;
+	}
+	if (folder)
+		(void)closedir(folder);
+	return last;
+}
+
+static int usage_add_replica(struct rh_usage *usage, const struct rh_kept *kept, const char *pods, const char *entry)
+{
+	const char *replica = NULL;
+	const struct rh_json *job = usage_job(kept, entry, &replica);
+	int64_t shim = job ? usage_shim(pods, entry) : 0;
+	struct rh_usage_replica *grown;
+	struct rh_usage_replica *made;
+
+	if (shim <= 0)
+		return 0;
+	grown = rh_realloc_array(usage->replicas, usage->replica_count + 1, sizeof(*grown));
+	if (!grown)
+		return RH_ENOMEM;
+	usage->replicas = grown;
+	made = &grown[usage->replica_count++];
+	*made = (struct rh_usage_replica){.job = rh_strdup(rh_json_string(rh_json_get(job, "name"))),
+	                                  .name = rh_strdup(replica),
+	                                  .shim = shim,
+	                                  .last_output = usage_last_output(kept, job, replica)};
+	return made->job && made->name ? 0 : RH_ENOMEM;
+}
+
+static int usage_compare(const void *a, const void *b)
+{
+	const struct rh_usage_replica *x = a;
+	const struct rh_usage_replica *y = b;
+	int order = strcmp(x->job, y->job);
+
+	return order != 0 ? order : strcmp(x->name, y->name);
+}
+
+static int usage_read_replicas(const struct rh_kept *kept, struct rh_usage *usage)
+{
+	const char *run = rh_json_string(rh_json_get(kept->state, "runDir"));
+	rh_auto_free char *pods = run ? rh_path_join(run, "pods") : NULL;
+	DIR *folder = pods ? opendir(pods) : NULL;
+	const struct dirent *entry;
+	int r = 0;
+
+	while (r == 0 && folder && (entry = readdir(folder))) {
+		if (entry->d_type == DT_LNK)
+			r = usage_add_replica(usage, kept, pods, entry->d_name);
+	}
+	if (folder)
+		(void)closedir(folder);
+	if (r == 0 && usage->replica_count > 1)
+		qsort(usage->replicas, usage->replica_count, sizeof(*usage->replicas), usage_compare);
+	return r;
+}
+
+/* @return the text of /proc/PID/NAME, owned by the caller; NULL: the process has ended, or it may not be looked at */
+static char *usage_file(int64_t pid, const char *name, size_t *ret_length)
+{
+	char path[64];
+	char *text = NULL;
+
+	(void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/%s", pid, name);
+	return rh_file_read(path, USAGE_FILE_MAX, &text, ret_length, NULL) == 0 ? text : NULL;
+}
+
+/* @return whether the process is there. Fields of /proc/PID/stat after the name: state, parent, and utime, stime and
+ * rss as the 12th, 13th and 22nd */
+static bool usage_read_stat(struct rh_usage_process *process, char **ret_name)
+{
+	rh_auto_free char *text = usage_file(process->pid, "stat", NULL);
+	char *open_ = text ? strchr(text, '(') : NULL;
+	char *end = text ? strrchr(text, ')') : NULL;
+	long long user = 0;
+	long long system_ = 0;
+	long long pages = 0;
+	long long parent = 0;
+
+	if (!open_ || !end ||
+	    sscanf(end + 2,
+	           "%c %lld %*s %*s %*s %*s %*s %*s %*s %*s %*s %lld %lld %*s %*s %*s %*s %*s %*s %*s "
+	           "%*s %lld",
+	           &process->state, &parent, &user, &system_, &pages) != 5)
+		return false;
+	*end = '\0';
+	*ret_name = rh_asprintf("[%s]", open_ + 1);
+	process->parent = parent;
+	process->cpu = (user + system_) * (RH_SECOND / sysconf(_SC_CLK_TCK));
+	process->memory = pages * sysconf(_SC_PAGESIZE);
+	return *ret_name != NULL;
+}
+
+static int64_t usage_number(const char *text, const char *name)
+{
+	const char *at = text ? strstr(text, name) : NULL;
+
+	return at ? strtoll(at + strlen(name), NULL, 10) : 0;
+}
+
+/* What costs more than a look at its parent. */
+static int usage_fill(struct rh_usage_process *process, char *name)
+{
+	rh_auto_free char *io = usage_file(process->pid, "io", NULL);
+	size_t length = 0;
+	rh_auto_free char *words = usage_file(process->pid, "cmdline", &length);
+	rh_auto_str command = {0};
+
+	process->read = usage_number(io, "\nread_bytes: ");
+	process->written = usage_number(io, "\nwrite_bytes: ");
+	while (words && length > 0 && words[length - 1] == '\0')
+		length--;
+	if (words && length > 0)
+		rh_str_append_line(&command, words, length, USAGE_COMMAND_MAX); /* the zeros between arguments become spaces */
+	process->command = rh_str_take(&command);
+	if (process->command && !*process->command) {
+		rh_free(process->command);
+		process->command = name;
+		return 0;
+	}
+	rh_free(name);
+	return process->command ? 0 : RH_ENOMEM;
+}
+
+static int usage_add_process(struct rh_usage *usage, int64_t pid)
+{
+	struct rh_usage_process process = {.pid = pid, .replica = SIZE_MAX};
+	struct rh_usage_process *grown;
+	char *name = NULL;
+
+	if (!usage_read_stat(&process, &name))
+		return 0;
+	process.command = name;
+	grown = rh_realloc_array(usage->processes, usage->process_count + 1, sizeof(*grown));
+	if (!grown) {
+		rh_free(name);
+		return RH_ENOMEM;
+	}
+	usage->processes = grown;
+	grown[usage->process_count++] = process;
+	return 0;
+}
+
+static int usage_read_processes(struct rh_usage *usage)
+{
+	DIR *folder = opendir("/proc");
+	const struct dirent *entry;
+	int r = 0;
+
+	while (r == 0 && folder && (entry = readdir(folder))) {
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+			r = usage_add_process(usage, strtoll(entry->d_name, NULL, 10));
+	}
+	if (folder)
+		(void)closedir(folder);
+	return r;
+}
+
+static size_t usage_replica_of(const struct rh_usage *usage, int64_t pid)
+{
+	for (size_t i = 0; i < usage->replica_count; i++) {
+		if (usage->replicas[i].shim == pid)
+			return i;
+	}
+	for (size_t i = 0; i < usage->process_count; i++) {
+		if (usage->processes[i].pid == pid)
+			return usage->processes[i].replica;
+	}
+	return SIZE_MAX;
+}
+
+/* A child belongs where its parent does; a child may stand before its parent in the list. */
+static void usage_assign(struct rh_usage *usage)
+{
+	bool changed = usage->replica_count > 0;
+
+	while (changed) {
+		changed = false;
+		for (size_t i = 0; i < usage->process_count; i++) {
+			struct rh_usage_process *process = &usage->processes[i];
+
+			if (process->replica != SIZE_MAX)
+				continue;
+			process->replica = usage_replica_of(usage, process->parent);
+			changed = changed || process->replica != SIZE_MAX;
+		}
+	}
+}
+
+/* Keep the processes of replicas. */
+static int usage_choose(struct rh_usage *usage)
+{
+	size_t kept = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < usage->process_count; i++) {
+		struct rh_usage_process *process = &usage->processes[i];
+
+		if (r < 0 || process->replica == SIZE_MAX) {
+			rh_free(process->command);
+			continue;
+		}
+		r = usage_fill(process, process->command);
+		usage->processes[kept++] = *process;
+	}
+	usage->process_count = kept;
+	return r;
+}
+
+int rh_usage_read(const struct rh_kept *kept, struct rh_usage *ret_usage)
+{
+	int r;
+
+	*ret_usage = (struct rh_usage){0};
+	r = usage_read_replicas(kept, ret_usage);
+	if (r == 0)
+		r = usage_read_processes(ret_usage);
+	if (r == 0)
+		usage_assign(ret_usage);
+	return r == 0 ? usage_choose(ret_usage) : r;
+}
+
+void rh_usage_deinit(struct rh_usage *usage)
+{
+	for (size_t i = 0; i < usage->replica_count; i++) {
+		rh_free(usage->replicas[i].job);
+		rh_free(usage->replicas[i].name);
+	}
+	for (size_t i = 0; i < usage->process_count; i++)
+		rh_free(usage->processes[i].command);
+	rh_free(usage->replicas);
+	rh_free(usage->processes);
+	*usage = (struct rh_usage){0};
+}

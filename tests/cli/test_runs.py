@@ -1,0 +1,412 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs that are kept, from another terminal: ls, logs, attach, describe, stop, prune, and the truth after kill -9."""
+import contextlib
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import tempfile
+import time
+
+import program
+from program import Case, call, job, main
+
+WORKERS = """    Worker:
+      replicas: 2
+      restartPolicy: Never
+      template:
+        spec:
+          containers:
+          - name: pytorch
+            image: x
+            command: [sh, -c, {command}]
+"""
+
+
+def jobs(name="one", master="'exit 0'", worker="'exit 0'"):
+    return job(name, master) + WORKERS.format(command=worker)
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + program.TIMEOUT
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+    raise AssertionError(f"waited too long for {what}")
+
+
+class Runs(Case):
+    """Each test has a state folder of its own."""
+
+    def setUp(self):
+        super().setUp()
+        state = tempfile.TemporaryDirectory()
+        self.addCleanup(state.cleanup)
+        self.env = {**os.environ, "XDG_STATE_HOME": state.name}
+        self.runs = os.path.join(state.name, "roundhouse", "runs")
+
+    def call(self, *words):
+        return call(*words, env=self.env)
+
+    def ls(self, *words):
+        done = self.call("ls", "-o", "json", *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def start(self, text, *options):
+        """Start a run and wait until its job runs; it is killed at the end of the test."""
+        path = self.file(text, f"job-{time.monotonic_ns()}.yaml")
+        before = {row["name"] for row in self.ls()}
+        child = subprocess.Popen([program.PROGRAM, "run", *options, path], env=self.env, text=True, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.addCleanup(self.end, child)
+
+        def running():
+            return [row["name"] for row in self.ls() if row["name"] not in before and row["jobs"][0]["state"] == "Running"]
+        return child, wait_for(running, "the run")[0]
+
+    @staticmethod
+    def end(child):
+        with contextlib.suppress(OSError):
+            child.kill()
+        with child:
+            child.wait()
+
+
+class List(Runs):
+    def test_nothing_is_kept(self):
+        done = self.call("ls")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", "no run is kept\n"))
+        self.assertEqual(self.ls(), [])
+        self.assertFalse(os.path.exists(self.runs))
+
+    def test_runs_that_go_on_and_that_have_ended(self):
+        self.call("run", self.file(jobs("bad", "'exit 0'", "'echo no data; exit 3'").replace("'exit 0'", "'sleep 100'")))
+        self.call("run", self.file(jobs("good")))
+        _, name = self.start(jobs("slow", "'exec sleep 600'", "'exec sleep 600'"))
+        done = self.call("ls")
+        lines = done.stdout.splitlines()
+        self.assertRegex(lines[0], r"^RUN +JOB +STATE +REPLICAS +AGE +DURATION +FIRST FAULT$")
+        self.assertRegex(lines[1], rf"^{name} +slow +Running +[0-3]/3 running +\S+ +\S+ +$")
+        self.assertRegex(lines[2], r"^good-\d{8}-\d{6} +good +Succeeded +3 succeeded ")
+        self.assertRegex(lines[3], r"^bad-\d{8}-\d{6} +bad +Failed +.* failed.* Worker-\d \(container pytorch\).* exited with code 3$")
+        self.assertEqual([row["state"] for row in self.ls()], ["Running", "Succeeded", "Failed"])
+        self.assertEqual([row["name"] for row in self.ls("--running")], [name])
+        self.assertEqual(self.call("ls", "-r", "-o", "name").stdout, name + "\n")
+
+    def test_a_killed_run(self):
+        """Its processes end with it, and everybody says so."""
+        child, name = self.start(jobs("j", "'echo $$$$; exec sleep 600'", "'exec sleep 600'"))
+        child.kill()
+        child.communicate()
+        self.assertEqual([(row["state"], row["jobs"][0]["state"]) for row in self.ls()], [("Killed", "Killed")])
+        self.assertEqual(self.ls("--running"), [])
+        self.assertRegex(self.call("ls").stdout, rf"(?m)^{name} +j +Killed ")
+        done = self.call("stop", name)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("it is Killed", done.stderr)
+        self.assertEqual(self.call("logs", "j", "master-0").returncode, 0)
+        self.assertEqual(self.call("runs", "prune", "--all").stdout, name + "\n")
+        self.assertEqual(self.ls(), [])
+
+    def test_a_state_that_is_cut_at_any_byte(self):
+        """What was written last counts, else the state at the start; never a failure."""
+        self.call("run", self.file(job("j", "'echo hello; exit 3'")))
+        folder = os.path.join(self.runs, self.ls()[0]["name"])
+        files = {}
+        for name in ("state.json", "run.json", "events.jsonl"):
+            with open(os.path.join(folder, name), "rb") as file:
+                files[name] = file.read()
+        whole = files["state.json"]
+        for name, content in files.items():
+            for cut in [*range(0, len(content), max(1, len(content) // 20)), len(content) - 1]:
+                with open(os.path.join(folder, name), "wb") as file:
+                    file.write(content[:cut])
+                row, = self.ls()
+                whole_state = name != "state.json" or cut >= len(whole) - 1
+                self.assertEqual(row["state"], "Failed" if whole_state else "Killed", (name, cut))
+                self.assertEqual(self.call("describe", "j").returncode, 0)
+                with open(os.path.join(folder, name), "wb") as file:
+                    file.write(content)
+        for name in ("state.json", "run.json"):
+            os.truncate(os.path.join(folder, name), 5)
+        self.assertEqual([row["state"] for row in self.ls()], ["Unreadable"])
+        self.assertEqual(self.call("runs", "prune", "--all").returncode, 0)
+        self.assertEqual(self.ls(), [])
+
+    def test_the_state_of_a_later_version(self):
+        self.call("run", self.file(job("j")))
+        path = os.path.join(self.runs, self.ls()[0]["name"], "state.json")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace('"version":1', '"version":1,"later":[{}]'))
+        self.assertEqual(self.ls()[0]["state"], "Succeeded")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace('"version":1', '"version":2'))
+        self.assertEqual(self.ls()[0]["state"], "Unreadable")
+
+
+class Logs(Runs):
+    def test_of_all_replicas_in_the_order_of_their_times(self):
+        script = "'for i in 1 2 3; do echo $RANK says $i; sleep 0.2; done'"
+        self.call("run", self.file(jobs("j", script, script)))
+        lines = self.call("logs", "j").stdout.splitlines()
+        self.assertEqual(sorted(lines), sorted(f"{who} | {rank} says {i}" for who, rank in
+                                               (("master-0", 0), ("worker-0", 1), ("worker-1", 2)) for i in (1, 2, 3)))
+        self.assertLess(max(i for i, line in enumerate(lines) if line.endswith("says 1")),
+                        min(i for i, line in enumerate(lines) if line.endswith("says 3")), lines)
+        for word in ("worker-1", "Worker-1", "j-worker-1"):
+            self.assertEqual(self.call("logs", "j", word).stdout, "2 says 1\n2 says 2\n2 says 3\n", word)
+        self.assertEqual(self.call("logs", "j", "master-0", "--tail", "1").stdout, "0 says 3\n")
+        self.assertEqual(self.call("logs", "j", "master-0", "--tail", "0").stdout, "")
+        self.assertEqual(self.call("logs", "j", "--since", "1h").stdout.count("\n"), 9)
+        self.assertEqual(self.call("logs", "j", "--since", "2100-01-01T00:00:00Z").stdout, "")
+        times = [line.split()[0] for line in self.call("logs", "-t", "j", "worker-0").stdout.splitlines()]
+        self.assertTrue(all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", at) for at in times), times)
+        self.assertEqual(len(set(times)), 3)
+        rows = [json.loads(line) for line in self.call("logs", "-o", "json", "j").stdout.splitlines()]
+        self.assertEqual({(row["type"], row["job"], row["container"]) for row in rows}, {("log", "j", "pytorch")})
+
+    def test_mistakes(self):
+        self.call("run", self.file(job("j")))
+        for words, message in ((("logs", "k"), 'no run or job "k" is kept; there are j-2'),
+                               (("logs", "j", "worker-9"), 'has no log of replica "worker-9"'),
+                               (("logs", "j", "-c", "x"), "has no logs of this container"),
+                               (("logs", "j", "--since", "soon"), 'option --since: "soon" is neither'),
+                               (("logs", "j", "--tail", "x"), 'option --tail: "x" is not a count'),
+                               (("attach", "j"), "no run of a job"), (("stop", "j"), "no run of a job"),
+                               (("runs", "prune"), "use --keep N"), (("runs", "list"), "`roundhouse ls` lists the runs")):
+            done = self.call(*words)
+            self.assertEqual(done.returncode, 2, (words, done.stdout, done.stderr))
+            self.assertIn(message, done.stderr, words)
+
+    def test_follow_ends_with_the_run(self):
+        go = os.path.join(self.folder, "go")
+        self.start(jobs("j", f"'echo early; while [ ! -e \"{go}\" ]; do sleep 0.05; done; echo late; printf end'", "'echo hi; exec sleep 600'"))
+        with subprocess.Popen([program.PROGRAM, "logs", "-f", "j", "master-0"], env=self.env, stdout=subprocess.PIPE, text=True) as child:
+            self.assertEqual(child.stdout.readline(), "early\n")
+            self.file("", "go")
+            self.assertEqual(child.stdout.read(), "late\nend\n")
+        self.assertEqual(child.returncode, 0)
+
+    def test_follow_ends_with_a_killed_run(self):
+        run, _ = self.start(job("j", "'echo early; exec sleep 600'"))
+        with subprocess.Popen([program.PROGRAM, "logs", "-f", "j"], env=self.env, stdout=subprocess.PIPE, text=True) as child:
+            self.assertEqual(child.stdout.readline(), "master-0 | early\n")
+            run.send_signal(signal.SIGKILL)
+            self.assertEqual(child.stdout.read(), "")
+        self.assertEqual(child.returncode, 0)
+
+    def test_attach_ends_as_the_run(self):
+        go = os.path.join(self.folder, "go")
+        self.start(job("j", f"'echo early; while [ ! -e \"{go}\" ]; do sleep 0.05; done; echo late; exit 5'"))
+        with subprocess.Popen([program.PROGRAM, "attach", "j"], env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+            self.assertEqual(child.stdout.readline(), "master-0 | early\n")
+            self.file("", "go")
+            self.assertEqual(child.stdout.read(), "master-0 | late\n")
+            self.assertRegex(child.stderr.read(), r"^j-\S+: Failed\n$")
+        self.assertEqual(child.returncode, 1)
+
+
+class Stop(Runs):
+    def test_gracefully(self):
+        child, name = self.start(job("j", "'trap \"echo bye; exit 0\" TERM; while :; do sleep 0.05; done'"))
+        done = self.call("stop", "j")
+        self.assertEqual((done.returncode, done.stdout), (0, f"{name}: Interrupted\n"), done.stderr)
+        self.assertEqual(child.wait(program.TIMEOUT), 130)
+        self.assertIn("bye", self.call("logs", "j").stdout)
+
+    def test_what_does_not_end(self):
+        for words in (("--now",), ("--time", "0.3")):
+            child, name = self.start(job("j", "'trap : TERM; while :; do sleep 0.05; done'").replace(
+                "containers:", "terminationGracePeriodSeconds: 600\n          containers:"))
+            done = self.call("stop", *words, name)
+            self.assertEqual((done.returncode, done.stdout), (0, f"{name}: Interrupted\n"), done.stderr)
+            self.assertEqual(child.wait(program.TIMEOUT), 130)
+
+    def test_several_that_go_on(self):
+        names = [self.start(job("j", "'exec sleep 600'"))[1] for _ in range(2)]
+        done = self.call("stop", "j")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('2 runs of "j" go on; name one of them: ', done.stderr)
+        self.assertEqual(self.call("stop", names[0]).returncode, 0)
+        self.assertEqual(self.call("stop", "j").returncode, 0)
+        self.assertEqual([row["state"] for row in self.ls()], ["Interrupted", "Interrupted"])
+
+
+class Describe(Runs):
+    def test_all_that_is_known(self):
+        self.call("run", self.file(job("j", "'echo the cause; exit 3'")))
+        done = self.call("describe", "j")
+        for pattern in (r"(?m)^Run: +j-\d", r"(?m)^State: +Failed$", r"(?m)^From: +/.*job\.yaml$", r"(?m)^Logs: +/.*/logs$",
+                        r"\nPyTorchJob default/j: Failed, replicas: 1 failed\n", r"\n  Master-0 +Failed +3 +0 +\S+ *\n",
+                        r"\n  First fault: Master-0 \(container pytorch\) exited with code 3:\n      the cause\n",
+                        r"\nEvents, by the time since the start:\n.*Created"):
+            self.assertRegex(done.stdout, pattern)
+        self.assertEqual(json.loads(self.call("describe", "-o", "json", "j").stdout)["jobs"][0]["firstFault"]["exitCode"], 3)
+
+
+class Detached(Runs):
+    def test_outlives_its_terminal(self):
+        go = os.path.join(self.folder, "go")
+        path = self.file(job("j", f"'echo early; while [ ! -e \"{go}\" ]; do sleep 0.05; done; echo late; exit 5'"))
+        child, fd = pty.fork()
+        if child == 0:
+            os.execve(program.PROGRAM, [program.PROGRAM, "run", "-d", path], self.env)
+        shown = b""
+        with contextlib.suppress(OSError):
+            while part := os.read(fd, 4096):
+                shown += part
+        os.close(fd)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0, shown)
+        row, = self.ls()
+        self.assertRegex(shown.decode(), rf"^{row['name']}\r\n`roundhouse attach {row['name']}` shows its output, ")
+        self.assertEqual(row["state"], "Running")
+        self.file("", "go")
+        wait_for(lambda: self.ls()[0]["state"] == "Failed", "the end")
+        self.assertEqual(self.call("logs", "j").stdout, "master-0 | early\nmaster-0 | late\n")
+
+    def test_waits_until_every_job_runs(self):
+        path = self.file(job("j", "'exec sleep 600'") + "---\n" + job("k", "'exec sleep 600'"))
+        done = self.call("run", "-d", "--wait", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.addCleanup(self.call, "stop", "--now", done.stdout.strip())
+        self.assertEqual([one["state"] for one in self.ls()[0]["jobs"]], ["Running", "Running"])
+        refused = self.call("stop", "j")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("has 2 jobs, which end together", refused.stderr)
+
+    def test_bad_input_is_reported_before(self):
+        for text, status, message in ((job("j").replace("PyTorchJob", "PyTrochJob"), 2, "PyTrochJob"),
+                                      (job("j").replace("spec:\n", "spec:\n  runPolicy: {suspend: true}\n", 1), 2, "suspend")):
+            done = self.call("run", "-d", self.file(text))
+            self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
+            self.assertIn(message, done.stderr)
+            self.assertEqual(self.ls(), [])
+        for words, message in ((("-d", "--no-keep"), "option --detach needs"), (("--wait",), "option --wait is for --detach")):
+            done = self.call("run", *words, self.file(job("j")))
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(message, done.stderr)
+
+
+class Processes(Runs):
+    def test_of_all_runs_and_of_one(self):
+        _, name = self.start(jobs("j", "'sleep 601 & exec sleep 600'", "'exec sleep 602'"))
+        self.start(job("k", "'exec sleep 603'"))
+        rows = json.loads(self.call("ps", "-o", "json", name).stdout)
+        self.assertEqual(sorted((row["job"], row["replica"], row["command"]) for row in rows),
+                         [("j", "master-0", "sleep 600"), ("j", "master-0", "sleep 601"), ("j", "worker-0", "sleep 602"),
+                          ("j", "worker-1", "sleep 602")])
+        for row in rows:
+            with open(f"/proc/{row['pid']}/cmdline", "rb") as file:
+                self.assertEqual(file.read().replace(b"\0", b" ").decode().strip(), row["command"])
+        done = self.call("ps")
+        self.assertRegex(done.stdout, r"^RUN +REPLICA +PID +PARENT +STATE +CPU +MEMORY +COMMAND\n")
+        self.assertRegex(done.stdout, rf"(?m)^{name} +j/worker-1 +\d+ +\d+ +S +\S+ +\S+ +sleep 602$")
+        self.assertIn("sleep 603", done.stdout)
+
+    def test_none(self):
+        for words in (("ps",), ("top",)):
+            self.assertEqual((self.call(*words).stdout, self.call(*words).stderr), ("", "no run goes on\n"))
+            self.assertEqual(json.loads(self.call(*words, "-o", "json").stdout), [])
+            self.assertEqual(self.call(*words, "j").returncode, 2)
+
+    def test_the_old_word_for_a_parameter_server(self):
+        new = self.call("comm", "ps", "--workers", "none")
+        old = self.call("ps", "--workers", "none")
+        self.assertNotEqual(new.returncode, 0)
+        self.assertEqual((old.returncode, old.stderr),
+                         (new.returncode, "roundhouse ps: the word for a parameter server is `roundhouse comm ps`\n" + new.stderr))
+        self.assertIn("--rule", self.call("comm", "ps", "--help").stdout)
+        self.assertIn("unknown option --output", self.call("comm", "ps", "-o", "json").stderr + self.call("comm", "ps", "--output", "json").stderr)
+
+    def test_what_replicas_use(self):
+        _, name = self.start(jobs("j", "'echo hello; while :; do :; done'", "'exec sleep 600'"))
+        done = self.call("top", "j")
+        self.assertRegex(done.stdout, r"^RUN +REPLICA +PROCESSES +CPU +MEMORY +READ/S +WRITE/S +LAST OUTPUT\n")
+        self.assertRegex(done.stdout, rf"(?m)^{name} +j/master-0 +1 +[1-9]\d*% +\S+ +\d+ +\d+ +\S+ ago$")
+        self.assertRegex(done.stdout, rf"(?m)^{name} +j/worker-0 +1 +0% +\S+ +0 +0 +-$")
+        rows = {row["replica"]: row for row in json.loads(self.call("top", "-o", "json").stdout)}
+        self.assertGreater(rows["master-0"]["cpu"], 0)
+        self.assertGreater(rows["worker-1"]["memory"], 0)
+        self.assertIsNone(rows["worker-1"]["lastOutput"])
+
+    def test_the_table_is_renewed_until_the_run_ends(self):
+        self.start(job("j", "'exec sleep 600'"))
+        child, fd = pty.fork()
+        if child == 0:
+            os.execve(program.PROGRAM, [program.PROGRAM, "top", "j"], self.env)
+        shown = b""
+        while shown.count(b"\033[H\033[J") < 2:
+            shown += os.read(fd, 4096)
+        self.assertEqual(self.call("stop", "j").returncode, 0)
+        with contextlib.suppress(OSError):
+            while os.read(fd, 4096):
+                pass
+        os.close(fd)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        self.assertIn(b"j/master-0", shown)
+
+
+class Again(Runs):
+    def test_the_jobs_as_they_ran(self):
+        path = self.file(job("j", "'cat word; pwd'"))
+        self.file("hello\n", "word")
+        self.assertEqual(self.call("run", "-q", path).returncode, 0)
+        self.file(job("j", "'echo changed'"))
+        os.chdir("/")
+        done = self.call("rerun", "-q", "j")
+        self.assertEqual((done.returncode, done.stdout), (0, f"master-0 | hello\nmaster-0 | {os.path.realpath(self.folder)}\n"), done.stderr)
+        self.assertEqual(len(self.ls()), 2)
+        self.assertEqual(self.call("rerun", "k").returncode, 2)
+
+
+class Prune(Runs):
+    def run_some(self, count):
+        path = self.file(job("j"))
+        for _ in range(count):
+            self.assertEqual(self.call("run", "-q", path).returncode, 0)
+        return [row["name"] for row in self.ls()]
+
+    def test_the_oldest_go(self):
+        names = self.run_some(4)
+        self.assertEqual(self.call("runs", "prune", "--keep", "2", "--dry-run").stdout.split(), names[2:])
+        self.assertEqual([row["name"] for row in self.ls()], names)
+        done = self.call("runs", "prune", "--keep", "2")
+        self.assertEqual(done.stdout.split(), names[2:])
+        self.assertRegex(done.stderr, r"^2 runs removed, \d+\.\d MiB\n$")
+        self.assertEqual([row["name"] for row in self.ls()], names[:2])
+        self.assertEqual(self.call("runs", "prune", "--older-than", "1h").stdout, "")
+        self.assertEqual(self.call("runs", "prune", "--keep-mebibytes", "0").stdout.split(), names[:2])
+
+    def test_each_run_rotates(self):
+        config = self.file("[local]\nkeep-runs = 2\n", "r.ini")
+        path = self.file(job("j"))
+        for _ in range(4):
+            self.assertEqual(self.call("run", "-q", "--config", config, path).returncode, 0)
+        self.assertEqual(len(self.ls()), 2)
+        self.call("run", "-q", "--config", self.file("[local]\nkeep-runs = 0\n", "r.ini"), path)
+        self.assertEqual(len(self.ls()), 2)
+
+    def test_what_goes_on_stays(self):
+        _, name = self.start(job("j", "'exec sleep 600'"))
+        self.assertEqual(self.call("runs", "prune", "--all").stdout, "")
+        self.assertEqual([row["name"] for row in self.ls()], [name])
+
+    def test_what_killed_processes_left(self):
+        self.run_some(1)
+        for name in (".new-abcdef", ".old-j-1"):
+            os.makedirs(os.path.join(self.runs, name, "logs"))
+            os.utime(os.path.join(self.runs, name), (0, 0))
+        self.assertEqual(len(self.ls()), 1)
+        self.call("runs", "prune", "--keep", "5")
+        self.assertEqual(len(os.listdir(self.runs)), 1, os.listdir(self.runs))
+        self.assertEqual(self.call("runs", "path").stdout, self.runs + "\n")
+
+
+main()
