@@ -27,6 +27,7 @@ static const struct rh_services services_table = {
 	.object = rh_reply_object,
 	.verdict = rh_reply_verdict,
 	.object_with = rh_reply_object_with,
+	.hold = rh_reply_hold,
 	.type = rh_view_type,
 	.pod_name = rh_view_pod_name,
 };

@@ -172,6 +172,7 @@ pub struct Counts {
     pub succeeded: i32,
     pub failed: i32,
     pub restarting: i32,
+    pub ready: i32,
 }
 
 /// struct rh_replica_state
@@ -180,6 +181,7 @@ pub struct ReplicaState {
     pub head: Head,
     pub phase: i32,
     pub exit_code: i32,
+    pub ready: i32,
 }
 
 /// struct rh_object_options
@@ -232,6 +234,7 @@ pub struct Services {
     pub verdict: unsafe extern "C" fn(*mut Reply, i32, *const c_char, *const c_char) -> i32,
     /// Since 1.2, like all below: a host of 1.1 does not have them.
     pub object_with: Option<unsafe extern "C" fn(*mut Reply, *const c_char, *const ObjectOptions) -> i32>,
+    pub hold: Option<unsafe extern "C" fn(*mut Reply, *const c_char, i32, *const c_char) -> i32>,
 }
 
 /// struct rh_plugin
@@ -258,10 +261,10 @@ const _: () = {
     assert!(size_of::<ReplicaType>() == 48);
     assert!(size_of::<Kind>() == 184);
     assert!(size_of::<Replica>() == 40);
-    assert!(size_of::<Counts>() == 44);
-    assert!(size_of::<ReplicaState>() == 32);
+    assert!(size_of::<Counts>() == 48);
+    assert!(size_of::<ReplicaState>() == 36);
     assert!(size_of::<ObjectOptions>() == 32);
     assert!(size_of::<MadeObject>() == 64);
-    assert!(size_of::<Services>() == 232);
+    assert!(size_of::<Services>() == 240);
     assert!(size_of::<Plugin>() == 112);
 };
