@@ -435,7 +435,7 @@ static int build_add_group(const struct rh_snapshot *snapshot, struct rh_json *o
 
 	if (!rh_gang_is_on(gang) || snapshot->suspended || snapshot->finished)
 		return 0;
-	r = rh_gang_pod_group(gang, snapshot->job, &group, err);
+	r = rh_gang_pod_group(gang, snapshot->job, snapshot->held, &group, err);
 	if (r == 0 && rh_json_append(objects, group) < 0)
 		r = rh_fail_oom(err);
 	return r;

@@ -188,10 +188,12 @@ static int gang_add_pod(struct rh_map *total, const struct rh_json *pod_spec, in
 }
 
 /* V1 takes types in random order when not all pods are counted; here it is the kind's order, leaders first. */
-static int gang_sum_job(struct rh_map *total, const struct rh_job *job, int64_t members, struct rh_error *err)
+static int gang_sum_job(struct rh_map *total, const struct rh_job *job, const int32_t *held, int64_t members,
+                        struct rh_error *err)
 {
 	for (size_t i = 0; i < job->spec_count && members > 0; i++) {
-		int64_t count = job->specs[i].replicas < members ? job->specs[i].replicas : members;
+		int64_t replicas = job->specs[i].replicas - (held ? held[i] : 0);
+		int64_t count = replicas < members ? replicas : members;
 		int r = 0;
 
 		if (count > 0)
@@ -220,7 +222,8 @@ static int gang_put_sums(const struct rh_map *sums, struct rh_json *spec)
 	return rh_json_set(spec, "minResources", rh_take(resources));
 }
 
-static int gang_put_resources(const struct rh_job *job, int64_t members, struct rh_json *spec, struct rh_error *err)
+static int gang_put_resources(const struct rh_job *job, const int32_t *held, int64_t members, struct rh_json *spec,
+                              struct rh_error *err)
 {
 	const struct rh_json *given = job->policy.scheduling.min_resources;
 	gang_auto_sums sums = rh_map_new();
@@ -228,7 +231,7 @@ static int gang_put_resources(const struct rh_job *job, int64_t members, struct 
 
 	if (!sums)
 		return rh_fail_oom(err);
-	r = given ? gang_add_list(sums, given, NULL, err) : gang_sum_job(sums, job, members, err);
+	r = given ? gang_add_list(sums, given, NULL, err) : gang_sum_job(sums, job, held, members, err);
 	if (r == RH_EINVAL)
 		return rh_wrap(err, r, "minResources of the PodGroup of %s %s/%s", job->kind->kind, job->namespace_, job->name);
 	return r < 0 || gang_put_sums(sums, spec) < 0 ? rh_fail_oom(err) : 0;
@@ -264,16 +267,25 @@ static int gang_put_metadata(const struct rh_job *job, struct rh_json *metadata)
 	return 0;
 }
 
-int rh_gang_pod_group(const struct rh_gang *gang, const struct rh_job *job, struct rh_json **ret_group,
-                      struct rh_error *err)
+/* @return how many pods must be placed together: as many as the job says, but none that are not there yet */
+static int64_t gang_members(const struct rh_job *job, const int32_t *held)
 {
-	int64_t members = job->policy.scheduling.min_available;
+	int64_t wanted = job->policy.scheduling.min_available;
+	int64_t most = rh_job_total_replicas(job);
+
+	for (size_t i = 0; held && i < job->spec_count; i++)
+		most -= held[i];
+	return wanted < 0 || (held && most < wanted && most < rh_job_total_replicas(job)) ? most : wanted;
+}
+
+int rh_gang_pod_group(const struct rh_gang *gang, const struct rh_job *job, const int32_t *held,
+                      struct rh_json **ret_group, struct rh_error *err)
+{
+	int64_t members = gang_members(job, held);
 	rh_auto(json) group = rh_json_new_object();
 	struct rh_json *metadata, *spec;
 	int r;
 
-	if (members < 0)
-		members = rh_job_total_replicas(job);
 	if (!group || rh_json_set_string(group, "apiVersion", rh_gang_api_version(gang)) < 0 ||
 	    rh_json_set_string(group, "kind", RH_GANG_OBJECT) < 0)
 		return rh_fail_oom(err);
@@ -282,7 +294,7 @@ int rh_gang_pod_group(const struct rh_gang *gang, const struct rh_job *job, stru
 	if (!metadata || !spec || gang_put_metadata(job, metadata) < 0 ||
 	    rh_json_set_integer(spec, "minMember", members) < 0 || gang_put_policy(gang, &job->policy.scheduling, spec) < 0)
 		return rh_fail_oom(err);
-	r = gang_put_resources(job, members, spec, err);
+	r = gang_put_resources(job, held, members, spec, err);
 	if (r == 0)
 		*ret_group = rh_take(group);
 	return r;

@@ -27,10 +27,11 @@ bool rh_gang_is_bypassed(const struct rh_gang *gang, const struct rh_replica_spe
 int rh_gang_decorate(const struct rh_gang *gang, const struct rh_job *job, const struct rh_replica_spec *spec,
                      struct rh_json *pod);
 /**
- * Make the PodGroup, without namespace and owner. @param[out] ret_group owned by the caller
+ * Make the PodGroup, without namespace and owner. @param held for each of job->specs, replicas that get no pod yet;
+ * NULL: none. @param[out] ret_group owned by the caller
  * @return 0, RH_EINVAL (an invalid quantity) or RH_ENOMEM
  */
-int rh_gang_pod_group(const struct rh_gang *gang, const struct rh_job *job, struct rh_json **ret_group,
-                      struct rh_error *err);
+int rh_gang_pod_group(const struct rh_gang *gang, const struct rh_job *job, const int32_t *held,
+                      struct rh_json **ret_group, struct rh_error *err);
 
 #endif

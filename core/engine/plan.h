@@ -74,8 +74,9 @@ struct rh_plan {
 	 * the next decision, with that status.
 	 */
 	int64_t held_since;
-	int64_t wake_at; /**< when to decide again without a change; RH_NEVER: no timer */
-	bool done;       /**< the job needs no further decision unless it is deleted or its spec changes */
+	int32_t held[RH_TYPES_MAX]; /**< for each type of the job: replicas without a pod that the plugin holds back */
+	int64_t wake_at;            /**< when to decide again without a change; RH_NEVER: no timer */
+	bool done;                  /**< the job needs no further decision unless it is deleted or its spec changes */
 };
 
 /** Most creates of one plan: later plans have the others once these have completed, so that decisions stay cheap while

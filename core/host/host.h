@@ -157,6 +157,7 @@ struct rh_snapshot {
 	struct rh_answers *answers; /**< NULL: operations wait until the plugin answers */
 	bool *looked; /**< set when the plugin looked at single replicas, so that its answer follows them; may be NULL */
 	bool stored;  /**< the job is as a store delivered it, so that UID and resourceVersion identify its content */
+	const int32_t *held; /**< for each of job->specs: replicas that the last judge() held back; NULL: none */
 	int32_t attempt;
 	bool suspended; /**< the job is, or is to be, suspended */
 	bool finished;
@@ -173,10 +174,18 @@ struct rh_verdict {
 /** Most verdicts of one judge() call. */
 #define RH_VERDICTS_MAX 16
 
-/** Verdicts of one judge() call. All zero: none. */
+/** Replicas of which judge() wants no pod yet. */
+struct rh_hold {
+	const char *type; /**< canonical type; borrowed from the job */
+	int32_t index;    /**< -1: all of the type */
+};
+
+/** What one judge() call says. All zero: nothing. */
 struct rh_judgement {
 	struct rh_verdict items[RH_VERDICTS_MAX];
 	size_t count;
+	struct rh_hold *holds; /**< owned */
+	size_t hold_count;
 };
 
 /** Free it and make it empty. */

@@ -194,6 +194,8 @@ struct rh_counts {
 	int32_t succeeded;   /**< replicas that ended well, also those whose pods are gone since */
 	int32_t failed;      /**< replicas that failed and will not be restarted */
 	int32_t restarting;  /**< replicas that failed or vanished and are being restarted */
+	/** Since 1.2. Of active, pods with the condition Ready. Set it to -1 before the call: a host of 1.1 leaves that. */
+	int32_t ready;
 };
 
 /** @name Phases (rh_replica_state.phase) @{ */
@@ -209,6 +211,8 @@ struct rh_replica_state {
 	struct rh_head head; /**< set by the caller to RH_HEAD(struct rh_replica_state); the host fills what fits */
 	int32_t phase;       /**< RH_PHASE_* */
 	int32_t exit_code;   /**< of the main container once it ended, 128 + signal for a signal; else -1 */
+	/** Since 1.2. 1 when the pod has the condition Ready, else 0. Set it to -1 before the call, as rh_counts.ready. */
+	int32_t ready;
 };
 
 /** @name What judge() may say (rh_services.verdict) @{ */
@@ -379,6 +383,12 @@ struct rh_services {
 	 * @return 0 or a negative status
 	 */
 	int32_t (*object_with)(struct rh_reply *reply, const char *json, const struct rh_object_options *options);
+	/**
+	 * Since 1.2. For judge(): create no pod for replica @p index of @p type (-1: for none of the type) now. Pods that
+	 * exist go on. A judge() that does not say it any more lets the pods be created. @p reason is for people.
+	 * @return 0 or a negative status (RH_EPLUGIN: no such replica, or no reason)
+	 */
+	int32_t (*hold)(struct rh_reply *reply, const char *type, int32_t index, const char *reason);
 	/**
 	 * verdict() with the reason of the condition and of its Event: a word that begins with a capital letter, or two of
 	 * them with "/" between, at most 128 characters: "Evicted", "BackoffLimitExceeded/OOMKilled". NULL: the core's.

@@ -86,7 +86,7 @@ static struct rh_json *make_group(struct fixture *fixture, const char *name)
 	const struct rh_gang gang = gang_of(name);
 	struct rh_json *group = NULL;
 
-	if (rh_gang_pod_group(&gang, fixture->job, &group, &fixture->err) < 0)
+	if (rh_gang_pod_group(&gang, fixture->job, NULL, &group, &fixture->err) < 0)
 		fail_msg("%s", fixture->err.message);
 	return group;
 }
@@ -193,7 +193,7 @@ static void test_gang__a_quantity_that_is_none_is_named(void **state)
 
 	(void)state;
 	fixture_open(&fixture, fixture_plugin(), GANG_JOB("minResources: {cpu: many}", PLAIN, PLAIN));
-	assert_int_equal(rh_gang_pod_group(&gang, fixture.job, &group, &fixture.err), RH_EINVAL);
+	assert_int_equal(rh_gang_pod_group(&gang, fixture.job, NULL, &group, &fixture.err), RH_EINVAL);
 	assert_non_null(strstr(fixture.err.message, "minResources of the PodGroup of PyTorchJob team/j"));
 	assert_non_null(strstr(fixture.err.message, "resources.cpu"));
 }
@@ -294,7 +294,7 @@ static void test_gang__many_resources(void **state)
 	resources = rh_json_at(fixture.job->specs[0].template_, "spec.containers[0].resources");
 	assert_int_equal(rh_json_set(resources, "limits", rh_json_copy(list)), 0);
 	assert_int_equal(rh_json_set(resources, "requests", rh_take(list)), 0);
-	assert_int_equal(rh_gang_pod_group(&gang, fixture.job, &group, NULL), 0);
+	assert_int_equal(rh_gang_pod_group(&gang, fixture.job, NULL, &group, NULL), 0);
 	assert_true(rh_json_size(rh_json_at(group, "spec.minResources")) >= 200000);
 	assert_int_equal(rh_builder_new(&fixture.snapshot, &builder, NULL), 0);
 	assert_int_equal(rh_build_pod(builder, fixture.job->specs[0].type, 0, &pod, &fixture.err), 0);
@@ -314,7 +314,7 @@ static void test_gang__survives_allocation_failures(void **state)
 		rh_auto(json) group = NULL;
 
 		rh_mem_fail_after(n);
-		r = rh_gang_pod_group(&gang, fixture.job, &group, NULL);
+		r = rh_gang_pod_group(&gang, fixture.job, NULL, &group, NULL);
 		rh_mem_fail_after(-1);
 	}
 	assert_int_equal(r, 0);

@@ -24,6 +24,12 @@ static void call_write_judgement(const struct rh_judgement *judgement, struct rh
 		               judgement->items[i].type ? judgement->items[i].type : "-", judgement->items[i].message);
 }
 
+static void call_write_holds(const struct rh_judgement *judgement, struct rh_str *out)
+{
+	for (size_t i = 0; i < judgement->hold_count; i++)
+		rh_str_appendf(out, "hold %s %d\n", judgement->holds[i].type, (int)judgement->holds[i].index);
+}
+
 static char *call_write(const struct rh_answer *answer)
 {
 	rh_auto_str out = {0};
@@ -32,6 +38,7 @@ static char *call_write(const struct rh_answer *answer)
 		rh_str_appendf(&out, "error %d: %s\n", answer->result, answer->error.message);
 	call_write_findings(&answer->findings, &out);
 	call_write_judgement(&answer->judgement, &out);
+	call_write_holds(&answer->judgement, &out);
 	if (answer->json && answer->result == 0)
 		rh_json_print(answer->json, false, &out);
 	return rh_str_take(&out);

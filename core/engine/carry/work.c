@@ -119,12 +119,27 @@ static int work_decide(const struct rh_entry *entry, struct rh_plan **ret_plan, 
 	return r;
 }
 
+/*
+ * The PodGroup counts the replicas that are not held back, or the gang would wait for pods that wait for the gang: when
+ * these change, it is built again. @return whether the plan was made with an older one
+ */
+static bool work_note_held(struct rh_entry *entry, const struct rh_plan *plan)
+{
+	if (memcmp(entry->progress.waiting, plan->held, sizeof(plan->held)) == 0)
+		return false;
+	memcpy(entry->progress.waiting, plan->held, sizeof(plan->held));
+	if (!rh_gang_is_on(entry->engine->options.gang))
+		return false;
+	rh_objects_forget_desired(entry);
+	return true;
+}
+
 /* Carry out @p plan (taken), or drop it where further objects are to be checked first. */
 static void work_carry_out(struct rh_entry *entry, struct rh_plan *plan)
 {
 	const struct rh_engine_options *options = &entry->engine->options;
 
-	if (rh_desire_must_check(entry, plan)) {
+	if (work_note_held(entry, plan) || rh_desire_must_check(entry, plan)) {
 		rh_progress_free_plan(plan);
 		rh_entry_touch(entry);
 		return;

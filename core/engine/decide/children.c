@@ -27,9 +27,15 @@ static int children_create(struct rh_decision *decision, enum rh_action_verb ver
 	return 0;
 }
 
+static bool children_is_held(const struct rh_decision *decision, size_t place)
+{
+	return decision->held && decision->held[place];
+}
+
 static bool children_lack_pod(const struct rh_decision *decision, size_t place)
 {
-	return !decision->pods[place] && !(decision->orphan_pods && decision->orphan_pods[place]) &&
+	return !decision->pods[place] && !children_is_held(decision, place) &&
+	       !(decision->orphan_pods && decision->orphan_pods[place]) &&
 	       (decision->slots[place] == RH_SLOT_ABSENT || decision->slots[place] == RH_SLOT_RESTARTING);
 }
 
@@ -46,6 +52,8 @@ static bool children_may_follow(const struct rh_decision *decision, size_t spec)
 
 	if (lead == decision->offsets[spec + 1])
 		return false;
+	if (children_is_held(decision, lead) && !decision->pods[lead])
+		return true;
 	return decision->slots[lead] == RH_SLOT_SUCCEEDED || (decision->pods[lead] && *decision->pods[lead]->uid);
 }
 

@@ -192,14 +192,50 @@ static int decide_finished(struct rh_decision *decision)
 	return r != 0 ? r : rh_decide_finished(decision);
 }
 
+/* Hold back the replica at @p place. */
+static void decide_hold(struct rh_decision *decision, size_t spec, size_t place)
+{
+	if (decision->held[place])
+		return;
+	decision->held[place] = true;
+	decision->plan->held[spec] += !decision->pods[place] && decision->slots[place] != RH_SLOT_SUCCEEDED;
+}
+
+/* Note which replicas the plugin holds back. */
+static int decide_holds(struct rh_decision *decision)
+{
+	const struct rh_judgement *judgement = &decision->judgement;
+	bool whole[RH_TYPES_MAX] = {false};
+	size_t spec = 0;
+
+	if (judgement->hold_count == 0)
+		return 0;
+	decision->held = rh_alloc_array(rh_decision_places(decision) + 1, sizeof(*decision->held));
+	if (!decision->held)
+		return RH_ENOMEM;
+	for (size_t i = 0; i < judgement->hold_count; i++) {
+		(void)rh_decision_type(decision, judgement->holds[i].type, &spec);
+		whole[spec] = whole[spec] || judgement->holds[i].index < 0;
+		if (judgement->holds[i].index >= 0)
+			decide_hold(decision, spec, decision->offsets[spec] + (size_t)judgement->holds[i].index);
+	}
+	for (spec = 0; spec < decision->job->spec_count; spec++) {
+		for (size_t place = decision->offsets[spec]; whole[spec] && place < decision->offsets[spec + 1]; place++)
+			decide_hold(decision, spec, place);
+	}
+	return 0;
+}
+
 static int decide_judge(struct rh_decision *decision)
 {
 	struct rh_snapshot snapshot = decide_snapshot(decision);
+	int r;
 
 	snapshot.counts = decision->counts;
 	snapshot.pods = decision->pods;
 	snapshot.offsets = decision->offsets;
-	return rh_host_judge(&snapshot, &decision->judgement, decision->err);
+	r = rh_host_judge(&snapshot, &decision->judgement, decision->err);
+	return r == 0 ? decide_holds(decision) : r;
 }
 
 static const struct rh_verdict *decide_verdict(const struct rh_decision *decision, int32_t verdict)

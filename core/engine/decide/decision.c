@@ -15,6 +15,7 @@ void rh_decision_deinit(struct rh_decision *decision)
 	rh_free(decision->orphan_pods);
 	rh_free(decision->orphan_services);
 	rh_free(decision->owned);
+	rh_free(decision->held);
 	rh_judgement_deinit(&decision->judgement);
 }
 

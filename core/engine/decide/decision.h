@@ -49,6 +49,7 @@ struct rh_decision {
 	size_t owned_count;
 	struct rh_counts counts[RH_TYPES_MAX];
 	struct rh_judgement judgement;
+	bool *held;        /**< whether the plugin wants no pod of a replica yet; owned table, NULL: it wants all */
 	size_t first;      /**< place of the replica with the fault of this pass; SIZE_MAX: none */
 	size_t creates;    /**< creates in the plan so far */
 	size_t asked[2];   /**< of these, pods and Services */

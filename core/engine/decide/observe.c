@@ -385,6 +385,7 @@ static void observe_count(struct rh_decision *decision, size_t spec)
 	*counts = (struct rh_counts){.head = RH_HEAD(struct rh_counts), .desired = decision->job->specs[spec].replicas};
 	for (size_t place = decision->offsets[spec]; place < decision->offsets[spec + 1]; place++) {
 		counts->active += decision->slots[place] == RH_SLOT_ACTIVE;
+		counts->ready += decision->slots[place] == RH_SLOT_ACTIVE && decision->pods[place]->ready;
 		counts->succeeded += decision->slots[place] == RH_SLOT_SUCCEEDED;
 		counts->failed += decision->slots[place] == RH_SLOT_FAILED;
 		counts->restarting += decision->slots[place] == RH_SLOT_BROKEN || decision->slots[place] == RH_SLOT_RESTARTING;

@@ -49,6 +49,7 @@ static int ops_begin(struct ops_call *call, const struct rh_snapshot *snapshot, 
 	call->reply.operation = operation;
 	call->reply.plugin = call->slot->name;
 	call->reply.object = call->object;
+	call->reply.job = job;
 	if (call->slot->worker)
 		return 0;
 	call->guard = (struct rh_guard){.plugin = call->slot->name,
@@ -426,5 +427,6 @@ void rh_judgement_deinit(struct rh_judgement *judgement)
 		rh_free(judgement->items[i].reason);
 		rh_free(judgement->items[i].message);
 	}
+	rh_free(judgement->holds);
 	*judgement = (struct rh_judgement){0};
 }

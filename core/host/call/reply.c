@@ -367,3 +367,40 @@ int32_t rh_reply_conclude(struct rh_reply *reply, int32_t verdict, const char *t
 		reply, "conclude",
 		&(struct rh_verdict){verdict, (char *)(uintptr_t)type, (char *)(uintptr_t)reason, (char *)(uintptr_t)message});
 }
+
+/** @return the spec of a replica, or of a type where @p index is -1; NULL: the job does not have it */
+static const struct rh_replica_spec *reply_find_replica(const struct rh_reply *reply, const char *type, int32_t index)
+{
+	const struct rh_replica_spec *spec = type && reply->job ? rh_job_spec(reply->job, type) : NULL;
+
+	return spec && index >= -1 && index < spec->replicas ? spec : NULL;
+}
+
+static int32_t reply_keep_hold(struct rh_reply *reply, const char *type, int32_t index)
+{
+	struct rh_judgement *judgement = reply->judgement;
+	struct rh_hold *holds = rh_realloc_array(judgement->holds, judgement->hold_count + 1, sizeof(*holds));
+
+	if (!holds)
+		return reply_oom(reply);
+	judgement->holds = holds;
+	holds[judgement->hold_count++] = (struct rh_hold){type, index};
+	return 0;
+}
+
+int32_t rh_reply_hold(struct rh_reply *reply, const char *type, int32_t index, const char *reason)
+{
+	int32_t r = reply_check(reply, RH_OPERATION_JUDGE, "hold");
+	const struct rh_replica_spec *spec;
+
+	if (r < 0)
+		return r;
+	spec = reply_find_replica(reply, type, index);
+	if (!spec || !reason || !*reason)
+		return reply_blame(reply, "hold", spec ? "it needs a reason" : "the job has no such replica");
+	r = reply_charge(reply, "hold", type, reason);
+	if (r < 0)
+		return r;
+	rh_log(RH_LOG_DEBUG, reply->object, "plugin %s: %s %d waits: %s", reply->plugin, spec->type, (int)index, reason);
+	return reply_keep_hold(reply, spec->type, index);
+}

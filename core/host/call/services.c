@@ -32,6 +32,7 @@ static const struct rh_services services_table = {
 	.member = rh_view_member,
 	.gang = rh_view_gang,
 	.object_with = rh_reply_object_with,
+	.hold = rh_reply_hold,
 	.conclude = rh_reply_conclude,
 };
 

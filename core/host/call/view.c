@@ -193,6 +193,7 @@ int32_t rh_view_replica(const struct rh_view *view, const char *type, int32_t in
 	if (pod) {
 		state.phase = pod->phase;
 		state.exit_code = pod->exit_code;
+		state.ready = pod->ready;
 	}
 	return view_give(ret_state, &state, sizeof(state));
 }

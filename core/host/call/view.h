@@ -57,6 +57,7 @@ struct rh_reply {
 	struct rh_json *objects;        /**< for objects() and make(): an array */
 	struct rh_judgement *judgement; /**< for judge() */
 	struct rh_str *notes;           /**< for init(): gets its notes, see rh_hello_put(); NULL: they are logged alone */
+	const struct rh_job *job;       /**< for judge() */
 	size_t bytes;                   /**< of the answer so far, see RH_ANSWER_BYTES_MAX */
 	int status;                     /**< the first error of a service, or what fail() was given; sticky */
 	struct rh_error error;          /**< its words */
@@ -123,6 +124,8 @@ int32_t rh_reply_edit(struct rh_reply *reply, const char *path, const char *json
 int32_t rh_reply_object(struct rh_reply *reply, const char *json);
 /** @see rh_services.object_with @return see there */
 int32_t rh_reply_object_with(struct rh_reply *reply, const char *json, const struct rh_object_options *options);
+/** @see rh_services.hold @return see there */
+int32_t rh_reply_hold(struct rh_reply *reply, const char *type, int32_t index, const char *reason);
 /** @see rh_services.verdict @return see there */
 int32_t rh_reply_verdict(struct rh_reply *reply, int32_t verdict, const char *type, const char *message);
 /** @see rh_services.conclude @return see there */

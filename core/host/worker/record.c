@@ -10,13 +10,14 @@ enum record_code {
 	RECORD_EDIT,
 	RECORD_OBJECT,
 	RECORD_VERDICT,
-	RECORD_OBJECT_WITH
+	RECORD_OBJECT_WITH,
+	RECORD_HOLD
 };
 
 /** One call of a service that answers. */
 struct record_call {
 	enum record_code code;
-	int32_t number; /* a level, a verdict, or options of an object */
+	int32_t number; /* a level, a verdict, options of an object, or an index */
 	const char *texts[3];
 };
 
@@ -93,6 +94,12 @@ static int32_t record_conclude(struct rh_reply *reply, int32_t verdict, const ch
 	                   &(struct record_call){RECORD_VERDICT, verdict, {type, message, reason}});
 }
 
+static int32_t record_hold(struct rh_reply *reply, const char *type, int32_t index, const char *reason)
+{
+	return record_keep(reply, rh_reply_hold(reply, type, index, reason),
+	                   &(struct record_call){RECORD_HOLD, index, {type, reason}});
+}
+
 static const struct rh_services record_services = {
 	.head = RH_HEAD(struct rh_services),
 	.text = rh_view_text,
@@ -124,6 +131,7 @@ static const struct rh_services record_services = {
 	.member = rh_view_member,
 	.gang = rh_view_gang,
 	.object_with = record_object_with,
+	.hold = record_hold,
 	.conclude = record_conclude,
 };
 
@@ -182,6 +190,8 @@ static void record_apply(struct rh_reply *reply, const struct record_call *call)
 		(void)rh_reply_object(reply, texts[0]);
 	else if (call->code == RECORD_OBJECT_WITH)
 		record_apply_object_with(reply, call);
+	else if (call->code == RECORD_HOLD)
+		(void)rh_reply_hold(reply, texts[0], call->number, texts[1]);
 	else
 		(void)rh_reply_conclude(reply, call->number, texts[0], texts[2], texts[1]);
 }
@@ -196,7 +206,7 @@ int rh_record_replay(struct rh_wire *wire, struct rh_reply *reply, struct rh_out
 
 		for (size_t i = 0; i < sizeof(call.texts) / sizeof(call.texts[0]); i++)
 			call.texts[i] = rh_wire_text(wire);
-		wire->malformed = wire->malformed || code > RECORD_OBJECT_WITH;
+		wire->malformed = wire->malformed || code > RECORD_HOLD;
 		if (reply && !wire->malformed && reply->status == 0)
 			record_apply(reply, &call);
 	}

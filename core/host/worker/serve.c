@@ -122,7 +122,8 @@ static int serve_begin(struct serve *serve, struct serve_call *call, enum rh_ope
 	                                         .plugin = serve->slot->name,
 	                                         .object = call->object,
 	                                         .findings = &call->findings,
-	                                         .judgement = &call->judgement};
+	                                         .judgement = &call->judgement,
+	                                         .job = job};
 	if (operation == RH_OPERATION_POD)
 		call->target = call->recorder.reply.pod = rh_json_copy(serve->pod);
 	else if (operation == RH_OPERATION_OBJECTS || operation == RH_OPERATION_MAKE)

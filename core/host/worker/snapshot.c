@@ -85,14 +85,17 @@ static void snapshot_put_counts(struct rh_str *out, const struct rh_snapshot *sn
 		rh_wire_put_int(out, counts->succeeded);
 		rh_wire_put_int(out, counts->failed);
 		rh_wire_put_int(out, counts->restarting);
+		rh_wire_put_int(out, counts->ready);
 	}
 }
 
 static void snapshot_put_pod(struct rh_str *out, const struct rh_pod *pod)
 {
 	rh_wire_put_byte(out, (uint8_t)(pod ? pod->phase : RH_PHASE_ABSENT));
-	if (pod)
-		rh_wire_put_int(out, pod->exit_code);
+	if (!pod)
+		return;
+	rh_wire_put_int(out, pod->exit_code);
+	rh_wire_put_byte(out, pod->ready);
 }
 
 static void snapshot_put_pods(struct rh_str *out, const struct rh_snapshot *snapshot)
@@ -248,6 +251,7 @@ static void received_read_counts(struct rh_received *received, struct rh_wire *w
 		counts->succeeded = rh_wire_int(wire);
 		counts->failed = rh_wire_int(wire);
 		counts->restarting = rh_wire_int(wire);
+		counts->ready = rh_wire_int(wire);
 	}
 	received->snapshot.counts = have ? received->counts : NULL;
 }
@@ -278,6 +282,7 @@ static int received_read_pods(struct rh_received *received, struct rh_wire *wire
 		if (pod->phase == RH_PHASE_ABSENT)
 			continue;
 		pod->exit_code = rh_wire_int(wire);
+		pod->ready = rh_wire_byte(wire) != 0;
 		received->pods[i] = pod;
 	}
 	return 0;

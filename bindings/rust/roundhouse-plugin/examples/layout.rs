@@ -33,12 +33,12 @@ fn main() {
         managers, spec_required
     );
     layout!("rh_replica", Replica, head, type_ as "type", index, rank);
-    layout!("rh_counts", Counts, head, desired, active, succeeded, failed, restarting);
-    layout!("rh_replica_state", ReplicaState, head, phase, exit_code);
+    layout!("rh_counts", Counts, head, desired, active, succeeded, failed, restarting, ready);
+    layout!("rh_replica_state", ReplicaState, head, phase, exit_code, ready);
     layout!(
         "rh_services", Services, head, text, integer, boolean, size, json, quote, setting, type_ as "type", replicas,
         restart_policy, pod_name, host, port, state, attempt, counts, replica, condition, fail, note, refuse, env,
-        edit, object, verdict, key, member, gang, object_with, conclude
+        edit, object, verdict, key, member, gang, object_with, hold, conclude
     );
     layout!("rh_object_options", ObjectOptions, head, flags, random_bytes);
     layout!("rh_made", MadeObject, head, api_version, kind, name, random, random_bytes);

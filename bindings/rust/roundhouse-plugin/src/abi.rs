@@ -185,6 +185,7 @@ pub struct Counts {
     pub succeeded: i32,
     pub failed: i32,
     pub restarting: i32,
+    pub ready: i32,
 }
 
 /// struct rh_replica_state
@@ -193,6 +194,7 @@ pub struct ReplicaState {
     pub head: Head,
     pub phase: i32,
     pub exit_code: i32,
+    pub ready: i32,
 }
 
 /// struct rh_object_options
@@ -248,6 +250,7 @@ pub struct Services {
     pub member: Option<unsafe extern "C" fn(*const View, *const c_char, *const c_char) -> *const c_char>,
     pub gang: Option<unsafe extern "C" fn(*const View) -> *const c_char>,
     pub object_with: Option<unsafe extern "C" fn(*mut Reply, *const c_char, *const ObjectOptions) -> i32>,
+    pub hold: Option<unsafe extern "C" fn(*mut Reply, *const c_char, i32, *const c_char) -> i32>,
     pub conclude: Option<unsafe extern "C" fn(*mut Reply, i32, *const c_char, *const c_char, *const c_char) -> i32>,
 }
 
@@ -276,10 +279,10 @@ const _: () = {
     assert!(size_of::<ReplicaType>() == 64);
     assert!(size_of::<Kind>() == 224);
     assert!(size_of::<Replica>() == 40);
-    assert!(size_of::<Counts>() == 44);
-    assert!(size_of::<ReplicaState>() == 32);
+    assert!(size_of::<Counts>() == 48);
+    assert!(size_of::<ReplicaState>() == 36);
     assert!(size_of::<ObjectOptions>() == 32);
     assert!(size_of::<MadeObject>() == 64);
-    assert!(size_of::<Services>() == 264);
+    assert!(size_of::<Services>() == 272);
     assert!(size_of::<Plugin>() == 120);
 };

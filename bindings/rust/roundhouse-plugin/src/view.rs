@@ -158,7 +158,7 @@ impl<'v> View<'v> {
     /// For `judge()`: how the replicas of a type do; `None` when the job has no such type.
     pub fn counts(&self, type_: &str) -> Option<Counts> {
         let head = abi::Head::of::<abi::Counts>();
-        let mut found = abi::Counts { head, desired: 0, active: 0, succeeded: 0, failed: 0, restarting: 0 };
+        let mut found = abi::Counts { head, desired: 0, active: 0, succeeded: 0, failed: 0, restarting: 0, ready: -1 };
         let known = text::with(type_, |key| unsafe { (self.services.counts)(self.view, key, &mut found) });
         known.filter(|known| *known == 1).map(|_| Counts {
             desired: found.desired,
@@ -171,7 +171,7 @@ impl<'v> View<'v> {
     /// For `judge()` and `objects()`: how one replica does; `None` when there is none, or nothing was observed.
     pub fn replica(&self, type_: &str, index: i32) -> Option<ReplicaState> {
         let head = abi::Head::of::<abi::ReplicaState>();
-        let mut found = abi::ReplicaState { head, phase: abi::RH_PHASE_ABSENT, exit_code: -1 };
+        let mut found = abi::ReplicaState { head, phase: abi::RH_PHASE_ABSENT, exit_code: -1, ready: -1 };
         let known = text::with(type_, |key| unsafe { (self.services.replica)(self.view, key, index, &mut found) });
         let exit_code = if found.exit_code >= 0 { Some(found.exit_code) } else { None };
         known.filter(|known| *known == 1).map(|_| ReplicaState { phase: found.phase, exit_code })

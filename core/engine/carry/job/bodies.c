@@ -36,6 +36,7 @@ struct rh_snapshot rh_bodies_snapshot(const struct rh_entry *entry)
 		.addresses = &entry->bodies.addresses,
 		.gang = entry->engine->options.gang,
 		.stored = true,
+		.held = entry->progress.waiting,
 		.attempt = entry->ledger->attempt,
 		.suspended = entry->job->policy.suspend,
 		.finished = rh_job_status_finished(&entry->job->status),

@@ -16,12 +16,13 @@ enum rh_progress_stage { RH_STAGE_IDLE, RH_STAGE_LEDGER, RH_STAGE_STATUS, RH_STA
 /** The plan of one job and how far it has been carried out. */
 struct rh_entry_progress {
 	enum rh_progress_stage stage;
-	uint64_t write_id;          /**< of the request of the stage */
-	struct rh_plan *plan;       /**< that is being carried out; owned; NULL: none */
-	bool statusless;            /**< a status write returned not found: a read finds out whether the job exists */
-	uint64_t stalled_hash;      /**< of the last plan that was carried out, see there */
-	int64_t held_since;         /**< likewise */
-	struct rh_job_status *held; /**< likewise; owned; NULL when no status is held back, or memory is out */
+	uint64_t write_id;             /**< of the request of the stage */
+	struct rh_plan *plan;          /**< that is being carried out; owned; NULL: none */
+	bool statusless;               /**< a status write returned not found: a read finds out whether the job exists */
+	uint64_t stalled_hash;         /**< of the last plan that was carried out, see there */
+	int64_t held_since;            /**< likewise */
+	int32_t waiting[RH_TYPES_MAX]; /**< replicas of each type that the plugin held back in the last decision */
+	struct rh_job_status *held;    /**< likewise; owned; NULL when no status is held back, or memory is out */
 };
 
 /** @return whether no plan and no request about the job itself is in progress */
