@@ -130,6 +130,8 @@ NOT_RUN = {
                                                               "python3 -B tests/bench/controller/bench.py --help"),
     "python3 tests/bench/controller/bench.py build/release --only --foreign":
         ("a benchmark", "python3 -B tests/bench/controller/bench.py --help | grep -e --foreign -A 9 | grep -e --only"),
+    "python3 tests/bench/controller/isolation.py build/release --trouble --bursts --many 50":
+        ("a benchmark", "python3 -B tests/bench/controller/isolation.py --help | grep -e --bursts -A 9 | grep -e --trouble"),
     "python3 tests/bench/controller/servers.py build/release": ("a benchmark",
                                                                 "python3 -B tests/bench/controller/servers.py --help"),
     "python3 tests/bench/controller/tenants.py build/release": ("a benchmark",
