@@ -58,6 +58,11 @@ LIMIT_S = PATIENCE_S - 10
 JOB_LABEL = "training.kubeflow.org/job-name"
 # Collected with the job.
 OWNED = "pods,services,configmaps,serviceaccounts,roles,rolebindings"
+LEDGER = "roundhouse.dev/ledger"
+# Three pods start torch, and fail: far above what that takes on a machine that does other things too.
+FAULT_PATIENCE_S = 900
+# A training in which a chosen rank goes wrong in a chosen way.
+FAULTY = pathlib.Path(__file__).resolve().parents[1] / "local" / "first_fault" / "programs" / "torch_train.py"
 # What every namespace has.
 OTHERS = {"service/kubernetes", "serviceaccount/default", "configmap/kube-root-ca.crt"}
 
@@ -245,6 +250,67 @@ class Process(client_jobs.Lives, Jobs, Case):
             print(f"{kind.name}, {len(kind.pods(name))} pods: {took:.1f} s from create to Succeeded", file=sys.stderr)
             self.assertIsNotNone(job.status.completion_time)
             self.delete(client, name, kind)
+
+
+class FirstFault(Case):
+    """Torch trains on three pods until Worker-1, rank 2, fails: job and ledger name it, whatever its peers report."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.enterClassContext(support.Controller(ROUNDHOUSE, cls.api.kubeconfig, folder, "--plugins", JAX))
+
+    def has_failed(self, name):
+        """Whether the job has failed, after LIMIT_S at most."""
+        return self.api.kubectl("wait", "--for=condition=Failed", f"pytorchjob/{name}", f"--timeout={LIMIT_S}s", check=False).returncode == 0
+
+    def fault(self, name, way):
+        """-> (the ledger's fault, the message of the condition Failed)"""
+        def body(count):
+            made = replica("pytorch", ["python3", "-c", FAULTY.read_text(), way, "2"], count, "localhost/train:1")
+            container = made["template"]["spec"]["containers"][0]
+            container |= {"terminationMessagePolicy": "FallbackToLogsOnError", "resources": {"limits": {"memory": "1Gi"}},
+                          "env": [{"name": "OMP_NUM_THREADS", "value": "1"}]}
+            return made
+        self.kubectl("create", "-f", "-", text=json.dumps({
+            "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name},
+            "spec": {"runPolicy": {"cleanPodPolicy": "None"}, "pytorchReplicaSpecs": {"Master": body(1), "Worker": body(2)}}}))
+        try:
+            wait_for(f"{name} failed", lambda: self.has_failed(name), patience=FAULT_PATIENCE_S)
+        except AssertionError:
+            self.describe(name)
+            raise
+        job = self.api.object("pytorchjob", name)
+        message = next(one["message"] for one in job["status"]["conditions"] if one["type"] == "Failed")
+        found = json.loads(job["metadata"]["annotations"][LEDGER])["fault"], message
+        self.assertIn(f"First fault: Worker-1 (pod {name}-worker-1, container pytorch, node ", message, (found, self.logs(name)))
+        self.drop(f"pytorchjob/{name}")
+        return found
+
+    def test_raises(self):
+        """The pod's own exception, though its peers ended in the same second with closed connections."""
+        fault, message = self.fault("raises", "raises")
+        # after the exception torch 1.13 may crash while it ends
+        self.assertIn(fault["exitCode"], (1, 139))
+        self.assertEqual((fault["type"], fault["index"], fault["class"]), ("Worker", 1, "cause"))
+        self.assertIn("ValueError: shard 7 of the data set holds a label 12", message)
+
+    def test_exits(self):
+        """An exit code and no word: that its peers lost it is known from their last lines."""
+        fault, message = self.fault("exits", "exits_without_a_word")
+        self.assertEqual((fault["index"], fault["exitCode"]), (1, 3))
+        self.assertIn("exited with code 3", message)
+
+    def test_segmentation_fault(self):
+        fault, message = self.fault("segv", "segfaults")
+        self.assertEqual((fault["index"], fault["exitCode"]), (1, 139))
+        self.assertIn("exited with code 139 (SIGSEGV)", message)
+
+    def test_out_of_memory(self):
+        """The kernel ends it at its limit, and the kubelet says so."""
+        fault, message = self.fault("oom", "exceeds_limit")
+        self.assertEqual((fault["index"], fault["exitCode"], fault["reason"]), (1, 137, "OOMKilled"))
+        self.assertIn("exited with code 137 (SIGKILL, OOMKilled)", message)
 
 
 class Comm(Case):
