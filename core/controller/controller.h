@@ -17,7 +17,7 @@
 /** Plugins, with the configuration that they were loaded by. */
 struct rh_plugin_set {
 	const struct rh_config *config;
-	const struct rh_host *host;
+	struct rh_host *host;
 	void *owner; /**< for unload() */
 };
 

@@ -385,16 +385,30 @@ static int worker_await(struct rh_worker *worker, struct rh_answers *answers, st
 
 	if (r < 0)
 		return worker_settle(worker, r, err);
-	rh_worker_turns_ask(&worker->turns, answers);
+	if (answers)
+		rh_worker_turns_ask(&worker->turns, answers);
 	return rh_fail(err, RH_EAGAIN, "its answer is to come");
 }
 
 /** @return see rh_worker_ask() */
+/**
+ * @return how long an operation waits for its answer. In a controller nobody may hold up the others: who has no place
+ * for a later answer, as a webhook, goes on without one
+ */
+static int64_t worker_patience(const struct rh_worker *worker, const struct rh_snapshot *snapshot)
+{
+	if (!snapshot->answers && snapshot->host->events < 0)
+		return RH_NEVER;
+	if (worker->slow)
+		return 0;
+	return snapshot->answers ? snapshot->host->patience : RH_WORKER_GUEST_PATIENCE;
+}
+
 static int worker_ask_now(struct rh_worker *worker, const struct rh_ask *ask, struct rh_worker_request *request,
                           struct rh_str *answer, struct rh_error *err)
 {
 	struct rh_answers *answers = ask->snapshot->answers;
-	int64_t patience = !answers ? RH_NEVER : worker->slow ? 0 : ask->snapshot->host->patience;
+	int64_t patience = worker_patience(worker, ask->snapshot);
 	struct rh_guard guard;
 	int r;
 
@@ -427,6 +441,8 @@ int rh_worker_ask(struct rh_worker *worker, const struct rh_ask *ask, struct rh_
 		rh_worker_turns_wait(&worker->turns, answers);
 		return rh_fail(err, RH_EAGAIN, "it is not the turn of this job");
 	}
+	if (r == 0 && !answers && worker_is_taken(worker))
+		return rh_fail(err, RH_EAGAIN, "it is busy with another job");
 	return r == 0 ? worker_ask_now(worker, ask, &request, answer, err) : r;
 }
 

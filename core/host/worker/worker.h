@@ -18,6 +18,8 @@
 #define RH_WORKER_BATCH 64
 /** How long an answer is waited for before other jobs go on, microseconds: one of a sound plugin is there by then. */
 #define RH_WORKER_PATIENCE (RH_SECOND / 100)
+/** The same without a place for a later answer, in microseconds: a webhook then lets the job pass. */
+#define RH_WORKER_GUEST_PATIENCE (RH_SECOND / 5)
 /** How often a plugin may fail at a job before the job is set aside. */
 #define RH_WORKER_TRIES 3
 

@@ -115,14 +115,11 @@ static void test_http__what_is_sent(void **state)
 
 	open_client(&client, state);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct rh_http_request request = {rows[i].method,
-		                                  "/echo/a%2Fb/../c?x=1&y=%20",
-		                                  rows[i].content_type,
-		                                  rows[i].body,
-		                                  rows[i].body ? strlen(rows[i].body) : 0,
-		                                  0,
-		                                  0,
-		                                  NULL};
+		struct rh_http_request request = {.method = rows[i].method,
+		                                  .path = "/echo/a%2Fb/../c?x=1&y=%20",
+		                                  .content_type = rows[i].content_type,
+		                                  .body = rows[i].body,
+		                                  .body_length = rows[i].body ? strlen(rows[i].body) : 0};
 		auto_https_call call = {0};
 		rh_auto(json) reply = NULL;
 		const struct rh_json *headers;
