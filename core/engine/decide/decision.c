@@ -56,11 +56,23 @@ bool rh_decision_place(const struct rh_decision *decision, const char *type, int
 	return true;
 }
 
+/* @return whether the plugin's objects() names @p child, or it was written as one that it named */
+static bool decision_is_named(const struct rh_decision *decision, const struct rh_child *child)
+{
+	bool named = child->hash != 0;
+
+	for (const struct rh_json *at = rh_json_first(decision->world->objects); at && !named; at = rh_json_next(at))
+		named = rh_text_equal(rh_json_string_at(at, "kind"), child->kind) &&
+		        rh_text_equal(rh_json_string_at(at, "apiVersion"), child->api_version) &&
+		        rh_text_equal(rh_json_string_at(at, "metadata.name"), child->name);
+	return named;
+}
+
 bool rh_decide_is_service(const struct rh_decision *decision, const struct rh_child *child)
 {
-	/* one without a type is a further object, which the plugin names */
-	return strcmp(child->kind, "Service") == 0 && strcmp(child->api_version, "v1") == 0 && *child->type &&
-	       strcmp(child->owner_uid, decision->job->uid) == 0;
+	/* a Service without a type is a further object where the plugin names it; else a replica's whose labels were taken */
+	return strcmp(child->kind, "Service") == 0 && strcmp(child->api_version, "v1") == 0 &&
+	       strcmp(child->owner_uid, decision->job->uid) == 0 && (*child->type || !decision_is_named(decision, child));
 }
 
 bool rh_decide_leads(const struct rh_replica_spec *spec)

@@ -13,9 +13,13 @@
 #include "job/rules/schema.h"
 #include "job/support.h"
 
+static const struct rh_replica_type worker = {
+	.head = RH_HEAD(struct rh_replica_type), .name = "Worker", .default_replicas = 1};
+static const struct rh_replica_type *const types[] = {&worker, NULL};
 static const struct rh_kind kind = {
 	.head = RH_HEAD(struct rh_kind),
 	.kind = "TryJob",
+	.types = types,
 	.replicas_field = "tryReplicaSpecs",
 	.spec_schema =
 		"{\"ports\":{\"type\":\"array\",\"items\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":65535}},"

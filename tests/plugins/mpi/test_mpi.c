@@ -22,7 +22,7 @@ static void test_mpi__constants_of_v1(void **state)
 	(void)state;
 	kit_open(&kit, "mpi", NULL, MPI_JOB);
 	kind = kit.fixture.job->kind;
-	kit_assert_kind(&kit, &test_mpi, 0);
+	kit_assert_kind(&kit, &test_mpi, RH_KIND_FALLBACK);
 	assert_null(kind->scale_type);
 	assert_int_equal(rh_json_parse(kind->columns, strlen(kind->columns), &columns, NULL), 0);
 	assert_string_equal(rh_json_string_at(columns, "[0].name"), "Age");
