@@ -175,7 +175,7 @@ const struct rh_command rh_command_convert = {
 		"Comments of the files are not kept.\n\n"
 		"Standard error names each field that is moved, changed, implied (the target does so anyway) or lost, with\n"
 		"the consequence. A field that is not of the old API stays where it is: check the result by `roundhouse "
-        "lint`.\n"
+		"lint`.\n"
 		"FILE may be - for standard input.\n\n"
 		"Exit status: 0 printed, 1 with --strict: a field is lost (the jobs are printed all the same), 2 wrong\n"
 		"arguments or files, or a job that cannot be converted.",

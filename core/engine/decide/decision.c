@@ -70,7 +70,7 @@ static bool decision_is_named(const struct rh_decision *decision, const struct r
 
 bool rh_decide_is_service(const struct rh_decision *decision, const struct rh_child *child)
 {
-	/* a Service without a type is a further object where the plugin names it; else a replica's whose labels were taken */
+	/* one without a type is a further object where the plugin names it, else a replica's whose labels were changed */
 	return strcmp(child->kind, "Service") == 0 && strcmp(child->api_version, "v1") == 0 &&
 	       strcmp(child->owner_uid, decision->job->uid) == 0 && (*child->type || !decision_is_named(decision, child));
 }

@@ -198,10 +198,8 @@ static void test_objects__names_of_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_objects__made_once),
-		cmocka_unit_test(test_objects__order),
-		cmocka_unit_test(test_objects__services),
-		cmocka_unit_test(test_objects__content),
+		cmocka_unit_test(test_objects__made_once),       cmocka_unit_test(test_objects__order),
+		cmocka_unit_test(test_objects__services),        cmocka_unit_test(test_objects__content),
 		cmocka_unit_test(test_objects__names_of_others),
 	};
 
