@@ -152,7 +152,9 @@ class Pipes(Case):
             done = call("run", "--config", config, *words, self.file(text))
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn(f"replica Master-0 was restarted {times} times in a row and still fails", done.stderr)
-            self.assertRegex(done.stderr, rf"(?m)^Master-0 +Failed +3 +[{times}{times + 1}] ")  # it may begin once more before it is stopped
+            restarts = re.search(r"(?m)^Master-0 +Failed +3 +(\d+) ", done.stderr)
+            self.assertIsNotNone(restarts, done.stderr)
+            self.assertGreaterEqual(int(restarts[1]), times)  # it begins again until it is stopped
         done = call("run", "--max-restarts", "many", self.file(text))
         self.assertEqual(done.returncode, 2)
         self.assertIn('option --max-restarts: "many" is not a count', done.stderr)

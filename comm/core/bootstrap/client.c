@@ -454,15 +454,29 @@ void rh_comm_client_close(struct rh_comm_client *client, const struct rh_comm_er
 	(void)pthread_mutex_unlock(&client->lock);
 }
 
+/* No verdict came: rank 0 is to blame where it was silent since @p since, else whom the caller names. With the lock.
+ */
+static void client_give_up(struct rh_comm_client *client, int64_t since, const struct rh_comm_error *reason)
+{
+	struct rh_comm_error silent;
+
+	if (reason->code == RH_COMM_EPEER && client->last_received < since) {
+		(void)rh_comm_fail(&silent, RH_COMM_EPEER, 0, "rank 0 does not answer; %.400s", reason->text);
+		reason = &silent;
+	}
+	client_set_end(client, reason->code, reason->rank, reason->text);
+}
+
 void rh_comm_client_await_end(struct rh_comm_client *client, int64_t deadline, const struct rh_comm_error *reason)
 {
 	struct timespec until = client_time(deadline);
+	int64_t since = rh_comm_now();
 	int r = 0;
 
 	(void)pthread_mutex_lock(&client->lock);
 	while (rh_comm_client_check(client, NULL) == 0 && r == 0)
 		r = pthread_cond_timedwait(&client->changed, &client->lock, &until);
-	client_set_end(client, reason->code, reason->rank, reason->text);
+	client_give_up(client, since, reason);
 	(void)pthread_mutex_unlock(&client->lock);
 }
 
