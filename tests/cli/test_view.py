@@ -120,7 +120,9 @@ class Pipes(Case):
         self.assertEqual(quiet.stderr.count("First fault"), 1, quiet.stderr)
 
     def test_a_failed_replica_of_a_job_that_succeeded(self):
-        path = self.file(job(command="'sleep 0.1'").rstrip() + """
+        # the worker fails by itself, well after the master has succeeded
+        mark = os.path.join(self.folder, "succeeded")
+        path = self.file(job(command=f"'rm -f {mark}; sleep 0.1; touch {mark}'").rstrip() + f"""
     Worker:
       replicas: 1
       restartPolicy: Never
@@ -129,7 +131,7 @@ class Pipes(Case):
           containers:
           - name: pytorch
             image: x
-            command: [sh, -c, 'trap "" TERM; sleep 0.6; exit 4']
+            command: [sh, -c, 'trap "" TERM; sleep 0.2; until [ -e {mark} ]; do sleep 0.05; done; sleep 1.5; exit 4']
 """)
         for words, status in (((), 0), (("--strict",), 1), (("-q",), 0)):
             done = call("run", *words, path)
