@@ -422,8 +422,8 @@ def other_ways():
             r'cannot start "/dev/null": Permission denied', types=two, others={"Worker": ["/dev/null"]}, own=False,
             by=UNSTARTED),
         way("no-folder", "the working folder is not there", peer, ("Master-0", "Worker-0", "Worker-1", None),
-            r'working directory "/nowhere/at/all"',
-            container={"workingDir": "/nowhere/at/all"}, own=False, by=UNSTARTED),
+            r'working directory "[^"]*/\$\(GONE\)"',  # one that is not looked for before the start
+            container={"workingDir": "$(GONE)"}, own=False, by=UNSTARTED),
         way("deadline", "activeDeadlineSeconds ends a replica that hangs",
             ["sh", "-c", 'case $HOSTNAME in *-worker-1) echo "reading shard 7"; sleep 1000;; esac; echo "step 2"; sleep 1000'], ("Worker-1", None), "",
             ending="deadline"),
