@@ -27,7 +27,7 @@ static int pods_compare(const void *a, const void *b)
 	return r != 0 ? r : (left->index > right->index) - (left->index < right->index);
 }
 
-/* A plan of addresses is what tells a plugin that the job runs on one machine. */
+/* A plugin knows by a plan of addresses that the job runs on one machine. */
 static int pods_addresses(const struct rh_job *job, struct rh_addresses *addresses)
 {
 	int64_t total = rh_job_total_replicas(job);
