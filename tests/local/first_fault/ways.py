@@ -416,8 +416,9 @@ def other_ways():
             pod={"volumes": [{"name": "data", "emptyDir": {"medium": "Memory", "sizeLimit": "128Ki"}}]},
             container={"volumeMounts": [{"name": "data", "mountPath": "/data"}]}),
         way("no-command", "the command is not there", waits, ("Worker-0",),
-            r'cannot start "/nowhere/train": no such file', types=two, others={"Worker": ["/nowhere/train"]}, own=False,
-            by=UNSTARTED),
+            # the variable keeps it from being looked for before the start
+            r'cannot start "/nowhere/\$\(GONE\)": no such file', types=two, others={"Worker": ["/nowhere/$(GONE)"]},
+            own=False, by=UNSTARTED),
         way("no-permission", "the command may not be run", waits, ("Worker-0",),
             r'cannot start "/dev/null": Permission denied', types=two, others={"Worker": ["/dev/null"]}, own=False,
             by=UNSTARTED),
