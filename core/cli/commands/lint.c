@@ -257,7 +257,10 @@ static int lint_file(struct lint *lint, const char *path, struct rh_error *err)
 	lint->manifest = &manifest;
 	for (size_t i = 0; i < manifest.count && r == 0; i++)
 		r = lint_item(lint, &manifest.items[i], err);
-	return r == 0 && lint->jobs + lint->others == before ? lint_no_job(lint, &manifest, err) : r;
+	if (r == 0 && lint->jobs + lint->others == before)
+		r = lint_no_job(lint, &manifest, err);
+	lint->manifest = NULL; /* it ends here */
+	return r;
 }
 
 /* A file that cannot be read is reported when its turn comes. */
