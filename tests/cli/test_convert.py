@@ -206,6 +206,17 @@ class Ways(Case):
         self.assertNotIn("mainContainer", new)
         self.assertIn("changed: spec.mainContainer", notes(done))
 
+    def test_containers_that_are_malformed_are_left_to_lint(self):
+        for containers in ([{"image": "i"}, {"name": "two"}], ["x"], [None], "x", {}):
+            template = {"spec": {"containers": containers}}
+            spec = {"mainContainer": "two", "mpiReplicaSpecs": {"Launcher": {"template": template}, "Worker": {"replicas": 1, "template": template}}}
+            for old in (manifest("MPIJob", "kubeflow.org/v1", spec), manifest("MPIJob", "kubeflow.org/v2beta1", spec),
+                        manifest("MPIJob", "kubeflow.org/v1alpha1", {"gpus": 2, "template": template}),
+                        manifest("TFJob", "kubeflow.org/v1alpha1", {"replicaSpecs": [{"tfPort": 1, "template": template}]})):
+                to = ("--to", "mpi-v2beta1") if old["apiVersion"] == "kubeflow.org/v1" else ()
+                done = convert(json.dumps(old), *to)
+                self.assertEqual(done.returncode, 0, (containers, old["apiVersion"], done.stderr))
+
     def test_jobs_of_today_and_other_objects_are_printed_as_they_are(self):
         config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
         for path in sorted(GOLDENS.glob("*.yaml")):
