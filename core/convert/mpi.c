@@ -100,6 +100,21 @@ static int mpi_set_replicas(struct rh_json *spec, const struct rh_json *template
 	return rh_json_set(map, "Worker", rh_take(worker));
 }
 
+/* A limit is added to what stands there. */
+static int mpi_check_resources(const struct rh_convert_field *field, struct rh_error *err)
+{
+	static const char *const paths[] = {"spec.containers[0].resources", "spec.containers[0].resources.limits"};
+	const struct rh_json *template = rh_json_get(field->parent, field->key);
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		const struct rh_json *value = rh_json_at(template, paths[i]);
+
+		if (value && rh_json_type(value) != RH_JSON_OBJECT && rh_json_type(value) != RH_JSON_NULL)
+			return rh_fail(err, RH_EINVAL, "%s.%s: must be an object", field->path, paths[i]);
+	}
+	return 0;
+}
+
 static int mpi_units_apply(const struct rh_convert_field *field, struct rh_error *err)
 {
 	static const char *const read[] = {"gpus",     "gpusPerNode",           "processingUnits", "processingUnitsPerNode",
@@ -109,6 +124,8 @@ static int mpi_units_apply(const struct rh_convert_field *field, struct rh_error
 	struct mpi_units units;
 	int r = mpi_read_units(field, &units, err);
 
+	if (r == 0)
+		r = mpi_check_resources(field, err);
 	if (r < 0)
 		return r;
 	template = rh_json_detach(spec, field->key);

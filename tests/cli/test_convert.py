@@ -247,6 +247,9 @@ class Refusals(Case):
             self.refused(manifest("TFJob", "kubeflow.org/v1alpha1", {"replicaSpecs": replicas}), words)
         self.refused(manifest("MPIJob", "kubeflow.org/v1alpha1", {"gpus": 7, "gpusPerNode": 4, "template": container()}),
                      "7 processing units are not a multiple of the 4 of a node")
+        for resources, path in (("x", "resources"), ({"limits": 3}, "resources.limits")):
+            self.refused(manifest("MPIJob", "kubeflow.org/v1alpha1", {"gpus": 2, "template": container(resources=resources)}),
+                         rf"spec.template.spec.containers\[0\].{path}: must be an object")
         self.refused(manifest("TFJob", "kubeflow.org/v1beta2", {"cleanPodPolicy": "All", "runPolicy": "x"}),
                      '"runPolicy" must be an object')
 
