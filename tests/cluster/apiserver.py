@@ -12,16 +12,17 @@ import http.client
 import json
 import os
 import pathlib
-import random
 import secrets
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from ports import free_port  # noqa: E402
 
 PROGRAMS = ("etcd", "kube-apiserver", "kubectl")
 SKIPPED = 77
@@ -54,19 +55,8 @@ def skip_without_assets():
 
 
 def free_ports(count):
-    """Below those that Linux gives to connections: a program that is started again finds its port still free."""
-    sockets = []
-    try:
-        while len(sockets) < count:
-            sockets.append(socket.socket())
-            try:
-                sockets[-1].bind(("127.0.0.1", random.randrange(20000, 32768)))
-            except OSError:
-                sockets.pop().close()
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
+    """A program that is started again finds its port still free."""
+    return [free_port() for _ in range(count)]
 
 
 def die_with_parent():

@@ -26,6 +26,7 @@ import gzip
 import http.server
 import json
 import os
+import pathlib
 import shutil
 import socket
 import socketserver
@@ -34,6 +35,9 @@ import subprocess
 import sys
 import tempfile
 import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from ports import free_port  # noqa: E402
 
 LINE = b'{"type":"BOOKMARK"}\n'
 
@@ -191,12 +195,6 @@ def tls(folder):
     context.load_verify_locations(f"{folder}/ca.crt")
     context.verify_mode = ssl.CERT_OPTIONAL
     return context
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def announce(port, folder):

@@ -3,14 +3,17 @@
 """`roundhouse comm bench|check` as a person meets it. usage: test_program.py ROUNDHOUSE ROUNDHOUSE_COMM"""
 import json
 import os
+import pathlib
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from ports import free_port  # noqa: E402
 
 PROGRAM, COMM = sys.argv[1], sys.argv[2]
 TIMEOUT = 120
@@ -29,13 +32,6 @@ def call(*words, program=PROGRAM, **extra):
     """Run `roundhouse comm` or another program to its end."""
     words = [program, "comm", *words] if program == PROGRAM else [program, *words]
     return subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT, env=environment(**extra), check=False)
-
-
-def free_port():
-    """A port that was free a moment ago."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def start(world, *words, ranks=None, bound=None, **extra):

@@ -5,7 +5,6 @@ A test is started as test_NAME.py LIBRARY SOURCE [FURTHER]; a rank as test_NAME.
 """
 import importlib.util
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,9 +17,11 @@ CASES = {}
 
 LIBRARY, SOURCE = sys.argv[1], sys.argv[2]
 PACKAGE = os.path.join(SOURCE, "comm", "python")
-sys.path.insert(0, PACKAGE)
+sys.path[:0] = [PACKAGE, os.path.join(SOURCE, "tests")]
 os.environ["RH_COMM_LIBRARY"] = LIBRARY
 os.environ["RH_COMM_LOG"] = "off"
+
+from ports import free_port  # noqa: E402
 
 
 def case(function):
@@ -42,12 +43,6 @@ def need(module, package):
     if subprocess.run([debian, "-c", f"import {module}"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
         skip(f"there is no {module}; install {package}")
     os.execv(debian, [debian, "-B", *sys.argv])
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def environment(rank, world, port, names, further):
