@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -313,64 +314,76 @@ static void process_poll(struct rh_process *process, int64_t until)
 	}
 }
 
-/** Send what the socket has room for. @return bytes that were sent; *@p ret_fault says why it was not all */
-static size_t process_write(struct rh_process *process, const char *bytes, size_t length, enum process_fault *ret_fault)
+/** Leave out @p done bytes of the first of @p count parts. @return parts that are left */
+static size_t process_advance(struct iovec **parts, size_t count, size_t done)
 {
-	size_t done = 0;
+	while (count > 0 && done >= (*parts)->iov_len) {
+		done -= (*parts)->iov_len;
+		(*parts)++;
+		count--;
+	}
+	if (count > 0) {
+		(*parts)->iov_base = (char *)(*parts)->iov_base + done;
+		(*parts)->iov_len -= done;
+	}
+	return count;
+}
 
+/** Send what the socket has room for. @p parts become what is left. @return how many are; *@p ret_fault says why */
+static size_t process_write(struct rh_process *process, struct iovec **parts, size_t count,
+                            enum process_fault *ret_fault)
+{
 	*ret_fault = PROCESS_FINE;
-	while (done < length) {
-		ssize_t sent = send(process->socket, bytes + done, length - done, MSG_NOSIGNAL);
+	while ((count = process_advance(parts, count, 0)) > 0) {
+		const struct msghdr message = {.msg_iov = *parts, .msg_iovlen = count};
+		ssize_t sent = sendmsg(process->socket, &message, MSG_NOSIGNAL);
 
 		if (sent > 0)
-			done += (size_t)sent;
+			count = process_advance(parts, count, (size_t)sent);
 		if (sent >= 0 || errno == EINTR)
 			continue;
 		*ret_fault = errno == EAGAIN ? PROCESS_WAITS : PROCESS_GONE;
 		break;
 	}
-	return done;
+	return count;
 }
 
-/** Send more of the request, and keep what there is no room for. */
-static enum process_fault process_put(struct rh_process *process, const char *bytes, size_t length)
-{
-	enum process_fault fault = PROCESS_FINE;
-	size_t done = 0;
-
-	if (process->rest.length == 0)
-		done = process_write(process, bytes, length, &fault);
-	if (done < length && fault != PROCESS_GONE)
-		rh_str_append_bytes(&process->rest, bytes + done, length - done);
-	return process->rest.failed ? PROCESS_NO_MEMORY : fault == PROCESS_GONE ? fault : PROCESS_FINE;
-}
-
+/* One call for all of it: each would wake the process. */
 int rh_process_send(struct rh_process *process, const char *operation, const struct rh_piece *pieces, size_t count,
                     struct rh_error *err)
 {
 	uint32_t head[] = {0, ++process->request};
+	struct iovec all[1 + RH_PROCESS_PIECES_MAX] = {{.iov_base = head, .iov_len = sizeof(head)}};
+	struct iovec *left = all;
 	enum process_fault fault;
 	size_t length = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count && i < RH_PROCESS_PIECES_MAX; i++) {
+		all[1 + i] = (struct iovec){.iov_base = (void *)pieces[i].bytes, .iov_len = pieces[i].length};
 		length += pieces[i].length;
+	}
 	if (length > UINT32_MAX)
 		return rh_fail_oom(err);
 	head[0] = (uint32_t)length;
 	process->operation = operation;
 	process->until = 0;
-	fault = process_put(process, (const char *)head, sizeof(head));
-	for (size_t i = 0; i < count && fault == PROCESS_FINE; i++)
-		fault = process_put(process, pieces[i].bytes, pieces[i].length);
-	return fault == PROCESS_FINE ? 0 : process_blame(process, fault, err);
+	count = process_write(process, &left, 1 + count, &fault);
+	for (; count > 0 && fault == PROCESS_WAITS; count = process_advance(&left, count, left->iov_len))
+		rh_str_append_bytes(&process->rest, left->iov_base, left->iov_len);
+	if (process->rest.failed)
+		fault = PROCESS_NO_MEMORY;
+	return fault == PROCESS_FINE || fault == PROCESS_WAITS ? 0 : process_blame(process, fault, err);
 }
 
 static enum process_fault process_send_rest(struct rh_process *process)
 {
+	struct iovec part = {.iov_base = process->rest.data + process->sent,
+	                     .iov_len = process->rest.length - process->sent};
+	struct iovec *left = &part;
 	enum process_fault fault;
 
-	process->sent +=
-		process_write(process, process->rest.data + process->sent, process->rest.length - process->sent, &fault);
+	(void)process_write(process, &left, 1, &fault);
+	process->sent = fault == PROCESS_FINE ? process->rest.length : process->rest.length - part.iov_len;
 	if (fault == PROCESS_FINE) {
 		rh_str_deinit(&process->rest);
 		process->sent = 0;
@@ -386,17 +399,24 @@ static size_t process_missing(const struct rh_process *process)
 	return process->head[0] - process->body.length;
 }
 
-/** Put bytes of an answer where they belong: more than the missing ones are never read. */
+/** Put bytes of an answer where they belong. Nothing may follow it: nobody asked for more. */
 static enum process_fault process_keep(struct rh_process *process, const char *bytes, size_t length)
 {
+	size_t missing = process_missing(process);
+	size_t taken = length < missing ? length : missing;
+
 	if (process->head_length < sizeof(process->head)) {
-		memcpy((char *)process->head + process->head_length, bytes, length);
-		process->head_length += length;
-		if (process->head_length == sizeof(process->head) &&
-		    (process->head[0] > RH_WORKER_ANSWER_MAX || process->head[1] != process->request))
+		memcpy((char *)process->head + process->head_length, bytes, taken);
+		process->head_length += taken;
+		if (process->head_length < sizeof(process->head))
+			return PROCESS_FINE;
+		if (process->head[0] > RH_WORKER_ANSWER_MAX || process->head[1] != process->request)
 			return PROCESS_MALFORMED;
-		return PROCESS_FINE;
+		bytes += taken;
+		length -= taken;
 	}
+	if (length > process_missing(process))
+		return PROCESS_MALFORMED;
 	rh_str_append_bytes(&process->body, bytes, length);
 	return process->body.failed ? PROCESS_NO_MEMORY : PROCESS_FINE;
 }
@@ -405,10 +425,9 @@ static enum process_fault process_read(struct rh_process *process)
 {
 	char chunk[PROCESS_CHUNK];
 	enum process_fault fault = PROCESS_FINE;
-	size_t missing;
 
-	while (fault == PROCESS_FINE && (missing = process_missing(process)) > 0) {
-		ssize_t length = recv(process->socket, chunk, missing < sizeof(chunk) ? missing : sizeof(chunk), 0);
+	while (fault == PROCESS_FINE && process_missing(process) > 0) {
+		ssize_t length = recv(process->socket, chunk, sizeof(chunk), 0);
 
 		if (length > 0)
 			fault = process_keep(process, chunk, (size_t)length);

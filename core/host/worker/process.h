@@ -55,6 +55,8 @@ RH_DEFINE_CLEANUP(process);
 void rh_process_dismiss(struct rh_process *process);
 /** @return whether it waits for a request; not when it ended since, or sent what nobody asked for */
 bool rh_process_is_ready(const struct rh_process *process);
+/** Most pieces of a request. */
+#define RH_PROCESS_PIECES_MAX 8
 /** Bytes of a request. Borrowed. */
 struct rh_piece {
 	const void *bytes;
@@ -62,8 +64,9 @@ struct rh_piece {
 };
 
 /**
- * Send a request; does not wait. What the socket has no room for is copied, and sent by rh_process_receive(): the other
- * pieces need not be copied into one block. @param operation for messages; static storage
+ * Send a request in one system call; does not wait. What the socket has no room for is copied, and sent by
+ * rh_process_receive(): the other pieces need not be copied into one block.
+ * @param count of pieces, at most RH_PROCESS_PIECES_MAX @param operation for messages; static storage
  * @return as rh_process_receive(), but RH_EAGAIN
  */
 int rh_process_send(struct rh_process *process, const char *operation, const struct rh_piece *pieces, size_t count,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -80,13 +81,28 @@ static int serve_write(const char *bytes, size_t length)
 	return 0;
 }
 
+/** Mostly in one write: each would wake the host. */
 static int serve_answer(const struct rh_str *answer, uint32_t request)
 {
-	const uint32_t head[] = {(uint32_t)answer->length, request};
+	uint32_t head[] = {(uint32_t)answer->length, request};
+	const struct iovec parts[] = {{head, sizeof(head)}, {answer->data, answer->length}};
+	ssize_t sent = -1;
+	size_t done;
 
-	if (answer->failed || serve_write((const char *)head, sizeof(head)) < 0)
+	if (answer->failed)
 		return -1;
-	return serve_write(answer->data, answer->length);
+	do
+		sent = writev(RH_WORKER_SOCKET, parts, 2);
+	while (sent < 0 && errno == EINTR);
+	if (sent < 0)
+		return -1;
+	done = (size_t)sent;
+	if (done < sizeof(head)) {
+		if (serve_write((const char *)head + done, sizeof(head) - done) < 0)
+			return -1;
+		done = sizeof(head);
+	}
+	return serve_write(answer->data + (done - sizeof(head)), answer->length - (done - sizeof(head)));
 }
 
 /** @param[out] ret_number of the request, which its answer repeats. @return 0, or -1 at the end */

@@ -390,7 +390,6 @@ static int worker_await(struct rh_worker *worker, struct rh_answers *answers, st
 	return rh_fail(err, RH_EAGAIN, "its answer is to come");
 }
 
-/** @return see rh_worker_ask() */
 /**
  * @return how long an operation waits for its answer. In a controller nobody may hold up the others: who has no place
  * for a later answer, as a webhook, goes on without one
@@ -404,6 +403,7 @@ static int64_t worker_patience(const struct rh_worker *worker, const struct rh_s
 	return snapshot->answers ? snapshot->host->patience : RH_WORKER_GUEST_PATIENCE;
 }
 
+/** @return see rh_worker_ask() */
 static int worker_ask_now(struct rh_worker *worker, const struct rh_ask *ask, struct rh_worker_request *request,
                           struct rh_str *answer, struct rh_error *err)
 {
