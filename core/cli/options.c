@@ -12,7 +12,8 @@
 #include "config/isolation.h"
 
 const struct rh_option rh_cli_common_options[] = {
-	{"config", 0, "FILE", NULL, "read FILE instead of the roundhouse.ini that would be found"},
+	{"config", 0, "FILE", NULL,
+     "read FILE instead of the roundhouse.ini of the installation, the user and the working directory"},
 	{"plugins", 0, "DIR", NULL, "search DIR for plugins, before the configured folders"},
 	{"plugin-isolation", 0, "HOW", RH_ISOLATION_WORDS,
      "run plugins in a process of their own: all, those that are not of this release, or none"},

@@ -28,6 +28,12 @@ static int session_add_plugin_dir(struct rh_config *config, const char *dir, str
 	return 0;
 }
 
+/* What runs in a cluster, or is made for one, does not depend on who starts it where. */
+static bool session_is_of_cluster(const struct rh_cli *cli)
+{
+	return cli->command == &rh_command_controller || cli->command == &rh_command_manifests;
+}
+
 int rh_session_configure(const struct rh_cli *cli, const char *file, struct rh_session *session, struct rh_error *err)
 {
 	const char *dir = rh_cli_option(cli, "plugins");
@@ -42,6 +48,8 @@ int rh_session_configure(const struct rh_cli *cli, const char *file, struct rh_s
 	if (cli->command == &rh_command_controller)
 		session->config->plugin_isolation = RH_ISOLATION_PROCESS;
 	r = rh_config_find(session->config, file, err);
+	if (r == 0 && !file && !session_is_of_cluster(cli))
+		r = rh_config_find_own(session->config, err);
 	if (r == 0 && isolation)
 		r = rh_isolation_parse(isolation, &session->config->plugin_isolation, err);
 	if (r < 0 || !dir)

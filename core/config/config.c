@@ -10,7 +10,8 @@
 #include "base/str.h"
 #include "config/values.h"
 
-int rh_config_set(struct rh_config *config, const char *section, const char *key, const char *value, const char *origin)
+int rh_config_add(struct rh_config *config, enum rh_config_layer layer, const char *section, const char *key,
+                  const char *value, const char *origin)
 {
 	struct rh_setting *grown = rh_realloc_array(config->settings, config->setting_count + 1, sizeof(*grown));
 	rh_auto_free char *section_copy = rh_strdup(section);
@@ -23,12 +24,18 @@ int rh_config_set(struct rh_config *config, const char *section, const char *key
 	if (!grown || !section_copy || !key_copy || !value_copy || !origin_copy)
 		return RH_ENOMEM;
 	grown[config->setting_count++] = (struct rh_setting){
+		.layer = layer,
 		.section = rh_take(section_copy),
 		.key = rh_take(key_copy),
 		.value = rh_take(value_copy),
 		.origin = rh_take(origin_copy),
 	};
 	return 0;
+}
+
+int rh_config_set(struct rh_config *config, const char *section, const char *key, const char *value, const char *origin)
+{
+	return rh_config_add(config, RH_LAYER_CALL, section, key, value, origin);
 }
 
 /** Append the folders of plugins that lie beside the program, in a build tree or an installation. */

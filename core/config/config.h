@@ -4,7 +4,8 @@
  * @brief The configuration: what roundhouse.ini says, with defaults.
  *
  * One immutable struct that everything above reads. config/keys.h has the table of all keys. Files of plugins.d beside
- * roundhouse.ini are read after it.
+ * roundhouse.ini are read after it. A user and a project may have a file each, which commands read after it
+ * (rh_config_find_own()).
  */
 #ifndef RH_CONFIG_CONFIG_H
 #define RH_CONFIG_CONFIG_H
@@ -21,8 +22,17 @@
 #include "config/gang.h"
 #include "config/isolation.h"
 
+/** Where a setting comes from. A later one has precedence. */
+enum rh_config_layer {
+	RH_LAYER_SYSTEM,  /**< the file of --config or $ROUNDHOUSE_CONFIG, else that of the installation */
+	RH_LAYER_USER,    /**< roundhouse/roundhouse.ini in $XDG_CONFIG_HOME or ~/.config */
+	RH_LAYER_PROJECT, /**< roundhouse.ini in the working directory */
+	RH_LAYER_CALL     /**< the command line, or an environment variable */
+};
+
 /** One "key = value" of a file, a flag or a variable. Strings are owned. */
 struct rh_setting {
+	enum rh_config_layer layer;
 	char *section; /**< "plugin pytorch", "images", "local" */
 	char *key;
 	char *value;
@@ -99,5 +109,13 @@ const struct rh_setting *rh_config_find_setting(const struct rh_config *config, 
  * that of the installation (../etc); none of the latter is no error. @return as rh_config_read()
  */
 int rh_config_find(struct rh_config *config, const char *path, struct rh_error *err);
+/**
+ * Read over what rh_config_find() read without a path: roundhouse/roundhouse.ini in $XDG_CONFIG_HOME or ~/.config with
+ * its plugins.d, then roundhouse.ini in the working directory. Files that do not exist are left out, and so is
+ * everything where $ROUNDHOUSE_CONFIG is set, even if it is empty. The file of the working directory may come with a
+ * project of somebody else, so [plugins], which names code to load, is refused there. config->file stays as it is.
+ * @return as rh_config_read()
+ */
+int rh_config_find_own(struct rh_config *config, struct rh_error *err);
 
 #endif

@@ -208,9 +208,11 @@ static const struct rh_config_key keys_table[] = {
      "local.md", 0},
 
 	{"images", KEYS_RULE("IMAGE", RH_SETTING_ANY), NULL, "/opt/venvs/torch",
-     "IMAGE is an image, with * and ? as wildcards; the first that fits counts. The value is a Python virtual "
-     "environment, or a folder whose bin/ comes first in PATH, or a list of folders to put into PATH, separated by "
-     "\":\". Without it the PATH of the caller holds.",
+     "IMAGE is an image, with * and ? as wildcards; the first that fits counts, but one of the working directory's "
+     "file "
+     "comes before one of the user's file, and that before others. The value is a Python virtual environment, or a "
+     "folder whose bin/ comes first in PATH, or a list of folders to put into PATH, separated by \":\". Relative ones "
+     "start at the folder of the file, \"~/\" is the home folder. Without it the PATH of the caller holds.",
      "local.md", 0},
 	{NULL, {NULL, RH_SETTING_ANY, 0, 0, NULL}, NULL, NULL, NULL, NULL, 0},
 };

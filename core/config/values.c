@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config/values.h"
 
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/minisign.h"
 #include "base/os/clock.h"
@@ -54,6 +56,39 @@ int rh_config_split(const char *text, const char *folder, char ***ret_texts, siz
 	*ret_texts = texts;
 	*ret_count = count;
 	return 0;
+}
+
+static char *values_image_folder(const char *piece, const char *folder)
+{
+	const char *home = getenv("HOME");
+	rh_auto_free char *path = NULL;
+	char here[PATH_MAX];
+
+	if (rh_starts_with(piece, "~/") && home && *home)
+		return rh_path_join(home, piece + 2);
+	while (rh_starts_with(piece, "./"))
+		piece += 2;
+	path = rh_path_join(folder, piece);
+	return path && path[0] != '/' && getcwd(here, sizeof(here)) ? rh_path_join(here, path) : rh_take(path);
+}
+
+int rh_config_image_folders(const char *value, const char *folder, char **ret_value)
+{
+	rh_auto_str text = {0};
+	char **pieces;
+	size_t count;
+
+	if (rh_config_split(value, NULL, &pieces, &count) < 0)
+		return RH_ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		rh_auto_free char *path = values_image_folder(pieces[i], folder);
+
+		rh_str_appendf(&text, "%s%s", i > 0 ? ":" : "", path ? path : "");
+		text.failed = text.failed || !path;
+	}
+	rh_config_free_texts(pieces, count);
+	*ret_value = text.failed ? NULL : rh_strdup(rh_str_text(&text));
+	return *ret_value ? 0 : RH_ENOMEM;
 }
 
 static int values_take_folders(struct rh_config *config, const struct rh_config_place *place,

@@ -20,6 +20,16 @@ struct rh_config_place {
 	bool additional;    /**< the file is one of plugins.d */
 };
 
+/** rh_config_set() of a setting of @p layer. */
+int rh_config_add(struct rh_config *config, enum rh_config_layer layer, const char *section, const char *key,
+                  const char *value, const char *origin);
+/**
+ * Make the folders of a line of [images] absolute. "~/" is the user's home.
+ * @param value folders between colons @param folder where relative ones start @param[out] ret_value owned by the caller
+ * @return 0 or RH_ENOMEM
+ */
+int rh_config_image_folders(const char *value, const char *folder, char **ret_value);
+
 /** Check the value of a key, and set the field of @p config that it stands for, if there is one.
  * @return 0, RH_ENOMEM, or RH_EINVAL with key, value and what to write */
 int rh_config_take(struct rh_config *config, const struct rh_config_place *place, const struct rh_config_key *row,

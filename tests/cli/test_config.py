@@ -108,6 +108,79 @@ class Show(Case):
         self.assertEqual(*values)
 
 
+class Own(Case):
+    """The files of a user and of a working directory."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = os.path.realpath(self.folder)
+        for name in ("home/.config/roundhouse/plugins.d", "work"):
+            os.makedirs(os.path.join(self.folder, name), 0o755)
+        self.user = self.ini("[local]\nports = 21000-21999\ngrace-period = 7s\n[images]\na:* = venv:~/tools\nb:* = /b\n",
+                             "home/.config/roundhouse/roundhouse.ini")
+        self.project = self.ini("[local]\nports = 22000-22999\n[images]\na:1 = ./env\n", "work/roundhouse.ini")
+        self.env = {key: value for key, value in os.environ.items() if key not in ("ROUNDHOUSE_CONFIG", "XDG_CONFIG_HOME")}
+        self.env["HOME"] = os.path.join(self.folder, "home")
+
+    def here(self, *words, env=None):
+        return subprocess.run([program.PROGRAM, *words], capture_output=True, text=True, env=env or self.env, check=False,
+                              cwd=os.path.join(self.folder, "work"))
+
+    def shown(self, *words, env=None):
+        done = self.here("config", "show", "-o", "json", *words, env=env)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return {(row["section"], row["key"]): (row["value"], row["origin"]) for row in json.loads(done.stdout)}
+
+    def test_order(self):
+        rows = self.shown()
+        self.assertEqual(rows["local", "ports"], ("22000-22999", f"{self.project}:2"))
+        self.assertEqual(rows["local", "grace-period"], ("7s", f"{self.user}:3"))
+        own = os.path.dirname(self.user)
+        self.assertEqual(rows["images", "a:*"], (f"{own}/venv:{self.folder}/home/tools", f"{self.user}:5"))
+        self.assertEqual(rows["images", "a:1"], (f"{self.folder}/work/env", f"{self.project}:4"))
+
+    def test_plugins_d_of_the_user(self):
+        added = self.ini("[comm]\nbackend = ucx\n", "home/.config/roundhouse/plugins.d/x.ini")
+        self.assertEqual(self.shown()["comm", "backend"], ("ucx", f"{added}:2"))
+
+    def test_images_by_precedence(self):
+        """The folder's file comes before the user's, whose globs are wider; --image comes before both."""
+        for name in ("work/env/bin", "home/.config/roundhouse/venv/bin", "home/tools", "given"):
+            os.makedirs(os.path.join(self.folder, name))
+        path = self.file(program.job().replace("example/train:1", "a:1"))
+        self.assertIn(f"image a:1: {self.folder}/work/env ({self.project}:4)", self.here("run", "--dry-run", path).stdout)
+        given = os.path.join(self.folder, "given")
+        self.assertIn(f"image a:1: {given} (--image)", self.here("run", "--dry-run", path, "--image", f"a*={given}").stdout)
+        os.unlink(self.project)
+        self.assertIn(f"({self.user}:5)", self.here("run", "--dry-run", path).stdout)
+
+    def test_a_folder_names_no_code(self):
+        self.ini("[plugins]\npath = lib\n", "work/roundhouse.ini")
+        done = self.here("lint", self.file(program.job()))
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn(f"{self.project}:2: section [plugins] names code to load", done.stderr)
+        self.assertIn("~/.config/roundhouse/roundhouse.ini", done.stderr)
+
+    def test_who_names_a_file_gets_that_file(self):
+        other = self.ini("[local]\nports = 23000-23999\n", "other.ini")
+        ports = ("23000-23999", f"{other}:2")
+        for words, env in ((("--config", other), self.env), ((), self.env | {"ROUNDHOUSE_CONFIG": other})):
+            rows = self.shown(*words, env=env)
+            self.assertEqual((rows["local", "ports"], rows["local", "grace-period"]), (ports, ("30s", "default")))
+        self.assertEqual(self.shown(env=self.env | {"ROUNDHOUSE_CONFIG": ""})["local", "ports"], ("20000-29999", "default"))
+
+    def test_a_cluster_does_not_depend_on_them(self):
+        self.ini("[loca]\nx = 1\n", "home/.config/roundhouse/roundhouse.ini")
+        self.assertEqual(self.here("manifests").returncode, 0)
+        self.assertEqual(self.here("crds").returncode, 2)
+
+    def test_a_file_that_others_can_change(self):
+        os.chmod(self.project, 0o666)
+        done = self.here("config", "show")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(self.project, done.stderr)
+
+
 class Explain(Case):
     def test_a_key(self):
         for word in ("restart-backoff", "local.restart-backoff", "LOCAL.Restart-Backoff"):

@@ -61,6 +61,17 @@ class Preflight(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("it is there", done.stdout)
 
+    def test_framework_of_an_image(self):
+        """The images of V1's examples are known by name."""
+        for image, framework in (("docker.io/kubeflowkatib/pytorch-mnist:v1beta1-45c5727", "pytorch"),
+                                 ("kubeflow/tf-mnist-with-summaries:latest", "tensorflow"),
+                                 ("docker.io/kubeflow/xgboost-dist-iris:latest", "xgboost"),
+                                 ("registry.baidubce.com/paddlepaddle/paddle:2.4.0rc0-cpu", "paddle"),
+                                 ("mpioperator/tensorflow-benchmarks:latest", "horovod")):
+            done = call("run", self.file(BAD.replace("example/train:1", image)))
+            self.assertIn(f"or make one that has {framework}, with `roundhouse run --setup`", done.stderr)
+        self.assertNotIn("--setup", call("run", self.file(BAD)).stderr)
+
     def test_wrong_mappings(self):
         for words in (["--image", "example"], ["--image", "=x"], ["--volume", "data=/no/such"]):
             done = call("run", self.file(job()), *words)
@@ -83,6 +94,19 @@ class Plan(Case):
         container = plan["replicas"][0]["containers"][0]
         self.assertEqual(container["command"], ["sh", "-c", "exit 0"])
         self.assertNotIn("environment", container)
+
+    def test_active_environment(self):
+        """Images that are not mapped use it: `run` says so, unless all are mapped, or nobody wants notes."""
+        os.makedirs(os.path.join(self.folder, "bin"))
+        path, note = self.file(job()), f"note: images that are not mapped use the active virtual environment {self.folder}\n"
+        for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+            env = {"VIRTUAL_ENV": "", variable: self.folder, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}
+            self.assertIn(f"not mapped; the active virtual environment {self.folder}\n", call("run", "--dry-run", path, env=env).stdout)
+            self.assertIn(note, call("run", "--no-keep", path, env=env).stderr)
+        self.assertNotIn(note, call("run", "--no-keep", path, "--image", "*=/usr", env=env).stderr)
+        self.assertNotIn(note, call("run", "--no-keep", "-q", path, env=env).stderr)
+        env["PATH"] = os.environ["PATH"]
+        self.assertIn("not mapped; the PATH of this shell\n", call("run", "--dry-run", path, env=env).stdout)
 
     def test_problems_come_first(self):
         self.assertEqual(call("run", "--dry-run", self.file(BAD)).returncode, 2)

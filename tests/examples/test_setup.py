@@ -63,6 +63,46 @@ class Setup(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn(f"prefix {place}", done.stdout)
 
+    def installed(self):
+        """A copy of the program with these examples beside it, as an installation has them."""
+        root = self.examples.parent / "usr"
+        (root / "bin").mkdir(parents=True)
+        shutil.copy(PROGRAM, root / "bin" / "roundhouse")
+        (root / "share" / "doc" / "roundhouse").mkdir(parents=True)
+        shutil.move(self.examples, root / "share" / "doc" / "roundhouse" / "examples")
+        self.examples = root / "share" / "doc" / "roundhouse" / "examples"
+        return str(root / "bin" / "roundhouse")
+
+    def run_setup(self, roundhouse, job, want):
+        """`run --setup` of a job with an image of PyTorch's name."""
+        path = self.examples.parent / "job.yaml"
+        path.write_text(job)
+        plugins = os.path.join(os.path.dirname(PROGRAM), "..", "lib", "roundhouse", "plugins")
+        environment = os.environ | {"ROUNDHOUSE_ENV_DIR": str(self.environments), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
+        done = subprocess.run([roundhouse, "run", "--no-keep", "--plugins", plugins, "--plugin-isolation", "none", "--setup", str(path)],
+                              text=True, capture_output=True, env=environment, check=False)
+        self.assertEqual(done.returncode, want, done.stdout + done.stderr)
+        return done
+
+    def test_run_makes_it(self):
+        self.framework("pytorch", "# import: json\n")
+        roundhouse, job = self.installed(), JOB.replace("example/empty:1", "docker.io/pytorch/pytorch:2.5")
+        done = self.run_setup(roundhouse, job, 0)
+        (place,) = self.made()
+        self.assertIn("pytorch: making", done.stderr)
+        self.assertIn(f"[images]\ndocker.io/pytorch/pytorch:2.5 = {place}\n", done.stderr)
+        self.assertIn(f"prefix {place}", done.stdout)
+        self.assertIn("pytorch: is there", self.run_setup(roundhouse, job, 0).stderr)
+        # an image that says nothing is left alone, and so is the job
+        self.assertNotIn("is to stand for it", self.run_setup(roundhouse, JOB.replace("example/empty", "team/train"), 0).stderr)
+        self.framework("pytorch", "no-such-package-of-anybody==1.0\n")
+        done = self.run_setup(roundhouse, job, 1)
+        self.assertIn("option --setup: `examples/setup pytorch` failed; nothing was started", done.stderr)
+        self.assertNotIn("prefix", done.stdout)
+        shutil.rmtree(self.examples)
+        self.examples.mkdir()
+        self.assertIn("examples/setup is not installed beside this program", self.run_setup(roundhouse, job, 2).stderr)
+
     def test_made_once_and_again_when_its_packages_change(self):
         self.setup("empty")
         first = self.made()

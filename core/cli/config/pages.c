@@ -142,21 +142,29 @@ int rh_config_page(const struct rh_session *session, struct rh_str *out)
 	int r;
 
 	rh_str_append(
-		out, "# Configuration\n\n"
-			 "<!-- Made by `roundhouse config explain -o markdown`; tests/cli/test_config.py compares. -->\n\n"
-			 "`roundhouse.ini` has sections and keys. The file is the one of `--config FILE`, else of\n"
-			 "`$ROUNDHOUSE_CONFIG`, else the one beside the program, else `/etc/roundhouse/roundhouse.ini`, else that "
-			 "of the\ninstallation. [conf/roundhouse.ini](../conf/roundhouse.ini) shows every key in a comment.\n\n"
-			 "The files `plugins.d/*.ini` beside it are read after it, in the order of their names. Each may have any\n"
-			 "section. The last value of a key counts; lists of `[plugins] allow` add up\n"
-			 "([the allow-list](security.md#the-allow-list)). Relative paths start at the folder of the file.\n\n"
-			 "Comments start with `;` or `#`. A mistake (an unknown section or key, a value that does not fit, a file "
-			 "that\nothers can change) ends the program with status 2 and one message with file, line, key and fix.\n\n"
-			 "```sh\n"
-			 "roundhouse config check roundhouse.ini     # what is wrong with a file, before it is used\n"
-			 "roundhouse config show                     # each value that holds, and which file or variable says so\n"
-			 "roundhouse config explain restart-backoff  # what a key means\n"
-			 "```\n");
+		out,
+		"# Configuration\n\n"
+		"<!-- Made by `roundhouse config explain -o markdown`; tests/cli/test_config.py compares. -->\n\n"
+		"`roundhouse.ini` has sections and keys. The file is the one of `--config FILE`, else of\n"
+		"`$ROUNDHOUSE_CONFIG`, else the one beside the program, else `/etc/roundhouse/roundhouse.ini`, else that "
+		"of the\ninstallation. [conf/roundhouse.ini](../conf/roundhouse.ini) shows every key in a comment.\n\n"
+		"Commands for one machine, as `run`, `lint` and `render`, read two more files over it, unless `--config` or\n"
+		"`$ROUNDHOUSE_CONFIG` names the file (empty: only the file of the installation):\n"
+		"`~/.config/roundhouse/roundhouse.ini` (in `$XDG_CONFIG_HOME`, if set), and `roundhouse.ini` in the working\n"
+		"directory. The latter may come with a project of somebody else, so it has no `[plugins]`. The controller and\n"
+		"`manifests` read neither.\n\n"
+		"The files `plugins.d/*.ini` beside a file are read after it, in the order of their names. Each may have any\n"
+		"section; those beside the file of a working directory are not read. The last value of a key counts; lists of\n"
+		"`[plugins] allow` add up ([the allow-list](security.md#the-allow-list)). Relative paths start at the folder "
+	    "of\n"
+		"the file.\n\n"
+		"Comments start with `;` or `#`. A mistake (an unknown section or key, a value that does not fit, a file "
+		"that\nothers can change) ends the program with status 2 and one message with file, line, key and fix.\n\n"
+		"```sh\n"
+		"roundhouse config check roundhouse.ini     # what is wrong with a file, before it is used\n"
+		"roundhouse config show                     # each value that holds, and which file or variable says so\n"
+		"roundhouse config explain restart-backoff  # what a key means\n"
+		"```\n");
 	r = rh_rows_each(session->host, pages_markdown_row, &pages);
 	return r < 0 || out->failed ? RH_ENOMEM : 0;
 }

@@ -41,7 +41,7 @@ int rh_run_mappings(const struct rh_cli *cli, struct rh_session *session, struct
 	int r = 0;
 
 	while (r == 0 && (value = rh_cli_each(cli, "image", &cursor)))
-		r = preflight_map(session, RH_CONFIG_IMAGES_SECTION, RH_IMAGES_OPTION, value, err);
+		r = preflight_map(session, RH_CONFIG_IMAGES_SECTION, "--image", value, err);
 	cursor = 0;
 	while (r == 0 && (value = rh_cli_each(cli, "volume", &cursor)))
 		r = preflight_map(session, RH_VOLUMES_SECTION, "--volume", value, err);
@@ -105,6 +105,31 @@ int rh_run_preflight(const struct rh_session *session, const struct rh_jobs *job
 		return r;
 	return rh_fail(err, RH_EINVAL, "%zu problem%s on this machine; nothing was started", errors,
 	               errors == 1 ? "" : "s");
+}
+
+static bool preflight_is_mapped(const struct rh_config *config, const struct rh_json *list)
+{
+	for (const struct rh_json *item = rh_json_first(list); item; item = rh_json_next(item)) {
+		const char *image = rh_json_string(rh_json_get(item, "image"));
+
+		if (image && !rh_images_find(config, image))
+			return false;
+	}
+	return true;
+}
+
+void rh_run_note_environment(const struct rh_session *session, const struct rh_jobs *jobs)
+{
+	const char *active = rh_images_active();
+	bool mapped = true;
+
+	for (size_t i = 0; active && i < jobs->count; i++) {
+		for (size_t k = 0; k < jobs->items[i]->spec_count; k++)
+			mapped = mapped && preflight_is_mapped(session->config,
+			                                       rh_json_at(jobs->items[i]->specs[k].template_, "spec.containers"));
+	}
+	if (active && !mapped)
+		fprintf(stderr, "note: images that are not mapped use the active virtual environment %s\n", active);
 }
 
 /* @return the text of a member, "" where it is absent */
@@ -205,6 +230,8 @@ static void plan_print_container(const struct rh_json *container, struct rh_str 
 	rh_str_appendf(out, "\n      image %s: ", plan_text(container, "image"));
 	if (environment)
 		rh_str_appendf(out, "%s (%s)\n", environment, plan_text(container, "from"));
+	else if (rh_images_active())
+		rh_str_appendf(out, "not mapped; the active virtual environment %s\n", rh_images_active());
 	else
 		rh_str_append(out, "not mapped; the PATH of this shell\n");
 }

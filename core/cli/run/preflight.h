@@ -22,6 +22,8 @@ int rh_run_mappings(const struct rh_cli *cli, struct rh_session *session, struct
  */
 int rh_run_preflight(const struct rh_session *session, const struct rh_jobs *jobs, const char *log_dir,
                      struct rh_error *err);
+/** Note on standard error that a virtual environment is active and stands for images that are not mapped, if so. */
+void rh_run_note_environment(const struct rh_session *session, const struct rh_jobs *jobs);
 /**
  * Print the jobs on standard output: replicas, commands, and what images are mapped to; @p json: one object a line for
  * each job. @return 0 or RH_ENOMEM

@@ -11,6 +11,7 @@
 #include "cli/jobs.h"
 #include "cli/run/detach.h"
 #include "cli/run/preflight.h"
+#include "cli/run/setup.h"
 #include "cli/run/view.h"
 #include "cli/session.h"
 #include "local/keep/kept.h"
@@ -113,6 +114,8 @@ static int run_jobs(const struct rh_cli *cli, const struct rh_session *session, 
 		return r;
 	if (rh_cli_option(cli, "dry-run"))
 		return rh_run_print_plan(session, jobs, run_wants_json(cli), err);
+	if (!rh_cli_option(cli, "quiet"))
+		rh_run_note_environment(session, jobs);
 	if (detach)
 		return run_detached(detach, &options, jobs->count, err);
 	return run_wants_json(cli) ? run_as_json(&options, err) : run_as_text(cli, &options, jobs->count > 1, err);
@@ -133,6 +136,8 @@ static int run_here(const struct rh_cli *cli, run_read_fn *read, struct rh_detac
 		r = rh_run_mappings(cli, &session, err);
 	if (r == 0)
 		r = read(cli, &session, &jobs, err);
+	if (r == 0 && rh_cli_option(cli, "setup"))
+		r = rh_run_setup(&session, &jobs, err);
 	return r < 0 ? r : run_jobs(cli, &session, &jobs, detach, err);
 }
 
@@ -217,6 +222,9 @@ static const struct rh_option run_option_rows[] = {
 	{"image", 0, "IMAGE=FOLDER", NULL,
      "let a virtual environment or a folder of programs stand for an image, which may have * and ?; comes before "
      "[images] of the configuration; may be repeated"},
+	{"setup", 0, NULL, NULL,
+     "make an environment for each image that is not mapped and has the name of a framework, with examples/setup, and "
+     "use it; one that is there is used again"},
 	{"volume", 0, "CLAIM=FOLDER", NULL, "let a folder stand for a PersistentVolumeClaim; may be repeated"},
 	{"log-dir", 0, "DIR", NULL,
      "keep every container's output in DIR/JOB/REPLICA/CONTAINER.log; that of an earlier run is moved to DIR/JOB.1, "

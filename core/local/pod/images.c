@@ -3,6 +3,7 @@
 
 #include <fnmatch.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -13,14 +14,15 @@
 /* What a process without PATH gets: what a login shell of Debian has. */
 #define IMAGES_DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
-/* @return the first line that fits, of the command line or of files, or NULL */
-static const struct rh_setting *images_first(const struct rh_config *config, const char *image, bool given)
+/* @return the first line of a layer that fits, or NULL */
+static const struct rh_setting *images_first(const struct rh_config *config, const char *image,
+                                             enum rh_config_layer layer)
 {
 	for (size_t i = 0; i < config->setting_count; i++) {
 		const struct rh_setting *setting = &config->settings[i];
 
-		if (strcmp(setting->section, IMAGES_SECTION) == 0 && fnmatch(setting->key, image, 0) == 0 &&
-		    (strcmp(setting->origin, RH_IMAGES_OPTION) == 0) == given)
+		if (setting->layer == layer && strcmp(setting->section, IMAGES_SECTION) == 0 &&
+		    fnmatch(setting->key, image, 0) == 0)
 			return setting;
 	}
 	return NULL;
@@ -28,9 +30,40 @@ static const struct rh_setting *images_first(const struct rh_config *config, con
 
 const struct rh_setting *rh_images_find(const struct rh_config *config, const char *image)
 {
-	const struct rh_setting *given = images_first(config, image, true);
+	static const enum rh_config_layer layers[] = {RH_LAYER_CALL, RH_LAYER_PROJECT, RH_LAYER_USER, RH_LAYER_SYSTEM};
+	const struct rh_setting *found = NULL;
 
-	return given ? given : images_first(config, image, false);
+	for (size_t i = 0; !found && i < sizeof(layers) / sizeof(layers[0]); i++)
+		found = images_first(config, image, layers[i]);
+	return found;
+}
+
+static bool images_is_in_path(const char *folder)
+{
+	rh_auto_free char *programs = rh_asprintf("%s/bin", folder);
+	size_t length = programs ? strlen(programs) : 0;
+	const char *at = getenv("PATH");
+
+	while (at && length > 0) {
+		if (strcspn(at, ":") == length && strncmp(at, programs, length) == 0)
+			return true;
+		at = strchr(at, ':');
+		at = at ? at + 1 : NULL;
+	}
+	return false;
+}
+
+const char *rh_images_active(void)
+{
+	static const char *const variables[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
+
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const char *folder = getenv(variables[i]);
+
+		if (folder && *folder && images_is_in_path(folder))
+			return folder;
+	}
+	return NULL;
 }
 
 static bool images_has(const char *folder, const char *name, bool is_folder)

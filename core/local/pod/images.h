@@ -9,11 +9,17 @@
 #include "config/config.h"
 #include "local/pod/environment.h"
 
-/** Origin of the settings of [images] that the command line gives; they come before those of files. */
-#define RH_IMAGES_OPTION "--image"
-
-/** @return the first setting of [images] that fits @p image, borrowed; NULL: there is none */
+/**
+ * @return the setting of [images] for @p image, borrowed: the first that fits in the layer with the highest precedence
+ * (enum rh_config_layer); NULL: there is none
+ */
 const struct rh_setting *rh_images_find(const struct rh_config *config, const char *image);
+/**
+ * @return the folder of the virtual environment (venv, conda) that is active in the shell of this program, borrowed
+ * from the environment: images that are not mapped find their programs there; NULL: none is, or its programs are not in
+ * PATH
+ */
+const char *rh_images_active(void);
 /**
  * Prepend the folders of the first matching setting to PATH, and set VIRTUAL_ENV for a virtual environment. Does
  * nothing when no setting matches.

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/os/file.h"
 #include "local/pod/images.h"
+#include "local/preflight/frameworks.h"
 #include "local/preflight/parts.h"
 
 /* What a process without PATH gets. */
@@ -81,14 +82,16 @@ static char *program_fix(const struct rh_preflight_container *container)
 {
 	const struct rh_setting *line = program_mapping(container);
 	const char *image = program_image(container);
+	const char *framework = rh_framework_of_image(image);
 
 	if (line)
 		return rh_asprintf("the image \"%s\" stands for \"%s\" here (%s); install it there, or map the image to "
 		                   "another environment with --image",
 		                   image, line->value, line->origin);
 	return rh_asprintf("the image \"%s\" is not run here, and not mapped; name an environment that has it with --image "
-	                   "'%s=FOLDER', or in section [images] of roundhouse.ini",
-	                   image, image);
+	                   "'%s=FOLDER', or in section [images] of roundhouse.ini%s%s%s",
+	                   image, image, framework ? "; or make one that has " : "", framework ? framework : "",
+	                   framework ? ", with `roundhouse run --setup`" : "");
 }
 
 static int program_check_image(const struct rh_preflight_container *container, const struct rh_setting *line)

@@ -201,18 +201,19 @@ static void test_preflight__images(void **state)
 {
 	static const struct row good = {"mapped", COMMAND("'torchrun','train.py'"), NULL, NULL};
 	static const struct row lacks = {"mapped, and not there", COMMAND("'mpirun'"), PLACE ".command[0]",
-	                                 "stands for \"/venv\" here (test.ini:1)"};
+	                                 "stands for \"/venv\" here (test.ini:2)"};
 	static const struct row wrong = {"mapped to nothing", COMMAND("'sh'"), PLACE ".image",
 	                                 "mapped to \"/nowhere\", which is not a folder of this machine (--image)"};
+	static const char text[] = "[images]\nexample/* = /venv\n";
 	struct test test = {0};
 
 	(void)state;
 	test_open(&test);
-	assert_int_equal(rh_config_set(test.config, "images", "example/*", "/venv", "test.ini:1"), 0);
+	assert_int_equal(rh_config_parse(test.config, "test.ini", text, strlen(text), NULL), 0);
 	check_row(&test, &good);
 	check_row(&test, &lacks);
 	/* what the command line says comes first */
-	assert_int_equal(rh_config_set(test.config, "images", "example/a:1", "/nowhere", RH_IMAGES_OPTION), 0);
+	assert_int_equal(rh_config_set(test.config, "images", "example/a:1", "/nowhere", "--image"), 0);
 	check_row(&test, &wrong);
 	test_close(&test);
 }
