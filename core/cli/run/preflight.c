@@ -98,8 +98,8 @@ int rh_run_preflight(const struct rh_session *session, const struct rh_jobs *job
 	if (rh_preflight_check_call(&all, &call) < 0)
 		return rh_fail_oom(err);
 	for (size_t i = 0; i < call.count; i++)
-		fprintf(stderr, "%s\n", call.items[i].detail);
-	errors = call.count;
+		fprintf(stderr, "%s%s\n", call.items[i].severity == RH_FINDING_ERROR ? "" : "warning: ", call.items[i].detail);
+	errors = rh_findings_errors(&call);
 	r = preflight_jobs(&all, session, jobs, &errors, err);
 	if (r < 0 || errors == 0)
 		return r;

@@ -26,6 +26,14 @@ static unsigned machine_look(void *arg, const char *path)
 	return bits;
 }
 
+static int64_t machine_room(void *arg, const char *path)
+{
+	struct statvfs st;
+
+	(void)arg;
+	return statvfs(path, &st) == 0 ? (int64_t)(st.f_bavail * st.f_frsize) : -1;
+}
+
 static int64_t machine_memory(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES);
@@ -47,6 +55,7 @@ void rh_preflight_machine_read(bool can_mount, struct rh_preflight_machine *ret_
 
 	rh_devices_find("", getenv("CUDA_VISIBLE_DEVICES"), &devices);
 	*ret_machine = (struct rh_preflight_machine){.look = machine_look,
+	                                             .room = machine_room,
 	                                             .path = getenv("PATH"),
 	                                             .gpus = devices.count,
 	                                             .memory = machine_memory(),

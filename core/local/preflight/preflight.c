@@ -10,6 +10,9 @@
 #include "local/preflight/parts.h"
 #include "local/runtime_spec.h"
 
+/* With less room than this, in bytes, a file system is nearly full. */
+#define PREFLIGHT_ROOM_MIN ((int64_t)256 * 1024 * 1024)
+
 /* @return the position of the item called `name`, or -1: the plugin added it, so nobody can correct it in the file */
 static int preflight_position(const struct rh_json *list, const char *name)
 {
@@ -138,18 +141,18 @@ int rh_preflight_check(const struct rh_preflight *all, const struct rh_preflight
 	return r;
 }
 
-/* The nearest folder above `path` that exists decides whether it can be made. */
-static int preflight_writable(const struct rh_preflight *all, const char *path, bool *ret_writable)
+/* The nearest folder above `path` that exists decides whether it can be made. @param[out] ret_above owned by the caller
+ */
+static int preflight_above(const struct rh_preflight *all, const char *path, char **ret_above, unsigned *ret_bits)
 {
 	rh_auto_free char *at = rh_strdup(path);
 
-	*ret_writable = false;
 	while (at) {
-		unsigned bits = all->machine.look(all->machine.arg, at);
 		char *above;
 
-		if (bits != 0 || strcmp(at, "/") == 0 || strcmp(at, ".") == 0) {
-			*ret_writable = (bits & RH_LOOK_FOLDER) && (bits & RH_LOOK_WRITE);
+		*ret_bits = all->machine.look(all->machine.arg, at);
+		if (*ret_bits != 0 || strcmp(at, "/") == 0 || strcmp(at, ".") == 0) {
+			*ret_above = rh_take(at);
 			return 0;
 		}
 		above = rh_path_folder(at);
@@ -159,14 +162,46 @@ static int preflight_writable(const struct rh_preflight *all, const char *path, 
 	return RH_ENOMEM;
 }
 
-int rh_preflight_check_call(const struct rh_preflight *all, struct rh_findings *findings)
+/* A file system that is nearly full: training may go well, so this is a warning. */
+static int preflight_room(const struct rh_preflight *all, const char *path, const char *above, const char *fix,
+                          struct rh_findings *findings)
 {
-	bool writable = true;
-	int r = all->log_dir ? preflight_writable(all, all->log_dir, &writable) : 0;
+	const int64_t mebibyte = 1024 * 1024;
+	int64_t room = all->machine.room ? all->machine.room(all->machine.arg, above) : -1;
 
-	if (r < 0 || writable)
+	if (room < 0 || room >= PREFLIGHT_ROOM_MIN)
+		return 0;
+	return rh_findings_add(
+		findings, RH_FINDING_WARNING, "",
+		"the file system of \"%s\" has %lld MiB left, and the run writes there; make room, or choose "
+		"another folder with %s",
+		path, (long long)(room / mebibyte), fix);
+}
+
+static int preflight_logs(const struct rh_preflight *all, struct rh_findings *findings)
+{
+	rh_auto_free char *above = NULL;
+	unsigned bits = 0;
+	int r = preflight_above(all, all->log_dir, &above, &bits);
+
+	if (r < 0)
 		return r;
+	if ((bits & RH_LOOK_FOLDER) && (bits & RH_LOOK_WRITE))
+		return preflight_room(all, all->log_dir, above, "--log-dir", findings);
 	return rh_findings_add(findings, RH_FINDING_ERROR, "",
 	                       "cannot write into the folder of logs \"%s\"; choose another folder with --log-dir",
 	                       all->log_dir);
+}
+
+int rh_preflight_check_call(const struct rh_preflight *all, struct rh_findings *findings)
+{
+	rh_auto_free char *above = NULL;
+	unsigned bits = 0;
+	int r = all->log_dir ? preflight_logs(all, findings) : 0;
+
+	if (r == 0)
+		r = preflight_above(all, all->config->state_dir, &above, &bits);
+	if (r == 0)
+		r = preflight_room(all, all->config->state_dir, above, "[local] state-dir", findings);
+	return r;
 }

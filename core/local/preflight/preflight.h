@@ -26,20 +26,24 @@
 /** Look at the absolute @p path, symbolic links followed. @return RH_LOOK_* bits; 0: it does not exist */
 typedef unsigned rh_preflight_look_fn(void *arg, const char *path);
 
+/** @return bytes that this user may still write to the file system of @p path, an existing folder; -1: unknown */
+typedef int64_t rh_preflight_room_fn(void *arg, const char *path);
+
 /** Facts of a machine. Borrowed for the checks. */
 struct rh_preflight_machine {
 	rh_preflight_look_fn *look;
-	void *arg;
-	const char *path; /**< $PATH of this process; NULL: not set */
-	size_t gpus;      /**< NVIDIA devices that this process may use */
-	int64_t memory;   /**< bytes; 0: unknown */
-	int64_t shm;      /**< size of /dev/shm, bytes; 0: unknown */
-	bool can_mount;   /**< as rh_runtime_spec_machine.can_mount */
+	rh_preflight_room_fn *room; /**< NULL: unknown of every file system */
+	void *arg;                  /**< of look() and room() */
+	const char *path;           /**< $PATH of this process; NULL: not set */
+	size_t gpus;                /**< NVIDIA devices that this process may use */
+	int64_t memory;             /**< bytes; 0: unknown */
+	int64_t shm;                /**< size of /dev/shm, bytes; 0: unknown */
+	bool can_mount;             /**< as rh_runtime_spec_machine.can_mount */
 };
 
 /** One call of the program. All borrowed. */
 struct rh_preflight {
-	const struct rh_config *config;     /**< [images] */
+	const struct rh_config *config;     /**< [images], state-dir */
 	const struct rh_manifest *manifest; /**< with the ConfigMaps and Secrets; NULL: there are none */
 	struct rh_preflight_machine machine;
 	const char *log_dir; /**< folder that the user chose for logs; NULL: none */
@@ -66,7 +70,10 @@ struct rh_preflight_job {
  */
 int rh_preflight_check(const struct rh_preflight *all, const struct rh_preflight_job *job,
                        struct rh_findings *findings);
-/** Add what does not belong to one job: a folder of logs that cannot be made or written. @return 0 or RH_ENOMEM */
+/**
+ * Add what does not belong to one job: a folder of logs that cannot be made or written, and, as warnings, file systems
+ * that are nearly full where the run writes: that of the logs, and that of volumes. @return 0 or RH_ENOMEM
+ */
 int rh_preflight_check_call(const struct rh_preflight *all, struct rh_findings *findings);
 
 #endif

@@ -38,7 +38,7 @@ static const struct file files[] = {
 	{"/home/me/train.py", RH_LOOK_THERE},
 	{"/home/me/src", RH_LOOK_THERE | RH_LOOK_FOLDER},
 	{"/home/me/src/deep.py", RH_LOOK_THERE},
-	{"/data", RH_LOOK_THERE | RH_LOOK_FOLDER},
+	{"/data", RH_LOOK_THERE | RH_LOOK_FOLDER | RH_LOOK_WRITE},
 	{"/data/in.py", RH_LOOK_THERE},
 	{"/a-file", RH_LOOK_THERE},
 };
@@ -53,8 +53,20 @@ static unsigned look(void *arg, const char *path)
 	return 0;
 }
 
-static const struct rh_preflight_machine machine = {
-	.look = look, .path = "/usr/bin:/bin", .gpus = 1, .memory = 1024 * MIB, .shm = 64 * MIB, .can_mount = true};
+/* The file system of /data is nearly full. */
+static int64_t room(void *arg, const char *path)
+{
+	(void)arg;
+	return strcmp(path, "/data") == 0 ? 12 * MIB : 1024 * MIB;
+}
+
+static const struct rh_preflight_machine machine = {.look = look,
+                                                    .room = room,
+                                                    .path = "/usr/bin:/bin",
+                                                    .gpus = 1,
+                                                    .memory = 1024 * MIB,
+                                                    .shm = 64 * MIB,
+                                                    .can_mount = true};
 
 static const char objects[] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\ndata: {k: v}\n---\n"
 							  "apiVersion: v1\nkind: Secret\nmetadata: {name: secret}\nstringData: {k: v}\n---\n"
@@ -331,6 +343,30 @@ static void test_preflight__folder_of_logs(void **state)
 	test_close(&test);
 }
 
+static void test_preflight__full_file_systems(void **state)
+{
+	static const char logs[] =
+		"the file system of \"/data/logs\" has 12 MiB left, and the run writes there; make room, or choose another "
+		"folder with --log-dir";
+	static const char volumes[] = "[local]\nstate-dir = /data/state\n";
+	struct test test = {0};
+	rh_auto_findings findings = {0};
+
+	(void)state;
+	test_open(&test);
+	test.all.log_dir = "/home/me/logs";
+	assert_int_equal(rh_preflight_check_call(&test.all, &findings), 0);
+	assert_int_equal(findings.count, 0);
+	test.all.log_dir = "/data/logs";
+	assert_int_equal(rh_config_parse(test.config, "test.ini", volumes, strlen(volumes), NULL), 0);
+	assert_int_equal(rh_preflight_check_call(&test.all, &findings), 0);
+	assert_int_equal(findings.count, 2);
+	assert_int_equal(rh_findings_errors(&findings), 0);
+	assert_string_equal(findings.items[0].detail, logs);
+	assert_non_null(strstr(findings.items[1].detail, "[local] state-dir"));
+	test_close(&test);
+}
+
 /* Every problem at once, and warnings apart from errors. */
 static void test_preflight__all_together(void **state)
 {
@@ -352,10 +388,15 @@ static void test_preflight__all_together(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_preflight__programs),       cmocka_unit_test(test_preflight__scripts),
-		cmocka_unit_test(test_preflight__images),         cmocka_unit_test(test_preflight__volumes),
-		cmocka_unit_test(test_preflight__variables),      cmocka_unit_test(test_preflight__resources),
-		cmocka_unit_test(test_preflight__folder_of_logs), cmocka_unit_test(test_preflight__all_together),
+		cmocka_unit_test(test_preflight__programs),
+		cmocka_unit_test(test_preflight__scripts),
+		cmocka_unit_test(test_preflight__images),
+		cmocka_unit_test(test_preflight__volumes),
+		cmocka_unit_test(test_preflight__variables),
+		cmocka_unit_test(test_preflight__resources),
+		cmocka_unit_test(test_preflight__folder_of_logs),
+		cmocka_unit_test(test_preflight__all_together),
+		cmocka_unit_test(test_preflight__full_file_systems),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
