@@ -272,8 +272,8 @@ static int process_blame(struct rh_process *process, enum process_fault fault, s
 	const char *operation;
 	int status = -1;
 
-	if (fault == PROCESS_GONE)
-		process_await_end(process, rh_clock_monotonic() + RH_PROCESS_PARTING);
+	/* One that ends by itself has its status already when its socket closes. One that closed it goes on: it is not
+	 * waited for. */
 	status = process_end(process);
 	(void)process_drain(process);
 	if (fault == PROCESS_NO_MEMORY)
