@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands as a person meets them: help, mistakes, completion, manual, plugins."""
+import fcntl
 import json
 import os
 import re
 import shutil
+import struct
 import subprocess
+import termios
 import unittest
 
 from program import PROGRAM, Case, call, job, main
@@ -26,6 +29,32 @@ class Help(Case):
                 done = call(*words)
                 self.assertEqual(done.returncode, 0, words)
                 self.assertTrue(done.stdout.startswith(f"usage: roundhouse {name}"), done.stdout)
+
+    def test_lines_fit(self):
+        """A terminal's width, from 40 to 100; 80 where there is none."""
+        for name in COMMANDS:
+            self.assertLessEqual(max(map(len, call(name, "--help").stdout.splitlines()[1:])), 80, name)
+        for columns, width in ((20, 40), (50, 50), (70, 70), (100, 100), (200, 100)):
+            lines = self.on_terminal(columns, "run", "--help")
+            self.assertIn("Exit status: 0 every job succeeded", lines[[i for i, line in enumerate(lines) if line.startswith("Exit")][0]])
+            self.assertLessEqual(max(len(line) for line in lines if not line.startswith(("usage", "  "))), width)
+            self.assertGreater(max(map(len, lines)), width - 12)
+
+    def on_terminal(self, columns, *words):
+        """The lines of standard output, which is a terminal."""
+        leader, follower = os.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        with subprocess.Popen([PROGRAM, *words], stdout=follower) as child:
+            os.close(follower)
+            text = b""
+            try:
+                while more := os.read(leader, 65536):
+                    text += more
+            except OSError:
+                pass  # the terminal is gone with its last user
+            os.close(leader)
+        self.assertEqual(child.returncode, 0)
+        return text.decode().replace("\r", "").splitlines()
 
     def test_version(self):
         for words in (["version"], ["--version"]):

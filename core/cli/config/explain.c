@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cli/config/parts.h"
 #include "cli/config/rows.h"
+#include "cli/wrap.h"
 
 /* Most keys that a "did you mean" looks at. */
 #define EXPLAIN_NAMES_MAX 256
@@ -21,24 +22,6 @@ struct explain {
 	size_t name_count;
 	size_t found;
 };
-
-static void explain_wrap(const char *text, struct rh_str *out)
-{
-	size_t column = 0;
-
-	while (*(text += strspn(text, " "))) {
-		size_t length = strcspn(text, " ");
-
-		if (column > 0 && column + 1 + length > EXPLAIN_WIDTH) {
-			rh_str_append(out, "\n");
-			column = 0;
-		}
-		rh_str_appendf(out, "%s%.*s", column > 0 ? " " : "", (int)length, text);
-		column += length + (column > 0);
-		text += length;
-	}
-	rh_str_append(out, "\n");
-}
 
 /* "local.ports", "ports", "local", "plugin pytorch.KEY", "pytorch" */
 static bool explain_fits(const char *word, const struct rh_row *row)
@@ -85,7 +68,7 @@ static void explain_text(const struct explain *explain, const struct rh_row *row
 	if (row->page)
 		rh_str_appendf(out, "PAGE     docs/%s\n", row->page);
 	rh_str_append(out, "\n");
-	explain_wrap(row->help, out);
+	rh_cli_wrap(row->help, "", 0, EXPLAIN_WIDTH, out);
 }
 
 static int explain_row(void *arg, const struct rh_row *row)

@@ -4,9 +4,10 @@
 
 #include "cli/config/parts.h"
 #include "cli/config/rows.h"
+#include "cli/wrap.h"
 
 /* Lines of a comment end there. */
-#define PAGES_WIDTH 118
+#define PAGES_WIDTH 120
 
 /* A file that is being written. */
 struct pages {
@@ -14,28 +15,10 @@ struct pages {
 	char section[64]; /* of the row before */
 };
 
-/* @param start what each line begins with, "; " or "" */
-static void pages_wrap(const char *text, const char *start, struct rh_str *out)
-{
-	size_t column = 0;
-
-	while (*(text += strspn(text, " "))) {
-		size_t length = strcspn(text, " ");
-
-		if (column > 0 && column + 1 + length > PAGES_WIDTH) {
-			rh_str_append(out, "\n");
-			column = 0;
-		}
-		rh_str_appendf(out, "%s%.*s", column > 0 ? " " : start, (int)length, text);
-		column += length + 1;
-		text += length;
-	}
-	rh_str_append(out, "\n");
-}
-
 static void pages_comment(const char *text, struct rh_str *out)
 {
-	pages_wrap(text, "; ", out);
+	rh_str_append(out, "; ");
+	rh_cli_wrap(text, "; ", 2, PAGES_WIDTH, out);
 }
 
 static const char *pages_section_help(const char *section)
@@ -88,11 +71,13 @@ int rh_config_ini(const struct rh_session *session, struct rh_str *out)
 		"refused with file and line. `roundhouse config explain KEY` says more, `roundhouse config check` "
 		"checks a file, and `roundhouse config show` prints what holds, and why.",
 		out);
-	pages_comment("Which file counts: --config FILE, else $ROUNDHOUSE_CONFIG, else the one beside the program, else "
-	              "/etc/roundhouse/roundhouse.ini, else that of the installation, as "
-	              "/usr/local/etc/roundhouse/roundhouse.ini. Then the files plugins.d/*.ini beside it are read, in the "
-	              "order of their names; the last value of a key counts.",
-	              out);
+	pages_comment(
+		"Which file counts: --config FILE, else $ROUNDHOUSE_CONFIG, else the one beside the program, else "
+		"/etc/roundhouse/roundhouse.ini, else that of the installation, as "
+		"/usr/local/etc/roundhouse/roundhouse.ini. Then the files plugins.d/*.ini beside it are read, in the "
+		"order of their names; for commands on one machine also ~/.config/roundhouse/roundhouse.ini, with the "
+		"files of its plugins.d, and ./roundhouse.ini; the last value of a key counts.",
+		out);
 	r = rh_rows_each(session->host, pages_ini_row, &pages);
 	return r < 0 || out->failed ? RH_ENOMEM : 0;
 }
@@ -116,7 +101,7 @@ static int pages_markdown_row(void *arg, const struct rh_row *row)
 		rh_copy(pages->section, sizeof(pages->section), row->section);
 		rh_str_appendf(pages->out, "\n## [%s]\n\n", row->section);
 		if (help) {
-			pages_wrap(help, "", pages->out);
+			rh_cli_wrap(help, "", 0, PAGES_WIDTH, pages->out);
 			rh_str_append(pages->out, "\n");
 		}
 		rh_str_append(pages->out, "| key | value | default | |\n|---|---|---|---|\n");
@@ -156,7 +141,7 @@ int rh_config_page(const struct rh_session *session, struct rh_str *out)
 		"The files `plugins.d/*.ini` beside a file are read after it, in the order of their names. Each may have any\n"
 		"section; those beside the file of a working directory are not read. The last value of a key counts; lists of\n"
 		"`[plugins] allow` add up ([the allow-list](security.md#the-allow-list)). Relative paths start at the folder "
-	    "of\n"
+		"of\n"
 		"the file.\n\n"
 		"Comments start with `;` or `#`. A mistake (an unknown section or key, a value that does not fit, a file "
 		"that\nothers can change) ends the program with status 2 and one message with file, line, key and fix.\n\n"
