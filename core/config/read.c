@@ -48,7 +48,7 @@ static int read_setting(void *arg, const char *section, const char *key, const c
 		r = rh_fabric_check(section, key, value, err);
 	else if (!rh_config_is_free(section))
 		r = row ? rh_config_take(file->config, &place, row, value, err) : rh_config_refuse_key(section, key, err);
-	if (r == 0 && rh_config_set(file->config, section, key, value, origin) < 0)
+	if (r == 0 && rh_config_add(file->config, &place, section, key, value) < 0)
 		r = rh_fail_oom(err);
 	return r;
 }

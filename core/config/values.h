@@ -15,11 +15,14 @@
 
 /** Where a value stands. All borrowed. */
 struct rh_config_place {
-	const char *folder; /**< of the file, from which relative paths start */
-	const char *origin; /**< FILE:LINE */
+	const char *folder; /**< of the file, from which relative paths start; NULL: a flag or a variable */
+	const char *origin; /**< FILE:LINE, "--flag" or "$VARIABLE" */
 	bool additional;    /**< the file is one of plugins.d */
 };
 
+/** Append a setting, of a file where @p place has a folder. @return 0 or RH_ENOMEM */
+int rh_config_add(struct rh_config *config, const struct rh_config_place *place, const char *section, const char *key,
+                  const char *value);
 /** Check the value of a key, and set the field of @p config that it stands for, if there is one.
  * @return 0, RH_ENOMEM, or RH_EINVAL with key, value and what to write */
 int rh_config_take(struct rh_config *config, const struct rh_config_place *place, const struct rh_config_key *row,
