@@ -164,7 +164,7 @@ int rh_ini_parse(const char *name, const char *text, size_t length, rh_ini_fn *f
 	if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0)
 		read.at += 3;
 	if (memchr(text, '\0', length))
-		return rh_fail(err, RH_EINVAL, "%s: a zero byte; this is no text file", name);
+		return rh_fail(err, RH_EINVAL, "%s: a zero byte; this is not a text file", name);
 	r = ini_parse_stream(ini_feed, &read, ini_handle, &read);
 	rh_str_deinit(&read.key);
 	rh_str_deinit(&read.value);

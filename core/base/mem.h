@@ -34,7 +34,7 @@ char *rh_vasprintf(const char *fmt, va_list args) __attribute__((format(printf, 
 
 /** Free what the functions above returned. NULL is allowed. */
 void rh_free(void *ptr);
-/** Overwrite @p text with zeros and free it, for keys and passwords. NULL is nothing. */
+/** Overwrite @p text with zeros and free it, for keys and passwords. NULL is ignored. */
 void rh_free_secret(char *text);
 
 /**

@@ -29,6 +29,11 @@
  * @return 0, RH_EINVAL or RH_ENOMEM
  */
 int rh_yaml_parse(const char *text, size_t length, struct rh_json **ret_documents, struct rh_error *err);
+/**
+ * rh_yaml_parse() of a text that holds secrets: a message says where and what the mistake is, and quotes nothing of the
+ * text.
+ */
+int rh_yaml_parse_secret(const char *text, size_t length, struct rh_json **ret_documents, struct rh_error *err);
 
 /**
  * Print @p json as one YAML document in block style that reads back as the same tree; appended to @p out. @return 0 or

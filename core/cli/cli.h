@@ -101,6 +101,11 @@ int rh_cli_fail(const struct rh_cli *cli, int status, const char *message);
 /** @return the exit status for a negative rh_status: RH_EXIT_BAD_INPUT for errors of the user's input, else
  * RH_EXIT_FAILED */
 int rh_cli_status(int code);
+/**
+ * Last step of a command, or of its part that can fail. @return RH_EXIT_OK; or the exit status of a negative @p result,
+ * after the message of @p err has been printed
+ */
+int rh_cli_end(const struct rh_cli *cli, int result, const struct rh_error *err);
 /** First step of every program: ignore SIGPIPE, and open closed standard descriptors on /dev/null. */
 void rh_cli_prepare(void);
 /** Print @p text on standard output; rh_cli_finish() reports write errors. */

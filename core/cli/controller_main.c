@@ -437,7 +437,7 @@ static int controller_try(const struct rh_cli *cli)
 static int controller_end(struct controller_setup *setup, int r, const struct rh_error *err)
 {
 	controller_forget(setup);
-	return r < 0 ? rh_cli_fail(setup->cli, rh_cli_status(r), err->message) : RH_EXIT_OK;
+	return rh_cli_end(setup->cli, r, err);
 }
 
 static int controller_run(const struct rh_cli *cli)

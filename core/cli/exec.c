@@ -66,7 +66,7 @@ static int exec_run(const struct rh_cli *cli)
 	if (r == 0)
 		r = rh_exec(&exec, &err);
 	if (r < 0)
-		return rh_cli_fail(cli, rh_cli_status(r), err.message);
+		return rh_cli_end(cli, r, &err);
 	return err.message[0] ? rh_cli_fail(cli, r, err.message) : r;
 }
 

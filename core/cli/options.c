@@ -260,6 +260,11 @@ int rh_cli_status(int code)
 	return code == RH_EINVAL || code == RH_ENOENT ? RH_EXIT_BAD_INPUT : RH_EXIT_FAILED;
 }
 
+int rh_cli_end(const struct rh_cli *cli, int result, const struct rh_error *err)
+{
+	return result < 0 ? rh_cli_fail(cli, rh_cli_status(result), err->message) : RH_EXIT_OK;
+}
+
 /* If a standard descriptor is closed, the next opened file gets its number, and output would go into that file. */
 static void options_hold_descriptors(void)
 {

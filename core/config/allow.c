@@ -52,9 +52,9 @@ static int allow_split(char *item, const char **ret_hash, struct rh_error *err)
 	return 0;
 }
 
-static int allow_add_one(struct rh_allow *allow, char *item, const char *origin, struct rh_error *err)
+static int allow_add_one(struct rh_allow *allow, char *item, const char *origin, bool additional, struct rh_error *err)
 {
-	struct rh_allowed row = {0}, *grown;
+	struct rh_allowed row = {.additional = additional}, *grown;
 	const struct rh_allowed *before;
 	const char *hash;
 	int r = allow_split(item, &hash, err);
@@ -80,7 +80,7 @@ static int allow_add_one(struct rh_allow *allow, char *item, const char *origin,
 	return 0;
 }
 
-int rh_allow_add(struct rh_allow *allow, const char *text, const char *origin, struct rh_error *err)
+int rh_allow_add(struct rh_allow *allow, const char *text, const char *origin, bool additional, struct rh_error *err)
 {
 	int r = 0;
 
@@ -88,7 +88,7 @@ int rh_allow_add(struct rh_allow *allow, const char *text, const char *origin, s
 		size_t length = strcspn(text, ALLOW_SEPARATORS);
 		rh_auto_free char *item = rh_strndup(text, length);
 
-		r = item ? allow_add_one(allow, item, origin, err) : rh_fail_oom(err);
+		r = item ? allow_add_one(allow, item, origin, additional, err) : rh_fail_oom(err);
 		text += length;
 	}
 	return r;

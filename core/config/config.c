@@ -10,32 +10,36 @@
 #include "base/str.h"
 #include "config/values.h"
 
-int rh_config_add(struct rh_config *config, enum rh_config_layer layer, const char *section, const char *key,
-                  const char *value, const char *origin)
+int rh_config_add(struct rh_config *config, const struct rh_config_place *place, const char *section, const char *key,
+                  const char *value)
 {
 	struct rh_setting *grown = rh_realloc_array(config->settings, config->setting_count + 1, sizeof(*grown));
 	rh_auto_free char *section_copy = rh_strdup(section);
 	rh_auto_free char *key_copy = rh_strdup(key);
 	rh_auto_free char *value_copy = rh_strdup(value);
-	rh_auto_free char *origin_copy = rh_strdup(origin);
+	rh_auto_free char *origin = rh_strdup(place->origin);
+	rh_auto_free char *folder = rh_strdup(place->folder);
 
 	if (grown)
 		config->settings = grown;
-	if (!grown || !section_copy || !key_copy || !value_copy || !origin_copy)
+	if (!grown || !section_copy || !key_copy || !value_copy || !origin || (place->folder && !folder))
 		return RH_ENOMEM;
 	grown[config->setting_count++] = (struct rh_setting){
-		.layer = layer,
+		.layer = place->layer,
 		.section = rh_take(section_copy),
 		.key = rh_take(key_copy),
 		.value = rh_take(value_copy),
-		.origin = rh_take(origin_copy),
+		.origin = rh_take(origin),
+		.folder = rh_take(folder),
 	};
 	return 0;
 }
 
 int rh_config_set(struct rh_config *config, const char *section, const char *key, const char *value, const char *origin)
 {
-	return rh_config_add(config, RH_LAYER_CALL, section, key, value, origin);
+	const struct rh_config_place place = {.origin = origin, .layer = RH_LAYER_CALL};
+
+	return rh_config_add(config, &place, section, key, value);
 }
 
 /** Append the folders of plugins that lie beside the program, in a build tree or an installation. */
@@ -115,6 +119,7 @@ void rh_config_free(struct rh_config *config)
 		rh_free(config->settings[i].key);
 		rh_free(config->settings[i].value);
 		rh_free(config->settings[i].origin);
+		rh_free(config->settings[i].folder);
 		rh_free(config->settings[i].content);
 	}
 	rh_free(config->settings);

@@ -37,6 +37,7 @@ struct rh_setting {
 	char *key;
 	char *value;
 	char *origin;  /**< source of the setting, for messages: "FILE:LINE" or "--flag" */
+	char *folder;  /**< of the file that has it: relative paths start there; NULL: it is of a flag or a variable */
 	char *content; /**< of the file that value names, for the plugin that asks; NULL: value is all there is */
 };
 
@@ -80,7 +81,7 @@ int rh_config_count(const char *text, int64_t *ret_count, struct rh_error *err);
  * once (RH plugin path, XDG_RUNTIME_DIR).
  */
 struct rh_config *rh_config_new(void) __attribute__((warn_unused_result));
-/** Free it. NULL is nothing. */
+/** Free it. NULL is ignored. */
 void rh_config_free(struct rh_config *config);
 RH_DEFINE_CLEANUP(config);
 /**
@@ -106,7 +107,7 @@ const struct rh_setting *rh_config_find_setting(const struct rh_config *config, 
 /**
  * Find and read the file that counts: @p path when it is not NULL, else $ROUNDHOUSE_CONFIG, else conf/roundhouse.ini
  * beside the program (../conf, or ../../../conf where that is a build tree), else /etc/roundhouse/roundhouse.ini, else
- * that of the installation (../etc); none of the latter is no error. @return as rh_config_read()
+ * that of the installation (../etc); it is not an error when none of the latter exists. @return as rh_config_read()
  */
 int rh_config_find(struct rh_config *config, const char *path, struct rh_error *err);
 /**

@@ -308,7 +308,7 @@ int rh_config_refuse_key(const char *section, const char *key, struct rh_error *
 	               rh_str_text(&known));
 }
 
-/* Flags of the controller that are no keys. */
+/* Flags of the controller that are not keys. */
 static const struct rh_setting_rule keys_flags[] = {
 	{"context", RH_SETTING_TEXT, 0, 0, NULL},
 	{"kubeconfig", RH_SETTING_TEXT, 0, 0, NULL},

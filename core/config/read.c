@@ -48,8 +48,8 @@ static int read_check_section(const struct read_file *file, const char *section,
 	return 0;
 }
 
-static int read_keep(const struct read_file *file, const char *section, const char *key, const char *value,
-                     const char *origin)
+static int read_keep(const struct read_file *file, const struct rh_config_place *place, const char *section,
+                     const char *key, const char *value)
 {
 	rh_auto_free char *folders = NULL;
 
@@ -58,7 +58,7 @@ static int read_keep(const struct read_file *file, const char *section, const ch
 			return RH_ENOMEM;
 		value = folders;
 	}
-	return rh_config_add(file->config, file->layer, section, key, value, origin);
+	return rh_config_add(file->config, place, section, key, value);
 }
 
 static int read_setting(void *arg, const char *section, const char *key, const char *value, int line,
@@ -67,7 +67,7 @@ static int read_setting(void *arg, const char *section, const char *key, const c
 	const struct read_file *file = arg;
 	const struct rh_config_key *row = rh_config_key(section, key);
 	rh_auto_free char *origin = rh_asprintf("%s:%d", file->name, line);
-	struct rh_config_place place = {file->folder, origin, file->additional};
+	struct rh_config_place place = {file->folder, origin, file->additional, file->layer};
 	int r;
 
 	if (!origin)
@@ -79,7 +79,7 @@ static int read_setting(void *arg, const char *section, const char *key, const c
 		r = rh_fabric_check(section, key, value, err);
 	else if (!rh_config_is_free(section))
 		r = row ? rh_config_take(file->config, &place, row, value, err) : rh_config_refuse_key(section, key, err);
-	if (r == 0 && read_keep(file, section, key, value, origin) < 0)
+	if (r == 0 && read_keep(file, &place, section, key, value) < 0)
 		r = rh_fail_oom(err);
 	return r;
 }

@@ -51,7 +51,7 @@ struct rh_setting_rule {
 };
 
 /**
- * Check a value. @return 0, or RH_EINVAL with "KEY: "VALUE" is no …; write …"
+ * Check a value. @return 0, or RH_EINVAL with "KEY: "VALUE" is not …; write …"
  */
 int rh_setting_check(const struct rh_setting_rule *rule, const char *value, struct rh_error *err);
 

@@ -112,7 +112,7 @@ static int values_take_folders(struct rh_config *config, const struct rh_config_
 static int values_take_allow(struct rh_config *config, const struct rh_config_place *place,
                              const struct rh_config_key *row, const char *value, struct rh_error *err)
 {
-	int r = rh_allow_add(&config->plugin_allow, value, place->origin, err);
+	int r = rh_allow_add(&config->plugin_allow, value, place->origin, place->additional, err);
 
 	(void)row;
 	if (r == 0 && !place->additional && config->plugin_allow.count > 0)

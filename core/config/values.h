@@ -15,21 +15,21 @@
 
 /** Where a value stands. All borrowed. */
 struct rh_config_place {
-	const char *folder; /**< of the file, from which relative paths start */
-	const char *origin; /**< FILE:LINE */
+	const char *folder; /**< of the file, from which relative paths start; NULL: a flag or a variable */
+	const char *origin; /**< FILE:LINE, "--flag" or "$VARIABLE" */
 	bool additional;    /**< the file is one of plugins.d */
+	enum rh_config_layer layer;
 };
 
-/** rh_config_set() of a setting of @p layer. */
-int rh_config_add(struct rh_config *config, enum rh_config_layer layer, const char *section, const char *key,
-                  const char *value, const char *origin);
+/** Append a setting, of a file where @p place has a folder. @return 0 or RH_ENOMEM */
+int rh_config_add(struct rh_config *config, const struct rh_config_place *place, const char *section, const char *key,
+                  const char *value);
 /**
  * Make the folders of a line of [images] absolute. "~/" is the user's home.
  * @param value folders between colons @param folder where relative ones start @param[out] ret_value owned by the caller
  * @return 0 or RH_ENOMEM
  */
 int rh_config_image_folders(const char *value, const char *folder, char **ret_value);
-
 /** Check the value of a key, and set the field of @p config that it stands for, if there is one.
  * @return 0, RH_ENOMEM, or RH_EINVAL with key, value and what to write */
 int rh_config_take(struct rh_config *config, const struct rh_config_place *place, const struct rh_config_key *row,

@@ -85,7 +85,7 @@ void rh_report_deinit(struct rh_report *report);
  * @return 0 or RH_ENOMEM
  */
 int rh_report_add(struct rh_report *report, enum rh_check check, bool warning, const char *where, const char *what);
-/** @return number of findings that are no warnings (@p warnings: that are) */
+/** @return number of findings that are errors, or warnings where @p warnings is true */
 size_t rh_report_count(const struct rh_report *report, bool warnings);
 
 /** Append the report for people. @param colour with escape sequences of a terminal */

@@ -35,7 +35,7 @@ enum rh_reload_verdict {
  */
 int rh_reload_new(struct rh_loop *loop, char *const *trial, const struct rh_config *config,
                   struct rh_reload **ret_reload, struct rh_error *err);
-/** End a trial that runs, and free it; before the loop. NULL is nothing. */
+/** End a trial that runs, and free it; before the loop. NULL is ignored. */
 void rh_reload_free(struct rh_reload *reload);
 RH_DEFINE_CLEANUP(reload);
 /** Try what is installed at the next step, changed or not. */

@@ -50,7 +50,7 @@ void rh_conversion_deinit(struct rh_conversion *conversion);
 /**
  * Pure, never blocks.
  * @return whether @p object is a job of an API that is converted, and not of the target's already. With RH_CONVERT_MPI2
- * this holds for all of them, so that rh_convert() refuses those that are no MPIJobs
+ * this holds for all of them, so that rh_convert() refuses those that are not MPIJobs
  */
 bool rh_convert_is_due(const struct rh_json *object, enum rh_convert_target target);
 /**

@@ -42,7 +42,7 @@ static int mpi_read_units(const struct rh_convert_field *field, struct mpi_units
 	return 0;
 }
 
-/* @return the first of a list of containers, or NULL where that is no object */
+/* @return the first of a list of containers, or NULL where that is not an object */
 static struct rh_json *mpi_first(const struct rh_json *containers)
 {
 	struct rh_json *container = rh_json_first(containers);

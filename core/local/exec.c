@@ -41,6 +41,21 @@ struct exec_job {
 	struct rh_error *err;
 };
 
+char *rh_exec_link_name(const char *namespace_, const char *pod)
+{
+	return rh_asprintf("%s.%s", namespace_, pod);
+}
+
+const char *rh_exec_link_read(const char *name, size_t *ret_length)
+{
+	const char *dot = strchr(name, '.');
+
+	if (!dot || dot == name || !dot[1] || strchr(dot + 1, '.'))
+		return NULL;
+	*ret_length = (size_t)(dot - name);
+	return dot + 1;
+}
+
 static void exec_job_deinit(struct exec_job *job)
 {
 	rh_free(job->pods);
@@ -71,7 +86,7 @@ static int exec_connect_to(const char *pods, const char *entry)
 /* @return the socket of the pod that is wanted; -1 with errno */
 static int exec_connect(const struct exec_job *job, const char *pods)
 {
-	rh_auto_free char *entry = rh_asprintf("%s.%s", job->exec->namespace_, job->exec->pod);
+	rh_auto_free char *entry = rh_exec_link_name(job->exec->namespace_, job->exec->pod);
 
 	if (!entry)
 		errno = ENOMEM;
@@ -148,17 +163,15 @@ struct exec_others {
 	size_t count;
 };
 
-/* Links are pods, by NAMESPACE.NAME; a namespace has no dot. */
 static void exec_note_other(struct exec_others *others, const char *pods, const struct dirent *entry)
 {
-	const char *dot = entry->d_type == DT_LNK ? strchr(entry->d_name, '.') : NULL;
-	rh_auto_close int socket_ = dot && !strchr(dot + 1, '.') ? exec_connect_to(pods, entry->d_name) : -1;
-	size_t length;
+	size_t length = 0;
+	const char *pod = entry->d_type == DT_LNK ? rh_exec_link_read(entry->d_name, &length) : NULL;
+	rh_auto_close int socket_ = pod ? exec_connect_to(pods, entry->d_name) : -1;
 
 	if (socket_ < 0 || others->count++ >= EXEC_OTHERS_MAX)
 		return;
-	length = (size_t)(dot - entry->d_name);
-	rh_str_appendf(&others->names, "%s%s", others->count > 1 ? ", " : "; there are ", dot + 1);
+	rh_str_appendf(&others->names, "%s%s", others->count > 1 ? ", " : "; there are ", pod);
 	if (strlen(others->exec->namespace_) != length || strncmp(others->exec->namespace_, entry->d_name, length) != 0)
 		rh_str_appendf(&others->names, " (-n %.*s)", (int)length, entry->d_name);
 }

@@ -14,6 +14,7 @@
 #ifndef RH_LOCAL_EXEC_H
 #define RH_LOCAL_EXEC_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -25,6 +26,17 @@
 #define RH_EXEC_NAMESPACE "ROUNDHOUSE_NAMESPACE" /**< of its pod */
 #define RH_EXEC_PROGRAM "ROUNDHOUSE_PROGRAM"     /**< path of this program, which can replace kubectl there */
 /** @} */
+
+/**
+ * @return the name of the link to a pod's folder, NAMESPACE.POD, which is unique because a namespace has no dot; owned
+ * by the caller; NULL: memory is out
+ */
+char *rh_exec_link_name(const char *namespace_, const char *pod) __attribute__((warn_unused_result));
+/**
+ * Read such a name. @param[out] ret_length of the namespace, with which @p name starts @return the name of the pod,
+ * borrowed from @p name; NULL: it is another file, or a link that is being made
+ */
+const char *rh_exec_link_read(const char *name, size_t *ret_length);
 
 /** The command and its pod. Strings are borrowed for the call. */
 struct rh_exec {

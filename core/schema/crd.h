@@ -31,7 +31,7 @@ int rh_crd_build_versions(const struct rh_versions *kinds, const struct rh_json 
 /** rh_crd_build_versions() of one version alone. */
 int rh_crd_build(const struct rh_kind *kind, const struct rh_json *pod_template, struct rh_json **ret_crd,
                  struct rh_error *err);
-/** Make that of a definition that is no kind of jobs (rh_host_resource()). @return 0 or RH_ENOMEM */
+/** Make that of a definition that is not a kind of jobs (rh_host_resource()). @return 0 or RH_ENOMEM */
 int rh_crd_build_resource(const struct rh_json *resource, struct rh_json **ret_crd, struct rh_error *err);
 /**
  * Cut the schema of core/v1 PodTemplateSpec out of an OpenAPI document of Kubernetes, version 2 ("definitions") or 3

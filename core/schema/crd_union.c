@@ -125,7 +125,7 @@ static int union_version(struct rh_json *to, const struct rh_json *from, const s
 int rh_crd_unite(const struct rh_kind *kind, struct rh_json *versions, struct rh_error *err)
 {
 	const struct union_report report = {kind, err};
-	/* what one version keeps for another is no field of its own */
+	/* what one version keeps for another is not a field of its own */
 	rh_auto(json) before = rh_json_copy(versions);
 	int r = before ? 0 : rh_fail_oom(err);
 

@@ -439,7 +439,7 @@ static const struct rh_json *explain_find_resource(const struct rh_host *host, c
 	return NULL;
 }
 
-/** The page of a definition that is no kind of jobs: its head, and the fields below spec or a path. */
+/** The page of a definition that is not a kind of jobs: its head, and the fields below spec or a path. */
 static int explain_resource(const struct rh_host *host, const struct rh_json *resource, const char *path,
                             struct rh_json *page, struct rh_error *err)
 {

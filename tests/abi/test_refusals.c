@@ -192,7 +192,7 @@ static void test_refusals__what_is_no_shared_object(void **state)
 	refusals_check(&test, path, RH_PLUGIN_REFUSED, "cannot open it: No such file or directory");
 	assert_int_equal(rh_file_write_atomic(path, "text\n", 5, 0644, NULL), 0);
 	refusals_check(&test, path, RH_PLUGIN_REFUSED, "it does not load: ");
-	refusals_check(&test, test.folder, RH_PLUGIN_REFUSED, "it is no regular file");
+	refusals_check(&test, test.folder, RH_PLUGIN_REFUSED, "it is not a regular file");
 	refusals_check(&test, "", RH_PLUGIN_REFUSED, "cannot open it");
 }
 

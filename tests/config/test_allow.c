@@ -17,12 +17,14 @@ static void test_allow__names_and_hashes(void **state)
 	struct rh_allow allow = {0};
 
 	(void)state;
-	assert_int_equal(rh_allow_add(&allow, " a,\tb@sha256:" HASH ", c ,", "x.ini:1", NULL), 0);
-	assert_int_equal(rh_allow_add(&allow, "d", "x.ini:2", NULL), 0);
+	assert_int_equal(rh_allow_add(&allow, " a,\tb@sha256:" HASH ", c ,", "x.ini:1", false, NULL), 0);
+	assert_int_equal(rh_allow_add(&allow, "d", "x.ini:2", true, NULL), 0);
 	assert_int_equal(allow.count, 4);
 	assert_string_equal(rh_allow_find(&allow, "a")->sha256, "");
 	assert_string_equal(rh_allow_find(&allow, "b")->sha256, HASH);
 	assert_string_equal(rh_allow_find(&allow, "d")->origin, "x.ini:2");
+	assert_false(rh_allow_find(&allow, "c")->additional);
+	assert_true(rh_allow_find(&allow, "d")->additional);
 	assert_null(rh_allow_find(&allow, "e"));
 	rh_allow_deinit(&allow);
 }
@@ -34,7 +36,7 @@ static void test_allow__letters_of_a_hash(void **state)
 
 	(void)state;
 	assert_int_equal(rh_allow_add(&allow, "a@sha256:0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef",
-	                              "x.ini:1", NULL),
+	                              "x.ini:1", false, NULL),
 	                 0);
 	assert_string_equal(allow.items[0].sha256, HASH);
 	rh_allow_deinit(&allow);
@@ -61,7 +63,7 @@ static void test_allow__refusals(void **state)
 		struct rh_allow allow = {0};
 		struct rh_error err = {0};
 
-		if (rh_allow_add(&allow, rows[i][0], "x.ini:7", &err) != RH_EINVAL || !strstr(err.message, rows[i][1]))
+		if (rh_allow_add(&allow, rows[i][0], "x.ini:7", false, &err) != RH_EINVAL || !strstr(err.message, rows[i][1]))
 			fail_msg("%s: \"%s\" does not say \"%s\"", rows[i][0], err.message, rows[i][1]);
 		rh_allow_deinit(&allow);
 	}

@@ -78,6 +78,19 @@ static int tear_down(void **state)
 	return 0;
 }
 
+static void test_exec__names_of_links(void **state)
+{
+	static const char *const others[] = {"", "team", ".p", "team.", "team.p.9d0c-uid", "3f0c9c1e-uid"};
+	rh_auto_free char *name = rh_exec_link_name("team", "p-worker-0");
+	size_t length = 0;
+
+	(void)state;
+	assert_string_equal(rh_exec_link_read(name, &length), "p-worker-0");
+	assert_int_equal(length, strlen("team"));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_null(rh_exec_link_read(others[i], &length));
+}
+
 /* Run `sh -c SCRIPT` in the pod. @return result of rh_exec() */
 static int run(const char *pods, const char *container, const char *script, struct rh_error *err)
 {
@@ -327,6 +340,7 @@ static void test_exec__without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exec__names_of_links),
 		cmocka_unit_test_setup_teardown(test_exec__reports_the_exit_status, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec__says_what_cannot_be_started, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec__passes_the_streams, set_up, tear_down),

@@ -188,15 +188,8 @@ int32_t rh_comm_hier_new(struct rh_comm *comm, const struct rh_comm_op *op, stru
 
 static int32_t hier_post(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_request **ret_request)
 {
-	struct rh_comm_request *request;
-
-	(void)pthread_mutex_lock(&comm->lock);
-	request = rh_comm_request_new(comm, op);
-	if (request)
-		rh_comm_request_begin(request);
-	(void)pthread_mutex_unlock(&comm->lock);
-	*ret_request = request;
-	return request ? 0 : RH_COMM_ENOMEM;
+	*ret_request = rh_comm_request_post(comm, op);
+	return *ret_request ? 0 : RH_COMM_ENOMEM;
 }
 
 /* An operation on some elements of the result, in place. */

@@ -48,6 +48,18 @@ struct rh_comm_request *rh_comm_request_new(struct rh_comm *comm, const struct r
 void rh_comm_request_recycle(struct rh_comm_request *request);
 /** Start it, and append it to the queue unless it completes at once. */
 void rh_comm_request_begin(struct rh_comm_request *request);
+/** Allocate a request and start it. The lock is not held; it is taken. @return NULL: out of memory */
+static inline struct rh_comm_request *rh_comm_request_post(struct rh_comm *comm, const struct rh_comm_op *op)
+{
+	struct rh_comm_request *request;
+
+	(void)pthread_mutex_lock(&comm->lock);
+	request = rh_comm_request_new(comm, op);
+	if (request)
+		rh_comm_request_begin(request);
+	(void)pthread_mutex_unlock(&comm->lock);
+	return request;
+}
 /** Set its times: it begins now. */
 void rh_comm_request_set_times(struct rh_comm_request *request);
 /** Complete a request that is in no queue. @param status 0 or RH_COMM_E*; comm->error may have the backend's message */

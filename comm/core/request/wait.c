@@ -240,13 +240,8 @@ int32_t rh_comm_test(struct rh_comm_request *request, struct rh_comm_error *err)
 static int32_t wait_post(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_request **ret_request,
                          struct rh_comm_error *err)
 {
-	struct rh_comm_request *request;
+	struct rh_comm_request *request = rh_comm_request_post(comm, op);
 
-	(void)pthread_mutex_lock(&comm->lock);
-	request = rh_comm_request_new(comm, op);
-	if (request)
-		rh_comm_request_begin(request);
-	(void)pthread_mutex_unlock(&comm->lock);
 	if (!request)
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	*ret_request = request;

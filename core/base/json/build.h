@@ -32,6 +32,7 @@ struct rh_json_span {
 	size_t end;       /**< first byte after it */
 	size_t values;    /**< most values that it may hold; a parse takes off what it made */
 	bool lenient;     /**< as rh_json_parse_lenient() */
+	bool secret;      /**< messages quote nothing of the text */
 };
 
 /** rh_json_parse() for a part of a text. @return 0, RH_EINVAL or RH_ENOMEM */

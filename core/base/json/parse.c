@@ -77,7 +77,7 @@ static int json_fail_twice(struct json_finish *finish, const char *key)
 {
 	char what[192];
 
-	snprintf(what, sizeof(what), "the key \"%.128s\" stands twice in one object", key);
+	snprintf(what, sizeof(what), "the key \"%.128s\" stands twice in one object", finish->scan->secret ? "..." : key);
 	return rh_json_scan_fail(finish->scan, json_key_offset(finish, finish->keys), what);
 }
 
@@ -203,6 +203,7 @@ int rh_json_parse_span(struct rh_json_span *span, struct rh_json **ret_json, str
 		.end = span->end,
 		.values = span->values,
 		.lenient = span->lenient,
+		.secret = span->secret,
 		.err = err,
 	};
 	int r = rh_json_scan(&scan);

@@ -26,16 +26,16 @@ const char *rh_json_string(const struct rh_json *json);
  * numbers too.
  */
 bool rh_json_integer(const struct rh_json *json, int64_t *ret_value);
-/** @return the number, as near as a double comes, or @p fallback when it is no number */
+/** @return the number, as near as a double comes, or @p fallback when it is not a number */
 double rh_json_number(const struct rh_json *json, double fallback);
 /** Bytes for the text of a number that an int64_t or a double holds. */
 #define RH_JSON_NUMBER_SIZE 32
 /**
  * @return the number as JSON text: an integer of any size as it was written, any other the shortest text of its double;
- * in @p buffer or borrowed from @p json; NULL when it is no number
+ * in @p buffer or borrowed from @p json; NULL when it is not a number
  */
 const char *rh_json_number_text(const struct rh_json *json, char buffer[RH_JSON_NUMBER_SIZE]);
-/** @return the truth value, or @p fallback when it is no boolean */
+/** @return the truth value, or @p fallback when it is not a boolean */
 bool rh_json_bool(const struct rh_json *json, bool fallback);
 /**
  * @return whether both trees are alike; the order of an object's members does not count, 1 and 1.0 are alike; beyond
@@ -43,7 +43,7 @@ bool rh_json_bool(const struct rh_json *json, bool fallback);
  */
 bool rh_json_equal(const struct rh_json *a, const struct rh_json *b);
 
-/** @return the member @p key of an object (exact case), or NULL when it is absent or @p json is no object */
+/** @return the member @p key of an object (exact case), or NULL when it is absent or @p json is not an object */
 struct rh_json *rh_json_get(const struct rh_json *json, const char *key);
 /**
  * @return the members of a large object by their keys, owned by the caller, for many calls of rh_json_get_by(); NULL

@@ -13,13 +13,14 @@
 #include "base/error.h"
 #include "base/json/room.h"
 
-/** A check, and what it found. The first five fields are the caller's. */
+/** A check, and what it found. The fields up to err are the caller's. */
 struct rh_json_scan {
 	const char *text;         /**< borrowed; positions count from its start */
 	size_t at;                /**< first byte of the document; then the position of the check */
 	size_t end;               /**< first byte after the document */
 	size_t values;            /**< most values that it may hold; then how many are left */
 	bool lenient;             /**< as rh_json_parse_lenient() */
+	bool secret;              /**< messages quote nothing of the text */
 	struct rh_error *err;     /**< what is wrong; may be NULL */
 	size_t start;             /**< first byte after a byte order mark */
 	struct rh_json_need need; /**< what the tree takes */

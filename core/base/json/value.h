@@ -24,9 +24,9 @@ enum rh_json_type {
 	RH_JSON_OBJECT
 };
 
-/** Free a tree that the caller owns. NULL is nothing. */
+/** Free a tree that the caller owns. NULL is ignored. */
 void rh_json_free(struct rh_json *json);
-/** Overwrite all texts of a tree with zeros and free it, for keys and passwords. NULL is nothing. */
+/** Overwrite all texts of a tree with zeros and free it, for keys and passwords. NULL is ignored. */
 void rh_json_free_secret(struct rh_json *json);
 RH_DEFINE_CLEANUP(json);
 /** @return bytes of memory that a copy of @p json takes; 0 for NULL. It looks at every value */

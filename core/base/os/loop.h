@@ -51,7 +51,7 @@ typedef void rh_loop_signal_fn(void *arg, int number);
 
 /** Create a loop without sources. @param[out] ret_loop owned by the caller. @return 0, RH_EIO or RH_ENOMEM */
 int rh_loop_new(struct rh_loop **ret_loop, struct rh_error *err);
-/** Free the loop, its sources and all its watches; signals get their former handlers back. NULL is nothing. */
+/** Free the loop, its sources and all its watches; signals get their former handlers back. NULL is ignored. */
 void rh_loop_free(struct rh_loop *loop);
 RH_DEFINE_CLEANUP(loop);
 /**
@@ -60,7 +60,7 @@ RH_DEFINE_CLEANUP(loop);
  */
 int rh_loop_add(struct rh_loop *loop, const struct rh_loop_source *source, struct rh_loop_entry **ret_entry,
                 struct rh_error *err);
-/** End a source; neither of its functions is called again. NULL is nothing. */
+/** End a source; neither of its functions is called again. NULL is ignored. */
 void rh_loop_remove(struct rh_loop *loop, struct rh_loop_entry *entry);
 /**
  * One turn: step all sources in their order, then read their deadlines. After rh_loop_stop() no further one is stepped.

@@ -30,7 +30,7 @@ int rh_notify_new(struct rh_loop *loop, rh_notify_fn *fn, void *arg, struct rh_n
  * @return 0, RH_ENOENT (there is no such folder) or RH_EIO
  */
 int rh_notify_add(struct rh_notify *notify, const char *folder, struct rh_error *err);
-/** End all watches. NULL is nothing. */
+/** End all watches. NULL is ignored. */
 void rh_notify_free(struct rh_notify *notify);
 RH_DEFINE_CLEANUP(notify);
 

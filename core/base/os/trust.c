@@ -146,7 +146,7 @@ static int trust_open_file(const struct trust *trust, int folder, const char *re
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		(void)snprintf(trust->why, trust->room, "cannot open it: %s", strerror(errno));
 	} else if (!S_ISREG(st.st_mode)) {
-		(void)snprintf(trust->why, trust->room, "it is no regular file");
+		(void)snprintf(trust->why, trust->room, "it is not a regular file");
 	} else if (trust_check(trust, fd, real) == 0) {
 		return fd;
 	}
@@ -166,7 +166,7 @@ int rh_trust_open(const char *path, const char *self, char ret_real[PATH_MAX], c
 		return -1;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		(void)snprintf(ret_why, room, "it is no regular file");
+		(void)snprintf(ret_why, room, "it is not a regular file");
 		return -1;
 	}
 	trust_learn(&trust, self);

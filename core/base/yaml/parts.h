@@ -13,6 +13,7 @@
 #include "base/error.h"
 
 struct rh_json;
+struct rh_json_span;
 
 /** Type of a plain scalar. */
 enum rh_yaml_kind {
@@ -39,9 +40,10 @@ enum rh_yaml_kind rh_yaml_resolve(const char *text, size_t length, struct rh_yam
 bool rh_yaml_looks_like_json(const char *text, size_t length);
 
 /**
- * Append the JSON documents of a text, with --- lines between them, to the array @p documents. Empty ones are left out.
+ * Append the JSON documents of @p whole, a text with --- lines between them, to the array @p documents. Empty ones are
+ * left out.
  * @return 0, also 1 when one of them does not look like JSON, RH_EINVAL or RH_ENOMEM
  */
-int rh_yaml_parse_json(const char *text, size_t length, struct rh_json *documents, struct rh_error *err);
+int rh_yaml_parse_json(const struct rh_json_span *whole, struct rh_json *documents, struct rh_error *err);
 
 #endif

@@ -43,18 +43,18 @@ bool rh_yaml_looks_like_json(const char *text, size_t length)
 }
 
 /* No line inside a JSON document can start with ---, so the text is split before it is parsed. */
-int rh_yaml_parse_json(const char *text, size_t length, struct rh_json *documents, struct rh_error *err)
+int rh_yaml_parse_json(const struct rh_json_span *whole, struct rh_json *documents, struct rh_error *err)
 {
-	struct rh_json_span span = {.text = text, .start = 0, .end = 0, .values = RH_YAML_NODES_MAX};
+	struct rh_json_span span = *whole;
 
-	for (; span.start <= length; span.start = span.end + 3) {
+	for (; span.start <= whole->end; span.start = span.end + 3) {
 		struct rh_json *document = NULL;
 		int r;
 
-		span.end = yaml_text_find_separator(text, span.start, length);
-		if (yaml_text_is_blank(text, span.start, span.end))
+		span.end = yaml_text_find_separator(span.text, span.start, whole->end);
+		if (yaml_text_is_blank(span.text, span.start, span.end))
 			continue;
-		if (!yaml_text_looks_like_json(text, span.start, span.end))
+		if (!yaml_text_looks_like_json(span.text, span.start, span.end))
 			return 1;
 		r = rh_json_parse_span(&span, &document, err);
 		if (r < 0)

@@ -23,6 +23,7 @@ struct yaml_reader {
 	size_t alias_nodes; /* those of `nodes` that are copies */
 	size_t alias_bytes;
 	int depth;
+	bool secret; /* messages quote nothing of the text */
 	struct rh_error *err;
 };
 
@@ -35,11 +36,13 @@ struct yaml_mapping {
 
 static int yaml_node(struct yaml_reader *reader, struct rh_json **ret_json);
 
-/* Fail at the event that is being read. `detail` is quoted after `what`; may be NULL. */
+/* Fail at the event that is being read. `detail`, of the text, is quoted after `what`; may be NULL. */
 static int yaml_fail_at(struct yaml_reader *reader, yaml_mark_t mark, const char *what, const char *detail)
 {
 	const char *quote = detail ? "\"" : "";
 
+	if (detail && reader->secret)
+		detail = "...";
 	return rh_fail(reader->err, RH_EINVAL, "line %zu, column %zu: %s%s%s%.128s%s", mark.line + 1, mark.column + 1, what,
 	               detail ? " " : "", quote, detail ? detail : "", quote);
 }
@@ -521,15 +524,15 @@ static int yaml_stream(struct yaml_reader *reader, struct rh_json *documents)
 	return r;
 }
 
-static int yaml_parse_yaml(const char *text, size_t length, struct rh_json *documents, struct rh_error *err)
+static int yaml_parse_yaml(const struct rh_json_span *whole, struct rh_json *documents, struct rh_error *err)
 {
-	struct yaml_reader reader = {.text = text, .length = length, .err = err};
+	struct yaml_reader reader = {.text = whole->text, .length = whole->end, .secret = whole->secret, .err = err};
 	int r;
 
 	if (!yaml_parser_initialize(&reader.parser))
 		return rh_fail_oom(err);
 	yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);
-	yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, length);
+	yaml_parser_set_input_string(&reader.parser, (const unsigned char *)reader.text, reader.length);
 	r = yaml_stream(&reader, documents);
 	yaml_forget_document(&reader);
 	yaml_event_delete(&reader.event);
@@ -537,46 +540,58 @@ static int yaml_parse_yaml(const char *text, size_t length, struct rh_json *docu
 	return r;
 }
 
-typedef int yaml_parse_fn(const char *text, size_t length, struct rh_json *documents, struct rh_error *err);
+typedef int yaml_parse_fn(const struct rh_json_span *whole, struct rh_json *documents, struct rh_error *err);
 
 /* Parse into an array of its own. @return what `parse` returned, or RH_ENOMEM */
-static int yaml_try(yaml_parse_fn *parse, const struct rh_json_span *all, struct rh_json **ret_documents,
+static int yaml_try(yaml_parse_fn *parse, const struct rh_json_span *whole, struct rh_json **ret_documents,
                     struct rh_error *err)
 {
 	rh_auto(json) documents = rh_json_new_array();
-	int r = documents ? parse(all->text, all->end, documents, err) : rh_fail_oom(err);
+	int r = documents ? parse(whole, documents, err) : rh_fail_oom(err);
 
 	if (r == 0)
 		*ret_documents = rh_take(documents);
 	return r;
 }
 
-int rh_yaml_parse(const char *text, size_t length, struct rh_json **ret_documents, struct rh_error *err)
+static int yaml_parse_span(struct rh_json_span whole, struct rh_json **ret_documents, struct rh_error *err)
 {
 	struct rh_error json_err = {0};
-	struct rh_json_span all;
 	int json_r = 1, r;
 
 	/* Editors of Windows write a byte order mark. It has no meaning in UTF-8, and libyaml refuses it. */
-	if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
-		text += 3;
-		length -= 3;
+	if (whole.end >= 3 && memcmp(whole.text, "\xef\xbb\xbf", 3) == 0) {
+		whole.text += 3;
+		whole.end -= 3;
 	}
-	all = (struct rh_json_span){.text = text, .start = 0, .end = length};
-	if (length > RH_YAML_TEXT_MAX)
-		return rh_fail(err, RH_EINVAL, "the text has %zu bytes, more than the limit of %u bytes", length,
+	if (whole.end > RH_YAML_TEXT_MAX)
+		return rh_fail(err, RH_EINVAL, "the text has %zu bytes, more than the limit of %u bytes", whole.end,
 		               RH_YAML_TEXT_MAX);
-	if (rh_yaml_looks_like_json(text, length))
-		json_r = yaml_try(rh_yaml_parse_json, &all, ret_documents, &json_err);
+	if (rh_yaml_looks_like_json(whole.text, whole.end))
+		json_r = yaml_try(rh_yaml_parse_json, &whole, ret_documents, &json_err);
 	if (json_r == 0)
 		return 0;
 	if (json_r == RH_ENOMEM)
 		return rh_fail_oom(err);
-	r = yaml_try(yaml_parse_yaml, &all, ret_documents, err);
+	r = yaml_try(yaml_parse_yaml, &whole, ret_documents, err);
 	/*
 	 * A text in braces that is not JSON may be YAML in flow style. If it is neither, the message of JSON helps more.
 	 */
 	if (r == RH_EINVAL && json_r == RH_EINVAL && err)
 		*err = json_err;
 	return r;
+}
+
+int rh_yaml_parse(const char *text, size_t length, struct rh_json **ret_documents, struct rh_error *err)
+{
+	const struct rh_json_span whole = {.text = text, .end = length, .values = RH_YAML_NODES_MAX};
+
+	return yaml_parse_span(whole, ret_documents, err);
+}
+
+int rh_yaml_parse_secret(const char *text, size_t length, struct rh_json **ret_documents, struct rh_error *err)
+{
+	const struct rh_json_span whole = {.text = text, .end = length, .values = RH_YAML_NODES_MAX, .secret = true};
+
+	return yaml_parse_span(whole, ret_documents, err);
 }

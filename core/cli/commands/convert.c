@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/yaml.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "convert/convert.h"
 #include "job/manifest.h"
 
@@ -77,39 +77,11 @@ static int convert_files(const struct rh_cli *cli, struct converter *converter, 
 	return r;
 }
 
-static int convert_print_yaml(const struct rh_json *objects, struct rh_str *out)
-{
-	int r = 0;
-
-	for (const struct rh_json *object = rh_json_first(objects); r == 0 && object; object = rh_json_next(object)) {
-		if (out->length)
-			rh_str_append(out, "---\n");
-		r = rh_yaml_print(object, out);
-		if (out->length && out->data[out->length - 1] != '\n')
-			rh_str_append(out, "\n");
-	}
-	return r;
-}
-
-static int convert_print_json(const struct rh_json *objects, struct rh_str *out)
-{
-	rh_auto(json) list = rh_json_new_object();
-
-	if (!list || rh_json_set_string(list, "apiVersion", "v1") < 0 || rh_json_set_string(list, "kind", "List") < 0 ||
-	    rh_json_set(list, "items", rh_json_copy(objects)) < 0)
-		return RH_ENOMEM;
-	rh_json_print(list, true, out);
-	rh_str_append(out, "\n");
-	return 0;
-}
-
-static int convert_print(const struct converter *converter, const char *format, struct rh_error *err)
+static int convert_print(struct converter *converter, bool json, struct rh_error *err)
 {
 	rh_auto_str out = {0};
-	bool json = format && strcmp(format, "json") == 0;
-	int r = json ? convert_print_json(converter->objects, &out) : convert_print_yaml(converter->objects, &out);
 
-	if (r < 0 || out.failed)
+	if (rh_cli_put_objects(rh_take(converter->objects), json, &out) < 0)
 		return rh_fail_oom(err);
 	rh_cli_print(&out);
 	return 0;
@@ -148,9 +120,9 @@ static int convert_run(const struct rh_cli *cli)
 	converter.objects = rh_json_new_array();
 	r = converter.objects ? convert_files(cli, &converter, &err) : rh_fail_oom(&err);
 	if (r == 0)
-		r = convert_print(&converter, rh_cli_option(cli, "output"), &err);
+		r = convert_print(&converter, rh_cli_wants_json(cli), &err);
 	rh_json_free(converter.objects);
-	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : convert_finish(cli, &converter);
+	return r < 0 ? rh_cli_end(cli, r, &err) : convert_finish(cli, &converter);
 }
 
 static const struct rh_option convert_options[] = {

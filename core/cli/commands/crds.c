@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/commands/crds.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/session.h"
 
 #include <string.h>
 
 #include "base/os/file.h"
-#include "base/yaml.h"
 #include "schema/crd.h"
 
 /* Longest OpenAPI document; that of Kubernetes 1.34 has 2 MiB. */
@@ -94,29 +94,14 @@ static int crds_collect(const struct rh_session *session, const char *name, cons
 	               name ? name : "");
 }
 
-static int crds_print_yaml(const struct rh_json *items, struct rh_str *out)
+/* @param one the kind that was asked for is printed, not a List. @param items taken */
+static int crds_put(struct rh_json *items, bool one, bool json, struct rh_str *out)
 {
-	int r = 0;
+	rh_auto(json) guard = items;
 
-	for (const struct rh_json *crd = rh_json_first(items); crd && r == 0; crd = rh_json_next(crd)) {
-		if (out->length > 0)
-			rh_str_append(out, "---\n");
-		r = rh_yaml_print(crd, out);
-	}
-	return r;
-}
-
-/* What kubectl takes: the one that was asked for, or a List. */
-static int crds_print_json(struct rh_json *items, bool one, struct rh_str *out)
-{
-	rh_auto(json) list = rh_json_new_object();
-
-	if (!list || rh_json_set_string(list, "apiVersion", "v1") < 0 || rh_json_set_string(list, "kind", "List") < 0 ||
-	    rh_json_set(list, "items", rh_json_copy(items)) < 0)
-		return RH_ENOMEM;
-	rh_json_print(one ? rh_json_first(items) : list, true, out);
-	rh_str_append(out, "\n");
-	return 0;
+	if (one && json)
+		return rh_cli_put(rh_json_first(items), true, out);
+	return rh_cli_put_objects(rh_take(guard), json, out);
 }
 
 static int crds_make(const struct rh_cli *cli, rh_crds_fetch_fn *fetch, struct rh_str *out, struct rh_error *err)
@@ -125,7 +110,6 @@ static int crds_make(const struct rh_cli *cli, rh_crds_fetch_fn *fetch, struct r
 	rh_auto(json) pod_template = NULL;
 	rh_auto(json) items = rh_json_new_array();
 	const char *name = rh_cli_option(cli, "kind");
-	const char *format = rh_cli_option(cli, "output");
 	int r = items ? rh_session_open(cli, &session, err) : rh_fail_oom(err);
 
 	if (r == 0)
@@ -134,11 +118,8 @@ static int crds_make(const struct rh_cli *cli, rh_crds_fetch_fn *fetch, struct r
 		r = crds_collect(&session, name, pod_template, items, err);
 	if (r < 0)
 		return r;
-	if (format && strcmp(format, "json") == 0)
-		r = crds_print_json(items, name != NULL, out);
-	else
-		r = crds_print_yaml(items, out);
-	return r < 0 || out->failed ? rh_fail_oom(err) : 0;
+	r = crds_put(rh_take(items), name != NULL, rh_cli_wants_json(cli), out);
+	return r < 0 ? rh_fail_oom(err) : 0;
 }
 
 int rh_crds_print(const struct rh_cli *cli, rh_crds_fetch_fn *fetch)
@@ -149,7 +130,7 @@ int rh_crds_print(const struct rh_cli *cli, rh_crds_fetch_fn *fetch)
 
 	if (r == 0)
 		rh_cli_print(&out);
-	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
+	return rh_cli_end(cli, r, &err);
 }
 
 static int crds_run(const struct rh_cli *cli)

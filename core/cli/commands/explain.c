@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/session.h"
 
 static const char *explain_text(const struct rh_json *object, const char *key)
@@ -154,22 +155,17 @@ static int explain_run(const struct rh_cli *cli)
 {
 	rh_auto_session session = {0};
 	rh_auto(json) page = NULL;
-	rh_auto_str out = {0};
 	struct rh_error err = {0};
-	const char *format = rh_cli_option(cli, "output");
 	int r = rh_session_open(cli, &session, &err);
 
 	if (r == 0)
 		r = rh_explain(session.host, cli->operands[0], &page, &err);
 	if (r < 0)
-		return rh_cli_fail(cli, rh_cli_status(r), err.message);
-	if (!format || strcmp(format, "json") != 0) {
-		explain_print(page);
-		return RH_EXIT_OK;
-	}
-	rh_json_print(page, true, &out);
-	puts(rh_str_text(&out));
-	return out.failed ? rh_cli_fail(cli, RH_EXIT_FAILED, "out of memory") : RH_EXIT_OK;
+		return rh_cli_end(cli, r, &err);
+	if (rh_cli_wants_json(cli))
+		return rh_cli_put_json(page) < 0 ? rh_cli_fail(cli, RH_EXIT_FAILED, "out of memory") : RH_EXIT_OK;
+	explain_print(page);
+	return RH_EXIT_OK;
 }
 
 static const struct rh_option explain_options[] = {

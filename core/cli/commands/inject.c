@@ -128,7 +128,7 @@ static int inject_run(const struct rh_cli *cli)
 	if (r == RH_ENOENT)
 		r = rh_wrap(&err, r, "there is nothing to inject; run it in the image of packaging/image.sh, or use --from");
 	if (r < 0)
-		return rh_cli_fail(cli, rh_cli_status(r), err.message);
+		return rh_cli_end(cli, r, &err);
 	printf("%s: %zu files of rh_comm, %.1f MB\n", cli->operands[0], count.files, (double)count.bytes / 1e6);
 	return RH_EXIT_OK;
 }

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/jobs.h"
+#include "cli/output.h"
 #include "cli/run/preflight.h"
 #include "cli/session.h"
 #include "job/rules/schema.h"
@@ -283,10 +284,9 @@ static int lint_files(const struct rh_cli *cli, struct lint *lint, struct rh_err
 {
 	size_t length;
 	const char *text = rh_schema_pod_text(&length);
-	const char *format = rh_cli_option(cli, "output");
 	int r = rh_json_parse(text, length, &lint->pod_schema, err);
 
-	if (r == 0 && format && strcmp(format, "json") == 0) {
+	if (r == 0 && rh_cli_wants_json(cli)) {
 		lint->report = rh_json_new_array();
 		r = lint->report ? 0 : rh_fail_oom(err);
 	}
@@ -297,13 +297,11 @@ static int lint_files(const struct rh_cli *cli, struct lint *lint, struct rh_err
 	return r;
 }
 
-static int lint_finish(const struct lint *lint)
+static int lint_finish(const struct rh_cli *cli, const struct lint *lint)
 {
 	if (lint->report) {
-		rh_auto_str out = {0};
-
-		rh_json_print(lint->report, true, &out);
-		puts(rh_str_text(&out));
+		if (rh_cli_put_json(lint->report) < 0)
+			return rh_cli_fail(cli, RH_EXIT_FAILED, "out of memory");
 	} else if (lint->errors == 0) {
 		printf("%zu job%s, no error, %zu warning%s\n", lint->jobs, lint->jobs == 1 ? "" : "s", lint->warnings,
 		       lint->warnings == 1 ? "" : "s");
@@ -325,7 +323,7 @@ static int lint_run(const struct rh_cli *cli)
 		r = rh_run_mappings(cli, &session, &err);
 	if (r == 0)
 		r = lint_files(cli, &lint, &err);
-	r = r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : lint_finish(&lint);
+	r = r < 0 ? rh_cli_end(cli, r, &err) : lint_finish(cli, &lint);
 	rh_json_free(lint.pod_schema);
 	rh_json_free(lint.report);
 	rh_manifest_deinit(&lint.files);

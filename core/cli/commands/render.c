@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
-#include "base/yaml.h"
 #include "build/build.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/jobs.h"
+#include "cli/output.h"
 #include "cli/session.h"
 #include "job/keep.h"
 #include "job/names.h"
@@ -100,36 +98,25 @@ static int render_job(const struct rh_session *session, const struct rh_job *job
 	return r;
 }
 
-static int render_list(const struct rh_session *session, const struct rh_jobs *jobs, struct rh_json **ret_list,
+static int render_jobs(const struct rh_session *session, const struct rh_jobs *jobs, struct rh_json **ret_list,
                        struct rh_error *err)
 {
-	rh_auto(json) list = rh_json_new_object();
-	struct rh_json *items = NULL;
-	int r = 0;
+	rh_auto(json) items = rh_json_new_array();
+	int r = items ? 0 : rh_fail_oom(err);
 
-	if (list && rh_json_set_string(list, "apiVersion", "v1") == 0 && rh_json_set_string(list, "kind", "List") == 0)
-		items = rh_json_ensure_array(list, "items");
-	if (!items)
-		return rh_fail_oom(err);
 	for (size_t i = 0; r == 0 && i < jobs->count; i++)
 		r = render_job(session, jobs->items[i], items, err);
-	if (r == 0)
-		*ret_list = rh_take(list);
-	return r;
+	if (r < 0)
+		return r;
+	*ret_list = rh_cli_list(rh_take(items));
+	return *ret_list ? 0 : rh_fail_oom(err);
 }
 
-static int render_print(const struct rh_json *list, const char *format, struct rh_error *err)
+static int render_print(const struct rh_json *list, bool json, struct rh_error *err)
 {
 	rh_auto_str out = {0};
-	int r = 0;
 
-	if (format && strcmp(format, "json") == 0)
-		rh_json_print(list, true, &out);
-	else
-		r = rh_yaml_print(list, &out);
-	if (out.length == 0 || out.data[out.length - 1] != '\n')
-		rh_str_append(&out, "\n");
-	if (r < 0 || out.failed)
+	if (rh_cli_put(list, json, &out) < 0)
 		return rh_fail_oom(err);
 	rh_cli_print(&out);
 	return 0;
@@ -151,10 +138,10 @@ static int render_run(const struct rh_cli *cli)
 	if (r == 0)
 		r = rh_jobs_open(cli, &session, &jobs, &err);
 	if (r == 0)
-		r = render_list(&session, &jobs, &list, &err);
+		r = render_jobs(&session, &jobs, &list, &err);
 	if (r == 0)
-		r = render_print(list, rh_cli_option(cli, "output"), &err);
-	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
+		r = render_print(list, rh_cli_wants_json(cli), &err);
+	return rh_cli_end(cli, r, &err);
 }
 
 static const struct rh_option render_options[] = {

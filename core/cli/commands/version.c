@@ -2,17 +2,15 @@
 #include "cli/version.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "host/host.h"
 
 static int version_run(const struct rh_cli *cli)
 {
-	const char *format = rh_cli_option(cli, "output");
-
-	if (format && strcmp(format, "json") == 0)
+	if (rh_cli_wants_json(cli))
 		printf("{\"version\": \"%s\", \"pluginAbi\": \"%d.%d\"}\n", RH_VERSION, RH_ABI_MAJOR, RH_ABI_MINOR);
 	else
 		printf("roundhouse %s (plugin ABI %d.%d)\n", RH_VERSION, RH_ABI_MAJOR, RH_ABI_MINOR);

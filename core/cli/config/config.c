@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/config/parts.h"
+#include "cli/output.h"
 #include "config/keys.h"
 
 /* The plugins may be named by a file that says nothing else of them. */
@@ -43,7 +44,7 @@ static int config_print(const struct rh_cli *cli, bool show, struct rh_str *out,
 	if (r < 0)
 		return r;
 	if (show)
-		return rh_config_show(cli, &session, format && strcmp(format, "json") == 0, out);
+		return rh_config_show(cli, &session, rh_cli_wants_json(cli), out);
 	return config_explain(cli, &session, format ? format : "text", out, err);
 }
 
@@ -72,7 +73,7 @@ static int config_run(const struct rh_cli *cli)
 	if (r == RH_ENOMEM)
 		(void)rh_fail_oom(&err);
 	if (r < 0)
-		return rh_cli_fail(cli, rh_cli_status(r), err.message);
+		return rh_cli_end(cli, r, &err);
 	rh_cli_print(&out);
 	return RH_EXIT_OK;
 }

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cli/config/parts.h"
 #include "cli/config/rows.h"
+#include "cli/output.h"
 #include "cli/wrap.h"
 
 /* Most keys that a "did you mean" looks at. */
@@ -115,10 +116,8 @@ int rh_config_explain(const struct rh_session *session, const char *word, bool j
 		r = rh_rows_each(session->host, explain_row, &explain);
 	if (r == 0 && explain.found == 0)
 		r = explain_refuse(&explain, err);
-	if (r == 0 && json) {
-		rh_json_print(list, true, out);
-		rh_str_append(out, "\n");
-	}
+	if (r == 0 && json)
+		r = rh_cli_put(list, true, out);
 	for (size_t i = 0; i < explain.name_count; i++)
 		rh_free(explain.names[i]);
 	if (r == RH_ENOMEM || out->failed)

@@ -55,7 +55,7 @@ static int pin_file(struct pin *pin, const char *path, struct rh_error *err)
 	if (r < 0)
 		return r;
 	item = rh_asprintf("%s@sha256:%s", name, hash);
-	return item ? rh_allow_add(&pin->list, item, path, err) : rh_fail_oom(err);
+	return item ? rh_allow_add(&pin->list, item, path, false, err) : rh_fail_oom(err);
 }
 
 static int pin_is_plugin(const struct dirent *entry)
@@ -124,14 +124,6 @@ static void pin_append(const struct rh_allowed *item, struct rh_str *out)
 	rh_str_appendf(out, "allow = %s%s%s\n", item->name, item->sha256[0] ? "@sha256:" : "", item->sha256);
 }
 
-/* @return whether the row stands in the file itself, and not in one of plugins.d */
-static bool pin_is_of(const struct rh_allowed *item, const char *file)
-{
-	size_t length = strlen(file);
-
-	return strncmp(item->origin, file, length) == 0 && item->origin[length] == ':';
-}
-
 /* The new lines: what was hashed, and what the file has beside it. What plugins.d pins is left to those files. */
 static int pin_lines(const struct pin *pin, struct rh_str *out, struct rh_error *err)
 {
@@ -140,14 +132,14 @@ static int pin_lines(const struct pin *pin, struct rh_str *out, struct rh_error 
 	for (size_t i = 0; i < pin->list.count; i++) {
 		const struct rh_allowed *item = &pin->list.items[i], *before = rh_allow_find(old, item->name);
 
-		if (!before || pin_is_of(before, pin->config->file))
+		if (!before || !before->additional)
 			pin_append(item, out);
 		else if (strcmp(before->sha256, item->sha256) != 0)
 			return rh_fail(err, RH_EINVAL, "plugin \"%s\" is named in %s; change it there: allow = %s@sha256:%s",
 			               item->name, before->origin, item->name, item->sha256);
 	}
 	for (size_t i = 0; i < old->count; i++) {
-		if (pin_is_of(&old->items[i], pin->config->file) && !rh_allow_find(&pin->list, old->items[i].name))
+		if (!old->items[i].additional && !rh_allow_find(&pin->list, old->items[i].name))
 			pin_append(&old->items[i], out);
 	}
 	return out->failed ? rh_fail_oom(err) : 0;

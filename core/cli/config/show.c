@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cli/config/parts.h"
 #include "cli/config/rows.h"
+#include "cli/output.h"
 #include "config/keys.h"
 
 #define SHOW_DEFAULT "default"
@@ -164,11 +165,8 @@ int rh_config_show(const struct rh_cli *cli, const struct rh_session *session, b
 		r = show_rest(&show);
 	if (r < 0)
 		return r;
-	if (json) {
-		rh_json_print(list, true, out);
-		rh_str_append(out, "\n");
-	} else {
-		show_print(list, out);
-	}
+	if (json)
+		return rh_cli_put(list, true, out);
+	show_print(list, out);
 	return out->failed ? RH_ENOMEM : 0;
 }

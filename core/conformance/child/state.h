@@ -22,7 +22,7 @@ struct rh_state;
  * @return owned by the caller, or NULL when memory or descriptors are out
  */
 struct rh_state *rh_state_new(void) __attribute__((warn_unused_result));
-/** Free it. NULL is nothing. */
+/** Free it. NULL is ignored. */
 void rh_state_free(struct rh_state *state);
 RH_DEFINE_CLEANUP(state);
 /** Look again. Each difference becomes a finding, and what is now is what the next look compares with. */

@@ -235,7 +235,7 @@ static int sweep_operations(struct sweep_job *at)
 	return r == 0 && at->small ? sweep_states(at) : r;
 }
 
-/** Call all operations with a job. An object that is no job for the core is left out. */
+/** Call all operations with a job. An object that the core does not take for a job is left out. */
 static int sweep_job(struct sweep *sweep, struct sweep_kind *kind, const char *label, const struct rh_json *object,
                      uint64_t answers[SWEEP_ANSWERS])
 {

@@ -31,7 +31,7 @@ struct rh_cases {
  * Add the jobs of a kind: empty, every field of its schema alone and together, every set of replica types, 0 to 10,000
  * replicas, names and texts that are hard to handle, values of wrong types, null.
  * @param pod schema document of pod templates (rh_schema_pod_text())
- * @return 0, RH_EPLUGIN (the schema of the kind is no JSON) or RH_ENOMEM
+ * @return 0, RH_EPLUGIN (the schema of the kind is not JSON) or RH_ENOMEM
  */
 int rh_cases_generate(struct rh_cases *cases, const struct rh_kind *kind, const struct rh_json *pod,
                       struct rh_error *err);

@@ -16,7 +16,7 @@ enum rh_fill {
 	RH_FILL_LARGE, /**< the largest numbers */
 	RH_FILL_SMALL, /**< the smallest numbers; empty texts, maps and lists; false */
 	RH_FILL_TYPE,  /**< each value of a wrong type */
-	RH_FILL_NULL   /**< null in place of each value that is no map */
+	RH_FILL_NULL   /**< null in place of each value that is not a map */
 };
 
 /** A text with what breaks careless quoting. */

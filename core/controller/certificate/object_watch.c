@@ -86,7 +86,7 @@ bool rh_object_watch_is_refused(const struct rh_object_watch *watch)
 	return watch->refused;
 }
 
-/* An event of the known version is no change; a malformed event may be one. */
+/* An event of the known version changes nothing; a malformed event may be one. */
 static void object_watch_take_event(struct rh_object_watch *watch)
 {
 	rh_auto(json) event = NULL;

@@ -252,7 +252,7 @@ bool rh_webhook_answer(const struct rh_webhook *webhook, const struct rh_httpd_r
 	else if (rh_json_parse_lenient(request->body, request->body_length, &body, &err) < 0)
 		webhook_fail(reply, 400, err.message);
 	else if (rh_json_type(rh_json_get(body, "request")) != RH_JSON_OBJECT)
-		webhook_fail(reply, 400, "request: Required value: the body is no AdmissionReview");
+		webhook_fail(reply, 400, "request: Required value: the body is not an AdmissionReview");
 	else
 		webhook_answer(webhook, kind, body, reply);
 	return true;

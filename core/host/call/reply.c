@@ -44,7 +44,7 @@ static int32_t reply_check(struct rh_reply *reply, enum rh_operation operation, 
 {
 	if (reply->operation == operation)
 		return 0;
-	return reply_blame(reply, service, "is no service of this operation");
+	return reply_blame(reply, service, "is not a service of this operation");
 }
 
 /** Count texts (NULL: none) to what the plugin answers in this call. @return 0 or RH_EPLUGIN */
@@ -74,7 +74,7 @@ int32_t rh_reply_fail(struct rh_reply *reply, int32_t code, const char *text)
 	struct rh_error error = {0};
 
 	if (!reply_is_status(code) || !text)
-		return reply_blame(reply, "fail", !text ? "the text is NULL" : "the code is no negative enum rh_status");
+		return reply_blame(reply, "fail", !text ? "the text is NULL" : "the code is not a negative enum rh_status");
 	return reply_stick(reply, rh_fail(&error, code, "%s", text), &error);
 }
 
@@ -85,7 +85,7 @@ int32_t rh_reply_note(struct rh_reply *reply, int32_t level, const char *text)
 	int32_t r;
 
 	if (!text || level < RH_NOTE_DEBUG || level > RH_NOTE_WARN)
-		return reply_blame(reply, "note", !text ? "the text is NULL" : "the level is no RH_NOTE_*");
+		return reply_blame(reply, "note", !text ? "the text is NULL" : "the level is not an RH_NOTE_*");
 	r = reply_charge(reply, "note", text, NULL);
 	if (r < 0)
 		return r;
@@ -343,7 +343,7 @@ static int32_t reply_judge(struct rh_reply *reply, const char *service, const st
 	if (r < 0)
 		return r;
 	if (given->verdict < RH_VERDICT_RUNNING || given->verdict > RH_VERDICT_RESTARTING)
-		return reply_blame(reply, service, "it is no RH_VERDICT_*");
+		return reply_blame(reply, service, "it is not an RH_VERDICT_*");
 	if (given->reason && !reply_is_reason(given->reason))
 		return reply_blame(reply, service, "the reason is not a word that begins with a capital letter");
 	if (reply->judgement->count == RH_VERDICTS_MAX)

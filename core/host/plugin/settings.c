@@ -131,9 +131,7 @@ static int settings_check_value(const struct rh_json *schema, const char *value,
 /* A relative name starts at the folder of the file that says it. */
 static char *settings_path(const struct rh_setting *setting)
 {
-	rh_auto_free char *folder = strchr(setting->origin, '/') ? rh_path_folder(setting->origin) : rh_strdup("");
-
-	return folder ? rh_path_join(folder, setting->value) : NULL;
+	return rh_path_join(setting->folder ? setting->folder : "", setting->value);
 }
 
 static int settings_read_containers(struct rh_setting *setting, const struct rh_json *schema, struct rh_error *err)
@@ -232,7 +230,7 @@ static int settings_check_setting(const struct rh_host *host, struct rh_setting 
 	int r;
 
 	/* flags of V1 may stand where the plugin they are for was left out */
-	if (!slot && strchr("-$", setting->origin[0]))
+	if (!slot && !setting->folder)
 		return 0;
 	if (!slot)
 		return settings_refuse_plugin(host, name, err);

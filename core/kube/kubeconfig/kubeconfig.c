@@ -98,15 +98,6 @@ static int kubeconfig_check_root(struct kubeconfig_source *source, struct rh_err
 	return r;
 }
 
-/* The YAML parser quotes unexpected input, which may be a secret. */
-static void kubeconfig_cut_quote(struct rh_error *err)
-{
-	char *quote = err ? strchr(err->message, '"') : NULL;
-
-	if (quote)
-		rh_copy(quote, sizeof(err->message) - (size_t)(quote - err->message), "...");
-}
-
 static int kubeconfig_add(struct kubeconfig_load *load, const char *name, const char *text, size_t length)
 {
 	struct kubeconfig_source *sources = rh_realloc_array(load->sources, load->count + 1, sizeof(*sources));
@@ -121,12 +112,8 @@ static int kubeconfig_add(struct kubeconfig_load *load, const char *name, const 
 	if (!source->name)
 		return rh_fail_oom(load->err);
 	load->count++;
-	r = rh_yaml_parse(text, length, &source->documents, load->err);
-	if (r < 0) {
-		kubeconfig_cut_quote(load->err);
-		return rh_wrap(load->err, r, "%s", name);
-	}
-	return kubeconfig_check_root(source, load->err);
+	r = rh_yaml_parse_secret(text, length, &source->documents, load->err);
+	return r < 0 ? rh_wrap(load->err, r, "%s", name) : kubeconfig_check_root(source, load->err);
 }
 
 static int kubeconfig_add_file(struct kubeconfig_load *load, const char *path)
@@ -454,7 +441,7 @@ static int kubeconfig_add_home(struct kubeconfig_load *load)
 		return r;
 	return rh_fail(
 		load->err, RH_ENOENT,
-		"no API server is known: --kubeconfig and $KUBECONFIG are not set, this is no "
+		"no API server is known: --kubeconfig and $KUBECONFIG are not set, this is not a "
 		"pod ($KUBERNETES_SERVICE_HOST is not set), and \"%s\" does not exist; name a file with --kubeconfig",
 		path);
 }

@@ -29,7 +29,7 @@
 /* timeoutSeconds of a watch: 5 to 10 minutes, so that watches spread over servers again. */
 #define WATCH_SECONDS_MIN 300
 #define WATCH_SECONDS_MAX 600
-/* The first watch after a problem is short: a waiting watch is no evidence of success, a normal end is. */
+/* The first watch after a problem is short: a waiting watch does not show success, a normal end is. */
 #define WATCH_SECONDS_TRIAL INT64_C(2)
 /* Streamed lists in a row that may end early before paged lists are used. */
 #define WATCH_STREAMS_MAX 3

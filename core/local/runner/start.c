@@ -12,6 +12,7 @@
 #include "base/os/clock.h"
 #include "base/os/file.h"
 #include "base/os/spawn.h"
+#include "local/exec.h"
 #include "local/runner/parts.h"
 
 /* The program itself: what main() was started from, also when its file has been replaced since. */
@@ -290,10 +291,12 @@ static void start_on_shim(void *arg)
 	rh_runner_receive(arg);
 }
 
-/* Where a pod is found by its name (local/exec.h). A namespace has no dot, so no two pods share one. */
+/* Where a pod is found by its name. */
 static char *start_link_path(const struct rh_runner_pod *pod)
 {
-	return rh_asprintf("%s/%s.%s", pod->runner->options.dir, pod->namespace_, pod->name);
+	rh_auto_free char *name = rh_exec_link_name(pod->namespace_, pod->name);
+
+	return name ? rh_path_join(pod->runner->options.dir, name) : NULL;
 }
 
 /* A pod that is made again has the name of the one before, so the new link is renamed over the old one. */

@@ -81,6 +81,11 @@ const struct rh_json *rh_memory_version_look(struct rh_memory_trees *trees, stru
 	return version->tree;
 }
 
+static const struct rh_json *objects_owners_of(const struct rh_json *tree)
+{
+	return rh_json_get(rh_json_get(tree, "metadata"), "ownerReferences");
+}
+
 struct rh_memory_version *rh_memory_version_new(struct rh_memory_trees *trees, struct rh_json *tree)
 {
 	rh_auto(json) guard = tree;
@@ -90,6 +95,7 @@ struct rh_memory_version *rh_memory_version_new(struct rh_memory_trees *trees, s
 	if (!version)
 		return NULL;
 	version->refs = 1;
+	version->has_owners = rh_json_size(objects_owners_of(tree)) > 0;
 	version->text = rh_take(text);
 	if (trees_add(trees, version) == 0)
 		version->tree = rh_take(guard);
@@ -165,11 +171,6 @@ void rh_memory_objects_remove(struct rh_memory_objects *objects, struct rh_memor
 	(void)rh_map_remove(objects->by_key, object->key);
 	(void)rh_map_remove(objects->by_uid, object->uid);
 	objects_free(object);
-}
-
-static const struct rh_json *objects_owners_of(const struct rh_json *tree)
-{
-	return rh_json_get(rh_json_get(tree, "metadata"), "ownerReferences");
 }
 
 /* The map holds pointers; a count is stored as one. */

@@ -25,7 +25,8 @@
 
 /** One version of an object. */
 struct rh_memory_version {
-	size_t refs;
+	uint32_t refs;
+	bool has_owners;      /**< the object names some in its ownerReferences */
 	char *text;           /**< owned */
 	struct rh_json *tree; /**< owned; NULL while it is not in use */
 };

@@ -232,7 +232,7 @@ static void memory_collect(struct rh_memory_store *store)
 		while (rh_map_next(store->objects.by_key, &cursor, NULL, &value)) {
 			struct rh_memory_object *object = value;
 
-			if (strstr(object->now->text, "\"ownerReferences\"") && rh_memory_objects_orphaned(&store->objects, object))
+			if (object->now->has_owners && rh_memory_objects_orphaned(&store->objects, object))
 				(void)memory_delete(store, object, -1);
 			rh_memory_trees_trim(store->objects.trees, RH_MEMORY_TREES_KEPT);
 		}

@@ -154,11 +154,11 @@ static void test_trust__what_is_no_file(void **state)
 	place_open(&place);
 	assert_trust("", NULL, "cannot open it: No such file or directory");
 	assert_trust("/nonexistent", NULL, "cannot open it: No such file or directory");
-	assert_trust(place.inner, NULL, "it is no regular file");
-	assert_trust("/", NULL, "it is no regular file");
+	assert_trust(place.inner, NULL, "it is not a regular file");
+	assert_trust("/", NULL, "it is not a regular file");
 	(void)snprintf(path, sizeof(path), "%s/pipe", place.root);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_trust(path, NULL, "it is no regular file");
+	assert_trust(path, NULL, "it is not a regular file");
 }
 
 int main(void)

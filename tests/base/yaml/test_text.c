@@ -43,10 +43,11 @@ static void test_text__documents(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct rh_json_span whole = {.text = rows[i].text, .end = strlen(rows[i].text), .values = 100};
 		rh_auto(json) documents = rh_json_new_array();
 
 		support_row(rows[i].name);
-		assert_int_equal(rh_yaml_parse_json(rows[i].text, strlen(rows[i].text), documents, NULL), rows[i].result);
+		assert_int_equal(rh_yaml_parse_json(&whole, documents, NULL), rows[i].result);
 		support_assert_json(documents, rows[i].expected);
 	}
 }
@@ -54,11 +55,12 @@ static void test_text__documents(void **state)
 static void test_text__positions_count_from_the_start(void **state)
 {
 	static const char text[] = "{\"a\":1}\n---\n{\"a\":\n x}";
+	const struct rh_json_span whole = {.text = text, .end = sizeof(text) - 1, .values = 100};
 	rh_auto(json) documents = rh_json_new_array();
 	struct rh_error err = {0};
 
 	(void)state;
-	assert_int_equal(rh_yaml_parse_json(text, strlen(text), documents, &err), RH_EINVAL);
+	assert_int_equal(rh_yaml_parse_json(&whole, documents, &err), RH_EINVAL);
 	assert_string_equal(err.message, "line 4, column 2: expected a value");
 }
 

@@ -234,6 +234,28 @@ static void test_yaml__refuses(void **state)
 	CHECK(refused, rows);
 }
 
+/* Keys count as well: a password may stand where a colon is missing. */
+static void test_yaml__secrets_are_not_quoted(void **state)
+{
+	static const struct yaml_row rows[] = {
+		{"key twice", "s3cret: 1\ns3cret: 2\n", "line 2, column 1: this key stands twice in one mapping: \"...\""},
+		{"alias", "a: *s3cret\n", "line 1, column 4: an alias must name an anchor that ends before it: \"...\""},
+		{"tag", "a: !s3cret x\n", "line 1, column 4: unsupported tag \"...\""},
+		{"JSON", "{\"s3cret\": 1, \"s3cret\": 2}", "line 1, column 15: the key \"...\" stands twice in one object"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rh_json *documents = NULL;
+		struct rh_error err = {0};
+
+		support_row(rows[i].name);
+		assert_int_equal(rh_yaml_parse_secret(rows[i].text, strlen(rows[i].text), &documents, &err), RH_EINVAL);
+		assert_null(documents);
+		assert_string_equal(err.message, rows[i].expected);
+	}
+}
+
 static void test_yaml__json(void **state)
 {
 	static const struct yaml_row rows[] = {
@@ -484,6 +506,7 @@ int main(void)
 		cmocka_unit_test(test_yaml__aliases),
 		cmocka_unit_test(test_yaml__merge_keys),
 		cmocka_unit_test(test_yaml__refuses),
+		cmocka_unit_test(test_yaml__secrets_are_not_quoted),
 		cmocka_unit_test(test_yaml__json),
 		cmocka_unit_test(test_yaml__depth),
 		cmocka_unit_test(test_yaml__depth_through_aliases),

@@ -276,7 +276,7 @@ static void test_reply__services_belong_to_operations(void **state)
 			assert_int_equal(rh_reply_object(&reply, "{}"), RH_EPLUGIN);
 		if (all[i] != RH_OPERATION_JUDGE)
 			assert_int_equal(rh_reply_verdict(&reply, RH_VERDICT_RUNNING, NULL, NULL), RH_EPLUGIN);
-		reply_assert_blamed(&reply, "is no service of this operation");
+		reply_assert_blamed(&reply, "is not a service of this operation");
 	}
 }
 

@@ -150,11 +150,12 @@ static void test_settings__a_file(void **state)
 
 static void test_settings__a_file_beside_one_at_the_root(void **state)
 {
+	static const char text[] = "[plugin fake]\nfile = rh-none.yaml\n";
 	auto_settings test;
 
 	(void)state;
 	settings_open(&test, settings_schema);
-	assert_int_equal(rh_config_set(test.config, "plugin fake", "file", "rh-none.yaml", "/x.ini:1"), 0);
+	assert_int_equal(rh_config_parse(test.config, "/x.ini", text, sizeof(text) - 1, &test.err), 0);
 	assert_int_equal(rh_plugin_settings_check(test.config, test.host, &test.err), RH_EINVAL);
 	if (!strstr(test.err.message, "\"/rh-none.yaml\""))
 		fail_msg("%s", test.err.message);

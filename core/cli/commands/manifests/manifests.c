@@ -7,6 +7,7 @@
 #include "base/yaml.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/session.h"
 #include "cli/version.h"
 #include "config/gang.h"
@@ -225,23 +226,12 @@ static int manifests_collect(const struct manifests_wish *wish, struct rh_json *
 	return r == 0 && wish->config ? manifests_add_config(wish, items, err) : r;
 }
 
-static int manifests_print(const struct rh_json *items, const char *format, struct rh_error *err)
+/* @param items taken */
+static int manifests_print(struct rh_json *items, bool json, struct rh_error *err)
 {
 	rh_auto_str out = {0};
-	bool json = format && strcmp(format, "json") == 0;
-	int r = 0;
 
-	if (json) {
-		rh_str_append(&out, "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":");
-		rh_json_print(items, false, &out);
-		rh_str_append(&out, "}\n");
-	}
-	for (const struct rh_json *item = rh_json_first(items); item && r == 0 && !json; item = rh_json_next(item)) {
-		if (out.length > 0)
-			rh_str_append(&out, "---\n");
-		r = rh_yaml_print(item, &out);
-	}
-	if (r < 0 || out.failed)
+	if (rh_cli_put_objects(items, json, &out) < 0)
 		return rh_fail_oom(err);
 	rh_cli_print(&out);
 	return 0;
@@ -316,9 +306,9 @@ static int manifests_run(const struct rh_cli *cli)
 	if (r == 0)
 		r = manifests_collect(&wish, items, &err);
 	if (r == 0)
-		r = manifests_print(items, rh_cli_option(cli, "output"), &err);
+		r = manifests_print(rh_take(items), rh_cli_wants_json(cli), &err);
 	rh_free(wish.config);
-	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
+	return rh_cli_end(cli, r, &err);
 }
 
 static const struct rh_option manifests_options[] = {

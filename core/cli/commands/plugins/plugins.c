@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/commands/plugins/plugins.h"
 #include "cli/config/pin.h"
+#include "cli/output.h"
 #include "cli/session.h"
 
 /* Most operands: the verb and its files. */
@@ -64,7 +65,6 @@ static int plugins_json_row(struct rh_json *list, const struct rh_plugin_info *i
 static int plugins_print_json(const struct rh_host *host)
 {
 	rh_auto(json) list = rh_json_new_array();
-	rh_auto_str out = {0};
 	int r = list ? 0 : RH_ENOMEM;
 
 	for (size_t i = 0; i < rh_host_plugin_count(host) && r == 0; i++) {
@@ -73,11 +73,7 @@ static int plugins_print_json(const struct rh_host *host)
 		rh_host_plugin(host, i, &info);
 		r = plugins_json_row(list, &info);
 	}
-	if (r < 0)
-		return r;
-	rh_json_print(list, true, &out);
-	puts(rh_str_text(&out));
-	return out.failed ? RH_ENOMEM : 0;
+	return r < 0 ? r : rh_cli_put_json(list);
 }
 
 static int plugins_list(const struct rh_cli *cli, struct rh_error *err)
@@ -90,7 +86,7 @@ static int plugins_list(const struct rh_cli *cli, struct rh_error *err)
 		return r;
 	if (format && strcmp(format, "junit") == 0)
 		return rh_fail(err, RH_EINVAL, "-o junit is for `plugins test`; use -o json");
-	if (format && strcmp(format, "json") == 0)
+	if (rh_cli_wants_json(cli))
 		return plugins_print_json(session.host) < 0 ? rh_fail_oom(err) : 0;
 	plugins_print_text(session.host);
 	return 0;
@@ -166,7 +162,7 @@ static int plugins_run(const struct rh_cli *cli)
 		r = plugins_check_options(cli, what, plugins_verbs[i].options, &err);
 		if (r == 0)
 			r = plugins_verbs[i].run(cli, &err);
-		return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : r;
+		return r < 0 ? rh_cli_end(cli, r, &err) : r;
 	}
 	return rh_cli_fail(cli, RH_EXIT_BAD_INPUT,
 	                   "use `plugins list`, `check FILE`, `test FILE [JOB...]`, `pin [FILE...]` or `new NAME`");

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/os/clock.h"
+#include "cli/output.h"
 #include "config/config.h"
 #include "conformance/conformance.h"
 
@@ -35,10 +36,8 @@ static int test_print(const struct rh_report *report, const char *format)
 
 	if (format && strcmp(format, "json") == 0) {
 		json = rh_report_json(report);
-		if (!json)
+		if (rh_cli_put(json, true, &out) < 0)
 			return RH_ENOMEM;
-		rh_json_print(json, true, &out);
-		rh_str_append(&out, "\n");
 	} else if (format && strcmp(format, "junit") == 0) {
 		rh_report_junit(report, &out);
 	} else {

@@ -87,7 +87,7 @@ static int server_send(struct server *server, const struct rh_kube_target *targe
 }
 
 /* Add what the server answered, if it refused. A right that the account lacks, and a kind that the server does not
- * have, are no fault of the plugin. */
+ * have, are not the plugin's fault. */
 static int server_note(const struct server *server, const char *where, struct rh_error *err)
 {
 	bool missing = server->status == 404, warning = missing || server->status == 403;
@@ -302,5 +302,5 @@ int rh_plugins_server_main(int argc, char **argv)
 
 	if (r == 0)
 		r = rh_plugins_test_with(&cli, server_test, &err);
-	return r < 0 ? rh_cli_fail(&cli, rh_cli_status(r), err.message) : r;
+	return r < 0 ? rh_cli_end(&cli, r, &err) : r;
 }

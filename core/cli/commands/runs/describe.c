@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/commands/runs/grid.h"
 #include "cli/commands/runs/summary.h"
+#include "cli/output.h"
 #include "cli/run/screen.h"
 #include "local/keep/place.h"
 
@@ -179,27 +180,22 @@ static int describe_print(const struct rh_kept *kept)
 static int describe_print_json(const struct rh_kept *kept)
 {
 	rh_auto(json) row = rh_summary_json(kept);
-	rh_auto_str out = {0};
 
-	rh_json_print(row, true, &out);
-	rh_str_append(&out, "\n");
-	rh_cli_print(&out);
-	return row && !out.failed ? 0 : RH_ENOMEM;
+	return rh_cli_put_json(row);
 }
 
 static int describe_run(const struct rh_cli *cli)
 {
-	const char *format = rh_cli_option(cli, "output");
 	struct rh_error err = {0};
 	rh_auto_kept kept = {0};
 	int r = rh_kept_find(cli->operands[0], false, &kept, &err);
 
 	if (r == 0) {
-		r = format && strcmp(format, "json") == 0 ? describe_print_json(&kept) : describe_print(&kept);
+		r = rh_cli_wants_json(cli) ? describe_print_json(&kept) : describe_print(&kept);
 		if (r < 0)
 			r = rh_fail_oom(&err);
 	}
-	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
+	return rh_cli_end(cli, r, &err);
 }
 
 static const struct rh_option describe_options[] = {

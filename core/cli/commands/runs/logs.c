@@ -8,6 +8,7 @@
 #include "base/os/clock.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/run/screen.h"
 #include "config/config.h"
 #include "local/keep/output.h"
@@ -102,7 +103,6 @@ static int logs_parse_tail(const struct rh_cli *cli, int64_t *ret_tail, struct r
 static void logs_fill(const struct rh_cli *cli, const struct rh_kept *kept, struct rh_output_options *options,
                       struct logs_printer *printer)
 {
-	const char *format = rh_cli_option(cli, "output");
 
 	if (strcmp(kept->name, cli->operands[0]) != 0)
 		options->job = cli->operands[0];
@@ -110,7 +110,7 @@ static void logs_fill(const struct rh_cli *cli, const struct rh_kept *kept, stru
 	options->container = rh_cli_option(cli, "container");
 	options->line = logs_on_line;
 	options->arg = printer;
-	printer->json = format && strcmp(format, "json") == 0;
+	printer->json = rh_cli_wants_json(cli);
 	printer->prefix = !options->replica;
 	printer->multiple = !options->job && rh_json_size(rh_json_get(kept->state, "jobs")) > 1;
 	printer->times = rh_cli_option(cli, "timestamps") != NULL;
@@ -160,7 +160,7 @@ static int logs_run(const struct rh_cli *cli)
 		r = rh_kept_find(cli->operands[0], false, &kept, &err);
 	if (r == 0)
 		r = logs_show(cli, &kept, &options, rh_cli_option(cli, "follow") != NULL, &err);
-	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
+	return rh_cli_end(cli, r, &err);
 }
 
 /* @return the exit status of the run */
@@ -190,7 +190,7 @@ static int attach_run(const struct rh_cli *cli)
 		            kept.name);
 	if (r == 0)
 		r = logs_show(cli, &kept, &options, true, &err);
-	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : logs_result(&kept);
+	return r < 0 ? rh_cli_end(cli, r, &err) : logs_result(&kept);
 }
 
 static const struct rh_option logs_options[] = {

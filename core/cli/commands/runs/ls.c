@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/commands/runs/grid.h"
 #include "cli/commands/runs/summary.h"
+#include "cli/output.h"
 
 static int ls_add_job(struct rh_grid *grid, const struct rh_kept *kept, const struct rh_json *job)
 {
@@ -67,18 +68,12 @@ static int ls_print_text(const struct rh_cli *cli, const struct rh_kept_list *li
 static int ls_print_json(const struct rh_cli *cli, const struct rh_kept_list *list)
 {
 	rh_auto(json) rows = rh_json_new_array();
-	rh_auto_str out = {0};
 
 	for (size_t i = 0; rows && i < list->count; i++) {
 		if (ls_shows(cli, &list->items[i]) && rh_json_append(rows, rh_summary_json(&list->items[i])) < 0)
 			return RH_ENOMEM;
 	}
-	if (!rows)
-		return RH_ENOMEM;
-	rh_json_print(rows, true, &out);
-	rh_str_append(&out, "\n");
-	rh_cli_print(&out);
-	return out.failed ? RH_ENOMEM : 0;
+	return rh_cli_put_json(rows);
 }
 
 static int ls_run(const struct rh_cli *cli)
@@ -94,11 +89,11 @@ static int ls_run(const struct rh_cli *cli)
 				puts(list.items[i].name);
 		}
 	} else if (r == 0) {
-		r = format && strcmp(format, "json") == 0 ? ls_print_json(cli, &list) : ls_print_text(cli, &list);
+		r = rh_cli_wants_json(cli) ? ls_print_json(cli, &list) : ls_print_text(cli, &list);
 		if (r < 0)
 			r = rh_fail_oom(&err);
 	}
-	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
+	return rh_cli_end(cli, r, &err);
 }
 
 static const struct rh_option ls_options[] = {

@@ -2,11 +2,11 @@
 #include "cli/commands/runs/processes.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/os/clock.h"
 #include "cli/commands/runs/grid.h"
 #include "cli/commands/runs/sizes.h"
+#include "cli/output.h"
 #include "local/keep/usage.h"
 
 static int processes_add_text(struct rh_grid *grid, const char *run, const struct rh_usage *usage,
@@ -60,7 +60,6 @@ static int processes_print(const struct rh_kept_list *runs, bool as_json)
 	static const char *const heads[] = {"RUN", "REPLICA", "PID", "PARENT", "STATE", "CPU", "MEMORY", "COMMAND"};
 	rh_auto_grid grid = {.columns = sizeof(heads) / sizeof(heads[0])};
 	rh_auto(json) rows = as_json ? rh_json_new_array() : NULL;
-	rh_auto_str out = {0};
 	int r = as_json && !rows ? RH_ENOMEM : 0;
 
 	for (size_t i = 0; r == 0 && i < grid.columns; i++)
@@ -69,18 +68,12 @@ static int processes_print(const struct rh_kept_list *runs, bool as_json)
 		r = processes_add_run(&runs->items[i], &grid, rows);
 	if (r == 0 && !as_json)
 		rh_grid_print(&grid);
-	if (r < 0 || !as_json)
-		return r;
-	rh_json_print(rows, true, &out);
-	rh_str_append(&out, "\n");
-	rh_cli_print(&out);
-	return out.failed ? RH_ENOMEM : 0;
+	return r < 0 || !as_json ? r : rh_cli_put_json(rows);
 }
 
 int rh_processes_run(const struct rh_cli *cli)
 {
-	const char *format = rh_cli_option(cli, "output");
-	bool json = format && strcmp(format, "json") == 0;
+	bool json = rh_cli_wants_json(cli);
 	rh_auto_kept_list runs = {NULL, 0};
 	struct rh_error err = {0};
 	int r = rh_running_find(cli, &runs, &err);
@@ -89,5 +82,5 @@ int rh_processes_run(const struct rh_cli *cli)
 		fputs("no run goes on\n", stderr);
 	else if (r == 0 && processes_print(&runs, json) < 0)
 		r = rh_fail_oom(&err);
-	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
+	return rh_cli_end(cli, r, &err);
 }

@@ -91,7 +91,7 @@ static int runs_run(const struct rh_cli *cli)
 		r = runs_path(cli, &err);
 	else
 		r = rh_fail(&err, RH_EINVAL, "use `runs prune` or `runs path`; `roundhouse ls` lists the runs");
-	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
+	return rh_cli_end(cli, r, &err);
 }
 
 static void runs_words(void)

@@ -120,7 +120,7 @@ static int stop_run(const struct rh_cli *cli)
 		r = process < 0 ? 0 : stop_end(cli, &kept, process, patience, &err);
 	}
 	if (r < 0)
-		return rh_cli_fail(cli, rh_cli_status(r), err.message);
+		return rh_cli_end(cli, r, &err);
 	stop_report(cli, &kept);
 	return RH_EXIT_OK;
 }

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/commands/runs/grid.h"
 #include "cli/commands/runs/sizes.h"
+#include "cli/output.h"
 #include "local/keep/usage.h"
 
 /* Time between two looks, of which rates are the difference. */
@@ -176,14 +177,10 @@ static int top_add_json(void *arg, const struct top_row *row)
 static int top_print_json(const struct top_look *now, const struct top_look *before)
 {
 	rh_auto(json) rows = rh_json_new_array();
-	rh_auto_str out = {0};
 
 	if (!rows || top_each(now, before, top_add_json, rows) < 0)
 		return RH_ENOMEM;
-	rh_json_print(rows, true, &out);
-	rh_str_append(&out, "\n");
-	rh_cli_print(&out);
-	return out.failed ? RH_ENOMEM : 0;
+	return rh_cli_put_json(rows);
 }
 
 static void top_pause(int64_t time)
@@ -215,14 +212,13 @@ static int top_watch(const struct rh_cli *cli, struct top_look *before, struct r
 
 static int top_once(const struct rh_cli *cli, const struct top_look *before, struct rh_error *err)
 {
-	const char *format = rh_cli_option(cli, "output");
 	struct top_look now;
 	int r;
 
 	top_pause(TOP_STEP_ONCE);
 	r = top_look(cli, &now, err);
 	if (r == 0) {
-		r = format && strcmp(format, "json") == 0 ? top_print_json(&now, before) : top_print_text(&now, before);
+		r = rh_cli_wants_json(cli) ? top_print_json(&now, before) : top_print_text(&now, before);
 		if (r < 0)
 			r = rh_fail_oom(err);
 	}
@@ -232,8 +228,7 @@ static int top_once(const struct rh_cli *cli, const struct top_look *before, str
 
 static int top_run(const struct rh_cli *cli)
 {
-	const char *format = rh_cli_option(cli, "output");
-	bool json = format && strcmp(format, "json") == 0;
+	bool json = rh_cli_wants_json(cli);
 	struct rh_error err = {0};
 	struct top_look first;
 	int r = top_look(cli, &first, &err);
@@ -244,7 +239,7 @@ static int top_run(const struct rh_cli *cli)
 		r = json || rh_cli_option(cli, "once") || !isatty(STDOUT_FILENO) ? top_once(cli, &first, &err)
 		                                                                 : top_watch(cli, &first, &err);
 	top_look_deinit(&first);
-	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : RH_EXIT_OK;
+	return rh_cli_end(cli, r, &err);
 }
 
 static const struct rh_option top_options[] = {
