@@ -198,14 +198,27 @@ static void fault_fill_texts(struct rh_first_fault *fault, const struct rh_pod *
 	fault->reported_by = rh_strdup("");
 }
 
-/* The wait starts at the first observed failure, by the local clock; later failures do not extend it. */
+/* @return how long an end of that class waits for peers that run: they may show the cause, or fail alike */
+static int64_t fault_patience(const struct rh_decision *decision, enum rh_blame blame)
+{
+	if (blame == RH_BLAME_CAUSE)
+		return decision->world->peer_patience;
+	return rh_blame_is_consequence(blame) ? FAULT_PATIENCE : 0;
+}
+
+/* The wait starts at the first observed failure of the same patience, by the local clock; later ones do not extend it.
+ */
 static int64_t fault_until(const struct rh_decision *decision, const struct fault_candidate *candidate)
 {
 	const struct rh_first_fault *known = &decision->plan->ledger.fault;
+	int64_t patience = fault_patience(decision, candidate->blame);
 
-	if (!rh_blame_is_consequence(candidate->blame))
+	if (patience == 0)
 		return 0;
-	return fault_is_current(decision) && known->until > 0 ? known->until : decision->world->now + FAULT_PATIENCE;
+	if (fault_is_current(decision) && known->until > 0 &&
+	    fault_patience(decision, (enum rh_blame)known->blame) == patience)
+		return known->until;
+	return decision->world->now + patience;
 }
 
 static int fault_keep(struct rh_decision *decision, const struct fault_candidate *candidate)
@@ -278,10 +291,11 @@ bool rh_decide_fault_waits(struct rh_decision *decision)
 {
 	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
 	int64_t now = decision->world->now;
+	int64_t patience = fault_patience(decision, (enum rh_blame)fault->blame);
 
 	/* a clock that was set back does not extend the wait */
-	if (!fault_is_current(decision) || fault->until <= now || fault->until > now + FAULT_PATIENCE ||
-	    !rh_blame_is_consequence((enum rh_blame)fault->blame) || !fault_peers_run(decision))
+	if (!fault_is_current(decision) || fault->until <= now || fault->until > now + patience ||
+	    !fault_peers_run(decision))
 		return false;
 	rh_decision_wake(decision, fault->until);
 	return true;

@@ -521,6 +521,8 @@ static void worlds_do_more(struct worlds *worlds, const char *verb, const char *
 		worlds->held_since = worlds_time(worlds, word);
 	else if (strcmp(verb, "patience") == 0 && worlds_word(&rest, word))
 		worlds->patience = strtol(word, NULL, 10) * RH_SECOND;
+	else if (strcmp(verb, "peers") == 0 && worlds_word(&rest, word))
+		worlds->peer_patience = strtol(word, NULL, 10) * RH_SECOND;
 	else if (strcmp(verb, "gang") == 0 && worlds_word(&rest, word))
 		assert_int_equal(rh_gang_parse(word, &worlds->gang, NULL), 0);
 	else
@@ -596,6 +598,7 @@ struct rh_world worlds_view(const struct worlds *worlds)
 		.held_since = worlds->held_since,
 		.held = worlds->held.replica_count > 0 ? &worlds->held : NULL,
 		.patience = worlds->patience,
+		.peer_patience = worlds->peer_patience,
 		.now = worlds->now,
 		.steps = &worlds->steps,
 	};
