@@ -74,6 +74,11 @@ struct rh_engine_options {
 	/** How long a status write that only changes counts may be delayed, so that it covers more; microseconds; 0: not.
 	 */
 	int64_t patience;
+	/**
+	 * How long a failure that needs no peer to explain it waits for replicas that run before it ends the job: they may
+	 * be about to fail alike; microseconds; 0: not.
+	 */
+	int64_t peer_patience;
 	int64_t backoff_first; /**< per-key retry back-off, microseconds; 0: 5 ms */
 	int64_t backoff_max;   /**< 0: 1000 s */
 };

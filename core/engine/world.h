@@ -70,11 +70,12 @@ struct rh_world {
 	size_t refusal_count;
 	const char *breach; /**< how the plugin broke its contract, so that a retry is useless; or NULL */
 	bool set_aside; /**< breach is about the plugin's process, which failed at the job: it waits, and does not fail */
-	uint64_t stalled_hash;              /**< of the last plan that was carried out, see there */
-	int64_t held_since;                 /**< likewise */
-	const struct rh_job_status *held;   /**< the status that is held back since then; NULL: none */
-	int64_t patience;                   /**< microseconds that a status which only changes counts may wait; 0: none */
-	int64_t now;                        /**< wall-clock microseconds */
+	uint64_t stalled_hash;            /**< of the last plan that was carried out, see there */
+	int64_t held_since;               /**< likewise */
+	const struct rh_job_status *held; /**< the status that is held back since then; NULL: none */
+	int64_t patience;                 /**< microseconds that a status which only changes counts may wait; 0: none */
+	int64_t peer_patience;            /**< microseconds that the end by a cause waits for replicas that run; 0: none */
+	int64_t now;                      /**< wall-clock microseconds */
 	const struct rh_clock_steps *steps; /**< steps of the wall clock meanwhile; NULL: none */
 };
 

@@ -101,6 +101,7 @@ static int work_decide(const struct rh_entry *entry, struct rh_plan **ret_plan, 
 		.held_since = entry->progress.held_since,
 		.held = entry->progress.held,
 		.patience = options->patience,
+		.peer_patience = options->peer_patience,
 		.now = entry->engine->now,
 		.steps = options->steps,
 	};

@@ -23,6 +23,9 @@
 #define RUN_PATIENCE (10 * RH_SECOND)
 /* How long the engine may take to write the last status once everything has ended. */
 #define RUN_SETTLE (2 * RH_SECOND)
+/* How long a replica that failed waits for its peers, which are stopped then: where all fail alike, none is to blame.
+ */
+#define RUN_PEER_PATIENCE (RH_SECOND / 2)
 /* Pause before another try where memory is short. */
 #define RUN_PAUSE (RH_SECOND / 100)
 /* Descriptors that a run needs beside one for each pod. */
@@ -420,8 +423,11 @@ static int run_open_signals(struct rh_run *run, struct rh_error *err)
 
 static int run_open_engine(struct rh_run *run, struct rh_error *err)
 {
-	const struct rh_engine_options options = {
-		.host = run->options->host, .store = rh_memory_store_face(run->store), .addresses = run_addresses, .arg = run};
+	const struct rh_engine_options options = {.host = run->options->host,
+	                                          .store = rh_memory_store_face(run->store),
+	                                          .addresses = run_addresses,
+	                                          .arg = run,
+	                                          .peer_patience = RUN_PEER_PATIENCE};
 
 	return rh_engine_new(&options, &run->engine, err);
 }

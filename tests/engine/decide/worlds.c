@@ -274,6 +274,8 @@ static void worlds_set_pod(const struct worlds *worlds, struct rh_pod *pod, cons
 		pod->index = (int)strtol(value, NULL, 10);
 	else if ((value = worlds_value(word, "deleting")))
 		pod->deleted_at = worlds_time(worlds, value);
+	else if (strcmp(word, "silent") == 0)
+		pod->output_unknown = true;
 	else if (strcmp(word, "deleting") != 0)
 		fail_msg("no word for a pod: %s", word);
 	pod->deleting = pod->deleting || strncmp(word, "deleting", strlen("deleting")) == 0;
@@ -521,6 +523,8 @@ static void worlds_do_more(struct worlds *worlds, const char *verb, const char *
 		worlds->held_since = worlds_time(worlds, word);
 	else if (strcmp(verb, "patience") == 0 && worlds_word(&rest, word))
 		worlds->patience = strtol(word, NULL, 10) * RH_SECOND;
+	else if (strcmp(verb, "peers") == 0 && worlds_word(&rest, word))
+		worlds->peer_patience = strtol(word, NULL, 10) * RH_SECOND;
 	else if (strcmp(verb, "gang") == 0 && worlds_word(&rest, word))
 		assert_int_equal(rh_gang_parse(word, &worlds->gang, NULL), 0);
 	else
@@ -596,6 +600,7 @@ struct rh_world worlds_view(const struct worlds *worlds)
 		.held_since = worlds->held_since,
 		.held = worlds->held.replica_count > 0 ? &worlds->held : NULL,
 		.patience = worlds->patience,
+		.peer_patience = worlds->peer_patience,
 		.now = worlds->now,
 		.steps = &worlds->steps,
 	};

@@ -22,6 +22,7 @@
  *     set -90 60                                      90 s before now the clock was set forward by 60 s
  *     refused Pod j-worker-1 until=5 single message=no what=create   a refusal (or read, update, delete, name)
  *     held -1, patience 2, unwritten Worker 1/0/0     since when a status is held back, how long it may be, its counts
+ *     peers 1                                         how long the end by a cause waits for replicas that run
  *     stalled PyTorchJob j cannot …                   last message of the condition Stalled
  *     ledger {…}                                      the ledger's annotation without its uid, ' stands for "
  */
@@ -67,6 +68,7 @@ struct worlds {
 	int64_t held_since;
 	struct rh_job_status held;
 	int64_t patience;
+	int64_t peer_patience;
 	struct rh_clock_steps steps;
 	int64_t now;
 };
