@@ -63,6 +63,7 @@ TESTED = {
     "roundhouse ls": ("tests/cli/test_runs.py", "def test_runs_that_go_on_and_that_have_ended"),
     "roundhouse logs digits worker-1 --tail 20": ("tests/cli/test_runs.py", '"--tail", "1"'),
     "roundhouse logs -f --timestamps digits": ("tests/cli/test_runs.py", "def test_follow_ends_with_the_run"),
+    "roundhouse run --timestamps --only worker-1 examples/pytorch/digits.yaml": ("tests/cli/test_view.py", '"--timestamps"'),
     "roundhouse describe digits": ("tests/cli/test_runs.py", '"describe", "j"'),
     "roundhouse run -d examples/pytorch/digits.yaml": ("tests/cli/test_runs.py", '"run", "-d"'),
     "roundhouse attach digits": ("tests/cli/test_runs.py", "def test_attach_ends_as_the_run"),
