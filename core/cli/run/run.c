@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/jobs.h"
+#include "cli/override/override.h"
 #include "cli/run/detach.h"
 #include "cli/run/preflight.h"
 #include "cli/run/view.h"
@@ -241,6 +242,8 @@ static int rerun_read(const struct rh_cli *cli, const struct rh_session *session
 	r = path ? rh_manifest_read(&jobs->manifest, path, err) : rh_fail_oom(err);
 	if (r == 0)
 		r = rerun_set_sources(&kept, &jobs->manifest, err);
+	if (r == 0)
+		r = rh_override(cli, session->host, &jobs->manifest, err);
 	return r < 0 ? r : rh_jobs_check(session, jobs, kept.name, err);
 }
 
@@ -255,6 +258,7 @@ static const struct rh_option run_option_rows[] = {
 	{"dry-run", 0, NULL, NULL,
      "look for what would fail here, show the jobs with their commands and what images are mapped to, and start "
      "nothing"},
+	RH_OVERRIDE_OPTIONS,
 	{"image", 0, "IMAGE=FOLDER", NULL,
      "let a virtual environment or a folder of programs stand for an image, which may have * and ?; comes before "
      "[images] of the configuration; may be repeated"},
