@@ -6,6 +6,7 @@
 #include "build/validate.h"
 #include "cli/cli.h"
 #include "cli/jobs.h"
+#include "cli/override/override.h"
 #include "cli/session.h"
 #include "host/foreign.h"
 #include "job/rules/schema.h"
@@ -152,6 +153,8 @@ int rh_jobs_open(const struct rh_cli *cli, const struct rh_session *session, str
 
 	for (size_t i = 0; i < cli->operand_count && r == 0; i++)
 		r = rh_manifest_read(&jobs->manifest, cli->operands[i], err);
+	if (r == 0)
+		r = rh_override(cli, session->host, &jobs->manifest, err);
 	return r < 0 ? r : rh_jobs_check(session, jobs, cli->operands[0], err);
 }
 

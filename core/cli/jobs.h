@@ -22,8 +22,8 @@ struct rh_jobs {
 };
 
 /**
- * Read every operand as a manifest and parse its jobs. Findings are printed on standard error, each as "FILE: KIND
- * NAME: path: detail". Blocks for the files.
+ * Read every operand as a manifest, apply the options of cli/override/override.h, and parse the jobs. Findings are
+ * printed on standard error, each as "FILE: KIND NAME: path: detail". Blocks for the files.
  * @param[out] jobs filled; closed by the caller, also after a failure
  * @return 0 when there is at least one job and no error; RH_EINVAL when there were errors, which have been printed (@p
  * err has their number), or no job

@@ -55,12 +55,19 @@ struct rh_run_fault {
 	const char *lines;     /**< its traceback or its last lines, unchanged; "" for none */
 };
 
+/** How long the start of a line waits for its end before it is passed on, microseconds. */
+#define RH_RUN_PARTIAL (INT64_C(200) * 1000)
+
 /** Callbacks of a run, called on the loop's thread. Each may be NULL; strings are borrowed during the call. */
 struct rh_run_hooks {
 	/** One line of output of a container, without its newline; @p replica is "worker-1". Lines over 64 KiB are split
 	 * into pieces, each but the last ending with RH_LOG_SPLIT. */
 	void (*line)(void *arg, const char *job, const char *replica, const char *container, const char *text,
 	             size_t length);
+	/** The start of a line that has had no end for RH_RUN_PARTIAL, as a prompt or a progress bar; again when there is
+	 * more of it. The whole line is passed to line() when it ends. */
+	void (*partial)(void *arg, const char *job, const char *replica, const char *container, const char *text,
+	                size_t length);
 	/** The log of a container has more bytes, from byte @p from on; lines of them were passed before. */
 	void (*grown)(void *arg, const char *job, const char *replica, const char *container, int64_t from);
 	/** Once, before anything starts: the run is kept in the folder @p path (local/keep/place.h). */

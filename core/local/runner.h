@@ -40,6 +40,9 @@ struct rh_runner_hooks {
 	/** One line of output, without its newline. */
 	void (*line)(void *arg, const char *job, const char *replica, const char *container, const char *text,
 	             size_t length);
+	/** The start of a line that waits for its end, as in struct rh_run_hooks. May be NULL. */
+	void (*partial)(void *arg, const char *job, const char *replica, const char *container, const char *text,
+	                size_t length);
 	/** A log has more bytes, from byte @p from on. May be NULL. */
 	void (*grown)(void *arg, const char *job, const char *replica, const char *container, int64_t from);
 	/** A note for the user; called once for each text. */

@@ -162,6 +162,8 @@ class Logs(Runs):
                         min(i for i, line in enumerate(lines) if line.endswith("says 3")), lines)
         for word in ("worker-1", "Worker-1", "j-worker-1"):
             self.assertEqual(self.call("logs", "j", word).stdout, "2 says 1\n2 says 2\n2 says 3\n", word)
+        self.assertEqual(sorted(self.call("logs", "j", "worker", "--tail", "1").stdout.splitlines()),
+                         ["worker-0 | 1 says 3", "worker-1 | 2 says 3"])
         self.assertEqual(self.call("logs", "j", "master-0", "--tail", "1").stdout, "0 says 3\n")
         self.assertEqual(self.call("logs", "j", "master-0", "--tail", "0").stdout, "")
         self.assertEqual(self.call("logs", "j", "--since", "1h").stdout.count("\n"), 9)
@@ -211,6 +213,16 @@ class Logs(Runs):
             self.assertEqual(child.stdout.read(), "master-0 | late\n")
             self.assertRegex(child.stderr.read(), r"^j-\S+: Failed\n$")
         self.assertEqual(child.returncode, 1)
+
+    def test_attach_to_one_replica(self):
+        go = os.path.join(self.folder, "go")
+        script = f"'echo $RANK; while [ ! -e \"{go}\" ]; do sleep 0.05; done; echo $RANK'"
+        self.start(jobs("j", script, script))
+        with subprocess.Popen([program.PROGRAM, "attach", "--only", "worker-1", "j"], env=self.env, stdout=subprocess.PIPE, text=True) as child:
+            self.assertEqual(child.stdout.readline(), "2\n")
+            self.file("", "go")
+            self.assertEqual(child.stdout.read(), "2\n")
+        self.assertEqual(child.returncode, 0)
 
 
 class Stop(Runs):

@@ -15,8 +15,17 @@ import program
 from program import Case, call, job, main
 
 
-def on_terminal(*words, columns=0):
-    """Run the program on a pseudo-terminal of so many columns; returns its exit status and all that it wrote."""
+BESIDE = """          - name: beside
+            image: example/train:1
+            command: [sh, -c, 'echo two']
+"""
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
+
+
+def on_terminal(*words, columns=0, seen=None):
+    """Run the program on a pseudo-terminal of so many columns; returns its exit status and all that it wrote.
+
+    `seen` gets what was written so far, whenever there is more."""
     child, fd = pty.fork()
     if child == 0:
         os.environ.update(TERM="xterm")
@@ -33,6 +42,8 @@ def on_terminal(*words, columns=0):
         if not part:
             break
         text += part
+        if seen:
+            seen(text.decode(errors="replace"))
     os.close(fd)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), text.decode()
 
@@ -98,6 +109,38 @@ class Pipes(Case):
         done = call("run", "-q", self.file(job(command="'exit 3'")))
         self.assertEqual(done.returncode, 1)
         self.assertIn("First fault", done.stderr)
+
+    def test_times(self):
+        done = call("run", "-q", "--timestamps", self.file(job(command="'echo x; echo y'")))
+        self.assertRegex(done.stdout, rf"^master-0 \| {TIME} x\nmaster-0 \| {TIME} y\n$")
+
+    def test_containers_are_named_where_a_pod_has_several(self):
+        text = job(command="'echo one'") + BESIDE
+        done = call("run", "-q", self.file(text))
+        self.assertEqual(sorted(done.stdout.splitlines()), ["master-0/beside | two", "master-0/pytorch | one"])
+        self.assertEqual(sorted(call("logs", "one").stdout.splitlines()), sorted(done.stdout.splitlines()))
+        self.assertEqual(sorted(call("logs", "one", "master-0").stdout.splitlines()), sorted(done.stdout.splitlines()))
+        self.assertEqual(call("logs", "one", "master-0", "-c", "beside").stdout, "two\n")
+        init = text.replace("          containers:", "          initContainers: [{name: prepare, image: x, command: [echo, three]}]\n          containers:")
+        done = call("run", "-q", self.file(init))
+        self.assertIn("master-0/prepare | three\n", done.stdout)
+        alone = init.replace(BESIDE, "")
+        self.assertEqual(call("run", "-q", self.file(alone)).stdout, "master-0/prepare | three\nmaster-0 | one\n")
+
+    def test_one_replica_alone(self):
+        text = job("one", "'echo x'") + "---\n" + job("two", "'echo y'")
+        for word, shown in (("master-0", ["one/master-0 | x", "two/master-0 | y"]), ("Master", ["one/master-0 | x", "two/master-0 | y"]),
+                            ("two-master-0", ["two/master-0 | y"])):
+            done = call("run", "-q", "--only", word, self.file(text))
+            self.assertEqual((done.returncode, sorted(done.stdout.splitlines())), (0, shown), done.stderr)
+        done = call("run", "-q", "--only", "one-master-0", "--only", "two-master-0", self.file(text))
+        self.assertEqual(len(done.stdout.splitlines()), 2)
+        done = call("run", "-o", "json", "--only", "one-master-0", self.file(text))
+        self.assertEqual([row["job"] for row in map(json.loads, done.stdout.splitlines()) if row["type"] == "log"], ["one"])
+        self.assertEqual(call("logs", "two", "master-0").stdout, "y\n")  # all is kept
+        done = call("run", "--only", "worker-7", self.file(text))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('option --only: there is no replica "worker-7"; there are master-0, master-0', done.stderr)
 
     def test_prefixes_of_several_jobs_differ(self):
         text = job("one", "'echo x'") + "---\n" + job("two", "'echo y'")
@@ -172,6 +215,45 @@ class Terminal(Case):
             self.assertEqual(after, "\r\033[K", shown)
             self.assertLess(len(shown), 80)
         self.assertIn("hello", text)
+
+    def test_a_prompt_is_shown_before_its_line_ends(self):
+        """It stays below what others write, and is a line when it has ended."""
+        go = os.path.join(self.folder, "go")
+        script = f"'echo first; printf \"continue? \"; while [ ! -e \"{go}\" ]; do sleep 0.05; done; echo yes'"
+
+        def seen(text):
+            if "continue? " in text:
+                self.file("", "go")
+        status, text = on_terminal("run", self.file(job(command=script)), seen=seen)
+        self.assertEqual(status, 0, text)
+        self.assertRegex(text, "\033\\[[0-9]+mmaster-0 \\|\033\\[0m continue\\? yes\r\n")
+        self.assertIn("\033[A\033[K", text)  # two rows were wiped
+
+    def test_a_progress_bar_is_redrawn(self):
+        """Its states are one row; its last one is the line."""
+        go = os.path.join(self.folder, "go")
+        script = f"'printf \"\\r 10%%\\r 20%%\"; while [ ! -e \"{go}\" ]; do sleep 0.05; done; printf \"\\r100%%\\n\"'"
+
+        def seen(text):
+            if "20%" in text:
+                self.file("", "go")
+        status, text = on_terminal("run", "-q", self.file(job(command=script)), seen=seen)
+        self.assertEqual(status, 0, text)
+        self.assertNotIn("10%", text)
+        self.assertRegex(text, "\r\033\\[K\033\\[[0-9]+mmaster-0 \\|\033\\[0m 100%\r\n$")
+        done = call("run", "-o", "json", self.file(job(command=script)))
+        self.assertIn('"line":"\\r 10%\\r 20%\\r100%"', done.stdout)  # a program gets what was written
+
+    def test_rows_fit(self):
+        go = os.path.join(self.folder, "go")
+        script = f"'printf \"%0200d\" 7; while [ ! -e \"{go}\" ]; do sleep 0.05; done; echo'"
+
+        def seen(text):
+            if "000" in text:
+                self.file("", "go")
+        _, text = on_terminal("run", self.file(job(command=script)), columns=40, seen=seen)
+        rows = re.findall("master-0 \\|\033\\[0m (0+)\n", text.replace("\r", ""))
+        self.assertTrue(rows and all(len(row) <= 40 - len("master-0 | ") - 2 for row in rows), text)
 
     def test_no_color_is_honoured(self):
         os.environ["NO_COLOR"] = "1"

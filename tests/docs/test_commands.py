@@ -45,6 +45,9 @@ RUN = {
     f"{BIN} explain tfjob": r"TF_CONFIG",
     f"{BIN} render examples/pytorch/digits.yaml": r"name: digits-worker-1",
     f"{BIN} comm bench --local 2": r"all-reduce",
+    "roundhouse run --dry-run examples/pytorch/digits.yaml --replicas Worker=1 -e EPOCHS=2 --args=--verbose":
+        r"Worker: 1 replica\n +pytorch: /usr/bin/python3 digits.py --verbose",
+    "roundhouse lint examples/pytorch/digits.yaml --set spec.pytorchReplicaSpecs.Worker.replicas=4": r"1 job, no error",
     f"{BIN} manifests {IMAGE} | kubectl apply --server-side -f -": r"kubectl apply: \d\d objects",
     f"roundhouse manifests {IMAGE} | kubectl apply --server-side -f -": r"kubectl apply: \d\d objects",
     "roundhouse comm bench --local 2": r"all-reduce",
@@ -60,6 +63,7 @@ TESTED = {
     f"{BIN} run examples/pytorch/restart.yaml": ("tests/examples/test_pytorch.py", "pytorch/restart.yaml"),
     "roundhouse exec digits-worker-1 -- sh -c 'echo $RANK; py-spy dump --pid 1234'": ("tests/docs/test_commands.py",
                                                                                       "def test_exec"),
+    "roundhouse run --timestamps --only worker-1 examples/pytorch/digits.yaml": ("tests/cli/test_view.py", '"--timestamps"'),
     "roundhouse ls": ("tests/cli/test_runs.py", "def test_runs_that_go_on_and_that_have_ended"),
     "roundhouse logs digits worker-1 --tail 20": ("tests/cli/test_runs.py", '"--tail", "1"'),
     "roundhouse logs -f --timestamps digits": ("tests/cli/test_runs.py", "def test_follow_ends_with_the_run"),

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/jobs.h"
 #include "cli/output.h"
+#include "cli/override/override.h"
 #include "cli/run/preflight.h"
 #include "cli/session.h"
 #include "job/rules/schema.h"
@@ -18,6 +19,7 @@
 /* Results of one lint of all files. */
 struct lint {
 	const struct rh_session *session;
+	const struct rh_cli *cli;
 	struct rh_json *pod_schema;
 	struct rh_json *report; /* for -o json: an array of findings; NULL for text */
 	struct rh_runtime_spec_machine machine;
@@ -254,6 +256,9 @@ static int lint_file(struct lint *lint, const char *path, struct rh_error *err)
 		return rh_fail_oom(err);
 	if (r < 0)
 		return lint_unreadable(lint, path, reason.message, err);
+	r = rh_override(lint->cli, lint->session->host, &manifest, err);
+	if (r < 0)
+		return r;
 	before = lint->jobs + lint->others;
 	lint->manifest = &manifest;
 	for (size_t i = 0; i < manifest.count && r == 0; i++)
@@ -277,7 +282,7 @@ static int lint_read_all(const struct rh_cli *cli, struct lint *lint, struct rh_
 		if (rh_manifest_read(&lint->files, cli->operands[i], NULL) == RH_ENOMEM)
 			return rh_fail_oom(err);
 	}
-	return 0;
+	return rh_override(cli, lint->session->host, &lint->files, err);
 }
 
 static int lint_files(const struct rh_cli *cli, struct lint *lint, struct rh_error *err)
@@ -313,6 +318,7 @@ static int lint_run(const struct rh_cli *cli)
 {
 	rh_auto_session session = {0};
 	struct lint lint = {.session = &session,
+	                    .cli = cli,
 	                    .strict = rh_cli_option(cli, "strict") != NULL,
 	                    .local = rh_cli_option(cli, "local") != NULL,
 	                    .machine = {.can_mount = rh_runtime_spec_can_mount()}};
@@ -334,6 +340,7 @@ static const struct rh_option lint_options[] = {
 	{"local", 0, NULL, NULL, "report, too, what would make `run` fail on this machine"},
 	{"image", 0, "IMAGE=FOLDER", NULL, "with --local: as of `run`"},
 	{"volume", 0, "CLAIM=FOLDER", NULL, "with --local: as of `run`"},
+	RH_OVERRIDE_OPTIONS,
 	{"output", 'o', "FORMAT", "text|json", "how to print the findings"},
 	{"strict", 0, NULL, NULL, "warnings are errors, and so is an object that no plugin serves"},
 	{NULL, 0, NULL, NULL, NULL},

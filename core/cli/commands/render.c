@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/jobs.h"
 #include "cli/output.h"
+#include "cli/override/override.h"
 #include "cli/session.h"
 #include "job/keep.h"
 #include "job/names.h"
@@ -148,6 +149,7 @@ static const struct rh_option render_options[] = {
 	{"output", 'o', "FORMAT", "yaml|json", "how to print the objects (default: yaml)"},
 	{"gang-scheduler", 0, "NAME", NULL,
      "with the PodGroup of this gang scheduler: none, volcano, scheduler-plugins[:SCHEDULER] (default: as configured)"},
+	RH_OVERRIDE_OPTIONS,
 	{NULL, 0, NULL, NULL, NULL},
 };
 

@@ -22,10 +22,10 @@ static void json_write(struct rh_json *row)
 static void json_line(void *arg, const char *job, const char *replica, const char *container, const char *text,
                       size_t length)
 {
-	struct rh_json *row = rh_rows_new("log");
+	const struct rh_json_view *view = arg;
+	struct rh_json *row = rh_only_shows(view->only, job, replica) ? rh_rows_new("log") : NULL;
 	rh_auto_str clean = {0};
 
-	(void)arg;
 	rh_rows_append_clean(&clean, text, length);
 	if (row && (rh_json_set_string(row, "job", job) < 0 || rh_json_set_string(row, "replica", replica) < 0 ||
 	            rh_json_set_string(row, "container", container) < 0 ||

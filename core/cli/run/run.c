@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/jobs.h"
+#include "cli/override/override.h"
 #include "cli/run/detach.h"
 #include "cli/run/preflight.h"
 #include "cli/run/setup.h"
@@ -16,6 +17,7 @@
 #include "cli/session.h"
 #include "local/keep/kept.h"
 #include "local/keep/place.h"
+#include "local/keep/rows.h"
 
 static int run_duration(const struct rh_cli *cli, const char *name, int64_t *ret_value, struct rh_error *err)
 {
@@ -55,9 +57,46 @@ static int run_options(const struct rh_cli *cli, struct rh_run_options *options,
 	return r;
 }
 
-static int run_as_text(const struct rh_cli *cli, struct rh_run_options *options, bool multiple, struct rh_error *err)
+/* @return whether several jobs have one name: then lines have their namespaces, too */
+static bool run_qualifies(const struct rh_jobs *jobs)
 {
-	rh_auto(text_view) view = rh_text_view_new(rh_cli_option(cli, "quiet") != NULL, multiple);
+	for (size_t i = 0; i < jobs->count; i++) {
+		for (size_t k = 0; k < i; k++) {
+			if (strcmp(jobs->items[i]->name, jobs->items[k]->name) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* What the names in front of lines are made from. @return owned by the caller; NULL: out of memory */
+static struct rh_json *run_describe(const struct rh_jobs *jobs)
+{
+	rh_auto(json) list = rh_json_new_array();
+	bool qualify = run_qualifies(jobs);
+
+	for (size_t i = 0; i < jobs->count && list; i++) {
+		const struct rh_job *job = jobs->items[i];
+		rh_auto_free char *name = qualify ? rh_asprintf("%s.%s", job->namespace_, job->name) : rh_strdup(job->name);
+		struct rh_json *row = rh_json_new_object();
+
+		if (rh_json_append(list, row) < 0 || !name || rh_json_set_string(row, "logs", name) < 0 ||
+		    rh_json_set(row, "containers", rh_rows_containers(job)) < 0)
+			return NULL;
+	}
+	return rh_take(list);
+}
+
+static int run_as_text(const struct rh_cli *cli, struct rh_run_options *options, const struct rh_jobs *jobs,
+                       const struct rh_only *only, struct rh_error *err)
+{
+	rh_auto(json) described = run_describe(jobs);
+	const struct rh_view_options shown = {.quiet = rh_cli_option(cli, "quiet") != NULL,
+	                                      .times = rh_cli_option(cli, "timestamps") != NULL,
+	                                      .multiple = jobs->count > 1,
+	                                      .only = only,
+	                                      .jobs = described};
+	rh_auto(text_view) view = described ? rh_text_view_new(&shown) : NULL;
 	int r;
 
 	if (!view)
@@ -69,9 +108,9 @@ static int run_as_text(const struct rh_cli *cli, struct rh_run_options *options,
 	return r;
 }
 
-static int run_as_json(struct rh_run_options *options, struct rh_error *err)
+static int run_as_json(struct rh_run_options *options, const struct rh_only *only, struct rh_error *err)
 {
-	struct rh_json_view view = {0};
+	struct rh_json_view view = {.only = only};
 	int r;
 
 	options->hooks = rh_json_view_hooks(&view);
@@ -105,8 +144,11 @@ static int run_jobs(const struct rh_cli *cli, const struct rh_session *session, 
 	                                 .timeout = RH_NEVER,
 	                                 .linger = -1,
 	                                 .max_restarts = -1};
+	struct rh_only only;
 	int r = run_options(cli, &options, err);
 
+	if (r == 0)
+		r = rh_only_read(cli, jobs, &only, err);
 	if (r < 0)
 		return r;
 	r = rh_run_preflight(session, jobs, options.log_dir, err);
@@ -118,7 +160,7 @@ static int run_jobs(const struct rh_cli *cli, const struct rh_session *session, 
 		rh_run_note_environment(session, jobs);
 	if (detach)
 		return run_detached(detach, &options, jobs->count, err);
-	return run_wants_json(cli) ? run_as_json(&options, err) : run_as_text(cli, &options, jobs->count > 1, err);
+	return run_wants_json(cli) ? run_as_json(&options, &only, err) : run_as_text(cli, &options, jobs, &only, err);
 }
 
 /* What `run` is given, or what an earlier run ran. */
@@ -205,6 +247,8 @@ static int rerun_read(const struct rh_cli *cli, const struct rh_session *session
 	r = path ? rh_manifest_read(&jobs->manifest, path, err) : rh_fail_oom(err);
 	if (r == 0)
 		r = rerun_set_sources(&kept, &jobs->manifest, err);
+	if (r == 0)
+		r = rh_override(cli, session->host, &jobs->manifest, err);
 	return r < 0 ? r : rh_jobs_check(session, jobs, kept.name, err);
 }
 
@@ -219,6 +263,7 @@ static const struct rh_option run_option_rows[] = {
 	{"dry-run", 0, NULL, NULL,
      "look for what would fail here, show the jobs with their commands and what images are mapped to, and start "
      "nothing"},
+	RH_OVERRIDE_OPTIONS,
 	{"image", 0, "IMAGE=FOLDER", NULL,
      "let a virtual environment or a folder of programs stand for an image, which may have * and ?; comes before "
      "[images] of the configuration; may be repeated"},
@@ -232,6 +277,9 @@ static const struct rh_option run_option_rows[] = {
 	{"no-keep", 0, NULL, NULL, "do not keep the run: `roundhouse ls` and others will not find it"},
 	{"output", 'o', "FORMAT", "text|json", "show text, or write a stream of JSON objects, one a line"},
 	{"quiet", 'q', NULL, NULL, "show the output of the replicas and what went wrong, nothing else"},
+	{"timestamps", 0, NULL, NULL, "put the time in front of each line of output"},
+	{"only", 0, "REPLICA", NULL,
+     "show the output of this replica alone, as worker-1, or of a type, as worker; may be repeated"},
 	{"timeout", 't', "TIME", NULL, "give up after TIME (90, 90s, 1h30m)"},
 	{"linger", 0, "TIME", NULL,
      "how long replicas may go on after their job succeeded (default: grace-period of the configuration)"},

@@ -96,6 +96,37 @@ void rh_screen_clean(const char *text, size_t length, struct rh_str *out)
 		rh_str_append(out, SCREEN_PLAIN);
 }
 
+/* @return bytes of the character, or of the sequence that sets a colour and takes no column, at the start of a text */
+static size_t screen_step(const char *text, size_t length, bool *ret_column)
+{
+	bool colour = false;
+	size_t size = *text == SCREEN_ESCAPE ? screen_sequence(text, length, &colour) : rh_utf8_length(text, length);
+
+	*ret_column = !colour;
+	return size > 0 ? size : 1;
+}
+
+void rh_screen_fit(const char *text, size_t length, size_t columns, struct rh_str *out)
+{
+	rh_auto_str clean = {0};
+	size_t used = 0;
+
+	rh_screen_clean(text, length, &clean);
+	for (size_t at = 0; at < clean.length;) {
+		const char *here = clean.data + at;
+		bool column = true;
+		size_t size = screen_step(here, clean.length - at, &column);
+		bool moves = *here == '\b' || *here == '\r';
+
+		at += size;
+		if (moves || (column && used == columns))
+			continue;
+		used += column ? 1 : 0;
+		rh_str_append_bytes(out, *here == '\t' ? " " : here, size);
+	}
+	out->failed = out->failed || clean.failed;
+}
+
 size_t rh_screen_width(int fd)
 {
 	struct winsize size;

@@ -16,6 +16,11 @@
  * backspaces and carriage returns. Colours end with the line. @p out fails when memory is out.
  */
 void rh_screen_clean(const char *text, size_t length, struct rh_str *out);
+/**
+ * Append what rh_screen_clean() leaves of @p text, at most @p columns characters of it, on one row: tabs are blanks,
+ * and nothing moves the cursor.
+ */
+void rh_screen_fit(const char *text, size_t length, size_t columns, struct rh_str *out);
 /** @return columns of the terminal @p fd; 0: not a terminal, or unknown */
 size_t rh_screen_width(int fd);
 

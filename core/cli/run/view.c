@@ -5,24 +5,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "base/map.h"
 #include "base/os/clock.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/run/line.h"
+#include "cli/run/live.h"
 #include "cli/run/screen.h"
 #include "cli/run/table.h"
 #include "engine/decide.h"
 #include "job/status.h"
+#include "local/logs.h"
 
 struct rh_text_view {
 	bool quiet;
-	bool multiple;
-	bool colour;   /* of standard output */
-	bool terminal; /* standard output is one: what replicas write must not clear it */
-	bool live;     /* both streams are terminals: a status line is kept at the bottom */
-	bool shown;    /* the status line is on the screen */
-	struct rh_str status;
+	const struct rh_only *only;
+	struct rh_line_style style;
+	struct rh_live live;         /* with a status line at the bottom */
 	struct rh_map *states;       /* job name -> last condition shown, owned */
 	struct rh_str shown_message; /* message of the last condition shown */
 	struct rh_str failure;       /* messages of Failed conditions */
@@ -32,69 +31,60 @@ struct rh_text_view {
 	struct rh_str faults; /* the first fault of each job, with its lines */
 };
 
-/* Foreground colours that are readable on light and dark backgrounds; red is reserved for failures. */
-static const char *const view_colours[] = {"\033[36m", "\033[32m", "\033[35m", "\033[34m",
-                                           "\033[33m", "\033[96m", "\033[92m", "\033[95m"};
-
-static void view_wipe(struct rh_text_view *view)
-{
-	if (view->shown)
-		fputs("\r\033[K", stderr);
-	view->shown = false;
-}
-
-/* Columns that the status line may take: a line that wraps could not be wiped. */
-static size_t view_width(void)
-{
-	size_t width = rh_screen_width(STDERR_FILENO);
-
-	return width < 8 ? 72 : width - 3;
-}
-
-static void view_restore(struct rh_text_view *view)
-{
-	view_wipe(view);
-	if (!view->live || view->status.length == 0)
-		return;
-	(void)fflush(stdout);
-	fprintf(stderr, "\033[7m %.*s \033[0m", (int)view_width(), rh_str_text(&view->status));
-	(void)fflush(stderr);
-	view->shown = true;
-}
-
 static void view_print(struct rh_text_view *view, const char *colour, const char *text)
 {
-	bool coloured = view->live && colour;
+	bool coloured = view->live.on && colour;
 
-	view_wipe(view);
+	rh_live_wipe(&view->live);
 	(void)fflush(stdout);
 	fprintf(stderr, "%s%s%s\n", coloured ? colour : "", text, coloured ? "\033[0m" : "");
-	view_restore(view);
+	rh_live_show(&view->live);
+}
+
+/* @return whether the line is a progress bar that was written over so often that it came as a piece of a long line */
+static bool view_goes_on(const char *text, size_t length)
+{
+	size_t suffix = strlen(RH_LOG_SPLIT);
+
+	return length > suffix && memcmp(text + length - suffix, RH_LOG_SPLIT, suffix) == 0 && memchr(text, '\r', length);
 }
 
 static void view_line(void *arg, const char *job, const char *replica, const char *container, const char *text,
                       size_t length)
 {
 	struct rh_text_view *view = arg;
-	size_t colour = rh_hash(replica, strlen(replica)) % (sizeof(view_colours) / sizeof(*view_colours));
+	const struct rh_output_line line = {.job = job,
+	                                    .replica = replica,
+	                                    .container = container,
+	                                    .at = view->style.times ? rh_clock_wall() : 0,
+	                                    .text = text,
+	                                    .length = length};
 
-	(void)container;
-	view_wipe(view);
-	if (view->colour)
-		fputs(view_colours[colour], stdout);
-	if (view->multiple)
-		printf("%s/", job);
-	printf("%-8s |%s ", replica, view->colour ? "\033[0m" : "");
-	if (view->terminal) {
-		rh_auto_str clean = {0};
+	if (!rh_only_shows(view->only, job, replica) || (view->live.on && view_goes_on(text, length)))
+		return;
+	rh_live_wipe(&view->live);
+	if (view->live.count > 0) {
+		rh_auto_str name = {0};
 
-		rh_screen_clean(text, length, &clean);
-		(void)fwrite(rh_str_text(&clean), 1, clean.length, stdout);
-	} else {
-		(void)fwrite(text, 1, length, stdout);
+		rh_line_append_name(&view->style, &line, &name);
+		rh_live_end(&view->live, rh_str_text(&name));
 	}
-	putchar('\n');
-	view_restore(view);
+	rh_line_print(&view->style, &line);
+	rh_live_show(&view->live);
+}
+
+static void view_partial(void *arg, const char *job, const char *replica, const char *container, const char *text,
+                         size_t length)
+{
+	struct rh_text_view *view = arg;
+	const struct rh_output_line line = {.job = job, .replica = replica, .container = container};
+	rh_auto_str name = {0};
+
+	if (!rh_only_shows(view->only, job, replica))
+		return;
+	rh_line_append_name(&view->style, &line, &name);
+	rh_live_set(&view->live, rh_str_text(&name), rh_line_colour(replica), text, length);
+	rh_live_show(&view->live);
 }
 
 static void view_event(void *arg, const struct rh_json *event)
@@ -130,9 +120,11 @@ static int32_t view_desired(const struct rh_json *job, const char *type)
 static void view_compose(struct rh_text_view *view, const struct rh_json *job, const char *state)
 {
 	struct rh_job_status status;
-	struct rh_str *out = &view->status;
+	struct rh_str *out = &view->live.status;
 
 	rh_str_clear(out);
+	if (view->quiet)
+		return;
 	rh_str_appendf(out, "%s  %s", rh_json_string_at(job, "metadata.name"), state);
 	if (rh_job_status_parse(rh_json_get(job, "status"), &status) < 0)
 		return;
@@ -210,14 +202,14 @@ static void view_job(void *arg, const struct rh_json *job, const struct rh_run_f
 	view_compose(view, job, type);
 	if (!rh_text_equal(rh_map_get(view->states, name), type))
 		view_transition(view, name, condition);
-	view_restore(view);
+	rh_live_show(&view->live);
 }
 
 static void view_replica(void *arg, const struct rh_run_replica *replica)
 {
 	struct rh_text_view *view = arg;
 
-	rh_table_add(&view->table, replica, view->multiple);
+	rh_table_add(&view->table, replica, view->style.multiple);
 }
 
 static void view_warning(void *arg, const char *text)
@@ -233,8 +225,8 @@ static void view_first_fault(void *arg, const struct rh_run_fault *fault)
 	struct rh_text_view *view = arg;
 	const char *text = fault->lines;
 
-	rh_str_appendf(&view->faults, "\n%s%sFirst fault: %s%s\n", view->multiple ? fault->job : "",
-	               view->multiple ? ": " : "", fault->text, *text ? ":" : "");
+	rh_str_appendf(&view->faults, "\n%s%sFirst fault: %s%s\n", view->style.multiple ? fault->job : "",
+	               view->style.multiple ? ": " : "", fault->text, *text ? ":" : "");
 	while (*text) {
 		size_t length = strcspn(text, "\n");
 
@@ -266,8 +258,8 @@ static void view_note(void *arg, const char *text)
 
 void rh_text_view_finish(struct rh_text_view *view, int result)
 {
-	view_wipe(view);
-	rh_str_clear(&view->status);
+	rh_live_wipe(&view->live);
+	rh_str_clear(&view->live.status);
 	(void)fflush(stdout);
 	if (!view->quiet || result != RH_RUN_SUCCEEDED)
 		rh_table_print(&view->table, rh_screen_width(STDERR_FILENO), stderr);
@@ -283,13 +275,13 @@ void rh_text_view_finish(struct rh_text_view *view, int result)
 		fprintf(stderr, "Kept in %s\n", rh_str_text(&view->kept));
 }
 
-struct rh_text_view *rh_text_view_new(bool quiet, bool multiple)
+struct rh_text_view *rh_text_view_new(const struct rh_view_options *options)
 {
 	struct rh_text_view *view = rh_alloc(sizeof(*view));
 
 	if (!view)
 		return NULL;
-	*view = (struct rh_text_view){.quiet = quiet, .multiple = multiple};
+	*view = (struct rh_text_view){.quiet = options->quiet, .only = options->only};
 	view->states = rh_map_new();
 	if (!view->states) {
 		rh_free(view);
@@ -297,9 +289,13 @@ struct rh_text_view *rh_text_view_new(bool quiet, bool multiple)
 	}
 	/* Logs are live behind a pipe, too. */
 	(void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
-	view->colour = rh_cli_colour(STDOUT_FILENO);
-	view->terminal = isatty(STDOUT_FILENO) != 0;
-	view->live = !quiet && view->colour && rh_cli_colour(STDERR_FILENO);
+	view->style = (struct rh_line_style){.prefix = true,
+	                                     .multiple = options->multiple,
+	                                     .times = options->times,
+	                                     .colour = rh_cli_colour(STDOUT_FILENO),
+	                                     .terminal = isatty(STDOUT_FILENO) != 0,
+	                                     .jobs = options->jobs};
+	view->live.on = view->style.colour && rh_cli_colour(STDERR_FILENO);
 	return view;
 }
 
@@ -310,13 +306,13 @@ void rh_text_view_free(struct rh_text_view *view)
 
 	if (!view)
 		return;
-	view_wipe(view);
+	rh_live_wipe(&view->live);
 	for (size_t cursor = 0; rh_map_next(view->states, &cursor, &key, &value);)
 		rh_free(value);
 	rh_map_free(view->states);
 	rh_table_deinit(&view->table);
 	rh_str_deinit(&view->warnings);
-	rh_str_deinit(&view->status);
+	rh_live_deinit(&view->live);
 	rh_str_deinit(&view->failure);
 	rh_str_deinit(&view->faults);
 	rh_str_deinit(&view->kept);
@@ -328,6 +324,7 @@ struct rh_run_hooks rh_text_view_hooks(struct rh_text_view *view)
 {
 	return (struct rh_run_hooks){
 		.line = view_line,
+		.partial = view->live.on ? view_partial : NULL,
 		.event = view_event,
 		.job = view_job,
 		.first_fault = view_first_fault,

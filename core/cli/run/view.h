@@ -12,17 +12,23 @@
 #include <stdbool.h>
 
 #include "base/mem.h"
+#include "cli/run/only.h"
 #include "local/run.h"
 
 /** Opaque text view: logs go to standard output, everything else to standard error. */
 struct rh_text_view;
 
-/**
- * @param quiet show only logs and failures
- * @param multiple several jobs run: prefixes include the job's name
- * @return a view, owned by the caller; NULL: out of memory
- */
-struct rh_text_view *rh_text_view_new(bool quiet, bool multiple) __attribute__((warn_unused_result));
+/** How a run is shown. Borrowed for the life of the view. */
+struct rh_view_options {
+	bool quiet;                 /**< show only logs and failures */
+	bool times;                 /**< each line of output has its time */
+	bool multiple;              /**< several jobs run: prefixes include the job's name */
+	const struct rh_only *only; /**< whose output is shown */
+	const struct rh_json *jobs; /**< as in struct rh_line_style */
+};
+
+/** @return a view, owned by the caller; NULL: out of memory */
+struct rh_text_view *rh_text_view_new(const struct rh_view_options *options) __attribute__((warn_unused_result));
 /** Clear the status line and free the view. NULL is ignored. */
 void rh_text_view_free(struct rh_text_view *view);
 RH_DEFINE_CLEANUP(text_view);
@@ -31,11 +37,12 @@ struct rh_run_hooks rh_text_view_hooks(struct rh_text_view *view);
 /** Show the closing table and the verdict of a run that ended with @p result (an enum rh_run_result). */
 void rh_text_view_finish(struct rh_text_view *view, int result);
 
-/** State of a JSON stream for its last line. All zero is the initial state. Owned. */
+/** State of a JSON stream for its last line. All zero but `only` is the initial state. Owned. */
 struct rh_json_view {
-	struct rh_json *first;  /**< first fault of the first job that has one */
-	struct rh_json *faults; /**< first faults by name of the job */
-	char *kept;             /**< folder in which the run is kept; NULL: it is not */
+	const struct rh_only *only; /**< whose output is shown; borrowed */
+	struct rh_json *first;      /**< first fault of the first job that has one */
+	struct rh_json *faults;     /**< first faults by name of the job */
+	char *kept;                 /**< folder in which the run is kept; NULL: it is not */
 };
 
 /** @return hooks that write one JSON object a line on standard output; their arg is @p view */

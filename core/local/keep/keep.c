@@ -116,6 +116,14 @@ static void keep_on_line(void *arg, const char *job, const char *replica, const 
 		keep->next.line(keep->next.arg, job, replica, container, text, length);
 }
 
+static void keep_on_partial(void *arg, const char *job, const char *replica, const char *container, const char *text,
+                            size_t length)
+{
+	const struct rh_keep *keep = arg;
+
+	keep->next.partial(keep->next.arg, job, replica, container, text, length);
+}
+
 static void keep_on_grown(void *arg, const char *job, const char *replica, const char *container, int64_t from)
 {
 	struct rh_keep *keep = arg;
@@ -275,6 +283,7 @@ struct rh_run_hooks rh_keep_hooks(struct rh_keep *keep)
 {
 	return (struct rh_run_hooks){
 		.line = keep_on_line,
+		.partial = keep->next.partial ? keep_on_partial : NULL,
 		.grown = keep_on_grown,
 		.event = keep_on_event,
 		.job = keep_on_job,

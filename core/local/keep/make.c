@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "base/yaml.h"
 #include "local/keep/place.h"
+#include "local/keep/rows.h"
 #include "roundhouse/version.h"
 
 /* Bytes of a job's name in the name of its run's folder; a folder's name has 255 at most. */
@@ -57,7 +58,7 @@ static int make_add_job(struct rh_json *list, const struct rh_keep_job *from)
 	if (!row || rh_json_set_string(row, "name", job->name) < 0 ||
 	    rh_json_set_string(row, "namespace", job->namespace_) < 0 ||
 	    rh_json_set_string(row, "kind", job->kind->kind) < 0 || rh_json_set_string(row, "logs", from->log_name) < 0 ||
-	    rh_json_set_string(row, "state", "Pending") < 0)
+	    rh_json_set_string(row, "state", "Pending") < 0 || rh_json_set(row, "containers", rh_rows_containers(job)) < 0)
 		return RH_ENOMEM;
 	replicas = rh_json_ensure_object(row, "replicas");
 	for (size_t i = 0; i < job->spec_count; i++) {

@@ -24,14 +24,15 @@ struct rh_output {
 	int watch; /* inotify; -1: nothing is followed */
 };
 
-static bool output_wants_replica(const struct rh_output *output, const char *job, const char *replica)
+bool rh_output_is_replica(const char *word, const char *job, const char *replica)
 {
-	const char *wanted = output->options.replica;
+	const char *dash = strrchr(replica, '-');
+	size_t type = dash ? (size_t)(dash - replica) : strlen(replica);
 	size_t length = strlen(job);
 
-	if (!wanted || strcasecmp(wanted, replica) == 0)
+	if (strcasecmp(word, replica) == 0 || (strlen(word) == type && strncasecmp(word, replica, type) == 0))
 		return true;
-	return strncmp(wanted, job, length) == 0 && wanted[length] == '-' && strcmp(wanted + length + 1, replica) == 0;
+	return strncmp(word, job, length) == 0 && word[length] == '-' && strcasecmp(word + length + 1, replica) == 0;
 }
 
 static bool output_has(const struct rh_output *output, const char *path)
@@ -116,7 +117,9 @@ static int output_see_replica(struct rh_output *output, const char *path, const 
                               const char *name)
 {
 	(void)replica;
-	return output_wants_replica(output, job, name) ? output_each(output, path, job, name, output_see_log) : 0;
+	if (output->options.replica && !rh_output_is_replica(output->options.replica, job, name))
+		return 0;
+	return output_each(output, path, job, name, output_see_log);
 }
 
 /* Only folders of the run's own jobs: the user's folder may have others. */

@@ -27,7 +27,7 @@ struct rh_output_line {
 /** What is asked for. Borrowed for the life of the output. */
 struct rh_output_options {
 	const char *job;       /**< name of a job; NULL: all */
-	const char *replica;   /**< "worker-1", "Worker-1" or the name of its pod; NULL: all */
+	const char *replica;   /**< as rh_output_is_replica() reads it; NULL: all */
 	const char *container; /**< NULL: all */
 	int64_t since;         /**< leave out older lines, wall-clock microseconds; 0: none */
 	int64_t tail;          /**< most lines of each container; < 0: all */
@@ -38,6 +38,9 @@ struct rh_output_options {
 /** Opaque: the logs of a run. */
 struct rh_output;
 
+/** @return whether @p word means the replica @p replica ("worker-1") of a job: it is "worker-1" or "Worker-1", its type
+ * ("worker"), or the name of its pod */
+bool rh_output_is_replica(const char *word, const char *job, const char *replica);
 /** @param kept borrowed for the life of the output. @param[out] ret_output owned by the caller. @return 0 or RH_ENOMEM
  */
 int rh_output_new(const struct rh_kept *kept, const struct rh_output_options *options, struct rh_output **ret_output,

@@ -32,6 +32,35 @@ struct rh_json *rh_rows_new(const char *type)
 	return row;
 }
 
+/* @param sidecars only those of the list */
+static int rows_add_containers(struct rh_json *names, const struct rh_json *list, bool sidecars)
+{
+	int r = 0;
+
+	for (const struct rh_json *item = rh_json_first(list); item && r == 0; item = rh_json_next(item)) {
+		const char *name = rh_json_string(rh_json_get(item, "name"));
+
+		if (name && (!sidecars || rh_text_equal(rh_json_string(rh_json_get(item, "restartPolicy")), "Always")))
+			r = rh_json_append(names, rh_json_new_string(name));
+	}
+	return r;
+}
+
+struct rh_json *rh_rows_containers(const struct rh_job *job)
+{
+	rh_auto(json) types = rh_json_new_object();
+
+	for (size_t i = 0; types && i < job->spec_count; i++) {
+		const struct rh_json *spec = rh_json_get(job->specs[i].template_, "spec");
+		struct rh_json *names = rh_json_ensure_array(types, job->specs[i].type);
+
+		if (!names || rows_add_containers(names, rh_json_get(spec, "containers"), false) < 0 ||
+		    rows_add_containers(names, rh_json_get(spec, "initContainers"), true) < 0)
+			return NULL;
+	}
+	return rh_take(types);
+}
+
 static int rows_set_known(struct rh_json *json, const char *key, const char *text)
 {
 	return text && *text ? rh_json_set_string(json, key, text) : rh_json_set(json, key, rh_json_new_null());

@@ -10,12 +10,18 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "job/job.h"
 #include "local/run.h"
 
 /** Append text of any bytes so that it is UTF-8 without U+0000: what is not becomes U+FFFD. */
 void rh_rows_append_clean(struct rh_str *out, const char *text, size_t length);
 /** @return {"type", "time"} of now, owned by the caller; NULL: out of memory */
 struct rh_json *rh_rows_new(const char *type) __attribute__((warn_unused_result));
+/**
+ * @return the containers of each replica type of a job, {"Worker": ["pytorch", "tensorboard"]}, without init containers
+ * that end; owned by the caller; NULL: out of memory
+ */
+struct rh_json *rh_rows_containers(const struct rh_job *job) __attribute__((warn_unused_result));
 /** @return a first fault, every member there and null for what is unknown, owned by the caller; NULL: out of memory */
 struct rh_json *rh_rows_fault(const struct rh_run_fault *fault) __attribute__((warn_unused_result));
 /** Add the members of a replica's result. @return 0 or RH_ENOMEM */

@@ -143,6 +143,14 @@ static void run_on_line(void *arg, const char *job, const char *replica, const c
 	hooks->line(hooks->arg, job, replica, container, text, length);
 }
 
+static void run_on_partial(void *arg, const char *job, const char *replica, const char *container, const char *text,
+                           size_t length)
+{
+	const struct rh_run_hooks *hooks = &((const struct rh_run *)arg)->options->hooks;
+
+	hooks->partial(hooks->arg, job, replica, container, text, length);
+}
+
 static void run_on_grown(void *arg, const char *job, const char *replica, const char *container, int64_t from)
 {
 	const struct rh_run_hooks *hooks = &((const struct rh_run *)arg)->options->hooks;
@@ -447,6 +455,7 @@ static int run_open_runner(struct rh_run *run, struct rh_error *err)
 	                                         .folder = run_folder,
 	                                         .hosts = run_hosts,
 	                                         .line = run->options->hooks.line ? run_on_line : NULL,
+	                                         .partial = run->options->hooks.partial ? run_on_partial : NULL,
 	                                         .grown = run->options->hooks.grown ? run_on_grown : NULL,
 	                                         .note = run_on_note,
 	                                         .fault = run_on_fault,

@@ -14,6 +14,7 @@
 #include "base/os/file.h"
 #include "job/names.h"
 #include "job/pod.h"
+#include "local/run.h"
 #include "local/runner/parts.h"
 
 /* Most pods to start in one step, so that the loop still processes events of others. */
@@ -196,7 +197,7 @@ static void runner_write_status(struct rh_runner_pod *pod, int64_t now)
 
 struct runner_line {
 	const struct rh_runner_pod *pod;
-	const struct rh_runner_container *container;
+	struct rh_runner_container *container;
 };
 
 static void runner_on_line(void *arg, const char *text, size_t length)
@@ -205,6 +206,7 @@ static void runner_on_line(void *arg, const char *text, size_t length)
 	const struct rh_runner_pod *pod = line->pod;
 	const struct rh_runner_hooks *hooks = &pod->runner->options.hooks;
 
+	line->container->partial_due = 0;
 	hooks->line(hooks->arg, pod->job, pod->replica, line->container->name, text, length);
 }
 
@@ -218,6 +220,9 @@ static bool runner_read_log(const struct rh_runner_pod *pod, struct rh_runner_co
 
 	if (container->log.offset > before && hooks->grown)
 		hooks->grown(hooks->arg, pod->job, pod->replica, container->name, before);
+	if (hooks->partial && container->log.offset > before && container->log.partial.length > 0 &&
+	    container->partial_due == 0)
+		container->partial_due = rh_clock_monotonic() + RH_RUN_PARTIAL;
 	return more;
 }
 
@@ -296,6 +301,26 @@ static void runner_hurry(struct runner_round *round, int64_t due)
 		round->due = due;
 }
 
+/* Starts of lines that have waited long enough. */
+static void runner_partial_turn(struct rh_runner_pod *pod, struct runner_round *round)
+{
+	const struct rh_runner_hooks *hooks = &pod->runner->options.hooks;
+
+	for (size_t i = 0; i < pod->container_count; i++) {
+		struct rh_runner_container *container = &pod->containers[i];
+
+		if (container->partial_due == 0)
+			continue;
+		if (container->partial_due > round->clock) {
+			runner_hurry(round, container->partial_due);
+			continue;
+		}
+		container->partial_due = 0;
+		hooks->partial(hooks->arg, pod->job, pod->replica, container->name, rh_str_text(&container->log.partial),
+		               container->log.partial.length);
+	}
+}
+
 static void runner_queue_turn(struct rh_runner_pod *pod, struct runner_round *round)
 {
 	if (pod->asking || pod->deleting)
@@ -343,6 +368,7 @@ static void runner_pod_turn(struct rh_runner_pod *pod, struct runner_round *roun
 
 	if (logs)
 		runner_hurry(round, round->clock);
+	runner_partial_turn(pod, round);
 	if (pod->stage == RH_RUNNER_QUEUED)
 		runner_queue_turn(pod, round);
 	if (pod->stage == RH_RUNNER_STARTED)

@@ -97,10 +97,37 @@ static void test_screen__no_terminal_has_no_width(void **state)
 	assert_int_equal(rh_screen_width(-1), 0);
 }
 
+static void test_screen__fit(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t columns;
+		const char *row;
+	} rows[] = {
+		{"abc", 8, "abc"},
+		{"abcdef", 3, "abc"},
+		{"abc", 0, ""},
+		{"\xe2\x96\x88\xe2\x96\x88\xe2\x96\x88", 2, "\xe2\x96\x88\xe2\x96\x88"},
+		{"\033[31mred\033[0m!", 2, "\033[31mre\033[0m" PLAIN},
+		{"a\tb\bc\rd", 8, "a bcd"},
+		{"a\033[2Jb", 8, "ab"},
+		{"\xff\xfe", 1, "\xff"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto_str row = {0};
+
+		rh_screen_fit(rows[i].text, strlen(rows[i].text), rows[i].columns, &row);
+		assert_string_equal(rh_str_text(&row), rows[i].row);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_screen__clean),
+		cmocka_unit_test(test_screen__fit),
 		cmocka_unit_test(test_screen__any_bytes),
 		cmocka_unit_test(test_screen__no_terminal_has_no_width),
 	};

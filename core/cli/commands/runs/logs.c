@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/run/screen.h"
+#include "cli/run/line.h"
 #include "config/config.h"
 #include "local/keep/output.h"
 #include "local/keep/rows.h"
@@ -20,10 +20,7 @@
 
 /* How lines are printed. */
 struct logs_printer {
-	bool prefix;
-	bool multiple; /* of several jobs */
-	bool times;
-	bool terminal;
+	struct rh_line_style style;
 	bool json;
 };
 
@@ -48,22 +45,6 @@ static void logs_print_json(const struct rh_output_line *line)
 	puts(rh_str_text(&out));
 }
 
-static void logs_print_text(const struct logs_printer *printer, const struct rh_output_line *line)
-{
-	rh_auto_str clean = {0};
-	char at[RH_TIME_SIZE];
-
-	if (printer->prefix)
-		printf("%s%s%-8s | ", printer->multiple ? line->job : "", printer->multiple ? "/" : "", line->replica);
-	if (printer->times)
-		printf("%s ", line->at ? rh_time_format_micro(line->at, at) : "-");
-	if (printer->terminal)
-		rh_screen_clean(line->text, line->length, &clean);
-	(void)fwrite(printer->terminal ? rh_str_text(&clean) : line->text, 1,
-	             printer->terminal ? clean.length : line->length, stdout);
-	putchar('\n');
-}
-
 static void logs_on_line(void *arg, const struct rh_output_line *line)
 {
 	const struct logs_printer *printer = arg;
@@ -71,7 +52,7 @@ static void logs_on_line(void *arg, const struct rh_output_line *line)
 	if (printer->json)
 		logs_print_json(line);
 	else
-		logs_print_text(printer, line);
+		rh_line_print(&printer->style, line);
 }
 
 static int logs_parse_since(const struct rh_cli *cli, int64_t *ret_since, struct rh_error *err)
@@ -99,22 +80,34 @@ static int logs_parse_tail(const struct rh_cli *cli, int64_t *ret_tail, struct r
 	return 0;
 }
 
+/* @return whether all lines are of one container, which then needs no name; a type has a name without a number */
+static bool logs_is_one(const struct rh_output_options *options, const struct rh_json *jobs)
+{
+	const char *word = options->replica;
+	char last = word && *word ? word[strlen(word) - 1] : '\0';
+
+	return last >= '0' && last <= '9' && (options->container || !rh_line_has_several(jobs, word));
+}
+
 /* A word that is not the name of the run is that of the one job whose output is wanted. */
 static void logs_fill(const struct rh_cli *cli, const struct rh_kept *kept, struct rh_output_options *options,
                       struct logs_printer *printer)
 {
+	const struct rh_json *jobs = rh_json_get(kept->state, "jobs");
 
 	if (strcmp(kept->name, cli->operands[0]) != 0)
 		options->job = cli->operands[0];
-	options->replica = cli->operand_count > 1 ? cli->operands[1] : NULL;
+	options->replica = cli->operand_count > 1 ? cli->operands[1] : rh_cli_option(cli, "only");
 	options->container = rh_cli_option(cli, "container");
 	options->line = logs_on_line;
 	options->arg = printer;
 	printer->json = rh_cli_wants_json(cli);
-	printer->prefix = !options->replica;
-	printer->multiple = !options->job && rh_json_size(rh_json_get(kept->state, "jobs")) > 1;
-	printer->times = rh_cli_option(cli, "timestamps") != NULL;
-	printer->terminal = isatty(STDOUT_FILENO) != 0;
+	printer->style = (struct rh_line_style){.prefix = !logs_is_one(options, jobs),
+	                                        .multiple = !options->job && rh_json_size(jobs) > 1,
+	                                        .times = rh_cli_option(cli, "timestamps") != NULL,
+	                                        .colour = rh_cli_colour(STDOUT_FILENO),
+	                                        .terminal = isatty(STDOUT_FILENO) != 0,
+	                                        .jobs = jobs};
 }
 
 static int logs_nothing(const struct rh_cli *cli, const struct rh_kept *kept, struct rh_error *err)
@@ -207,8 +200,8 @@ const struct rh_command rh_command_logs = {
 	.name = "logs",
 	.synopsis = "JOB [REPLICA]",
 	.summary = "show the output of a run that goes on or is kept",
-	.details = "JOB is the name of a job or a run, see `roundhouse ls`. REPLICA is worker-1, or the name of its pod; "
-			   "without it the\n"
+	.details = "JOB is the name of a job or a run, see `roundhouse ls`. REPLICA is worker-1, a type as worker, or the "
+			   "name of a pod; without it the\n"
 			   "lines of all replicas are shown in the order of their times, each with its replica. A time is that at "
 			   "which the run\n"
 			   "read a line; lines that come within 10 ms share one.",
@@ -221,6 +214,7 @@ const struct rh_command rh_command_logs = {
 static const struct rh_option attach_options[] = {
 	{"tail", 0, "N", NULL, "begin with the last N lines of each container (default: 10)"},
 	{"timestamps", 't', NULL, NULL, "put the time in front of each line"},
+	{"only", 0, "REPLICA", NULL, "show this replica alone, as worker-1, or this type, as worker"},
 	{NULL, 0, NULL, NULL, NULL},
 };
 
