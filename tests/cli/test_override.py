@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that change the jobs of a file: --set, --env, --replicas, --args; the same for run, rerun, render and lint."""
+"""Options that change the jobs of a file: --set, --env, --replicas, --cpu, --args; the same for run, rerun, render and lint."""
 import json
 import os
 import tempfile
@@ -158,6 +158,18 @@ class Shortcuts(Override):
             self.assertEqual(done.returncode, 2, value)
             self.assertIn(f"option --replicas: PyTorchJob two: ", done.stderr)
             self.assertIn(message, done.stderr)
+
+    def test_cpu(self):
+        """A job for GPUs starts where there are none; other resources stay."""
+        text = job().replace("command:", "resources: {limits: {nvidia.com/gpu: 64, amd.com/gpu: 1, memory: 1Gi}, requests: {cpu: 1}}\n"
+                             "            command:", 1)
+        container = self.pods("--cpu", text=text)["one-master-0"]["spec"]["containers"][0]
+        self.assertEqual(container["resources"], {"limits": {"memory": "1Gi"}, "requests": {"cpu": "1"}})
+        self.assertIn({"name": "CUDA_VISIBLE_DEVICES", "value": ""}, container["env"])
+        done = call("run", "--no-keep", self.file(text))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("use none with --cpu", done.stderr)
+        self.assertEqual(call("run", "--no-keep", "--cpu", self.file(text)).returncode, 0)
 
     def test_arguments_of_the_training_containers(self):
         for pod in self.pods("--args", "--lr 0.1 'two words'").values():

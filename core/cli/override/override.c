@@ -70,12 +70,23 @@ static int override_args(struct override_job *job, const char *text, struct rh_e
 	return rh_types_set_args(job->kind, job->object, text, err);
 }
 
+static int override_cpu(struct override_job *job, const char *text, struct rh_error *err)
+{
+	(void)text;
+	rh_types_remove_gpus(job->kind, job->object);
+	return rh_types_set_env(job->kind, job->object, "CUDA_VISIBLE_DEVICES=", err);
+}
+
 static override_fn *override_find(const char *option)
 {
 	static const struct {
 		const char *name;
 		override_fn *fn;
-	} rows[] = {{"set", override_set}, {"env", override_env}, {"replicas", override_replicas}, {"args", override_args}};
+	} rows[] = {{"set", override_set},
+	            {"env", override_env},
+	            {"replicas", override_replicas},
+	            {"cpu", override_cpu},
+	            {"args", override_args}};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (strcmp(rows[i].name, option) == 0)

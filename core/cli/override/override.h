@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file cli/override/override.h
- * @brief Options that change the jobs of a file before they are checked: --set, --env, --replicas, --args.
+ * @brief Options that change the jobs of a file before they are checked: --set, --env, --replicas, --cpu,
+ * --args.
  */
 #ifndef RH_CLI_OVERRIDE_OVERRIDE_H
 #define RH_CLI_OVERRIDE_OVERRIDE_H
@@ -18,6 +19,7 @@
 	 "objects are JSON; may be repeated"},                                                                             \
 		{"env", 'e', "NAME=VALUE", NULL, "set a variable in all containers of the jobs; may be repeated"},             \
 		{"replicas", 0, "TYPE=N", NULL, "set how many replicas a type has; may be repeated"},                          \
+		{"cpu", 0, NULL, NULL, "use no GPUs: containers ask for none, and see none"},                                  \
 	{                                                                                                                  \
 		"args", 0, "WORDS", NULL,                                                                                      \
 			"set the arguments of the training containers: words as of a shell, in one argument, as --args='--lr 0.1'" \

@@ -116,28 +116,68 @@ static int types_set_variable(struct rh_json *container, const char *name, const
 	return item ? rh_json_set_item(list, types_find_variable(list, name), item) : RH_ENOMEM;
 }
 
-int rh_types_set_env(const struct rh_kind *kind, struct rh_json *object, const char *text, struct rh_error *err)
+/* Change one container. @return 0 or RH_ENOMEM */
+typedef int types_container_fn(struct rh_json *container, const char *name, const char *value);
+
+/* Call @p fn with every container of every type, init containers too. */
+static int types_each_container(const struct rh_kind *kind, const struct rh_json *object, types_container_fn *fn,
+                                const char *name, const char *value)
 {
 	static const char *const places[] = {"template.spec.initContainers", "template.spec.containers"};
-	const char *equal = strchr(text, '=');
-	rh_auto_free char *name = equal ? rh_strndup(text, (size_t)(equal - text)) : NULL;
 	struct types_list list;
 
-	if (!equal || equal == text)
-		return rh_fail(err, RH_EINVAL, "\"%s\" is not of the form NAME=VALUE", text);
-	if (!name)
-		return rh_fail_oom(err);
 	types_find(kind, object, &list);
 	for (size_t i = 0; i < 2 * list.count; i++) {
 		const struct rh_json *containers = rh_json_at(list.items[i / 2].entry, places[i % 2]);
-		struct rh_json *container = rh_json_first(containers);
 
-		for (; container; container = rh_json_next(container)) {
-			if (types_set_variable(container, name, equal + 1) < 0)
-				return rh_fail_oom(err);
+		for (struct rh_json *at = rh_json_first(containers); at; at = rh_json_next(at)) {
+			if (fn(at, name, value) < 0)
+				return RH_ENOMEM;
 		}
 	}
 	return 0;
+}
+
+int rh_types_set_env(const struct rh_kind *kind, struct rh_json *object, const char *text, struct rh_error *err)
+{
+	const char *equal = strchr(text, '=');
+	rh_auto_free char *name = equal ? rh_strndup(text, (size_t)(equal - text)) : NULL;
+
+	if (!equal || equal == text)
+		return rh_fail(err, RH_EINVAL, "\"%s\" is not of the form NAME=VALUE", text);
+	if (!name || types_each_container(kind, object, types_set_variable, name, equal + 1) < 0)
+		return rh_fail_oom(err);
+	return 0;
+}
+
+static void types_remove_vendor(struct rh_json *resources, const char *vendor)
+{
+	struct rh_json *next;
+
+	for (struct rh_json *at = rh_json_first(resources); at; at = next) {
+		next = rh_json_next(at);
+		if (rh_starts_with(rh_json_key(at), vendor))
+			rh_json_remove(resources, rh_json_key(at));
+	}
+}
+
+static int types_remove_gpus(struct rh_json *container, const char *name, const char *value)
+{
+	static const char *const places[] = {"limits", "requests"};
+	const struct rh_json *resources = rh_json_get(container, "resources");
+
+	(void)name;
+	(void)value;
+	for (size_t i = 0; i < 2; i++) {
+		types_remove_vendor(rh_json_get(resources, places[i]), "nvidia.com/");
+		types_remove_vendor(rh_json_get(resources, places[i]), "amd.com/");
+	}
+	return 0;
+}
+
+void rh_types_remove_gpus(const struct rh_kind *kind, struct rh_json *object)
+{
+	(void)types_each_container(kind, object, types_remove_gpus, NULL, NULL);
 }
 
 static bool types_has_words(const struct rh_json *container)

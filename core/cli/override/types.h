@@ -23,6 +23,8 @@ int rh_types_set_replicas(const struct rh_kind *kind, struct rh_json *object, co
  * all others. @return 0, RH_EINVAL or RH_ENOMEM
  */
 int rh_types_set_env(const struct rh_kind *kind, struct rh_json *object, const char *text, struct rh_error *err);
+/** "--cpu": remove what all containers ask for of nvidia.com and amd.com, as nvidia.com/gpu. */
+void rh_types_remove_gpus(const struct rh_kind *kind, struct rh_json *object);
 /**
  * "--args WORDS": set the arguments of the main container of each type. Where only some types have a command or
  * arguments, the others get theirs from the plugin, and keep them. @return 0, RH_EINVAL or RH_ENOMEM

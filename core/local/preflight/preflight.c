@@ -95,7 +95,7 @@ static int preflight_gpus(const struct rh_preflight *all, const struct rh_job *j
 	return rh_findings_add(
 		findings, RH_FINDING_ERROR, "", "its replicas ask for %lld nvidia.com/gpu in all; this machine has %zu; %s",
 		(long long)want, all->machine.gpus,
-		all->machine.gpus > 0 ? "lower replicas or resources.limits" : "remove nvidia.com/gpu from resources.limits");
+		all->machine.gpus > 0 ? "lower replicas or resources.limits, or use none with --cpu" : "use none with --cpu");
 }
 
 /* What the containers of one replica ask for, thousandths of a byte. */

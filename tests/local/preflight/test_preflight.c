@@ -306,7 +306,7 @@ static void test_preflight__resources(void **state)
 		{"a limit is not a request", CONTAINER("'resources':{'limits':{'memory':'900Gi'}}"), NULL, NULL},
 	};
 	static const struct row none = {"no GPUs", CONTAINER("'resources':{'limits':{'nvidia.com/gpu':1}}"), "",
-	                                "remove nvidia.com/gpu from resources.limits"};
+	                                "use none with --cpu"};
 	static const struct row shm = {"/dev/shm of the machine",
 	                               POD("'volumes':[{'name':'v','emptyDir':{'medium':'Memory','sizeLimit':'65Mi'}}],",
 	                                   ",'command':['sh'],'volumeMounts':[{'name':'v','mountPath':'/dev/shm'}]"),
