@@ -6,7 +6,8 @@
 
 /*
  * Sources: the types and defaults of tf-operator (v1alpha1 to v1beta2), pytorch-operator (likewise), mpi-operator
- * (v1alpha1, v1alpha2, v2beta1), mxnet-operator and xgboost-operator.
+ * (v1alpha1, v1alpha2, v2beta1), mxnet-operator, xgboost-operator and Kubeflow Trainer
+ * (v1alpha1 of 2.3).
  */
 static const struct rh_convert_rule *const apis_tf_list[] = {rh_convert_tf_list, NULL};
 static const struct rh_convert_rule *const apis_pytorch_list[] = {rh_convert_pytorch_list, NULL};
@@ -18,6 +19,7 @@ static const struct rh_convert_rule *const apis_mpi_alpha2[] = {rh_convert_mpi_a
                                                                 rh_convert_flat_policy, NULL};
 static const struct rh_convert_rule *const apis_mpi2[] = {rh_convert_mpi2_to_v1, NULL};
 static const struct rh_convert_rule *const apis_to_mpi2[] = {rh_convert_v1_to_mpi2, NULL};
+static const struct rh_convert_rule *const apis_to_trainjob[] = {rh_convert_pytorch_to_trainjob, NULL};
 
 const struct rh_convert_api rh_convert_apis[] = {
 	{"kubeflow.org", "v1alpha1", "TFJob", APIS_V1, "TFJob", apis_tf_list},
@@ -32,5 +34,6 @@ const struct rh_convert_api rh_convert_apis[] = {
 	{"kubeflow.org", "v1alpha2", "MPIJob", APIS_V1, "MPIJob", apis_mpi_alpha2},
 	{"kubeflow.org", "v2beta1", "MPIJob", APIS_V1, "MPIJob", apis_mpi2},
 	{"kubeflow.org", "v1", "MPIJob", APIS_MPI2, "MPIJob", apis_to_mpi2},
+	{"kubeflow.org", "v1", "PyTorchJob", RH_CONVERT_TRAINER, "TrainJob", apis_to_trainjob},
 	{NULL, NULL, NULL, NULL, NULL, NULL},
 };

@@ -8,11 +8,12 @@
 /* A way has fewer steps than this: v1alpha1 to v1 to v2beta1 is two. */
 #define CONVERT_STEPS_MAX 4
 
-static const char *const convert_targets[] = {"kubeflow.org/v1", "kubeflow.org/v2beta1"};
+static const char *const convert_targets[] = {"kubeflow.org/v1", "kubeflow.org/v2beta1", RH_CONVERT_TRAINER};
 
 void rh_conversion_deinit(struct rh_conversion *conversion)
 {
 	rh_json_free(conversion->object);
+	rh_json_free(conversion->runtime);
 	rh_json_free(conversion->notes);
 	*conversion = (struct rh_conversion){0};
 }
@@ -50,8 +51,10 @@ bool rh_convert_is_due(const struct rh_json *object, enum rh_convert_target targ
 {
 	const char *api_version = rh_json_string_at(object, "apiVersion");
 
-	return api_version && strcmp(api_version, convert_targets[target]) != 0 &&
-	       convert_step(object, convert_targets[target]) != NULL;
+	if (!api_version || strcmp(api_version, convert_targets[target]) == 0)
+		return false;
+	return convert_step(object, convert_targets[target]) ||
+	       (target == RH_CONVERT_TRAINJOB && rh_starts_with(api_version, "kubeflow.org/"));
 }
 
 static int convert_rules(struct rh_conversion *conversion, const struct rh_convert_api *api, struct rh_error *err)
@@ -64,6 +67,7 @@ static int convert_rules(struct rh_conversion *conversion, const struct rh_conve
 	if (r == 0 && (rh_json_set_string(conversion->object, "apiVersion", api->to_api) < 0 ||
 	               rh_json_set_string(conversion->object, "kind", api->to_kind) < 0))
 		r = rh_fail_oom(err);
+	conversion->runtime = rh_json_detach(conversion->object, RH_CONVERT_RUNTIME);
 	return r;
 }
 

@@ -17,8 +17,9 @@
 
 /** The API that a job is converted to. */
 enum rh_convert_target {
-	RH_CONVERT_V1,  /**< kubeflow.org/v1 */
-	RH_CONVERT_MPI2 /**< kubeflow.org/v2beta1, of the MPI Operator; for MPIJobs */
+	RH_CONVERT_V1,      /**< kubeflow.org/v1 */
+	RH_CONVERT_MPI2,    /**< kubeflow.org/v2beta1, of the MPI Operator; for MPIJobs */
+	RH_CONVERT_TRAINJOB /**< TrainJob of Kubeflow Trainer; for PyTorchJobs */
 };
 
 /** What happens to a field. */
@@ -31,7 +32,8 @@ enum rh_convert_effect {
 
 /** The result of one conversion. All zero is empty. */
 struct rh_conversion {
-	struct rh_json *object; /**< the converted job; owned */
+	struct rh_json *object;  /**< the converted job; owned */
+	struct rh_json *runtime; /**< the TrainingRuntime that a TrainJob refers to; owned; NULL: none */
 	/**
 	 * Owned array of {"effect": "moved"|"changed"|"implied"|"lost", "path", "to", "detail"}; "to" is the new place, or
 	 * the new value as JSON, and absent where there is neither; "detail" is the consequence as a sentence without a
@@ -50,7 +52,8 @@ void rh_conversion_deinit(struct rh_conversion *conversion);
 /**
  * Pure, never blocks.
  * @return whether @p object is a job of an API that is converted, and not of the target's already. With RH_CONVERT_MPI2
- * this holds for all of them, so that rh_convert() refuses those that are not MPIJobs
+ * this holds for all of them, so that rh_convert() refuses those that are not MPIJobs; with RH_CONVERT_TRAINJOB for all
+ * of kubeflow.org, too
  */
 bool rh_convert_is_due(const struct rh_json *object, enum rh_convert_target target);
 /**

@@ -156,6 +156,13 @@ static int rule_field(const struct rh_convert_field *field, struct rh_error *err
 	return to.failed ? rh_fail_oom(err) : rule_move(field, rh_str_text(&to), err);
 }
 
+/* A default holds also where the map of its field is absent, but not where a replica type is. */
+static bool rule_makes(const struct rh_convert_rule *rule, const struct rh_json *map)
+{
+	return rule->absent && !rule->apply && !rule->to && !strchr(rule->path, '[') &&
+	       (!map || rh_json_type(map) == RH_JSON_NULL);
+}
+
 /* The last key of a path is a field; all before it are maps. */
 static int rule_walk(const struct rh_convert_field *rule, struct rh_json *object, const char *path,
                      struct rh_error *err)
@@ -164,13 +171,11 @@ static int rule_walk(const struct rh_convert_field *rule, struct rh_json *object
 	char key[RULE_KEY_SIZE];
 	const char *rest = rule_step(path, field.star, key);
 
-	while (*rest && rh_json_type(object) == RH_JSON_OBJECT) {
-		object = rh_json_get(object, key);
-		rest = rule_step(rest, field.star, key);
-	}
-	if (rh_json_type(object) != RH_JSON_OBJECT)
+	for (; *rest; rest = rule_step(rest, field.star, key))
+		object = rh_json_type(object) == RH_JSON_OBJECT ? rh_json_get(object, key) : object;
+	if (rh_json_type(object) != RH_JSON_OBJECT && !rule_makes(field.rule, object))
 		return 0;
-	field.parent = object;
+	field.parent = rh_json_type(object) == RH_JSON_OBJECT ? object : NULL;
 	field.key = key;
 	return rule_field(&field, err);
 }

@@ -10,6 +10,11 @@
 
 #include "convert/convert.h"
 
+/** API of the target RH_CONVERT_TRAINJOB. */
+#define RH_CONVERT_TRAINER "trainer.kubeflow.org/v1alpha1"
+/** A kind, and the member of the object under conversion that is to become an object of its own. */
+#define RH_CONVERT_RUNTIME "TrainingRuntime"
+
 struct rh_convert_rule;
 
 /** A field that a rule was found to fit. */
@@ -26,7 +31,7 @@ struct rh_convert_field {
 struct rh_convert_rule {
 	/**
 	 * "spec.mpiReplicaSpecs[Worker].restartPolicy"; "[*]" is each member of a map. A rule whose maps are absent does
-	 * not apply
+	 * not apply, but for a default of a field that is in no member of a map: the maps are made then
 	 */
 	const char *path;
 	const char *to; /**< the new place, with "[*]" for the same member; NULL: the old one */
@@ -64,8 +69,9 @@ extern const struct rh_convert_rule rh_convert_mpi_units[];
 extern const struct rh_convert_rule rh_convert_mpi_alpha2[]; /**< MPIJob of v1alpha2 */
 /** What an MPIJob of both had where it set no backoffLimit. */
 extern const struct rh_convert_rule rh_convert_mpi_backoff[];
-extern const struct rh_convert_rule rh_convert_mpi2_to_v1[]; /**< MPIJob of v2beta1 to v1 */
-extern const struct rh_convert_rule rh_convert_v1_to_mpi2[]; /**< and back */
+extern const struct rh_convert_rule rh_convert_mpi2_to_v1[];          /**< MPIJob of v2beta1 to v1 */
+extern const struct rh_convert_rule rh_convert_v1_to_mpi2[];          /**< and back */
+extern const struct rh_convert_rule rh_convert_pytorch_to_trainjob[]; /**< PyTorchJob of v1 to Trainer's TrainJob */
 
 /** Apply one rule to the whole object. @return 0, RH_EINVAL or RH_ENOMEM */
 int rh_convert_apply(struct rh_conversion *conversion, const struct rh_convert_rule *rule, struct rh_error *err);

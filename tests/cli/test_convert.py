@@ -190,6 +190,13 @@ class Ways(Case):
                 self.assertEqual(back.returncode, 0, back.stderr)
                 self.assertEqual(self.rendered(path.read_text(encoding="utf-8")), self.rendered(back.stdout))
 
+    def test_defaults_hold_for_a_job_without_a_run_policy(self):
+        spec = {"mpiReplicaSpecs": {"Launcher": {"template": container()}, "Worker": {"replicas": 1, "template": container()}}}
+        for api, to, limit in (("v1", "mpi-v2beta1", 2147483647), ("v2beta1", "v1", 6)):
+            done = convert(json.dumps(manifest("MPIJob", f"kubeflow.org/{api}", spec)), "--to", to)
+            self.assertEqual(json.loads(done.stdout)["items"][0]["spec"]["runPolicy"], {"backoffLimit": limit})
+            self.assertIn(f"changed: spec.runPolicy.backoffLimit to {limit}", notes(done))
+
     def test_old_mpijobs_go_to_v2beta1_through_v1(self):
         done = convert(json.dumps(CASES["mpi v1alpha1 by GPUs"][0]), "--to", "mpi-v2beta1")
         new = json.loads(done.stdout)["items"][0]
@@ -216,6 +223,79 @@ class Ways(Case):
                 to = ("--to", "mpi-v2beta1") if old["apiVersion"] == "kubeflow.org/v1" else ()
                 done = convert(json.dumps(old), *to)
                 self.assertEqual(done.returncode, 0, (containers, old["apiVersion"], done.stderr))
+
+    def trainjob(self, spec, kind="PyTorchJob", api="kubeflow.org/v1"):
+        """-> the runtime, the job and the notes of a job that becomes a TrainJob."""
+        old = manifest(kind, api, spec, "pt") | {"metadata": {"name": "pt", "namespace": "team"}}
+        done = convert(json.dumps(old), "--to", "trainjob")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        runtime, job = json.loads(done.stdout)["items"]
+        self.assertEqual([(item["apiVersion"], item["kind"], item["metadata"]["name"], item["metadata"]["namespace"]) for item in (runtime, job)],
+                         [("trainer.kubeflow.org/v1alpha1", kind, "pt", "team") for kind in ("TrainingRuntime", "TrainJob")])
+        return runtime["spec"], job["spec"], notes(done)
+
+    def test_pytorchjobs_become_trainjobs(self):
+        env, resources = [{"name": "A", "value": "b"}], {"limits": {"nvidia.com/gpu": 1}}
+        template = {"metadata": {"labels": {"team": "x"}}, "spec": {
+            "nodeSelector": {"disk": "ssd"}, "volumes": [{"name": "v", "emptyDir": {}}],
+            "containers": [{"name": "beside", "image": "s"},
+                           {"name": "pytorch", "image": "i", "command": ["torchrun"], "args": ["train.py"], "env": env, "resources": resources,
+                            "volumeMounts": [{"name": "v", "mountPath": "/v"}]}]}}
+        runtime, job, reported = self.trainjob({
+            "nprocPerNode": "2", "pytorchReplicaSpecs": {"Master": {"template": template, "restartPolicy": "Never"},
+                                                         "Worker": {"replicas": 3, "template": template, "restartPolicy": "Never"}},
+            "runPolicy": {"suspend": True, "activeDeadlineSeconds": 60, "backoffLimit": 2, "ttlSecondsAfterFinished": 5,
+                          "cleanPodPolicy": "Running", "managedBy": "kueue.x-k8s.io/multikueue"}})
+        self.assertEqual(job, {
+            "runtimeRef": {"kind": "TrainingRuntime", "name": "pt"}, "suspend": True, "activeDeadlineSeconds": 60,
+            "managedBy": "kueue.x-k8s.io/multikueue",
+            "trainer": {"numNodes": 4, "numProcPerNode": 2, "image": "i", "command": ["torchrun"], "args": ["train.py"], "env": env,
+                        "resourcesPerNode": resources}})
+        pod = {"metadata": {"labels": {"team": "x"}}, "spec": {
+            "nodeSelector": {"disk": "ssd"}, "volumes": [{"name": "v", "emptyDir": {}}], "restartPolicy": "Never",
+            "containers": [{"name": "beside", "image": "s"}, {"name": "node", "volumeMounts": [{"name": "v", "mountPath": "/v"}]}]}}
+        self.assertEqual(runtime, {"mlPolicy": {"numNodes": 4, "torch": {}}, "template": {"spec": {
+            "ttlSecondsAfterFinished": 5,
+            "replicatedJobs": [{"name": "node", "template": {
+                "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
+                "spec": {"backoffLimit": 2, "template": pod}}}]}}})
+        self.assertEqual([note.split(":")[0] for note in reported],
+                         ["changed", "moved", "moved", "moved", "moved", "moved", "changed", "implied"])
+
+    def test_what_a_trainjob_cannot_keep_is_named(self):
+        other = {"spec": {"containers": [{"name": "pytorch", "image": "other"}]}}
+        runtime, job, reported = self.trainjob({
+            "nprocPerNode": "cpu", "elasticPolicy": {"minReplicas": 1},
+            "pytorchReplicaSpecs": {"Master": {"template": TORCH, "restartPolicy": "ExitCode"}, "Worker": {"replicas": 1, "template": other}},
+            "runPolicy": {"activeDeadlineSeconds": 0, "cleanPodPolicy": "All", "schedulingPolicy": {"queue": "q"}}})
+        self.assertEqual(job["trainer"], {"numNodes": 2, "image": "i"})
+        node = runtime["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]
+        self.assertEqual((node["backoffLimit"], node["template"]["spec"]["restartPolicy"]), (2147483647, "Never"))
+        lost = ["spec.pytorchReplicaSpecs", "spec.pytorchReplicaSpecs", "spec.nprocPerNode", "spec.elasticPolicy",
+                "spec.runPolicy.activeDeadlineSeconds", "spec.runPolicy.cleanPodPolicy", "spec.runPolicy.schedulingPolicy"]
+        self.assertEqual([note.removeprefix("lost: ") for note in reported if note.startswith("lost")], lost)
+        done = convert(json.dumps(manifest("PyTorchJob", "kubeflow.org/v1", {"pytorchReplicaSpecs": {"Worker": {"template": TORCH}}}, "w")),
+                       "--to", "trainjob", "--strict")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_old_pytorchjobs_become_trainjobs_through_v1(self):
+        _, job, reported = self.trainjob({"replicaSpecs": [{"replicaType": "MASTER", "template": TORCH}]}, api="kubeflow.org/v1alpha1")
+        self.assertEqual(job["trainer"], {"numNodes": 1, "image": "i"})
+        self.assertIn("moved: spec.replicaSpecs to spec.pytorchReplicaSpecs", reported)
+
+    def test_trainjobs_of_other_kinds_are_refused(self):
+        for path in sorted(GOLDENS.glob("*.yaml")):
+            text = path.read_text(encoding="utf-8")
+            done = convert(text, "--to", "trainjob")
+            if "kind: PyTorchJob" in text:
+                self.assertEqual(done.returncode, 0, (path, done.stderr))
+            else:
+                self.assertEqual(done.returncode, 2, path)
+                self.assertIn("cannot be converted to trainer.kubeflow.org/v1alpha1", done.stderr)
+        for types in ({}, {"Master": {}}, {"Master": {"template": {"spec": {"containers": ["x"]}}}}, "x", ["x"]):
+            done = convert(json.dumps(manifest("PyTorchJob", "kubeflow.org/v1", {"pytorchReplicaSpecs": types})), "--to", "trainjob")
+            self.assertEqual(done.returncode, 2, types)
+            self.assertIn("spec.pytorchReplicaSpecs: neither Master nor Worker has a template with a container", done.stderr)
 
     def test_jobs_of_today_and_other_objects_are_printed_as_they_are(self):
         config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}

@@ -42,6 +42,7 @@ AUTHOR = [
 RUN = {
     f"{BIN} lint examples/pytorch/*.yaml": r"\d+ jobs, no error",
     "roundhouse lint --strict examples/pytorch/*.yaml": r"\d+ jobs, no error, 0 warnings",
+    "roundhouse convert --to trainjob examples/pytorch/digits.yaml": r"kind: TrainingRuntime[^~]*kind: TrainJob",
     f"{BIN} explain tfjob": r"TF_CONFIG",
     f"{BIN} render examples/pytorch/digits.yaml": r"name: digits-worker-1",
     f"{BIN} comm bench --local 2": r"all-reduce",

@@ -46,6 +46,8 @@ static int convert_job(struct converter *converter, const struct rh_manifest_obj
 	convert_unname(item, conversion.object);
 	converter->converted++;
 	converter->lossy |= conversion.lossy;
+	if (conversion.runtime && rh_json_append(converter->objects, rh_take(conversion.runtime)) < 0)
+		return rh_fail_oom(err);
 	return rh_json_append(converter->objects, rh_take(conversion.object)) < 0 ? rh_fail_oom(err) : 0;
 }
 
@@ -106,10 +108,18 @@ static int convert_finish(const struct rh_cli *cli, const struct converter *conv
 	return RH_EXIT_OK;
 }
 
+/* The words were checked when the command line was parsed. */
+static enum rh_convert_target convert_target(const char *word)
+{
+	if (strcmp(word, "trainjob") == 0)
+		return RH_CONVERT_TRAINJOB;
+	return strcmp(word, "mpi-v2beta1") == 0 ? RH_CONVERT_MPI2 : RH_CONVERT_V1;
+}
+
 static int convert_run(const struct rh_cli *cli)
 {
 	const char *to = rh_cli_option(cli, "to");
-	struct converter converter = {.target = to && strcmp(to, "mpi-v2beta1") == 0 ? RH_CONVERT_MPI2 : RH_CONVERT_V1};
+	struct converter converter = {.target = convert_target(to ? to : "v1")};
 	struct rh_error err = {0};
 	int r;
 
@@ -126,7 +136,8 @@ static int convert_run(const struct rh_cli *cli)
 }
 
 static const struct rh_option convert_options[] = {
-	{"to", 't', "API", "v1|mpi-v2beta1", "the API of the result: kubeflow.org/v1 (default), or the MPI Operator's"},
+	{"to", 't', "API", "v1|mpi-v2beta1|trainjob",
+     "the API of the result: kubeflow.org/v1 (default), the MPI Operator's, or Kubeflow Trainer's"},
 	{"output", 'o', "FORMAT", "yaml|json", "how to print the objects (default: yaml)"},
 	{"strict", 0, NULL, NULL, "end with status 1 if a field is lost"},
 	{"rules", 0, NULL, NULL, "print what becomes of each field, as Markdown, and convert nothing"},
@@ -140,8 +151,9 @@ const struct rh_command rh_command_convert = {
 	.details =
 		"Reads TFJob and PyTorchJob of v1alpha1 to v1beta2, MXJob of v1beta1, XGBoostJob of\n"
 		"xgboostjob.kubeflow.org, MPIJob of v1alpha1, v1alpha2 and v2beta1, and prints them as jobs of\n"
-		"kubeflow.org/v1; with --to mpi-v2beta1 MPIJobs of the MPI Operator. Other objects are printed as they are.\n"
-		"Comments of the files are not kept.\n\n"
+		"kubeflow.org/v1; with --to mpi-v2beta1 MPIJobs of the MPI Operator, with --to trainjob PyTorchJobs as\n"
+		"TrainJobs of Kubeflow Trainer 2.3, each with a TrainingRuntime of its own. Other objects are printed as they\n"
+		"are. Comments of the files are not kept.\n\n"
 		"Standard error names each field that is moved, changed, implied (the target does so anyway) or lost, with\n"
 		"the consequence. A field that is not of the old API stays where it is: check the result by `roundhouse "
 		"lint`.\n"
