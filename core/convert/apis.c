@@ -19,7 +19,12 @@ static const struct rh_convert_rule *const apis_mpi_alpha2[] = {rh_convert_mpi_a
                                                                 rh_convert_flat_policy, NULL};
 static const struct rh_convert_rule *const apis_mpi2[] = {rh_convert_mpi2_to_v1, NULL};
 static const struct rh_convert_rule *const apis_to_mpi2[] = {rh_convert_v1_to_mpi2, NULL};
-static const struct rh_convert_rule *const apis_to_trainjob[] = {rh_convert_pytorch_to_trainjob, NULL};
+static const struct rh_convert_rule *const apis_pytorch_to_trainjob[] = {rh_convert_pytorch_to_trainjob,
+                                                                         rh_convert_policy_to_trainjob, NULL};
+static const struct rh_convert_rule *const apis_xgboost_to_trainjob[] = {rh_convert_xgboost_to_trainjob,
+                                                                         rh_convert_policy_to_trainjob, NULL};
+static const struct rh_convert_rule *const apis_jax_to_trainjob[] = {rh_convert_jax_to_trainjob,
+                                                                     rh_convert_policy_to_trainjob, NULL};
 
 const struct rh_convert_api rh_convert_apis[] = {
 	{"kubeflow.org", "v1alpha1", "TFJob", APIS_V1, "TFJob", apis_tf_list},
@@ -34,6 +39,8 @@ const struct rh_convert_api rh_convert_apis[] = {
 	{"kubeflow.org", "v1alpha2", "MPIJob", APIS_V1, "MPIJob", apis_mpi_alpha2},
 	{"kubeflow.org", "v2beta1", "MPIJob", APIS_V1, "MPIJob", apis_mpi2},
 	{"kubeflow.org", "v1", "MPIJob", APIS_MPI2, "MPIJob", apis_to_mpi2},
-	{"kubeflow.org", "v1", "PyTorchJob", RH_CONVERT_TRAINER, "TrainJob", apis_to_trainjob},
+	{"kubeflow.org", "v1", "PyTorchJob", RH_CONVERT_TRAINER, "TrainJob", apis_pytorch_to_trainjob},
+	{"kubeflow.org", "v1", "XGBoostJob", RH_CONVERT_TRAINER, "TrainJob", apis_xgboost_to_trainjob},
+	{"kubeflow.org", "v1", "JAXJob", RH_CONVERT_TRAINER, "TrainJob", apis_jax_to_trainjob},
 	{NULL, NULL, NULL, NULL, NULL, NULL},
 };

@@ -19,7 +19,7 @@
 enum rh_convert_target {
 	RH_CONVERT_V1,      /**< kubeflow.org/v1 */
 	RH_CONVERT_MPI2,    /**< kubeflow.org/v2beta1, of the MPI Operator; for MPIJobs */
-	RH_CONVERT_TRAINJOB /**< TrainJob of Kubeflow Trainer; for PyTorchJobs */
+	RH_CONVERT_TRAINJOB /**< TrainJob of Kubeflow Trainer; for kinds that Trainer has a policy for */
 };
 
 /** What happens to a field. */

@@ -69,9 +69,14 @@ extern const struct rh_convert_rule rh_convert_mpi_units[];
 extern const struct rh_convert_rule rh_convert_mpi_alpha2[]; /**< MPIJob of v1alpha2 */
 /** What an MPIJob of both had where it set no backoffLimit. */
 extern const struct rh_convert_rule rh_convert_mpi_backoff[];
-extern const struct rh_convert_rule rh_convert_mpi2_to_v1[];          /**< MPIJob of v2beta1 to v1 */
-extern const struct rh_convert_rule rh_convert_v1_to_mpi2[];          /**< and back */
-extern const struct rh_convert_rule rh_convert_pytorch_to_trainjob[]; /**< PyTorchJob of v1 to Trainer's TrainJob */
+extern const struct rh_convert_rule rh_convert_mpi2_to_v1[]; /**< MPIJob of v2beta1 to v1 */
+extern const struct rh_convert_rule rh_convert_v1_to_mpi2[]; /**< and back */
+/** PyTorchJob of v1 to Trainer's TrainJob. Behind each such list comes that of runPolicy. */
+extern const struct rh_convert_rule rh_convert_pytorch_to_trainjob[];
+extern const struct rh_convert_rule rh_convert_xgboost_to_trainjob[]; /**< @see rh_convert_pytorch_to_trainjob */
+extern const struct rh_convert_rule rh_convert_jax_to_trainjob[];     /**< @see rh_convert_pytorch_to_trainjob */
+/** What becomes of runPolicy in a TrainJob. */
+extern const struct rh_convert_rule rh_convert_policy_to_trainjob[];
 
 /** Apply one rule to the whole object. @return 0, RH_EINVAL or RH_ENOMEM */
 int rh_convert_apply(struct rh_conversion *conversion, const struct rh_convert_rule *rule, struct rh_error *err);

@@ -1,16 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PyTorchJob of V1 to TrainJob of Kubeflow Trainer 2.3, with a TrainingRuntime of its own for all that a TrainJob has
- * no field for. */
+/* PyTorchJob, XGBoostJob and JAXJob of V1 to TrainJob of Kubeflow Trainer 2.3, with a TrainingRuntime of its own for
+ * all that a TrainJob has no field for. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "convert/rules.h"
 
-#define TRAINJOB_MAIN "pytorch"
 /* Trainer knows the container, and the job, of the nodes by this name. */
 #define TRAINJOB_NODE "node"
 #define TRAINJOB_STEP "trainer.kubeflow.org/trainjob-ancestor-step"
 #define TRAINJOB_FRAMEWORK "trainer.kubeflow.org/framework"
+
+/* What differs between the kinds. */
+struct trainjob_kind {
+	const char *framework; /* of Trainer: the member of mlPolicy */
+	const char *main;      /* V1's main container */
+	const char *restart;   /* V1's default restartPolicy */
+};
+
+static const struct trainjob_kind trainjob_kinds[] = {
+	{"torch", "pytorch", "OnFailure"}, {"xgboost", "xgboost", "Never"}, {"jax", "jax", "Never"}};
+
+/* The rule's value is the framework. */
+static const struct trainjob_kind *trainjob_kind(const struct rh_convert_field *field)
+{
+	size_t i = 0;
+
+	while (strcmp(trainjob_kinds[i].framework, field->rule->value) != 0)
+		i++;
+	return &trainjob_kinds[i];
+}
 
 static const struct rh_json *trainjob_first(const struct rh_json *types, const char *const names[2])
 {
@@ -35,13 +54,13 @@ static int64_t trainjob_nodes(const struct rh_json *types)
 }
 
 /* @return the main container of a template, or NULL */
-static struct rh_json *trainjob_main(const struct rh_json *template)
+static struct rh_json *trainjob_main(const struct trainjob_kind *kind, const struct rh_json *template)
 {
 	struct rh_json *containers = rh_json_at(template, "spec.containers");
 	struct rh_json *found = rh_json_first(containers);
 
 	for (struct rh_json *at = found; at; at = rh_json_next(at)) {
-		if (rh_text_equal(rh_json_string_at(at, "name"), TRAINJOB_MAIN))
+		if (rh_text_equal(rh_json_string_at(at, "name"), kind->main))
 			found = at;
 	}
 	return rh_json_type(found) == RH_JSON_OBJECT ? found : NULL;
@@ -70,7 +89,9 @@ static const char *trainjob_restart(const struct rh_convert_field *field, const 
 {
 	const char *policy = rh_json_string_at(type, "restartPolicy");
 
-	if (!policy || strcmp(policy, "OnFailure") == 0)
+	if (!policy)
+		return trainjob_kind(field)->restart;
+	if (strcmp(policy, "OnFailure") == 0)
 		return "OnFailure";
 	if (strcmp(policy, "Never") == 0)
 		return "Never";
@@ -105,6 +126,7 @@ static int trainjob_make_runtime(const struct rh_convert_field *field, int64_t n
 {
 	rh_auto(json) owned = job;
 	struct rh_json *object = field->conversion->object;
+	const struct trainjob_kind *kind = trainjob_kind(field);
 	const struct rh_json *name = rh_json_at(object, "metadata.name");
 	const struct rh_json *namespace_ = rh_json_at(object, "metadata.namespace");
 	struct rh_json *runtime = rh_json_ensure_object(object, RH_CONVERT_RUNTIME);
@@ -119,8 +141,8 @@ static int trainjob_make_runtime(const struct rh_convert_field *field, int64_t n
 	policy = spec ? rh_json_ensure_object(spec, "mlPolicy") : NULL;
 	if (!labels || !policy || (name && rh_json_set(metadata, "name", rh_json_copy(name)) < 0) ||
 	    (namespace_ && rh_json_set(metadata, "namespace", rh_json_copy(namespace_)) < 0) ||
-	    rh_json_set_string(labels, TRAINJOB_FRAMEWORK, "torch") < 0 ||
-	    rh_json_set_integer(policy, "numNodes", nodes) < 0 || !rh_json_ensure_object(policy, "torch") ||
+	    rh_json_set_string(labels, TRAINJOB_FRAMEWORK, kind->framework) < 0 ||
+	    rh_json_set_integer(policy, "numNodes", nodes) < 0 || !rh_json_ensure_object(policy, kind->framework) ||
 	    !(spec = rh_json_ensure_object(spec, "template")) || !(spec = rh_json_ensure_object(spec, "spec")))
 		return RH_ENOMEM;
 	list = rh_json_ensure_array(spec, "replicatedJobs");
@@ -140,7 +162,7 @@ static int trainjob_make_spec(const struct rh_convert_field *field, int64_t node
 	    rh_json_set_string(reference, "name", name ? name : "") < 0 ||
 	    rh_json_set_integer(trainer, "numNodes", nodes) < 0)
 		return RH_ENOMEM;
-	return trainjob_move_container(trainjob_main(template), trainer);
+	return trainjob_move_container(trainjob_main(trainjob_kind(field), template), trainer);
 }
 
 /* All nodes have one template: that of the Master, which has rank 0. */
@@ -154,7 +176,7 @@ static int trainjob_apply(const struct rh_convert_field *field, struct rh_error 
 	rh_auto(json) template = first ? rh_json_copy(rh_json_get(first, "template")) : NULL;
 	const char *restart;
 
-	if (!trainjob_main(template))
+	if (!trainjob_main(trainjob_kind(field), template))
 		return rh_fail(err, RH_EINVAL, "%s: neither Master nor Worker has a template with a container", field->path);
 	if (!rh_json_string_at(field->conversion->object, "metadata.name"))
 		return rh_fail(err, RH_EINVAL, "metadata.name: Required value: the TrainingRuntime is named after the job");
@@ -227,10 +249,34 @@ static int trainjob_rest(const struct rh_convert_field *field, struct rh_error *
 	return rh_convert_note(field, RH_CONVERT_LOST, NULL, field->rule->why) < 0 ? rh_fail_oom(err) : 0;
 }
 
+const struct rh_convert_rule rh_convert_xgboost_to_trainjob[] = {
+	{.path = "spec.xgbReplicaSpecs",
+     .to = "spec.trainer, and a TrainingRuntime",
+     .effect = RH_CONVERT_CHANGED,
+     .value = "xgboost",
+     .apply = trainjob_apply,
+     .why = "as of a PyTorchJob. Programs get DMLC_TRACKER_URI, DMLC_TRACKER_PORT, DMLC_TASK_ID and DMLC_NUM_WORKER in "
+            "place of MASTER_ADDR, RANK, WORLD_SIZE and WORKER_ADDRS: change how they find each other"},
+	{.path = NULL},
+};
+
+const struct rh_convert_rule rh_convert_jax_to_trainjob[] = {
+	{.path = "spec.jaxReplicaSpecs",
+     .to = "spec.trainer, and a TrainingRuntime",
+     .effect = RH_CONVERT_CHANGED,
+     .value = "jax",
+     .apply = trainjob_apply,
+     .why =
+         "as of a PyTorchJob. Programs get JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID in place of "
+         "COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES and PROCESS_ID"},
+	{.path = NULL},
+};
+
 const struct rh_convert_rule rh_convert_pytorch_to_trainjob[] = {
 	{.path = "spec.pytorchReplicaSpecs",
      .to = "spec.trainer, and a TrainingRuntime",
      .effect = RH_CONVERT_CHANGED,
+     .value = "torch",
      .apply = trainjob_apply,
      .why =
          "Master and Workers are the nodes; image, command, args, env and resources are spec.trainer, the rest of the "
@@ -244,6 +290,10 @@ const struct rh_convert_rule rh_convert_pytorch_to_trainjob[] = {
 	{.path = "spec.elasticPolicy",
      .effect = RH_CONVERT_LOST,
      .why = "a TrainJob has a fixed number of nodes; give torchrun's rendezvous options in the command"},
+	{.path = NULL},
+};
+
+const struct rh_convert_rule rh_convert_policy_to_trainjob[] = {
 	{.path = "spec.runPolicy.suspend", .to = "spec.suspend", .effect = RH_CONVERT_MOVED},
 	{.path = "spec.runPolicy.activeDeadlineSeconds",
      .effect = RH_CONVERT_LOST,

@@ -278,6 +278,17 @@ class Ways(Case):
                        "--to", "trainjob", "--strict")
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_other_kinds_that_trainer_knows(self):
+        for kind, types, framework, first in (("XGBoostJob", "xgbReplicaSpecs", "xgboost", "Master"), ("JAXJob", "jaxReplicaSpecs", "jax", "Worker")):
+            template = container("i", framework, command=["train"])
+            specs = {first: {"template": template}, "Worker": {"replicas": 2, "template": template}}
+            runtime, job, reported = self.trainjob({types: specs}, kind)
+            self.assertEqual(job["trainer"], {"numNodes": 3 if first == "Master" else 2, "image": "i", "command": ["train"]})
+            self.assertEqual(runtime["mlPolicy"], {"numNodes": job["trainer"]["numNodes"], framework: {}})
+            node = runtime["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+            self.assertEqual(node, {"containers": [{"name": "node"}], "restartPolicy": "Never"})
+            self.assertEqual(reported[0], f"changed: spec.{types} to spec.trainer, and a TrainingRuntime")
+
     def test_old_pytorchjobs_become_trainjobs_through_v1(self):
         _, job, reported = self.trainjob({"replicaSpecs": [{"replicaType": "MASTER", "template": TORCH}]}, api="kubeflow.org/v1alpha1")
         self.assertEqual(job["trainer"], {"numNodes": 1, "image": "i"})
@@ -287,7 +298,7 @@ class Ways(Case):
         for path in sorted(GOLDENS.glob("*.yaml")):
             text = path.read_text(encoding="utf-8")
             done = convert(text, "--to", "trainjob")
-            if "kind: PyTorchJob" in text:
+            if any(f"kind: {kind}" in text for kind in ("PyTorchJob", "XGBoostJob", "JAXJob")):
                 self.assertEqual(done.returncode, 0, (path, done.stderr))
             else:
                 self.assertEqual(done.returncode, 2, path)

@@ -151,9 +151,9 @@ const struct rh_command rh_command_convert = {
 	.details =
 		"Reads TFJob and PyTorchJob of v1alpha1 to v1beta2, MXJob of v1beta1, XGBoostJob of\n"
 		"xgboostjob.kubeflow.org, MPIJob of v1alpha1, v1alpha2 and v2beta1, and prints them as jobs of\n"
-		"kubeflow.org/v1; with --to mpi-v2beta1 MPIJobs of the MPI Operator, with --to trainjob PyTorchJobs as\n"
-		"TrainJobs of Kubeflow Trainer 2.3, each with a TrainingRuntime of its own. Other objects are printed as they\n"
-		"are. Comments of the files are not kept.\n\n"
+		"kubeflow.org/v1; with --to mpi-v2beta1 MPIJobs of the MPI Operator, with --to trainjob PyTorchJobs,\n"
+		"XGBoostJobs and JAXJobs as TrainJobs of Kubeflow Trainer 2.3, each with a TrainingRuntime of its own. Other\n"
+		"objects are printed as they are. Comments of the files are not kept.\n\n"
 		"Standard error names each field that is moved, changed, implied (the target does so anyway) or lost, with\n"
 		"the consequence. A field that is not of the old API stays where it is: check the result by `roundhouse "
 		"lint`.\n"
