@@ -217,6 +217,33 @@ LIMITS = [
     ({"x-kubernetes-int-or-string": True}, "1", True),
 ]
 
+AB = {"type": "object", "properties": {"a": INT, "b": INT, "in": {"type": "object", "properties": {"c": TEXT}}}}
+HAS_A, HAS_B = {"required": ["a"]}, {"required": ["b"]}
+
+# Schemas with alternatives: (schema, values that fit, values that do not).
+COMPOSED = [
+    ({**AB, "anyOf": [HAS_A, HAS_B]}, [{"a": 1}, {"b": 1}, {"a": 1, "b": 1}], [{}, {"in": {}}, {"a": None}]),
+    ({**AB, "oneOf": [HAS_A, HAS_B]}, [{"a": 1}, {"b": 1}, {"a": 1, "b": None}], [{}, {"a": 1, "b": 1}]),
+    ({**AB, "not": HAS_A}, [{}, {"b": 1}, {"a": None}], [{"a": 1}]),
+    ({**AB, "not": {"required": ["a", "b"]}}, [{}, {"b": 1}], [{"a": 1, "b": 1}]),
+    ({**AB, "allOf": [HAS_A, {"properties": {"a": {"minimum": 3}}}]}, [{"a": 3}], [{"b": 3}, {"a": 2}]),
+    ({**AB, "anyOf": [{"properties": {"a": {"maximum": 3}}}, HAS_B]}, [{"a": 3}, {"a": 4, "b": 1}, {}], [{"a": 4}]),
+    ({**AB, "anyOf": [{"properties": {"in": {"required": ["c"]}}}, HAS_B]}, [{"in": {"c": "x"}}, {}], [{"in": {}}]),
+    ({**AB, "oneOf": [{"properties": {"a": {"enum": [1]}}}, {"properties": {"a": {"enum": [2]}}}]}, [{"a": 1}, {"a": 2}], [{"a": 3}, {}]),
+    ({**AB, "oneOf": [HAS_A, {"allOf": [{"not": HAS_A}, HAS_B]}]}, [{"a": 1, "b": 1}, {"b": 1}], [{}]),
+    ({**AB, "allOf": [{"anyOf": [HAS_A, HAS_B]}, {"not": {"properties": {"a": {"minimum": 5}}, "required": ["a"]}}]}, [{"a": 4}, {"b": 9}],
+     [{"a": 5}, {}]),
+    ({**TEXT, "anyOf": [{"pattern": "^a"}, {"maxLength": 2}]}, ["abc", "bc"], ["bcd"]),
+    ({**TEXT, "oneOf": [{"format": "ipv4"}, {"format": "ipv6"}]}, ["10.0.0.1", "::1"], ["host"]),
+    ({**TEXT, "not": {"enum": ["a", "b"]}}, ["c"], ["a", "b"]),
+    ({**TEXT, "allOf": [{"minLength": 2}, {"maxLength": 3}]}, ["ab", "abc"], ["a", "abcd"]),
+    ({**TEXTS, "anyOf": [{"minItems": 2}, {"items": {"enum": ["x"]}}]}, [["x"], [], ["a", "b"]], [["a"]]),
+    ({**INT, "oneOf": [{"minimum": 5}, {"multipleOf": 2}]}, [5, 7, 2], [3, 6]),
+    ({"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}, [1, "x"], []),
+    ({"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}], "allOf": [{"maximum": 3}, {"pattern": "^[0-9]+%$"}]},
+     [3, "80%"], [4, "80"]),
+]
+
 # Both sides refuse these.
 BAD = [
     (INT, "self >"),
