@@ -229,13 +229,14 @@ static struct check_type check_result(const struct check *check, const struct rh
 /* A pattern that is written down is compiled now. */
 static int check_pattern(const struct check *check, const struct rh_cel_node *node)
 {
-	const struct rh_cel_node *pattern = node->count == 2 ? node->args[1] : NULL;
+	bool compares =
+		strcmp(node->name, "matches") == 0 || strcmp(node->name, "find") == 0 || strcmp(node->name, "findAll") == 0;
+	const struct rh_cel_node *pattern = compares && node->count >= 2 ? node->args[1] : NULL;
 	rh_auto(regex) regex = NULL;
 	struct rh_error why = {0};
 	int r;
 
-	if (strcmp(node->name, "matches") != 0 || !pattern || pattern->op != RH_CEL_OP_LITERAL ||
-	    pattern->literal.kind != RH_CEL_STRING)
+	if (!pattern || pattern->op != RH_CEL_OP_LITERAL || pattern->literal.kind != RH_CEL_STRING)
 		return 0;
 	r = rh_regex_compile(pattern->literal.text.data, pattern->literal.text.length, &regex, &why);
 	return r == RH_EINVAL ? check_refuse(check, pattern, why.message) : r;

@@ -46,6 +46,12 @@ static const struct row rows[] = {
 	{"['a', 'b'].exists(x, x.matches('(a|b)+') && x == 'b')", "true"},
 	{"'x'.matches('a{1000}{1000}')", "! regular expression: a repetition follows a repetition"},
 	{"'x'.matches('((a{100}){100}){100}')", "! regular expression: it is too large"},
+	{"'a1b22'.find('[0-9]+') == '1' && 'ab'.find('[0-9]+') == ''", "true"},
+	{"'a1b22'.findAll('[0-9]+') == ['1', '22'] && 'a1b22'.findAll('[0-9]+', 1) == ['1']", "true"},
+	{"'a1b22'.findAll('[0-9]+', 0).size() == 0 && 'a1b22'.findAll('[0-9]+', -1).size() == 2", "true"},
+	{"'baac'.findAll('a*') == ['', 'aa', ''] && ''.findAll('a*') == ['']", "true"},
+	{"'\xC3\xA4\xC3\xA4'.findAll('') == ['', '', '']", "true"},
+	{"'a'.find('(') == ''", "! regular expression: a ( is not closed"},
 	{"'\\x00'.size() == 1", "! an escape in a string is not valid"},
 };
 
