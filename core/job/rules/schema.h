@@ -5,9 +5,9 @@
  *
  * A schema document is {"root": NAME, "definitions": {NAME: SCHEMA}}, and may name the version of Kubernetes that it
  * was cut from ("kubernetes": "v1.34.4"); SCHEMA uses type, properties, items, additionalProperties, required, enum,
- * format, minimum, maximum, multipleOf, lengths, pattern, anyOf, oneOf, allOf, not (whose schemas have no $ref), $ref (a
- * NAME), x-kubernetes-validations, -list-type, -preserve-unknown-fields and -int-or-string, which without a format is a
- * quantity.
+ * format, minimum, maximum, multipleOf, lengths, pattern, anyOf, oneOf, allOf, not (whose schemas have no $ref), $ref
+ * (a NAME), x-kubernetes-validations, -list-type, -preserve-unknown-fields and -int-or-string, which without a format
+ * is a quantity.
  */
 #ifndef RH_JOB_RULES_SCHEMA_H
 #define RH_JOB_RULES_SCHEMA_H
