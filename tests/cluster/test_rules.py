@@ -70,8 +70,8 @@ class Rules(unittest.TestCase):
             found[pathlib.Path(row["source"]).stem].append((row["path"], row["detail"]))
         return found
 
-    def serve(self, jobs):
-        """-> {name: [(path, detail)]} as the server refuses them."""
+    def serve(self, jobs, keep=False):
+        """-> {name: [(path, detail)]} as the server refuses them; keep: also what it gives no field for."""
         found = {}
         for one in jobs:
             status, text = self.api.request("POST", PATH, json.dumps(one))
@@ -79,7 +79,7 @@ class Rules(unittest.TestCase):
             self.assertIn(status, (201, 422), answer)
             causes = answer.get("details", {}).get("causes", []) if status == 422 else []
             # it adds one without a field: that rules were not checked
-            causes = [cause for cause in causes if cause["field"] != "<nil>"]
+            causes = [cause for cause in causes if cause["field"] != "<nil>" or keep]
             found[one["metadata"]["name"]] = [(cause["field"], cause["message"]) for cause in causes]
         return found
 
@@ -118,6 +118,24 @@ class Rules(unittest.TestCase):
             if bad is not None:
                 cases.append((f"bad-{i}", {f"f{i}": bad}, False))
         self.compare(cases, fields, words=False)
+
+    def test_alternatives(self):
+        """anyOf and its like: the server names the value in the text and not in the field, and adds why one alternative does not fit."""
+        fields = {f"f{i}": schema for i, (schema, _, _) in enumerate(cel_cases.COMPOSED)}
+        cases = [(f"{kind}-{i}-{j}", {f"f{i}": value}, kind == "good") for i, (_, good, bad) in enumerate(cel_cases.COMPOSED)
+                 for kind, values in (("good", good), ("bad", bad)) for j, value in enumerate(values)]
+        jobs = [job(name, spec) for name, spec, _ in cases]
+        self.define(fields)
+        lint, server = self.lint(jobs, fields), self.serve(jobs, keep=True)
+        for name, spec, valid in cases:
+            with self.subTest(name=name, spec=spec, schema=[fields.get(key) for key in spec]):
+                refused = [found.groups() for _, message in server[name]
+                           for found in [re.search(r'"([^"]*)" (must (?:not )?validate .*)', message)] if found]
+                found = [(path, found[1]) for path, detail in lint[name]
+                         for found in [re.match(r"Invalid value: (must (?:not )?validate [^:]*)", detail)] if found]
+                self.assertEqual(server[name] == [], valid, server[name])
+                self.assertEqual(lint[name] == [], valid, lint[name])
+                self.assertLessEqual(set(found), set(refused), server[name])
 
     def test_messages(self):
         fields = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/cel/check.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -199,6 +200,8 @@ static bool check_argument(const struct check *check, char letter, const struct 
 	}
 	if (kind != RH_CEL_DYN && types[i].kind != RH_CEL_DYN && kind != types[i].kind)
 		return false;
+	if (letter == 'S')
+		return check_same(check, &types[0], &types[i]);
 	return letter != 'L' || check_same(check, &item, &string);
 }
 
@@ -217,36 +220,68 @@ static bool check_overload(const struct check *check, const struct rh_cel_functi
 static struct check_type check_result(const struct check *check, const struct rh_cel_function *function,
                                       const struct check_type *types)
 {
+	struct check_type strings = check_dyn;
+
 	if (function->result == 'e' || function->result == 'v')
 		return check_item(check, &types[0]);
 	if (function->result == 'o')
 		return types[0];
+	if (function->result == 'O')
+		return check_of(check, RH_CEL_OPTIONAL, RH_CEL_DYN, types[0]);
+	if (function->result == 'L' || function->result == 'M')
+		strings = check_of(check, RH_CEL_LIST, RH_CEL_DYN, (struct check_type){.kind = RH_CEL_STRING});
+	if (function->result == 'M')
+		return check_of(check, RH_CEL_MAP, RH_CEL_STRING, strings);
 	if (function->result == 'L')
-		return check_of(check, RH_CEL_LIST, RH_CEL_DYN, (struct check_type){.kind = RH_CEL_STRING});
+		return strings;
 	return (struct check_type){.kind = rh_cel_kind_of_letter(function->result)};
 }
 
 /* A pattern that is written down is compiled now. */
 static int check_pattern(const struct check *check, const struct rh_cel_node *node)
 {
-	const struct rh_cel_node *pattern = node->count == 2 ? node->args[1] : NULL;
+	bool compares =
+		strcmp(node->name, "matches") == 0 || strcmp(node->name, "find") == 0 || strcmp(node->name, "findAll") == 0;
+	const struct rh_cel_node *pattern = compares && node->count >= 2 ? node->args[1] : NULL;
 	rh_auto(regex) regex = NULL;
 	struct rh_error why = {0};
 	int r;
 
-	if (strcmp(node->name, "matches") != 0 || !pattern || pattern->op != RH_CEL_OP_LITERAL ||
-	    pattern->literal.kind != RH_CEL_STRING)
+	if (!pattern || pattern->op != RH_CEL_OP_LITERAL || pattern->literal.kind != RH_CEL_STRING)
 		return 0;
 	r = rh_regex_compile(pattern->literal.text.data, pattern->literal.text.length, &regex, &why);
 	return r == RH_EINVAL ? check_refuse(check, pattern, why.message) : r;
 }
 
+/* ip.isCanonical(x) is no member of ip, where there is a function of that whole name. */
+static void check_qualify(const struct check *check, struct rh_cel_node *node)
+{
+	const struct rh_cel_node *space = node->op == RH_CEL_OP_MEMBER ? node->args[0] : NULL;
+	struct rh_cel_value name;
+	char text[64];
+
+	if (!space || space->op != RH_CEL_OP_NAME || strlen(space->name) + strlen(node->name) + 2 > sizeof(text))
+		return;
+	(void)snprintf(text, sizeof(text), "%s.%s", space->name, node->name);
+	if (!rh_cel_function_find(text, false))
+		return;
+	name = rh_cel_string(check->scope->room, text, strlen(text));
+	if (name.kind != RH_CEL_STRING)
+		return;
+	node->op = RH_CEL_OP_CALL;
+	node->name = name.text.data;
+	node->args++;
+	node->count--;
+}
+
 static int check_call(struct check *check, struct rh_cel_node *node, struct check_type *ret_type)
 {
-	bool member = node->op == RH_CEL_OP_MEMBER;
 	struct check_type types[8] = {{0}};
+	bool member;
 	int r = 0;
 
+	check_qualify(check, node);
+	member = node->op == RH_CEL_OP_MEMBER;
 	node->function = rh_cel_function_find(node->name, member);
 	if (!node->function || node->count > 8)
 		return rh_cel_refuse(check->scope->err, check->scope->text, node->at, "function %s() is not known", node->name);

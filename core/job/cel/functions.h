@@ -3,8 +3,10 @@
  * @file job/cel/functions.h
  * @brief The functions of CEL that are known, with their types.
  *
- * Types are letters: b bool, i int, u uint, d double, s string, y bytes, D duration, T timestamp, q quantity, t type,
- * * any; l any list, L list of strings, e an item of the first argument's list, m a map; o an optional, v its value.
+ * Types are letters: b bool, i int, u uint, d double, s string, y bytes, D duration, T timestamp, q quantity, I IP
+ * address, C CIDR, U URL, t type, * any; l any list, L list of strings, S a list like the first argument, e an item of
+ * that, m a map; o an optional, v its value, O as a result an optional of the first argument, M as a result a map of
+ * lists of strings. A name with a dot is that of a function of a namespace, which is called as a member is.
  */
 #ifndef RH_JOB_CEL_FUNCTIONS_H
 #define RH_JOB_CEL_FUNCTIONS_H
@@ -33,6 +35,10 @@ extern const struct rh_cel_function rh_cel_text_functions[];
 extern const struct rh_cel_function rh_cel_list_functions[];
 /** Conversions, times and quantities. */
 extern const struct rh_cel_function rh_cel_convert_functions[];
+/** IP addresses and CIDRs. */
+extern const struct rh_cel_function rh_cel_net_functions[];
+/** URLs. */
+extern const struct rh_cel_function rh_cel_url_functions[];
 
 /** @return the first function of that name and way to call, or NULL */
 const struct rh_cel_function *rh_cel_function_find(const char *name, bool member);

@@ -30,8 +30,9 @@ struct rh_regex {
 
 /* The instructions that are reached at one place of the text. */
 struct regex_set {
-	int *members; /* in any order */
-	int *places;  /* of an instruction among them */
+	int *members;   /* those of the way that is preferred first */
+	int *places;    /* of an instruction among them */
+	size_t *starts; /* where the way to it begins */
 	int count;
 };
 
@@ -61,31 +62,86 @@ static int regex_push(struct rh_regex *regex, struct regex_code code)
 	return 0;
 }
 
+/* Go on with what follows at once, or with what stands behind: the former is preferred, but by a lazy repetition. */
+static void regex_split(struct rh_regex *regex, int split, int behind, bool lazy)
+{
+	struct regex_code *code = &regex->code[split];
+
+	code->to = lazy ? behind : split + 1;
+	code->other = lazy ? split + 1 : behind;
+}
+
 /* Some of it without need: (x)?, or x* */
-static int regex_emit_optional(struct rh_regex *regex, int node, bool again)
+static int regex_emit_optional(struct rh_regex *regex, const struct rh_regex_node *node, bool again)
 {
 	int split = regex->count;
-	int r = regex_push(regex, (struct regex_code){.what = REGEX_DO_SPLIT, .to = split + 1});
+	int r = regex_push(regex, (struct regex_code){.what = REGEX_DO_SPLIT});
 
 	if (r == 0)
-		r = regex_emit(regex, node);
+		r = regex_emit(regex, node->left);
 	if (r == 0 && again)
 		r = regex_push(regex, (struct regex_code){.what = REGEX_DO_JUMP, .to = split});
 	if (r == 0)
-		regex->code[split].other = regex->count;
+		regex_split(regex, split, regex->count, node->lazy);
 	return r;
 }
 
+/* x+, the whole of it once more without need where @p optional */
+static int regex_emit_plus(struct rh_regex *regex, const struct rh_regex_node *node, bool optional)
+{
+	int split = regex->count, start, back;
+	int r = optional ? regex_push(regex, (struct regex_code){.what = REGEX_DO_SPLIT}) : 0;
+
+	start = regex->count;
+	if (r == 0)
+		r = regex_emit(regex, node->left);
+	back = regex->count;
+	if (r == 0)
+		r = regex_push(regex, (struct regex_code){.what = REGEX_DO_SPLIT});
+	if (r < 0)
+		return r;
+	regex->code[back].to = node->lazy ? back + 1 : start;
+	regex->code[back].other = node->lazy ? start : back + 1;
+	if (optional)
+		regex_split(regex, split, regex->count, node->lazy);
+	return 0;
+}
+
+/* @return whether it can match without a character */
+static bool regex_is_nullable(const struct rh_regex *regex, int index)
+{
+	const struct rh_regex_node *node = &regex->tree.nodes[index];
+
+	switch (node->op) {
+	case RH_REGEX_SET:
+		return false;
+	case RH_REGEX_CAT:
+		return regex_is_nullable(regex, node->right) && regex_is_nullable(regex, node->left);
+	case RH_REGEX_ALT:
+		return regex_is_nullable(regex, node->right) || regex_is_nullable(regex, node->left);
+	case RH_REGEX_REPEAT:
+		return node->least == 0 || regex_is_nullable(regex, node->left);
+	case RH_REGEX_EMPTY:
+	case RH_REGEX_ASSERT:
+		return true;
+	}
+	return true;
+}
+
+/* As Go does it: x* of what can be empty is (x+)?, or the order of ways would be another (golang.org/issue/46123). */
 static int regex_emit_repeat(struct rh_regex *regex, const struct rh_regex_node *node)
 {
 	int r = 0;
 
-	for (int i = 0; r == 0 && i < node->least; i++)
+	if (node->most < 0 && node->least == 0)
+		return regex_is_nullable(regex, node->left) ? regex_emit_plus(regex, node, true)
+		                                            : regex_emit_optional(regex, node, true);
+	for (int i = node->most < 0 ? 1 : 0; r == 0 && i < node->least; i++)
 		r = regex_emit(regex, node->left);
 	if (r == 0 && node->most < 0)
-		return regex_emit_optional(regex, node->left, true);
+		return regex_emit_plus(regex, node, false);
 	for (int i = node->least; r == 0 && i < node->most; i++)
-		r = regex_emit_optional(regex, node->left, false);
+		r = regex_emit_optional(regex, node, false);
 	return r;
 }
 
@@ -182,19 +238,23 @@ static bool regex_holds(const struct regex_run *run, char assertion)
 	}
 }
 
-static bool regex_add(struct regex_set *set, int index)
+static bool regex_add(struct regex_set *set, int index, size_t start)
 {
 	int place = set->places[index];
 
 	if (place < set->count && set->members[place] == index)
 		return false;
 	set->places[index] = set->count;
+	set->starts[set->count] = start;
 	set->members[set->count++] = index;
 	return true;
 }
 
-/* Add an instruction, and what it leads to without a character. @return whether the end of the program is among them */
-static bool regex_follow(struct regex_run *run, struct regex_set *set, int index)
+/*
+ * Add an instruction, and what it leads to without a character, up to the end of the program: what would come behind
+ * that is not preferred to it. @return whether the end is among them
+ */
+static bool regex_follow(struct regex_run *run, struct regex_set *set, int index, size_t start)
 {
 	const struct rh_regex *regex = run->regex;
 	int depth = 0;
@@ -205,7 +265,7 @@ static bool regex_follow(struct regex_run *run, struct regex_set *set, int index
 
 		index = run->stack[--depth];
 		code = &regex->code[index];
-		if (!regex_add(set, index))
+		if (!regex_add(set, index, start))
 			continue;
 		if (code->what == REGEX_DO_MATCH)
 			return true;
@@ -231,7 +291,7 @@ static bool regex_step(struct regex_run *run, uint32_t letter)
 		const struct regex_code *code = &regex->code[index];
 
 		if (code->what == REGEX_DO_SET && rh_regex_set_has(&regex->tree, &regex->tree.nodes[code->node], letter) &&
-		    regex_follow(run, &run->next, index + 1))
+		    regex_follow(run, &run->next, index + 1, 0))
 			return true;
 	}
 	run->now = run->next;
@@ -239,46 +299,130 @@ static bool regex_step(struct regex_run *run, uint32_t letter)
 	return false;
 }
 
+/* Look at a place of the text. @return bytes of the character there; 0 at the end */
+static size_t regex_look(struct regex_run *run, const char *text, size_t length, size_t at)
+{
+	run->start = at == 0;
+	run->end = at == length;
+	run->after = 0;
+	return at < length ? rh_regex_letter(text + at, length - at, &run->after) : 0;
+}
+
 static bool regex_search(struct regex_run *run, const char *text, size_t length)
 {
 	size_t at = 0;
-	uint32_t letter = 0;
 
 	for (;;) {
-		size_t bytes = at < length ? rh_regex_letter(text + at, length - at, &letter) : 0;
+		size_t bytes = regex_look(run, text, length, at);
+		uint32_t letter = run->after;
 
-		run->start = at == 0;
-		run->end = at == length;
-		run->after = bytes ? letter : 0;
-		if (regex_follow(run, &run->now, 0))
+		if (regex_follow(run, &run->now, 0, 0))
 			return true;
 		if (bytes == 0)
 			return false;
 		run->before = letter;
 		at += bytes;
-		run->start = false;
-		run->end = at == length;
-		run->after = 0;
-		if (at < length)
-			(void)rh_regex_letter(text + at, length - at, &run->after);
+		(void)regex_look(run, text, length, at);
 		if (regex_step(run, letter))
 			return true;
 	}
 }
 
-int rh_regex_search(const struct rh_regex *regex, const char *text, size_t length, bool *ret_found)
+/*
+ * Go on behind a letter, 0 bytes of which are the end of the text; up to where the program ends: all that comes behind
+ * it is not preferred to it. @return whether it ends at @p at, before the letter; then where its way begins
+ */
+static bool regex_go_on(struct regex_run *run, uint32_t letter, size_t bytes, size_t *ret_start)
+{
+	const struct rh_regex *regex = run->regex;
+	struct regex_set old = run->now;
+	bool ends = false;
+
+	run->next.count = 0;
+	for (int i = 0; i < old.count && !ends; i++) {
+		const struct regex_code *code = &regex->code[old.members[i]];
+
+		ends = code->what == REGEX_DO_MATCH;
+		if (ends)
+			*ret_start = old.starts[i];
+		else if (bytes && code->what == REGEX_DO_SET &&
+		         rh_regex_set_has(&regex->tree, &regex->tree.nodes[code->node], letter))
+			(void)regex_follow(run, &run->next, old.members[i] + 1, old.starts[i]);
+	}
+	run->now = run->next;
+	run->next = old;
+	return ends;
+}
+
+/* The leftmost match, and of those the one that is preferred. */
+static bool regex_find(struct regex_run *run, const char *text, size_t length, struct rh_regex_match *match)
+{
+	size_t at = match->from;
+	bool found = false;
+
+	/* of the letter before it counts only whether it is one of ASCII */
+	run->before = at > 0 ? (unsigned char)text[at - 1] : 0;
+	for (;;) {
+		size_t bytes = regex_look(run, text, length, at);
+		uint32_t letter = run->after;
+
+		if (!found)
+			(void)regex_follow(run, &run->now, 0, at);
+		if (bytes > 0) {
+			run->before = letter;
+			(void)regex_look(run, text, length, at + bytes);
+		}
+		if (regex_go_on(run, letter, bytes, &match->start)) {
+			found = true;
+			match->end = at;
+		}
+		at += bytes;
+		match->read = at - match->from;
+		if (bytes == 0 || (found && run->now.count == 0))
+			return found;
+	}
+}
+
+/* @return 0, RH_EINVAL (too long) or RH_ENOMEM; what @p run has is of the two rooms, owned by the caller */
+static int regex_prepare(const struct rh_regex *regex, size_t length, struct regex_run *run, int **ret_room,
+                         size_t **ret_starts)
 {
 	size_t count = (size_t)regex->count;
-	rh_auto_free int *room = rh_alloc_array(count * 6 + 2, sizeof(int));
-	struct regex_run run = {.regex = regex};
 
 	if (length > REGEX_STEPS_MAX / count)
 		return RH_EINVAL;
-	if (!room)
+	*ret_room = rh_alloc_array(count * 6 + 2, sizeof(**ret_room));
+	*ret_starts = rh_alloc_array(count * 2, sizeof(**ret_starts));
+	if (!*ret_room || !*ret_starts)
 		return RH_ENOMEM;
-	run.now = (struct regex_set){room, room + count, 0};
-	run.next = (struct regex_set){room + 2 * count, room + 3 * count, 0};
-	run.stack = room + 4 * count;
-	*ret_found = regex_search(&run, text, length);
+	run->regex = regex;
+	run->now = (struct regex_set){*ret_room, *ret_room + count, *ret_starts, 0};
+	run->next = (struct regex_set){*ret_room + 2 * count, *ret_room + 3 * count, *ret_starts + count, 0};
+	run->stack = *ret_room + 4 * count;
 	return 0;
+}
+
+int rh_regex_search(const struct rh_regex *regex, const char *text, size_t length, bool *ret_found)
+{
+	rh_auto_free int *room = NULL;
+	rh_auto_free size_t *starts = NULL;
+	struct regex_run run = {0};
+	int r = regex_prepare(regex, length, &run, &room, &starts);
+
+	if (r == 0)
+		*ret_found = regex_search(&run, text, length);
+	return r;
+}
+
+int rh_regex_find(const struct rh_regex *regex, const char *text, size_t length, struct rh_regex_match *match,
+                  bool *ret_found)
+{
+	rh_auto_free int *room = NULL;
+	rh_auto_free size_t *starts = NULL;
+	struct regex_run run = {0};
+	int r = regex_prepare(regex, length, &run, &room, &starts);
+
+	if (r == 0)
+		*ret_found = regex_find(&run, text, length, match);
+	return r;
 }

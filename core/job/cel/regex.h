@@ -35,4 +35,20 @@ RH_DEFINE_CLEANUP(regex);
  */
 int rh_regex_search(const struct rh_regex *regex, const char *text, size_t length, bool *ret_found);
 
+/** Where a match is looked for, and where it is. */
+struct rh_regex_match {
+	size_t from;       /**< set by the caller: a character of the text starts here, or the text ends */
+	size_t start, end; /**< of the match: bytes from the start of the text */
+	size_t read;       /**< bytes behind from that were looked at */
+};
+
+/**
+ * Find the leftmost match, as Go's FindStringIndex() and Perl prefer one: of alternatives the first.
+ * @param[in,out] match its start and end are set where there is one
+ * @param[out] ret_found whether there is one
+ * @return 0, RH_EINVAL (the comparison would take too long) or RH_ENOMEM
+ */
+int rh_regex_find(const struct rh_regex *regex, const char *text, size_t length, struct rh_regex_match *match,
+                  bool *ret_found);
+
 #endif

@@ -13,7 +13,7 @@
 
 /* Flags that hold up to the end of a group. */
 struct parse_flags {
-	bool fold, lines, dot_all;
+	bool fold, lines, dot_all, lazy;
 };
 
 struct parse {
@@ -276,7 +276,8 @@ static int parse_group_head(struct parse *parse)
 			parse->flags.dot_all = set;
 			break;
 		case 'U':
-			break; /* which of several matches is taken makes no difference here */
+			parse->flags.lazy = set;
+			break;
 		case ':':
 			parse->at++;
 			return 0;
@@ -399,7 +400,7 @@ static int parse_repeated(struct parse *parse, int *ret_node)
 
 	if (r < 0 || parse->at == parse->length || !parse_repetition(parse, &node.least, &node.most))
 		return r;
-	(void)parse_skip(parse, "?");
+	node.lazy = parse_skip(parse, "?") != parse->flags.lazy;
 	if (node.least > PARSE_REPEAT_MAX || node.most > PARSE_REPEAT_MAX || (node.most >= 0 && node.most < node.least))
 		return parse_refuse(parse, "a repetition is more than 1000 times, or the wrong way round");
 	if (parse->at < parse->length && parse_repetition(parse, &least, &most))

@@ -40,6 +40,7 @@ struct rh_regex_node {
 	int least, most;
 	size_t first, count; /**< RH_REGEX_SET: its ranges */
 	bool inverse, fold;  /**< of a set: what is not in it; ASCII letters in both cases */
+	bool lazy;           /**< of a repetition: as few as possible */
 	char assertion;
 };
 

@@ -95,6 +95,76 @@ static struct rh_cel_value text_matches(struct rh_cel_room *room, const struct r
 	return r < 0 ? rh_cel_error("the regular expression cannot be compared") : rh_cel_bool(found);
 }
 
+/* Most bytes that all comparisons of one findAll() look at. */
+#define TEXT_FIND_MAX (4u << 20)
+
+/* @return bytes of the character at @p at; 1 at the end */
+static size_t text_width(const struct rh_cel_value *text, size_t at)
+{
+	struct rh_cel_value rest = text_part(text, at, text->text.length);
+	size_t width = text_skip(&rest, 1);
+
+	return width ? width : 1;
+}
+
+/*
+ * Append up to @p most matches to @p items, as Go's FindAllString() does: an empty one that ends where the one before
+ * it does is none.
+ */
+static int text_find_matches(const struct rh_regex *regex, const struct rh_cel_value *text, int64_t most,
+                             struct rh_cel_value *items, size_t *ret_count)
+{
+	struct rh_regex_match match = {0};
+	size_t before = SIZE_MAX, read = 0;
+	bool found = true;
+	int r = 0;
+
+	*ret_count = 0;
+	while (match.from <= text->text.length && (most < 0 || (int64_t)*ret_count < most) && read < TEXT_FIND_MAX) {
+		r = rh_regex_find(regex, text->text.data, text->text.length, &match, &found);
+		if (r < 0 || !found)
+			return r;
+		if (match.end != match.from || match.start != before)
+			items[(*ret_count)++] = text_part(text, match.start, match.end);
+		read += match.read;
+		before = match.end;
+		match.from = match.end == match.from ? match.from + text_width(text, match.from) : match.end;
+	}
+	return read < TEXT_FIND_MAX ? 0 : RH_EINVAL;
+}
+
+/* @return a list of matches, or an error */
+static struct rh_cel_value text_matches_of(struct rh_cel_room *room, const struct rh_cel_value *args, int64_t most)
+{
+	size_t length = args[0].text.length, count = 0;
+	size_t enough = most >= 0 && (uint64_t)most <= length ? (size_t)most : length + 1;
+	struct rh_cel_value *items = rh_cel_room_take(room, (enough + 1) * sizeof(*items));
+	rh_auto(regex) regex = NULL;
+	int r = rh_regex_compile(args[1].text.data, args[1].text.length, &regex, NULL);
+
+	if (!items)
+		return rh_cel_error("out of memory");
+	if (r == 0)
+		r = text_find_matches(regex, &args[0], most, items, &count);
+	room->failed = room->failed || r == RH_ENOMEM;
+	return r < 0 ? rh_cel_error("the regular expression cannot be compared") : rh_cel_list(items, count);
+}
+
+static struct rh_cel_value text_find_first(struct rh_cel_room *room, const struct rh_cel_value *args, size_t count)
+{
+	struct rh_cel_value found = text_matches_of(room, args, 1);
+
+	(void)count;
+	if (found.kind == RH_CEL_ERROR)
+		return found;
+	return found.count ? found.items[0] : text_part(&args[0], 0, 0);
+}
+
+static struct rh_cel_value text_find_all(struct rh_cel_room *room, const struct rh_cel_value *args, size_t count)
+{
+	return text_matches_of(room, args, count > 2 ? args[2].integer : -1);
+}
+
 static struct rh_cel_value text_case(struct rh_cel_room *room, const struct rh_cel_value *text, int (*change)(int))
 {
 	struct rh_cel_value copy = rh_cel_string(room, text->text.data, text->text.length);
@@ -277,6 +347,9 @@ const struct rh_cel_function rh_cel_text_functions[] = {
 	{"endsWith", "ss", 'b', true, text_ends},
 	{"matches", "ss", 'b', true, text_matches},
 	{"matches", "ss", 'b', false, text_matches},
+	{"find", "ss", 's', true, text_find_first},
+	{"findAll", "ss", 'L', true, text_find_all},
+	{"findAll", "ssi", 'L', true, text_find_all},
 	{"lowerAscii", "s", 's', true, text_lower},
 	{"upperAscii", "s", 's', true, text_upper},
 	{"trim", "s", 's', true, text_trim},

@@ -69,9 +69,10 @@ void *rh_cel_room_take(struct rh_cel_room *room, size_t size)
 
 const char *rh_cel_kind_name(enum rh_cel_kind kind)
 {
-	static const char *const names[] = {"dyn",    "error",  "null_type", "bool",          "int",       "uint",
-	                                    "double", "string", "bytes",     "duration",      "timestamp", "quantity",
-	                                    "list",   "map",    "object",    "optional_type", "type"};
+	static const char *const names[] = {"dyn",       "error",    "null_type", "bool",          "int",
+	                                    "uint",      "double",   "string",    "bytes",         "duration",
+	                                    "timestamp", "quantity", "net.IP",    "net.CIDR",      "kubernetes.URL",
+	                                    "list",      "map",      "object",    "optional_type", "type"};
 
 	return names[kind];
 }
@@ -222,7 +223,7 @@ static struct rh_cel_value value_of_array(struct rh_cel_room *room, const struct
 		return rh_cel_error("out of memory");
 	for (const struct rh_json *item = rh_json_first(json); item; item = rh_json_next(item))
 		items[i++] = rh_cel_of_json(room, item, rh_json_get(schema, "items"));
-	return rh_cel_list(items, count);
+	return (struct rh_cel_value){.kind = RH_CEL_LIST, .items = items, .count = count, .json = json};
 }
 
 const struct rh_json *rh_cel_schema(const struct rh_json *definitions, const struct rh_json *schema)
@@ -334,6 +335,8 @@ bool rh_cel_equal(struct rh_cel_room *room, const struct rh_cel_value *a, const 
 		return value_lists_equal(room, a, b);
 	if (a->kind == RH_CEL_MAP && b->kind == RH_CEL_MAP)
 		return value_maps_equal(room, a, b);
+	if (a->kind == b->kind && (a->kind == RH_CEL_IP || a->kind == RH_CEL_CIDR || a->kind == RH_CEL_URL))
+		return value_order_texts(a, b) == 0;
 	return rh_cel_order(a, b, &order) && order == 0;
 }
 

@@ -28,6 +28,9 @@ enum rh_cel_kind {
 	RH_CEL_DURATION,  /**< integer: nanoseconds */
 	RH_CEL_TIMESTAMP, /**< integer: microseconds since 1970 */
 	RH_CEL_QUANTITY,  /**< integer: thousandths */
+	RH_CEL_IP,        /**< text: its 4 or 16 bytes */
+	RH_CEL_CIDR,      /**< text: those of its address, and its prefix length as a byte */
+	RH_CEL_URL,       /**< text: as it is written */
 	RH_CEL_LIST,
 	RH_CEL_MAP,
 	RH_CEL_OBJECT, /**< a map whose keys a schema names; as a value it is an RH_CEL_MAP */
@@ -59,8 +62,8 @@ struct rh_cel_value {
 		struct {
 			const struct rh_cel_value *items; /**< of a map: key, value, key, value; OPTIONAL: the value, or none */
 			size_t count;                     /**< of a map: pairs */
-			const struct rh_json *json;       /**< a map of JSON has no items */
-			const struct rh_json *schema;     /**< of json; NULL: any */
+			const struct rh_json *json;   /**< what it was made of; NULL: an expression. A map of JSON has no items */
+			const struct rh_json *schema; /**< of json; NULL: any */
 		};
 	};
 };

@@ -5,8 +5,9 @@
  *
  * A schema document is {"root": NAME, "definitions": {NAME: SCHEMA}}, and may name the version of Kubernetes that it
  * was cut from ("kubernetes": "v1.34.4"); SCHEMA uses type, properties, items, additionalProperties, required, enum,
- * format, minimum, maximum, multipleOf, lengths, pattern, $ref (a NAME), x-kubernetes-validations, -list-type,
- * -preserve-unknown-fields and -int-or-string, which without a format is a quantity.
+ * format, minimum, maximum, multipleOf, lengths, pattern, anyOf, oneOf, allOf, not (whose schemas have no $ref), $ref
+ * (a NAME), x-kubernetes-validations, -list-type, -preserve-unknown-fields and -int-or-string, which without a format
+ * is a quantity.
  */
 #ifndef RH_JOB_RULES_SCHEMA_H
 #define RH_JOB_RULES_SCHEMA_H
@@ -63,7 +64,7 @@ int rh_schema_of_definition(const struct rh_kind *kind, struct rh_json **ret_doc
 
 /** Names and types of fields, required ones, enums, quantities and sizes of integers. */
 #define RH_SCHEMA_FIELDS 1u
-/** Bounds of numbers, lengths, patterns, formats, lists and maps that repeat a key. */
+/** Bounds of numbers, lengths, patterns, formats, lists and maps that repeat a key; anyOf, oneOf, allOf and not. */
 #define RH_SCHEMA_LIMITS 2u
 /** x-kubernetes-validations: CEL, for a new object. */
 #define RH_SCHEMA_RULES 4u

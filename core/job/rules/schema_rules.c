@@ -228,9 +228,30 @@ static int rules_compile_pattern(const struct rules_compile *compile, const stru
 	return r == 0 || r == RH_ENOMEM ? r : rh_wrap(compile->err, RH_EPLUGIN, "%s.pattern", rh_str_text(&compile->path));
 }
 
+static int rules_compile_schema(struct rules_compile *compile, const struct rh_json *schema, int depth);
+
+/* The patterns in anyOf and its like. */
+static int rules_compile_parts(struct rules_compile *compile, const struct rh_json *schema, int depth)
+{
+	static const char *const lists[] = {"anyOf", "oneOf", "allOf"};
+	size_t length = compile->path.length;
+	int r = 0;
+
+	for (size_t i = 0; i < 3; i++) {
+		const struct rh_json *part = rh_json_first(rh_json_get(schema, lists[i]));
+
+		for (size_t index = 0; part && r == 0; part = rh_json_next(part), index++) {
+			rh_str_appendf(&compile->path, ".%s[%zu]", lists[i], index);
+			r = rules_compile_schema(compile, part, depth + 1);
+			rh_str_cut(&compile->path, length);
+		}
+	}
+	return r;
+}
+
 static int rules_compile_schema(struct rules_compile *compile, const struct rh_json *schema, int depth)
 {
-	static const char *const below[] = {"items", "additionalProperties"};
+	static const char *const below[] = {"items", "additionalProperties", "not"};
 	size_t length = compile->path.length;
 	int r = rules_compile_pattern(compile, schema);
 
@@ -240,7 +261,9 @@ static int rules_compile_schema(struct rules_compile *compile, const struct rh_j
 	if (r == 0)
 		r = rules_compile_list(compile, schema, rh_json_get(schema, "x-kubernetes-validations"));
 	rh_str_cut(&compile->path, length);
-	for (size_t i = 0; i < 2 && r == 0; i++) {
+	if (r == 0)
+		r = rules_compile_parts(compile, schema, depth);
+	for (size_t i = 0; i < 3 && r == 0; i++) {
 		rh_str_appendf(&compile->path, ".%s", below[i]);
 		if (rh_json_type(rh_json_get(schema, below[i])) == RH_JSON_OBJECT)
 			r = rules_compile_schema(compile, rh_json_get(schema, below[i]), depth + 1);

@@ -21,6 +21,7 @@ struct rh_schema_walk {
 	struct rh_str path; /**< of the value: one growing text that each level cuts back */
 	unsigned checks;    /**< RH_SCHEMA_* */
 	bool passed_on;     /**< inside of what a job hands to its pods, known or not */
+	bool part; /**< inside of anyOf, oneOf, allOf or not: fields that are not named there are known elsewhere */
 };
 
 /** @return the schema, or what its $ref names; NULL when that is nothing */

@@ -92,6 +92,67 @@ static void test_regex__broken(void **state)
 	}
 }
 
+/* What Go's regexp finds. */
+static const struct {
+	const char *pattern, *text;
+	const char *match; /* NULL: nothing */
+	size_t from, start;
+} found_rows[] = {
+	{"b+", "abbbc", "bbb", 0, 1},
+	{"b+?", "abbbc", "b", 0, 1},
+	{"b*", "abbbc", "", 0, 0},
+	{"b*", "abbbc", "bbb", 1, 1},
+	{"b??c", "abbc", "bc", 0, 2},
+	{"a|ab", "xab", "a", 0, 1},
+	{"ab|a", "xab", "ab", 0, 1},
+	{"(?:a|ab)(?:c|bcd)", "abcd", "abcd", 0, 0},
+	{"(?:a|ab)(?:c|bcd)?", "abcd", "abcd", 0, 0},
+	{"(?:a|ab)(?:c|bcd)??", "abcd", "a", 0, 0},
+	{"(|a)*", "aa", "", 0, 0},
+	{"(|a)+", "aa", "", 0, 0},
+	{"(a|)+", "aab", "aa", 0, 0},
+	{"(a*)*", "aab", "aa", 0, 0},
+	{"(a*)+", "aab", "aa", 0, 0},
+	{"(a*?)*", "aab", "", 0, 0},
+	{"a{1,2}", "aaa", "aa", 0, 0},
+	{"a{1,2}?", "aaa", "a", 0, 0},
+	{"a{2,}", "aaaa", "aaaa", 0, 0},
+	{"a{2,}?", "aaaa", "aa", 0, 0},
+	{"(?U)a+", "aaa", "a", 0, 0},
+	{"(?U)a+?", "aaa", "aaa", 0, 0},
+	{"a.*c", "abcabc", "abcabc", 0, 0},
+	{"a.*?c", "abcabc", "abc", 0, 0},
+	{"a.*?c", "abcabc", "abc", 1, 3},
+	{"^b", "ab", NULL, 1, 0},
+	{"\\bb", "ab b", "b", 1, 3},
+	{"\\Bb", "ab b", "b", 1, 1},
+	{"(?m)^b", "a\nb", "b", 2, 2},
+	{"c$", "cc", "c", 0, 1},
+	{"x", "abc", NULL, 0, 0},
+	{"$", "abc", "", 0, 3},
+	{"\xC3\xA4+", "a\xC3\xA4\xC3\xA4z", "\xC3\xA4\xC3\xA4", 0, 1},
+	{"abcd|bc", "abcx", "bc", 0, 1},
+	{"abcd|b", "abcabcd", "b", 0, 1},
+};
+
+static void test_regex__finds(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(found_rows) / sizeof(*found_rows); i++) {
+		const char *pattern = found_rows[i].pattern, *text = found_rows[i].text, *wanted = found_rows[i].match;
+		struct rh_regex_match match = {.from = found_rows[i].from};
+		rh_auto(regex) regex = NULL;
+		bool found = false;
+
+		assert_int_equal(rh_regex_compile(pattern, strlen(pattern), &regex, NULL), 0);
+		assert_int_equal(rh_regex_find(regex, text, strlen(text), &match, &found), 0);
+		if (found != (wanted != NULL) ||
+		    (found && (match.start != found_rows[i].start || match.end - match.start != strlen(wanted) ||
+		               memcmp(text + match.start, wanted, strlen(wanted)) != 0)))
+			fail_msg("%s in %s: %d, from %zu to %zu", pattern, text, found, match.start, match.end);
+	}
+}
+
 /* What takes a program that goes back for ever takes no longer than any other text. */
 static void test_regex__takes_linear_time(void **state)
 {
@@ -109,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_regex__rows),
 		cmocka_unit_test(test_regex__broken),
+		cmocka_unit_test(test_regex__finds),
 		cmocka_unit_test(test_regex__takes_linear_time),
 	};
 

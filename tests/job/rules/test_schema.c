@@ -30,7 +30,17 @@ static const struct rh_kind kind = {
 		"\"mode\":{\"type\":\"string\",\"enum\":[\"fast\",\"slow\"]},"
 		"\"free\":{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true,\"properties\":{}},"
 		"\"pairs\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"key\"],"
-		"\"properties\":{\"key\":{\"type\":\"string\"},\"value\":{\"type\":\"string\"}}}}}",
+		"\"properties\":{\"key\":{\"type\":\"string\"},\"value\":{\"type\":\"string\"}}}},"
+		"\"any\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"},\"b\":{\"type\":\"integer\"}},"
+		"\"anyOf\":[{\"required\":[\"a\"]},{\"properties\":{\"b\":{\"minimum\":3}},\"required\":[\"b\"]}]},"
+		"\"one\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"},\"b\":{\"type\":\"integer\"}},"
+		"\"oneOf\":[{\"required\":[\"a\"]},{\"required\":[\"b\"]}]},"
+		"\"all\":{\"type\":\"string\",\"allOf\":[{\"pattern\":\"^a\"},{\"maxLength\":3}],\"not\":{\"enum\":[\"ab\"]}},"
+		"\"port\":{\"x-kubernetes-int-or-string\":true,\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"string\"}]},"
+		"\"deep\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"},"
+		"\"not\":{\"anyOf\":[{\"items\":{\"minimum\":1}},{\"not\":{\"minItems\":1}}]}},"
+		"\"itself\":{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true,"
+		"\"anyOf\":[{\"$ref\":\"TryJob\"}]}}",
 };
 
 /* A job's YAML and the one finding that it gives; NULL: none. */
@@ -165,6 +175,29 @@ static const struct row limit_rows[] = {
 	{"another type is another error", "spec: {ports: [x], words: {a: 0}}", NULL, NULL},
 	{"a class of RE2", "spec: {perl: x}", "spec.perl", "Invalid value: \"x\": must match '^\\d+$'"},
 	{"no pattern", "spec: {broken: x}", NULL, NULL},
+	{"anyOf, the first", "spec: {any: {a: 1, b: 1}}", NULL, NULL},
+	{"anyOf, the second", "spec: {any: {b: 3}}", NULL, NULL},
+	{"anyOf, none", "spec: {any: {b: 2}}", "spec.any",
+     "Invalid value: must validate at least one schema (anyOf): anyOf[0] refuses spec.any: Required value: member "
+     "\"a\" is missing; anyOf[1] refuses spec.any.b: Invalid value: 2: must be greater than or equal to 3"},
+	{"oneOf, one", "spec: {one: {b: 3}}", NULL, NULL},
+	{"oneOf, none", "spec: {one: {}}", "spec.one",
+     "Invalid value: must validate one and only one schema (oneOf). Found none valid: oneOf[0] refuses spec.one: "
+     "Required value: member \"a\" is missing; oneOf[1] refuses spec.one: Required value: member \"b\" is missing"},
+	{"oneOf, both", "spec: {one: {a: 1, b: 1}}", "spec.one",
+     "Invalid value: must validate one and only one schema (oneOf). Found 2 valid alternatives: oneOf[0] fits; "
+     "oneOf[1] fits"},
+	{"oneOf, null is not set", "spec: {one: {a: 1, b: null}}", NULL, NULL},
+	{"allOf", "spec: {all: abc}", NULL, NULL},
+	{"allOf, the first", "spec: {all: bc}", "spec.all", "Invalid value: \"bc\": must match '^a'"},
+	{"allOf, the second", "spec: {all: abcd}", "spec.all", "Too long: may not be more than 3 characters"},
+	{"not", "spec: {all: ab}", "spec.all", "Invalid value: must not validate the schema (not)"},
+	{"anyOf of an integer or a text", "spec: {port: 3}", NULL, NULL},
+	{"one in the other", "spec: {deep: [0]}", NULL, NULL},
+	{"one in the other, refused", "spec: {deep: [1]}", "spec.deep",
+     "Invalid value: must not validate the schema (not)"},
+	{"one in the other, empty", "spec: {deep: []}", "spec.deep", "Invalid value: must not validate the schema (not)"},
+	{"a schema in itself", "spec: {itself: {a: 1}}", NULL, NULL},
 	{"what all kinds have", "spec: {runPolicy: {backoffLimit: -1}}", "spec.runPolicy.backoffLimit",
      "Invalid value: -1: must be greater than or equal to 0"},
 };
@@ -263,7 +296,7 @@ static void test_schema__kind_without_own_fields(void **state)
 /* Every allocation in turn fails: an error, never a crash or a leak. */
 static void test_schema__out_of_memory(void **state)
 {
-	static const char text[] = "spec: {moed: fast, pairs: [{value: 1}]}";
+	static const char text[] = "spec: {moed: fast, pairs: [{value: 1}], any: {}, one: {}, all: ab}";
 	rh_auto(json) pod = pod_schema();
 	rh_auto(json) documents = NULL;
 	int r = RH_ENOMEM;
