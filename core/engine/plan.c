@@ -174,6 +174,10 @@ static void plan_print_status(const struct rh_job_status *status, struct rh_str 
 		rh_str_appendf(out, "; %s %" PRId32 "/%" PRId32 "/%" PRId32, replica->type, replica->active, replica->succeeded,
 		               replica->failed);
 	}
+	if (rh_json_size(status->own) > 0) {
+		rh_str_append(out, "; own ");
+		rh_json_print(status->own, false, out);
+	}
 	rh_str_appendf(out, "%s%s\n", status->started_at ? "; started" : "", status->completed_at ? "; completed" : "");
 }
 

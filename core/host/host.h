@@ -186,6 +186,8 @@ struct rh_judgement {
 	size_t count;
 	struct rh_hold *holds; /**< owned */
 	size_t hold_count;
+	struct rh_json *status; /**< members of status to set, an object; null removes; owned; NULL: none */
+	size_t status_bytes;    /**< of their JSON */
 };
 
 /** Free it and make it empty. */

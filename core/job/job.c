@@ -10,6 +10,7 @@
 #include "job/fields.h"
 #include "job/kind.h"
 #include "job/names.h"
+#include "job/shown.h"
 
 /* 30 000 years: any time of this epoch plus so many seconds still is a number of microseconds. */
 #define JOB_SECONDS_MAX INT64_C(1000000000000)
@@ -389,7 +390,7 @@ static int job_read_all(struct rh_job *job, struct rh_error *err)
 		return rh_fail(err, RH_EINVAL, "spec: Required value");
 	if ((r = job_read_run_policy(job, &spec)) != 0 || (r = job_read_specs(job, err)) != 0)
 		return r;
-	r = rh_job_status_parse(rh_json_get(job->object, "status"), &job->status);
+	r = rh_shown_read(job->kind, job->object, &job->status);
 	return r == RH_ENOMEM ? rh_fail_oom(err) : r;
 }
 

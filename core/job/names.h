@@ -24,6 +24,8 @@
 /** @name Our annotations @{ */
 #define RH_ANNOTATION_PREFIX "roundhouse.dev/"
 #define RH_ANNOTATION_LEDGER "roundhouse.dev/ledger"
+/** Of a job: what the core needs of its status, and the status does not show (job/shown.h). */
+#define RH_ANNOTATION_STATUS "roundhouse.dev/status"
 /** Of a job whose resource has several versions: the version that it is of. */
 #define RH_ANNOTATION_VERSION "roundhouse.dev/version"
 #define RH_ANNOTATION_RESTART "roundhouse.dev/restart"

@@ -33,6 +33,7 @@ void rh_job_status_deinit(struct rh_job_status *status)
 		rh_free(status->replicas[i].type);
 		rh_free(status->replicas[i].selector);
 	}
+	rh_json_free(status->own);
 	*status = (struct rh_job_status){0};
 }
 
@@ -122,6 +123,8 @@ int rh_job_status_copy(struct rh_job_status *to, const struct rh_job_status *fro
 	to->started_at = from->started_at;
 	to->completed_at = from->completed_at;
 	to->reconciled_at = from->reconciled_at;
+	to->own = from->own ? rh_json_copy(from->own) : NULL;
+	r = from->own && !to->own ? RH_ENOMEM : 0;
 	for (size_t i = 0; i < from->condition_count && r == 0; i++) {
 		const struct rh_condition *item = &from->conditions[i];
 		struct status_entry entry = {item->type,   item->reason,     item->message,
@@ -319,7 +322,7 @@ bool rh_job_status_equal(const struct rh_job_status *a, const struct rh_job_stat
 {
 	if (a->condition_count != b->condition_count || a->replica_count != b->replica_count ||
 	    !status_same_time(a->started_at, b->started_at) || !status_same_time(a->completed_at, b->completed_at) ||
-	    !status_same_time(a->reconciled_at, b->reconciled_at))
+	    !status_same_time(a->reconciled_at, b->reconciled_at) || !rh_json_equal(a->own, b->own))
 		return false;
 	for (size_t i = 0; i < a->condition_count; i++) {
 		if (!status_same_condition(&a->conditions[i], &b->conditions[i]))

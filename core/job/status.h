@@ -58,17 +58,19 @@ struct rh_job_status {
 	int64_t started_at;    /**< startTime; 0 is unset */
 	int64_t completed_at;  /**< completionTime; 0 is unset */
 	int64_t reconciled_at; /**< lastReconcileTime; 0 is unset */
+	/** Members of the plugin's own (rh_services.status), an object; owned; NULL where its kind declares none. */
+	struct rh_json *own;
 };
 
 /** Free what @p status holds and make it empty. */
 void rh_job_status_deinit(struct rh_job_status *status);
 /** Copy @p from into @p to, which must be empty. @return 0 or RH_ENOMEM, then @p to is empty */
 int rh_job_status_copy(struct rh_job_status *to, const struct rh_job_status *from);
-/** Read .status of a job; members that are missing or of a wrong type are left out, NULL is the empty status. @return 0
- * or RH_ENOMEM */
+/** Read .status of a job whose kind has no conditions or members of its own (else job/shown.h); members that are
+ * missing or of a wrong type are left out, NULL is the empty status. @return 0 or RH_ENOMEM */
 int rh_job_status_parse(const struct rh_json *json, struct rh_job_status *ret_status);
-/** Write it as V1 does: zero counts, empty texts and unset times are left out, an entry without counts is {}. @return
- * owned by the caller; NULL: out of memory */
+/** Write all but its own members as V1 does: zero counts, empty texts and unset times are left out, an entry without
+ * counts is {}. @return owned by the caller; NULL: out of memory */
 struct rh_json *rh_job_status_json(const struct rh_job_status *status) __attribute__((warn_unused_result));
 /** @return whether both are equal, times included */
 bool rh_job_status_equal(const struct rh_job_status *a, const struct rh_job_status *b);

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "job/kind.h"
 #include "job/rules/schema.h"
+#include "job/shown.h"
 #include "schema/crd_rules.h"
 #include "schema/crd_union.h"
 
@@ -171,6 +172,27 @@ static int crd_put_spec(const struct rh_kind *kind, struct rh_json *common, cons
 	return crd_put_required(kind, schema->job, err);
 }
 
+int rh_crd_status(const struct rh_kind *kind, struct rh_json *common, struct rh_json **ret_status)
+{
+	static const char *const core[] = {"replicaStatuses", "startTime", "completionTime", "lastReconcileTime"};
+	const char *text = rh_shown_schema(kind);
+	rh_auto(json) own = NULL;
+	rh_auto(json) status = rh_json_detach(common, "status");
+	struct rh_json *properties = rh_json_get(status, "properties");
+
+	/* the loader has checked it */
+	if (!properties || (text && rh_json_parse(text, strlen(text), &own, NULL) < 0))
+		return RH_ENOMEM;
+	for (size_t i = 0; i < sizeof(core) / sizeof(core[0]); i++) {
+		if (!rh_shown_is_core(kind, core[i]))
+			rh_json_remove(properties, core[i]);
+	}
+	if (own && rh_json_merge(properties, own) < 0)
+		return RH_ENOMEM;
+	*ret_status = rh_take(status);
+	return 0;
+}
+
 static int crd_put_job(const struct rh_kind *kind, const struct rh_json *pod_template, struct rh_json *version,
                        struct rh_error *err)
 {
@@ -179,6 +201,7 @@ static int crd_put_job(const struct rh_kind *kind, const struct rh_json *pod_tem
 	struct rh_json *outer = rh_json_ensure_object(version, "schema");
 	struct rh_json *properties;
 	struct rh_json *metadata;
+	struct rh_json *status = NULL;
 	int r = outer ? rh_schema_job(&common, err) : rh_fail_oom(err);
 
 	if (r < 0)
@@ -194,7 +217,7 @@ static int crd_put_job(const struct rh_kind *kind, const struct rh_json *pod_tem
 	r = crd_put_spec(kind, common, pod_template, &schema, err);
 	if (r < 0)
 		return r;
-	if (rh_json_set(properties, "status", rh_json_detach(common, "status")) < 0)
+	if (rh_crd_status(kind, common, &status) < 0 || rh_json_set(properties, "status", status) < 0)
 		return rh_fail_oom(err);
 	return rh_crd_add_rules(kind, &schema, err);
 }

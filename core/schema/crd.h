@@ -31,6 +31,12 @@ int rh_crd_build_versions(const struct rh_versions *kinds, const struct rh_json 
 /** rh_crd_build_versions() of one version alone. */
 int rh_crd_build(const struct rh_kind *kind, const struct rh_json *pod_template, struct rh_json **ret_crd,
                  struct rh_error *err);
+/**
+ * Make the schema of status: the members that the core writes for the kind, and the plugin's own
+ * (rh_kind.status_schema).
+ * @param common rh_schema_job(), which loses it. @param[out] ret_status owned by the caller. @return 0 or RH_ENOMEM
+ */
+int rh_crd_status(const struct rh_kind *kind, struct rh_json *common, struct rh_json **ret_status);
 /** Make that of a definition that is not a kind of jobs (rh_host_resource()). @return 0 or RH_ENOMEM */
 int rh_crd_build_resource(const struct rh_json *resource, struct rh_json **ret_crd, struct rh_error *err);
 /**

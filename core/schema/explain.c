@@ -8,6 +8,7 @@
 #include "host/registry.h"
 #include "job/kind.h"
 #include "job/rules/schema.h"
+#include "schema/crd.h"
 #include "schema/explain_field.h"
 
 /** Most names that an error lists; the largest type of Kubernetes has 39 fields. */
@@ -384,13 +385,16 @@ static int explain_page(const struct rh_host *host, struct rh_explain_at *at, st
 static int explain_set_status(const struct rh_kind *kind, struct rh_json *document, struct rh_error *err)
 {
 	rh_auto(json) common = NULL;
+	struct rh_json *status = NULL;
 	int r = rh_schema_job(&common, err);
 	struct rh_json *properties =
 		rh_json_get(rh_json_get(rh_json_get(document, "definitions"), kind->kind), "properties");
 
 	if (r < 0)
 		return r;
-	return rh_json_set(properties, "status", rh_json_detach(common, "status")) < 0 ? rh_fail_oom(err) : 0;
+	if (rh_crd_status(kind, common, &status) < 0 || rh_json_set(properties, "status", status) < 0)
+		return rh_fail_oom(err);
+	return 0;
 }
 
 /** Make the schema document of a kind with this build's pod templates. */

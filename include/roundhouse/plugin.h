@@ -101,6 +101,11 @@ struct rh_replica_type {
 #define RH_KIND_OPEN_TYPES UINT32_C(16)  /**< unknown replica types are allowed */
 #define RH_KIND_BINDS_ALL UINT32_C(32)   /**< servers bind every interface: local mode gives replicas distinct ports */
 #define RH_KIND_SHARED_PORT UINT32_C(64) /**< all replicas of a type must have the same port number, also locally */
+/**
+ * since 1.2: of status the core writes conditions, and nothing else; replicaStatuses and times are the plugin's, by
+ * rh_services.status, or nobody's
+ */
+#define RH_KIND_OWN_STATUS UINT32_C(256)
 /** since 1.2: objects() and pod() do gang scheduling (rh_services.gang); the core makes no PodGroup, sets no scheduler
  */
 #define RH_KIND_OWN_GANG UINT32_C(512)
@@ -176,6 +181,22 @@ struct rh_kind {
 	const char *managers;
 	/** Since 1.2. JSON array: required members of spec; NULL: the first member of the map's path. */
 	const char *spec_required;
+	/**
+	 * Since 1.2. What the kind calls its conditions: a JSON object with any of the members Created, Running,
+	 * Restarting, Suspended, Succeeded and Failed, and of Deadline, Backoff and Invalid, which are ways to get the
+	 * condition Failed. A value is null (the kind has no such condition; not for Succeeded and Failed), or an object
+	 * with any of "type" (of the condition), "reason" (a word), "message" (with {kind}, {job}, {namespace}, and in that
+	 * of Invalid {findings}), "event" (Normal, Warning or none: the type of its Event), in Suspended "falseReason" and
+	 * "falseMessage" (when it becomes False), and in Invalid "final" (false: a new job that is not valid does not fail,
+	 * it gets an Event and begins once it is corrected). What is absent is V1's. NULL: all of it is.
+	 */
+	const char *conditions;
+	/**
+	 * Since 1.2. OpenAPI v3 "properties" of status that are the plugin's to write (rh_services.status), as JSON; they
+	 * stand in the CRD beside those of the core. With replicaStatuses among them the core writes no counts. conditions,
+	 * startTime, completionTime and lastReconcileTime are the core's. NULL: none.
+	 */
+	const char *status_schema;
 };
 
 /** One replica. */
@@ -318,7 +339,7 @@ struct rh_services {
 	 * @return 1; 0 when the job has no such replica, or when nothing was observed (render)
 	 */
 	int32_t (*replica)(const struct rh_view *view, const char *type, int32_t index, struct rh_replica_state *ret_state);
-	/** For judge(): @return 1 when the job's condition @p type is True */
+	/** For judge(): @return 1 when the job's condition @p type, as the kind calls it, is True */
 	int32_t (*condition)(const struct rh_view *view, const char *type);
 
 	/** For init() and all operations: give up with @p code, in the words of @p text. @return @p code */
@@ -396,6 +417,15 @@ struct rh_services {
 	 */
 	int32_t (*conclude)(struct rh_reply *reply, int32_t verdict, const char *type, const char *reason,
 	                    const char *message);
+	/**
+	 * Since 1.2. For judge(): set member @p field of status, which rh_kind.status_schema declares, to the value @p
+	 * json; "null" removes it. A member that judge() does not mention stays as it is, so that a value which others
+	 * write is kept. A kind with status_schema is judged while it is suspended, and after its end (state()), too, as
+	 * long as its pods change; of these answers status() alone counts. Reads below "status." show what was written
+	 * last. At most 64 KiB of JSON in one call.
+	 * @return 0 or a negative status (RH_EPLUGIN: no such field, or no JSON)
+	 */
+	int32_t (*status)(struct rh_reply *reply, const char *field, const char *json);
 };
 
 /** What a plugin gives to the host. Append only; an operation that is NULL means the core's default. */

@@ -11,6 +11,7 @@
 
 #include "base/os/file.h"
 #include "cli/cli.h"
+#include "job/shown.h"
 #include "job/status.h"
 
 /* What the process of a detached run prints goes to this file of the run's folder. */
@@ -55,7 +56,7 @@ static bool detach_has_begun(const struct rh_json *object)
 	struct rh_job_status status = {.condition_count = 0};
 	bool begun;
 
-	if (rh_job_status_parse(rh_json_get(object, "status"), &status) < 0)
+	if (rh_shown_read(NULL, object, &status) < 0)
 		return false;
 	begun = rh_job_status_is(&status, RH_CONDITION_RUNNING) || rh_job_status_finished(&status);
 	rh_job_status_deinit(&status);

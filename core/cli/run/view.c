@@ -14,6 +14,7 @@
 #include "cli/run/screen.h"
 #include "cli/run/table.h"
 #include "engine/decide.h"
+#include "job/shown.h"
 #include "job/status.h"
 #include "local/logs.h"
 
@@ -126,7 +127,7 @@ static void view_compose(struct rh_text_view *view, const struct rh_json *job, c
 	if (view->quiet)
 		return;
 	rh_str_appendf(out, "%s  %s", rh_json_string_at(job, "metadata.name"), state);
-	if (rh_job_status_parse(rh_json_get(job, "status"), &status) < 0)
+	if (rh_shown_read(NULL, job, &status) < 0)
 		return;
 	for (size_t i = 0; i < status.replica_count; i++) {
 		const struct rh_replica_status *replica = &status.replicas[i];

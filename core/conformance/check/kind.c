@@ -7,6 +7,8 @@
 
 #include "base/json.h"
 #include "conformance/check/texts.h"
+#include "job/conditions.h"
+#include "job/shown.h"
 #include "schema/crd.h"
 
 /** Deepest nesting of a schema that is looked at. */
@@ -28,6 +30,7 @@ static const char kind_types[] = "string|integer|number|boolean|array|object";
 struct kind_walk {
 	struct rh_board *board;
 	const struct rh_kind *kind;
+	const char *text; /**< "spec_schema" or "status_schema" */
 	char path[KIND_PATH_SIZE];
 	int depth;
 };
@@ -36,7 +39,7 @@ static void kind_walk_schema(const struct kind_walk *walk, const struct rh_json 
 
 static void kind_blame(const struct kind_walk *walk, const char *what, const char *word)
 {
-	rh_board_add(walk->board, RH_CHECK_DEFINITION, "kind %s: spec_schema: %s: %s%s%s", walk->kind->kind, walk->path,
+	rh_board_add(walk->board, RH_CHECK_DEFINITION, "kind %s: %s: %s: %s%s%s", walk->kind->kind, walk->text, walk->path,
 	             what, word ? " " : "", word ? word : "");
 }
 
@@ -159,18 +162,30 @@ static void kind_check_columns(struct rh_board *board, const struct rh_kind *kin
 
 static void kind_check_texts(struct rh_board *board, const struct rh_kind *kind)
 {
-	const char *const texts[] = {kind->group,     kind->version,    kind->kind,      kind->plural,    kind->singular,
-	                             kind->framework, kind->controller, kind->port_name, kind->container, kind->spec_schema,
-	                             kind->columns,   kind->rbac_rules, kind->cel_rules, kind->contract};
+	const char *const texts[] = {
+		kind->group,          kind->version,    kind->kind,      kind->plural,    kind->singular,
+		kind->framework,      kind->controller, kind->port_name, kind->container, kind->spec_schema,
+		kind->columns,        kind->rbac_rules, kind->cel_rules, kind->contract,  rh_conditions_text(kind),
+		rh_shown_schema(kind)};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		rh_check_text(board, "a text of the kind", texts[i]);
 }
 
+/** @param schema properties as JSON; NULL: there are none */
+static void kind_check_schema(struct rh_board *board, const struct rh_kind *kind, const char *name, const char *schema)
+{
+	struct kind_walk walk = {.board = board, .kind = kind, .text = name};
+	rh_auto(json) fields = NULL;
+
+	if (!schema || rh_json_parse(schema, strlen(schema), &fields, NULL) < 0)
+		return;
+	for (const struct rh_json *field = rh_json_first(fields); field; field = rh_json_next(field))
+		kind_walk_member(&walk, rh_json_key(field), field);
+}
+
 int rh_check_kind(struct rh_board *board, const struct rh_kind *kind)
 {
-	struct kind_walk walk = {.board = board, .kind = kind};
-	rh_auto(json) fields = NULL;
 	rh_auto(json) crd = NULL;
 	struct rh_error error = {0};
 	int r = rh_crd_build(kind, NULL, &crd, &error);
@@ -181,9 +196,7 @@ int rh_check_kind(struct rh_board *board, const struct rh_kind *kind)
 		rh_board_add(board, RH_CHECK_DEFINITION, "%s", error.message);
 	kind_check_texts(board, kind);
 	kind_check_columns(board, kind);
-	if (kind->spec_schema && rh_json_parse(kind->spec_schema, strlen(kind->spec_schema), &fields, NULL) == 0) {
-		for (const struct rh_json *field = rh_json_first(fields); field; field = rh_json_next(field))
-			kind_walk_member(&walk, rh_json_key(field), field);
-	}
+	kind_check_schema(board, kind, "spec_schema", kind->spec_schema);
+	kind_check_schema(board, kind, "status_schema", rh_shown_schema(kind));
 	return 0;
 }

@@ -30,6 +30,15 @@ static void call_write_holds(const struct rh_judgement *judgement, struct rh_str
 		rh_str_appendf(out, "hold %s %d\n", judgement->holds[i].type, (int)judgement->holds[i].index);
 }
 
+static void call_write_status(const struct rh_judgement *judgement, struct rh_str *out)
+{
+	if (!judgement->status)
+		return;
+	rh_str_append(out, "status ");
+	rh_json_print(judgement->status, false, out);
+	rh_str_append(out, "\n");
+}
+
 static char *call_write(const struct rh_answer *answer)
 {
 	rh_auto_str out = {0};
@@ -39,6 +48,7 @@ static char *call_write(const struct rh_answer *answer)
 	call_write_findings(&answer->findings, &out);
 	call_write_judgement(&answer->judgement, &out);
 	call_write_holds(&answer->judgement, &out);
+	call_write_status(&answer->judgement, &out);
 	if (answer->json && answer->result == 0)
 		rh_json_print(answer->json, false, &out);
 	return rh_str_take(&out);

@@ -12,6 +12,7 @@
 #include "conformance/check/kind.h"
 #include "conformance/check/objects.h"
 #include "conformance/check/pod.h"
+#include "conformance/check/status.h"
 #include "conformance/check/verdicts.h"
 #include "conformance/child/call.h"
 #include "conformance/child/leak.h"
@@ -186,6 +187,8 @@ static int sweep_judge(struct sweep_job *at, int pattern)
 	if (answer.text && answer.result == 0 && at->valid)
 		rh_check_verdicts(call.board, at->job, &answer.judgement,
 		                  pattern == RH_REPLICAS_SUCCEEDED && rh_job_total_replicas(at->job) > 0);
+	if (answer.text && answer.result == 0 && at->valid)
+		rh_check_status(call.board, at->job->kind, &answer.judgement);
 	rh_answer_deinit(&answer);
 	rh_replicas_free(&replicas);
 	at->snapshot.counts = NULL;

@@ -117,7 +117,8 @@ static void carry_status(struct rh_entry *entry)
 		carry_end(entry, wrote);
 		return;
 	}
-	patch = rh_patch_status(rh_json_get(entry->job->object, "status"), &entry->progress.plan->status);
+	patch =
+		rh_patch_status(entry->kind->kind, rh_json_get(entry->job->object, "status"), &entry->progress.plan->status);
 	if (patch && rh_json_size(patch) == 0)
 		carry_end(entry, wrote);
 	else if (!patch || carry_write(entry, RH_STAGE_STATUS, rh_take(patch)) < 0)
@@ -164,7 +165,7 @@ void rh_carry_start(struct rh_entry *entry, struct rh_plan *plan)
 		carry_act(entry);
 		return;
 	}
-	patch = rh_patch_ledger(&plan->ledger, entry->job, version);
+	patch = rh_patch_ledger(&plan->ledger, entry->job, plan->write_status ? &plan->status : NULL, version);
 	if (!patch || carry_write(entry, RH_STAGE_LEDGER, rh_take(patch)) < 0)
 		carry_give_up(entry);
 }

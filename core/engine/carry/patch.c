@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "job/names.h"
+#include "job/shown.h"
 
 static int patch_diff_member(struct rh_json *diff, const char *key, const struct rh_json *from,
                              const struct rh_json *to)
@@ -41,7 +42,7 @@ struct rh_json *rh_patch_diff(const struct rh_json *from, const struct rh_json *
 }
 
 /* Members of the status that others write stay. */
-static int patch_keep_foreign(struct rh_json *status, const struct rh_json *before)
+static int patch_keep_foreign(const struct rh_kind *kind, struct rh_json *status, const struct rh_json *before)
 {
 	static const char *const ours[] = {"conditions", "replicaStatuses", "startTime", "completionTime",
 	                                   "lastReconcileTime"};
@@ -51,19 +52,21 @@ static int patch_keep_foreign(struct rh_json *status, const struct rh_json *befo
 
 		for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 			is_ours = is_ours || strcmp(rh_json_key(member), ours[i]) == 0;
+		is_ours = is_ours || rh_shown_is_own(kind, rh_json_key(member));
 		if (!is_ours && rh_json_set(status, rh_json_key(member), rh_json_copy(member)) < 0)
 			return RH_ENOMEM;
 	}
 	return 0;
 }
 
-struct rh_json *rh_patch_status(const struct rh_json *before, const struct rh_job_status *status)
+struct rh_json *rh_patch_status(const struct rh_kind *kind, const struct rh_json *before,
+                                const struct rh_job_status *status)
 {
-	rh_auto(json) after = rh_job_status_json(status);
+	rh_auto(json) after = rh_shown_json(kind, status);
 	rh_auto(json) patch = rh_json_new_object();
 	rh_auto(json) diff = NULL;
 
-	if (!after || !patch || patch_keep_foreign(after, before) < 0)
+	if (!after || !patch || patch_keep_foreign(kind, after, before) < 0)
 		return NULL;
 	diff = rh_patch_diff(before, after);
 	if (!diff)
@@ -73,7 +76,21 @@ struct rh_json *rh_patch_status(const struct rh_json *before, const struct rh_jo
 	return rh_take(patch);
 }
 
-struct rh_json *rh_patch_ledger(const struct rh_ledger *ledger, const struct rh_job *job, const char *version)
+/* What the kind does not show of @p status. @return 0 or RH_ENOMEM */
+static int patch_put_hidden(const struct rh_job *job, const struct rh_job_status *status, struct rh_json *annotations)
+{
+	rh_auto(json) hidden = NULL;
+	rh_auto_free char *text = NULL;
+
+	if (!status || !rh_shown_hides(job->kind))
+		return 0;
+	hidden = rh_shown_hidden(job->kind, status, job->uid);
+	text = hidden ? rh_json_text(hidden) : NULL;
+	return text ? rh_json_set_string(annotations, RH_ANNOTATION_STATUS, text) : RH_ENOMEM;
+}
+
+struct rh_json *rh_patch_ledger(const struct rh_ledger *ledger, const struct rh_job *job,
+                                const struct rh_job_status *status, const char *version)
 {
 	rh_auto(json) patch = rh_json_new_object();
 	rh_auto_free char *text = rh_ledger_text(ledger, job);
@@ -81,6 +98,7 @@ struct rh_json *rh_patch_ledger(const struct rh_ledger *ledger, const struct rh_
 	struct rh_json *annotations = metadata ? rh_json_ensure_object(metadata, "annotations") : NULL;
 
 	if (!text || !annotations || rh_json_set_string(annotations, RH_ANNOTATION_LEDGER, text) < 0 ||
+	    patch_put_hidden(job, status, annotations) < 0 ||
 	    (version && rh_json_set_string(annotations, RH_ANNOTATION_VERSION, version) < 0))
 		return NULL;
 	return rh_take(patch);

@@ -4,192 +4,76 @@
  * writes, so that each decision depends on the world alone, and is reported once.
  */
 #include "engine/decide.h"
-#include "base/hash.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "base/mem.h"
 #include "base/os/clock.h"
 #include "base/str.h"
 #include "build/gang.h"
-#include "build/validate.h"
+#include "engine/decide/admit.h"
 #include "engine/decide/children.h"
 #include "engine/decide/phases.h"
 #include "engine/decide/replicas.h"
 #include "engine/decide/report.h"
-#include "job/kind.h"
-#include "job/names.h"
+#include "job/shown.h"
 
 /* Most waiting pods that are reported and noted at a time: a bad image gives a few Events, not thousands. */
 #define DECIDE_WAITING_MAX 8
 /* Room for a note in the ledger: a prefix and a UID. */
 #define DECIDE_NOTE_SIZE 256
 #define DECIDE_NOTE_WAITING "waiting/"
-#define DECIDE_NOTE_INVALID "invalid/"
-/* The reason of a job that is not valid, after the name of its kind. */
-#define DECIDE_REFUSED "FailedValidation"
 
-static struct rh_snapshot decide_snapshot(const struct rh_decision *decision)
+/* Ask the plugin what its counts mean, and take its members of status. */
+static int decide_ask(struct rh_decision *decision)
 {
-	return (struct rh_snapshot){
-		.host = decision->world->host,
-		.answers = decision->world->answers,
-		.job = decision->job,
-		.addresses = decision->world->addresses,
-		.gang = decision->world->gang,
-		.stored = true,
-		.attempt = decision->plan->ledger.attempt,
-		.suspended = decision->job->policy.suspend,
-	};
-}
-
-static int decide_created(struct rh_decision *decision)
-{
-	const struct rh_job *job = decision->job;
-	rh_auto_free char *message = rh_asprintf("%s %s is created.", job->kind->kind, job->name);
-
-	if (rh_job_status_condition(&job->status, RH_CONDITION_CREATED))
-		return 0;
-	return message ? rh_decide_condition(decision, RH_CONDITION_CREATED, true, "Created", message) : RH_ENOMEM;
-}
-
-/* A job that has started does not fail because of an invalid edit, nor does one that V1 accepted: each set of findings
- * is reported once. */
-static int decide_emit_invalid(struct rh_decision *decision, const char *message)
-{
+	struct rh_snapshot snapshot = rh_decision_snapshot(decision);
 	int r;
 
-	snprintf(decision->invalid, sizeof(decision->invalid), DECIDE_NOTE_INVALID "%016" PRIx64,
-	         rh_hash(message, strlen(message)));
-	r = rh_ledger_note(&decision->plan->ledger, decision->invalid);
-	return r == 1 ? rh_decide_emit(decision, true, DECIDE_REFUSED, message) : r;
-}
-
-/* @return owned by the caller, or NULL when memory is out */
-static char *decide_explain_size(const struct rh_job *job)
-{
-	struct rh_kind_path map;
-
-	rh_kind_replicas_path(job->kind, &map);
-	if (job->weight > RH_JOB_WEIGHT_MAX)
-		return rh_asprintf(
-			"%s failed validation because spec: Too long: the parsed job takes %zu bytes of memory and may "
-			"take %zu: take out long lists and fields that no container needs",
-			job->kind->kind, job->weight, RH_JOB_WEIGHT_MAX);
-	return rh_asprintf("%s failed validation because %s: Invalid value: %" PRId64 ": must be at most %d replicas",
-	                   job->kind->kind, map.count > 0 ? map.text : "spec", rh_job_total_replicas(job),
-	                   RH_DECIDE_REPLICAS_MAX);
-}
-
-/* Append why the job is not valid; nothing when it is. @return 0 or a negative status */
-static int decide_validate(const struct rh_decision *decision, struct rh_str *message)
-{
-	struct rh_snapshot snapshot = decide_snapshot(decision);
-	rh_auto_findings findings = {0};
-	int r = rh_build_validate(&snapshot, &findings, decision->err);
-
-	if (r < 0 || rh_findings_errors(&findings) == 0)
-		return r;
-	rh_str_appendf(message, "%s failed validation because ", decision->job->kind->kind);
-	rh_findings_print_v1(&findings, message);
-	return message->failed ? RH_ENOMEM : 0;
-}
-
-/* @return 1 when the job is refused and the pass ends; 0 or a negative status */
-static int decide_admit(struct rh_decision *decision)
-{
-	bool is_new = decision->job->status.condition_count == 0;
-	rh_auto_str message = {0};
-	int r = decide_validate(decision, &message);
-
-	if (r == 0 && decide_created(decision) < 0)
-		r = rh_fail_oom(decision->err);
-	if (r < 0 || message.length == 0)
-		return r;
-	if (!is_new)
-		return decide_emit_invalid(decision, rh_str_text(&message));
-	r = rh_decide_fail(decision, true, DECIDE_REFUSED, rh_str_text(&message));
-	return r < 0 ? r : 1;
-}
-
-/* A job that is too large, or has too many replicas: a new job fails, a started one waits for a valid edit. */
-static int decide_refuse_size(struct rh_decision *decision)
-{
-	const struct rh_job *job = decision->job;
-	rh_auto_free char *message = NULL;
-
-	if (job->status.condition_count > 0)
-		return RH_EINVAL;
-	message = decide_explain_size(job);
-	if (!message || decide_created(decision) < 0)
-		return RH_ENOMEM;
-	return rh_decide_fail(decision, true, DECIDE_REFUSED, message);
-}
-
-/* @return the condition of a job that has failed because it was not valid, and so has never started; else NULL */
-static const struct rh_condition *decide_refused(const struct rh_job *job)
-{
-	const struct rh_condition *failed = rh_job_status_condition(&job->status, RH_CONDITION_FAILED);
-	size_t length = strlen(job->kind->kind);
-
-	if (!failed || !failed->status || job->status.started_at != 0 ||
-	    strncmp(failed->reason, job->kind->kind, length) != 0 || strcmp(failed->reason + length, DECIDE_REFUSED) != 0)
-		return NULL;
-	return failed;
-}
-
-/* Likewise of a job that may be too large. */
-static int decide_validate_all(const struct rh_decision *decision, struct rh_str *message)
-{
-	const struct rh_job *job = decision->job;
-	rh_auto_free char *size = NULL;
-
-	if (job->weight <= RH_JOB_WEIGHT_MAX && rh_job_total_replicas(job) <= RH_DECIDE_REPLICAS_MAX)
-		return decide_validate(decision, message);
-	size = decide_explain_size(job);
-	if (size)
-		rh_str_append(message, size);
-	return size && !message->failed ? 0 : RH_ENOMEM;
+	snapshot.counts = decision->counts;
+	snapshot.pods = decision->pods;
+	snapshot.offsets = decision->offsets;
+	snapshot.finished = rh_job_status_finished(&decision->job->status);
+	r = rh_host_judge(&snapshot, &decision->judgement, decision->err);
+	return r == 0 ? rh_decide_take_own(decision) : r;
 }
 
 /*
- * A job that was refused begins when it is corrected: V1 does not store such a job, or, of an MPIJob, tries again for
- * ever (v1-behaviour A.6). Its status becomes that of a new job, and the next pass decides about it.
- * @return 1 when the status changes and the pass ends; 0 when the job stays failed; or a negative status
+ * A kind with members of status of its own is asked while its job does not run, too; nothing else of the answer counts.
+ * A job that never began has none.
  */
-static int decide_reconsider(struct rh_decision *decision, const struct rh_condition *failed)
+static int decide_restate(struct rh_decision *decision)
 {
-	struct rh_job_status *status = &decision->plan->status;
-	rh_auto_str message = {0};
-	int r = decide_validate_all(decision, &message);
+	const struct rh_job *job = decision->job;
+	bool finished = rh_job_status_finished(&job->status);
 
-	if (r < 0)
-		return r;
-	if (message.length > 0 && rh_text_equal(failed->message, rh_str_text(&message)))
+	if (!rh_shown_schema(job->kind) || decision->world->breach || decision->world->set_aside ||
+	    !rh_decide_is_small(job) || (finished && !job->status.started_at))
 		return 0;
-	status->completed_at = 0;
-	(void)rh_job_status_remove(status, RH_CONDITION_FAILED);
-	if (message.length > 0) {
-		r = rh_decide_fail(decision, true, DECIDE_REFUSED, rh_str_text(&message));
-		return r < 0 ? r : 1;
-	}
-	while (status->condition_count > 0)
-		(void)rh_job_status_remove(status, status->conditions[0].type);
-	return 1;
+	rh_decide_look(decision);
+	return decide_ask(decision);
 }
 
 /* A job that has finished. @return as decide_run() */
 static int decide_finished(struct rh_decision *decision)
 {
-	const struct rh_condition *refused = decide_refused(decision->job);
+	const struct rh_condition *refused = rh_decide_refused(decision->job);
 	int r = 0;
 
 	if (refused && !decision->world->breach)
-		r = decide_reconsider(decision, refused);
+		r = rh_decide_reconsider(decision, refused);
+	if (r == 0)
+		r = decide_restate(decision);
 	return r != 0 ? r : rh_decide_finished(decision);
+}
+
+/* A job that is suspended, or resumes. */
+static int decide_suspended(struct rh_decision *decision)
+{
+	int r = decide_restate(decision);
+
+	return r == 0 ? rh_decide_suspended(decision) : r;
 }
 
 /* Hold back the replica at @p place. */
@@ -228,13 +112,8 @@ static int decide_holds(struct rh_decision *decision)
 
 static int decide_judge(struct rh_decision *decision)
 {
-	struct rh_snapshot snapshot = decide_snapshot(decision);
-	int r;
+	int r = decide_ask(decision);
 
-	snapshot.counts = decision->counts;
-	snapshot.pods = decision->pods;
-	snapshot.offsets = decision->offsets;
-	r = rh_host_judge(&snapshot, &decision->judgement, decision->err);
 	return r == 0 ? decide_holds(decision) : r;
 }
 
@@ -285,8 +164,8 @@ static const char *decide_permanent(const struct rh_decision *decision)
 
 static int decide_fail_permanent(struct rh_decision *decision, const char *type)
 {
-	rh_auto_free char *message =
-		rh_asprintf("job \"%s\" is failing because \"%s\" replica(s) failed.", decision->job->name, type);
+	char *usual = rh_asprintf("job \"%s\" is failing because \"%s\" replica(s) failed.", decision->job->name, type);
+	rh_auto_free char *message = rh_decide_words(decision, RH_CONDITION_FAILED, usual);
 
 	return message ? rh_decide_fail(decision, true, "Failed", message) : RH_ENOMEM;
 }
@@ -486,7 +365,7 @@ static void decide_prune(struct rh_decision *decision)
 /* The plugin broke its contract for this job: it is not called again. */
 static int decide_fail_breach(struct rh_decision *decision)
 {
-	if (decide_created(decision) < 0 || rh_decide_stop_all(decision) < 0)
+	if (rh_decide_created(decision) < 0 || rh_decide_stop_all(decision) < 0)
 		return RH_ENOMEM;
 	return rh_decide_fail(decision, true, "PluginFailed", decision->world->breach);
 }
@@ -494,7 +373,7 @@ static int decide_fail_breach(struct rh_decision *decision)
 /* The plugin's process failed at this job again and again: the job waits for another spec, or another plugin. */
 static int decide_set_aside(struct rh_decision *decision)
 {
-	int r = decide_created(decision);
+	int r = rh_decide_created(decision);
 
 	if (r >= 0)
 		r = rh_decide_condition(decision, RH_CONDITION_STALLED, true, "PluginFailed", decision->world->breach);
@@ -515,14 +394,14 @@ static int decide_run(struct rh_decision *decision)
 		return decide_set_aside(decision);
 	if (decision->world->breach)
 		return decide_fail_breach(decision);
-	r = decide_admit(decision);
+	r = rh_decide_admit(decision);
 	if (r != 0)
 		return r;
 	/* Dropping alone justifies a write only when room is scarce. */
 	if (rh_ledger_room(&decision->plan->ledger) < RH_LEDGER_COUNTED_MAX / 2)
 		decide_prune(decision);
 	if (rh_job_status_is(&job->status, RH_CONDITION_SUSPENDED))
-		return rh_decide_suspended(decision);
+		return decide_suspended(decision);
 	if (decision->plan->ledger.end != RH_END_NONE)
 		return rh_decide_end(decision, decision->plan->ledger.end);
 	if (decision->plan->ledger.stopping)
@@ -541,7 +420,7 @@ static int decide_close(struct rh_decision *decision)
 		plan->write_ledger = true;
 	}
 	plan->done = plan->done && !plan->write_ledger;
-	return rh_decide_write_status(decision);
+	return rh_decide_write_status(decision) < 0 ? RH_ENOMEM : rh_decide_write_hidden(decision);
 }
 
 /* One pass. The caller frees the decision's tables and the plan. */
@@ -552,16 +431,15 @@ static int decide_pass(struct rh_decision *decision)
 	int r;
 
 	if (rh_ledger_copy(&plan->ledger, decision->world->ledger) < 0 ||
-	    rh_job_status_copy(&plan->status, &job->status) < 0)
+	    rh_job_status_copy(&plan->status, &job->status) < 0 || rh_decide_take_held(decision) < 0)
 		return rh_fail_oom(decision->err);
-	rh_decide_take_held(decision);
 	if (!job->kind || job->deleting || !rh_job_is_ours(job)) {
 		plan->done = true;
 		return 0;
 	}
 	r = rh_decide_tables(decision);
 	if (r == RH_EINVAL)
-		r = decide_refuse_size(decision);
+		r = rh_decide_refuse_size(decision);
 	else if (r == 0)
 		r = decide_run(decision);
 	if (r == RH_ENOMEM)

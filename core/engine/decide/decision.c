@@ -92,3 +92,17 @@ void rh_decision_wake(struct rh_decision *decision, int64_t time)
 	if (time < decision->plan->wake_at)
 		decision->plan->wake_at = time;
 }
+
+struct rh_snapshot rh_decision_snapshot(const struct rh_decision *decision)
+{
+	return (struct rh_snapshot){
+		.host = decision->world->host,
+		.answers = decision->world->answers,
+		.job = decision->job,
+		.addresses = decision->world->addresses,
+		.gang = decision->world->gang,
+		.stored = true,
+		.attempt = decision->plan->ledger.attempt,
+		.suspended = decision->job->policy.suspend,
+	};
+}

@@ -82,6 +82,8 @@ int64_t rh_decide_time(const struct rh_decision *decision, int64_t time);
 void rh_decision_wake(struct rh_decision *decision, int64_t time);
 /** @return whether @p child is the Service of a replica of the job */
 bool rh_decide_is_service(const struct rh_decision *decision, const struct rh_child *child);
+/** @return what the plugin is shown of the job, without its replicas */
+struct rh_snapshot rh_decision_snapshot(const struct rh_decision *decision);
 /** @return whether the replicas of the type are leaders */
 bool rh_decide_leads(const struct rh_replica_spec *spec);
 

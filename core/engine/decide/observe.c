@@ -407,6 +407,27 @@ static void observe_consequences(struct rh_decision *decision)
 	}
 }
 
+/* In a job that has finished nothing restarts. */
+static uint8_t observe_settled(const struct rh_decision *decision, size_t place, enum rh_slot slot)
+{
+	const struct rh_pod *pod = decision->pods[place];
+	bool failed = pod && pod->phase == RH_PHASE_FAILED && slot != RH_SLOT_SUCCEEDED;
+
+	return (uint8_t)(failed && rh_job_status_finished(&decision->job->status) ? RH_SLOT_FAILED : slot);
+}
+
+void rh_decide_look(struct rh_decision *decision)
+{
+	for (size_t spec = 0; spec < decision->job->spec_count; spec++) {
+		for (int32_t i = 0; i < decision->job->specs[spec].replicas; i++) {
+			size_t place = decision->offsets[spec] + (size_t)i;
+
+			decision->slots[place] = observe_settled(decision, place, observe_slot(decision, spec, i));
+		}
+		observe_count(decision, spec);
+	}
+}
+
 int rh_decide_observe(struct rh_decision *decision)
 {
 	for (size_t i = 0; i < decision->job->spec_count; i++) {

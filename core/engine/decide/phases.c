@@ -14,14 +14,16 @@
 #include "engine/decide/phases.h"
 #include "engine/decide/replicas.h"
 #include "engine/decide/report.h"
+#include "job/conditions.h"
+#include "job/shown.h"
 
 /* V1's message of a suspension, "{K} {n} {what}"; also an Event, once. */
 static int phase_report(struct rh_decision *decision, bool suspended)
 {
 	const struct rh_job *job = decision->job;
-	const char *word = suspended ? "Suspended" : "Resumed";
-	rh_auto_free char *message =
-		rh_asprintf("%s %s is %s.", job->kind->kind, job->name, suspended ? "suspended" : "resumed");
+	const char *word = suspended ? RH_CONDITION_SUSPENDED : RH_WORD_RESUMED;
+	char *usual = rh_asprintf("%s %s is %s.", job->kind->kind, job->name, suspended ? "suspended" : "resumed");
+	rh_auto_free char *message = rh_decide_words(decision, word, usual);
 	int r = message ? 0 : RH_ENOMEM;
 
 	if (r == 0 && suspended &&
@@ -160,12 +162,14 @@ int rh_decide_end(struct rh_decision *decision, enum rh_ledger_end end)
 {
 	const char *because = end == RH_END_BACKOFF ? "it has reached the specified backoff limit"
 	                                            : "it was active longer than specified deadline";
-	rh_auto_free char *message = rh_asprintf("Job %s has failed because %s", decision->job->name, because);
+	const char *word = end == RH_END_BACKOFF ? RH_WORD_BACKOFF : RH_WORD_DEADLINE;
+	char *usual = rh_asprintf("Job %s has failed because %s", decision->job->name, because);
+	rh_auto_free char *message = rh_decide_words(decision, word, usual);
 
 	if (decision->plan->ledger.end == RH_END_NONE && rh_decide_fault_of_limit(decision, end) < 0)
 		return RH_ENOMEM;
 	decision->plan->ledger.end = end;
-	if (!message || rh_decide_fail(decision, false, "Failed", message) < 0 || rh_decide_stop_all(decision) < 0)
+	if (!message || rh_decide_fail(decision, false, word, message) < 0 || rh_decide_stop_all(decision) < 0)
 		return RH_ENOMEM;
 	return rh_decide_drop_services(decision);
 }
@@ -252,6 +256,16 @@ static void phase_repair(struct rh_decision *decision)
 		phase_fold_active(status);
 }
 
+/* A kind with members of status of its own goes on with them while pods run. */
+static bool phase_may_change(const struct rh_decision *decision)
+{
+	bool runs = false;
+
+	for (size_t i = 0; i < decision->owned_count && !runs; i++)
+		runs = !rh_pod_finished(decision->owned[i]);
+	return runs && rh_shown_schema(decision->job->kind);
+}
+
 int rh_decide_finished(struct rh_decision *decision)
 {
 	int r;
@@ -265,6 +279,6 @@ int rh_decide_finished(struct rh_decision *decision)
 		r = rh_decide_drop_objects(decision);
 	if (r == 0)
 		r = phase_expire(decision);
-	decision->plan->done = decision->plan->action_count == 0 && !decision->left;
+	decision->plan->done = decision->plan->action_count == 0 && !decision->left && !phase_may_change(decision);
 	return r;
 }

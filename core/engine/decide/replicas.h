@@ -14,6 +14,9 @@ int rh_decide_tables(struct rh_decision *decision);
  * @return 0 or RH_ENOMEM */
 int rh_decide_observe(struct rh_decision *decision);
 
+/** Find the state of each replica of a job that does not run, and count; nothing is noted. */
+void rh_decide_look(struct rh_decision *decision);
+
 /** Find the fault that came first and keep it in the ledger. @return 0 or RH_ENOMEM */
 int rh_decide_fault(struct rh_decision *decision);
 /**

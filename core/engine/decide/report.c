@@ -2,50 +2,83 @@
 #include "engine/decide/report.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "job/conditions.h"
 #include "job/names.h"
+
+/* V1 writes no Event of these; a kind may. @param r of setting the condition. @return @p r, or RH_ENOMEM */
+static int report_announce(struct rh_decision *decision, int r, const char *word, const char *reason,
+                           const char *message)
+{
+	bool silent = strcmp(word, RH_CONDITION_CREATED) == 0 || strcmp(word, RH_CONDITION_RUNNING) == 0;
+	enum rh_report_event event = r > 0 && silent ? rh_conditions_event(decision->job->kind, word) : RH_REPORT_NONE;
+
+	if (event != RH_REPORT_NORMAL && event != RH_REPORT_WARNING)
+		return r;
+	return rh_plan_emit(decision->plan, event == RH_REPORT_WARNING, reason, "%s", message) < 0 ? RH_ENOMEM : r;
+}
 
 int rh_decide_condition(struct rh_decision *decision, const char *type, bool value, const char *word,
                         const char *message)
 {
-	rh_auto_free char *reason = rh_asprintf("%s%s", decision->job->kind->kind, word);
+	rh_auto_free char *reason = rh_conditions_reason(decision->job->kind, word);
+	int r;
 
 	if (!reason)
 		return RH_ENOMEM;
-	return rh_job_status_set(&decision->plan->status, type, value, reason, message, decision->world->now);
+	r = rh_job_status_set(&decision->plan->status, type, value, reason, message, decision->world->now);
+	return report_announce(decision, r, word, reason, message);
 }
 
-/* The plugin's reason, or else the kind's name and a word of the core; owned by the caller. */
+/* The plugin's reason, or else the kind's for a word of the core; owned by the caller. */
 static char *report_reason(const struct rh_decision *decision, const char *word, const struct rh_verdict *verdict)
 {
-	return verdict->reason ? rh_strdup(verdict->reason) : rh_asprintf("%s%s", decision->job->kind->kind, word);
+	return verdict->reason ? rh_strdup(verdict->reason) : rh_conditions_reason(decision->job->kind, word);
 }
 
 int rh_decide_conclude(struct rh_decision *decision, const char *type, const char *word,
                        const struct rh_verdict *verdict)
 {
 	rh_auto_free char *reason = report_reason(decision, word, verdict);
+	int r;
 
 	if (!reason)
 		return RH_ENOMEM;
-	return rh_job_status_set(&decision->plan->status, type, true, reason, verdict->message, decision->world->now);
+	r = rh_job_status_set(&decision->plan->status, type, true, reason, verdict->message, decision->world->now);
+	return report_announce(decision, r, word, reason, verdict->message);
 }
 
 int rh_decide_emit_verdict(struct rh_decision *decision, bool warning, const char *word,
                            const struct rh_verdict *verdict)
 {
 	rh_auto_free char *reason = report_reason(decision, word, verdict);
+	enum rh_report_event event = rh_conditions_event(decision->job->kind, word);
 
-	return reason ? rh_plan_emit(decision->plan, warning, reason, "%s", verdict->message) : RH_ENOMEM;
+	if (!reason)
+		return RH_ENOMEM;
+	if (event == RH_REPORT_NONE)
+		return 0;
+	if (event != RH_REPORT_USUAL)
+		warning = event == RH_REPORT_WARNING;
+	return rh_plan_emit(decision->plan, warning, reason, "%s", verdict->message);
 }
 
 int rh_decide_emit(struct rh_decision *decision, bool warning, const char *word, const char *message)
 {
-	rh_auto_free char *reason = rh_asprintf("%s%s", decision->job->kind->kind, word);
+	return rh_decide_emit_verdict(decision, warning, word, &(struct rh_verdict){.message = (char *)(uintptr_t)message});
+}
 
-	return reason ? rh_plan_emit(decision->plan, warning, reason, "%s", message) : RH_ENOMEM;
+char *rh_decide_words(const struct rh_decision *decision, const char *word, char *usual)
+{
+	rh_auto_free char *kept = usual;
+	rh_auto_str text = {0};
+
+	if (!rh_conditions_message(decision->job, word, NULL, &text))
+		return rh_take(kept);
+	return text.failed ? NULL : rh_strdup(rh_str_text(&text));
 }
 
 int rh_decide_emit_exit(struct rh_decision *decision, size_t place)

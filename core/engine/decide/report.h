@@ -8,12 +8,11 @@
 
 #include "engine/decide/decision.h"
 
-/** Set a condition; its reason is the kind's name and @p word. @return 1 when it changed, 0 or RH_ENOMEM */
+/** Set a condition; its reason is the kind's for @p word. @return 1 when it changed, 0 or RH_ENOMEM */
 int rh_decide_condition(struct rh_decision *decision, const char *type, bool value, const char *word,
                         const char *message);
 /**
- * Set a condition to True with the words of the plugin; without a reason of its own that is the kind's name and @p
- * word.
+ * Set a condition to True with the words of the plugin; without a reason of its own that is the kind's for @p word.
  * @return 1 when it changed, 0 or RH_ENOMEM
  */
 int rh_decide_conclude(struct rh_decision *decision, const char *type, const char *word,
@@ -21,15 +20,25 @@ int rh_decide_conclude(struct rh_decision *decision, const char *type, const cha
 /** Emit an Event with the words of the plugin, and the reason of rh_decide_conclude(). @return 0 or RH_ENOMEM */
 int rh_decide_emit_verdict(struct rh_decision *decision, bool warning, const char *word,
                            const struct rh_verdict *verdict);
-/** Emit an Event; its reason is the kind's name and @p word. @return 0 or RH_ENOMEM */
+/** Emit an Event, unless the kind has none for @p word; its reason is the kind's. @return 0 or RH_ENOMEM */
 int rh_decide_emit(struct rh_decision *decision, bool warning, const char *word, const char *message);
+/**
+ * @param usual V1's message (taken; NULL: out of memory)
+ * @return the kind's message for @p word, or that; owned by the caller; NULL: out of memory
+ */
+char *rh_decide_words(const struct rh_decision *decision, const char *word, char *usual);
 /** Write the counts into replicaStatuses. @return 0 or RH_ENOMEM */
 int rh_decide_counts(struct rh_decision *decision);
 /** Emit an Event with the exit code of the main container of the pod at @p place. @return 0 or RH_ENOMEM */
 int rh_decide_emit_exit(struct rh_decision *decision, size_t place);
 
-/** Start with the counts of the status that is held back, as if it were written. */
-void rh_decide_take_held(struct rh_decision *decision);
+/** Start with the counts and the plugin's members of the status that is held back, as if it were written. @return 0 or
+ * RH_ENOMEM */
+int rh_decide_take_held(struct rh_decision *decision);
+/** Take the members of status that the plugin has set. @return 0 or RH_ENOMEM */
+int rh_decide_take_own(struct rh_decision *decision);
+/** Plan to write what the kind does not show of a status that is written. @return 0 or RH_ENOMEM */
+int rh_decide_write_hidden(struct rh_decision *decision);
 /** Plan a status write if it differs, or a wake-up for a delayed one. @return 0 or RH_ENOMEM */
 int rh_decide_write_status(struct rh_decision *decision);
 /** Set the condition Stalled by what the store refuses. @return 0 or RH_ENOMEM */

@@ -5,6 +5,7 @@
  */
 #include "base/mem.h"
 #include "engine/decide/report.h"
+#include "job/shown.h"
 
 static struct rh_replica_status *status_find(struct rh_job_status *status, const char *type)
 {
@@ -22,7 +23,15 @@ static void status_take_counts(struct rh_replica_status *to, const struct rh_rep
 	to->failed = from->failed;
 }
 
-void rh_decide_take_held(struct rh_decision *decision)
+/* Make the plugin's members those of @p from. @return 0 or RH_ENOMEM */
+static int status_copy_own(struct rh_job_status *to, const struct rh_job_status *from)
+{
+	rh_json_free(to->own);
+	to->own = from->own ? rh_json_copy(from->own) : NULL;
+	return from->own && !to->own ? RH_ENOMEM : 0;
+}
+
+int rh_decide_take_held(struct rh_decision *decision)
 {
 	const struct rh_job_status *held = decision->world->held;
 
@@ -32,6 +41,27 @@ void rh_decide_take_held(struct rh_decision *decision)
 		if (replica)
 			status_take_counts(replica, &held->replicas[i]);
 	}
+	return held && held->own ? status_copy_own(&decision->plan->status, held) : 0;
+}
+
+int rh_decide_take_own(struct rh_decision *decision)
+{
+	struct rh_job_status *status = &decision->plan->status;
+	const struct rh_json *set = decision->judgement.status;
+
+	if (!set)
+		return 0;
+	if (!status->own)
+		status->own = rh_json_new_object();
+	for (const struct rh_json *member = rh_json_first(set); member && status->own; member = rh_json_next(member)) {
+		const char *field = rh_json_key(member);
+
+		if (rh_json_type(member) == RH_JSON_NULL)
+			rh_json_remove(status->own, field);
+		else if (rh_json_set(status->own, field, rh_json_copy(member)) < 0)
+			return rh_fail_oom(decision->err);
+	}
+	return status->own ? 0 : rh_fail_oom(decision->err);
 }
 
 /*
@@ -62,7 +92,7 @@ static bool status_all_run(const struct rh_decision *decision)
 	return true;
 }
 
-/* @return 1 when only counts differ, 0 or RH_ENOMEM */
+/* @return 1 when only counts and the plugin's members differ, 0 or RH_ENOMEM */
 static int status_differs_in_counts(const struct rh_decision *decision)
 {
 	const struct rh_job_status *written = &decision->job->status;
@@ -70,9 +100,28 @@ static int status_differs_in_counts(const struct rh_decision *decision)
 	int r = rh_job_status_copy(&copy, &decision->plan->status);
 
 	if (r == 0)
+		r = status_copy_own(&copy, written);
+	if (r == 0)
 		r = status_undo_counts(&copy, written) && rh_job_status_equal(&copy, written);
 	rh_job_status_deinit(&copy);
 	return r;
+}
+
+int rh_decide_write_hidden(struct rh_decision *decision)
+{
+	const struct rh_job *job = decision->job;
+	struct rh_plan *plan = decision->plan;
+	rh_auto(json) before = NULL;
+	rh_auto(json) after = NULL;
+
+	if (!plan->write_status || !rh_shown_hides(job->kind))
+		return 0;
+	before = rh_shown_hidden(job->kind, &job->status, job->uid);
+	after = rh_shown_hidden(job->kind, &plan->status, job->uid);
+	if (!before || !after)
+		return RH_ENOMEM;
+	plan->write_ledger = plan->write_ledger || !rh_json_equal(before, after);
+	return 0;
 }
 
 int rh_decide_write_status(struct rh_decision *decision)

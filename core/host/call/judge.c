@@ -3,6 +3,9 @@
 
 #include <inttypes.h>
 
+#include "base/mem.h"
+#include "job/conditions.h"
+
 static bool judge_is_leader(const struct rh_replica_spec *spec)
 {
 	return spec->known && (spec->known->flags & RH_REPLICA_LEADER);
@@ -66,6 +69,18 @@ static char *judge_because(const struct rh_snapshot *snapshot, const struct rh_v
 	                   spec->type);
 }
 
+/** The kind's own words. @return owned by the caller; NULL: it has none for this verdict, or memory is out */
+static char *judge_own_message(const struct rh_snapshot *snapshot, int32_t verdict)
+{
+	static const char *const words[] = {NULL, RH_CONDITION_RUNNING, RH_CONDITION_SUCCEEDED, RH_CONDITION_FAILED,
+	                                    RH_CONDITION_RESTARTING};
+	rh_auto_str text = {0};
+
+	if (!rh_conditions_message(snapshot->job, words[verdict], NULL, &text) || text.failed)
+		return NULL;
+	return rh_strdup(rh_str_text(&text));
+}
+
 /** V1 says it in other words of a job that no leader decides about, and names the namespace (v1-behaviour E.3). */
 static char *judge_message(const struct rh_snapshot *snapshot, const struct rh_verdict *verdict)
 {
@@ -87,6 +102,8 @@ int rh_judge_messages(const struct rh_snapshot *snapshot, struct rh_judgement *j
 	for (size_t i = 0; i < judgement->count; i++) {
 		struct rh_verdict *verdict = &judgement->items[i];
 
+		if (!verdict->message)
+			verdict->message = judge_own_message(snapshot, verdict->verdict);
 		if (!verdict->message)
 			verdict->message = judge_message(snapshot, verdict);
 		if (!verdict->message)

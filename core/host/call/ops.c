@@ -428,5 +428,6 @@ void rh_judgement_deinit(struct rh_judgement *judgement)
 		rh_free(judgement->items[i].message);
 	}
 	rh_free(judgement->holds);
+	rh_json_free(judgement->status);
 	*judgement = (struct rh_judgement){0};
 }

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "host/call/view.h"
 #include "job/keep.h"
+#include "job/shown.h"
 
 /** Longest variable that Linux takes, its name, the equals sign and the final zero included (MAX_ARG_STRLEN). */
 #define REPLY_ENV_MAX (128 * 1024)
@@ -366,6 +367,40 @@ int32_t rh_reply_conclude(struct rh_reply *reply, int32_t verdict, const char *t
 	return reply_judge(
 		reply, "conclude",
 		&(struct rh_verdict){verdict, (char *)(uintptr_t)type, (char *)(uintptr_t)reason, (char *)(uintptr_t)message});
+}
+
+static int32_t reply_check_status(struct rh_reply *reply, const char *field, const char *json)
+{
+	const struct rh_judgement *judgement = reply->judgement;
+	const char *what = NULL;
+
+	if (!field || !reply->job || !rh_shown_is_own(reply->job->kind, field))
+		what = "status_schema does not have this field";
+	else if (!json)
+		what = "the JSON is NULL";
+	else if (strlen(json) > RH_ANSWER_STATUS_MAX - judgement->status_bytes)
+		what = "more than 64 KiB in one call";
+	return what ? reply_blame(reply, "status", what) : 0;
+}
+
+int32_t rh_reply_status(struct rh_reply *reply, const char *field, const char *json)
+{
+	struct rh_judgement *judgement = reply->judgement;
+	struct rh_json *value;
+	int32_t r = reply_check(reply, RH_OPERATION_JUDGE, "status");
+
+	if (r == 0)
+		r = reply_check_status(reply, field, json);
+	if (r == 0)
+		r = reply_charge(reply, "status", field, json);
+	if (r == 0)
+		r = reply_parse(reply, "status", json, &value);
+	if (r < 0)
+		return r;
+	judgement->status_bytes += strlen(json);
+	if (!judgement->status)
+		judgement->status = rh_json_new_object();
+	return rh_json_set(judgement->status, field, value) < 0 ? reply_oom(reply) : 0;
 }
 
 /** @return the spec of a replica, or of a type where @p index is -1; NULL: the job does not have it */

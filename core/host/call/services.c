@@ -34,6 +34,7 @@ static const struct rh_services services_table = {
 	.object_with = rh_reply_object_with,
 	.hold = rh_reply_hold,
 	.conclude = rh_reply_conclude,
+	.status = rh_reply_status,
 };
 
 const struct rh_services *rh_services_table(void)

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
+#include "job/conditions.h"
 #include "job/names.h"
 
 /** The value at @p path of the job; NULL when it is absent or null. */
@@ -200,7 +202,11 @@ int32_t rh_view_replica(const struct rh_view *view, const char *type, int32_t in
 
 int32_t rh_view_condition(const struct rh_view *view, const char *type)
 {
-	return type ? rh_job_status_is(&view->snapshot->job->status, type) : 0;
+	const struct rh_job *job = view->snapshot->job;
+	rh_auto(json) conditions = type ? rh_conditions_parse(job->kind) : NULL;
+	const char *known = type ? rh_conditions_type(conditions, type) : NULL;
+
+	return known ? rh_job_status_is(&job->status, known) : 0;
 }
 
 const char *rh_view_type(const struct rh_view *view, uint32_t place)

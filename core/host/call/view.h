@@ -25,6 +25,9 @@
 #define RH_ANSWER_OBJECTS_MAX ((size_t)1000) /**< objects of objects() */
 /** @} */
 
+/** Most bytes of JSON that one judge() writes to status: it is written, and read, with every change of the job. */
+#define RH_ANSWER_STATUS_MAX ((size_t)64 << 10)
+
 /** Most objects of one answer that are made once: the ledger of the job names each. */
 #define RH_ANSWER_ONCE_MAX ((size_t)32)
 
@@ -131,6 +134,8 @@ int32_t rh_reply_verdict(struct rh_reply *reply, int32_t verdict, const char *ty
 /** @see rh_services.conclude @return see there */
 int32_t rh_reply_conclude(struct rh_reply *reply, int32_t verdict, const char *type, const char *reason,
                           const char *message);
+/** @see rh_services.status @return see there */
+int32_t rh_reply_status(struct rh_reply *reply, const char *field, const char *json);
 /** @} */
 
 /** @return the table of all services; static storage */

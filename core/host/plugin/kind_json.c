@@ -9,8 +9,10 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "job/conditions.h"
 #include "job/kind.h"
 #include "job/rules/schema.h"
+#include "job/shown.h"
 
 /** What a member of a row holds. */
 enum kind_json_value { KIND_JSON_TEXT, KIND_JSON_TEXTS, KIND_JSON_FLAG, KIND_JSON_NUMBER, KIND_JSON_COUNT };
@@ -67,6 +69,14 @@ static const struct kind_json_member kind_json_run_policy[] = {
 	{"activeDeadlineSeconds", KIND_JSON_COUNT, false, NULL},
 	{"suspend", KIND_JSON_FLAG, false, NULL},
 	{NULL, KIND_JSON_TEXT, false, NULL},
+};
+
+/* see rh_kind.conditions */
+static const struct kind_json_member kind_json_condition[] = {
+	{"type", KIND_JSON_TEXT, false, NULL},         {"reason", KIND_JSON_TEXT, false, NULL},
+	{"message", KIND_JSON_TEXT, false, NULL},      {"falseReason", KIND_JSON_TEXT, false, NULL},
+	{"falseMessage", KIND_JSON_TEXT, false, NULL}, {"event", KIND_JSON_TEXT, false, "Normal|Warning|none"},
+	{"final", KIND_JSON_FLAG, false, NULL},        {NULL, KIND_JSON_TEXT, false, NULL},
 };
 
 static bool kind_json_is_count(const struct rh_json *value)
@@ -185,15 +195,15 @@ static int kind_json_check_rows(const struct kind_json_text *text, struct rh_err
 	return r;
 }
 
-static int kind_json_check_schema(const char *schema, struct rh_error *err)
+static int kind_json_check_schema(const char *name, const char *schema, struct rh_error *err)
 {
-	const struct kind_json_text text = {"spec_schema", schema, NULL};
+	const struct kind_json_text text = {name, schema, NULL};
 	rh_auto(json) fields = NULL;
 	int r = schema ? kind_json_parse(&text, RH_JSON_OBJECT, &fields, err) : 0;
 
 	for (const struct rh_json *field = rh_json_first(fields); field && r == 0; field = rh_json_next(field)) {
 		if (rh_json_type(field) != RH_JSON_OBJECT)
-			r = rh_fail(err, RH_EPLUGIN, "spec_schema.%.64s must be a schema, not JSON of type %s", rh_json_key(field),
+			r = rh_fail(err, RH_EPLUGIN, "%s.%.64s must be a schema, not JSON of type %s", name, rh_json_key(field),
 			            rh_json_type_name(field));
 	}
 	return r;
@@ -235,6 +245,38 @@ static int kind_json_check_managers(const char *managers, struct rh_error *err)
 	return r;
 }
 
+static int kind_json_check_conditions(const char *conditions, struct rh_error *err)
+{
+	const struct kind_json_text text = {"conditions", conditions, kind_json_condition};
+	rh_auto(json) entries = NULL;
+	int r = conditions ? kind_json_parse(&text, RH_JSON_OBJECT, &entries, err) : 0;
+
+	for (const struct rh_json *entry = rh_json_first(entries); entry && r == 0; entry = rh_json_next(entry)) {
+		char row[96];
+
+		(void)snprintf(row, sizeof(row), "%s.%.64s", text.field, rh_json_key(entry));
+		if (rh_json_type(entry) != RH_JSON_NULL)
+			r = kind_json_check_object(row, text.members, entry, err);
+	}
+	return r == 0 && entries ? rh_conditions_check(entries, err) : r;
+}
+
+static int kind_json_check_status(const char *schema, struct rh_error *err)
+{
+	static const char *const core[] = {"conditions", "startTime", "completionTime", "lastReconcileTime"};
+	rh_auto(json) fields = NULL;
+	int r = kind_json_check_schema("status_schema", schema, err);
+
+	if (r < 0 || !schema)
+		return r;
+	r = rh_json_parse(schema, strlen(schema), &fields, err);
+	for (size_t i = 0; i < sizeof(core) / sizeof(core[0]) && r == 0; i++) {
+		if (rh_json_get(fields, core[i]))
+			r = rh_fail(err, RH_EPLUGIN, "status_schema.%s is the core's", core[i]);
+	}
+	return r;
+}
+
 int rh_kind_json_check(const struct rh_kind *kind, struct rh_error *err)
 {
 	const struct kind_json_text texts[] = {
@@ -243,7 +285,7 @@ int rh_kind_json_check(const struct rh_kind *kind, struct rh_error *err)
 		{"contract", kind->contract, NULL},
 		{"cel_rules", kind->cel_rules, kind_json_cel},
 	};
-	int r = kind_json_check_schema(kind->spec_schema, err);
+	int r = kind_json_check_schema("spec_schema", kind->spec_schema, err);
 
 	for (size_t i = 0; r == 0 && i < sizeof(texts) / sizeof(texts[0]); i++)
 		r = kind_json_check_rows(&texts[i], err);
@@ -253,6 +295,10 @@ int rh_kind_json_check(const struct rh_kind *kind, struct rh_error *err)
 		r = kind_json_check_managers(rh_kind_managers(kind), err);
 	if (r == 0)
 		r = kind_json_check_words("spec_required", rh_kind_spec_required(kind), err);
+	if (r == 0)
+		r = kind_json_check_conditions(rh_conditions_text(kind), err);
+	if (r == 0)
+		r = kind_json_check_status(rh_shown_schema(kind), err);
 	if (r == 0)
 		r = rh_schema_compile_rules(kind, err);
 	return r < 0 && r != RH_ENOMEM ? rh_wrap(err, r, "kind %s", kind->kind) : r;

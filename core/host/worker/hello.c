@@ -55,6 +55,8 @@ static const size_t hello_texts[] = {
 	offsetof(struct rh_kind, run_policy),
 	offsetof(struct rh_kind, managers),
 	offsetof(struct rh_kind, spec_required),
+	offsetof(struct rh_kind, conditions),
+	offsetof(struct rh_kind, status_schema),
 };
 
 #define HELLO_TEXTS (sizeof(hello_texts) / sizeof(hello_texts[0]))

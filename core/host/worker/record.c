@@ -11,7 +11,8 @@ enum record_code {
 	RECORD_OBJECT,
 	RECORD_VERDICT,
 	RECORD_OBJECT_WITH,
-	RECORD_HOLD
+	RECORD_HOLD,
+	RECORD_STATUS
 };
 
 /** One call of a service that answers. */
@@ -100,6 +101,12 @@ static int32_t record_hold(struct rh_reply *reply, const char *type, int32_t ind
 	                   &(struct record_call){RECORD_HOLD, index, {type, reason}});
 }
 
+static int32_t record_status(struct rh_reply *reply, const char *field, const char *json)
+{
+	return record_keep(reply, rh_reply_status(reply, field, json),
+	                   &(struct record_call){RECORD_STATUS, 0, {field, json}});
+}
+
 static const struct rh_services record_services = {
 	.head = RH_HEAD(struct rh_services),
 	.text = rh_view_text,
@@ -133,6 +140,7 @@ static const struct rh_services record_services = {
 	.object_with = record_object_with,
 	.hold = record_hold,
 	.conclude = record_conclude,
+	.status = record_status,
 };
 
 const struct rh_services *rh_recorder_services(void)
@@ -192,6 +200,8 @@ static void record_apply(struct rh_reply *reply, const struct record_call *call)
 		record_apply_object_with(reply, call);
 	else if (call->code == RECORD_HOLD)
 		(void)rh_reply_hold(reply, texts[0], call->number, texts[1]);
+	else if (call->code == RECORD_STATUS)
+		(void)rh_reply_status(reply, texts[0], texts[1]);
 	else
 		(void)rh_reply_conclude(reply, call->number, texts[0], texts[2], texts[1]);
 }
@@ -206,7 +216,7 @@ int rh_record_replay(struct rh_wire *wire, struct rh_reply *reply, struct rh_out
 
 		for (size_t i = 0; i < sizeof(call.texts) / sizeof(call.texts[0]); i++)
 			call.texts[i] = rh_wire_text(wire);
-		wire->malformed = wire->malformed || code > RECORD_HOLD;
+		wire->malformed = wire->malformed || code > RECORD_STATUS;
 		if (reply && !wire->malformed && reply->status == 0)
 			record_apply(reply, &call);
 	}

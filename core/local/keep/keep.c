@@ -11,6 +11,7 @@
 #include "base/os/clock.h"
 #include "base/os/file.h"
 #include "base/str.h"
+#include "job/shown.h"
 #include "job/status.h"
 #include "local/keep/make.h"
 #include "local/keep/place.h"
@@ -202,7 +203,7 @@ static void keep_see_job(struct rh_keep *keep, const struct rh_json *object, con
 	                                     rh_json_string_at(object, "metadata.name"));
 	struct rh_job_status status = {.condition_count = 0};
 
-	if (!job || rh_job_status_parse(rh_json_get(object, "status"), &status) < 0)
+	if (!job || rh_shown_read(NULL, object, &status) < 0)
 		return;
 	keep_set_counts(job, &status);
 	keep_see_state(keep, job, keep_condition(&status));

@@ -7,6 +7,7 @@
 #include "base/os/clock.h"
 #include "base/os/file.h"
 #include "job/kind.h"
+#include "job/shown.h"
 #include "local/devices.h"
 #include "local/preflight/pods.h"
 #include "local/run/parts.h"
@@ -237,7 +238,7 @@ static void jobs_see_status(struct rh_run *run, struct rh_run_job *job, const st
 
 	if (job->finished)
 		return;
-	if (rh_job_status_parse(rh_json_get(object, "status"), &status) < 0) {
+	if (rh_shown_read(job->job->kind, object, &status) < 0) {
 		run->lost = true;
 		return;
 	}
@@ -376,13 +377,13 @@ static struct rh_json *jobs_refused_status(const struct rh_run *run, const struc
 	rh_auto(json) patch = rh_json_new_object();
 	int r;
 
-	if (!reason || !patch || rh_job_status_parse(rh_json_get(object, "status"), &status) < 0)
+	if (!reason || !patch || rh_shown_read(job->job->kind, object, &status) < 0)
 		return NULL;
 	r = rh_job_status_set(&status, RH_CONDITION_FAILED, true, reason, job->refusal, now);
 	if (status.completed_at == 0)
 		status.completed_at = now;
 	if (r >= 0)
-		r = rh_json_set(patch, "status", rh_job_status_json(&status));
+		r = rh_json_set(patch, "status", rh_shown_json(job->job->kind, &status));
 	rh_job_status_deinit(&status);
 	return r < 0 ? NULL : rh_take(patch);
 }

@@ -93,6 +93,7 @@ enum broken_rule {
 	VERDICT_BOTH,
 	VERDICT_TYPE,
 	VERDICT_NONE,
+	STATUS_VALUE,
 	PURE_COUNT,
 	PURE_CLOCK,
 	PURE_PROCESS,
@@ -178,6 +179,8 @@ static void broken_describe_text(void)
 			"self.labels.all(c, a + b != c)))\", \"message\": \"x\"}]";
 	if (broken(COLUMN_PATH))
 		broken_kind.columns = "[{\"name\": \"Note\", \"type\": \"string\", \"jsonPath\": \"spec.note\"}]";
+	if (broken(STATUS_VALUE))
+		broken_kind.status_schema = "{\"step\": {\"type\": \"integer\"}}";
 	if (broken(RBAC_MISSING))
 		broken_kind.rbac_rules = "[{\"apiGroups\": [\"\"], \"resources\": [\"configmaps\"], \"verbs\": [\"create\"]}]";
 	if (broken(CONTRACT_MISSING))
@@ -492,6 +495,8 @@ static int32_t broken_judge(void *self, const struct rh_view *view, struct rh_re
 		broken_crash();
 	if (broken(LOCALE_JUDGE))
 		(void)uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+	if (broken(STATUS_VALUE) && services->status(reply, "step", "\"three\"") < 0)
+		return RH_EPLUGIN;
 	if (!services->counts(view, "Leader", &counts) || !broken(VERDICT_BOTH))
 		return broken(VERDICT_TYPE)   ? services->verdict(reply, RH_VERDICT_FAILED, "Boss", NULL)
 		       : broken(VERDICT_NONE) ? 0

@@ -30,7 +30,7 @@ fn main() {
         "rh_kind", Kind, head, group, version, kind, plural, singular, framework, controller, replicas_field, types,
         leader_fallback, container, port_name, restart_policy, scale_type, port, flags, spec_schema, columns,
         rbac_rules, cel_rules, contract, replicas_path, run_policy_path, run_policy,
-        managers, spec_required
+        managers, spec_required, conditions, status_schema
     );
     layout!("rh_replica", Replica, head, type_ as "type", index, rank);
     layout!("rh_counts", Counts, head, desired, active, succeeded, failed, restarting, ready);
@@ -38,7 +38,7 @@ fn main() {
     layout!(
         "rh_services", Services, head, text, integer, boolean, size, json, quote, setting, type_ as "type", replicas,
         restart_policy, pod_name, host, port, state, attempt, counts, replica, condition, fail, note, refuse, env,
-        edit, object, verdict, key, member, gang, object_with, hold, conclude
+        edit, object, verdict, key, member, gang, object_with, hold, conclude, status
     );
     layout!("rh_object_options", ObjectOptions, head, flags, random_bytes);
     layout!("rh_made", MadeObject, head, api_version, kind, name, random, random_bytes);
@@ -72,6 +72,7 @@ fn main() {
         ("RH_KIND_STORAGE", i64::from(RH_KIND_STORAGE)),
         ("RH_KIND_FALLBACK", i64::from(RH_KIND_FALLBACK)),
         ("RH_KIND_OWN_GANG", i64::from(RH_KIND_OWN_GANG)),
+        ("RH_KIND_OWN_STATUS", i64::from(RH_KIND_OWN_STATUS)),
         ("RH_PHASE_ABSENT", i64::from(RH_PHASE_ABSENT)),
         ("RH_PHASE_PENDING", i64::from(RH_PHASE_PENDING)),
         ("RH_PHASE_RUNNING", i64::from(RH_PHASE_RUNNING)),

@@ -61,6 +61,8 @@ pub const RH_KIND_BINDS_ALL: u32 = 32;
 pub const RH_KIND_SHARED_PORT: u32 = 64;
 /// Since 1.2: the plugin does gang scheduling.
 pub const RH_KIND_OWN_GANG: u32 = 512;
+/// Since 1.2: of status the core writes conditions, and nothing else.
+pub const RH_KIND_OWN_STATUS: u32 = 256;
 /// Since 1.2: this version of the kind is the storage version of its CustomResourceDefinition.
 pub const RH_KIND_STORAGE: u32 = 1024;
 /// Since 1.2: this version has the jobs whose version nobody can find out.
@@ -165,6 +167,8 @@ pub struct Kind {
     pub run_policy: *const c_char,
     pub managers: *const c_char,
     pub spec_required: *const c_char,
+    pub conditions: *const c_char,
+    pub status_schema: *const c_char,
 }
 
 /// struct rh_replica
@@ -252,6 +256,7 @@ pub struct Services {
     pub object_with: Option<unsafe extern "C" fn(*mut Reply, *const c_char, *const ObjectOptions) -> i32>,
     pub hold: Option<unsafe extern "C" fn(*mut Reply, *const c_char, i32, *const c_char) -> i32>,
     pub conclude: Option<unsafe extern "C" fn(*mut Reply, i32, *const c_char, *const c_char, *const c_char) -> i32>,
+    pub status: Option<unsafe extern "C" fn(*mut Reply, *const c_char, *const c_char) -> i32>,
 }
 
 /// struct rh_plugin
@@ -277,12 +282,12 @@ pub struct Plugin {
 const _: () = {
     assert!(size_of::<Head>() == 24);
     assert!(size_of::<ReplicaType>() == 64);
-    assert!(size_of::<Kind>() == 224);
+    assert!(size_of::<Kind>() == 240);
     assert!(size_of::<Replica>() == 40);
     assert!(size_of::<Counts>() == 48);
     assert!(size_of::<ReplicaState>() == 36);
     assert!(size_of::<ObjectOptions>() == 32);
     assert!(size_of::<MadeObject>() == 64);
-    assert!(size_of::<Services>() == 272);
+    assert!(size_of::<Services>() == 280);
     assert!(size_of::<Plugin>() == 120);
 };

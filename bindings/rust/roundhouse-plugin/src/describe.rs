@@ -78,6 +78,10 @@ pub struct Description {
     pub managers: Option<&'static str>,
     /// Since 1.2: JSON array of required members of spec.
     pub spec_required: Option<&'static str>,
+    /// Since 1.2: JSON object, what the kind calls its conditions.
+    pub conditions: Option<&'static str>,
+    /// Since 1.2: JSON object, the properties of status that judge() writes.
+    pub status_schema: Option<&'static str>,
 }
 
 impl Description {
@@ -109,6 +113,8 @@ impl Description {
             run_policy: None,
             managers: None,
             spec_required: None,
+            conditions: None,
+            status_schema: None,
         }
     }
 }
@@ -185,6 +191,8 @@ impl Kept {
             run_policy: self.optional(from.run_policy),
             managers: self.optional(from.managers),
             spec_required: self.optional(from.spec_required),
+            conditions: self.optional(from.conditions),
+            status_schema: self.optional(from.status_schema),
         }
     }
 }

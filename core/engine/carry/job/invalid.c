@@ -7,22 +7,22 @@
 #include "engine/carry/entry.h"
 #include "engine/carry/job/metadata.h"
 #include "engine/carry/patch.h"
+#include "job/conditions.h"
 #include "job/fields.h"
 #include "job/kind.h"
 #include "job/names.h"
-
-#define INVALID_REASON "FailedValidation"
+#include "job/shown.h"
 
 /* @return the condition that rh_invalid_settle() has set, borrowed, or NULL */
 static const struct rh_condition *invalid_condition(const struct rh_kind *kind, const struct rh_job_status *status)
 {
 	const struct rh_condition *failed = rh_job_status_condition(status, RH_CONDITION_FAILED);
-	size_t length = strlen(kind->kind);
+	rh_auto_free char *reason = NULL;
 
-	if (!failed || !failed->status || rh_job_status_condition(status, RH_CONDITION_CREATED) || !failed->reason ||
-	    strncmp(failed->reason, kind->kind, length) != 0 || strcmp(failed->reason + length, INVALID_REASON) != 0)
+	if (!failed || !failed->status || rh_job_status_condition(status, RH_CONDITION_CREATED) || !failed->reason)
 		return NULL;
-	return failed;
+	reason = rh_conditions_reason(kind, RH_WORD_INVALID);
+	return reason && strcmp(failed->reason, reason) == 0 ? failed : NULL;
 }
 
 static void invalid_free(struct rh_invalid_job *invalid)
@@ -31,7 +31,7 @@ static void invalid_free(struct rh_invalid_job *invalid)
 		return;
 	rh_free(invalid->message);
 	rh_free(invalid->version);
-	rh_json_free(invalid->status);
+	rh_json_free(invalid->object);
 	rh_free(invalid);
 }
 
@@ -57,18 +57,43 @@ static bool invalid_is_left_alone(const struct rh_kind *kind, const struct rh_js
 	return !rh_kind_is_ours(kind, manager) || rh_fields_present(rh_json_at(object, "metadata.deletionTimestamp"));
 }
 
+/* What is needed of it: its status, and the annotation that belongs to that. */
+static struct rh_json *invalid_copy(const struct rh_json *object)
+{
+	const struct rh_json *status = rh_json_get(object, "status");
+	const char *hidden = rh_json_string(rh_json_get(rh_json_at(object, "metadata.annotations"), RH_ANNOTATION_STATUS));
+	rh_auto(json) copy = rh_json_new_object();
+	struct rh_json *metadata = copy ? rh_json_ensure_object(copy, "metadata") : NULL;
+	struct rh_json *annotations = metadata ? rh_json_ensure_object(metadata, "annotations") : NULL;
+
+	if (!annotations || rh_json_set_string(metadata, "uid", rh_object_text(object, "metadata", "uid")) < 0 ||
+	    (hidden && rh_json_set_string(annotations, RH_ANNOTATION_STATUS, hidden) < 0) ||
+	    rh_json_set(copy, "status", status ? rh_json_copy(status) : rh_json_new_object()) < 0)
+		return NULL;
+	return rh_take(copy);
+}
+
+/* @return owned by the caller; NULL: out of memory */
+static char *invalid_message(const struct rh_entry *entry, const char *why)
+{
+	const struct rh_job job = {.kind = entry->kind->kind, .name = entry->name, .namespace_ = entry->namespace_};
+	rh_auto_str message = {0};
+
+	if (!rh_conditions_message(&job, RH_WORD_INVALID, why, &message))
+		rh_str_appendf(&message, "%s failed validation because %s", job.kind->kind, why);
+	return message.failed ? NULL : rh_strdup(rh_str_text(&message));
+}
+
 struct rh_invalid_job *rh_invalid_new(const struct rh_entry *entry, const struct rh_json *object, const char *why)
 {
-	const char *kind = entry->kind->kind->kind;
-	const struct rh_json *status = rh_json_get(object, "status");
 	struct rh_invalid_job *invalid = rh_alloc(sizeof(*invalid));
 
 	if (!invalid || invalid_is_left_alone(entry->kind->kind, object))
 		return invalid;
-	invalid->message = rh_asprintf("%s failed validation because %s", kind, why);
+	invalid->message = invalid_message(entry, why);
 	invalid->version = rh_strdup(rh_object_text(object, "metadata", "resourceVersion"));
-	invalid->status = status ? rh_json_copy(status) : rh_json_new_object();
-	if (invalid->message && invalid->version && invalid->status)
+	invalid->object = invalid_copy(object);
+	if (invalid->message && invalid->version && invalid->object)
 		return invalid;
 	invalid_free(invalid);
 	return NULL;
@@ -110,14 +135,14 @@ static int invalid_fail(struct rh_entry *entry, struct rh_job_status *status, co
 	if (rh_job_status_set(status, RH_CONDITION_FAILED, true, reason, invalid->message, now) < 0)
 		return RH_ENOMEM;
 	status->completed_at = now;
-	*ret_patch = rh_patch_status(invalid->status, status);
+	*ret_patch = rh_patch_status(entry->kind->kind, rh_json_get(invalid->object, "status"), status);
 	return *ret_patch ? 0 : RH_ENOMEM;
 }
 
 /* @return 0, without a patch when nothing is left to be done; or RH_ENOMEM */
 static int invalid_next(struct rh_entry *entry, struct rh_job_status *status, struct rh_json **ret_patch)
 {
-	rh_auto_free char *reason = rh_asprintf("%s" INVALID_REASON, entry->kind->kind->kind);
+	rh_auto_free char *reason = rh_conditions_reason(entry->kind->kind, RH_WORD_INVALID);
 	const struct rh_condition *before = invalid_condition(entry->kind->kind, status);
 
 	if (!reason)
@@ -125,7 +150,7 @@ static int invalid_next(struct rh_entry *entry, struct rh_job_status *status, st
 	if (before && rh_text_equal(before->message, entry->invalid->message))
 		return 0;
 	invalid_report(entry, reason);
-	if (!before && status->condition_count > 0)
+	if (!before && (status->condition_count > 0 || !rh_conditions_invalid_fails(entry->kind->kind)))
 		return 0;
 	return invalid_fail(entry, status, reason, ret_patch);
 }
@@ -133,7 +158,7 @@ static int invalid_next(struct rh_entry *entry, struct rh_job_status *status, st
 int rh_invalid_settle(struct rh_entry *entry, struct rh_json **ret_patch)
 {
 	struct rh_job_status status = {0};
-	int r = rh_job_status_parse(entry->invalid->status, &status);
+	int r = rh_shown_read(entry->kind->kind, entry->invalid->object, &status);
 
 	*ret_patch = NULL;
 	if (r == 0)
@@ -144,6 +169,6 @@ int rh_invalid_settle(struct rh_entry *entry, struct rh_json **ret_patch)
 	rh_queue_forgive(&entry->item);
 	rh_free(rh_take(entry->invalid->message));
 	rh_free(rh_take(entry->invalid->version));
-	rh_json_free(rh_take(entry->invalid->status));
+	rh_json_free(rh_take(entry->invalid->object));
 	return 0;
 }

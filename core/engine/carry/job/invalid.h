@@ -23,7 +23,7 @@ struct rh_entry;
 struct rh_invalid_job {
 	char *message;          /**< for its condition and its Event; NULL: see above */
 	char *version;          /**< its resourceVersion */
-	struct rh_json *status; /**< as the store has it; {} for none */
+	struct rh_json *object; /**< of it metadata.uid, the annotation of its status, and status: {} for none */
 	uint64_t reported;      /**< hash of the message of the last Event; 0: there was none */
 };
 
