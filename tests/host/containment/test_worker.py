@@ -58,7 +58,9 @@ class Worker(Case):
     def test_an_answer_that_is_none(self):
         self.fails("pod-garbage", "a malformed answer in pod()")
         self.fails("judge-garbage", "a malformed answer in judge()")
-        self.fails("objects-close", "it ended the process in objects()")
+        # it is ended for that, or has ended already because it can no longer answer
+        done = self.fails("objects-close")
+        self.assertRegex(done.stdout + done.stderr, r"(ended the process|closed the connection,) in objects\(\)")
 
     @unittest.skipIf(INSTRUMENTED, "a sanitizer writes more")
     def test_its_last_lines_are_shown(self):
