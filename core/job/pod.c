@@ -264,9 +264,24 @@ static void pod_read_evidence(struct rh_pod *pod, const char *message)
 	pod->last_lines = rh_str_take(&lines);
 }
 
-/* User-visible reason for the termination of the pod or of one of its containers. */
-static void pod_read_end(struct rh_pod *pod, const struct rh_json *status, const struct rh_json *main_status)
+/* @return whether the kubelet takes the message of that container from a file alone, which programs seldom write */
+static bool pod_hides_output(const struct rh_json *spec, const char *container)
 {
+	static const char *const lists[] = {"containers", "initContainers"};
+
+	for (size_t i = 0; i < 2; i++) {
+		for (const struct rh_json *item = rh_fields_first(spec, lists[i]); item; item = rh_json_next(item)) {
+			if (rh_text_equal(rh_fields_text_or_empty(item, "name"), container))
+				return rh_text_equal(rh_fields_text_or_empty(item, "terminationMessagePolicy"), "File");
+		}
+	}
+	return false;
+}
+
+/* User-visible reason for the termination of the pod or of one of its containers. */
+static void pod_read_end(struct rh_pod *pod, const struct rh_json *object, const struct rh_json *main_status)
+{
+	const struct rh_json *status = rh_json_get(object, "status");
 	const struct rh_json *culprit = NULL;
 	const struct rh_json *end;
 
@@ -282,6 +297,8 @@ static void pod_read_end(struct rh_pod *pod, const struct rh_json *status, const
 		end = pod_terminated(main_status);
 	pod->reason = rh_strdup(pod_reason(status, end));
 	pod_read_evidence(pod, pod_message(pod, status, end));
+	pod->output_unknown = pod->blame != RH_BLAME_NONE && rh_text_equal(pod->last_lines, "") &&
+	                      pod_hides_output(rh_json_get(object, "spec"), pod->failed_container);
 }
 
 /* Pod and Service of a type without index carry no label for it (v1-behaviour C.11). */
@@ -337,12 +354,13 @@ static void pod_read_metadata(struct rh_pod *pod, const struct rh_kind *kind, co
 	pod->deleting = deleted && rh_json_type(deleted) != RH_JSON_NULL;
 }
 
-static void pod_read_status(struct rh_pod *pod, const struct rh_json *status, const struct rh_json *main_status)
+static void pod_read_status(struct rh_pod *pod, const struct rh_json *object, const struct rh_json *main_status)
 {
+	const struct rh_json *status = rh_json_get(object, "status");
 	const struct rh_json *waiting = pod_waiting(status);
 
 	pod->phase = pod_phase(rh_fields_text_or_empty(status, "phase"));
-	pod_read_end(pod, status, main_status);
+	pod_read_end(pod, object, main_status);
 	pod->waiting_reason = rh_strdup(rh_fields_text_or_empty(waiting, "reason"));
 	pod->waiting_message = rh_strdup(rh_fields_text_or_empty(waiting, "message"));
 	pod->exit_code = pod_exit_code(main_status);
@@ -409,7 +427,7 @@ int rh_pod_parse(const struct rh_kind *kind, const struct rh_json *object, struc
 	if (!pod)
 		return RH_ENOMEM;
 	pod_read_metadata(pod, kind, rh_json_get(object, "metadata"));
-	pod_read_status(pod, rh_json_get(object, "status"), pod_main_status(kind, object));
+	pod_read_status(pod, object, pod_main_status(kind, object));
 	pod->node = rh_strdup(rh_fields_text_or_empty(rh_json_get(object, "spec"), "nodeName"));
 	packed = pod_pack(pod);
 	if (!packed)

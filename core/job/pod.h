@@ -52,6 +52,9 @@ struct rh_pod {
 	int64_t finished_at; /**< when the pod's last container ended */
 	int64_t failed_at;   /**< when the culprit ended */
 	int64_t deleted_at;  /**< when its deletion was asked for: deletionTimestamp less the grace period */
+	/** The culprit failed without a termination message, and its terminationMessagePolicy is File, as API servers set
+	 * it: what it wrote is not known, unlike that of a container whose log the kubelet looks at. */
+	bool output_unknown;
 	bool deleting;       /**< deletionTimestamp is set */
 	bool ready;          /**< condition Ready is True */
 	bool packed;         /**< as rh_pod_parse() makes it; else each text is its own */

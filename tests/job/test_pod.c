@@ -381,6 +381,36 @@ static void test_pod__no_container_name(void **state)
 	assert_int_equal(pod->exit_code, 4);
 }
 
+/* What a container wrote is unknown only where the kubelet was not to look at its log. */
+static void test_pod__output_unknown(void **state)
+{
+	static const struct {
+		const char *name;
+		const char *spec;
+		const char *end;
+		bool unknown;
+	} rows[] = {
+		{"no message by the policy of API servers", "'terminationMessagePolicy':'File'", ENDED("any", "1", ""), true},
+		{"a message", "'terminationMessagePolicy':'File'", ENDED("any", "1", "ValueError: x"), false},
+		{"an empty log", "'terminationMessagePolicy':'FallbackToLogsOnError'", ENDED("any", "1", ""), false},
+		{"one machine", "'image':'i'", ENDED("any", "1", ""), false},
+		{"another container failed", "'terminationMessagePolicy':'File'", ENDED("other", "1", ""), false},
+		{"none failed", "'terminationMessagePolicy':'File'", ENDED("any", "0", ""), false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		rh_auto_free char *text =
+			rh_asprintf("{'spec':{'containers':[{'name':'any',%s},{'name':'other'}]},'status':{'phase':'Failed',"
+		                "'containerStatuses':[%s]}}",
+		                rows[i].spec, rows[i].end);
+		rh_auto(pod) pod = pod_parse(text);
+
+		if (pod->output_unknown != rows[i].unknown)
+			fail_msg("%s", rows[i].name);
+	}
+}
+
 static void test_pod__failing_allocations(void **state)
 {
 	rh_auto(json) object = test_json(pod_running);
@@ -415,6 +445,7 @@ int main(void)
 		cmocka_unit_test(test_pod__deleting),
 		cmocka_unit_test(test_pod__last_lines_are_cut),
 		cmocka_unit_test(test_pod__no_container_name),
+		cmocka_unit_test(test_pod__output_unknown),
 		cmocka_unit_test(test_pod__failing_allocations),
 	};
 

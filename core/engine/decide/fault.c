@@ -21,6 +21,10 @@
 /* Longest quote of a peer's or the culprit's output in a message, bytes. */
 #define FAULT_LINE_MAX 300
 
+/* What a user is to know of a failure whose output the kubelet does not report, and the fix. */
+#define FAULT_BARE \
+	"; its output is unknown, so a peer may be the cause (terminationMessagePolicy: FallbackToLogsOnError shows it)."
+
 /* One failure that may be the first. */
 struct fault_candidate {
 	size_t place; /* SIZE_MAX: it is the one that the ledger holds, or none */
@@ -455,6 +459,43 @@ static void fault_print_informative(const struct rh_first_fault *fault, struct r
 	rh_str_append_line(out, evidence.headline, evidence.headline_length, FAULT_LINE_MAX);
 }
 
+/*
+ * @return whether only its exit code and a time in whole seconds are known of that failure. One machine's output is
+ * known whatever the pod's policy, and its times are exact.
+ */
+static bool fault_is_bare(const struct rh_pod *pod)
+{
+	return fault_is_reported(pod) && pod->output_unknown && pod->blame == RH_BLAME_UNKNOWN &&
+	       pod->failed_at % RH_SECOND == 0;
+}
+
+/* @return the pod of the ledger's fault, if no more is known of it than fault_is_bare() has; else NULL */
+static const struct rh_pod *fault_bare_pod(const struct rh_decision *decision)
+{
+	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
+	const struct rh_pod *pod;
+	size_t place;
+
+	if (rh_decision_places(decision) < 2 || !rh_decision_place(decision, fault->type, fault->index, &place))
+		return NULL;
+	pod = decision->pods[place];
+	return fault_is_bare(pod) && strcmp(pod->name, fault->pod) == 0 && pod->failed_at == fault->at ? pod : NULL;
+}
+
+/* @return how many replicas failed in the same second with the same exit code, with nothing else known of them */
+static size_t fault_count_alike(const struct rh_decision *decision, const struct rh_pod *bare)
+{
+	size_t count = 0;
+
+	for (size_t place = 0; bare && place < rh_decision_places(decision); place++) {
+		const struct rh_pod *pod = decision->pods[place];
+
+		count += fault_is_bare(pod) && pod->attempt == bare->attempt && pod->failed_code == bare->failed_code &&
+		         pod->failed_at == bare->failed_at;
+	}
+	return count;
+}
+
 static void fault_print_missed(const struct rh_first_fault *fault, struct rh_str *out)
 {
 	char at[RH_TIME_SIZE];
@@ -467,14 +508,21 @@ static void fault_print_missed(const struct rh_first_fault *fault, struct rh_str
 void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *out)
 {
 	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
+	const struct rh_pod *bare;
 	char at[RH_TIME_SIZE];
+	size_t alike;
 
 	if (!fault_is_current(decision))
 		return;
+	bare = fault_bare_pod(decision);
+	alike = fault_count_alike(decision, bare);
 	/* V1's messages about limits have no full stop. */
 	if (out->length > 0 && out->data[out->length - 1] != '.')
 		rh_str_append(out, ".");
-	rh_str_appendf(out, RH_FIRST_FAULT "%s-%" PRId32 " (pod %s", fault->type, fault->index, fault->pod);
+	rh_str_append(out, RH_FIRST_FAULT);
+	if (alike > 1)
+		rh_str_appendf(out, "unknown: %zu replicas failed alike in the same second, one of them ", alike);
+	rh_str_appendf(out, "%s-%" PRId32 " (pod %s", fault->type, fault->index, fault->pod);
 	if (*fault->container)
 		rh_str_appendf(out, ", container %s", fault->container);
 	if (*fault->node)
@@ -491,5 +539,8 @@ void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *ou
 	else
 		rh_exit_print(fault->exit_code, fault->reason, out);
 	rh_str_appendf(out, " at %s", rh_time_format(fault->at, at));
-	fault_print_informative(fault, out);
+	if (bare)
+		rh_str_append(out, FAULT_BARE);
+	else
+		fault_print_informative(fault, out);
 }

@@ -191,6 +191,9 @@ static void test_fault__waits(void **state)
 	worlds_check(wait_rows, sizeof(wait_rows) / sizeof(*wait_rows));
 }
 
+#define UNKNOWN \
+	"its output is unknown, so a peer may be the cause (terminationMessagePolicy: FallbackToLogsOnError shows it)."
+
 /* What a job ends with, and what its message says of the first fault. */
 struct message_row {
 	const char *name;
@@ -218,6 +221,26 @@ static const struct message_row message_rows[] = {
      "; pod worker-2 Failed code=1 at=-3 " CLOSED "; pod worker-1 Succeeded",
      "First fault: Worker-1 (pod j-worker-1) had ended well when its peers failed at 2025-12-31T23:59:57Z; Master-0: "
      "RuntimeError: [pair.cc:598] Connection closed by peer"},
+	{"output that is unknown: a peer that runs may be the cause", "pod worker-0 Failed code=1 at=-3 silent",
+     "First fault: Worker-0 (pod j-worker-0, container pytorch) exited with code 1 at 2025-12-31T23:59:57Z; " UNKNOWN},
+	{"outputs that are unknown: the first to end",
+     "pod worker-0 Failed code=1 at=-3 silent; pod worker-1 Failed code=1 at=-4 silent; pod master-0 Failed code=1 "
+     "at=-3 silent",
+     "First fault: Worker-1 (pod j-worker-1, container pytorch) exited with code 1 at 2025-12-31T23:59:56Z; " UNKNOWN},
+	{"outputs that are unknown: all in one second",
+     "pod worker-0 Failed code=1 at=-3 silent; pod worker-1 Failed code=1 at=-3 silent; pod master-0 Failed code=1 "
+     "at=-3 silent; pod worker-2 Failed code=134 at=-2 silent",
+     "First fault: unknown: 3 replicas failed alike in the same second, one of them Master-0 (pod j-master-0, "
+     "container pytorch) exited with code 1 at 2025-12-31T23:59:57Z; " UNKNOWN},
+	{"an output that is known wins over those that are not",
+     "pod master-0 Failed code=1 at=-3 silent; pod worker-1 Failed code=1 at=-3 " RAISED,
+     "First fault: Worker-1 (pod j-worker-1, container pytorch) exited with code 1 at 2025-12-31T23:59:57Z; last line: "
+     "ValueError: error: bad batch"},
+	{"a crash needs no output", "pod worker-2 Failed code=139 at=-3 silent",
+     "First fault: Worker-2 (pod j-worker-2, container pytorch) exited with code 139 (SIGSEGV) at "
+     "2025-12-31T23:59:57Z."},
+	{"times of one machine are exact", "pod worker-0 Failed code=1 at=-3.5 silent",
+     "First fault: Worker-0 (pod j-worker-0, container pytorch) exited with code 1 at 2025-12-31T23:59:56Z."},
 	{"a rank of a replica",
      "pod worker-1 Failed code=1 at=-3 lines=[rank5]:_Traceback_(most_recent_call_last):\\n[rank5]:_ValueError:_x",
      "First fault: Worker-1 (pod j-worker-1, container pytorch) rank 5 exited with code 1 at 2025-12-31T23:59:57Z; "

@@ -274,6 +274,8 @@ static void worlds_set_pod(const struct worlds *worlds, struct rh_pod *pod, cons
 		pod->index = (int)strtol(value, NULL, 10);
 	else if ((value = worlds_value(word, "deleting")))
 		pod->deleted_at = worlds_time(worlds, value);
+	else if (strcmp(word, "silent") == 0)
+		pod->output_unknown = true;
 	else if (strcmp(word, "deleting") != 0)
 		fail_msg("no word for a pod: %s", word);
 	pod->deleting = pod->deleting || strncmp(word, "deleting", strlen("deleting")) == 0;
