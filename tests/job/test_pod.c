@@ -400,9 +400,10 @@ static void test_pod__output_unknown(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		rh_auto_free char *text = rh_asprintf("{'spec':{'containers':[{'name':'any',%s},{'name':'other'}]},"
-		                                      "'status':{'phase':'Failed','containerStatuses':[%s]}}",
-		                                      rows[i].spec, rows[i].end);
+		rh_auto_free char *text =
+			rh_asprintf("{'spec':{'containers':[{'name':'any',%s},{'name':'other'}]},'status':{'phase':'Failed',"
+		                "'containerStatuses':[%s]}}",
+		                rows[i].spec, rows[i].end);
 		rh_auto(pod) pod = pod_parse(text);
 
 		if (pod->output_unknown != rows[i].unknown)
