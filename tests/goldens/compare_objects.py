@@ -84,6 +84,21 @@ def load(path):
     return {(o["kind"], o["metadata"]["name"]): strip(o) for o in items}
 
 
+def by_name(items):
+    """-> {name: item} in the order of the list; None where an item has no name, or two have the same"""
+    names = [item.get("name") if isinstance(item, dict) else None for item in items]
+    return dict(zip(names, items)) if None not in names and len(set(names)) == len(names) else None
+
+
+def differ_named(path, want, got):
+    """Lists such as variables: which are on one side alone, which differ, and whether the others have one order."""
+    for name in [*want, *(name for name in got if name not in want)]:
+        yield from differ(f"{path}[{name}]", want.get(name), got.get(name))
+    both = [name for name in want if name in got], [name for name in got if name in want]
+    if both[0] != both[1]:
+        yield f"{path}.order", *both
+
+
 def differ(path, want, got):
     if isinstance(want, dict) and isinstance(got, dict):
         for k in sorted(want.keys() | got.keys()):
@@ -91,6 +106,8 @@ def differ(path, want, got):
     elif isinstance(want, list) and isinstance(got, list) and len(want) == len(got):
         for i, (w, g) in enumerate(zip(want, got)):
             yield from differ(f"{path}[{i}]", w, g)
+    elif isinstance(want, list) and isinstance(got, list) and by_name(want) and by_name(got):
+        yield from differ_named(path, by_name(want), by_name(got))
     elif want != got:
         yield path, want, got
 

@@ -54,6 +54,25 @@ class RunObjects(unittest.TestCase):
     def test_listed(self):
         self.assertEqual(self.run_objects(self.differing(), [ENTRY])[0], 0)
 
+    def pod_with(self, *names):
+        return dict(POD, spec={"containers": [{"name": "c", "env": [{"name": name, "value": "1"} for name in names]}]})
+
+    def test_one_variable_more_is_listed_alone(self):
+        """An entry for one variable must not excuse all others."""
+        entry = dict(ENTRY, path="Pod/*.spec.containers[0].env[NEW]")
+        self.write("objects/pt-a.objects.json", json.dumps([self.pod_with("RANK", "WORLD_SIZE")]))
+        status, output = self.run_objects([self.pod_with("RANK", "WORLD_SIZE", "NEW")], [])
+        self.assertEqual(status, 1)
+        self.assertIn('pt-a: Pod/a-0.spec.containers[0].env[NEW]: V1 null here {"name": "NEW", "value": "1"}', output)
+        self.assertEqual(self.run_objects([self.pod_with("RANK", "WORLD_SIZE", "NEW")], [entry])[0], 0)
+        status, output = self.run_objects([self.pod_with("RANK", "NEW", "OTHER")], [entry])
+        self.assertEqual(status, 1)
+        self.assertIn("env[OTHER]: V1 null", output)
+        self.assertIn("env[WORLD_SIZE]: V1 {", output)
+        status, output = self.run_objects([self.pod_with("WORLD_SIZE", "RANK", "NEW")], [entry])
+        self.assertEqual(status, 1)
+        self.assertIn('env.order: V1 ["RANK", "WORLD_SIZE"] here ["WORLD_SIZE", "RANK"]', output)
+
     def test_listed_and_not_used(self):
         status, output = self.run_objects([POD], [ENTRY])
         self.assertEqual(status, 1)

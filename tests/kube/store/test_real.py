@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_store_real.py FOLDER SOURCE: the store over a real kube-apiserver, also one that is killed, and one behind a
+"""test_real.py FOLDER SOURCE: the store over a real kube-apiserver, also one that is killed, and one behind a
 connection that breaks at random bytes."""
 import json
 import os
