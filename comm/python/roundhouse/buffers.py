@@ -16,16 +16,17 @@ _TYPES = "float32, float64, float16, bfloat16, int8, int32, int64, uint8 or bool
 
 
 class Buffer:
-    """Address, number and type of elements; owner keeps them alive."""
+    """Address, number and type of elements; owner keeps them alive. scale: elements for each one of the owner."""
 
-    __slots__ = ("address", "count", "type", "itemsize", "memory", "stream", "owner")
+    __slots__ = ("address", "count", "type", "itemsize", "memory", "stream", "owner", "scale")
 
     def __init__(self, owner, address, count, type_, itemsize):
         self.owner, self.address, self.count, self.type, self.itemsize = owner, address, count, type_, itemsize
-        self.memory, self.stream = library.HOST, None
+        self.memory, self.stream, self.scale = library.HOST, None, 1
 
     def as_bytes(self):
         """The same memory as uint8: for what is moved and not reduced."""
+        self.scale = self.itemsize
         self.count, self.type, self.itemsize = self.count * self.itemsize, library.U8, 1
         return self
 
