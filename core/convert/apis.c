@@ -12,8 +12,10 @@ static const struct rh_convert_rule *const apis_tf_list[] = {rh_convert_tf_list,
 static const struct rh_convert_rule *const apis_pytorch_list[] = {rh_convert_pytorch_list, NULL};
 static const struct rh_convert_rule *const apis_running[] = {rh_convert_flat_policy, rh_convert_clean_running, NULL};
 static const struct rh_convert_rule *const apis_none[] = {rh_convert_flat_policy, NULL};
-static const struct rh_convert_rule *const apis_mpi_units[] = {rh_convert_mpi_units, rh_convert_flat_policy, NULL};
-static const struct rh_convert_rule *const apis_mpi_alpha2[] = {rh_convert_mpi_alpha2, rh_convert_flat_policy, NULL};
+static const struct rh_convert_rule *const apis_mpi_units[] = {rh_convert_mpi_units, rh_convert_mpi_backoff,
+                                                               rh_convert_flat_policy, NULL};
+static const struct rh_convert_rule *const apis_mpi_alpha2[] = {rh_convert_mpi_alpha2, rh_convert_mpi_backoff,
+                                                                rh_convert_flat_policy, NULL};
 static const struct rh_convert_rule *const apis_mpi2[] = {rh_convert_mpi2_to_v1, NULL};
 static const struct rh_convert_rule *const apis_to_mpi2[] = {rh_convert_v1_to_mpi2, NULL};
 

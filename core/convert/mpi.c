@@ -42,9 +42,17 @@ static int mpi_read_units(const struct rh_convert_field *field, struct mpi_units
 	return 0;
 }
 
+/* @return the first of a list of containers, or NULL where that is no object */
+static struct rh_json *mpi_first(const struct rh_json *containers)
+{
+	struct rh_json *container = rh_json_first(containers);
+
+	return rh_json_type(container) == RH_JSON_OBJECT ? container : NULL;
+}
+
 static int mpi_set_limit(struct rh_json *replica, const struct mpi_units *units)
 {
-	struct rh_json *container = rh_json_first(rh_json_at(replica, "template.spec.containers"));
+	struct rh_json *container = mpi_first(rh_json_at(replica, "template.spec.containers"));
 	struct rh_json *resources = container ? rh_json_ensure_object(container, "resources") : NULL;
 	struct rh_json *limits = resources ? rh_json_ensure_object(resources, "limits") : NULL;
 
@@ -56,7 +64,7 @@ static int mpi_set_limit(struct rh_json *replica, const struct mpi_units *units)
 /* The launcher computes nothing: it needs no accelerator. */
 static void mpi_drop_limit(struct rh_json *replica, const struct mpi_units *units)
 {
-	struct rh_json *container = rh_json_first(rh_json_at(replica, "template.spec.containers"));
+	struct rh_json *container = mpi_first(rh_json_at(replica, "template.spec.containers"));
 	struct rh_json *limits = rh_json_at(container, "resources.limits");
 	struct rh_json *requests = rh_json_at(container, "resources.requests");
 
@@ -92,6 +100,21 @@ static int mpi_set_replicas(struct rh_json *spec, const struct rh_json *template
 	return rh_json_set(map, "Worker", rh_take(worker));
 }
 
+/* A limit is added to what stands there. */
+static int mpi_check_resources(const struct rh_convert_field *field, struct rh_error *err)
+{
+	static const char *const paths[] = {"spec.containers[0].resources", "spec.containers[0].resources.limits"};
+	const struct rh_json *template = rh_json_get(field->parent, field->key);
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		const struct rh_json *value = rh_json_at(template, paths[i]);
+
+		if (value && rh_json_type(value) != RH_JSON_OBJECT && rh_json_type(value) != RH_JSON_NULL)
+			return rh_fail(err, RH_EINVAL, "%s.%s: must be an object", field->path, paths[i]);
+	}
+	return 0;
+}
+
 static int mpi_units_apply(const struct rh_convert_field *field, struct rh_error *err)
 {
 	static const char *const read[] = {"gpus",     "gpusPerNode",           "processingUnits", "processingUnitsPerNode",
@@ -101,6 +124,8 @@ static int mpi_units_apply(const struct rh_convert_field *field, struct rh_error
 	struct mpi_units units;
 	int r = mpi_read_units(field, &units, err);
 
+	if (r == 0)
+		r = mpi_check_resources(field, err);
 	if (r < 0)
 		return r;
 	template = rh_json_detach(spec, field->key);
@@ -126,14 +151,13 @@ static int mpi_main_first(const struct rh_convert_field *field, struct rh_error 
 		struct rh_json *containers = rh_json_at(type, "template.spec.containers");
 		size_t index = 0;
 
-		while (index < rh_json_size(containers) && rh_json_string(name) &&
-		       strcmp(rh_json_string(name), rh_json_string_at(rh_json_item(containers, index), "name")) != 0)
+		while (index < rh_json_size(containers) &&
+		       !rh_text_equal(rh_json_string(name), rh_json_string_at(rh_json_item(containers, index), "name")))
 			index++;
-		if (index == 0 || index == rh_json_size(containers))
+		if (index == rh_json_size(containers))
 			continue;
-		moved = true;
-		r = rh_json_append(containers, rh_json_detach_item(containers, 0));
-		for (size_t i = 1; r == 0 && i < index; i++)
+		moved |= index > 0;
+		for (size_t i = 0; r == 0 && i < index; i++)
 			r = rh_json_append(containers, rh_json_detach_item(containers, 0));
 	}
 	if (r == 0 && moved)
@@ -153,7 +177,7 @@ static bool mpi_starts_sshd(const struct rh_json *words)
 
 static int mpi_no_sshd(const struct rh_convert_field *field, struct rh_error *err)
 {
-	struct rh_json *container = rh_json_first(rh_json_get(field->parent, field->key));
+	struct rh_json *container = mpi_first(rh_json_get(field->parent, field->key));
 
 	if (!mpi_starts_sshd(rh_json_get(container, "command")) && !mpi_starts_sshd(rh_json_get(container, "args")))
 		return 0;
@@ -164,7 +188,7 @@ static int mpi_no_sshd(const struct rh_convert_field *field, struct rh_error *er
 
 static int mpi_needs_sshd(const struct rh_convert_field *field, struct rh_error *err)
 {
-	struct rh_json *container = rh_json_first(rh_json_get(field->parent, field->key));
+	struct rh_json *container = mpi_first(rh_json_get(field->parent, field->key));
 
 	if (mpi_starts_sshd(rh_json_get(container, "command")) || mpi_starts_sshd(rh_json_get(container, "args")))
 		return 0;
@@ -182,12 +206,6 @@ const struct rh_convert_rule rh_convert_mpi_units[] = {
      .effect = RH_CONVERT_LOST,
      .why = "give the Launcher's template a nodeSelector and tolerations for the control plane"},
 	{.path = "spec.mpiDistribution", .effect = RH_CONVERT_LOST, .why = "V1 sets variables of Open MPI and Intel MPI"},
-	{.path = "spec.backoffLimit",
-     .to = "spec.runPolicy.backoffLimit",
-     .effect = RH_CONVERT_CHANGED,
-     .value = "6",
-     .absent = true,
-     .why = "the former default; V1 has no limit"},
 	{.path = NULL},
 };
 
@@ -205,6 +223,10 @@ const struct rh_convert_rule rh_convert_mpi_alpha2[] = {
      .value = "\"OnFailure\"",
      .when = "\"Always\"",
      .why = "what the former controller made of it"},
+	{.path = NULL},
+};
+
+const struct rh_convert_rule rh_convert_mpi_backoff[] = {
 	{.path = "spec.backoffLimit",
      .to = "spec.runPolicy.backoffLimit",
      .effect = RH_CONVERT_CHANGED,

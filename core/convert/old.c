@@ -51,7 +51,7 @@ static int old_port(const struct old_list *list, struct rh_json *item)
 	bool other = rh_json_integer(rh_json_get(item, list->port), &number) && number != list->port_default;
 
 	rh_json_remove(item, list->port);
-	if (!other || !container)
+	if (!other || rh_json_type(container) != RH_JSON_OBJECT)
 		return 0;
 	port = rh_json_new_object();
 	ports = rh_json_ensure_array(container, "ports");

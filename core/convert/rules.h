@@ -62,6 +62,8 @@ extern const struct rh_convert_rule rh_convert_clean_running[];
 /** MPIJob of v1alpha1: one template, and a number of GPUs. */
 extern const struct rh_convert_rule rh_convert_mpi_units[];
 extern const struct rh_convert_rule rh_convert_mpi_alpha2[]; /**< MPIJob of v1alpha2 */
+/** What an MPIJob of both had where it set no backoffLimit. */
+extern const struct rh_convert_rule rh_convert_mpi_backoff[];
 extern const struct rh_convert_rule rh_convert_mpi2_to_v1[]; /**< MPIJob of v2beta1 to v1 */
 extern const struct rh_convert_rule rh_convert_v1_to_mpi2[]; /**< and back */
 

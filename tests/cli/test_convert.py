@@ -206,6 +206,17 @@ class Ways(Case):
         self.assertNotIn("mainContainer", new)
         self.assertIn("changed: spec.mainContainer", notes(done))
 
+    def test_containers_that_are_malformed_are_left_to_lint(self):
+        for containers in ([{"image": "i"}, {"name": "two"}], ["x"], [None], "x", {}):
+            template = {"spec": {"containers": containers}}
+            spec = {"mainContainer": "two", "mpiReplicaSpecs": {"Launcher": {"template": template}, "Worker": {"replicas": 1, "template": template}}}
+            for old in (manifest("MPIJob", "kubeflow.org/v1", spec), manifest("MPIJob", "kubeflow.org/v2beta1", spec),
+                        manifest("MPIJob", "kubeflow.org/v1alpha1", {"gpus": 2, "template": template}),
+                        manifest("TFJob", "kubeflow.org/v1alpha1", {"replicaSpecs": [{"tfPort": 1, "template": template}]})):
+                to = ("--to", "mpi-v2beta1") if old["apiVersion"] == "kubeflow.org/v1" else ()
+                done = convert(json.dumps(old), *to)
+                self.assertEqual(done.returncode, 0, (containers, old["apiVersion"], done.stderr))
+
     def test_jobs_of_today_and_other_objects_are_printed_as_they_are(self):
         config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
         for path in sorted(GOLDENS.glob("*.yaml")):
@@ -236,6 +247,9 @@ class Refusals(Case):
             self.refused(manifest("TFJob", "kubeflow.org/v1alpha1", {"replicaSpecs": replicas}), words)
         self.refused(manifest("MPIJob", "kubeflow.org/v1alpha1", {"gpus": 7, "gpusPerNode": 4, "template": container()}),
                      "7 processing units are not a multiple of the 4 of a node")
+        for resources, path in (("x", "resources"), ({"limits": 3}, "resources.limits")):
+            self.refused(manifest("MPIJob", "kubeflow.org/v1alpha1", {"gpus": 2, "template": container(resources=resources)}),
+                         rf"spec.template.spec.containers\[0\].{path}: must be an object")
         self.refused(manifest("TFJob", "kubeflow.org/v1beta2", {"cleanPodPolicy": "All", "runPolicy": "x"}),
                      '"runPolicy" must be an object')
 

@@ -68,7 +68,8 @@ bool rh_comm_client_await_verdict(struct rh_comm_client *client, int64_t since, 
 void rh_comm_client_close(struct rh_comm_client *client, const struct rh_comm_error *reason);
 /**
  * Wait for the server's reason for the end of the world, until @p deadline at most; after that it ends for the reason
- * given here. The server knows the first failure; a closed connection to a peer may be only a consequence of it.
+ * given here, or, where a peer is lost and the server was silent all the time, for rank 0's silence. The server knows
+ * the first failure; a closed connection to a peer may be only a consequence of it.
  */
 void rh_comm_client_await_end(struct rh_comm_client *client, int64_t deadline, const struct rh_comm_error *reason);
 /** Announce that this rank has left a group. */

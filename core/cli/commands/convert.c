@@ -137,23 +137,20 @@ static int convert_finish(const struct rh_cli *cli, const struct converter *conv
 static int convert_run(const struct rh_cli *cli)
 {
 	const char *to = rh_cli_option(cli, "to");
-	struct converter converter = {.target = to && strcmp(to, "mpi-v2beta1") == 0 ? RH_CONVERT_MPI2 : RH_CONVERT_V1,
-	                              .objects = rh_json_new_array()};
+	struct converter converter = {.target = to && strcmp(to, "mpi-v2beta1") == 0 ? RH_CONVERT_MPI2 : RH_CONVERT_V1};
 	struct rh_error err = {0};
 	int r;
 
 	if (rh_cli_option(cli, "rules"))
-		r = 0;
-	else if (cli->operand_count == 0)
-		r = rh_fail(&err, RH_EINVAL, "no FILE; give the files with the jobs, or - for standard input");
-	else
-		r = converter.objects ? convert_files(cli, &converter, &err) : rh_fail_oom(&err);
-	if (r == 0 && !rh_cli_option(cli, "rules"))
+		return convert_print_rules(cli);
+	if (cli->operand_count == 0)
+		return rh_cli_fail(cli, RH_EXIT_BAD_INPUT, "no FILE; give the files with the jobs, or - for standard input");
+	converter.objects = rh_json_new_array();
+	r = converter.objects ? convert_files(cli, &converter, &err) : rh_fail_oom(&err);
+	if (r == 0)
 		r = convert_print(&converter, rh_cli_option(cli, "output"), &err);
 	rh_json_free(converter.objects);
-	if (r < 0)
-		return rh_cli_fail(cli, rh_cli_status(r), err.message);
-	return rh_cli_option(cli, "rules") ? convert_print_rules(cli) : convert_finish(cli, &converter);
+	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : convert_finish(cli, &converter);
 }
 
 static const struct rh_option convert_options[] = {

@@ -7,9 +7,12 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/jobs.h"
+#include "cli/run/preflight.h"
 #include "cli/session.h"
 #include "job/rules/schema.h"
 #include "local/check.h"
+#include "local/preflight/machine.h"
+#include "local/preflight/pods.h"
 
 /* Results of one lint of all files. */
 struct lint {
@@ -17,6 +20,10 @@ struct lint {
 	struct rh_json *pod_schema;
 	struct rh_json *report; /* for -o json: an array of findings; NULL for text */
 	struct rh_runtime_spec_machine machine;
+	bool local;                         /* what `run` checks before it starts is checked, too */
+	struct rh_preflight preflight;      /* used where it is */
+	struct rh_manifest files;           /* likewise: the objects of all files; empty where one is standard input */
+	const struct rh_manifest *manifest; /* of the file under work */
 	size_t errors;
 	size_t warnings;
 	size_t jobs;
@@ -66,12 +73,22 @@ static int lint_report(struct lint *lint, const struct rh_manifest_object *item,
 	return r;
 }
 
+/* What was read from standard input is read once, so its ConfigMaps are looked for only there. */
+static int lint_preflight(const struct lint *lint, const struct rh_manifest_object *item, const struct rh_job *job,
+                          struct rh_findings *findings, struct rh_error *err)
+{
+	struct rh_preflight preflight = lint->preflight;
+
+	preflight.manifest = lint->files.count > 0 ? &lint->files : lint->manifest;
+	return rh_preflight_check_job(&preflight, lint->session->host, job, item->source, findings, err);
+}
+
 /* Rules need a job that can be parsed; if it cannot, the schema has usually reported why. */
-static int lint_rules(const struct lint *lint, const struct rh_json *object, struct rh_findings *findings,
+static int lint_rules(const struct lint *lint, const struct rh_manifest_object *item, struct rh_findings *findings,
                       struct rh_error *err)
 {
 	rh_auto(job) job = NULL;
-	struct rh_json *copy = rh_json_copy(object);
+	struct rh_json *copy = rh_json_copy(item->object);
 	struct rh_snapshot snapshot = {.host = lint->session->host};
 	int r;
 
@@ -88,15 +105,16 @@ static int lint_rules(const struct lint *lint, const struct rh_json *object, str
 	r = rh_build_validate(&snapshot, findings, err);
 	if (r == 0)
 		r = rh_build_find_shadowed(&snapshot, findings, err);
-	if (r < 0)
-		return r;
-	return rh_local_check(job, &lint->machine, findings) < 0 ? rh_fail_oom(err) : 0;
+	if (r == 0 && rh_local_check(job, &lint->machine, findings) < 0)
+		r = rh_fail_oom(err);
+	return r == 0 && lint->local ? lint_preflight(lint, item, job, findings, err) : r;
 }
 
 /* The plugin's own words come before those of the limits and rules in its schema. */
-static int lint_object(const struct lint *lint, const struct rh_kind *kind, const struct rh_json *object,
+static int lint_object(const struct lint *lint, const struct rh_kind *kind, const struct rh_manifest_object *item,
                        struct rh_findings *findings, struct rh_error *err)
 {
+	const struct rh_json *object = item->object;
 	rh_auto(json) schema = NULL;
 	int r = rh_schema_of_kind(kind, lint->pod_schema, &schema, err);
 
@@ -105,7 +123,7 @@ static int lint_object(const struct lint *lint, const struct rh_kind *kind, cons
 	if (r == 0 && rh_schema_check(schema, object, RH_SCHEMA_FIELDS, findings) < 0)
 		r = rh_fail_oom(err);
 	if (r == 0)
-		r = lint_rules(lint, object, findings, err);
+		r = lint_rules(lint, item, findings, err);
 	if (r == 0 && rh_schema_check(schema, object, RH_SCHEMA_LIMITS | RH_SCHEMA_RULES, findings) < 0)
 		r = rh_fail_oom(err);
 	return r;
@@ -123,7 +141,7 @@ static int lint_job(struct lint *lint, const struct rh_manifest_object *item, st
 	if (!kind)
 		r = rh_findings_add(&findings, RH_FINDING_ERROR, "kind", "%s", err->message);
 	else
-		r = lint_object(lint, kind, object, &findings, err);
+		r = lint_object(lint, kind, item, &findings, err);
 	return r < 0 ? r : lint_report(lint, item, &findings);
 }
 
@@ -236,9 +254,29 @@ static int lint_file(struct lint *lint, const char *path, struct rh_error *err)
 	if (r < 0)
 		return lint_unreadable(lint, path, reason.message, err);
 	before = lint->jobs + lint->others;
+	lint->manifest = &manifest;
 	for (size_t i = 0; i < manifest.count && r == 0; i++)
 		r = lint_item(lint, &manifest.items[i], err);
-	return r == 0 && lint->jobs + lint->others == before ? lint_no_job(lint, &manifest, err) : r;
+	if (r == 0 && lint->jobs + lint->others == before)
+		r = lint_no_job(lint, &manifest, err);
+	lint->manifest = NULL; /* it ends here */
+	return r;
+}
+
+/* A file that cannot be read is reported when its turn comes. */
+static int lint_read_all(const struct rh_cli *cli, struct lint *lint, struct rh_error *err)
+{
+	bool files = true;
+
+	lint->preflight.config = lint->session->config;
+	rh_preflight_machine_read(lint->machine.can_mount, &lint->preflight.machine);
+	for (size_t i = 0; i < cli->operand_count; i++)
+		files = files && strcmp(cli->operands[i], "-") != 0;
+	for (size_t i = 0; files && i < cli->operand_count; i++) {
+		if (rh_manifest_read(&lint->files, cli->operands[i], NULL) == RH_ENOMEM)
+			return rh_fail_oom(err);
+	}
+	return 0;
 }
 
 static int lint_files(const struct rh_cli *cli, struct lint *lint, struct rh_error *err)
@@ -252,6 +290,8 @@ static int lint_files(const struct rh_cli *cli, struct lint *lint, struct rh_err
 		lint->report = rh_json_new_array();
 		r = lint->report ? 0 : rh_fail_oom(err);
 	}
+	if (r == 0 && lint->local)
+		r = lint_read_all(cli, lint, err);
 	for (size_t i = 0; i < cli->operand_count && r == 0; i++)
 		r = lint_file(lint, cli->operands[i], err);
 	return r;
@@ -276,19 +316,26 @@ static int lint_run(const struct rh_cli *cli)
 	rh_auto_session session = {0};
 	struct lint lint = {.session = &session,
 	                    .strict = rh_cli_option(cli, "strict") != NULL,
+	                    .local = rh_cli_option(cli, "local") != NULL,
 	                    .machine = {.can_mount = rh_runtime_spec_can_mount()}};
 	struct rh_error err = {0};
 	int r = rh_session_open(cli, &session, &err);
 
 	if (r == 0)
+		r = rh_run_mappings(cli, &session, &err);
+	if (r == 0)
 		r = lint_files(cli, &lint, &err);
 	r = r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : lint_finish(&lint);
 	rh_json_free(lint.pod_schema);
 	rh_json_free(lint.report);
+	rh_manifest_deinit(&lint.files);
 	return r;
 }
 
 static const struct rh_option lint_options[] = {
+	{"local", 0, NULL, NULL, "report, too, what would make `run` fail on this machine"},
+	{"image", 0, "IMAGE=FOLDER", NULL, "with --local: as of `run`"},
+	{"volume", 0, "CLAIM=FOLDER", NULL, "with --local: as of `run`"},
 	{"output", 'o', "FORMAT", "text|json", "how to print the findings"},
 	{"strict", 0, NULL, NULL, "warnings are errors, and so is an object that no plugin serves"},
 	{NULL, 0, NULL, NULL, NULL},

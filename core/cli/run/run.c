@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/jobs.h"
 #include "cli/run/detach.h"
+#include "cli/run/preflight.h"
 #include "cli/run/view.h"
 #include "cli/session.h"
 #include "local/keep/kept.h"
@@ -46,6 +47,8 @@ static int run_options(const struct rh_cli *cli, struct rh_run_options *options,
 		r = rh_fail(err, RH_EINVAL, "option --wait is for --detach; without it `run` waits for the end");
 	if (r == 0 && rh_cli_option(cli, "detach") && !options->keep)
 		r = rh_fail(err, RH_EINVAL, "option --detach needs a run that is kept; leave out --no-keep");
+	if (r == 0 && rh_cli_option(cli, "detach") && rh_cli_option(cli, "dry-run"))
+		r = rh_fail(err, RH_EINVAL, "option --dry-run starts nothing; leave out --detach");
 	if (r == 0 && options->log_dir && !*options->log_dir)
 		r = rh_fail(err, RH_EINVAL, "option --log-dir needs a folder");
 	return r;
@@ -84,11 +87,17 @@ static int run_detached(struct rh_detach *detach, struct rh_run_options *options
 	return rh_run(options, err);
 }
 
+static bool run_wants_json(const struct rh_cli *cli)
+{
+	const char *format = rh_cli_option(cli, "output");
+
+	return format && strcmp(format, "json") == 0;
+}
+
 /* @param detach NULL: the run shows itself */
 static int run_jobs(const struct rh_cli *cli, const struct rh_session *session, const struct rh_jobs *jobs,
                     struct rh_detach *detach, struct rh_error *err)
 {
-	const char *format = rh_cli_option(cli, "output");
 	struct rh_run_options options = {.host = session->host,
 	                                 .config = session->config,
 	                                 .manifest = &jobs->manifest,
@@ -99,10 +108,14 @@ static int run_jobs(const struct rh_cli *cli, const struct rh_session *session, 
 
 	if (r < 0)
 		return r;
+	r = rh_run_preflight(session, jobs, options.log_dir, err);
+	if (r < 0)
+		return r;
+	if (rh_cli_option(cli, "dry-run"))
+		return rh_run_print_plan(session, jobs, run_wants_json(cli), err);
 	if (detach)
 		return run_detached(detach, &options, jobs->count, err);
-	return format && strcmp(format, "json") == 0 ? run_as_json(&options, err)
-	                                             : run_as_text(cli, &options, jobs->count > 1, err);
+	return run_wants_json(cli) ? run_as_json(&options, err) : run_as_text(cli, &options, jobs->count > 1, err);
 }
 
 /* What `run` is given, or what an earlier run ran. */
@@ -116,6 +129,8 @@ static int run_here(const struct rh_cli *cli, run_read_fn *read, struct rh_detac
 	int r = rh_session_open(cli, &session, err);
 
 	jobs.manifest.suffix = (uint32_t)rh_random_seed();
+	if (r == 0)
+		r = rh_run_mappings(cli, &session, err);
 	if (r == 0)
 		r = read(cli, &session, &jobs, err);
 	return r < 0 ? r : run_jobs(cli, &session, &jobs, detach, err);
@@ -196,6 +211,13 @@ static int rerun_run(const struct rh_cli *cli)
 static const struct rh_option run_option_rows[] = {
 	{"detach", 'd', NULL, NULL, "go on without this terminal; print the name of the run when its jobs are created"},
 	{"wait", 0, NULL, NULL, "with --detach: print it when every job runs or has ended"},
+	{"dry-run", 0, NULL, NULL,
+     "look for what would fail here, show the jobs with their commands and what images are mapped to, and start "
+     "nothing"},
+	{"image", 0, "IMAGE=FOLDER", NULL,
+     "let a virtual environment or a folder of programs stand for an image, which may have * and ?; comes before "
+     "[images] of the configuration; may be repeated"},
+	{"volume", 0, "CLAIM=FOLDER", NULL, "let a folder stand for a PersistentVolumeClaim; may be repeated"},
 	{"log-dir", 0, "DIR", NULL,
      "keep every container's output in DIR/JOB/REPLICA/CONTAINER.log; that of an earlier run is moved to DIR/JOB.1, "
      "..."},
@@ -217,15 +239,18 @@ const struct rh_command rh_command_run = {
 	.name = "run",
 	.synopsis = "FILE...",
 	.summary = "run jobs to their end on this machine, each replica as processes",
-	.details = "Every replica becomes processes with the environment that it would have on a cluster, and with an "
-			   "address of its\n"
-			   "own in 127.0.0.0/8. Restart policies, back-off, deadlines and clean-up are those of the cluster. "
-			   "ConfigMaps and\n"
-			   "Secrets may stand in the files beside the jobs. FILE may be - for standard input.\n\n"
-			   "Ctrl-C once stops the replicas gracefully, twice at once. Nothing is left behind.\n\n"
-			   "Exit status: 0 every job succeeded, 1 a job failed, 2 bad input and nothing was started, 3 timed out, "
-			   "130 interrupted. With --strict, 1\n"
-			   "also says that a replica failed though its job succeeded.",
+	.details =
+		"Every replica becomes processes with the environment that it would have on a cluster, and with an "
+		"address of its\n"
+		"own in 127.0.0.0/8. Restart policies, back-off, deadlines and clean-up are those of the cluster. "
+		"ConfigMaps and\n"
+		"Secrets may stand in the files beside the jobs. FILE may be - for standard input.\n\n"
+		"Before anything starts, all jobs are checked against this machine: programs, files, volumes, ConfigMaps,\n"
+		"Secrets, GPUs. All problems are reported together, each with its fix.\n\n"
+		"Ctrl-C once stops the replicas gracefully, twice at once. Nothing is left behind.\n\n"
+		"Exit status: 0 every job succeeded, 1 a job failed, 2 bad input and nothing was started, 3 timed out, "
+		"130 interrupted. With --strict, 1\n"
+		"also says that a replica failed though its job succeeded.",
 	.options = run_option_rows,
 	.operands_min = 1,
 	.operands_max = 1000,

@@ -13,16 +13,24 @@
 /* What a process without PATH gets: what a login shell of Debian has. */
 #define IMAGES_DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
-/* @return the first line that fits, or NULL */
-static const struct rh_setting *images_find(const struct rh_config *config, const char *image)
+/* @return the first line that fits, of the command line or of files, or NULL */
+static const struct rh_setting *images_first(const struct rh_config *config, const char *image, bool given)
 {
 	for (size_t i = 0; i < config->setting_count; i++) {
 		const struct rh_setting *setting = &config->settings[i];
 
-		if (strcmp(setting->section, IMAGES_SECTION) == 0 && fnmatch(setting->key, image, 0) == 0)
+		if (strcmp(setting->section, IMAGES_SECTION) == 0 && fnmatch(setting->key, image, 0) == 0 &&
+		    (strcmp(setting->origin, RH_IMAGES_OPTION) == 0) == given)
 			return setting;
 	}
 	return NULL;
+}
+
+const struct rh_setting *rh_images_find(const struct rh_config *config, const char *image)
+{
+	const struct rh_setting *given = images_first(config, image, true);
+
+	return given ? given : images_first(config, image, false);
 }
 
 static bool images_has(const char *folder, const char *name, bool is_folder)
@@ -84,7 +92,7 @@ static int images_use(const struct rh_setting *line, struct rh_environment *envi
 int rh_images_apply(const struct rh_config *config, const char *image, struct rh_environment *environment,
                     struct rh_error *err)
 {
-	const struct rh_setting *line = images_find(config, image);
+	const struct rh_setting *line = rh_images_find(config, image);
 
 	return line ? images_use(line, environment, err) : 0;
 }

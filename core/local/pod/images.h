@@ -9,6 +9,11 @@
 #include "config/config.h"
 #include "local/pod/environment.h"
 
+/** Origin of the settings of [images] that the command line gives; they come before those of files. */
+#define RH_IMAGES_OPTION "--image"
+
+/** @return the first setting of [images] that fits @p image, borrowed; NULL: there is none */
+const struct rh_setting *rh_images_find(const struct rh_config *config, const char *image);
 /**
  * Prepend the folders of the first matching setting to PATH, and set VIRTUAL_ENV for a virtual environment. Does
  * nothing when no setting matches.

@@ -148,6 +148,27 @@ static int volumes_host_path(const struct volumes_job *job, const struct rh_json
 	return rh_fail(job->err, RH_EINVAL, "volume \"%s\": hostPath.type \"%s\" is not known", job->volume->name, type);
 }
 
+const char *rh_volumes_claim(const struct rh_config *config, const char *name)
+{
+	return rh_config_setting(config, RH_VOLUMES_SECTION, name);
+}
+
+static int volumes_claim(const struct volumes_job *job, const struct rh_json *source)
+{
+	const char *claim = rh_json_string_at(source, "claimName");
+	const char *folder = claim ? rh_volumes_claim(job->context->input->config, claim) : NULL;
+
+	if (!folder)
+		return rh_fail(
+			job->err, RH_EINVAL,
+			"volume \"%s\": the claim \"%s\" has no folder on this machine; name one with --volume '%s=FOLDER'",
+			job->volume->name, claim ? claim : "", claim ? claim : "");
+	job->volume->read_only = rh_json_bool(rh_json_get(source, "readOnly"), false);
+	rh_free(job->volume->path);
+	job->volume->path = rh_strdup(folder);
+	return job->volume->path ? 0 : rh_fail_oom(job->err);
+}
+
 /* What a volume is made from: its one member beside the name. */
 static const struct rh_json *volumes_source(const struct rh_json *volume)
 {
@@ -166,8 +187,13 @@ static int volumes_make_one(const struct volumes_job *job)
 		const char *sort;
 		int (*make)(const struct volumes_job *job, const struct rh_json *source);
 	} makers[] = {
-		{"emptyDir", volumes_empty_dir}, {"hostPath", volumes_host_path}, {"configMap", volumes_files},
-		{"secret", volumes_files},       {"downwardAPI", volumes_files},  {"projected", volumes_projected},
+		{"emptyDir", volumes_empty_dir},
+		{"hostPath", volumes_host_path},
+		{"configMap", volumes_files},
+		{"secret", volumes_files},
+		{"downwardAPI", volumes_files},
+		{"projected", volumes_projected},
+		{"persistentVolumeClaim", volumes_claim},
 	};
 
 	for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {

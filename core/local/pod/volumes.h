@@ -28,6 +28,11 @@ struct rh_volumes {
 	size_t count;
 };
 
+/** Section of the settings that give claims (PersistentVolumeClaims) a folder; only the command line sets them. */
+#define RH_VOLUMES_SECTION "volumes"
+
+/** @return the absolute folder that stands for the claim @p name, borrowed; NULL: there is none */
+const char *rh_volumes_claim(const struct rh_config *config, const char *name);
 /** Free what @p volumes owns. */
 void rh_volumes_deinit(struct rh_volumes *volumes);
 /**

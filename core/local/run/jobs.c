@@ -8,6 +8,7 @@
 #include "base/os/file.h"
 #include "job/kind.h"
 #include "local/devices.h"
+#include "local/preflight/pods.h"
 #include "local/run/parts.h"
 #include "local/runtime_spec.h"
 
@@ -23,17 +24,6 @@ static const struct rh_resource *jobs_core_resource(const struct rh_json *object
 	if (rh_text_equal(kind, "ConfigMap"))
 		return &run_configmaps;
 	return rh_text_equal(kind, "Secret") ? &run_secrets : NULL;
-}
-
-/* The folder of the file that an object comes from; the rest of the source after the file's name has no slash. */
-static char *jobs_folder(const char *source)
-{
-	rh_auto_free char *name = rh_path_folder(source);
-	char *real = name ? realpath(name, NULL) : NULL; /* malloc'ed by the C library, so copied into ours */
-	char *folder = rh_strdup(real ? real : "/");
-
-	free(real);
-	return folder;
 }
 
 /* GPUs that all replicas together ask for: they run at the same time, so fewer are never enough. */
@@ -131,7 +121,7 @@ static int jobs_add_job(struct rh_run *run, const struct rh_manifest_object *ite
 	if (r < 0)
 		return rh_wrap(err, r, "%s: %s %s", item->source, kind->kind, job->job->name);
 	job->api_version = rh_asprintf("%s/%s", kind->group, kind->version);
-	job->folder = jobs_folder(item->source);
+	job->folder = rh_preflight_folder(item->source);
 	if (!job->api_version || !job->folder)
 		return rh_fail_oom(err);
 	job->resource = (struct rh_resource){job->api_version, kind->kind, kind->plural};

@@ -243,18 +243,21 @@ static void run_all(int32_t victim, long count, bool no_shm)
 	long reached = 0;
 	bool fails = true;
 
+	/* until none of a batch fails: one may survive by trying again what it lacked memory for */
 	while (fails) {
 		struct world worlds[BATCH];
 
+		fails = false;
 		for (int i = 0; i < BATCH; i++) {
 			worlds[i] = (struct world){.shortage = next, .port = next_port(worlds, i)};
 			begin_world(&worlds[i]);
 			next.first += count < 0 ? 3 : 1;
 		}
 		for (int i = 0; i < BATCH; i++) {
-			if (fails)
-				reached = worlds[i].shortage.first;
-			fails = end_world(&worlds[i]) && fails;
+			if (!end_world(&worlds[i]))
+				continue;
+			fails = true;
+			reached = worlds[i].shortage.first;
 		}
 	}
 	print_message("rank %d: %ld allocations\n", (int)victim, reached);

@@ -11,9 +11,9 @@ static const struct rh_replica_type *const types[] = {&worker, NULL};
 /* Both controllers have one name. */
 #define KIND(NAME, FLAGS)                                                                                     \
 	{                                                                                                         \
-		.head = RH_HEAD(struct rh_kind), .group = "example.org", .version = NAME, .kind = "DualJob",          \
+		.head = RH_HEAD(struct rh_kind), .group = "example.org", .version = (NAME), .kind = "DualJob",        \
 		.plural = "dualjobs", .singular = "dualjob", .framework = "dual", .controller = "dualjob-controller", \
-		.replicas_field = "replicas", .types = types, .restart_policy = "Never", .flags = FLAGS,              \
+		.replicas_field = "replicas", .types = types, .restart_policy = "Never", .flags = (FLAGS),            \
 	}
 static const struct rh_kind kinds[] = {KIND("v1", RH_KIND_FALLBACK), KIND("v2beta1", RH_KIND_STORAGE)};
 

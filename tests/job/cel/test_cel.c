@@ -74,7 +74,7 @@ static int evaluate(const char *text, char *buffer, size_t size)
 	struct rh_cel_value value;
 	int r = rh_cel_compile(text, &setting, &cel, &err);
 
-	(void)snprintf(buffer, size, "! %s", err.message);
+	(void)snprintf(buffer, size, "! %.400s", err.message);
 	if (r < 0)
 		return r;
 	value = rh_cel_run(cel, self, &room);

@@ -24,6 +24,8 @@
 
 #define TEXT_MAX 65536
 #define WAIT_STEP 2000
+/* A step that comes later than this was not played as it was recorded: the order of replicas may be another one. */
+#define LATE_US 100000
 /* Replicas that are started again do not all come again. */
 #define LATER_MEETING_US 1000000
 
@@ -73,6 +75,18 @@ static void play_terminated(struct play *play)
 	play->begin = play_now();
 }
 
+/* Says so in FOLDER/POD.late. */
+static void play_note_late(const struct play *play)
+{
+	char path[4096];
+	int file;
+
+	snprintf(path, sizeof(path), "%s/%s.late", play->folder, play->pod);
+	file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (file >= 0)
+		close(file);
+}
+
 /* Returns whether SIGTERM came before @p at, and the steps are others now. */
 static bool play_wait(struct play *play, int64_t at)
 {
@@ -84,6 +98,8 @@ static bool play_wait(struct play *play, int64_t at)
 		int64_t left = play->begin + at - play_now();
 		struct timespec pause = {.tv_sec = left / 1000000, .tv_nsec = left % 1000000 * 1000};
 
+		if (left < -LATE_US)
+			play_note_late(play);
 		if (left <= 0)
 			return false;
 		if (sigtimedwait(&term, NULL, &pause) == SIGTERM) {

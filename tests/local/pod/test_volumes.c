@@ -87,8 +87,7 @@ static void test_volumes__refused(void **state)
 		const char *word;
 	} rows[] = {
 		{"persistentVolumeClaim: {claimName: c}", RH_EINVAL,
-	     "volume \"v\": persistentVolumeClaim is not supported on one machine; name a folder of this machine with "
-	     "hostPath"},
+	     "volume \"v\": the claim \"c\" has no folder on this machine; name one with --volume 'c=FOLDER'"},
 		{"nfs: {server: s, path: /}", RH_EINVAL, "nfs"},
 		{"configMap: {name: none}", RH_ENOENT, "volume \"v\": configmap \"none\" not found"},
 		{"configMap: {name: files, items: [{key: q, path: x}]}", RH_ENOENT, "references non-existent configMap key: q"},

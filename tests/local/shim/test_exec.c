@@ -367,7 +367,8 @@ static void test_exec__ends_with_its_container(void **state)
 		test_shim_start(own);
 		ask(own, request, &asked);
 		assert_true(ask_await(&asked, "{\"pid\":"));
-		ask_expect(own, rows[i].name, "{\"argv\":[\"sh\",\"-c\",\"echo > gate\"]}\n", "{\"exitCode\":0}\n");
+		/* the container may end, and this command with it, before it has ended by itself */
+		ask_expect(own, rows[i].name, "{\"argv\":[\"sh\",\"-c\",\"echo > gate\"]}\n", "{\"exitCode\":");
 		test_shim_receive_end(own, "main", &report);
 		assert_int_equal(report.exit_code, 4);
 		test_shim_await_alive(own, "main", 0);

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/run/preflight.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/keys.h"
+#include "local/pod/images.h"
+#include "local/pod/volumes.h"
+#include "local/preflight/machine.h"
+#include "local/preflight/pods.h"
+#include "local/runtime_spec.h"
+
+/* Relative folders start where the user is. */
+static int preflight_map(struct rh_session *session, const char *section, const char *option, const char *value,
+                         struct rh_error *err)
+{
+	const char *equal = strchr(value, '=');
+	rh_auto_free char *name = equal ? rh_strndup(value, (size_t)(equal - value)) : NULL;
+	char *real;
+	int r;
+
+	if (!equal || equal == value || !equal[1])
+		return rh_fail(err, RH_EINVAL, "option %s: \"%s\" is not of the form NAME=FOLDER", option, value);
+	if (!name)
+		return rh_fail_oom(err);
+	real = realpath(equal + 1, NULL);
+	if (!real)
+		return rh_fail(err, RH_EINVAL, "option %s: there is no folder \"%s\"; make it, or name another one", option,
+		               equal + 1);
+	r = rh_config_set(session->config, section, name, real, option) < 0 ? rh_fail_oom(err) : 0;
+	free(real); /* realpath() has it from malloc() */
+	return r;
+}
+
+int rh_run_mappings(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err)
+{
+	const char *value;
+	size_t cursor = 0;
+	int r = 0;
+
+	while (r == 0 && (value = rh_cli_each(cli, "image", &cursor)))
+		r = preflight_map(session, RH_CONFIG_IMAGES_SECTION, RH_IMAGES_OPTION, value, err);
+	cursor = 0;
+	while (r == 0 && (value = rh_cli_each(cli, "volume", &cursor)))
+		r = preflight_map(session, RH_VOLUMES_SECTION, "--volume", value, err);
+	return r;
+}
+
+static void preflight_print(const struct rh_findings *findings, const char *source, const struct rh_job *job)
+{
+	for (size_t i = 0; i < findings->count; i++) {
+		const struct rh_finding *finding = &findings->items[i];
+
+		fprintf(stderr, "%s: %s %s: %s%s%s%s\n", source, job->kind->kind, job->name,
+		        finding->severity == RH_FINDING_ERROR ? "" : "warning: ", finding->path, *finding->path ? ": " : "",
+		        finding->detail);
+	}
+}
+
+static int preflight_jobs(const struct rh_preflight *all, const struct rh_session *session, const struct rh_jobs *jobs,
+                          size_t *errors, struct rh_error *err)
+{
+	for (size_t i = 0; i < jobs->count; i++) {
+		rh_auto_findings findings = {0};
+		int r = rh_preflight_check_job(all, session->host, jobs->items[i], jobs->sources[i], &findings, err);
+
+		if (r < 0)
+			return r;
+		preflight_print(&findings, jobs->sources[i], jobs->items[i]);
+		*errors += rh_findings_errors(&findings);
+	}
+	return 0;
+}
+
+/* The question costs a process, so it is asked only where the answer counts. */
+static bool preflight_has_volumes(const struct rh_jobs *jobs)
+{
+	for (size_t i = 0; i < jobs->count; i++) {
+		for (size_t k = 0; k < jobs->items[i]->spec_count; k++) {
+			if (rh_json_size(rh_json_at(jobs->items[i]->specs[k].template_, "spec.volumes")) > 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+int rh_run_preflight(const struct rh_session *session, const struct rh_jobs *jobs, const char *log_dir,
+                     struct rh_error *err)
+{
+	struct rh_preflight all = {.config = session->config, .manifest = &jobs->manifest, .log_dir = log_dir};
+	rh_auto_findings call = {0};
+	size_t errors = 0;
+	int r;
+
+	rh_preflight_machine_read(preflight_has_volumes(jobs) && rh_runtime_spec_can_mount(), &all.machine);
+	if (rh_preflight_check_call(&all, &call) < 0)
+		return rh_fail_oom(err);
+	for (size_t i = 0; i < call.count; i++)
+		fprintf(stderr, "%s\n", call.items[i].detail);
+	errors = call.count;
+	r = preflight_jobs(&all, session, jobs, &errors, err);
+	if (r < 0 || errors == 0)
+		return r;
+	return rh_fail(err, RH_EINVAL, "%zu problem%s on this machine; nothing was started", errors,
+	               errors == 1 ? "" : "s");
+}
+
+/* @return the text of a member, "" where it is absent */
+static const char *plan_text(const struct rh_json *json, const char *member)
+{
+	const char *text = rh_json_string(rh_json_get(json, member));
+
+	return text ? text : "";
+}
+
+static int plan_words(const struct rh_json *container, const char *member, struct rh_json *words)
+{
+	const struct rh_json *word = rh_json_first(rh_json_get(container, member));
+	int r = 0;
+
+	for (; word && r == 0; word = rh_json_next(word))
+		r = rh_json_append(words, rh_json_copy(word));
+	return r;
+}
+
+/* The plugin's own containers are shown, too: they run. */
+static int plan_containers(const struct rh_config *config, const struct rh_json *list, bool init,
+                           struct rh_json *containers)
+{
+	for (const struct rh_json *item = rh_json_first(list); item; item = rh_json_next(item)) {
+		const char *image = plan_text(item, "image");
+		const struct rh_setting *line = rh_images_find(config, image);
+		struct rh_json *row = rh_json_new_object();
+		struct rh_json *words;
+
+		if (rh_json_append(containers, row) < 0)
+			return RH_ENOMEM;
+		words = rh_json_ensure_array(row, "command");
+		if (!words || plan_words(item, "command", words) < 0 || plan_words(item, "args", words) < 0 ||
+		    rh_json_set_string(row, "name", plan_text(item, "name")) < 0 || rh_json_set_bool(row, "init", init) < 0 ||
+		    rh_json_set_string(row, "image", image) < 0 ||
+		    (line && rh_json_set_string(row, "environment", line->value) < 0) ||
+		    (line && rh_json_set_string(row, "from", line->origin) < 0))
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
+static int plan_replicas(const struct rh_session *session, const struct rh_job *job, struct rh_json *replicas,
+                         struct rh_error *err)
+{
+	rh_auto_preflight_pods pods = {{NULL}};
+	int r = rh_preflight_pods_make(session->host, job, &pods, err);
+
+	for (size_t i = 0; i < job->spec_count && r == 0; i++) {
+		const struct rh_json *spec = rh_json_get(pods.items[i], "spec");
+		struct rh_json *row = rh_json_new_object();
+		struct rh_json *containers;
+
+		if (rh_json_append(replicas, row) < 0)
+			return rh_fail_oom(err);
+		containers = rh_json_ensure_array(row, "containers");
+		if (!containers || rh_json_set_string(row, "type", job->specs[i].type) < 0 ||
+		    rh_json_set_integer(row, "replicas", job->specs[i].replicas) < 0 ||
+		    plan_containers(session->config, rh_json_get(spec, "initContainers"), true, containers) < 0 ||
+		    plan_containers(session->config, rh_json_get(spec, "containers"), false, containers) < 0)
+			return rh_fail_oom(err);
+	}
+	return r;
+}
+
+static int plan_job(const struct rh_session *session, const struct rh_job *job, const char *source,
+                    struct rh_json **ret_plan, struct rh_error *err)
+{
+	rh_auto(json) plan = rh_json_new_object();
+	struct rh_json *replicas;
+	int r;
+
+	if (!plan || rh_json_set_string(plan, "kind", job->kind->kind) < 0 ||
+	    rh_json_set_string(plan, "namespace", job->namespace_) < 0 || rh_json_set_string(plan, "name", job->name) < 0 ||
+	    rh_json_set_string(plan, "source", source) < 0)
+		return rh_fail_oom(err);
+	replicas = rh_json_ensure_array(plan, "replicas");
+	r = replicas ? plan_replicas(session, job, replicas, err) : rh_fail_oom(err);
+	if (r == 0)
+		*ret_plan = rh_take(plan);
+	return r;
+}
+
+static void plan_print_container(const struct rh_json *container, struct rh_str *out)
+{
+	const char *environment = rh_json_string(rh_json_get(container, "environment"));
+	const struct rh_json *word = rh_json_first(rh_json_get(container, "command"));
+
+	rh_str_appendf(out, "    %s%s:", rh_json_bool(rh_json_get(container, "init"), false) ? "init container " : "",
+	               plan_text(container, "name"));
+	for (; word; word = rh_json_next(word)) {
+		const char *text = rh_json_string(word);
+
+		rh_str_append(out, " ");
+		rh_str_append_line(out, text ? text : "", text ? strlen(text) : 0, 200);
+	}
+	rh_str_appendf(out, "\n      image %s: ", plan_text(container, "image"));
+	if (environment)
+		rh_str_appendf(out, "%s (%s)\n", environment, plan_text(container, "from"));
+	else
+		rh_str_append(out, "not mapped; the PATH of this shell\n");
+}
+
+static void plan_print(const struct rh_json *plan, struct rh_str *out)
+{
+	const struct rh_json *row = rh_json_first(rh_json_get(plan, "replicas"));
+
+	rh_str_appendf(out, "%s %s (%s)\n", plan_text(plan, "kind"), plan_text(plan, "name"), plan_text(plan, "source"));
+	for (; row; row = rh_json_next(row)) {
+		const struct rh_json *container = rh_json_first(rh_json_get(row, "containers"));
+		int64_t count = 0;
+
+		(void)rh_json_integer(rh_json_get(row, "replicas"), &count);
+		rh_str_appendf(out, "  %s: %lld replica%s\n", plan_text(row, "type"), (long long)count, count == 1 ? "" : "s");
+		for (; container; container = rh_json_next(container))
+			plan_print_container(container, out);
+	}
+}
+
+int rh_run_print_plan(const struct rh_session *session, const struct rh_jobs *jobs, bool json, struct rh_error *err)
+{
+	rh_auto_str out = {0};
+
+	for (size_t i = 0; i < jobs->count; i++) {
+		rh_auto(json) plan = NULL;
+		int r = plan_job(session, jobs->items[i], jobs->sources[i], &plan, err);
+
+		if (r < 0)
+			return r;
+		if (json) {
+			rh_json_print(plan, false, &out);
+			rh_str_append(&out, "\n");
+		} else {
+			plan_print(plan, &out);
+		}
+	}
+	if (!json)
+		rh_str_append(&out, "nothing was started\n");
+	if (out.failed)
+		return rh_fail_oom(err);
+	rh_cli_print(&out);
+	return 0;
+}

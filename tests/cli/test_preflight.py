@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `run` says before it starts anything, and the plan of --dry-run."""
+import json
+import os
+
+from program import Case, call, job, main
+
+BAD = """apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: bad}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      replicas: 1
+      template:
+        spec:
+          volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]
+          containers:
+          - name: pytorch
+            image: example/train:1
+            command: [no-such-program]
+            envFrom: [{secretRef: {name: token}}]
+            volumeMounts: [{name: d, mountPath: /data}]
+    Worker:
+      replicas: 1
+      template: {spec: {containers: [{name: pytorch, image: example/train:1, command: [python3, /opt/mnist/mnist.py]}]}}
+"""
+PROBLEMS = ["[Master].template.spec.containers[0].command[0]: there is no program \"no-such-program\"",
+            "--image 'example/train:1=FOLDER'", "no Secret \"token\"", "--volume 'data=FOLDER'",
+            "[Worker].template.spec.containers[0].command[1]: there is no file \"/opt/mnist/mnist.py\""]
+
+
+class Preflight(Case):
+    def test_all_problems_at_once(self):
+        done = call("run", self.file(BAD))
+        self.assertEqual(done.returncode, 2)
+        for problem in PROBLEMS:
+            self.assertIn(problem, done.stderr)
+        self.assertIn("4 problems on this machine; nothing was started", done.stderr)
+        self.assertNotIn("Created", done.stdout + done.stderr)
+        self.assertEqual(json.loads(call("ls", "-o", "json").stdout or "[]"), [])
+
+    def test_lint_reports_the_same(self):
+        path = self.file(BAD)
+        self.assertEqual(call("lint", path).returncode, 0)
+        done = call("lint", "--local", path)
+        self.assertEqual(done.returncode, 2)
+        for problem in PROBLEMS:
+            self.assertIn(problem, done.stdout)
+
+    def test_fixes_that_are_offered_work(self):
+        """The claim and the image get folders, the Secret stands in a second file."""
+        tools = os.path.join(self.folder, "tools")
+        os.mkdir(tools)
+        with open(os.path.join(tools, "no-such-program"), "w", encoding="utf-8") as out:
+            out.write("#!/bin/sh\necho it is $KEY\n")
+        os.chmod(out.name, 0o755)
+        secret = self.file("apiVersion: v1\nkind: Secret\nmetadata: {name: token}\nstringData: {KEY: there}\n", "s.yaml")
+        path = self.file(BAD.replace("python3, /opt/mnist/mnist.py", "sh, -c, 'exit 0'"))
+        done = call("run", "--no-keep", path, secret, "--image", f"example/*={tools}", "--volume", f"data={self.folder}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("it is there", done.stdout)
+
+    def test_wrong_mappings(self):
+        for words in (["--image", "example"], ["--image", "=x"], ["--volume", "data=/no/such"]):
+            done = call("run", self.file(job()), *words)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"option {words[0]}", done.stderr)
+
+
+class Plan(Case):
+    def test_text(self):
+        done = call("run", "--dry-run", self.file(job()), "--image", "example/*=/usr")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("PyTorchJob one", done.stdout)
+        self.assertIn("  Master: 1 replica\n    pytorch: sh -c exit 0\n      image example/train:1: /usr (--image)\n", done.stdout)
+        self.assertTrue(done.stdout.endswith("nothing was started\n"))
+
+    def test_json(self):
+        done = call("run", "--dry-run", "-o", "json", self.file(job()))
+        plan = json.loads(done.stdout)
+        self.assertEqual((plan["kind"], plan["name"]), ("PyTorchJob", "one"))
+        container = plan["replicas"][0]["containers"][0]
+        self.assertEqual(container["command"], ["sh", "-c", "exit 0"])
+        self.assertNotIn("environment", container)
+
+    def test_problems_come_first(self):
+        self.assertEqual(call("run", "--dry-run", self.file(BAD)).returncode, 2)
+
+
+if __name__ == "__main__":
+    main()
