@@ -53,14 +53,21 @@ extern "C" {
 #define RH_COMM_I32 6
 #define RH_COMM_I64 7
 #define RH_COMM_U8 8
+#define RH_COMM_I16 9
+#define RH_COMM_U16 10
+#define RH_COMM_U32 11
+#define RH_COMM_U64 12
 /** @} */
 
 /** @name Reductions @{ */
 #define RH_COMM_SUM 1 /**< integers wrap around */
 #define RH_COMM_AVG 2 /**< sum, then divided by the number of ranks; integers round towards zero */
-#define RH_COMM_MIN 3
-#define RH_COMM_MAX 4
+#define RH_COMM_MIN 3 /**< NaN where any rank has one */
+#define RH_COMM_MAX 4 /**< likewise */
 #define RH_COMM_PROD 5
+#define RH_COMM_BAND 6 /**< bitwise and; of integers alone, as the next two */
+#define RH_COMM_BOR 7  /**< bitwise or */
+#define RH_COMM_BXOR 8 /**< bitwise exclusive or */
 /** @} */
 
 /** @name Operations @{ */

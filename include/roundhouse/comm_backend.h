@@ -82,9 +82,9 @@ struct rh_comm_team {
 /** @return bytes of one element of @p type, RH_COMM_F32 …; 0: it is none */
 static inline size_t rh_comm_element_size(int32_t type)
 {
-	static const uint8_t sizes[] = {0, 4, 8, 2, 2, 1, 4, 8, 1};
+	static const uint8_t sizes[] = {0, 4, 8, 2, 2, 1, 4, 8, 1, 2, 2, 4, 8};
 
-	return type >= RH_COMM_F32 && type <= RH_COMM_U8 ? sizes[type] : 0;
+	return type >= RH_COMM_F32 && type <= RH_COMM_U64 ? sizes[type] : 0;
 }
 
 /** A backend. Append only; a NULL operation is one that it leaves to the core. */

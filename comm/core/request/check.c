@@ -155,7 +155,13 @@ static int32_t check_memory(struct rh_comm *comm, const struct rh_comm_op *op, s
 {
 	if (op->memory != RH_COMM_HOST && op->memory != RH_COMM_CUDA)
 		return check_refuse(err, "memory is neither RH_COMM_HOST nor RH_COMM_CUDA");
-	if (op->memory == RH_COMM_CUDA && op->what != RH_COMM_BARRIER && !comm->cuda.self)
+	if (op->memory != RH_COMM_CUDA || op->what == RH_COMM_BARRIER)
+		return 0;
+	if (op->type > RH_COMM_U8 || (rh_comm_what_reduces(op->what) && op->reduce > RH_COMM_PROD))
+		return rh_comm_fail(err, RH_COMM_ENOTSUP, RH_COMM_NO_RANK,
+		                    "rh_comm_op: CUDA memory of i16, u16, u32 and u64, and its bits, are not reduced; copy it "
+		                    "to the host, or move it as u8");
+	if (!comm->cuda.self)
 		return check_open_stage(comm, err);
 	return 0;
 }
@@ -195,16 +201,27 @@ const struct rh_comm_op *rh_comm_request_complete(const struct rh_comm *comm, co
 	return room;
 }
 
+static int32_t check_reduction(const struct rh_comm_op *op, struct rh_comm_error *err)
+{
+	if (!rh_comm_reduce_is_known(op->reduce))
+		return check_refuse(err, "reduce is not a valid reduction");
+	if (!rh_comm_type_reduces_by(op->type, op->reduce))
+		return check_refuse(err, "reduce is RH_COMM_BAND, BOR or BXOR, and type is not an integer");
+	return 0;
+}
+
 int32_t rh_comm_request_check(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_error *err)
 {
-	int32_t r;
+	int32_t r = 0;
 
 	if (op->what < RH_COMM_ALL_REDUCE || op->what > RH_COMM_REDUCE_SCATTER_V)
 		return check_refuse(err, "what is not a valid operation");
 	if (op->what != RH_COMM_BARRIER && !rh_comm_type_is_known(op->type))
 		return check_refuse(err, "type is not a valid element type");
-	if (rh_comm_what_reduces(op->what) && !rh_comm_reduce_is_known(op->reduce))
-		return check_refuse(err, "reduce is not a valid reduction");
+	if (rh_comm_what_reduces(op->what))
+		r = check_reduction(op, err);
+	if (r < 0)
+		return r;
 	if (!check_is_countable(comm, op))
 		return check_refuse(err, "count is more than there can be in memory");
 	r = op->what > RH_COMM_RECV ? 0 : check_memory(comm, op, err);

@@ -20,7 +20,8 @@ CONSTANTS = {
     "roundhouse/comm.h": {
         "RH_COMM_BUSY": library.BUSY, "RH_COMM_F32": library.F32, "RH_COMM_F64": library.F64, "RH_COMM_F16": library.F16,
         "RH_COMM_BF16": library.BF16, "RH_COMM_I8": library.I8, "RH_COMM_I32": library.I32, "RH_COMM_I64": library.I64,
-        "RH_COMM_U8": library.U8, "RH_COMM_ALL_REDUCE": library.ALL_REDUCE, "RH_COMM_REDUCE_SCATTER": library.REDUCE_SCATTER,
+        "RH_COMM_U8": library.U8, "RH_COMM_I16": library.I16, "RH_COMM_U16": library.U16, "RH_COMM_U32": library.U32,
+        "RH_COMM_U64": library.U64, "RH_COMM_ALL_REDUCE": library.ALL_REDUCE, "RH_COMM_REDUCE_SCATTER": library.REDUCE_SCATTER,
         "RH_COMM_ALL_GATHER": library.ALL_GATHER, "RH_COMM_BROADCAST": library.BROADCAST, "RH_COMM_BARRIER": library.BARRIER,
         "RH_COMM_ALL_TO_ALL": library.ALL_TO_ALL, "RH_COMM_ALL_TO_ALL_V": library.ALL_TO_ALL_V, "RH_COMM_GATHER": library.GATHER,
         "RH_COMM_GATHER_V": library.GATHER_V, "RH_COMM_SCATTER": library.SCATTER, "RH_COMM_SCATTER_V": library.SCATTER_V,

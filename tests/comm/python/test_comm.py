@@ -510,7 +510,7 @@ class Alone(unittest.TestCase):
         f = array.array("f", [1.0, 2.0])
         cases = {
             "unknown reduction": (lambda: self.comm.all_reduce(f, "median"), "median"),
-            "elements without a reduction": (lambda: self.comm.all_reduce(array.array("h", [1])), '"h"'),
+            "elements without a reduction": (lambda: self.comm.all_reduce(memoryview(bytearray(8)).cast("P")), '"P"'),
             "read-only": (lambda: self.comm.all_reduce(b"abc"), "cannot be written"),
             "not an array": (lambda: self.comm.all_reduce(7), "not an array"),
             "a view with gaps": (lambda: self.comm.all_reduce(memoryview(array.array("f", [0.0] * 4))[::2]), "contiguous"),

@@ -13,8 +13,10 @@ static const char *const label_whats[] = {
 	"operation", "all-reduce", "reduce-scatter", "all-gather",   "broadcast",       "barrier",
 	"send",      "receive",    "all-to-all",     "all-to-all-v", "gather",          "gather-v",
 	"scatter",   "scatter-v",  "reduce",         "all-gather-v", "reduce-scatter-v"};
-static const char *const label_types[] = {"elements", "f32", "f64", "f16", "bf16", "i8", "i32", "i64", "u8"};
-static const char *const label_reductions[] = {"no reduction", "sum", "avg", "min", "max", "prod"};
+static const char *const label_types[] = {"elements", "f32", "f64", "f16", "bf16", "i8", "i32",
+                                          "i64",      "u8",  "i16", "u16", "u32",  "u64"};
+static const char *const label_reductions[] = {"no reduction", "sum",  "avg", "min", "max",
+                                               "prod",         "band", "bor", "bxor"};
 
 #define LABEL_BELOW_ROOT (RH_COMM_LABEL_WHAT + RH_COMM_LABEL_TYPE + RH_COMM_LABEL_REDUCE)
 #define NAMES(words) ((struct names){(words), sizeof(words) / sizeof(*(words))})

@@ -21,9 +21,9 @@
 /** @see RH_COMM_LABEL_WHAT */
 #define RH_COMM_LABEL_TYPE 4
 /** @see RH_COMM_LABEL_WHAT */
-#define RH_COMM_LABEL_REDUCE 3
+#define RH_COMM_LABEL_REDUCE 4
 /** @see RH_COMM_LABEL_WHAT */
-#define RH_COMM_LABEL_ROOT 18
+#define RH_COMM_LABEL_ROOT 17
 
 /** @return whether it combines elements of the ranks */
 static inline bool rh_comm_what_reduces(int32_t what)
