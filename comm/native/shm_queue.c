@@ -35,7 +35,7 @@ static void shm_queue_plan(const struct native_shm_queue *queue, struct native_s
 
 bool native_shm_queue_supports(const struct native_shm_queue *queue, const struct rh_comm_op *op)
 {
-	return queue->segment->base && queue->team->local_world == queue->team->world &&
+	return queue->segment->base && queue->team->local_world == queue->team->world && op->what <= RH_COMM_BARRIER &&
 	       (op->what == RH_COMM_BARRIER || op->count > 0);
 }
 

@@ -27,7 +27,7 @@ extern "C" {
 /** Version of this interface: raised when something is added (minor) or broken (major, and the library's soname). */
 #define RH_COMM_MAJOR 0
 /** @see RH_COMM_MAJOR */
-#define RH_COMM_MINOR 2
+#define RH_COMM_MINOR 3
 
 /** Marks what the library exports. */
 #define RH_COMM_API __attribute__((visibility("default")))
@@ -53,14 +53,21 @@ extern "C" {
 #define RH_COMM_I32 6
 #define RH_COMM_I64 7
 #define RH_COMM_U8 8
+#define RH_COMM_I16 9
+#define RH_COMM_U16 10
+#define RH_COMM_U32 11
+#define RH_COMM_U64 12
 /** @} */
 
 /** @name Reductions @{ */
 #define RH_COMM_SUM 1 /**< integers wrap around */
 #define RH_COMM_AVG 2 /**< sum, then divided by the number of ranks; integers round towards zero */
-#define RH_COMM_MIN 3
-#define RH_COMM_MAX 4
+#define RH_COMM_MIN 3 /**< NaN where any rank has one */
+#define RH_COMM_MAX 4 /**< likewise */
 #define RH_COMM_PROD 5
+#define RH_COMM_BAND 6 /**< bitwise and; of integers alone, as the next two */
+#define RH_COMM_BOR 7  /**< bitwise or */
+#define RH_COMM_BXOR 8 /**< bitwise exclusive or */
 /** @} */
 
 /** @name Operations @{ */
@@ -71,6 +78,23 @@ extern "C" {
 #define RH_COMM_BARRIER 5        /**< no buffers */
 #define RH_COMM_SEND 6           /**< in: count elements to rank peer */
 #define RH_COMM_RECV 7           /**< out: count elements from rank peer; the sizes must agree */
+#define RH_COMM_ALL_TO_ALL 8     /**< in: count elements for each rank, by rank; out: count from each; not in place */
+/**
+ * in: in_counts[r] elements for each rank r, by rank, behind each other; out: out_counts[r] from each. What a rank has
+ * for another must be what that one expects, or all get RH_COMM_EINVAL, which names the rank that has it. Not in place
+ */
+#define RH_COMM_ALL_TO_ALL_V 9
+#define RH_COMM_GATHER 10 /**< in: count elements; out, of rank peer alone: count from each rank, by rank */
+/** in: count elements; of rank peer out: out_counts[r] from each rank r. Its own count is out_counts[peer] */
+#define RH_COMM_GATHER_V 11
+#define RH_COMM_SCATTER 12 /**< in, of rank peer alone: count elements for each rank, by rank; out: count */
+/** of rank peer in: in_counts[r] elements for each rank r; out: count. Its own count is in_counts[peer] */
+#define RH_COMM_SCATTER_V 13
+#define RH_COMM_REDUCE 14 /**< in: count elements; out, of rank peer alone: count */
+/** in: out_counts[own rank] elements; out: out_counts[r] from each rank r, by rank. All ranks give the same counts */
+#define RH_COMM_ALL_GATHER_V 15
+/** in: in_counts[r] elements for each rank r; out: in_counts[own rank]. All ranks give the same counts. Not in place */
+#define RH_COMM_REDUCE_SCATTER_V 16
 /** @} */
 
 /** A rank is unknown. */
@@ -122,14 +146,14 @@ struct rh_comm_options {
 struct rh_comm_op {
 	uint32_t size;    /**< sizeof(struct rh_comm_op) where it was compiled */
 	int32_t what;     /**< RH_COMM_ALL_REDUCE … */
-	const void *in;   /**< NULL is out, or, for ALL_GATHER, where this rank's part of out lies: in place */
-	void *out;        /**< where the result goes; the operation says how long it is */
+	const void *in;   /**< NULL is out, or, where each rank's part has its place in out, that of this rank: in place */
+	void *out;        /**< where the result goes; the operation says how long it is. NULL where there is none */
 	size_t count;     /**< elements; see the operation */
 	int32_t type;     /**< RH_COMM_F32 … */
 	int32_t reduce;   /**< RH_COMM_SUM … */
 	int32_t peer;     /**< root, destination or source */
 	uint32_t tag;     /**< of messages: only those with the same tag meet, in the order of posting */
-	int32_t memory;   /**< RH_COMM_HOST or RH_COMM_CUDA; the same on all ranks of the operation */
+	int32_t memory;   /**< RH_COMM_HOST or RH_COMM_CUDA, up to RECV; the same on all ranks of the operation */
 	int32_t reserved; /**< 0 */
 	/**
 	 * CUDA memory: the caller's cudaStream_t, else NULL. What is in it so far comes before the operation; put there
@@ -138,6 +162,9 @@ struct rh_comm_op {
 	 */
 	void *stream;
 	int64_t timeout; /**< microseconds; 0: the context's; -1: no limit */
+	/** elements of in for each rank, by rank; the operation says who reads them. They must live as long as buffers */
+	const size_t *in_counts;
+	const size_t *out_counts; /**< elements of out from each rank; likewise */
 };
 
 /**
@@ -216,7 +243,8 @@ RH_COMM_API const char *rh_comm_status_text(int32_t code);
 static inline int32_t rh_comm_all_reduce(struct rh_comm *comm, void *buffer, size_t count, int32_t type, int32_t reduce,
                                          struct rh_comm_error *err)
 {
-	struct rh_comm_op op = {sizeof(op), RH_COMM_ALL_REDUCE, buffer, buffer, count, type, reduce, 0, 0, 0, 0, NULL, 0};
+	struct rh_comm_op op = {
+		sizeof(op), RH_COMM_ALL_REDUCE, buffer, buffer, count, type, reduce, 0, 0, 0, 0, NULL, 0, NULL, NULL};
 
 	return rh_comm_run(comm, &op, err);
 }

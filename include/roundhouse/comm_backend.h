@@ -22,7 +22,7 @@ extern "C" {
 /** Breaking level; part of the entry symbol's name. */
 #define RH_COMM_BACKEND_MAJOR 0
 /** Growth level; in major 0, library and backend must agree on it. */
-#define RH_COMM_BACKEND_MINOR 4
+#define RH_COMM_BACKEND_MINOR 5
 /** Who defines this ABI. */
 #define RH_COMM_BACKEND_VENDOR "roundhouse"
 
@@ -82,9 +82,9 @@ struct rh_comm_team {
 /** @return bytes of one element of @p type, RH_COMM_F32 …; 0: it is none */
 static inline size_t rh_comm_element_size(int32_t type)
 {
-	static const uint8_t sizes[] = {0, 4, 8, 2, 2, 1, 4, 8, 1};
+	static const uint8_t sizes[] = {0, 4, 8, 2, 2, 1, 4, 8, 1, 2, 2, 4, 8};
 
-	return type >= RH_COMM_F32 && type <= RH_COMM_U8 ? sizes[type] : 0;
+	return type >= RH_COMM_F32 && type <= RH_COMM_U64 ? sizes[type] : 0;
 }
 
 /** A backend. Append only; a NULL operation is one that it leaves to the core. */
@@ -117,8 +117,8 @@ struct rh_comm_backend {
 	 * in its low 14 bits; the others stand for what it and all before it are. Ranks that have posted the same have the
 	 * same id; where another rank's differs, test() is to answer RH_COMM_EINVAL, or never to end, and the core finds
 	 * which ranks differ. @return 0 and *@p ret_work; RH_COMM_ENOTSUP: the core is to do it of messages; the answer
-	 * must be the same on every rank. AVG is the backend's own to finish. Of CUDA memory messages come here too, as
-	 * only @p op knows their stream, with @p id 0
+	 * must be the same on every rank, and is so for operations that it does not know. AVG is the backend's own to
+	 * finish. Of CUDA memory messages come here too, as only @p op knows their stream, with @p id 0
 	 */
 	int32_t (*collective)(void *self, const struct rh_comm_op *op, uint64_t id, void **ret_work);
 	/** Move on, and look at @p work. @return 0: done, and @p work is freed; RH_COMM_BUSY; RH_COMM_E*: failed, freed */

@@ -40,6 +40,8 @@ struct divergence_plan {
 	}
 #define SUM_OF(number) OP(RH_COMM_ALL_REDUCE, number, RH_COMM_F32, RH_COMM_SUM, 0)
 
+static const size_t lists[][3] = {{1, 2, 3}, {1, 3, 2}};
+
 static const struct divergence rows[] = {
 	{SUM_OF(4), OP(RH_COMM_ALL_REDUCE, 4, RH_COMM_I32, RH_COMM_SUM, 0), "all-reduce of 4 i32, sum"},
 	{SUM_OF(4), OP(RH_COMM_ALL_REDUCE, 4, RH_COMM_F32, RH_COMM_MAX, 0), "all-reduce of 4 f32, max"},
@@ -56,6 +58,15 @@ static const struct divergence rows[] = {
      OP(RH_COMM_REDUCE_SCATTER, 100, RH_COMM_I64, RH_COMM_AVG, 0), "reduce-scatter of 100 i64, avg"},
 	{OP(RH_COMM_ALL_GATHER, 100, RH_COMM_BF16, 0, 0), OP(RH_COMM_ALL_GATHER, 100, RH_COMM_F16, 0, 0),
      "all-gather of 100 f16"},
+	{OP(RH_COMM_GATHER, 10, RH_COMM_U8, 0, 0), OP(RH_COMM_GATHER, 10, RH_COMM_U8, 0, 1), "gather of 10 u8 to rank 1"},
+	{OP(RH_COMM_REDUCE, 10, RH_COMM_F32, RH_COMM_SUM, 0), OP(RH_COMM_REDUCE, 10, RH_COMM_F32, RH_COMM_SUM, 1),
+     "reduce of 10 f32, sum to rank 1"},
+	{OP(RH_COMM_ALL_GATHER_V, 0, RH_COMM_F32, 0, 0), OP(RH_COMM_ALL_GATHER_V, 0, RH_COMM_F32, 0, 0),
+     "all-gather-v of 6 f32 in all"},
+	{OP(RH_COMM_ALL_TO_ALL, 10, RH_COMM_F32, 0, 0), OP(RH_COMM_ALL_TO_ALL, 11, RH_COMM_F32, 0, 0),
+     "all-to-all of 11 f32"},
+	{OP(RH_COMM_SCATTER, 10, RH_COMM_F32, 0, 0), OP(RH_COMM_SCATTER, 10, RH_COMM_F64, 0, 0),
+     "scatter of 10 f64 from rank 0"},
 };
 
 #define ROWS (sizeof(rows) / sizeof(*rows))
@@ -75,6 +86,7 @@ static int post_divergent(struct rh_comm *comm, const void *arg)
 
 	op.in = in;
 	op.out = out;
+	op.out_counts = lists[odd];
 	for (int i = 0; i < ROUNDS && r == 0; i++)
 		r = rh_comm_run(comm, &barrier, &err);
 	if (r == 0)
@@ -117,7 +129,7 @@ void divergence_check(const char *backend, bool no_shm)
 }
 
 /* Where a rank is stopped. */
-enum place { IN_WORLD, IN_GROUP, IN_GROUPING, IN_BATCH, PLACES };
+enum place { IN_WORLD, IN_GROUP, IN_GROUPING, IN_BATCH, IN_ALL_TO_ALL_V, IN_REDUCE_SCATTER_V, PLACES };
 
 struct stop_plan {
 	enum place place;
@@ -146,6 +158,21 @@ static int32_t reduce_batch(struct rh_comm *comm, struct rh_comm_error *err)
 	return r < 0 ? r : rh_comm_wait(request, err);
 }
 
+/* An element of each rank for each other one. */
+static int32_t exchange(struct rh_comm *comm, int32_t what, struct rh_comm_error *err)
+{
+	static const size_t counts[] = {1, 1, 1};
+	static int32_t in[3];
+	static int32_t out[3];
+	struct rh_comm_op op = OP(what, 0, RH_COMM_I32, RH_COMM_SUM, 0);
+
+	op.in = in;
+	op.out = out;
+	op.in_counts = counts;
+	op.out_counts = counts;
+	return rh_comm_run(comm, &op, err);
+}
+
 /* What waits for the victim. */
 static int32_t wait_for_victim(struct rh_comm *comm, struct rh_comm *group, const struct stop_plan *plan,
                                struct rh_comm_error *err)
@@ -157,6 +184,8 @@ static int32_t wait_for_victim(struct rh_comm *comm, struct rh_comm *group, cons
 		return make_group(comm, plan->victim, &made, err);
 	if (plan->place == IN_BATCH)
 		return reduce_batch(comm, err);
+	if (plan->place >= IN_ALL_TO_ALL_V)
+		return exchange(comm, plan->place == IN_ALL_TO_ALL_V ? RH_COMM_ALL_TO_ALL_V : RH_COMM_REDUCE_SCATTER_V, err);
 	return rh_comm_all_reduce(plan->place == IN_GROUP ? group : comm, &value, 1, RH_COMM_I32, RH_COMM_SUM, err);
 }
 
@@ -167,7 +196,7 @@ static int stop_victim(struct rh_comm *comm, const void *arg)
 	struct rh_comm_error err = {0};
 	struct rh_comm *group = NULL;
 	bool member = rh_comm_rank(comm) == plan->victim || rh_comm_rank(comm) == (plan->victim + 1) % 3;
-	bool waits = member || plan->place == IN_WORLD || plan->place == IN_BATCH;
+	bool waits = member || plan->place == IN_WORLD || plan->place >= IN_BATCH;
 	int32_t r = 0;
 
 	if (plan->place == IN_GROUP && member)

@@ -101,6 +101,14 @@ static int try_counts(struct rh_comm *comm, struct trial *trial)
 	return 0;
 }
 
+/* Every type and every reduction is tried, but of the integers that differ in length alone not every pair. */
+static bool worth_it(int32_t type, int32_t reduce)
+{
+	if (type <= RH_COMM_U8 && reduce <= RH_COMM_PROD)
+		return true;
+	return type >= RH_COMM_I8 && (reduce == RH_COMM_SUM || reduce == RH_COMM_BAND + type % 3);
+}
+
 int operations_collectives(struct rh_comm *comm, const void *arg)
 {
 	struct rh_comm_op barrier = {.size = sizeof(barrier), .what = RH_COMM_BARRIER};
@@ -112,8 +120,8 @@ int operations_collectives(struct rh_comm *comm, const void *arg)
 		bool reduces = trial.of.what <= RH_COMM_REDUCE_SCATTER;
 
 		for (trial.of.type = 1; trial.of.type <= VALUES_TYPES; trial.of.type++) {
-			for (trial.of.reduce = 1; trial.of.reduce <= (reduces ? RH_COMM_PROD : 1); trial.of.reduce++) {
-				if (try_counts(comm, &trial) != 0)
+			for (trial.of.reduce = 1; trial.of.reduce <= (reduces ? RH_COMM_BXOR : 1); trial.of.reduce++) {
+				if (worth_it(trial.of.type, trial.of.reduce) && try_counts(comm, &trial) != 0)
 					return 1;
 			}
 		}

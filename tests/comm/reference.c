@@ -12,7 +12,7 @@ int reference_value(int32_t rank, size_t i, int32_t reduce)
 	return reduce == RH_COMM_PROD ? 1 + (value == 0 && rank < 4) : value;
 }
 
-static double reference_reduced(const struct reference_trial *trial, int32_t world, size_t i)
+double reference_reduced(const struct reference_trial *trial, int32_t world, size_t i)
 {
 	double total = reference_value(0, i, trial->reduce);
 

@@ -30,5 +30,7 @@ size_t reference_in_count(const struct reference_trial *trial, int32_t world);
 size_t reference_out_count(const struct reference_trial *trial, int32_t world);
 /** Compare what a rank got. @return 0, or 1 after a line on standard error */
 int reference_compare(const struct rh_comm *comm, const struct reference_trial *trial, const void *out);
+/** @return element @p i of the reduction of what all @p world ranks have at @p i */
+double reference_reduced(const struct reference_trial *trial, int32_t world, size_t i);
 
 #endif

@@ -31,6 +31,30 @@ void values_put(void *data, size_t at, int32_t type, int value)
 		memcpy((char *)data + at * size, &whole, size);
 }
 
+/* The integers that came later. */
+static double values_take_other(const char *data, int32_t type)
+{
+	int16_t i16 = 0;
+	uint16_t u16 = 0;
+	uint32_t u32 = 0;
+	uint64_t u64 = 0;
+
+	switch (type) {
+	case RH_COMM_I16:
+		memcpy(&i16, data, sizeof(i16));
+		return (double)i16;
+	case RH_COMM_U16:
+		memcpy(&u16, data, sizeof(u16));
+		return (double)u16;
+	case RH_COMM_U32:
+		memcpy(&u32, data, sizeof(u32));
+		return (double)u32;
+	default:
+		memcpy(&u64, data, sizeof(u64));
+		return (double)u64;
+	}
+}
+
 double values_take(const void *values, size_t at, int32_t type)
 {
 	const char *data = values;
@@ -60,8 +84,10 @@ double values_take(const void *values, size_t at, int32_t type)
 	case RH_COMM_I64:
 		memcpy(&whole, data + at * size, sizeof(whole));
 		return (double)whole;
-	default:
+	case RH_COMM_U8:
 		return (double)*(const uint8_t *)(data + at);
+	default:
+		return values_take_other(data + at * size, type);
 	}
 }
 
@@ -74,6 +100,12 @@ double values_combine(double a, double b, int32_t reduce)
 		return a > b ? a : b;
 	case RH_COMM_PROD:
 		return a * b;
+	case RH_COMM_BAND:
+		return (double)((int)a & (int)b);
+	case RH_COMM_BOR:
+		return (double)((int)a | (int)b);
+	case RH_COMM_BXOR:
+		return (double)((int)a ^ (int)b);
 	default:
 		return a + b;
 	}

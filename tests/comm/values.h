@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Number of element types, RH_COMM_F32 (1) … RH_COMM_U8. */
-#define VALUES_TYPES 8
+/** Number of element types, RH_COMM_F32 (1) … RH_COMM_U64. */
+#define VALUES_TYPES 12
 
 /** Write a small whole number, which every type holds exactly, as element @p at of type @p type. Any alignment. */
 void values_put(void *data, size_t at, int32_t type, int value);

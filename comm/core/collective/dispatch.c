@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "comm/core/collective/counts.h"
 #include "comm/core/collective/hierarchical.h"
 #include "comm/core/collective/reduce.h"
 #include "comm/core/collective/schedule.h"
@@ -29,7 +30,8 @@ static const char *dispatch_algorithm(const struct rh_comm *comm, const struct r
 	const struct rh_comm_tune *tune = &comm->world->tune;
 	const char *word;
 
-	if (tune->count == 0)
+	/* the others have one algorithm */
+	if (tune->count == 0 || op->what > RH_COMM_BARRIER)
 		return NULL;
 	word = rh_comm_tune_find(tune, op->what, op->count * rh_comm_type_size(op->type), comm->size).algorithm;
 	return word && strcmp(word, "flat") != 0 && strcmp(word, "staged") != 0 ? word : NULL;
@@ -59,6 +61,21 @@ static int32_t dispatch_schedule(struct rh_comm_request *request, uint64_t id)
 	return 0;
 }
 
+/* Of messages, with an exchange of counts before where ranks may expect different ones. */
+static int32_t dispatch_messages(struct rh_comm_request *request, uint64_t id)
+{
+	struct rh_comm_counted *counted = NULL;
+	int32_t r = rh_comm_counted_new(request->comm, &request->op, id, &counted);
+
+	if (r == RH_COMM_ENOTSUP)
+		return dispatch_schedule(request, id);
+	if (r < 0)
+		return r;
+	request->executor = &rh_comm_counts_executor;
+	request->work = counted;
+	return 0;
+}
+
 /* Hand a collective to the backend, or make it of groups or messages. */
 static int32_t dispatch_collective(struct rh_comm_request *request)
 {
@@ -73,7 +90,7 @@ static int32_t dispatch_collective(struct rh_comm_request *request)
 		r = backend->collective(comm->self, &request->op, id, &request->work);
 	if (r == RH_COMM_ENOTSUP && comm->hierarchy && (!algorithm || strcmp(algorithm, "levels") == 0))
 		r = dispatch_hierarchical(request);
-	return r == RH_COMM_ENOTSUP ? dispatch_schedule(request, id) : r;
+	return r == RH_COMM_ENOTSUP ? dispatch_messages(request, id) : r;
 }
 
 static int32_t dispatch_host(struct rh_comm_request *request)

@@ -9,8 +9,8 @@
 #define REDUCE_HAS_AVX2 0
 #endif
 
-#define REDUCE_TYPES 9
-#define REDUCE_OPS 6
+#define REDUCE_TYPES 13
+#define REDUCE_OPS 9
 
 typedef void reduce_fn(void *out, const void *a, const void *b, size_t count);
 typedef void divide_fn(void *data, size_t count, int32_t divisor);
@@ -93,6 +93,12 @@ static inline double f64_keep(double value)
 #define MULTIPLY(wide, x, y) ((wide)(x) * (wide)(y))
 #define LESSER(wide, x, y) ((x) < (y) ? (x) : (y))
 #define GREATER(wide, x, y) ((x) > (y) ? (x) : (y))
+/* a NaN is less than nothing, nor equal to itself */
+#define LESSER_FLOAT(wide, x, y) ((x) < (y) || (x) != (x) ? (x) : (y))
+#define GREATER_FLOAT(wide, x, y) ((x) > (y) || (x) != (x) ? (x) : (y))
+#define AND(wide, x, y) ((x) & (y))
+#define OR(wide, x, y) ((x) | (y))
+#define XOR(wide, x, y) ((x) ^ (y))
 
 /* One kernel: elements are read through `load`, combined as `wide`, and stored through `store`. */
 #define KERNEL(name, attribute, type, wide, load, store, combine)                     \
@@ -106,33 +112,52 @@ static inline double f64_keep(double value)
 			(type)store(combine(wide, load(left[i]), load(right[i])));                \
 	}
 
-#define KERNELS(name, attribute, type, wide, load, store)           \
-	KERNEL(name##_sum, attribute, type, wide, load, store, ADD)     \
-	KERNEL(name##_min, attribute, type, wide, load, store, LESSER)  \
-	KERNEL(name##_max, attribute, type, wide, load, store, GREATER) \
+#define FLOATS(name, attribute, type, wide, load, store)                  \
+	KERNEL(name##_sum, attribute, type, wide, load, store, ADD)           \
+	KERNEL(name##_min, attribute, type, wide, load, store, LESSER_FLOAT)  \
+	KERNEL(name##_max, attribute, type, wide, load, store, GREATER_FLOAT) \
 	KERNEL(name##_prod, attribute, type, wide, load, store, MULTIPLY)
 
-#define ALL_KERNELS(level, attribute)                                           \
-	KERNELS(level##_f32, attribute, float, float, f32_keep, f32_keep)           \
-	KERNELS(level##_f64, attribute, double, double, f64_keep, f64_keep)         \
-	KERNELS(level##_f16, attribute, uint16_t, float, f16_to_f32, f32_to_f16)    \
-	KERNELS(level##_bf16, attribute, uint16_t, float, bf16_to_f32, f32_to_bf16) \
-	KERNELS(level##_i8, attribute, int8_t, uint8_t, , )                         \
-	KERNELS(level##_i32, attribute, int32_t, uint32_t, , )                      \
-	KERNELS(level##_i64, attribute, int64_t, uint64_t, , )                      \
-	KERNELS(level##_u8, attribute, uint8_t, uint8_t, , )
+#define INTEGERS(name, attribute, type, wide)                \
+	KERNEL(name##_sum, attribute, type, wide, , , ADD)       \
+	KERNEL(name##_min, attribute, type, wide, , , LESSER)    \
+	KERNEL(name##_max, attribute, type, wide, , , GREATER)   \
+	KERNEL(name##_prod, attribute, type, wide, , , MULTIPLY) \
+	KERNEL(name##_band, attribute, type, wide, , , AND)      \
+	KERNEL(name##_bor, attribute, type, wide, , , OR)        \
+	KERNEL(name##_bxor, attribute, type, wide, , , XOR)
 
-#define ROW(name)                                                                           \
-	{                                                                                       \
-		[RH_COMM_SUM] = name##_sum, [RH_COMM_AVG] = name##_sum, [RH_COMM_MIN] = name##_min, \
-		[RH_COMM_MAX] = name##_max, [RH_COMM_PROD] = name##_prod,                           \
+#define ALL_KERNELS(level, attribute)                                          \
+	FLOATS(level##_f32, attribute, float, float, f32_keep, f32_keep)           \
+	FLOATS(level##_f64, attribute, double, double, f64_keep, f64_keep)         \
+	FLOATS(level##_f16, attribute, uint16_t, float, f16_to_f32, f32_to_f16)    \
+	FLOATS(level##_bf16, attribute, uint16_t, float, bf16_to_f32, f32_to_bf16) \
+	INTEGERS(level##_i8, attribute, int8_t, uint8_t)                           \
+	INTEGERS(level##_i16, attribute, int16_t, uint32_t)                        \
+	INTEGERS(level##_i32, attribute, int32_t, uint32_t)                        \
+	INTEGERS(level##_i64, attribute, int64_t, uint64_t)                        \
+	INTEGERS(level##_u8, attribute, uint8_t, uint8_t)                          \
+	INTEGERS(level##_u16, attribute, uint16_t, uint32_t)                       \
+	INTEGERS(level##_u32, attribute, uint32_t, uint32_t)                       \
+	INTEGERS(level##_u64, attribute, uint64_t, uint64_t)
+
+#define ROW(name)                                                                                                   \
+	[RH_COMM_SUM] = name##_sum, [RH_COMM_AVG] = name##_sum, [RH_COMM_MIN] = name##_min, [RH_COMM_MAX] = name##_max, \
+	[RH_COMM_PROD] = name##_prod
+
+#define ROW_OF_BITS(name)                                                                                  \
+	{                                                                                                      \
+		ROW(name), [RH_COMM_BAND] = name##_band, [RH_COMM_BOR] = name##_bor, [RH_COMM_BXOR] = name##_bxor, \
 	}
 
-#define TABLE(level)                                                                                            \
-	static reduce_fn *const level##_table[REDUCE_TYPES][REDUCE_OPS] = {                                         \
-		[RH_COMM_F32] = ROW(level##_f32),   [RH_COMM_F64] = ROW(level##_f64), [RH_COMM_F16] = ROW(level##_f16), \
-		[RH_COMM_BF16] = ROW(level##_bf16), [RH_COMM_I8] = ROW(level##_i8),   [RH_COMM_I32] = ROW(level##_i32), \
-		[RH_COMM_I64] = ROW(level##_i64),   [RH_COMM_U8] = ROW(level##_u8),                                     \
+#define TABLE(level)                                                                        \
+	static reduce_fn *const level##_table[REDUCE_TYPES][REDUCE_OPS] = {                     \
+		[RH_COMM_F32] = {ROW(level##_f32)},       [RH_COMM_F64] = {ROW(level##_f64)},       \
+		[RH_COMM_F16] = {ROW(level##_f16)},       [RH_COMM_BF16] = {ROW(level##_bf16)},     \
+		[RH_COMM_I8] = ROW_OF_BITS(level##_i8),   [RH_COMM_I32] = ROW_OF_BITS(level##_i32), \
+		[RH_COMM_I64] = ROW_OF_BITS(level##_i64), [RH_COMM_U8] = ROW_OF_BITS(level##_u8),   \
+		[RH_COMM_I16] = ROW_OF_BITS(level##_i16), [RH_COMM_U16] = ROW_OF_BITS(level##_u16), \
+		[RH_COMM_U32] = ROW_OF_BITS(level##_u32), [RH_COMM_U64] = ROW_OF_BITS(level##_u64), \
 	};
 
 ALL_KERNELS(plain, )
@@ -163,11 +188,17 @@ bool rh_comm_reduce_is_known(int32_t reduce)
 	return reduce > 0 && reduce < REDUCE_OPS;
 }
 
+bool rh_comm_type_reduces_by(int32_t type, int32_t reduce)
+{
+	return plain_table[type][reduce];
+}
+
 size_t rh_comm_type_size(int32_t type)
 {
 	static const uint8_t sizes[REDUCE_TYPES] = {
 		[RH_COMM_F32] = 4, [RH_COMM_F64] = 8, [RH_COMM_F16] = 2, [RH_COMM_BF16] = 2,
 		[RH_COMM_I8] = 1,  [RH_COMM_I32] = 4, [RH_COMM_I64] = 8, [RH_COMM_U8] = 1,
+		[RH_COMM_I16] = 2, [RH_COMM_U16] = 2, [RH_COMM_U32] = 4, [RH_COMM_U64] = 8,
 	};
 
 	return rh_comm_type_is_known(type) ? sizes[type] : 0;
@@ -196,13 +227,18 @@ DIVIDE(i8, int8_t, int32_t, , )
 DIVIDE(i32, int32_t, int32_t, , )
 DIVIDE(i64, int64_t, int64_t, , )
 DIVIDE(u8, uint8_t, int32_t, , )
+DIVIDE(i16, int16_t, int32_t, , )
+DIVIDE(u16, uint16_t, int32_t, , )
+DIVIDE(u32, uint32_t, uint32_t, , )
+DIVIDE(u64, uint64_t, uint64_t, , )
 
 void rh_comm_divide(void *data, size_t count, int32_t type, int32_t divisor)
 {
 	static divide_fn *const table[REDUCE_TYPES] = {
 		[RH_COMM_F32] = divide_f32,   [RH_COMM_F64] = divide_f64, [RH_COMM_F16] = divide_f16,
 		[RH_COMM_BF16] = divide_bf16, [RH_COMM_I8] = divide_i8,   [RH_COMM_I32] = divide_i32,
-		[RH_COMM_I64] = divide_i64,   [RH_COMM_U8] = divide_u8,
+		[RH_COMM_I64] = divide_i64,   [RH_COMM_U8] = divide_u8,   [RH_COMM_I16] = divide_i16,
+		[RH_COMM_U16] = divide_u16,   [RH_COMM_U32] = divide_u32, [RH_COMM_U64] = divide_u64,
 	};
 
 	table[type](data, count, divisor);

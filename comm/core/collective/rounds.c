@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "comm/core/collective/rounds.h"
 
+#include "comm/core/collective/exchange.h"
 #include "comm/core/collective/smaller.h"
 #include "roundhouse/comm.h"
 
@@ -46,6 +47,8 @@ size_t rh_comm_plan_blocks(const struct rh_comm_plan *plan)
 
 	if (plan->what == RH_COMM_BARRIER)
 		return 1;
+	if (rh_comm_is_exchange(plan))
+		return rh_comm_exchange_blocks(plan);
 	if (plan->count == 0)
 		return 0;
 	if (plan->what == RH_COMM_ALL_REDUCE)
@@ -59,7 +62,8 @@ size_t rh_comm_plan_spare(const struct rh_comm_plan *plan)
 		return 1;
 	if (plan->what == RH_COMM_ALL_REDUCE && plan->doubling)
 		return plan->count * plan->size;
-	if (plan->what == RH_COMM_ALL_REDUCE || plan->what == RH_COMM_REDUCE_SCATTER)
+	if (plan->what == RH_COMM_ALL_REDUCE || plan->what == RH_COMM_REDUCE_SCATTER || plan->what == RH_COMM_REDUCE ||
+	    plan->what == RH_COMM_REDUCE_SCATTER_V)
 		return rh_comm_smaller(plan->segment, plan->count) * plan->size;
 	return 0;
 }
@@ -258,6 +262,41 @@ static bool rounds_broadcast(const struct rh_comm_plan *plan, const struct span 
 	return true;
 }
 
+/*
+ * The tree of a broadcast, the other way round: a rank combines its own elements with those of its children, the
+ * nearest first, and gives the result to its parent.
+ */
+static bool rounds_reduce(const struct rh_comm_plan *plan, const struct span *block, int32_t number,
+                          struct rh_comm_round *round)
+{
+	int32_t place = rounds_rank(plan, -plan->root);
+	int32_t bit = number < 31 ? 1 << number : plan->world;
+	bool root = place == 0;
+	enum rh_comm_area area = root ? RH_COMM_AREA_OUT : RH_COMM_AREA_SPARE1;
+	enum rh_comm_area own = number == 0 ? RH_COMM_AREA_IN : area;
+	size_t from = root ? block->from : 0;
+
+	if (bit >= plan->world || (place & (bit - 1)) != 0)
+		return false;
+	if ((place & bit) != 0) {
+		round->send = rounds_move(plan, (place - bit + plan->root) % plan->world, own, number == 0 ? block->from : from,
+		                          block->count);
+		return true;
+	}
+	if (place + bit >= plan->world) {
+		/* no child there; the first round of all fills the area */
+		round->act = number == 0 ? RH_COMM_ACT_COPY : RH_COMM_ACT_NONE;
+	} else {
+		round->recv = rounds_move(plan, (place + bit + plan->root) % plan->world, RH_COMM_AREA_SPARE0, 0, block->count);
+		round->act = RH_COMM_ACT_REDUCE;
+	}
+	round->out = rounds_place(plan, area, from);
+	round->a = rounds_place(plan, own, number == 0 ? block->from : from);
+	round->b = rounds_place(plan, RH_COMM_AREA_SPARE0, 0);
+	round->count = block->count;
+	return true;
+}
+
 static bool rounds_barrier(const struct rh_comm_plan *plan, int32_t number, struct rh_comm_round *round)
 {
 	int32_t step = number < 31 ? 1 << number : plan->world;
@@ -271,9 +310,12 @@ static bool rounds_barrier(const struct rh_comm_plan *plan, int32_t number, stru
 
 bool rh_comm_plan_round(const struct rh_comm_plan *plan, size_t block, int32_t number, struct rh_comm_round *ret_round)
 {
-	struct span span = rounds_block(plan, block);
+	struct span span;
 
 	*ret_round = (struct rh_comm_round){.act = RH_COMM_ACT_NONE};
+	if (rh_comm_is_exchange(plan))
+		return rh_comm_exchange_round(plan, block, number, ret_round);
+	span = rounds_block(plan, block);
 	if (plan->world == 1)
 		return rounds_alone(plan, &span, number, ret_round);
 	switch (plan->what) {
@@ -285,6 +327,8 @@ bool rh_comm_plan_round(const struct rh_comm_plan *plan, size_t block, int32_t n
 		return rounds_all_gather(plan, &span, number, ret_round);
 	case RH_COMM_BROADCAST:
 		return rounds_broadcast(plan, &span, number, ret_round);
+	case RH_COMM_REDUCE:
+		return rounds_reduce(plan, &span, number, ret_round);
 	case RH_COMM_BARRIER:
 		return rounds_barrier(plan, number, ret_round);
 	default:

@@ -7,8 +7,9 @@
  * pipeline. A block is a sequence of rounds; a round sends at most one message and receives at most one, and then
  * reduces or copies. Algorithms: recursive doubling with folding for small all-reduces and the ring for large ones,
  * ring reduce-scatter and all-gather, binomial tree broadcast, dissemination barrier (Thakur, Rabenseifner, Gropp,
- * 2005). The order in which values are combined depends only on ranks and sizes, and one rank combines each
- * element, or all in the same order: all end with the same bits.
+ * 2005), binomial tree reduce; exchanges between pairs are in exchange.h. The order in which values are combined
+ * depends only on ranks and sizes, and one rank combines each element, or all in the same order: all end with the same
+ * bits.
  */
 #ifndef RH_COMM_CORE_COLLECTIVE_ROUNDS_H
 #define RH_COMM_CORE_COLLECTIVE_ROUNDS_H
@@ -19,14 +20,16 @@
 
 /** A collective as this rank executes it. */
 struct rh_comm_plan {
-	int32_t what; /**< RH_COMM_ALL_REDUCE … RH_COMM_BARRIER */
+	int32_t what; /**< RH_COMM_ALL_REDUCE …; a collective */
 	int32_t rank;
 	int32_t world;
 	int32_t root;
-	size_t count;   /**< elements, as in struct rh_comm_op */
-	size_t size;    /**< bytes of one element */
-	size_t segment; /**< elements of the longest message; at least 1 */
-	bool doubling;  /**< an all-reduce by recursive doubling: the whole vector is one block */
+	size_t count;             /**< elements, as in struct rh_comm_op; where ranks give lists, of this rank's own part */
+	size_t size;              /**< bytes of one element */
+	size_t segment;           /**< elements of the longest message; at least 1 */
+	const size_t *in_offsets; /**< where there is a list: the first element of each rank's part, and the end */
+	const size_t *out_offsets; /**< likewise */
+	bool doubling;             /**< an all-reduce by recursive doubling: the whole vector is one block */
 };
 
 /** Memory areas. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/core/collective/parts.h"
 #include "comm/core/collective/reduce.h"
 #include "comm/core/collective/rounds.h"
 #include "comm/core/collective/schedule.h"
@@ -48,6 +49,7 @@ struct rh_comm_schedule {
 	size_t blocks;
 	size_t begun;
 	size_t finished;
+	size_t *offsets; /* of the plan's lists */
 	char *spare;
 	struct slot slots[SLOTS];
 };
@@ -60,15 +62,45 @@ static void schedule_plan(const struct rh_comm *comm, const struct rh_comm_op *o
 	                              .rank = comm->rank,
 	                              .world = comm->size,
 	                              .root = op->peer,
-	                              .count = op->count,
+	                              .count = rh_comm_own_count(op, comm->rank),
 	                              .size = op->what == RH_COMM_BARRIER ? 1 : rh_comm_type_size(op->type)};
-	rule = rh_comm_tune_find(&comm->world->tune, op->what, op->count * plan->size, comm->size);
+	/* the same on all ranks, whatever each one's own part is */
+	rule = rh_comm_tune_find(&comm->world->tune, op->what, rh_comm_is_listed(op->what) ? 0 : op->count * plan->size,
+	                         comm->size);
 	plan->segment = (rule.chunk > 0 ? rule.chunk : SEGMENT_BYTES) / plan->size;
 	plan->segment = plan->segment > 0 ? plan->segment : 1;
 	plan->doubling = op->what == RH_COMM_ALL_REDUCE && op->count * plan->size <= DOUBLING_BYTES;
 	if (rule.algorithm && op->what == RH_COMM_ALL_REDUCE)
 		plan->doubling =
 			strcmp(rule.algorithm, "doubling") == 0 || (plan->doubling && strcmp(rule.algorithm, "ring") != 0);
+}
+
+static void schedule_sum(const size_t *counts, int32_t world, size_t *offsets)
+{
+	offsets[0] = 0;
+	for (int32_t rank = 0; rank < world; rank++)
+		offsets[rank + 1] = offsets[rank] + counts[rank];
+}
+
+/* Lists of counts become lists of offsets. @return false: out of memory */
+static bool schedule_list(struct rh_comm_schedule *schedule)
+{
+	const struct rh_comm_op *op = &schedule->op;
+	struct rh_comm_plan *plan = &schedule->plan;
+	size_t length = (size_t)plan->world + 1;
+
+	if (!rh_comm_is_listed(op->what))
+		return true;
+	schedule->offsets = calloc(2 * length, sizeof(*schedule->offsets));
+	if (!schedule->offsets)
+		return false;
+	if (rh_comm_lists_in(op, plan->rank))
+		schedule_sum(op->in_counts, plan->world, schedule->offsets);
+	if (rh_comm_lists_out(op, plan->rank))
+		schedule_sum(op->out_counts, plan->world, schedule->offsets + length);
+	plan->in_offsets = schedule->offsets;
+	plan->out_offsets = schedule->offsets + length;
+	return true;
 }
 
 int32_t rh_comm_schedule_new(struct rh_comm *comm, const struct rh_comm_op *op, uint64_t id,
@@ -83,10 +115,15 @@ int32_t rh_comm_schedule_new(struct rh_comm *comm, const struct rh_comm_op *op, 
 	schedule->op = *op;
 	schedule->tag = TAG_COLLECTIVE | id << TAG_BLOCK_BITS;
 	schedule_plan(comm, op, &schedule->plan);
+	if (!schedule_list(schedule)) {
+		free(schedule);
+		return RH_COMM_ENOMEM;
+	}
 	schedule->blocks = rh_comm_plan_blocks(&schedule->plan);
 	spare = (rh_comm_plan_spare(&schedule->plan) + 63) / 64 * 64;
 	schedule->spare = calloc(2 * SLOTS, spare > 0 ? spare : 1);
 	if (!schedule->spare) {
+		free(schedule->offsets);
 		free(schedule);
 		return RH_COMM_ENOMEM;
 	}
@@ -120,6 +157,7 @@ void rh_comm_schedule_free(struct rh_comm_schedule *schedule)
 		schedule_forget(schedule->comm, &schedule->slots[i].send);
 	}
 	free(schedule->spare);
+	free(schedule->offsets);
 	free(schedule);
 }
 
@@ -213,10 +251,11 @@ static int32_t schedule_step(struct rh_comm_schedule *schedule, struct slot *slo
 
 static void schedule_finish(struct rh_comm_schedule *schedule)
 {
-	bool reduces = schedule->op.what == RH_COMM_ALL_REDUCE || schedule->op.what == RH_COMM_REDUCE_SCATTER;
+	bool reduces = rh_comm_what_reduces(schedule->op.what) &&
+	               (schedule->op.what != RH_COMM_REDUCE || schedule->op.peer == schedule->comm->rank);
 
 	if (reduces && schedule->op.reduce == RH_COMM_AVG)
-		rh_comm_divide(schedule->op.out, schedule->op.count, schedule->op.type, schedule->plan.world);
+		rh_comm_divide(schedule->op.out, schedule->plan.count, schedule->op.type, schedule->plan.world);
 }
 
 int32_t rh_comm_schedule_test(struct rh_comm_schedule *schedule)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "comm/core/collective/parts.h"
 #include "comm/core/collective/reduce.h"
 #include "comm/core/error.h"
 #include "comm/core/memory/stage.h"
@@ -19,15 +20,113 @@ static bool check_has_data(const struct rh_comm_op *op)
 
 static int32_t check_peer(const struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_error *err)
 {
-	bool has_peer = op->what == RH_COMM_BROADCAST || op->what == RH_COMM_SEND || op->what == RH_COMM_RECV;
+	bool message = op->what == RH_COMM_SEND || op->what == RH_COMM_RECV;
 
-	if (!has_peer)
+	if (!message && !rh_comm_what_has_root(op->what))
 		return 0;
 	if (op->peer < 0 || op->peer >= comm->size)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "rh_comm_op.peer is %d, which is not below %d",
 		                    (int)op->peer, (int)comm->size);
-	if (op->what != RH_COMM_BROADCAST && op->peer == comm->rank)
+	if (message && op->peer == comm->rank)
 		return check_refuse(err, "a message to oneself (peer is this rank)");
+	return 0;
+}
+
+/* Add up a list. @return whether the bytes have a length at all */
+static bool check_sum(const size_t *counts, int32_t world, size_t size, size_t *ret_total)
+{
+	size_t total = 0;
+	size_t bytes;
+
+	for (int32_t rank = 0; rank < world; rank++) {
+		if (__builtin_add_overflow(total, counts[rank], &total))
+			return false;
+	}
+	*ret_total = total;
+	return !__builtin_mul_overflow(total, size, &bytes) && bytes <= PTRDIFF_MAX;
+}
+
+/* Elements of both buffers, by lists where the operation has them; 0 where this rank has no such buffer. */
+struct totals {
+	size_t in;
+	size_t out;
+};
+
+/* Lists are there, and have sums. */
+static int32_t check_lists(const struct rh_comm *comm, const struct rh_comm_op *op, struct totals *totals,
+                           struct rh_comm_error *err)
+{
+	size_t size = rh_comm_type_size(op->type);
+	bool in = rh_comm_lists_in(op, comm->rank);
+	bool out = rh_comm_lists_out(op, comm->rank);
+
+	if (in && !op->in_counts)
+		return check_refuse(err, "in_counts is NULL");
+	if (out && !op->out_counts)
+		return check_refuse(err, "out_counts is NULL");
+	if (in && !check_sum(op->in_counts, comm->size, size, &totals->in))
+		return check_refuse(err, "in_counts are more than there can be in memory");
+	if (out && !check_sum(op->out_counts, comm->size, size, &totals->out))
+		return check_refuse(err, "out_counts are more than there can be in memory");
+	return 0;
+}
+
+/* Elements of buffers that have no list. */
+static void check_total(const struct rh_comm *comm, const struct rh_comm_op *op, struct totals *totals)
+{
+	size_t own = rh_comm_own_count(op, comm->rank);
+	size_t all = own * (size_t)comm->size;
+	bool root = op->peer == comm->rank;
+
+	switch (op->what) {
+	case RH_COMM_ALL_TO_ALL:
+		*totals = (struct totals){all, all};
+		return;
+	case RH_COMM_GATHER:
+		*totals = (struct totals){own, root ? all : 0};
+		return;
+	case RH_COMM_SCATTER:
+		*totals = (struct totals){root ? all : 0, own};
+		return;
+	case RH_COMM_REDUCE:
+		*totals = (struct totals){own, root ? own : 0};
+		return;
+	case RH_COMM_GATHER_V:
+	case RH_COMM_ALL_GATHER_V:
+		totals->in = own;
+		return;
+	case RH_COMM_SCATTER_V:
+	case RH_COMM_REDUCE_SCATTER_V:
+		totals->out = own;
+		return;
+	default:
+		return;
+	}
+}
+
+/* Operations after RH_COMM_RECV: who has which buffer depends on the root and on lists. */
+static int32_t check_parts(const struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_error *err)
+{
+	struct totals totals = {0, 0};
+	bool apart = op->what == RH_COMM_ALL_TO_ALL || op->what == RH_COMM_ALL_TO_ALL_V;
+	int32_t r;
+
+	if (op->memory == RH_COMM_CUDA)
+		return rh_comm_fail(err, RH_COMM_ENOTSUP, RH_COMM_NO_RANK,
+		                    "rh_comm_op: %s of CUDA memory is not supported; copy it to the host",
+		                    rh_comm_what_name(op->what));
+	if (op->memory != RH_COMM_HOST)
+		return check_refuse(err, "memory is neither RH_COMM_HOST nor RH_COMM_CUDA");
+	r = check_lists(comm, op, &totals, err);
+	if (r < 0)
+		return r;
+	check_total(comm, op, &totals);
+	if (totals.in > 0 && !op->in)
+		return check_refuse(err, "in is NULL");
+	if (totals.out > 0 && !op->out)
+		return check_refuse(err, "out is NULL");
+	if (totals.in > 0 && apart && op->in == op->out)
+		return check_refuse(err, "in is out: this operation is not done in place");
 	return 0;
 }
 
@@ -36,7 +135,7 @@ static bool check_is_countable(const struct rh_comm *comm, const struct rh_comm_
 {
 	size_t bytes;
 
-	return op->what == RH_COMM_BARRIER ||
+	return op->what == RH_COMM_BARRIER || rh_comm_is_listed(op->what) ||
 	       (!__builtin_mul_overflow(op->count, rh_comm_type_size(op->type) * (size_t)comm->size, &bytes) &&
 	        bytes <= PTRDIFF_MAX);
 }
@@ -56,9 +155,37 @@ static int32_t check_memory(struct rh_comm *comm, const struct rh_comm_op *op, s
 {
 	if (op->memory != RH_COMM_HOST && op->memory != RH_COMM_CUDA)
 		return check_refuse(err, "memory is neither RH_COMM_HOST nor RH_COMM_CUDA");
-	if (op->memory == RH_COMM_CUDA && op->what != RH_COMM_BARRIER && !comm->cuda.self)
+	if (op->memory != RH_COMM_CUDA || op->what == RH_COMM_BARRIER)
+		return 0;
+	if (op->type > RH_COMM_U8 || (rh_comm_what_reduces(op->what) && op->reduce > RH_COMM_PROD))
+		return rh_comm_fail(err, RH_COMM_ENOTSUP, RH_COMM_NO_RANK,
+		                    "rh_comm_op: CUDA memory of i16, u16, u32 and u64, and its bits, are not reduced; copy it "
+		                    "to the host, or move it as u8");
+	if (!comm->cuda.self)
 		return check_open_stage(comm, err);
 	return 0;
+}
+
+/* Where the input lies that the caller left out: in place. @return NULL: the operation is not done in place */
+static const void *check_place(const struct rh_comm *comm, const struct rh_comm_op *op)
+{
+	bool listed = op->what == RH_COMM_ALL_GATHER_V || op->what == RH_COMM_GATHER_V;
+	size_t before = (size_t)comm->rank * op->count;
+
+	if (op->what <= RH_COMM_RECV && op->what != RH_COMM_ALL_GATHER)
+		return op->out;
+	if (op->what == RH_COMM_REDUCE)
+		return op->out;
+	if (op->what != RH_COMM_ALL_GATHER && (op->what != RH_COMM_GATHER || op->peer != comm->rank) && !listed)
+		return NULL;
+	if (listed) {
+		if (!rh_comm_lists_out(op, comm->rank) || !op->out_counts)
+			return NULL;
+		before = 0;
+		for (int32_t rank = 0; rank < comm->rank; rank++)
+			before += op->out_counts[rank];
+	}
+	return (const char *)op->out + before * rh_comm_type_size(op->type);
 }
 
 const struct rh_comm_op *rh_comm_request_complete(const struct rh_comm *comm, const struct rh_comm_op *given,
@@ -70,29 +197,41 @@ const struct rh_comm_op *rh_comm_request_complete(const struct rh_comm *comm, co
 	*room = (struct rh_comm_op){0};
 	memcpy(room, given, given->size < sizeof(*room) ? given->size : sizeof(*room));
 	if (!room->in && room->out)
-		room->in = room->what == RH_COMM_ALL_GATHER
-		               ? (const char *)room->out + (size_t)comm->rank * room->count * rh_comm_type_size(room->type)
-		               : room->out;
+		room->in = check_place(comm, room);
 	return room;
+}
+
+static int32_t check_reduction(const struct rh_comm_op *op, struct rh_comm_error *err)
+{
+	if (!rh_comm_reduce_is_known(op->reduce))
+		return check_refuse(err, "reduce is not a valid reduction");
+	if (!rh_comm_type_reduces_by(op->type, op->reduce))
+		return check_refuse(err, "reduce is RH_COMM_BAND, BOR or BXOR, and type is not an integer");
+	return 0;
 }
 
 int32_t rh_comm_request_check(struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_error *err)
 {
-	bool reduces = op->what == RH_COMM_ALL_REDUCE || op->what == RH_COMM_REDUCE_SCATTER;
-	int32_t r;
+	int32_t r = 0;
 
-	if (op->what < RH_COMM_ALL_REDUCE || op->what > RH_COMM_RECV)
+	if (op->what < RH_COMM_ALL_REDUCE || op->what > RH_COMM_REDUCE_SCATTER_V)
 		return check_refuse(err, "what is not a valid operation");
 	if (op->what != RH_COMM_BARRIER && !rh_comm_type_is_known(op->type))
 		return check_refuse(err, "type is not a valid element type");
-	if (reduces && !rh_comm_reduce_is_known(op->reduce))
-		return check_refuse(err, "reduce is not a valid reduction");
-	if (!check_is_countable(comm, op))
-		return check_refuse(err, "count is more than there can be in memory");
-	r = check_memory(comm, op, err);
+	if (rh_comm_what_reduces(op->what))
+		r = check_reduction(op, err);
 	if (r < 0)
 		return r;
+	if (!check_is_countable(comm, op))
+		return check_refuse(err, "count is more than there can be in memory");
+	r = op->what > RH_COMM_RECV ? 0 : check_memory(comm, op, err);
+	if (r == 0)
+		r = check_peer(comm, op, err);
+	if (r < 0)
+		return r;
+	if (op->what > RH_COMM_RECV)
+		return check_parts(comm, op, err);
 	if (check_has_data(op) && !op->out && (op->what != RH_COMM_SEND || !op->in))
 		return check_refuse(err, "out is NULL");
-	return check_peer(comm, op, err);
+	return 0;
 }

@@ -71,7 +71,8 @@ int32_t rh_comm_request_test(struct rh_comm_request *request);
 /** Count a collective and record its label. @return its id, for backends */
 static inline uint64_t rh_comm_request_record(struct rh_comm *comm, const struct rh_comm_op *op)
 {
-	uint64_t label = rh_comm_label(op);
+	bool listed = op->what == RH_COMM_ALL_GATHER_V || op->what == RH_COMM_REDUCE_SCATTER_V;
+	uint64_t label = listed ? rh_comm_label_listed(op, comm->size) : rh_comm_label(op);
 
 	comm->history = rh_comm_history(comm->history, label);
 	comm->labels[++comm->posted % RH_COMM_REMEMBERED] = label;

@@ -6,26 +6,30 @@ from roundhouse import library
 from roundhouse.errors import InvalidError
 
 _TYPESTR = {"f4": library.F32, "f8": library.F64, "f2": library.F16, "i1": library.I8, "i4": library.I32, "i8": library.I64,
-            "u1": library.U8, "b1": library.U8}
+            "u1": library.U8, "b1": library.U8, "i2": library.I16, "u2": library.U16, "u4": library.U32, "u8": library.U64}
 _TORCH = {"torch.float32": library.F32, "torch.float64": library.F64, "torch.float16": library.F16, "torch.bfloat16": library.BF16,
           "torch.int8": library.I8, "torch.int32": library.I32, "torch.int64": library.I64, "torch.uint8": library.U8,
-          "torch.bool": library.U8}
+          "torch.bool": library.U8, "torch.int16": library.I16, "torch.uint16": library.U16, "torch.uint32": library.U32,
+          "torch.uint64": library.U64}
 _FORMAT = {"f": library.F32, "d": library.F64, "e": library.F16, "b": library.I8, "i": library.I32, "q": library.I64, "B": library.U8,
-           "?": library.U8, "c": library.U8, "l": library.I64 if ctypes.sizeof(ctypes.c_long) == 8 else library.I32}
-_TYPES = "float32, float64, float16, bfloat16, int8, int32, int64, uint8 or bool"
+           "?": library.U8, "c": library.U8, "l": library.I64 if ctypes.sizeof(ctypes.c_long) == 8 else library.I32,
+          "h": library.I16, "H": library.U16, "I": library.U32, "Q": library.U64,
+          "L": library.U64 if ctypes.sizeof(ctypes.c_long) == 8 else library.U32}
+_TYPES = "float32, float64, float16, bfloat16, bool, or an integer of 8 to 64 bits"
 
 
 class Buffer:
-    """Address, number and type of elements; owner keeps them alive."""
+    """Address, number and type of elements; owner keeps them alive. scale: elements for each one of the owner."""
 
-    __slots__ = ("address", "count", "type", "itemsize", "memory", "stream", "owner")
+    __slots__ = ("address", "count", "type", "itemsize", "memory", "stream", "owner", "scale")
 
     def __init__(self, owner, address, count, type_, itemsize):
         self.owner, self.address, self.count, self.type, self.itemsize = owner, address, count, type_, itemsize
-        self.memory, self.stream = library.HOST, None
+        self.memory, self.stream, self.scale = library.HOST, None, 1
 
     def as_bytes(self):
         """The same memory as uint8: for what is moved and not reduced."""
+        self.scale = self.itemsize
         self.count, self.type, self.itemsize = self.count * self.itemsize, library.U8, 1
         return self
 
@@ -36,6 +40,8 @@ def _refuse(owner, why):
 
 def _of_tensor(tensor, moved):
     type_ = _TORCH.get(str(tensor.dtype))
+    if tensor.device.type != "cpu" and type_ is not None and type_ > library.U8:
+        type_ = None
     if not tensor.is_contiguous():
         _refuse(tensor, "it is not contiguous; use .contiguous()")
     if type_ is None and not moved:

@@ -213,8 +213,9 @@ class Comm:
 
     Arrays are numpy arrays, torch tensors (of a CUDA device, too, where the backend takes it) or what has the buffer
     protocol. They must be contiguous and are used in place, without a copy. What is reduced is of float32, float64,
-    float16, bfloat16 (torch, ml_dtypes), int8, int32, int64, uint8 or bool; what is only moved is of any type. Operations
-    are ``"sum"``, ``"avg"``, ``"min"``, ``"max"`` and ``"prod"``; integers wrap around, and their average rounds to zero.
+    float16, bfloat16 (torch, ml_dtypes), bool, or an integer of 8 to 64 bits, with or without a sign; what is only moved is
+    of any type. Operations are ``"sum"``, ``"avg"``, ``"min"``, ``"max"`` and ``"prod"``, of integers also ``"band"``,
+    ``"bor"`` and ``"bxor"``; integers wrap around, and their average rounds to zero. ``"min"`` and ``"max"`` keep NaN.
 
     Any thread may use it; close() must be the last call.
     """
@@ -310,7 +311,7 @@ class Comm:
             raise InvalidError("Comm: it is closed, or was made before fork()", -1)
         return self._handle
 
-    def _op(self, what, timeout, out=None, source=None, count=None, reduce=0, peer=0, tag=0):
+    def _op(self, what, timeout, out=None, source=None, count=None, reduce=0, peer=0, tag=0, in_counts=None, out_counts=None):
         buffer = out or source
         op = library.Op(size=library.OP_SIZE, what=what, reduce=reduce, peer=peer, tag=tag, timeout=buffers.microseconds(timeout))
         if buffer is not None:
@@ -318,7 +319,18 @@ class Comm:
             op.out = out.address if out is not None else None
             op.count = buffer.count if count is None else count
             op.type, op.memory, op.stream = buffer.type, buffer.memory, buffer.stream
+        op.in_counts, op.out_counts = in_counts, out_counts
         return op
+
+    def _list(self, name, counts, buffer, whole=True):
+        """Counts of elements by rank, for C. whole: they are all that buffer has."""
+        if counts is None or len(counts) != self.world:
+            raise InvalidError(f"{name}: {'no' if counts is None else len(counts)} counts for {self.world} ranks", -1)
+        if min(counts) < 0:
+            raise InvalidError(f"{name}: a count is {min(counts)}, which is below 0", -1)
+        if whole and sum(counts) * buffer.scale != buffer.count:
+            raise InvalidError(f"{name}: the counts are {sum(counts)} elements, the array has {buffer.count // buffer.scale}", -1)
+        return (ctypes.c_size_t * self.world)(*(count * buffer.scale for count in counts))
 
     def _run(self, op, held, result):
         handle, error = ctypes.c_void_p(), library.Error()
@@ -408,6 +420,167 @@ class Comm:
         """all_gather() as a Request."""
         return self._start(*self._all_gather(array, out, timeout))
 
+    def _all_to_all(self, array, out, timeout):
+        source, to = buffers.of(array, writable=False, moved=True), buffers.of(out, moved=True)
+        self._check_same(source, to, to.count, "all_to_all")
+        if source.count % self.world != 0:
+            raise InvalidError(f"all_to_all: {source.count // source.scale} elements cannot be shared out to {self.world} ranks", -1)
+        return self._op(library.ALL_TO_ALL, timeout, to, source, count=source.count // self.world), (source, to), out
+
+    def all_to_all(self, array, out, timeout=None):
+        """Give part r of array to rank r, and put what comes from rank r into part r of out.
+
+        array, out: of the same size and type, which world divides; not the same memory. Any type. Returns out. Raises as
+        all_reduce().
+        """
+        return self._run(*self._all_to_all(array, out, timeout))
+
+    def all_to_all_start(self, array, out, timeout=None):
+        """all_to_all() as a Request."""
+        return self._start(*self._all_to_all(array, out, timeout))
+
+    def _all_to_all_v(self, array, in_counts, out, out_counts, timeout):
+        source, to = buffers.of(array, writable=False, moved=True), buffers.of(out, moved=True)
+        self._check_types(source, to, "all_to_all_v")
+        given, taken = self._list("all_to_all_v", in_counts, source), self._list("all_to_all_v", out_counts, to)
+        op = self._op(library.ALL_TO_ALL_V, timeout, to, source, count=0, in_counts=given, out_counts=taken)
+        return op, (source, to, given, taken), out
+
+    def all_to_all_v(self, array, in_counts, out, out_counts, timeout=None):
+        """all_to_all() with parts of different lengths, which lie behind each other and may be empty.
+
+        in_counts, out_counts: elements by rank. What a rank has for another must be what that one expects; else all ranks
+        get InvalidError, which names both. Returns out. Raises as all_reduce().
+        """
+        return self._run(*self._all_to_all_v(array, in_counts, out, out_counts, timeout))
+
+    def all_to_all_v_start(self, array, in_counts, out, out_counts, timeout=None):
+        """all_to_all_v() as a Request."""
+        return self._start(*self._all_to_all_v(array, in_counts, out, out_counts, timeout))
+
+    def _at_root(self, array, root, name):
+        """The Buffer of what the root alone has."""
+        if self.rank != root:
+            return None
+        if array is None:
+            raise InvalidError(f"{name}: rank {root} is the root and gives no array for all ranks", -1)
+        return buffers.of(array, moved=True, writable=name.startswith("gather"))
+
+    def _gather(self, array, out, root, timeout):
+        source, to = buffers.of(array, writable=False, moved=True), self._at_root(out, root, "gather")
+        if to is not None:
+            self._check_types(source, to, "gather")
+            if to.count != source.count * self.world:
+                raise InvalidError(f"gather: out has {to.count} elements, not {self.world} times {source.count}", -1)
+        return self._op(library.GATHER, timeout, to, source, count=source.count, peer=root), (source, to), out
+
+    def gather(self, array, out=None, root=0, timeout=None):
+        """Put the arrays of all ranks behind each other, by rank, into out of rank root.
+
+        array: the same size and type on every rank, any type. out: world times as large; of rank root alone. Returns out.
+        Raises as all_reduce().
+        """
+        return self._run(*self._gather(array, out, root, timeout))
+
+    def gather_start(self, array, out=None, root=0, timeout=None):
+        """gather() as a Request."""
+        return self._start(*self._gather(array, out, root, timeout))
+
+    def _gather_v(self, array, out, counts, root, timeout):
+        source, to, taken = buffers.of(array, writable=False, moved=True), self._at_root(out, root, "gather_v"), None
+        if to is not None:
+            self._check_types(source, to, "gather_v")
+            taken = self._list("gather_v", counts, to)
+        op = self._op(library.GATHER_V, timeout, to, source, count=source.count, peer=root, out_counts=taken)
+        return op, (source, to, taken), out
+
+    def gather_v(self, array, out=None, counts=None, root=0, timeout=None):
+        """gather() of arrays of different lengths. out, counts: of rank root alone; counts are elements by rank."""
+        return self._run(*self._gather_v(array, out, counts, root, timeout))
+
+    def gather_v_start(self, array, out=None, counts=None, root=0, timeout=None):
+        """gather_v() as a Request."""
+        return self._start(*self._gather_v(array, out, counts, root, timeout))
+
+    def _scatter(self, array, out, root, timeout):
+        source, to = self._at_root(array, root, "scatter"), buffers.of(out, moved=True)
+        if source is not None:
+            self._check_same(source, to, to.count * self.world, "scatter")
+        return self._op(library.SCATTER, timeout, to, source, peer=root), (source, to), out
+
+    def scatter(self, array, out, root=0, timeout=None):
+        """Give part r of the array of rank root to rank r. array: world times as large as out; None on the others. Returns out."""
+        return self._run(*self._scatter(array, out, root, timeout))
+
+    def scatter_start(self, array, out, root=0, timeout=None):
+        """scatter() as a Request."""
+        return self._start(*self._scatter(array, out, root, timeout))
+
+    def _scatter_v(self, array, counts, out, root, timeout):
+        source, to, given = self._at_root(array, root, "scatter_v"), buffers.of(out, moved=True), None
+        if source is not None:
+            self._check_types(source, to, "scatter_v")
+            given = self._list("scatter_v", counts, source)
+        return self._op(library.SCATTER_V, timeout, to, source, peer=root, in_counts=given), (source, to, given), out
+
+    def scatter_v(self, array, counts, out, root=0, timeout=None):
+        """scatter() with parts of different lengths. array, counts: of rank root, None on the others; counts are elements by rank."""
+        return self._run(*self._scatter_v(array, counts, out, root, timeout))
+
+    def scatter_v_start(self, array, counts, out, root=0, timeout=None):
+        """scatter_v() as a Request."""
+        return self._start(*self._scatter_v(array, counts, out, root, timeout))
+
+    def _reduce(self, array, op, root, out, timeout):
+        mine = self.rank == root
+        source = buffers.of(array, writable=mine and out is None)
+        to = (source if out is None else buffers.of(out)) if mine else None
+        if to is not None:
+            self._check_same(source, to, to.count, "reduce")
+        result = array if out is None else out
+        return self._op(library.REDUCE, timeout, to, source, reduce=_reduction(op), peer=root), (source, to), result
+
+    def reduce(self, array, op="sum", root=0, out=None, timeout=None):
+        """all_reduce() of which rank root alone gets the result: in out, or in array itself. Returns that array."""
+        return self._run(*self._reduce(array, op, root, out, timeout))
+
+    def reduce_start(self, array, op="sum", root=0, out=None, timeout=None):
+        """reduce() as a Request."""
+        return self._start(*self._reduce(array, op, root, out, timeout))
+
+    def _all_gather_v(self, array, out, counts, timeout):
+        source, to = buffers.of(array, writable=False, moved=True), buffers.of(out, moved=True)
+        self._check_types(source, to, "all_gather_v")
+        taken = self._list("all_gather_v", counts, to)
+        if taken[self.rank] != source.count:
+            raise InvalidError(f"all_gather_v: array has {source.count} elements, its count is {taken[self.rank]}", -1)
+        return self._op(library.ALL_GATHER_V, timeout, to, source, count=0, out_counts=taken), (source, to, taken), out
+
+    def all_gather_v(self, array, out, counts, timeout=None):
+        """all_gather() of arrays of different lengths. counts: elements by rank, the same list on every rank. Returns out."""
+        return self._run(*self._all_gather_v(array, out, counts, timeout))
+
+    def all_gather_v_start(self, array, out, counts, timeout=None):
+        """all_gather_v() as a Request."""
+        return self._start(*self._all_gather_v(array, out, counts, timeout))
+
+    def _reduce_scatter_v(self, array, out, counts, op, timeout):
+        source, to = buffers.of(array, writable=False), buffers.of(out)
+        self._check_types(source, to, "reduce_scatter_v")
+        given = self._list("reduce_scatter_v", counts, source)
+        if given[self.rank] != to.count:
+            raise InvalidError(f"reduce_scatter_v: out has {to.count} elements, its count is {given[self.rank]}", -1)
+        made = self._op(library.REDUCE_SCATTER_V, timeout, to, source, count=0, reduce=_reduction(op), in_counts=given)
+        return made, (source, to, given), out
+
+    def reduce_scatter_v(self, array, out, counts, op="sum", timeout=None):
+        """reduce_scatter() into parts of different lengths. counts: elements by rank, the same list on every rank. Returns out."""
+        return self._run(*self._reduce_scatter_v(array, out, counts, op, timeout))
+
+    def reduce_scatter_v_start(self, array, out, counts, op="sum", timeout=None):
+        """reduce_scatter_v() as a Request."""
+        return self._start(*self._reduce_scatter_v(array, out, counts, op, timeout))
+
     def _broadcast(self, array, root, timeout):
         buffer = buffers.of(array, moved=True, writable=self.rank != root)
         return self._op(library.BROADCAST, timeout, buffer, buffer, peer=root), (buffer,), array
@@ -447,8 +620,12 @@ class Comm:
         return self._start(self._op(library.RECV, timeout, out=buffer, peer=source, tag=tag), (buffer,), array)
 
     @staticmethod
-    def _check_same(source, to, count, name):
+    def _check_types(source, to, name):
         if source.type != to.type or source.memory != to.memory:
             raise InvalidError(f"{name}: array and out must be of one type, in one memory", -1)
+
+    @staticmethod
+    def _check_same(source, to, count, name):
+        Comm._check_types(source, to, name)
         if source.count != count:
             raise InvalidError(f"{name}: {source.count} elements do not fit {to.count}", -1)

@@ -10,9 +10,10 @@ BUSY = 1
 NO_RANK = -1
 NAME = "librhcomm.so.0"
 
-F32, F64, F16, BF16, I8, I32, I64, U8 = range(1, 9)
-REDUCTIONS = {"sum": 1, "avg": 2, "min": 3, "max": 4, "prod": 5}
+F32, F64, F16, BF16, I8, I32, I64, U8, I16, U16, U32, U64 = range(1, 13)
+REDUCTIONS = {"sum": 1, "avg": 2, "min": 3, "max": 4, "prod": 5, "band": 6, "bor": 7, "bxor": 8}
 ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, BARRIER, SEND, RECV = range(1, 8)
+ALL_TO_ALL, ALL_TO_ALL_V, GATHER, GATHER_V, SCATTER, SCATTER_V, REDUCE, ALL_GATHER_V, REDUCE_SCATTER_V = range(8, 17)
 HOST, CUDA = 0, 1
 
 KV_SET = CFUNCTYPE(c_int32, c_void_p, c_char_p, c_void_p, c_size_t)
@@ -35,7 +36,7 @@ class Op(Structure):
     """struct rh_comm_op"""
     _fields_ = [("size", c_uint32), ("what", c_int32), ("in_", c_void_p), ("out", c_void_p), ("count", c_size_t), ("type", c_int32),
                 ("reduce", c_int32), ("peer", c_int32), ("tag", c_uint32), ("memory", c_int32), ("reserved", c_int32), ("stream", c_void_p),
-                ("timeout", c_int64)]
+                ("timeout", c_int64), ("in_counts", POINTER(c_size_t)), ("out_counts", POINTER(c_size_t))]
 
 
 class ServerOptions(Structure):

@@ -93,7 +93,7 @@ class ParameterServer:
             server.push_pull({"weights": gradient}, {"weights": weights})
 
     Keys are texts or whole numbers from 0 to 2**63 - 1. Arrays are as those of Comm: contiguous, used in place, of float32,
-    float64, float16, bfloat16, int8, int32, int64 or uint8, in the memory of the processor; a key keeps its length and type.
+    float64, float16, bfloat16 or an integer of 8 to 64 bits, in the memory of the processor; a key keeps its length and type.
     Operations on several keys travel together. Each method has a form with ``_start`` that returns a request to wait() for.
 
     Servers end when all workers have left: at the end of ``with``, by close(), or when the interpreter ends, which closes what is

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "comm/exchanges.h"
 #include "comm/operations.h"
 
 /* Contexts that two ranks have in common at most, beside the world. */
@@ -55,6 +56,8 @@ static int run_all(struct rh_comm *comm, const void *arg)
 
 	if (status == 0)
 		status = operations_outstanding(comm, arg);
+	if (status == 0)
+		status = exchanges_seeded(comm, arg);
 	return status == 0 ? operations_groups(comm, arg) : status;
 }
 

@@ -90,6 +90,49 @@ static void test_failure__a_killed_rank_is_named_by_all_others(void **state)
 	}
 }
 
+/* As above, with what each rank has for each other one. */
+static int exchange_for_ever(struct rh_comm *comm, const void *arg)
+{
+	static float in[3 * 30000];
+	static float out[3 * 30000];
+	static const size_t counts[] = {30000, 30000, 30000};
+	const struct rh_comm_op op = {.size = sizeof(op),
+	                              .what = *(const int32_t *)arg,
+	                              .in = in,
+	                              .out = out,
+	                              .count = counts[0],
+	                              .type = RH_COMM_F32,
+	                              .reduce = RH_COMM_SUM,
+	                              .in_counts = counts,
+	                              .out_counts = counts};
+	struct rh_comm_error err = {0};
+	int32_t r = 0;
+
+	while (r == 0)
+		r = rh_comm_run(comm, &op, &err);
+	if (r != RH_COMM_EPEER)
+		(void)fprintf(stderr, "rank %d: %s\n", (int)rh_comm_rank(comm), err.text);
+	return r == RH_COMM_EPEER ? err.rank + 1 : 90;
+}
+
+static void test_failure__a_rank_killed_in_an_exchange_is_named(void **state)
+{
+	(void)state;
+	for (int32_t what = RH_COMM_ALL_TO_ALL; what <= RH_COMM_REDUCE_SCATTER_V; what++) {
+		int32_t victim = what % 3;
+		struct ranks_plan plan = {.world = 3, .no_shm = what % 2 == 0, .fn = exchange_for_ever, .arg = &what};
+		struct ranks ranks;
+
+		ranks_start(&plan, &ranks);
+		ranks_await_ready(&ranks);
+		/* in the midst of the exchange: any moment is right */
+		(void)usleep(20000);
+		(void)kill(ranks.pids[victim], SIGKILL);
+		for (int32_t rank = 0; rank < plan.world; rank++)
+			assert_int_equal(ranks_wait(&ranks, rank), rank == victim ? 128 + SIGKILL : victim + 1);
+	}
+}
+
 /* Many in flight through both levels, each of which waits for its turn. */
 static int reduce_many_for_ever(struct rh_comm *comm, const void *arg)
 {
@@ -539,6 +582,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_failure__a_killed_rank_is_named_by_all_others),
+		cmocka_unit_test(test_failure__a_rank_killed_in_an_exchange_is_named),
 		cmocka_unit_test(test_failure__a_rank_killed_on_one_of_several_hosts),
 		cmocka_unit_test(test_failure__a_rank_killed_while_all_meet),
 		cmocka_unit_test(test_failure__a_rank_killed_while_others_make_a_group),

@@ -29,9 +29,25 @@ static void test_misuse__wrong_operations_are_refused_and_harm_nothing(void **st
 	                                .count = 4,
 	                                .type = RH_COMM_I32,
 	                                .reduce = RH_COMM_SUM};
-	struct rh_comm_op ops[10];
-	static const char *const words[] = {"what",   "what",  "type",  "type",  "reduce",
-	                                    "memory", "count", "count", "count", "peer is"};
+	static const size_t many[1] = {SIZE_MAX / 4 + 1};
+	struct rh_comm_op ops[17];
+	static const char *const words[] = {"what",
+	                                    "what",
+	                                    "type",
+	                                    "type",
+	                                    "reduce",
+	                                    "memory",
+	                                    "count",
+	                                    "count",
+	                                    "count",
+	                                    "peer is",
+	                                    "in_counts is NULL",
+	                                    "out_counts is NULL",
+	                                    "out_counts are more",
+	                                    "in place",
+	                                    "in_counts are more",
+	                                    "peer is",
+	                                    "not an integer"};
 	struct rh_comm_options alone = {.size = sizeof(alone), .has_rank = 1, .rank = 0, .world = 1};
 	struct rh_comm_error err = {0};
 	struct rh_comm *comm = NULL;
@@ -41,9 +57,9 @@ static void test_misuse__wrong_operations_are_refused_and_harm_nothing(void **st
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 		ops[i] = fine;
 	ops[0].what = 0;
-	ops[1].what = RH_COMM_RECV + 1;
+	ops[1].what = RH_COMM_REDUCE_SCATTER_V + 1;
 	ops[2].type = 0;
-	ops[3].type = RH_COMM_U8 + 1;
+	ops[3].type = RH_COMM_U64 + 1;
 	ops[4].reduce = 0;
 	ops[5].memory = 2;
 	/* of which four bytes each are nothing at all, or almost nothing */
@@ -52,6 +68,17 @@ static void test_misuse__wrong_operations_are_refused_and_harm_nothing(void **st
 	ops[8].count = SIZE_MAX / 8 + 1;
 	ops[9].what = RH_COMM_BROADCAST;
 	ops[9].peer = 1;
+	ops[10].what = RH_COMM_REDUCE_SCATTER_V;
+	ops[11].what = RH_COMM_GATHER_V;
+	ops[12].what = RH_COMM_ALL_GATHER_V;
+	ops[12].out_counts = many;
+	ops[13].what = RH_COMM_ALL_TO_ALL;
+	ops[14].what = RH_COMM_SCATTER_V;
+	ops[14].in_counts = many;
+	ops[15].what = RH_COMM_REDUCE;
+	ops[15].peer = -1;
+	ops[16].type = RH_COMM_BF16;
+	ops[16].reduce = RH_COMM_BOR;
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
 		struct rh_comm_request *request = NULL;
 

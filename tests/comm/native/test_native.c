@@ -14,6 +14,7 @@
 /* clang-format on */
 
 #include "comm/core/context.h"
+#include "comm/exchanges.h"
 #include "comm/native/copy.h"
 #include "comm/operations.h"
 #include "comm/ranks.h"
@@ -51,6 +52,24 @@ static void test_native__messages(void **state)
 	(void)state;
 	run_worlds(operations_messages, false, 2, 4);
 	run_worlds(operations_messages, true, 2, 3);
+}
+
+static void test_native__exchanges(void **state)
+{
+	static const struct ranks_plan hosts = {.world = 5, .places = "ABABA", .fn = exchanges_seeded};
+
+	(void)state;
+	run_worlds(exchanges_seeded, false, 1, 3);
+	run_worlds(exchanges_seeded, false, 5, 5);
+	run_worlds(exchanges_seeded, true, 2, 3);
+	ranks_run(&hosts);
+}
+
+static void test_native__counts_that_do_not_agree_are_named(void **state)
+{
+	(void)state;
+	exchanges_check_counts("native", false);
+	exchanges_check_counts("native", true);
 }
 
 static void test_native__operations_outstanding(void **state)
@@ -321,6 +340,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_native__collectives_over_tcp),
 		cmocka_unit_test(test_native__collectives_of_eight),
 		cmocka_unit_test(test_native__messages),
+		cmocka_unit_test(test_native__exchanges),
+		cmocka_unit_test(test_native__counts_that_do_not_agree_are_named),
 		cmocka_unit_test(test_native__operations_outstanding),
 		cmocka_unit_test(test_native__groups),
 		cmocka_unit_test(test_native__batches),

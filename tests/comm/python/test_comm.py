@@ -43,6 +43,43 @@ def collectives():
 
 
 @kit.case
+def exchanges():
+    with roundhouse.Comm() as comm:
+        rank, world = comm.rank, comm.world
+        everybody = range(world)
+        out = comm.all_to_all(array.array("i", [10 * rank + i for i in everybody]), array.array("i", [0] * world))
+        assert list(out) == [10 * i + rank for i in everybody]
+        # parts of 0, 1, 2 ... elements of a type that is only moved
+        given = array.array("h", [rank * 10 + to for to in everybody for _ in range(to)])
+        out = array.array("h", [0] * (rank * world))
+        request = comm.all_to_all_v_start(given, list(everybody), out, [rank] * world)
+        assert list(request.wait()) == [i * 10 + rank for i in everybody for _ in range(rank)]
+        mine = rank == world - 1
+        out = comm.gather(array.array("d", [rank]), array.array("d", [0] * world) if mine else None, world - 1)
+        assert list(out) == list(everybody) if mine else out is None
+        total = sum(everybody)
+        out = comm.gather_v(array.array("f", [rank] * rank), array.array("f", [0] * total) if mine else None, everybody, world - 1)
+        assert list(out) == [i for i in everybody for _ in range(i)] if mine else out is None
+        out = comm.scatter(array.array("b", everybody) if mine else None, array.array("b", [0]), world - 1)
+        assert out[0] == rank
+        given = array.array("q", [i for i in everybody for _ in range(i)]) if mine else None
+        assert list(comm.scatter_v(given, everybody, array.array("q", [0] * rank), world - 1)) == [rank] * rank
+        out = comm.reduce(array.array("i", [rank + 1]), "sum", world - 1)
+        assert out[0] == (ranks_sum(world) if mine else rank + 1)
+        out = comm.all_gather_v(array.array("i", [rank] * rank), array.array("i", [0] * total), everybody)
+        assert list(out) == [i for i in everybody for _ in range(i)]
+        out = comm.reduce_scatter_v(array.array("i", range(total)), array.array("i", [0] * rank), everybody, "max")
+        assert list(out) == [sum(range(rank)) + i for i in range(rank)]
+        for wrong in ([1] * (world + 1), [-1] + [1] * (world - 1), [2] * world):
+            try:
+                comm.all_to_all_v(array.array("i", [0] * world), wrong, array.array("i", [0] * world), [1] * world)
+            except roundhouse.InvalidError as error:
+                assert "count" in str(error)
+            else:
+                raise AssertionError(f"{wrong} was not refused")
+
+
+@kit.case
 def outstanding():
     with roundhouse.Comm() as comm:
         arrays = [array.array("f", [comm.rank + 1.0] * (10 ** (i % 5) + 1)) for i in range(20)]
@@ -377,6 +414,11 @@ class Worlds(kit.Ranks):
                 if count > 1:
                     self.world(count, "collectives")
 
+    def test_exchanges(self):
+        for count in (1, 2, 3, 5):
+            with self.subTest(count):
+                self.world(count, "exchanges")
+
     def test_outstanding(self):
         self.world(3, "outstanding")
 
@@ -468,7 +510,7 @@ class Alone(unittest.TestCase):
         f = array.array("f", [1.0, 2.0])
         cases = {
             "unknown reduction": (lambda: self.comm.all_reduce(f, "median"), "median"),
-            "elements without a reduction": (lambda: self.comm.all_reduce(array.array("h", [1])), '"h"'),
+            "elements without a reduction": (lambda: self.comm.all_reduce(memoryview(bytearray(8)).cast("P")), '"P"'),
             "read-only": (lambda: self.comm.all_reduce(b"abc"), "cannot be written"),
             "not an array": (lambda: self.comm.all_reduce(7), "not an array"),
             "a view with gaps": (lambda: self.comm.all_reduce(memoryview(array.array("f", [0.0] * 4))[::2]), "contiguous"),

@@ -77,7 +77,7 @@ class Numpy(kit.Ranks):
         rows = {
             "not contiguous": np.zeros((4, 4))[:, 1], "contiguous the other way": np.asfortranarray(np.zeros((3, 4))),
             "other order of bytes": np.zeros(3, dtype=">f4"), "read-only": frozen, "complex": np.zeros(3, dtype="complex64"),
-            "objects": np.array([object()]), "int16": np.zeros(3, dtype="int16")}
+            "objects": np.array([object()]), "dates": np.zeros(3, dtype="datetime64[s]")}
         for name, array in rows.items():
             with self.subTest(name), self.assertRaises(roundhouse.InvalidError):
                 buffers.of(array)

@@ -3,29 +3,14 @@
 
 PYTHON has torch 2; without it, the environment that examples/setup made for pytorch is used.
 """
-import importlib.machinery
-import importlib.util
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 
 import kit
+import torch2
 from test_torch1 import alone, check_equal, loss_of, network
-
-
-def python():
-    """A Python with torch 2, or the reason why there is none."""
-    if len(sys.argv) > 3 and sys.argv[3] != "--case":
-        return sys.argv[3]
-    loader = importlib.machinery.SourceFileLoader("setup", os.path.join(kit.SOURCE, "examples", "setup"))
-    setup = importlib.util.module_from_spec(importlib.util.spec_from_loader("setup", loader))
-    loader.exec_module(setup)
-    made = setup.Framework("pytorch", setup.PYTHON)
-    if not made.ready():
-        kit.skip("the environment of pytorch is not made; run examples/setup pytorch")
-    return str(made.place / "bin" / "python")
 
 
 def start():
@@ -92,6 +77,23 @@ def exchanges():
     out = torch.empty((rank + 1) * world, 2)
     dist.all_to_all_single(out, full(torch, rank, sum(sizes), 2), [rank + 1] * world, sizes)
     assert out[:: rank + 1, 0].tolist() == in_ranks(world)
+    # empty parts, types that are only moved, tensors with gaps
+    sizes = [i % 2 * 3 for i in range(world)]
+    out = torch.empty(rank % 2 * 3 * world, dtype=torch.complex64)
+    dist.all_to_all_single(out, torch.full((sum(sizes),), complex(rank, 1)), [rank % 2 * 3] * world, sizes)
+    assert out.tolist() == [complex(i, 1) for i in range(world) for _ in range(rank % 2 * 3)]
+    out = [torch.empty(2, 3, dtype=torch.int16).t() for _ in range(world)]
+    dist.all_to_all(out, [torch.full((2, 3), 100 * rank + i, dtype=torch.int16).t() for i in range(world)])
+    assert [int(o[1, 1]) for o in out] == [100 * i + rank for i in range(world)]
+    out = torch.empty(world, 2, dtype=torch.bool)
+    dist.all_to_all_single(out, torch.eye(world, 2, dtype=torch.bool))
+    assert out.tolist() == [[rank == 0, rank == 1]] * world
+    got = torch.empty(4, 2).t()
+    dist.scatter(got, [full(torch, i, 4, 2).t() for i in range(world)] if rank == 0 else None, 0)
+    assert (got == rank + 1).all()
+    t = full(torch, rank, 4, 2).t()
+    dist.reduce(t, 1, dist.ReduceOp.MAX)
+    assert (t == (world if rank == 1 else rank + 1)).all()
     to, source = (rank + 1) % world, (rank - 1) % world
     got = torch.empty(3)
     works = dist.batch_isend_irecv([dist.P2POp(dist.isend, full(torch, rank, 3), to), dist.P2POp(dist.irecv, got, source)])
@@ -101,6 +103,21 @@ def exchanges():
     seen = [None] * world
     dist.all_gather_object(seen, {"rank": rank})
     assert seen == [{"rank": i} for i in range(world)]
+
+
+@kit.case
+def exchange_mismatch():
+    torch, dist, rank, world = start()
+    sizes = [2] * world
+    if rank == 1:
+        sizes[0] = 1
+    try:
+        dist.all_to_all_single(torch.empty(2 * world), torch.empty(sum(sizes)), [2] * world, sizes)
+        dist.barrier()
+    except ValueError as error:
+        assert "rank 1 has 1 elements for rank 0, which expects 2" in str(error), error
+        return
+    raise AssertionError("nobody noticed")
 
 
 @kit.case
@@ -123,9 +140,9 @@ def tensors():
     moved = torch.tensor([rank], dtype=torch.int16)
     dist.broadcast(moved, 1)
     assert moved.tolist() == [1]
-    for refused in (torch.tensor([rank], dtype=torch.int16), torch.eye(2).to_sparse()):
+    for refused, op in ((torch.ones(1), dist.ReduceOp.BAND), (torch.eye(2).to_sparse(), dist.ReduceOp.SUM)):
         try:
-            dist.all_reduce(refused)
+            dist.all_reduce(refused, op)
         except ValueError:
             continue
         raise AssertionError("was not refused")
@@ -501,6 +518,9 @@ class Torch2(kit.Ranks):
     def test_collectives(self):
         self.run_case("collectives")
 
+    def test_exchange_mismatch(self):
+        self.run_case("exchange_mismatch")
+
     def test_exchanges(self):
         self.run_case("exchanges")
 
@@ -556,10 +576,7 @@ class Torch2(kit.Ranks):
 
 
 if "--case" not in sys.argv:
-    PYTHON = python()
-    if subprocess.run([PYTHON, "-c", "import torch; assert int(torch.__version__.split('.')[0]) >= 2"], stderr=subprocess.DEVNULL,
-                      check=False).returncode != 0:
-        kit.skip(f"{PYTHON} has no torch 2")
+    PYTHON = torch2.python()
 # not in what torch's spawn() starts
 if __name__ == "__main__":
     kit.main()

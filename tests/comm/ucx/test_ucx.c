@@ -24,6 +24,7 @@
 /* clang-format on */
 
 #include "comm/divergence.h"
+#include "comm/exchanges.h"
 #include "comm/operations.h"
 #include "comm/ranks.h"
 
@@ -73,6 +74,14 @@ static void test_ucx__messages(void **state)
 	(void)state;
 	run_worlds(operations_messages, false, 2, 4);
 	run_worlds(operations_messages, true, 2, 3);
+}
+
+static void test_ucx__exchanges(void **state)
+{
+	(void)state;
+	run_worlds(exchanges_seeded, false, 2, 3);
+	run_worlds(exchanges_seeded, true, 3, 3);
+	exchanges_check_counts("ucx", true);
 }
 
 static void test_ucx__operations_outstanding(void **state)
@@ -586,6 +595,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_ucx__collectives_over_tcp),
 		cmocka_unit_test(test_ucx__collectives_of_eight),
 		cmocka_unit_test(test_ucx__messages),
+		cmocka_unit_test(test_ucx__exchanges),
 		cmocka_unit_test(test_ucx__operations_outstanding),
 		cmocka_unit_test(test_ucx__groups),
 		cmocka_unit_test(test_ucx__a_killed_rank_is_named_by_all_others),

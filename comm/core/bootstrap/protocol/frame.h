@@ -14,7 +14,7 @@
 #include "comm/core/bootstrap/protocol/sha256.h"
 
 /** Version of the protocol; both sides must have the same one. */
-#define RH_COMM_PROTOCOL 3
+#define RH_COMM_PROTOCOL 4
 /** Collectives of which each context remembers what they were; a power of two. */
 #define RH_COMM_REMEMBERED 16
 /** Longest payload, bytes: a key and a value. */

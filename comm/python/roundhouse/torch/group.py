@@ -9,6 +9,7 @@ import torch.distributed as dist
 
 from roundhouse.errors import InvalidError
 from roundhouse.torch.bootstrap import start
+from roundhouse.torch.monitored import Monitored
 from roundhouse.torch.operations import Operations
 from roundhouse.torch.work import forget
 
@@ -19,6 +20,7 @@ _ROUTED = (
     "all_gather_single_coalesced", "allgather_into_tensor_coalesced", "reduce_scatter", "reduce_scatter_single", "_reduce_scatter_base",
     "reduce_scatter_single_coalesced", "reduce_scatter_tensor_coalesced", "alltoall", "all_to_all_single", "alltoall_base", "gather",
     "gather_single", "scatter", "barrier", "send", "recv", "recv_anysource")
+_MESSAGES = ("send", "recv", "recv_anysource")
 # the Comm of all ranks, of which groups are made
 _state = {"world": None}
 
@@ -83,6 +85,7 @@ class Group(dist.ProcessGroup):
         self.comm = comm
         self._own = Operations(comm, options.timeout.total_seconds())
         self._others, self._known = _Others(options), None
+        self._monitored = Monitored(options.store, comm.rank, comm.world)
         self._group_name, self._group_desc = "", ""
 
     def size(self):
@@ -169,6 +172,13 @@ class Group(dist.ProcessGroup):
         serving = self._serving(torch.device(device).type)
         return serving.end_coalescing() if serving is self._own else serving._end_coalescing(*works)
 
+    def monitored_barrier(self, timeout=None, wait_all_ranks=False):
+        """barrier() that names who did not come within timeout, a timedelta. It breaks nothing: the group may be used afterwards."""
+        serving = self._serving("cpu")
+        if serving is not self._own:
+            return serving.monitored_barrier(timeout, wait_all_ranks)
+        return self._monitored.run(self._own.seconds if timeout is None else timeout.total_seconds(), wait_all_ranks)
+
     def shutdown(self):
         """Leave; torch's destroy_process_group() calls it."""
         comm = self.comm
@@ -184,15 +194,29 @@ class Group(dist.ProcessGroup):
 
 
 def _routed(name):
-    """A method of Group: the operation by what carries its tensors; torch's profiler shows ours as "rh:NAME"."""
+    """A method of Group: the operation by what carries its tensors; torch's profiler shows ours as "rh:NAME".
+
+    A collective that is refused here keeps its place in the order of all: where others have posted it, they get an error that
+    names this rank, instead of waiting for it.
+    """
+
+    def own(self, args, kwargs):
+        try:
+            return getattr(self._own, name)(*args, **kwargs)
+        except Exception:
+            if name not in _MESSAGES:
+                self._own.stand_in()
+            raise
 
     @functools.wraps(getattr(Operations, name))
     def operation(self, *args, **kwargs):
         serving = self._serving(_device_of(args) or _device_of(kwargs.values()))
-        if serving is not self._own or not torch.autograd._profiler_enabled():
+        if serving is not self._own:
             return getattr(serving, name)(*args, **kwargs)
+        if not torch.autograd._profiler_enabled():
+            return own(self, args, kwargs)
         with torch.autograd.profiler.record_function(f"{NAME}:{name}"):
-            return getattr(serving, name)(*args, **kwargs)
+            return own(self, args, kwargs)
 
     return operation
 

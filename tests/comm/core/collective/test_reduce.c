@@ -17,7 +17,7 @@
 
 /* Longer than any vector register, and no multiple of one. */
 #define COUNT 131
-#define OPS 5
+#define OPS 8
 
 /* A repeatable stream of bits. */
 static uint64_t random_next(uint64_t *seed)
@@ -55,6 +55,8 @@ static void test_reduce__combines_every_type_by_every_reduction(void **state)
 	(void)state;
 	for (int32_t type = 1; type <= VALUES_TYPES; type++) {
 		for (int32_t reduce = 1; reduce <= OPS; reduce++) {
+			if (type < RH_COMM_I8 && reduce > RH_COMM_PROD)
+				continue;
 			for (size_t offset = 0; offset < 3; offset++) {
 				check_one(type, reduce, offset, COUNT - 3);
 				check_one(type, reduce, offset, 1);
@@ -101,6 +103,66 @@ static void test_reduce__integers_compare_with_their_sign(void **state)
 	rh_comm_reduce(c, c, d, 2, RH_COMM_U8, RH_COMM_MAX);
 	assert_int_equal(c[0], 128);
 	assert_int_equal(c[1], 255);
+}
+
+static void test_reduce__unsigned_types_reach_beyond_the_signed_ones(void **state)
+{
+	int16_t i16[1] = {INT16_MIN};
+	int16_t one16[1] = {1};
+	uint16_t u16[1] = {UINT16_MAX};
+	uint16_t half16[1] = {UINT16_MAX / 2};
+	uint32_t u32[1] = {UINT32_MAX};
+	uint32_t half32[1] = {UINT32_MAX / 2};
+	uint64_t u64[1] = {UINT64_MAX};
+	uint64_t half64[1] = {UINT64_MAX / 2};
+
+	(void)state;
+	rh_comm_reduce(i16, i16, one16, 1, RH_COMM_I16, RH_COMM_MIN);
+	assert_int_equal(i16[0], INT16_MIN);
+	rh_comm_reduce(u16, u16, half16, 1, RH_COMM_U16, RH_COMM_MAX);
+	assert_int_equal(u16[0], UINT16_MAX);
+	/* 65535 squared is more than an int can hold */
+	rh_comm_reduce(u16, u16, u16, 1, RH_COMM_U16, RH_COMM_PROD);
+	assert_int_equal(u16[0], 1);
+	rh_comm_reduce(u32, half32, u32, 1, RH_COMM_U32, RH_COMM_MAX);
+	assert_true(u32[0] == UINT32_MAX);
+	rh_comm_divide(u32, 1, RH_COMM_U32, 3);
+	assert_true(u32[0] == UINT32_MAX / 3);
+	rh_comm_reduce(half64, half64, u64, 1, RH_COMM_U64, RH_COMM_MIN);
+	assert_true(half64[0] == UINT64_MAX / 2);
+	rh_comm_divide(u64, 1, RH_COMM_U64, 3);
+	assert_true(u64[0] == UINT64_MAX / 3);
+}
+
+static void check_nan(int32_t type, int32_t reduce)
+{
+	_Alignas(64) char a[COUNT * 8];
+	_Alignas(64) char b[COUNT * 8];
+
+	for (size_t i = 0; i < COUNT; i++) {
+		values_put_float(a, i, type, i % 3 == 0 ? NAN : (float)(i % 7));
+		values_put_float(b, i, type, i % 5 == 0 ? NAN : 3.0F);
+	}
+	rh_comm_reduce(a, a, b, COUNT, type, reduce);
+	for (size_t i = 0; i < COUNT; i++) {
+		double wanted = values_combine((double)(i % 7), 3, reduce);
+
+		if (i % 3 == 0 || i % 5 == 0)
+			assert_true(isnan(values_take(a, i, type)));
+		else
+			assert_true(values_take(a, i, type) == wanted);
+	}
+}
+
+/* Whoever looks for a loss that is no number any more does so by the largest of all ranks. */
+static void test_reduce__min_and_max_keep_nan(void **state)
+{
+	(void)state;
+	for (int32_t type = RH_COMM_F32; type <= RH_COMM_BF16; type++) {
+		check_nan(type, RH_COMM_MIN);
+		check_nan(type, RH_COMM_MAX);
+		check_nan(type, RH_COMM_SUM);
+	}
 }
 
 static void test_reduce__halves_survive_a_round_trip(void **state)
@@ -179,6 +241,11 @@ static void test_reduce__knows_its_types(void **state)
 	assert_false(rh_comm_reduce_is_known(0));
 	assert_false(rh_comm_reduce_is_known(OPS + 1));
 	assert_true(rh_comm_reduce_is_known(OPS));
+	for (int32_t type = 1; type <= VALUES_TYPES; type++) {
+		assert_true(rh_comm_type_reduces_by(type, RH_COMM_PROD));
+		assert_int_equal(rh_comm_type_reduces_by(type, RH_COMM_BAND), type >= RH_COMM_I8);
+		assert_int_equal(rh_comm_type_reduces_by(type, RH_COMM_BXOR), type >= RH_COMM_I8);
+	}
 }
 
 int main(void)
@@ -187,6 +254,8 @@ int main(void)
 		cmocka_unit_test(test_reduce__combines_every_type_by_every_reduction),
 		cmocka_unit_test(test_reduce__integers_wrap_around),
 		cmocka_unit_test(test_reduce__integers_compare_with_their_sign),
+		cmocka_unit_test(test_reduce__unsigned_types_reach_beyond_the_signed_ones),
+		cmocka_unit_test(test_reduce__min_and_max_keep_nan),
 		cmocka_unit_test(test_reduce__halves_survive_a_round_trip),
 		cmocka_unit_test(test_reduce__rounds_to_nearest_even),
 		cmocka_unit_test(test_reduce__divides),

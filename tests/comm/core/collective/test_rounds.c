@@ -149,6 +149,10 @@ static int64_t wanted(const struct rh_comm_plan *plan, size_t i)
 		return (int64_t)(i + 1) * 1000 * ranks + ranks * (ranks - 1) / 2;
 	case RH_COMM_ALL_GATHER:
 		return value((int32_t)(i / plan->count), i % plan->count);
+	case RH_COMM_REDUCE:
+		return plan->rank == plan->root ? (int64_t)(i + 1) * 1000 * ranks + ranks * (ranks - 1) / 2 : 0;
+	case RH_COMM_ALL_TO_ALL:
+		return value((int32_t)(i / plan->count), (size_t)plan->rank * plan->count + i % plan->count);
 	default:
 		return value(plan->root, i);
 	}
@@ -157,7 +161,8 @@ static int64_t wanted(const struct rh_comm_plan *plan, size_t i)
 static void play(const struct rh_comm_plan *like)
 {
 	struct game *game = calloc(1, sizeof(*game));
-	size_t outs = like->what == RH_COMM_ALL_GATHER ? like->count * (size_t)like->world : like->count;
+	bool wide = like->what == RH_COMM_ALL_GATHER || like->what == RH_COMM_ALL_TO_ALL;
+	size_t outs = wide ? like->count * (size_t)like->world : like->count;
 
 	assert_non_null(game);
 	game->world = like->world;
@@ -233,6 +238,18 @@ static void test_rounds__broadcast(void **state)
 	play_sizes(RH_COMM_BROADCAST, false);
 }
 
+static void test_rounds__reduce(void **state)
+{
+	(void)state;
+	play_sizes(RH_COMM_REDUCE, false);
+}
+
+static void test_rounds__all_to_all(void **state)
+{
+	(void)state;
+	play_sizes(RH_COMM_ALL_TO_ALL, false);
+}
+
 static void test_rounds__barrier(void **state)
 {
 	(void)state;
@@ -266,6 +283,8 @@ int main(void)
 		cmocka_unit_test(test_rounds__reduce_scatter),
 		cmocka_unit_test(test_rounds__all_gather),
 		cmocka_unit_test(test_rounds__broadcast),
+		cmocka_unit_test(test_rounds__reduce),
+		cmocka_unit_test(test_rounds__all_to_all),
 		cmocka_unit_test(test_rounds__barrier),
 		cmocka_unit_test(test_rounds__ring_moves_no_byte_too_many),
 	};

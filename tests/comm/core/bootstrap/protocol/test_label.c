@@ -24,8 +24,20 @@ static const struct {
 	{{.what = RH_COMM_REDUCE_SCATTER, .count = 1, .type = RH_COMM_I64, .reduce = RH_COMM_MIN},
      "reduce-scatter of 1 i64, min"},
 	{{.what = RH_COMM_ALL_GATHER, .count = 0, .type = RH_COMM_BF16}, "all-gather of 0 bf16"},
+	{{.what = RH_COMM_ALL_REDUCE, .count = 4, .type = RH_COMM_U64, .reduce = RH_COMM_BXOR},
+     "all-reduce of 4 u64, bxor"},
+	{{.what = RH_COMM_ALL_REDUCE, .count = 4, .type = RH_COMM_I16, .reduce = RH_COMM_BAND},
+     "all-reduce of 4 i16, band"},
 	{{.what = RH_COMM_BROADCAST, .count = 7, .type = RH_COMM_F64, .peer = 65535}, "broadcast of 7 f64 from rank 65535"},
 	{{.what = RH_COMM_BARRIER}, "barrier"},
+	{{.what = RH_COMM_ALL_TO_ALL, .count = 9, .type = RH_COMM_I8}, "all-to-all of 9 i8"},
+	{{.what = RH_COMM_ALL_TO_ALL_V, .type = RH_COMM_I8}, "all-to-all-v of i8"},
+	{{.what = RH_COMM_GATHER, .count = 2, .type = RH_COMM_F32, .peer = 3}, "gather of 2 f32 to rank 3"},
+	{{.what = RH_COMM_GATHER_V, .count = 2, .type = RH_COMM_F32, .peer = 3}, "gather-v of f32 to rank 3"},
+	{{.what = RH_COMM_SCATTER, .count = 2, .type = RH_COMM_F32, .peer = 65535}, "scatter of 2 f32 from rank 65535"},
+	{{.what = RH_COMM_SCATTER_V, .type = RH_COMM_F32, .peer = 0}, "scatter-v of f32 from rank 0"},
+	{{.what = RH_COMM_REDUCE, .count = 2, .type = RH_COMM_F32, .reduce = RH_COMM_MIN, .peer = 1},
+     "reduce of 2 f32, min to rank 1"},
 };
 
 #define ROWS (sizeof(rows) / sizeof(*rows))
@@ -59,6 +71,27 @@ static void test_label__only_what_matters(void **state)
 	assert_true(rh_comm_label(&gathers[0]) == rh_comm_label(&gathers[1]));
 }
 
+/* Lists are part of the label; with the same sum, too. */
+static void test_label__lists(void **state)
+{
+	static const size_t lists[][3] = {{1, 2, 3}, {3, 2, 1}, {0, 3, 3}, {6, 0, 0}};
+	struct rh_comm_op op = {.what = RH_COMM_REDUCE_SCATTER_V, .type = RH_COMM_F32, .reduce = RH_COMM_MAX};
+	static const char start[] = "reduce-scatter-v of 6 f32, max in all, with the list of counts ";
+	uint64_t labels[4];
+	char text[120];
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		op.in_counts = lists[i];
+		labels[i] = rh_comm_label_listed(&op, 3);
+		assert_true(labels[i] == rh_comm_label_listed(&op, 3));
+		for (size_t j = 0; j < i; j++)
+			assert_true(labels[i] != labels[j]);
+		rh_comm_label_text(labels[i], text, sizeof(text));
+		assert_memory_equal(text, start, sizeof(start) - 1);
+	}
+}
+
 /* An id has the number in its low bits, and stands for all that came before. */
 static void test_label__ids_distinguish_histories(void **state)
 {
@@ -79,6 +112,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_label__words),
 		cmocka_unit_test(test_label__only_what_matters),
+		cmocka_unit_test(test_label__lists),
 		cmocka_unit_test(test_label__ids_distinguish_histories),
 	};
 
