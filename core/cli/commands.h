@@ -20,6 +20,7 @@ extern const struct rh_command rh_command_describe;
 extern const struct rh_command rh_command_stop;
 extern const struct rh_command rh_command_runs;
 extern const struct rh_command rh_command_rerun;
+extern const struct rh_command rh_command_sweep;
 extern const struct rh_command rh_command_render;
 extern const struct rh_command rh_command_lint;
 extern const struct rh_command rh_command_convert;

@@ -12,7 +12,8 @@ import unittest
 
 from program import PROGRAM, Case, call, job, main
 
-COMMANDS = ["run", "ls", "logs", "attach", "describe", "top", "ps", "stop", "rerun", "runs", "render", "lint", "plugins", "version", "completion", "man"]
+COMMANDS = ["run", "ls", "logs", "attach", "describe", "top", "ps", "stop", "rerun", "runs", "sweep", "render", "lint", "plugins", "version",
+            "completion", "man"]
 
 
 class Help(Case):

@@ -65,6 +65,9 @@ TESTED = {
     "roundhouse exec digits-worker-1 -- sh -c 'echo $RANK; py-spy dump --pid 1234'": ("tests/docs/test_commands.py",
                                                                                       "def test_exec"),
     "roundhouse run --timestamps --only worker-1 examples/pytorch/digits.yaml": ("tests/cli/test_view.py", '"--timestamps"'),
+    "roundhouse sweep train.yaml --param lr=0.1,0.01 --param batch=32,48 --parallel 2 --metric 'accuracy ([0-9.]+)'":
+        ("tests/cli/test_sweep.py", '"--metric", "accuracy'),
+    "roundhouse sweep train.yaml --resume --svg plot.svg": ("tests/cli/test_sweep.py", '"--resume"'),
     "roundhouse ls": ("tests/cli/test_runs.py", "def test_runs_that_go_on_and_that_have_ended"),
     "roundhouse logs digits worker-1 --tail 20": ("tests/cli/test_runs.py", '"--tail", "1"'),
     "roundhouse logs -f --timestamps digits": ("tests/cli/test_runs.py", "def test_follow_ends_with_the_run"),

@@ -111,6 +111,17 @@ static int override_job(const struct rh_cli *cli, struct override_job *job, stru
 	return r;
 }
 
+int rh_override_job(const struct rh_kind *kind, struct rh_json *object, const char *option, const char *text,
+                    struct rh_error *err)
+{
+	struct override_job job = {.kind = kind, .object = object, .count = 1};
+	override_fn *fn = override_find(option);
+	int r = fn ? fn(&job, text, err) : rh_fail(err, RH_EINVAL, "there is no option --%s", option);
+
+	rh_json_free(job.schema);
+	return r;
+}
+
 static const struct rh_kind *override_kind(const struct rh_host *host, const struct rh_json *object)
 {
 	return rh_host_kind(host, rh_json_string_at(object, "apiVersion"), rh_json_string_at(object, "kind"), NULL);

@@ -32,5 +32,8 @@
  */
 int rh_override(const struct rh_cli *cli, const struct rh_host *host, struct rh_manifest *manifest,
                 struct rh_error *err);
+/** Apply one of these options to a job of @p kind. @param option "set". @return as rh_override() */
+int rh_override_job(const struct rh_kind *kind, struct rh_json *object, const char *option, const char *text,
+                    struct rh_error *err);
 
 #endif
