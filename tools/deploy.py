@@ -33,13 +33,14 @@ VALUES = [
      '        {{- if eq .Values.scope "namespaced" }}\n        - name: KUBEFLOW_NAMESPACE\n'
      "          valueFrom:\n            fieldRef:\n              fieldPath: metadata.namespace\n        {{- end }}\n"
      "        {{- with .Values.extraEnv }}\n        {{- toYaml . | nindent 8 }}\n        {{- end }}\n        {{- end }}\n"
-     "        {{- if or .Values.config .Values.plugins }}\n        volumeMounts:\n        {{- if .Values.config }}\n        - name: config\n"
+     "        {{- if or .Values.config .Values.plugins }}\n        volumeMounts:\n"
+     '        {{- if or .Values.config (include "roundhouse.pins" .) }}\n        - name: config\n'
      "          mountPath: /etc/roundhouse\n          readOnly: true\n        {{- end }}\n        {{- if .Values.plugins }}\n"
      "        - name: plugins\n          mountPath: /var/lib/roundhouse/plugins\n          readOnly: true\n        {{- end }}\n"
      "        {{- end }}\n"),
     ('        sidecar.istio.io/inject: "false"\n',
      '        sidecar.istio.io/inject: "false"\n'
-     "        {{- with .Values.config }}\n        checksum/config: {{ sha256sum . }}\n        {{- end }}\n"
+     '        {{- with print .Values.config (include "roundhouse.pins" .) }}\n        checksum/config: {{ sha256sum . }}\n        {{- end }}\n'
      "        {{- with .Values.podAnnotations }}\n        {{- toYaml . | nindent 8 }}\n        {{- end }}\n"),
     ("        app.kubernetes.io/component: controller\n      annotations:\n",
      "        app.kubernetes.io/component: controller\n"
@@ -47,8 +48,11 @@ VALUES = [
     ("      serviceAccountName: roundhouse\n",
      '      serviceAccountName: {{ include "roundhouse.account" . }}\n'
      "      {{- with .Values.priorityClassName }}\n      priorityClassName: {{ . }}\n      {{- end }}\n"
-     "      {{- if or .Values.config .Values.plugins }}\n      volumes:\n      {{- if .Values.config }}\n      - name: config\n"
-     '        configMap:\n          name: {{ include "roundhouse.name" . }}-config\n      {{- end }}\n'
+     "      {{- if or .Values.config .Values.plugins }}\n      volumes:\n"
+     '      {{- if or .Values.config (include "roundhouse.pins" .) }}\n      - name: config\n'
+     '        configMap:\n          name: {{ include "roundhouse.name" . }}-config\n'
+     '          {{- if include "roundhouse.pins" . }}\n          items:\n          - {key: roundhouse.ini, path: roundhouse.ini}\n'
+     "          - {key: plugins.ini, path: plugins.d/images.ini}\n          {{- end }}\n      {{- end }}\n"
      "      {{- if .Values.plugins }}\n      - name: plugins\n        emptyDir:\n          sizeLimit: 256Mi\n      {{- end }}\n"
      "      {{- end }}\n      {{- with .Values.plugins }}\n      initContainers:\n      {{- range . }}\n"
      '      {{- include "roundhouse.plugin" . | nindent 6 }}\n      {{- end }}\n      {{- end }}\n'

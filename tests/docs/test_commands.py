@@ -80,6 +80,8 @@ TESTED = {
     "roundhouse runs prune --older-than 72h": ("tests/cli/test_runs.py", '"prune", "--older-than"'),
     "packaging/image.sh -t registry.example/roundhouse:0.1.0 roundhouse.tar": ("tests/controller/deploy/test_image.py",
                                                                                "image.sh"),
+    "roundhouse manifests --plugin dask.so | kubectl apply --server-side -f -":
+        ("tests/controller/deploy/test_manifests.py", '"--plugin", file'),
     "roundhouse manifests --plugins ./plugins --plugin-image dask=registry.example/dask-plugin:1.0":
         ("tests/controller/deploy/test_manifests.py", "--plugin-image="),
     "roundhouse convert old.yaml > new.yaml": ("tests/cli/test_convert.py", "def test_each_becomes_what_it_should"),

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """test_manifests.py ROUNDHOUSE: what `roundhouse manifests` prints, and that conf/deploy says the same."""
+import hashlib
 import json
 import os
 import pathlib
@@ -309,8 +310,8 @@ class Manifests(unittest.TestCase):
         self.assertEqual(sorted(mount["name"] for mount in pod["containers"][0]["volumeMounts"]), names)
 
     @unittest.skipUnless(VETERAN, "ROUNDHOUSE_TEST_VETERAN names no plugin")
-    def test_helm_and_kustomize_plugins(self):
-        """The chart's values and the component make what --plugin-image makes."""
+    def test_helm_plugins(self):
+        """The chart's values make what --plugin-image makes."""
         name, words = self.with_plugin()
         wanted = manifests("--namespace=team", *words)
         rules = [rule for rule in wanted["ClusterRole", "roundhouse"]["rules"]
@@ -319,6 +320,107 @@ class Manifests(unittest.TestCase):
         self.assertEqual(got["Deployment", "roundhouse"], wanted["Deployment", "roundhouse"])
         self.assertLessEqual({json.dumps(rule, sort_keys=True) for rule in rules},
                              {json.dumps(rule, sort_keys=True) for rule in got["ClusterRole", "roundhouse"]["rules"]})
+
+    def mounted(self, objects):
+        """-> a folder with what the controller's container finds in /etc/roundhouse"""
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        pod = objects["Deployment", "roundhouse"]["spec"]["template"]["spec"]
+        self.assertIn({"name": "config", "mountPath": "/etc/roundhouse", "readOnly": True}, pod["containers"][0]["volumeMounts"])
+        volume = next(volume["configMap"] for volume in pod["volumes"] if volume["name"] == "config")
+        data = objects["ConfigMap", volume["name"]]["data"]
+        for item in volume.get("items", [{"key": key, "path": key} for key in data]):
+            (folder / item["path"]).parent.mkdir(exist_ok=True)
+            (folder / item["path"]).write_text(data[item["key"]])
+        return folder
+
+    @unittest.skipUnless(VETERAN, "ROUNDHOUSE_TEST_VETERAN names no plugin")
+    def test_helm_checks_the_hash_of_a_plugin(self):
+        """The chart's sha256 is in the allow-list that the controller reads: a file with another hash is not loaded."""
+        name, (words, _) = self.with_plugin()
+        right = hashlib.sha256(pathlib.Path(VETERAN).read_bytes()).hexdigest()
+        for config in ("", "[comm]\nbackend = native\n"):
+            for sha256, state in ((right, "ready"), ("0" * 64, "refused")):
+                with self.subTest(config=config, state=state):
+                    values = {"config": config, "plugins": [{"name": name, "image": "example.org/plugin:1", "sha256": sha256},
+                                                            {"name": "other", "image": "example.org/other:1"}]}
+                    ini = self.mounted(self.helm(text=yaml.safe_dump(values))) / "roundhouse.ini"
+                    done = subprocess.run([ROUNDHOUSE, "plugins", "list", words, "--config", ini, "-o", "json"], capture_output=True,
+                                          text=True)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    rows = {pathlib.Path(row["file"]).stem: row for row in json.loads(done.stdout)}
+                    self.assertEqual(rows[name]["state"], state, rows[name]["reason"])
+                    # a plugin of the controller's own image needs no hash
+                    self.assertEqual(rows["pytorch"]["state"], "ready")
+        self.assertIn("sha256", self.template(text=yaml.safe_dump({"plugins": [{**values["plugins"][0], "sha256": "abc"}]})).stderr)
+
+    @unittest.skipUnless(VETERAN, "ROUNDHOUSE_TEST_VETERAN names no plugin")
+    def test_helm_starts_anew_for_another_hash(self):
+        sums = {self.helm(text=yaml.safe_dump({"plugins": [{"name": "x", "image": "a/b", "sha256": digit * 64}]}))
+                ["Deployment", "roundhouse"]["spec"]["template"]["metadata"]["annotations"]["checksum/config"] for digit in "12"}
+        self.assertEqual(len(sums), 2)
+
+    @unittest.skipUnless(VETERAN, "ROUNDHOUSE_TEST_VETERAN names no plugin")
+    def test_kustomize_plugin(self):
+        """The component with an image makes what --plugin-image makes, in every scope."""
+        _, words = self.with_plugin()
+        for base, scope in (("base", []), ("overlays/namespaced", ["--namespaced", "--namespace=default"])):
+            with self.subTest(base=base), tempfile.TemporaryDirectory() as folder:
+                resource, component = (os.path.relpath(DEPLOY / path, os.path.realpath(folder))
+                                       for path in (base, "components/plugin-image"))
+                pathlib.Path(folder, "kustomization.yaml").write_text(yaml.safe_dump({
+                    "resources": [resource], "components": [component],
+                    "images": [{"name": "plugin-image", "newName": "example.org/plugin", "newTag": "1"}]}))
+                got = self.kustomize(folder)
+                wanted = manifests(*words, *scope)["Deployment", "roundhouse"]
+                wanted["spec"]["template"]["spec"]["initContainers"][0]["name"] = "plugin"
+                self.assertEqual(got.pop(("Deployment", "roundhouse")), wanted)
+                without = self.kustomize(base)
+                del without["Deployment", "roundhouse"]
+                self.assertEqual(got, without)
+
+    @unittest.skipUnless(VETERAN, "ROUNDHOUSE_TEST_VETERAN names no plugin")
+    def test_plugin(self):
+        """What a plugin's file adds to an installed controller: together they are what is printed with the plugin at once."""
+        _, (folder, _) = self.with_plugin()
+        file = f"{folder.split('=')[1]}/veteran.so"
+        for scope in ([], ["--namespaced", "--namespace=team"]):
+            with self.subTest(scope=scope):
+                base, whole, added = manifests(*scope), manifests(folder, *scope), manifests("--plugin", file, *scope)
+                crds = {key for key in whole if key[0] == "CustomResourceDefinition"} - set(base)
+                self.assertTrue(crds)
+                self.assertEqual({key: added[key] for key in added if key[0] == "CustomResourceDefinition"},
+                                 {key: whole[key] for key in crds})
+                self.assertEqual(set(added) & set(base), set(), "nothing of the controller is changed")
+                names = {name.split("-", 2)[2] for kind, name in set(added) - crds}
+                plugin = min(names)
+                pairs = [("roundhouse", plugin, scope and "Role" or "ClusterRole")]
+                pairs += [] if scope else [(f"roundhouse-jobs-{verb}", f"{plugin}-{verb}", "ClusterRole") for verb in ("edit", "view")]
+                for name, part, kind in pairs:
+                    self.assertEqual(self.rights(base[kind, name], added[kind, f"roundhouse-plugin-{part}"]), self.rights(whole[kind, name]))
+                bindings = [o for (kind, _), o in added.items() if kind.endswith("Binding")]
+                self.assertEqual([o["subjects"] for o in bindings],
+                                 [[{"kind": "ServiceAccount", "name": "roundhouse", "namespace": "team" if scope else "roundhouse"}]])
+                self.assertEqual(bindings[0]["roleRef"]["name"], f"roundhouse-plugin-{plugin}")
+                self.assertEqual(len(added), len(crds) + len(pairs) + 1)
+        self.assertFalse([key for key in manifests("--plugin", file, "--without-crds") if key in crds])
+
+    def rights(self, *roles):
+        """-> every group, resource and verb that roles give"""
+        return {(group, resource, verb) for role in roles for rule in role["rules"] for group in rule["apiGroups"]
+                for resource in rule["resources"] for verb in rule["verbs"]}
+
+    @unittest.skipUnless(VETERAN, "ROUNDHOUSE_TEST_VETERAN names no plugin")
+    def test_plugin_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            broken = pathlib.Path(folder, "broken.so")
+            broken.write_text("x")
+            for words, status, expected in (([f"{folder}/none.so"], 2, f'--plugin: "{folder}/none.so": No such file'),
+                                            ([broken], 1, f'--plugin: "{broken}": '),
+                                            ([VETERAN, "--image=a/b"], 2, "leave out --image"),
+                                            ([VETERAN, f"--plugins={folder}"], 2, "leave out --plugins")):
+                done = subprocess.run([ROUNDHOUSE, "manifests", "--plugin", *words], capture_output=True, text=True, timeout=180)
+                self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
+                self.assertIn(expected, done.stderr)
 
     @unittest.skipUnless(VETERAN, "ROUNDHOUSE_TEST_VETERAN names no plugin")
     def test_plugin_image_refused(self):

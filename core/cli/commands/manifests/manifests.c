@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/commands/manifests/manifests.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/os/file.h"
 #include "base/yaml.h"
@@ -33,7 +35,8 @@ struct manifests_wish {
 	const char *namespace_;
 	const char *image;
 	const char *lease;
-	const char *gang; /* NULL: none */
+	const char *plugin; /* name of the plugin whose objects are printed alone; NULL: those of a controller are */
+	const char *gang;   /* NULL: none */
 	struct rh_gang parsed_gang;
 	char *config; /* text of the controller's configuration; owned; NULL: none */
 	bool namespaced;
@@ -53,20 +56,30 @@ static char *manifests_replace(const char *text, const char *name, const char *v
 	return rh_str_take(&out);
 }
 
-/* The values were checked: none of them can be anything but text in YAML. */
+/* The values were checked: none of them can be anything but text in YAML. @return owned by the caller, or NULL */
 static char *manifests_fill(const struct manifests_wish *wish)
 {
+	const char *const values[][2] = {{"@NAMESPACE@", wish->namespace_},
+	                                 {"@IMAGE@", wish->image},
+	                                 {"@LEASE@", wish->lease},
+	                                 {"@PLUGIN@", wish->plugin ? wish->plugin : ""}};
 	size_t length;
-	rh_auto_free char *first = manifests_replace(rh_manifests_text(&length), "@NAMESPACE@", wish->namespace_);
-	rh_auto_free char *second = first ? manifests_replace(first, "@IMAGE@", wish->image) : NULL;
+	char *text = rh_strdup(rh_manifests_text(&length));
 
-	return second ? manifests_replace(second, "@LEASE@", wish->lease) : NULL;
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]) && text; i++) {
+		rh_auto_free char *before = text;
+
+		text = manifests_replace(before, values[i][0], values[i][1]);
+	}
+	return text;
 }
 
 static bool manifests_is_wanted(const struct manifests_wish *wish, const struct rh_json *object)
 {
 	const char *when = rh_json_string_at(object, MANIFESTS_OURS ".when");
 
+	if ((rh_json_at(object, MANIFESTS_OURS ".plugin") != NULL) != (wish->plugin != NULL))
+		return false;
 	if (!when)
 		return true;
 	if (strcmp(when, "monitor") == 0)
@@ -88,6 +101,8 @@ static int manifests_set_rules(const struct manifests_wish *wish, struct rh_json
 		return 0;
 	if (strcmp(which, "work") == 0)
 		r = rh_manifests_work_rules(wish->host, &wish->parsed_gang, &rules, err);
+	else if (strcmp(which, "plugin") == 0)
+		r = rh_manifests_plugin_rules(wish->host, &rules, err);
 	else
 		r = rh_manifests_user_rules(wish->host, strcmp(which, "edit") == 0, &rules, err);
 	if (r < 0)
@@ -273,6 +288,67 @@ static int manifests_read_config(struct manifests_wish *wish, struct rh_error *e
 	return r < 0 ? rh_wrap(err, r, "--controller-config") : 0;
 }
 
+/* What a plugin adds to a controller that is there already. Its file is loaded into a host of its own. */
+static int manifests_collect_plugin(struct manifests_wish *wish, const char *path, struct rh_json *items,
+                                    struct rh_error *err)
+{
+	rh_auto_session session = {0};
+	struct rh_plugin_info info = {0};
+	int r = rh_session_configure(wish->cli, rh_cli_option(wish->cli, "config"), &session, err);
+
+	if (r == 0)
+		r = rh_host_new(session.config, &session.host, err);
+	if (r == 0 && access(path, F_OK) != 0)
+		r = rh_fail(err, RH_ENOENT, "%s", strerror(errno));
+	if (r == 0)
+		r = rh_host_try_file(session.host, path, err);
+	if (r < 0)
+		return rh_wrap(err, r, "--plugin: \"%s\"", path);
+	rh_host_plugin(session.host, 0, &info);
+	wish->host = session.host;
+	wish->plugin = info.name;
+	return manifests_collect(wish, items, err);
+}
+
+/* Options about a controller say nothing of a plugin. */
+static int manifests_check_plugin(const struct rh_cli *cli, struct rh_error *err)
+{
+	static const char *const others[] = {"image",           "gang-scheduler-name", "plugin-image",
+	                                     "service-monitor", "controller-config",   "plugins"};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (rh_cli_option(cli, others[i]))
+			return rh_fail(err, RH_EINVAL,
+			               "--plugin prints what a plugin adds to a controller that is installed; leave out --%s",
+			               others[i]);
+	}
+	return 0;
+}
+
+static int manifests_collect_plugins(struct manifests_wish *wish, struct rh_json *items, struct rh_error *err)
+{
+	size_t cursor = 0;
+	const char *path;
+	int r = manifests_check_plugin(wish->cli, err);
+
+	while (r == 0 && (path = rh_cli_each(wish->cli, "plugin", &cursor)))
+		r = manifests_collect_plugin(wish, path, items, err);
+	return r;
+}
+
+static int manifests_collect_controller(struct manifests_wish *wish, struct rh_json *items, struct rh_error *err)
+{
+	rh_auto_session session = {0};
+	int r = manifests_read_config(wish, err);
+
+	if (r == 0)
+		r = rh_session_open(wish->cli, &session, err);
+	wish->host = session.host;
+	if (r == 0)
+		r = rh_manifests_check_plugin_images(wish->cli, session.host, err);
+	return r == 0 ? manifests_collect(wish, items, err) : r;
+}
+
 static const char *manifests_value(const struct rh_cli *cli, const char *name, const char *fallback)
 {
 	const char *value = rh_cli_option(cli, name);
@@ -282,7 +358,6 @@ static const char *manifests_value(const struct rh_cli *cli, const char *name, c
 
 static int manifests_run(const struct rh_cli *cli)
 {
-	rh_auto_session session = {0};
 	rh_auto(json) items = rh_json_new_array();
 	struct rh_error err = {0};
 	struct manifests_wish wish = {
@@ -296,15 +371,10 @@ static int manifests_run(const struct rh_cli *cli)
 	};
 	int r = items ? manifests_check(&wish, &err) : rh_fail_oom(&err);
 
-	if (r == 0)
-		r = manifests_read_config(&wish, &err);
-	if (r == 0)
-		r = rh_session_open(cli, &session, &err);
-	wish.host = session.host;
-	if (r == 0)
-		r = rh_manifests_check_plugin_images(cli, session.host, &err);
-	if (r == 0)
-		r = manifests_collect(&wish, items, &err);
+	if (r == 0 && rh_cli_option(cli, "plugin"))
+		r = manifests_collect_plugins(&wish, items, &err);
+	else if (r == 0)
+		r = manifests_collect_controller(&wish, items, &err);
 	if (r == 0)
 		r = manifests_print(rh_take(items), rh_cli_wants_json(cli), &err);
 	rh_free(wish.config);
@@ -320,6 +390,8 @@ static const struct rh_option manifests_options[] = {
 	{"gang-scheduler-name", 0, "NAME", NULL, "as for `roundhouse controller`, with the right to its PodGroups"},
 	{"plugin-image", 0, "NAME=IMAGE", NULL,
      "take plugin NAME from folder /plugins of IMAGE; needs a copy here (--plugins DIR); may be repeated"},
+	{"plugin", 0, "FILE", NULL,
+     "print what plugin FILE adds to a controller that is installed: definitions and rights; may be repeated"},
 	{"controller-config", 0, "FILE", NULL, "add a ConfigMap with FILE as the controller's roundhouse.ini"},
 	{"service-monitor", 0, NULL, NULL, "add a ServiceMonitor for the Prometheus operator"},
 	{"without-crds", 0, NULL, NULL, "leave out the definitions of the kinds (`roundhouse crds`)"},
@@ -340,6 +412,10 @@ const struct rh_command rh_command_manifests = {
 		"A plugin that is not in the controller's image comes with --plugin-image: an init container copies the files "
 		"of\n"
 		"/plugins of that image with the image's own `cp` into a volume, which the controller mounts read-only.\n\n"
+		"With --plugin FILE only what that plugin adds is printed, for a controller that is installed: the "
+		"definitions of its\n"
+		"kinds, a role with the rights that the controller needs for them, bound to its account, and roles for "
+		"users.\n\n"
 		"Exit status: 0 printed, 1 it could not be done, 2 wrong arguments or configuration.",
 	.options = manifests_options,
 	.run = manifests_run,

@@ -25,9 +25,11 @@ int rh_manifests_append(struct rh_json *object, const char *key, const char *ite
  */
 int rh_manifests_work_rules(const struct rh_host *host, const struct rh_gang *gang, struct rh_json **ret_rules,
                             struct rh_error *err);
+/** Build the rules that the kinds of @p host add to those of an installed controller. @return as above */
+int rh_manifests_plugin_rules(const struct rh_host *host, struct rh_json **ret_rules, struct rh_error *err);
 /**
  * Build the RBAC rules of users for jobs. @param edit allow create, update and delete; otherwise only reading
- * @return as rh_manifests_work_rules()
+ * @return as above
  */
 int rh_manifests_user_rules(const struct rh_host *host, bool edit, struct rh_json **ret_rules, struct rh_error *err);
 /**

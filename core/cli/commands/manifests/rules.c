@@ -224,12 +224,22 @@ static int rules_add_gang(const struct rh_gang *gang, struct rh_json *rules)
 	return group ? rules_add_row(rules, &row) : RH_ENOMEM;
 }
 
+/* What the kinds of plugins declare for further objects. */
+static int rules_add_declared(const struct rh_host *host, struct rh_json *rules, struct rh_error *err)
+{
+	struct rules_cursor cursor = {0};
+	const struct rh_kind *kind;
+	int r = 0;
+
+	while (r == 0 && (kind = rules_next(host, &cursor)))
+		r = kind->rbac_rules ? rules_add_plugin(kind, rules, err) : 0;
+	return r;
+}
+
 int rh_manifests_work_rules(const struct rh_host *host, const struct rh_gang *gang, struct rh_json **ret_rules,
                             struct rh_error *err)
 {
 	rh_auto(json) rules = rh_json_new_array();
-	struct rules_cursor cursor = {0};
-	const struct rh_kind *kind;
 	int r = rules && rules_add_groups(host, rules_work, rules) == 0 ? 0 : RH_ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < sizeof(rules_core) / sizeof(rules_core[0]); i++)
@@ -238,8 +248,20 @@ int rh_manifests_work_rules(const struct rh_host *host, const struct rh_gang *ga
 		r = rules_add_gang(gang, rules);
 	if (r < 0)
 		return rh_fail_oom(err);
-	while (r == 0 && (kind = rules_next(host, &cursor)))
-		r = kind->rbac_rules ? rules_add_plugin(kind, rules, err) : 0;
+	r = rules_add_declared(host, rules, err);
+	if (r == 0)
+		*ret_rules = rh_take(rules);
+	return r;
+}
+
+int rh_manifests_plugin_rules(const struct rh_host *host, struct rh_json **ret_rules, struct rh_error *err)
+{
+	rh_auto(json) rules = rh_json_new_array();
+	int r;
+
+	if (!rules || rules_add_groups(host, rules_work, rules) < 0)
+		return rh_fail_oom(err);
+	r = rules_add_declared(host, rules, err);
 	if (r == 0)
 		*ret_rules = rh_take(rules);
 	return r;

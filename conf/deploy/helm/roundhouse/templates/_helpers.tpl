@@ -30,3 +30,12 @@
   - name: plugins
     mountPath: /var/lib/roundhouse/plugins
 {{- end }}
+
+{{- /* What the configuration says of the plugins of .Values.plugins whose hash is given. Empty: there is none. */}}
+{{- define "roundhouse.pins" -}}
+{{- range .Values.plugins }}
+{{- if .sha256 }}
+allow = {{ .name }}@sha256:{{ .sha256 }}
+{{- end }}
+{{- end }}
+{{- end }}
