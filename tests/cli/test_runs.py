@@ -154,7 +154,7 @@ class List(Runs):
 class Logs(Runs):
     def test_of_all_replicas_in_the_order_of_their_times(self):
         # the next line comes when those of all replicas are recorded, with their times
-        recorded = f"$({program.PROGRAM} logs -t j | grep -c \"^20.* says $i\")"
+        recorded = f"$({program.PROGRAM} logs -t j | grep -c \"Z . says $i\")"
         script = f"'for i in 1 2 3; do echo $RANK says $i; until sleep 0.05 && [ {recorded} = 3 ]; do :; done; done'"
         self.call("run", self.file(jobs("j", script, script)))
         lines = self.call("logs", "j").stdout.splitlines()
