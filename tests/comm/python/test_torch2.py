@@ -525,6 +525,26 @@ def detail_of_others():
     assert "mismatch between collectives" in text, text
 
 
+@kit.case
+def no_devices():
+    """torch 2.0 has no `devices` in register_backend()."""
+    import inspect
+    import torch
+    import torch.distributed as dist
+    whole = dist.Backend.register_backend
+
+    def register_backend(name, func, extended_api=False):
+        return whole(name, func, extended_api)
+
+    dist.Backend.register_backend = register_backend
+    import roundhouse.torch  # noqa: F401
+    assert "devices" not in inspect.signature(dist.Backend.register_backend).parameters
+    dist.init_process_group("rh")
+    t = full(torch, dist.get_rank(), 4)
+    dist.all_reduce(t)
+    assert (t == sum(in_ranks(dist.get_world_size()))).all()
+
+
 def spawned(rank, world, port):
     import roundhouse.torch  # noqa: F401
     import torch
@@ -587,6 +607,9 @@ class Torch2(kit.Ranks):
 
     def test_detail_checks_the_backends_beside(self):
         self.run_case("detail_of_others", further={"TORCH_DISTRIBUTED_DEBUG": "DETAIL"})
+
+    def test_register_backend_without_devices(self):
+        self.run_case("no_devices", 2)
 
     def test_rank_and_world_of_the_caller_count(self):
         for left in ({"WORLD_SIZE": 7}, {"RANK": 5, "WORLD_SIZE": 7}):
