@@ -21,7 +21,8 @@ class Run:
         self.child = subprocess.Popen([program, "run", "-o", "json", "--config", str(settings), *options,
                                        str(manifest)], stdout=subprocess.PIPE,
                                       stderr=self.errors, cwd=folder, text=True,
-                                      env=os.environ | {"TMPDIR": str(temporary)} | (environment or {}))
+                                      env=os.environ | {"TMPDIR": str(temporary), "XDG_STATE_HOME": str(folder / "state")}
+                                      | (environment or {}))
 
     def read(self):
         with self.child:
