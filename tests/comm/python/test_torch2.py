@@ -495,6 +495,73 @@ def time_limit_of_all():
         store.wait(["over"], datetime.timedelta(seconds=kit.TIMEOUT))
 
 
+def fault_of(call):
+    """What a call raises."""
+    try:
+        call()
+    except RuntimeError as error:
+        return str(error)
+    return "nothing"
+
+
+@kit.case
+def detail():
+    """Under TORCH_DISTRIBUTED_DEBUG=DETAIL each rank names the one whose collective differs, whatever differs."""
+    import roundhouse.torch  # noqa: F401
+    import torch
+    import torch.distributed as dist
+    assert dist.get_debug_level() == dist.DebugLevel.DETAIL
+    ways = {
+        "operation": lambda odd: dist.barrier() if odd else dist.all_reduce(torch.ones(4)),
+        "count": lambda odd: dist.all_reduce(torch.ones(5 if odd else 4)),
+        "type": lambda odd: dist.all_reduce(torch.ones(4, dtype=torch.int32 if odd else torch.float32)),
+        "reduction": lambda odd: dist.all_reduce(torch.ones(4), dist.ReduceOp.MAX if odd else dist.ReduceOp.SUM),
+    }
+    for number, (name, call) in enumerate(ways.items()):
+        os.environ["MASTER_PORT"] = str(int(os.environ["TEST_PORT"]) + number)
+        dist.init_process_group("rh")
+        odd = dist.get_rank() == 1
+        dist.barrier()
+        text = fault_of(lambda: call(odd))
+        assert "different collectives" in text and ": rank 1 " in text, (name, text)
+        dist.destroy_process_group()
+
+
+@kit.case
+def detail_of_others():
+    """The backends beside rh are checked by torch, as they are where torch makes them."""
+    import roundhouse.torch  # noqa: F401
+    import torch
+    import torch.distributed as dist
+    dist.init_process_group("cpu:gloo,cuda:rh")
+    rank = dist.get_rank()
+    t = full(torch, rank, 4)
+    dist.all_reduce(t)
+    assert (t == sum(in_ranks(dist.get_world_size()))).all()
+    text = fault_of(lambda: dist.all_reduce(torch.ones(5 if rank == 1 else 4)))
+    assert "mismatch between collectives" in text, text
+
+
+@kit.case
+def no_devices():
+    """torch 2.0 has no `devices` in register_backend()."""
+    import inspect
+    import torch
+    import torch.distributed as dist
+    whole = dist.Backend.register_backend
+
+    def register_backend(name, func, extended_api=False):
+        return whole(name, func, extended_api)
+
+    dist.Backend.register_backend = register_backend
+    import roundhouse.torch  # noqa: F401
+    assert "devices" not in inspect.signature(dist.Backend.register_backend).parameters
+    dist.init_process_group("rh")
+    t = full(torch, dist.get_rank(), 4)
+    dist.all_reduce(t)
+    assert (t == sum(in_ranks(dist.get_world_size()))).all()
+
+
 def spawned(rank, world, port):
     import roundhouse.torch  # noqa: F401
     import torch
@@ -554,6 +621,15 @@ class Torch2(kit.Ranks):
 
     def test_time_limit_of_all(self):
         self.run_case("time_limit_of_all", 2)
+
+    def test_detail_names_the_rank_that_differs(self):
+        self.run_case("detail", further={"TORCH_DISTRIBUTED_DEBUG": "DETAIL", "TEST_PORT": kit.free_port()})
+
+    def test_detail_checks_the_backends_beside(self):
+        self.run_case("detail_of_others", further={"TORCH_DISTRIBUTED_DEBUG": "DETAIL"})
+
+    def test_register_backend_without_devices(self):
+        self.run_case("no_devices", 2)
 
     def test_rank_and_world_of_the_caller_count(self):
         for left in ({"WORLD_SIZE": 7}, {"RANK": 5, "WORLD_SIZE": 7}):

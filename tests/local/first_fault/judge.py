@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of the program, the first fault that it reports for each job, and whether that is right."""
+import functools
 import json
 import os
 import re
@@ -20,7 +21,8 @@ class Run:
         self.child = subprocess.Popen([program, "run", "-o", "json", "--config", str(settings), *options,
                                        str(manifest)], stdout=subprocess.PIPE,
                                       stderr=self.errors, cwd=folder, text=True,
-                                      env=os.environ | {"TMPDIR": str(temporary)} | (environment or {}))
+                                      env=os.environ | {"TMPDIR": str(temporary), "XDG_STATE_HOME": str(folder / "state")}
+                                      | (environment or {}))
 
     def read(self):
         with self.child:
@@ -37,6 +39,18 @@ class Run:
         return any(condition["type"] in ("Failed", "Succeeded") and condition["status"] == "True"
                    for row in self.rows if row["type"] == "job" and row["object"]["metadata"]["name"] == job
                    for condition in row["object"].get("status", {}).get("conditions", []))
+
+    @functools.cached_property
+    def ended_pods(self):
+        """Names of the pods that the run has seen with a container that ended before it was stopped, restarted or not."""
+        found = set()
+        for row in self.rows:
+            if row["type"] != "pod" or "deletionTimestamp" in row["object"]["metadata"]:
+                continue
+            statuses = row["object"].get("status", {}).get("containerStatuses", [])
+            if any("terminated" in status.get(state, {}) for status in statuses for state in ("state", "lastState")):
+                found.add(row["object"]["metadata"]["name"])
+        return found
 
     def end(self, job):
         """How the run itself ended, and what it reported of the job at last."""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first fault of each way to fail, from recordings that are played again under random delays.
 
-usage: test_recorded.py PROGRAM REPLAY [--runs N] [--seed N] [--only REGEX] [--half] [--keep] [--scores]
+usage: test_recorded.py PROGRAM REPLAY [--runs N] [--seed N] [--only REGEX] [--half] [--copies N] [--keep]
+                        [--scores]
 """
 import argparse
 import concurrent.futures
@@ -112,19 +113,25 @@ class Play:
         run = judge.Run(self.arguments.program, manifest, folder, *options)
         if self.ending == "interrupt":
             with concurrent.futures.ThreadPoolExecutor() as pool:
-                pool.submit(self.interrupt, run, folder, hang)
+                pool.submit(self.interrupt, run, folder, hang, patience)
                 run.read()
         run.read() if self.ending != "interrupt" else None
         came = len(list(folder.glob("*.hangs")))
-        return run if self.ending == "itself" or came >= hang else None
+        return run if self.ending == "itself" or came >= hang and self.have_failed(run) else None
 
-    def interrupt(self, run, folder, hang):
+    def have_failed(self, run):
+        """Whether the run has seen the end of each replica that ends in the recording. A busy machine may come to it
+        after the time of the run."""
+        return all(f"{way.name}-{name}" in run.ended_pods for way in self.rows if not way.live
+                   for name, one in recording.load(way).items() if one["end"] is not None)
+
+    def interrupt(self, run, folder, hang, patience):
         """Ctrl-C, when all that will hang do, and those that fail have had time to fail more than once."""
         limit = time.monotonic() + LIMIT
         while len(list(folder.glob("*.hangs"))) < hang and time.monotonic() < limit and run.child.poll() is None:
             time.sleep(0.05)
         # nothing shows that a program has failed once more: it does not end
-        time.sleep(2.5)
+        time.sleep(patience / 2.4)
         run.interrupt()
 
 
@@ -160,10 +167,14 @@ def main():
     parser.add_argument("--seed", default=str(time.time_ns()))
     parser.add_argument("--only", default=".*")
     parser.add_argument("--half", action="store_true", help="play every other row in each run, in turns")
+    parser.add_argument("--copies", type=int, default=1, help="play each row as so many jobs of a run")
     parser.add_argument("--keep", action="store_true", help="keep the folders of the runs")
     parser.add_argument("--scores", action="store_true", help="print how often each way was right")
     arguments = parser.parse_args()
     rows = [way for way in ways.WAYS if re.fullmatch(arguments.only, way.name)]
+    if arguments.copies > 1:
+        rows = [ways.dataclasses.replace(way, name=f"{way.name}-{copy}", recorded_as=way.recorded_as or way.name) for way in rows
+                for copy in range(arguments.copies)]
     missing = [way.name for way in rows if not way.live and not recording.load(way)]
     if missing:
         sys.exit(f"no recording of {', '.join(missing)}: run record.py PROGRAM {' '.join(missing)}")

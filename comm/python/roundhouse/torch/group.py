@@ -58,15 +58,22 @@ class _Others:
         store, rank, size, timeout = self._options
         store = dist.PrefixStore(f"rh/{device}", store)
         if name == "gloo" and dist.is_gloo_available():
-            return dist.ProcessGroupGloo(store, rank, size, timeout)
+            return self._checked(dist.ProcessGroupGloo(store, rank, size, timeout), store)
         if name == "nccl" and not torch.cuda.is_available():
             # torch asks for it where it would do without
             raise InvalidError(f"rh: {device} is to use nccl, and there is no CUDA device", -1)
         if name == "nccl" and dist.is_nccl_available():
             options = dist.ProcessGroupNCCL.Options()
             options._timeout = timeout
-            return dist.ProcessGroupNCCL(store, rank, size, options)
+            return self._checked(dist.ProcessGroupNCCL(store, rank, size, options), store)
         raise InvalidError(f'rh: {device} is to use the backend "{name}", which cannot stand beside rh in this torch; gloo and nccl can', -1)
+
+    def _checked(self, backend, store):
+        """As torch has it under TORCH_DISTRIBUTED_DEBUG=DETAIL: it compares what the ranks post before they run it."""
+        if dist.get_debug_level() != dist.DebugLevel.DETAIL or not dist.is_gloo_available():
+            return backend
+        _, rank, size, timeout = self._options
+        return dist.distributed_c10d._create_process_group_wrapper(backend, NAME, store, rank, size, timeout)
 
     def close(self):
         """Leave them."""
