@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""rh_comm beside its rivals: all-reduces in place of f32 sums, start-up, memory, parameter server.
+"""rh_comm beside its rivals: all-reduces in place of f32 sums, all-to-alls, start-up, memory, parameter server.
 
 Contenders take turns, each in processes of its own; what is compared are medians over the turns. Nothing here passes or
 fails a test: the last column says whether a bar of docs/comm.md was reached on this machine, now.
@@ -118,8 +118,8 @@ def human(size):
     return f"{size >> 20}M" if size >= MIB else f"{size >> 10}K" if size >= 1 << 10 else str(size)
 
 
-def table(title, found, world, bar):
-    """The first contender is ours; bar(size) -> ratio that it should reach, or None."""
+def table(title, found, world, bar, passes=2):
+    """The first contender is ours; bar(size) -> ratio that it should reach, or None. passes: of a vector over the bus."""
     names = list(found)
     ours, rivals = names[0], [name for name in names[1:] if found[name]]
     print(f"\n{title} ({world} ranks; us = median of ours, busbw in GB/s, then rival / ours)")
@@ -129,7 +129,7 @@ def table(title, found, world, bar):
         known = [ratio for ratio in ratios if ratio]
         goal = bar(size)
         verdict = "" if goal is None or not known else "pass" if min(known) >= goal else "fail"
-        print(f"{human(size):>8} {time:11.2f} {size / time / 1000 * 2 * (world - 1) / world:8.2f} "
+        print(f"{human(size):>8} {time:11.2f} {size / time / 1000 * passes * (world - 1) / world:8.2f} "
               + " ".join(f"{ratio:18.2f}" if ratio else f"{'-':>18}" for ratio in ratios)
               + f" {min(known) if known else 0:7.2f} {goal if goal and known else '':>5} {verdict}", flush=True)
 
@@ -249,6 +249,12 @@ class Bench:
         found = take_turns([self.ours(), *self.rivals.openmpi_contenders(), *others], world, sizes, self.turns)
         table("native, one host", found, world, bar)
 
+    def all_to_all(self, world, sizes):
+        """The bytes are those of a rank's whole vector, a part of which each rank gets."""
+        contenders = [self.ours(), *self.rivals.openmpi_contenders()[:2], *self.rivals.mpich_contenders()]
+        found = take_turns(contenders, world, ["alltoall", *sizes], self.turns)
+        table("native, one host, all-to-all", found, world, lambda size: 1.3, passes=1)
+
     def starts(self, sizes):
         """A process may be faster or slower for its whole life: as many starts of each, their median and 90th percentile."""
         contenders = [self.ours(), *self.rivals.openmpi_contenders()[1:]]
@@ -352,7 +358,7 @@ def parse(argv):
     parser.add_argument("build", help="a build folder, optimised: build/release with -DRH_BUILD_TESTS=ON")
     parser.add_argument("--turns", type=int, default=5, help="how often every contender has its turn (5)")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="bytes, joined by commas")
-    parser.add_argument("--only", default="native,crowd,tcp,namespaces,ucx,mpi,ddp,start,ps,labels",
+    parser.add_argument("--only", default="native,crowd,alltoall,tcp,namespaces,ucx,mpi,ddp,start,ps,labels",
                         help="parts, joined by commas; also starts, with --turns 20")
     parser.add_argument("--mpich", metavar="DIR", help="unpack Debian's MPICH there, and compare with it")
     parser.add_argument("--first", action="store_true", help="before all else that runs on this machine (needs root)")
@@ -382,7 +388,8 @@ def main():
         rivals = Rivals(folder, arguments.mpich and os.path.abspath(arguments.mpich))
         bench = Bench(arguments.build, rivals, arguments.turns)
         print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}; ratios above 1: ours is faster")
-        parts = {"native": lambda: bench.native(2, sizes, lambda size: 1.5 if size >= MIB else 1.0),
+        parts = {"alltoall": lambda: [bench.all_to_all(world, [size for size in sizes if size >= 64 << 10]) for world in (2, 4)],
+                 "native": lambda: bench.native(2, sizes, lambda size: 1.5 if size >= MIB else 1.0),
                  "crowd": lambda: bench.native(4, sizes, lambda size: 1.2), "tcp": lambda: bench.tcp(sizes),
                  "namespaces": lambda: bench.namespaces(sizes), "ucx": lambda: bench.ucx(sizes),
                  "mpi": lambda: bench.mpi(sizes), "ddp": lambda: ddp(bench), "start": bench.start_up,

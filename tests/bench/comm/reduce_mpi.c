@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MPI_Allreduce as a contender; built with each MPI's own compiler wrapper. */
+/* MPI_Allreduce and MPI_Alltoall as contenders; built with each MPI's own compiler wrapper. */
 #include <mpi.h>
 
 #include "rounds.h"
@@ -16,9 +16,15 @@ static void reduce_all(void *arg, float *buffer, size_t count)
 	(void)MPI_Allreduce(MPI_IN_PLACE, buffer, (int)count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
 }
 
+static void reduce_all_to_all(void *arg, const float *in, float *out, size_t count)
+{
+	(void)arg;
+	(void)MPI_Alltoall(in, (int)count, MPI_FLOAT, out, (int)count, MPI_FLOAT, MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
-	struct rounds rounds = {.barrier = reduce_barrier, .all_reduce = reduce_all};
+	struct rounds rounds = {.barrier = reduce_barrier, .all_reduce = reduce_all, .all_to_all = reduce_all_to_all};
 
 	(void)MPI_Init(&argc, &argv);
 	(void)MPI_Comm_rank(MPI_COMM_WORLD, &rounds.rank);

@@ -29,6 +29,15 @@ static void reduce_all(void *arg, float *buffer, size_t count)
 	reduce_check(rh_comm_all_reduce(arg, buffer, count, RH_COMM_F32, RH_COMM_SUM, &err), &err);
 }
 
+static void reduce_all_to_all(void *arg, const float *in, float *out, size_t count)
+{
+	const struct rh_comm_op op = {
+		.size = sizeof(op), .what = RH_COMM_ALL_TO_ALL, .in = in, .out = out, .count = count, .type = RH_COMM_F32};
+	struct rh_comm_error err;
+
+	reduce_check(rh_comm_run(arg, &op, &err), &err);
+}
+
 /* @return KiB of this process; of memory that is shared only its part */
 static long reduce_memory(void)
 {
@@ -48,7 +57,7 @@ static long reduce_memory(void)
 int main(int argc, char **argv)
 {
 	static float data[MEMORY_COUNT];
-	struct rounds rounds = {.barrier = reduce_barrier, .all_reduce = reduce_all};
+	struct rounds rounds = {.barrier = reduce_barrier, .all_reduce = reduce_all, .all_to_all = reduce_all_to_all};
 	struct rh_comm_error err;
 	struct rh_comm *comm;
 	long before;

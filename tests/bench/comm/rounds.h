@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file rounds.h
- * @brief The same loop for every contender: rounds of a batch of all-reduces, each after a barrier. Numbers of
- * repetitions depend on the size alone, so that contenders do the same work.
+ * @brief The same loop for every contender: rounds of a batch of all-reduces or all-to-alls, each after a barrier.
+ * Numbers of repetitions depend on the size alone, so that contenders do the same work.
  */
 #ifndef RH_TESTS_BENCH_COMM_ROUNDS_H
 #define RH_TESTS_BENCH_COMM_ROUNDS_H
@@ -23,9 +23,12 @@ struct rounds {
 	int rank;
 	int world;
 	float *buffer;
+	float *out; /**< where all-to-alls put their results; NULL: all-reduces are measured */
 	void *arg;
 	void (*barrier)(void *arg);
 	void (*all_reduce)(void *arg, float *buffer, size_t count);
+	/** count elements for each rank, and from each */
+	void (*all_to_all)(void *arg, const float *in, float *out, size_t count);
 };
 
 /** @return CLOCK_MONOTONIC in microseconds */
@@ -65,6 +68,33 @@ static inline int rounds_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/** The operation that is measured, on vectors of @p count elements. */
+static inline void rounds_once(const struct rounds *rounds, size_t count)
+{
+	if (rounds->out)
+		rounds->all_to_all(rounds->arg, rounds->buffer, rounds->out, count / (size_t)rounds->world);
+	else
+		rounds->all_reduce(rounds->arg, rounds->buffer, count);
+}
+
+/** Ends the program when an element came from elsewhere. */
+static inline void rounds_verify_parts(const struct rounds *rounds, size_t count)
+{
+	size_t part = count / (size_t)rounds->world;
+
+	for (size_t i = 0; i < part * (size_t)rounds->world; i++)
+		rounds->buffer[i] = (float)(i % 1021) + 2048.0F * (float)rounds->rank;
+	rounds_once(rounds, count);
+	for (size_t i = 0; i < part * (size_t)rounds->world; i++) {
+		float wanted = (float)(((size_t)rounds->rank * part + i % part) % 1021) + 2048.0F * (float)(i / part);
+
+		if (rounds->out[i] == wanted)
+			continue;
+		(void)fprintf(stderr, "element %zu is %g, not %g\n", i, (double)rounds->out[i], (double)wanted);
+		exit(1);
+	}
+}
+
 /** Ends the program when a sum is wrong: a wrong contender is no rival. */
 static inline void rounds_verify(const struct rounds *rounds, size_t count)
 {
@@ -89,14 +119,17 @@ static inline void rounds_run(const struct rounds *rounds, size_t bytes)
 	int batch = rounds_batch(bytes);
 	int count = rounds_count(bytes);
 
-	rounds_verify(rounds, bytes / sizeof(float));
+	if (rounds->out)
+		rounds_verify_parts(rounds, bytes / sizeof(float));
+	else
+		rounds_verify(rounds, bytes / sizeof(float));
 	for (int i = -ROUNDS_WARM; i < count; i++) {
 		double start;
 
 		rounds->barrier(rounds->arg);
 		start = rounds_now();
 		for (int j = 0; j < batch; j++)
-			rounds->all_reduce(rounds->arg, rounds->buffer, bytes / sizeof(float));
+			rounds_once(rounds, bytes / sizeof(float));
 		if (i >= 0)
 			samples[i] = (rounds_now() - start) / batch;
 	}
@@ -106,20 +139,31 @@ static inline void rounds_run(const struct rounds *rounds, size_t bytes)
 	(void)fflush(stdout);
 }
 
-/** Measure all sizes of the command line, which are bytes, ascending. */
+/** @return @p most bytes of zeros, on pages of their own; ends the program when there are none */
+static inline float *rounds_new(size_t most)
+{
+	float *made = most > 0 ? aligned_alloc(4096, (most + 4095) / 4096 * 4096) : NULL;
+
+	if (!made) {
+		(void)fputs("usage: PROGRAM [alltoall] BYTES...\n", stderr);
+		exit(2);
+	}
+	memset(made, 0, most);
+	return made;
+}
+
+/** Measure all sizes of the command line, which are bytes of a rank's whole vector, ascending. */
 static inline void rounds_run_all(struct rounds *rounds, char **words, int count)
 {
 	size_t most = count > 0 ? (size_t)strtoull(words[count - 1], NULL, 10) : 0;
+	int first = count > 0 && strcmp(words[0], "alltoall") == 0;
 
-	rounds->buffer = aligned_alloc(4096, (most + 4095) / 4096 * 4096);
-	if (!rounds->buffer || most == 0) {
-		(void)fputs("usage: PROGRAM BYTES...\n", stderr);
-		exit(2);
-	}
-	memset(rounds->buffer, 0, most);
-	for (int i = 0; i < count; i++)
+	rounds->buffer = rounds_new(most);
+	rounds->out = first ? rounds_new(most) : NULL;
+	for (int i = first; i < count; i++)
 		rounds_run(rounds, (size_t)strtoull(words[i], NULL, 10));
 	free(rounds->buffer);
+	free(rounds->out);
 }
 
 #endif
