@@ -13,6 +13,7 @@
 #include "host/registry.h"
 #include "job/keep.h"
 #include "job/names.h"
+#include "job/patterns.h"
 
 /** Parts of bodies that are constant for all replicas of one type; made when the first of them is built. */
 struct build_type {
@@ -80,16 +81,17 @@ static bool build_is_unindexed(const struct rh_replica_spec *spec)
 	return spec->known && (spec->known->flags & RH_REPLICA_UNINDEXED);
 }
 
-/** V1's labels of a replica; the index is put in its place for each replica. */
+/** The core's labels of a replica; the index is put in its place for each replica. */
 static int build_add_labels(const struct rh_job *job, const struct rh_replica_spec *spec, struct rh_json *labels)
 {
+	const struct rh_kind *kind = job->kind;
 	char lower[RH_NAME_SIZE];
 
-	if (!labels || rh_json_set_string(labels, RH_LABEL_OPERATOR, job->kind->controller) < 0 ||
+	if (!labels || rh_json_set_string(labels, rh_patterns_label(kind, RH_LABEL_OPERATOR), kind->controller) < 0 ||
 	    rh_json_set_string(labels, RH_LABEL_JOB, job->name) < 0 ||
-	    rh_json_set_string(labels, RH_LABEL_TYPE, rh_name_lower(spec->type, lower)) < 0)
+	    rh_json_set_string(labels, rh_patterns_label(kind, RH_LABEL_TYPE), rh_name_lower(spec->type, lower)) < 0)
 		return RH_ENOMEM;
-	return build_is_unindexed(spec) ? 0 : rh_json_set_string(labels, RH_LABEL_INDEX, "");
+	return build_is_unindexed(spec) ? 0 : rh_json_set_string(labels, rh_patterns_label(kind, RH_LABEL_INDEX), "");
 }
 
 static int build_add_attempt(const struct rh_snapshot *snapshot, struct rh_json *metadata)
@@ -362,7 +364,7 @@ static int build_number(const struct rh_builder *builder, struct rh_json *object
 		return RH_ENOMEM;
 	if (build_is_unindexed(rh_job_spec(job, type)))
 		return 0;
-	return rh_json_set_string(rh_json_get(metadata, "labels"), RH_LABEL_INDEX, number);
+	return rh_json_set_string(rh_json_get(metadata, "labels"), rh_patterns_label(job->kind, RH_LABEL_INDEX), number);
 }
 
 int rh_build_pod(struct rh_builder *builder, const char *type, int32_t index, struct rh_json **ret_pod,
@@ -380,7 +382,7 @@ int rh_build_pod(struct rh_builder *builder, const char *type, int32_t index, st
 	pod = rh_json_copy(builder->types[place].pod);
 	if (!pod || build_number(builder, pod, type, index) < 0)
 		return rh_fail_oom(err);
-	if (rh_job_is_leader(snapshot->job, type, index) &&
+	if (rh_job_is_leader(snapshot->job, type, index) && !(snapshot->job->kind->flags & RH_KIND_OWN_LABELS) &&
 	    rh_json_set_string(rh_json_at(pod, "metadata.labels"), RH_LABEL_ROLE, "master") < 0)
 		return rh_fail_oom(err);
 	r = rh_host_next_pod(snapshot, &builder->ahead, type, index, pod, err);

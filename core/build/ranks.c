@@ -6,7 +6,6 @@
 
 #include "build/fabric.h"
 #include "host/registry.h"
-#include "job/names.h"
 
 /* Room for a number. */
 #define RANKS_TEXT_SIZE 24
@@ -79,14 +78,15 @@ static int ranks_add_place(const struct rh_snapshot *snapshot, const struct rh_r
                            struct rh_json *pod_spec)
 {
 	const struct rh_address *address = ranks_address(snapshot, first);
-	char name[RH_NAME_SIZE];
+	rh_auto_str host = {0};
 
 	if (address)
 		return rh_fabric_add_env(pod_spec, "RH_COMM_HOST", address->host) < 0
 		           ? RH_ENOMEM
 		           : ranks_add_number(pod_spec, "RH_COMM_PORT",
 		                              address->comm_port ? address->comm_port : ranks_port_beside(address->port));
-	if (rh_fabric_add_env(pod_spec, "RH_COMM_HOST", rh_job_replica_name(snapshot->job, first->type, 0, name)) < 0)
+	rh_host_reach(snapshot, first->type, 0, &host);
+	if (host.failed || rh_fabric_add_env(pod_spec, "RH_COMM_HOST", rh_str_text(&host)) < 0)
 		return RH_ENOMEM;
 	return ranks_add_number(pod_spec, "RH_COMM_PORT", ranks_port_beside(rh_job_port(snapshot->job, first->type)));
 }

@@ -202,6 +202,8 @@ int rh_host_validate(const struct rh_snapshot *snapshot, struct rh_findings *fin
  */
 int rh_host_pod(const struct rh_snapshot *snapshot, const char *type, int32_t index, struct rh_json *pod,
                 struct rh_error *err);
+/** Append by what name a replica of the snapshot's job is reached on a cluster (rh_kind.host_name). */
+void rh_host_reach(const struct rh_snapshot *snapshot, const char *type, int32_t index, struct rh_str *out);
 /** Opaque: answers of a plugin about pods that were not asked for yet. */
 struct rh_pods_ahead;
 /** Free them. NULL is nothing. */

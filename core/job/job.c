@@ -494,12 +494,19 @@ int32_t rh_job_rank(const struct rh_job *job, const char *type, int32_t index)
 	return rank > INT32_MAX ? INT32_MAX : (int32_t)rank;
 }
 
-const char *rh_job_replica_name(const struct rh_job *job, const char *type, int32_t index, char buffer[RH_NAME_SIZE])
+struct rh_pattern_replica rh_job_pattern_replica(const struct rh_job *job, const char *type, int32_t index)
 {
 	const struct rh_replica_spec *spec = rh_job_spec(job, type);
 	bool unindexed = spec && spec->known && (spec->known->flags & RH_REPLICA_UNINDEXED);
 
-	return rh_name_replica(job->name, type, unindexed ? -1 : index, buffer);
+	return (struct rh_pattern_replica){job->name, job->namespace_, job->uid, type, unindexed ? -1 : index};
+}
+
+const char *rh_job_replica_name(const struct rh_job *job, const char *type, int32_t index, char buffer[RH_NAME_SIZE])
+{
+	const struct rh_pattern_replica replica = rh_job_pattern_replica(job, type, index);
+
+	return rh_patterns_pod(job->kind, &replica, buffer);
 }
 
 bool rh_job_is_ours(const struct rh_job *job)

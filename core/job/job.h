@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "job/names.h"
+#include "job/patterns.h"
 #include "job/status.h"
 #include "roundhouse/plugin.h"
 
@@ -122,8 +123,11 @@ int64_t rh_job_total_replicas(const struct rh_job *job);
 bool rh_job_is_leader(const struct rh_job *job, const char *type, int32_t index);
 /** @return the rank of a replica: its place over all types in the kind's order */
 int32_t rh_job_rank(const struct rh_job *job, const char *type, int32_t index);
-/** Write the name of a replica's pod (v1-behaviour C.1; C.11 for a type without index). @return @p buffer */
+/** Write the name of a replica's pod (rh_kind.pod_name; else v1-behaviour C.1, C.11 for a type without index). @return
+ * @p buffer */
 const char *rh_job_replica_name(const struct rh_job *job, const char *type, int32_t index, char buffer[RH_NAME_SIZE]);
+/** @return the replica as names are made of it; borrowed from the job and @p type */
+struct rh_pattern_replica rh_job_pattern_replica(const struct rh_job *job, const char *type, int32_t index);
 /** @return whether this program is the one to reconcile the job (runPolicy.managedBy, v1-behaviour B.6) */
 bool rh_job_is_ours(const struct rh_job *job);
 /** @return the container named rh_kind.container in @p pod_spec, else the first, else NULL; borrowed */

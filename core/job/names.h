@@ -21,6 +21,12 @@
 #define RH_LABEL_ROLE "training.kubeflow.org/job-role"
 /** @} */
 
+/** @name Labels in place of V1's, but for RH_LABEL_JOB, of kinds with RH_KIND_OWN_LABELS @{ */
+#define RH_LABEL_OWN_OPERATOR "roundhouse.dev/operator-name"
+#define RH_LABEL_OWN_TYPE "roundhouse.dev/replica-type"
+#define RH_LABEL_OWN_INDEX "roundhouse.dev/replica-index"
+/** @} */
+
 /** @name Our annotations @{ */
 #define RH_ANNOTATION_PREFIX "roundhouse.dev/"
 #define RH_ANNOTATION_LEDGER "roundhouse.dev/ledger"

@@ -14,6 +14,7 @@
 #include "job/evidence/evidence.h"
 #include "job/fields.h"
 #include "job/names.h"
+#include "job/patterns.h"
 
 /* Decimal digits only, 0 … INT32_MAX; else the fallback. */
 static int32_t pod_number(const char *text, int32_t fallback)
@@ -304,13 +305,13 @@ static void pod_read_end(struct rh_pod *pod, const struct rh_json *object, const
 /* Pod and Service of a type without index carry no label for it (v1-behaviour C.11). */
 int32_t rh_pod_index(const struct rh_kind *kind, const struct rh_json *labels)
 {
-	const char *type = rh_fields_text_or_empty(labels, RH_LABEL_TYPE);
+	const char *type = rh_fields_text_or_empty(labels, rh_patterns_label(kind, RH_LABEL_TYPE));
 
 	for (const struct rh_replica_type *const *known = kind->types; *known; known++) {
 		if (((*known)->flags & RH_REPLICA_UNINDEXED) && strcasecmp((*known)->name, type) == 0)
 			return 0;
 	}
-	return pod_number(rh_fields_text_or_empty(labels, RH_LABEL_INDEX), -1);
+	return pod_number(rh_fields_text_or_empty(labels, rh_patterns_label(kind, RH_LABEL_INDEX)), -1);
 }
 
 bool rh_pod_grace(const struct rh_json *spec, int64_t *ret_seconds)
@@ -346,7 +347,7 @@ static void pod_read_metadata(struct rh_pod *pod, const struct rh_kind *kind, co
 	pod->uid = rh_strdup(rh_fields_text_or_empty(metadata, "uid"));
 	pod->resource_version = rh_strdup(rh_fields_text_or_empty(metadata, "resourceVersion"));
 	pod->owner_uid = rh_strdup(pod_owner_uid(metadata));
-	pod->type = rh_strdup(rh_fields_text_or_empty(labels, RH_LABEL_TYPE));
+	pod->type = rh_strdup(rh_fields_text_or_empty(labels, rh_patterns_label(kind, RH_LABEL_TYPE)));
 	pod->index = rh_pod_index(kind, labels);
 	pod->attempt = pod_number(rh_fields_text_or_empty(rh_json_get(metadata, "annotations"), RH_ANNOTATION_ATTEMPT), 0);
 	pod->created_at = rh_fields_time_or_zero(metadata, "creationTimestamp");

@@ -14,6 +14,7 @@
 #include "base/os/random.h"
 #include "build/fabric.h"
 #include "job/names.h"
+#include "job/patterns.h"
 
 #define ADDRESSES_EPHEMERAL "/proc/sys/net/ipv4/ip_local_port_range"
 /* Blocks 127.1.*.* to 127.254.*.*: distributions use 127.0.*.* themselves. */
@@ -25,6 +26,7 @@
 
 /* The plan of one job. */
 struct addresses_job {
+	const struct rh_kind *kind;
 	char *uid;
 	char *name;
 	char *namespace_;
@@ -382,6 +384,7 @@ static int addresses_draft_all(struct addresses_draft *draft)
 	struct addresses_job *next = &draft->next;
 	const struct rh_replica_spec *spec = NULL;
 
+	next->kind = draft->job->kind;
 	next->uid = rh_strdup(draft->job->uid);
 	next->name = rh_strdup(draft->job->name);
 	next->namespace_ = rh_strdup(draft->job->namespace_);
@@ -470,11 +473,18 @@ const struct rh_address *rh_address_pool_find(const struct rh_address_pool *pool
 
 static void addresses_print_host(const struct addresses_job *job, const struct rh_address *place, struct rh_str *out)
 {
+	const struct rh_pattern_replica replica = {job->name, job->namespace_, job->uid, place->type,
+	                                           place->unindexed ? -1 : place->index};
 	char name[RH_NAME_SIZE];
 
-	(void)rh_name_replica(job->name, place->type, place->unindexed ? -1 : place->index, name);
-	rh_str_appendf(out, "%s\t%s %s.%s %s.%s.svc %s.%s.svc.cluster.local\n", place->host, name, name, job->namespace_,
+	(void)rh_patterns_pod(job->kind, &replica, name);
+	rh_str_appendf(out, "%s\t%s %s.%s %s.%s.svc %s.%s.svc.cluster.local", place->host, name, name, job->namespace_,
 	               name, job->namespace_, name, job->namespace_);
+	if (rh_patterns_has_host(job->kind)) {
+		rh_str_append(out, " ");
+		rh_patterns_host(job->kind, &replica, NULL, out);
+	}
+	rh_str_append(out, "\n");
 }
 
 void rh_address_pool_hosts(const struct rh_address_pool *pool, const char *namespace_, struct rh_str *out)

@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "job/kind.h"
 #include "job/names.h"
+#include "job/patterns.h"
 
 /* Not with optional values: a list from orValue() has no longest length for the cost estimate. */
 #define RULES_HAS_CONTAINERS "has(self.template) && has(self.template.spec) && has(self.template.spec.containers)"
@@ -82,13 +83,13 @@ static int rules_add_children(const struct rh_kind *kind, struct rh_json *job)
 	rh_auto_str map = {0};
 	rh_auto_str old = {0};
 	rh_auto_str text = {0};
-	struct crd_rule rule = {
-		.message =
-			"must be shorter: the names of the job's Services, which are NAME-TYPE-INDEX, can have 63 characters",
-		.path = ".metadata.name",
-		.with_old = true,
-	};
+	rh_auto_str message = {0};
+	char names[RH_NAME_SIZE];
+	struct crd_rule rule = {.path = ".metadata.name", .with_old = true};
 
+	rh_str_appendf(&message, "must be shorter: the names of the job's Services, which are %s, can have 63 characters",
+	               rh_patterns_describe(kind, names));
+	rule.message = rh_str_text(&message);
 	rh_kind_replicas_path(kind, &path);
 	if (!(kind->flags & RH_KIND_SERVICES) || path.count == 0)
 		return 0;
@@ -99,13 +100,15 @@ static int rules_add_children(const struct rh_kind *kind, struct rh_json *job)
 		if (path.count > 2 || rh_kind_spec_required(kind))
 			rh_str_appendf(&text, "!has(self.spec.%s) || ", rh_str_text(&map));
 	}
-	rh_str_appendf(&text,
-	               "self.spec.%s.all(t, size(self.metadata.name) + size(t) + "
-	               "size(string(self.spec.%s[t].?replicas.orValue(1) > 1 ? self.spec.%s[t].replicas - 1 : 0)) <= 61 || "
-	               "oldSelf.hasValue() && oldSelf.?spec%s[?t].?replicas == self.spec.%s[t].?replicas)",
-	               rh_str_text(&map), rh_str_text(&map), rh_str_text(&map), rh_str_text(&old), rh_str_text(&map));
+	rh_str_appendf(
+		&text,
+		"self.spec.%s.all(t, size(self.metadata.name) + size(t) + "
+		"size(string(self.spec.%s[t].?replicas.orValue(1) > 1 ? self.spec.%s[t].replicas - 1 : 0)) <= %zu || "
+		"oldSelf.hasValue() && oldSelf.?spec%s[?t].?replicas == self.spec.%s[t].?replicas)",
+		rh_str_text(&map), rh_str_text(&map), rh_str_text(&map), RH_LABEL_MAX - rh_patterns_fixed(kind),
+		rh_str_text(&old), rh_str_text(&map));
 	rule.rule = rh_str_text(&text);
-	return text.failed || map.failed || old.failed ? RH_ENOMEM : rules_add(job, &rule);
+	return message.failed || text.failed || map.failed || old.failed ? RH_ENOMEM : rules_add(job, &rule);
 }
 
 /* Who runs the job cannot change. */

@@ -102,6 +102,11 @@ struct rh_replica_type {
 #define RH_KIND_BINDS_ALL UINT32_C(32)   /**< servers bind every interface: local mode gives replicas distinct ports */
 #define RH_KIND_SHARED_PORT UINT32_C(64) /**< all replicas of a type must have the same port number, also locally */
 /**
+ * since 1.2: the core labels pods and Services with training.kubeflow.org/job-name and, to find them again,
+ * roundhouse.dev/operator-name, replica-type and replica-index; all other labels of pods are the plugin's, by pod()
+ */
+#define RH_KIND_OWN_LABELS UINT32_C(128)
+/**
  * since 1.2: of status the core writes conditions, and nothing else; replicaStatuses and times are the plugin's, by
  * rh_services.status, or nobody's
  */
@@ -197,6 +202,20 @@ struct rh_kind {
 	 * startTime, completionTime and lastReconcileTime are the core's. NULL: none.
 	 */
 	const char *status_schema;
+	/**
+	 * Since 1.2. Pattern of the name of a replica's pod, and of its Service with RH_KIND_SERVICES: it begins with
+	 * "{job}-", has {type} (in lower case) and {index}, each after "-", and may have {suffix}, five characters as of
+	 * metadata.generateName, which are the same for each pod of a replica. Without an index (RH_REPLICA_UNINDEXED) the
+	 * "-" before it is left out, too. "{job}-{type}-0-{index}-{suffix}"; NULL: "{job}-{type}-{index}".
+	 */
+	const char *pod_name;
+	/**
+	 * Since 1.2. Pattern of what host() returns on a cluster, with {pod}, {job}, {namespace}, {type} and {index}, and
+	 * at its end {domain}: a dot and the setting cluster-domain of the plugin, nothing without it.
+	 * "{pod}.{job}.{namespace}.svc{domain}" is the host of a pod with a Service {job} for all of them, which objects()
+	 * names, and hostname and subdomain, which pod() sets. NULL: the name of the replica's Service.
+	 */
+	const char *host_name;
 };
 
 /** One replica. */

@@ -117,8 +117,8 @@ static int replicas_metadata(const struct rh_job *job, const struct rh_replica_s
 	    rh_json_set_string(metadata, "name", rh_job_replica_name(job, spec->type, index, name)) < 0 ||
 	    rh_json_set_string(metadata, "namespace", job->namespace_) < 0 ||
 	    rh_json_set_string(labels, RH_LABEL_JOB, job->name) < 0 ||
-	    rh_json_set_string(labels, RH_LABEL_TYPE, rh_name_lower(spec->type, lower)) < 0 ||
-	    rh_json_set_string(labels, RH_LABEL_INDEX, number) < 0)
+	    rh_json_set_string(labels, rh_patterns_label(job->kind, RH_LABEL_TYPE), rh_name_lower(spec->type, lower)) < 0 ||
+	    rh_json_set_string(labels, rh_patterns_label(job->kind, RH_LABEL_INDEX), number) < 0)
 		return RH_ENOMEM;
 	return 0;
 }

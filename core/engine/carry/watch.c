@@ -7,6 +7,7 @@
 #include "engine/carry/job/cache.h"
 #include "engine/carry/job/metadata.h"
 #include "job/names.h"
+#include "job/patterns.h"
 
 /* The kind of the job that controls an object: its owner names one version. */
 static const struct rh_engine_kind *watch_owner_kind(const struct rh_engine *engine, const struct rh_json *object)
@@ -23,20 +24,39 @@ static const struct rh_engine_kind *watch_owner_kind(const struct rh_engine *eng
 	return NULL;
 }
 
-/* By label; where versions of a resource have one name as controllers, by owner, else the first. */
+/* The controllers that an object names: by V1's label, and by that of kinds with labels of their own. */
+struct watch_labels {
+	const char *v1;
+	const char *own;
+};
+
+/* @return whether the label by which children of the kind are found names it */
+static bool watch_is_labelled(const struct rh_engine_kind *kind, const struct watch_labels *labels)
+{
+	return strcmp(kind->kind->controller, kind->kind->flags & RH_KIND_OWN_LABELS ? labels->own : labels->v1) == 0;
+}
+
+/*
+ * By label; where versions of a resource have one name as controllers, or labels name two kinds, by owner, else the
+ * first.
+ */
 static const struct rh_engine_kind *watch_kind(const struct rh_engine *engine, const struct rh_json *object)
 {
-	const char *controller = rh_object_label(object, RH_LABEL_OPERATOR);
+	const struct watch_labels labels = {rh_object_label(object, RH_LABEL_OPERATOR),
+	                                    rh_object_label(object, RH_LABEL_OWN_OPERATOR)};
 	const struct rh_engine_kind *first = NULL, *owner;
+	bool more = false;
 
-	for (size_t i = 0; i < engine->kind_count && !first; i++) {
-		if (strcmp(engine->kinds[i].kind->controller, controller) == 0)
-			first = &engine->kinds[i];
+	for (size_t i = 0; i < engine->kind_count && !more; i++) {
+		if (!watch_is_labelled(&engine->kinds[i], &labels))
+			continue;
+		more = first || engine->kinds[i].shared;
+		first = first ? first : &engine->kinds[i];
 	}
-	if (!first || !first->shared)
+	if (!more)
 		return first;
 	owner = watch_owner_kind(engine, object);
-	return owner && strcmp(owner->kind->controller, controller) == 0 ? owner : first;
+	return owner && watch_is_labelled(owner, &labels) ? owner : first;
 }
 
 /*
@@ -109,23 +129,35 @@ static void watch_free_name(const struct rh_engine_watch *watch, const struct rh
 		rh_entry_touch(entry);
 }
 
-/* Likewise, of a pod or Service: of the job whose replica has this name. */
+/* Likewise, of the job whose name is the first @p length characters of a replica's. */
+static void watch_free_prefix(const struct rh_engine_watch *watch, const struct rh_engine_kind *kind, size_t length,
+                              const struct rh_json *object)
+{
+	rh_auto_free char *job = rh_strndup(rh_object_text(object, "metadata", "name"), length);
+
+	if (job)
+		watch_free_name(watch, kind, job, object);
+	else
+		watch->engine->lost = true;
+}
+
+/* Likewise, of a pod or Service: of the job whose replica has this name. A pattern begins with the job's name and "-".
+ */
 static void watch_free_replica(const struct rh_engine_watch *watch, const struct rh_engine_kind *kind,
                                const struct rh_json *object)
 {
 	const char *name = rh_object_text(object, "metadata", "name");
 
+	if (rh_patterns_has_pod(kind->kind)) {
+		for (const char *dash = strchr(name, '-'); dash; dash = strchr(dash + 1, '-'))
+			watch_free_prefix(watch, kind, (size_t)(dash - name), object);
+		return;
+	}
 	for (const struct rh_replica_type *const *type = kind->kind->types; *type; type++) {
-		rh_auto_free char *job = NULL;
 		size_t length;
 
-		if (!rh_name_is_replica(name, (*type)->name, !((*type)->flags & RH_REPLICA_UNINDEXED), &length))
-			continue;
-		job = rh_strndup(name, length);
-		if (job)
-			watch_free_name(watch, kind, job, object);
-		else
-			watch->engine->lost = true;
+		if (rh_name_is_replica(name, (*type)->name, !((*type)->flags & RH_REPLICA_UNINDEXED), &length))
+			watch_free_prefix(watch, kind, length, object);
 	}
 }
 

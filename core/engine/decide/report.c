@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "job/conditions.h"
-#include "job/names.h"
+#include "job/patterns.h"
 
 /* V1 writes no Event of these; a kind may. @param r of setting the condition. @return @p r, or RH_ENOMEM */
 static int report_announce(struct rh_decision *decision, int r, const char *word, const char *reason,
@@ -118,7 +118,7 @@ static int report_set_selector(const struct rh_decision *decision, struct rh_rep
 
 	if (!(kind->flags & RH_KIND_SELECTOR))
 		return 0;
-	rh_name_selector(decision->job->name, kind->controller, replica->type, text, sizeof(text));
+	rh_patterns_selector(kind, decision->job->name, replica->type, text, sizeof(text));
 	if (rh_text_equal(replica->selector, text))
 		return 0;
 	copy = rh_strdup(text);

@@ -163,6 +163,17 @@ int rh_host_validate(const struct rh_snapshot *snapshot, struct rh_findings *fin
 	return r == 0 ? ops_end(&call, result, err) : r;
 }
 
+void rh_host_reach(const struct rh_snapshot *snapshot, const char *type, int32_t index, struct rh_str *out)
+{
+	const struct rh_job *job = snapshot->job;
+	const struct rh_slot *slot = rh_host_slot(snapshot->host, job->kind);
+	const struct rh_setting *domain =
+		slot ? rh_config_find_setting(snapshot->host->config, slot->section, RH_VIEW_DOMAIN) : NULL;
+	const struct rh_pattern_replica replica = rh_job_pattern_replica(job, type, index);
+
+	rh_patterns_host(job->kind, &replica, domain ? domain->value : NULL, out);
+}
+
 struct rh_pods_ahead {
 	struct rh_str answer;
 	struct rh_wire wire; /* what of it is not used yet */

@@ -117,6 +117,16 @@ const char *rh_view_pod_name(const struct rh_view *view, const char *type, int32
 	return rh_arena_copy(view->texts, rh_job_replica_name(view->snapshot->job, spec->type, index, name));
 }
 
+/** By what name a replica is reached on a cluster. */
+static const char *view_name_host(const struct rh_view *view, const char *type, int32_t index)
+{
+	const struct rh_pattern_replica replica = rh_job_pattern_replica(view->snapshot->job, type, index);
+	rh_auto_str host = {0};
+
+	rh_patterns_host(view->snapshot->job->kind, &replica, rh_view_setting(view, RH_VIEW_DOMAIN), &host);
+	return rh_arena_copy(view->texts, host.failed ? NULL : rh_str_text(&host));
+}
+
 const char *rh_view_host(const struct rh_view *view, const char *type, int32_t index)
 {
 	const struct rh_replica_spec *spec = view_spec(view, type);
@@ -126,7 +136,7 @@ const char *rh_view_host(const struct rh_view *view, const char *type, int32_t i
 	if (!spec || index < 0)
 		return NULL;
 	if (!addresses)
-		return rh_view_pod_name(view, type, index);
+		return view_name_host(view, spec->type, index);
 	address = rh_addresses_find(addresses, spec->type, index);
 	return address ? address->host : NULL;
 }

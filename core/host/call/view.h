@@ -31,6 +31,9 @@
 /** Most objects of one answer that are made once: the ledger of the job names each. */
 #define RH_ANSWER_ONCE_MAX ((size_t)32)
 
+/** The plugin's setting with the cluster's domain, for rh_kind.host_name. */
+#define RH_VIEW_DOMAIN "cluster-domain"
+
 /** What a plugin is asked to do: which services of struct rh_reply it may use. */
 enum rh_operation {
 	RH_OPERATION_INIT,

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "job/conditions.h"
 #include "job/kind.h"
+#include "job/patterns.h"
 #include "job/rules/schema.h"
 #include "job/shown.h"
 
@@ -295,6 +296,8 @@ int rh_kind_json_check(const struct rh_kind *kind, struct rh_error *err)
 		r = kind_json_check_managers(rh_kind_managers(kind), err);
 	if (r == 0)
 		r = kind_json_check_words("spec_required", rh_kind_spec_required(kind), err);
+	if (r == 0)
+		r = rh_patterns_check(kind, err);
 	if (r == 0)
 		r = kind_json_check_conditions(rh_conditions_text(kind), err);
 	if (r == 0)

@@ -57,6 +57,8 @@ static const size_t hello_texts[] = {
 	offsetof(struct rh_kind, spec_required),
 	offsetof(struct rh_kind, conditions),
 	offsetof(struct rh_kind, status_schema),
+	offsetof(struct rh_kind, pod_name),
+	offsetof(struct rh_kind, host_name),
 };
 
 #define HELLO_TEXTS (sizeof(hello_texts) / sizeof(hello_texts[0]))

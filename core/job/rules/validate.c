@@ -11,6 +11,7 @@
 #include "job/fields.h"
 #include "job/kind.h"
 #include "job/names.h"
+#include "job/patterns.h"
 #include "job/quantity.h"
 #include "job/rules/template.h"
 
@@ -396,7 +397,16 @@ static size_t validate_child_length(const struct rh_job *job, const struct rh_re
 	int32_t last = spec->replicas > 0 ? spec->replicas - 1 : 0;
 
 	(void)snprintf(number, sizeof(number), "%" PRId32, last);
-	return strlen(job->name) + strlen(spec->type) + strlen(number) + 2;
+	return strlen(job->name) + strlen(spec->type) + strlen(number) + rh_patterns_fixed(job->kind);
+}
+
+static const char *validate_longest_name(const struct rh_job *job, const struct rh_replica_spec *spec,
+                                         char buffer[RH_NAME_SIZE])
+{
+	int32_t last = spec->replicas > 0 ? spec->replicas - 1 : 0;
+	const struct rh_pattern_replica replica = {job->name, job->namespace_, job->uid, spec->type, last};
+
+	return rh_patterns_pod(job->kind, &replica, buffer);
 }
 
 /* Names of Services are DNS labels, names of jobs are label values; both end at 63 characters (v1-behaviour D.3). */
@@ -426,8 +436,8 @@ static void validate_children(const struct rh_job *job, struct rh_findings *find
 		findings, RH_FINDING_ERROR, &place,
 		"Invalid value: \"%s\": the name of its replica \"%s\" has %zu characters and must be no more than "
 		"%zu characters: shorten the job's name by %zu",
-		job->name, rh_name_replica(job->name, longest->type, longest->replicas > 0 ? longest->replicas - 1 : 0, child),
-		validate_child_length(job, longest), most, validate_child_length(job, longest) - most);
+		job->name, validate_longest_name(job, longest, child), validate_child_length(job, longest), most,
+		validate_child_length(job, longest) - most);
 }
 
 int rh_job_validate(const struct rh_job *job, struct rh_findings *findings)

@@ -13,6 +13,7 @@
 #include "base/os/file.h"
 #include "host/containment/guard.h"
 #include "job/names.h"
+#include "job/patterns.h"
 #include "job/pod.h"
 #include "local/run/folders.h"
 #include "local/run/hosts.h"
@@ -66,10 +67,11 @@ static const char *run_address(void *arg, const struct rh_json *pod)
 	const struct rh_run *run = arg;
 	const struct rh_run_job *job = rh_run_job_of_pod(run, pod);
 	const struct rh_json *labels = rh_json_at(pod, "metadata.labels");
-	const char *type = rh_json_string(rh_json_get(labels, RH_LABEL_TYPE));
+	const char *type =
+		job ? rh_json_string(rh_json_get(labels, rh_patterns_label(job->job->kind, RH_LABEL_TYPE))) : NULL;
 	const struct rh_address *place = NULL;
 
-	if (job && type)
+	if (type)
 		place = rh_address_pool_find(run->pool, job->uid, type, rh_pod_index(job->job->kind, labels));
 	return place ? place->host : NULL;
 }

@@ -30,7 +30,7 @@ fn main() {
         "rh_kind", Kind, head, group, version, kind, plural, singular, framework, controller, replicas_field, types,
         leader_fallback, container, port_name, restart_policy, scale_type, port, flags, spec_schema, columns,
         rbac_rules, cel_rules, contract, replicas_path, run_policy_path, run_policy,
-        managers, spec_required, conditions, status_schema
+        managers, spec_required, conditions, status_schema, pod_name, host_name
     );
     layout!("rh_replica", Replica, head, type_ as "type", index, rank);
     layout!("rh_counts", Counts, head, desired, active, succeeded, failed, restarting, ready);
@@ -72,6 +72,7 @@ fn main() {
         ("RH_KIND_STORAGE", i64::from(RH_KIND_STORAGE)),
         ("RH_KIND_FALLBACK", i64::from(RH_KIND_FALLBACK)),
         ("RH_KIND_OWN_GANG", i64::from(RH_KIND_OWN_GANG)),
+        ("RH_KIND_OWN_LABELS", i64::from(RH_KIND_OWN_LABELS)),
         ("RH_KIND_OWN_STATUS", i64::from(RH_KIND_OWN_STATUS)),
         ("RH_PHASE_ABSENT", i64::from(RH_PHASE_ABSENT)),
         ("RH_PHASE_PENDING", i64::from(RH_PHASE_PENDING)),

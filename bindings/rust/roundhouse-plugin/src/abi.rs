@@ -61,6 +61,8 @@ pub const RH_KIND_BINDS_ALL: u32 = 32;
 pub const RH_KIND_SHARED_PORT: u32 = 64;
 /// Since 1.2: the plugin does gang scheduling.
 pub const RH_KIND_OWN_GANG: u32 = 512;
+/// Since 1.2: the core labels pods with what it needs itself, and nothing else.
+pub const RH_KIND_OWN_LABELS: u32 = 128;
 /// Since 1.2: of status the core writes conditions, and nothing else.
 pub const RH_KIND_OWN_STATUS: u32 = 256;
 /// Since 1.2: this version of the kind is the storage version of its CustomResourceDefinition.
@@ -169,6 +171,8 @@ pub struct Kind {
     pub spec_required: *const c_char,
     pub conditions: *const c_char,
     pub status_schema: *const c_char,
+    pub pod_name: *const c_char,
+    pub host_name: *const c_char,
 }
 
 /// struct rh_replica
@@ -282,7 +286,7 @@ pub struct Plugin {
 const _: () = {
     assert!(size_of::<Head>() == 24);
     assert!(size_of::<ReplicaType>() == 64);
-    assert!(size_of::<Kind>() == 240);
+    assert!(size_of::<Kind>() == 256);
     assert!(size_of::<Replica>() == 40);
     assert!(size_of::<Counts>() == 48);
     assert!(size_of::<ReplicaState>() == 36);

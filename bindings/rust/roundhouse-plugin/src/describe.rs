@@ -82,6 +82,10 @@ pub struct Description {
     pub conditions: Option<&'static str>,
     /// Since 1.2: JSON object, the properties of status that judge() writes.
     pub status_schema: Option<&'static str>,
+    /// Since 1.2: pattern of the names of pods.
+    pub pod_name: Option<&'static str>,
+    /// Since 1.2: pattern of the names by which replicas are reached on a cluster.
+    pub host_name: Option<&'static str>,
 }
 
 impl Description {
@@ -115,6 +119,8 @@ impl Description {
             spec_required: None,
             conditions: None,
             status_schema: None,
+            pod_name: None,
+            host_name: None,
         }
     }
 }
@@ -193,6 +199,8 @@ impl Kept {
             spec_required: self.optional(from.spec_required),
             conditions: self.optional(from.conditions),
             status_schema: self.optional(from.status_schema),
+            pod_name: self.optional(from.pod_name),
+            host_name: self.optional(from.host_name),
         }
     }
 }

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "engine/carry/job/metadata.h"
 #include "job/names.h"
+#include "job/patterns.h"
 
 static const char *child_owner(const struct rh_json *object)
 {
@@ -21,11 +22,15 @@ static const char *child_owner(const struct rh_json *object)
 	return "";
 }
 
-/* A further object that the plugin wants to be kept for good. A replica's Service is none. */
-static bool child_is_retained(const struct rh_json *object)
+static const char *child_type(const struct rh_kind *kind, const struct rh_json *object)
 {
-	return !*child_owner(object) && *rh_object_label(object, RH_LABEL_JOB_UID) &&
-	       !*rh_object_label(object, RH_LABEL_TYPE);
+	return rh_object_label(object, rh_patterns_label(kind, RH_LABEL_TYPE));
+}
+
+/* A further object that the plugin wants to be kept for good. A replica's Service is none. */
+static bool child_is_retained(const struct rh_kind *kind, const struct rh_json *object)
+{
+	return !*child_owner(object) && *rh_object_label(object, RH_LABEL_JOB_UID) && !*child_type(kind, object);
 }
 
 void rh_child_free(struct rh_child *child)
@@ -47,7 +52,7 @@ struct child_texts {
 	const char *api_version, *kind, *name, *uid, *owner_uid, *type;
 };
 
-static struct child_texts child_read_texts(const struct rh_json *object)
+static struct child_texts child_read_texts(const struct rh_kind *of, const struct rh_json *object)
 {
 	const char *api_version = rh_json_string(rh_json_get(object, "apiVersion"));
 	const char *kind = rh_json_string(rh_json_get(object, "kind"));
@@ -57,8 +62,8 @@ static struct child_texts child_read_texts(const struct rh_json *object)
 		.kind = kind ? kind : "Service",
 		.name = rh_object_text(object, "metadata", "name"),
 		.uid = rh_object_text(object, "metadata", "uid"),
-		.owner_uid = child_is_retained(object) ? rh_object_label(object, RH_LABEL_JOB_UID) : child_owner(object),
-		.type = rh_object_label(object, RH_LABEL_TYPE),
+		.owner_uid = child_is_retained(of, object) ? rh_object_label(object, RH_LABEL_JOB_UID) : child_owner(object),
+		.type = child_type(of, object),
 	};
 }
 
@@ -94,14 +99,14 @@ static struct rh_child *child_new(const struct child_texts *texts)
 
 int rh_child_parse(const struct rh_kind *kind, const struct rh_json *object, struct rh_child **ret_child)
 {
-	const struct child_texts texts = child_read_texts(object);
+	const struct child_texts texts = child_read_texts(kind, object);
 	rh_auto(child) child = child_new(&texts);
 
 	if (!child)
 		return RH_ENOMEM;
 	child->index = rh_pod_index(kind, rh_json_at(object, "metadata.labels"));
 	child->deleting = *rh_object_text(object, "metadata", "deletionTimestamp") != '\0';
-	child->retained = child_is_retained(object);
+	child->retained = child_is_retained(kind, object);
 	child->revision = rh_object_revision(rh_object_text(object, "metadata", "resourceVersion"));
 	if (strcmp(child->kind, RH_GANG_OBJECT) == 0 && child_read_group(child, object) < 0)
 		return RH_ENOMEM;

@@ -11,6 +11,7 @@
 #include "engine/carry/job/metadata.h"
 #include "engine/carry/request/verbs.h"
 #include "job/names.h"
+#include "job/patterns.h"
 
 void rh_cached_free(struct rh_cached *cached)
 {
@@ -154,7 +155,8 @@ static int children_put(struct rh_entry *entry, const char *name, struct rh_cach
 bool rh_children_is_labelled(const struct rh_entry *entry, const struct rh_json *object)
 {
 	return strcmp(rh_object_label(object, RH_LABEL_JOB), entry->name) == 0 &&
-	       strcmp(rh_object_label(object, RH_LABEL_OPERATOR), entry->kind->kind->controller) == 0;
+	       strcmp(rh_object_label(object, rh_patterns_label(entry->kind->kind, RH_LABEL_OPERATOR)),
+	              entry->kind->kind->controller) == 0;
 }
 
 int rh_children_observe(struct rh_entry *entry, bool service, const struct rh_json *object)

@@ -6,6 +6,7 @@
 #include "engine/carry/request/report.h"
 #include "engine/carry/request/verbs.h"
 #include "job/names.h"
+#include "job/patterns.h"
 
 /* @return the owner of @p object, as the end of a message; owned by the caller; NULL when memory is out */
 static char *taken_print_owner(const struct rh_json *object)
@@ -29,13 +30,15 @@ static char *taken_explain(const struct rh_inflight *inflight, const struct rh_j
 	if (misplaced && !rh_verb_of_object(inflight->verb) && !rh_children_is_labelled(inflight->entry, object))
 		return rh_asprintf("%s \"%s\" already exists, and its labels do not name this job: delete it, "
 		                   "or set %s to \"%s\" and %s to \"%s\"",
-		                   plural, inflight->name, RH_LABEL_JOB, inflight->entry->name, RH_LABEL_OPERATOR,
+		                   plural, inflight->name, RH_LABEL_JOB, inflight->entry->name,
+		                   rh_patterns_label(inflight->entry->kind->kind, RH_LABEL_OPERATOR),
 		                   inflight->entry->kind->kind->controller);
 	if (misplaced)
 		return rh_asprintf(
 			"%s \"%s\" already exists, and is labelled as another replica or as none: delete it, or correct its "
 			"labels %s and %s",
-			plural, inflight->name, RH_LABEL_TYPE, RH_LABEL_INDEX);
+			plural, inflight->name, rh_patterns_label(inflight->entry->kind->kind, RH_LABEL_TYPE),
+			rh_patterns_label(inflight->entry->kind->kind, RH_LABEL_INDEX));
 	owner = taken_print_owner(object);
 	return owner ? rh_asprintf("%s \"%s\" already exists, and %s", plural, inflight->name, owner) : NULL;
 }
