@@ -95,6 +95,7 @@ class Set(Override):
                  'there is no field "imag" in spec.pytorchReplicaSpecs[Worker].template.spec.containers[0]; did you mean "image"?'),
                 (WORKER + ".template.spec.containers[3].image=x", "spec.containers has 2 items: there is no [3]"),
                 (WORKER + ".template.spec.containers.image=x", 'spec.containers is a list: "image" is not a place in it, as [0]'),
+                (WORKER + ".template.spec.containers[3x].image=x", 'spec.containers is a list: "3x" is not a place in it'),
                 (WORKER + ".replicas=four", 'spec.pytorchReplicaSpecs[Worker].replicas: "four" is not an integer'),
                 (WORKER + ".replicas.x=4", "spec.pytorchReplicaSpecs[Worker].replicas has no fields"),
                 (WORKER + ".template.spec.hostNetwork=yes", 'hostNetwork: "yes" is neither true nor false'),

@@ -422,5 +422,18 @@ class Prune(Runs):
         self.assertEqual(len(os.listdir(self.runs)), 1, os.listdir(self.runs))
         self.assertEqual(self.call("runs", "path").stdout, self.runs + "\n")
 
+    def test_a_run_that_is_being_made_stays(self):
+        """It has its lock file a moment before its lock."""
+        self.run_some(1)
+        path = os.path.join(self.runs, ".new-abcdef")
+        os.mkdir(path)
+        with open(os.path.join(path, "lock"), "w", encoding="utf-8"):
+            pass
+        self.call("runs", "prune", "--keep", "5")
+        self.assertTrue(os.path.exists(path))
+        os.utime(path, (0, 0))
+        self.call("runs", "prune", "--keep", "5")
+        self.assertFalse(os.path.exists(path))
+
 
 main()

@@ -141,6 +141,16 @@ class Reports(Sweep):
         self.assertLessEqual({"m=([0-9]+)", "A", "B", "1", '"x', "<2>", "2"}, set(texts))
 
 
+    def test_values_below_a_plot_do_not_cover_each_other(self):
+        svg = os.path.join(self.folder, "plot.svg")
+        values = [f"v{i}" for i in range(20)]
+        self.sweep(job("one", "'echo m=7'"), "--param", "A=" + ",".join(values), "--parallel", "4", "--metric", "m=(7)", "--svg", svg)
+        tree = xml.etree.ElementTree.parse(svg)
+        self.assertEqual(len(list(tree.iter("{http://www.w3.org/2000/svg}circle"))), 20)
+        shown = [text.text for text in tree.iter("{http://www.w3.org/2000/svg}text")]
+        self.assertEqual([text for text in shown if text in values], ["v0", "v3", "v6", "v9", "v12", "v15", "v18"])
+
+
 class Mistakes(Sweep):
     def test_nothing_is_started(self):
         path = self.file(job("one"))
@@ -193,9 +203,11 @@ class Resume(Sweep):
 
     @staticmethod
     def finish(child):
+        """Its trials have its standard error, which ends with the last of them."""
         child.kill()
-        with child:
-            child.wait()
+        if not child.stdout.closed:
+            child.communicate(timeout=program.TIMEOUT)
+        child.wait()
 
     def test_after_kill_9(self):
         """Nothing that has succeeded runs again, and what was cut off does."""

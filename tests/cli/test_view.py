@@ -244,6 +244,18 @@ class Terminal(Case):
         done = call("run", "-o", "json", self.file(job(command=script)))
         self.assertIn('"line":"\\r 10%\\r 20%\\r100%"', done.stdout)  # a program gets what was written
 
+    def test_who_attaches_sees_prompts_too(self):
+        go = os.path.join(self.folder, "go")
+        script = f"'printf \"continue? \"; while [ ! -e \"{go}\" ]; do sleep 0.05; done; echo yes'"
+        name = call("run", "-d", "--wait", self.file(job(command=script))).stdout.strip()
+
+        def seen(text):
+            if "continue? " in text:
+                self.file("", "go")
+        status, text = on_terminal("attach", name, seen=seen)
+        self.assertEqual(status, 0, text)
+        self.assertRegex(text, "master-0 \\|\033\\[0m continue\\? \r\033\\[K\033\\[[0-9]+mmaster-0 \\|\033\\[0m continue\\? yes\r\n")
+
     def test_rows_fit(self):
         go = os.path.join(self.folder, "go")
         script = f"'printf \"%0200d\" 7; while [ ! -e \"{go}\" ]; do sleep 0.05; done; echo'"

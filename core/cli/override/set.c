@@ -132,7 +132,8 @@ static int set_find(const struct set_walk *walk, struct rh_field_step *step, str
 	int r = rh_json_type(walk->at) == RH_JSON_ARRAY ? set_find_item(walk, step, ret_place)
 	                                                : set_find_member(walk, step, ret_place);
 
-	ret_place->schema = set_resolve(walk, ret_place->schema);
+	if (r == 0)
+		ret_place->schema = set_resolve(walk, ret_place->schema);
 	return r;
 }
 

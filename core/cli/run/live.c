@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/run/line.h"
 #include "cli/run/screen.h"
 
 /* Most starts of lines that are shown at a time; of more replicas the first ones are. */
@@ -42,7 +41,7 @@ void rh_live_show(struct rh_live *live)
 	size_t width = live_width();
 
 	rh_live_wipe(live);
-	if (!live->on)
+	if (!live->on || (live->count == 0 && live->status.length == 0))
 		return;
 	(void)fflush(stdout);
 	for (size_t i = 0; i < live->count && i < LIVE_PARTS_MAX; i++) {
@@ -76,34 +75,51 @@ static struct rh_live_part *live_add(struct rh_live *live, const char *name, con
 	return &grown[live->count++];
 }
 
-void rh_live_set(struct rh_live *live, const char *name, const char *colour, const char *text, size_t length)
+void rh_live_start(struct rh_live *live, const struct rh_line_style *style, const struct rh_output_line *line)
 {
-	struct rh_live_part *part = live_find(live, name);
+	rh_auto_str name = {0};
+	size_t length = line->length;
+	const char *text = rh_line_last_state(line->text, &length);
+	struct rh_live_part *part;
 
-	part = part ? part : live_add(live, name, colour);
+	rh_line_append_name(style, line, &name);
+	part = live_find(live, rh_str_text(&name));
+	part = part ? part : live_add(live, rh_str_text(&name), rh_line_colour(line->replica));
 	if (!part)
 		return;
-	text = rh_line_last_state(text, &length);
 	rh_str_clear(&part->text);
 	rh_str_append_bytes(&part->text, text, length);
+	rh_live_show(live);
 }
 
-void rh_live_end(struct rh_live *live, const char *name)
+static void live_remove(struct rh_live *live, struct rh_live_part *part)
 {
-	struct rh_live_part *part = live_find(live, name);
-
-	if (!part)
-		return;
 	rh_free(part->name);
 	rh_str_deinit(&part->text);
 	live->count--;
 	memmove(part, part + 1, (size_t)(&live->parts[live->count] - part) * sizeof(*part));
 }
 
+void rh_live_print(struct rh_live *live, const struct rh_line_style *style, const struct rh_output_line *line)
+{
+	rh_live_wipe(live);
+	if (live->count > 0) {
+		rh_auto_str name = {0};
+		struct rh_live_part *part;
+
+		rh_line_append_name(style, line, &name);
+		part = live_find(live, rh_str_text(&name));
+		if (part)
+			live_remove(live, part);
+	}
+	rh_line_print(style, line);
+	rh_live_show(live);
+}
+
 void rh_live_deinit(struct rh_live *live)
 {
 	while (live->count > 0)
-		rh_live_end(live, live->parts[0].name);
+		live_remove(live, &live->parts[0]);
 	rh_free(live->parts);
 	rh_str_deinit(&live->status);
 	*live = (struct rh_live){0};

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "base/str.h"
+#include "cli/run/line.h"
 
 /** The start of a line. */
 struct rh_live_part {
@@ -34,9 +35,9 @@ void rh_live_deinit(struct rh_live *live);
 void rh_live_wipe(struct rh_live *live);
 /** Put the rows on the screen, behind all that was printed. */
 void rh_live_show(struct rh_live *live);
-/** Set the start of a line; @p text may have any bytes. Does nothing when memory is out. */
-void rh_live_set(struct rh_live *live, const char *name, const char *colour, const char *text, size_t length);
-/** The line has ended. */
-void rh_live_end(struct rh_live *live, const char *name);
+/** Print a line above the rows; a start of it is no longer shown. */
+void rh_live_print(struct rh_live *live, const struct rh_line_style *style, const struct rh_output_line *line);
+/** Show the start of a line, in place of an earlier one of its container. Does nothing when memory is out. */
+void rh_live_start(struct rh_live *live, const struct rh_line_style *style, const struct rh_output_line *line);
 
 #endif

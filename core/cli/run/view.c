@@ -63,29 +63,18 @@ static void view_line(void *arg, const char *job, const char *replica, const cha
 
 	if (!rh_only_shows(view->only, job, replica) || (view->live.on && view_goes_on(text, length)))
 		return;
-	rh_live_wipe(&view->live);
-	if (view->live.count > 0) {
-		rh_auto_str name = {0};
-
-		rh_line_append_name(&view->style, &line, &name);
-		rh_live_end(&view->live, rh_str_text(&name));
-	}
-	rh_line_print(&view->style, &line);
-	rh_live_show(&view->live);
+	rh_live_print(&view->live, &view->style, &line);
 }
 
 static void view_partial(void *arg, const char *job, const char *replica, const char *container, const char *text,
                          size_t length)
 {
 	struct rh_text_view *view = arg;
-	const struct rh_output_line line = {.job = job, .replica = replica, .container = container};
-	rh_auto_str name = {0};
+	const struct rh_output_line line = {
+		.job = job, .replica = replica, .container = container, .text = text, .length = length};
 
-	if (!rh_only_shows(view->only, job, replica))
-		return;
-	rh_line_append_name(&view->style, &line, &name);
-	rh_live_set(&view->live, rh_str_text(&name), rh_line_colour(replica), text, length);
-	rh_live_show(&view->live);
+	if (rh_only_shows(view->only, job, replica))
+		rh_live_start(&view->live, &view->style, &line);
 }
 
 static void view_event(void *arg, const struct rh_json *event)

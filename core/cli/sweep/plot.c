@@ -13,6 +13,8 @@
 #define PLOT_TOP 40
 #define PLOT_INNER_WIDTH 270
 #define PLOT_INNER_HEIGHT 170
+/* Most values that are named below a panel: more would cover each other. */
+#define PLOT_NAMED_MAX 8
 
 /* The range of the metric. */
 struct plot_range {
@@ -104,7 +106,7 @@ static void plot_frame(struct rh_str *out, const struct plot_axis *axis, const s
 	plot_number(out, plot_y(range, range->least), range->least);
 	if (range->most > range->least)
 		plot_number(out, plot_y(range, range->most), range->most);
-	for (size_t i = 0; i < axis->count; i++)
+	for (size_t i = 0; i < axis->count; i += (axis->count - 1) / PLOT_NAMED_MAX + 1)
 		plot_text(out, plot_x(axis, i), PLOT_TOP + PLOT_INNER_HEIGHT + 16, "middle", axis->values[i]);
 	plot_text(out, PLOT_LEFT + PLOT_INNER_WIDTH / 2.0, PLOT_TOP + PLOT_INNER_HEIGHT + 36, "middle", axis->name);
 }

@@ -144,7 +144,8 @@ static int make_fill(const char *hidden, const struct rh_json *state, const stru
 {
 	int r = make_open(hidden, RH_KEEP_LOCK, O_RDWR, &folder->lock, err);
 
-	if (r == 0 && flock(folder->lock, LOCK_EX | LOCK_NB) < 0)
+	/* another run that looks for leftovers may hold it for a moment */
+	if (r == 0 && flock(folder->lock, LOCK_EX) < 0)
 		r = rh_fail(err, RH_EIO, "cannot lock \"%s/" RH_KEEP_LOCK "\": %s", hidden, strerror(errno));
 	if (r == 0)
 		r = make_open(hidden, RH_KEEP_EVENTS, O_WRONLY | O_APPEND, &folder->events, err);
@@ -191,7 +192,7 @@ int rh_keep_make(const char *name, const struct rh_json *state, const struct rh_
 		r = rh_keep_place_make(runs, err);
 	if (r < 0)
 		return r;
-	hidden = rh_asprintf("%s/%cnew-XXXXXX", runs, RH_KEEP_HIDDEN);
+	hidden = rh_asprintf("%s/" RH_KEEP_NEW "XXXXXX", runs);
 	if (!hidden)
 		return rh_fail_oom(err);
 	if (!mkdtemp(hidden))

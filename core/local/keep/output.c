@@ -3,15 +3,18 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "base/os/clock.h"
 #include "base/os/file.h"
 #include "base/str.h"
 #include "local/keep/output_file.h"
 #include "local/keep/place.h"
+#include "local/run.h"
 
 #define OUTPUT_SUFFIX ".log"
 
@@ -21,7 +24,8 @@ struct rh_output {
 	char *logs;
 	struct rh_output_file *files;
 	size_t count;
-	int watch; /* inotify; -1: nothing is followed */
+	int watch;           /* inotify; -1: nothing is followed */
+	int64_t partial_due; /* monotonic time at which starts of lines are passed on; 0: none waits */
 };
 
 bool rh_output_is_replica(const char *word, const char *job, const char *replica)
@@ -155,14 +159,19 @@ static struct rh_output_file *output_oldest(struct rh_output *output, bool last)
 	return oldest;
 }
 
+static struct rh_output_line output_line(const struct rh_output_file *file)
+{
+	return (struct rh_output_line){.job = file->job,
+	                               .replica = file->replica,
+	                               .container = file->container,
+	                               .at = file->at,
+	                               .text = rh_str_text(&file->line),
+	                               .length = file->line.length};
+}
+
 static void output_pass(const struct rh_output *output, const struct rh_output_file *file)
 {
-	const struct rh_output_line line = {.job = file->job,
-	                                    .replica = file->replica,
-	                                    .container = file->container,
-	                                    .at = file->at,
-	                                    .text = rh_str_text(&file->line),
-	                                    .length = file->line.length};
+	const struct rh_output_line line = output_line(file);
 
 	if (output->options.since == 0 || file->at == 0 || file->at >= output->options.since)
 		output->options.line(output->options.arg, &line);
@@ -181,6 +190,47 @@ int rh_output_read(struct rh_output *output, bool last)
 	return (int)output->count;
 }
 
+static bool output_has_partial(const struct rh_output *output)
+{
+	for (size_t i = 0; i < output->count; i++) {
+		if (output->files[i].line.length > output->files[i].shown)
+			return true;
+	}
+	return false;
+}
+
+static void output_pass_partial(struct rh_output *output)
+{
+	for (size_t i = 0; i < output->count; i++) {
+		struct rh_output_file *file = &output->files[i];
+		const struct rh_output_line line = output_line(file);
+
+		if (file->line.length <= file->shown)
+			continue;
+		file->shown = file->line.length;
+		output->options.partial(output->options.arg, &line);
+	}
+}
+
+/* Pass on starts of lines that have waited long enough. @return how long to wait for more, milliseconds; -1: for ever
+ */
+static int output_partial_turn(struct rh_output *output)
+{
+	int64_t now = rh_clock_monotonic();
+
+	if (!output->options.partial || !output_has_partial(output)) {
+		output->partial_due = 0;
+		return -1;
+	}
+	if (output->partial_due == 0)
+		output->partial_due = now + RH_RUN_PARTIAL;
+	if (output->partial_due > now)
+		return (int)((output->partial_due - now) / 1000) + 1;
+	output->partial_due = 0;
+	output_pass_partial(output);
+	return -1;
+}
+
 /* The state is replaced at the end of a run; its lock is closed however it ends. */
 static int output_watch_run(struct rh_output *output, struct rh_error *err)
 {
@@ -195,11 +245,13 @@ static int output_watch_run(struct rh_output *output, struct rh_error *err)
 	return 0;
 }
 
-/* @return 1 when something has changed; RH_EIO */
-static int output_wait(const struct rh_output *output, struct rh_error *err)
+/* @return 1 when something has changed, or starts of lines are due; RH_EIO */
+static int output_wait(struct rh_output *output, struct rh_error *err)
 {
 	_Alignas(struct inotify_event) char events[16384];
-	ssize_t n = read(output->watch, events, sizeof(events));
+	struct pollfd ready = {.fd = output->watch, .events = POLLIN};
+	int timeout = output_partial_turn(output);
+	ssize_t n = poll(&ready, 1, timeout) > 0 ? read(output->watch, events, sizeof(events)) : 0;
 
 	if (n < 0 && errno != EINTR)
 		return rh_fail(err, RH_EIO, "cannot watch \"%s\": %s", output->kept->path, strerror(errno));

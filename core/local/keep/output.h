@@ -32,6 +32,9 @@ struct rh_output_options {
 	int64_t since;         /**< leave out older lines, wall-clock microseconds; 0: none */
 	int64_t tail;          /**< most lines of each container; < 0: all */
 	void (*line)(void *arg, const struct rh_output_line *line);
+	/** The start of a line that has had no end for RH_RUN_PARTIAL while it is followed; again when there is more of it;
+	 * NULL: they are waited for */
+	void (*partial)(void *arg, const struct rh_output_line *line);
 	void *arg;
 };
 

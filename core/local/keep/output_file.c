@@ -72,6 +72,7 @@ void rh_output_file_next(struct rh_output_file *file)
 {
 	file->offset = (int64_t)ftello(file->stream);
 	file->ready = false;
+	file->shown = 0;
 	rh_str_clear(&file->line);
 }
 

@@ -24,6 +24,7 @@ struct rh_output_file {
 	size_t near;        /**< of rh_times_at() */
 	int64_t offset;     /**< of the line's first byte */
 	struct rh_str line; /**< the line, or its start */
+	size_t shown;       /**< bytes of the start that were passed on */
 	bool ready;         /**< the line is complete */
 	bool live;          /**< its end was reached: what comes now is new */
 	int64_t at;         /**< when the line was written; 0: unknown */

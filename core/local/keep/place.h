@@ -30,6 +30,8 @@
 
 /** First byte of folders that are no runs. */
 #define RH_KEEP_HIDDEN '.'
+/** How the name of a folder begins that is being made. */
+#define RH_KEEP_NEW ".new-"
 
 /**
  * Find the folder of all runs, without making it.

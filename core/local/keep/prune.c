@@ -9,6 +9,7 @@
 
 #include "base/os/clock.h"
 #include "base/os/file.h"
+#include "base/str.h"
 #include "local/keep/kept.h"
 #include "local/keep/place.h"
 
@@ -92,7 +93,10 @@ static void prune_leftover(const char *runs, const char *name)
 
 	if (!path || lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
 		return;
-	if (lock < 0 && (prune_is_locked(path) || time(NULL) - st.st_mtime <= PRUNE_START_MAX))
+	if (lock < 0 && prune_is_locked(path))
+		return;
+	/* one that is being made has its lock file a moment before its lock */
+	if ((lock < 0 || rh_starts_with(name, RH_KEEP_NEW)) && time(NULL) - st.st_mtime <= PRUNE_START_MAX)
 		return;
 	(void)rh_keep_place_remove(runs, name, NULL);
 }

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/run/line.h"
+#include "cli/run/live.h"
 #include "config/config.h"
 #include "local/keep/output.h"
 #include "local/keep/rows.h"
@@ -21,6 +22,7 @@
 /* How lines are printed. */
 struct logs_printer {
 	struct rh_line_style style;
+	struct rh_live live;
 	bool json;
 };
 
@@ -47,12 +49,19 @@ static void logs_print_json(const struct rh_output_line *line)
 
 static void logs_on_line(void *arg, const struct rh_output_line *line)
 {
-	const struct logs_printer *printer = arg;
+	struct logs_printer *printer = arg;
 
 	if (printer->json)
 		logs_print_json(line);
 	else
-		rh_line_print(&printer->style, line);
+		rh_live_print(&printer->live, &printer->style, line);
+}
+
+static void logs_on_partial(void *arg, const struct rh_output_line *line)
+{
+	struct logs_printer *printer = arg;
+
+	rh_live_start(&printer->live, &printer->style, line);
 }
 
 static int logs_parse_since(const struct rh_cli *cli, int64_t *ret_since, struct rh_error *err)
@@ -108,6 +117,8 @@ static void logs_fill(const struct rh_cli *cli, const struct rh_kept *kept, stru
 	                                        .colour = rh_cli_colour(STDOUT_FILENO),
 	                                        .terminal = isatty(STDOUT_FILENO) != 0,
 	                                        .jobs = jobs};
+	printer->live.on = printer->style.colour && rh_cli_colour(STDERR_FILENO) && !printer->json;
+	options->partial = printer->live.on ? logs_on_partial : NULL;
 }
 
 static int logs_nothing(const struct rh_cli *cli, const struct rh_kept *kept, struct rh_error *err)
@@ -132,8 +143,12 @@ static int logs_show(const struct rh_cli *cli, const struct rh_kept *kept, struc
 	r = rh_output_new(kept, options, &output, err);
 	if (r < 0)
 		return r;
-	if (follow && kept->life == RH_KEPT_RUNNING)
-		return rh_output_follow(output, err);
+	if (follow && kept->life == RH_KEPT_RUNNING) {
+		r = rh_output_follow(output, err);
+		rh_live_wipe(&printer.live);
+		rh_live_deinit(&printer.live);
+		return r;
+	}
 	r = rh_output_read(output, true);
 	if (r < 0)
 		return rh_fail_oom(err);
